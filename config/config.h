@@ -177,8 +177,9 @@ struct pb_input_config {
     struct pb_group_pattern *group_pattern; /* compiled; the config's */
     struct pb_file_config *files; /* of a scene of many files; n_files 0 = scenes are one file */
     size_t n_files;
-    char *grid;     /* the band whose grid is the scene's; NULL = the first of files */
-    char *metadata; /* pattern of the file with the product's metadata; NULL = none */
+    char *grid;      /* the band whose grid is the scene's; NULL = the first of files */
+    char **metadata; /* patterns of the files with the product's metadata */
+    size_t n_metadata;
     struct pb_complete_config complete;
     bool has_complete;
     double scale, offset;

@@ -59,7 +59,7 @@ void pb_check_wants(struct pb_load *load, const struct pb_pipeline_config *pipel
         if (note->step == PB_STEP_NONE || !note->is_sound)
             continue;
         const struct pb_step_config *step = &pipeline->steps[note->step];
-        if (step->op->wants_metadata && pipeline->input.metadata == NULL)
+        if (step->op->wants_metadata && pipeline->input.n_metadata == 0)
             pb_report(&load->report, PB_E_CONFIG_VALUE, step->line, step->col,
                       "%s needs the scene's metadata; name their file with input.metadata: "
                       "\"{scene}_MTL.txt\"",

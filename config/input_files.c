@@ -129,6 +129,12 @@ static void check_keys(struct pb_load *load, const struct pb_yaml *owner,
                       "input.%s is about scenes of many files; name them with input.files: {R: "
                       "B04.tif}",
                       of_files[i]);
+        for (size_t i = 0; i < input->n_metadata; i++)
+            if (strchr(input->metadata[i], '/') != NULL)
+                WRONG(load, place(owner, node, "metadata"),
+                      "input.metadata: '%.80s' has a slash, but the metadata of a scene that is "
+                      "one file lie beside it",
+                      input->metadata[i]);
         return;
     }
     if (has(node, "bands"))
@@ -152,9 +158,6 @@ static void check_keys(struct pb_load *load, const struct pb_yaml *owner,
         WRONG(load, place(owner, node, "scene"),
               "input.scene: '%.80s' has a slash inside; it is a pattern for the name of one folder",
               input->scene);
-    if (input->metadata != NULL)
-        pb_check_file_pattern(load, place(owner, node, "metadata"), "input.metadata",
-                              input->metadata);
 }
 
 static void compile_group(struct pb_load *load, const struct pb_yaml *node,

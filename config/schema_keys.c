@@ -252,13 +252,16 @@ static const struct pb_key input_keys[] = {
          "with those that products need. expire: a scene of the inbox to which nothing was added "
          "for this long goes to quarantine incomplete."},
     {.name = "metadata",
-     .type = PB_KEY_TEXT,
-     .offset = AT(pb_input_config, metadata),
+     .type = PB_KEY_FILE_NAMES,
+     TWO(pb_input_config, metadata, n_metadata),
      .example = "\"{scene}_MTL.txt\"",
-     .doc = "Pattern for the file with the product's metadata (MTL, MTD_MSIL2A.xml, IMD, ...), for "
-            "steps that calibrate and for STAC: beside the scene's file, or inside its folder, "
-            "where it belongs to a complete scene. {scene} is the scene's name. 'pushbroom "
-            "operators calibrate' lists the families."},
+     .doc =
+         "Pattern for the file with the product's metadata (MTL, MTD_MSIL2A.xml, IMD, ...), for "
+         "steps that calibrate and for STAC: beside the scene's file, or inside its folder, "
+         "where it belongs to a complete scene. A list when one product has several, such as "
+         "[MTD_MSIL2A.xml, \"GRANULE/*/MTD_TL.xml\"]: what they say is put together, and must "
+         "not contradict. {scene} is the scene's name. 'pushbroom operators calibrate' lists the "
+         "families."},
 };
 
 static const struct pb_key file_keys[] = {

@@ -65,11 +65,19 @@ static bool is_pattern(struct pb_load *load, const struct pb_yaml *node, const c
     return false;
 }
 
+static bool is_file_name(struct pb_load *load, const struct pb_yaml *node, const char *what)
+{
+    size_t before = pb_report_count(&load->report);
+    pb_check_file_pattern(load, node, what, node->text);
+    return pb_report_count(&load->report) == before;
+}
+
 /* How the lists of words differ. */
 struct word_list {
     const char *example, *entry; /* for messages */
     size_t most;
     bool repeats; /* an entry may come twice */
+    bool or_one;  /* an entry alone may stand in place of a list */
     bool (*is_good)(struct pb_load *load, const struct pb_yaml *node, const char *what);
 };
 
@@ -83,13 +91,20 @@ static bool is_argument(struct pb_load *load, const struct pb_yaml *node, const 
 
 static const struct word_list *word_list(enum pb_key_type type)
 {
-    static const struct word_list bands = {"[NDVI, EVI]", "a band's name", PB_BANDS_MAX, false,
-                                           is_band},
-                                  patterns = {"[\"*.tif\"]", "a pattern", WORDS_MAX, false,
-                                              is_pattern},
-                                  command = {"[/usr/local/bin/tell, --now]", "a text", 64, true,
-                                             is_argument};
-    return type == PB_KEY_BANDS ? &bands : type == PB_KEY_COMMAND ? &command : &patterns;
+    static const struct word_list
+        bands = {"[NDVI, EVI]", "a band's name", PB_BANDS_MAX, false, false, is_band},
+        patterns = {"[\"*.tif\"]", "a pattern", WORDS_MAX, false, false, is_pattern},
+        file_names = {"[MTD_MSIL2A.xml, \"GRANULE/*/MTD_TL.xml\"]",
+                      "a pattern",
+                      PB_METADATA_FILES_MAX,
+                      false,
+                      true,
+                      is_file_name},
+        command = {"[/usr/local/bin/tell, --now]", "a text", 64, true, false, is_argument};
+    return type == PB_KEY_BANDS        ? &bands
+           : type == PB_KEY_COMMAND    ? &command
+           : type == PB_KEY_FILE_NAMES ? &file_names
+                                       : &patterns;
 }
 
 /* Reports it when it is there. */
@@ -111,20 +126,26 @@ void pb_read_words(struct pb_load *load, const struct pb_yaml *node, const char 
     char found[80], entry[80];
     (void)snprintf(entry, sizeof entry, "an entry of %s", what);
     const struct word_list *list = word_list(type);
-    if (node->kind != PB_YAML_LIST) {
+    const struct pb_yaml *const alone[] = {node};
+    const struct pb_yaml *const *items = (const struct pb_yaml *const *)node->items;
+    size_t n_items = node->n;
+    if (list->or_one && node->kind == PB_YAML_SCALAR) {
+        items = alone;
+        n_items = 1;
+    } else if (node->kind != PB_YAML_LIST) {
         WRONG(load, node, "%s must be a list, not %s; write it as %s", what,
               pb_yaml_what(node, found, sizeof found), list->example);
         return;
     }
-    if (node->n == 0 || node->n > list->most) {
-        WRONG(load, node, "%s has %zu entries; write 1 to %zu, or leave the key out", what, node->n,
+    if (n_items == 0 || n_items > list->most) {
+        WRONG(load, node, "%s has %zu entries; write 1 to %zu, or leave the key out", what, n_items,
               list->most);
         return;
     }
-    char **words = pb_arena_alloc(load->arena, node->n, sizeof *words);
+    char **words = pb_arena_alloc(load->arena, n_items, sizeof *words);
     size_t n = 0;
-    for (size_t i = 0; words && i < node->n; i++) {
-        const struct pb_yaml *item = node->items[i];
+    for (size_t i = 0; words && i < n_items; i++) {
+        const struct pb_yaml *item = items[i];
         if (!pb_need_scalar(load, item, entry, list->entry) || !list->is_good(load, item, what) ||
             (!list->repeats && is_twice(load, item, what, words, n)))
             continue;

@@ -44,6 +44,7 @@ bool pb_key_is_given(const struct pb_key *key, const void *base)
     case PB_KEY_NAME:
         return *(char *const *)(const void *)at != NULL;
     case PB_KEY_PATTERNS:
+    case PB_KEY_FILE_NAMES:
     case PB_KEY_COMMAND:
     case PB_KEY_BANDS:
     case PB_KEY_BAND_MAP:
@@ -125,6 +126,7 @@ struct pb_items pb_key_items(const struct pb_key *key, const void *base, struct 
         return *(const struct pb_items *)at;
     case PB_KEY_DEVICE:
     case PB_KEY_PATTERNS:
+    case PB_KEY_FILE_NAMES:
     case PB_KEY_COMMAND:
     case PB_KEY_BANDS:
     case PB_KEY_BAND_MAP:

@@ -46,6 +46,7 @@ enum pb_key_type {
     PB_KEY_PAIR,        /* double[2], percentiles; more: given                 */
     PB_KEY_RANGE,       /* double[2], finite, not equal; more: given           */
     PB_KEY_PATTERNS,    /* char **; more: size_t                               */
+    PB_KEY_FILE_NAMES,  /* char **; more: size_t. A pattern or some, of files of a scene */
     PB_KEY_COMMAND,     /* char **; more: size_t. A program and its arguments  */
     PB_KEY_BANDS,       /* char **; more: size_t                               */
     PB_KEY_BAND_MAP,    /* struct pb_band_config *; more: size_t               */

@@ -151,7 +151,9 @@ static bool fits(const struct pb_run_view *view, const char *pattern, const char
 static bool is_of_pipeline(const struct pb_run_view *view, const char *path)
 {
     const struct pb_input_config *input = &view->options->pipeline->input;
-    bool found = fits(view, input->file, path) || fits(view, input->metadata, path);
+    bool found = fits(view, input->file, path);
+    for (size_t i = 0; i < input->n_metadata && !found; i++)
+        found = fits(view, input->metadata[i], path);
     for (size_t i = 0; i < input->n_sources && !found; i++)
         found = input->sources[i].of_scene && fits(view, input->sources[i].file, path);
     return found;
@@ -193,6 +195,8 @@ static void explain_metadata(const struct pb_run_view *view, struct pb_json *jso
     pb_json_string(json, "datetime", f->datetime[0] ? f->datetime : NULL);
     pb_json_number(json, "sun_elevation", f->sun_elevation);
     pb_json_number(json, "cloud_cover", f->cloud_cover);
+    if (isnan(f->sun_elevation) && f->family->companion != NULL)
+        pb_json_string(json, "companion", f->family->companion);
     pb_json_end(json);
 }
 

@@ -230,16 +230,18 @@ static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
     const char *sensor =
         pb_meta_text(pb_meta_child(image, "SENSOR_ID") ? image : contents, "SENSOR_ID");
     PB_META_SET(r, instrument, sensor, "the sensor");
-    out->sun_azimuth = pb_meta_number(r, image, "SUN_AZIMUTH", -360, 360);
-    if (out->sun_azimuth < 0)
-        out->sun_azimuth += 360;
-    out->sun_elevation = pb_meta_number(r, image, "SUN_ELEVATION", -90, 90);
-    out->cloud_cover = pb_meta_number(r, image, "CLOUD_COVER", -1, 100);
-    if (out->cloud_cover < 0)
-        out->cloud_cover = NAN;
+    pb_meta_set_number(r, &out->sun_azimuth,
+                       pb_meta_azimuth(pb_meta_number(r, image, "SUN_AZIMUTH", -360, 360)),
+                       "the sun's azimuth");
+    pb_meta_set_number(r, &out->sun_elevation, pb_meta_number(r, image, "SUN_ELEVATION", -90, 90),
+                       "the sun's height");
+    double cloud = pb_meta_number(r, image, "CLOUD_COVER", -1, 100);
+    pb_meta_set_number(r, &out->cloud_cover, cloud < 0 ? NAN : cloud, "the cloud cover");
     const char *cell = pb_meta_text_below(top, "GRID_CELL_SIZE_REFLECTIVE");
     if (cell != NULL)
-        out->gsd = pb_meta_number_of(r, cell, "GRID_CELL_SIZE_REFLECTIVE", 0.1, 1000);
+        pb_meta_set_number(r, &out->gsd,
+                           pb_meta_number_of(r, cell, "GRID_CELL_SIZE_REFLECTIVE", 0.1, 1000),
+                           "the ground sample distance");
     read_files(r, contents);
     if (out->level[0] == 'L' && out->level[1] == '2')
         read_level2(r, top);

@@ -57,15 +57,21 @@ static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
     PB_META_SET(r, platform, serial, "the satellite");
     PB_META_SET(r, instrument, sensor, "the instrument");
     pb_meta_set_time(r, when ? when : pb_meta_text_below(root, "beginPosition"), true);
-    out->sun_azimuth = angle(r, root, "illuminationAzimuthAngle", 0, 360);
-    out->sun_elevation = angle(r, root, "illuminationElevationAngle", -90, 90);
-    out->view_azimuth = angle(r, root, "azimuthAngle", -360, 360);
-    if (out->view_azimuth < 0)
-        out->view_azimuth += 360;
-    out->off_nadir = fabs(angle(r, root, "spaceCraftViewAngle", -90, 90));
-    out->incidence = fabs(angle(r, root, "incidenceAngle", -90, 90));
-    out->cloud_cover = angle(r, root, "cloudCoverPercentage", 0, 100);
-    out->gsd = angle(r, root, "rowGsd", 0.1, 100);
+    pb_meta_set_number(r, &out->sun_azimuth, angle(r, root, "illuminationAzimuthAngle", 0, 360),
+                       "the sun's azimuth");
+    pb_meta_set_number(r, &out->sun_elevation,
+                       angle(r, root, "illuminationElevationAngle", -90, 90), "the sun's height");
+    pb_meta_set_number(r, &out->view_azimuth,
+                       pb_meta_azimuth(angle(r, root, "azimuthAngle", -360, 360)),
+                       "the azimuth of the view");
+    pb_meta_set_number(r, &out->off_nadir, fabs(angle(r, root, "spaceCraftViewAngle", -90, 90)),
+                       "the angle off nadir");
+    pb_meta_set_number(r, &out->incidence, fabs(angle(r, root, "incidenceAngle", -90, 90)),
+                       "the angle of incidence");
+    pb_meta_set_number(r, &out->cloud_cover, angle(r, root, "cloudCoverPercentage", 0, 100),
+                       "the cloud cover");
+    pb_meta_set_number(r, &out->gsd, angle(r, root, "rowGsd", 0.1, 100),
+                       "the ground sample distance");
     read_bands(r, root);
     (void)snprintf(out->rule[PB_QUANTITY_RADIANCE], sizeof out->rule[0],
                    "DN * radiometricScaleFactor");

@@ -138,14 +138,22 @@ static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
     if (out->datetime[0] == '\0')
         pb_meta_set_day_time(r, pb_meta_text(source, "IMAGING_DATE"),
                              pb_meta_text(source, "IMAGING_TIME"));
-    out->sun_azimuth = pb_meta_number(r, sun, "SUN_AZIMUTH", 0, 360);
-    out->sun_elevation = pb_meta_number(r, sun, "SUN_ELEVATION", -90, 90);
-    out->view_azimuth = pb_meta_number(r, view, "AZIMUTH_ANGLE", 0, 360);
-    out->off_nadir = fabs(pb_meta_number(r, view, "VIEWING_ANGLE", -90, 90));
-    out->incidence = fabs(pb_meta_number(r, view, "INCIDENCE_ANGLE", -90, 90));
+    pb_meta_set_number(r, &out->sun_azimuth, pb_meta_number(r, sun, "SUN_AZIMUTH", 0, 360),
+                       "the sun's azimuth");
+    pb_meta_set_number(r, &out->sun_elevation, pb_meta_number(r, sun, "SUN_ELEVATION", -90, 90),
+                       "the sun's height");
+    pb_meta_set_number(r, &out->view_azimuth, pb_meta_number(r, view, "AZIMUTH_ANGLE", 0, 360),
+                       "the azimuth of the view");
+    pb_meta_set_number(r, &out->off_nadir, fabs(pb_meta_number(r, view, "VIEWING_ANGLE", -90, 90)),
+                       "the angle off nadir");
+    pb_meta_set_number(r, &out->incidence,
+                       fabs(pb_meta_number(r, view, "INCIDENCE_ANGLE", -90, 90)),
+                       "the angle of incidence");
     const char *spacing = pb_meta_text_below(root, "RESAMPLING_SPACING");
     if (spacing != NULL)
-        out->gsd = pb_meta_number_of(r, spacing, "RESAMPLING_SPACING", 0.01, 100);
+        pb_meta_set_number(r, &out->gsd,
+                           pb_meta_number_of(r, spacing, "RESAMPLING_SPACING", 0.01, 100),
+                           "the ground sample distance");
     if (r->rc == 0)
         read_calibration(r, root);
 }

@@ -32,14 +32,20 @@ static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
     PB_META_SET(r, level, type, "the type of product");
     pb_meta_set_time(r, pb_meta_need_text(r, header, "startTime"), false);
     (void)pb_meta_band(r, polarisation);
+    pb_meta_set_orbit(r, pb_meta_text_below(root, "pass"));
+    pb_meta_set_number(r, &out->absolute_orbit,
+                       pb_meta_number(r, header, "absoluteOrbitNumber", 1, 1e6),
+                       "the absolute orbit");
     const char *spacing = pb_meta_text_below(root, "azimuthPixelSpacing");
     if (spacing != NULL)
-        pb_meta_set_number(&out->gsd,
-                           pb_meta_number_of(r, spacing, "azimuthPixelSpacing", 0.1, 1000));
+        pb_meta_set_number(r, &out->gsd,
+                           pb_meta_number_of(r, spacing, "azimuthPixelSpacing", 0.1, 1000),
+                           "the ground sample distance");
     const char *incidence = pb_meta_text_below(root, "incidenceAngleMidSwath");
     if (incidence != NULL)
-        pb_meta_set_number(&out->incidence,
-                           pb_meta_number_of(r, incidence, "incidenceAngleMidSwath", 0, 90));
+        pb_meta_set_number(r, &out->incidence,
+                           pb_meta_number_of(r, incidence, "incidenceAngleMidSwath", 0, 90),
+                           "the angle of incidence");
     for (int to = 0; to < PB_QUANTITIES; to++)
         (void)snprintf(
             out->why_not[to], sizeof out->why_not[to],
@@ -50,7 +56,7 @@ static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
 
 const struct pb_metadata_family pb_family_sentinel1 = {
     .name = "sentinel1",
-    .files = "annotation/s1*.xml",
+    .files = "annotation/s1*.xml of each polarisation, annotation/calibration/*.xml",
     .source = "Sentinel-1 Product Specification (S1-RS-MDA-52-7441)",
     .constellation = "sentinel-1",
     .is_one = is_one,

@@ -80,6 +80,20 @@ static void set_platform(struct pb_meta_reader *r, const char *text)
     PB_META_SET(r, platform, platform, "the platform");
 }
 
+/* "T33XWJ" of an identifier "..._T33XWJ_..."; a product of before 2016 has many tiles and names
+ * none. */
+static void set_tile(struct pb_meta_reader *r, const char *id)
+{
+    char tile[7];
+    for (const char *at = id; at != NULL && (at = strstr(at, "_T")) != NULL; at++)
+        if (isdigit((unsigned char)at[2]) && isdigit((unsigned char)at[3]) && strlen(at) > 7 &&
+            (at[7] == '_' || at[7] == '.')) {
+            (void)snprintf(tile, sizeof tile, "%.6s", at + 1);
+            PB_META_SET(r, tile, tile, "the tile");
+            return;
+        }
+}
+
 static void set_level(struct pb_meta_reader *r, bool is_2a)
 {
     PB_META_SET(r, level, is_2a ? "L2A" : "L1C", "the level");
@@ -174,6 +188,16 @@ static void read_product_scales(struct pb_meta_reader *r, const struct pb_meta_n
     set_scales(r, offset, divisor, why);
 }
 
+static void read_orbit(struct pb_meta_reader *r, const struct pb_meta_node *info)
+{
+    const char *number = pb_meta_text_below(info, "SENSING_ORBIT_NUMBER");
+    pb_meta_set_orbit(r, pb_meta_text_below(info, "SENSING_ORBIT_DIRECTION"));
+    if (number != NULL)
+        pb_meta_set_number(r, &r->out->relative_orbit,
+                           pb_meta_number_of(r, number, "SENSING_ORBIT_NUMBER", 1, 143),
+                           "the relative orbit");
+}
+
 static void read_product(struct pb_meta_reader *r, const struct pb_meta_node *top)
 {
     const struct pb_meta_node *info = pb_meta_child(top, "General_Info/Product_Info");
@@ -182,14 +206,18 @@ static void read_product(struct pb_meta_reader *r, const struct pb_meta_node *to
     bool is_2a = strstr(top->name, "2A") != NULL;
     set_level(r, is_2a);
     const char *uri = pb_meta_text(info, "PRODUCT_URI");
-    PB_META_SET(r, product, uri ? uri : pb_meta_text(info, "PRODUCT_URI_2A"), "the product");
+    uri = uri ? uri : pb_meta_text(info, "PRODUCT_URI_2A");
+    PB_META_SET(r, product, uri, "the product");
+    set_tile(r, uri);
     set_baseline(r, pb_meta_need_text(r, info, "PROCESSING_BASELINE"));
     set_platform(r, pb_meta_text_below(info, "SPACECRAFT_NAME"));
+    read_orbit(r, info);
     pb_meta_set_time(r, pb_meta_need_text(r, info, "PRODUCT_START_TIME"), false);
     const char *cloud = pb_meta_text_below(top, "Cloud_Coverage_Assessment");
     if (cloud != NULL)
-        pb_meta_set_number(&r->out->cloud_cover,
-                           pb_meta_number_of(r, cloud, "Cloud_Coverage_Assessment", 0, 100));
+        pb_meta_set_number(r, &r->out->cloud_cover,
+                           pb_meta_number_of(r, cloud, "Cloud_Coverage_Assessment", 0, 100),
+                           "the cloud cover");
     if (r->rc == 0)
         read_product_scales(r, top, is_2a);
 }
@@ -211,18 +239,30 @@ static void read_tile(struct pb_meta_reader *r, const struct pb_meta_node *top)
     const char *id = pb_meta_text(info, "TILE_ID");
     struct pb_metadata *out = r->out;
     set_level(r, strstr(top->name, "2A") != NULL);
-    set_baseline(r, tile_baseline(id ? id : pb_meta_text(info, "TILE_ID_2A")));
+    id = id ? id : pb_meta_text(info, "TILE_ID_2A");
+    set_baseline(r, tile_baseline(id));
+    set_tile(r, id);
+    if (id != NULL && strncmp(id, "S2", 2) == 0 && isalpha((unsigned char)id[2])) {
+        char platform[] = "sentinel-2?";
+        platform[sizeof platform - 2] = id[2];
+        set_platform(r, platform);
+    }
     pb_meta_set_time(r, pb_meta_need_text(r, info, "SENSING_TIME"), true);
+    const char *crs = pb_meta_text_below(top, "HORIZONTAL_CS_CODE");
+    PB_META_SET(r, crs, crs, "the coordinate system");
     double zenith = pb_meta_number(r, sun, "ZENITH_ANGLE", 0, 180);
-    pb_meta_set_number(&out->sun_elevation, 90 - zenith);
-    pb_meta_set_number(&out->sun_azimuth, pb_meta_number(r, sun, "AZIMUTH_ANGLE", 0, 360));
+    pb_meta_set_number(r, &out->sun_elevation, 90 - zenith, "the sun's height");
+    pb_meta_set_number(r, &out->sun_azimuth, pb_meta_number(r, sun, "AZIMUTH_ANGLE", 0, 360),
+                       "the sun's azimuth");
     const struct pb_meta_node *view = pb_meta_below(top, "Mean_Viewing_Incidence_Angle", NULL);
     for (; view != NULL; view = pb_meta_below(top, "Mean_Viewing_Incidence_Angle", view)) {
         const char *band = pb_meta_text(view, "@bandId");
         if (band == NULL || strcmp(band, "3") != 0) /* of B04, as one for all */
             continue;
-        pb_meta_set_number(&out->incidence, pb_meta_number(r, view, "ZENITH_ANGLE", 0, 90));
-        pb_meta_set_number(&out->view_azimuth, pb_meta_number(r, view, "AZIMUTH_ANGLE", 0, 360));
+        pb_meta_set_number(r, &out->incidence, pb_meta_number(r, view, "ZENITH_ANGLE", 0, 90),
+                           "the angle of incidence");
+        pb_meta_set_number(r, &out->view_azimuth, pb_meta_number(r, view, "AZIMUTH_ANGLE", 0, 360),
+                           "the azimuth of the view");
     }
 }
 
@@ -267,16 +307,19 @@ static void read_item(struct pb_meta_reader *r, const struct pb_meta_node *item)
     set_platform(r, pb_meta_text(item, "platform"));
     set_baseline(r, pb_meta_need_text(r, item, "s2:processing_baseline"));
     pb_meta_set_time(r, pb_meta_need_text(r, item, "datetime"), false);
-    pb_meta_set_number(&out->sun_azimuth, pb_meta_number(r, item, "view:sun_azimuth", 0, 360));
-    pb_meta_set_number(&out->sun_elevation, pb_meta_number(r, item, "view:sun_elevation", -90, 90));
-    pb_meta_set_number(&out->cloud_cover, pb_meta_number(r, item, "eo:cloud_cover", 0, 100));
+    pb_meta_set_number(r, &out->sun_azimuth, pb_meta_number(r, item, "view:sun_azimuth", 0, 360),
+                       "the sun's azimuth");
+    pb_meta_set_number(r, &out->sun_elevation,
+                       pb_meta_number(r, item, "view:sun_elevation", -90, 90), "the sun's height");
+    pb_meta_set_number(r, &out->cloud_cover, pb_meta_number(r, item, "eo:cloud_cover", 0, 100),
+                       "the cloud cover");
     if (r->rc == 0)
         read_item_scales(r, item);
 }
 
 static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
 {
-    pb_meta_set_number(&r->out->gsd, 10);
+    pb_meta_set_number(r, &r->out->gsd, 10, "the ground sample distance");
     if (product_of(root) != NULL)
         read_product(r, product_of(root));
     else if (tile_of(root) != NULL)
@@ -300,6 +343,7 @@ const struct pb_metadata_family pb_family_sentinel2 = {
     .files = "MTD_MSIL1C.xml, MTD_MSIL2A.xml, MTD_TL.xml, the STAC item of Earth Search",
     .source = "Sentinel-2 Products Specification Document (S2-PDGS-TAS-DI-PSD), 14.5 and later",
     .constellation = "sentinel-2",
+    .companion = "GRANULE/*/MTD_TL.xml",
     .is_one = is_one,
     .read = read,
     .finish = finish,

@@ -113,15 +113,20 @@ static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
     if (when == NULL)
         when = pb_meta_text(image, "firstLineTime");
     pb_meta_set_time(r, when, true);
-    out->sun_azimuth = pb_meta_number(r, image, "meanSunAz", 0, 360);
-    out->sun_elevation = pb_meta_number(r, image, "meanSunEl", -90, 90);
-    out->view_azimuth = pb_meta_number(r, image, "meanSatAz", 0, 360);
-    out->off_nadir = pb_meta_number(r, image, "meanOffNadirViewAngle", 0, 90);
-    out->incidence = 90 - pb_meta_number(r, image, "meanSatEl", 0, 90);
-    out->gsd = pb_meta_number(r, image, "meanProductGSD", 0.01, 100);
-    out->cloud_cover = 100 * pb_meta_number(r, image, "cloudCover", -999, 1);
-    if (out->cloud_cover < 0) /* -999: not assessed */
-        out->cloud_cover = NAN;
+    pb_meta_set_number(r, &out->sun_azimuth, pb_meta_number(r, image, "meanSunAz", 0, 360),
+                       "the sun's azimuth");
+    pb_meta_set_number(r, &out->sun_elevation, pb_meta_number(r, image, "meanSunEl", -90, 90),
+                       "the sun's height");
+    pb_meta_set_number(r, &out->view_azimuth, pb_meta_number(r, image, "meanSatAz", 0, 360),
+                       "the azimuth of the view");
+    pb_meta_set_number(r, &out->off_nadir, pb_meta_number(r, image, "meanOffNadirViewAngle", 0, 90),
+                       "the angle off nadir");
+    pb_meta_set_number(r, &out->incidence, 90 - pb_meta_number(r, image, "meanSatEl", 0, 90),
+                       "the angle of incidence");
+    pb_meta_set_number(r, &out->gsd, pb_meta_number(r, image, "meanProductGSD", 0.01, 100),
+                       "the ground sample distance");
+    double cloud = pb_meta_number(r, image, "cloudCover", -999, 1); /* -999: not assessed */
+    pb_meta_set_number(r, &out->cloud_cover, cloud < 0 ? NAN : 100 * cloud, "the cloud cover");
     if (r->rc == 0)
         read_bands(r, root, satellite);
 }

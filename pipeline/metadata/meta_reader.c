@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define RADIAN 0.017453292519943295
 
@@ -82,35 +83,70 @@ double pb_meta_need_number(struct pb_meta_reader *r, const struct pb_meta_node *
     return text != NULL ? pb_meta_number_of(r, text, path, low, high) : NAN;
 }
 
+static void note(struct pb_meta_reader *r, const void *fact)
+{
+    if (r->n_told < PB_META_TOLD_MAX) {
+        r->told[r->n_told].fact = fact;
+        r->told[r->n_told++].name = r->name;
+    }
+}
+
+/* The file that told the fact, without its folders. */
+static const char *told_by(const struct pb_meta_reader *r, const void *fact)
+{
+    for (size_t i = r->n_told; i-- > 0;)
+        if (r->told[i].fact == fact)
+            return pb_base_name(r->told[i].name);
+    return "another of the scene's metadata";
+}
+
 void pb_meta_set_text(struct pb_meta_reader *r, char *fact, size_t bytes, const char *text,
                       const char *what)
 {
     if (text == NULL || text[0] == '\0')
         return;
     if (fact[0] != '\0' && strcmp(fact, text) != 0)
-        pb_meta_conflict(r, "%s is '%.80s' here, and '%.80s' by another of the scene's metadata",
-                         what, text, fact);
+        pb_meta_conflict(r, "%s is '%.80s' here, but '%.80s' by %.120s", what, text, fact,
+                         told_by(r, fact));
     else if (strlen(text) >= bytes)
         pb_meta_wrong(r, "%s is longer than %zu bytes", what, bytes - 1);
-    else
+    else if (fact[0] == '\0') {
         (void)snprintf(fact, bytes, "%s", text);
+        note(r, fact);
+    }
 }
 
-void pb_meta_set_number(double *fact, double number)
+void pb_meta_set_number(struct pb_meta_reader *r, double *fact, double number, const char *what)
 {
-    if (isnan(*fact))
+    double off = fabs(number - *fact);
+    if (isnan(number))
+        return;
+    if (isnan(*fact)) {
         *fact = number;
+        note(r, fact);
+    } else if (off > 1 && fabs(off - 360) > 1) {
+        pb_meta_conflict(r, "%s is %g here, but %g by %.120s", what, number, *fact,
+                         told_by(r, fact));
+    }
 }
 
 void pb_meta_set_time(struct pb_meta_reader *r, const char *text, bool exact)
 {
-    char when[sizeof r->out->datetime];
-    if (text == NULL || text[0] == '\0' || (r->out->datetime[0] != '\0' && !exact))
+    char when[sizeof r->out->datetime], *fact = r->out->datetime;
+    if (text == NULL || text[0] == '\0')
         return;
-    if (pb_meta_time(text, when, sizeof when) < 0)
+    if (pb_meta_time(text, when, sizeof when) < 0) {
         pb_meta_wrong(r, "'%.60s' is no time", text);
-    else
-        (void)snprintf(r->out->datetime, sizeof r->out->datetime, "%s", when);
+        return;
+    }
+    double hours = 24 * fabs(pb_meta_julian_day(when) - pb_meta_julian_day(fact));
+    if (fact[0] != '\0' && hours > 1)
+        pb_meta_conflict(r, "the scene was taken at %s here, but at %s by %.120s", when, fact,
+                         told_by(r, fact));
+    else if (fact[0] == '\0' || exact) {
+        (void)snprintf(fact, sizeof r->out->datetime, "%s", when);
+        note(r, fact);
+    }
 }
 
 void pb_meta_set_day_time(struct pb_meta_reader *r, const char *day, const char *time)
@@ -120,6 +156,19 @@ void pb_meta_set_day_time(struct pb_meta_reader *r, const char *day, const char 
         return;
     (void)snprintf(text, sizeof text, "%.20sT%.40s", day, time);
     pb_meta_set_time(r, text, true);
+}
+
+void pb_meta_set_orbit(struct pb_meta_reader *r, const char *word)
+{
+    static const char *const states[] = {"ascending", "descending"};
+    for (size_t i = 0; word != NULL && i < sizeof states / sizeof *states; i++)
+        if (strcasecmp(word, states[i]) == 0)
+            PB_META_SET(r, orbit_state, states[i], "the direction of the orbit");
+}
+
+double pb_meta_azimuth(double degrees)
+{
+    return degrees < 0 ? degrees + 360 : degrees;
 }
 
 /* --- bands ------------------------------------------------------------------------------------ */

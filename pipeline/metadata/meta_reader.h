@@ -7,11 +7,19 @@
 #include "pipeline/metadata/meta_tree.h"
 #include "pipeline/metadata/metadata.h"
 
+#define PB_META_TOLD_MAX 32
+
 struct pb_meta_reader {
     struct pb_metadata *out;
     const char *name; /* of the file being read */
     struct pb_err *err;
     int rc; /* of the first mistake */
+    /* Which file told which fact, for words about two that contradict each other. */
+    struct {
+        const void *fact;
+        const char *name;
+    } told[PB_META_TOLD_MAX];
+    size_t n_told;
 };
 
 /* Mistakes: a value that is missing or impossible; two that contradict each other. */
@@ -40,13 +48,18 @@ void pb_meta_set_text(struct pb_meta_reader *r, char *fact, size_t bytes, const 
                       const char *what);
 #define PB_META_SET(r, member, text, what)                                                         \
     pb_meta_set_text(r, (r)->out->member, sizeof(r)->out->member, text, what)
-/* The number if none is known yet. */
-void pb_meta_set_number(double *fact, double number);
+/* The number if none is known yet; one that another file has told and that is more than 1 off
+ * (degrees, percent, metres, orbits) is a conflict. NaN changes nothing. */
+void pb_meta_set_number(struct pb_meta_reader *r, double *fact, double number, const char *what);
 /* Sets the acquisition time from an ISO 8601 text with or without zone (taken as UTC). exact:
- * replaces one that another file has told. */
+ * replaces one that another file has told. More than an hour off is a conflict. */
 void pb_meta_set_time(struct pb_meta_reader *r, const char *text, bool exact);
 /* A time on a day: "2020-10-31" and "14:31:47.8083990Z". */
 void pb_meta_set_day_time(struct pb_meta_reader *r, const char *day, const char *time);
+
+/* Sets the direction of the orbit from a producer's word for it. */
+void pb_meta_set_orbit(struct pb_meta_reader *r, const char *word);
+double pb_meta_azimuth(double degrees); /* 0 .. 360 */
 
 /* The band of that id, a leading "B" and zeros apart; added when there is none. NULL: too many. */
 struct pb_meta_band *pb_meta_band(struct pb_meta_reader *r, const char *id);

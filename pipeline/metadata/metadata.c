@@ -42,7 +42,9 @@ void pb_metadata_init(struct pb_metadata *out)
                                 .off_nadir = NAN,
                                 .incidence = NAN,
                                 .cloud_cover = NAN,
-                                .gsd = NAN};
+                                .gsd = NAN,
+                                .relative_orbit = NAN,
+                                .absolute_orbit = NAN};
 }
 
 static const struct pb_metadata_family *family_of(const struct pb_meta_node *root)
@@ -115,49 +117,16 @@ static int load_open(struct pb_raster_file *file, struct pb_metadata_text *out, 
     return 0;
 }
 
-int pb_metadata_read_file(struct pb_raster_file *file, struct pb_metadata *out, struct pb_err *err)
-{
-    struct pb_metadata_text text = {NULL, NULL, 0};
-    pb_metadata_init(out);
-    int rc = load_open(file, &text, err);
-    rc = rc ? rc : pb_metadata_parse(&text, 1, out, err);
-    free((void *)text.text);
-    return rc;
-}
-
-/* The same by path. The name in *out is the path. */
-static int load(const char *path, struct pb_metadata_text *out, struct pb_err *err)
-{
-    struct pb_raster_file file;
-    struct pb_err why = {0};
-    int rc = pb_raster_file_open(&file, path, &why);
-    if (rc < 0 && (why.code == PB_E_INPUT_MISSING || why.code == PB_E_INPUT_NOT_TIFF))
-        rc = pb_fail_at(err, PB_E_INPUT_METADATA_MISSING, path, 0, 0,
-                        "the scene's metadata (input.metadata): %s", why.msg);
-    else if (rc < 0)
-        rc = pb_fail_at(err, why.code, path, 0, 0, "%s", why.msg);
-    else
-        rc = load_open(&file, out, err);
-    pb_raster_file_close(&file);
-    out->name = path;
-    return rc;
-}
-
-int pb_metadata_read(const char *const *paths, size_t n_paths, struct pb_metadata *out,
-                     struct pb_err *err)
+int pb_metadata_read_files(struct pb_raster_file *files, size_t n_files, struct pb_metadata *out,
+                           struct pb_err *err)
 {
     struct pb_metadata_text texts[PB_METADATA_FILES_MAX] = {{NULL, NULL, 0}};
     size_t n = 0;
-    int rc = n_paths >= 1 && n_paths <= PB_METADATA_FILES_MAX
-                 ? 0
-                 : pb_fail(err, PB_E_CONFIG_VALUE, "1 to %d files of metadata are possible",
-                           PB_METADATA_FILES_MAX);
+    int rc = 0;
     pb_metadata_init(out);
-    for (; rc == 0 && n < n_paths; n++)
-        if ((rc = load(paths[n], &texts[n], err)) < 0)
-            break;
-    if (rc == 0)
-        rc = pb_metadata_parse(texts, n, out, err);
+    for (; rc == 0 && n < n_files && n < PB_METADATA_FILES_MAX; n++)
+        rc = load_open(&files[n], &texts[n], err);
+    rc = rc ? rc : pb_metadata_parse(texts, n, out, err);
     while (n > 0)
         free((void *)texts[--n].text);
     return rc;

@@ -51,6 +51,10 @@ struct pb_metadata {
     double sun_azimuth, sun_elevation, view_azimuth, off_nadir, incidence; /* degrees */
     double cloud_cover;                                                    /* percent */
     double gsd;                                                            /* metres */
+    char orbit_state[16]; /* "ascending", "descending" */
+    double relative_orbit, absolute_orbit;
+    char tile[16];                 /* of the grid of the producer: "T33XWJ" */
+    char crs[32];                  /* of the bands: "EPSG:32633" */
     char boa_offset[96];           /* in words, why an offset is applied or not; "" = not asked */
     char rule[PB_QUANTITIES][160]; /* in words, how a band becomes that; "" = it cannot */
     char why_not[PB_QUANTITIES][200]; /* in words, what keeps it from that; "" = nothing is known */
@@ -66,6 +70,7 @@ struct pb_metadata_family {
     const char *files;  /* for people: which files it is */
     const char *source; /* the handbook that the rules are from */
     const char *constellation;
+    const char *companion; /* for people: which other file has the angles of the sun; NULL = none */
     /* Whether a document is of this family, by its first nodes. */
     bool (*is_one)(const struct pb_meta_node *root);
     /* Takes the facts of one document. Mistakes go to the reader. */
@@ -84,15 +89,14 @@ const struct pb_metadata_family *pb_metadata_family_at(size_t i);
 
 /* Facts in which nothing is known. */
 void pb_metadata_init(struct pb_metadata *out);
-/* Reads the facts of one scene from 1 .. PB_METADATA_FILES_MAX files, all of one family. 0; or a
- * negative errno with input.metadata_missing (names the file), input.metadata_invalid (syntax,
- * limits), input.metadata_unknown (no family), input.metadata_value, input.metadata_conflict; a
- * failing disk is input.io. *out as of pb_metadata_init on failure. Thread: worker. */
-int pb_metadata_read(const char *const *paths, size_t n_paths, struct pb_metadata *out,
-                     struct pb_err *err);
-/* The same of one file that is open. */
+/* Reads the facts of one scene from its open files, 1 .. PB_METADATA_FILES_MAX, all of one family:
+ * what they say is put together. 0; or a negative errno with input.metadata_invalid (syntax,
+ * limits), input.metadata_unknown (no family), input.metadata_value, input.metadata_conflict (names
+ * both files when two contradict each other); a failing disk is input.io. *out as of
+ * pb_metadata_init on failure. Thread: worker. */
 struct pb_raster_file;
-int pb_metadata_read_file(struct pb_raster_file *file, struct pb_metadata *out, struct pb_err *err);
+int pb_metadata_read_files(struct pb_raster_file *files, size_t n_files, struct pb_metadata *out,
+                           struct pb_err *err);
 /* The same of texts in memory; names for messages. */
 struct pb_metadata_text {
     const char *name;

@@ -47,6 +47,9 @@ void pb_stac_facts(const struct pb_stac_item *item)
     number(json, "view:off_nadir", f->off_nadir);
     number(json, "view:incidence_angle", f->incidence);
     number(json, "eo:cloud_cover", f->cloud_cover);
+    text(json, "sat:orbit_state", NULL, f->orbit_state);
+    number(json, "sat:relative_orbit", f->relative_orbit);
+    number(json, "sat:absolute_orbit", f->absolute_orbit);
     text(json, "pushbroom:source_product", NULL, f->product);
     text(json, "pushbroom:processing_baseline", NULL, f->baseline);
 }
@@ -56,6 +59,13 @@ bool pb_stac_has_view(const struct pb_stac_item *item)
     const struct pb_metadata *f = facts_of(item);
     return f != NULL && (!isnan(f->sun_azimuth) || !isnan(f->sun_elevation) ||
                          !isnan(f->view_azimuth) || !isnan(f->off_nadir) || !isnan(f->incidence));
+}
+
+bool pb_stac_has_sat(const struct pb_stac_item *item)
+{
+    const struct pb_metadata *f = facts_of(item);
+    return f != NULL &&
+           (f->orbit_state[0] != '\0' || !isnan(f->relative_orbit) || !isnan(f->absolute_orbit));
 }
 
 /* Whether a step after `step` makes a band of that name. */

@@ -31,7 +31,7 @@ struct pb_run {
     struct pb_run_options options;
     char scene[NAME_MAX + 1];
     char device[64];
-    const char *file_names[PB_FILES_MAX + 1]; /* of a scene of many files */
+    const char *file_names[PB_INPUT_NAMES_MAX]; /* of a scene of many files */
     struct pb_run_sources sources;
     struct pb_run_metadata metadata;
     struct pb_plan_request facts; /* what the plan was made from */
@@ -200,7 +200,8 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
     if (rc == 0)
         rc = pb_run_sources_open(&run->sources, &run->options, run->scene, err);
     if (rc == 0)
-        rc = pb_run_metadata_read(&run->metadata, &run->options, run->scene, err);
+        rc = pb_run_metadata_read(&run->metadata, &run->options, run->scene,
+                                  pb_raster_info(run->sources.raster[0]), err);
     if (rc == 0)
         rc = make_plan(run, err);
     if (rc == 0 && options->products != NULL)

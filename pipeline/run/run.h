@@ -22,16 +22,16 @@
 struct pb_run;
 struct pb_remote;
 struct pb_scene_files;
-struct pb_raster_file;
+struct pb_metadata_files;
 
 struct pb_run_options {
     const struct pb_config *config; /* borrowed until destroy */
     const struct pb_pipeline_config *pipeline;
-    const char *input;                     /* path of the scene; borrowed until destroy */
-    const struct pb_scene_files *files;    /* of a scene that is a folder, handed before
-                                              (pb_scene_files_hand); NULL = the scene is one file;
-                                              borrowed until destroy */
-    const struct pb_raster_file *metadata; /* of a scene that is one file: the open file of
+    const char *input;                        /* path of the scene; borrowed until destroy */
+    const struct pb_scene_files *files;       /* of a scene that is a folder, handed before
+                                                 (pb_scene_files_hand); NULL = the scene is one file;
+                                                 borrowed until destroy */
+    const struct pb_metadata_files *metadata; /* of a scene that is one file: the open files of
                                               pb_sidecar_open; NULL = the run opens it, when the
                                               pipeline names one; borrowed until destroy */
     const char

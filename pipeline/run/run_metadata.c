@@ -7,6 +7,7 @@
 #include "pipeline/scene/sidecar.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 static void set_names(struct pb_run_metadata *out, const struct pb_run_options *options)
@@ -20,28 +21,46 @@ static void set_names(struct pb_run_metadata *out, const struct pb_run_options *
                                : input->sources[i].file;
 }
 
-int pb_run_metadata_read(struct pb_run_metadata *out, const struct pb_run_options *options,
-                         const char *scene, struct pb_err *err)
+static int check(const struct pb_metadata *facts, const struct pb_raster_info *info,
+                 struct pb_err *err)
 {
-    struct pb_raster_file own = {.fd = -1}, file = {.fd = -1};
+    if (facts->crs[0] == '\0' || info->crs_code[0] == '\0' ||
+        strcmp(facts->crs, info->crs_code) == 0)
+        return 0;
+    return pb_fail(err, PB_E_INPUT_METADATA_CONFLICT,
+                   "the metadata are of another scene: they say %s, the scene is %s", facts->crs,
+                   info->crs_code);
+}
+
+/* "MTD_MSIL2A.xml, MTD_TL.xml" */
+static void name_files(struct pb_run_metadata *out, const struct pb_metadata_files *files)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < files->n && used < sizeof out->file; i++)
+        used += (size_t)snprintf(out->file + used, sizeof out->file - used, "%s%s", i ? ", " : "",
+                                 pb_base_name(files->file[i].path));
+}
+
+int pb_run_metadata_read(struct pb_run_metadata *out, const struct pb_run_options *options,
+                         const char *scene, const struct pb_raster_info *info, struct pb_err *err)
+{
+    struct pb_metadata_files own, files;
     int rc = 0;
     pb_metadata_init(&out->facts);
     set_names(out, options);
-    if (options->pipeline->input.metadata == NULL)
+    if (options->pipeline->input.n_metadata == 0)
         return 0;
-    if (options->files != NULL)
-        file = options->files->metadata; /* its descriptor stays the owner's */
-    else if (options->metadata != NULL)
-        file = *options->metadata;
-    if (file.fd < 0) {
+    pb_metadata_files_init(&own);
+    if (options->files == NULL && options->metadata == NULL)
         rc = pb_sidecar_open(options->pipeline, options->input, scene, &own, err);
-        file = own;
-    }
+    files = options->files      ? options->files->metadata /* descriptors stay the owner's */
+            : options->metadata ? *options->metadata
+                                : own;
     if (rc == 0)
-        (void)snprintf(out->file, sizeof out->file, "%s", pb_base_name(file.path));
-    rc = rc ? rc : pb_metadata_read_file(&file, &out->facts, err);
-    pb_raster_file_close(&own);
-    return rc;
+        name_files(out, &files);
+    rc = rc ? rc : pb_metadata_read_files(files.file, files.n, &out->facts, err);
+    pb_metadata_files_close(&own);
+    return rc ? rc : check(&out->facts, info, err);
 }
 
 void pb_run_metadata_output(const struct pb_run_metadata *metadata,

@@ -8,14 +8,16 @@
 
 struct pb_run_metadata {
     struct pb_metadata facts;       /* family NULL: the pipeline names none */
-    char file[256];                 /* base name of the metadata file; "" = none was read */
+    char file[256];                 /* base names of the metadata files; "" = none was read */
     const char *name[PB_FILES_MAX]; /* of the files as they were delivered; borrowed */
 };
 
-/* Reads the file that options hand over, else the one beside the input. options and pipeline are
- * borrowed as long as the object is used. Errors: pb_sidecar_open, pb_metadata_parse. */
+/* Reads the files that options hand over, else those beside the input. info: of the scene; its
+ * coordinate system is the one that the metadata tell, or they are of another scene. options and
+ * pipeline are borrowed as long as the object is used. Errors: pb_sidecar_open, pb_metadata_parse.
+ */
 int pb_run_metadata_read(struct pb_run_metadata *out, const struct pb_run_options *options,
-                         const char *scene, struct pb_err *err);
+                         const char *scene, const struct pb_raster_info *info, struct pb_err *err);
 /* What output.path and output.name take of it; *out_facts borrows from metadata. */
 void pb_run_metadata_output(const struct pb_run_metadata *metadata,
                             struct pb_output_facts *out_facts);

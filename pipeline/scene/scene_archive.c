@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WISHES_MAX (PB_FILES_MAX + 1)
+#define WISHES_MAX (PB_FILES_MAX + PB_METADATA_FILES_MAX)
 
 struct content {
     struct pb_archive list;
@@ -128,7 +128,7 @@ static int open_part(const struct pb_scene_archive *archive, const struct pb_arc
 
 static struct pb_raster_file *slot_of(struct pb_scene_files *files, size_t i)
 {
-    return i < PB_FILES_MAX ? &files->file[i] : &files->metadata;
+    return i < PB_FILES_MAX ? &files->file[i] : &files->metadata.file[files->metadata.n++];
 }
 
 static int take_found(const struct pb_scene_archive *archive, struct content *c,
@@ -139,7 +139,7 @@ static int take_found(const struct pb_scene_archive *archive, struct content *c,
     const struct pb_scene_entry *entry[WISHES_MAX];
     size_t slot[WISHES_MAX], n = 0;
     for (size_t i = 0; i < WISHES_MAX; i++) {
-        entry[n] = i < PB_FILES_MAX ? found->file[i] : found->metadata;
+        entry[n] = i < PB_FILES_MAX ? found->file[i] : found->metadata[i - PB_FILES_MAX];
         if (entry[n] == NULL)
             continue;
         wish[n] = (struct pb_archive_wish){.member = c->member[entry[n] - c->walk.entry]};

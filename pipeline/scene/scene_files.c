@@ -80,13 +80,21 @@ static int open_found(const struct opening *s, const struct pb_scene_found *foun
     int rc = 0;
     for (size_t i = 0; i < out->n && rc == 0; i++)
         rc = found->file[i] != NULL ? open_entry(s, found->file[i], &out->file[i]) : 0;
-    return rc == 0 && found->metadata != NULL ? open_entry(s, found->metadata, &out->metadata) : rc;
+    for (size_t i = 0; i < PB_METADATA_FILES_MAX && found->metadata[i] != NULL && rc == 0; i++)
+        rc = open_entry(s, found->metadata[i], &out->metadata.file[out->metadata.n++]);
+    return rc;
+}
+
+/* File i of all of them, those with the metadata last. */
+static const struct pb_raster_file *file_at(const struct pb_scene_files *files, size_t i)
+{
+    return i < files->n ? &files->file[i] : &files->metadata.file[i - files->n];
 }
 
 void pb_scene_files_count(struct pb_scene_files *files)
 {
-    for (size_t i = 0; i <= files->n; i++) {
-        const struct pb_raster_file *file = i < files->n ? &files->file[i] : &files->metadata;
+    for (size_t i = 0; i < files->n + files->metadata.n; i++) {
+        const struct pb_raster_file *file = file_at(files, i);
         if (file->fd < 0)
             continue;
         int64_t ns = (int64_t)file->stat.st_mtim.tv_sec * 1000000000 + file->stat.st_mtim.tv_nsec;
@@ -104,7 +112,7 @@ int pb_scene_files_begin(const struct pb_pipeline_config *pipeline, const char *
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < PB_FILES_MAX; i++)
         out->file[i].fd = -1;
-    out->metadata.fd = -1;
+    pb_metadata_files_init(&out->metadata);
     out->n = 1 + pipeline->input.n_sources;
     out->folder = strndup(folder, length);
     return out->folder != NULL
@@ -164,7 +172,7 @@ void pb_scene_files_close(struct pb_scene_files *files)
         return;
     for (size_t i = 0; i < PB_FILES_MAX; i++)
         pb_raster_file_close(&files->file[i]);
-    pb_raster_file_close(&files->metadata);
+    pb_metadata_files_close(&files->metadata);
     free(files->folder);
     memset(files, 0, sizeof *files);
 }
@@ -186,16 +194,14 @@ size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out)
     for (size_t i = 0; files->folder != NULL && i < files->n; i++)
         if (files->file[i].fd >= 0)
             out[n++] = files->file[i].fd;
-    if (files->folder != NULL && files->metadata.fd >= 0)
-        out[n++] = files->metadata.fd;
-    return n;
+    return n + (files->folder != NULL ? pb_metadata_files_fds(&files->metadata, out + n) : 0);
 }
 
 size_t pb_scene_files_names(const struct pb_scene_files *files, const char **out)
 {
     size_t n = 0;
-    for (size_t i = 0; i <= files->n; i++) {
-        const struct pb_raster_file *file = i < files->n ? &files->file[i] : &files->metadata;
+    for (size_t i = 0; i < files->n + files->metadata.n; i++) {
+        const struct pb_raster_file *file = file_at(files, i);
         const char *name = file->fd >= 0 ? pb_scene_files_inner(files, file->path) : NULL;
         for (size_t k = 0; name != NULL && k < n; k++)
             if (strcmp(out[k], name) == 0)
@@ -216,8 +222,8 @@ void pb_scene_files_blame(const struct pb_scene_files *files, struct pb_err *err
 {
     if (err == NULL || err->file[0] == '\0' || files->folder == NULL)
         return;
-    for (size_t i = 0; i <= files->n; i++) {
-        const struct pb_raster_file *file = i < files->n ? &files->file[i] : &files->metadata;
+    for (size_t i = 0; i < files->n + files->metadata.n; i++) {
+        const struct pb_raster_file *file = file_at(files, i);
         struct pb_err place = {0}, named = {0};
         if (file->path == NULL)
             continue;

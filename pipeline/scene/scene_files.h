@@ -9,12 +9,14 @@
  * rights to; the one that decodes gets descriptors (pb_scene_files_hand). One thread an object. */
 #include "config/config.h"
 #include "pipeline/raster/raster_file.h"
+#include "pipeline/scene/metadata_files.h"
 
 #include <stdint.h>
 
 /* Of the folder: more is no scene. */
 #define PB_SCENE_ENTRIES_MAX 20000
 #define PB_SCENE_DEPTH_MAX   8
+#define PB_INPUT_NAMES_MAX   (PB_FILES_MAX + PB_METADATA_FILES_MAX)
 
 struct pb_scene_files {
     char *folder; /* as given, without slashes at the end; NULL = none is open */
@@ -22,9 +24,9 @@ struct pb_scene_files {
     /* fd -1: not opened, as no output needs it, or it is none of the scene's. path: the folder's
      * and the path inside it; NULL = none. */
     struct pb_raster_file file[PB_FILES_MAX];
-    struct pb_raster_file metadata; /* of input.metadata; fd -1 = none is configured */
-    uint64_t bytes;                 /* of the opened ones together */
-    int64_t mtime_ns;               /* of the youngest of them */
+    struct pb_metadata_files metadata; /* of input.metadata */
+    uint64_t bytes;                    /* of the opened ones together */
+    int64_t mtime_ns;                  /* of the youngest of them */
     /* Of a scene that is an archive: members of it, how many of the opened ones had to be unpacked,
      * and their bytes. n_members 0 = it is a folder. */
     size_t n_members, n_unpacked;
@@ -65,10 +67,11 @@ void pb_scene_files_count(struct pb_scene_files *files);
 /* pb_raster_open() takes the files by their paths from then on. Borrowed until the next call. NULL:
  * none is there any more. */
 void pb_scene_files_hand(const struct pb_scene_files *files);
-/* The descriptors that are open, into out (PB_FILES_MAX + 1); how many. */
-size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out);
-/* The paths of the opened files inside the folder, into out (PB_FILES_MAX + 1), a file once; how
+/* The descriptors that are open, into out (PB_FILES_MAX + PB_METADATA_FILES_MAX); how
  * many. */
+size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out);
+/* The paths of the opened files inside the folder, into out (PB_INPUT_NAMES_MAX), a file once;
+ * how many. */
 size_t pb_scene_files_names(const struct pb_scene_files *files, const char **out);
 /* The path inside the folder. */
 const char *pb_scene_files_inner(const struct pb_scene_files *files, const char *path);

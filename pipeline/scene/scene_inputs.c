@@ -34,17 +34,18 @@ static void add_scene(struct list *list, const struct pb_scene_inputs *in)
     const struct pb_scene_files *files = in->files;
     if (files == NULL) {
         add(list, in->file, NULL, PB_INPUT_PIXELS, false);
-        if (in->metadata != NULL && in->metadata->fd >= 0)
-            add(list, in->metadata, pb_base_name(in->metadata->path), PB_INPUT_METADATA, true);
+        for (size_t i = 0; in->metadata != NULL && i < in->metadata->n; i++)
+            add(list, &in->metadata->file[i], pb_base_name(in->metadata->file[i].path),
+                PB_INPUT_METADATA, true);
         return;
     }
     for (size_t i = 0; i < files->n; i++)
         if (files->file[i].fd >= 0)
             add(list, &files->file[i], pb_scene_files_inner(files, files->file[i].path),
                 PB_INPUT_PIXELS, false);
-    if (files->metadata.fd >= 0)
-        add(list, &files->metadata, pb_scene_files_inner(files, files->metadata.path),
-            PB_INPUT_METADATA, false);
+    for (size_t i = 0; i < files->metadata.n; i++)
+        add(list, &files->metadata.file[i],
+            pb_scene_files_inner(files, files->metadata.file[i].path), PB_INPUT_METADATA, false);
     qsort(list->part, list->n, sizeof *list->part, by_name);
 }
 

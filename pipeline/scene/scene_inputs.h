@@ -12,10 +12,10 @@
 struct pb_scene_inputs {
     const struct pb_config *config;
     const struct pb_pipeline_config *pipeline;
-    const char *scene;                     /* its name, for {scene} */
-    const struct pb_scene_files *files;    /* of a scene of many files; NULL: it is `file` */
-    const struct pb_raster_file *file;     /* open */
-    const struct pb_raster_file *metadata; /* beside `file`; NULL or fd -1 = none */
+    const char *scene;                        /* its name, for {scene} */
+    const struct pb_scene_files *files;       /* of a scene of many files; NULL: it is `file` */
+    const struct pb_raster_file *file;        /* open */
+    const struct pb_metadata_files *metadata; /* beside `file`; NULL = none */
 };
 
 /* The checksum of the input, which that of the metadata beside a single file and those of sources

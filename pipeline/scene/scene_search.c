@@ -107,8 +107,8 @@ int pb_scene_search(const struct pb_pipeline_config *pipeline, const struct pb_s
         if (source->of_scene)
             rc = take(&s, what, source->file, source->is_needed, &out->file[i + 1]);
     }
-    if (rc == 0 && input->metadata != NULL)
-        rc = take(&s, "metadata", input->metadata, true, &out->metadata);
+    for (size_t i = 0; i < input->n_metadata && rc == 0; i++)
+        rc = take(&s, "metadata", input->metadata[i], true, &out->metadata[i]);
     if (rc == 0 && s.n_missing > 0)
         rc = pb_fail_at(err, PB_E_INPUT_INCOMPLETE, folder, 0, 0,
                         "%zu of %zu files of the scene %s missing: %s", s.n_missing, s.n_wanted,

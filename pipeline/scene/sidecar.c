@@ -72,19 +72,28 @@ static int open_it(const struct place *at, struct pb_raster_file *out, struct pb
                                                    "the scene's metadata are no regular file");
 }
 
-int pb_sidecar_open(const struct pb_pipeline_config *pipeline, const char *input, const char *scene,
+static int open_one(const char *folder, const char *scene, const char *form,
                     struct pb_raster_file *out, struct pb_err *err)
 {
     struct place at = {.fd = -1};
     char pattern[PATH_MAX];
-    *out = (struct pb_raster_file){.fd = -1};
-    if (pipeline->input.metadata == NULL)
-        return 0;
-    pb_path_parent(input, at.folder);
-    int rc = pb_scene_search_pattern(pipeline->input.metadata, scene, pattern, err);
+    (void)snprintf(at.folder, sizeof at.folder, "%s", folder);
+    int rc = pb_scene_search_pattern(form, scene, pattern, err);
     rc = rc ? rc : find(&at, pattern, err);
     rc = rc ? rc : open_it(&at, out, err);
     if (at.fd >= 0)
         (void)close(at.fd);
+    return rc;
+}
+
+int pb_sidecar_open(const struct pb_pipeline_config *pipeline, const char *input, const char *scene,
+                    struct pb_metadata_files *out, struct pb_err *err)
+{
+    char folder[PATH_MAX];
+    int rc = 0;
+    pb_metadata_files_init(out);
+    pb_path_parent(input, folder);
+    for (size_t i = 0; i < pipeline->input.n_metadata && rc == 0; i++)
+        rc = open_one(folder, scene, pipeline->input.metadata[i], &out->file[out->n++], err);
     return rc;
 }

@@ -2,15 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SIDECAR_H
 #define PB_SIDECAR_H
-/* The file with the product's metadata of a scene that is one file: the one beside it that
+/* The files with the product's metadata of a scene that is one file: those beside it that
  * input.metadata fits. One thread. */
 #include "config/config.h"
-#include "pipeline/raster/raster_file.h"
+#include "pipeline/scene/metadata_files.h"
 
-/* Finds and opens it; fd -1 when the pipeline names none. input: path of the scene's file. scene:
+/* Finds and opens one for each pattern. input: path of the scene's file. scene:
  * its name, for {scene}. input.metadata_missing names the pattern and the directory;
  * input.ambiguous: two files fit; input.link: it is a symbolic link. *out needs close
- * (pb_raster_file_close) in any case. */
+ * (pb_metadata_files_close) in any case. */
 int pb_sidecar_open(const struct pb_pipeline_config *pipeline, const char *input, const char *scene,
-                    struct pb_raster_file *out, struct pb_err *err);
+                    struct pb_metadata_files *out, struct pb_err *err);
 #endif

@@ -192,6 +192,9 @@ static void say_metadata(const struct pb_json_value *plan)
         add(text, sizeof text, ", baseline %s", text_of(metadata, "baseline"));
     if (!isnan(number_of(metadata, "sun_elevation")))
         add(text, sizeof text, ", sun %.1f degrees high", number_of(metadata, "sun_elevation"));
+    else if (text_of(metadata, "companion")[0] != '\0')
+        add(text, sizeof text, "; where the sun stood, %s says (input.metadata)",
+            text_of(metadata, "companion"));
     if (!isnan(number_of(metadata, "cloud_cover")))
         add(text, sizeof text, ", clouds %.0f %%", number_of(metadata, "cloud_cover"));
     say("metadata", "%s", text);

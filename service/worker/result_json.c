@@ -201,7 +201,7 @@ static void print_calibration(struct pb_json *json, const struct pb_run_result *
 /* What was read of a scene of many files, and how of an archive. */
 static void print_files(struct pb_json *json, const struct pb_scene_files *files)
 {
-    const char *name[PB_FILES_MAX + 1];
+    const char *name[PB_INPUT_NAMES_MAX];
     size_t n = files != NULL ? pb_scene_files_names(files, name) : 0;
     if (n == 0)
         return;

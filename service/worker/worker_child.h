@@ -16,7 +16,7 @@ struct pb_worker_child {
     int input_fd;
     const struct pb_scene_files
         *files; /* of a scene that is a folder, in place of input_fd; NULL */
-    const struct pb_raster_file *metadata; /* beside the input, open; NULL = none */
+    const struct pb_metadata_files *metadata; /* beside the input; NULL = none */
     int room; /* an empty file to unpack the input into, an archive; -1 = it is none */
     const char *room_name;
     int owner_fd; /* the connection to the process that computes (owner_client.h); -1 = none */

@@ -90,7 +90,7 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
     struct stat st;
     bool takes_folders = job->pipeline->input.n_files > 0;
     bool is_there = stat(path, &st) == 0, is_folder = is_there && S_ISDIR(st.st_mode);
-    job->input.fd = job->metadata.fd = job->room = -1;
+    pb_metadata_files_init(&job->metadata);
     if (takes_folders && is_folder) {
         const char *reader = pb_json_get_text(job->command, "reader");
         int rc = pb_scene_files_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
@@ -130,7 +130,7 @@ int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *co
 {
     struct pb_job known = {.id = ""};
     memset(job, 0, sizeof *job);
-    job->room = -1;
+    job->input.fd = job->room = -1;
     job->command = command;
     job->pipeline = pb_config_pipeline(config, pb_json_get_text(command, "pipeline"));
     (void)snprintf(known.id, sizeof known.id, "%s", pb_json_get_text(command, "job"));
@@ -372,10 +372,10 @@ void pb_worker_job_close(struct pb_worker_job *job)
         return;
     pb_publish_close(job->publish);
     pb_raster_file_close(&job->input);
-    pb_raster_file_close(&job->metadata);
+    pb_metadata_files_close(&job->metadata);
     pb_scene_files_close(&job->files);
     if (job->room >= 0)
         (void)close(job->room);
     memset(job, 0, sizeof *job);
-    job->input.fd = job->metadata.fd = job->room = -1;
+    job->input.fd = job->room = -1;
 }

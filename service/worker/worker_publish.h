@@ -18,7 +18,7 @@ struct pb_worker_job {
     const struct pb_pipeline_config *pipeline; /* borrowed until close; NULL = there is none */
     struct pb_raster_file input;               /* of a scene that is one file; else fd -1 */
     struct pb_scene_files files;               /* of one that is a folder; else zeroed */
-    struct pb_raster_file metadata;            /* beside input; fd -1 = none */
+    struct pb_metadata_files metadata;         /* beside input */
     int room;              /* an archive is unpacked into it; -1 = the input is none */
     const char *room_name; /* its directory */
     struct pb_publish *publish;

@@ -6,10 +6,16 @@ them, as it does those of the other tests."""
 import base64
 import hashlib
 import json
+import shutil
+
+import numpy as np
+from osgeo import gdal
 
 import pbtest
 import stac_rules
-from test_scenes import folder_of
+from test_scenes import folder_of, small
+
+gdal.UseExceptions()
 
 LANDSAT = "real/landsat8_c1_016037/LC08_L1TP_016037_20170813_20170814_01_RT"
 
@@ -96,6 +102,83 @@ def test_a_scene_of_many_files_is_derived_from_those_that_were_read(scratch):
     assert [f["file"] for f in files] == ["B04.tif", "B08.tif"]
     lines = "".join(f"{f['sha256']}  {f['file']}\n" for f in files)
     assert manifest(scratch)["input"]["sha256"] == hashlib.sha256(lines.encode()).hexdigest()
+
+
+S2 = "S2B_MSIL2A_20220413T150759_N0400_R025_T33XWJ_20220414T082126"
+S2_METADATA = pbtest.SOURCE / "tests/data/metadata"
+S2_PIPELINE = """    input:
+      scene: "S2?_MSIL2A_*/"
+      files: {R: "R10m/*_B04_10m.tif", N: "R10m/*_B08_10m.tif"}
+      metadata: [MTD_MSIL2A.xml, "GRANULE/*/MTD_TL.xml"]
+    steps: [{calibrate: {to: surface, bands: [R, N]}}]
+    products: [{cog: {bands: [R, N], type: float32}}, {stac: {}}]
+"""
+
+
+def sentinel2(scratch, epsg=32633, change=("", "")):
+    """A .SAFE with made bands and the metadata of a real one; change: one text in the tile's."""
+    folder = scratch / f"{S2}.SAFE"
+    values = np.random.default_rng(1).integers(1001, 9000, (2, 40, 50)).astype(np.uint16)
+    for i, band in enumerate(("B04", "B08")):
+        small(folder / f"R10m/T33XWJ_20220413T150759_{band}_10m.tif", values[i], 499980.0, 8900040.0, epsg=epsg)
+    tile = folder / "GRANULE/L2A_T33XWJ_A026649_20220413T150756/MTD_TL.xml"
+    tile.parent.mkdir(parents=True)
+    text = (S2_METADATA / "S2B_N0400_MTD_TL.xml").read_text()
+    assert change[0] in text
+    tile.write_text(text.replace(*change) if change[0] else text)
+    shutil.copyfile(S2_METADATA / "S2B_N0400_MTD_MSIL2A.xml", folder / "MTD_MSIL2A.xml")
+    return folder, values, tile
+
+
+def test_what_two_files_of_metadata_say_is_put_together(scratch):
+    folder, values, tile = sentinel2(scratch)
+    run(scratch, S2_PIPELINE, folder)
+    item = made(scratch)
+    p = item["properties"]
+    assert p["datetime"] == "2022-04-13T15:08:07.846358Z"  # the tile's, which is exact
+    assert (p["platform"], p["pushbroom:processing_baseline"]) == ("sentinel-2b", "04.00")
+    assert abs(p["view:sun_elevation"] - (90 - 76.5286190227361)) < 1e-9 and p["view:incidence_angle"] > 0
+    assert (p["sat:orbit_state"], p["sat:relative_orbit"]) == ("ascending", 25)
+    for path in (folder / "MTD_MSIL2A.xml", tile):
+        link, = (x for x in item["links"] if x.get("title") == str(path.relative_to(folder)))
+        assert link["rel"] == "via" and link["file:checksum"] == "1220" + sum_of(path), link
+    path, = (scratch / "out").rglob("*.tif")
+    np.testing.assert_allclose(gdal.Open(str(path)).ReadAsArray(), (values - 1000.0) / 10000, atol=1e-6)
+    said = pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "x", "--dry-run", folder).stdout
+    assert "sentinel-2b" in said and "sun 13.5 degrees high" in said, said
+    (scratch / "c.yaml").write_text((scratch / "c.yaml").read_text().replace(', "GRANULE/*/MTD_TL.xml"', ""))
+    said = pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "x", "--dry-run", folder).stdout
+    assert "where the sun stood, GRANULE/*/MTD_TL.xml says (input.metadata)" in said, said
+
+
+def test_metadata_that_contradict_are_refused_with_both_files(scratch):
+    folder, _, _ = sentinel2(scratch, change=("_T33XWJ_N04.00</TILE_ID>", "_T32XNQ_N04.00</TILE_ID>"))
+    error = run(scratch, S2_PIPELINE, folder, code=1)["error"]
+    assert error["code"] == "input.metadata_conflict", error
+    for word in ("MTD_TL.xml", "MTD_MSIL2A.xml", "T33XWJ", "T32XNQ"):
+        assert word in error["message"], error
+    shutil.rmtree(folder)
+    folder, _, _ = sentinel2(scratch, epsg=32632)
+    error = run(scratch, S2_PIPELINE, folder, code=1)["error"]
+    assert error["code"] == "input.metadata_conflict" and "EPSG:32633" in error["message"] and "EPSG:32632" in error["message"], error
+
+
+def test_each_file_of_metadata_must_be_there(scratch):
+    folder, _, tile = sentinel2(scratch)
+    tile.unlink()
+    error = run(scratch, S2_PIPELINE, folder, code=1)["error"]
+    assert error["code"] == "input.incomplete" and "metadata (GRANULE/*/MTD_TL.xml)" in error["message"], error
+    text = ONE_FILE.replace('"*_MTL.txt"', '["*_MTL.txt", "*_ANG.txt"]')
+    error = run(scratch, text, landsat("B4.TIF"), code=1)["error"]
+    assert error["code"] == "input.metadata_missing" and "*_ANG.txt" in error["message"], error
+
+
+def test_mistakes_in_the_list_of_metadata_are_told(scratch):
+    for value, words in (('[]', "has 0 entries"), ('["a.xml", "a.xml"]', "twice"), ('"GRANULE/*.xml"', "lie beside it"),
+                         ('"../x.xml"', "leaves the scene's folder"), ("{a: b}", "must be a list")):
+        (scratch / "c.yaml").write_text("pipelines:\n  p:\n" + ONE_FILE.replace('"*_MTL.txt"', value))
+        done = pbtest.run("pushbroom", "check-config", scratch / "c.yaml", code=2)
+        assert "input.metadata" in done.stderr and words in done.stderr, (value, done.stderr)
 
 
 def test_an_address_without_the_file_is_refused(scratch):

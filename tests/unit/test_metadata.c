@@ -99,6 +99,16 @@ START_TEST(sentinel2_tile_adds_the_sun_and_the_time_of_sensing)
     ck_assert_double_eq_tol(f.sun_azimuth, 246.540424743604, 1e-9);
     ck_assert_str_eq(f.datetime, "2022-04-13T15:08:07.846358Z");
     assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, -0.1);
+    ck_assert_str_eq(f.crs, "EPSG:32633");
+    ck_assert_str_eq(f.tile, "T33XWJ");
+    ck_assert_str_eq(f.orbit_state, "ascending");
+    ck_assert_double_eq(f.relative_orbit, 25);
+    struct pb_metadata swapped;
+    ck_assert_int_eq(parse_two(load_metadata(S2_TILE), load_metadata(S2_OFFSET), &swapped, &err),
+                     0);
+    ck_assert_int_eq(memcmp(&swapped.band, &f.band, sizeof f.band), 0);
+    ck_assert_str_eq(swapped.datetime, f.datetime); /* the tile's is exact */
+    ck_assert_str_eq(swapped.baseline, f.baseline);
     f = facts_of(S2_TILE); /* alone: no scale, and it is said where that is */
     ck_assert_ptr_nonnull(strstr(f.why_not[PB_QUANTITY_SURFACE], "MTD_MSIL2A.xml"));
 }

@@ -148,19 +148,46 @@ START_TEST(hostile_documents_are_refused_before_they_cost)
 }
 END_TEST
 
-START_TEST(a_file_that_is_missing_is_named)
+/* What two files of one scene say, as it is or with one text of the second changed. */
+static void assert_contradiction(const char *from, const char *to, const char *first,
+                                 const char *second)
+{
+    for (int swapped = 0; swapped < 2; swapped++) {
+        struct pb_metadata f;
+        struct pb_err err = {0};
+        char *product = load_metadata(S2_OFFSET), *tile = changed(load_metadata(S2_TILE), from, to);
+        int rc = parse_two(swapped ? tile : product, swapped ? product : tile, &f, &err);
+        ck_assert_int_lt(rc, 0);
+        ck_assert_int_eq(err.code, PB_E_INPUT_METADATA_CONFLICT);
+        const char *parts[] = {first, second, "by a.txt"}; /* the other file is the error's */
+        ck_assert_str_eq(err.file, "b.txt");
+        for (int i = 0; i < 3; i++)
+            ck_assert_msg(strstr(err.msg, parts[i]) != NULL, "no '%s' in %s", parts[i], err.msg);
+        ck_assert(f.family == NULL);
+    }
+}
+
+START_TEST(two_files_that_contradict_are_both_named)
+{
+    assert_contradiction("_A026649_T33XWJ_N04.00</TILE_ID>", "_A026649_T32XNQ_N04.00</TILE_ID>",
+                         "T33XWJ", "T32XNQ");
+    assert_contradiction("_A026649_T33XWJ_N04.00</TILE_ID>", "_A026649_T33XWJ_N02.09</TILE_ID>",
+                         "04.00", "02.09");
+    assert_contradiction("<TILE_ID metadataLevel=\"Brief\">S2B", "<TILE_ID>S2A", "sentinel-2a",
+                         "sentinel-2b");
+    assert_contradiction("2022-04-13T15:08:07.846358Z", "2022-04-14T15:08:07.846358Z", "2022-04-13",
+                         "2022-04-14");
+}
+END_TEST
+
+START_TEST(two_tiles_of_other_times_contradict_by_the_sun)
 {
     struct pb_metadata f;
     struct pb_err err = {0};
-    const char *path = "/nowhere/scene_MTL.txt";
-    ck_assert_int_lt(pb_metadata_read(&path, 1, &f, &err), 0);
-    ck_assert_int_eq(err.code, PB_E_INPUT_METADATA_MISSING);
-    ck_assert_str_eq(err.file, path);
-    err = (struct pb_err){0};
-    path = "/dev/null";
-    ck_assert_int_lt(pb_metadata_read(&path, 1, &f, &err), 0);
-    ck_assert_int_eq(err.code, PB_E_INPUT_METADATA_MISSING);
-    ck_assert_ptr_nonnull(strstr(err.msg, "not a regular file"));
+    char *other = changed(load_metadata(S2_TILE), "<ZENITH_ANGLE unit=\"deg\">76.5286190227361",
+                          "<ZENITH_ANGLE unit=\"deg\">56.5");
+    ck_assert_int_lt(parse_two(load_metadata(S2_TILE), other, &f, &err), 0);
+    ck_assert_ptr_nonnull(strstr(err.msg, "the sun's height is 33.5 here, but 13.4714 by a.txt"));
 }
 END_TEST
 
@@ -225,7 +252,8 @@ int main(void)
     tcase_add_test(tc, baselines_that_contradict_are_refused);
     tcase_add_test(tc, text_that_does_not_parse_says_where);
     tcase_add_test(tc, hostile_documents_are_refused_before_they_cost);
-    tcase_add_test(tc, a_file_that_is_missing_is_named);
+    tcase_add_test(tc, two_files_that_contradict_are_both_named);
+    tcase_add_test(tc, two_tiles_of_other_times_contradict_by_the_sun);
     tcase_add_test(tc, times_are_brought_to_utc);
     tcase_add_test(tc, times_in_names_are_found_once_or_not_at_all);
     suite_add_tcase(suite, tc);
