@@ -39,6 +39,9 @@ pb_value pb_builder_stored(struct pb_builder *b, const char *name);
 /* Names known now, in order of definition: for messages and for "all bands". */
 size_t pb_builder_band_count(const struct pb_builder *b);
 const char *pb_builder_band_name(const struct pb_builder *b, size_t i);
+/* Writes the known bands but for poison, which has a mistake of its own: comma separated, cut with
+ * "..." when they are too long, "none"; numbered ones as "B1 to B64". Returns text. */
+const char *pb_builder_list(const struct pb_builder *b, char *text, size_t bytes);
 /* Gives a value a name (copied); an existing band of that name is replaced for the steps after this
  * one. */
 int pb_builder_define(struct pb_builder *b, const char *name, pb_value value);

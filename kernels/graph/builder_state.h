@@ -39,7 +39,4 @@ void pb_builder_say_grids(const struct pb_builder *b, int32_t one, int32_t other
                           size_t bytes);
 /* The known band nearest to a name, or NULL. */
 const char *pb_builder_nearest(const struct pb_builder *b, const char *name);
-/* Writes the known bands but for poison, which has a mistake of its own: comma separated, cut with
- * "..." when they are too long, "none"; returns text. */
-const char *pb_builder_list(const struct pb_builder *b, char *text, size_t bytes);
 #endif

@@ -159,25 +159,10 @@ static const char *near_infrared_advice(const struct request *r, const char *mis
     return "";
 }
 
-/* "B, G, R", cut with "..." where it gets too long for a message. */
-static void list_bands(const struct pb_builder *b, char *text, size_t bytes)
-{
-    size_t used = 0;
-    for (size_t i = 0; i < pb_builder_band_count(b); i++) {
-        const char *name = pb_builder_band_name(b, i);
-        bool fits = used + strlen(name) + sizeof ", , ..." <= bytes;
-        used += (size_t)snprintf(text + used, bytes - used, "%s%s", i > 0 ? ", " : "",
-                                 fits ? name : "...");
-        if (!fits) {
-            return;
-        }
-    }
-}
-
 static int report_missing(const struct request *r, const struct pb_index *index,
                           const struct pb_item *item, const char *missing)
 {
-    char bands[96], constants[96], list[128] = "none";
+    char bands[96], constants[96], list[128];
     sort_missing(missing, bands, constants, sizeof bands);
     if (bands[0] == '\0' && r->is_slip) {
         return -EINVAL;
@@ -188,11 +173,10 @@ static int report_missing(const struct request *r, const struct pb_index *index,
                                   "'constants' (wavelengths in nm, as in {lambdaN: 842})",
                                   index->name, constants);
     }
-    list_bands(r->b, list, sizeof list);
     return pb_builder_mistake(
         r->b, PB_DIAG_INDEX, item, 0,
         "index %s needs %s, which this pipeline does not have (its bands: %s)%s", index->name,
-        bands, list, near_infrared_advice(r, missing));
+        bands, pb_builder_list(r->b, list, sizeof list), near_infrared_advice(r, missing));
 }
 
 static int check_available(const struct request *r, const struct pb_index *index,

@@ -249,6 +249,22 @@ START_TEST(a_list_of_bands_leaves_out_those_that_are_wrong_themselves)
 }
 END_TEST
 
+START_TEST(numbered_bands_are_told_as_a_range)
+{
+    static const char text[] =
+        "pipelines:\n"
+        "  a:\n"
+        "    input: {match: [x]}\n"
+        "    steps: [{math: {bands: {X: QQQQQQ}}}, {index: {names: [NDVI]}}]\n"
+        "    products: [cog: {}]\n";
+    ck_assert_int_lt(
+        pb_config_parse(text, strlen(text), "f", &pb_products, &errors, &(struct pb_config *){0}),
+        0);
+    ck_assert_str_eq(errors.err[0].msg, "math: unknown name 'QQQQQQ'; bands here: B1 to B64");
+    ck_assert_ptr_nonnull(strstr(errors.err[1].msg, "(its bands: B1 to B64)"));
+}
+END_TEST
+
 START_TEST(steps_that_are_too_much_together_are_told_once)
 {
     char text[60000] = "pipelines:\n  p:\n    products: [cog: {bands: [B1]}]\n    steps:\n";
@@ -363,6 +379,7 @@ int main(void)
                         (int)(sizeof goes / sizeof *goes));
     tcase_add_test(tc, an_input_or_a_key_with_a_slip_hides_its_own_consequences_only);
     tcase_add_test(tc, a_list_of_bands_leaves_out_those_that_are_wrong_themselves);
+    tcase_add_test(tc, numbered_bands_are_told_as_a_range);
     tcase_add_test(tc, steps_that_are_too_much_together_are_told_once);
     tcase_add_test(tc, at_most_twenty_are_kept_and_they_are_the_first);
     tcase_add_test(tc, mistakes_of_a_line_carry_their_own_advice);
