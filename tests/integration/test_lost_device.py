@@ -151,7 +151,7 @@ def test_a_config_that_cannot_be_read_again_is_used_for_all_tries(scratch):
     image, = scenes(scratch, "a.tif")
     fifo = scratch / "c.yaml"
     os.mkfifo(fifo)
-    writer = threading.Thread(target=fifo.write_bytes, args=[(SOURCE / "samples/vegetation.yaml").read_bytes()])
+    writer = threading.Thread(target=fifo.write_bytes, args=[(SOURCE / "samples/vegetation.yaml").read_bytes()], daemon=True)
     writer.start()
     done, runs = lossy(scratch, [LOST, LOST], "--json", image, config=fifo)
     writer.join()
