@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Built from libyaml's events rather than its documents, so that every limit holds before memory is
  * spent. The recursion is bounded by the depth limit. Children are gathered in a linked list and
- * laid out as arrays when their parent ends. Duplicate keys are found by sorting, because comparing
- * each with each would take minutes on a megabyte of keys. */
+ * laid out as arrays when their parent ends (yaml_map.h). */
 #include "config/yaml/yaml_tree.h"
 
 #include "config/base/arena.h"
 #include "config/yaml/report.h"
+#include "config/yaml/yaml_map.h"
 #include "config/yaml/yaml_words.h"
 
 #include <errno.h>
@@ -15,11 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
-
-struct child {
-    struct child *next;
-    const struct pb_yaml *key, *item;
-};
 
 struct anchor {
     struct anchor *next;
@@ -220,71 +215,6 @@ static int read_scalar(struct reader *r, const yaml_event_t *event, struct pb_ya
     return node->text ? 0 : -ENOMEM;
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const struct pb_yaml *x = *(const struct pb_yaml *const *)a;
-    const struct pb_yaml *y = *(const struct pb_yaml *const *)b;
-    int order = strcmp(x->text, y->text);
-    if (order == 0)
-        order = x->line != y->line ? (x->line < y->line ? -1 : 1) : x->col - y->col;
-    return order;
-}
-
-static int report_duplicates(struct reader *r, struct pb_yaml *map)
-{
-    const struct pb_yaml **keys = pb_arena_alloc(r->arena, map->n, sizeof *keys);
-    if (keys == NULL)
-        return -ENOMEM;
-    memcpy(keys, map->keys, map->n * sizeof *keys);
-    qsort(keys, map->n, sizeof *keys, by_key);
-    for (size_t i = 1; i < map->n; i++)
-        if (strcmp(keys[i]->text, keys[i - 1]->text) == 0) {
-            map->damaged = true;
-            pb_report(r->report, PB_E_CONFIG_SYNTAX, keys[i]->line, keys[i]->col,
-                      "the key '%.80s' is here twice (first in line %d); keep one", keys[i]->text,
-                      keys[i - 1]->line);
-        }
-    return 0;
-}
-
-/* Moves the children into arrays. */
-static int lay_out(struct reader *r, struct pb_yaml *node, const struct child *children)
-{
-    node->items = pb_arena_alloc(r->arena, node->n, sizeof *node->items);
-    node->keys = pb_arena_alloc(r->arena, node->n, sizeof *node->keys);
-    if (node->items == NULL || node->keys == NULL)
-        return -ENOMEM;
-    size_t i = 0;
-    for (const struct child *child = children; child; child = child->next, i++) {
-        node->items[i] = child->item;
-        node->keys[i] = child->key;
-        node->damaged =
-            node->damaged || child->item->damaged || (child->key && child->key->damaged);
-        node->nodes += child->item->nodes + (child->key ? 1 : 0);
-        if (child->item->height + 1 > node->height)
-            node->height = child->item->height + 1;
-    }
-    return node->kind == PB_YAML_MAP && node->n > 1 ? report_duplicates(r, node) : 0;
-}
-
-/* Whether a key can be kept. */
-static bool key_is_good(struct reader *r, const struct pb_yaml *key)
-{
-    if (key->kind != PB_YAML_SCALAR) {
-        pb_report(r->report, PB_E_CONFIG_SYNTAX, key->line, key->col,
-                  "a key must be a word, not %s; a text with braces or brackets needs quotes",
-                  key->kind == PB_YAML_LIST ? "a list" : "a map");
-        return false;
-    }
-    if (key->plain && strcmp(key->text, "<<") == 0) {
-        pb_report(r->report, PB_E_CONFIG_SYNTAX, key->line, key->col,
-                  "merge keys (<<) are not supported; write the keys out, or use an alias (*name) "
-                  "as the whole value");
-        return false;
-    }
-    return true;
-}
-
 static int read_node(struct reader *r, yaml_event_t *event, unsigned depth,
                      const struct pb_yaml **out_node);
 
@@ -292,7 +222,7 @@ static int read_node(struct reader *r, yaml_event_t *event, unsigned depth,
 static int read_children(struct reader *r, yaml_event_t *event, unsigned depth,
                          struct pb_yaml *node)
 {
-    struct child *first = NULL, **last = &first;
+    struct pb_yaml_child *first = NULL, **last = &first;
     const struct pb_yaml *key = NULL;
     bool expect_key = node->kind == PB_YAML_MAP;
     for (;;) {
@@ -302,7 +232,7 @@ static int read_children(struct reader *r, yaml_event_t *event, unsigned depth,
             return rc;
         if (event->type == YAML_SEQUENCE_END_EVENT || event->type == YAML_MAPPING_END_EVENT) {
             yaml_event_delete(event);
-            return lay_out(r, node, first);
+            return pb_yaml_lay_out(r->arena, r->report, node, first);
         }
         rc = read_node(r, event, depth, &item);
         if (rc)
@@ -313,11 +243,11 @@ static int read_children(struct reader *r, yaml_event_t *event, unsigned depth,
             continue;
         }
         expect_key = node->kind == PB_YAML_MAP;
-        if (expect_key && !key_is_good(r, key)) {
+        if (expect_key && !pb_yaml_key_is_good(r->report, key)) {
             node->damaged = true;
             continue;
         }
-        struct child *child = pb_arena_alloc(r->arena, 1, sizeof *child);
+        struct pb_yaml_child *child = pb_arena_alloc(r->arena, 1, sizeof *child);
         if (child == NULL)
             return -ENOMEM;
         child->key = key;

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/runner/worker_pool.h"
+#include "service/runner/worker_pool_table.h"
 
 #include "config/base/clock.h"
 #include "pipeline/publish/publish.h"
@@ -13,20 +13,11 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define NOTIFY_MS        200 /* between two progress events of a job */
 #define NEARLY_DONE_MS   4000
 #define DRAIN_FINISH_MS  5000
 #define DRAIN_CANCEL_MS  2000
 #define DRAIN_GIVE_UP_MS 8900
 #define LEAVE_MS         1500
-
-/* products/ is cleared before a job runs again. */
-struct sweep {
-    uv_work_t work;
-    struct pb_worker_pool *pool;
-    int number;
-    char products[PB_FILES_PATH_BYTES];
-};
 
 /* --- what is there --------------------------------------------------------------------------*/
 
@@ -154,22 +145,13 @@ void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct 
     pb_worker_slot_run(slot->worker, job, &how);
 }
 
-static void notify(const struct pb_worker_pool *pool, struct pb_pool_slot *slot)
-{
-    const struct pb_job *job = pb_pool_job(slot);
-    slot->changed = false;
-    slot->notified_ms = pb_clock_mono_ms();
-    if (job != NULL)
-        pool->env->on_change(pool->env->user, job);
-}
-
 bool pb_pool_tick(struct pb_worker_pool *pool, int64_t mono_ms)
 {
     bool wanted = false;
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
         struct pb_pool_slot *slot = &pool->slots[i];
-        if (slot->changed && mono_ms - slot->notified_ms >= NOTIFY_MS)
-            notify(pool, slot);
+        if (slot->changed && mono_ms - slot->notified_ms >= PB_POOL_NOTIFY_MS)
+            pb_pool_notify(pool, slot);
         pb_worker_slot_tick(slot->worker, mono_ms);
         wanted = wanted || pb_worker_slot_wants_tick(slot->worker);
     }
@@ -244,176 +226,12 @@ void pb_pool_config_changed(struct pb_worker_pool *pool)
     pool->on_free(pool->user);
 }
 
-/* --- reports of the slots -------------------------------------------------------------------*/
-
-static void on_news(void *user, int number, const struct pb_job *job, bool at_once)
-{
-    struct pb_worker_pool *pool = user;
-    struct pb_pool_slot *slot = &pool->slots[number];
-    (void)job;
-    if (at_once || pb_clock_mono_ms() - slot->notified_ms >= NOTIFY_MS)
-        notify(pool, slot);
-    else
-        slot->changed = true;
-}
-
-static void on_device(void *user, const char *device, const char *why)
-{
-    struct pb_worker_pool *pool = user;
-    (void)snprintf(pool->device, sizeof pool->device, "%s", device);
-    (void)snprintf(pool->device_why, sizeof pool->device_why, "%s", why);
-    if (device[0] == '\0')
-        pb_log(PB_LOG_ERROR, "device: %s", why[0] != '\0' ? pool->device_why : "none");
-    else
-        pb_log(PB_LOG_NOTICE, "device: %s%s%s", pool->device, why[0] != '\0' ? ": " : "",
-               pool->device_why);
-}
-
-/* Of the processes that own them. */
-static void on_owned_device(void *user, const char *device, const char *why)
-{
-    struct pb_worker_pool *pool = user;
-    pool->owner.owner_why = pb_device_owners_why(pool->device_owners);
-    if (device[0] == '\0' && pool->env->config->compute.device == PB_DEVICE_AUTO)
-        device = "cpu";
-    on_device(user, device, why);
-    pool->on_free(pool->user);
-}
-
-static const char *on_owner(void *user, int number, bool wanted)
-{
-    struct pb_worker_pool *pool = user;
-    struct pb_pool_slot *slot = &pool->slots[number];
-    pb_device_owners_give(pool->device_owners, &slot->owner);
-    return wanted ? pb_device_owners_take(pool->device_owners, &slot->owner) : NULL;
-}
-
-static void on_start(void *user, int number)
-{
-    const struct pb_worker_pool *pool = user;
-    (void)number;
-    pool->env->metrics->worker_starts++;
-}
-
-/* The store keeps the job as running: a restart of the service in between runs it from the
- * beginning. */
-static void on_retry(void *user, int number, const struct pb_job *job, enum pb_device_try which)
-{
-    struct pb_worker_pool *pool = user;
-    pb_metrics_device_retry(pool->env->metrics, which);
-    pb_log(PB_LOG_WARNING, "job %s: runs %s", job->id, job->device_why);
-    notify(pool, &pool->slots[number]);
-}
-
-static void clear_products(uv_work_t *request)
-{
-    const struct sweep *sweep = request->data;
-    (void)pb_publish_sweep(sweep->products);
-}
-
-static void on_swept(uv_work_t *request, int status)
-{
-    struct sweep *sweep = request->data;
-    (void)status;
-    sweep->pool->n_sweeps--;
-    pb_worker_slot_cleared(sweep->pool->slots[sweep->number].worker);
-    free(sweep);
-}
-
-static void on_clear(void *user, int number, const char *products)
-{
-    struct pb_worker_pool *pool = user;
-    struct sweep *sweep = calloc(1, sizeof *sweep);
-    if (sweep == NULL) {
-        pb_worker_slot_cleared(pool->slots[number].worker);
-        return;
-    }
-    sweep->pool = pool;
-    sweep->number = number;
-    sweep->work.data = sweep;
-    (void)snprintf(sweep->products, sizeof sweep->products, "%s", products);
-    pool->n_sweeps++;
-    (void)uv_queue_work(pool->loop, &sweep->work, clear_products, on_swept);
-}
-
-/* A worker that SIGKILL did not end is reaped later. */
-static void note_hung(struct pb_worker_pool *pool, int pid)
-{
-    pool->env->metrics->worker_deaths++;
-    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
-        if (pool->hung[i] == 0) {
-            pool->hung[i] = pid;
-            return;
-        }
-    }
-}
-
-static void on_over(void *user, int number, struct pb_run_over *over)
-{
-    struct pb_worker_pool *pool = user;
-    struct pb_pool_slot *slot = &pool->slots[number];
-    if (over->hung_pid != 0)
-        note_hung(pool, over->hung_pid);
-    else if (over->died)
-        pool->env->metrics->worker_deaths++;
-    if (over->end == PB_RUN_SUCCESSFUL)
-        pool->planned_bytes = (uint64_t)over->memory_bytes;
-    pool->on_over(pool->user, slot, over);
-    slot->express = slot->changed = false;
-    pb_device_owners_give(pool->device_owners, &slot->owner);
-    pb_job_fini(&over->job);
-    pool->on_free(pool->user);
-}
-
-static void on_gone(void *user, int number, int pid, bool hung)
-{
-    struct pb_worker_pool *pool = user;
-    (void)number;
-    if (hung)
-        note_hung(pool, pid);
-    pool->on_free(pool->user);
-}
-
-static void on_say(void *user, int pid, enum pb_log_level level, const char *text)
-{
-    (void)user;
-    if (pid != 0)
-        pb_log(level, "worker %d: %s", pid, text);
-    else
-        pb_log(level, "%s", text);
-}
-
-static void on_owner_say(void *user, int pid, enum pb_log_level level, const char *text)
-{
-    (void)user;
-    if (pid != 0)
-        pb_log(level, "device owner %d: %s", pid, text);
-    else
-        pb_log(level, "%s", text);
-}
-
 /* --- life -----------------------------------------------------------------------------------*/
 
 int pb_pool_init(struct pb_worker_pool *pool)
 {
-    pool->owner = (struct pb_worker_slot_owner){.loop = pool->loop,
-                                                .program = {.path = pool->worker},
-                                                .config = pool->env->config,
-                                                .on_news = on_news,
-                                                .on_device = on_device,
-                                                .on_owner = on_owner,
-                                                .on_start = on_start,
-                                                .on_retry = on_retry,
-                                                .on_clear = on_clear,
-                                                .on_over = on_over,
-                                                .on_gone = on_gone,
-                                                .on_say = on_say,
-                                                .user = pool};
-    const struct pb_device_owners_options device_owners = {.loop = pool->loop,
-                                                           .program = pool->owner_program,
-                                                           .on_device = on_owned_device,
-                                                           .on_say = on_owner_say,
-                                                           .user = pool};
+    struct pb_device_owners_options device_owners;
+    pb_pool_report_to(pool, &device_owners);
     pool->device_owners = pb_device_owners_create(&device_owners);
     bool complete = pool->device_owners != NULL;
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
