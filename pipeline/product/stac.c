@@ -16,7 +16,7 @@
 #include "pipeline/product/stac_lineage.h"
 #include "pipeline/product/stac_links.h"
 #include "pipeline/product/stac_processing.h"
-#include "pipeline/raster/input_sum.h"
+#include "pipeline/raster/input_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>

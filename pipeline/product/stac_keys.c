@@ -33,8 +33,9 @@ static const struct pb_key keys[] = {
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct pb_stac_config, collection),
      .example = "sentinel-2-indices",
-     .doc = "STAC collection the item belongs to. collection.json in the directory of products "
-            "is written when there is none; one that is there stays as it is."},
+     .doc = "STAC collection the item belongs to. collection.json in the directory of products is "
+            "made when there is none, and its extent grows with the items; all else in it stays as "
+            "it is found."},
     {.name = "derived_from",
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct pb_stac_config, derived_from),

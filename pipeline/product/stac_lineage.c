@@ -6,7 +6,7 @@
 #include "kernels/chain/chain.h"
 #include "pipeline/metadata/calibration.h"
 #include "pipeline/product/stac_formula.h"
-#include "pipeline/raster/input_sum.h"
+#include "pipeline/raster/input_files.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "pipeline/product/stac_links.h"
 
 #include "pipeline/product/stac.h"
-#include "pipeline/raster/input_sum.h"
+#include "pipeline/raster/input_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/publish/collection.h"
 
+#include "config/base/clock.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 
@@ -10,35 +11,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { READ_MAX = 4 * 1024 * 1024 };
+#define NEW_FILE "." PB_COLLECTION_FILE ".new" /* of who holds the lock */
+/* "items": the extent is that of the items; "assumed": it is the world, as no item has a place. */
+#define MARK "pushbroom:extent"
 
-static void write_extent(struct pb_json *json)
-{
-    static const double world[] = {-180, -90, 180, 90};
-    pb_json_object(json, "extent");
-    pb_json_object(json, "spatial");
-    pb_json_array(json, "bbox");
-    pb_json_array(json, NULL);
-    for (int i = 0; i < 4; i++)
-        pb_json_number(json, NULL, world[i]);
-    pb_json_end(json);
-    pb_json_end(json);
-    pb_json_end(json);
-    pb_json_object(json, "temporal");
-    pb_json_array(json, "interval");
-    pb_json_array(json, NULL);
-    pb_json_null(json, NULL); /* open on both sides */
-    pb_json_null(json, NULL);
-    pb_json_end(json);
-    pb_json_end(json);
-    pb_json_end(json);
-    pb_json_end(json);
-}
+enum { READ_MAX = 4 * 1024 * 1024, LOCK_MS = 10000, LOCK_STEP_MS = 5 };
 
-static struct pb_json *make(const char *id)
+/* --- the document ----------------------------------------------------------------------------*/
+
+static struct pb_json *make(const char *id, const struct pb_collection_extent *extent)
 {
     struct pb_json *json = pb_json_create(true);
     char text[400];
@@ -49,67 +35,167 @@ static struct pb_json *make(const char *id)
     pb_json_string(json, "id", id);
     pb_json_string(json, "description", text);
     pb_json_string(json, "license", "other");
-    write_extent(json);
+    pb_collection_extent_write(json, extent);
+    pb_json_string(json, MARK, extent->has_bbox ? "items" : "assumed");
     pb_json_array(json, "links");
     pb_json_end(json);
     pb_json_end(json);
     return json;
 }
 
-/* What lies there: 0 = a collection of this id, 1 = another thing. */
-static int look(int products_fd, const char *id, const char **why)
+static void copy(struct pb_json *json, const char *key, const struct pb_json_value *value)
+{
+    if (pb_json_is_object(value)) {
+        pb_json_object(json, key);
+        const char *member;
+        for (size_t i = 0; (member = pb_json_key(value, i)) != NULL; i++)
+            copy(json, member, pb_json_get(value, member, NULL));
+        pb_json_end(json);
+    } else if (pb_json_is_array(value)) {
+        pb_json_array(json, key);
+        for (size_t i = 0; i < pb_json_count(value); i++)
+            copy(json, NULL, pb_json_at(value, i));
+        pb_json_end(json);
+    } else if (pb_json_text_of(value) != NULL) {
+        pb_json_string(json, key, pb_json_text_of(value));
+    } else if (pb_json_is_plain(value)) {
+        pb_json_raw(json, key, pb_json_source(value));
+    } else {
+        pb_json_null(json, key);
+    }
+}
+
+/* The same document with another extent. */
+static struct pb_json *change(const struct pb_json_value *old,
+                              const struct pb_collection_extent *extent)
+{
+    struct pb_json *json = pb_json_create(true);
+    const char *key;
+    pb_json_object(json, NULL);
+    for (size_t i = 0; (key = pb_json_key(old, i)) != NULL; i++) {
+        if (strcmp(key, "extent") == 0)
+            pb_collection_extent_write(json, extent);
+        else if (strcmp(key, MARK) == 0)
+            pb_json_string(json, MARK, extent->has_bbox ? "items" : "assumed");
+        else
+            copy(json, key, pb_json_get(old, key, NULL));
+    }
+    pb_json_end(json);
+    return json;
+}
+
+/* --- the file --------------------------------------------------------------------------------*/
+
+/* What lies there. 0 and *out (the caller's), whose permissions are *mode; -ENOENT: nothing; 1:
+ * another thing. */
+static int look(int products_fd, const char *id, struct pb_json_value **out, unsigned *mode,
+                const char **why)
 {
     int fd =
         openat(products_fd, PB_COLLECTION_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    struct pb_json_value *value = NULL;
     struct stat st;
     char *text = NULL;
+    if (fd < 0 && errno == ENOENT)
+        return -ENOENT;
     *why = "is no collection";
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= READ_MAX)
         text = malloc((size_t)st.st_size + 1);
     ssize_t n = text != NULL ? read(fd, text, (size_t)st.st_size) : -1;
     if (fd >= 0)
         (void)close(fd);
-    if (n >= 0 && pb_json_parse(text, (size_t)n, READ_MAX, &value) == 0) {
-        const char *found = pb_json_get_text(value, "id");
-        const char *type = pb_json_get_text(value, "type");
+    if (n >= 0 && pb_json_parse(text, (size_t)n, READ_MAX, out) == 0) {
+        const char *found = pb_json_get_text(*out, "id");
+        const char *type = pb_json_get_text(*out, "type");
         if (type != NULL && strcmp(type, "Collection") == 0 && found != NULL)
             *why = strcmp(found, id) == 0 ? NULL : "is another collection";
+        *mode = st.st_mode & 0777u;
     }
-    pb_json_release(value);
     free(text);
     return *why == NULL ? 0 : 1;
 }
 
-/* A file of its own first, then a link under the name, which fails where one is there: a reader
- * sees all of it or none. */
+/* A whole file first, then the name: a reader sees the old or the new one. */
 static int place(int products_fd, const char *text, size_t bytes, unsigned mode)
 {
-    char temp[64];
-    (void)snprintf(temp, sizeof temp, "." PB_COLLECTION_FILE ".%ld.tmp", (long)getpid());
-    (void)unlinkat(products_fd, temp, 0); /* of a process of that number that has ended */
-    int fd = openat(products_fd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (unlinkat(products_fd, NEW_FILE, 0) != 0 && errno != ENOENT) /* of one that was killed */
+        return -errno;
+    int fd =
+        openat(products_fd, NEW_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0)
         return -errno;
-    bool good = write(fd, text, bytes) == (ssize_t)bytes && (mode == 0 || fchmod(fd, mode) == 0) &&
-                fsync(fd) == 0;
-    int rc = good ? 0 : -errno;
-    (void)close(fd);
-    if (rc == 0 && linkat(products_fd, temp, products_fd, PB_COLLECTION_FILE, 0) != 0)
+    ssize_t n = write(fd, text, bytes);
+    int rc = n < 0 ? -errno : n != (ssize_t)bytes ? -ENOSPC : 0;
+    if (rc == 0 && ((mode != 0 && fchmod(fd, mode) != 0) || fsync(fd) != 0))
         rc = -errno;
-    (void)unlinkat(products_fd, temp, 0);
+    (void)close(fd);
+    if (rc == 0 && renameat(products_fd, NEW_FILE, products_fd, PB_COLLECTION_FILE) != 0)
+        rc = -errno;
+    if (rc < 0)
+        (void)unlinkat(products_fd, NEW_FILE, 0);
+    else if (fsync(products_fd) != 0)
+        rc = -errno;
     return rc;
 }
 
-int pb_collection_write(int products_fd, const char *id, unsigned mode, const char **why)
+static int place_document(int products_fd, struct pb_json *json, unsigned mode)
 {
-    struct stat st;
     size_t bytes = 0;
-    if (fstatat(products_fd, PB_COLLECTION_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        return look(products_fd, id, why);
-    struct pb_json *json = make(id);
-    const char *text = pb_json_text(json, &bytes);
+    const char *text = pb_json_document(json, &bytes);
     int rc = text != NULL ? place(products_fd, text, bytes, mode) : -ENOMEM;
     pb_json_destroy(json);
-    return rc == -EEXIST ? look(products_fd, id, why) : rc;
+    return rc;
+}
+
+/* Under the lock. */
+static int grow(int products_fd, const struct pb_json_value *old,
+                const struct pb_collection_extent *item, unsigned mode)
+{
+    struct pb_collection_extent extent;
+    const char *mark = pb_json_get_text(old, MARK);
+    if (mark == NULL || !pb_collection_extent_parse(pb_json_get(old, "extent", NULL), &extent))
+        return 0;
+    extent.has_bbox = strcmp(mark, "assumed") != 0;
+    if (!pb_collection_extent_grow(&extent, item))
+        return 0;
+    return place_document(products_fd, change(old, &extent), mode);
+}
+
+/* A descriptor of the directory that holds the lock, or a negative errno. One of its own, so that
+ * threads of one process exclude each other as well. */
+static int lock(int products_fd)
+{
+    const struct timespec step = {.tv_nsec = LOCK_STEP_MS * 1000000};
+    int64_t until = pb_clock_mono_ms() + LOCK_MS;
+    int fd = openat(products_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        int rc = errno == EINTR ? 0 : errno != EWOULDBLOCK ? -errno : 0;
+        if (rc == 0 && pb_clock_mono_ms() > until)
+            rc = -ETIMEDOUT;
+        if (rc < 0) {
+            (void)close(fd);
+            return rc;
+        }
+        (void)nanosleep(&step, NULL);
+    }
+    return fd;
+}
+
+int pb_collection_write(int products_fd, const char *id, const struct pb_collection_extent *item,
+                        unsigned mode, const char **why)
+{
+    struct pb_json_value *old = NULL;
+    unsigned own_mode = mode;
+    int fd = lock(products_fd);
+    if (fd < 0)
+        return fd;
+    int rc = look(products_fd, id, &old, &own_mode, why);
+    if (rc == -ENOENT)
+        rc = place_document(products_fd, make(id, item), mode);
+    else if (rc == 0)
+        rc = grow(products_fd, old, item, own_mode);
+    pb_json_release(old);
+    (void)close(fd);
+    return rc;
 }

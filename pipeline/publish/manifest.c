@@ -5,7 +5,7 @@
 #include "config/base/json_writer.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/product/product.h"
-#include "pipeline/raster/input_sum.h"
+#include "pipeline/raster/input_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,6 +4,7 @@
 
 #include "pipeline/io/file_name.h"
 #include "pipeline/io/io_fail.h"
+#include "pipeline/product/product_kinds.h"
 #include "pipeline/publish/collection.h"
 #include "pipeline/publish/publish_mode.h"
 #include "pipeline/publish/publish_move.h"
@@ -156,18 +157,35 @@ static int name_leaf(struct pb_publish *p, struct pb_err *err)
     return 0;
 }
 
-/* The products are there whatever becomes of it: a success with a warning. */
-static void write_collection(struct pb_publish *p)
+static bool is_item(const char *type)
 {
-    const char *why = NULL;
-    int rc = p->collection[0] != '\0'
-                 ? pb_collection_write(p->products_fd, p->collection, p->mode, &why)
-                 : 0;
-    if (rc != 0 && p->warning[0] == '\0')
-        (void)snprintf(p->warning, sizeof p->warning,
-                       "there is no " PB_COLLECTION_FILE " of the collection %s: what lies in %s "
-                       "under that name %s",
-                       p->collection, p->products, rc > 0 ? why : strerror(-rc));
+    const struct pb_product_kind *kind = pb_product_kind_find(type);
+    return kind != NULL && kind->describes_others;
+}
+
+/* Of the first item. The products appear whatever becomes of it: a success with a warning. */
+static void write_collection(struct pb_publish *p, const struct pb_manifest_file *file, size_t n)
+{
+    struct pb_collection_extent extent;
+    const char *why = "holds no item of the collection";
+    size_t i = 0;
+    while (i < n && !is_item(file[i].type))
+        i++;
+    if (p->collection[0] == '\0' || i == n)
+        return;
+    int fd = openat(p->temp_fd, p->leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = fd < 0 ? -errno : pb_collection_extent_read(fd, file[i].file, p->collection, &extent);
+    rc = rc ? rc : pb_collection_write(p->products_fd, p->collection, &extent, p->mode, &why);
+    if (fd >= 0)
+        (void)close(fd);
+    if (rc != 0)
+        (void)snprintf(
+            p->warning, sizeof p->warning,
+            rc > 0 ? "the collection %s has no " PB_COLLECTION_FILE
+                     ": what lies in %s under that name %s"
+                   : "the item is not in the extent of the collection %s, " PB_COLLECTION_FILE
+                     " in %s: %s",
+            p->collection, p->products, rc > 0 ? why : strerror(-rc));
 }
 
 int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file, size_t n_files,
@@ -181,6 +199,7 @@ int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file,
     rc = rc ? rc : seal(p, file, n_files, err);
     if (rc < 0)
         return rc;
+    write_collection(p, file, n_files);
     rc = -EAGAIN;
     for (int i = 0; i < PLACE_TRIES && rc == -EAGAIN; i++)
         rc = try_place(p, err);
@@ -192,7 +211,6 @@ int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file,
         return pb_io_fail(err, -rc, "cannot publish", final);
     p->committed = true;
     explain_place(p);
-    write_collection(p);
     if (!p->unsynced) /* else a crash could bring back the older directory without its files */
         remove_rest(p);
     if (realpath(final, out_path) == NULL)

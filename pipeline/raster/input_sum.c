@@ -221,12 +221,6 @@ void pb_input_sum_files(const struct pb_input_sum *sum, struct pb_input_files *o
     }
 }
 
-const char *pb_input_role_name(enum pb_input_role role)
-{
-    static const char *const names[] = {"pixels", "metadata", "source"};
-    return names[role];
-}
-
 void pb_input_sum_destroy(struct pb_input_sum *sum)
 {
     if (sum == NULL)

@@ -7,17 +7,11 @@
  * descriptors that the run uses. Of an input of several files it is the SHA-256 of the lines that
  * sha256sum(1) prints for them; files that are read beside the input have a sum alone. One thread
  * an object, besides its own. */
-#include "config/config.h"
+#include "pipeline/raster/input_files.h"
 #include "pipeline/raster/raster_file.h"
 
 struct pb_input_sum;
 
-/* What a file was read for. */
-enum pb_input_role {
-    PB_INPUT_PIXELS,
-    PB_INPUT_METADATA,
-    PB_INPUT_SOURCE /* pixels of input.sources, which are none of the scene's */
-};
 /* A file that is read. */
 struct pb_input_part {
     const struct pb_raster_file *file;
@@ -37,22 +31,9 @@ void pb_input_sum_on_wait(struct pb_input_sum *sum, void (*alive)(void *user, ui
  * paths now, unchanged since they were opened; else what pb_raster_file_fail says, or
  * input.changed. */
 int pb_input_sum_get(struct pb_input_sum *sum, struct pb_err *err, char out_hex[65]);
-/* The files as they were read, in the order of create. */
-#define PB_INPUT_FILES_MAX (PB_FILES_MAX + PB_METADATA_FILES_MAX)
-struct pb_input_file {
-    char name[800]; /* inside the folder; UTF-8 (pb_input_id_set) */
-    uint64_t bytes;
-    char sha256[65];
-    enum pb_input_role role;
-};
-struct pb_input_files {
-    char folder[800]; /* name of the scene that is a folder; "" = its files lie alone */
-    size_t n;
-    struct pb_input_file file[PB_INPUT_FILES_MAX];
-};
-/* After a get that returned 0. Leaves out->folder, and the name of a whole input, empty. */
+/* The files as they were read, in the order of create, after a get that returned 0. Leaves
+ * out->folder, and the name of a whole input, empty. */
 void pb_input_sum_files(const struct pb_input_sum *sum, struct pb_input_files *out);
-const char *pb_input_role_name(enum pb_input_role role); /* "pixels", "metadata", "source" */
 /* Ends the thread; waits for the read that it is in. NULL is fine. */
 void pb_input_sum_destroy(struct pb_input_sum *sum);
 #endif

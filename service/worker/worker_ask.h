@@ -8,7 +8,7 @@
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "config/output/output_path.h"
-#include "pipeline/raster/input_sum.h"
+#include "pipeline/raster/input_files.h"
 
 #include <pthread.h>
 #include <semaphore.h>

@@ -8,7 +8,7 @@
  * Thread: any. */
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
-#include "pipeline/raster/input_sum.h"
+#include "pipeline/raster/input_files.h"
 
 struct pb_json *pb_worker_inputs_command(const struct pb_input_files *inputs); /* the caller's */
 /* False: it is none; *out is not used then. */

@@ -336,10 +336,10 @@ def sample(scratch, name, scene, stem, product):
     return json.loads((scratch / "out" / stem / product / f"{stem}.stac.json").read_text())["properties"]
 
 
-def test_collection_is_written_once_and_never_over_another(scratch):
+def test_collection_grows_with_its_items_and_never_over_another(scratch):
     products = scratch / "out"
     raster(scratch / "a.tif", numbers(1))
-    raster(scratch / "b.tif", numbers(1, seed=2))
+    raster(scratch / "b.tif", numbers(1, seed=2), x=700000.0, y=4100000.0)
     config(scratch, ['match: ["*.tif"]', "bands: {R: 1}"], ["math: {bands: {S: R * 2}}"], "S",
            "      - stac: {datetime: file-time, collection: scenes}")
     both = [subprocess.Popen([pbtest.BIN / "pushbroom", "run", "--quiet", "-c", scratch / "c.yaml", "-o", products,
@@ -349,7 +349,11 @@ def test_collection_is_written_once_and_never_over_another(scratch):
     collection = json.loads(written)
     assert (collection["type"], collection["id"], collection["stac_version"]) == ("Collection", "scenes", "1.1.0")
     assert collection["license"] and collection["description"] and collection["links"] == []
-    assert collection["extent"] == {"spatial": {"bbox": [[-180, -90, 180, 90]]}, "temporal": {"interval": [[None, None]]}}
+    items = [item_of(scratch, name) for name in "ab"]
+    box, = collection["extent"]["spatial"]["bbox"]
+    assert box == [f(i["bbox"][k] for i in items) for k, f in enumerate((min, min, max, max))] and box[2] - box[0] > 2, box
+    times = [i["properties"]["datetime"] for i in items]
+    assert collection["extent"]["temporal"]["interval"] == [[min(times), max(times)]]
     assert sorted(p.name for p in products.iterdir()) == ["a", "b", "collection.json"]
     item = item_of(scratch, "a")
     link = [l for l in item["links"] if l["rel"] == "collection"][0]
@@ -362,7 +366,7 @@ def test_collection_is_written_once_and_never_over_another(scratch):
     for text, why in (('{"type": "Collection", "id": "others"}', "is another collection"), ("keep me", "is no collection")):
         (products / "collection.json").write_text(text)
         done = pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", products, scratch / "a.tif")
-        assert "no collection.json of the collection scenes" in done.stderr + done.stdout and why in done.stderr + done.stdout, done
+        assert "the collection scenes has no collection.json" in done.stderr + done.stdout and why in done.stderr + done.stdout, done
         assert (products / "collection.json").read_text() == text
     # Its place follows output.path.
     path = scratch / "c.yaml"

@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_INPUT_FILES_READ_H
+#define PB_INPUT_FILES_READ_H
+/* The files that a run has read, with their checksums (input_sum.h computes them). Plain data. */
+#include "config/config.h"
+
+#include <stdint.h>
+
+/* What a file was read for. */
+enum pb_input_role {
+    PB_INPUT_PIXELS,
+    PB_INPUT_METADATA,
+    PB_INPUT_SOURCE /* pixels of input.sources, which are none of the scene's */
+};
+#define PB_INPUT_FILES_MAX (PB_FILES_MAX + PB_METADATA_FILES_MAX)
+struct pb_input_file {
+    char name[800]; /* inside the folder; UTF-8 (pb_input_id_set) */
+    uint64_t bytes;
+    char sha256[65];
+    enum pb_input_role role;
+};
+struct pb_input_files {
+    char folder[800]; /* name of the scene that is a folder; "" = its files lie alone */
+    size_t n;
+    struct pb_input_file file[PB_INPUT_FILES_MAX];
+};
+const char *pb_input_role_name(enum pb_input_role role); /* "pixels", "metadata", "source" */
+#endif
