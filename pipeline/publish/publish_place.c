@@ -208,6 +208,14 @@ static int look_at_scene(int fd, const struct pb_place_wanted *wanted, struct pb
     return rc < 0 ? rc : 0;
 }
 
+/* A scene that is a folder, delivered where its products' directory would be. */
+static bool is_input(int fd, const char *input_path)
+{
+    struct stat there, input;
+    return input_path != NULL && fstat(fd, &there) == 0 && stat(input_path, &input) == 0 &&
+           is_same(&there, &input);
+}
+
 int pb_place_look(int base_fd, const char *place, const struct pb_place_wanted *wanted,
                   struct pb_place_look *out)
 {
@@ -216,7 +224,9 @@ int pb_place_look(int base_fd, const char *place, const struct pb_place_wanted *
     int rc = base_fd < 0 ? 0 : open_directory(base_fd, place, "", out, &fd);
     if (rc <= 0)
         return rc;
-    if (wanted->inner[0] != '\0') {
+    if (is_input(fd, wanted->input_path)) {
+        rc = another(out, "is the input itself");
+    } else if (wanted->inner[0] != '\0') {
         rc = look_at_scene(fd, wanted, out);
     } else {
         rc = look_at_products(fd, "", wanted, out);

@@ -179,6 +179,20 @@ START_TEST(the_directory_that_the_input_lies_in_is_never_replaced)
 }
 END_TEST
 
+START_TEST(a_delivered_folder_is_never_the_directory_of_its_products)
+{
+    struct pb_publish_options o = options_for("scene", 1);
+    char input[PATH_MAX + 16];
+    ck_assert_int_eq(mkdir(at("scene"), 0777), 0);
+    ck_assert_int_eq(symlink("scene", at("way")), 0);
+    snprintf(input, sizeof input, "%s/way", root);
+    o.input_path = input;
+    refuse(&o, PB_E_OUTPUT_EXISTS, "scene is the input itself");
+    o.existing = PB_EXISTING_REPLACE;
+    refuse(&o, PB_E_OUTPUT_EXISTS, "scene is the input itself");
+}
+END_TEST
+
 START_TEST(a_place_taken_meanwhile_is_left_to_who_took_it)
 {
     struct pb_publish_options first = options_for("scene", 1), second = options_for("scene", 2);
@@ -463,6 +477,7 @@ int main(void)
     tcase_add_test(tc, shows_nothing_before_commit_and_everything_after);
     tcase_add_test(tc, the_same_input_replaces_its_older_products_as_a_whole);
     tcase_add_test(tc, pipelines_of_one_input_share_its_directory);
+    tcase_add_test(tc, a_delivered_folder_is_never_the_directory_of_its_products);
     tcase_add_test(tc, another_input_of_the_name_is_refused_or_gets_a_place_of_its_own);
     tcase_add_test(tc, what_pushbroom_did_not_make_is_never_replaced);
     tcase_add_test(tc, within_a_scene_nothing_of_others_is_replaced);
