@@ -36,6 +36,11 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct pb_calibrate, as),
      .doc = "{BAND: B4}: which band of the product one of bands is, where neither the file's name "
             "nor the number in the file says so."},
+    {.name = "irradiance",
+     .type = PB_KEY_CONSTANTS,
+     .offset = offsetof(struct pb_calibrate, irradiance),
+     .doc = "{BAND: 1608.01}: the sun's irradiance at 1 AU in one of bands, in W/(m2 um), in place "
+            "of what is known of the satellite; for toa of products that have radiance."},
 };
 
 static pb_value calibrated(struct pb_builder *b, pb_value stored,
@@ -72,6 +77,29 @@ static void check_as(const struct pb_calibrate *calibrate, struct pb_builder *b)
     }
 }
 
+/* Its entries are, too, and of steps that it means something for. */
+static void check_irradiance(const struct pb_calibrate *calibrate, struct pb_builder *b)
+{
+    for (size_t i = 0; i < calibrate->irradiance.n && !calibrate->bands.is_partial; i++) {
+        const struct pb_item *const one = &calibrate->irradiance.items[i];
+        bool found = false;
+
+        for (size_t k = 0; k < calibrate->bands.n && !found; k++)
+            found = strcmp(one->key, calibrate->bands.items[k].text) == 0;
+        if (!found)
+            (void)pb_builder_mistake(b, PB_DIAG_BAND, one, 0,
+                                     "irradiance: '%.60s' is none of bands", one->key);
+        else if (!(one->num > 0))
+            (void)pb_builder_mistake(b, PB_DIAG_VALUE, one, 0,
+                                     "irradiance: %.40s of '%.60s' is not above 0, in W/(m2 um)",
+                                     one->text, one->key);
+        else if (calibrate->to != 0)
+            (void)pb_builder_mistake(b, PB_DIAG_VALUE, one, 0,
+                                     "irradiance: it makes reflectance of radiance; write to: toa, "
+                                     "or leave it out");
+    }
+}
+
 static int build(const void *params, struct pb_builder *b)
 {
     const struct pb_calibrate *const calibrate = params;
@@ -79,6 +107,7 @@ static int build(const void *params, struct pb_builder *b)
     int rc = 0;
 
     check_as(calibrate, b);
+    check_irradiance(calibrate, b);
     for (size_t i = 0; i < calibrate->bands.n && rc == 0; i++) {
         const struct pb_band_pick pick = pb_band_list_at(&calibrate->bands, b, i);
         struct pb_calibration_rule rule = {.gain = 1.0};
@@ -110,8 +139,8 @@ const struct pb_op pb_op_calibrate = {
                       "temperature.",
             .source = "Landsat 8-9 Data Users Handbook (LSDS-1574) and Level 2 Science Product "
                       "Guide (LSDS-1619); Sentinel-2 Products Specification Document; Planet "
-                      "Imagery Product Specifications; Radiometric Use of WorldView-2 and -3 "
-                      "Imagery; Pleiades Imagery User Guide",
+                      "Imagery Product Specifications; Maxar, Absolute Radiometric "
+                      "Calibration 2016v0; Pleiades Imagery User Guide",
             .notes =
                 "Gain and offset of each band are read from the metadata that `input.metadata`\n"
                 "names; report, status and STAC item say the rule and its numbers. Without them\n"
@@ -124,8 +153,10 @@ const struct pb_op pb_op_calibrate = {
                 "               MTD_MSIL2A.xml, Earth Search's item      surface\n"
                 "  planetscope  *_metadata.xml                           toa radiance\n"
                 "                                        of *_SR files:  surface\n"
-                "  worldview    *.IMD (also GeoEye, QuickBird)           radiance; WorldView-2\n"
-                "                                                        and -3 also toa\n"
+                "  worldview    *.IMD (also GeoEye, QuickBird)           toa radiance; "
+                "WorldView-1\n"
+                "                                                        and -4: toa with\n"
+                "                                                        `irradiance`\n"
                 "  pleiades     DIM_*.XML (also SPOT 6 and 7)            toa radiance\n"
                 "  sentinel1    annotation/*.xml                         nothing: its tables\n"
                 "                                                        vary with the pixel\n"

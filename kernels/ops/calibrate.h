@@ -9,6 +9,7 @@ struct pb_calibrate {
     int32_t sensor; /* 0 = any, else index in the choices of the key */
     int32_t to;     /* toa, surface, radiance, temperature */
     struct pb_items bands, as;
+    struct pb_items irradiance; /* {BAND: number}, of bands */
 };
 
 #define PB_CALIBRATE_SENSORS    "auto|landsat-c2|sentinel2|planetscope|worldview|pleiades|sentinel1"

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define PI 3.14159265358979323846
+
 /* The file's name without folders and suffix. */
 static void stem_of(const char *path, char *out, size_t bytes)
 {
@@ -120,6 +122,30 @@ static int find_band(const struct pb_metadata *facts, const struct pb_calibratio
                    input->name, stem, input->n_bands, input->name, list);
 }
 
+/* Reflectance by an irradiance that the user gave. */
+static int by_irradiance(const struct pb_metadata *facts, const struct pb_calibration_input *input,
+                         const struct pb_meta_band *band, struct pb_calibration_rule *out,
+                         struct pb_err *err)
+{
+    const struct pb_meta_scale *radiance = &band->to[PB_QUANTITY_RADIANCE];
+    double distance = pb_meta_sun_distance(facts);
+    double height = sin(facts->sun_elevation * PI / 180);
+    if (!radiance->known)
+        return pb_fail(err, PB_E_INPUT_METADATA_VALUE,
+                       "calibrate: %.60s (band %s of the product) does not become radiance, of "
+                       "which irradiance makes reflectance: %s",
+                       input->name, band->id, facts->why_not[PB_QUANTITY_RADIANCE]);
+    if (isnan(distance) || !(height > 0))
+        return pb_fail(err, PB_E_INPUT_METADATA_VALUE,
+                       "calibrate: %.60s does not become reflectance: the metadata do not say %s",
+                       input->name,
+                       isnan(distance) ? "when the scene was taken" : "how high the sun stood");
+    double factor = distance * distance * PI / (input->irradiance * height);
+    *out = (struct pb_calibration_rule){.gain = radiance->gain * factor,
+                                        .offset = radiance->offset * factor};
+    return 0;
+}
+
 int pb_calibration_of(const struct pb_metadata *facts, const struct pb_calibration_input *input,
                       enum pb_quantity to, struct pb_calibration_rule *out,
                       const struct pb_meta_band **out_band, struct pb_err *err)
@@ -138,6 +164,8 @@ int pb_calibration_of(const struct pb_metadata *facts, const struct pb_calibrati
     if (rc < 0 || band == NULL)
         return rc;
     *out_band = band;
+    if (to == PB_QUANTITY_TOA && input->irradiance > 0)
+        return by_irradiance(facts, input, band, out, err);
     const struct pb_meta_scale *own = &band->to[to], *radiance = &band->to[PB_QUANTITY_RADIANCE];
     bool planck = to == PB_QUANTITY_TEMPERATURE && !own->known && radiance->known &&
                   !isnan(band->k1) && !isnan(band->k2);
@@ -173,5 +201,20 @@ char *pb_calibration_text(const struct pb_calibration_rule *rule, char *out, siz
         (void)snprintf(out, bytes, "%s / ln(%s / (%s) + 1)", k2, k1, line);
     else
         (void)snprintf(out, bytes, "%s", line);
+    return out;
+}
+
+const char *pb_calibrated_source(const struct pb_calibrated *c, const struct pb_metadata *facts,
+                                 char *out, size_t bytes)
+{
+    char number[PB_NUMBER_TEXT];
+    if (!(c->irradiance > 0))
+        return facts->rule[c->to];
+    (void)pb_number_text(c->irradiance, number);
+    (void)snprintf(
+        out, bytes,
+        "radiance * pi * d^2 / (irradiance %s W/(m2 um), of the configuration, * sin(sun "
+        "elevation %.8g degrees)), d = %.6g AU",
+        number, facts->sun_elevation, pb_meta_sun_distance(facts));
     return out;
 }

@@ -12,18 +12,26 @@
 
 #define PI 3.14159265358979323846
 
-/* Radiometric Use of WorldView-2 Imagery (DigitalGlobe 2010), table 4, and of WorldView-3 Imagery
- * (2016): band-averaged solar irradiance, W / (m2 um), by Thuillier 2003. */
+/* Band-averaged solar irradiance at 1 AU by Thuillier 2003, W / (m2 um), of Maxar's
+ * (DigitalGlobe's) Absolute Radiometric Calibration 2016v0, as two publications give it: eoreader
+ * for all, the Charter's documentation (docs.disasterscharter.org) for WorldView-2 and -3, the
+ * Polar Geospatial Center for GeoEye-1, others for QuickBird. They do not agree on WorldView-1, and
+ * WorldView-4 has one: neither is here. The values of "Radiometric Use of WorldView-2 Imagery"
+ * (2010) are of another solar spectrum. */
 static const struct irradiance {
     const char *satellite, *band;
     double value;
 } irradiance[] = {
-    {"WV02", "P", 1580.8140},  {"WV02", "C", 1758.2229}, {"WV02", "B", 1974.2416},
-    {"WV02", "G", 1856.4104},  {"WV02", "Y", 1738.4791}, {"WV02", "R", 1559.4555},
-    {"WV02", "RE", 1342.0695}, {"WV02", "N", 1069.7302}, {"WV02", "N2", 861.2866},
-    {"WV03", "C", 1803.9109},  {"WV03", "B", 1982.4485}, {"WV03", "G", 1857.1232},
-    {"WV03", "Y", 1746.5947},  {"WV03", "R", 1556.9730}, {"WV03", "RE", 1340.6822},
-    {"WV03", "N", 1072.5267},  {"WV03", "N2", 871.1058},
+    {"QB02", "P", 1370.92},  {"QB02", "B", 1949.59},  {"QB02", "G", 1823.64},
+    {"QB02", "R", 1553.78},  {"QB02", "N", 1102.85},  {"GE01", "P", 1610.73},
+    {"GE01", "B", 1993.18},  {"GE01", "G", 1828.83},  {"GE01", "R", 1491.49},
+    {"GE01", "N", 1022.58},  {"WV02", "P", 1571.36},  {"WV02", "C", 1773.81},
+    {"WV02", "B", 2007.27},  {"WV02", "G", 1829.62},  {"WV02", "Y", 1701.85},
+    {"WV02", "R", 1538.85},  {"WV02", "RE", 1346.09}, {"WV02", "N", 1053.21},
+    {"WV02", "N2", 856.599}, {"WV03", "P", 1574.41},  {"WV03", "C", 1757.89},
+    {"WV03", "B", 2004.61},  {"WV03", "G", 1830.18},  {"WV03", "Y", 1712.07},
+    {"WV03", "R", 1535.33},  {"WV03", "RE", 1348.08}, {"WV03", "N", 1055.94},
+    {"WV03", "N2", 858.77},
 };
 
 static const struct {
@@ -81,8 +89,8 @@ static void read_bands(struct pb_meta_reader *r, const struct pb_meta_node *root
                    out->sun_elevation, pb_meta_sun_distance(out));
     (void)snprintf(
         out->why_not[PB_QUANTITY_TOA], sizeof out->why_not[0],
-        "the sun's irradiance in the bands of %.8s is not known here, or the sun's height "
-        "or the time is missing; radiance is possible",
+        "no irradiance of the sun in this band of %.8s is known here, or its height or the time is "
+        "missing; give calibrate.irradiance: {BAND: W/(m2 um)}, or write to: radiance",
         satellite);
     (void)snprintf(out->why_not[PB_QUANTITY_SURFACE], sizeof out->why_not[0],
                    "no product of this family says how values become surface reflectance");
@@ -134,8 +142,8 @@ static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
 const struct pb_metadata_family pb_family_worldview = {
     .name = "worldview",
     .files = "*.IMD",
-    .source = "Radiometric Use of WorldView-2 Imagery, DigitalGlobe 2010; of WorldView-3 Imagery, "
-              "2016",
+    .source = "Radiometric Use of WorldView-2 Imagery, DigitalGlobe 2010; Absolute Radiometric "
+              "Calibration, 2016v0 and 2018v0",
     .is_one = is_one,
     .read = read,
 };

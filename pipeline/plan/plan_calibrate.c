@@ -35,6 +35,15 @@ static const char *as_of(const struct pb_calibrate *step, const char *band)
     return NULL;
 }
 
+/* What the user says of the sun in the band; 0 = nothing. */
+static double irradiance_of(const struct pb_calibrate *step, const char *band)
+{
+    for (size_t i = 0; i < step->irradiance.n; i++)
+        if (strcmp(step->irradiance.items[i].key, band) == 0)
+            return step->irradiance.items[i].num;
+    return 0;
+}
+
 /* Whether an earlier step has put calibrated values in the place of the band. */
 static bool is_done(const struct pb_plan *plan, size_t step, const char *band)
 {
@@ -71,8 +80,12 @@ static int add_entry(struct pb_plan *plan, const struct pb_plan_request *request
         .number = in->number[i],
         .n_bands = in->file[i] == 0 ? request->info->n_bands
                                     : request->others[in->file[i] - 1].info->n_bands,
+        .irradiance = irradiance_of(of, item->text),
         .as = as_of(of, item->text)};
-    *out = (struct pb_calibrated){.step = step, .entry = entry, .to = (enum pb_quantity)of->to};
+    *out = (struct pb_calibrated){.step = step,
+                                  .entry = entry,
+                                  .to = (enum pb_quantity)of->to,
+                                  .irradiance = input.irradiance};
     int rc = pb_calibration_of(request->metadata, &input, out->to, &out->rule, &band, err);
     if (rc < 0)
         return rc;

@@ -110,7 +110,7 @@ void pb_stac_band_facts(const struct pb_stac_item *item, const char *band)
 
 void pb_stac_calibration(struct pb_json *json, const struct pb_product_env *env)
 {
-    char formula[256];
+    char formula[256], rule[256];
     if (env->n_calibrated == 0)
         return;
     pb_json_array(json, "calibration");
@@ -121,7 +121,7 @@ void pb_stac_calibration(struct pb_json *json, const struct pb_product_env *env)
         pb_json_string(json, "of", c->of);
         pb_json_string(json, "to", pb_quantity_name(c->to));
         pb_json_string(json, "formula", pb_calibration_text(&c->rule, formula, sizeof formula));
-        pb_json_string(json, "rule", env->metadata->rule[c->to]);
+        pb_json_string(json, "rule", pb_calibrated_source(c, env->metadata, rule, sizeof rule));
         pb_json_string(json, "source", env->metadata->family->source);
         pb_json_end(json);
     }

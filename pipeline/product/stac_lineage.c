@@ -105,7 +105,7 @@ static void say_results(FILE *text, const struct pb_chain *chain, size_t step)
 static void say_calibration(FILE *text, const struct pb_product_env *env, size_t which)
 {
     const struct pb_calibrated *last = NULL;
-    char formula[256];
+    char formula[256], rule[256];
     for (size_t i = 0; i < env->n_calibrated; i++)
         if (env->calibrated[i].step == which) {
             last = &env->calibrated[i];
@@ -113,7 +113,8 @@ static void say_calibration(FILE *text, const struct pb_product_env *env, size_t
                           pb_calibration_text(&last->rule, formula, sizeof formula), last->of);
         }
     if (last != NULL)
-        (void)fprintf(text, "; by the scene's metadata: %s", env->metadata->rule[last->to]);
+        (void)fprintf(text, "; by the scene's metadata: %s",
+                      pb_calibrated_source(last, env->metadata, rule, sizeof rule));
 }
 
 /* What a key has: "name = value" for each entry, "name = [value, value]" of a list; *first: nothing

@@ -171,7 +171,7 @@ static void print_exchanges(struct pb_json *json, const struct pb_pipeline_confi
 static void print_calibration(struct pb_json *json, const struct pb_run_result *result)
 {
     const struct pb_metadata *facts = result->metadata;
-    char rule[256];
+    char rule[256], source[256];
     if (facts == NULL || facts->family == NULL)
         return;
     pb_json_object(json, "metadata");
@@ -192,7 +192,7 @@ static void print_calibration(struct pb_json *json, const struct pb_run_result *
         pb_json_string(json, "of", c->of);
         pb_json_string(json, "to", pb_quantity_name(c->to));
         pb_json_string(json, "formula", pb_calibration_text(&c->rule, rule, sizeof rule));
-        pb_json_string(json, "rule", facts->rule[c->to]);
+        pb_json_string(json, "rule", pb_calibrated_source(c, facts, source, sizeof source));
         pb_json_end(json);
     }
     pb_json_end(json);

@@ -241,7 +241,19 @@ def test_very_high_resolution_has_radiance_and_reflectance(scratch):
     out = made(scratch, "pan")
     close(out[0], radiance)
     distance = 0.985248
-    assert np.allclose(out[1], radiance * distance**2 * math.pi / (1580.8140 * math.sin(math.radians(66.4))), rtol=1e-5)
+    assert np.allclose(out[1], radiance * distance**2 * math.pi / (1571.36 * math.sin(math.radians(66.4))), rtol=1e-5)
+    # Another irradiance, that the user answers for; of a satellite of which none is known it is asked for.
+    imd = (scratch / "pan.IMD").read_text()
+    config(scratch, source, ["calibrate: {bands: {T: P}, irradiance: {P: 1600}}"], "T", "      - stac: {}")
+    run(scratch, scratch / "pan.tif")
+    assert np.allclose(made(scratch, "pan")[0], radiance * distance**2 * math.pi / (1600 * math.sin(math.radians(66.4))), rtol=1e-5)
+    (scratch / "pan.IMD").write_text(imd.replace("WV02", "WV04"))
+    config(scratch, source, ["calibrate: {bands: [P]}"], "P")
+    refused(scratch, scratch / "pan.tif", "input.metadata_value", "WV04", "calibrate.irradiance")
+    config(scratch, source, ["calibrate: {bands: [P], irradiance: {P: 1608.01}}"], "P")
+    report = run(scratch, scratch / "pan.tif")["report"]
+    assert np.allclose(made(scratch, "pan")[0], radiance * distance**2 * math.pi / (1608.01 * math.sin(math.radians(66.4))), rtol=1e-5)
+    assert "irradiance 1608.01 W/(m2 um), of the configuration" in report["calibration"][0]["rule"], report["calibration"]
     # Pleiades: L = DN / GAIN + BIAS; band 1 of the file is B2.
     stored = numbers(4)
     raster(scratch / "phr.tif", stored)

@@ -156,7 +156,8 @@ START_TEST(planetscope_has_radiance_and_reflectance_by_band_number)
 END_TEST
 
 /* Radiometric Use of WorldView-2 Imagery: L = absCalFactor DN / effectiveBandwidth, and
- * L d^2 pi / (E cos(90 - sunEl)) with d of 2009-12-06, which its formula makes 0.98525. */
+ * L d^2 pi / (E cos(90 - sunEl)) with d of 2009-12-06, which its formula makes 0.98525; E by
+ * Thuillier 2003, Absolute Radiometric Calibration 2016v0. */
 START_TEST(worldview_has_radiance_and_with_known_irradiance_reflectance)
 {
     struct pb_metadata f = facts_of(IMD);
@@ -168,14 +169,18 @@ START_TEST(worldview_has_radiance_and_with_known_irradiance_reflectance)
     ck_assert_double_eq_tol(f.cloud_cover, 0.4, 1e-9);
     ck_assert_int_eq(band_of(&f, "P")->number, 1);
     assert_scale(&f, "P", PB_QUANTITY_RADIANCE, radiance, 0);
-    double toa = radiance * d * d * 3.14159265358979 / (1580.8140 * sin(66.4 * RADIAN));
+    double toa = radiance * d * d * 3.14159265358979 / (1571.36 * sin(66.4 * RADIAN));
     ck_assert_double_eq_tol(band_of(&f, "P")->to[PB_QUANTITY_TOA].gain, toa, 5e-5 * toa);
-    struct pb_err err; /* GeoEye-1's irradiance is not in the table: radiance alone */
+    struct pb_err err; /* WorldView-4's irradiance is not in the table: radiance alone */
     ck_assert_int_eq(parse(changed(load_metadata(IMD), "WV02", "GE01"), &f, &err), 0);
     ck_assert_str_eq(f.platform, "geoeye-1");
+    ck_assert_double_eq_tol(band_of(&f, "P")->to[PB_QUANTITY_TOA].gain, toa * 1571.36 / 1610.73,
+                            5e-5 * toa);
+    ck_assert_int_eq(parse(changed(load_metadata(IMD), "WV02", "WV04"), &f, &err), 0);
+    ck_assert_str_eq(f.platform, "worldview-4");
     ck_assert(!band_of(&f, "P")->to[PB_QUANTITY_TOA].known);
     ck_assert(band_of(&f, "P")->to[PB_QUANTITY_RADIANCE].known);
-    ck_assert_ptr_nonnull(strstr(f.why_not[PB_QUANTITY_TOA], "GE01"));
+    ck_assert_ptr_nonnull(strstr(f.why_not[PB_QUANTITY_TOA], "WV04"));
 }
 END_TEST
 
