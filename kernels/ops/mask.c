@@ -344,8 +344,9 @@ const struct pb_op pb_op_mask = {
             .nodata = "A pixel is invalid where the band is, where the mask is 0 and where the "
                       "quality band is invalid; such pixels are not grown, and the mask is invalid "
                       "there. With a range: where none of the bands is outside and one is invalid.",
-            .source = "Meanings of bits and classes: USGS LSDS-1618 and 1619 (Landsat Collection "
-                      "2), Sentinel-2 L2A scene classification, Planet UDM2, HLS v2 and MOD09 user "
+            .source = "Meanings of bits and classes: USGS LSDS-1619, 1414 and 1415 (Landsat "
+                      "Collection 2), Sentinel-2 L2A scene classification, Planet UDM2, HLS v2 and "
+                      "MOD09 user "
                       "guides.",
             .notes =
                 "band is a quality band: drop and keep list its values, drop_bits and keep_bits "

@@ -79,9 +79,17 @@ def test_bits_are_those_of_the_handbook(scratch):
     bit = lambda k: (quality >> k & 1).astype(bool)
     for text, drop in (("preset: landsat-c2", bit(0) | bit(1) | bit(2) | bit(3) | bit(4)),
                        ("preset: landsat-c2, drop_bits: [fill, dilated_cloud, cloud, cloud_shadow]", bit(0) | bit(1) | bit(3) | bit(4)),
-                       ("preset: landsat-c2, drop_bits: [cloud_high, cirrus_medium]", (quality >> 8 & 3 == 3) | (quality >> 14 & 3 == 2)),
+                       ("preset: landsat-c2, drop_bits: [cloud_high, cirrus_low]", (quality >> 8 & 3 == 3) | (quality >> 14 & 3 == 1)),
                        ("preset: landsat-c2, keep_bits: [clear, water]", ~(bit(6) | bit(7))),
                        ("drop_bits: [5, 15]", bit(5) | bit(15)),
+                       # What its makers call unusable: anything but 0 in the lower seven bits.
+                       ("preset: planetscope-udm", quality & 127 != 0),
+                       ("preset: planetscope-udm, drop_bits: [fill, band_4]", bit(0) | bit(5)),
+                       ("preset: landsat-c2-radsat", quality & 0b100101111111 != 0),
+                       ("preset: landsat-c1", bit(0) | bit(4) | (quality >> 7 & 3 == 3) | (quality >> 11 & 3 == 3)),
+                       ("preset: landsat-c1, drop_bits: [cloud_low, saturated_5_or_more_bands]", (quality >> 5 & 3 == 1) | (quality >> 2 & 3 == 3)),
+                       ("preset: sentinel2-qa60", bit(10) | bit(11)),
+                       ("preset: modis-state", np.isin(quality & 3, [1, 2]) | bit(2) | (quality >> 8 & 3 >= 2) | bit(10)),
                        ("preset: hls-fmask, drop_bits: [aerosol_high]", quality >> 6 & 3 == 3)):
         same(result(scratch, scene, [f"mask: {{band: QA, {text}, apply: [R]}}"], ["R"])[0], np.where(drop, np.nan, r))
 
