@@ -24,9 +24,8 @@ struct pb_group_pattern *pb_group_pattern_create(const char *pattern, char *text
     text[0] = '\0';
     if (group == NULL)
         return NULL;
-    group->code =
-        pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
-                      PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_CASELESS, &error, &at, NULL);
+    group->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+                                PCRE2_ANCHORED | PCRE2_CASELESS, &error, &at, NULL);
     group->context = pcre2_match_context_create(NULL);
     if (group->code == NULL) {
         PCRE2_UCHAR why[200] = "";
@@ -61,7 +60,7 @@ bool pb_group_pattern_fits(const struct pb_group_pattern *group, const char *nam
 {
     pcre2_match_data *data = pcre2_match_data_create_from_pattern(group->code, NULL);
     bool fits = data != NULL && pcre2_match(group->code, (PCRE2_SPTR)name, PCRE2_ZERO_TERMINATED, 0,
-                                            0, data, group->context) > 0;
+                                            PCRE2_ENDANCHORED, data, group->context) > 0;
     const PCRE2_SIZE *span = fits ? pcre2_get_ovector_pointer(data) + 2 * group->scene : NULL;
     size_t n = fits && span[0] != PCRE2_UNSET && span[1] > span[0] ? span[1] - span[0] : 0;
     fits = n > 0 && n < 256 && memchr(name + span[0], '/', n) == NULL;
@@ -69,4 +68,14 @@ bool pb_group_pattern_fits(const struct pb_group_pattern *group, const char *nam
         (void)snprintf(out_scene, 256, "%.*s", (int)n, name + span[0]);
     pcre2_match_data_free(data);
     return fits;
+}
+
+bool pb_group_pattern_begins(const struct pb_group_pattern *group, const char *text, size_t length)
+{
+    pcre2_match_data *data = pcre2_match_data_create_from_pattern(group->code, NULL);
+    bool begins =
+        data != NULL && pcre2_match(group->code, (PCRE2_SPTR)text, length, 0, PCRE2_PARTIAL_HARD,
+                                    data, group->context) == PCRE2_ERROR_PARTIAL;
+    pcre2_match_data_free(data);
+    return begins;
 }

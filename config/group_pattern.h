@@ -16,4 +16,7 @@ struct pb_group_pattern *pb_group_pattern_create(const char *pattern, char *text
 void pb_group_pattern_destroy(struct pb_group_pattern *group); /* NULL is fine */
 /* Whether it fits; the scene, which is not empty and has no slash, into out_scene (256 bytes). */
 bool pb_group_pattern_fits(const struct pb_group_pattern *group, const char *name, char *out_scene);
+/* Whether a name that it fits may begin with the first `length` bytes of the text: an archive of a
+ * scene's files has such a name. */
+bool pb_group_pattern_begins(const struct pb_group_pattern *group, const char *text, size_t length);
 #endif

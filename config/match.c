@@ -40,13 +40,15 @@ bool pb_config_takes_folder(const struct pb_pipeline_config *pipeline, const cha
            fnmatch(pattern, name, FNM_CASEFOLD | FNM_EXTMATCH) == 0;
 }
 
-/* A SAFE is packed as X.SAFE.zip or as X.zip. */
+/* A SAFE is packed as X.SAFE.zip or as X.zip, the files of a group as SCENE.tar. */
 static bool takes_archive(const struct pb_pipeline_config *pipeline, const char *base)
 {
     char name[256];
     size_t stem = pb_archive_name_stem(base);
     if (stem == 0 || stem + sizeof ".SAFE" > sizeof name)
         return false;
+    if (pipeline->input.group_pattern != NULL)
+        return pb_group_pattern_begins(pipeline->input.group_pattern, base, stem);
     (void)snprintf(name, sizeof name, "%.*s", (int)stem, base);
     if (pb_config_takes_folder(pipeline, name))
         return true;
@@ -97,8 +99,9 @@ bool pb_config_match_why(const struct pb_pipeline_config *pipeline, const char *
     else if (pattern != NULL)
         (void)snprintf(out, bytes, "its name fits '%s' of input.match", pattern);
     else if (kind == PB_INPUT_FILE && takes_archive(pipeline, pb_base_name(path)))
-        (void)snprintf(out, bytes, "its name without the suffix fits input.scene '%s'",
-                       input->scene);
+        (void)snprintf(out, bytes, "its name without the suffix fits input.%s '%.120s'",
+                       input->scene ? "scene" : "group",
+                       input->scene ? input->scene : input->group);
     else
         return false;
     return true;

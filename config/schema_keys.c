@@ -216,7 +216,8 @@ static const struct pb_key input_keys[] = {
      .type = PB_KEY_TEXT,
      .offset = AT(pb_input_config, scene),
      .example = "\"S2?_*_L2A/\"",
-     .doc = "Pattern for the names of folders that are one scene each, in place of match."},
+     .doc = "Pattern for the names of folders that are one scene each, in place of match; a ZIP or "
+            "TAR archive of a folder fits by its name without .zip, .tar, .tar.gz and the like."},
     {.name = "group",
      .type = PB_KEY_TEXT,
      .offset = AT(pb_input_config, group),

@@ -72,7 +72,7 @@ int pb_gdal_read_complex(struct pb_raster *raster, int band, const struct pb_rec
                                    part->y + y, part->w, 1, raster->complex_row, part->w, 1,
                                    gdal_types[how->kind], bytes, (GSpacing)part->w * bytes, NULL);
         if (rc != CE_None)
-            return rc;
+            return (int)rc;
         pb_complex_row(how, raster->complex_row, 1, (size_t)part->w,
                        (float *)(void *)(to + (size_t)y * row_bytes));
     }

@@ -3,6 +3,7 @@
 #include "pipeline/scene/scene_archive.h"
 
 #include "config/base/base_name.h"
+#include "config/group_pattern.h"
 #include "pipeline/archive/archive.h"
 #include "pipeline/scene/scene_search.h"
 
@@ -84,11 +85,44 @@ static int choose_root(const struct pb_pipeline_config *pipeline, struct content
 
 /* --- its files -------------------------------------------------------------------------------*/
 
-static bool is_of_scene(const struct content *c, const struct pb_archive_member *member)
+static bool is_inside(const struct content *c, const struct pb_archive_member *member)
 {
     size_t n = strlen(c->root);
     bool inside = n == 0 || (strncmp(member->path, c->root, n) == 0 && member->path[n] == '/');
     return inside && !member->is_folder && !is_litter(member->path);
+}
+
+/* Of a pipeline with input.group: the one scene whose files lie there. */
+static int find_group(const struct pb_group_pattern *group, struct content *c, struct pb_err *err)
+{
+    char scene[256];
+    c->scene[0] = '\0';
+    for (size_t i = 0; i < c->list.n; i++) {
+        const struct pb_archive_member *member = &c->list.member[i];
+        if (!is_inside(c, member) ||
+            !pb_group_pattern_fits(group, pb_base_name(member->path), scene))
+            continue;
+        if (c->scene[0] != '\0' && strcmp(c->scene, scene) != 0)
+            return pb_fail_at(err, PB_E_INPUT_ARCHIVE_SCENE, c->list.name, 0, 0,
+                              "it holds files of two scenes (input.group), %.100s and %.100s",
+                              c->scene, scene);
+        (void)snprintf(c->scene, sizeof c->scene, "%s", scene);
+    }
+    return c->scene[0] != '\0' ? 0
+                               : pb_fail_at(err, PB_E_INPUT_ARCHIVE_SCENE, c->list.name, 0, 0,
+                                            "input.group fits none of the files in it");
+}
+
+static int name_scene(const struct pb_pipeline_config *pipeline,
+                      const struct pb_scene_archive *archive, struct content *c, struct pb_err *err)
+{
+    if (pipeline->input.group_pattern != NULL)
+        return find_group(pipeline->input.group_pattern, c, err);
+    if (c->root[0] != '\0' && pb_config_takes_folder(pipeline, c->root))
+        pb_scene_files_name(c->root, c->scene, sizeof c->scene);
+    else
+        (void)snprintf(c->scene, sizeof c->scene, "%s", archive->scene);
+    return 0;
 }
 
 static int walk_list(struct content *c, struct pb_err *err)
@@ -98,7 +132,7 @@ static int walk_list(struct content *c, struct pb_err *err)
     c->member = calloc(c->list.n + 1, sizeof *c->member);
     bool good = c->walk.entry != NULL && c->member != NULL;
     for (size_t i = 0; good && i < c->list.n; i++) {
-        if (!is_of_scene(c, &c->list.member[i]))
+        if (!is_inside(c, &c->list.member[i]))
             continue;
         struct pb_scene_entry *entry = &c->walk.entry[c->walk.n];
         entry->path = strdup(c->list.member[i].path + skip);
@@ -164,13 +198,10 @@ static int open_all(const struct pb_pipeline_config *pipeline,
     struct pb_scene_found found;
     int rc = pb_archive_list(&c->list, &part, archive->file->path, archive->limits, err);
     rc = rc ? rc : choose_root(pipeline, c, err);
+    rc = rc ? rc : name_scene(pipeline, archive, c, err);
     rc = rc ? rc : walk_list(c, err);
     if (rc < 0)
         return rc;
-    if (c->root[0] != '\0' && pb_config_takes_folder(pipeline, c->root))
-        pb_scene_files_name(c->root, c->scene, sizeof c->scene);
-    else
-        (void)snprintf(c->scene, sizeof c->scene, "%s", archive->scene);
     rc = pb_scene_search(pipeline, &c->walk, archive->file->path, c->scene, err, &found);
     rc = rc ? rc : take_found(archive, c, &found, err, out);
     return rc ? rc : pb_raster_file_unchanged(archive->file, err);

@@ -22,10 +22,11 @@ struct pb_scene_archive {
 };
 
 /* The scene is the one folder in the archive that input.scene fits; where none does, the files at
- * the top, or the only folder there. What macOS adds (__MACOSX, ._NAME) is ignored. The members
- * that the pipeline needs are verified, and unpacked where need be. On failure *err names the
- * archive and has the codes of pb_archive_list, pb_archive_take and pb_scene_search, and
- * input.archive_scene: several folders are scenes, or none is. *out needs close in any case. */
+ * the top, or the only folder there; for input.group the files there of one scene. What macOS adds
+ * (__MACOSX, ._NAME) is ignored. The members that the pipeline needs are verified, and unpacked
+ * where need be. On failure *err names the archive and has the codes of pb_archive_list,
+ * pb_archive_take and pb_scene_search, and input.archive_scene: several folders are scenes, or none
+ * is. *out needs close in any case. */
 int pb_scene_archive_open(const struct pb_pipeline_config *pipeline,
                           const struct pb_scene_archive *archive, struct pb_err *err,
                           struct pb_scene_files *out);

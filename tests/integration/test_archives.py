@@ -201,6 +201,25 @@ pipelines:
     assert done["report"]["metadata"]["family"] == "landsat-c2", done["report"]["metadata"]
 
 
+def test_a_bundle_of_loose_files_goes_to_the_pipeline_of_their_group(scratch):
+    files = {f"S2X_a_{n}": d for n, d in files_of(small_folder(scratch, "made")).items()}
+    config(scratch)
+    text = (scratch / "c.yaml").read_text().replace('scene: "S2?_*_L2A/"', "group: '(?<scene>S2._\\w)_(B04|B08|SCL).tif'")
+    (scratch / "c.yaml").write_text(text.replace("B04.tif,", '"{scene}_B04.tif",').replace("B08.tif,", '"*_B08.tif",').replace(
+        "SCL.tif,", '"*_SCL.tif",'))
+    for name, data in files.items():
+        (scratch / name).write_bytes(data)
+    expected = product(outcome(scratch, scratch / "S2X_a_B04.tif", code=0))
+    (scratch / "in").mkdir()
+    for members, suffix in ((files, "tar"), ({f"any/{n}": d for n, d in files.items()} | {"any/readme.txt": b"text"}, "tar.gz")):
+        done = outcome(scratch, make_tar(scratch / f"in/S2X_a.{suffix}", members, suffix[4:]), "--existing", "replace", code=0)
+        assert product(done) == expected and done["directory"].endswith("out/S2X_a/s2"), done
+    shutil.rmtree(scratch / "out")
+    two = make_tar(scratch / "in/S2X_a.tar", files | {n.replace("_a_", "_b_"): d for n, d in files.items()})
+    refused(scratch, two, "input.archive_scene", "two scenes", "S2X_a and S2X_b")
+    refused(scratch, make_tar(scratch / "in/S2X_a.tar", {"x.tif": b""}), "input.archive_scene", "input.group fits none")
+
+
 def test_jpeg_2000_is_read_inside_a_zip(scratch):
     data = pbtest.need_data() / "real/sentinel2_19UDP_jp2"
     if not data.is_dir():

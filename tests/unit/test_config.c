@@ -294,6 +294,50 @@ START_TEST(match_takes_the_first_pipeline_that_fits)
 }
 END_TEST
 
+START_TEST(archives_fit_the_pattern_of_their_folder)
+{
+    static const struct {
+        const char *path, *pipeline;
+    } cases[] = {{"/in/S2A_x_L2A.zip", "folders"},
+                 {"s2b_x_l2a.TAR.GZ", "folders"},
+                 {"S2A_x_L2A.tgz", "folders"},
+                 {"S2A_x_L2A.tar.zst", "folders"},
+                 {"S2A_MSI_x.SAFE.zip", "safe"},
+                 {"S2A_MSI_x.zip", "safe"},
+                 {"S2A_x_L2A", NULL},
+                 {"S2A_x_L2A.7z", NULL},
+                 {"S2A_x_L2A.tif", "files"},
+                 {"other.zip", NULL},
+                 {"/S2A_x_L2A.zip/.zip", NULL},
+                 {"own.zip", "files"},
+                 {"LC08_123.tar", "group"},
+                 {"lc09_1.TGZ", "group"},
+                 {"LC07_123.tar", NULL},
+                 {"LC08_123_B4.TIF.zip", NULL},
+                 {"LC08_123_x.tar", NULL}};
+    struct pb_config *config =
+        parse("pipelines:\n"
+              "  folders: {input: {scene: 'S2?_*_L2A/', files: {R: a.tif}}, products: [cog: {}]}\n"
+              "  safe: {input: {scene: 'S2?_MSI_*.SAFE', files: {R: a.tif}}, products: [cog: {}]}\n"
+              "  files: {input: {match: ['*.tif', 'own.zip']}, products: [cog: {}]}\n"
+              "  group: {input: {group: '(?<scene>LC0[89]_\\d+)_(B4|MTL)\\.(TIF|txt)', files: "
+              "{R: '{scene}_B4.TIF'}}, products: [cog: {}]}\n");
+    char why[200];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct pb_pipeline_config *found = pb_config_match(config, cases[i].path);
+        if (cases[i].pipeline == NULL)
+            ck_assert_msg(found == NULL, "%s", cases[i].path);
+        else
+            ck_assert_msg(found != NULL && strcmp(found->name, cases[i].pipeline) == 0, "%s",
+                          cases[i].path);
+    }
+    ck_assert(pb_config_match_why(pb_config_pipeline(config, "safe"), "S2A_MSI_x.zip",
+                                  PB_INPUT_FILE, why, sizeof why));
+    ck_assert_str_eq(why, "its name without the suffix fits input.scene 'S2?_MSI_*.SAFE'");
+    pb_config_destroy(config);
+}
+END_TEST
+
 START_TEST(aliases_stand_for_their_values)
 {
     struct pb_config *config =
@@ -322,6 +366,7 @@ int main(void)
     tcase_add_test(tc, default_file_is_the_schema);
     tcase_add_test(tc, default_file_means_the_design_file);
     tcase_add_test(tc, match_takes_the_first_pipeline_that_fits);
+    tcase_add_test(tc, archives_fit_the_pattern_of_their_folder);
     tcase_add_test(tc, aliases_stand_for_their_values);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

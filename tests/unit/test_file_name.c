@@ -49,9 +49,20 @@ END_TEST
 
 START_TEST(a_scene_is_the_name_without_its_suffix_and_never_hidden)
 {
-    static const char *const cases[][2] = {
-        {"/a/b/x.tif", "x"}, {"x.y.tif", "x.y"}, {".hidden", "_hidden"}, {".x.tif", "_x"},
-        {"x", "x"},          {"..", "_"},        {"/", "scene"}};
+    static const char *const cases[][2] = {{"/a/b/x.tif", "x"},
+                                           {"x.y.tif", "x.y"},
+                                           {".hidden", "_hidden"},
+                                           {".x.tif", "_x"},
+                                           {"x", "x"},
+                                           {"..", "_"},
+                                           {"/", "scene"},
+                                           {"/in/a.tar.gz", "a"},
+                                           {"a.TGZ", "a"},
+                                           {"a.b.zip", "a.b"},
+                                           {"S2A_x.SAFE.zip", "S2A_x"},
+                                           {"a.safe.tar", "a"},
+                                           {".zip", "_zip"},
+                                           {"x.tif.zip", "x.tif"}};
     char out[256];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pb_file_name_scene(cases[i][0], out, sizeof out);

@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Archives of scenes in a real service: from the inbox and submitted, refused ones, a lack of space, and what is left of
+unpacked members when processes are killed: nothing. Real workers."""
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
+from test_archives import files_of, inside, make_tar, make_zip  # noqa: E402
+from test_scene_folders import PIPELINES  # noqa: E402
+from test_scenes import small_folder  # noqa: E402
+
+
+class Archives(DaemonCase):
+    def service(self, more="", **settings):
+        d = self.daemon(fake=False, start=False, **settings)
+        self.more(d, more)
+        (d.root / "made").mkdir()
+        return d.start()
+
+    def more(self, d, more, reload=False):
+        """Keys of the section service."""
+        d.write_config()
+        text = d.config.read_text()
+        d.config.write_text(text[:text.index("pipelines:")] + more + PIPELINES.replace("EXPIRE", "1h"))
+        if reload:
+            d.process.send_signal(signal.SIGHUP)
+
+    def drop(self, d, path):
+        os.rename(path, d.root / "inbox" / path.name)
+
+    def lasting(self, d, name="S2X_l_L2A.tar.gz"):
+        """An archive whose members take a while to find: 600 MB of zeros lie before them."""
+        path = d.root / "made" / name
+        zeros = tarfile.TarInfo("S2X_l_L2A/zeros")
+        zeros.size = 600 << 20
+
+        class Zeros(io.RawIOBase):
+            def readinto(self, to):
+                to[:] = bytes(len(to))
+                return len(to)
+        with tarfile.open(path, "w:gz", compresslevel=1) as out:
+            out.addfile(zeros, Zeros())
+            for file, data in inside(small_folder(d.root / "made"), "S2X_l_L2A").items():
+                info = tarfile.TarInfo(file)
+                info.size = len(data)
+                out.addfile(info, io.BytesIO(data))
+        return path
+
+    def unpacking(self, d, name):
+        d.wait_for(lambda: [j for j in d.jobs() if j["name"] == name and j["stage"] == "unpack"])
+
+    def test_archives_of_the_inbox_become_jobs_and_are_archived_as_they_came(self):
+        d = self.service()
+        members = inside(small_folder(d.root / "made"))
+        flat = files_of(small_folder(d.root / "made"))
+        self.drop(d, make_zip(d.root / "made/S2X_a_L2A.zip", members, zipfile.ZIP_DEFLATED))
+        self.drop(d, make_tar(d.root / "made/S2X_b_L2A.tar", flat))
+        for name, scene in (("S2X_a_L2A.zip", "S2X_a_L2A"), ("S2X_b_L2A.tar", "S2X_b_L2A")):
+            job = d.wait_job(name, "successful")
+            self.assertEqual(job["pipeline"], "s2")
+            manifest = json.loads((d.root / "products" / scene / "s2/.pushbroom.json").read_text())
+            self.assertEqual((manifest["input"]["name"], manifest["job"]), (name, job["id"]))
+            archive = d.call("job.get", id=job["id"])["report"]["archive"]
+            self.assertEqual(archive["unpacked_bytes"] > 0, name.endswith("zip"))
+        d.wait_for(lambda: d.files("work/done") == ["S2X_a_L2A.zip", "S2X_b_L2A.tar"])
+        self.assertEqual(d.files("work"), ["done", "done/S2X_a_L2A.zip", "done/S2X_b_L2A.tar"])
+        cogs = [(d.root / f"products/S2X_{x}_L2A/s2/S2X_{x}_L2A.tif").read_bytes() for x in "ab"]
+        self.assertEqual(cogs[0], cogs[1])
+
+    def test_a_hostile_archive_goes_to_quarantine_with_its_reason(self):
+        d = self.service()
+        members = inside(small_folder(d.root / "made"))
+        self.drop(d, make_zip(d.root / "made/S2X_a_L2A.zip", members | {"../../evil": b"x"}))
+        job = d.wait_job("S2X_a_L2A.zip", "failed")
+        self.assertEqual(job["error"]["code"], "input.archive_unsafe")
+        d.wait_for(lambda: d.files("quarantine") == ["S2X_a_L2A.zip", "S2X_a_L2A.zip.error.json"])
+        self.assertEqual([p for p in d.root.rglob("evil*")], [])
+        make_zip(d.root / "quarantine/S2X_a_L2A.zip", members)
+        d.call("job.retry", id=job["id"])
+        d.wait_job("S2X_a_L2A.zip", "successful")
+
+    def test_an_archive_is_submitted_and_stays(self):
+        d = self.service()
+        path = make_zip(d.root / "made/S2X_a_L2A.zip", inside(small_folder(d.root / "made")))
+        submit = [BIN / "pushbroom", "submit", "--socket", d.root / "s.sock", "--wait"]
+        done = subprocess.run(submit + [path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertTrue(path.exists())
+        other = path.rename(d.root / "made/other.zip")
+        done = subprocess.run(submit + [other], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("no pipeline's input.match fits other.zip", done.stdout)
+        done = subprocess.run(submit + ["-p", "s2", other], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_without_space_to_unpack_the_job_waits_and_says_what_it_needs(self):
+        d = self.service("  retention: {min_free: 1000TiB}\n")
+        members = inside(small_folder(d.root / "made"))
+        packed = make_zip(d.root / "made/S2X_a_L2A.zip", members, zipfile.ZIP_DEFLATED)
+        stored = make_zip(d.root / "made/S2X_b_L2A.zip", members)
+        for path in (stored, packed): # submitted: of the inbox nothing is taken
+            d.call("job.submit", input=str(path))
+        d.wait_job("S2X_b_L2A.zip", "successful")
+        job = d.wait_for(lambda: [j for j in d.jobs() if j["name"] == "S2X_a_L2A.zip" and j["status"] == "accepted" and j["error"]])[0]
+        self.assertEqual(job["error"]["code"], "output.full")
+        self.assertIn("needs 1 MB below " + str(d.root / "work"), job["error"]["message"])
+        self.assertIn("service.retention.min_free", job["error"]["message"])
+        self.more(d, "", reload=True)
+        d.wait_job("S2X_a_L2A.zip", "successful")
+
+    def test_nothing_is_left_of_what_was_unpacked_when_all_is_killed(self):
+        d = self.service()
+        self.drop(d, self.lasting(d))
+        self.unpacking(d, "S2X_l_L2A.tar.gz")
+        workers = d.workers()
+        d.process.send_signal(signal.SIGKILL)
+        d.process.wait()
+        wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in workers))
+        claimed = [f for f in d.files("work") if f != "done"]
+        self.assertEqual([os.path.basename(f) for f in claimed[1:]], ["S2X_l_L2A.tar.gz"], claimed)
+        self.assertEqual(len(claimed), 2, claimed)
+        d.start()
+        d.wait_job("S2X_l_L2A.tar.gz", "successful")
+        d.wait_for(lambda: d.files("work") == ["done", "done/S2X_l_L2A.tar.gz"])
+
+    def test_a_job_that_unpacks_is_cancelled(self):
+        d = self.service()
+        self.drop(d, self.lasting(d))
+        self.unpacking(d, "S2X_l_L2A.tar.gz")
+        d.call("job.cancel", id=d.jobs()[0]["id"])
+        job = d.wait_job("S2X_l_L2A.tar.gz", "dismissed")
+        self.assertEqual(job["error"]["code"], "job.dismissed")
+        d.wait_for(lambda: [f for f in d.files("work") if f != "done"] == [])
+
+    def test_unpacking_is_no_stall(self):
+        d = self.service(stall="1s")
+        self.drop(d, self.lasting(d))
+        d.wait_job("S2X_l_L2A.tar.gz", "successful")
+
+
+if __name__ == "__main__":
+    main()
