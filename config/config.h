@@ -64,6 +64,14 @@ struct pb_retention_config {
 /* A directory that is watched. */
 struct pb_inbox_config {
     char *path;
+    int32_t recurse;  /* not 0: files in its sub-folders, too */
+    int32_t priority; /* of its jobs */
+    /* Patterns of the name of a second file, with {name} for the input's: of one that says that the
+     * input is there, or of one with its checksum. NULL = none. */
+    struct {
+        char *marker, *checksum;
+    } complete;
+    bool has_complete;
     int line, col;
 };
 

@@ -21,6 +21,20 @@ static const struct pb_key keys[] = {
      .required = true,
      .sample = "/srv/feed/kiruna",
      .doc = "The directory. It must be on the file system of work."},
+    {.name = "recurse",
+     .type = PB_KEY_CHOICE,
+     .offset = AT(recurse),
+     .choices = "false|true",
+     .def = "false",
+     .doc = "Whether files and scenes in its sub-folders are taken as well; archive and quarantine "
+            "get the same sub-folders."},
+    {.name = "priority",
+     .type = PB_KEY_INT,
+     .offset = AT(priority),
+     .min = -100,
+     .max = 100,
+     .def = "0",
+     .doc = "Of its jobs: those of the highest start first, whatever their pipelines' priorities."},
 };
 
 const struct pb_section pb_section_inbox = {"inboxes", "A watched directory.", keys,

@@ -30,6 +30,7 @@ const char *pb_key_form(enum pb_key_type type)
         [PB_KEY_RANGE] = "[number, number]",
         [PB_KEY_PATTERNS] = "[patterns]",
         [PB_KEY_FILE_NAMES] = "pattern or [patterns]",
+        [PB_KEY_PATHS] = "[patterns]",
         [PB_KEY_COMMAND] = "[program, arguments]",
         [PB_KEY_BANDS] = "[bands]",
         [PB_KEY_BAND_MAP] = "{NAME: number}",

@@ -72,6 +72,18 @@ static bool is_file_name(struct pb_load *load, const struct pb_yaml *node, const
     return pb_report_count(&load->report) == before;
 }
 
+/* Of a path below an inbox. */
+static bool is_path_pattern(struct pb_load *load, const struct pb_yaml *node, const char *what)
+{
+    if (node->text[0] && strlen(node->text) < 1024 && node->text[0] != '/')
+        return true;
+    WRONG(load, node,
+          "%s: '%.80s' fits no file; a pattern is for a name, such as \"*.md5\", or for a path "
+          "below the inbox, such as \"browse/*\"",
+          what, node->text);
+    return false;
+}
+
 /* How the lists of words differ. */
 struct word_list {
     const char *example, *entry; /* for messages */
@@ -94,6 +106,8 @@ static const struct word_list *word_list(enum pb_key_type type)
     static const struct word_list
         bands = {"[NDVI, EVI]", "a band's name", PB_BANDS_MAX, false, false, is_band},
         patterns = {"[\"*.tif\"]", "a pattern", WORDS_MAX, false, false, is_pattern},
+        paths =
+            {"[\"*.md5\", \"browse/*\"]", "a pattern", WORDS_MAX, false, false, is_path_pattern},
         file_names = {"[MTD_MSIL2A.xml, \"GRANULE/*/MTD_TL.xml\"]",
                       "a pattern",
                       PB_METADATA_FILES_MAX,
@@ -104,6 +118,7 @@ static const struct word_list *word_list(enum pb_key_type type)
     return type == PB_KEY_BANDS        ? &bands
            : type == PB_KEY_COMMAND    ? &command
            : type == PB_KEY_FILE_NAMES ? &file_names
+           : type == PB_KEY_PATHS      ? &paths
                                        : &patterns;
 }
 

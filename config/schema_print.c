@@ -112,6 +112,7 @@ static void print_list(struct pb_text *out, const struct pb_key *key, const void
     switch (key->type) {
     case PB_KEY_PATTERNS:
     case PB_KEY_FILE_NAMES:
+    case PB_KEY_PATHS:
     case PB_KEY_COMMAND:
     case PB_KEY_BANDS:
         print_words(out, *(char **const *)at, *(const size_t *)more);

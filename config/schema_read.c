@@ -89,8 +89,9 @@ static void read_value(struct pb_load *load, const struct pb_key *key, const str
         pb_read_items(load, key, node, what, at);
     else if (key->type == PB_KEY_PAIR || key->type == PB_KEY_RANGE)
         pb_read_pair(load, key, node, what, base);
-    else if (key->type == PB_KEY_PATTERNS || key->type == PB_KEY_BANDS ||
-             key->type == PB_KEY_COMMAND || key->type == PB_KEY_FILE_NAMES)
+    else if (key->type == PB_KEY_PATTERNS || key->type == PB_KEY_PATHS ||
+             key->type == PB_KEY_BANDS || key->type == PB_KEY_COMMAND ||
+             key->type == PB_KEY_FILE_NAMES)
         pb_read_words(load, node, what, key->type, at, more);
     else if (key->type == PB_KEY_BAND_MAP)
         pb_read_band_map(load, node, what, at, more);

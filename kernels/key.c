@@ -45,6 +45,7 @@ bool pb_key_is_given(const struct pb_key *key, const void *base)
         return *(char *const *)(const void *)at != NULL;
     case PB_KEY_PATTERNS:
     case PB_KEY_FILE_NAMES:
+    case PB_KEY_PATHS:
     case PB_KEY_COMMAND:
     case PB_KEY_BANDS:
     case PB_KEY_BAND_MAP:
@@ -127,6 +128,7 @@ struct pb_items pb_key_items(const struct pb_key *key, const void *base, struct 
     case PB_KEY_DEVICE:
     case PB_KEY_PATTERNS:
     case PB_KEY_FILE_NAMES:
+    case PB_KEY_PATHS:
     case PB_KEY_COMMAND:
     case PB_KEY_BANDS:
     case PB_KEY_BAND_MAP:

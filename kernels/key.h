@@ -47,6 +47,7 @@ enum pb_key_type {
     PB_KEY_RANGE,       /* double[2], finite, not equal; more: given           */
     PB_KEY_PATTERNS,    /* char **; more: size_t                               */
     PB_KEY_FILE_NAMES,  /* char **; more: size_t. A pattern or some, of files of a scene */
+    PB_KEY_PATHS,       /* char **; more: size_t. Patterns, perhaps with folders */
     PB_KEY_COMMAND,     /* char **; more: size_t. A program and its arguments  */
     PB_KEY_BANDS,       /* char **; more: size_t                               */
     PB_KEY_BAND_MAP,    /* struct pb_band_config *; more: size_t               */
@@ -96,8 +97,8 @@ struct pb_key_value {
     char text[40];
 };
 /* The value of a key in the struct at base, whatever its member, as entries: of the types that
- * operators use, which are all but DEVICE, PATTERNS, COMMAND, BANDS, BAND_MAP, SOURCES, FILES,
- * INBOXES and SECTION. n == 0: not given. The items are those of the struct, or in *room. */
+ * operators use, which are all but DEVICE, PATTERNS, PATHS, COMMAND, BANDS, BAND_MAP, SOURCES,
+ * FILES, INBOXES and SECTION. n == 0: not given. The items are those of the struct, or in *room. */
 struct pb_items pb_key_items(const struct pb_key *key, const void *base, struct pb_key_value *room);
 /* Whether items of this type hold their value in num. */
 bool pb_key_is_number(enum pb_key_type type);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -97,6 +98,24 @@ static int rename_over_empty(const char *from, const char *to)
     error = error ? error : errno;
     (void)unlink(to);
     return fail_with(error);
+}
+
+int pb_files_open_below(const char *root, const char *path)
+{
+    char part[256];
+    int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (fd >= 0 && *path != '\0') {
+        size_t n = strcspn(path, "/");
+        int parent = fd;
+        (void)snprintf(part, sizeof part, "%.*s", (int)n, path);
+        bool leaves = n >= sizeof part || strcmp(part, "..") == 0;
+        fd = leaves ? -1 : openat(parent, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int error = leaves ? ELOOP : errno;
+        (void)close(parent);
+        errno = error;
+        path += n + strspn(path + n, "/");
+    }
+    return fd >= 0 ? fd : -errno;
 }
 
 int pb_files_rename_new(const char *from, const char *to, enum pb_files_rename how)

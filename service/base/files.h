@@ -19,6 +19,9 @@ int pb_files_check_directory(const char *path, const char *what, struct pb_err *
 /* Creates a directory and its parents (mode 0755 less umask); one that is there must be one we may
  * write and search. what names it in messages ("inbox"). */
 int pb_files_make_directory(const char *path, const char *what, struct pb_err *err);
+/* Opens the directory `path` below the root, which may be "", without following a link below it:
+ * its descriptor, or a negative errno. */
+int pb_files_open_below(const char *root, const char *path);
 enum pb_files_rename { PB_FILES_ANY_WAY, PB_FILES_LINK_ONLY };
 /* Renames a file to a name that must be free; -EEXIST when it is not. Filesystems whose rename
  * cannot tell (FUSE, NFS: EINVAL) get link and unlink; those without links an empty file that takes

@@ -94,13 +94,15 @@ void cli_job_line(const struct pb_json_value *job)
 {
     const char *status = cli_job_text(job, "status");
     const struct pb_json_value *error = pb_json_get(job, "error", &(bool){false});
-    char name[300], line[400], when[8];
+    const char *folder = cli_job_text(job, "folder");
+    char name[300], line[400], when[8], path[1500];
+    (void)snprintf(path, sizeof path, "%s%s%s", folder, folder[0] ? "/" : "", cli_job_base(job));
     int columns = cli_columns(stdout);
     columns = columns < 80 ? 80 : columns > 300 ? 300 : columns;
     printf("%-20s  %s%-10s%s %3d%%  %4s  %-12.12s  %s\n", cli_job_text(job, "id"),
            cli_color(stdout, cli_job_color(status)), status, cli_color(stdout, CLI_PLAIN),
            (int)cli_job_number(job, "progress"), ago(job, when), cli_job_text(job, "pipeline"),
-           cli_fit(cli_job_base(job), columns - BEFORE_NAME, name, sizeof name));
+           cli_fit(path, columns - BEFORE_NAME, name, sizeof name));
     if (strcmp(status, "failed") != 0)
         return;
     (void)snprintf(line, sizeof line, "    %s: %s", cli_job_text(error, "code"),
@@ -140,8 +142,8 @@ static void print_error(const struct pb_json_value *error)
 
 static void print_job(const struct pb_json_value *job)
 {
-    static const char *const keys[] = {"input",  "pipeline", "status",  "stage",
-                                       "device", "created",  "started", "finished"};
+    static const char *const keys[] = {"folder", "input",   "pipeline", "status",  "stage",
+                                       "device", "created", "started",  "finished"};
     const struct pb_json_value *error = pb_json_get(job, "error", &(bool){false});
     printf("%s%s%s\n", cli_color(stdout, CLI_BOLD), cli_job_text(job, "id"),
            cli_color(stdout, CLI_PLAIN));

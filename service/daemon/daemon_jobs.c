@@ -45,7 +45,8 @@ static void on_taken(void *user, const struct pb_claimed *files, size_t n)
         const struct pb_job *job = &files[i].job;
         if (files[i].rc != 0)
             continue;
-        pb_log(PB_LOG_NOTICE, "job %s: %s taken from the inbox (%llu bytes)", job->id, job->name,
+        pb_log(PB_LOG_NOTICE, "job %s: %s%s%s taken from the inbox (%llu bytes)", job->id,
+               job->folder ? job->folder : "", job->folder ? "/" : "", job->name,
                (unsigned long long)files[i].file->size);
         if (daemon->methods.status != NULL)
             pb_status_tell(daemon->methods.status, job);

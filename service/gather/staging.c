@@ -25,11 +25,11 @@ static int name_parts(struct pb_staging *staging, const char *name)
 }
 
 int pb_staging_open(struct pb_staging *staging, const char *work, const char *id, const char *name,
-                    const char *from, struct pb_err *err)
+                    const char *from, const char *via, struct pb_err *err)
 {
     char own[64];
     (void)snprintf(own, sizeof own, "%.40s%s", id, SUFFIX);
-    (void)snprintf(staging->from, sizeof staging->from, "%s", from);
+    (void)snprintf(staging->from, sizeof staging->from, "%s", via);
     if (pb_files_join(staging->path, work, own) != 0 || name_parts(staging, name) != 0) {
         staging->path[0] = '\0';
         return pb_fail(err, PB_E_SYSTEM, "path too long: %s", work);

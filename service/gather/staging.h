@@ -18,10 +18,10 @@ struct pb_staging {
     char from[PB_FILES_PATH_BYTES];
 };
 
-/* id: of the job. name: of the folder, not hidden. from: absolute path of a directory. On failure
- * *err, and nothing is left. */
+/* id: of the job. name: of the folder, not hidden. from: absolute path of a directory, reached by
+ * the path `via` until the staging is closed. On failure *err, and nothing is left. */
 int pb_staging_open(struct pb_staging *staging, const char *work, const char *id, const char *name,
-                    const char *from, struct pb_err *err);
+                    const char *from, const char *via, struct pb_err *err);
 /* Renames one file of `from` into the folder: 0 or a negative errno. */
 int pb_staging_take(const struct pb_staging *staging, const char *name);
 /* Renames the folder to `to`, in a directory that nobody else writes in: 0 or a negative errno. */

@@ -5,16 +5,19 @@
  * the others go on. */
 #include "service/inbox/intake.h"
 #include "config/base/base_name.h"
+#include "pipeline/io/path.h"
 
 #include "service/gather/set_folder.h"
 #include "service/gather/staging.h"
 #include "service/inbox/input_store.h"
+#include "service/inbox/origin.h"
 #include "service/base/log.h"
 #include "service/inbox/writers.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,6 +52,7 @@ static void find_group(struct pb_intake *intake, struct pb_job *job, const char 
 /* A file of no job. It was claimed when the service died, or could not go back to the inbox. */
 static int adopt_file(struct sweep *sweep, const char *id, const char *path, struct pb_err *err)
 {
+    char claim[PATH_MAX], from[PB_FILES_PATH_BYTES];
     struct pb_job job;
     struct stat st;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -67,6 +71,9 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     if (S_ISDIR(st.st_mode) && job.pipeline[0] == '\0')
         find_group(sweep->intake, &job, path);
     int rc = pb_job_set(&job.input, path);
+    pb_path_parent(path, claim);
+    if (rc == 0 && pb_origin_read(claim, from) == 0)
+        rc = pb_intake_describe_place(sweep->intake, &job, from);
     rc = rc ? rc : pb_job_store_insert(sweep->intake->store, &job, err);
     (void)close(fd);
     if (rc == 0) {
@@ -109,8 +116,10 @@ static int adopt(struct sweep *sweep, const char *id, struct pb_err *err)
     if (rc == 0) {
         /* Removes an empty directory, as a crash leaves it. One with other content is foreign and
          * stays. */
-        if (pb_files_join(claim, sweep->intake->dirs->work, id) == 0 && rmdir(claim) != 0 &&
-            errno == ENOTEMPTY && sweep->at_start)
+        if (pb_files_join(claim, sweep->intake->dirs->work, id) != 0)
+            return 0;
+        pb_origin_end(claim);
+        if (access(claim, F_OK) == 0 && sweep->at_start)
             pb_log(PB_LOG_WARNING, "work: %s holds no input and stays; remove it", claim);
         return 0;
     }

@@ -11,11 +11,14 @@
  * a job that is stored has its input. */
 #include "service/inbox/intake.h"
 
+#include "config/base/base_name.h"
 #include "pipeline/io/path.h"
 #include "config/base/clock.h"
 #include "service/base/log.h"
+#include "service/inbox/claim_place.h"
 #include "service/inbox/claim_set.h"
 #include "service/inbox/inbox.h"
+#include "service/inbox/origin.h"
 #include "service/inbox/writer_events.h"
 #include "service/inbox/writers.h"
 
@@ -32,7 +35,8 @@
 struct claim {
     const struct pb_inbox *inbox;
     const struct pb_settle_file *file;
-    const struct pb_set *set;   /* the files that it stands for; NULL = itself */
+    const struct pb_set *set; /* the files that it stands for; NULL = itself */
+    struct pb_claim_place place;
     struct pb_staging *staging; /* of a set */
     struct pb_job *job;
     int fd;      /* of the file, for reading; holds the lease; -1 = none */
@@ -117,6 +121,13 @@ static bool is_stored(const struct pb_intake *intake, const char *id)
     return true;
 }
 
+/* A plain claim says all by its name. */
+static int note_origin(const struct claim *claim, const struct pb_job *job)
+{
+    bool is_plain = job->folder == NULL && job->priority == 0;
+    return is_plain ? 0 : pb_origin_write(claim->directory, claim->place.real);
+}
+
 /* A new id and its directory below work/. */
 static int open_directory(const struct pb_intake *intake, struct claim *claim, struct pb_job *job,
                           struct pb_err *err)
@@ -128,11 +139,15 @@ static int open_directory(const struct pb_intake *intake, struct claim *claim, s
         if (pb_files_join(claim->directory, intake->dirs->work, job->id) != 0 ||
             pb_files_join(claim->to, claim->directory, job->name) != 0)
             return pb_fail(err, PB_E_SYSTEM, "path too long: %s", intake->dirs->work);
-        if (mkdir(claim->directory, 0755) == 0)
+        int rc = mkdir(claim->directory, 0755) == 0 ? note_origin(claim, job) : -errno;
+        if (rc == 0)
             return 0;
-        if (errno != EEXIST)
+        if (rc != -EEXIST) {
+            (void)rmdir(claim->directory);
+            errno = -rc;
             return pb_fail(err, machine_code(errno), "cannot create %s: %s", claim->directory,
                            strerror(errno));
+        }
     }
     return pb_fail(err, PB_E_SERVICE_STATE, "no free job id; see the state directory");
 }
@@ -161,8 +176,9 @@ static int look(struct pb_intake *intake, struct claim *claim, int64_t *out_uid,
 {
     struct stat st;
     if (claim->set != NULL)
-        return pb_claim_set_check(intake, claim->inbox, claim->set, NULL, out_uid, err);
-    if (pb_files_join(claim->from, claim->inbox->path, claim->file->name) != 0)
+        return pb_claim_set_check(intake, claim->inbox, claim->set, claim->place.path, false,
+                                  out_uid, err);
+    if (pb_files_join(claim->from, claim->place.path, pb_base_name(claim->file->name)) != 0)
         return pb_fail(err, PB_E_INPUT_MISSING, "path too long: %s", claim->file->name);
     claim->fd = pb_intake_open(claim->from, err);
     int rc = claim->fd < 0 ? claim->fd : 0;
@@ -182,7 +198,7 @@ static int move_set_in(const struct pb_intake *intake, struct claim *claim, stru
     claim->staging = calloc(1, sizeof *claim->staging);
     if (claim->staging == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    return pb_claim_set_move(intake, claim->set, claim->inbox->path, claim->job, claim->to,
+    return pb_claim_set_move(intake, claim->set, &claim->place, claim->job, claim->to,
                              claim->staging, err);
 }
 
@@ -200,14 +216,18 @@ static void unmove_set(struct pb_intake *intake, struct claim *claim)
 static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err *err)
 {
     struct pb_job *job = claim->job;
-    int rc = look(intake, claim, &job->uid, err);
+    const char *name = claim->set != NULL ? claim->set->file[0].name : claim->file->name;
+    int rc = pb_claim_place_open(&claim->place, claim->inbox, name);
+    rc = rc ? rc : look(intake, claim, &job->uid, err);
+    if (rc == 0 && pb_intake_describe_place(intake, job, claim->place.real) != 0)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory");
     if (rc != 0)
         return rc;
     job->owned = true;
     if (claim->set != NULL)
         pb_intake_describe_set(job, claim->set->scene, claim->set->pipeline);
     else
-        pb_intake_describe(intake, job, claim->file->name, claim->file->is_folder);
+        pb_intake_describe(intake, job, pb_base_name(name), claim->file->is_folder);
     rc = open_directory(intake, claim, job, err);
     if (rc != 0)
         return rc;
@@ -218,7 +238,7 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
     if (rc != 0 && claim->set != NULL)
         unmove_set(intake, claim);
     if (rc != 0)
-        (void)rmdir(claim->directory);
+        pb_origin_end(claim->directory);
     return rc;
 }
 
@@ -229,12 +249,12 @@ static void bring_back(struct pb_intake *intake, struct claim *claim)
     if (claim->set != NULL) {
         unmove_set(intake, claim);
         claim->moved = false;
-        (void)rmdir(claim->directory);
+        pb_origin_end(claim->directory);
         return;
     }
     claim->moved = false;
     if (pb_files_rename_new(claim->to, claim->from, PB_FILES_LINK_ONLY) == 0) {
-        (void)rmdir(claim->directory);
+        pb_origin_end(claim->directory);
         return;
     }
     atomic_store(&intake->left, true);
@@ -242,26 +262,28 @@ static void bring_back(struct pb_intake *intake, struct claim *claim)
            strerror(errno));
 }
 
-static void sync_moves(const struct pb_intake *intake, const struct pb_inbox *inbox,
-                       const struct claim *claims, size_t n)
+static void sync_moves(const struct pb_intake *intake, const struct claim *claims, size_t n)
 {
-    bool any = false;
+    const struct pb_claim_place *last = NULL;
     for (size_t i = 0; i < n; i++) {
-        if (claims[i].moved)
-            (void)pb_path_sync(claims[i].directory);
-        any = any || claims[i].moved;
+        const struct claim *claim = &claims[i];
+        if (!claim->moved)
+            continue;
+        (void)pb_path_sync(claim->directory);
+        if (last == NULL || strcmp(last->real, claim->place.real) != 0) /* they come sorted */
+            (void)pb_path_sync(claim->place.path);
+        last = &claim->place;
     }
-    if (!any)
-        return;
-    (void)pb_path_sync(intake->dirs->work);
-    (void)pb_path_sync(inbox->path);
+    if (last != NULL)
+        (void)pb_path_sync(intake->dirs->work);
 }
 
 static bool is_untouched(struct pb_intake *intake, const struct claim *claim)
 {
     int64_t uid;
     if (claim->set != NULL)
-        return pb_claim_set_check(intake, claim->inbox, claim->set, claim->to, &uid, NULL) == 0;
+        return pb_claim_set_check(intake, claim->inbox, claim->set, claim->to, true, &uid, NULL) ==
+               0;
     if (claim->file->is_folder)
         return is_what_settled(claim, true) &&
                pb_intake_check_folder(intake, claim->file, claim->to, true, NULL) == 0;
@@ -306,6 +328,7 @@ static void end_claims(struct pb_intake *intake, struct claim *claims, struct pb
             pb_job_fini(&files[i].job);
         if (claims[i].fd >= 0)
             (void)close(claims[i].fd); /* gives the lease back */
+        pb_claim_place_close(&claims[i].place);
         if (files[i].rc == 0 && claims[i].staging != NULL)
             pb_staging_close(claims[i].staging);
         free(claims[i].staging);
@@ -341,13 +364,14 @@ size_t pb_intake_claim(struct pb_intake *intake, const struct pb_inbox *inbox,
         struct pb_claimed *file = &files[tried];
         claims[tried] = (struct claim){
             .inbox = inbox, .file = file->file, .set = file->set, .job = &file->job, .fd = -1};
+        claims[tried].place.fd = -1;
         pb_job_init(&file->job);
         file->err = (struct pb_err){0};
         file->rc = bring_in(intake, &claims[tried], &file->err);
         fault =
             file->rc != 0 && file->rc != -EAGAIN && pb_code_class(file->err.code) != PB_CLASS_INPUT;
     }
-    sync_moves(intake, inbox, claims, tried);
+    sync_moves(intake, claims, tried);
     store_jobs(intake, claims, files, tried);
     end_claims(intake, claims, files, tried);
     (void)pthread_rwlock_unlock(&intake->moves);

@@ -3,11 +3,9 @@
 #include "service/inbox/claim_set.h"
 
 #include "config/base/base_name.h"
-#include "pipeline/io/path.h"
 #include "service/inbox/inbox.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,34 +25,33 @@ static bool is_as_settled(const struct pb_set_file *file, const struct stat *st,
 }
 
 static int check_file(struct pb_intake *intake, const struct pb_inbox *inbox,
-                      const struct pb_set_file *file, const char *moved, struct stat *st,
-                      struct pb_err *err)
+                      const struct pb_set_file *file, const char *directory, bool moved,
+                      struct stat *st, struct pb_err *err)
 {
     char path[PB_FILES_PATH_BYTES];
     struct pb_err why = {0};
-    struct pb_settle_file settled = {.by_age = false};
+    const struct pb_settle_file settled = {.name = file->name};
     bool leased = false;
-    const char *name = moved ? pb_base_name(file->name) : file->name;
-    (void)snprintf(settled.name, sizeof settled.name, "%s", file->name);
-    if (pb_files_join(path, moved ? moved : inbox->path, name) != 0)
+    const char *name = pb_base_name(file->name);
+    if (pb_files_join(path, directory, name) != 0)
         return pb_fail(err, PB_E_INPUT_MISSING, "path too long: %s", name);
     int fd = pb_intake_open(path, &why);
     if (fd < 0)
         return fd == -EAGAIN ? fd : pb_fail(err, why.code, "%.100s: %s", name, why.msg);
-    int rc = fstat(fd, st) == 0 && is_as_settled(file, st, moved != NULL) ? 0 : -EAGAIN;
+    int rc = fstat(fd, st) == 0 && is_as_settled(file, st, moved) ? 0 : -EAGAIN;
     rc = rc ? rc : pb_intake_check_writers(intake, inbox, fd, &settled, &leased);
     (void)close(fd); /* gives the lease back */
     return rc;
 }
 
 int pb_claim_set_check(struct pb_intake *intake, const struct pb_inbox *inbox,
-                       const struct pb_set *set, const char *moved, int64_t *out_uid,
-                       struct pb_err *err)
+                       const struct pb_set *set, const char *directory, bool moved,
+                       int64_t *out_uid, struct pb_err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < set->n && rc == 0; i++) {
         struct stat st = {.st_uid = 0};
-        rc = check_file(intake, inbox, &set->file[i], moved, &st, err);
+        rc = check_file(intake, inbox, &set->file[i], directory, moved, &st, err);
         if (rc == 0)
             *out_uid = i == 0 || *out_uid == (int64_t)st.st_uid ? (int64_t)st.st_uid : -1;
     }
@@ -72,16 +69,13 @@ static int fail_to_move(const char *name, int rc, struct pb_err *err)
     return pb_fail(err, PB_E_SYSTEM, "%s cannot be moved: %s", name, strerror(-rc));
 }
 
-int pb_claim_set_move(const struct pb_intake *intake, const struct pb_set *set, const char *inbox,
-                      const struct pb_job *job, const char *to, struct pb_staging *out_staging,
-                      struct pb_err *err)
+int pb_claim_set_move(const struct pb_intake *intake, const struct pb_set *set,
+                      const struct pb_claim_place *place, const struct pb_job *job, const char *to,
+                      struct pb_staging *out_staging, struct pb_err *err)
 {
-    char first[PB_FILES_PATH_BYTES], from[PATH_MAX];
     const char *name = "";
-    if (pb_files_join(first, inbox, set->file[0].name) != 0)
-        return pb_fail(err, PB_E_INPUT_MISSING, "path too long: %s", set->file[0].name);
-    pb_path_parent(first, from);
-    int rc = pb_staging_open(out_staging, intake->dirs->work, job->id, job->name, from, err);
+    int rc = pb_staging_open(out_staging, intake->dirs->work, job->id, job->name, place->real,
+                             place->path, err);
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < set->n && rc == 0; i++) {

@@ -58,6 +58,7 @@ int pb_feed_start(const struct pb_feed_options *options, struct pb_err *err,
         const struct pb_watch_options watch = {
             .loop = options->loop,
             .inbox = options->dirs->inbox[i],
+            .number = i,
             .settle_ms = options->config->service.settle_ms,
             .rescan_ms = options->config->service.rescan_ms,
             .intake = options->intake,

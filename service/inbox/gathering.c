@@ -74,7 +74,7 @@ static int describe(struct pb_gathering *gathering)
     for (size_t i = 0; gathering->as_file != NULL && i < n; i++) {
         const struct pb_set *set = pb_sets_at(gathering->sets, i);
         struct pb_settle_file *file = &gathering->as_file[i];
-        (void)snprintf(file->name, sizeof file->name, "%s", set->scene);
+        file->name = set->scene;
         file->size = set->bytes;
         file->mtime_ns = set->youngest_ns;
         file->is_folder = true;

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 bool pb_inbox_is_news(struct pb_inbox_told *told, const char *name)
 {
@@ -60,74 +61,172 @@ void pb_inbox_folder_facts(const struct pb_scene_walk *walk, struct pb_settle_fi
     out->ctime_ns = (int64_t)(walk->digest & INT64_MAX);
 }
 
+/* --- the scan --------------------------------------------------------------------------------- */
+
+struct scan {
+    const struct pb_inbox *inbox;
+    const struct pb_inbox_rules *rules;
+    struct pb_settle *settle;
+    struct pb_inbox_told *told;
+    struct pb_inbox_seen *out;
+    uint64_t mount; /* of the inbox; 0 = the kernel does not say */
+};
+
+static int read_folder(struct scan *scan, int fd, const char *below, int depth);
+
 /* A folder that cannot be walked now, or is too large for a scene, is seen again in the next scan;
  * the claim says why. */
-static int look_at_folder(struct pb_settle *settle, const char *inbox, const char *name,
-                          const struct stat *st)
+static int look_at_scene(const struct scan *scan, const char *name, const struct stat *st)
 {
     char path[PB_FILES_PATH_BYTES];
     struct pb_scene_walk walk;
-    struct pb_settle_file file;
-    memset(&file, 0, sizeof file);
-    if (pb_files_join(path, inbox, name) != 0)
+    struct pb_settle_file file = {.name = name, .inode = (uint64_t)st->st_ino};
+    if (pb_files_join(path, scan->inbox->path, name) != 0)
         return 0;
     (void)pb_scene_walk_open(path, NULL, &walk);
     pb_inbox_folder_facts(&walk, &file);
     pb_scene_walk_close(&walk);
-    (void)snprintf(file.name, sizeof file.name, "%s", name);
-    file.inode = (uint64_t)st->st_ino;
-    return pb_settle_add(settle, &file);
+    return pb_settle_add(scan->settle, &file);
 }
 
-static int look_at(const struct pb_inbox_rules *rules, const char *inbox, struct pb_settle *settle,
-                   struct pb_inbox_told *told, int fd, const char *name)
+static int add_folder(struct pb_inbox_seen *seen, const char *name, const struct stat *st)
+{
+    if (seen->n_folders == seen->folders_room) {
+        size_t room = seen->folders_room ? seen->folders_room * 2 : 16;
+        struct pb_inbox_folder *more = realloc(seen->folder, room * sizeof *more);
+        if (more == NULL)
+            return -ENOMEM;
+        seen->folder = more;
+        seen->folders_room = room;
+    }
+    char *copy = strdup(name);
+    if (copy == NULL)
+        return -ENOMEM;
+    seen->folder[seen->n_folders++] = (struct pb_inbox_folder){copy, st->st_dev, st->st_ino};
+    return 0;
+}
+
+static uint64_t mount_of(int fd)
+{
+    struct statx x;
+    bool told =
+        statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &x) == 0 && (x.stx_mask & STATX_MNT_ID) != 0;
+    return told ? x.stx_mnt_id : 0;
+}
+
+/* Files move to work/ by rename, so what is mounted below the inbox stays. */
+static int look_into(struct scan *scan, int fd, const char *base, const char *name, int depth)
 {
     struct stat st;
-    struct pb_settle_file file;
-    if (pb_settle_is_left_alone(name))
+    int rc = 0;
+    int own = openat(fd, base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool gone = own < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP);
+    const char *why = own < 0 ? strerror(errno) : NULL;
+    if (own >= 0 &&
+        (fstat(own, &st) != 0 || st.st_dev != scan->out->st.st_dev || mount_of(own) != scan->mount))
+        why = "it is another mount than the inbox";
+    if (own >= 0 && (depth > PB_INBOX_DEPTH_MAX || strlen(name) > PB_INBOX_FOLDER_MAX))
+        why = "it lies too deep, or its path is too long";
+    if (why == NULL) {
+        rc = add_folder(scan->out, name, &st);
+        if (rc != 0)
+            (void)close(own);
+        rc = rc ? rc : read_folder(scan, own, name, depth);
+        if (rc == 0 || rc == -ENOMEM)
+            return rc;
+        why = strerror(-rc); /* read_folder has closed it */
+    } else if (own >= 0) {
+        (void)close(own);
+    }
+    if (!gone && pb_inbox_is_news(scan->told, name))
+        pb_log(PB_LOG_WARNING, "inbox: the files in %s stay: %s", name, why);
+    return 0;
+}
+
+/* base: its name in the open directory; name: its path below the inbox. */
+static int look_at(struct scan *scan, int fd, const char *base, const char *name, int depth)
+{
+    struct stat st;
+    if (pb_settle_is_left_alone(base))
         return 0;
-    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+    if (fstatat(fd, base, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return 0; /* gone again */
-    if (S_ISDIR(st.st_mode) && rules->takes(rules->user, name))
-        return look_at_folder(settle, inbox, name, &st);
+    if (S_ISDIR(st.st_mode) && scan->rules->takes(scan->rules->user, base))
+        return look_at_scene(scan, name, &st);
+    if (S_ISDIR(st.st_mode) && scan->inbox->recurse)
+        return look_into(scan, fd, base, name, depth + 1);
     if (!S_ISREG(st.st_mode)) {
-        tell_kind(told, name, st.st_mode);
+        tell_kind(scan->told, name, st.st_mode);
         return 0;
     }
     if (st.st_nlink > 1) {
-        tell_links(told, name, (unsigned long)st.st_nlink);
+        tell_links(scan->told, name, (unsigned long)st.st_nlink);
         return 0;
     }
-    memset(&file, 0, sizeof file);
-    (void)snprintf(file.name, sizeof file.name, "%s", name);
-    file.size = (uint64_t)st.st_size;
-    file.inode = (uint64_t)st.st_ino;
-    file.mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-    file.ctime_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
-    return pb_settle_add(settle, &file);
+    const struct pb_settle_file file = {
+        .name = name,
+        .size = (uint64_t)st.st_size,
+        .inode = (uint64_t)st.st_ino,
+        .mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+        .ctime_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec};
+    return pb_settle_add(scan->settle, &file);
 }
 
-int pb_inbox_read(const char *inbox, const struct pb_inbox_rules *rules, struct pb_settle *settle,
-                  struct pb_inbox_told *told, struct stat *out_stat, size_t *out_ignored)
+/* Takes fd. below: its path below the inbox, "" = the inbox itself. */
+static int read_folder(struct scan *scan, int fd, const char *below, int depth)
 {
-    DIR *directory = opendir(inbox);
+    char name[PB_FILES_PATH_BYTES];
+    DIR *directory = fdopendir(fd);
+    int rc = directory == NULL ? -errno : 0;
     if (directory == NULL)
-        return -errno;
-    int rc = fstat(dirfd(directory), out_stat) == 0 ? 0 : -errno;
-    *out_ignored = 0;
+        (void)close(fd);
     for (errno = 0; rc == 0; errno = 0) {
         const struct dirent *entry = readdir(directory);
         if (entry == NULL) {
             rc = -errno; /* 0 at the end */
             break;
         }
-        if (rules->ignores(rules->user, entry->d_name))
-            (*out_ignored)++;
+        int n = snprintf(name, sizeof name, "%s%s%s", below, below[0] ? "/" : "", entry->d_name);
+        if (n >= PB_FILES_PATH_BYTES || strcmp(entry->d_name, ".") == 0 ||
+            strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (scan->rules->ignores(scan->rules->user, name))
+            scan->out->ignored++;
         else
-            rc = look_at(rules, inbox, settle, told, dirfd(directory), entry->d_name);
+            rc = look_at(scan, dirfd(directory), entry->d_name, name, depth);
     }
-    (void)closedir(directory);
+    if (directory != NULL)
+        (void)closedir(directory);
     return rc;
+}
+
+void pb_inbox_seen_fini(struct pb_inbox_seen *seen)
+{
+    for (size_t i = 0; i < seen->n_folders; i++)
+        free(seen->folder[i].path);
+    free(seen->folder);
+    *seen = (struct pb_inbox_seen){0};
+}
+
+int pb_inbox_read(const struct pb_inbox *inbox, const struct pb_inbox_rules *rules,
+                  struct pb_settle *settle, struct pb_inbox_told *told, struct pb_inbox_seen *out)
+{
+    struct scan scan = {inbox, rules, settle, told, out, 0};
+    pb_inbox_seen_fini(out);
+    int fd = open(inbox->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &out->st) != 0) {
+        int error = errno;
+        (void)close(fd);
+        return -error;
+    }
+    scan.mount = mount_of(fd);
+    if (add_folder(out, "", &out->st) != 0) {
+        (void)close(fd);
+        return -ENOMEM;
+    }
+    return read_folder(&scan, fd, "", 0);
 }
 
 void pb_inbox_told_fini(struct pb_inbox_told *told)

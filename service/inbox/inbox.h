@@ -3,12 +3,14 @@
 #ifndef PB_INBOX_H
 #define PB_INBOX_H
 /* One scan of an inbox: the plain files there, and the folders that are scenes; other entries are
- * logged. Thread: any, one at a time. */
+ * logged. Where it recurses, other folders are looked into. Thread: any, one at a time. */
 #include "service/inbox/settle.h"
 
 #include <sys/stat.h>
 
-#define PB_INBOX_TOLD_MAX 256
+#define PB_INBOX_TOLD_MAX   256
+#define PB_INBOX_DEPTH_MAX  32   /* of sub-folders */
+#define PB_INBOX_FOLDER_MAX 1024 /* bytes of the path of one, below the inbox */
 
 struct pb_writer_events;
 
@@ -16,6 +18,8 @@ struct pb_writer_events;
 struct pb_inbox {
     const char *path;                /* real */
     struct pb_writer_events *events; /* where leases are not given; NULL = not */
+    bool recurse;
+    int priority; /* of its jobs */
 };
 
 /* Names that were logged already, a ring. Zero bytes: none. */
@@ -27,15 +31,31 @@ struct pb_inbox_told {
 /* What the names in the inbox mean. */
 struct pb_inbox_rules {
     bool (*takes)(void *user, const char *name);   /* whether a folder of that name is a scene */
-    bool (*ignores)(void *user, const char *name); /* whether what has that name is left alone */
+    bool (*ignores)(void *user, const char *path); /* whether what has that path below the inbox is
+                                                      left alone */
     void *user;
 };
 
+struct pb_inbox_folder {
+    char *path; /* below the inbox */
+    dev_t device;
+    ino_t inode;
+};
+
+/* What a scan saw beside files. Zero bytes: nothing. */
+struct pb_inbox_seen {
+    struct stat st;                 /* of the inbox */
+    size_t ignored;                 /* names that were left alone by the rules */
+    struct pb_inbox_folder *folder; /* that were looked into; "" is the inbox */
+    size_t n_folders, folders_room;
+};
+
 /* Adds every plain file with one name, and every folder that is taken, to settle. Negative errno:
- * it cannot be read (to its end). out_stat: of the directory; out_ignored: names that were left
- * alone by the rules. */
-int pb_inbox_read(const char *inbox, const struct pb_inbox_rules *rules, struct pb_settle *settle,
-                  struct pb_inbox_told *told, struct stat *out_stat, size_t *out_ignored);
+ * the inbox cannot be read (to its end); of a sub-folder that is logged, and its files are not
+ * seen. *out is set anew. */
+int pb_inbox_read(const struct pb_inbox *inbox, const struct pb_inbox_rules *rules,
+                  struct pb_settle *settle, struct pb_inbox_told *told, struct pb_inbox_seen *out);
+void pb_inbox_seen_fini(struct pb_inbox_seen *seen);
 /* A folder as a file that has to settle: its bytes, the youngest ctime of all that lies in it as
  * its mtime (that of a file may be older than its arrival), and a digest as its ctime. */
 struct pb_scene_walk;

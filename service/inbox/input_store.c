@@ -6,6 +6,7 @@
  * by that and uses the same name again. */
 #include "service/inbox/input_store.h"
 #include "config/base/base_name.h"
+#include "service/inbox/origin.h"
 
 #include "config/base/json_writer.h"
 #include "pipeline/io/path.h"
@@ -14,6 +15,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +70,18 @@ static int record_is_of(const char *path, const struct pb_job *job)
     return strstr(text, mark) != NULL;
 }
 
-/* First of name, name.1, ... that has no file yet, and no record of another job. */
-static int choose_name(const struct pb_job *job, const struct pb_dirs *dirs, char out_name[256],
+/* Where the job's input goes in the archive or the quarantine: inputs of one name from two
+ * sub-folders of an inbox never meet. */
+static int place_in(const char *directory, const struct pb_job *job, char out[PB_FILES_PATH_BYTES])
+{
+    if (job->folder != NULL)
+        return pb_files_join(out, directory, job->folder);
+    (void)snprintf(out, PB_FILES_PATH_BYTES, "%s", directory);
+    return 0;
+}
+
+/* First of name, name.1, ... in a directory, that has no file yet and no record of another job. */
+static int choose_name(const struct pb_job *job, const char *directory, char out_name[256],
                        char out_record[PB_FILES_PATH_BYTES], bool *out_is_there)
 {
     char path[PB_FILES_PATH_BYTES], record_name[300];
@@ -80,8 +92,8 @@ static int choose_name(const struct pb_job *job, const struct pb_dirs *dirs, cha
         else
             (void)snprintf(out_name, 256, "%.240s.%d", job->name, i);
         (void)snprintf(record_name, sizeof record_name, "%s.error.json", out_name);
-        if (pb_files_join(path, dirs->quarantine, out_name) != 0 ||
-            pb_files_join(out_record, dirs->quarantine, record_name) != 0)
+        if (pb_files_join(path, directory, out_name) != 0 ||
+            pb_files_join(out_record, directory, record_name) != 0)
             return -ENAMETOOLONG;
         int mine = record_is_of(out_record, job);
         if (mine == 0 || (mine < 0 && lstat(path, &st) == 0))
@@ -111,31 +123,43 @@ static void remove_claim(const struct pb_job *job, const struct pb_dirs *dirs)
 {
     char path[PB_FILES_PATH_BYTES];
     if (pb_files_join(path, dirs->work, job->id) == 0)
-        (void)rmdir(path);
+        pb_origin_end(path);
+}
+
+static int make_place(const char *root, const struct pb_job *job, const char *what,
+                      char out[PB_FILES_PATH_BYTES], struct pb_err *err)
+{
+    if (place_in(root, job, out) != 0)
+        return pb_fail(err, PB_E_SYSTEM, "path too long: %s/%s", root, job->folder);
+    return job->folder != NULL ? pb_files_make_directory(out, what, err) : 0;
 }
 
 static int quarantine(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
 {
     char name[256], record[PB_FILES_PATH_BYTES], moved[PB_FILES_PATH_BYTES];
+    char directory[PB_FILES_PATH_BYTES];
     bool is_there = false;
-    int rc = choose_name(job, dirs, name, record, &is_there);
+    int rc = make_place(dirs->quarantine, job, "quarantine", directory, err);
     if (rc != 0)
-        return pb_fail(err, PB_E_SYSTEM, "no free name for %s in %s: %s", job->name,
-                       dirs->quarantine, strerror(-rc));
+        return rc;
+    rc = choose_name(job, directory, name, record, &is_there);
+    if (rc != 0)
+        return pb_fail(err, PB_E_SYSTEM, "no free name for %s in %s: %s", job->name, directory,
+                       strerror(-rc));
     bool moves = is_claimed(job, dirs) && access(job->input, F_OK) == 0;
-    if (moves && pb_files_join(moved, dirs->quarantine, name) != 0)
-        return pb_fail(err, PB_E_SYSTEM, "path too long: %s", dirs->quarantine);
+    if (moves && pb_files_join(moved, directory, name) != 0)
+        return pb_fail(err, PB_E_SYSTEM, "path too long: %s", directory);
     rc = write_record(job, record, moves ? moved : job->input, err);
     if (rc != 0 || !moves) /* it was not claimed and stays; or it was removed by another program */
         return rc;
-    rc = pb_files_move(job->input, dirs->quarantine, name, moved, err);
+    rc = pb_files_move(job->input, directory, name, moved, err);
     return rc ? rc : pb_job_set(&job->input, moved);
 }
 
 int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
                        enum pb_on_success on_success, struct pb_err *err)
 {
-    char moved[PB_FILES_PATH_BYTES];
+    char moved[PB_FILES_PATH_BYTES], directory[PB_FILES_PATH_BYTES];
     int rc = 0;
     if ((PB_JOB_MASK(job->status) & PB_JOB_MASK_FINISHED) == 0)
         return -EINVAL;
@@ -147,7 +171,8 @@ int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
             if (error != 0)
                 rc = pb_fail(err, PB_E_SYSTEM, "cannot delete %s: %s", job->input, strerror(error));
         } else {
-            rc = pb_files_move(job->input, dirs->archive, job->name, moved, err);
+            rc = make_place(dirs->archive, job, "archive", directory, err);
+            rc = rc ? rc : pb_files_move(job->input, directory, job->name, moved, err);
             rc = rc ? rc : pb_job_set(&job->input, moved);
         }
     }
@@ -174,8 +199,10 @@ int pb_input_store_claimed(const struct pb_dirs *dirs, const char *id,
             found = -errno;
             break;
         }
-        if (pb_files_join(out_path, claim, entry->d_name) == 0 && strcmp(entry->d_name, ".") != 0 &&
-            strcmp(entry->d_name, "..") != 0 && lstat(out_path, &st) == 0 && is_input(&st))
+        if (entry->d_name[0] == '.')
+            continue; /* no name of an input */
+        if (pb_files_join(out_path, claim, entry->d_name) == 0 && lstat(out_path, &st) == 0 &&
+            is_input(&st))
             found = 1;
     }
     (void)closedir(directory);
@@ -192,6 +219,7 @@ static bool is_plain(const char *path)
 static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
 {
     char name[256], record[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
+    char directory[PB_FILES_PATH_BYTES];
     bool is_there = false;
     struct stat st;
     /* A submitted file was checked already, by a process of its own, as its storage may hang. */
@@ -201,8 +229,9 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
         return 0;
     bool found = job->owned && pb_input_store_claimed(dirs, job->id, path) > 0;
     if (job->owned && !found)
-        found = choose_name(job, dirs, name, record, &is_there) == 0 && is_there &&
-                pb_files_join(path, dirs->quarantine, name) == 0 && is_plain(path);
+        found = place_in(dirs->quarantine, job, directory) == 0 &&
+                choose_name(job, directory, name, record, &is_there) == 0 && is_there &&
+                pb_files_join(path, directory, name) == 0 && is_plain(path);
     if (!found && !job->owned)
         return pb_fail(err, PB_E_INPUT_MISSING, "%s: the input of job %s is not there any more",
                        job->input ? job->input : job->name, job->id);
@@ -219,12 +248,13 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
 int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
 {
     char name[256], record[PB_FILES_PATH_BYTES], claim[PB_FILES_PATH_BYTES];
-    char moved[PB_FILES_PATH_BYTES];
+    char moved[PB_FILES_PATH_BYTES], directory[PB_FILES_PATH_BYTES];
     bool is_there = false;
     int rc = find_input(job, dirs, err);
     if (rc != 0)
         return rc;
-    if (choose_name(job, dirs, name, record, &is_there) == 0 && is_there)
+    if (place_in(dirs->quarantine, job, directory) == 0 &&
+        choose_name(job, directory, name, record, &is_there) == 0 && is_there)
         (void)unlink(record);
     if (!job->owned || !lies_in(job->input, dirs->quarantine))
         return 0;
@@ -237,14 +267,18 @@ int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struc
     return rc ? rc : pb_job_set(&job->input, moved);
 }
 
-/* The entry of quarantine/ itself: no link is followed. */
+/* No link below quarantine/ is followed. */
 static int remove_quarantined(const struct pb_dirs *dirs, const char *path, struct pb_err *err)
 {
-    int directory = open(dirs->quarantine, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int rc = directory < 0 ? -errno : pb_path_remove_at(directory, pb_base_name(path));
-    if (directory >= 0)
+    char folder[PB_FILES_PATH_BYTES];
+    const char *below = path + strlen(dirs->quarantine) + 1;
+    (void)snprintf(folder, sizeof folder, "%.*s", (int)(pb_base_name(below) - below), below);
+    int directory = pb_files_open_below(dirs->quarantine, folder);
+    int rc = directory < 0 ? directory : pb_path_remove_at(directory, pb_base_name(path));
+    if (directory >= 0) {
+        (void)fsync(directory);
         (void)close(directory);
-    (void)pb_path_sync(dirs->quarantine);
+    }
     return rc == 0 || rc == -ENOENT
                ? 0
                : pb_fail(err, PB_E_SYSTEM, "cannot remove %s: %s", path, strerror(-rc));
@@ -252,14 +286,19 @@ static int remove_quarantined(const struct pb_dirs *dirs, const char *path, stru
 
 int pb_input_store_drop(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
 {
-    char name[256], record[PB_FILES_PATH_BYTES];
+    char name[256], record[PB_FILES_PATH_BYTES], directory[PB_FILES_PATH_BYTES];
+    char parent[PATH_MAX] = "";
     bool is_there = false;
     if (job->owned && !lies_in(job->input, dirs->quarantine))
         return pb_fail(err, PB_E_JOB_STATE, "the input of job %s is not in %s", job->id,
                        dirs->quarantine);
-    bool recorded = choose_name(job, dirs, name, record, &is_there) == 0 && is_there;
-    if (job->owned && strchr(job->input + strlen(dirs->quarantine) + 1, '/') != NULL)
-        return pb_fail(err, PB_E_JOB_STATE, "%s is not in %s itself", job->input, dirs->quarantine);
+    if (place_in(dirs->quarantine, job, directory) != 0)
+        return pb_fail(err, PB_E_SYSTEM, "path too long: %s/%s", dirs->quarantine, job->folder);
+    bool recorded = choose_name(job, directory, name, record, &is_there) == 0 && is_there;
+    if (job->owned)
+        pb_path_parent(job->input, parent);
+    if (job->owned && strcmp(parent, directory) != 0)
+        return pb_fail(err, PB_E_JOB_STATE, "%s is not in %s itself", job->input, directory);
     int rc = job->owned ? remove_quarantined(dirs, job->input, err) : 0;
     if (rc == 0 && recorded && unlink(record) != 0 && errno != ENOENT)
         rc = pb_fail(err, PB_E_SYSTEM, "cannot remove %s: %s", record, strerror(errno));

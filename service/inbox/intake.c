@@ -6,7 +6,7 @@
 #include "pipeline/io/file_name.h"
 #include "pipeline/scene/scene_files.h"
 #include "config/base/clock.h"
-#include "service/inbox/input_store.h"
+#include "service/inbox/inbox.h"
 #include "service/base/log.h"
 
 #include <fnmatch.h>
@@ -28,6 +28,15 @@ void pb_intake_make_id(char out[PB_JOB_ID_BYTES])
     pb_job_make_id(pb_clock_wall_ms(), random, out);
 }
 
+static const struct pb_inbox_config *find_inbox(const struct pb_service_config *service,
+                                                const char *path)
+{
+    for (size_t i = 0; path != NULL && i < service->n_inboxes; i++)
+        if (strcmp(service->inboxes[i].path, path) == 0)
+            return &service->inboxes[i];
+    return NULL;
+}
+
 void pb_intake_init(struct pb_intake *intake, const struct pb_config *config)
 {
     pthread_rwlockattr_t
@@ -37,11 +46,16 @@ void pb_intake_init(struct pb_intake *intake, const struct pb_config *config)
     (void)pthread_rwlock_init(&intake->moves, &fair);
     (void)pthread_rwlockattr_destroy(&fair);
     (void)pthread_mutex_init(&intake->lock, NULL);
-    intake->config = config;
+    for (size_t i = 0; i < config->service.n_inboxes; i++) /* NULL, out of memory: no reload */
+        intake->inbox_path[i] = strdup(config->service.inboxes[i].path);
+    intake->n_inboxes = config->service.n_inboxes;
+    pb_intake_set_config(intake, config);
 }
 
 void pb_intake_fini(struct pb_intake *intake)
 {
+    for (size_t i = 0; i < intake->n_inboxes; i++)
+        free(intake->inbox_path[i]);
     (void)pthread_rwlock_destroy(&intake->moves);
     (void)pthread_mutex_destroy(&intake->lock);
 }
@@ -50,6 +64,20 @@ void pb_intake_set_config(struct pb_intake *intake, const struct pb_config *conf
 {
     (void)pthread_mutex_lock(&intake->lock);
     intake->config = config;
+    for (size_t i = 0; i < intake->n_inboxes; i++) {
+        const struct pb_inbox_config *now = find_inbox(&config->service, intake->inbox_path[i]);
+        if (now != NULL)
+            intake->inbox_rule[i] =
+                (struct pb_inbox_rule){.recurse = now->recurse != 0, .priority = now->priority};
+    }
+    (void)pthread_mutex_unlock(&intake->lock);
+}
+
+void pb_intake_set_up(struct pb_intake *intake, size_t number, struct pb_inbox *inbox)
+{
+    (void)pthread_mutex_lock(&intake->lock);
+    inbox->recurse = intake->inbox_rule[number].recurse;
+    inbox->priority = intake->inbox_rule[number].priority;
     (void)pthread_mutex_unlock(&intake->lock);
 }
 
@@ -61,13 +89,16 @@ bool pb_intake_takes_folder(struct pb_intake *intake, const char *name)
     return takes;
 }
 
-bool pb_intake_ignores(struct pb_intake *intake, const char *name)
+bool pb_intake_ignores(struct pb_intake *intake, const char *path)
 {
     bool ignores = false;
     (void)pthread_mutex_lock(&intake->lock);
     const struct pb_service_config *service = &intake->config->service;
-    for (size_t i = 0; i < service->n_ignore && !ignores; i++)
-        ignores = fnmatch(service->ignore[i], name, FNM_CASEFOLD) == 0;
+    for (size_t i = 0; i < service->n_ignore && !ignores; i++) {
+        const char *pattern = service->ignore[i];
+        const char *name = strchr(pattern, '/') != NULL ? path : pb_base_name(path);
+        ignores = fnmatch(pattern, name, FNM_CASEFOLD) == 0;
+    }
     (void)pthread_mutex_unlock(&intake->lock);
     return ignores;
 }
@@ -98,6 +129,38 @@ void pb_intake_describe_set(struct pb_job *job, const char *scene, const char *p
     (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline);
     if (job->created_ms == 0)
         job->created_ms = job->updated_ms = pb_clock_wall_ms();
+}
+
+/* "a\x01/b" -> "a_-0123456789ab/b"; "" and what is longer than a scan lets it be: "". */
+static void clean_folder(const char *below, char out[PB_FILES_PATH_BYTES])
+{
+    char part[256], clean[256];
+    size_t at = 0;
+    out[0] = '\0';
+    while (*below != '\0' && at + sizeof clean + 1 < PB_FILES_PATH_BYTES) {
+        size_t n = strcspn(below, "/");
+        (void)snprintf(part, sizeof part, "%.*s", (int)n, below);
+        pb_file_name_clean(part, clean);
+        at += (size_t)snprintf(out + at, PB_FILES_PATH_BYTES - at, "%s%s", at ? "/" : "", clean);
+        below += n + (below[n] == '/');
+    }
+}
+
+int pb_intake_describe_place(struct pb_intake *intake, struct pb_job *job, const char *directory)
+{
+    char folder[PB_FILES_PATH_BYTES] = "";
+    for (size_t i = 0; i < intake->dirs->n_inboxes; i++) {
+        const char *inbox = intake->dirs->inbox[i];
+        size_t n = strlen(inbox);
+        if (strncmp(directory, inbox, n) != 0 || (directory[n] != '/' && directory[n] != '\0'))
+            continue;
+        clean_folder(directory + n + (directory[n] == '/'), folder);
+        (void)pthread_mutex_lock(&intake->lock);
+        job->priority = intake->inbox_rule[i].priority;
+        (void)pthread_mutex_unlock(&intake->lock);
+        break;
+    }
+    return pb_job_set(&job->folder, folder[0] ? folder : NULL);
 }
 
 static int check_submitted(const struct pb_intake *intake, const char *path, bool is_folder,

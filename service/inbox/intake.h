@@ -20,13 +20,24 @@
 struct pb_inbox;
 struct pb_set;
 
+/* What the configuration says of an inbox, but for its path. */
+struct pb_inbox_rule {
+    bool recurse;
+    int priority;
+};
+
 struct pb_intake {
     struct pb_job_store *store;
     const struct pb_dirs *dirs;
-    pthread_mutex_t lock;           /* config */
+    pthread_mutex_t lock;           /* config, inbox_rule */
     const struct pb_config *config; /* follows reloads: pb_intake_set_config */
-    atomic_int writers;             /* which writers can be detected: see pb_writers_probe */
-    atomic_bool left;               /* a claimed file lies in work/ without a job */
+    /* Of the inboxes of pb_dirs: their paths as configured at the start, and what holds for them
+     * now. */
+    char *inbox_path[PB_INBOXES_MAX];
+    struct pb_inbox_rule inbox_rule[PB_INBOXES_MAX];
+    size_t n_inboxes;
+    atomic_int writers; /* which writers can be detected: see pb_writers_probe */
+    atomic_bool left;   /* a claimed file lies in work/ without a job */
     /* Held for reading while an input is moved into or out of work/<id>/ and that is stored, for
      * writing by pb_intake_adopt while it handles one entry of work/. */
     pthread_rwlock_t moves;
@@ -47,8 +58,11 @@ struct pb_claimed {
 /* store, dirs and writers are set by the caller, before. Thread: loop. */
 void pb_intake_init(struct pb_intake *intake, const struct pb_config *config);
 void pb_intake_fini(struct pb_intake *intake);
-/* The config before may go when this returns. Thread: loop. */
+/* The config before may go when this returns. Inboxes keep their number; one that is not in the
+ * config any more keeps its rule. Thread: loop. */
 void pb_intake_set_config(struct pb_intake *intake, const struct pb_config *config);
+/* Sets what the rules say of the inbox of that number. Thread: any. */
+void pb_intake_set_up(struct pb_intake *intake, size_t number, struct pb_inbox *inbox);
 /* Takes settled files of an inbox (claim.c), PB_INTAKE_BATCH at most, with one sync of each
  * directory and one transaction. Whatever fails, a file lies in the inbox again, or in work/ where
  * pb_intake_adopt finds it. Returns how many of them were tried: fewer than n after a fault of the
@@ -57,8 +71,8 @@ size_t pb_intake_claim(struct pb_intake *intake, const struct pb_inbox *inbox,
                        struct pb_claimed *files, size_t n);
 /* Whether a pipeline takes folders of that name. Thread: any. */
 bool pb_intake_takes_folder(struct pb_intake *intake, const char *name);
-/* Whether service.ignore leaves that name alone. Thread: any. */
-bool pb_intake_ignores(struct pb_intake *intake, const char *name);
+/* Whether service.ignore leaves what has that path below its inbox alone. Thread: any. */
+bool pb_intake_ignores(struct pb_intake *intake, const char *path);
 /* Whether a folder of the inbox may become a job (claim_folder.c): it is as it settled, no process
  * writes a file in it, and it is complete, or has waited for input.complete.expire: then its job
  * says what is missing. path: where it lies now, in the inbox or, `moved`, in work/. 0; -EAGAIN:
@@ -96,7 +110,10 @@ void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char
                         bool is_folder);
 /* The same for a set of loose files. */
 void pb_intake_describe_set(struct pb_job *job, const char *scene, const char *pipeline);
-/* Opens a file of the inbox for reading: its descriptor; -EAGAIN: not now; else *err. */
+/* The folder of a job whose input lies, or lay, in that directory, an inbox or one below it, and
+ * its priority, which is the inbox's. -ENOMEM. */
+int pb_intake_describe_place(struct pb_intake *intake, struct pb_job *job, const char *directory);
+/* Opens a file of an inbox for reading: its descriptor; -EAGAIN: not now; else *err. */
 int pb_intake_open(const char *path, struct pb_err *err);
 /* 0: no process has it open for writing, or that cannot be known (*out_leased: no process can);
  * -EAGAIN: one has. Of the file name and by_age count. */

@@ -37,10 +37,20 @@ struct pb_settle *pb_settle_create(void)
     return calloc(1, sizeof(struct pb_settle));
 }
 
+/* Names are the table's. */
+static void clear(struct table *table)
+{
+    for (size_t i = 0; i < table->n; i++)
+        free((char *)table->entry[i].file.name);
+    table->n = 0;
+}
+
 void pb_settle_destroy(struct pb_settle *settle)
 {
     if (settle == NULL)
         return;
+    clear(&settle->now);
+    clear(&settle->before);
     free(settle->now.entry);
     free(settle->before.entry);
     free(settle);
@@ -51,7 +61,7 @@ void pb_settle_begin(struct pb_settle *settle)
     struct table last = settle->now;
     settle->now = settle->before;
     settle->before = last;
-    settle->now.n = 0;
+    clear(&settle->now);
     settle->next = 0;
 }
 
@@ -66,8 +76,11 @@ int pb_settle_add(struct pb_settle *settle, const struct pb_settle_file *file)
         now->entry = more;
         now->room = room;
     }
-    now->entry[now->n++] = (struct entry){.file = *file};
-    return 0;
+    struct entry *entry = &now->entry[now->n];
+    *entry = (struct entry){.file = *file};
+    entry->file.name = strdup(file->name);
+    now->n += entry->file.name != NULL;
+    return entry->file.name != NULL ? 0 : -ENOMEM;
 }
 
 static int by_name(const void *a, const void *b)

@@ -19,7 +19,7 @@
 struct pb_settle;
 
 struct pb_settle_file {
-    char name[256];
+    const char *name; /* below the inbox; pb_settle_add copies it */
     uint64_t size, inode;
     int64_t mtime_ns, ctime_ns; /* wall clock */
     bool is_folder;             /* size, mtime and ctime speak of all that lies in it */

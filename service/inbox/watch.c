@@ -14,6 +14,7 @@
 #include "service/base/files.h"
 #include "service/inbox/gathering.h"
 #include "service/inbox/inbox.h"
+#include "service/inbox/folder_watches.h"
 #include "service/inbox/writer_events.h"
 #include "service/base/log.h"
 
@@ -32,7 +33,6 @@ struct pb_watch {
     char *path;
     struct pb_inbox inbox; /* its path, and its events, which are the watch's */
     struct pb_watch_trouble trouble[PB_WATCH_FAULTS];
-    uv_fs_event_t events;
     uv_timer_t timer;
     int open_handles;
     bool stopped;
@@ -42,14 +42,14 @@ struct pb_watch {
     struct pb_settle *settle;
     struct pb_gathering *gathering;
     size_t waiting;      /* of settle, as of the last part */
-    size_t ignored;      /* of the last scan */
     size_t seen_waiting; /* the same for the loop */
     size_t seen_ignored;
     int64_t settle_ms;
-    int64_t scan_cost_ms;   /* of the last scan, */
-    int64_t gather_cost_ms; /* and the same for the loop */
-    int read_rc;            /* of the last scan */
-    struct stat inbox_stat;
+    int64_t scan_cost_ms;      /* of the last scan, */
+    int64_t gather_cost_ms;    /* and the same for the loop */
+    int read_rc;               /* of the last scan */
+    struct pb_inbox_seen seen; /* in the last scan */
+    struct pb_folder_watches *folders;
     struct pb_claimed *batch; /* PB_INTAKE_BATCH */
     size_t n_batch;           /* of the last part */
     bool offered;             /* what was complete, for it was no pause */
@@ -58,9 +58,6 @@ struct pb_watch {
     bool looked;              /* the first round is over */
     int64_t due_ms;           /* when the timer is set to fire */
     int64_t paused_until_ms;  /* nothing is taken before */
-    dev_t device;             /* of the directory that events come from */
-    ino_t inode;
-    bool events_on, no_events_told;
     struct pb_inbox_told told;
 };
 
@@ -86,45 +83,10 @@ static int64_t gather_ms(const struct pb_watch *watch)
     return GATHER_MS + 9 * watch->gather_cost_ms;
 }
 
-static void on_event(uv_fs_event_t *handle, const char *name, int events, int status)
+static void on_event(void *user)
 {
-    (void)name;
-    (void)events;
-    struct pb_watch *watch = handle->data;
-    if (status >= 0)
-        scan_within(watch, gather_ms(watch));
-}
-
-/* A watch belongs to the directory that had the name when it was made. A directory that replaced it
- * or was mounted over it needs a watch of its own. Without events the periodic rescan finds the
- * files, and tries to watch again. */
-static void follow_events(struct pb_watch *watch)
-{
-    const struct stat *st = &watch->inbox_stat;
-    if (watch->events_on && st->st_dev == watch->device && st->st_ino == watch->inode)
-        return;
-    if (watch->events_on) {
-        (void)uv_fs_event_stop(&watch->events);
-        pb_log(PB_LOG_NOTICE, "inbox: another directory is at %s now and is watched",
-               watch->inbox.path);
-    }
-    int rc = uv_fs_event_start(&watch->events, on_event, watch->inbox.path, 0);
-    watch->events_on = rc == 0;
-    watch->scan_again = true; /* files that arrived between the scan and this made no event */
-    watch->device = st->st_dev;
-    watch->inode = st->st_ino;
-    if (rc != 0 && !watch->no_events_told)
-        pb_log(PB_LOG_WARNING, "inbox: no events for %s (%s); it is scanned every %lld ms",
-               watch->inbox.path, uv_strerror(rc), (long long)watch->options.rescan_ms);
-    watch->no_events_told = rc != 0;
-}
-
-/* The directory is gone or cannot be read: a later one of that name is another directory. */
-static void lose_events(struct pb_watch *watch)
-{
-    if (watch->events_on)
-        (void)uv_fs_event_stop(&watch->events);
-    watch->events_on = false;
+    struct pb_watch *watch = user;
+    scan_within(watch, gather_ms(watch));
 }
 
 static void clear(struct pb_watch *watch, enum pb_watch_fault fault)
@@ -192,8 +154,9 @@ static void scan(struct pb_watch *watch)
     int64_t start = pb_clock_mono_ms(), wall = pb_clock_wall_ms();
     pb_settle_begin(watch->settle);
     const struct pb_inbox_rules rules = {takes_folder, ignores, watch->options.intake};
-    watch->read_rc = pb_inbox_read(watch->inbox.path, &rules, watch->settle, &watch->told,
-                                   &watch->inbox_stat, &watch->ignored);
+    pb_intake_set_up(watch->options.intake, watch->options.number, &watch->inbox);
+    watch->read_rc =
+        pb_inbox_read(&watch->inbox, &rules, watch->settle, &watch->told, &watch->seen);
     pb_settle_end(watch->settle, watch->settle_ms, start, wall);
     pb_gathering_sort(watch->gathering, watch->options.intake, watch->settle, start, wall);
     watch->scan_cost_ms = pb_clock_mono_ms() - start;
@@ -256,6 +219,7 @@ static void take_results(struct pb_watch *watch)
 static void free_watch(struct pb_watch *watch)
 {
     pb_inbox_told_fini(&watch->told);
+    pb_inbox_seen_fini(&watch->seen);
     pb_settle_destroy(watch->settle);
     pb_gathering_destroy(watch->gathering);
     free(watch->batch);
@@ -301,7 +265,7 @@ static void on_worked(uv_work_t *request, int status)
     (void)status;
     watch->works = false;
     watch->seen_waiting = watch->waiting;
-    watch->seen_ignored = watch->ignored;
+    watch->seen_ignored = watch->seen.ignored;
     pb_gathering_show(watch->gathering);
     watch->gather_cost_ms = watch->scan_cost_ms;
     if (watch->stopped) {
@@ -309,10 +273,10 @@ static void on_worked(uv_work_t *request, int status)
         return;
     }
     if (watch->scans) {
-        if (watch->read_rc == 0)
-            follow_events(watch);
-        else
-            lose_events(watch);
+        /* A directory that is gone or cannot be read: a later one of that name is another. */
+        size_t n = watch->read_rc == 0 ? watch->seen.n_folders : 0;
+        if (pb_folder_watches_follow(watch->folders, watch->seen.folder, n))
+            watch->scan_again = true; /* what came between the scan and this made no event */
         report_reading(watch, watch->read_rc);
     }
     take_results(watch);
@@ -349,17 +313,19 @@ int pb_watch_start(const struct pb_watch_options *options, struct pb_err *err,
     watch->settle = pb_settle_create();
     watch->gathering = pb_gathering_create();
     watch->batch = calloc(PB_INTAKE_BATCH, sizeof *watch->batch);
+    if (watch->path != NULL)
+        watch->folders = pb_folder_watches_create(options->loop, watch->path, on_event, watch);
     if (watch->path == NULL || watch->settle == NULL || watch->gathering == NULL ||
-        watch->batch == NULL) {
+        watch->batch == NULL || watch->folders == NULL) {
+        pb_folder_watches_stop(watch->folders);
         free_watch(watch);
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     }
     if (options->intake->writers != 0)
         watch->inbox.events = pb_writer_events_create(watch->path);
     (void)uv_timer_init(options->loop, &watch->timer);
-    (void)uv_fs_event_init(options->loop, &watch->events);
-    watch->timer.data = watch->events.data = watch;
-    watch->open_handles = 2;
+    watch->timer.data = watch;
+    watch->open_handles = 1;
     scan_within(watch, 0);
     *out_watch = watch;
     return 0;
@@ -407,6 +373,7 @@ void pb_watch_stop(struct pb_watch *watch)
     if (watch == NULL)
         return;
     watch->stopped = true;
+    pb_folder_watches_stop(watch->folders);
+    watch->folders = NULL;
     uv_close((uv_handle_t *)&watch->timer, on_close);
-    uv_close((uv_handle_t *)&watch->events, on_close);
 }

@@ -27,6 +27,7 @@ struct pb_watch_trouble {
 struct pb_watch_options {
     uv_loop_t *loop;
     const char *inbox; /* copied */
+    size_t number;     /* of the inbox, in pb_dirs */
     int64_t settle_ms, rescan_ms;
     struct pb_intake *intake; /* borrowed until the loop has ended */
     /* Files became jobs: those of files[0 .. n) with rc 0. Borrowed for the call. */

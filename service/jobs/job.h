@@ -46,6 +46,7 @@ struct pb_job {
     char name[PB_JOB_NAME_BYTES];         /* base name of the input */
     char scene[PB_JOB_NAME_BYTES];        /* directory below products/ */
     char pipeline[PB_JOB_NAME_BYTES];     /* "" = none fitted yet */
+    char *folder;                         /* below its inbox, where it lay; NULL = the inbox */
     char *input;                          /* where the file is now */
     int64_t uid;                          /* whose file or submission it is; -1 = not known */
     char identity[PB_JOB_IDENTITY_BYTES]; /* of a submitted file as its client could read it, in

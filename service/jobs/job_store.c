@@ -21,8 +21,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* 2: device_why; 3: uid, identity, counts; 4: the journal; 5: kept; 6: priority */
-#define SCHEMA_VERSION 6
+/* 2: device_why; 3: uid, identity, counts; 4: the journal; 5: kept; 6: priority;
+ * 7: folder */
+#define SCHEMA_VERSION 7
 
 /* Version 1, and what each later version adds: a new file takes all the steps of an old one. */
 static const char *const schema[SCHEMA_VERSION] = {
@@ -84,6 +85,9 @@ static const char *const schema[SCHEMA_VERSION] = {
     "ALTER TABLE jobs ADD COLUMN rank INTEGER NOT NULL DEFAULT 0;"
     "CREATE INDEX jobs_waiting ON jobs (rank, seq) WHERE status = 0;"
     "PRAGMA user_version = 6;",
+
+    "ALTER TABLE jobs ADD COLUMN folder TEXT;"
+    "PRAGMA user_version = 7;",
 };
 
 static bool execute(sqlite3 *db, const char *sql)

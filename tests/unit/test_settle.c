@@ -28,10 +28,11 @@ static void end(void)
 
 static struct pb_settle_file file_of(const char *name, uint64_t size, int64_t mtime_ms)
 {
-    struct pb_settle_file file = {
-        .size = size, .inode = 1, .mtime_ns = mtime_ms * 1000000, .ctime_ns = ctime_ns};
-    (void)snprintf(file.name, sizeof file.name, "%s", name);
-    return file;
+    return (struct pb_settle_file){.name = name,
+                                   .size = size,
+                                   .inode = 1,
+                                   .mtime_ns = mtime_ms * 1000000,
+                                   .ctime_ns = ctime_ns};
 }
 
 /* One look at one file `at` ms after the start; whether it is complete. */
