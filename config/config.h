@@ -345,6 +345,9 @@ enum pb_config_kind { PB_INPUT_FILE, PB_INPUT_FOLDER, PB_INPUT_GROUP };
  * name does not fit. */
 bool pb_config_match_why(const struct pb_pipeline_config *pipeline, const char *path,
                          enum pb_config_kind kind, char *out, size_t bytes);
+/* Which names of files, or of folders, pipelines take: "vegetation takes *.tif *.tiff; dem takes
+ * dem*", cut with "...". */
+void pb_config_takes(const struct pb_config *config, bool folders, char *out, size_t bytes);
 
 /* An earlier pipeline whose patterns cover all of this one's, so that no name of a file leads to
  * this one; NULL = none. Of patterns with '?' and '[' only equal ones are recognised. */

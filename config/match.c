@@ -106,3 +106,35 @@ bool pb_config_match_why(const struct pb_pipeline_config *pipeline, const char *
         return false;
     return true;
 }
+
+/* Adds to a text of n bytes; false: there is no room, and it ends in "...". */
+static bool add(char *text, size_t n, const char *before, const char *word)
+{
+    size_t used = strlen(text);
+    if (used + strlen(before) + strlen(word) + sizeof ", ..." > n) {
+        (void)snprintf(text + used, n - used, "%s...", used ? ", " : "");
+        return false;
+    }
+    (void)snprintf(text + used, n - used, "%s%s", before, word);
+    return true;
+}
+
+void pb_config_takes(const struct pb_config *config, bool folders, char *out, size_t bytes)
+{
+    bool room = true;
+    out[0] = '\0';
+    for (size_t i = 0; i < config->n_pipelines && room; i++) {
+        const struct pb_pipeline_config *p = &config->pipelines[i];
+        const struct pb_input_config *input = &p->input;
+        if (folders ? input->scene == NULL : input->n_match == 0)
+            continue;
+        room = add(out, bytes, out[0] ? "; " : "", p->name) && add(out, bytes, " takes", "");
+        if (folders)
+            room = room && add(out, bytes, " ", input->scene);
+        for (size_t k = 0; !folders && k < input->n_match && room; k++)
+            room = add(out, bytes, " ", input->match[k]);
+    }
+    if (out[0] == '\0')
+        (void)snprintf(out, bytes, "none takes %s",
+                       folders ? "folders" : "single files by their names (input.match)");
+}

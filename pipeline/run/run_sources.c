@@ -149,7 +149,7 @@ int pb_run_sources_open(struct pb_run_sources *s, const struct pb_run_options *o
     *s = (struct pb_run_sources){.options = options, .scene = scene};
     if (input_of(s)->n_files > 0 && files == NULL)
         return pb_fail_at(
-            err, PB_E_INPUT_NOT_TIFF, options->input, 0, 0,
+            err, PB_E_INPUT_NO_PIPELINE, options->input, 0, 0,
             "pipeline %s takes folders (input.scene) and archives of them, and this is "
             "another file",
             options->pipeline->name);

@@ -14,6 +14,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
+static void nobody_takes(const struct cli_run_options *o, const struct pb_config *config,
+                         bool is_folder, struct pb_err *err)
+{
+    char known[240];
+    pb_config_takes(config, is_folder, known, sizeof known);
+    (void)pb_fail(err, PB_E_INPUT_NO_PIPELINE,
+                  is_folder ? "this is a directory, and no pipeline of %s takes a folder of its "
+                              "name (input.scene): %s"
+                            : "no pipeline of %s takes this file's name: %s",
+                  o->config, known);
+}
+
 void cli_input_check(const struct cli_run_options *o, const struct pb_config *config, int number,
                      struct cli_input *out_input)
 {
@@ -38,21 +50,15 @@ void cli_input_check(const struct cli_run_options *o, const struct pb_config *co
     if (missing != 0)
         (void)pb_fail(&input->err, PB_E_INPUT_MISSING, "cannot open the file: %s",
                       strerror(missing));
-    else if (input->pipeline == NULL && is_folder)
-        (void)pb_fail(&input->err, PB_E_INPUT_NO_PIPELINE,
-                      "this is a directory, and no pipeline of %s takes a folder of its name "
-                      "(input.scene)",
-                      o->config);
     else if (input->pipeline == NULL)
-        (void)pb_fail(&input->err, PB_E_INPUT_NO_PIPELINE,
-                      "no pipeline of %s takes this file's name", o->config);
+        nobody_takes(o, config, is_folder, &input->err);
     else if (is_folder && input->pipeline->input.n_files == 0)
-        (void)pb_fail(&input->err, PB_E_INPUT_NOT_TIFF,
+        (void)pb_fail(&input->err, PB_E_INPUT_NO_PIPELINE,
                       "this is a folder, and pipeline %s takes files; name the files in it",
                       input->pipeline->name);
     else if (!is_folder && input->pipeline->input.n_files > 0 && !input->is_archive)
-        (void)pb_fail(&input->err, PB_E_INPUT_NOT_TIFF, "this is a file, and pipeline %s takes %s",
-                      input->pipeline->name,
+        (void)pb_fail(&input->err, PB_E_INPUT_NO_PIPELINE,
+                      "this is a file, and pipeline %s takes %s", input->pipeline->name,
                       input->pipeline->input.group
                           ? "files whose names its input.group fits"
                           : "folders (input.scene) and archives of them (" PB_ARCHIVE_NAME_SUFFIXES

@@ -101,7 +101,7 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
         return pb_scene_files_open_group(job->pipeline, path, -1, err, &job->files);
     int rc = pb_raster_file_open(&job->input, path, err);
     if (rc == 0 && takes_folders && pb_archive_name_stem(path) == 0)
-        rc = pb_fail_at(err, PB_E_INPUT_NOT_TIFF, path, 0, 0,
+        rc = pb_fail_at(err, PB_E_INPUT_NO_PIPELINE, path, 0, 0,
                         "pipeline %s takes folders (input.scene) and archives of them "
                         "(" PB_ARCHIVE_NAME_SUFFIXES "), and this is another file",
                         job->pipeline->name);

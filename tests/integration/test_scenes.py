@@ -245,15 +245,17 @@ def test_a_folder_that_is_too_large(scratch):
 
 def test_folders_and_files_go_to_pipelines_that_take_them(scratch):
     folder = small_folder(scratch)
-    refused(scratch, folder / "B04.tif", config(scratch), "input.no_pipeline", "takes this file's name")
+    refused(scratch, folder / "B04.tif", config(scratch), "input.no_pipeline", "takes this file's name: none takes single files by their names (input.match)")
     os.rename(folder, scratch / "other")
-    refused(scratch, scratch / "other", config(scratch), "input.no_pipeline", "no pipeline of", "takes a folder of its name (input.scene)")
+    refused(scratch, scratch / "other", config(scratch), "input.no_pipeline", "no pipeline of", "takes a folder of its name (input.scene): s2 takes S2?_*_L2A/")
     done = pbtest.run("pushbroom", "run", "-c", config(scratch), "-p", "s2", scratch / "other/B04.tif", code=1)
     assert "pipeline s2 takes folders (input.scene)" in done.stderr, done.stderr
     one = scratch / "one.yaml"
     one.write_text("pipelines:\n  p:\n    products: [cog: {}]\n")
     done = pbtest.run("pushbroom", "run", "-c", one, "-p", "p", scratch / "other", code=1)
-    assert "this is a folder, and pipeline p takes files" in done.stderr, done.stderr
+    assert "this is a folder, and pipeline p takes files" in done.stderr and "[input.no_pipeline]" in done.stderr, done.stderr
+    one.write_text("pipelines:\n  p:\n    input: {match: [p*.tif, q?.tif]}\n    products: [cog: {}]\n  r:\n    input: {match: [r.tif]}\n    products: [cog: {}]\n")
+    refused(scratch, scratch / "other/B04.tif", one, "input.no_pipeline", "takes this file's name: p takes p*.tif q?.tif; r takes r.tif")
 
 
 def jp2(source, path, **options):
