@@ -4,6 +4,7 @@
 #include "config/base/base_name.h"
 #include "pipeline/explain/explain_parts.h"
 #include "pipeline/io/path.h"
+#include "pipeline/raster/source_files.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/scene_search.h"
 #include "pipeline/scene/scene_walk.h"
@@ -88,11 +89,14 @@ void pb_explain_pixel(const struct pb_raster_info *info, const double t[6], stru
     pb_json_end(json);
 }
 
-static const char *name_of(const struct pb_run_view *view, size_t i)
+/* Of a file beside the scene its path, into room. */
+static const char *name_of(const struct pb_run_view *view, size_t i, char room[PATH_MAX])
 {
     const struct pb_run_options *o = view->options;
-    if (i > 0 && !o->pipeline->input.sources[i - 1].of_scene)
-        return o->pipeline->input.sources[i - 1].file;
+    const struct pb_source_config *source = i > 0 ? &o->pipeline->input.sources[i - 1] : NULL;
+    if (source != NULL && !source->of_scene)
+        return pb_source_path(o->config, source, view->scene, room, NULL) == 0 ? room
+                                                                               : source->file;
     if (o->files != NULL)
         return pb_scene_files_inner(o->files, o->files->file[i].path);
     return pb_base_name(o->name ? o->name : o->input);
@@ -103,8 +107,9 @@ static void explain_file(const struct pb_run_view *view, size_t i, struct pb_jso
     static const char *const bring[] = {NULL, "nearest", "bilinear", "cubic", "average", "mode"};
     const struct pb_raster_info *info = pb_raster_info(view->sources->raster[i]);
     const struct pb_input_config *input = &view->options->pipeline->input;
+    char room[PATH_MAX];
     pb_json_object(json, NULL);
-    pb_json_string(json, "name", name_of(view, i));
+    pb_json_string(json, "name", name_of(view, i, room));
     explain_bands(view, i, json);
     pb_json_int(json, "width", info->width);
     pb_json_int(json, "height", info->height);
