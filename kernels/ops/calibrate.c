@@ -151,7 +151,7 @@ const struct pb_op pb_op_calibrate = {
                 "                                        of Level 2:     surface temperature\n"
                 "  sentinel2    MTD_MSIL1C.xml                           toa\n"
                 "               MTD_MSIL2A.xml, Earth Search's item      surface\n"
-                "  planetscope  *_metadata.xml                           toa radiance\n"
+                "  planetscope  *_metadata.xml (*_metadata.json beside)  toa radiance\n"
                 "                                        of *_SR files:  surface\n"
                 "  worldview    *.IMD (also GeoEye, QuickBird)           toa radiance; "
                 "WorldView-1\n"

@@ -159,6 +159,10 @@ int pb_calibration_of(const struct pb_metadata *facts, const struct pb_calibrati
         return pb_fail(err, PB_E_INPUT_METADATA_CONFLICT,
                        "calibrate: %s (file %.100s, metadata of %.100s)", other, stem,
                        facts->product[0] ? facts->product : facts->family->name);
+    if (facts->n_bands == 0)
+        return pb_fail(err, PB_E_INPUT_METADATA_VALUE, "calibrate: %.60s does not become %s: %s",
+                       input->name, pb_quantity_name(to),
+                       why[0] ? why : "the metadata tell nothing of bands");
     const struct pb_meta_band *band = NULL;
     int rc = find_band(facts, input, stem, &band, err);
     if (rc < 0 || band == NULL)

@@ -6,6 +6,7 @@ them, as it does those of the other tests."""
 import base64
 import hashlib
 import json
+import re
 import shutil
 
 import numpy as np
@@ -179,6 +180,60 @@ def test_mistakes_in_the_list_of_metadata_are_told(scratch):
         (scratch / "c.yaml").write_text("pipelines:\n  p:\n" + ONE_FILE.replace('"*_MTL.txt"', value))
         done = pbtest.run("pushbroom", "check-config", scratch / "c.yaml", code=2)
         assert "input.metadata" in done.stderr and words in done.stderr, (value, done.stderr)
+
+
+PLANET = "20170831_172754_101c"
+PLANET_PIPELINE = """    input:
+      scene: "2*_*_101c/"
+      files:
+        B: {match: "*_AnalyticMS.tif", band: 1}
+        G: {match: "*_AnalyticMS.tif", band: 2}
+        R: {match: "*_AnalyticMS.tif", band: 3}
+        N: {match: "*_AnalyticMS.tif", band: 4}
+        CLEAR: {match: "*_udm2.tif", band: 1}
+      metadata: ["*_AnalyticMS_metadata.xml", "{scene}_metadata.json"]
+    steps:
+      - mask: {band: CLEAR, preset: planetscope-udm2, apply: [B, G, R, N]}
+      - calibrate: {to: toa, bands: [B, G, R, N]}
+    products: [{cog: {bands: [B, G, R, N], type: float32}}, {stac: {}}]
+"""
+# After the schema of Planet's data API.
+PLANET_ITEM = {"id": PLANET, "type": "Feature", "properties": {
+    "acquired": "2017-08-31T17:27:54.7Z", "item_type": "PSScene", "provider": "planetscope", "instrument": "PS2", "satellite_id": "101c",
+    "gsd": 3.9, "cloud_percent": 12, "view_angle": 0.2, "strip_id": "700000"}}
+
+
+def test_planetscope_comes_as_a_stack_a_mask_and_two_files_of_metadata(scratch):
+    folder = scratch / PLANET
+    folder.mkdir()
+    random = np.random.default_rng(2)
+    for name, n, high, kind in ((f"{PLANET}_3B_AnalyticMS", 4, 10000, gdal.GDT_UInt16), (f"{PLANET}_3B_udm2", 8, 2, gdal.GDT_Byte)):
+        out = gdal.GetDriverByName("GTiff").Create(str(folder / f"{name}.tif"), 50, 40, n, kind)
+        out.SetGeoTransform((500000.0, 3.0, 0, 4000000.0, 0, -3.0))
+        values = random.integers(0 if n == 8 else 1, high, (n, 40, 50))
+        out.WriteArray(values)
+        stack = values if n == 4 else stack
+        out = None
+    shutil.copyfile(S2_METADATA / f"{PLANET}_3B_AnalyticMS_metadata.xml", folder / f"{PLANET}_3B_AnalyticMS_metadata.xml")
+    (folder / f"{PLANET}_metadata.json").write_text(json.dumps(PLANET_ITEM))
+    run(scratch, PLANET_PIPELINE, folder)
+    xml = (folder / f"{PLANET}_3B_AnalyticMS_metadata.xml").read_text()
+    coefficients = [float(x) for x in re.findall(r"reflectanceCoefficient>([\d.e+-]+)<", xml)]
+    assert len(coefficients) == 4
+    expected = np.where(values[:1] == 1, stack * np.array(coefficients)[:, None, None], np.nan)
+    path, = (scratch / "out").rglob("*.tif")
+    np.testing.assert_allclose(gdal.Open(str(path)).ReadAsArray(), expected, rtol=1e-6)
+    item = made(scratch)
+    p = item["properties"]
+    assert (p["eo:cloud_cover"], p["gsd"], p["platform"], p["instruments"]) == (12, 3.9, "101c", ["PS2"]), p
+    assert p["datetime"].startswith("2017-08-31T17:27:54") and p["view:sun_elevation"] > 0
+    assert sorted((x["rel"], x["title"].split("c_")[1]) for x in item["links"]) == [
+        ("derived_from", "3B_AnalyticMS.tif"), ("derived_from", "3B_udm2.tif"), ("via", "3B_AnalyticMS_metadata.xml"), ("via", "metadata.json")]
+    assert [b["eo:common_name"] for b in item["assets"]["data"]["bands"]] == ["blue", "green", "red", "nir"]
+    # The item alone has no coefficients, and says where they are.
+    shutil.rmtree(scratch / "out")
+    error = run(scratch, PLANET_PIPELINE.replace('"*_AnalyticMS_metadata.xml", ', ""), folder, code=1)["error"]
+    assert error["code"] == "input.metadata_value" and "the bands are in *_metadata.xml" in error["message"], error
 
 
 def test_an_address_without_the_file_is_refused(scratch):

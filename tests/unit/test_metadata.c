@@ -155,6 +155,48 @@ START_TEST(planetscope_has_radiance_and_reflectance_by_band_number)
 }
 END_TEST
 
+/* An item of Planet's catalogue as an order delivers it, after the schema of its data API. */
+static char *planet_item(const char *id, const char *more)
+{
+    char *text = malloc(2000);
+    (void)snprintf(text, 2000,
+                   "{\"id\":\"%s\",\"type\":\"Feature\",\"geometry\":{\"type\":\"Polygon\"},"
+                   "\"properties\":{\"acquired\":\"2017-08-31T17:27:54.7Z\","
+                   "\"instrument\":\"PS2\",\"item_type\":\"PSScene\",\"satellite_id\":\"101c\","
+                   "\"provider\":\"planetscope\",\"gsd\":3.9,%s\"view_angle\":-0.2}}",
+                   id, more);
+    return text;
+}
+
+START_TEST(planetscope_item_of_newer_orders_completes_the_coefficients)
+{
+    struct pb_metadata f, swapped, xml = facts_of(PLANET);
+    struct pb_err err;
+    const char more[] = "\"satellite_azimuth\":279.1,\"cloud_cover\":0.25,\"cloud_percent\":12,";
+    int rc = parse(planet_item("20170831_172754_101c", more), &f, &err);
+    ck_assert_msg(rc == 0, "%s", err.msg);
+    ck_assert_str_eq(f.family->name, "planetscope");
+    ck_assert_str_eq(f.datetime, "2017-08-31T17:27:54.7Z");
+    ck_assert_str_eq(f.platform, "101c");
+    ck_assert_double_eq(f.cloud_cover, 12);
+    ck_assert_double_eq_tol(f.off_nadir, 0.2, 1e-9);
+    ck_assert_double_eq_tol(f.view_azimuth, 279.1, 1e-9);
+    ck_assert_ptr_nonnull(strstr(f.why_not[PB_QUANTITY_TOA], "*_metadata.xml"));
+    rc = parse_two(load_metadata(PLANET), planet_item("20170831_172754_101c", ""), &f, &err);
+    ck_assert_msg(rc == 0, "%s", err.msg);
+    rc = parse_two(planet_item("20170831_172754_101c", ""), load_metadata(PLANET), &swapped, &err);
+    ck_assert_msg(rc == 0, "%s", err.msg);
+    ck_assert_str_eq(f.product, xml.product);
+    ck_assert_str_eq(swapped.product, xml.product);
+    ck_assert_str_eq(swapped.datetime, xml.datetime); /* that of the document is exact */
+    ck_assert_int_eq(memcmp(f.band, xml.band, sizeof f.band), 0);
+    ck_assert_str_eq(f.why_not[PB_QUANTITY_TOA], "");
+    ck_assert_int_lt(
+        parse_two(load_metadata(PLANET), planet_item("20170831_172753_101c", ""), &f, &err), 0);
+    ck_assert_ptr_nonnull(strstr(err.msg, "20170831_172753_101c"));
+}
+END_TEST
+
 /* Radiometric Use of WorldView-2 Imagery: L = absCalFactor DN / effectiveBandwidth, and
  * L d^2 pi / (E cos(90 - sunEl)) with d of 2009-12-06, which its formula makes 0.98525; E by
  * Thuillier 2003, Absolute Radiometric Calibration 2016v0. */
@@ -249,6 +291,7 @@ int main(void)
     tcase_add_test(tc, dimap_has_radiance_and_reflectance_of_the_middle);
     tcase_add_test(tc, calibrate_knows_every_family_and_quantity);
     tcase_add_test(tc, sentinel1_has_facts_and_refuses_calibration_with_words);
+    tcase_add_test(tc, planetscope_item_of_newer_orders_completes_the_coefficients);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
