@@ -6,7 +6,6 @@
  * same everywhere. */
 #include "pipeline/codec/huffman.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct leaf {
@@ -14,12 +13,29 @@ struct leaf {
     uint16_t symbol;
 };
 
-static int by_count(const void *a, const void *b)
+/* Stable, by the bytes of the counts, the lowest first: leaves come by symbol. The C library's sort
+ * would allocate. Returns where the sorted ones lie: in leaf or in room. */
+static struct leaf *sort_by_count(struct leaf *leaf, struct leaf *room, unsigned n)
 {
-    const struct leaf *x = a, *y = b;
-    if (x->count != y->count)
-        return x->count < y->count ? -1 : 1;
-    return (x->symbol > y->symbol) - (x->symbol < y->symbol);
+    for (unsigned shift = 0; shift < 32; shift += 8) {
+        uint16_t next[256] = {0};
+        unsigned sum = 0;
+        for (unsigned i = 0; i < n; i++)
+            next[leaf[i].count >> shift & 255]++;
+        if (next[0] == n)
+            continue; /* all have this byte 0 */
+        for (unsigned digit = 0; digit < 256; digit++) {
+            unsigned own = next[digit];
+            next[digit] = (uint16_t)sum;
+            sum += own;
+        }
+        for (unsigned i = 0; i < n; i++)
+            room[next[leaf[i].count >> shift & 255]++] = leaf[i];
+        struct leaf *sorted = room;
+        room = leaf;
+        leaf = sorted;
+    }
+    return leaf;
 }
 
 /* How many leaves have each depth; leaves are sorted, at least two. */
@@ -67,18 +83,18 @@ static void shorten(uint32_t *of_depth, unsigned limit)
 
 void pb_huffman_lengths(const uint32_t *count, unsigned n, unsigned limit, uint8_t *out_bits)
 {
-    struct leaf leaf[PB_HUFFMAN_SYMBOLS];
+    struct leaf all[PB_HUFFMAN_SYMBOLS], room[PB_HUFFMAN_SYMBOLS];
     uint32_t of_depth[PB_HUFFMAN_SYMBOLS + 1] = {0};
     unsigned used = 0;
     memset(out_bits, 0, n);
     for (unsigned s = 0; s < n; s++)
         if (count[s] > 0)
-            leaf[used++] = (struct leaf){count[s], (uint16_t)s};
+            all[used++] = (struct leaf){count[s], (uint16_t)s};
     if (used == 1)
-        out_bits[leaf[0].symbol] = 1;
+        out_bits[all[0].symbol] = 1;
     if (used < 2)
         return;
-    qsort(leaf, used, sizeof *leaf, by_count);
+    const struct leaf *leaf = sort_by_count(all, room, used);
     depths(leaf, used, of_depth);
     shorten(of_depth, limit);
     unsigned at = used;

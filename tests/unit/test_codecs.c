@@ -337,7 +337,7 @@ START_TEST(deflate_holds_no_more_than_it_says)
         level += level == 0;
         allocated = 0;
         ck_assert_int_eq(pb_codec_deflate.create(level, 1 << 20, &context), 0);
-        ck_assert_uint_gt(allocated, 0);
+        ck_assert(allocated > 0 || level == pb_codec_deflate.default_float_level);
         ck_assert_uint_le(allocated, pb_codec_deflate.context_bytes(level, 1 << 20));
         pb_codec_deflate.destroy(context);
     }

@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_DEFLATE_STRINGS_H
+#define PB_DEFLATE_STRINGS_H
+/* Whether a search for repeated strings makes a block smaller than the encoder of deflate_runs.h
+ * does, estimated from windows of the block. The answer depends on the block's bytes alone; it is
+ * integer arithmetic whose parts do not depend on each other's order, so that any device can find
+ * the same. Allocates nothing. Thread: any, one workspace each. */
+#include <stddef.h>
+#include <stdint.h>
+
+enum pb_strings {
+    PB_STRINGS_NONE, /* or not worth their time, or there is little but runs */
+    PB_STRINGS_SOME,
+    PB_STRINGS_MANY /* likely: a byte takes less than two bits, as in maps of few values */
+};
+
+#define PB_STRINGS_HASH_BITS 14
+
+struct pb_deflate_strings {
+    uint16_t first[1 << PB_STRINGS_HASH_BITS]; /* by hash: where a word of the window was first */
+    uint32_t count[4][256];                    /* of literals, by position modulo 4 */
+    uint16_t cost[256];                        /* of a literal, in sixteenths of a bit */
+};
+
+enum pb_strings pb_deflate_strings(struct pb_deflate_strings *work, const uint8_t *in,
+                                   size_t bytes);
+#endif

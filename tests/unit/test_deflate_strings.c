@@ -1,0 +1,125 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Which blocks have strings, and what deflate's defaults make of it: no string that repeats within
+ * deflate's reach is missed, noise and runs are told from strings, and blocks of floats are those
+ * of the encoder of runs, byte by byte. */
+#include "pipeline/codec/codec.h"
+#include "pipeline/codec/deflate_runs.h"
+#include "pipeline/codec/deflate_strings.h"
+
+#include "run_suite.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 512 * 512 * 2 };
+
+static uint8_t block[BLOCK];
+static struct pb_deflate_strings work;
+
+static void noise(uint8_t *to, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint8_t)(rand() >> 8);
+}
+
+/* Noise that comes again after `period` bytes, all along. */
+static void repeat(size_t period)
+{
+    noise(block, period);
+    for (size_t i = period; i < BLOCK; i++)
+        block[i] = block[i - period];
+}
+
+static size_t encoded(int level)
+{
+    size_t capacity = pb_codec_deflate.bound(BLOCK), bytes = 0;
+    void *context = NULL, *out = malloc(capacity);
+    ck_assert_int_eq(pb_codec_deflate.create(level, BLOCK, &context), 0);
+    ck_assert_int_eq(pb_codec_deflate.encode(context, block, BLOCK, out, capacity, &bytes), 0);
+    pb_codec_deflate.destroy(context);
+    free(out);
+    return bytes;
+}
+
+START_TEST(strings_are_found_as_far_back_as_deflate_reaches)
+{
+    static const size_t periods[] = {37, 1000, 4096, 10000, 20480, 30000};
+    for (size_t i = 0; i < sizeof periods / sizeof *periods; i++) {
+        repeat(periods[i]);
+        ck_assert_int_ne(pb_deflate_strings(&work, block, BLOCK), PB_STRINGS_NONE);
+        ck_assert_uint_lt(encoded(pb_codec_deflate.default_level), BLOCK / 2);
+    }
+}
+END_TEST
+
+/* A pixel of two bytes like one above it, now and then: enough to be worth it. */
+START_TEST(short_strings_among_noise_count_together)
+{
+    noise(block, BLOCK);
+    for (size_t i = 8192; i + 12 <= BLOCK; i += 40)
+        memcpy(block + i, block + i - 4096, 12);
+    ck_assert_int_eq(pb_deflate_strings(&work, block, BLOCK), PB_STRINGS_SOME);
+}
+END_TEST
+
+START_TEST(noise_and_runs_are_no_strings)
+{
+    noise(block, BLOCK);
+    ck_assert_int_eq(pb_deflate_strings(&work, block, BLOCK), PB_STRINGS_NONE);
+    for (size_t i = 0; i + 300 <= BLOCK; i += 700)
+        memset(block + i, (int)(i % 251), 300);
+    ck_assert_int_eq(pb_deflate_strings(&work, block, BLOCK), PB_STRINGS_NONE);
+    memset(block, 7, BLOCK);
+    ck_assert_int_eq(pb_deflate_strings(&work, block, BLOCK), PB_STRINGS_NONE);
+}
+END_TEST
+
+START_TEST(maps_of_few_values_go_to_the_thorough_encoder)
+{
+    for (size_t i = 0; i < BLOCK; i++)
+        block[i] = (uint8_t)((i / 9 + i / 1024 / 13) % 3);
+    ck_assert_int_eq(pb_deflate_strings(&work, block, BLOCK), PB_STRINGS_MANY);
+}
+END_TEST
+
+START_TEST(only_the_bytes_of_the_block_are_looked_at)
+{
+    for (size_t n = 1; n < 3000; n += 1 + n / 50) {
+        uint8_t *own = malloc(n); /* a sanitizer sees what is read behind it */
+        noise(own, n);
+        enum pb_strings first = pb_deflate_strings(&work, own, n);
+        memset(&work, 0x5a, sizeof work);
+        ck_assert_int_eq(pb_deflate_strings(&work, own, n), first);
+        free(own);
+    }
+}
+END_TEST
+
+START_TEST(floats_are_encoded_as_runs_whatever_they_are)
+{
+    struct pb_deflate_runs *runs = malloc(sizeof *runs);
+    uint8_t *out = malloc(pb_deflate_runs_bound(BLOCK));
+    repeat(1000);
+    ck_assert_uint_eq(encoded(pb_codec_deflate.default_float_level),
+                      pb_deflate_runs(runs, block, BLOCK, out) + 6);
+    free(out);
+    free(runs);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("deflate_strings");
+    TCase *tc = tcase_create("deflate_strings");
+    tcase_add_test(tc, strings_are_found_as_far_back_as_deflate_reaches);
+    tcase_add_test(tc, short_strings_among_noise_count_together);
+    tcase_add_test(tc, noise_and_runs_are_no_strings);
+    tcase_add_test(tc, maps_of_few_values_go_to_the_thorough_encoder);
+    tcase_add_test(tc, only_the_bytes_of_the_block_are_looked_at);
+    tcase_add_test(tc, floats_are_encoded_as_runs_whatever_they_are);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
