@@ -63,7 +63,8 @@ static void say_file(const struct pb_json_value *file, const char *kind)
         cli_add(text, sizeof text, ", %s", cli_json_text(file, "data_type"));
     if (cli_json_text(file, "read_as")[0] != '\0')
         cli_add(text, sizeof text, " as %s", cli_json_text(file, "read_as"));
-    cli_add(text, sizeof text, ", %s", cli_json_text(file, "compression"));
+    const char *packed = cli_json_text(file, "compression");
+    cli_add(text, sizeof text, ", %s", strcmp(packed, "NONE") == 0 ? "uncompressed" : packed);
     if (of_many && cli_json_is_true(file, "is_grid"))
         cli_add(text, sizeof text, "; the grid");
     if (cli_json_text(file, "resample")[0] != '\0')
