@@ -15,14 +15,18 @@
 #include <sys/stat.h>
 
 static void nobody_takes(const struct cli_run_options *o, const struct pb_config *config,
-                         bool is_folder, struct pb_err *err)
+                         const char *path, bool is_folder, struct pb_err *err)
 {
     char known[240];
-    pb_config_takes(config, is_folder, known, sizeof known);
+    bool is_archive = !is_folder && pb_archive_name_stem(path) > 0;
+    pb_config_takes(config, is_folder || is_archive, known, sizeof known);
     (void)pb_fail(err, PB_E_INPUT_NO_PIPELINE,
                   is_folder ? "this is a directory, and no pipeline of %s takes a folder of its "
                               "name (input.scene): %s"
-                            : "no pipeline of %s takes this file's name: %s",
+                  : is_archive
+                      ? "no pipeline of %s takes an archive of this name; it is to have that of "
+                        "the folder in it (input.scene): %s"
+                      : "no pipeline of %s takes this file's name: %s",
                   o->config, known);
 }
 
@@ -51,7 +55,7 @@ void cli_input_check(const struct cli_run_options *o, const struct pb_config *co
         (void)pb_fail(&input->err, PB_E_INPUT_MISSING, "cannot open the file: %s",
                       strerror(missing));
     else if (input->pipeline == NULL)
-        nobody_takes(o, config, is_folder, &input->err);
+        nobody_takes(o, config, path, is_folder, &input->err);
     else if (is_folder && input->pipeline->input.n_files == 0)
         (void)pb_fail(&input->err, PB_E_INPUT_NO_PIPELINE,
                       "this is a folder, and pipeline %s takes files; name the files in it",

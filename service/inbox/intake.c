@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/inbox/intake.h"
+#include "config/base/archive_name.h"
 #include "config/base/base_name.h"
 
 #include "pipeline/io/file_name.h"
@@ -179,8 +180,12 @@ static int check_submitted(const struct pb_intake *intake, const char *path, boo
         return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "no pipeline's input.scene fits the folder %s",
                        pb_base_name(path));
     if (!is_folder && pipeline == NULL && pb_config_match(intake->config, path) == NULL)
-        return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "no pipeline's input.match fits %s",
-                       pb_base_name(path));
+        return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "no pipeline's input.match fits %s%s",
+                       pb_base_name(path),
+                       pb_archive_name_stem(path) > 0
+                           ? ", nor an input.scene; an archive is to have the name of the folder "
+                             "in it, or a pipeline is named with -p"
+                           : "");
     return 0;
 }
 

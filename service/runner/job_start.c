@@ -6,6 +6,7 @@
  * the start: the job is still accepted then. */
 #include "service/runner/job_start.h"
 
+#include "config/base/archive_name.h"
 #include "config/base/clock.h"
 #include "service/base/log.h"
 #include "service/gather/set_folder.h"
@@ -71,9 +72,11 @@ static bool is_runnable(const struct pb_config *config, struct pb_job *job)
         return false;
     }
     if (pipeline == NULL) {
+        bool is_archive = pb_archive_name_stem(job->name) > 0;
         pb_job_fail(job, PB_E_INPUT_NO_PIPELINE,
-                    "no pipeline's input.match or input.scene in %s fits %s", config->path,
-                    job->name);
+                    "no pipeline's input.match or input.scene in %s fits %s%s", config->path,
+                    job->name,
+                    is_archive ? "; an archive is to have the name of the folder in it" : "");
         return false;
     }
     (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);

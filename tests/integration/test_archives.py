@@ -424,10 +424,11 @@ def test_other_files_and_other_names_are_not_taken(scratch):
     config(scratch)
     folder = small_folder(scratch)
     done = outcome(scratch, make_zip(scratch / "other.zip", inside(folder)), code=1)
-    assert done["error"]["code"] == "input.no_pipeline", done
+    assert done["error"]["code"] == "input.no_pipeline" and "the folder in it (input.scene): s2 takes S2?_*_L2A/" in \
+        done["error"]["message"], done
     outcome(scratch, scratch / "other.zip", "-p", "s2", code=0)
     done = outcome(scratch, folder / "B04.tif", "-p", "s2", code=1)
-    assert done["error"]["code"] == "input.not_tiff" and ".tar.gz" in done["error"]["message"], done
+    assert done["error"]["code"] == "input.no_pipeline" and ".tar.gz" in done["error"]["message"], done
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import unittest
+import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, Daemon  # noqa: E402
@@ -151,9 +152,14 @@ class TakenOverRun(unittest.TestCase):
             "pipelines: {p: {input: {match: ['*.tif'], bands: {R: 1}}, products: [{statistics: {}}]}}\n")
         (self.root / "secret").write_text("the user's")
 
+    def put(self, text):
+        """The input that attacks."""
+        (self.root / "a.tif").write_text(text)
+        return "a.tif"
+
     def attack(self, name, argument=""):
-        (self.root / "a.tif").write_text("ATTACK %s %s\n" % (name, argument))
-        done = run("taken_over_run", "run", "-c", "c.yaml", "-o", "out", "--json", "a.tif", code=None, cwd=self.root)
+        path = self.put("ATTACK %s %s\n" % (name, argument))
+        done = run("taken_over_run", "run", "-c", "c.yaml", "-o", "out", "--json", path, code=None, cwd=self.root)
         result = json.loads(done.stdout)
         print("run %-12s %-50s %s" % (name, argument[-50:], result["error"]["message"]), file=sys.stderr)
         self.assertEqual((done.returncode, result["status"]), (1, "failed"), result)
@@ -180,6 +186,24 @@ class TakenOverRun(unittest.TestCase):
     def test_a_lie_is_not_believed_and_a_run_that_hangs_is_ended(self):
         self.assertEqual(self.attack("lie", "/etc")["code"], "job.crashed")
         self.assertEqual(self.attack("hang")["code"], "job.stalled")
+
+
+class TakenOverArchive(TakenOverRun):
+    """The same by a member of an archive, which the attacked process has unpacked."""
+
+    def put(self, text):
+        (self.root / "c.yaml").write_text(
+            "service: {stall: 2s}\ncompute: {device: cpu}\n"
+            "pipelines: {p: {input: {scene: S2X_*, files: {R: B04.tif}}, products: [{statistics: {}}]}}\n")
+        with zipfile.ZipFile(self.root / "S2X_a.zip", "w", zipfile.ZIP_DEFLATED) as out:
+            out.writestr("S2X_a/B04.tif", text)
+        return "S2X_a.zip"
+
+    @unittest.skipUnless(landlock(), "a kernel without Landlock")
+    def test_what_was_unpacked_gets_no_name(self):
+        how = self.attack("link", str(self.root / "named"))["message"]
+        self.assertTrue("signal 31" in how or SANITIZED and "STOPPED" in how, how)
+        self.assertFalse((self.root / "named").exists())
 
 
 if __name__ == "__main__":
