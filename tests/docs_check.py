@@ -48,7 +48,7 @@ def sample_gaps(data):
     manifest = (data / "MANIFEST.md").read_text()
     for kind in ("real", "derived", "metadata", "hostile"):
         section = manifest.split(f"## {kind}/")[1].split("\n## ")[0]
-        listed = set(re.findall(r"^\| (\S+\.\S+) \|", section, re.M)) if kind != "derived" else set(re.findall(r"\w+\.tif", section))
+        listed = set(re.findall(r"^\| (\S+\.\S+) \|", section, re.M)) if kind != "derived" else set(re.findall(r"[\w/]+\.tif", section))
         there = {p.relative_to(data / kind).as_posix() for p in (data / kind).rglob("*") if p.is_file()}
         for name in sorted(listed ^ there):
             yield f"tests/data/{kind}/{name} is {'listed and not there' if name in listed else 'not in MANIFEST.md'}"

@@ -63,6 +63,17 @@ def need_data():
     return DATA
 
 
+def sentinel2_files(*names):
+    """Paths of files of a real Sentinel-2 scene by their names: of the whole one, or of a window of it."""
+    folders = [need_data() / "real/sentinel2_29RKH", DATA / "derived/sentinel2_29RKH_crop"]
+    folder = next((f for f in folders if (f / "B08.tif").exists()), folders[0])
+    paths = {name: path for name in names for path in (SOURCE / "tests/data/metadata" / name, folder / name) if path.exists()}
+    missing = [name for name in names if name not in paths]
+    if missing:
+        raise Skip(f"{folder / missing[0]} is not there")
+    return paths
+
+
 def cpu_seconds():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

@@ -426,10 +426,10 @@ def test_samples_run_as_they_stand(scratch):
     shutil.copy(METADATA / "s1c-s4-grd-hh-short.xml", scratch / f"{radar}.SAFE/annotation/s1c-s4-grd-vh-001.xml")
     (scratch / f"{radar}.SAFE/annotation/calibration/calibration-vh.xml").write_text("<calibration/>")
     assert sample(scratch, "sentinel1-grd.yaml", scratch / f"{radar}.SAFE", radar, "sentinel1-grd")["platform"] == "sentinel-1c"
-    source, name = pbtest.need_data() / "real/sentinel2_29RKH", "S2A_29RKH_20200219_0_L2A"
-    if not (source / "B08.tif").exists():
-        raise pbtest.Skip(f"{source / 'B08.tif'} is not there")
-    shutil.copytree(source, scratch / name)
+    name = "S2A_29RKH_20200219_0_L2A"
+    (scratch / name).mkdir()
+    for file, path in pbtest.sentinel2_files("B04.tif", "B08.tif", "SCL.tif", f"{name}.json").items():
+        shutil.copyfile(path, scratch / name / file)
     item = sample(scratch, "sentinel2-l2a.yaml", scratch / name, name, "sentinel2-l2a")
     assert item["pushbroom:processing_baseline"] == "02.14" and item["datetime"] == "2020-02-19T11:34:25.405Z", item
 

@@ -193,14 +193,13 @@ def test_a_mask_is_a_product_of_bytes_with_overviews_of_classes(scratch):
 
 # --- real scenes -----------------------------------------------------------------------------------
 
-def real(scratch, folder, names):
-    source = pbtest.need_data() / "real" / folder
+def real(scratch, paths):
     (scratch / "scene_X").mkdir()
-    for name in names:
-        if not (source / name).exists():
-            raise pbtest.Skip(f"{source / name} is not there")
-        shutil.copyfile(source / name, scratch / "scene_X" / name)
-    return scratch / "scene_X", [gdal.Open(str(source / name)).ReadAsArray() for name in names]
+    for name, path in paths.items():
+        if not path.exists():
+            raise pbtest.Skip(f"{path} is not there")
+        shutil.copyfile(path, scratch / "scene_X" / name)
+    return scratch / "scene_X", [gdal.Open(str(path)).ReadAsArray() for path in paths.values()]
 
 
 def masked_ndvi(scratch, scene, files, mask, scale, threads=2):
@@ -230,7 +229,7 @@ def ndvi(red, infrared, scale):
 
 
 def test_a_sentinel_2_folder_is_masked_by_its_classes(scratch):
-    scene, (red, infrared, classes) = real(scratch, "sentinel2_29RKH", ["B04.tif", "B08.tif", "SCL.tif"])
+    scene, (red, infrared, classes) = real(scratch, pbtest.sentinel2_files("B04.tif", "B08.tif", "SCL.tif"))
     files = "{R: B04.tif, N: B08.tif, SCL: SCL.tif}"
     drop = dilated(np.isin(classes, [1, 3, 8, 9, 10]), 3, "disc")
     keep = np.kron(~drop & (classes != 0), np.ones((2, 2), bool))
@@ -244,7 +243,8 @@ def test_a_sentinel_2_folder_is_masked_by_its_classes(scratch):
 
 def test_a_landsat_set_is_masked_by_its_bits(scratch):
     stem = "LC08_L1TP_016037_20170813_20170814_01_RT_"
-    scene, (red, infrared, quality) = real(scratch, "landsat8_c1_016037", [f"{stem}{b}.TIF" for b in ("B4", "B5", "BQA")])
+    source = pbtest.need_data() / "real/landsat8_c1_016037"
+    scene, (red, infrared, quality) = real(scratch, {f"{stem}{b}.TIF": source / f"{stem}{b}.TIF" for b in ("B4", "B5", "BQA")})
     files = '{R: "*_B4.TIF", N: "*_B5.TIF", QA: "*_BQA.TIF"}'
     q = quality.astype(int)
     for mask, drop in (("preset: landsat-c1", (q & 1 == 1) | (q >> 4 & 1 == 1) | (q >> 7 & 3 == 3) | (q >> 11 & 3 == 3)),

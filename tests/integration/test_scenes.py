@@ -39,12 +39,9 @@ pipelines:
 
 
 def folder_of(scratch, name=FOLDER, files=("B04.tif", "B05.tif", "B08.tif", "SCL.tif")):
-    source = pbtest.need_data() / "real/sentinel2_29RKH"
     (scratch / name).mkdir()
-    for file in files:
-        if not (source / file).exists():
-            raise pbtest.Skip(f"{source / file} is not there")
-        shutil.copyfile(source / file, scratch / name / file)
+    for file, path in pbtest.sentinel2_files(*files).items():
+        shutil.copyfile(path, scratch / name / file)
     return scratch / name
 
 
