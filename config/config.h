@@ -176,6 +176,7 @@ struct pb_complete_config {
 
 #define PB_FILES_MAX          16 /* that a pipeline reads: the scene's, and those of input.sources */
 #define PB_METADATA_FILES_MAX 8  /* of one scene */
+#define PB_SIDECARS_MAX       16 /* of one scene, that are read */
 
 struct pb_input_config {
     char **match; /* fnmatch patterns for the base name */
@@ -188,6 +189,8 @@ struct pb_input_config {
     char *grid;      /* the band whose grid is the scene's; NULL = the first of files */
     char **metadata; /* patterns of the files with the product's metadata */
     size_t n_metadata;
+    char **sidecars; /* endings of files beside the scene's that GDAL is to see */
+    size_t n_sidecars;
     struct pb_complete_config complete;
     bool has_complete;
     double scale, offset;

@@ -10,6 +10,7 @@
 #include "kernels/chain/chain.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define WRONG(load, node, ...)                                                                     \
     pb_report(&(load)->report, PB_E_CONFIG_VALUE, (node)->line, (node)->col, __VA_ARGS__)
@@ -117,13 +118,33 @@ static void spread_files(struct pb_load *load, const struct pb_yaml *node,
             input->sources[input->n_sources++] = gather(load, input, i, taken);
 }
 
+/* An ending that files of scenes have would make sidecars of them. */
+static void check_sidecars(struct pb_load *load, const struct pb_yaml *node,
+                           const struct pb_input_config *input)
+{
+    static const char *const rasters[] = {".tif", ".tiff", ".jp2", ".j2k", ".j2c", ".jpx"};
+    for (size_t i = 0; i < input->n_sidecars; i++) {
+        const char *ending = input->sidecars[i];
+        bool is_raster = false;
+        for (size_t k = 0; k < sizeof rasters / sizeof *rasters; k++)
+            is_raster = is_raster || strcasecmp(ending, rasters[k]) == 0;
+        if (is_raster || strchr("._-", ending[0]) == NULL || strlen(ending) < 3 ||
+            strpbrk(ending, "/*?[]") != NULL)
+            WRONG(load, node,
+                  "input.sidecars: '%.60s' is no ending of a sidecar, such as .msk or _RPC.TXT",
+                  ending);
+    }
+}
+
 /* Keys that say the same thing twice, or nothing. */
 static void check_keys(struct pb_load *load, const struct pb_yaml *owner,
                        const struct pb_yaml *node, const struct pb_input_config *input)
 {
     static const char *const of_files[] = {"scene", "group", "grid", "complete"};
+    check_sidecars(load, place(owner, node, "sidecars"), input);
     if (!has(node, "files")) {
-        for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
+        bool waits = input->n_metadata + input->n_sidecars > 0; /* then "complete" may be */
+        for (size_t i = 0; i < sizeof of_files / sizeof *of_files - waits; i++)
             if (has(node, of_files[i]))
                 WRONG(load, place(owner, node, of_files[i]),
                       "input.%s is about scenes of many files; name them with input.files: {R: "

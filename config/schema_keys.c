@@ -249,10 +249,10 @@ static const struct pb_key input_keys[] = {
      TWO(pb_input_config, complete, has_complete),
      .section = &pb_section_complete,
      .example = "{all: true, expire: 30m}",
-     .doc =
-         "When a scene of many files is complete. all: true = with every file of files, false = "
-         "with those that products need. expire: a scene of the inbox to which nothing was added "
-         "for this long goes to quarantine incomplete."},
+     .doc = "When a scene of many files is complete. all: true = with every file of files, false = "
+            "with those that products need, true of one file = with each of its sidecars. expire: "
+            "a scene of the inbox to which nothing was added "
+            "for this long goes to quarantine incomplete."},
     {.name = "metadata",
      .type = PB_KEY_FILE_NAMES,
      TWO(pb_input_config, metadata, n_metadata),
@@ -263,7 +263,13 @@ static const struct pb_key input_keys[] = {
          "where it belongs to a complete scene. A list when one product has several, such as "
          "[MTD_MSIL2A.xml, \"GRANULE/*/MTD_TL.xml\"]: what they say is put together, and must "
          "not contradict. {scene} is the scene's name. 'pushbroom operators calibrate' lists the "
-         "families."},
+         "families. Beside a file of the inbox they are waited for (complete) and taken along."},
+    OPTION("sidecars", PB_KEY_PATTERNS, AT(pb_input_config, sidecars),
+           AT(pb_input_config, n_sidecars), "[.msk, .tfw, .aux.xml, .RPB, _RPC.TXT]",
+           "Endings of files beside the scene's that are read with it as GDAL reads them: masks, "
+           "world files, statistics and tags, RPCs. They follow the file's name, with its suffix "
+           "or in its place. Files with such endings that are not listed are taken along unread, "
+           "which the report says."),
 };
 
 static const struct pb_key file_keys[] = {

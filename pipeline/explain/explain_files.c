@@ -8,6 +8,7 @@
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/scene_search.h"
 #include "pipeline/scene/scene_walk.h"
+#include "pipeline/scene/sidecars.h"
 
 #include <limits.h>
 #include <math.h>
@@ -164,6 +165,17 @@ static bool is_of_pipeline(const struct pb_run_view *view, const char *path)
     return found;
 }
 
+static bool is_sidecar(const struct pb_run_options *o, const char *path)
+{
+    const struct pb_sidecars *sidecars = o->sidecars;
+    bool is = false;
+    for (size_t i = 0; sidecars != NULL && !is && i < sidecars->n; i++)
+        is = strcmp(pb_scene_files_inner(o->files, sidecars->file[i].path), path) == 0;
+    for (size_t i = 0; sidecars != NULL && !is && i < sidecars->n_unused; i++)
+        is = strcmp(sidecars->unused[i], path) == 0;
+    return is;
+}
+
 /* What lies in the folder, or belongs to the group, and no pattern of the pipeline fits. */
 static void explain_not_used(const struct pb_run_view *view, bool is_group, struct pb_json *json)
 {
@@ -179,7 +191,7 @@ static void explain_not_used(const struct pb_run_view *view, bool is_group, stru
                       : pb_scene_walk_open(folder, NULL, &walk);
     pb_json_array(json, "not_used");
     for (size_t i = 0; rc == 0 && i < walk.n; i++)
-        if (!is_of_pipeline(view, walk.entry[i].path))
+        if (!is_of_pipeline(view, walk.entry[i].path) && !is_sidecar(o, walk.entry[i].path))
             pb_json_string(json, NULL, walk.entry[i].path);
     pb_json_end(json);
     pb_scene_walk_close(&walk);
@@ -235,5 +247,6 @@ void pb_explain_files(const struct pb_run_view *view, const struct pb_explain_op
     explain_not_opened(view, json);
     if (is_folder && !is_archive)
         explain_not_used(view, options->is_group, json);
+    pb_sidecars_print(view->options->sidecars, json);
     explain_metadata(view, json);
 }

@@ -7,6 +7,7 @@
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_info.h"
 #include "pipeline/gdal/raster_gdal_said.h"
+#include "pipeline/gdal/raster_gdal_sidecars.h"
 #include "pipeline/gdal/raster_gdal_vsi.h"
 #include "pipeline/raster/jp2_header.h"
 #include "pipeline/raster/tiff_header.h"
@@ -36,13 +37,20 @@ static enum pb_code open_code(const struct pb_gdal_words *words)
 static int open_dataset(struct pb_raster *raster, const char *path, struct pb_err *err)
 {
     static const char *const drivers[2][2] = {{"GTiff", NULL}, {"JP2OpenJPEG", NULL}};
-    static const char *const options[] = {"GEOREF_SOURCES=INTERNAL", NULL};
+    static const char *const options[2][2] = {
+        {"GEOREF_SOURCES=INTERNAL", NULL}, {"GEOREF_SOURCES=PAM,INTERNAL,TABFILE,WORLDFILE", NULL}};
     struct pb_gdal_words words;
+    char **siblings = pb_gdal_file_siblings(raster);
     pb_gdal_listen(&words, raster);
-    raster->dataset =
-        GDALOpenEx(raster->vsi_name, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
-                   drivers[raster->is_jp2], options, NULL);
+    if (raster->has_sidecars)
+        CPLSetThreadLocalConfigOption("GDAL_PAM_ENABLED", "YES");
+    raster->dataset = GDALOpenEx(
+        raster->vsi_name, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+        drivers[raster->is_jp2], options[raster->has_sidecars], (const char *const *)siblings);
+    if (raster->has_sidecars)
+        CPLSetThreadLocalConfigOption("GDAL_PAM_ENABLED", NULL);
     pb_gdal_unlisten();
+    CSLDestroy(siblings);
     int rc = pb_raster_file_check(&raster->file, err); /* the better explanation */
     if (rc == 0 && raster->dataset == NULL)
         rc = pb_fail_at(err, open_code(&words), path, 0, 0, "GDAL cannot open it: %s",
@@ -95,10 +103,13 @@ int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_e
                                                                          &header);
     if (rc == 0) {
         pb_gdal_file_add(raster);
-        rc = open_dataset(raster, path, err);
+        rc = pb_gdal_limit_sidecars(raster, limits, err);
+        rc = rc ? rc : open_dataset(raster, path, err);
     }
     if (rc == 0)
         rc = pb_gdal_read_info(raster, limits, &header, err);
+    if (rc == 0)
+        rc = pb_gdal_check_sidecars(raster, err);
     if (rc == 0)
         rc = open_blocks(raster, limits, err);
     if (rc == 0)

@@ -63,7 +63,9 @@ static void read_band(struct pb_raster *raster, const struct pb_tiff_header *hea
     struct pb_raster_band *out = &raster->info.band[i];
     int has = 0;
     out->nodata = GDALGetRasterNoDataValue(band, &has);
-    out->has_nodata = has && is_number(header->nodata);
+    /* Without a tag in the file it is the sidecar's. */
+    bool told = header->geo.nodata ? is_number(header->nodata) : raster->has_sidecars;
+    out->has_nodata = has && told;
     out->nodata_unreadable = header->geo.nodata && !out->has_nodata;
     out->is_alpha = GDALGetRasterColorInterpretation(band) == GCI_AlphaBand &&
                     raster->info.complex.kind == PB_COMPLEX_NONE;

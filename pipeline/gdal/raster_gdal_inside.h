@@ -10,6 +10,7 @@
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
+#include <cpl_minixml.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <gdal.h>
@@ -21,7 +22,8 @@ struct pb_raster {
     GDALDatasetH dataset;
     struct pb_raster_file file; /* GDAL reads through it and opens nothing itself */
     uint64_t vsi_id;            /* names the file to GDAL */
-    char vsi_name[48];
+    char vsi_name[320];
+    bool has_sidecars;      /* GDAL sees the file by its own name, with those beside it */
     struct pb_raster *next; /* in the list of open rasters */
     int alpha_band;         /* 1-based; 0 = none, or a mask goes before it */
     bool is_jp2;            /* JPEG 2000, which GDAL decodes with OpenJPEG; else TIFF */

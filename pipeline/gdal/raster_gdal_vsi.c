@@ -5,8 +5,10 @@
  *
  * GDAL opens no path: it is given a name below VSI_PREFIX, and what it reads there comes through
  * the raster's own descriptor. So the bytes are of the file whose header was checked, a failed read
- * keeps its errno, and no file name has a meaning of its own to GDAL. */
+ * keeps its errno, and no file name has a meaning of its own to GDAL. A file with sidecars keeps
+ * its base name, in a directory of its own, as GDAL finds them by that. */
 #include "pipeline/gdal/raster_gdal_vsi.h"
+#include "config/base/base_name.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 
 #include <errno.h>
@@ -14,12 +16,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #define VSI_PREFIX "/vsipushbroom/"
 
 struct vsi_file { /* one handle of GDAL's */
     struct pb_raster_file *file;
+    struct pb_raster_file beside; /* of a sidecar, whose descriptor is borrowed: file is this */
+    struct pb_raster_file *scene; /* gets the error of a read */
     uint64_t at;
     bool eof;
 };
@@ -28,15 +33,50 @@ static pthread_mutex_t vsi_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the lis
 static struct pb_raster *vsi_list;
 static uint64_t vsi_last_id;
 
+/* Whether the two lie in one directory and the sidecar's name begins with the file's. */
+static bool belongs(const struct pb_raster_file *file, const struct pb_raster_file *sidecar)
+{
+    const char *base = pb_base_name(file->path), *name = pb_base_name(sidecar->path);
+    const char *dot = strrchr(base, '.');
+    size_t directory = (size_t)(base - file->path);
+    size_t stem = dot != NULL && dot != base ? (size_t)(dot - base) : strlen(base);
+    return (size_t)(name - sidecar->path) == directory &&
+           strncmp(file->path, sidecar->path, directory) == 0 &&
+           strncasecmp(base, name, stem) == 0 && strchr("._-", name[stem]) != NULL;
+}
+
+const struct pb_raster_file *pb_gdal_file_sidecar(const struct pb_raster *raster, size_t i)
+{
+    const struct pb_raster_file *sidecar;
+    for (size_t k = 0; (sidecar = pb_raster_file_sidecar(k)) != NULL; k++)
+        if (belongs(&raster->file, sidecar) && i-- == 0)
+            return sidecar;
+    return NULL;
+}
+
+char **pb_gdal_file_siblings(const struct pb_raster *raster)
+{
+    const struct pb_raster_file *sidecar;
+    char **names = NULL;
+    if (!raster->has_sidecars)
+        return NULL;
+    names = CSLAddString(names, pb_base_name(raster->file.path));
+    for (size_t i = 0; (sidecar = pb_gdal_file_sidecar(raster, i)) != NULL; i++)
+        names = CSLAddString(names, pb_base_name(sidecar->path));
+    return names;
+}
+
 void pb_gdal_file_add(struct pb_raster *raster)
 {
+    raster->has_sidecars = pb_gdal_file_sidecar(raster, 0) != NULL;
     pthread_mutex_lock(&vsi_lock);
     raster->vsi_id = ++vsi_last_id;
     raster->next = vsi_list;
     vsi_list = raster;
     pthread_mutex_unlock(&vsi_lock);
-    (void)snprintf(raster->vsi_name, sizeof raster->vsi_name, VSI_PREFIX "%llu.tif",
-                   (unsigned long long)raster->vsi_id);
+    (void)snprintf(raster->vsi_name, sizeof raster->vsi_name, VSI_PREFIX "%llu%s%.255s",
+                   (unsigned long long)raster->vsi_id, raster->has_sidecars ? "/" : "",
+                   raster->has_sidecars ? pb_base_name(raster->file.path) : ".tif");
 }
 
 void pb_gdal_file_remove(struct pb_raster *raster)
@@ -51,46 +91,76 @@ void pb_gdal_file_remove(struct pb_raster *raster)
     pthread_mutex_unlock(&vsi_lock);
 }
 
+/* A name that GDAL has: the raster, and its sidecar, NULL = the raster's own file. */
+struct vsi_found {
+    struct pb_raster *raster;
+    const struct pb_raster_file *sidecar;
+};
+
+static bool is_named(struct pb_raster *raster, const char *name, struct vsi_found *out)
+{
+    const char *own = raster->vsi_name + strlen(VSI_PREFIX), *slash = strchr(own, '/');
+    out->raster = raster;
+    out->sidecar = NULL;
+    if (strcmp(own, name) == 0)
+        return true;
+    if (slash == NULL || strncmp(own, name, (size_t)(slash + 1 - own)) != 0)
+        return false;
+    name += slash + 1 - own;
+    for (size_t i = 0; (out->sidecar = pb_gdal_file_sidecar(raster, i)) != NULL; i++)
+        if (strcmp(pb_base_name(out->sidecar->path), name) == 0)
+            return true;
+    return false;
+}
+
 /* name: without the prefix, as GDAL hands it to a handler. */
-static struct pb_raster *vsi_find(const char *name)
+static bool vsi_find(const char *name, struct vsi_found *out)
 {
     pthread_mutex_lock(&vsi_lock);
     struct pb_raster *raster = vsi_list;
-    while (raster != NULL && strcmp(raster->vsi_name + strlen(VSI_PREFIX), name) != 0)
+    while (raster != NULL && !is_named(raster, name, out))
         raster = raster->next;
     pthread_mutex_unlock(&vsi_lock);
-    return raster;
+    return raster != NULL;
 }
 
 static int vsi_stat(void *user, const char *name, VSIStatBufL *out, int flags)
 {
-    const struct pb_raster *raster = vsi_find(name);
+    struct vsi_found found;
     (void)user;
     (void)flags;
-    if (raster == NULL) {
+    if (!vsi_find(name, &found)) {
         errno = ENOENT;
         return -1;
     }
+    const struct pb_raster_file *file = found.sidecar ? found.sidecar : &found.raster->file;
     memset(out, 0, sizeof *out);
     out->st_mode = S_IFREG;
-    out->st_size = (int64_t)raster->file.bytes;
-    out->st_mtime = raster->file.stat.st_mtime;
+    out->st_size = (int64_t)file->bytes;
+    out->st_mtime = file->stat.st_mtime;
     return 0;
 }
 
 static void *vsi_open(void *user, const char *name, const char *access)
 {
-    struct pb_raster *raster = vsi_find(name);
+    struct vsi_found found;
+    bool is = vsi_find(name, &found);
     (void)user;
-    if (raster == NULL || access[0] != 'r' || strchr(access, '+') != NULL) {
-        errno = raster == NULL ? ENOENT : EACCES;
+    if (!is || access[0] != 'r' || strchr(access, '+') != NULL) {
+        errno = is ? EACCES : ENOENT;
         return NULL;
     }
     struct vsi_file *handle = calloc(1, sizeof *handle);
-    if (handle != NULL)
-        handle->file = &raster->file;
-    else if (raster->file.error == 0)
-        raster->file.error = ENOMEM;
+    if (handle == NULL) {
+        if (found.raster->file.error == 0)
+            found.raster->file.error = ENOMEM;
+        return NULL;
+    }
+    handle->file = handle->scene = &found.raster->file;
+    if (found.sidecar != NULL) {
+        handle->beside = *found.sidecar;
+        handle->file = &handle->beside;
+    }
     return handle;
 }
 
@@ -114,6 +184,8 @@ static size_t vsi_read(void *user, void *out, size_t size, size_t count)
     if (size == 0 || count == 0 || count > SIZE_MAX / size)
         return 0;
     ssize_t n = pb_raster_file_read(handle->file, handle->at, out, size * count);
+    if (n < 0 && handle->scene->error == 0)
+        handle->scene->error = handle->file->error;
     if (n < 0)
         return 0;
     handle->at += (uint64_t)n;

@@ -47,6 +47,8 @@ struct pb_calibrated;
 struct pb_input_files;
 
 /* The environment of all products of a run; everything is borrowed and outlives them. */
+struct pb_sidecars;
+
 struct pb_product_env {
     const struct pb_config *config;
     const struct pb_pipeline_config *pipeline;
@@ -67,7 +69,8 @@ struct pb_product_env {
     const char *input;            /* path of the scene */
     const char *const *files;     /* n_files: what is read of a scene of many, paths inside it */
     size_t n_files;
-    struct pb_file_progress *progress; /* of the files that finish writes; NULL = none */
+    const struct pb_sidecars *sidecars; /* of the scene; NULL = none */
+    struct pb_file_progress *progress;  /* of the files that finish writes; NULL = none */
     const char *directory; /* where files are written (temporary, published by one rename) */
     const char *const *band_names; /* of the planes of tiles */
     const int32_t *scene_bands; /* of the same planes: the band of the scene whose pixels they are,

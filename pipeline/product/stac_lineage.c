@@ -7,6 +7,7 @@
 #include "pipeline/metadata/calibration.h"
 #include "pipeline/product/stac_formula.h"
 #include "pipeline/raster/input_files.h"
+#include "pipeline/scene/sidecars.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -169,6 +170,15 @@ static void say_inputs(FILE *text, const struct pb_input_files *inputs)
         (void)fprintf(text, ". ");
 }
 
+static void say_unused(FILE *text, const struct pb_sidecars *sidecars)
+{
+    char names[PB_SIDECARS_TOLD_MAX * 260];
+    if (sidecars == NULL || sidecars->n_unused == 0)
+        return;
+    pb_sidecars_text(sidecars, names, sizeof names);
+    (void)fprintf(text, "Not read, as input.sidecars does not list them: %s. ", names);
+}
+
 char *pb_stac_lineage(const struct pb_product_env *env, const struct pb_input_files *inputs)
 {
     char *lineage = NULL;
@@ -179,6 +189,7 @@ char *pb_stac_lineage(const struct pb_product_env *env, const struct pb_input_fi
     (void)fprintf(text, "Made from %s by pipeline %s of pushbroom " PB_VERSION " on %s. ",
                   pb_base_name(env->input), env->pipeline->name, env->device ? env->device : "cpu");
     say_inputs(text, inputs);
+    say_unused(text, env->sidecars);
     say_input(text, env);
     for (size_t i = 0; i < env->pipeline->n_steps; i++)
         say_step(text, env, i);

@@ -4,6 +4,6 @@
 
 const char *pb_input_role_name(enum pb_input_role role)
 {
-    static const char *const names[] = {"pixels", "metadata", "source"};
+    static const char *const names[] = {"pixels", "metadata", "sidecar", "source"};
     return names[role];
 }

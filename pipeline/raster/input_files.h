@@ -11,9 +11,10 @@
 enum pb_input_role {
     PB_INPUT_PIXELS,
     PB_INPUT_METADATA,
-    PB_INPUT_SOURCE /* pixels of input.sources, which are none of the scene's */
+    PB_INPUT_SIDECAR, /* GDAL took it for what the file beside it is */
+    PB_INPUT_SOURCE   /* pixels of input.sources, which are none of the scene's */
 };
-#define PB_INPUT_FILES_MAX (PB_FILES_MAX + PB_METADATA_FILES_MAX)
+#define PB_INPUT_FILES_MAX (PB_FILES_MAX + PB_METADATA_FILES_MAX + PB_SIDECARS_MAX)
 struct pb_input_file {
     char name[800]; /* inside the folder; UTF-8 (pb_input_id_set) */
     uint64_t bytes;
@@ -25,5 +26,6 @@ struct pb_input_files {
     size_t n;
     struct pb_input_file file[PB_INPUT_FILES_MAX];
 };
-const char *pb_input_role_name(enum pb_input_role role); /* "pixels", "metadata", "source" */
+/* "pixels", "metadata", "sidecar", "source" */
+const char *pb_input_role_name(enum pb_input_role role);
 #endif

@@ -70,6 +70,20 @@ void pb_raster_file_hand_open(size_t number, const struct pb_raster_file *file)
     handed[number].bytes = file != NULL ? file->bytes : 0;
 }
 
+static const struct pb_raster_file *sidecars;
+static size_t n_sidecars;
+
+void pb_raster_file_hand_sidecars(const struct pb_raster_file *file, size_t n)
+{
+    sidecars = file;
+    n_sidecars = n;
+}
+
+const struct pb_raster_file *pb_raster_file_sidecar(size_t i)
+{
+    return i < n_sidecars ? &sidecars[i] : NULL;
+}
+
 static const struct handed *find_handed(const char *path)
 {
     for (size_t i = 0; i < PB_FILES_MAX; i++)

@@ -37,6 +37,12 @@ void pb_raster_file_hand_open(size_t number, const struct pb_raster_file *file);
  * returns. */
 void pb_raster_file_hand_source(size_t number, const char *path, int fd);
 
+/* From now on these n open files are there for who reads sidecars, beside the files whose
+ * directories they lie in. Borrowed until the next call; NULL, 0: none. */
+void pb_raster_file_hand_sidecars(const struct pb_raster_file *file, size_t n);
+/* Of that number; NULL = there is none. Thread: any, while none is handed. */
+const struct pb_raster_file *pb_raster_file_sidecar(size_t i);
+
 /* Opens a regular file to read. On failure *err has input.missing, input.not_tiff, or what
  * pb_raster_file_fail says; *file needs close in any case. Thread: any. */
 int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb_err *err);

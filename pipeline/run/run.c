@@ -117,6 +117,7 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     if (run->options.files != NULL && run->options.files->n_members > 0)
         run->env.n_files = pb_scene_files_names(run->options.files, run->file_names);
     run->env.files = run->file_names;
+    run->env.sidecars = run->options.sidecars;
     run->env.device = run->device;
     run->env.progress = &run->files;
     run->env.metadata = &run->metadata.facts;
@@ -309,6 +310,7 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     out_result->chain = run->plan->chain;
     out_result->pipeline = run->options.pipeline;
     out_result->files = run->options.files;
+    out_result->sidecars = run->options.sidecars;
     out_result->metadata = &run->metadata.facts;
     out_result->calibrated = run->plan->calibrated;
     out_result->n_calibrated = run->plan->n_calibrated;

@@ -23,6 +23,7 @@ struct pb_run;
 struct pb_remote;
 struct pb_scene_files;
 struct pb_metadata_files;
+struct pb_sidecars;
 
 struct pb_run_options {
     const struct pb_config *config; /* borrowed until destroy */
@@ -34,6 +35,9 @@ struct pb_run_options {
     const struct pb_metadata_files *metadata; /* of a scene that is one file: the open files of
                                               pb_sidecar_open; NULL = the run opens it, when the
                                               pipeline names one; borrowed until destroy */
+    const struct pb_sidecars *sidecars;       /* of the scene, handed before
+                                                 (pb_raster_file_hand_sidecars); NULL = none; borrowed
+                                                 until destroy */
     const char
         *products; /* directory that gets <scene>/<pipeline>/, created when missing; NULL = the run
                       is only there to be explained: no file is touched, no tile allocated */
@@ -136,6 +140,7 @@ struct pb_run_result {
     const struct pb_metadata *metadata;        /* of the scene; family NULL = none; owned by the
                                                   run, as the next */
     const struct pb_scene_files *files;        /* of a scene of many files; the caller's; or NULL */
+    const struct pb_sidecars *sidecars;        /* the caller's; NULL = none */
     const struct pb_calibrated *calibrated;    /* n_calibrated, by the steps that calibrate */
     size_t n_calibrated;
     const char *warning; /* of a success, "" = none; owned by the run */

@@ -7,6 +7,7 @@
 #include "pipeline/io/file_name.h"
 #include "pipeline/scene/scene_search.h"
 #include "pipeline/scene/scene_walk.h"
+#include "pipeline/scene/sidecars.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -91,6 +92,16 @@ static const struct pb_raster_file *file_at(const struct pb_scene_files *files, 
     return i < files->n ? &files->file[i] : &files->metadata.file[i - files->n];
 }
 
+static int take_sidecars(const struct opening *s, const struct pb_pipeline_config *pipeline,
+                         struct pb_scene_files *out)
+{
+    out->sidecars = calloc(1, sizeof *out->sidecars);
+    if (out->sidecars == NULL)
+        return pb_fail(s->err, PB_E_MEMORY, "out of memory for the files of %s", s->folder);
+    return pb_sidecars_take(pipeline, s->walk, s->folder, s->reader, out->file, out->n, s->err,
+                            out->sidecars);
+}
+
 void pb_scene_files_count(struct pb_scene_files *files)
 {
     for (size_t i = 0; i < files->n + files->metadata.n; i++) {
@@ -136,6 +147,7 @@ static int open_files(const struct pb_pipeline_config *pipeline, const char *fol
                        : pb_scene_walk_open(out->folder, err, &walk);
     rc = rc ? rc : pb_scene_search(pipeline, &walk, out->folder, scene, err, &found);
     rc = rc ? rc : open_found(&opening, &found, out);
+    rc = rc ? rc : take_sidecars(&opening, pipeline, out);
     pb_scene_walk_close(&walk);
     if (rc == 0)
         pb_scene_files_count(out);
@@ -173,6 +185,9 @@ void pb_scene_files_close(struct pb_scene_files *files)
     for (size_t i = 0; i < PB_FILES_MAX; i++)
         pb_raster_file_close(&files->file[i]);
     pb_metadata_files_close(&files->metadata);
+    if (files->sidecars != NULL)
+        pb_sidecars_close(files->sidecars);
+    free(files->sidecars);
     free(files->folder);
     memset(files, 0, sizeof *files);
 }
@@ -186,6 +201,8 @@ void pb_scene_files_hand(const struct pb_scene_files *files)
         const struct pb_raster_file *file = open ? &files->file[i] : NULL;
         pb_raster_file_hand_open(i, file != NULL && file->fd >= 0 ? file : NULL);
     }
+    const struct pb_sidecars *sidecars = files != NULL ? files->sidecars : NULL;
+    pb_raster_file_hand_sidecars(sidecars ? sidecars->file : NULL, sidecars ? sidecars->n : 0);
 }
 
 size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out)
@@ -194,7 +211,11 @@ size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out)
     for (size_t i = 0; files->folder != NULL && i < files->n; i++)
         if (files->file[i].fd >= 0)
             out[n++] = files->file[i].fd;
-    return n + (files->folder != NULL ? pb_metadata_files_fds(&files->metadata, out + n) : 0);
+    if (files->folder != NULL)
+        n += pb_metadata_files_fds(&files->metadata, out + n);
+    for (size_t i = 0; files->sidecars != NULL && i < files->sidecars->n; i++)
+        out[n++] = files->sidecars->file[i].fd;
+    return n;
 }
 
 size_t pb_scene_files_names(const struct pb_scene_files *files, const char **out)

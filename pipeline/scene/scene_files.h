@@ -17,6 +17,9 @@
 #define PB_SCENE_ENTRIES_MAX 20000
 #define PB_SCENE_DEPTH_MAX   8
 #define PB_INPUT_NAMES_MAX   (PB_FILES_MAX + PB_METADATA_FILES_MAX)
+#define PB_SCENE_FDS_MAX     (PB_INPUT_NAMES_MAX + PB_SIDECARS_MAX)
+
+struct pb_sidecars;
 
 struct pb_scene_files {
     char *folder; /* as given, without slashes at the end; NULL = none is open */
@@ -25,6 +28,7 @@ struct pb_scene_files {
      * and the path inside it; NULL = none. */
     struct pb_raster_file file[PB_FILES_MAX];
     struct pb_metadata_files metadata; /* of input.metadata */
+    struct pb_sidecars *sidecars;      /* of these files; NULL = not looked for */
     uint64_t bytes;                    /* of the opened ones together */
     int64_t mtime_ns;                  /* of the youngest of them */
     /* Of a scene that is an archive: members of it, how many of the opened ones had to be unpacked,
@@ -67,7 +71,7 @@ void pb_scene_files_count(struct pb_scene_files *files);
 /* pb_raster_open() takes the files by their paths from then on. Borrowed until the next call. NULL:
  * none is there any more. */
 void pb_scene_files_hand(const struct pb_scene_files *files);
-/* The descriptors that are open, into out (PB_FILES_MAX + PB_METADATA_FILES_MAX); how
+/* The descriptors that are open, into out (PB_SCENE_FDS_MAX); how
  * many. */
 size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out);
 /* The paths of the opened files inside the folder, into out (PB_INPUT_NAMES_MAX), a file once;

@@ -4,6 +4,7 @@
 
 #include "config/base/base_name.h"
 #include "pipeline/raster/source_files.h"
+#include "pipeline/scene/sidecars.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -29,11 +30,25 @@ static void add(struct list *list, const struct pb_raster_file *file, const char
         list->part[list->n++] = (struct pb_input_part){file, name, role, beside};
 }
 
+/* Pixels may be masked or placed by them, so they are part of what the input is. */
+static void add_sidecars(struct list *list, const struct pb_sidecars *sidecars,
+                         const struct pb_scene_files *files)
+{
+    for (size_t i = 0; sidecars != NULL && i < sidecars->n; i++) {
+        const char *path = sidecars->file[i].path;
+        add(list, &sidecars->file[i],
+            files ? pb_scene_files_inner(files, path) : pb_base_name(path), PB_INPUT_SIDECAR,
+            false);
+    }
+}
+
 static void add_scene(struct list *list, const struct pb_scene_inputs *in)
 {
     const struct pb_scene_files *files = in->files;
     if (files == NULL) {
-        add(list, in->file, NULL, PB_INPUT_PIXELS, false);
+        bool alone = in->sidecars == NULL || in->sidecars->n == 0;
+        add(list, in->file, alone ? NULL : pb_base_name(in->file->path), PB_INPUT_PIXELS, false);
+        add_sidecars(list, in->sidecars, NULL);
         for (size_t i = 0; in->metadata != NULL && i < in->metadata->n; i++)
             add(list, &in->metadata->file[i], pb_base_name(in->metadata->file[i].path),
                 PB_INPUT_METADATA, true);
@@ -46,6 +61,7 @@ static void add_scene(struct list *list, const struct pb_scene_inputs *in)
     for (size_t i = 0; i < files->metadata.n; i++)
         add(list, &files->metadata.file[i],
             pb_scene_files_inner(files, files->metadata.file[i].path), PB_INPUT_METADATA, false);
+    add_sidecars(list, files->sidecars, files);
     qsort(list->part, list->n, sizeof *list->part, by_name);
 }
 

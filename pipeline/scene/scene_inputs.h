@@ -9,6 +9,8 @@
 #include "pipeline/raster/input_sum.h"
 #include "pipeline/scene/scene_files.h"
 
+struct pb_sidecars;
+
 struct pb_scene_inputs {
     const struct pb_config *config;
     const struct pb_pipeline_config *pipeline;
@@ -16,6 +18,7 @@ struct pb_scene_inputs {
     const struct pb_scene_files *files;       /* of a scene of many files; NULL: it is `file` */
     const struct pb_raster_file *file;        /* open */
     const struct pb_metadata_files *metadata; /* beside `file`; NULL = none */
+    const struct pb_sidecars *sidecars;       /* beside `file`; NULL = none; `files` has its own */
 };
 
 /* The checksum of the input, which that of the metadata beside a single file and those of sources

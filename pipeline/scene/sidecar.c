@@ -2,9 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/scene/sidecar.h"
 
+#include "config/base/base_name.h"
 #include "pipeline/io/path.h"
 #include "pipeline/scene/scene_search.h"
 #include "pipeline/scene/scene_walk.h"
+#include "pipeline/scene/sidecar_names.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -28,26 +30,36 @@ static int missing(const struct place *at, const char *pattern, struct pb_err *e
                       pattern);
 }
 
-/* The one name in the folder that fits. */
-static int find(struct place *at, const char *pattern, struct pb_err *err)
+/* The one name in the folder that fits; of several the one that is the input's by its name. */
+static int find(struct place *at, const char *pattern, const char *input, const char *scene,
+                const char *filled, struct pb_err *err)
 {
+    bool is_own = false;
     DIR *directory = opendir(at->folder);
     int rc = 0;
     at->name[0] = '\0';
     if (directory == NULL)
-        return missing(at, pattern, err);
+        return missing(at, filled, err);
     for (struct dirent *entry; rc == 0 && (entry = readdir(directory)) != NULL;) {
-        if (entry->d_name[0] == '.' || !pb_scene_walk_fits(pattern, entry->d_name))
+        if (entry->d_name[0] == '.' || !pb_scene_walk_fits(filled, entry->d_name))
             continue;
+        bool own = pb_metadata_is_of(pattern, scene, pb_base_name(input), entry->d_name);
+        if (at->name[0] != '\0' && own != is_own) {
+            if (own)
+                (void)snprintf(at->name, sizeof at->name, "%s", entry->d_name);
+            is_own = true;
+            continue;
+        }
+        is_own = own;
         if (at->name[0] != '\0')
             rc = pb_fail_at(err, PB_E_INPUT_AMBIGUOUS, at->folder, 0, 0,
-                            "two files fit input.metadata (%.100s): %.120s and %.120s", pattern,
+                            "two files fit input.metadata (%.100s): %.120s and %.120s", filled,
                             at->name, entry->d_name);
         (void)snprintf(at->name, sizeof at->name, "%s", entry->d_name);
     }
     at->fd = rc == 0 ? fcntl(dirfd(directory), F_DUPFD_CLOEXEC, 3) : -1;
     (void)closedir(directory);
-    return rc == 0 && at->name[0] == '\0' ? missing(at, pattern, err) : rc;
+    return rc == 0 && at->name[0] == '\0' ? missing(at, filled, err) : rc;
 }
 
 static int open_it(const struct place *at, struct pb_raster_file *out, struct pb_err *err)
@@ -72,14 +84,14 @@ static int open_it(const struct place *at, struct pb_raster_file *out, struct pb
                                                    "the scene's metadata are no regular file");
 }
 
-static int open_one(const char *folder, const char *scene, const char *form,
+static int open_one(const char *folder, const char *input, const char *scene, const char *form,
                     struct pb_raster_file *out, struct pb_err *err)
 {
     struct place at = {.fd = -1};
     char pattern[PATH_MAX];
     (void)snprintf(at.folder, sizeof at.folder, "%s", folder);
     int rc = pb_scene_search_pattern(form, scene, pattern, err);
-    rc = rc ? rc : find(&at, pattern, err);
+    rc = rc ? rc : find(&at, form, input, scene, pattern, err);
     rc = rc ? rc : open_it(&at, out, err);
     if (at.fd >= 0)
         (void)close(at.fd);
@@ -94,6 +106,13 @@ int pb_sidecar_open(const struct pb_pipeline_config *pipeline, const char *input
     pb_metadata_files_init(out);
     pb_path_parent(input, folder);
     for (size_t i = 0; i < pipeline->input.n_metadata && rc == 0; i++)
-        rc = open_one(folder, scene, pipeline->input.metadata[i], &out->file[out->n++], err);
+        rc = open_one(folder, input, scene, pipeline->input.metadata[i], &out->file[out->n++], err);
     return rc;
+}
+
+bool pb_sidecar_main(const char *folder, char *out)
+{
+    struct stat st;
+    int n = snprintf(out, PATH_MAX, "%s/%s", folder, pb_base_name(folder));
+    return n > 0 && n < PATH_MAX && lstat(out, &st) == 0 && S_ISREG(st.st_mode);
 }

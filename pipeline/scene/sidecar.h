@@ -3,7 +3,8 @@
 #ifndef PB_SIDECAR_H
 #define PB_SIDECAR_H
 /* The files with the product's metadata of a scene that is one file: those beside it that
- * input.metadata fits. One thread. */
+ * input.metadata fits; of several for one pattern, the one whose name begins like the scene's
+ * (pb_metadata_is_of). One thread. */
 #include "config/config.h"
 #include "pipeline/scene/metadata_files.h"
 
@@ -13,4 +14,7 @@
  * (pb_metadata_files_close) in any case. */
 int pb_sidecar_open(const struct pb_pipeline_config *pipeline, const char *input, const char *scene,
                     struct pb_metadata_files *out, struct pb_err *err);
+/* A file that is kept with those beside it lies in a folder of its own name: its path, if `folder`
+ * is such a one (PATH_MAX bytes). */
+bool pb_sidecar_main(const char *folder, char *out);
 #endif

@@ -10,11 +10,13 @@
 #include "pipeline/io/nameless.h"
 #include "pipeline/run/run.h"
 #include "pipeline/scene/scene_archive.h"
+#include "pipeline/scene/sidecars.h"
 #include "service/cli/cli.h"
 #include "service/cli/cli_plan.h"
 #include "service/cli/cli_result.h"
 #include "service/cli/cli_run.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -119,12 +121,20 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
     struct pb_scene_files files = {.folder = NULL};
     struct pb_run_options options = {
         .config = config, .pipeline = input->pipeline, .input = input->path};
-    int rc = 0;
+    struct pb_sidecars *sidecars = calloc(1, sizeof *sidecars);
+    int rc = sidecars != NULL ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
+    if (rc != 0)
+        return rc;
     if (input->is_folder || input->is_group || input->is_archive) {
         rc = open_files(o, config, input, scene, err, &files);
         pb_scene_files_hand(&files);
         options.scene = scene;
         options.files = &files;
+        options.sidecars = files.sidecars;
+    } else if (input->pipeline != NULL) {
+        rc = pb_sidecars_open(input->pipeline, input->path, -1, err, sidecars);
+        pb_raster_file_hand_sidecars(sidecars->file, sidecars->n);
+        options.sidecars = sidecars;
     }
     rc = rc ? rc : pb_run_create(&options, err, &run);
     if (rc == 0) {
@@ -137,6 +147,9 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
     if (options.files != NULL)
         pb_scene_files_hand(NULL);
     pb_scene_files_close(&files);
+    pb_raster_file_hand_sidecars(NULL, 0);
+    pb_sidecars_close(sidecars);
+    free(sidecars);
     return rc;
 }
 

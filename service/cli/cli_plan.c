@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/cli/cli_plan.h"
+#include "service/cli/cli_result.h"
 
 #include "service/cli/cli.h"
 #include "service/cli/cli_plan_lines.h"
@@ -164,6 +165,7 @@ void cli_plan_text(const char *input, const char *pipeline, const char *why,
     printf("%s%s%s\n", cli_color(stdout, CLI_BOLD), input, cli_color(stdout, CLI_PLAIN));
     cli_line("pipeline", "%s: %s", pipeline, why);
     cli_plan_input(plan);
+    cli_result_sidecars(pb_json_get(plan, "sidecars", NULL));
     cli_line("valid", "%s", cli_json_text(plan, "valid"));
     say_calibration(plan);
     say_steps(plan);

@@ -113,6 +113,20 @@ void cli_result_calibration(const struct pb_json_value *calibration)
     }
 }
 
+void cli_result_sidecars(const struct pb_json_value *sidecars)
+{
+    static const char *const keys[] = {"read", "unused"};
+    bool first = true;
+    for (size_t k = 0; k < 2 && sidecars != NULL; k++) {
+        const struct pb_json_value *names = pb_json_get(sidecars, keys[k], NULL);
+        for (size_t i = 0; i < pb_json_count(names); i++, first = false)
+            if (pb_json_text_of(pb_json_at(names, i)) != NULL)
+                printf("  %-10s %s%s\n", first ? "sidecars" : "",
+                       pb_json_text_of(pb_json_at(names, i)),
+                       k == 0 ? "" : ", not read: input.sidecars does not list it");
+    }
+}
+
 /* "digits     7 pixels of band ID (uint32) ..." */
 static void print_digits(const struct pb_json_value *digits)
 {
@@ -159,6 +173,7 @@ void cli_result_text(const char *input, const struct pb_job *job)
     for (size_t i = 0; i < pb_json_count(products); i++)
         print_product(pb_json_at(products, i));
     cli_result_calibration(pb_json_get(report, "calibration", NULL));
+    cli_result_sidecars(pb_json_get(report, "sidecars", NULL));
     print_exchanges(pb_json_get(report, "exchanges", NULL));
     if (gate != NULL)
         print_gate(gate);

@@ -21,4 +21,6 @@ struct pb_json_value;
 /* Lines "  calibrate  R = toa of band 4: DN * 2.26e-05 - 0.113" of a report's member; NULL: none.
  */
 void cli_result_calibration(const struct pb_json_value *calibration);
+/* Of a report: files beside the scene, those that were read and those that were not. */
+void cli_result_sidecars(const struct pb_json_value *sidecars);
 #endif

@@ -162,6 +162,7 @@ static void print_job(const struct pb_json_value *job)
         printf("  %-10s %d\n", "priority", (int)cli_job_number(job, "priority"));
     print_products(job);
     cli_result_calibration(pb_json_get(pb_json_get(job, "report", NULL), "calibration", NULL));
+    cli_result_sidecars(pb_json_get(pb_json_get(job, "report", NULL), "sidecars", NULL));
     if (pb_json_is_object(error))
         print_error(error);
 }
@@ -209,8 +210,10 @@ static void show_gathering(const struct pb_json_value *info)
     char text[1200];
     for (size_t i = 0; i < pb_json_count(sets) && i < SETS_LISTED; i++, more--) {
         const struct pb_json_value *set = pb_json_at(sets, i);
-        (void)snprintf(text, sizeof text, "%s: %s; waits until %s", cli_job_text(set, "scene"),
-                       cli_job_text(set, "missing"), cli_job_text(set, "expires"));
+        const char *expires = cli_job_text(set, "expires");
+        (void)snprintf(text, sizeof text, "%s: %s; %s%s", cli_job_text(set, "scene"),
+                       cli_job_text(set, "missing"), expires[0] ? "waits until " : "waits",
+                       expires);
         printf("gathers  ");
         cli_wrap(stdout, TROUBLE_COLUMN, cli_columns(stdout), text);
     }

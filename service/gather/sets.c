@@ -3,8 +3,10 @@
 #include "service/gather/sets.h"
 
 #include "config/base/base_name.h"
+#include "pipeline/io/file_name.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/scene_walk.h"
+#include "pipeline/scene/sidecar_names.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 struct member {
     size_t pipeline;
     char scene[256];
+    bool is_beside;
     struct pb_set_file file;
 };
 
@@ -54,7 +57,7 @@ void pb_sets_begin(struct pb_sets *sets)
     sets->n_members = 0;
 }
 
-int pb_sets_add(struct pb_sets *sets, size_t pipeline, const char *scene,
+int pb_sets_add(struct pb_sets *sets, size_t pipeline, const char *scene, bool is_beside,
                 const struct pb_set_file *file)
 {
     if (sets->n_members == sets->members_room) {
@@ -67,6 +70,7 @@ int pb_sets_add(struct pb_sets *sets, size_t pipeline, const char *scene,
     }
     struct member *member = &sets->member[sets->n_members++];
     member->pipeline = pipeline;
+    member->is_beside = is_beside;
     member->file = *file;
     (void)snprintf(member->scene, sizeof member->scene, "%s", scene);
     return 0;
@@ -84,6 +88,8 @@ static int compare_sets(const struct member *a, const struct member *b)
 {
     if (a->pipeline != b->pipeline)
         return a->pipeline < b->pipeline ? -1 : 1;
+    if (a->is_beside != b->is_beside)
+        return a->is_beside ? 1 : -1;
     int order = strcmp(a->scene, b->scene);
     return order != 0 ? order : compare_directories(a->file.name, b->file.name);
 }
@@ -95,11 +101,48 @@ static int by_set(const void *a, const void *b)
     return order != 0 ? order : strcmp(left->file.name, right->file.name);
 }
 
+static bool has_metadata(const struct pb_set *set, const char *pattern, const char *scene)
+{
+    bool has = false;
+    for (size_t i = 0; i < set->n && !has; i++)
+        has = pb_metadata_is_of(pattern, scene, set->scene, pb_base_name(set->file[i].name));
+    return has;
+}
+
+static bool has_sidecar(const struct pb_set *set, const char *ending)
+{
+    bool has = false;
+    for (size_t i = 0; i < set->n && !has; i++)
+        has = pb_sidecar_is_of(set->scene, ending, pb_base_name(set->file[i].name));
+    return has;
+}
+
+/* A file and those beside it. */
+static int check_beside(const struct pb_pipeline_config *pipeline, const struct pb_set *set,
+                        struct pb_err *err)
+{
+    const struct pb_input_config *input = &pipeline->input;
+    bool all = input->has_complete && input->complete.all != 0;
+    char scene[256];
+    pb_file_name_scene(set->scene, scene, sizeof scene);
+    for (size_t i = 0; i < input->n_metadata; i++)
+        if (!has_metadata(set, input->metadata[i], scene))
+            return pb_fail(err, PB_E_INPUT_INCOMPLETE, "its metadata are missing (%.200s)",
+                           input->metadata[i]);
+    for (size_t i = 0; all && i < input->n_sidecars; i++)
+        if (!has_sidecar(set, input->sidecars[i]))
+            return pb_fail(err, PB_E_INPUT_INCOMPLETE, "its sidecar %.100s is missing",
+                           input->sidecars[i]);
+    return 0;
+}
+
 /* The names of the set as those of a folder in which it lies. */
 static int check(const struct pb_pipeline_config *pipeline, const struct pb_set *set,
                  struct pb_err *err)
 {
     struct pb_scene_walk walk = {.fd = -1, .n = set->n};
+    if (set->is_beside)
+        return check_beside(pipeline, set, err);
     walk.entry = calloc(set->n + 1, sizeof *walk.entry);
     if (walk.entry == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
@@ -154,6 +197,7 @@ int pb_sets_end(struct pb_sets *sets, const struct pb_config *config, const stru
         if (i == 0 || compare_sets(member - 1, member) != 0) {
             set = &sets->set[sets->n++];
             set->file = &sets->file[i];
+            set->is_beside = member->is_beside;
             (void)snprintf(set->scene, sizeof set->scene, "%s", member->scene);
             (void)snprintf(set->pipeline, sizeof set->pipeline, "%s",
                            config->pipelines[member->pipeline].name);

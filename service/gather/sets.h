@@ -9,7 +9,7 @@
  *
  * A set is due when nothing of it came or changed for service.settle, and either all files of a
  * complete scene are there or the last change is input.complete.expire ago: then its job says what
- * is missing. */
+ * is missing. A single file with its metadata and sidecars is such a set, too. */
 #include "config/config.h"
 
 #include <stdbool.h>
@@ -26,6 +26,7 @@ struct pb_set_file {
 
 struct pb_set {
     char scene[256], pipeline[256];
+    bool is_beside; /* one file, whose name `scene` is, with those that belong to it */
     const struct pb_set_file *file; /* in the order of their names */
     size_t n;
     uint64_t bytes;
@@ -47,8 +48,9 @@ struct pb_sets;
 struct pb_sets *pb_sets_create(void);       /* NULL = out of memory */
 void pb_sets_destroy(struct pb_sets *sets); /* NULL is fine */
 void pb_sets_begin(struct pb_sets *sets);
-/* pipeline: its number in the configuration. -ENOMEM. */
-int pb_sets_add(struct pb_sets *sets, size_t pipeline, const char *scene,
+/* pipeline: its number in the configuration. scene: of a group; is_beside: the name of the file
+ * that it is or belongs to. -ENOMEM. */
+int pb_sets_add(struct pb_sets *sets, size_t pipeline, const char *scene, bool is_beside,
                 const struct pb_set_file *file);
 /* config: that of the numbers. -ENOMEM: there are no sets. */
 int pb_sets_end(struct pb_sets *sets, const struct pb_config *config,

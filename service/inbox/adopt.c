@@ -7,6 +7,7 @@
 #include "config/base/base_name.h"
 #include "pipeline/io/path.h"
 
+#include "pipeline/scene/sidecar.h"
 #include "service/gather/set_folder.h"
 #include "service/gather/staging.h"
 #include "service/inbox/input_store.h"
@@ -55,6 +56,7 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     char claim[PATH_MAX], from[PB_FILES_PATH_BYTES];
     struct pb_job job;
     struct stat st;
+    char main[PATH_MAX];
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0 || (!S_ISDIR(st.st_mode) && pb_writers_look(fd) == -EBUSY)) {
         int rc = fd < 0 ? pb_fail(err, PB_E_SYSTEM, "cannot open %s: %s", path, strerror(errno))
@@ -67,8 +69,9 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     job.owned = true;
     job.uid = st.st_uid;
     (void)snprintf(job.id, sizeof job.id, "%.*s", (int)sizeof job.id - 1, id);
-    pb_intake_describe(sweep->intake, &job, pb_base_name(path), S_ISDIR(st.st_mode));
-    if (S_ISDIR(st.st_mode) && job.pipeline[0] == '\0')
+    bool is_folder = S_ISDIR(st.st_mode) && !pb_sidecar_main(path, main);
+    pb_intake_describe(sweep->intake, &job, pb_base_name(path), is_folder);
+    if (is_folder && job.pipeline[0] == '\0')
         find_group(sweep->intake, &job, path);
     int rc = pb_job_set(&job.input, path);
     pb_path_parent(path, claim);

@@ -224,10 +224,10 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
     if (rc != 0)
         return rc;
     job->owned = true;
-    if (claim->set != NULL)
+    if (claim->set != NULL && !claim->set->is_beside)
         pb_intake_describe_set(job, claim->set->scene, claim->set->pipeline);
     else
-        pb_intake_describe(intake, job, pb_base_name(name), claim->file->is_folder);
+        pb_intake_describe(intake, job, pb_base_name(claim->file->name), claim->file->is_folder);
     rc = open_directory(intake, claim, job, err);
     if (rc != 0)
         return rc;

@@ -2,8 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/inbox/gathering.h"
 
+#include "config/base/base_name.h"
 #include "service/base/log.h"
+#include "service/gather/belonging.h"
+#include "service/inbox/inbox.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +17,10 @@ struct pb_gathering {
     struct pb_settle_file *as_file; /* one a set: what the intake says about it */
     size_t next;                    /* set to look at */
     size_t n_offered;               /* files of the sets that were offered */
+    struct pb_belonging *belonging; /* of the files of the last scan */
+    size_t n_lone;                  /* sidecars that lie there without a scene */
+    struct pb_inbox_told said;
+    struct pb_gathering_told lone;
     struct pb_gathering_told shown;
 };
 
@@ -31,28 +39,33 @@ void pb_gathering_destroy(struct pb_gathering *gathering)
     if (gathering == NULL)
         return;
     pb_sets_destroy(gathering->sets);
+    pb_inbox_told_fini(&gathering->said);
+    free(gathering->belonging);
     free(gathering->as_file);
     free(gathering);
 }
 
-static bool gathers(const struct pb_config *config)
+/* One that waits for its scene: told, and offered to nobody. */
+static void wait_for_scene(struct pb_gathering *gathering, const char *name, const char *pipeline,
+                           const char *missing, int64_t expires_ms)
 {
-    bool any = false;
-    for (size_t i = 0; i < config->n_pipelines; i++)
-        any = any || config->pipelines[i].input.group_pattern != NULL;
-    return any;
+    struct pb_gathering_told *told = &gathering->lone;
+    told->n_all++;
+    if (told->n == PB_GATHERING_TOLD_MAX)
+        return;
+    struct pb_gathering_set *one = &told->set[told->n++];
+    *one = (struct pb_gathering_set){.files = 1, .expires_ms = expires_ms};
+    (void)snprintf(one->scene, sizeof one->scene, "%s", name);
+    (void)snprintf(one->pipeline, sizeof one->pipeline, "%s", pipeline);
+    (void)snprintf(one->missing, sizeof one->missing, "%s", missing);
 }
 
-/* rc: of the files before; after a failure they are held all the same, as none of them is a job. */
 static int add(struct pb_gathering *gathering, const struct pb_config *config,
-               struct pb_settle *settle, size_t i, int rc)
+               struct pb_settle *settle, size_t i, size_t main)
 {
-    char scene[256];
+    const struct pb_belonging *of = &gathering->belonging[main];
     const struct pb_settle_file *file = pb_settle_at(settle, i);
-    const struct pb_pipeline_config *pipeline =
-        file->is_folder ? NULL : pb_config_match_group(config, file->name, scene);
-    if (pipeline == NULL)
-        return rc;
+    bool is_beside = of->belongs == PB_BELONGS_MAIN;
     const struct pb_set_file of_set = {.name = file->name,
                                        .size = file->size,
                                        .inode = file->inode,
@@ -60,9 +73,71 @@ static int add(struct pb_gathering *gathering, const struct pb_config *config,
                                        .ctime_ns = file->ctime_ns,
                                        .is_still = pb_settle_hold(settle, i),
                                        .number = i};
-    return rc ? rc
-              : pb_sets_add(gathering->sets, (size_t)(pipeline - config->pipelines), scene,
-                            &of_set);
+    return pb_sets_add(gathering->sets, (size_t)(of->pipeline - config->pipelines),
+                       is_beside ? pb_base_name(of->name) : of->scene, is_beside, &of_set);
+}
+
+/* Metadata that came before their scene wait for as long as the scene would for them. */
+static void await_scene(struct pb_gathering *gathering, struct pb_settle *settle, size_t i,
+                        const struct pb_sets_now *now)
+{
+    const struct pb_settle_file *file = pb_settle_at(settle, i);
+    const struct pb_pipeline_config *pipeline = gathering->belonging[i].pipeline;
+    int64_t expires_ms = file->ctime_ns / 1000000 + pipeline->input.complete.expire_ms;
+    if (now->wall_is_trusted && now->wall_ms >= expires_ms)
+        return; /* a job, which says that */
+    (void)pb_settle_hold(settle, i);
+    wait_for_scene(gathering, file->name, pipeline->name,
+                   "the file that it is metadata of is missing", expires_ms);
+}
+
+static int place(struct pb_gathering *gathering, const struct pb_config *config,
+                 struct pb_settle *settle, size_t i, const struct pb_sets_now *now)
+{
+    const struct pb_belonging *file = &gathering->belonging[i];
+    switch (file->belongs) {
+    case PB_BELONGS_ALONE:
+        return 0;
+    case PB_BELONGS_MAIN:
+    case PB_BELONGS_SET:
+        return add(gathering, config, settle, i, i);
+    case PB_BELONGS_BESIDE:
+        return add(gathering, config, settle, i, file->main);
+    case PB_BELONGS_NOWHERE:
+        if (pb_settle_hold(settle, i) && pb_inbox_is_news(&gathering->said, file->name))
+            pb_log(PB_LOG_NOTICE,
+                   "inbox: %s stays: the file that it belongs to is not here; it goes along when "
+                   "that comes",
+                   file->name);
+        gathering->n_lone++;
+        wait_for_scene(gathering, file->name, "", "the file that it belongs to is missing", 0);
+        return 0;
+    case PB_BELONGS_AWAITS:
+        await_scene(gathering, settle, i, now);
+        return 0;
+    }
+    return 0;
+}
+
+/* After a failure no file is offered, as it might be one of a set. */
+static int place_all(struct pb_gathering *gathering, const struct pb_config *config,
+                     struct pb_settle *settle, const struct pb_sets_now *now)
+{
+    size_t n = pb_settle_count(settle);
+    free(gathering->belonging);
+    gathering->belonging = calloc(n + 1, sizeof *gathering->belonging);
+    int rc = gathering->belonging != NULL ? 0 : -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        gathering->belonging[i].name = pb_settle_at(settle, i)->name;
+        gathering->belonging[i].is_folder = pb_settle_at(settle, i)->is_folder;
+    }
+    rc = rc ? rc : pb_belonging_sort(gathering->belonging, n, config);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = place(gathering, config, settle, i, now);
+    rc = rc ? rc : pb_sets_end(gathering->sets, config, now);
+    for (size_t i = 0; rc != 0 && i < n; i++)
+        (void)pb_settle_hold(settle, i);
+    return rc;
 }
 
 /* A set as the one input that it is. */
@@ -77,7 +152,7 @@ static int describe(struct pb_gathering *gathering)
         file->name = set->scene;
         file->size = set->bytes;
         file->mtime_ns = set->youngest_ns;
-        file->is_folder = true;
+        file->is_folder = !set->is_beside;
     }
     return gathering->as_file != NULL ? 0 : -1;
 }
@@ -86,15 +161,11 @@ void pb_gathering_sort(struct pb_gathering *gathering, struct pb_intake *intake,
                        struct pb_settle *settle, int64_t mono_ms, int64_t wall_ms)
 {
     const struct pb_sets_now now = {wall_ms, pb_settle_trusts_wall(settle, mono_ms)};
-    int rc = 0;
     pb_sets_begin(gathering->sets);
-    gathering->next = gathering->n_offered = 0;
+    gathering->next = gathering->n_offered = gathering->n_lone = 0;
+    gathering->lone.n = gathering->lone.n_all = 0;
     (void)pthread_mutex_lock(&intake->lock);
-    const struct pb_config *config = intake->config;
-    bool any = gathers(config);
-    for (size_t i = 0; any && i < pb_settle_count(settle); i++)
-        rc = add(gathering, config, settle, i, rc);
-    rc = rc ? rc : pb_sets_end(gathering->sets, config, &now);
+    int rc = place_all(gathering, intake->config, settle, &now);
     (void)pthread_mutex_unlock(&intake->lock);
     rc = rc ? rc : describe(gathering);
     if (rc != 0) { /* the files wait for the next scan */
@@ -117,6 +188,8 @@ bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,
             continue;
         gathering->n_offered += set->n;
         *out = (struct pb_claimed){.file = &gathering->as_file[i], .set = set};
+        if (set->is_beside && set->n == 1) /* nothing came with it */
+            *out = (struct pb_claimed){.file = pb_settle_at(settle, set->file[0].number)};
         return true;
     }
     return false;
@@ -137,18 +210,24 @@ void pb_gathering_again(struct pb_gathering *gathering, struct pb_settle *settle
 
 size_t pb_gathering_waiting(const struct pb_gathering *gathering, const struct pb_settle *settle)
 {
-    return pb_settle_waiting(settle) - gathering->n_offered;
+    return pb_settle_waiting(settle) - gathering->n_offered - gathering->n_lone;
 }
 
 int64_t pb_gathering_due_ms(const struct pb_gathering *gathering, int64_t wall_ms)
 {
-    return pb_sets_due_ms(gathering->sets, wall_ms);
+    int64_t due = pb_sets_due_ms(gathering->sets, wall_ms);
+    for (size_t i = 0; i < gathering->lone.n; i++) {
+        int64_t left = gathering->lone.set[i].expires_ms - wall_ms;
+        if (left > 0 && (due < 0 || left < due))
+            due = left;
+    }
+    return due;
 }
 
 void pb_gathering_show(struct pb_gathering *gathering)
 {
     struct pb_gathering_told *out = &gathering->shown;
-    out->n = out->n_all = 0;
+    *out = gathering->lone;
     for (size_t i = 0; i < pb_sets_count(gathering->sets); i++) {
         const struct pb_set *set = pb_sets_at(gathering->sets, i);
         if (!set->is_incomplete || set->is_due)

@@ -11,9 +11,9 @@
 
 /* What clients are told of a set that is not complete. */
 struct pb_gathering_set {
-    char scene[256], pipeline[256], missing[512];
+    char scene[256], pipeline[256], missing[512]; /* pipeline "": not known */
     size_t files;
-    int64_t expires_ms; /* wall clock */
+    int64_t expires_ms; /* wall clock; 0 = never */
 };
 
 struct pb_gathering_told {
@@ -36,7 +36,7 @@ bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,
 /* It was not taken: its files have to settle once more. */
 void pb_gathering_again(struct pb_gathering *gathering, struct pb_settle *settle,
                         const struct pb_claimed *file);
-/* Files that change still or wait for others. */
+/* Files that change still or wait for others, but for sidecars that lie there without a scene. */
 size_t pb_gathering_waiting(const struct pb_gathering *gathering, const struct pb_settle *settle);
 /* Milliseconds until the first incomplete set expires; -1: none does. */
 int64_t pb_gathering_due_ms(const struct pb_gathering *gathering, int64_t wall_ms);

@@ -14,11 +14,8 @@
 enum { REPORT_MAX = 1 << 20, BANDS_LOGGED = 16 };
 
 /* By which numbers bands were calibrated: a line a band. */
-static void log_calibration(const struct pb_job *job)
+static void log_calibration(const struct pb_job *job, const struct pb_json_value *report)
 {
-    struct pb_json_value *report = NULL;
-    if (job->report == NULL || pb_json_parse(job->report, strlen(job->report), REPORT_MAX, &report))
-        return;
     const struct pb_json_value *list = pb_json_get(report, "calibration", NULL);
     for (size_t i = 0; i < pb_json_count(list) && i < BANDS_LOGGED; i++) {
         const struct pb_json_value *one = pb_json_at(list, i);
@@ -27,6 +24,28 @@ static void log_calibration(const struct pb_job *job)
         if (band != NULL && to != NULL && of != NULL && formula != NULL)
             pb_log(PB_LOG_INFO, "job %s: %s = %s of band %s: %s", job->id, band, to, of, formula);
     }
+}
+
+/* Files beside the scene, and whether they count. */
+static void log_sidecars(const struct pb_job *job, const struct pb_json_value *report)
+{
+    const struct pb_json_value *sidecars = pb_json_get(report, "sidecars", NULL);
+    const struct pb_json_value *unused = pb_json_get(sidecars, "unused", NULL);
+    for (size_t i = 0; i < pb_json_count(unused); i++)
+        if (pb_json_text_of(pb_json_at(unused, i)) != NULL)
+            pb_log(PB_LOG_NOTICE,
+                   "job %s: %s lies beside the scene and is not read: see "
+                   "input.sidecars of pipeline %s",
+                   job->id, pb_json_text_of(pb_json_at(unused, i)), job->pipeline);
+}
+
+static void log_report(const struct pb_job *job)
+{
+    struct pb_json_value *report = NULL;
+    if (job->report == NULL || pb_json_parse(job->report, strlen(job->report), REPORT_MAX, &report))
+        return;
+    log_calibration(job, report);
+    log_sidecars(job, report);
     pb_json_release(report);
 }
 
@@ -50,7 +69,7 @@ static void announce_end(struct pb_job_ends *ends, struct pb_pending *pending)
     pb_metrics_finished(env->metrics, &pending->job);
     log_end(&pending->job);
     if (pending->job.status == PB_JOB_SUCCESSFUL)
-        log_calibration(&pending->job);
+        log_report(&pending->job);
     env->on_change(env->user, &pending->job);
 }
 

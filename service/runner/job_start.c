@@ -8,9 +8,12 @@
 
 #include "config/base/archive_name.h"
 #include "config/base/clock.h"
+#include "pipeline/scene/sidecar.h"
 #include "service/base/log.h"
+#include "service/gather/belonging.h"
 #include "service/gather/set_folder.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -30,7 +33,8 @@ static const struct pb_pipeline_config *pipeline_of(const struct pb_config *conf
         return pipeline;
     bool is_folder =
         job->owned && job->input != NULL && lstat(job->input, &st) == 0 && S_ISDIR(st.st_mode);
-    if (!is_folder)
+    char main[PATH_MAX];
+    if (!is_folder || pb_sidecar_main(job->input, main))
         return pb_config_match(config, job->name);
     pipeline = pb_config_match_folder(config, job->name);
     return pipeline ? pipeline : pb_set_folder_pipeline(config, job->input, job->name);
@@ -69,6 +73,14 @@ static bool is_runnable(const struct pb_config *config, struct pb_job *job)
                     "it is one of the files of scene %s (input.group of pipeline %s), which are "
                     "taken together from the inbox; put it there again with the others",
                     scene, group->name);
+        return false;
+    }
+    const struct pb_pipeline_config *metadata =
+        pipeline == NULL ? pb_belonging_metadata(config, job->name) : NULL;
+    if (metadata != NULL) {
+        pb_job_fail(job, PB_E_INPUT_INCOMPLETE,
+                    "the file that it is metadata of (input.metadata of pipeline %s) did not come",
+                    metadata->name);
         return false;
     }
     if (pipeline == NULL) {

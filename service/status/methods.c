@@ -32,13 +32,15 @@ static void print_paths(const struct pb_methods *methods, struct pb_json *json)
 static void print_set(struct pb_json *json, const struct pb_gathering_set *set)
 {
     char expires[PB_CLOCK_TEXT_BYTES];
-    pb_clock_text(set->expires_ms, expires);
+    expires[0] = '\0';
+    if (set->expires_ms > 0)
+        pb_clock_text(set->expires_ms, expires);
     pb_json_object(json, NULL);
     pb_json_string(json, "scene", set->scene);
-    pb_json_string(json, "pipeline", set->pipeline);
+    pb_json_string(json, "pipeline", set->pipeline[0] ? set->pipeline : NULL);
     pb_json_int(json, "files", (int64_t)set->files);
     pb_json_string(json, "missing", set->missing);
-    pb_json_string(json, "expires", expires);
+    pb_json_string(json, "expires", expires[0] ? expires : NULL);
     pb_json_end(json);
 }
 

@@ -4,6 +4,7 @@
 #include "kernels/chain/chain.h"
 #include "pipeline/metadata/calibration.h"
 #include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/sidecars.h"
 
 #include <stdio.h>
 
@@ -238,6 +239,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     pb_json_int(json, "elapsed_ms", report->elapsed_ms);
     pb_json_int(json, "publish_ms", report->publish_ms);
     print_files(json, result->files);
+    pb_sidecars_print(result->sidecars, json);
     print_calibration(json, result);
     print_exchanges(json, result->pipeline);
     print_reductions(json, result->chain);

@@ -94,7 +94,8 @@ void pb_worker_forget(struct worker *worker)
 void pb_worker_fail(struct worker *worker, const struct pb_err *err)
 {
     struct pb_json *json = pb_worker_event(worker->command, "failed");
-    const char *input = pb_json_get_text(worker->command, "input");
+    const char *path = worker->job.path;
+    const char *input = path ? path : pb_json_get_text(worker->command, "input");
     struct pb_err said = *err;
     if (input != NULL && said.line == 0 && strcmp(said.file, input) == 0)
         said.file[0] = '\0';

@@ -177,6 +177,7 @@ static int run_job(struct worker *worker, struct pb_err *err)
         .input = pb_json_get_text(command, "input"),
         .files = worker->child->files,
         .metadata = worker->child->metadata,
+        .sidecars = worker->child->sidecars,
         .products = pb_json_get_text(command, "products"),
         .scene = pb_json_get_text(command, "scene"),
         .directory = pb_json_get_text(command, "directory"),
@@ -375,6 +376,8 @@ static void become_child(struct worker *worker, const struct pb_worker_child *ch
         pb_scene_files_hand(child->files);
     else
         pb_raster_file_hand(child->input, child->input_fd);
+    if (child->files == NULL && child->sidecars != NULL)
+        pb_raster_file_hand_sidecars(child->sidecars->file, child->sidecars->n);
     (void)pb_confine_apply(child->confine, &worker->unfit, text);
 }
 

@@ -7,6 +7,7 @@
  * the files there, and its "done" names that directory. It runs one job. */
 #include "config/config.h"
 #include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/sidecars.h"
 #include "service/confine/confine.h"
 
 struct pb_worker_child {
@@ -17,6 +18,7 @@ struct pb_worker_child {
     const struct pb_scene_files
         *files; /* of a scene that is a folder, in place of input_fd; NULL */
     const struct pb_metadata_files *metadata; /* beside the input; NULL = none */
+    const struct pb_sidecars *sidecars;       /* of the input or the files, open; NULL = none */
     int room; /* an empty file to unpack the input into, an archive; -1 = it is none */
     const char *room_name;
     int owner_fd; /* the connection to the process that computes (owner_client.h); -1 = none */

@@ -81,8 +81,8 @@ static int by_number(const void *a, const void *b)
 /* Only these, the libraries' descriptors and stderr stay open; stdin is /dev/null. */
 static void close_others(const struct pb_worker_child *child, const struct pb_worker_fork *fork)
 {
-    int stay[PB_WORKER_FORK_KEPT + 4 + PB_FILES_MAX + PB_METADATA_FILES_MAX] = {
-        child->socket, child->input_fd, child->owner_fd, child->room};
+    int stay[PB_WORKER_FORK_KEPT + 4 + PB_SCENE_FDS_MAX] = {child->socket, child->input_fd,
+                                                            child->owner_fd, child->room};
     size_t n = 4;
     unsigned from = STDERR_FILENO + 1;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -94,6 +94,9 @@ static void close_others(const struct pb_worker_child *child, const struct pb_wo
         n += pb_scene_files_fds(child->files, stay + n);
     if (child->metadata != NULL)
         n += pb_metadata_files_fds(child->metadata, stay + n);
+    for (size_t i = 0; child->files == NULL && child->sidecars != NULL && i < child->sidecars->n;
+         i++)
+        stay[n++] = child->sidecars->file[i].fd;
     qsort(stay, n, sizeof stay[0], by_number);
     for (size_t i = 0; i < n; i++) {
         if (stay[i] < (int)from)
@@ -128,10 +131,12 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
                                  .user = &fork->user};
     struct pb_worker_child child = {.socket = socket,
                                     .config = config,
-                                    .input = pb_json_get_text(job->command, "input"),
+                                    .input = job->path,
                                     .input_fd = job->input.fd,
                                     .files = job->files.folder != NULL ? &job->files : NULL,
                                     .metadata = job->metadata.n > 0 ? &job->metadata : NULL,
+                                    .sidecars = job->files.folder != NULL ? job->files.sidecars
+                                                                          : job->sidecars,
                                     .room = job->room,
                                     .room_name = job->room_name,
                                     .owner_fd = fork->owner_fd,

@@ -37,8 +37,7 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
     const struct pb_json_value *command = job->command;
     const struct stat *st = &job->input.stat;
     const struct pb_scene_files *files = job->files.folder != NULL ? &job->files : NULL;
-    const char *input = pb_json_get_text(command, "input"),
-               *name = pb_json_get_text(command, "name"),
+    const char *input = job->path, *name = pb_json_get_text(command, "name"),
                *job_id = pb_json_get_text(command, "job");
     bool unnamed = pb_json_get_text(command, "foreground") != NULL;
     struct pb_publish_options options = {.products = pb_json_get_text(command, "products"),
@@ -65,7 +64,8 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
                                            .scene = options.scene,
                                            .files = files,
                                            .file = &job->input,
-                                           .metadata = &job->metadata};
+                                           .metadata = &job->metadata,
+                                           .sidecars = job->sidecars};
     int rc = pb_scene_inputs_sum(&inputs, err, &options.sum);
     if (rc != 0)
         return rc;
@@ -84,17 +84,40 @@ static int check_folder(const char *path, struct pb_err *err)
     return 0;
 }
 
+/* The path of the scene: of a file that lies with others in a folder of its own, that file's. */
+static int find_path(struct pb_worker_job *job, struct pb_err *err)
+{
+    char main[PATH_MAX];
+    const char *path = pb_json_get_text(job->command, "input");
+    bool is_beside = job->pipeline->input.n_files == 0 && pb_sidecar_main(path, main);
+    job->path = strdup(is_beside ? main : path);
+    return job->path != NULL ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
+}
+
+static int64_t reader_of(const struct pb_worker_job *job)
+{
+    const char *reader = pb_json_get_text(job->command, "reader");
+    return reader ? strtoll(reader, NULL, 10) : -1;
+}
+
+static int open_sidecars(struct pb_worker_job *job, struct pb_err *err)
+{
+    job->sidecars = calloc(1, sizeof *job->sidecars);
+    if (job->sidecars == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    return pb_sidecars_open(job->pipeline, job->path, reader_of(job), err, job->sidecars);
+}
+
 static int open_input(struct pb_worker_job *job, struct pb_err *err)
 {
-    const char *path = pb_json_get_text(job->command, "input");
+    const char *path = job->path;
     struct stat st;
     bool takes_folders = job->pipeline->input.n_files > 0;
     bool is_there = stat(path, &st) == 0, is_folder = is_there && S_ISDIR(st.st_mode);
     pb_metadata_files_init(&job->metadata);
     if (takes_folders && is_folder) {
-        const char *reader = pb_json_get_text(job->command, "reader");
         int rc = pb_scene_files_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
-                                     reader ? strtoll(reader, NULL, 10) : -1, err, &job->files);
+                                     reader_of(job), err, &job->files);
         return rc ? rc : check_folder(path, err);
     }
     if (takes_folders && !is_there && job->pipeline->input.group_pattern != NULL)
@@ -108,7 +131,7 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
     if (rc == 0 && !takes_folders)
         rc = pb_sidecar_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
                              &job->metadata, err);
-    return rc;
+    return rc ? rc : open_sidecars(job, err);
 }
 
 /* Of an archive: where its members go. Without a name, so that nothing has to be removed. */
@@ -135,9 +158,10 @@ int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *co
     job->pipeline = pb_config_pipeline(config, pb_json_get_text(command, "pipeline"));
     (void)snprintf(known.id, sizeof known.id, "%s", pb_json_get_text(command, "job"));
     pb_file_identity_expect(pb_json_get_text(command, "identity"));
-    int rc = job->pipeline ? open_input(job, err)
+    int rc = job->pipeline ? find_path(job, err)
                            : pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'",
                                      pb_json_get_text(command, "pipeline"));
+    rc = rc ? rc : open_input(job, err);
     pb_worker_lines_begin(&job->lines, &known, "", NULL);
     rc = rc ? rc : open_publish(job, config, mode, wait, err);
     rc = rc ? rc : open_room(job, err);
@@ -171,9 +195,10 @@ struct pb_json *pb_worker_job_command(const struct pb_worker_job *job)
     pb_json_object(json, NULL);
     for (size_t i = 0; (key = pb_json_key(job->command, i)) != NULL; i++) {
         const char *value = pb_json_get_text(job->command, key);
-        if (value != NULL && strcmp(key, "directory") != 0)
+        if (value != NULL && strcmp(key, "directory") != 0 && strcmp(key, "input") != 0)
             pb_json_string(json, key, value);
     }
+    pb_json_string(json, "input", job->path);
     pb_json_string(json, "directory", job->lines.directory);
     if (pb_publish_is_placed(job->publish))
         pb_json_string(json, "place", pb_publish_place(job->publish));
@@ -376,6 +401,10 @@ void pb_worker_job_close(struct pb_worker_job *job)
     pb_scene_files_close(&job->files);
     if (job->room >= 0)
         (void)close(job->room);
+    if (job->sidecars != NULL)
+        pb_sidecars_close(job->sidecars);
+    free(job->sidecars);
+    free(job->path);
     memset(job, 0, sizeof *job);
     job->input.fd = job->room = -1;
 }

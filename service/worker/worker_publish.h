@@ -10,17 +10,20 @@
 #include "pipeline/publish/publish.h"
 #include "pipeline/raster/raster_file.h"
 #include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/sidecars.h"
 #include "service/worker/worker_lines.h"
 #include "service/confine/worker_user.h"
 
 struct pb_worker_job {
     const struct pb_json_value *command;       /* "run", borrowed until close */
     const struct pb_pipeline_config *pipeline; /* borrowed until close; NULL = there is none */
-    struct pb_raster_file input;               /* of a scene that is one file; else fd -1 */
-    struct pb_scene_files files;               /* of one that is a folder; else zeroed */
-    struct pb_metadata_files metadata;         /* beside input */
-    int room;              /* an archive is unpacked into it; -1 = the input is none */
-    const char *room_name; /* its directory */
+    char *path;                        /* of the input, or of the file in it (pb_sidecar_main) */
+    struct pb_raster_file input;       /* of a scene that is one file; else fd -1 */
+    struct pb_scene_files files;       /* of one that is a folder; else zeroed */
+    struct pb_metadata_files metadata; /* beside input */
+    struct pb_sidecars *sidecars;      /* beside input; NULL = none */
+    int room;                          /* an archive is unpacked into it; -1 = the input is none */
+    const char *room_name;             /* its directory */
     struct pb_publish *publish;
     struct pb_worker_lines lines; /* what the child may say */
     bool lent;                    /* the directory, to the child's user */

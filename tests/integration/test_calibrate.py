@@ -305,10 +305,14 @@ def test_metadata_that_are_missing_are_named(scratch):
     config(scratch, ['match: ["*.tif"]', "bands: {R: 1}", 'metadata: "{scene}_MTL.txt"'],
            ["calibrate: {to: surface, bands: [R], as: {R: B4}}"], "R")
     refused(scratch, scratch / "a.tif", "input.link", "symbolic link")
+    (scratch / "a_MTL.txt").unlink()
     shutil.copy(target, scratch / "b_MTL.txt")
+    shutil.copy(target, scratch / "c_MTL.txt")
     config(scratch, ['match: ["*.tif"]', "bands: {R: 1}", 'metadata: "*_MTL.txt"'],
            ["calibrate: {to: surface, bands: [R], as: {R: B4}}"], "R")
     refused(scratch, scratch / "a.tif", "input.ambiguous", "two files fit input.metadata")
+    (scratch / "a_MTL.txt").symlink_to(target)  # of several the one that begins like the scene's file
+    refused(scratch, scratch / "a.tif", "input.link", "symbolic link")
 
 
 def test_metadata_that_lie_are_refused(scratch):

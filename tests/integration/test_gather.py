@@ -15,10 +15,26 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "proof")]
+import numpy as np  # noqa: E402
+from osgeo import gdal, osr  # noqa: E402
+
 import control  # noqa: E402
 import pbtest  # noqa: E402
 from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
 from test_scenes import LANDSAT, landsat, small_folder  # noqa: E402
+
+
+
+def stack(path):
+    """Four bands of 16 bits."""
+    out = gdal.GetDriverByName("GTiff").Create(str(path), 64, 48, 4, gdal.GDT_UInt16)
+    out.SetGeoTransform((500000.0, 3.0, 0, 4000000.0, 0, -3.0))
+    system = osr.SpatialReference()
+    system.ImportFromEPSG(32632)
+    out.SetProjection(system.ExportToWkt())
+    for i in range(4):
+        out.GetRasterBand(i + 1).WriteArray(np.full((48, 64), 1000 + 100 * i, np.uint16))
+
 
 PARTS = ("B04", "B08", "SCL")
 PIPELINES = """
@@ -310,6 +326,132 @@ class Restarts(Sets):
         d.process.send_signal(signal.SIGHUP)
         d.wait_job("S2X_a", "successful")
         self.assertEqual(len(self.scenes(d)), 1)
+
+
+PLANET = "20170831_172754_101c_3B_AnalyticMS"
+
+
+class Beside(Sets):
+    """A scene of one file, and what belongs to it."""
+
+    def planets(self, expire="1h", sidecars=""):
+        d = self.daemon(fake=False, start=False)
+        text = d.config.read_text()
+        sample = (pbtest.SOURCE / "samples/planetscope.yaml").read_text()
+        sample = sample.replace("      nodata: 0\n", f"      nodata: 0\n      complete: {{expire: {expire}}}\n")
+        d.config.write_text(text[:text.index("pipelines:")] + sample + f"  every: {{input: {{match: [\"*.tif\"]{sidecars}}}, products: [statistics: {{}}]}}\n")
+        (d.root / "made").mkdir()
+        return d.start()
+
+    def put(self, d, name, source=None):
+        if source is None:
+            source = d.root / "made/stack.tif"
+            if not source.exists():
+                stack(source)
+        shutil.copyfile(source, d.root / "made/next")
+        os.rename(d.root / "made/next", d.root / "inbox" / name)
+
+    def settled(self, d):
+        for i in range(3):
+            name = f"probe{time.monotonic_ns()}.tif"
+            self.put(d, name)
+            d.wait_job(name, "successful")
+
+    def metadata(self):
+        return pbtest.SOURCE / f"tests/data/metadata/{PLANET}_metadata.xml"
+
+    def test_metadata_are_waited_for_and_go_along(self):
+        d = self.planets()
+        self.put(d, f"{PLANET}.tif")
+        self.settled(d)
+        self.assertEqual(self.scenes(d), [])
+        told, = self.gathering(d)
+        self.assertEqual((told["scene"], told["missing"]), (f"{PLANET}.tif", "its metadata are missing ({scene}_metadata.xml)"))
+        self.put(d, f"{PLANET}_metadata.xml", self.metadata())
+        job = d.wait_job(f"{PLANET}.tif", "successful")
+        self.assertEqual((job["scene"], job["pipeline"], len(self.scenes(d))), (PLANET, "planetscope-toa", 1))
+        self.assertEqual(d.files("inbox"), [])
+        for file in (f"{PLANET}.tif", f"{PLANET}_metadata.xml"):
+            self.assertIn(f"done/{PLANET}.tif/{file}", d.files("work"))
+
+    def test_metadata_that_come_first_wait_for_their_scene(self):
+        d = self.planets()
+        self.put(d, f"{PLANET}_metadata.xml", self.metadata())
+        self.settled(d)
+        self.assertEqual([s["missing"] for s in self.gathering(d)], ["the file that it is metadata of is missing"])
+        self.put(d, f"{PLANET}_SR.tif")
+        d.wait_job(f"{PLANET}_SR.tif", "successful")
+        self.assertEqual(len(self.scenes(d)), 1)
+
+    def test_what_does_not_come_is_named(self):
+        d = self.planets(expire="1s")
+        self.put(d, f"{PLANET}.tif")
+        error = d.wait_job(f"{PLANET}.tif", "failed")["error"]
+        self.assertEqual(error["code"], "input.metadata_missing")
+        self.assertIn("_metadata.xml", error["message"])
+        self.put(d, f"{PLANET}_metadata.xml", self.metadata())
+        error = d.wait_job(f"{PLANET}_metadata.xml", "failed")["error"]
+        self.assertEqual(error["code"], "input.incomplete")
+        self.assertIn("metadata of (input.metadata of pipeline planetscope-sr) did not come", error["message"])
+        d.wait_for(lambda: {f"{PLANET}.tif", f"{PLANET}_metadata.xml"} <= set(d.files("quarantine")))
+
+    def test_a_failed_one_is_quarantined_and_retried_with_its_metadata(self):
+        d = self.planets()
+        (d.root / "made/wrong").write_text(self.metadata().read_text().replace("reflectanceCoefficient", "somethingElse"))
+        self.put(d, f"{PLANET}_metadata.xml", d.root / "made/wrong")
+        self.put(d, f"{PLANET}.tif")
+        job = d.wait_job(f"{PLANET}.tif", "failed")
+        d.wait_for(lambda: f"{PLANET}.tif/{PLANET}_metadata.xml" in d.files("quarantine"))
+        self.assertIn(f"{PLANET}.tif.error.json", d.files("quarantine"))
+        shutil.copyfile(self.metadata(), d.root / f"quarantine/{PLANET}.tif/{PLANET}_metadata.xml")
+        d.call("job.retry", id=job["id"])
+        d.wait_job(f"{PLANET}.tif", "successful")
+        self.assertEqual(d.files("quarantine"), [])
+
+    def test_a_dead_service_had_claimed_it(self):
+        d = self.planets()
+        d.stop(signal.SIGKILL)
+        claim = d.root / f"work/20261121-081530-4f2a/{PLANET}.tif"
+        claim.mkdir(parents=True)
+        self.put(d, f"{PLANET}.tif")
+        os.rename(d.root / f"inbox/{PLANET}.tif", claim / f"{PLANET}.tif")
+        shutil.copyfile(self.metadata(), claim / f"{PLANET}_metadata.xml")
+        d.start()
+        job = d.wait_job(f"{PLANET}.tif", "successful")
+        self.assertEqual((job["id"], job["pipeline"]), ("20261121-081530-4f2a", "planetscope-toa"))
+
+    def test_sidecars_are_never_jobs_of_their_own(self):
+        d = self.planets()
+        for name in ("a.tif.aux.xml", "a.tfw", "b_RPC.TXT"):
+            (d.root / "inbox" / name).write_text("x")
+        self.settled(d)
+        self.assertEqual(self.scenes(d), [])
+        self.assertEqual(sorted(s["scene"] for s in self.gathering(d)), ["a.tfw", "a.tif.aux.xml", "b_RPC.TXT"])
+        self.assertIn("inbox: b_RPC.TXT stays: the file that it belongs to is not here", d.log_text())
+        self.assertEqual(d.call("service.info")["inbox_waiting"], 0)
+        self.put(d, "a.tif")
+        d.wait_job("a.tif", "successful")
+        self.assertEqual([f for f in d.files("work") if f.startswith("done/a")],
+                         ["done/a.tif", "done/a.tif/a.tfw", "done/a.tif/a.tif", "done/a.tif/a.tif.aux.xml"])
+        self.assertEqual(d.files("inbox"), ["b_RPC.TXT"])
+        d.wait_for(lambda: "a.tfw lies beside the scene and is not read: see input.sidecars of pipeline every" in d.log_text())
+
+    def test_listed_sidecars_are_read_with_the_file_of_the_inbox(self):
+        d = self.planets(sidecars=", sidecars: [.msk]")
+        self.put(d, "a.tif")
+        out = gdal.GetDriverByName("GTiff").Create(str(d.root / "made/a.tif.msk"), 64, 48, 1, gdal.GDT_Byte)
+        out.SetMetadataItem("INTERNAL_MASK_FLAGS_1", "2")
+        half = np.full((48, 64), 255, np.uint8)
+        half[:, :32] = 0
+        out.GetRasterBand(1).WriteArray(half)
+        del out
+        os.rename(d.root / "made/a.tif.msk", d.root / "inbox/a.tif.msk")
+        job = d.wait_job("a.tif", "successful")
+        self.assertEqual(job["report"]["sidecars"], {"read": ["a.tif.msk"], "unused": []})
+        told = json.loads(open(job["products"][0]["path"]).read())
+        self.assertEqual({b["valid_percent"] for b in told["bands"]}, {50.0})
+        said = subprocess.run([BIN / "pushbroom", "status", "--socket", d.root / "s.sock", job["id"]], stdout=subprocess.PIPE, text=True).stdout
+        self.assertIn("sidecars   a.tif.msk", said)
 
 
 if __name__ == "__main__":

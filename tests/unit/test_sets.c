@@ -48,7 +48,8 @@ static void add(const char *name, int64_t age_ms, bool is_still)
     const struct pb_set_file file = {
         .name = name, .size = 3, .ctime_ns = (WALL - age_ms) * 1000000, .is_still = is_still};
     ck_assert_ptr_nonnull(pipeline);
-    ck_assert_int_eq(pb_sets_add(sets, (size_t)(pipeline - config->pipelines), scene, &file), 0);
+    ck_assert_int_eq(pb_sets_add(sets, (size_t)(pipeline - config->pipelines), scene, false, &file),
+                     0);
 }
 
 static size_t judge(bool trusted)

@@ -1,0 +1,104 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/gdal/raster_gdal_sidecars.h"
+
+#include "config/base/base_name.h"
+#include "pipeline/gdal/raster_gdal_inside.h"
+#include "pipeline/gdal/raster_gdal_said.h"
+#include "pipeline/gdal/raster_gdal_vsi.h"
+#include "pipeline/raster/tiff_header.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define XML_BYTES_MAX ((uint64_t)16 << 20)
+
+static bool ends_with(const struct pb_raster_file *sidecar, const char *ending)
+{
+    size_t n = strlen(sidecar->path), m = strlen(ending);
+    return n > m && strcasecmp(sidecar->path + n - m, ending) == 0;
+}
+
+static bool is_world_file(const struct pb_raster_file *sidecar)
+{
+    static const char *const endings[] = {".tfw", ".tifw", ".tiffw", ".wld", ".j2w", ".jp2w"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0] && !is; i++)
+        is = ends_with(sidecar, endings[i]);
+    return is;
+}
+
+int pb_gdal_limit_sidecars(const struct pb_raster *raster, const struct pb_limits *limits,
+                           struct pb_err *err)
+{
+    const struct pb_raster_file *sidecar;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && (sidecar = pb_gdal_file_sidecar(raster, i)) != NULL; i++) {
+        const struct pb_file_part part = pb_raster_file_part(sidecar);
+        struct pb_tiff_header header;
+        if (ends_with(sidecar, ".msk") || ends_with(sidecar, ".ovr"))
+            rc = pb_tiff_header_read(&part, sidecar->path, limits, err, &header);
+        else if (sidecar->bytes > XML_BYTES_MAX)
+            rc = pb_fail_at(err, PB_E_INPUT_LIMIT, sidecar->path, 0, 0,
+                            "it has %llu bytes, and a sidecar at most %llu",
+                            (unsigned long long)sidecar->bytes, (unsigned long long)XML_BYTES_MAX);
+    }
+    return rc;
+}
+
+static int check_mask(const struct pb_raster *raster, const struct pb_raster_file *sidecar,
+                      struct pb_err *err)
+{
+    GDALRasterBandH band = GDALGetMaskBand(GDALGetRasterBand(raster->dataset, 1));
+    if (!raster->dataset_mask)
+        return pb_fail_at(err, PB_E_INPUT_DAMAGED, sidecar->path, 0, 0, "GDAL finds no mask in it");
+    int width = GDALGetRasterBandXSize(band), height = GDALGetRasterBandYSize(band);
+    if (width == raster->info.width && height == raster->info.height)
+        return 0;
+    return pb_fail_at(err, PB_E_INPUT_DAMAGED, sidecar->path, 0, 0,
+                      "it has %d x %d pixels, and the image that it belongs to %d x %d", width,
+                      height, (int)raster->info.width, (int)raster->info.height);
+}
+
+static int check_xml(const struct pb_raster *raster, const struct pb_raster_file *sidecar,
+                     struct pb_err *err)
+{
+    struct pb_gdal_words words;
+    char name[640];
+    const char *slash = strrchr(raster->vsi_name, '/');
+    (void)snprintf(name, sizeof name, "%.*s%.255s", (int)(slash + 1 - raster->vsi_name),
+                   raster->vsi_name, pb_base_name(sidecar->path));
+    pb_gdal_listen(&words, NULL);
+    CPLXMLNode *tree = CPLParseXMLFile(name);
+    pb_gdal_unlisten();
+    bool is = tree != NULL && CPLGetXMLNode(tree, "=PAMDataset") != NULL;
+    CPLDestroyXMLNode(tree);
+    return is ? 0
+              : pb_fail_at(err, PB_E_INPUT_DAMAGED, sidecar->path, 0, 0,
+                           "it is no PAMDataset in XML%s%s", words.first[0] ? ": " : "",
+                           words.first);
+}
+
+int pb_gdal_check_sidecars(const struct pb_raster *raster, struct pb_err *err)
+{
+    const struct pb_raster_info *info = &raster->info;
+    const struct pb_raster_file *sidecar;
+    int rc = 0;
+    if (!raster->has_sidecars)
+        return 0;
+    for (size_t i = 0; rc == 0 && (sidecar = pb_gdal_file_sidecar(raster, i)) != NULL; i++) {
+        const char *without = NULL;
+        if (ends_with(sidecar, ".msk"))
+            rc = check_mask(raster, sidecar, err);
+        else if (ends_with(sidecar, ".aux.xml"))
+            rc = check_xml(raster, sidecar, err);
+        else if ((ends_with(sidecar, "_RPC.TXT") || ends_with(sidecar, ".RPB")) && !info->has_rpc)
+            without = "RPCs";
+        else if (is_world_file(sidecar) && !info->has_transform)
+            without = "place of the image";
+        if (without != NULL)
+            rc = pb_fail_at(err, PB_E_INPUT_DAMAGED, sidecar->path, 0, 0, "GDAL finds no %s in it",
+                            without);
+    }
+    return rc;
+}

@@ -1,0 +1,80 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/scene/sidecar_names.h"
+
+#include "pipeline/scene/scene_search.h"
+#include "pipeline/scene/scene_walk.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Of GDAL's GTiff and JP2OpenJPEG drivers and their readers of vendors' metadata. Those that other
+ * files end with as well (.xml, .txt, _metadata.txt) are not among them. */
+static const char *const known[] = {
+    ".aux.xml", ".msk",  ".msk.ovr", ".ovr", ".ovr.aux.xml", ".tfw",     ".tifw", ".tiffw",
+    ".j2w",     ".jp2w", ".wld",     ".tab", ".prj",         "_RPC.TXT", ".RPB",  ".IMD",
+    ".ATT",     ".EPH",  ".GEO",     ".TIL", ".PVL",         ".rrd",     ".aux",
+};
+
+const char *pb_sidecar_known(size_t i)
+{
+    return i < sizeof known / sizeof known[0] ? known[i] : NULL;
+}
+
+size_t pb_sidecar_stem(const char *name, const char *ending)
+{
+    size_t n = strlen(name), m = strlen(ending);
+    return n > m && strcasecmp(name + n - m, ending) == 0 ? n - m : 0;
+}
+
+bool pb_sidecar_is_of(const char *main, const char *ending, const char *name)
+{
+    const char *dot = strrchr(main, '.');
+    size_t stem = pb_sidecar_stem(name, ending), n = strlen(main);
+    size_t bare = dot != NULL && dot != main ? (size_t)(dot - main) : n;
+    return stem > 0 && (stem == n || stem == bare) && strncasecmp(name, main, stem) == 0;
+}
+
+bool pb_sidecar_is_any_of(const char *main, char *const *endings, size_t n, bool with_known,
+                          const char *name)
+{
+    bool is = false;
+    for (size_t i = 0; i < n && !is; i++)
+        is = pb_sidecar_is_of(main, endings[i], name);
+    for (size_t i = 0; with_known && !is && pb_sidecar_known(i) != NULL; i++)
+        is = pb_sidecar_is_of(main, pb_sidecar_known(i), name);
+    return is;
+}
+
+/* Whether a part of the name that begins main's, and not less than a character, stands for the *.
+ */
+static bool shares_its_begin(const char *rest, const char *main, const char *name)
+{
+    size_t common = 0;
+    while (name[common] != '\0' && strncasecmp(name + common, main + common, 1) == 0)
+        common++;
+    for (size_t n = 1; n <= common; n++)
+        if (pb_scene_walk_fits(rest, name + n))
+            return true;
+    return false;
+}
+
+bool pb_metadata_is_of(const char *pattern, const char *scene, const char *main, const char *name)
+{
+    char filled[PATH_MAX];
+    if (strcasecmp(main != NULL ? main : "", name) == 0)
+        return false;
+    if (scene == NULL) {
+        const char *at = strstr(pattern, "{scene}");
+        int n = at ? (int)(at - pattern) : (int)strlen(pattern);
+        (void)snprintf(filled, sizeof filled, "%.*s%s%s", n, pattern, at ? "*" : "",
+                       at ? at + strlen("{scene}") : "");
+        return pb_scene_walk_fits(filled, name);
+    }
+    if (pb_scene_search_pattern(pattern, scene, filled, NULL) != 0 ||
+        !pb_scene_walk_fits(filled, name))
+        return false;
+    return main == NULL || filled[0] != '*' || shares_its_begin(filled + 1, main, name);
+}

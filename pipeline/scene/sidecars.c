@@ -1,0 +1,182 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/scene/sidecars.h"
+
+#include "config/base/base_name.h"
+#include "config/base/json_writer.h"
+#include "pipeline/io/path.h"
+#include "pipeline/scene/scene_walk.h"
+#include "pipeline/scene/sidecar_names.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct looking {
+    const struct pb_input_config *input;
+    const struct pb_scene_walk *walk; /* of the folder that names are opened in */
+    const char *folder;
+    int64_t reader;
+    struct pb_err *err;
+    struct pb_sidecars *out;
+};
+
+static int open_one(const struct looking *s, const char *path, bool is_link)
+{
+    struct pb_sidecars *out = s->out;
+    if (out->n == PB_SIDECARS_MAX)
+        return pb_fail_at(s->err, PB_E_INPUT_LIMIT, s->folder, 0, 0,
+                          "more than %d files fit input.sidecars", PB_SIDECARS_MAX);
+    int fd = is_link ? -ELOOP : pb_scene_walk_open_file(s->walk, path, s->reader);
+    if (fd == -ELOOP)
+        return pb_fail_at(s->err, PB_E_INPUT_LINK, s->folder, 0, 0,
+                          "%.200s is a symbolic link, or lies behind one", path);
+    if (fd == -EACCES || fd == -EPERM || fd == -ENOENT)
+        return pb_fail_at(s->err, PB_E_INPUT_MISSING, s->folder, 0, 0, "cannot open %.200s: %s",
+                          path, strerror(-fd));
+    struct pb_raster_file *file = &out->file[out->n];
+    size_t bytes = strlen(s->folder) + strlen(path) + 2;
+    *file = (struct pb_raster_file){.fd = fd, .handed = true, .path = malloc(bytes)};
+    out->n += file->path != NULL;
+    if (file->path == NULL)
+        return pb_fail(s->err, PB_E_MEMORY, "out of memory for the files of %s", s->folder);
+    (void)snprintf(file->path, bytes, "%s/%s", s->folder, path);
+    if (fd < 0 || fstat(fd, &file->stat) != 0)
+        return pb_raster_file_fail(s->err, fd < 0 ? -fd : errno, file->path, "cannot open it");
+    file->bytes = (uint64_t)file->stat.st_size;
+    return S_ISREG(file->stat.st_mode)
+               ? 0
+               : pb_fail_at(s->err, PB_E_INPUT_CHANGED, s->folder, 0, 0,
+                            "%.200s was replaced while the scene was opened", path);
+}
+
+static void remember(struct pb_sidecars *out, const char *path)
+{
+    out->n_unused_all++;
+    if (out->n_unused < PB_SIDECARS_TOLD_MAX)
+        (void)snprintf(out->unused[out->n_unused++], sizeof out->unused[0], "%s", path);
+}
+
+/* A name that is beside `main`, both inside the folder. */
+static int look(const struct looking *s, const char *main, const char *path, bool is_link)
+{
+    const struct pb_input_config *input = s->input;
+    const char *name = pb_base_name(path), *own = pb_base_name(main);
+    if (pb_sidecar_is_any_of(own, input->sidecars, input->n_sidecars, false, name))
+        return open_one(s, path, is_link);
+    bool is_metadata = false;
+    for (size_t i = 0; i < input->n_metadata && !is_metadata; i++)
+        is_metadata = pb_metadata_is_of(pb_base_name(input->metadata[i]), NULL, NULL, name);
+    if (!is_metadata && pb_sidecar_is_any_of(own, NULL, 0, true, name))
+        remember(s->out, path);
+    return 0;
+}
+
+/* --- of one file ------------------------------------------------------------------------------ */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct pb_raster_file *)a)->path,
+                  ((const struct pb_raster_file *)b)->path);
+}
+
+static int check_complete(const struct looking *s, const char *main)
+{
+    const struct pb_input_config *input = s->input;
+    bool all = input->has_complete && input->complete.all != 0 && input->n_files == 0;
+    for (size_t i = 0; all && i < input->n_sidecars; i++) {
+        bool has = false;
+        for (size_t k = 0; k < s->out->n && !has; k++)
+            has = pb_sidecar_is_of(main, input->sidecars[i], pb_base_name(s->out->file[k].path));
+        if (!has)
+            return pb_fail_at(s->err, PB_E_INPUT_INCOMPLETE, s->folder, 0, 0,
+                              "the sidecar %.60s of %.200s is missing", input->sidecars[i], main);
+    }
+    return 0;
+}
+
+int pb_sidecars_open(const struct pb_pipeline_config *pipeline, const char *input, int64_t reader,
+                     struct pb_err *err, struct pb_sidecars *out)
+{
+    char folder[PATH_MAX];
+    const char *main = pb_base_name(input);
+    memset(out, 0, sizeof *out);
+    pb_path_parent(input, folder);
+    DIR *directory = opendir(folder);
+    if (directory == NULL)
+        return pb_raster_file_fail(err, errno, folder, "cannot list it");
+    const struct pb_scene_walk walk = {.fd = dirfd(directory)};
+    const struct looking s = {&pipeline->input, &walk, folder, reader, err, out};
+    int rc = 0;
+    for (const struct dirent *e; rc == 0 && (e = readdir(directory)) != NULL;)
+        if (e->d_name[0] != '.' && e->d_type != DT_DIR)
+            rc = look(&s, main, e->d_name, false);
+    (void)closedir(directory);
+    if (out->n > 1)
+        qsort(out->file, out->n, sizeof out->file[0], by_name);
+    return rc ? rc : check_complete(&s, main);
+}
+
+/* --- of many ---------------------------------------------------------------------------------- */
+
+static bool in_one_directory(const char *a, const char *b)
+{
+    size_t n = (size_t)(pb_base_name(a) - a);
+    return (size_t)(pb_base_name(b) - b) == n && strncmp(a, b, n) == 0;
+}
+
+int pb_sidecars_take(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
+                     const char *folder, int64_t reader, const struct pb_raster_file *file,
+                     size_t n, struct pb_err *err, struct pb_sidecars *out)
+{
+    const struct looking s = {&pipeline->input, walk, folder, reader, err, out};
+    size_t before = strlen(folder) + 1;
+    int rc = 0;
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < walk->n && rc == 0; i++) {
+        const struct pb_scene_entry *entry = &walk->entry[i];
+        size_t seen = out->n + out->n_unused_all;
+        for (size_t k = 0; k < n && rc == 0 && out->n + out->n_unused_all == seen; k++)
+            if (file[k].fd >= 0 && in_one_directory(file[k].path + before, entry->path))
+                rc = look(&s, file[k].path + before, entry->path, entry->is_link);
+    }
+    return rc;
+}
+
+void pb_sidecars_close(struct pb_sidecars *sidecars)
+{
+    for (size_t i = 0; i < sidecars->n; i++)
+        pb_raster_file_close(&sidecars->file[i]);
+    memset(sidecars, 0, sizeof *sidecars);
+}
+
+void pb_sidecars_text(const struct pb_sidecars *sidecars, char *text, size_t bytes)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sidecars->n_unused && used < bytes; i++)
+        used +=
+            (size_t)snprintf(text + used, bytes - used, "%s%s", i ? ", " : "", sidecars->unused[i]);
+    if (sidecars->n_unused_all > sidecars->n_unused && used < bytes)
+        (void)snprintf(text + used, bytes - used, " and %zu more",
+                       sidecars->n_unused_all - sidecars->n_unused);
+}
+
+void pb_sidecars_print(const struct pb_sidecars *sidecars, struct pb_json *json)
+{
+    if (sidecars == NULL || sidecars->n + sidecars->n_unused == 0)
+        return;
+    pb_json_object(json, "sidecars");
+    pb_json_array(json, "read");
+    for (size_t i = 0; i < sidecars->n; i++)
+        pb_json_string(json, NULL, pb_base_name(sidecars->file[i].path));
+    pb_json_end(json);
+    pb_json_array(json, "unused");
+    for (size_t i = 0; i < sidecars->n_unused; i++)
+        pb_json_string(json, NULL, sidecars->unused[i]);
+    pb_json_end(json);
+    pb_json_end(json);
+}

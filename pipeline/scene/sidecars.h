@@ -1,0 +1,36 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_SIDECARS_H
+#define PB_SIDECARS_H
+/* The sidecars of a scene: files beside its own that input.sidecars lists are opened, for GDAL to
+ * read them with the file they belong to; others with a known ending are remembered, to be told.
+ * One thread an object. */
+#include "config/config.h"
+#include "pipeline/raster/raster_file.h"
+
+#define PB_SIDECARS_TOLD_MAX 16 /* that are not read, by name */
+
+struct pb_sidecars {
+    struct pb_raster_file file[PB_SIDECARS_MAX]; /* open */
+    size_t n;
+    char unused[PB_SIDECARS_TOLD_MAX][256]; /* paths inside the scene */
+    size_t n_unused, n_unused_all;          /* in unused; all that there are */
+};
+
+/* Those of a scene that is one file, in its directory. reader: see scene_walk.h. input.incomplete:
+ * one that input.complete wants is missing; input.limit: too many; input.link, input.missing; else
+ * what pb_raster_file_fail says. *out needs close in any case. */
+int pb_sidecars_open(const struct pb_pipeline_config *pipeline, const char *input, int64_t reader,
+                     struct pb_err *err, struct pb_sidecars *out);
+/* Those of the n opened files of a walked folder, each in that file's directory inside it. */
+struct pb_scene_walk;
+int pb_sidecars_take(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
+                     const char *folder, int64_t reader, const struct pb_raster_file *file,
+                     size_t n, struct pb_err *err, struct pb_sidecars *out);
+void pb_sidecars_close(struct pb_sidecars *sidecars); /* zero bytes are fine */
+/* As the member "sidecars" of an object: {read, unused}; nothing when there are none, or NULL. */
+struct pb_json;
+void pb_sidecars_print(const struct pb_sidecars *sidecars, struct pb_json *json);
+/* Those that are not read: "A, B and 3 more", or "". */
+void pb_sidecars_text(const struct pb_sidecars *sidecars, char *text, size_t bytes);
+#endif

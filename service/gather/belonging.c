@@ -1,0 +1,241 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The names are sorted once, upper and lower case being alike; a file that belongs to another one
+ * is then found by the part of the name that both have. */
+#include "service/gather/belonging.h"
+
+#include "config/base/base_name.h"
+#include "pipeline/io/file_name.h"
+#include "pipeline/scene/scene_search.h"
+#include "pipeline/scene/sidecar_names.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct named {
+    const char *name;
+    size_t number;
+};
+
+struct sorter {
+    struct pb_belonging *file;
+    size_t n;
+    struct named *named; /* of all that are no folders, by name */
+    size_t n_named;
+    const struct pb_config *config;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct named *left = a, *right = b;
+    return strcasecmp(left->name, right->name);
+}
+
+/* The first in the order whose name is not before the given one. */
+static size_t lower_bound(const struct sorter *s, const char *name)
+{
+    size_t low = 0, high = s->n_named;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (strcasecmp(s->named[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* --- sidecars --- */
+
+/* Of files whose names begin with `begin`, or are it: a file of a set before others that a pipeline
+ * takes; n = none. */
+static size_t find_scene(const struct sorter *s, const char *begin, size_t length, bool whole,
+                         size_t self)
+{
+    size_t found = s->n;
+    for (size_t i = lower_bound(s, begin); i < s->n_named; i++) {
+        const char *name = s->named[i].name, *dot = strrchr(name, '.');
+        const struct pb_belonging *file = &s->file[s->named[i].number];
+        if (strncasecmp(name, begin, strlen(begin)) != 0 || (whole && name[length] != '\0'))
+            break;
+        if ((!whole && dot != name + length) || s->named[i].number == self ||
+            file->pipeline == NULL)
+            continue;
+        if (found == s->n || file->belongs == PB_BELONGS_SET)
+            found = s->named[i].number;
+    }
+    return found;
+}
+
+/* The scene that has this path, or, with some suffix, this path without it; n = none. */
+static size_t find_main(const struct sorter *s, const char *stem, size_t self)
+{
+    char begin[PATH_MAX + 1];
+    size_t found = find_scene(s, stem, strlen(stem), true, self);
+    (void)snprintf(begin, sizeof begin, "%s.", stem);
+    return found < s->n ? found : find_scene(s, begin, strlen(stem), false, self);
+}
+
+static bool tries_ending(struct sorter *s, size_t number, const char *ending)
+{
+    struct pb_belonging *file = &s->file[number];
+    char stem[PATH_MAX];
+    size_t bytes = pb_sidecar_stem(file->name, ending);
+    if (bytes == 0 || bytes >= sizeof stem || file->name[bytes - 1] == '/')
+        return false;
+    (void)snprintf(stem, sizeof stem, "%.*s", (int)bytes, file->name);
+    size_t main = find_main(s, stem, number);
+    if (main < s->n) {
+        file->belongs = PB_BELONGS_BESIDE;
+        file->main = main;
+    } else if (file->belongs == PB_BELONGS_ALONE) {
+        file->belongs = PB_BELONGS_NOWHERE;
+    }
+    return main < s->n;
+}
+
+/* A longer ending may have another file before it than a shorter one: x.tif.msk.ovr. */
+static void look_for_main(struct sorter *s, size_t number)
+{
+    const struct pb_config *config = s->config;
+    bool found = false;
+    const char *ending;
+    for (size_t i = 0; !found && (ending = pb_sidecar_known(i)) != NULL; i++)
+        found = tries_ending(s, number, ending);
+    for (size_t p = 0; !found && p < config->n_pipelines; p++) {
+        const struct pb_input_config *input = &config->pipelines[p].input;
+        for (size_t i = 0; !found && i < input->n_sidecars; i++)
+            found = tries_ending(s, number, input->sidecars[i]);
+    }
+}
+
+/* --- metadata --- */
+
+static void take_metadata(struct sorter *s, size_t main, const char *pattern, const char *scene,
+                          const char *begin)
+{
+    const char *own = pb_base_name(s->file[main].name);
+    for (size_t i = lower_bound(s, begin); i < s->n_named; i++) {
+        struct pb_belonging *file = &s->file[s->named[i].number];
+        const char *base = pb_base_name(file->name);
+        if (strncasecmp(file->name, begin, strlen(begin)) != 0)
+            break;
+        if (s->named[i].number == main || strchr(file->name + strlen(begin), '/') != NULL ||
+            file->belongs == PB_BELONGS_SET || file->belongs == PB_BELONGS_BESIDE ||
+            !pb_metadata_is_of(pattern, scene, own, base))
+            continue;
+        file->belongs = PB_BELONGS_BESIDE;
+        file->main = main;
+    }
+}
+
+/* Candidates have what stands before the pattern's first wildcard, behind a * a part of main's own
+ * name before that. */
+static void look_for_metadata(struct sorter *s, size_t main, const char *pattern)
+{
+    struct pb_belonging *file = &s->file[main];
+    const char *own = pb_base_name(file->name);
+    char scene[256], filled[PATH_MAX], begin[PATH_MAX];
+    int directory = (int)(own - file->name);
+    pb_file_name_scene(own, scene, sizeof scene);
+    if (strchr(pattern, '/') != NULL || pb_scene_search_pattern(pattern, scene, filled, NULL) != 0)
+        return;
+    const char *text = filled[0] == '*' ? filled + 1 : filled;
+    int literal = (int)strcspn(text, "*?[]\\@+!(");
+    size_t most = filled[0] == '*' ? strlen(own) : 0;
+    for (size_t n = most > 0; n <= most; n++) {
+        (void)snprintf(begin, sizeof begin, "%.*s%.*s%.*s", directory, file->name, (int)n, own,
+                       literal, text);
+        take_metadata(s, main, pattern, scene, begin);
+    }
+}
+
+/* --- all --- */
+
+const struct pb_pipeline_config *pb_belonging_metadata(const struct pb_config *config,
+                                                       const char *name)
+{
+    for (size_t i = 0; i < config->n_pipelines; i++) {
+        const struct pb_input_config *input = &config->pipelines[i].input;
+        for (size_t k = 0; k < input->n_metadata && input->n_files == 0; k++)
+            if (pb_metadata_is_of(input->metadata[k], NULL, NULL, pb_base_name(name)))
+                return &config->pipelines[i];
+    }
+    return NULL;
+}
+
+static void name_pipeline(struct sorter *s, size_t number)
+{
+    struct pb_belonging *file = &s->file[number];
+    file->belongs = PB_BELONGS_ALONE;
+    file->pipeline = NULL;
+    if (file->is_folder)
+        return;
+    s->named[s->n_named++] = (struct named){file->name, number};
+    file->pipeline = pb_config_match_group(s->config, file->name, file->scene);
+    if (file->pipeline != NULL)
+        file->belongs = PB_BELONGS_SET;
+    else
+        file->pipeline = pb_config_match(s->config, file->name);
+}
+
+/* Whether a folder of its name can hold it, in which it is found by that name. */
+static bool can_be_main(const struct pb_belonging *file)
+{
+    char clean[256];
+    if (file->belongs != PB_BELONGS_ALONE || file->is_folder || file->pipeline == NULL)
+        return false;
+    pb_file_name_clean(pb_base_name(file->name), clean);
+    return strcmp(clean, pb_base_name(file->name)) == 0;
+}
+
+/* Of a scene whose files are waited for. */
+static void look_for_companions(struct sorter *s, size_t number)
+{
+    struct pb_belonging *file = &s->file[number];
+    if (!can_be_main(file))
+        return;
+    const struct pb_input_config *input = &file->pipeline->input;
+    if (input->n_metadata + input->n_sidecars == 0)
+        return;
+    file->belongs = PB_BELONGS_MAIN;
+    for (size_t i = 0; i < input->n_metadata; i++)
+        look_for_metadata(s, number, input->metadata[i]);
+}
+
+int pb_belonging_sort(struct pb_belonging *file, size_t n, const struct pb_config *config)
+{
+    struct sorter s = {.file = file, .n = n, .config = config};
+    s.named = calloc(n + 1, sizeof *s.named);
+    if (s.named == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        name_pipeline(&s, i);
+    if (s.n_named > 1)
+        qsort(s.named, s.n_named, sizeof *s.named, by_name);
+    for (size_t i = 0; i < n; i++)
+        if (file[i].belongs == PB_BELONGS_ALONE && !file[i].is_folder)
+            look_for_main(&s, i);
+    for (size_t i = 0; i < n; i++)
+        look_for_companions(&s, i);
+    for (size_t i = 0; i < n; i++) {
+        struct pb_belonging *one = &file[i];
+        struct pb_belonging *main = one->belongs == PB_BELONGS_BESIDE ? &file[one->main] : NULL;
+        bool alone_without = one->pipeline == NULL;
+        if (main != NULL && can_be_main(main))
+            main->belongs = PB_BELONGS_MAIN;
+        if (main != NULL && main->belongs != PB_BELONGS_MAIN && main->belongs != PB_BELONGS_SET)
+            one->belongs = PB_BELONGS_NOWHERE;
+        else if (one->belongs == PB_BELONGS_ALONE && one->pipeline == NULL && !one->is_folder)
+            one->pipeline = pb_belonging_metadata(config, one->name);
+        if (one->belongs == PB_BELONGS_ALONE && alone_without && one->pipeline != NULL)
+            one->belongs = PB_BELONGS_AWAITS;
+    }
+    free(s.named);
+    return 0;
+}

@@ -1,0 +1,215 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sidecars: files beside the scene's that input.sidecars lists are read as GDAL reads them, others are told; with the service,
+they are waited for and taken along."""
+import json
+import os
+import shutil
+
+import numpy as np
+from osgeo import gdal, osr
+
+import pbtest
+
+gdal.UseExceptions()
+TRANSFORM = (500000.0, 10.0, 0, 4000000.0, 0, -10.0)
+
+
+def scene(path, place=True, nodata=None, bands=1):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pixels = np.arange(40 * 60, dtype=np.uint16).reshape(40, 60) + 1
+    out = gdal.GetDriverByName("GTiff").Create(str(path), 60, 40, bands, gdal.GDT_UInt16)
+    if place:
+        out.SetGeoTransform(TRANSFORM)
+        system = osr.SpatialReference()
+        system.ImportFromEPSG(32632)
+        out.SetProjection(system.ExportToWkt())
+    for i in range(bands):
+        out.GetRasterBand(i + 1).WriteArray(pixels)
+        if nodata is not None:
+            out.GetRasterBand(i + 1).SetNoDataValue(nodata)
+    del out
+    return pixels
+
+
+def mask(path, shape=(40, 60)):
+    """GDAL's own external mask: the left third is invalid."""
+    valid = np.full(shape, 255, np.uint8)
+    valid[:, :shape[1] // 3] = 0
+    out = gdal.GetDriverByName("GTiff").Create(f"{path}.msk", shape[1], shape[0], 1, gdal.GDT_Byte)
+    out.SetMetadataItem("INTERNAL_MASK_FLAGS_1", "2")
+    out.GetRasterBand(1).WriteArray(valid)
+    del out
+    return valid > 0
+
+
+def config(scratch, sidecars=None, more="", match='match: ["*.tif"]', limits=""):
+    path = scratch / "c.yaml"
+    lines = [match] + ([f"sidecars: {sidecars}"] if sidecars else []) + ([more] if more else [])
+    path.write_text(f"""{limits}
+pipelines:
+  p:
+    input:
+{''.join(f'      {line}' + chr(10) for line in lines)}
+    products:
+      - cog: {{type: float32, overviews: none}}
+      - stac: {{datetime: file-time}}
+""")
+    return path
+
+
+def compute(scratch, path, *more, code=0):
+    done = pbtest.run("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "out", "--existing", "version", *more, path, code=None)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    return json.loads(done.stdout.splitlines()[0])
+
+
+def product(report, kind="cog"):
+    return [p["path"] for p in report["products"] if p["type"] == kind][0]
+
+
+def pixels(report):
+    return gdal.Open(product(report)).ReadAsArray()
+
+
+def test_an_external_mask_counts_when_it_is_listed(scratch):
+    values = scene(scratch / "in/x.tif")
+    valid = mask(scratch / "in/x.tif")
+    config(scratch)
+    assert np.isfinite(pixels(compute(scratch, scratch / "in/x.tif"))).all()
+    config(scratch, "[.msk]")
+    report = compute(scratch, scratch / "in/x.tif")
+    got = pixels(report)
+    assert np.array_equal(np.isfinite(got), valid) and np.array_equal(got[valid], values[valid].astype(np.float32))
+    assert report["report"]["sidecars"] == {"read": ["x.tif.msk"], "unused": []}
+
+
+def test_what_is_not_listed_is_told(scratch):
+    scene(scratch / "in/x.tif")
+    mask(scratch / "in/x.tif")
+    (scratch / "in/x.tfw").write_text("1\n0\n0\n-1\n0\n0\n")
+    (scratch / "in/y.tfw").write_text("another scene's")
+    config(scratch, "[.msk]")
+    report = compute(scratch, scratch / "in/x.tif")
+    assert report["report"]["sidecars"] == {"read": ["x.tif.msk"], "unused": ["x.tfw"]}, report["report"]
+    item = json.loads(open(product(report, "stac")).read())
+    assert "Not read, as input.sidecars does not list them: x.tfw. " in item["properties"]["processing:lineage"]
+    assert any(link["rel"] == "derived_from" and link.get("title") == "x.tif.msk" for link in item["links"]), item["links"]
+    said = pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "out2", scratch / "in/x.tif").stdout
+    assert "sidecars   x.tif.msk\n" in said and "x.tfw, not read: input.sidecars does not list it" in said, said
+
+
+def test_a_world_file_places_a_scene_that_has_no_place(scratch):
+    scene(scratch / "in/x.tif", place=False)
+    (scratch / "in/x.tfw").write_text("10.0\n0\n0\n-10.0\n500005.0\n3999995.0\n")
+    config(scratch, "[.tfw]")
+    assert gdal.Open(product(compute(scratch, scratch / "in/x.tif"))).GetGeoTransform() == TRANSFORM
+    config(scratch)
+    assert gdal.Open(product(compute(scratch, scratch / "in/x.tif"))).GetGeoTransform(can_return_null=True) is None
+
+
+def test_aux_xml_gives_what_the_file_does_not_say(scratch):
+    values = scene(scratch / "in/x.tif", place=False)
+    (scratch / "in/x.tif.aux.xml").write_text(
+        "<PAMDataset><SRS>EPSG:32633</SRS><GeoTransform>1.0,2.0,0,3.0,0,-2.0</GeoTransform>"
+        "<PAMRasterBand band='1'><Description>red</Description><NoDataValue>7</NoDataValue></PAMRasterBand></PAMDataset>")
+    config(scratch, "[.aux.xml]")
+    made = gdal.Open(product(compute(scratch, scratch / "in/x.tif")))
+    assert made.GetGeoTransform() == (1.0, 2.0, 0, 3.0, 0, -2.0) and "UTM zone 33N" in made.GetProjection()
+    assert made.GetRasterBand(1).GetDescription() in ("red", "B1")
+    assert np.array_equal(np.isnan(made.ReadAsArray()), values == 7)
+
+
+def test_rpcs_in_a_text_file_reach_the_product(scratch):
+    scene(scratch / "in/x.tif", place=False)
+    keys = ["LINE_OFF: 20", "SAMP_OFF: 30", "LAT_OFF: 40", "LONG_OFF: 10", "HEIGHT_OFF: 100", "LINE_SCALE: 20", "SAMP_SCALE: 30",
+            "LAT_SCALE: 0.1", "LONG_SCALE: 0.1", "HEIGHT_SCALE: 500"]
+    for name, row in (("LINE_NUM_COEFF", 2), ("LINE_DEN_COEFF", 0), ("SAMP_NUM_COEFF", 1), ("SAMP_DEN_COEFF", 0)):
+        keys += [f"{name}_{i + 1}: {float(i == row)}" for i in range(20)]
+    (scratch / "in/x_RPC.TXT").write_text("\n".join(keys) + "\n")
+    config(scratch, "[_RPC.TXT]")
+    made = gdal.Open(product(compute(scratch, scratch / "in/x.tif")))
+    assert float(made.GetMetadata("RPC")["LINE_OFF"]) == 20, made.GetMetadata("RPC")
+    config(scratch)
+    assert not gdal.Open(product(compute(scratch, scratch / "in/x.tif"))).GetMetadata("RPC")
+
+
+def test_the_input_is_another_one_with_another_mask(scratch):
+    scene(scratch / "in/x.tif")
+    mask(scratch / "in/x.tif")
+    config(scratch, "[.msk]")
+    first, again = (product(compute(scratch, scratch / "in/x.tif")) for _ in range(2))
+    assert first == again
+    mask(scratch / "in/x.tif", (40, 61))
+    shutil.copyfile(scratch / "in/x.tif", scratch / "in/y.tif")
+    mask(scratch / "in/y.tif")
+    os.replace(scratch / "in/y.tif.msk", scratch / "in/x.tif.msk")
+    with open(scratch / "in/x.tif.msk", "ab") as file:
+        file.write(b"\0")
+    assert "x~2" in product(compute(scratch, scratch / "in/x.tif"))
+
+
+def test_sidecars_of_a_folders_files(scratch):
+    values = scene(scratch / "in/S/a/B04.tif")
+    valid = mask(scratch / "in/S/a/B04.tif")
+    scene(scratch / "in/S/B08.tif")
+    shutil.copyfile(scratch / "in/S/a/B04.tif.msk", scratch / "in/S/B08.tfw")
+    config(scratch, "[.msk]", match='scene: "S"', more="files: {R: a/B04.tif, N: B08.tif}")
+    report = compute(scratch, scratch / "in/S")
+    assert report["report"]["sidecars"] == {"read": ["B04.tif.msk"], "unused": ["B08.tfw"]}
+    got = pixels(report)[0]
+    assert np.array_equal(np.isfinite(got), valid) and np.array_equal(got[valid], values[valid])
+
+
+def test_sidecars_that_lie(scratch):
+    scene(scratch / "in/x.tif")
+    config(scratch, "[.msk, .aux.xml, .tfw]")
+    for name, content in (("x.tif.msk", b"II*\0rubbish"), ("x.tif.msk", b""), ("x.tif.aux.xml", b"<PAMDataset><"),
+                          ("x.tif.aux.xml", b"<VRTDataset/>")):
+        (scratch / "in" / name).write_bytes(content)
+        error = compute(scratch, scratch / "in/x.tif", code=1)["error"]
+        assert error["code"] in ("input.truncated", "input.damaged", "input.not_tiff") and name in error["message"], (name, error)
+        (scratch / "in" / name).unlink()
+    scene(scratch / "in/placeless.tif", place=False)
+    (scratch / "in/placeless.tfw").write_bytes(b"\xff\xfe\0\0nonsense")
+    error = compute(scratch, scratch / "in/placeless.tif", code=1)["error"]
+    assert error["code"] == "input.damaged" and "no place of the image in it" in error["message"], error
+    mask(scratch / "in/x.tif", (400, 600))
+    config(scratch, "[.msk]", limits="limits: {max_pixels: 100000}")
+    assert compute(scratch, scratch / "in/x.tif", code=1)["error"]["code"] == "input.limit"
+    config(scratch, "[.msk]")
+    error = compute(scratch, scratch / "in/x.tif", code=1)["error"]
+    assert error["code"] == "input.damaged" and "600 x 400 pixels, and the image that it belongs to 60 x 40" in error["message"], error
+    (scratch / "in/x.tif.msk").unlink()
+    (scratch / "in/x.tif.msk").symlink_to("/etc/passwd")
+    assert compute(scratch, scratch / "in/x.tif", code=1)["error"]["code"] == "input.link"
+
+
+def test_all_of_them_may_be_wanted(scratch):
+    scene(scratch / "in/x.tif")
+    config(scratch, "[.msk, .tfw]", more="complete: {expire: 1s}")
+    mask(scratch / "in/x.tif")
+    error = compute(scratch, scratch / "in/x.tif", code=1)["error"]
+    assert error["code"] == "input.incomplete" and "the sidecar .tfw of x.tif is missing" in error["message"], error
+    config(scratch, "[.msk, .tfw]", more="complete: {all: false}")
+    compute(scratch, scratch / "in/x.tif")
+
+
+def test_mistakes(scratch):
+    for entry in (".tif", "msk", "x", ".m*"):
+        done = pbtest.run("pushbroom", "check-config", config(scratch, f'["{entry}"]'), code=2)
+        assert "is no ending of a sidecar" in done.stderr, (entry, done.stderr)
+    shown = pbtest.run("pushbroom", "check-config", config(scratch, "[.msk, _RPC.TXT]", more="complete: {expire: 2h}")).stdout
+    assert ".msk" in shown and "_RPC.TXT" in shown and "expire: 2h" in shown, shown
+
+
+def test_a_dry_run_sees_them(scratch):
+    scene(scratch / "in/x.tif")
+    mask(scratch / "in/x.tif")
+    config(scratch, "[.msk]")
+    said = pbtest.run("pushbroom", "run", "--dry-run", "-c", scratch / "c.yaml", scratch / "in/x.tif").stdout
+    assert "valid      by the file's mask" in said and "sidecars   x.tif.msk\n" in said, said
+
+
+pbtest.main(globals())

@@ -1,0 +1,158 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/gather/belonging.h"
+
+#include "pipeline/product/product_kinds.h"
+#include "pipeline/scene/sidecar_names.h"
+#include "run_suite.h"
+
+#include <check.h>
+#include <string.h>
+
+static const char text[] =
+    "pipelines:\n"
+    "  set:\n"
+    "    input: {group: '(?<scene>s\\d)_R.tif', files: {R: '{scene}_R.tif'}}\n"
+    "    products: [statistics: {}]\n"
+    "  own:\n"
+    "    input: {match: ['*_MS.tif'], metadata: '{scene}_MTL.txt', sidecars: [.udm, .msk]}\n"
+    "    products: [statistics: {}]\n"
+    "  planet:\n"
+    "    input: {match: ['*_SR.tif'], metadata: '*_metadata.xml'}\n"
+    "    products: [statistics: {}]\n"
+    "  rest:\n"
+    "    input: {match: ['*.tif']}\n"
+    "    products: [statistics: {}]\n";
+
+static struct pb_config *config;
+static struct pb_belonging file[16];
+static size_t n;
+
+static void make(void)
+{
+    struct pb_err_list errors = {0};
+    ck_assert_msg(pb_config_parse(text, strlen(text), "f", &pb_products, &errors, &config) == 0,
+                  "%s", errors.err[0].msg);
+    n = 0;
+}
+
+static void end(void)
+{
+    pb_config_destroy(config);
+}
+
+static size_t add(const char *name)
+{
+    file[n] = (struct pb_belonging){.name = name};
+    return n++;
+}
+
+static void sort(void)
+{
+    ck_assert_int_eq(pb_belonging_sort(file, n, config), 0);
+}
+
+static void is(size_t i, enum pb_belongs belongs)
+{
+    ck_assert_msg(file[i].belongs == belongs, "%s: %d, not %d", file[i].name, (int)file[i].belongs,
+                  (int)belongs);
+}
+
+static void is_beside(size_t i, size_t main)
+{
+    is(i, PB_BELONGS_BESIDE);
+    ck_assert_uint_eq(file[i].main, main);
+}
+
+START_TEST(sidecars_belong_to_the_file_whose_name_they_have)
+{
+    size_t mask = add("x.tif.msk"), overviews = add("x.tif.msk.ovr"), world = add("X.TFW");
+    size_t main = add("x.tif"), other = add("xy.tif"), rpc = add("x_rpc.txt");
+    size_t far = add("sub/x.tfw"), lost = add("z.tif.aux.xml"), mine = add("x.tif.aux.xml");
+    sort();
+    is(main, PB_BELONGS_MAIN);
+    is(other, PB_BELONGS_ALONE);
+    is_beside(mask, main);
+    is_beside(overviews, main);
+    is_beside(world, main);
+    is_beside(rpc, main);
+    is_beside(mine, main);
+    is(far, PB_BELONGS_NOWHERE);
+    is(lost, PB_BELONGS_NOWHERE);
+}
+END_TEST
+
+START_TEST(sidecars_of_a_set_go_with_the_set)
+{
+    size_t main = add("s1_R.tif"), statistics = add("s1_R.tif.aux.xml"), world = add("s1_R.tfw");
+    sort();
+    is(main, PB_BELONGS_SET);
+    ck_assert_str_eq(file[main].scene, "s1");
+    is_beside(statistics, main);
+    is_beside(world, main);
+}
+END_TEST
+
+START_TEST(an_ending_of_a_pipeline_is_one_like_those_that_are_known)
+{
+    size_t main = add("a_MS.tif"), mask = add("a_MS.udm"), odd = add("b.udm");
+    sort();
+    is(main, PB_BELONGS_MAIN);
+    is_beside(mask, main);
+    is(odd, PB_BELONGS_NOWHERE);
+}
+END_TEST
+
+START_TEST(metadata_belong_to_their_own_scene)
+{
+    size_t a = add("2017_175_SR.tif"), b = add("2017_176_SR.tif"),
+           own = add("2017_176_metadata.xml");
+    size_t named = add("a_MS.tif"), mtl = add("A_MS_mtl.TXT"), early = add("b_MS_MTL.txt");
+    sort();
+    is(a, PB_BELONGS_MAIN); /* and waits */
+    is(b, PB_BELONGS_MAIN);
+    is_beside(own, b);
+    is(named, PB_BELONGS_MAIN);
+    is_beside(mtl, named);
+    is(early, PB_BELONGS_AWAITS);
+    ck_assert_str_eq(file[early].pipeline->name, "own");
+}
+END_TEST
+
+START_TEST(other_files_and_folders_are_left_alone)
+{
+    size_t plain = add("x.tif"), note = add("x.txt"), folder = add("x.tfw");
+    file[folder].is_folder = true;
+    sort();
+    is(plain, PB_BELONGS_ALONE);
+    is(note, PB_BELONGS_ALONE);
+    is(folder, PB_BELONGS_ALONE);
+}
+END_TEST
+
+START_TEST(a_star_stands_for_the_begin_of_the_files_own_name)
+{
+    ck_assert(pb_metadata_is_of("*_m.xml", "a_SR", "a_SR.tif", "a_m.xml"));
+    ck_assert(!pb_metadata_is_of("*_m.xml", "a_SR", "a_SR.tif", "b_m.xml"));
+    ck_assert(!pb_metadata_is_of("*_m.xml", "a_SR", "a_SR.tif", "ab_m.xml"));
+    ck_assert(pb_metadata_is_of("m.xml", "a", "a.tif", "M.XML"));
+    ck_assert(!pb_metadata_is_of("*", "a", "a.tif", "a.tif"));
+    ck_assert(pb_metadata_is_of("{scene}*.xml", NULL, NULL, "b_m.xml"));
+    ck_assert(!pb_metadata_is_of("{scene}*.xml", "a[1]", "a[1].tif", "a1.xml"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("belonging");
+    TCase *tests = tcase_create("belonging");
+    tcase_add_checked_fixture(tests, make, end);
+    tcase_add_test(tests, sidecars_belong_to_the_file_whose_name_they_have);
+    tcase_add_test(tests, sidecars_of_a_set_go_with_the_set);
+    tcase_add_test(tests, an_ending_of_a_pipeline_is_one_like_those_that_are_known);
+    tcase_add_test(tests, metadata_belong_to_their_own_scene);
+    tcase_add_test(tests, other_files_and_folders_are_left_alone);
+    tcase_add_test(tests, a_star_stands_for_the_begin_of_the_files_own_name);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
