@@ -230,6 +230,7 @@ struct pb_step_config {
 };
 
 struct pb_product_kind;
+struct pb_pipeline_config;
 
 /* What all kinds have; the struct of each kind begins with one. */
 struct pb_product_config {
@@ -253,6 +254,10 @@ struct pb_product_kind {
     /* Checks of keys against each other, after reading (config/product_check.h). May set values
      * that follow from others. NULL = none. */
     void (*check)(struct pb_product_config *product, const struct pb_product_check *check);
+    /* Why no scene of that pipeline can have the product, in words; static. NULL = one can, and a
+     * kind without the function always can. */
+    const char *(*never)(const struct pb_product_config *product,
+                         const struct pb_pipeline_config *pipeline);
 };
 
 /* The kinds that there are, in the order in which the default file shows them. config/ has none
@@ -352,10 +357,12 @@ bool pb_config_match_why(const struct pb_pipeline_config *pipeline, const char *
  * dem*", cut with "...". */
 void pb_config_takes(const struct pb_config *config, bool folders, char *out, size_t bytes);
 
-/* An earlier pipeline whose patterns cover all of this one's, so that no name of a file leads to
- * this one; NULL = none. Of patterns with '?' and '[' only equal ones are recognised. */
-const struct pb_pipeline_config *pb_config_covers(const struct pb_config *config,
-                                                  const struct pb_pipeline_config *pipeline);
+/* What is no mistake, but does not do what was probably meant, in the order of the file: pipelines
+ * that no file reaches, as an earlier one takes all that fits (of patterns with '?' and '[' only
+ * equal ones are recognised), and those whose every job would fail. text is borrowed for the call.
+ */
+typedef void pb_config_warning(void *user, int line, int col, const char *text);
+void pb_config_warnings(const struct pb_config *config, pb_config_warning *warn, void *user);
 
 /* The effective configuration as YAML (defaults filled in); malloc'd string, the caller's. */
 char *pb_config_print(const struct pb_config *config);

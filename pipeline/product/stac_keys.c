@@ -113,10 +113,22 @@ static void check_keys(struct pb_product_config *product, const struct pb_produc
                              stac->datetime);
 }
 
+static const char *never(const struct pb_product_config *product,
+                         const struct pb_pipeline_config *pipeline)
+{
+    const struct pb_stac_config *stac = (const struct pb_stac_config *)product;
+    if (pipeline->input.n_metadata > 0 ||
+        (stac->time != PB_STAC_TIME_AUTO && stac->time != PB_STAC_TIME_METADATA))
+        return NULL;
+    return "the STAC item needs the time at which the scene was taken, and neither input.metadata "
+           "nor stac.datetime (name:PATTERN, tag, file-time or a time) says it";
+}
+
 const struct pb_product_kind pb_kind_stac = {
     .section = {"stac", "A STAC item that describes the other products.", keys,
                 sizeof keys / sizeof keys[0]},
     .bytes = sizeof(struct pb_stac_config),
     .describes_others = true,
     .check = check_keys,
+    .never = never,
 };

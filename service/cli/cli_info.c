@@ -38,6 +38,16 @@ int cli_finish_json(struct pb_json *json)
 
 /* --- check-config ---------------------------------------------------------------------------- */
 
+static void add_warning(void *user, int line, int col, const char *text)
+{
+    struct pb_json *json = user;
+    pb_json_object(json, NULL);
+    pb_json_int(json, "line", line);
+    pb_json_int(json, "column", col);
+    pb_json_string(json, "message", text);
+    pb_json_end(json);
+}
+
 static int check_config_json(const char *path)
 {
     struct pb_err_list errors;
@@ -57,6 +67,10 @@ static int check_config_json(const char *path)
         pb_json_end(json);
     }
     pb_json_end(json);
+    pb_json_array(json, "warnings");
+    if (config != NULL)
+        pb_config_warnings(config, add_warning, json);
+    pb_json_end(json);
     char *text = config ? pb_config_print(config) : NULL;
     pb_json_string(json, "effective", text);
     pb_json_end(json);
@@ -66,18 +80,10 @@ static int check_config_json(const char *path)
     return rc == 0 ? CLI_DONE : CLI_USAGE;
 }
 
-/* Pipelines that no name of a file leads to. */
-static void warn_unreachable(const struct pb_config *config, const char *path)
+static void print_warning(void *user, int line, int col, const char *text)
 {
-    for (size_t i = 0; i < config->n_pipelines; i++) {
-        const struct pb_pipeline_config *pipeline = &config->pipelines[i];
-        const struct pb_pipeline_config *first = pb_config_covers(config, pipeline);
-        if (first != NULL)
-            fprintf(stderr,
-                    "%s:%d:%d: warning: no file reaches pipeline '%s', as '%s' before it takes all "
-                    "that fits its input.match; it runs only when it is named (-p)\n",
-                    path, pipeline->line, pipeline->col, pipeline->name, first->name);
-    }
+    const struct pb_config *config = user;
+    (void)fprintf(stderr, "%s:%d:%d: warning: %s\n", config->path, line, col, text);
 }
 
 int cli_check_config(int argc, char **argv)
@@ -97,7 +103,7 @@ int cli_check_config(int argc, char **argv)
     char *text = pb_config_print(config);
     if (text != NULL)
         fputs(text, stdout);
-    warn_unreachable(config, path);
+    pb_config_warnings(config, print_warning, config);
     fprintf(stderr, "%s%s is fine:%s %zu pipeline%s\n", cli_color(stderr, CLI_GREEN), path,
             cli_color(stderr, CLI_PLAIN), config->n_pipelines, config->n_pipelines == 1 ? "" : "s");
     rc = text ? CLI_DONE : CLI_JOB_FAILED;

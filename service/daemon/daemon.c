@@ -54,6 +54,8 @@ static struct pb_config *load(const char *path)
     struct pb_err_list errors; /* on the stack: it also tells that memory is exhausted */
     if (pb_config_load(path, &pb_products, &errors, &config) != 0)
         log_errors(&errors);
+    else
+        pb_reload_warn(config);
     return config;
 }
 

@@ -11,4 +11,6 @@
  * *dirs as it was, when that cannot be made. */
 int pb_reload_dirs(const struct pb_config *old, const struct pb_config *new_config,
                    struct pb_dirs *dirs, struct pb_err *err);
+/* Logs the warnings of a configuration that was loaded. */
+void pb_reload_warn(struct pb_config *config);
 #endif

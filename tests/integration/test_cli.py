@@ -192,6 +192,27 @@ def test_patterns_are_those_of_the_installation(scratch):
     assert done.returncode == 2 and ":3:25: exchange.pattern: " in done.stderr and "no shared object" in done.stderr, done
 
 
+def test_a_pipeline_whose_jobs_would_all_fail_is_a_warning(scratch):
+    path = scratch / "c.yaml"
+
+    def warnings(pipeline):
+        path.write_text(f"pipelines:\n  p:\n    {pipeline}\n")
+        told = json.loads(run("pushbroom", "check-config", "--json", path).stdout)
+        said = [line for line in run("pushbroom", "check-config", path).stderr.splitlines() if "warning" in line]
+        assert [f"{path}:{w['line']}:{w['column']}: warning: {w['message']}" for w in told["warnings"]] == said, (told, said)
+        checked = run("pushbroomd", "--check", "--config", path, code=None)
+        assert [line for line in checked.stderr.splitlines() if "warning" in line] == said, checked
+        return told["warnings"]
+    late, = warnings("products: [cog: {}, stac: {}]")
+    assert (late["line"], late["column"]) == (3, 25) and "every job of pipeline 'p' will fail: the STAC item needs the time" in late["message"], late
+    assert warnings("products: [cog: {}, stac: {datetime: metadata}]") and not warnings("products: [stac: {datetime: tag}]")
+    assert not warnings('input: {metadata: "a*.txt"}\n    products: [cog: {}, stac: {}]')
+    part, = warnings('output: {path: "{sensor}/{scene}"}\n    products: [cog: {}]')
+    assert "output.path has {sensor} or {datetime}, and no input.metadata says them" in part["message"], part
+    part, = warnings('output: {name: "{datetime:%Y}_{product}"}\n    products: [cog: {}]')
+    assert "output.name has" in part["message"], part
+
+
 def test_a_pipeline_that_no_file_reaches_is_a_warning(scratch):
     def warnings(*matches):
         config = scratch / "c.yaml"

@@ -1,0 +1,91 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Warnings of a configuration. */
+#include "config/config.h"
+#include "config/output/output_path.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Whether every name that fits `later` fits `earlier`. A '*' of the earlier pattern takes any text,
+ * also the wildcards of the later one and all that they stand for. */
+static bool covers(const char *earlier, const char *later)
+{
+    if (strcasecmp(earlier, later) == 0)
+        return true;
+    return strpbrk(earlier, "?[\\") == NULL && fnmatch(earlier, later, FNM_CASEFOLD) == 0;
+}
+
+static bool covers_all(const struct pb_input_config *earlier, const struct pb_input_config *later)
+{
+    bool all = earlier->n_files == 0 && later->n_files == 0 && later->n_match > 0;
+    for (size_t i = 0; i < later->n_match && all; i++) {
+        bool one = false;
+        for (size_t k = 0; k < earlier->n_match && !one; k++)
+            one = covers(earlier->match[k], later->match[i]);
+        all = one;
+    }
+    return all;
+}
+
+/* An earlier pipeline whose patterns cover all of this one's; NULL = none. */
+static const struct pb_pipeline_config *covered_by(const struct pb_config *config,
+                                                   const struct pb_pipeline_config *pipeline)
+{
+    for (size_t i = 0; i < config->n_pipelines && &config->pipelines[i] != pipeline; i++)
+        if (covers_all(&config->pipelines[i].input, &pipeline->input))
+            return &config->pipelines[i];
+    return NULL;
+}
+
+/* The part of output that needs the metadata that the pipeline does not name; NULL = none does. */
+static const char *lacks_metadata(const struct pb_pipeline_config *pipeline)
+{
+    const struct pb_output_config *output = &pipeline->output;
+    if (pipeline->input.n_metadata > 0)
+        return NULL;
+    return pb_output_path_needs_metadata(output->path)                           ? "output.path"
+           : output->name != NULL && pb_output_path_needs_metadata(output->name) ? "output.name"
+                                                                                 : NULL;
+}
+
+static void warn_of(const struct pb_config *config, const struct pb_pipeline_config *pipeline,
+                    pb_config_warning *warn, void *user)
+{
+    char text[400];
+    const struct pb_pipeline_config *first = covered_by(config, pipeline);
+    const char *part = lacks_metadata(pipeline);
+    if (first != NULL) {
+        (void)snprintf(text, sizeof text,
+                       "no file reaches pipeline '%s', as '%s' before it takes all that fits its "
+                       "input.match; it runs only when it is named (-p)",
+                       pipeline->name, first->name);
+        warn(user, pipeline->line, pipeline->col, text);
+    }
+    if (part != NULL) {
+        (void)snprintf(
+            text, sizeof text,
+            "every job of pipeline '%s' will fail: %s has {sensor} or {datetime}, and no "
+            "input.metadata says them",
+            pipeline->name, part);
+        warn(user, pipeline->line, pipeline->col, text);
+    }
+    for (size_t i = 0; i < pipeline->n_products; i++) {
+        const struct pb_product_config *product = pipeline->products[i];
+        const char *why =
+            product->kind->never != NULL ? product->kind->never(product, pipeline) : NULL;
+        if (why == NULL)
+            continue;
+        (void)snprintf(text, sizeof text, "every job of pipeline '%s' will fail: %s",
+                       pipeline->name, why);
+        warn(user, product->line, product->col, text);
+    }
+}
+
+void pb_config_warnings(const struct pb_config *config, pb_config_warning *warn, void *user)
+{
+    for (size_t i = 0; i < config->n_pipelines; i++)
+        warn_of(config, &config->pipelines[i], warn, user);
+}
