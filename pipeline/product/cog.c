@@ -9,8 +9,7 @@
 #include "pipeline/paint/painter.h"
 #include "pipeline/product/cog.h"
 #include "pipeline/product/product.h"
-#include "pipeline/product/stac_asset.h"
-#include "pipeline/product/stac_classes.h"
+#include "pipeline/product/cog_asset.h"
 
 #include <errno.h>
 #include <math.h>
@@ -158,20 +157,6 @@ static uint64_t cog_bytes(const struct pb_product_env *env, const struct pb_prod
     return bytes == UINT64_MAX ? UINT64_MAX : bytes + table + sizeof(struct cog);
 }
 
-/* Of the file: those of the planes, but for what a ramp makes, and alpha. Returns how many. */
-static size_t names_of(const struct pb_product_env *env, const struct pb_cog_config *config,
-                       size_t n_planes, const char *names[PB_BANDS_MAX])
-{
-    static const char *const colours[] = {"red", "green", "blue"};
-    bool ramp = config->paint.chosen != NULL;
-    size_t n = ramp ? 3 : n_planes;
-    for (size_t b = 0; b < n; b++)
-        names[b] = ramp ? colours[b] : pb_product_band_name(env, &config->product, b);
-    if (config->has_alpha)
-        names[n++] = "alpha";
-    return n;
-}
-
 /* The tags, and what the colours are. */
 static int make_tags(struct cog *cog, struct pb_cog_options *options, struct pb_err *err)
 {
@@ -185,7 +170,7 @@ static int make_tags(struct cog *cog, struct pb_cog_options *options, struct pb_
     struct pb_geo_extra extra = {
         .band_names = names,
         .facts = facts,
-        .n_bands = names_of(cog->env, cog->config, cog->n_bands, names),
+        .n_bands = pb_cog_band_names(cog->env, cog->config, cog->n_bands, names),
         .has_nodata = !options->mask && !cog->config->has_alpha, /* NaN when none is given: see
                                                                     pb_cog_writer_nodata */
         .nodata = pb_cog_writer_nodata(options),
@@ -294,50 +279,6 @@ static int cog_finish(void *product, const struct pb_product_result *earlier, si
     return 0;
 }
 
-/* --- in a STAC item --------------------------------------------------------------------------- */
-
-static bool cog_names_classes(const struct pb_product_config *config)
-{
-    return cog_of(config)->classes.n > 0;
-}
-
-static int cog_describe(const struct pb_stac_item *item, const struct pb_product_result *result,
-                        struct pb_err *err)
-{
-    const struct pb_cog_config *cog = cog_of(result->config);
-    struct pb_band_facts facts[PB_BANDS_MAX];
-    uint32_t plane[PB_BANDS_MAX];
-    int n = pb_product_bands(item->env, result->config, plane, err);
-    for (int b = 0; b < n; b++)
-        pb_cog_facts(item->env, cog, plane[b], (uint32_t)n, &facts[b]);
-    const bool palette = n == 1 && facts[0].palette_of > 0;
-    const struct pb_stac_classes classes = {
-        .names = &cog->classes,
-        .palette = palette ? item->env->info->palette : NULL,
-        .n_palette = palette ? item->env->info->n_palette : 0,
-        .has_nodata = cog->has_nodata,
-        .nodata = cog->nodata,
-    };
-    const struct pb_stac_pixels pixels = {
-        .type = cog->type,
-        .has_nodata = cog->has_nodata,
-        .nodata = cog->nodata,
-        .has_mask = cog->mask != 0,
-        .facts = facts,
-        .classes = &classes,
-    };
-    if (n < 0)
-        return n;
-    if (result->moved_off_nodata > 0)
-        pb_json_int(item->json, "pushbroom:moved_off_nodata", (int64_t)result->moved_off_nodata);
-    const char *names[PB_BANDS_MAX];
-    if (!cog->is_painted)
-        return pb_stac_raster(item, result->config, &pixels, err);
-    pb_stac_legend(item, &cog->paint);
-    pb_stac_levels(item, names, names_of(item->env, cog, (size_t)n, names), &pixels);
-    return 0;
-}
-
 static void cog_explain(const struct pb_product_env *env, const struct pb_product_config *config,
                         struct pb_json *json)
 {
@@ -368,12 +309,13 @@ const struct pb_product_type pb_product_cog = {
     .title = "Data",
     .role = "data",
     .extension = "raster/v2.0.0",
-    .describe = cog_describe,
+    .describe = pb_cog_describe,
+    .stored = pb_cog_stored,
     .bytes = cog_bytes,
     .block_px = cog_block_px,
     .explain = cog_explain,
     .digits = cog_digits,
-    .names_classes = cog_names_classes,
+    .names_classes = pb_cog_names_classes,
     .create = cog_create,
     .tile = cog_tile,
     .finish = cog_finish,

@@ -45,6 +45,8 @@ struct pb_json;
 struct pb_metadata;
 struct pb_calibrated;
 struct pb_input_files;
+struct pb_paint_config;
+struct pb_stac_item;
 
 /* The environment of all products of a run; everything is borrowed and outlives them. */
 struct pb_sidecars;
@@ -104,6 +106,21 @@ struct pb_band_statistics {
     uint64_t *bucket; /* owned by the product */
 };
 
+/* How a picture shows values: those of 1 or 3 planes as levels or colours. */
+struct pb_shown {
+    uint32_t n;
+    uint32_t plane[3];
+    bool has_ends;          /* else the ramp has values of its own */
+    double low[3], high[3]; /* values that become the two ends; low may be the greater */
+    const struct pb_paint_config *paint; /* its ramp; borrowed from the configuration */
+};
+
+/* Where a product has the values of a plane: value = stored * scale + offset. */
+struct pb_stored_band {
+    uint32_t number; /* in the file, from 1 */
+    double scale, offset;
+};
+
 struct pb_product_result {
     const struct pb_product_kind *kind;
     const char *name; /* from the config, may be NULL */
@@ -115,10 +132,10 @@ struct pb_product_result {
     const struct pb_product_config *config;
     const struct pb_band_statistics *statistics; /* statistics product only; n_statistics entries */
     size_t n_statistics;
-    int32_t width, height; /* of raster products */
+    const struct pb_shown *shown; /* of pictures, owned by the product; NULL = by a table of
+                                     colours, or nothing is shown */
+    int32_t width, height;        /* of raster products */
 };
-
-struct pb_stac_item;
 
 struct pb_product_type {
     const struct pb_product_kind *kind; /* its part for the configuration */
@@ -134,6 +151,9 @@ struct pb_product_type {
     /* Writes its own members of the asset; NULL = there are none. */
     int (*describe)(const struct pb_stac_item *item, const struct pb_product_result *result,
                     struct pb_err *err);
+    /* Whether its asset has the values of a plane, and where; NULL = it has none. */
+    bool (*stored)(const struct pb_product_env *env, const struct pb_product_config *config,
+                   uint32_t plane, struct pb_stored_band *out);
     /* Bytes by which it makes the text of a STAC item longer; NULL = few. */
     uint64_t (*item_bytes)(const struct pb_product_env *env,
                            const struct pb_product_config *config);

@@ -342,6 +342,7 @@ static int quicklook_finish(void *product, const struct pb_product_result *earli
         .name = q->config->product.name,
         .media_type = "image/png",
         .config = &q->config->product,
+        .shown = pb_quicklook_shown(&q->colours),
     };
     picture_size(q, &result.width, &result.height);
     pb_product_file(q->env, &q->config->product, result.file, sizeof result.file);

@@ -101,6 +101,28 @@ static int take_ramp(struct pb_quicklook_colours *colours, const struct pb_paint
     return 0;
 }
 
+static void take_values(struct pb_quicklook_colours *colours, const struct pb_paint_config *paint,
+                        const uint32_t *plane)
+{
+    const struct pb_painter *painter = &colours->painter;
+    struct pb_shown *values = &colours->values;
+    values->n = painter->n_planes;
+    values->has_ends = paint->chosen == NULL || pb_ramp_needs_range(paint->chosen);
+    values->paint = paint;
+    for (uint32_t p = 0; p < values->n; p++) {
+        values->plane[p] = plane[p];
+        values->low[p] = painter->low[p];
+        values->high[p] = painter->high[p];
+    }
+    if (values->has_ends && !colours->any_shown)
+        values->n = 0;
+}
+
+const struct pb_shown *pb_quicklook_shown(const struct pb_quicklook_colours *colours)
+{
+    return colours->values.n > 0 ? &colours->values : NULL;
+}
+
 int pb_quicklook_colours_init(struct pb_quicklook_colours *colours,
                               const struct pb_product_env *env,
                               const struct pb_quicklook_config *config, const uint32_t *plane,
@@ -127,6 +149,8 @@ int pb_quicklook_colours_init(struct pb_quicklook_colours *colours,
             rc = take_ramp(colours, paint, err);
     }
     colours->painter.ramp = colours->ramp;
+    if (!pb_quicklook_takes_table(env, config, n_planes, plane[0]))
+        take_values(colours, paint, plane);
     return rc;
 }
 

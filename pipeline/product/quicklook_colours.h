@@ -14,6 +14,7 @@ struct pb_quicklook_colours {
     char ends[512];             /* "R 0.012 .. 0.31; ...", for people */
     char colours[64];           /* "viridis", "the scene's colour table", ... */
     bool any_shown;
+    struct pb_shown values;
 };
 
 /* Whether the scene's colour table is taken for this plane. */
@@ -32,5 +33,7 @@ int pb_quicklook_colours_init(struct pb_quicklook_colours *colours,
                               const struct pb_quicklook_config *config, const uint32_t *plane,
                               uint32_t n_planes, const float *const *shown, size_t n_px,
                               struct pb_err *err);
+/* What the picture shows; NULL: nothing, or the scene's table of colours. Borrowed. */
+const struct pb_shown *pb_quicklook_shown(const struct pb_quicklook_colours *colours);
 void pb_quicklook_colours_fini(struct pb_quicklook_colours *colours);
 #endif

@@ -16,6 +16,7 @@
 #include "pipeline/product/stac_lineage.h"
 #include "pipeline/product/stac_links.h"
 #include "pipeline/product/stac_processing.h"
+#include "pipeline/product/stac_renders.h"
 #include "pipeline/raster/input_files.h"
 
 #include <stdio.h>
@@ -178,6 +179,7 @@ static void write_properties(const struct pb_stac_item *item)
             pb_json_string(json, NULL, item->env->files[i]);
         pb_json_end(json);
     }
+    pb_stac_renders(item);
     pb_json_string(json, "processing:lineage", item->lineage);
     pb_stac_expression(json, item->env);
     pb_json_end(json);
@@ -194,6 +196,8 @@ static void write_extensions(const struct pb_stac_item *item)
     pb_json_string(json, NULL, EXTENSION "processing/v1.2.0/schema.json");
     if (item->n_results > 0 || (item->inputs != NULL && item->inputs->n > 0))
         pb_json_string(json, NULL, EXTENSION "file/v2.1.0/schema.json");
+    if (pb_stac_has_renders(item))
+        pb_json_string(json, NULL, EXTENSION "render/v2.0.0/schema.json");
     if (pb_stac_has_view(item))
         pb_json_string(json, NULL, EXTENSION "view/v1.0.0/schema.json");
     if (pb_stac_has_sat(item))

@@ -299,8 +299,7 @@ static const char *plain_key(const struct pb_product_result *result)
     return result->name ? result->name : pb_product_type(result->kind)->asset;
 }
 
-/* The product's name, else what its kind is called; a second one of a key gets "-2". */
-static void asset_key(const struct pb_stac_item *item, size_t i, char *out, size_t bytes)
+void pb_stac_asset_key(const struct pb_stac_item *item, size_t i, char *out, size_t bytes)
 {
     const char *key = plain_key(&item->results[i]);
     int earlier = 0;
@@ -330,7 +329,7 @@ int pb_stac_asset(const struct pb_stac_item *item, size_t i, struct pb_err *err)
     struct pb_json *json = item->json;
     char key[80], href[1024], checksum[72];
     int rc = 0;
-    asset_key(item, i, key, sizeof key);
+    pb_stac_asset_key(item, i, key, sizeof key);
     pb_stac_href("./", result->file, href, sizeof href);
     pb_stac_multihash(result->sha256, checksum);
     pb_json_object(json, key);

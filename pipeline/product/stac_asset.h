@@ -24,6 +24,9 @@ struct pb_stac_item {
     char *lineage, *wkt2, *projjson; /* owned; the last two may be NULL */
 };
 
+/* The key of asset i: the product's name, else what its kind is called; a second one of a key gets
+ * "-2". */
+void pb_stac_asset_key(const struct pb_stac_item *item, size_t i, char *out, size_t bytes);
 /* Writes asset i of the item's results under its key. 0 or a negative errno with *err. */
 int pb_stac_asset(const struct pb_stac_item *item, size_t i, struct pb_err *err);
 /* Writes "proj:code": the scene's code, null when it has none. */

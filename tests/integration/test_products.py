@@ -236,7 +236,7 @@ class Products(unittest.TestCase):
             self.assertRegex(item["properties"][key], when)
         rels = [link["rel"] for link in item["links"]]
         self.assertEqual("collection" in rels, "collection" in item)
-        # The scene lies elsewhere, and moves: its name is all that lasts.
+        # This program computes no checksums of the input, and names no file that it does not know.
         self.assertNotIn("derived_from", rels)
         self.assertEqual(item["properties"]["pushbroom:input"], path.name)
         self.assertIn("Made from %s by pipeline" % path.name, item["properties"]["processing:lineage"])
@@ -248,12 +248,13 @@ class Products(unittest.TestCase):
             self.assertRegex(name, r"^https://stac-extensions\.github\.io/[a-z]+/v\d\.\d\.\d/"
                                    r"schema\.json$")
         prefixes = {"proj": "projection", "raster": "raster", "processing": "processing",
-                    "file": "file"}
+                    "file": "file", "renders": "render"}
         used = set()
         for thing in [item["properties"], *item["assets"].values(),
                       *(b for a in item["assets"].values() for b in a.get("bands", []))]:
             used |= {key.split(":")[0] for key in thing if ":" in key}
         used.remove("pushbroom")  # its own words, which no schema knows
+        used |= {"renders"} & set(item["properties"])
         self.assertEqual({prefixes[p] for p in used},
                          {re.search(r"io/([a-z]+)/", e).group(1) for e in extensions})
         for asset in item["assets"].values():

@@ -236,6 +236,77 @@ def test_planetscope_comes_as_a_stack_a_mask_and_two_files_of_metadata(scratch):
     assert error["code"] == "input.metadata_value" and "the bands are in *_metadata.xml" in error["message"], error
 
 
+RENDERS = """    input: {match: ["*.tif"], bands: {R: 1, N: 2, G: 3}}
+    steps: [{math: {bands: {X: "N / 10000 - R / 10000"}}}]
+    products:
+      - cog: {bands: [G, X, R, N], type: int16, nodata: -32768, scale: 0.5, offset: 10}
+      - cog: {name: index, bands: [X], type: float32}
+      - quicklook: {name: rgb, bands: [R, N, G], range: [100, 9000]}
+      - quicklook: {name: grey, bands: [X]}
+      - quicklook: {name: seen, bands: [X], ramp: viridis, range: [1, -1]}
+      - quicklook: {name: own, bands: [X], ramp: ndvi, range: [-1, 1]}
+      - quicklook: {name: classes, bands: [G], colours: classes.txt, between: exact}
+      - stac: {datetime: file-time}
+"""
+
+
+def stored(scratch, item, render):
+    """The values that a tile server reads: bands of the data, scaled to 0 .. 255."""
+    key, = render["assets"]
+    path, = (scratch / "out").rglob(item["assets"][key]["href"][2:])
+    bands = gdal.Open(str(path)).ReadAsArray().astype(np.float64)
+    bands = (bands if bands.ndim == 3 else bands[None])[[i - 1 for i in render["bidx"]]]
+    ends = np.array(render["rescale"])[:, :, None, None]
+    return np.clip((bands - ends[:, 0]) / (ends[:, 1] - ends[:, 0]), 0, 1) * 255
+
+
+def picture(scratch, name):
+    path, = (scratch / "out").rglob(f"*.{name}.png")
+    return gdal.Open(str(path)).ReadAsArray().astype(np.float64)
+
+
+def test_a_tile_server_draws_the_data_as_the_pictures_show_them(scratch):
+    values = np.random.default_rng(3).integers(1, 10000, (3, 40, 50)).astype(np.uint16)
+    out = gdal.GetDriverByName("GTiff").Create(str(scratch / "s.tif"), 50, 40, 3, gdal.GDT_UInt16)
+    out.WriteArray(values)
+    out = None
+    (scratch / "classes.txt").write_text("1 255 0 0\n2 0 255 0\n")
+    run(scratch, RENDERS, scratch / "s.tif")
+    item = made(scratch)
+    renders = item["properties"]["renders"]
+    assert sorted(renders) == ["grey", "own", "rgb", "seen"], renders  # classes.txt has values, the data other ones
+    assert renders["rgb"]["assets"] == ["data"] and renders["rgb"]["bidx"] == [3, 4, 1]
+    assert renders["rgb"]["rescale"] == [[(100 - 10) / 0.5, (9000 - 10) / 0.5]] * 3
+    # Stored as halves, 255 levels of 8900: a level off by the rounding at most.
+    assert np.abs(stored(scratch, item, renders["rgb"]) - picture(scratch, "rgb")[:3]).max() <= 1
+    assert renders["seen"]["colormap_name"] == "viridis_r" and renders["seen"]["bidx"] == [2]
+    assert "colormap_name" not in renders["grey"] and "colormap" not in renders["grey"]
+    # A ramp that rio-tiler has not: in 256 colours.
+    colours = np.array([renders["own"]["colormap"][str(i)] for i in range(256)])
+    assert len(renders["own"]["colormap"]) == 256
+    x = (values[1] / 10000.0 - values[0] / 10000.0 + 1) / 2 * 255
+    shown = colours[np.rint(x).astype(int)].transpose(2, 0, 1)
+    assert np.abs(shown - picture(scratch, "own")).max() <= 3
+
+
+def test_classes_of_a_colour_file_are_drawn_by_value(scratch):
+    out = gdal.GetDriverByName("GTiff").Create(str(scratch / "s.tif"), 50, 40, 3, gdal.GDT_UInt16)
+    out.WriteArray(np.random.default_rng(3).integers(1, 3, (3, 40, 50)).astype(np.uint16))
+    out = None
+    (scratch / "classes.txt").write_text("1 255 0 0\n2 0 255 0 128\n")
+    run(scratch, """    input: {match: ["*.tif"], bands: {R: 1, N: 2, G: 3}}
+    products:
+      - cog: {bands: [G], type: uint8, nodata: 0}
+      - quicklook: {name: classes, bands: [G], colours: classes.txt, between: exact}
+      - quicklook: {name: other, bands: [N]}
+      - stac: {datetime: file-time}
+""", scratch / "s.tif")
+    renders = made(scratch)["properties"]["renders"]
+    assert list(renders) == ["classes"], renders  # no product has the values of N
+    assert renders["classes"] == {"title": "Quicklook", "assets": ["data"], "bidx": [1],
+                                  "colormap": {"1": [255, 0, 0, 255], "2": [0, 255, 0, 128]}}
+
+
 def test_an_address_without_the_file_is_refused(scratch):
     text = ONE_FILE.replace("stac: {}", 'stac: {derived_from: "https://x.org/"}')
     (scratch / "c.yaml").write_text("pipelines:\n  p:\n" + text)
