@@ -8,4 +8,8 @@
 
 /* A descriptor to read and write, or a negative errno. */
 int pb_nameless_open(const char *directory);
+/* Removes files that a process made in the directory and could not unlink any more, where the file
+ * system has no O_TMPFILE: plain ones with one name, of that name's form, of this user; how many.
+ * Only while nobody makes others there. */
+int pb_nameless_sweep(const char *directory);
 #endif

@@ -5,6 +5,7 @@
  * the others go on. */
 #include "service/inbox/intake.h"
 #include "config/base/base_name.h"
+#include "pipeline/io/nameless.h"
 #include "pipeline/io/path.h"
 
 #include "pipeline/scene/sidecar.h"
@@ -187,6 +188,10 @@ void pb_intake_adopt(struct pb_intake *intake, bool at_start, struct pb_adopted 
     struct sweep sweep = {.intake = intake, .at_start = at_start, .out = out};
     *out = (struct pb_adopted){0};
     atomic_store(&intake->left, false);
+    int left = at_start ? pb_nameless_sweep(intake->dirs->work) : 0;
+    if (left > 0)
+        pb_log(PB_LOG_NOTICE, "work: removed %d temporary file%s of a service that was killed",
+               left, left == 1 ? "" : "s");
     sweep_entries(&sweep, pb_staging_is, recover); /* what it leaves may be adopted then */
     sweep_entries(&sweep, pb_job_is_id, adopt);
 }

@@ -114,6 +114,45 @@ def test_archives_make_the_products_of_their_folder(scratch):
         assert done["report"]["files"] == ["B04.tif", "B08.tif", "SCL.tif"], done["report"]
 
 
+class Stream(io.RawIOBase):
+    """A file that cannot seek, as a server sees its client."""
+
+    def __init__(self, path):
+        self.file = open(path, "wb")
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        return self.file.write(data)
+
+    def close(self):
+        self.file.close()
+        super().close()
+
+
+def test_zips_that_were_streamed_and_tars_with_holes(scratch):
+    config(scratch)
+    folder = small_folder(scratch)
+    os.truncate(folder / "B08.tif", 8 << 20)
+    expected = product(outcome(scratch, folder, code=0))
+    (scratch / "in").mkdir()
+    for how in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        path = scratch / f"in/S2X_{how}_L2A.zip"
+        with Stream(path) as stream, zipfile.ZipFile(stream, "w", how) as out:
+            for name, data in inside(folder).items():
+                out.writestr(name, data)
+        assert path.read_bytes()[6] & 8, "its lengths are behind the members"
+        done = outcome(scratch, path, code=0)
+        assert product(done) == expected and (done["report"]["archive"]["unpacked_bytes"] == 0) == (how == zipfile.ZIP_STORED), done
+    for kind in ("gnu", "pax"):
+        tar = scratch / f"in/S2X_{kind}_L2A.tar"
+        subprocess.run(["tar", "-S", f"--format={kind}", "-C", scratch, "-cf", tar, folder.name], check=True)
+        assert tar.stat().st_size < 1 << 20
+        done = outcome(scratch, tar, code=0)
+        assert product(done) == expected and done["report"]["archive"]["unpacked_bytes"] >= 8 << 20, done
+
+
 def test_lineage_has_the_checksum_of_the_archive_and_the_members(scratch):
     config(scratch)
     archive = make_zip(scratch / "S2X_a_L2A.zip", inside(small_folder(scratch)))
