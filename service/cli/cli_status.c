@@ -140,6 +140,18 @@ static void print_error(const struct pb_json_value *error)
     cli_wrap(stdout, KEY_COLUMN, cli_columns(stdout), cli_job_text(error, "hint"));
 }
 
+/* The paths that the sender gave its files. */
+static void print_delivered(const struct pb_json_value *job)
+{
+    const struct pb_json_value *paths = pb_json_get(job, "delivered", NULL);
+    char clean[4200];
+    for (size_t i = 0; i < pb_json_count(paths); i++) {
+        const char *path = pb_json_text_of(pb_json_at(paths, i));
+        (void)pb_text_clean(path ? path : "", clean, sizeof clean);
+        printf("  %-10s %s\n", i == 0 ? "delivered" : "", clean);
+    }
+}
+
 static void print_job(const struct pb_json_value *job)
 {
     static const char *const keys[] = {"folder", "input",   "pipeline", "status",  "stage",
@@ -150,6 +162,7 @@ static void print_job(const struct pb_json_value *job)
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (cli_job_text(job, keys[i])[0])
             printf("  %-10s %s\n", keys[i], cli_job_text(job, keys[i]));
+    print_delivered(job);
     if (cli_job_text(job, "device_why")[0]) {
         printf("  retried    ");
         cli_wrap(stdout, KEY_COLUMN, cli_columns(stdout), cli_job_text(job, "device_why"));

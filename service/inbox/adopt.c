@@ -12,6 +12,7 @@
 #include "service/gather/set_folder.h"
 #include "service/gather/staging.h"
 #include "service/inbox/input_store.h"
+#include "service/jobs/delivered.h"
 #include "service/inbox/origin.h"
 #include "service/base/log.h"
 #include "service/inbox/writers.h"
@@ -41,7 +42,7 @@ static void leave(struct sweep *sweep, const char *id, const struct pb_err *err)
 }
 
 /* Of a folder whose name no input.scene fits: it may be a set of loose files. */
-static void find_group(struct pb_intake *intake, struct pb_job *job, const char *path)
+static bool find_group(struct pb_intake *intake, struct pb_job *job, const char *path)
 {
     (void)pthread_mutex_lock(&intake->lock);
     const struct pb_pipeline_config *pipeline =
@@ -49,6 +50,7 @@ static void find_group(struct pb_intake *intake, struct pb_job *job, const char 
     if (pipeline != NULL)
         (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
     (void)pthread_mutex_unlock(&intake->lock);
+    return pipeline != NULL;
 }
 
 /* A file of no job. It was claimed when the service died, or could not go back to the inbox. */
@@ -58,6 +60,7 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     struct pb_job job;
     struct stat st;
     char main[PATH_MAX];
+    const char *name = pb_base_name(path);
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0 || (!S_ISDIR(st.st_mode) && pb_writers_look(fd) == -EBUSY)) {
         int rc = fd < 0 ? pb_fail(err, PB_E_SYSTEM, "cannot open %s: %s", path, strerror(errno))
@@ -70,14 +73,18 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     job.owned = true;
     job.uid = st.st_uid;
     (void)snprintf(job.id, sizeof job.id, "%.*s", (int)sizeof job.id - 1, id);
-    bool is_folder = S_ISDIR(st.st_mode) && !pb_sidecar_main(path, main);
+    bool is_beside = S_ISDIR(st.st_mode) && pb_sidecar_main(path, main);
+    bool is_folder = S_ISDIR(st.st_mode) && !is_beside, is_set = false;
     pb_intake_describe(sweep->intake, &job, pb_base_name(path), is_folder);
     if (is_folder && job.pipeline[0] == '\0')
-        find_group(sweep->intake, &job, path);
+        is_set = find_group(sweep->intake, &job, path);
     int rc = pb_job_set(&job.input, path);
     pb_path_parent(path, claim);
     if (rc == 0 && pb_origin_read(claim, from) == 0)
         rc = pb_intake_describe_place(sweep->intake, &job, from);
+    if (rc == 0 && pb_origin_read(claim, from) == 0)
+        rc = is_set || is_beside ? pb_delivered_set_folder(&job, from, path)
+                                 : pb_delivered_set(&job, from, &name, 1);
     rc = rc ? rc : pb_job_store_insert(sweep->intake->store, &job, err);
     (void)close(fd);
     if (rc == 0) {

@@ -17,6 +17,7 @@
 #include "service/base/log.h"
 #include "service/inbox/claim_place.h"
 #include "service/inbox/claim_set.h"
+#include "service/jobs/delivered.h"
 #include "service/inbox/inbox.h"
 #include "service/inbox/origin.h"
 #include "service/inbox/writer_events.h"
@@ -212,6 +213,21 @@ static void unmove_set(struct pb_intake *intake, struct claim *claim)
            claim->staging->path);
 }
 
+static int note_delivered(const struct claim *claim)
+{
+    const struct pb_set *set = claim->set;
+    const char *alone = pb_base_name(claim->file->name), **name = &alone;
+    size_t n = set != NULL ? set->n : 1;
+    if (set != NULL)
+        name = calloc(n, sizeof *name);
+    for (size_t i = 0; set != NULL && name != NULL && i < n; i++)
+        name[i] = pb_base_name(set->file[i].name);
+    int rc = name ? pb_delivered_set(claim->job, claim->place.real, name, n) : -ENOMEM;
+    if (set != NULL)
+        free(name);
+    return rc;
+}
+
 /* Into work/. Negative: it is still in the inbox. */
 static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err *err)
 {
@@ -228,7 +244,8 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
         pb_intake_describe_set(job, claim->set->scene, claim->set->pipeline);
     else
         pb_intake_describe(intake, job, pb_base_name(claim->file->name), claim->file->is_folder);
-    rc = open_directory(intake, claim, job, err);
+    rc = note_delivered(claim) ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
+    rc = rc ? rc : open_directory(intake, claim, job, err);
     if (rc != 0)
         return rc;
     rc = pb_job_set(&job->input, claim->to) ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;

@@ -46,6 +46,7 @@ static int write_record(const struct pb_job *job, const char *path, const char *
     pb_json_string(json, "pipeline", job->pipeline[0] ? job->pipeline : NULL);
     pb_json_int(json, "attempts", job->attempts);
     pb_json_string(json, "input", input);
+    pb_json_raw(json, "delivered", job->delivered ? job->delivered : "[]");
     pb_json_string(json, "time", when);
     pb_json_end(json);
     size_t bytes = 0;

@@ -5,13 +5,16 @@
 #include "config/base/base_name.h"
 
 #include "pipeline/io/file_name.h"
+#include "pipeline/io/path.h"
 #include "pipeline/scene/scene_files.h"
 #include "config/base/clock.h"
 #include "service/inbox/inbox.h"
 #include "service/base/log.h"
+#include "service/jobs/delivered.h"
 
 #include <fnmatch.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,7 +205,12 @@ int pb_intake_describe_submitted(struct pb_intake *intake, const char *path, boo
     pb_intake_describe(intake, out_job, pb_base_name(path), is_folder);
     if (pipeline != NULL)
         (void)snprintf(out_job->pipeline, sizeof out_job->pipeline, "%s", pipeline);
-    return pb_job_set(&out_job->input, path) == 0 ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
+    char directory[PATH_MAX];
+    const char *name = pb_base_name(path);
+    pb_path_parent(path, directory);
+    bool set = pb_job_set(&out_job->input, path) == 0 &&
+               pb_delivered_set(out_job, directory, &name, 1) == 0;
+    return set ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
 }
 
 int pb_intake_store(struct pb_intake *intake, struct pb_job *job, struct pb_err *err)

@@ -37,6 +37,7 @@ void pb_job_init(struct pb_job *job)
 void pb_job_fini(struct pb_job *job)
 {
     free(job->folder);
+    free(job->delivered);
     free(job->input);
     free(job->directory);
     free(job->products);
@@ -57,8 +58,10 @@ int pb_job_set(char **field, const char *value)
 int pb_job_copy(struct pb_job *out, const struct pb_job *job)
 {
     *out = *job;
-    out->folder = out->input = out->directory = out->products = out->report = NULL;
-    if (pb_job_set(&out->folder, job->folder) == 0 && pb_job_set(&out->input, job->input) == 0 &&
+    out->folder = out->delivered = out->input = out->directory = out->products = out->report = NULL;
+    if (pb_job_set(&out->folder, job->folder) == 0 &&
+        pb_job_set(&out->delivered, job->delivered) == 0 &&
+        pb_job_set(&out->input, job->input) == 0 &&
         pb_job_set(&out->directory, job->directory) == 0 &&
         pb_job_set(&out->products, job->products) == 0 &&
         pb_job_set(&out->report, job->report) == 0)
@@ -225,6 +228,7 @@ static void print_members(struct pb_json *json, const struct pb_job *job)
     pb_json_string(json, "name", job->name);
     pb_json_string(json, "scene", job->scene);
     pb_json_string(json, "folder", job->folder);
+    pb_json_raw(json, "delivered", job->delivered ? job->delivered : "[]");
     pb_json_string(json, "input", job->input);
     pb_json_string(json, "pipeline", or_null(job->pipeline));
     if (job->uid >= 0)

@@ -39,16 +39,17 @@ struct pb_job_error {
 
 struct pb_job {
     char id[PB_JOB_ID_BYTES];
-    int64_t seq;                          /* order of creation, given by the store */
-    int priority;                         /* those of the highest go first; 0 unless asked for */
-    enum pb_job_status status;            /* pb_job_move changes it */
-    bool owned;                           /* came through the inbox: the service moves its input */
-    char name[PB_JOB_NAME_BYTES];         /* base name of the input */
-    char scene[PB_JOB_NAME_BYTES];        /* directory below products/ */
-    char pipeline[PB_JOB_NAME_BYTES];     /* "" = none fitted yet */
-    char *folder;                         /* below its inbox, where it lay; NULL = the inbox */
-    char *input;                          /* where the file is now */
-    int64_t uid;                          /* whose file or submission it is; -1 = not known */
+    int64_t seq;                      /* order of creation, given by the store */
+    int priority;                     /* those of the highest go first; 0 unless asked for */
+    enum pb_job_status status;        /* pb_job_move changes it */
+    bool owned;                       /* came through the inbox: the service moves its input */
+    char name[PB_JOB_NAME_BYTES];     /* base name of the input */
+    char scene[PB_JOB_NAME_BYTES];    /* directory below products/ */
+    char pipeline[PB_JOB_NAME_BYTES]; /* "" = none fitted yet */
+    char *delivered; /* JSON array of the paths that it had when it was delivered (delivered.h) */
+    char *folder;    /* below its inbox, where it lay; NULL = the inbox */
+    char *input;     /* where the file is now */
+    int64_t uid;     /* whose file or submission it is; -1 = not known */
     char identity[PB_JOB_IDENTITY_BYTES]; /* of a submitted file as its client could read it, in
                                              pipeline/io/file_identity.h's form; "" = not known */
     int attempts;

@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 /* 2: device_why; 3: uid, identity, counts; 4: the journal; 5: kept; 6: priority;
- * 7: folder */
-#define SCHEMA_VERSION 7
+ * 7: folder; 8: delivered */
+#define SCHEMA_VERSION 8
 
 /* Version 1, and what each later version adds: a new file takes all the steps of an old one. */
 static const char *const schema[SCHEMA_VERSION] = {
@@ -88,6 +88,9 @@ static const char *const schema[SCHEMA_VERSION] = {
 
     "ALTER TABLE jobs ADD COLUMN folder TEXT;"
     "PRAGMA user_version = 7;",
+
+    "ALTER TABLE jobs ADD COLUMN delivered TEXT;"
+    "PRAGMA user_version = 8;",
 };
 
 static bool execute(sqlite3 *db, const char *sql)

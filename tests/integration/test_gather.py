@@ -101,6 +101,9 @@ class Taking(Sets):
         self.drop(d)
         job = d.wait_job("S2X_a", "successful")
         self.assertEqual((job["pipeline"], len(self.scenes(d))), ("s2", 1))
+        self.assertEqual(job["delivered"], [str(d.root / "inbox" / n) for n in self.names()])
+        said = subprocess.run([BIN / "pushbroom", "status", "--socket", d.root / "s.sock", job["id"]], stdout=subprocess.PIPE, text=True).stdout
+        self.assertIn(f"delivered  {d.root}/inbox/S2X_a_B04.tif\n             {d.root}/inbox/S2X_a_B08.tif", said)
         self.assertEqual(d.files("inbox"), [])
         self.assertEqual([f for f in d.files("work") if "S2X" in f], ["done/S2X_a"] + [f"done/S2X_a/{n}" for n in self.names()])
         manifest = json.loads((d.root / "products/S2X_a/s2/.pushbroom.json").read_text())
@@ -388,6 +391,8 @@ class Beside(Sets):
         self.put(d, f"{PLANET}.tif")
         error = d.wait_job(f"{PLANET}.tif", "failed")["error"]
         self.assertEqual(error["code"], "input.metadata_missing")
+        record = json.loads((d.root / f"quarantine/{PLANET}.tif.error.json").read_text())
+        self.assertEqual(record["delivered"], [str(d.root / f"inbox/{PLANET}.tif")])
         self.assertIn("_metadata.xml", error["message"])
         self.put(d, f"{PLANET}_metadata.xml", self.metadata())
         error = d.wait_job(f"{PLANET}_metadata.xml", "failed")["error"]

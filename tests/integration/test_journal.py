@@ -109,6 +109,7 @@ class Journal(DaemonCase):
         bad = d.call("event.list", target="bad")["events"]
         self.assertEqual([e["event"] for e in bad], ["job.failed", "input.quarantined"])
         self.assertEqual(bad[1]["data"]["job"]["input"], str(d.root / "quarantine" / "b.tif"))
+        self.assertEqual([e["data"]["job"]["delivered"] for e in bad], [[str(d.root / "inbox/b.tif")]] * 2, "wherever it lies now")
         self.assertEqual(len(d.call("event.list", target="all")["events"]), 6)
         self.assertEqual(len(d.call("event.list", target="all", limit=2)["events"]), 2)
         self.assertEqual(d.call("event.ack", target="bad", seq=bad[0]["seq"]), {"target": "bad", "seq": bad[0]["seq"]})
@@ -153,7 +154,7 @@ class Journal(DaemonCase):
         self.life(d, "a.tif")
         d.stop()
         with sqlite3.connect(d.root / "state" / "jobs.db") as db:
-            db.executescript("DROP INDEX jobs_waiting; ALTER TABLE jobs DROP COLUMN rank; ALTER TABLE jobs DROP COLUMN folder; DROP TRIGGER jobs_kept; DROP TABLE kept; DROP TABLE events; DROP TABLE subscribers; DELETE FROM sqlite_sequence WHERE name = 'events';"
+            db.executescript("DROP INDEX jobs_waiting; ALTER TABLE jobs DROP COLUMN rank; ALTER TABLE jobs DROP COLUMN folder; ALTER TABLE jobs DROP COLUMN delivered; DROP TRIGGER jobs_kept; DROP TABLE kept; DROP TABLE events; DROP TABLE subscribers; DELETE FROM sqlite_sequence WHERE name = 'events';"
                              "PRAGMA user_version = 3;")
         db.close()
         d.start()

@@ -350,9 +350,10 @@ END_TEST
 
 START_TEST(jobs_of_a_store_without_priorities_have_none)
 {
-    static const char back[] = "ALTER TABLE jobs DROP COLUMN folder;"
+    static const char back[] =
+        "ALTER TABLE jobs DROP COLUMN folder; ALTER TABLE jobs DROP COLUMN delivered;"
         "DROP INDEX jobs_waiting; ALTER TABLE jobs DROP COLUMN rank;"
-                               "PRAGMA user_version = 5;";
+        "PRAGMA user_version = 5;";
     char path[PB_FILES_PATH_BYTES];
     struct pb_job job;
     struct pb_job_place after = {0};

@@ -1,0 +1,15 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_DELIVERED_H
+#define PB_DELIVERED_H
+/* What a sender delivered for a job: the paths that it had then, wherever the input lies now.
+ * Thread: any. */
+#include "service/jobs/job.h"
+
+#define PB_DELIVERED_MAX 100 /* paths; more are left out */
+
+/* Sets job->delivered to these n names in a directory (absolute path). 0 or -ENOMEM. */
+int pb_delivered_set(struct pb_job *job, const char *directory, const char *const *name, size_t n);
+/* The same with the files of a folder, which were delivered alone, in the order of their names. */
+int pb_delivered_set_folder(struct pb_job *job, const char *directory, const char *folder);
+#endif
