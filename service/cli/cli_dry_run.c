@@ -122,16 +122,16 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
     struct pb_run_options options = {
         .config = config, .pipeline = input->pipeline, .input = input->path};
     struct pb_sidecars *sidecars = calloc(1, sizeof *sidecars);
-    int rc = sidecars != NULL ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
-    if (rc != 0)
-        return rc;
+    int rc = 0;
+    if (sidecars == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
     if (input->is_folder || input->is_group || input->is_archive) {
         rc = open_files(o, config, input, scene, err, &files);
         pb_scene_files_hand(&files);
         options.scene = scene;
         options.files = &files;
         options.sidecars = files.sidecars;
-    } else if (input->pipeline != NULL) {
+    } else {
         rc = pb_sidecars_open(input->pipeline, input->path, -1, err, sidecars);
         pb_raster_file_hand_sidecars(sidecars->file, sidecars->n);
         options.sidecars = sidecars;
