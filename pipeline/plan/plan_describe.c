@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* A plan in words: for `run --dry-run` and check-config. */
 #include "pipeline/plan/plan.h"
+#include "pipeline/plan/plan_digits.h"
 
 #include <stdio.h>
 
@@ -105,7 +106,10 @@ static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes
 {
     static const char *const mem[] = {"host", "pinned", "managed"};
     const double mib = 1024.0 * 1024.0;
-    char reductions[60] = "", kept[60] = "";
+    char reductions[60] = "", kept[60] = "", rests[40] = "";
+    if (pb_plan_rest_bytes(plan) > 0)
+        (void)snprintf(rests, sizeof rests, ", digits %.0f",
+                       (double)pb_plan_rest_bytes(plan) / mib);
     if (plan->kept_bytes > 0)
         (void)snprintf(kept, sizeof kept, ", tiles for its rounds %.0f",
                        (double)plan->kept_bytes / mib);
@@ -114,13 +118,13 @@ static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes
                        (double)plan->reduce_bytes / mib);
     (void)snprintf(text, bytes,
                    "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks "
-                   "%.0f, open files %.0f, products %.0f%s%s\n",
+                   "%.0f, open files %.0f, products %.0f%s%s%s\n",
                    (double)plan->total_bytes / mib, plan->in_slots,
                    (double)plan->in_slot_bytes / mib, plan->out_slots,
                    (double)plan->out_slot_bytes / mib, mem[plan->mem],
                    (double)plan->decoding.cells_bytes / mib,
                    (double)(plan->decoding.cache_bytes + plan->decoding.reader_bytes) / mib,
-                   (double)plan->product_bytes / mib, reductions, kept);
+                   (double)plan->product_bytes / mib, reductions, kept, rests);
 }
 
 /* Bands of more digits than float32: which keep them, and of which pixels will be counted. */

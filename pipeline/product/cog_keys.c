@@ -19,7 +19,11 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct pb_cog_config, type),
      .choices = "uint8|int16|uint16|int32|uint32|float32|float64",
      .def = "float32",
-     .doc = "Pixel type. Integers are rounded to nearest even, saturated, and need a nodata."},
+     .doc =
+         "Pixel type. Integers are rounded to nearest even, saturated, and need a nodata. Values "
+         "are "
+         "computed in float32; a band of int32, uint32 or float64 that no step changes keeps all "
+         "its digits in its own type."},
     {.name = "compress",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct pb_cog_config, compress),

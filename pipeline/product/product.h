@@ -33,6 +33,15 @@ struct pb_plane_rest {
     uint32_t first, n;
 };
 
+/* Pixels of an input band that have more digits than float32. */
+struct pb_digits_report {
+    char band[64];    /* in the pipeline */
+    const char *type; /* of the file: "uint32". Static */
+    bool kept; /* the band keeps its digits in a product, but for these pixels, which are beyond
+                  float32's range; else steps or products take them rounded */
+    uint64_t pixels; /* at least 1 */
+};
+
 /* How a product stores values. */
 enum pb_digits {
     PB_DIGITS_SOME, /* it shows them, or in fewer digits than float32 has, as it was asked to */
@@ -78,6 +87,8 @@ struct pb_product_env {
     const int32_t *scene_bands; /* of the same planes: the band of the scene whose pixels they are,
                                    as stored, 1-based; 0 = none; NULL = not known yet */
     const bool *classes; /* of the same planes: pb_chain_classes; NULL = not known yet, or none */
+    const struct pb_digits_report *digits; /* n_digits; known when products are finished */
+    size_t n_digits;
     const struct pb_plane_rest *rest;       /* of the same planes; NULL = not known yet, or none */
     const struct pb_metadata *metadata;     /* of the scene; NULL or family NULL = none */
     const struct pb_calibrated *calibrated; /* n_calibrated, by steps that calibrate */

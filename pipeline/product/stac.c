@@ -159,6 +159,31 @@ static void write_software(const struct pb_stac_item *item)
     pb_json_end(item->json);
 }
 
+/* Of the pixels, what no reader of the products could tell: what complex ones were read as, and how
+ * many have more digits than the values that were computed with. */
+static void write_pixels(struct pb_json *json, const struct pb_product_env *env)
+{
+    const struct pb_complex *complex = &env->info->complex;
+    char text[40];
+    if (complex->kind != PB_COMPLEX_NONE) {
+        (void)snprintf(text, sizeof text, "%s as %s", pb_complex_name(complex->kind),
+                       complex->power ? "power" : "amplitude");
+        pb_json_string(json, "pushbroom:complex", text);
+    }
+    if (env->n_digits == 0)
+        return;
+    pb_json_array(json, "pushbroom:digits");
+    for (size_t i = 0; i < env->n_digits; i++) {
+        pb_json_object(json, NULL);
+        pb_json_string(json, "band", env->digits[i].band);
+        pb_json_string(json, "data_type", env->digits[i].type);
+        pb_json_int(json, "pixels", (int64_t)env->digits[i].pixels);
+        pb_json_string(json, "are", env->digits[i].kept ? "out of range" : "rounded");
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
 static void write_properties(const struct pb_stac_item *item)
 {
     struct pb_json *json = item->json;
@@ -180,6 +205,7 @@ static void write_properties(const struct pb_stac_item *item)
         pb_json_end(json);
     }
     pb_stac_renders(item);
+    write_pixels(json, item->env);
     pb_json_string(json, "processing:lineage", item->lineage);
     pb_stac_expression(json, item->env);
     pb_json_end(json);

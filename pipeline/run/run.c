@@ -39,6 +39,7 @@ struct pb_run {
     struct pb_plan *plan;
     struct pb_publish *publish;
     struct pb_product_env env;
+    struct pb_digits_report digits[PB_BANDS_MAX]; /* env.digits */
     struct pb_product_result *results;
     size_t n_results;
 
@@ -284,6 +285,16 @@ static void report(struct pb_run *run, struct pb_run_report *out)
         (int64_t)((atomic_load(&run->ended_ns) - atomic_load(&run->started_ns)) / 1000000);
 }
 
+/* What products say of the digits of bands, now that all pixels are through. */
+static void note_digits(struct pb_run *run)
+{
+    struct pb_run_report through = {.n_digits = 0};
+    pb_run_passes_report(run->passes, &through);
+    memcpy(run->digits, through.digits, sizeof run->digits);
+    run->env.digits = run->digits;
+    run->env.n_digits = through.n_digits;
+}
+
 int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result *out_result)
 {
     uint64_t start = pb_clock_mono_ns();
@@ -291,6 +302,7 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
         return out_of_order(err, "publish");
     run->state = PUBLISHED; /* once, also when it fails */
     atomic_store(&run->stage, PB_PHASE_PUBLISH);
+    note_digits(run);
     int rc = pb_finish_products(&run->products, run->plan->writers, &run->files, err, run->results,
                                 &run->n_results);
     if (rc == 0 && atomic_load(&run->files.stop))

@@ -102,15 +102,6 @@ struct pb_gate_report {
                                  so; owned by the run */
 };
 
-/* Pixels of an input band that have more digits than float32. */
-struct pb_digits_report {
-    char band[64];    /* in the pipeline */
-    const char *type; /* of the file: "uint32". Static */
-    bool kept; /* the band keeps its digits in a product, but for these pixels, which are beyond
-                  float32's range; else steps or products take them rounded */
-    uint64_t pixels; /* at least 1 */
-};
-
 struct pb_run_report {
     char device[64]; /* "cpu" or "cuda:0" */
     char buffers[16];

@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """Complex pixels (single-look SAR) as amplitude or power, in whole runs, bit by bit against numpy."""
+import json
 import shutil
 
 import numpy as np
@@ -59,7 +60,7 @@ def expected(parts, how, nodata=None):
 def config(scratch, keys):
     path = scratch / "c.yaml"
     path.write_text("compute: {device: cpu}\npipelines:\n  p:\n    input: {match: ['*'], bands: {A: 1, B: 2}" + keys +
-                    "}\n    products:\n      - cog: {bands: [A, B]}\n")
+                    "}\n    products:\n      - cog: {bands: [A, B]}\n      - stac: {datetime: file-time}\n")
     return path
 
 
@@ -126,6 +127,9 @@ def test_complex_pixels_are_refused_until_it_is_said_what_they_are_read_as(scrat
     assert same(computed(scratch, path, f", {advised}"), expected(samples(gdal.GDT_CInt16), "amplitude")), advised
     said = run("pushbroom", "run", "--dry-run", "-c", config(scratch, ", complex: power"), "-o", scratch / "out", path).stdout
     assert "pixels     CInt16, read as power, re^2 + im^2" in said and "CInt16 as power" in said, said
+    result, = run_json("pushbroom", "run", "--json", "-c", config(scratch, ", complex: power"), "-o", scratch / "item", path)
+    item = json.loads(open(next(p["path"] for p in result["products"] if p["type"] == "stac")).read())
+    assert item["properties"]["pushbroom:complex"] == "CInt16 as power", item["properties"]
     # Real pixels stay what they are.
     out = gdal.GetDriverByName("GTiff").Create(str(scratch / "real.tif"), 70, 60, 2, gdal.GDT_Int16)
     pixels = np.random.default_rng(2).integers(-9, 9, (2, 60, 70)).astype(np.int16)

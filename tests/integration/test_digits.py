@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bands of 32-bit integers and of doubles in whole runs: which products keep all their digits, and how many pixels are said
 to lose some where float32 takes them."""
+import json
+import pathlib
 import shutil
 
 import numpy as np
@@ -47,7 +49,7 @@ def write(path, made, nodata=7, pixel=10, options=("TILED=YES", "BLOCKXSIZE=64",
 def config(scratch, products, steps="", source="match: ['*'], bands: {A: 1}", compute="tile: 64"):
     path = scratch / "c.yaml"
     path.write_text("compute: {device: cpu, " + compute + "}\npipelines:\n  p:\n    input: {" + source + "}\n" +
-                    (f"    steps:\n      {steps}\n" if steps else "") + "    products:\n" + "".join(f"      - {p}\n" for p in products))
+                    (f"    steps:\n      {steps}\n" if steps else "") + "    products:\n" + "".join(f"      - {p}\n" for p in [*products, "stac: {datetime: file-time}"]))
     return path
 
 
@@ -65,6 +67,9 @@ def outcome(scratch, path, *args, **more):
 
 
 def said(result):
+    """What the report says, which is what the STAC item says."""
+    item = json.loads(pathlib.Path(next(p["path"] for p in result["products"] if p["type"] == "stac")).read_text())["properties"]
+    assert [tuple(d.values()) for d in item.get("pushbroom:digits", [])] == [tuple(d.values()) for d in result["report"].get("digits", [])], item
     return [(d["band"], d["type"], d["pixels"], d["are"]) for d in result["report"].get("digits", [])]
 
 
