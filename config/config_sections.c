@@ -20,6 +20,7 @@ void pb_config_sections(const struct pb_product_kinds *kinds,
     } parts[] = {
         {"service", &pb_section_service},
         {"service.inboxes", &pb_section_inbox},
+        {"service.inboxes.complete", &pb_section_inbox_complete},
         {"service.retention", &pb_section_retention},
         {"compute", &pb_section_compute},
         {"limits", &pb_section_limits},

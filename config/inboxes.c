@@ -14,6 +14,27 @@
     pb_report(&(load)->report, PB_E_CONFIG_VALUE, (node)->line, (node)->col, __VA_ARGS__)
 #define AT(member) offsetof(struct pb_inbox_config, member)
 
+static const struct pb_key complete_keys[] = {
+    {.name = "marker",
+     .type = PB_KEY_TEXT,
+     .offset = AT(complete.marker) - AT(complete),
+     .example = "\"{name}.done\"",
+     .doc =
+         "Name of a file that says that the input called {name} is complete: it is taken at once "
+         "when its marker is there, and never without."},
+    {.name = "checksum",
+     .type = PB_KEY_TEXT,
+     .offset = AT(complete.checksum) - AT(complete),
+     .example = "\"{name}.md5\"",
+     .doc = "Name of a file with the checksum of the input called {name} (MD5, SHA-256 or SHA-512, "
+            "as md5sum or BSD's md5 writes it): the input is taken when both have settled, never "
+            "without, and fails when its bytes are others."},
+};
+
+const struct pb_section pb_section_inbox_complete = {
+    "complete", "What lies beside a complete input; one of the two.", complete_keys,
+    sizeof complete_keys / sizeof *complete_keys};
+
 static const struct pb_key keys[] = {
     {.name = "path",
      .type = PB_KEY_PATH,
@@ -35,10 +56,44 @@ static const struct pb_key keys[] = {
      .max = 100,
      .def = "0",
      .doc = "Of its jobs: those of the highest start first, whatever their pipelines' priorities."},
+    {.name = "complete",
+     .type = PB_KEY_SECTION,
+     .offset = AT(complete),
+     .more = AT(has_complete),
+     .section = &pb_section_inbox_complete,
+     .example = "{marker: \"{name}.done\"}",
+     .doc = "A file beside each input that says that it is complete. Without this key: settle."},
 };
 
 const struct pb_section pb_section_inbox = {"inboxes", "A watched directory.", keys,
                                             sizeof keys / sizeof *keys};
+
+/* A name with {name} in it, once, and more. */
+static void check_pattern(struct pb_load *load, const struct pb_yaml *node, const char *key,
+                          const char *pattern)
+{
+    const char *at = pattern ? strstr(pattern, "{name}") : NULL;
+    if (pattern == NULL)
+        return;
+    if (at == NULL || strstr(at + 1, "{name}") != NULL || strcmp(pattern, "{name}") == 0 ||
+        strchr(pattern, '/') != NULL || strlen(pattern) >= 128)
+        WRONG(load, node,
+              "complete.%s: '%.80s' names no other file; write a name with {name} in it, such as "
+              "\"{name}.done\"",
+              key, pattern);
+}
+
+static void check_complete(struct pb_load *load, const struct pb_yaml *node,
+                           const struct pb_inbox_config *inbox)
+{
+    const struct pb_yaml *complete = pb_yaml_find(node, "complete", NULL);
+    if (complete == NULL)
+        return;
+    check_pattern(load, complete, "marker", inbox->complete.marker);
+    check_pattern(load, complete, "checksum", inbox->complete.checksum);
+    if ((inbox->complete.marker == NULL) == (inbox->complete.checksum == NULL))
+        WRONG(load, complete, "complete: write marker or checksum, one of them");
+}
 
 static bool read_inbox(struct pb_load *load, const struct pb_yaml *node, const char *what,
                        struct pb_inbox_config *out)
@@ -52,6 +107,8 @@ static bool read_inbox(struct pb_load *load, const struct pb_yaml *node, const c
     }
     pb_schema_read(load, &pb_section_inbox, node, out);
     pb_schema_need(load, &pb_section_inbox, node, node);
+    if (pb_report_count(&load->report) == before)
+        check_complete(load, node, out);
     const struct pb_yaml *path = pb_yaml_find(node, "path", NULL);
     out->line = path ? path->line : node->line;
     out->col = path ? path->col : node->col;

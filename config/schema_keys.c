@@ -50,7 +50,8 @@ static const struct pb_key service_keys[] = {
          "on one file system."),
     OPTION("inboxes", PB_KEY_INBOXES, AT(pb_service_config, own_inboxes),
            AT(pb_service_config, n_own_inboxes),
-           "[{path: /srv/feed/kiruna, recurse: true, priority: 10}, {path: /srv/feed/svalbard}]",
+           "[{path: /srv/feed/kiruna, recurse: true, priority: 10}, {path: "
+           "/srv/feed/svalbard, complete: {marker: \"{name}.done\"}}]",
            "Several watched directories, in place of inbox."),
     PATH("work", work, "/var/lib/pushbroom/work", NULL, "Inputs of jobs that wait or run."),
     PATH("products", products, "/var/lib/pushbroom/products", NULL,
@@ -87,8 +88,8 @@ static const struct pb_key service_keys[] = {
            "How often a job is started in all when its worker dies."),
     RANGED("keep_jobs", PB_KEY_INT, AT(pb_service_config, keep_jobs), 0, 1000000, "1000",
            "Finished jobs kept in the job store; older ones are forgotten."),
-    OPTION("ignore", PB_KEY_PATHS, AT(pb_service_config, ignore),
-           AT(pb_service_config, n_ignore), "[\"*.aux.xml\", \"*.ovr\", \"browse/*\"]",
+    OPTION("ignore", PB_KEY_PATHS, AT(pb_service_config, ignore), AT(pb_service_config, n_ignore),
+           "[\"*.aux.xml\", \"*.ovr\", \"browse/*\"]",
            "Patterns for names in the inbox that are no scenes: they are left alone and counted. "
            "One with a slash is for the path below the inbox. Upper and lower case are the "
            "same."),

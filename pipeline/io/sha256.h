@@ -11,4 +11,11 @@ void pb_sha256_add(struct pb_sha256 *sum, const void *data, size_t bytes);
 /* Writes 64 hex digits and NUL. 0, or -ENOMEM when the object is NULL or broken. Frees nothing. */
 int pb_sha256_hex(struct pb_sha256 *sum, char out_hex[65]);
 void pb_sha256_destroy(struct pb_sha256 *sum);
+
+/* Of what others sent along: their digests in place of SHA-256. */
+enum pb_digest { PB_DIGEST_MD5, PB_DIGEST_SHA256, PB_DIGEST_SHA512 };
+#define PB_DIGEST_HEX_BYTES 129
+struct pb_sha256 *pb_digest_create(enum pb_digest digest);
+/* As pb_sha256_hex, with as many digits as the digest has. */
+int pb_digest_hex(struct pb_sha256 *sum, char out_hex[PB_DIGEST_HEX_BYTES]);
 #endif

@@ -53,6 +53,44 @@ static bool find_group(struct pb_intake *intake, struct pb_job *job, const char 
     return pipeline != NULL;
 }
 
+/* Of an input whose companion was not moved yet; not when another file of its name came since, for
+ * then it is that one's. The directory may be a sender's: no link in it is followed. */
+static bool fetch_companion(const struct pb_intake *intake, const struct pb_companion_rule *rule,
+                            const struct pb_job *job, const char *claim, const char *from,
+                            char out[PB_FILES_PATH_BYTES])
+{
+    char name[PB_FILES_PATH_BYTES], directory[64];
+    int fd = -1, rc = -ENOENT;
+    for (size_t i = 0; fd < 0 && i < intake->dirs->n_inboxes; i++) {
+        size_t n = strlen(intake->dirs->inbox[i]);
+        if (strncmp(from, intake->dirs->inbox[i], n) == 0 && (from[n] == '/' || from[n] == '\0'))
+            fd = pb_files_open_below(intake->dirs->inbox[i], from + n + (from[n] == '/'));
+    }
+    if (fd < 0)
+        return false;
+    (void)snprintf(directory, sizeof directory, "/proc/self/fd/%d", fd);
+    if (faccessat(fd, job->name, F_OK, AT_SYMLINK_NOFOLLOW) != 0 &&
+        pb_companion_of(rule, job->name, name))
+        rc = pb_companion_take(directory, name, claim, out);
+    (void)close(fd);
+    return rc == 0;
+}
+
+static int adopt_place(struct pb_intake *intake, struct pb_job *job, const char *claim,
+                       const char *from)
+{
+    struct pb_companion_rule rule;
+    char companion[PB_FILES_PATH_BYTES];
+    int rc = pb_intake_describe_place(intake, job, from, &rule);
+    if (rc != 0 || rule.kind == PB_COMPANION_NONE)
+        return rc;
+    job->has_checksum = rule.kind == PB_COMPANION_CHECKSUM;
+    if (pb_companion_find(claim, companion) ||
+        fetch_companion(intake, &rule, job, claim, from, companion))
+        rc = pb_job_set(&job->companion, companion);
+    return rc;
+}
+
 /* A file of no job. It was claimed when the service died, or could not go back to the inbox. */
 static int adopt_file(struct sweep *sweep, const char *id, const char *path, struct pb_err *err)
 {
@@ -81,7 +119,7 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     int rc = pb_job_set(&job.input, path);
     pb_path_parent(path, claim);
     if (rc == 0 && pb_origin_read(claim, from) == 0)
-        rc = pb_intake_describe_place(sweep->intake, &job, from);
+        rc = adopt_place(sweep->intake, &job, claim, from);
     if (rc == 0 && pb_origin_read(claim, from) == 0)
         rc = is_set || is_beside ? pb_delivered_set_folder(&job, from, path)
                                  : pb_delivered_set(&job, from, &name, 1);

@@ -15,6 +15,7 @@
 #include "pipeline/io/path.h"
 #include "config/base/clock.h"
 #include "service/base/log.h"
+#include "service/inbox/claim_companion.h"
 #include "service/inbox/claim_place.h"
 #include "service/inbox/claim_set.h"
 #include "service/jobs/delivered.h"
@@ -38,6 +39,7 @@ struct claim {
     const struct pb_settle_file *file;
     const struct pb_set *set; /* the files that it stands for; NULL = itself */
     struct pb_claim_place place;
+    struct pb_companion_rule companion;
     struct pb_staging *staging; /* of a set */
     struct pb_job *job;
     int fd;      /* of the file, for reading; holds the lease; -1 = none */
@@ -125,7 +127,8 @@ static bool is_stored(const struct pb_intake *intake, const char *id)
 /* A plain claim says all by its name. */
 static int note_origin(const struct claim *claim, const struct pb_job *job)
 {
-    bool is_plain = job->folder == NULL && job->priority == 0;
+    bool is_plain =
+        job->folder == NULL && job->priority == 0 && claim->companion.kind == PB_COMPANION_NONE;
     return is_plain ? 0 : pb_origin_write(claim->directory, claim->place.real);
 }
 
@@ -228,14 +231,14 @@ static int note_delivered(const struct claim *claim)
     return rc;
 }
 
-/* Into work/. Negative: it is still in the inbox. */
+/* Into work/. Negative: it is still in the inbox, or (claim->moved) to be brought back. */
 static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err *err)
 {
     struct pb_job *job = claim->job;
     const char *name = claim->set != NULL ? claim->set->file[0].name : claim->file->name;
     int rc = pb_claim_place_open(&claim->place, claim->inbox, name);
     rc = rc ? rc : look(intake, claim, &job->uid, err);
-    if (rc == 0 && pb_intake_describe_place(intake, job, claim->place.real) != 0)
+    if (rc == 0 && pb_intake_describe_place(intake, job, claim->place.real, &claim->companion) != 0)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory");
     if (rc != 0)
         return rc;
@@ -256,6 +259,9 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
         unmove_set(intake, claim);
     if (rc != 0)
         pb_origin_end(claim->directory);
+    if (rc == 0 && claim->set == NULL)
+        rc = pb_claim_companion_take(&claim->companion, &claim->place, name, claim->directory, job,
+                                     err);
     return rc;
 }
 
@@ -270,6 +276,8 @@ static void bring_back(struct pb_intake *intake, struct claim *claim)
         return;
     }
     claim->moved = false;
+    if (claim->job->companion != NULL)
+        (void)pb_companion_give_back(claim->job->companion, claim->place.path);
     if (pb_files_rename_new(claim->to, claim->from, PB_FILES_LINK_ONLY) == 0) {
         pb_origin_end(claim->directory);
         return;
@@ -318,7 +326,7 @@ static void store_jobs(struct pb_intake *intake, const struct claim *claims,
     size_t n_jobs = 0;
     for (size_t i = 0; i < n; i++) {
         const struct claim *claim = &claims[i];
-        if (claim->moved && !is_untouched(intake, claim))
+        if (claim->moved && files[i].rc == 0 && !is_untouched(intake, claim))
             files[i].rc = -EAGAIN;
         if (claim->moved && files[i].rc == 0)
             jobs[n_jobs++] = claim->job;
@@ -352,15 +360,6 @@ static void end_claims(struct pb_intake *intake, struct claim *claims, struct pb
     }
 }
 
-static int check_space(struct pb_intake *intake, struct pb_err *err)
-{
-    (void)pthread_mutex_lock(&intake->lock);
-    uint64_t least = intake->config->service.retention.min_free_bytes;
-    (void)pthread_mutex_unlock(&intake->lock);
-    int rc = pb_files_check_space(intake->dirs->work, least, err);
-    return rc ? rc : pb_files_check_space(intake->dirs->products, least, err);
-}
-
 size_t pb_intake_claim(struct pb_intake *intake, const struct pb_inbox *inbox,
                        struct pb_claimed *files, size_t n)
 {
@@ -371,7 +370,7 @@ size_t pb_intake_claim(struct pb_intake *intake, const struct pb_inbox *inbox,
         files[0].rc = pb_fail(&files[0].err, PB_E_MEMORY, "out of memory");
         return 1;
     }
-    if (check_space(intake, &files[0].err) != 0) {
+    if (pb_intake_check_space(intake, &files[0].err) != 0) {
         files[0].rc = -ENOSPC;
         free(claims);
         return 1;

@@ -18,7 +18,7 @@ struct pb_feed_options {
     void (*taken)(void *user, const struct pb_claimed *files, size_t n); /* as of the watches */
     void (*looked)(void *user); /* all had their first scan and its claims */
     void *user;
-    struct pb_troubles *troubles; /* "inbox", "intake"; borrowed until stop */
+    struct pb_troubles *troubles; /* "inbox", "intake", "delivery"; borrowed until stop */
 };
 
 /* The first scans run from the loop, at once. */
@@ -26,9 +26,10 @@ int pb_feed_start(const struct pb_feed_options *options, struct pb_err *err,
                   struct pb_feed **out_feed);
 /* After a reload. The directories stay those of the start. */
 void pb_feed_set_config(struct pb_feed *feed, const struct pb_config *config);
-/* The sums of all watches (pb_watch_waiting, pb_watch_ignored); 0 for NULL. */
+/* The sums of all watches (pb_watch_waiting, _ignored, _alone); 0 for NULL. */
 size_t pb_feed_waiting(const struct pb_feed *feed);
 size_t pb_feed_ignored(const struct pb_feed *feed);
+size_t pb_feed_alone(const struct pb_feed *feed);
 /* The scenes of loose files that are not complete, of the inbox of that number; NULL = there is
  * none. Borrowed until the next change. */
 const struct pb_gathering_told *pb_feed_gathering(const struct pb_feed *feed, size_t inbox);

@@ -190,7 +190,9 @@ static int read_folder(struct scan *scan, int fd, const char *below, int depth)
         if (n >= PB_FILES_PATH_BYTES || strcmp(entry->d_name, ".") == 0 ||
             strcmp(entry->d_name, "..") == 0)
             continue;
-        if (scan->rules->ignores(scan->rules->user, name))
+        char input[PB_FILES_PATH_BYTES];
+        bool is_companion = pb_companion_input(&scan->inbox->companion, name, input);
+        if (!is_companion && scan->rules->ignores(scan->rules->user, name))
             scan->out->ignored++;
         else
             rc = look_at(scan, dirfd(directory), entry->d_name, name, depth);

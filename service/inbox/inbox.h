@@ -4,6 +4,7 @@
 #define PB_INBOX_H
 /* One scan of an inbox: the plain files there, and the folders that are scenes; other entries are
  * logged. Where it recurses, other folders are looked into. Thread: any, one at a time. */
+#include "service/inbox/companion.h"
 #include "service/inbox/settle.h"
 
 #include <sys/stat.h>
@@ -20,6 +21,7 @@ struct pb_inbox {
     struct pb_writer_events *events; /* where leases are not given; NULL = not */
     bool recurse;
     int priority; /* of its jobs */
+    struct pb_companion_rule companion;
 };
 
 /* Names that were logged already, a ring. Zero bytes: none. */

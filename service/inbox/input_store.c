@@ -6,6 +6,7 @@
  * by that and uses the same name again. */
 #include "service/inbox/input_store.h"
 #include "config/base/base_name.h"
+#include "service/inbox/companion.h"
 #include "service/inbox/origin.h"
 
 #include "config/base/json_writer.h"
@@ -47,6 +48,8 @@ static int write_record(const struct pb_job *job, const char *path, const char *
     pb_json_int(json, "attempts", job->attempts);
     pb_json_string(json, "input", input);
     pb_json_raw(json, "delivered", job->delivered ? job->delivered : "[]");
+    if (job->companion != NULL)
+        pb_json_string(json, "companion", job->companion);
     pb_json_string(json, "time", when);
     pb_json_end(json);
     size_t bytes = 0;
@@ -135,6 +138,22 @@ static int make_place(const char *root, const struct pb_job *job, const char *wh
     return job->folder != NULL ? pb_files_make_directory(out, what, err) : 0;
 }
 
+/* Before the input, so that nothing in work/<id> is left without it. */
+static int put_companion(struct pb_job *job, const struct pb_dirs *dirs, const char *directory,
+                         struct pb_err *err)
+{
+    char claim[PB_FILES_PATH_BYTES], moved[PB_FILES_PATH_BYTES];
+    if (job->companion == NULL || pb_files_join(claim, dirs->work, job->id) != 0 ||
+        !lies_in(job->companion, claim) || access(job->companion, F_OK) != 0)
+        return 0;
+    if (directory == NULL) {
+        (void)unlink(job->companion);
+        return pb_job_set(&job->companion, NULL);
+    }
+    int rc = pb_files_move(job->companion, directory, pb_base_name(job->companion), moved, err);
+    return rc ? rc : pb_job_set(&job->companion, moved);
+}
+
 static int quarantine(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
 {
     char name[256], record[PB_FILES_PATH_BYTES], moved[PB_FILES_PATH_BYTES];
@@ -150,7 +169,8 @@ static int quarantine(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
     bool moves = is_claimed(job, dirs) && access(job->input, F_OK) == 0;
     if (moves && pb_files_join(moved, directory, name) != 0)
         return pb_fail(err, PB_E_SYSTEM, "path too long: %s", directory);
-    rc = write_record(job, record, moves ? moved : job->input, err);
+    rc = put_companion(job, dirs, directory, err);
+    rc = rc ? rc : write_record(job, record, moves ? moved : job->input, err);
     if (rc != 0 || !moves) /* it was not claimed and stays; or it was removed by another program */
         return rc;
     rc = pb_files_move(job->input, directory, name, moved, err);
@@ -168,11 +188,13 @@ int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
         rc = quarantine(job, dirs, err);
     } else if (is_claimed(job, dirs) && access(job->input, F_OK) == 0) {
         if (on_success == PB_INPUT_DELETE) {
+            (void)put_companion(job, dirs, NULL, err);
             int error = -pb_files_remove(job->input);
             if (error != 0)
                 rc = pb_fail(err, PB_E_SYSTEM, "cannot delete %s: %s", job->input, strerror(error));
         } else {
             rc = make_place(dirs->archive, job, "archive", directory, err);
+            rc = rc ? rc : put_companion(job, dirs, directory, err);
             rc = rc ? rc : pb_files_move(job->input, directory, job->name, moved, err);
             rc = rc ? rc : pb_job_set(&job->input, moved);
         }
@@ -246,6 +268,20 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
     return pb_job_set(&job->input, path) == 0 ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
 }
 
+/* One that is gone stays so: of a checksum the job says that. */
+static int restore_companion(struct pb_job *job, const struct pb_dirs *dirs, const char *claim,
+                             struct pb_err *err)
+{
+    char room[PB_FILES_PATH_BYTES], moved[PB_FILES_PATH_BYTES];
+    if (job->companion == NULL || !lies_in(job->companion, dirs->quarantine) ||
+        !is_plain(job->companion))
+        return 0;
+    if (pb_companion_room(claim, room) != 0)
+        return pb_fail(err, PB_E_SYSTEM, "cannot create %s/.with: %s", claim, strerror(errno));
+    int rc = pb_files_move(job->companion, room, pb_base_name(job->companion), moved, err);
+    return rc ? rc : pb_job_set(&job->companion, moved);
+}
+
 int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
 {
     char name[256], record[PB_FILES_PATH_BYTES], claim[PB_FILES_PATH_BYTES];
@@ -265,7 +301,8 @@ int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struc
         return pb_fail(err, PB_E_SYSTEM, "cannot create %s: %s", claim, strerror(errno));
     rc = pb_files_move(job->input, claim, job->name, moved, err);
     (void)pb_path_sync(dirs->work);
-    return rc ? rc : pb_job_set(&job->input, moved);
+    rc = rc ? rc : pb_job_set(&job->input, moved);
+    return rc ? rc : restore_companion(job, dirs, claim, err);
 }
 
 /* No link below quarantine/ is followed. */
@@ -301,6 +338,10 @@ int pb_input_store_drop(struct pb_job *job, const struct pb_dirs *dirs, struct p
     if (job->owned && strcmp(parent, directory) != 0)
         return pb_fail(err, PB_E_JOB_STATE, "%s is not in %s itself", job->input, directory);
     int rc = job->owned ? remove_quarantined(dirs, job->input, err) : 0;
+    if (rc == 0 && job->owned && lies_in(job->companion, directory))
+        rc = remove_quarantined(dirs, job->companion, err);
+    if (rc == 0 && job->owned)
+        rc = pb_job_set(&job->companion, NULL);
     if (rc == 0 && recorded && unlink(record) != 0 && errno != ENOENT)
         rc = pb_fail(err, PB_E_SYSTEM, "cannot remove %s: %s", record, strerror(errno));
     return rc == 0 && job->owned ? pb_job_set(&job->input, NULL) : rc;

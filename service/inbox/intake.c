@@ -24,6 +24,15 @@
 
 #define ID_TRIES 64
 
+int pb_intake_check_space(struct pb_intake *intake, struct pb_err *err)
+{
+    (void)pthread_mutex_lock(&intake->lock);
+    uint64_t least = intake->config->service.retention.min_free_bytes;
+    (void)pthread_mutex_unlock(&intake->lock);
+    int rc = pb_files_check_space(intake->dirs->work, least, err);
+    return rc ? rc : pb_files_check_space(intake->dirs->products, least, err);
+}
+
 void pb_intake_make_id(char out[PB_JOB_ID_BYTES])
 {
     uint32_t random = (uint32_t)getpid() ^ (uint32_t)pb_clock_mono_ms();
@@ -39,6 +48,18 @@ static const struct pb_inbox_config *find_inbox(const struct pb_service_config *
         if (strcmp(service->inboxes[i].path, path) == 0)
             return &service->inboxes[i];
     return NULL;
+}
+
+static struct pb_inbox_rule rule_of(const struct pb_inbox_config *config)
+{
+    struct pb_inbox_rule rule = {.recurse = config->recurse != 0, .priority = config->priority};
+    const char *marker = config->complete.marker, *checksum = config->complete.checksum;
+    const char *pattern = marker ? marker : checksum ? checksum : "";
+    rule.companion.kind = marker     ? PB_COMPANION_MARKER
+                          : checksum ? PB_COMPANION_CHECKSUM
+                                     : PB_COMPANION_NONE;
+    (void)snprintf(rule.companion.pattern, sizeof rule.companion.pattern, "%s", pattern);
+    return rule;
 }
 
 void pb_intake_init(struct pb_intake *intake, const struct pb_config *config)
@@ -71,8 +92,7 @@ void pb_intake_set_config(struct pb_intake *intake, const struct pb_config *conf
     for (size_t i = 0; i < intake->n_inboxes; i++) {
         const struct pb_inbox_config *now = find_inbox(&config->service, intake->inbox_path[i]);
         if (now != NULL)
-            intake->inbox_rule[i] =
-                (struct pb_inbox_rule){.recurse = now->recurse != 0, .priority = now->priority};
+            intake->inbox_rule[i] = rule_of(now);
     }
     (void)pthread_mutex_unlock(&intake->lock);
 }
@@ -82,6 +102,7 @@ void pb_intake_set_up(struct pb_intake *intake, size_t number, struct pb_inbox *
     (void)pthread_mutex_lock(&intake->lock);
     inbox->recurse = intake->inbox_rule[number].recurse;
     inbox->priority = intake->inbox_rule[number].priority;
+    inbox->companion = intake->inbox_rule[number].companion;
     (void)pthread_mutex_unlock(&intake->lock);
 }
 
@@ -150,8 +171,10 @@ static void clean_folder(const char *below, char out[PB_FILES_PATH_BYTES])
     }
 }
 
-int pb_intake_describe_place(struct pb_intake *intake, struct pb_job *job, const char *directory)
+int pb_intake_describe_place(struct pb_intake *intake, struct pb_job *job, const char *directory,
+                             struct pb_companion_rule *out_companion)
 {
+    *out_companion = (struct pb_companion_rule){.kind = PB_COMPANION_NONE};
     char folder[PB_FILES_PATH_BYTES] = "";
     for (size_t i = 0; i < intake->dirs->n_inboxes; i++) {
         const char *inbox = intake->dirs->inbox[i];
@@ -161,6 +184,7 @@ int pb_intake_describe_place(struct pb_intake *intake, struct pb_job *job, const
         clean_folder(directory + n + (directory[n] == '/'), folder);
         (void)pthread_mutex_lock(&intake->lock);
         job->priority = intake->inbox_rule[i].priority;
+        *out_companion = intake->inbox_rule[i].companion;
         (void)pthread_mutex_unlock(&intake->lock);
         break;
     }

@@ -7,6 +7,7 @@
  * job, and the next start adopts it. A submitted file stays where it is. All that waits for the
  * disk runs on libuv's pool, not on the loop. */
 #include "config/config.h"
+#include "service/inbox/companion.h"
 #include "service/inbox/dirs.h"
 #include "service/jobs/job_store.h"
 #include "service/inbox/settle.h"
@@ -24,6 +25,7 @@ struct pb_set;
 struct pb_inbox_rule {
     bool recurse;
     int priority;
+    struct pb_companion_rule companion;
 };
 
 struct pb_intake {
@@ -105,14 +107,17 @@ void pb_intake_report(const struct pb_adopted *adopted, struct pb_troubles *trou
 bool pb_intake_has_left(const struct pb_intake *intake, const struct pb_troubles *troubles);
 
 /* Shared by the parts of the intake: a new id; names, pipeline and times of a new job. */
+/* Whether there is as much free space as service.retention.min_free wants; service.space. */
+int pb_intake_check_space(struct pb_intake *intake, struct pb_err *err);
 void pb_intake_make_id(char out[PB_JOB_ID_BYTES]);
 void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char *name,
                         bool is_folder);
 /* The same for a set of loose files. */
 void pb_intake_describe_set(struct pb_job *job, const char *scene, const char *pipeline);
 /* The folder of a job whose input lies, or lay, in that directory, an inbox or one below it, and
- * its priority, which is the inbox's. -ENOMEM. */
-int pb_intake_describe_place(struct pb_intake *intake, struct pb_job *job, const char *directory);
+ * its priority, which is the inbox's; what it expects beside an input. -ENOMEM. */
+int pb_intake_describe_place(struct pb_intake *intake, struct pb_job *job, const char *directory,
+                             struct pb_companion_rule *out_companion);
 /* Opens a file of an inbox for reading: its descriptor; -EAGAIN: not now; else *err. */
 int pb_intake_open(const char *path, struct pb_err *err);
 /* 0: no process has it open for writing, or that cannot be known (*out_leased: no process can);

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/inbox/origin.h"
 
+#include "service/inbox/companion.h"
+
 #include <errno.h>
 #include <unistd.h>
 
@@ -28,6 +30,7 @@ int pb_origin_read(const char *claim, char out_from[PB_FILES_PATH_BYTES])
 void pb_origin_end(const char *claim)
 {
     char link[PB_FILES_PATH_BYTES];
+    pb_companion_end(claim);
     if (rmdir(claim) == 0 || errno != ENOTEMPTY || pb_files_join(link, claim, LINK) != 0)
         return;
     char from[PB_FILES_PATH_BYTES];

@@ -11,6 +11,6 @@
 int pb_origin_write(const char *claim, const char *from);
 /* 0 and the directory; negative errno: nothing is known. */
 int pb_origin_read(const char *claim, char out_from[PB_FILES_PATH_BYTES]);
-/* Nothing is left of a claim but the link: removes both. */
+/* Nothing is left of a claim but the link and an empty directory of companions: removes it. */
 void pb_origin_end(const char *claim);
 #endif

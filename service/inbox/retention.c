@@ -136,7 +136,8 @@ static bool is_record_name(const char *name)
 
 /* Whether it is a record that the service wrote, by what it says; of the input beside it *out_in is
  * set. path: of the record, below quarantine/. */
-static bool read_record(int directory, const char *path, const char *quarantine, bool *out_in)
+static bool read_record(int directory, const char *path, const char *quarantine, bool *out_in,
+                        char out_companion[256])
 {
     const char *name = pb_base_name(path);
     struct stat st;
@@ -153,6 +154,8 @@ static bool read_record(int directory, const char *path, const char *quarantine,
     const char *inside = input != NULL ? path_in(input, quarantine) : NULL;
     size_t bare = strlen(path) - strlen(RECORD_SUFFIX);
     *out_in = inside != NULL && strlen(inside) == bare && strncmp(inside, path, bare) == 0;
+    const char *companion = good ? pb_json_get_text(root, "companion") : NULL;
+    (void)snprintf(out_companion, 256, "%s", companion ? pb_base_name(companion) : "");
     pb_json_release(root);
     free(text);
     if (fd >= 0)
@@ -165,10 +168,10 @@ static void remove_record(const struct pb_retention *retention, int directory,
                           struct pb_retention_result *out)
 {
     const char *quarantine = retention->dirs->quarantine;
-    char input[PB_FILES_PATH_BYTES];
+    char input[PB_FILES_PATH_BYTES], companion[256];
     bool in = false;
     struct stat st;
-    if (!read_record(directory, record->path, quarantine, &in))
+    if (!read_record(directory, record->path, quarantine, &in, companion))
         return;
     (void)snprintf(input, sizeof input, "%.*s", (int)(strlen(record->path) - strlen(RECORD_SUFFIX)),
                    record->path);
@@ -177,6 +180,8 @@ static void remove_record(const struct pb_retention *retention, int directory,
         !remove_input(retention, directory, quarantine, input, "quarantine", record->written_ms,
                       now_ms))
         return; /* it was changed since: it and its record stay */
+    if (in && companion[0] != '\0' && is_untouched(directory, companion, record->written_ms))
+        (void)unlinkat(directory, companion, 0);
     if (unlinkat(directory, pb_base_name(record->path), 0) == 0)
         out->quarantined += in && there;
 }

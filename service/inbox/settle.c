@@ -16,7 +16,7 @@ struct entry {
     int64_t still_ms;           /* and `settle` later */
     int64_t aged_ms; /* monotonic time at which its mtime, at first sight, was old enough */
     int64_t due_ms;  /* monotonic time at which it is complete */
-    bool complete, held;
+    bool complete, held, aside;
 };
 
 struct table {
@@ -162,6 +162,45 @@ bool pb_settle_hold(struct pb_settle *settle, size_t i)
     return is_still;
 }
 
+bool pb_settle_is_held(const struct pb_settle *settle, size_t i)
+{
+    return settle->now.entry[i].held;
+}
+
+bool pb_settle_find(const struct pb_settle *settle, const char *name, size_t *out_i)
+{
+    const struct table *now = &settle->now;
+    const struct entry wanted = {.file.name = name};
+    const struct entry *found =
+        now->n > 0 ? bsearch(&wanted, now->entry, now->n, sizeof wanted, by_name) : NULL;
+    if (found != NULL)
+        *out_i = (size_t)(found - now->entry);
+    return found != NULL;
+}
+
+bool pb_settle_decide(struct pb_settle *settle, size_t i, enum pb_settle_decision decision)
+{
+    struct entry *entry = &settle->now.entry[i];
+    bool is_still = !entry->file.by_age;
+    if (decision != PB_SETTLE_TAKE) {
+        entry->aside = decision == PB_SETTLE_ASIDE;
+        return pb_settle_hold(settle, i);
+    }
+    entry->complete = true;
+    entry->file.by_age = false;
+    return is_still;
+}
+
+void pb_settle_wait_for(struct pb_settle *settle, size_t i, size_t other)
+{
+    struct entry *entry = &settle->now.entry[i];
+    const struct entry *second = &settle->now.entry[other];
+    if (second->due_ms > entry->due_ms)
+        entry->due_ms = second->due_ms;
+    entry->complete = entry->complete && second->complete;
+    entry->file.by_age = entry->file.by_age || second->file.by_age;
+}
+
 bool pb_settle_trusts_wall(const struct pb_settle *settle, int64_t mono_ms)
 {
     return settle->clocked && mono_ms >= settle->distrust_until_ms;
@@ -200,7 +239,8 @@ size_t pb_settle_waiting(const struct pb_settle *settle)
 {
     size_t n = 0;
     for (size_t i = 0; i < settle->now.n; i++)
-        n += !settle->now.entry[i].complete || settle->now.entry[i].held;
+        n += !settle->now.entry[i].aside &&
+             (!settle->now.entry[i].complete || settle->now.entry[i].held);
     return n;
 }
 

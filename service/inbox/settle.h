@@ -43,6 +43,17 @@ const struct pb_settle_file *pb_settle_at(const struct pb_settle *settle, size_t
 /* After end: keeps it from pb_settle_next, as it is one of a set; it counts as waiting. Whether it
  * did not change between two scans at least `settle` apart: its age counts for nothing. */
 bool pb_settle_hold(struct pb_settle *settle, size_t i);
+/* Whether pb_settle_hold was called for it. */
+bool pb_settle_is_held(const struct pb_settle *settle, size_t i);
+/* The file of that name; false: there is none. */
+bool pb_settle_find(const struct pb_settle *settle, const char *name, size_t *out_i);
+/* After end, for files that come with another one (companion.h): TAKE: it is complete, as its
+ * marker is there. WAIT: it is not, whatever its times. ASIDE: it is never taken and not waited
+ * for. Whether it did not change between two scans at least `settle` apart. */
+enum pb_settle_decision { PB_SETTLE_TAKE, PB_SETTLE_WAIT, PB_SETTLE_ASIDE };
+bool pb_settle_decide(struct pb_settle *settle, size_t i, enum pb_settle_decision decision);
+/* It is complete when both are. */
+void pb_settle_wait_for(struct pb_settle *settle, size_t i, size_t other);
 /* Whether the wall clock may be compared with the times of files. */
 bool pb_settle_trusts_wall(const struct pb_settle *settle, int64_t mono_ms);
 /* After end: the next complete file (borrowed until the next begin), each once a scan; or NULL. */

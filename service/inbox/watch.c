@@ -14,6 +14,7 @@
 #include "service/base/files.h"
 #include "service/inbox/gathering.h"
 #include "service/inbox/inbox.h"
+#include "service/inbox/pairing.h"
 #include "service/inbox/folder_watches.h"
 #include "service/inbox/writer_events.h"
 #include "service/base/log.h"
@@ -34,15 +35,17 @@ struct pb_watch {
     struct pb_inbox inbox; /* its path, and its events, which are the watch's */
     struct pb_watch_trouble trouble[PB_WATCH_FAULTS];
     uv_timer_t timer;
-    int open_handles;
+    bool closed; /* the timer is */
     bool stopped;
     uv_work_t work;
     bool works; /* a part of a round runs */
     bool scans; /* which: the scan with the first batch, or a further batch */
     struct pb_settle *settle;
     struct pb_gathering *gathering;
-    size_t waiting;      /* of settle, as of the last part */
-    size_t seen_waiting; /* the same for the loop */
+    struct pb_pairing pairing; /* of the last scan */
+    size_t seen_alone;         /* its n_alone, for the loop */
+    size_t waiting;            /* of settle, as of the last part */
+    size_t seen_waiting;       /* the same for the loop */
     size_t seen_ignored;
     int64_t settle_ms;
     int64_t scan_cost_ms;      /* of the last scan, */
@@ -121,6 +124,19 @@ static void report_reading(struct pb_watch *watch, int rc)
                strerror(-rc), (double)watch->options.rescan_ms / 1e3);
 }
 
+/* Companions without their inputs. */
+static void report_alone(struct pb_watch *watch)
+{
+    const struct pb_pairing *pairing = &watch->pairing;
+    watch->seen_alone = pairing->n_alone;
+    if (pairing->n_alone == 0)
+        clear(watch, PB_WATCH_ALONE);
+    else
+        report(watch, PB_WATCH_ALONE, PB_E_INPUT_ALONE,
+               "inbox: %.200s is in %.200s without the file that it speaks of%s", pairing->first,
+               watch->inbox.path, pairing->n_alone > 1 ? ", and so are others" : "");
+}
+
 /* A file cannot be taken. Returns whether others can. */
 static bool can_go_on(struct pb_watch *watch, const struct pb_settle_file *file, int rc,
                       const struct pb_err *err)
@@ -159,6 +175,7 @@ static void scan(struct pb_watch *watch)
         pb_inbox_read(&watch->inbox, &rules, watch->settle, &watch->told, &watch->seen);
     pb_settle_end(watch->settle, watch->settle_ms, start, wall);
     pb_gathering_sort(watch->gathering, watch->options.intake, watch->settle, start, wall);
+    pb_pairing_sort(&watch->inbox, watch->settle, &watch->pairing);
     watch->scan_cost_ms = pb_clock_mono_ms() - start;
 }
 
@@ -234,7 +251,7 @@ static void end_stopped(struct pb_watch *watch)
         if (watch->batch[i].rc == 0)
             pb_job_fini(&watch->batch[i].job);
     }
-    if (watch->open_handles == 0)
+    if (watch->closed)
         free_watch(watch);
 }
 
@@ -278,6 +295,7 @@ static void on_worked(uv_work_t *request, int status)
         if (pb_folder_watches_follow(watch->folders, watch->seen.folder, n))
             watch->scan_again = true; /* what came between the scan and this made no event */
         report_reading(watch, watch->read_rc);
+        report_alone(watch);
     }
     take_results(watch);
     if (watch->stopped)
@@ -325,7 +343,6 @@ int pb_watch_start(const struct pb_watch_options *options, struct pb_err *err,
         watch->inbox.events = pb_writer_events_create(watch->path);
     (void)uv_timer_init(options->loop, &watch->timer);
     watch->timer.data = watch;
-    watch->open_handles = 1;
     scan_within(watch, 0);
     *out_watch = watch;
     return 0;
@@ -351,6 +368,11 @@ const struct pb_gathering_told *pb_watch_gathering(const struct pb_watch *watch)
     return pb_gathering_shown(watch->gathering);
 }
 
+size_t pb_watch_alone(const struct pb_watch *watch)
+{
+    return watch ? watch->seen_alone : 0;
+}
+
 size_t pb_watch_ignored(const struct pb_watch *watch)
 {
     return watch ? watch->seen_ignored : 0;
@@ -364,7 +386,8 @@ size_t pb_watch_waiting(const struct pb_watch *watch)
 static void on_close(uv_handle_t *handle)
 {
     struct pb_watch *watch = handle->data;
-    if (--watch->open_handles == 0 && !watch->works)
+    watch->closed = true;
+    if (!watch->works)
         free_watch(watch);
 }
 

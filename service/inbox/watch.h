@@ -17,7 +17,7 @@
 struct pb_watch;
 
 /* What may keep a watch from its work, each a trouble of its own. */
-enum pb_watch_fault { PB_WATCH_READING, PB_WATCH_TAKING, PB_WATCH_FAULTS };
+enum pb_watch_fault { PB_WATCH_READING, PB_WATCH_TAKING, PB_WATCH_ALONE, PB_WATCH_FAULTS };
 
 struct pb_watch_trouble {
     enum pb_code code; /* PB_OK: none */
@@ -46,6 +46,8 @@ void pb_watch_set_times(struct pb_watch *watch, int64_t settle_ms, int64_t resca
 size_t pb_watch_waiting(const struct pb_watch *watch);
 /* Names in the inbox that service.ignore leaves alone; 0 for NULL. */
 size_t pb_watch_ignored(const struct pb_watch *watch);
+/* Markers and checksum files there without their inputs; 0 for NULL. */
+size_t pb_watch_alone(const struct pb_watch *watch);
 /* Borrowed until the next change. */
 const struct pb_watch_trouble *pb_watch_trouble(const struct pb_watch *watch,
                                                 enum pb_watch_fault fault);

@@ -39,6 +39,7 @@ void pb_job_fini(struct pb_job *job)
     free(job->folder);
     free(job->delivered);
     free(job->input);
+    free(job->companion);
     free(job->directory);
     free(job->products);
     free(job->report);
@@ -58,10 +59,12 @@ int pb_job_set(char **field, const char *value)
 int pb_job_copy(struct pb_job *out, const struct pb_job *job)
 {
     *out = *job;
-    out->folder = out->delivered = out->input = out->directory = out->products = out->report = NULL;
+    out->folder = out->delivered = out->input = out->companion = NULL;
+    out->directory = out->products = out->report = NULL;
     if (pb_job_set(&out->folder, job->folder) == 0 &&
         pb_job_set(&out->delivered, job->delivered) == 0 &&
         pb_job_set(&out->input, job->input) == 0 &&
+        pb_job_set(&out->companion, job->companion) == 0 &&
         pb_job_set(&out->directory, job->directory) == 0 &&
         pb_job_set(&out->products, job->products) == 0 &&
         pb_job_set(&out->report, job->report) == 0)
@@ -230,6 +233,7 @@ static void print_members(struct pb_json *json, const struct pb_job *job)
     pb_json_string(json, "folder", job->folder);
     pb_json_raw(json, "delivered", job->delivered ? job->delivered : "[]");
     pb_json_string(json, "input", job->input);
+    pb_json_string(json, "companion", job->companion);
     pb_json_string(json, "pipeline", or_null(job->pipeline));
     if (job->uid >= 0)
         pb_json_int(json, "uid", job->uid);

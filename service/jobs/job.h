@@ -46,10 +46,12 @@ struct pb_job {
     char name[PB_JOB_NAME_BYTES];     /* base name of the input */
     char scene[PB_JOB_NAME_BYTES];    /* directory below products/ */
     char pipeline[PB_JOB_NAME_BYTES]; /* "" = none fitted yet */
-    char *delivered; /* JSON array of the paths that it had when it was delivered (delivered.h) */
-    char *folder;    /* below its inbox, where it lay; NULL = the inbox */
-    char *input;     /* where the file is now */
-    int64_t uid;     /* whose file or submission it is; -1 = not known */
+    char *delivered;   /* JSON array of the paths that it had when it was delivered (delivered.h) */
+    char *folder;      /* below its inbox, where it lay; NULL = the inbox */
+    char *input;       /* where the file is now */
+    char *companion;   /* and its marker or checksum file; NULL = none */
+    bool has_checksum; /* companion is a checksum, to be verified */
+    int64_t uid;       /* whose file or submission it is; -1 = not known */
     char identity[PB_JOB_IDENTITY_BYTES]; /* of a submitted file as its client could read it, in
                                              pipeline/io/file_identity.h's form; "" = not known */
     int attempts;

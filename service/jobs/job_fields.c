@@ -41,7 +41,8 @@ static const struct field fields[] = {
     FIELD(INT64, bytes_read),  FIELD(INT64, bytes_written), FIELD(INT64, elapsed_ms),
     FIELD(STRING, directory),  FIELD(STRING, products),     FIELD(STRING, report),
     FIELD(TEXT, error.code),   FIELD(TEXT, error.message),  FIELD(TEXT, error.hint),
-    FIELD(TEXT, device_why),   FIELD(TEXT, identity),
+    FIELD(TEXT, device_why),   FIELD(TEXT, identity),       FIELD(STRING, companion),
+    FIELD(BOOL, has_checksum),
 };
 static_assert((int)(sizeof fields / sizeof fields[0]) == PB_JOB_FIXED + PB_JOB_SET_COUNT &&
                   (int)(sizeof PB_JOB_HOLD_SET / 2) == PB_JOB_SET_COUNT,

@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 /* 2: device_why; 3: uid, identity, counts; 4: the journal; 5: kept; 6: priority;
- * 7: folder; 8: delivered */
-#define SCHEMA_VERSION 8
+ * 7: folder; 8: delivered; 9: companion */
+#define SCHEMA_VERSION 9
 
 /* Version 1, and what each later version adds: a new file takes all the steps of an old one. */
 static const char *const schema[SCHEMA_VERSION] = {
@@ -91,6 +91,15 @@ static const char *const schema[SCHEMA_VERSION] = {
 
     "ALTER TABLE jobs ADD COLUMN delivered TEXT;"
     "PRAGMA user_version = 8;",
+
+    "ALTER TABLE jobs ADD COLUMN companion TEXT;"
+    "ALTER TABLE jobs ADD COLUMN has_checksum INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TRIGGER companions_kept AFTER UPDATE OF companion ON jobs"
+    " WHEN NEW.owned = 1 AND NEW.status = 2 AND NEW.companion IS NOT NULL"
+    " AND (NEW.companion IS NOT OLD.companion OR OLD.status <> 2) BEGIN"
+    " INSERT OR REPLACE INTO kept VALUES (NEW.companion,"
+    " CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)); END;"
+    "PRAGMA user_version = 9;",
 };
 
 static bool execute(sqlite3 *db, const char *sql)

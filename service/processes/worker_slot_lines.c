@@ -65,6 +65,8 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
     pb_json_string(json, "products", how->products);
     pb_json_string(json, "scene", job->scene);
     pb_json_string(json, "name", job->name);
+    if (job->has_checksum)
+        pb_json_string(json, "checksum", job->companion ? job->companion : "");
     if (job->identity[0] != '\0')
         pb_json_string(json, "identity", job->identity);
     if (job->identity[0] != '\0' && job->uid > 0 && job->uid != (int64_t)geteuid()) {

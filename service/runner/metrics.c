@@ -203,6 +203,10 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
           gauges->inbox_waiting);
     gauge(out, "inbox_ignored", "Files of the inbox that service.ignore leaves alone.",
           gauges->inbox_ignored);
+    gauge(out, "inbox_alone",
+          "Markers and checksum files of the inbox without the file that they "
+          "speak of.",
+          gauges->inbox_alone);
     gauge(out, "buffer_bytes", "Planned tile buffers of the last finished run.",
           (int64_t)gauges->planned_bytes);
     counter(out, "tiles_total", "Tiles of finished jobs.", metrics->tiles);

@@ -81,6 +81,7 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
     pb_json_int(json, "inbox_waiting", (int64_t)pb_feed_waiting(methods->feed));
     pb_json_int(json, "inbox_ignored", (int64_t)pb_feed_ignored(methods->feed));
     print_gathering(methods, json);
+    pb_json_int(json, "inbox_alone", (int64_t)pb_feed_alone(methods->feed));
     pb_json_string(json, "inbox_writers", pb_writers_word(methods->intake->writers));
     pb_json_bool(json, "stopping", methods->stopping);
     pb_troubles_print(methods->troubles, json, "troubles");
@@ -110,6 +111,7 @@ static char *metrics_text(const struct pb_methods *methods,
         .workers = runner ? pb_runner_workers(runner) : 0,
         .inbox_waiting = (int64_t)pb_feed_waiting(methods->feed),
         .inbox_ignored = (int64_t)pb_feed_ignored(methods->feed),
+        .inbox_alone = (int64_t)pb_feed_alone(methods->feed),
         .start_wall_ms = methods->start_wall_ms,
         .planned_bytes = runner ? pb_runner_planned_bytes(runner) : 0,
         .troubles = methods->troubles,

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/worker_publish.h"
+#include "service/worker/checksum.h"
 
 #include "config/base/archive_name.h"
 #include "pipeline/io/io_fail.h"
@@ -134,6 +135,18 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
     return rc ? rc : open_sidecars(job, err);
 }
 
+/* Before anything is computed: what is not what was sent is not worth it. */
+static int verify_checksum(const struct pb_json_value *command, const struct pb_worker_wait *wait,
+                           struct pb_err *err)
+{
+    const struct pb_checksum_job sum = {.file = pb_json_get_text(command, "checksum"),
+                                        .input = pb_json_get_text(command, "input"),
+                                        .name = pb_json_get_text(command, "name"),
+                                        .alive = wait->alive,
+                                        .user = wait->user};
+    return sum.file == NULL || sum.name == NULL ? 0 : pb_checksum_verify(&sum, err);
+}
+
 /* Of an archive: where its members go. Without a name, so that nothing has to be removed. */
 static int open_room(struct pb_worker_job *job, struct pb_err *err)
 {
@@ -163,6 +176,7 @@ int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *co
                                      pb_json_get_text(command, "pipeline"));
     rc = rc ? rc : open_input(job, err);
     pb_worker_lines_begin(&job->lines, &known, "", NULL);
+    rc = rc ? rc : verify_checksum(command, wait, err);
     rc = rc ? rc : open_publish(job, config, mode, wait, err);
     rc = rc ? rc : open_room(job, err);
     if (rc != 0)

@@ -2,13 +2,17 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """Several inboxes (service.inboxes) of one service."""
+import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "proof"))
+import control  # noqa: E402
 from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
 
 
@@ -226,6 +230,187 @@ class SubFolders(Inboxes):
         self.assertEqual(sorted(f for f in d.files("work/done") if "/" in f), sorted("/".join(n) for n in names))
 
 
+class Markers(Inboxes):
+    MARKER = "{path: \"{root}/one\", recurse: true, complete: {marker: \"{name}.done\"}}"
+
+    def hung(self, call, part):
+        """A service that hangs in that call for a path with that part."""
+        if os.environ.get("PB_SANITIZE"):
+            self.skipTest("the shim of failing calls does not go together with a sanitizer")
+        d = self.feed([self.MARKER], start=False, settle="1h")
+        faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
+        rule = faults.rule(call, control.HANG, role="daemon", path=part)
+        d.start(env=faults.environment())
+        return d, lambda: wait_for(lambda: faults.counts(rule)[1])
+
+    def test_a_file_is_taken_when_its_marker_is_there_and_not_before(self):
+        d = self.feed([self.MARKER], settle="1h", start=False)
+        d.config.write_text(d.config.read_text().replace("pipelines:", "  ignore: [\"*.done\"]\npipelines:", 1))
+        d.start()
+        os.makedirs(d.root / "one/a")
+        for path in ("one/a/x.tif", "one/a/y.tif", "one/y.tif"):
+            self.put(d, path)
+        (d.root / "one/a/x.tif.done").touch()
+        job = d.wait_job("x.tif", "successful")
+        wait_for(lambda: "a/x.tif" in d.files("work/done"))
+        self.assertEqual([f for f in d.files("work/done") if "." in f], ["a/x.tif", "a/x.tif.done"])
+        self.assertEqual(d.jobs()[0]["companion"], str(d.root / "work/done/a/x.tif.done"))
+        self.assertEqual(len(d.jobs()), 1)
+        self.assertEqual(d.files("one"), ["a", "a/y.tif", "y.tif"])
+        info = d.call("service.info")
+        self.assertEqual((info["inbox_waiting"], info["inbox_alone"], info["inbox_ignored"]), (2, 0, 0))
+        self.assertEqual(job["folder"], "a")
+        wait_for(lambda: [p for p in os.listdir(d.root / "work") if p[0] != "."] == ["done"])
+
+    def test_a_file_that_is_written_is_not_taken_for_its_marker(self):
+        d = self.feed([self.MARKER], settle="100ms", rescan="200ms")
+        if d.call("service.info")["inbox_writers"] != "seen":
+            self.skipTest("this filesystem has no leases")
+        with open(d.root / "one/x.tif", "w") as file:
+            file.write("o")
+            file.flush()
+            (d.root / "one/x.tif.done").touch()
+            self.put(d, "one/y.tif")
+            (d.root / "one/y.tif.done").touch()
+            d.wait_job("y.tif", "successful")
+            self.assertEqual(len(d.jobs()), 1)
+            file.write("k")
+        d.wait_job("x.tif", "successful")
+
+    def test_a_marker_without_a_file_is_told_and_counted_until_it_comes(self):
+        d = self.feed([self.MARKER], settle="300ms")
+        (d.root / "one/x.tif.done").touch()
+        trouble = wait_for(lambda: d.trouble("delivery"))
+        self.assertEqual(trouble["code"], "input.alone")
+        self.assertIn("x.tif.done is in %s/one without" % d.root, trouble["message"])
+        self.assertEqual(d.call("service.info")["inbox_alone"], 1)
+        self.assertIn("pushbroom_inbox_alone 1", d.call("service.metrics")["text"])
+        self.assertEqual(d.jobs(), [])
+        self.put(d, "one/x.tif")
+        d.wait_job("x.tif", "successful")
+        wait_for(lambda: not d.trouble("delivery"))
+
+    def test_quarantine_retry_and_drop_take_the_marker_along(self):
+        d = self.feed([self.MARKER])
+        self.put(d, "one/x.tif", "fail")
+        (d.root / "one/x.tif.done").touch()
+        job = d.wait_job("x.tif", "failed")
+        wait_for(lambda: d.files("quarantine") == ["x.tif", "x.tif.done", "x.tif.error.json"])
+        (d.root / "quarantine/x.tif").write_text("until go")
+        d.call("job.retry", id=job["id"])
+        d.wait_job("x.tif", "running")
+        self.assertEqual(d.files("quarantine"), [])
+        d.call("job.cancel", id=job["id"])
+        d.wait_job("x.tif", "dismissed")
+        wait_for(lambda: d.files("quarantine") == ["x.tif", "x.tif.done", "x.tif.error.json"])
+        d.call("job.drop", id=job["id"])
+        self.assertEqual(d.files("quarantine"), [])
+
+    def test_retention_removes_the_marker_with_its_input(self):
+        d = self.feed([self.MARKER])
+        for name, text in (("good.tif", "ok"), ("bad.tif", "fail")):
+            self.put(d, "one/" + name, text)
+            (d.root / "one" / (name + ".done")).touch()
+            d.wait_job(name, "successful" if text == "ok" else "failed")
+        wait_for(lambda: "good.tif" in d.files("work/done") and "bad.tif" in d.files("quarantine"))
+        (d.root / "quarantine/other.done").touch()
+        d.config.write_text(d.config.read_text().replace("pipelines:", "  retention: {done: 1ms, quarantine: 1ms}\npipelines:", 1))
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: d.files("work/done") == [] and d.files("quarantine") == ["other.done"])
+
+    def test_a_kill_between_the_file_and_its_marker(self):
+        d, hangs = self.hung("rename", "x.tif.done")
+        self.put(d, "one/x.tif")
+        (d.root / "one/x.tif.done").touch()
+        hangs()
+        self.assertEqual(d.files("one"), ["x.tif.done"])  # the file is in work/ already
+        d.stop(signal.SIGKILL)
+        d.start()
+        d.wait_job("x.tif", "successful")
+        wait_for(lambda: d.files("work/done") == ["x.tif", "x.tif.done"])
+        self.assertEqual(d.files("one"), [])
+        self.assertEqual(len(d.jobs()), 1)
+
+    def test_a_kill_when_the_file_has_come_again_meanwhile(self):
+        d, hangs = self.hung("rename", "x.tif.done")
+        self.put(d, "one/x.tif")
+        (d.root / "one/x.tif.done").touch()
+        hangs()
+        d.stop(signal.SIGKILL)
+        self.put(d, "one/x.tif")  # the marker is the second file's now
+        d.start()
+        d.wait_for(lambda: len(d.jobs(status="successful")) == 2)
+        wait_for(lambda: d.files("work/done") == ["x.tif", "x.tif.1", "x.tif.done"])
+
+    def test_a_kill_before_the_job_is_stored(self):
+        d, hangs = self.hung("fsync", "/work/20")
+        self.put(d, "one/x.tif")
+        (d.root / "one/x.tif.done").touch()
+        hangs()
+        d.stop(signal.SIGKILL)
+        d.start()
+        d.wait_job("x.tif", "successful")
+        wait_for(lambda: d.files("work/done") == ["x.tif", "x.tif.done"])
+        self.assertEqual((d.files("one"), len(d.jobs())), ([], 1))
+
+
+class Checksums(Inboxes):
+    def service(self, **settings):
+        d = self.feed(["{path: \"{root}/one\", complete: {checksum: \"{name}.sum\"}}"], fake=False, settle="50ms", **settings)
+        subprocess.run([str(BIN / "make_scene"), "--size", "64x64", str(d.root / "good.tif")], check=True, stdout=subprocess.DEVNULL)
+        return d
+
+    def deliver(self, d, name, text):
+        shutil.copy(d.root / "good.tif", d.root / ".copy")
+        with open(d.root / ".copy", "ab") as file:
+            file.write(name.encode())  # other content in each
+        data = (d.root / ".copy").read_bytes()
+        os.rename(d.root / ".copy", d.root / "one" / name)
+        sums = {kind: getattr(hashlib, kind)(data).hexdigest() for kind in ("md5", "sha256", "sha512", "sha1")}
+        (d.root / "one" / (name + ".sum")).write_text(text.format(name=name, **sums))
+
+    def test_each_form_and_kind(self):
+        d = self.service()
+        forms = ["{md5}  {name}\n", "{sha256} *{name}\r\n", "{sha512}  some/where/{name}", "MD5 ({name}) = {md5}\n", "SHA256 ({name}) = {sha256}\n",
+                 "SHA512 ({name}) = {sha512}\n", "{md5}\n", "# a note\n00000000000000000000000000000000  other.tif\n{md5}  {name}\n"]
+        for i, form in enumerate(forms):
+            self.deliver(d, "f%d.tif" % i, form)
+        for i in range(len(forms)):
+            d.wait_job("f%d.tif" % i, "successful")
+        wait_for(lambda: len(d.files("work/done")) == 2 * len(forms))
+        self.assertEqual(d.files("one"), [])
+
+    def test_what_does_not_agree_goes_to_quarantine_with_its_checksum(self):
+        d = self.service()
+        forms = {"wrong": ("{md5}x".replace("{md5}x", "0" * 32) + "  {name}\n", "has the MD5 checksum"), "text": ("not a sum\n", "is no line with"),
+                 "empty": ("\n", "has no checksum in it"), "sha1": ("{sha1}  {name}\n", "is no line with"), "kind": ("SHA3-256 ({name}) = {sha256}\n", "is no line with"),
+                 "cut": ("MD5 ({name}) = {md5}0\n", "is no line with"), "others": ("{md5}  a.tif\n{md5}  b.tif\n", "has no line for others.tif")}
+        for name, (form, words) in forms.items():
+            self.deliver(d, name + ".tif", form)
+        for name, (form, words) in forms.items():
+            job = d.wait_job(name + ".tif", "failed")
+            self.assertEqual(job["error"]["code"], "input.checksum")
+            self.assertIn(words, job["error"]["message"])
+        wait_for(lambda: len(d.files("quarantine")) == 3 * len(forms))
+        self.assertTrue({"wrong.tif", "wrong.tif.sum", "wrong.tif.error.json"} <= set(d.files("quarantine")))
+        data = (d.root / "quarantine/wrong.tif").read_bytes()
+        id = [j["id"] for j in d.jobs() if j["name"] == "wrong.tif"][0]
+        d.call("job.retry", id=id)  # still wrong
+        wait_for(lambda: "wrong.tif" in d.files("quarantine") and d.call("job.get", id=id)["status"] == "failed")
+        (d.root / "quarantine/wrong.tif.sum").write_text(hashlib.md5(data).hexdigest())
+        d.call("job.retry", id=id)
+        d.wait_job("wrong.tif", "successful")
+
+    def test_neither_is_taken_without_the_other(self):
+        d = self.service()
+        self.deliver(d, "a.tif", "{md5}")
+        os.rename(d.root / "one/a.tif", d.root / "aside.tif") if (d.root / "one/a.tif").exists() else self.skipTest("it was taken at once")
+        self.assertEqual(wait_for(lambda: d.trouble("delivery"))["code"], "input.alone")
+        self.assertEqual(d.jobs(), [])
+        os.rename(d.root / "aside.tif", d.root / "one/a.tif")
+        d.wait_job("a.tif", "successful")
+
+
 class Priority(Inboxes):
     def test_jobs_of_an_inbox_of_a_higher_priority_go_first(self):
         d = self.feed(["{path: \"{root}/one\"}", "{path: \"{root}/two\", priority: 10}"])
@@ -281,7 +466,12 @@ class Refused(Inboxes):
                             ("inboxes: {path: /srv/a}", "must be a list such as"),
                             ("inboxes: [/srv/a]", "must be a map such as {path: /srv/feed}"),
                             ("inboxes: [{dir: /srv/a}]", "unknown key 'dir' in inboxes"),
-                            ("inboxes: [{}]", "needs 'path'")):
+                            ("inboxes: [{}]", "needs 'path'"),
+                            ("inboxes: [{path: /a, complete: {marker: x.done}}]", "write a name with {name} in it"),
+                            ("inboxes: [{path: /a, complete: {marker: \"{name}\"}}]", "names no other file"),
+                            ("inboxes: [{path: /a, complete: {checksum: \"sums/{name}\"}}]", "names no other file"),
+                            ("inboxes: [{path: /a, complete: {}}]", "write marker or checksum"),
+                            ("inboxes: [{path: /a, complete: {marker: \"{name}.a\", checksum: \"{name}.b\"}}]", "one of them")):
             d.config.write_text(good.replace("  settle:", "  %s\n  settle:" % line, 1))
             self.refused(d, words)
 

@@ -352,6 +352,8 @@ START_TEST(jobs_of_a_store_without_priorities_have_none)
 {
     static const char back[] =
         "ALTER TABLE jobs DROP COLUMN folder; ALTER TABLE jobs DROP COLUMN delivered;"
+        "DROP TRIGGER companions_kept; ALTER TABLE jobs DROP COLUMN companion;"
+        "ALTER TABLE jobs DROP COLUMN has_checksum;"
         "DROP INDEX jobs_waiting; ALTER TABLE jobs DROP COLUMN rank;"
         "PRAGMA user_version = 5;";
     char path[PB_FILES_PATH_BYTES];

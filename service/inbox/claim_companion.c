@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/inbox/claim_companion.h"
+
+#include "config/base/base_name.h"
+
+#include <errno.h>
+#include <string.h>
+
+int pb_claim_companion_take(const struct pb_companion_rule *rule,
+                            const struct pb_claim_place *place, const char *name, const char *claim,
+                            struct pb_job *job, struct pb_err *err)
+{
+    char beside[PB_FILES_PATH_BYTES], moved[PB_FILES_PATH_BYTES];
+    if (rule->kind == PB_COMPANION_NONE)
+        return 0;
+    int rc = pb_companion_of(rule, pb_base_name(name), beside)
+                 ? pb_companion_take(place->path, beside, claim, moved)
+                 : -ENOENT;
+    if (rc == -ENOENT)
+        return -EAGAIN;
+    job->has_checksum = rule->kind == PB_COMPANION_CHECKSUM;
+    if (rc != 0)
+        return pb_fail(err, rc == -EMFILE || rc == -ENFILE ? PB_E_SYSTEM_FILES : PB_E_SYSTEM,
+                       "cannot move %.200s to %s: %s", beside, claim, strerror(-rc));
+    rc = pb_job_set(&job->companion, moved);
+    return rc ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
+}

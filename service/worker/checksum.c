@@ -1,0 +1,246 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The checksum file is a stranger's: it is bounded, its names only choose among the files of the
+ * input, and no link is followed. */
+#include "service/worker/checksum.h"
+
+#include "config/base/base_name.h"
+#include "pipeline/io/io_fail.h"
+#include "pipeline/io/sha256.h"
+#include "service/base/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_BYTES_MAX (1024 * 1024)
+#define CHUNK          (1024 * 1024)
+#define HEX            "0123456789abcdefABCDEF"
+
+/* A line of the checksum file. */
+struct line {
+    char hex[PB_DIGEST_HEX_BYTES];
+    enum pb_digest digest;
+    char name[PB_FILES_PATH_BYTES]; /* "" = it has none */
+};
+
+struct verify {
+    const struct pb_checksum_job *job;
+    uint64_t bytes; /* read */
+    char *buffer;
+    bool is_folder;
+    size_t n_lines, n_compared;
+    struct line only; /* of a file: the line that counts */
+    bool named;       /* it names the input */
+};
+
+static int fail_line(const struct pb_checksum_job *job, const char *text, struct pb_err *err)
+{
+    return pb_fail(err, PB_E_INPUT_CHECKSUM,
+                   "%s: '%.60s' is no line with an MD5, SHA-256 or SHA-512 checksum",
+                   pb_base_name(job->file), text);
+}
+
+static bool find_digest(size_t digits, enum pb_digest *out)
+{
+    *out = digits == 32 ? PB_DIGEST_MD5 : digits == 64 ? PB_DIGEST_SHA256 : PB_DIGEST_SHA512;
+    return digits == 32 || digits == 64 || digits == 128;
+}
+
+/* "MD5 (name) = hex" */
+static bool read_bsd(const char *text, struct line *out)
+{
+    static const struct {
+        const char *word;
+        size_t digits;
+    } words[] = {{"MD5 (", 32}, {"SHA256 (", 64}, {"SHA512 (", 128}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        size_t n = strlen(words[i].word);
+        const char *end = NULL;
+        if (strncasecmp(text, words[i].word, n) != 0)
+            continue;
+        for (const char *at = text + n; (at = strstr(at, ") = ")) != NULL; at += 4)
+            end = at; /* the last, as a name may have one, too */
+        if (end == NULL || strspn(end + 4, HEX) != words[i].digits ||
+            end[4 + words[i].digits] != '\0' || (size_t)(end - text) - n >= sizeof out->name)
+            return false;
+        (void)find_digest(words[i].digits, &out->digest);
+        (void)snprintf(out->hex, sizeof out->hex, "%s", end + 4);
+        (void)snprintf(out->name, sizeof out->name, "%.*s", (int)(end - text - (ptrdiff_t)n),
+                       text + n);
+        return true;
+    }
+    return false;
+}
+
+/* "hex  name", "hex *name" or "hex" */
+static bool read_gnu(const char *text, struct line *out)
+{
+    size_t digits = strspn(text, HEX);
+    const char *name = text + digits;
+    if (!find_digest(digits, &out->digest))
+        return false;
+    if (name[0] == ' ' && (name[1] == ' ' || name[1] == '*'))
+        name += 2;
+    else if (name[0] != '\0')
+        return false;
+    if (strlen(name) >= sizeof out->name)
+        return false;
+    (void)snprintf(out->hex, sizeof out->hex, "%.*s", (int)digits, text);
+    (void)snprintf(out->name, sizeof out->name, "%s", name);
+    return true;
+}
+
+static int sum_of(struct verify *v, int fd, const char *path, enum pb_digest digest,
+                  char out_hex[PB_DIGEST_HEX_BYTES], struct pb_err *err)
+{
+    ssize_t n = 0;
+    struct pb_sha256 *sum = pb_digest_create(digest);
+    while ((n = read(fd, v->buffer, CHUNK)) > 0 || (n < 0 && errno == EINTR)) {
+        if (n < 0)
+            continue;
+        pb_sha256_add(sum, v->buffer, (size_t)n);
+        v->bytes += (uint64_t)n;
+        if (v->job->alive != NULL)
+            v->job->alive(v->job->user, v->bytes);
+    }
+    int rc = n < 0 ? pb_io_fail(err, errno, "cannot read", path) : 0;
+    if (rc == 0 && pb_digest_hex(sum, out_hex) != 0)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory");
+    pb_sha256_destroy(sum);
+    return rc;
+}
+
+static int compare(struct verify *v, const struct line *line, int fd, const char *name,
+                   struct pb_err *err)
+{
+    static const char *const words[] = {
+        [PB_DIGEST_MD5] = "MD5", [PB_DIGEST_SHA256] = "SHA-256", [PB_DIGEST_SHA512] = "SHA-512"};
+    char hex[PB_DIGEST_HEX_BYTES];
+    int rc = sum_of(v, fd, name, line->digest, hex, err);
+    v->n_compared++;
+    if (rc != 0 || strcasecmp(hex, line->hex) == 0)
+        return rc;
+    return pb_fail(err, PB_E_INPUT_CHECKSUM,
+                   "%.100s has the %s checksum %.12s..., and %.80s says %.12s...", name,
+                   words[line->digest], hex, pb_base_name(v->job->file), line->hex);
+}
+
+/* A file of the folder, which the line may name from above. */
+static int compare_in_folder(struct verify *v, const struct line *line, struct pb_err *err)
+{
+    char folder[PB_FILES_PATH_BYTES];
+    struct stat st;
+    const char *path = line->name;
+    size_t n = strlen(v->job->name);
+    while (strncmp(path, "./", 2) == 0)
+        path += 2;
+    if (strncmp(path, v->job->name, n) == 0 && path[n] == '/')
+        path += n + 1;
+    const char *base = pb_base_name(path);
+    (void)snprintf(folder, sizeof folder, "%.*s", (int)(base - path), path);
+    int directory =
+        base[0] != '\0' && path[0] != '/' ? pb_files_open_below(v->job->input, folder) : -ENOENT;
+    int fd = directory < 0
+                 ? directory
+                 : openat(directory, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool is_file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    int rc = is_file ? compare(v, line, fd, path, err)
+                     : pb_fail(err, PB_E_INPUT_CHECKSUM,
+                               "%.80s has a line for '%.100s', which the scene does not have",
+                               pb_base_name(v->job->file), line->name);
+    if (fd >= 0)
+        (void)close(fd);
+    if (directory >= 0)
+        (void)close(directory);
+    return rc;
+}
+
+static int take_line(struct verify *v, const char *text, struct pb_err *err)
+{
+    struct line line;
+    text += text[0] == '\\'; /* md5sum writes one before a line with an escaped name */
+    if (!read_bsd(text, &line) && !read_gnu(text, &line))
+        return fail_line(v->job, text, err);
+    v->n_lines++;
+    if (v->is_folder)
+        return compare_in_folder(v, &line, err);
+    bool named = strcmp(pb_base_name(line.name), v->job->name) == 0;
+    if (named || (!v->named && v->n_lines == 1))
+        v->only = line;
+    v->named = v->named || named;
+    return 0;
+}
+
+static int compare_file(struct verify *v, struct pb_err *err)
+{
+    if (v->n_lines > 1 && !v->named)
+        return pb_fail(err, PB_E_INPUT_CHECKSUM, "%.80s has no line for %.100s",
+                       pb_base_name(v->job->file), v->job->name);
+    int fd = open(v->job->input, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return pb_io_fail(err, errno, "cannot open", v->job->input);
+    int rc = compare(v, &v->only, fd, v->job->name, err);
+    (void)close(fd);
+    return rc;
+}
+
+/* The text, which is the caller's. */
+static int read_file(const struct pb_checksum_job *job, char **out_text, struct pb_err *err)
+{
+    struct stat st;
+    if (job->file[0] == '\0')
+        return pb_fail(err, PB_E_INPUT_CHECKSUM, "the checksum file of %.100s is missing",
+                       job->name);
+    int fd = open(job->file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int error = errno;
+    char *text = calloc(1, FILE_BYTES_MAX + 1);
+    int rc = text == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
+    if (rc == 0 && (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)))
+        rc = pb_fail(err, PB_E_INPUT_CHECKSUM, "%s cannot be read: %s", job->file,
+                     fd < 0 ? strerror(error) : "it is no plain file");
+    ssize_t n = rc == 0 ? pread(fd, text, FILE_BYTES_MAX + 1, 0) : 0;
+    if (n < 0)
+        rc = pb_io_fail(err, errno, "cannot read", job->file);
+    else if (n > FILE_BYTES_MAX || (rc == 0 && memchr(text, 0, (size_t)n) != NULL))
+        rc = pb_fail(err, PB_E_INPUT_CHECKSUM, "%s is no text with checksums", job->file);
+    if (fd >= 0)
+        (void)close(fd);
+    if (rc == 0)
+        *out_text = text;
+    else
+        free(text);
+    return rc;
+}
+
+int pb_checksum_verify(const struct pb_checksum_job *job, struct pb_err *err)
+{
+    struct stat st;
+    struct verify v = {.job = job};
+    char *text = NULL, *save = NULL;
+    int rc = read_file(job, &text, err);
+    if (rc != 0)
+        return rc;
+    v.buffer = malloc(CHUNK);
+    if (v.buffer == NULL)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory");
+    v.is_folder = stat(job->input, &st) == 0 && S_ISDIR(st.st_mode);
+    for (char *line = strtok_r(text, "\r\n", &save); rc == 0 && line != NULL;
+         line = strtok_r(NULL, "\r\n", &save))
+        if (line[0] != '#')
+            rc = take_line(&v, line, err);
+    if (rc == 0 && v.n_lines == 0)
+        rc = pb_fail(err, PB_E_INPUT_CHECKSUM, "%s has no checksum in it", job->file);
+    if (rc == 0 && !v.is_folder)
+        rc = compare_file(&v, err);
+    free(v.buffer);
+    free(text);
+    return rc;
+}

@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_CHECKSUM_H
+#define PB_CHECKSUM_H
+/* Compares an input with the checksum file that its sender put beside it: MD5, SHA-256 or SHA-512,
+ * in the lines of md5sum and its like ("<hex>  name") or of BSD ("MD5 (name) = <hex>"), or the
+ * digits alone. One thread. */
+#include "config/base/err.h"
+
+#include <stdint.h>
+
+struct pb_checksum_job {
+    const char *file;  /* with the checksums; "" = it is missing */
+    const char *input; /* a file, or a folder: then each file that has a line is compared */
+    const char *name;  /* of the input as it was delivered */
+    /* Called repeatedly: so many bytes of the input were read. */
+    void (*alive)(void *user, uint64_t bytes);
+    void *user;
+};
+
+/* 0, or *err: input.checksum, or what reading failed with. */
+int pb_checksum_verify(const struct pb_checksum_job *job, struct pb_err *err);
+#endif
