@@ -9,12 +9,10 @@
  * run itself reports is final: the command does not wait for a full disk to have room again. */
 #include "config/base/clock.h"
 #include "config/device_word.h"
-#include "pipeline/io/file_name.h"
-#include "pipeline/scene/scene_files.h"
-#include "service/base/files.h"
 #include "service/cli/cli.h"
 #include "service/cli/cli_result.h"
 #include "service/cli/cli_run.h"
+#include "service/cli/cli_run_jobs_parts.h"
 #include "service/cli/cli_run_owner.h"
 #include "service/processes/worker_slot.h"
 #include "service/worker/worker.h"
@@ -31,30 +29,7 @@
 #define KILLED_WAIT_MS 1000 /* until the next attempt after the worker was killed */
 
 /* A terminal that is closed (SIGHUP) ends a run as ^C does. */
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-enum { N_SIGNALS = sizeof signals / sizeof signals[0] };
-
-struct cli_jobs {
-    const struct cli_run_options *o;
-    const struct pb_config *config;
-    uv_loop_t loop;
-    uv_timer_t tick;
-    uv_signal_t signals[N_SIGNALS];
-    struct pb_worker_slot_owner owner;
-    struct pb_worker_slot *slot;
-    struct cli_run_owner *device_owner;
-    struct pb_err start_err; /* of the first worker */
-    char products[PATH_MAX]; /* the real path of the output directory; "" = not looked for yet */
-    int at;                  /* the input whose turn it is */
-    int attempt;             /* of it, from 1 */
-    struct cli_input input;  /* it, and the one after it */
-    struct cli_input next;
-    int checked;           /* number of the input that is in `next`; 0 = none */
-    int64_t not_before_ms; /* of the next attempt; 0 = at once */
-    struct cli_progress progress;
-    bool device_told, failed, left, sweep;
-    int interrupted, ended_by; /* the signal, 0 = none; and when something was left undone */
-};
+static const int signals[CLI_JOBS_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 
 static void go_on(struct cli_jobs *jobs);
 
@@ -94,32 +69,7 @@ static void on_say(void *user, int pid, enum pb_log_level level, const char *tex
         (void)fprintf(stderr, "pushbroom: the worker %s\n", text);
 }
 
-/* --- inputs ---------------------------------------------------------------------------------*/
-
-static struct pb_run_how how_of(const struct cli_jobs *jobs)
-{
-    return (struct pb_run_how){.products = jobs->products,
-                               .device = jobs->o->device,
-                               .foreground = true,
-                               .path = jobs->input.pipeline->output.path,
-                               .existing = jobs->o->existing};
-}
-
-static int make_job(const struct cli_jobs *jobs, int at, const struct cli_input *input,
-                    struct pb_job *out_job)
-{
-    const char *base = strrchr(input->path, '/');
-    pb_job_init(out_job);
-    (void)snprintf(out_job->id, sizeof out_job->id, "%d", at + 1);
-    (void)snprintf(out_job->name, sizeof out_job->name, "%s", base ? base + 1 : input->path);
-    (void)snprintf(out_job->pipeline, sizeof out_job->pipeline, "%s", input->pipeline->name);
-    if (input->is_folder || input->is_group)
-        pb_scene_files_name(input->path, out_job->scene, sizeof out_job->scene);
-    else
-        pb_file_name_scene(input->path, out_job->scene, sizeof out_job->scene);
-    out_job->attempts = jobs->attempt;
-    return pb_job_set(&out_job->input, input->path);
-}
+/* --- one input after the other --------------------------------------------------------------*/
 
 static void fail(struct cli_jobs *jobs, const char *device_why, const struct pb_err *err)
 {
@@ -132,61 +82,6 @@ static void finish_input(struct cli_jobs *jobs)
 {
     jobs->at++;
     jobs->attempt = 1;
-}
-
-/* Takes the result of the check that was made while its predecessor ran. */
-static void take_input(struct cli_jobs *jobs)
-{
-    if (jobs->checked == jobs->at && jobs->at > 0)
-        jobs->input = jobs->next;
-    else
-        cli_input_check(jobs->o, jobs->config, jobs->at, &jobs->input);
-}
-
-/* While an input runs, the next one is checked and announced to the worker. */
-static void prepare_next(struct cli_jobs *jobs)
-{
-    struct pb_run_how how = how_of(jobs);
-    struct pb_job job;
-    int at = jobs->at + 1;
-    if (at >= jobs->o->n_inputs)
-        return;
-    cli_input_check(jobs->o, jobs->config, at, &jobs->next);
-    jobs->checked = at;
-    if (jobs->next.err.code != PB_OK)
-        return;
-    if (make_job(jobs, at, &jobs->next, &job) == 0)
-        pb_worker_slot_tell_next(jobs->slot, &job, &how);
-    pb_job_fini(&job);
-}
-
-/* The real path of the output directory, for the worker. The worker makes the directory and reports
- * an error if it cannot. */
-static void find_products(struct cli_jobs *jobs)
-{
-    const char *output = jobs->o->output;
-    if (jobs->products[0] != '\0')
-        return;
-    (void)pb_files_make_directory(output, "output", NULL);
-    if (realpath(output, jobs->products) == NULL)
-        (void)snprintf(jobs->products, sizeof jobs->products, "%s", output);
-}
-
-static int start_input(struct cli_jobs *jobs, struct pb_err *err)
-{
-    find_products(jobs);
-    struct pb_run_how how = how_of(jobs);
-    struct pb_job job;
-    if (pb_worker_slot_is_empty(jobs->slot) && pb_worker_slot_start(jobs->slot, err) != 0)
-        return pb_code_errno(err->code);
-    if (make_job(jobs, jobs->at, &jobs->input, &job) != 0) {
-        pb_job_fini(&job);
-        return pb_fail(err, PB_E_MEMORY, "out of memory for the run");
-    }
-    cli_progress_begin(&jobs->progress, jobs->input.path);
-    pb_worker_slot_run(jobs->slot, &job, &how);
-    prepare_next(jobs);
-    return 0;
 }
 
 /* The worker is not needed any more. */
@@ -210,8 +105,8 @@ static void go_on(struct cli_jobs *jobs)
     bool ready = pb_worker_slot_is_empty(jobs->slot) || pb_worker_slot_is_idle(jobs->slot);
     while (ready && !is_over(jobs) && jobs->not_before_ms == 0) {
         struct pb_err err = {0};
-        take_input(jobs);
-        if (jobs->input.err.code == PB_OK && start_input(jobs, &err) == 0)
+        cli_jobs_take(jobs);
+        if (jobs->input.err.code == PB_OK && cli_jobs_start(jobs, &err) == 0)
             return;
         fail(jobs, "", jobs->input.err.code != PB_OK ? &jobs->input.err : &err);
         finish_input(jobs);
@@ -384,7 +279,7 @@ struct cli_jobs *cli_jobs_create(const struct cli_run_options *o)
     (void)signal(SIGPIPE, SIG_IGN); /* a worker that is gone is told by its end */
     (void)uv_timer_init(&jobs->loop, &jobs->tick);
     jobs->tick.data = jobs;
-    for (size_t i = 0; i < N_SIGNALS; i++) {
+    for (size_t i = 0; i < CLI_JOBS_SIGNALS; i++) {
         (void)uv_signal_init(&jobs->loop, &jobs->signals[i]);
         jobs->signals[i].data = jobs;
     }
@@ -403,7 +298,7 @@ int cli_jobs_run(struct cli_jobs *jobs, const struct pb_config *config)
         return CLI_JOB_FAILED;
     }
     jobs->config = jobs->owner.config = config;
-    for (size_t i = 0; i < N_SIGNALS; i++)
+    for (size_t i = 0; i < CLI_JOBS_SIGNALS; i++)
         if (signals[i] != SIGHUP || !is_ignored(SIGHUP))
             (void)uv_signal_start(&jobs->signals[i], on_signal, signals[i]);
     (void)uv_timer_start(&jobs->tick, on_tick, TICK_MS, TICK_MS);
@@ -435,7 +330,7 @@ void cli_jobs_destroy(struct cli_jobs *jobs)
     pb_worker_slot_destroy(jobs->slot);
     cli_run_owner_destroy(jobs->device_owner);
     uv_close((uv_handle_t *)&jobs->tick, NULL);
-    for (size_t i = 0; i < N_SIGNALS; i++)
+    for (size_t i = 0; i < CLI_JOBS_SIGNALS; i++)
         uv_close((uv_handle_t *)&jobs->signals[i], NULL);
     (void)uv_run(&jobs->loop, UV_RUN_DEFAULT);
     (void)uv_loop_close(&jobs->loop);
