@@ -2,9 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/product/cog_asset.h"
 
+#include "pipeline/codec/predictor.h"
 #include "pipeline/product/cog.h"
 #include "pipeline/product/stac_asset.h"
 #include "pipeline/product/stac_classes.h"
+#include "pipeline/product/stac_presets.h"
 
 static const struct pb_cog_config *cog_of(const struct pb_product_config *config)
 {
@@ -24,9 +26,20 @@ size_t pb_cog_band_names(const struct pb_product_env *env, const struct pb_cog_c
     return n;
 }
 
-bool pb_cog_names_classes(const struct pb_product_config *config)
+bool pb_cog_names_classes(const struct pb_product_env *env, const struct pb_product_config *config)
 {
-    return cog_of(config)->classes.n > 0;
+    const struct pb_cog_config *cog = cog_of(config);
+    uint32_t plane[PB_BANDS_MAX];
+    bool found = cog->classes.n > 0;
+    int n = cog->is_painted || pb_type_is_float(cog->type)
+                ? 0
+                : pb_product_bands(env, config, plane, NULL);
+    for (int b = 0; b < n && !found; b++) {
+        struct pb_band_facts facts;
+        pb_cog_facts(env, cog, plane[b], (uint32_t)n, &facts);
+        found = facts.scale == 0 && pb_stac_has_preset(env, env->band_names[plane[b]]);
+    }
+    return found;
 }
 
 bool pb_cog_stored(const struct pb_product_env *env, const struct pb_product_config *config,

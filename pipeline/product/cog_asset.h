@@ -11,7 +11,7 @@ struct pb_cog_config;
  * many. */
 size_t pb_cog_band_names(const struct pb_product_env *env, const struct pb_cog_config *config,
                          size_t n_planes, const char *names[PB_BANDS_MAX]);
-bool pb_cog_names_classes(const struct pb_product_config *config);
+bool pb_cog_names_classes(const struct pb_product_env *env, const struct pb_product_config *config);
 bool pb_cog_stored(const struct pb_product_env *env, const struct pb_product_config *config,
                    uint32_t plane, struct pb_stored_band *out);
 int pb_cog_describe(const struct pb_stac_item *item, const struct pb_product_result *result,

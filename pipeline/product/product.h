@@ -158,7 +158,7 @@ struct pb_product_type {
     const char *role;      /* "data", "overview", "metadata" */
     const char *extension; /* STAC extension whose fields its asset has; NULL = none */
     /* Whether it tells names of classes, by an extension of their own. NULL = never. */
-    bool (*names_classes)(const struct pb_product_config *config);
+    bool (*names_classes)(const struct pb_product_env *env, const struct pb_product_config *config);
     /* Writes its own members of the asset; NULL = there are none. */
     int (*describe)(const struct pb_stac_item *item, const struct pb_product_result *result,
                     struct pb_err *err);

@@ -139,7 +139,8 @@ static bool names_classes(const struct pb_stac_item *item)
     bool found = false;
     for (size_t i = 0; i < item->n_results && !found; i++) {
         const struct pb_product_type *type = pb_product_type(item->results[i].kind);
-        found = type->names_classes != NULL && type->names_classes(item->results[i].config);
+        found =
+            type->names_classes != NULL && type->names_classes(item->env, item->results[i].config);
     }
     return found;
 }

@@ -7,6 +7,7 @@
 
 #include "pipeline/product/stac_classes.h"
 #include "pipeline/product/stac_facts.h"
+#include "pipeline/product/stac_presets.h"
 #include "pipeline/product/stac_processing.h"
 
 #include <math.h>
@@ -201,8 +202,10 @@ static int write_bands(const struct pb_stac_item *item, const struct pb_product_
         write_nodata(item->json, pixels);
         pb_json_int(item->json, "raster:bits_per_sample", bits_of(pixels->type));
         write_facts(item->json, &pixels->facts[i]);
-        if (pixels->classes != NULL)
+        if (pixels->classes != NULL && pixels->classes->names->n > 0)
             pb_stac_classes(item->json, pixels->classes);
+        else if (!is_float(pixels->type) && pixels->facts[i].scale == 0)
+            pb_stac_preset(item->json, item->env, name);
         /* Integers were rounded and saturated after the statistics were taken. */
         if (statistics != NULL && is_float(pixels->type))
             write_statistics(item->json, statistics);

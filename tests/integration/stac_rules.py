@@ -72,6 +72,11 @@ def check_values(thing):
             need(value and all(b.get("name") for b in value), "bands without names", value)
         if key == "classification:classes":
             check_classes(value)
+        if key == "classification:bitfields":
+            for field in value:
+                need(field["offset"] >= 0 and field["length"] > 0, "no bit field", field)
+                check_classes(field["classes"])
+                need(all(0 <= c["value"] < 1 << field["length"] for c in field["classes"]), "a class has too many bits", field)
 
 
 def check_classes(classes):

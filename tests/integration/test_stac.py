@@ -307,6 +307,38 @@ def test_classes_of_a_colour_file_are_drawn_by_value(scratch):
                                   "colormap": {"1": [255, 0, 0, 255], "2": [0, 255, 0, 128]}}
 
 
+def test_quality_bands_say_what_a_preset_knows_of_them(scratch):
+    folder = scratch / "S2X_a_L2A"
+    small(folder / "B04.tif", np.random.default_rng(1).integers(1, 9000, (40, 50)).astype(np.uint16))
+    small(folder / "SCL.tif", np.random.default_rng(2).integers(0, 12, (40, 50)).astype(np.uint8))
+    text = """    input:
+      scene: "S2?_*_L2A/"
+      files: {R: B04.tif, SCL: SCL.tif}
+    steps: [{mask: {band: SCL, preset: sentinel2-scl, apply: [R, SCL]}}]
+    products:
+      - cog: {bands: [SCL, R], type: uint16, nodata: 0}
+      - stac: {datetime: file-time}
+"""
+    run(scratch, text, folder)
+    scl, red = made(scratch)["assets"]["data"]["bands"]
+    classes = {c["value"]: c["name"] for c in scl["classification:classes"]}
+    assert len(classes) == 12 and classes[4] == "vegetation" and classes[9] == "cloud_high", scl
+    assert "classification:classes" not in red
+    # Bits are fields; two bits of confidence are one of several values.
+    shutil.rmtree(scratch / "out")
+    run(scratch, text.replace("sentinel2-scl", "landsat-c2"), folder)
+    fields = made(scratch)["assets"]["data"]["bands"][0]["classification:bitfields"]
+    assert [(f["offset"], f["length"]) for f in fields] == [(i, 1) for i in range(8)] + [(8, 2), (10, 2), (12, 2), (14, 2)]
+    assert fields[3]["name"] == "cloud" and [c["name"] for c in fields[8]["classes"]] == ["cloud_low", "cloud_medium", "cloud_high"]
+    # What is scaled, interpolated or computed holds other values.
+    for what, by in (("SCL: SCL.tif", "SCL: {match: SCL.tif, scale: 2}"), ("SCL: SCL.tif", "SCL: {match: SCL.tif, resample: bilinear}"),
+                     ("apply: [R, SCL]}}", 'apply: [R]}}, {math: {bands: {SCL: "SCL + 1"}}}')):
+        shutil.rmtree(scratch / "out")
+        assert what in text
+        run(scratch, text.replace(what, by), folder)
+        assert "classification" not in json.dumps(made(scratch)["assets"]), by
+
+
 def test_an_address_without_the_file_is_refused(scratch):
     text = ONE_FILE.replace("stac: {}", 'stac: {derived_from: "https://x.org/"}')
     (scratch / "c.yaml").write_text("pipelines:\n  p:\n" + text)
