@@ -184,11 +184,13 @@ static void name_pipeline(struct sorter *s, size_t number)
         file->pipeline = pb_config_match(s->config, file->name);
 }
 
-/* Whether a folder of its name can hold it, in which it is found by that name. */
+/* Whether a folder of its name can hold it, in which it is found by that name. A single file that
+ * goes to a pipeline of many files is an archive of them: what belongs to its scene is inside. */
 static bool can_be_main(const struct pb_belonging *file)
 {
     char clean[256];
-    if (file->belongs != PB_BELONGS_ALONE || file->is_folder || file->pipeline == NULL)
+    if (file->belongs != PB_BELONGS_ALONE || file->is_folder || file->pipeline == NULL ||
+        file->pipeline->input.n_files > 0)
         return false;
     pb_file_name_clean(pb_base_name(file->name), clean);
     return strcmp(clean, pb_base_name(file->name)) == 0;

@@ -20,6 +20,9 @@ static const char text[] =
     "  planet:\n"
     "    input: {match: ['*_SR.tif'], metadata: '*_metadata.xml'}\n"
     "    products: [statistics: {}]\n"
+    "  folders:\n"
+    "    input: {scene: 'S2?_*', files: {R: 'B04.tif'}, metadata: '{scene}.json', sidecars: [.msk]}\n"
+    "    products: [statistics: {}]\n"
     "  rest:\n"
     "    input: {match: ['*.tif']}\n"
     "    products: [statistics: {}]\n";
@@ -119,6 +122,17 @@ START_TEST(metadata_belong_to_their_own_scene)
 }
 END_TEST
 
+START_TEST(an_archive_of_a_scene_waits_for_nothing_beside_it)
+{
+    size_t zip = add("S2A_1.zip"), json = add("S2A_1.json"), mask = add("S2A_1.zip.msk");
+    sort();
+    is(zip, PB_BELONGS_ALONE);
+    ck_assert_str_eq(file[zip].pipeline->name, "folders");
+    is(json, PB_BELONGS_ALONE);
+    is(mask, PB_BELONGS_NOWHERE);
+}
+END_TEST
+
 START_TEST(other_files_and_folders_are_left_alone)
 {
     size_t plain = add("x.tif"), note = add("x.txt"), folder = add("x.tfw");
@@ -151,6 +165,7 @@ int main(void)
     tcase_add_test(tests, sidecars_of_a_set_go_with_the_set);
     tcase_add_test(tests, an_ending_of_a_pipeline_is_one_like_those_that_are_known);
     tcase_add_test(tests, metadata_belong_to_their_own_scene);
+    tcase_add_test(tests, an_archive_of_a_scene_waits_for_nothing_beside_it);
     tcase_add_test(tests, other_files_and_folders_are_left_alone);
     tcase_add_test(tests, a_star_stands_for_the_begin_of_the_files_own_name);
     suite_add_tcase(suite, tests);
