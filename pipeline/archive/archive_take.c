@@ -140,8 +140,6 @@ static int take_member(struct taking *t, struct pb_archive_wish *wish, struct ar
     const struct pb_archive_member *member = &archive->member[wish->member];
     const uint64_t begins = (uint64_t)archive_filter_bytes(r->a, 0);
     (void)snprintf(t->what, sizeof t->what, "its member %.160s", member->path);
-    if (strcmp(member->path, r->path) != 0 || (uint64_t)archive_entry_size(entry) != member->bytes)
-        return PB_ARCHIVE_FAIL(r, PB_E_INPUT_CHANGED, "the archive was changed while it was read");
     wish->part = (struct pb_file_part){t->room, t->room_end, member->bytes};
     int rc = take_data(t, wish, entry, begins);
     if (rc < 0)
@@ -169,6 +167,19 @@ static int finish_room(const struct taking *t)
     return 0;
 }
 
+/* Each member is the one that was listed, and so within the limits, also where it is passed over.
+ */
+static int check_listed(struct pb_archive_reader *r, size_t i, struct archive_entry *entry)
+{
+    const struct pb_archive *archive = r->archive;
+    bool is_folder = archive_entry_filetype(entry) == AE_IFDIR;
+    if (i < archive->n && strcmp(archive->member[i].path, r->path) == 0 &&
+        archive->member[i].is_folder == is_folder &&
+        (is_folder || (uint64_t)archive_entry_size(entry) == archive->member[i].bytes))
+        return 0;
+    return PB_ARCHIVE_FAIL(r, PB_E_INPUT_CHANGED, "the archive was changed while it was read");
+}
+
 static int by_member(const void *a, const void *b)
 {
     size_t left = (*(struct pb_archive_wish *const *)a)->member;
@@ -186,6 +197,10 @@ static int take_all(struct taking *t, struct pb_archive_wish **sorted, size_t n)
         rc = pb_archive_reader_next(t->reader, &entry);
         if (rc != 1 || t->reader->path[0] == '\0')
             continue;
+        rc = check_listed(t->reader, i, entry);
+        if (rc < 0)
+            break;
+        rc = 1;
         if (i++ != sorted[at]->member)
             continue;
         rc = take_member(t, sorted[at++], entry);
