@@ -16,9 +16,11 @@ static const struct pb_key keys[] = {
      .sample = "file-time",
      .doc = "When the scene was taken. metadata: as its metadata say (input.metadata), which also "
             "holds without this key; name:PATTERN: in the scene's name, as in "
-            "name:%Y%m%dT%H%M%S, where * and ? stand for other text; tag: the file's TIFF tag "
-            "DateTime; file-time: when the file was last changed; or a time, RFC 3339. A time that "
-            "is not known fails the job before a pixel is read."},
+            "name:%Y%m%dT%H%M%S, in UTC, where * and ? stand for other text; tag: the TIFF tag "
+            "DateTime, which has no zone and is taken as UTC; file-time: when the file was last "
+            "changed; or a time, RFC 3339. Of a scene of many files tag and file-time are those of "
+            "the file with the grid. A time that is not known fails the job before a pixel is "
+            "read."},
     {.name = "platform",
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct pb_stac_config, platform),
