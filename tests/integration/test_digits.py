@@ -96,6 +96,18 @@ def test_a_band_that_passes_unchanged_keeps_its_bits(scratch):
         assert (found[None][0] == made[0])[valid].all()
 
 
+def test_tiles_that_a_gate_leaves_out_and_passes_before_change_nothing(scratch):
+    made, mask = pixels("uint32"), np.zeros((H, W), np.uint32)
+    mask[70:120, 80:140] = 1
+    path = write(scratch / "a.tif", np.stack([made[0], mask]), nodata=None)
+    source, product = "match: ['*'], bands: {A: 1, M: 2}", "cog: {bands: [A], type: uint32, nodata: 7, blocksize: 64}"
+    result, found = outcome(scratch, path, [product], "- mask: {band: M, keep: [1], apply: [A], gate: true}", source)
+    moved = np.where(made[0] == 7, 8, made[0])  # which is valid, and nodata of the product
+    assert (found[None][0] == np.where(mask == 1, moved, 7)).all() and result["report"]["gate"]["left_out"] > 0, result["report"]["gate"]
+    _, found = outcome(scratch, path, [product, "quicklook: {bands: [A], stretch: [2, 98]}"], source=source)
+    assert (found[None][0] == moved).all()
+
+
 def test_a_valid_value_that_is_nodata_of_the_product_moves_by_one_step(scratch):
     made = pixels("uint32")
     made[0, 50, :5] = 4000000001
