@@ -52,7 +52,7 @@ int pb_run_metadata_read(struct pb_run_metadata *out, const struct pb_run_option
         return 0;
     pb_metadata_files_init(&own);
     if (options->files == NULL && options->metadata == NULL)
-        rc = pb_sidecar_open(options->pipeline, options->input, scene, &own, err);
+        rc = pb_sidecar_open(options->pipeline, options->input, scene, -1, &own, err);
     files = options->files      ? options->files->metadata /* descriptors stay the owner's */
             : options->metadata ? *options->metadata
                                 : own;

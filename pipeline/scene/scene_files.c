@@ -93,11 +93,14 @@ static const struct pb_raster_file *file_at(const struct pb_scene_files *files, 
 }
 
 static int take_sidecars(const struct opening *s, const struct pb_pipeline_config *pipeline,
-                         struct pb_scene_files *out)
+                         bool is_group, struct pb_scene_files *out)
 {
     out->sidecars = calloc(1, sizeof *out->sidecars);
     if (out->sidecars == NULL)
         return pb_fail(s->err, PB_E_MEMORY, "out of memory for the files of %s", s->folder);
+    if (is_group)
+        return pb_sidecars_take_loose(pipeline, s->folder, s->reader, out->file, out->n, s->err,
+                                      out->sidecars);
     return pb_sidecars_take(pipeline, s->walk, s->folder, s->reader, out->file, out->n, s->err,
                             out->sidecars);
 }
@@ -147,7 +150,7 @@ static int open_files(const struct pb_pipeline_config *pipeline, const char *fol
                        : pb_scene_walk_open(out->folder, err, &walk);
     rc = rc ? rc : pb_scene_search(pipeline, &walk, out->folder, scene, err, &found);
     rc = rc ? rc : open_found(&opening, &found, out);
-    rc = rc ? rc : take_sidecars(&opening, pipeline, out);
+    rc = rc ? rc : take_sidecars(&opening, pipeline, group != NULL, out);
     pb_scene_walk_close(&walk);
     if (rc == 0)
         pb_scene_files_count(out);

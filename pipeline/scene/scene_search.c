@@ -2,6 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/scene/scene_search.h"
 
+#include "config/base/base_name.h"
+#include "pipeline/scene/sidecar_names.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,6 +59,12 @@ static int two_files(const struct search *s, const char *what, const struct pb_s
                       "two files fit %s: %.150s and %.150s", what, a->path, b->path);
 }
 
+/* "*_B4.*" fits x_B4.tif and x_B4.tif.aux.xml, and means the first. */
+static bool is_sidecar_of(const struct pb_scene_entry *main, const struct pb_scene_entry *other)
+{
+    return pb_sidecar_is_any_of(pb_base_name(main->path), NULL, 0, true, pb_base_name(other->path));
+}
+
 /* The one entry that fits; *out NULL: none does. */
 static int find(struct search *s, const char *what, const char *pattern,
                 const struct pb_scene_entry **out)
@@ -67,7 +76,9 @@ static int find(struct search *s, const char *what, const char *pattern,
         const struct pb_scene_entry *entry = &s->walk->entry[i];
         if (!pb_scene_walk_fits(filled, entry->path))
             continue;
-        if (*out != NULL)
+        if (*out != NULL && is_sidecar_of(*out, entry))
+            continue;
+        if (*out != NULL && !is_sidecar_of(entry, *out))
             return two_files(s, what, *out, entry);
         *out = entry;
     }

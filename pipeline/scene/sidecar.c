@@ -21,6 +21,7 @@ struct place {
     char folder[PATH_MAX]; /* of the scene's file */
     char name[NAME_MAX + 1];
     int fd; /* of the folder */
+    int64_t reader;
 };
 
 static int missing(const struct place *at, const char *pattern, struct pb_err *err)
@@ -70,26 +71,28 @@ static int open_it(const struct place *at, struct pb_raster_file *out, struct pb
     if (out->path == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to open %s", path);
     out->handed = true;
-    out->fd = openat(at->fd, at->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
-    if (out->fd < 0 && errno == ELOOP)
+    const struct pb_scene_walk folder = {.fd = at->fd};
+    int fd = pb_scene_walk_open_file(&folder, at->name, at->reader);
+    out->fd = fd < 0 ? -1 : fd;
+    if (fd == -ELOOP)
         return pb_fail_at(err, PB_E_INPUT_LINK, path, 0, 0, "the metadata are a symbolic link");
-    if (out->fd < 0 && (errno == EACCES || errno == EPERM || errno == ENOENT))
+    if (fd == -EACCES || fd == -EPERM || fd == -ENOENT)
         return pb_fail_at(err, PB_E_INPUT_METADATA_MISSING, path, 0, 0,
-                          "cannot open the scene's metadata: %s", strerror(errno));
-    if (out->fd < 0 || fstat(out->fd, &out->stat) < 0)
-        return pb_raster_file_fail(err, errno, path, "cannot open the file");
+                          "cannot open the scene's metadata: %s", strerror(-fd));
+    if (fd < 0 || fstat(fd, &out->stat) < 0)
+        return pb_raster_file_fail(err, fd < 0 ? -fd : errno, path, "cannot open the file");
     out->bytes = (uint64_t)out->stat.st_size;
     return S_ISREG(out->stat.st_mode) ? 0
                                       : pb_fail_at(err, PB_E_INPUT_METADATA_MISSING, path, 0, 0,
                                                    "the scene's metadata are no regular file");
 }
 
-static int open_one(const char *folder, const char *input, const char *scene, const char *form,
+static int open_one(const char *input, const char *scene, const char *form, int64_t reader,
                     struct pb_raster_file *out, struct pb_err *err)
 {
-    struct place at = {.fd = -1};
+    struct place at = {.fd = -1, .reader = reader};
     char pattern[PATH_MAX];
-    (void)snprintf(at.folder, sizeof at.folder, "%s", folder);
+    pb_path_parent(input, at.folder);
     int rc = pb_scene_search_pattern(form, scene, pattern, err);
     rc = rc ? rc : find(&at, form, input, scene, pattern, err);
     rc = rc ? rc : open_it(&at, out, err);
@@ -99,14 +102,12 @@ static int open_one(const char *folder, const char *input, const char *scene, co
 }
 
 int pb_sidecar_open(const struct pb_pipeline_config *pipeline, const char *input, const char *scene,
-                    struct pb_metadata_files *out, struct pb_err *err)
+                    int64_t reader, struct pb_metadata_files *out, struct pb_err *err)
 {
-    char folder[PATH_MAX];
     int rc = 0;
     pb_metadata_files_init(out);
-    pb_path_parent(input, folder);
     for (size_t i = 0; i < pipeline->input.n_metadata && rc == 0; i++)
-        rc = open_one(folder, input, scene, pipeline->input.metadata[i], &out->file[out->n++], err);
+        rc = open_one(input, scene, pipeline->input.metadata[i], reader, &out->file[out->n++], err);
     return rc;
 }
 

@@ -9,11 +9,11 @@
 #include "pipeline/scene/metadata_files.h"
 
 /* Finds and opens one for each pattern. input: path of the scene's file. scene:
- * its name, for {scene}. input.metadata_missing names the pattern and the directory;
- * input.ambiguous: two files fit; input.link: it is a symbolic link. *out needs close
+ * its name, for {scene}. reader: see scene_walk.h. input.metadata_missing names the pattern and the
+ * directory; input.ambiguous: two files fit; input.link: it is a symbolic link. *out needs close
  * (pb_metadata_files_close) in any case. */
 int pb_sidecar_open(const struct pb_pipeline_config *pipeline, const char *input, const char *scene,
-                    struct pb_metadata_files *out, struct pb_err *err);
+                    int64_t reader, struct pb_metadata_files *out, struct pb_err *err);
 /* A file that is kept with those beside it lies in a folder of its own name: its path, if `folder`
  * is such a one (PATH_MAX bytes). */
 bool pb_sidecar_main(const char *folder, char *out);

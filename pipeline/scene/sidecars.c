@@ -98,26 +98,39 @@ static int check_complete(const struct looking *s, const char *main)
     return 0;
 }
 
-int pb_sidecars_open(const struct pb_pipeline_config *pipeline, const char *input, int64_t reader,
-                     struct pb_err *err, struct pb_sidecars *out)
+int pb_sidecars_take_loose(const struct pb_pipeline_config *pipeline, const char *folder,
+                           int64_t reader, const struct pb_raster_file *file, size_t n,
+                           struct pb_err *err, struct pb_sidecars *out)
 {
-    char folder[PATH_MAX];
-    const char *main = pb_base_name(input);
     memset(out, 0, sizeof *out);
-    pb_path_parent(input, folder);
     DIR *directory = opendir(folder);
     if (directory == NULL)
         return pb_raster_file_fail(err, errno, folder, "cannot list it");
     const struct pb_scene_walk walk = {.fd = dirfd(directory)};
     const struct looking s = {&pipeline->input, &walk, folder, reader, err, out};
     int rc = 0;
-    for (const struct dirent *e; rc == 0 && (e = readdir(directory)) != NULL;)
-        if (e->d_name[0] != '.' && e->d_type != DT_DIR)
-            rc = look(&s, main, e->d_name, false);
+    for (const struct dirent *e; rc == 0 && (e = readdir(directory)) != NULL;) {
+        size_t seen = out->n + out->n_unused_all;
+        bool is_file = e->d_name[0] != '.' && e->d_type != DT_DIR;
+        for (size_t i = 0; is_file && rc == 0 && i < n && out->n + out->n_unused_all == seen; i++)
+            if (file[i].path != NULL)
+                rc = look(&s, file[i].path, e->d_name, false);
+    }
     (void)closedir(directory);
     if (out->n > 1)
         qsort(out->file, out->n, sizeof out->file[0], by_name);
-    return rc ? rc : check_complete(&s, main);
+    return rc;
+}
+
+int pb_sidecars_open(const struct pb_pipeline_config *pipeline, const char *input, int64_t reader,
+                     struct pb_err *err, struct pb_sidecars *out)
+{
+    char folder[PATH_MAX];
+    const struct pb_raster_file main = {.path = (char *)input};
+    const struct looking s = {&pipeline->input, NULL, folder, reader, err, out};
+    pb_path_parent(input, folder);
+    int rc = pb_sidecars_take_loose(pipeline, folder, reader, &main, 1, err, out);
+    return rc ? rc : check_complete(&s, pb_base_name(input));
 }
 
 /* --- of many ---------------------------------------------------------------------------------- */

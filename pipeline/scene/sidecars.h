@@ -27,6 +27,10 @@ struct pb_scene_walk;
 int pb_sidecars_take(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
                      const char *folder, int64_t reader, const struct pb_raster_file *file,
                      size_t n, struct pb_err *err, struct pb_sidecars *out);
+/* Those of n opened files that lie in a folder among others. */
+int pb_sidecars_take_loose(const struct pb_pipeline_config *pipeline, const char *folder,
+                           int64_t reader, const struct pb_raster_file *file, size_t n,
+                           struct pb_err *err, struct pb_sidecars *out);
 void pb_sidecars_close(struct pb_sidecars *sidecars); /* zero bytes are fine */
 /* As the member "sidecars" of an object: {read, unused}; nothing when there are none, or NULL. */
 struct pb_json;

@@ -207,6 +207,8 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
           "Markers and checksum files of the inbox without the file that they "
           "speak of.",
           gauges->inbox_alone);
+    gauge(out, "inbox_gathering", "Scenes of the inbox that wait for files.",
+          gauges->inbox_gathering);
     gauge(out, "buffer_bytes", "Planned tile buffers of the last finished run.",
           (int64_t)gauges->planned_bytes);
     counter(out, "tiles_total", "Tiles of finished jobs.", metrics->tiles);

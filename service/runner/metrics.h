@@ -35,7 +35,8 @@ struct pb_metrics {
 
 /* Values at the moment of the request. */
 struct pb_metrics_gauges {
-    int64_t queue_depth, running, workers, inbox_waiting, inbox_ignored, inbox_alone;
+    int64_t queue_depth, running, workers;
+    int64_t inbox_waiting, inbox_ignored, inbox_alone, inbox_gathering;
     int64_t start_wall_ms;
     uint64_t planned_bytes; /* tile buffers of the last reported run */
     const struct pb_troubles *troubles;

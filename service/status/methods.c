@@ -44,14 +44,20 @@ static void print_set(struct pb_json *json, const struct pb_gathering_set *set)
     pb_json_end(json);
 }
 
-/* Scenes of which files are missing in the inboxes. */
-static void print_gathering(const struct pb_methods *methods, struct pb_json *json)
+static int64_t count_sets(const struct pb_methods *methods)
 {
     const struct pb_gathering_told *told;
     size_t n = 0;
     for (size_t i = 0; (told = pb_feed_gathering(methods->feed, i)) != NULL; i++)
         n += told->n_all;
-    pb_json_int(json, "gathering_sets", (int64_t)n);
+    return (int64_t)n;
+}
+
+/* Scenes of which files are missing in the inboxes. */
+static void print_gathering(const struct pb_methods *methods, struct pb_json *json)
+{
+    const struct pb_gathering_told *told;
+    pb_json_int(json, "gathering_sets", count_sets(methods));
     pb_json_array(json, "gathering");
     for (size_t i = 0; (told = pb_feed_gathering(methods->feed, i)) != NULL; i++)
         for (size_t k = 0; k < told->n; k++)
@@ -112,6 +118,7 @@ static char *metrics_text(const struct pb_methods *methods,
         .inbox_waiting = (int64_t)pb_feed_waiting(methods->feed),
         .inbox_ignored = (int64_t)pb_feed_ignored(methods->feed),
         .inbox_alone = (int64_t)pb_feed_alone(methods->feed),
+        .inbox_gathering = count_sets(methods),
         .start_wall_ms = methods->start_wall_ms,
         .planned_bytes = runner ? pb_runner_planned_bytes(runner) : 0,
         .troubles = methods->troubles,

@@ -131,7 +131,7 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
                         job->pipeline->name);
     if (rc == 0 && !takes_folders)
         rc = pb_sidecar_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
-                             &job->metadata, err);
+                             reader_of(job), &job->metadata, err);
     return rc ? rc : open_sidecars(job, err);
 }
 

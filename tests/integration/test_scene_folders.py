@@ -198,6 +198,27 @@ class Submitting(Folders):
         done = subprocess.run(submit, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, user=65534, group=65534, extra_groups=[])
         self.assertEqual(done.returncode, 0, done.stdout)
 
+    def test_a_user_gets_nothing_of_metadata_and_sidecars_that_he_may_not_read(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        d = self.service(start=False)
+        text = d.config.read_text()
+        d.config.write_text(text[:text.index("pipelines:")] + "pipelines:\n  p:\n    input: {match: [\"*.tif\"], metadata: \"{scene}_MTL.txt\","
+                            " sidecars: [.msk]}\n    products: [statistics: {}]\n")
+        d.start()
+        os.chmod(d.root, 0o755)
+        folder = small_folder(d.root / "made")
+        (folder / "SCL_MTL.txt").write_text("GROUP = SECRET\nEND_GROUP = SECRET\nEND\n")
+        shutil.copyfile(folder / "SCL.tif", folder / "SCL.tif.msk")
+        os.chmod(d.root / "s.sock", 0o666)
+        submit = [BIN / "pushbroom", "submit", "--socket", d.root / "s.sock", "--wait", folder / "SCL.tif"]
+        for closed, words in (("SCL_MTL.txt", "cannot open the scene's metadata: Permission denied"), ("SCL.tif.msk", "cannot open SCL.tif.msk: Permission denied")):
+            os.chmod(folder / closed, 0o600)
+            done = subprocess.run(submit, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, user=65534, group=65534, extra_groups=[])
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn(words, d.jobs()[0]["error"]["message"])
+            os.chmod(folder / closed, 0o644)
+
 
 if __name__ == "__main__":
     main()

@@ -162,6 +162,28 @@ def test_sidecars_of_a_folders_files(scratch):
     assert np.array_equal(np.isfinite(got), valid) and np.array_equal(got[valid], values[valid])
 
 
+def test_sidecars_of_loose_files(scratch):
+    values = scene(scratch / "in/s1_R.tif")
+    valid = mask(scratch / "in/s1_R.tif")
+    scene(scratch / "in/s2_R.tif")
+    mask(scratch / "in/s2_R.tif")
+    config(scratch, "[.msk]", match="group: '(?<scene>s.)_R.tif'", more="files: {R: \"{scene}_R.tif\"}")
+    report = compute(scratch, scratch / "in/s1_R.tif")
+    assert report["report"]["sidecars"] == {"read": ["s1_R.tif.msk"], "unused": []}
+    got = pixels(report)
+    assert np.array_equal(np.isfinite(got), valid) and np.array_equal(got[valid], values[valid])
+
+
+def test_a_pattern_that_fits_a_file_and_its_sidecar_means_the_file(scratch):
+    scene(scratch / "in/S/x_B04.tif")
+    (scratch / "in/S/x_B04.tif.aux.xml").write_text("<PAMDataset/>")
+    (scratch / "in/S/x_B04.tfw").write_text("10.0\n0\n0\n-10.0\n500005.0\n3999995.0\n")
+    config(scratch, match='scene: "S"', more="files: {R: \"*_B04.*\"}")
+    assert compute(scratch, scratch / "in/S")["report"]["files"] == ["x_B04.tif"]
+    scene(scratch / "in/S/y_B04.tif")
+    assert compute(scratch, scratch / "in/S", code=1)["error"]["code"] == "input.ambiguous"
+
+
 def test_sidecars_that_lie(scratch):
     scene(scratch / "in/x.tif")
     config(scratch, "[.msk, .aux.xml, .tfw]")
