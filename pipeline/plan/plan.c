@@ -181,20 +181,29 @@ static int32_t smaller_side(const struct pb_plan *base, const struct pb_plan_req
     return may ? side / 2 : 0;
 }
 
-/* The largest side at which the budget is kept. */
+/* The largest side at which the budget is kept; a smaller one where that leaves a core idle and the
+ * smaller one costs less. */
 static int fit(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
                struct pb_err *err, struct pb_plan *out_plan)
 {
-    struct pb_err tried = {0};
+    struct pb_err why = {0};
+    struct pb_plan best = {0};
     int rc = -ENOMEM;
-    for (; side > 0 && rc == -ENOMEM; side = smaller_side(base, r, side)) {
-        struct pb_plan sided;
-        tried = (struct pb_err){0};
-        rc = pb_plan_with_side(base, r, side, &tried, &sided);
-        rc = rc ? rc : pb_plan_fit(&sided, r, &tried, out_plan);
+    while (side > 0 && (rc == -ENOMEM || best.wanted_bytes > 0)) {
+        struct pb_err tried = {0};
+        struct pb_plan sided, fitted;
+        int one = pb_plan_with_side(base, r, side, &tried, &sided);
+        one = one ? one : pb_plan_fit(&sided, r, &tried, &fitted);
+        if (one == 0 && (rc < 0 || fitted.price < best.price))
+            best = fitted;
+        why = rc < 0 ? tried : why;
+        rc = rc < 0 ? one : rc;
+        side = smaller_side(base, r, side);
     }
-    if (rc < 0 && err != NULL && err->code == PB_OK)
-        *err = tried;
+    if (rc == 0)
+        *out_plan = best;
+    else if (err != NULL && err->code == PB_OK)
+        *err = why;
     return rc;
 }
 
@@ -343,6 +352,15 @@ const struct pb_plan *pb_plan_largest(const struct pb_plan *plan)
 uint64_t pb_plan_total_bytes(const struct pb_plan *plan)
 {
     return pb_plan_largest(plan)->total_bytes;
+}
+
+uint64_t pb_plan_wanted_bytes(const struct pb_plan *plan)
+{
+    uint64_t most = plan->wanted_bytes;
+    for (size_t i = 0; i < plan->n_earlier; i++)
+        if (plan->earlier[i]->wanted_bytes > most)
+            most = plan->earlier[i]->wanted_bytes;
+    return most;
 }
 
 void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_request *request,

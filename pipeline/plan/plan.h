@@ -157,6 +157,10 @@ struct pb_plan {
     size_t in_slot_bytes, out_slot_bytes;
     size_t scratch_bytes; /* per compute thread (CPU) or per stream (GPU, on the device) */
 
+    double price;            /* of decoding and threads, among plans of this scene (plan_fit.c) */
+    uint32_t threads_wanted; /* of each stage */
+    uint64_t wanted_bytes;   /* the memory with which there are so many; 0: there are, or a GPU
+                                computes */
     struct pb_plan_decoding decoding;
     bool is_earlier;        /* this is a pass before the one that makes the products */
     uint64_t held_bytes;    /* of the products, in an earlier pass */
@@ -227,6 +231,9 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
 const struct pb_plan *pb_plan_largest(const struct pb_plan *plan);
 /* The most host memory that a pass takes. */
 uint64_t pb_plan_total_bytes(const struct pb_plan *plan);
+/* The memory with which no core is left idle, for the pass that would take the most of it; 0: none
+ * is. */
+uint64_t pb_plan_wanted_bytes(const struct pb_plan *plan);
 /* A few lines for people. Returns what snprintf would. */
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes);
 #endif

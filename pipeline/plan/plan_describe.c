@@ -148,6 +148,22 @@ static void describe_digits(const struct pb_plan *plan, char *text, size_t bytes
     }
 }
 
+/* What the memory keeps from working. */
+static void describe_idle(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    const uint64_t wanted = pb_plan_wanted_bytes(plan);
+    const struct pb_plan *least = plan;
+    for (size_t i = 0; i < plan->n_earlier; i++)
+        least = plan->earlier[i]->writers < least->writers ? plan->earlier[i] : least;
+    text[0] = '\0';
+    if (wanted > 0)
+        (void)snprintf(text, bytes,
+                       "idle       %u of %u cores, as compute.memory allows no more threads; with "
+                       "%llu MiB none would be\n",
+                       least->threads_wanted - least->writers, least->threads_wanted,
+                       (unsigned long long)((wanted + (1u << 20) - 1) >> 20));
+}
+
 static size_t bands_in(const struct pb_plan *plan)
 {
     size_t n = 0;
@@ -158,8 +174,8 @@ static size_t bands_in(const struct pb_plan *plan)
 
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
-    char decoding[200], device[500], passes[160], memory[300], gate[240], kind[80] = "",
-                                                                          digits[400];
+    char decoding[200], device[500], passes[160], memory[300], gate[240], digits[400], idle[160];
+    char kind[80] = "";
     const char *left = plan->not_looked_at;
     (void)describe_cells(plan, decoding, sizeof decoding);
     describe_device(plan, device, sizeof device);
@@ -167,25 +183,27 @@ int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
     describe_gate(plan, gate, sizeof gate);
     describe_digits(plan, digits, sizeof digits);
     describe_memory(pb_plan_largest(plan), memory, sizeof memory);
+    describe_idle(plan, idle, sizeof idle);
     if (plan->complex.kind != PB_COMPLEX_NONE)
         (void)snprintf(kind, sizeof kind, "pixels     %s, read as %s\n",
                        pb_complex_name(plan->complex.kind),
                        plan->complex.power ? "power, re^2 + im^2" : "amplitude, sqrt(re^2 + im^2)");
-    return snprintf(
-        text, bytes,
-        "tiles      %u of %d x %d px, halo %d, visited %s\n"
-        "%s"
-        "%s"
-        "valid      %s%s%s%s\n"
-        "%s"
-        "chain      %zu band%s in, %zu out, %zu instructions\n"
-        "%s%s"
-        "threads    %u reading, %u %s, %u writing\n"
-        "%s%s",
-        pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
-        plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding, kind, plan->valid_by,
-        left ? "; " : "", left ? left : "", left ? " not looked at (input.valid)" : "", digits,
-        bands_in(plan), bands_in(plan) == 1 ? "" : "s", plan->n_outputs,
-        pb_chain_instruction_count(plan->chain), gate, passes, plan->readers, tiles_computed(plan),
-        plan->cuda ? "tiles on the GPU at a time" : "computing", plan->writers, device, memory);
+    return snprintf(text, bytes,
+                    "tiles      %u of %d x %d px, halo %d, visited %s\n"
+                    "%s"
+                    "%s"
+                    "valid      %s%s%s%s\n"
+                    "%s"
+                    "chain      %zu band%s in, %zu out, %zu instructions\n"
+                    "%s%s"
+                    "threads    %u reading, %u %s, %u writing\n"
+                    "%s%s%s",
+                    pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
+                    plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding, kind,
+                    plan->valid_by, left ? "; " : "", left ? left : "",
+                    left ? " not looked at (input.valid)" : "", digits, bands_in(plan),
+                    bands_in(plan) == 1 ? "" : "s", plan->n_outputs,
+                    pb_chain_instruction_count(plan->chain), gate, passes, plan->readers,
+                    tiles_computed(plan), plan->cuda ? "tiles on the GPU at a time" : "computing",
+                    plan->writers, device, memory, idle);
 }

@@ -5,6 +5,9 @@
  * cheapest up, and the first that fits is the plan. An eighth more decoding costs nothing here: it
  * goes for much less memory. More than DECODES_MAX times as much is never planned.
  *
+ * Each number of threads is there with slots for all threads of all stages at once, and lean: as
+ * the stages share the cores, one slot more than cores feeds them. Lean costs a little, LEAN_PRICE.
+ *
  * None of the sums depends on the budget, so the least of them is the amount that a refusal can
  * name and that is accepted then. What products hold takes a walk over the blocks of overviews to
  * find out (pyramid_bound.c): it is asked for when the rest fits, and once for all candidates that
@@ -23,8 +26,9 @@
 
 #define DECODES_MAX  4.0
 #define DECODES_EVEN 1.125
+#define LEAN_PRICE   1.03
 
-enum { CANDIDATES_MAX = 1024, STREAMS = 4 };
+enum { CANDIDATES_MAX = 2048, STREAMS = 4, PRICED_MAX = 8 };
 
 /* Managed slots, whatever the budget: a GPU from which more of them are requested than it has free
  * can hang, and only the slots in use have to be resident. */
@@ -35,6 +39,7 @@ struct candidate {
     uint32_t threads;
     int32_t stripe_cols;
     uint32_t growth;
+    bool lean;
     uint64_t product_bytes; /* 0 = not asked for yet */
 };
 
@@ -77,14 +82,15 @@ static bool is_top_down(const struct pb_plan *plan, const struct pb_plan_request
     return top_down;
 }
 
-static void set_threads(struct pb_plan *plan, const struct pb_plan_request *r, uint32_t n)
+static void set_threads(struct pb_plan *plan, const struct pb_plan_request *r, uint32_t n,
+                        bool lean)
 {
     plan->readers = is_top_down(plan, r) ? 1 : n;
     plan->workers = plan->cuda ? STREAMS : n;
     plan->writers = n;
-    plan->in_slots = plan->readers + plan->workers + 1;
-    plan->out_slots = plan->workers + plan->writers + 1;
-    uint32_t tiles = plan->in_slots + plan->out_slots + 2 * n;
+    plan->in_slots = (lean ? n : plan->readers + plan->workers) + 1;
+    plan->out_slots = (lean ? n : plan->workers + plan->writers) + 1;
+    uint32_t tiles = plan->in_slots + plan->out_slots + (lean ? 0 : 2 * n);
     uint32_t unit = pb_order_unit_max(&plan->grid, plan->order);
     plan->window_units = (tiles + unit - 1) / unit + n;
 }
@@ -114,7 +120,8 @@ static struct pb_plan without_products(const struct pb_plan *base, const struct 
     struct pb_plan plan = *base;
     plan.grid.stripe_cols = c->stripe_cols;
     plan.grid.unit_cols = 1;
-    set_threads(&plan, r, c->threads);
+    set_threads(&plan, r, c->threads, c->lean);
+    plan.price = c->price;
     plan.decoding = pb_chain_keeps_grid(plan.chain) ? pb_plan_cache(&plan, r->info, c->growth)
                                                     : pb_plan_cache_mapped(&plan, r);
     plan.readers = plan.decoding.readers;
@@ -166,7 +173,8 @@ static struct pb_plan with_products(struct pb_plan plan, const struct pb_plan_re
         return plan;
     }
     for (size_t k = 0; k < all->n && c->product_bytes == 0; k++)
-        if (all->at[k].threads == c->threads && all->at[k].stripe_cols == c->stripe_cols)
+        if (all->at[k].threads == c->threads && all->at[k].stripe_cols == c->stripe_cols &&
+            all->at[k].lean == c->lean)
             c->product_bytes = all->at[k].product_bytes;
     if (c->product_bytes == 0)
         c->product_bytes = product_bytes(&plan, r);
@@ -177,17 +185,27 @@ static struct pb_plan with_products(struct pb_plan plan, const struct pb_plan_re
 
 /* --- the candidates -------------------------------------------------------------------------- */
 
-static void add_candidate(struct candidates *all, const struct pb_plan *base,
-                          const struct pb_plan_request *r, struct candidate c)
+static void add_one(struct candidates *all, const struct pb_plan *base,
+                    const struct pb_plan_request *r, struct candidate c)
 {
     if (all->n == CANDIDATES_MAX)
         return;
     const struct pb_plan plan = without_products(base, r, &c);
     double decodes = plan.decoding.decodes;
-    if (decodes > DECODES_MAX)
-        return;
     c.price = (decodes > DECODES_EVEN ? decodes : DECODES_EVEN) / plan.readers + 1.0 / c.threads;
-    all->at[all->n++] = c;
+    c.price *= c.lean ? LEAN_PRICE : 1.0;
+    if (decodes <= DECODES_MAX)
+        all->at[all->n++] = c;
+}
+
+/* A GPU's stages do not share the cores: its slots are never lean. */
+static void add_candidate(struct candidates *all, const struct pb_plan *base,
+                          const struct pb_plan_request *r, struct candidate c)
+{
+    add_one(all, base, r, c);
+    c.lean = true;
+    if (!base->cuda)
+        add_one(all, base, r, c);
 }
 
 static void add_stripes(struct candidates *all, const struct pb_plan *base,
@@ -195,12 +213,12 @@ static void add_stripes(struct candidates *all, const struct pb_plan *base,
 {
     uint32_t growth = pb_chain_keeps_grid(base->chain) ? pb_plan_cache_grow(base, r->info) : 0;
     for (uint32_t g = 0; g <= growth; g++) {
-        add_candidate(all, base, r, (struct candidate){0, threads, 0, g, 0});
-        if (base->order == PB_ORDER_Z)
-            continue;
+        struct candidate c = {.threads = threads, .growth = g};
+        add_candidate(all, base, r, c);
         /* Powers of two: other widths would cut the blocks of overviews in two. */
-        for (int32_t cols = 1; cols < base->grid.cols; cols *= 2)
-            add_candidate(all, base, r, (struct candidate){0, threads, cols, g, 0});
+        for (c.stripe_cols = 1; base->order != PB_ORDER_Z && c.stripe_cols < base->grid.cols;
+             c.stripe_cols *= 2)
+            add_candidate(all, base, r, c);
     }
 }
 
@@ -222,14 +240,18 @@ static int by_price(const void *a, const void *b)
     return x->growth < y->growth ? -1 : x->growth > y->growth;
 }
 
-static void list_candidates(struct candidates *all, const struct pb_plan *base,
-                            const struct pb_plan_request *r)
+static uint32_t threads_wanted(const struct pb_plan *base, const struct pb_plan_request *r)
 {
     uint32_t n =
         r->config->compute.threads > 0 ? (uint32_t)r->config->compute.threads : pb_device_cores();
     uint32_t tiles = pb_grid_count(&base->grid);
-    if (n > tiles)
-        n = tiles;
+    return n < tiles ? n : tiles;
+}
+
+static void list_candidates(struct candidates *all, const struct pb_plan *base,
+                            const struct pb_plan_request *r)
+{
+    uint32_t n = threads_wanted(base, r);
     /* All, then steps of about a quarter down to one. */
     for (;; n -= (n + 3) / 4) {
         add_stripes(all, base, r, n);
@@ -331,6 +353,22 @@ uint64_t pb_plan_least_bytes(const struct pb_plan *base, const struct pb_plan_re
     return needed(&least);
 }
 
+/* The least of the cheapest plans that have all threads. */
+static uint64_t wanted_bytes(struct candidates *all, const struct pb_plan *base,
+                             const struct pb_plan_request *r)
+{
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0, priced = 0; i < all->n && priced < PRICED_MAX; i++) {
+        if (all->at[i].threads != threads_wanted(base, r))
+            continue;
+        struct pb_plan plan = without_products(base, r, &all->at[i]);
+        plan = with_products(plan, r, all, i);
+        least = needed(&plan) < least ? needed(&plan) : least;
+        priced++;
+    }
+    return least == UINT64_MAX ? 0 : least;
+}
+
 int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *request,
                 struct pb_err *err, struct pb_plan *out_plan)
 {
@@ -348,6 +386,9 @@ int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *reques
         if (needed(&plan) > budget)
             continue;
         *out_plan = plan;
+        out_plan->threads_wanted = threads_wanted(&sized, request);
+        if (!plan.cuda && plan.writers < out_plan->threads_wanted)
+            out_plan->wanted_bytes = wanted_bytes(all, &sized, request);
         rc = 0;
     }
     if (rc < 0) {

@@ -280,6 +280,7 @@ static void report(struct pb_run *run, struct pb_run_report *out)
                    pb_plan_stream_why(run->plan, run->options.config));
     out->gate.why = pb_chain_gate_why(run->plan->chain);
     out->memory_bytes = pb_plan_total_bytes(run->plan);
+    out->wanted_bytes = pb_plan_wanted_bytes(run->plan);
     out->tile_px = run->plan->grid.side_px;
     out->elapsed_ms =
         (int64_t)((atomic_load(&run->ended_ns) - atomic_load(&run->started_ns)) / 1000000);

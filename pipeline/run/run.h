@@ -111,6 +111,7 @@ struct pb_run_report {
     char
         sync_why[200]; /* why it is stream although compute.sync is wic; "" = it is as configured */
     uint64_t memory_bytes; /* planned */
+    uint64_t wanted_bytes; /* compute.memory with which no core is left idle; 0: none is */
     int32_t tile_px;
     struct pb_stage_report stage[3];
     struct pb_link_report link;

@@ -140,15 +140,15 @@ static void say_memory(const struct pb_json_value *plan)
              cli_json_number(plan, "memory_budget_bytes") / mib, cli_json_text(plan, "device"));
 }
 
-/* What complex pixels become, which digits are kept, a gate and passes before are of interest to
- * all; the rest to who tunes. */
+/* What complex pixels become, which digits are kept, a gate, passes before and idle cores are of
+ * interest to all; the rest to who tunes. */
 static void say_schedule(const struct pb_json_value *plan, bool verbose)
 {
     const struct pb_json_value *schedule = pb_json_get(plan, "schedule", NULL);
     const char *key;
     for (size_t i = 0; (key = pb_json_key(schedule, i)) != NULL; i++) {
         if (strcmp(key, "gate") == 0 || strcmp(key, "before") == 0 || strcmp(key, "pixels") == 0 ||
-            strcmp(key, "digits") == 0)
+            strcmp(key, "digits") == 0 || strcmp(key, "idle") == 0)
             cli_line(key, "%s", cli_json_text(schedule, key));
     }
     if (!verbose)

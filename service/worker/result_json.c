@@ -235,6 +235,8 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     pb_json_string(json, "sync", report->sync);
     pb_json_string(json, "sync_why", report->sync_why[0] ? report->sync_why : NULL);
     pb_json_int(json, "memory_bytes", (int64_t)report->memory_bytes);
+    if (report->wanted_bytes > 0)
+        pb_json_int(json, "memory_wanted_bytes", (int64_t)report->wanted_bytes);
     pb_json_int(json, "tile_px", report->tile_px);
     pb_json_int(json, "elapsed_ms", report->elapsed_ms);
     pb_json_int(json, "publish_ms", report->publish_ms);

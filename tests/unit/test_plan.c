@@ -35,7 +35,7 @@ enum { POINTWISE, HALO };
 
 static struct pb_config *parse(const char *steps, const char *bands)
 {
-    char text[1000];
+    char text[2000];
     struct pb_err_list errors;
     struct pb_config *config = NULL;
     (void)snprintf(text, sizeof text,
@@ -100,7 +100,8 @@ static void check_plan(const struct pb_plan *plan, const struct pb_raster_info *
     ck_assert_uint_le(plan->total_bytes, mib << 20);
     ck_assert(plan->decoding.decodes >= 1.0 && plan->decoding.decodes <= 4.0);
     ck_assert_uint_ge(plan->readers, 1);
-    ck_assert_uint_ge(plan->in_slots, plan->readers + plan->workers);
+    ck_assert_uint_gt(plan->in_slots, plan->readers);
+    ck_assert_uint_gt(plan->out_slots, plan->writers);
     ck_assert(pb_plan_reads_direct(plan, info) == (plan->decoding.cells[0].count == 0));
     struct pb_block_cache_options cells = pb_plan_cache_options(plan, 0, PB_PLAN_LATER);
     if (plan->decoding.cells[0].count > 0)
@@ -410,6 +411,69 @@ START_TEST(less_memory_means_narrower_stripes_and_more_decoding_before_it_means_
 }
 END_TEST
 
+/* One product of 20 bands, for so many threads. */
+static struct pb_config *twenty_bands(int32_t threads)
+{
+    char steps[1200] = "      - math: {bands: {", bands[120] = "";
+    for (int i = 0; i < 20; i++) {
+        size_t s = strlen(steps), b = strlen(bands);
+        (void)snprintf(steps + s, sizeof steps - s, "%sI%d: R + %d", i ? ", " : "", i, i);
+        (void)snprintf(bands + b, sizeof bands - b, "%sI%d", i ? ", " : "", i);
+    }
+    (void)snprintf(steps + strlen(steps), sizeof steps - strlen(steps), "}}\n");
+    struct pb_config *config = parse(steps, bands);
+    config->compute.threads = threads;
+    return config;
+}
+
+/* Each amount of memory uses no fewer threads than a smaller one; what is named for idle cores
+ * leaves none. */
+START_TEST(idle_cores_are_told_with_the_memory_that_keeps_them_busy)
+{
+    struct pb_raster_info info = scene(10980, 10980, 512, 512);
+    char text[2000];
+    pb_config_destroy(configs[POINTWISE]);
+    configs[POINTWISE] = twenty_bands(8);
+    struct pb_plan *plan = planned(&info, POINTWISE, 640);
+    uint64_t wanted = pb_plan_wanted_bytes(plan);
+    ck_assert_uint_ge(plan->writers, 2);
+    ck_assert_uint_lt(plan->writers, 8);
+    ck_assert_uint_eq(plan->threads_wanted, 8);
+    ck_assert_uint_gt(wanted, UINT64_C(640) << 20);
+    pb_plan_describe(plan, text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "idle       "));
+    pb_plan_destroy(plan);
+    for (uint64_t mib = 640, before = 0; mib < 4000; mib += 200) {
+        plan = planned(&info, POINTWISE, mib);
+        ck_assert_uint_ge(plan->writers, before);
+        ck_assert_int_eq(plan->writers<8, pb_plan_wanted_bytes(plan)> 0);
+        before = plan->writers;
+        pb_plan_destroy(plan);
+    }
+    plan = planned(&info, POINTWISE, (wanted >> 20) + 1);
+    ck_assert_uint_eq(plan->writers, 8);
+    pb_plan_describe(plan, text, sizeof text);
+    ck_assert_ptr_null(strstr(text, "idle       "));
+    pb_plan_destroy(plan);
+}
+END_TEST
+
+/* Twenty bands beside their statistics and quicklook, at the default memory and 2 cores. */
+START_TEST(twenty_bands_keep_two_cores_busy_at_the_default_memory)
+{
+    static const int32_t block[] = {256, 512, 1024};
+    for (size_t i = 0; i < sizeof block / sizeof *block; i++) {
+        struct pb_raster_info info = scene(10980, 10980, block[i], block[i]);
+        pb_config_destroy(configs[POINTWISE]);
+        configs[POINTWISE] = twenty_bands(2);
+        struct pb_plan *plan = planned(&info, POINTWISE, 512);
+        ck_assert_msg(plan->writers == 2 && plan->workers == 2, "blocks of %d: %u threads",
+                      block[i], plan->writers);
+        pb_plan_destroy(plan);
+    }
+}
+END_TEST
+
 START_TEST(one_strip_is_read_by_one_reader_from_top_to_bottom)
 {
     struct pb_raster_info info = scene(10980, 10980, 0, 1);
@@ -554,6 +618,8 @@ int main(void)
     tcase_add_test(tc, whole_blocks_are_read_straight_into_slots);
     tcase_add_test(tc, a_scene_of_one_tile_needs_no_cells);
     tcase_add_test(tc, less_memory_means_narrower_stripes_and_more_decoding_before_it_means_no);
+    tcase_add_test(tc, idle_cores_are_told_with_the_memory_that_keeps_them_busy);
+    tcase_add_test(tc, twenty_bands_keep_two_cores_busy_at_the_default_memory);
     tcase_add_test(tc, one_strip_is_read_by_one_reader_from_top_to_bottom);
     tcase_add_test(tc, the_description_says_how_often_blocks_are_decoded);
     if (FOR_RACES)
