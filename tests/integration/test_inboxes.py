@@ -401,6 +401,31 @@ class Checksums(Inboxes):
         d.call("job.retry", id=id)
         d.wait_job("wrong.tif", "successful")
 
+    def test_of_a_folder_each_file_that_has_a_line_is_compared(self):
+        d = self.service(start=False)
+        text = d.config.read_text()
+        d.config.write_text(text[:text.index("pipelines:")] + "pipelines:\n  s: {input: {scene: 'F_*', files: {R: a.tif}}, products: [statistics: {}]}\n")
+        d.start()
+        (d.root / "outside.txt").write_text("o")
+        for name, change, words in (("F_good", lambda text: text, None), ("F_bad", lambda text: text.replace("  ./", " *F_bad/").replace("b.txt", "a.tif"), "has the SHA-256 checksum"),
+                                    ("F_less", lambda text: text.replace("b.txt", "c.txt"), "which the scene does not have"),
+                                    ("F_out", lambda text: text.replace("./b.txt", "../outside.txt"), "which the scene does not have"),
+                                    ("F_link", lambda text: text.replace("./b.txt", "link.txt"), "which the scene does not have")):
+            made = d.root / ("." + name)
+            made.mkdir()
+            subprocess.run([str(BIN / "make_scene"), "--size", "64x64", str(made / "a.tif")], check=True, stdout=subprocess.DEVNULL)
+            (made / "b.txt").write_text(name)
+            (made / "link.txt").symlink_to(d.root / "outside.txt")
+            lines = "".join("%s  ./%s\n" % (hashlib.sha256((made / file).read_bytes()).hexdigest(), file) for file in ("a.tif", "b.txt"))
+            os.rename(made, d.root / "one" / name)
+            (d.root / "one" / (name + ".sum")).write_text(change(lines))
+            job = d.wait_job(name, "failed" if words else "successful")
+            if words:
+                self.assertEqual(job["error"]["code"], "input.checksum")
+                self.assertIn(words, job["error"]["message"])
+        wait_for(lambda: {"F_good", "F_good.sum"} <= set(d.files("work/done")))
+        self.assertEqual(d.files("one"), [])
+
     def test_neither_is_taken_without_the_other(self):
         d = self.service()
         self.deliver(d, "a.tif", "{md5}")
