@@ -4,29 +4,20 @@
  * Two threads: one handles the socket (poll on the socket and on a wake-up descriptor, all
  * writing), the main one runs the pipeline: what GDAL and PROJ keep for a thread was loaded there
  * before the fork. Output of libraries on stdout goes to stderr. */
-#include "service/worker/worker_child.h"
+#include "service/worker/worker_child_parts.h"
 
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "pipeline/device/device.h"
-#include "pipeline/io/io_watch.h"
 #include "pipeline/raster/raster_file.h"
-#include "pipeline/run/run.h"
 #include "pipeline/io/thread.h"
 #include "config/base/clock.h"
-#include "service/base/line_reader.h"
-#include "service/device/owner_client.h"
 #include "service/worker/result_json.h"
-#include "service/worker/worker_archive.h"
-#include "service/worker/worker_ask.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,71 +25,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define PROGRESS_MS  200
-#define HEARTBEAT_MS 2000
 #define EXIT_WAIT_MS 3000
 
-struct worker {
-    const struct pb_worker_child *child;
-    struct pb_line_reader in;
-    int woken; /* eventfd written at the end of the job thread, and when it asks */
-    atomic_bool ended;
-    struct pb_config *config;
-    struct pb_json_value *command; /* of the job; its strings are used by the main thread */
-    bool busy;
-    bool alone;  /* there was no thread for the socket: the job fails */
-    sem_t given; /* to the main thread */
-    int64_t said_ms;
-    struct pb_run_progress said;
-    int64_t said_unpacked;
-    char device[64];
-    struct pb_owner_client owner;     /* when another process computes */
-    struct pb_worker_archive archive; /* of an input that is one */
-    struct pb_err unfit;              /* why it may read no file: it is not confined */
-    /* Shared with the job thread, under `lock`. */
-    pthread_mutex_t lock;
-    struct pb_run *run; /* set while progress and abort are possible */
-    bool cancelled;
-    struct pb_err err; /* written by the thread before it ends */
-    struct pb_json *done;
-    struct pb_worker_ask ask; /* what the job thread asks its parent; has a lock of its own */
-};
-
-static void say(struct worker *worker, struct pb_json *json)
-{
-    size_t bytes = 0;
-    const char *text = pb_json_text(json, &bytes);
-    if (text == NULL)
-        _exit(1); /* the service treats it as a crash */
-    if (!pb_line_send(worker->in.fd, text, bytes, NULL, 0))
-        _exit(1); /* the parent reads no longer */
-    pb_json_destroy(json);
-}
-
-static struct pb_json *event(const struct worker *worker, const char *name)
-{
-    struct pb_json *json = pb_json_create(false);
-    pb_json_object(json, NULL);
-    pb_json_string(json, "event", name);
-    if (worker->command != NULL)
-        pb_json_string(json, "job", pb_json_get_text(worker->command, "job"));
-    return json;
-}
-
-/* The job has the name of its input already, and the input will be moved from this path. */
-static void say_failed(struct worker *worker, const struct pb_err *err)
-{
-    struct pb_json *json = event(worker, "failed");
-    const char *input = worker->command ? pb_json_get_text(worker->command, "input") : NULL;
-    struct pb_err said = *err;
-    if (input != NULL && said.line == 0 && strcmp(said.file, input) == 0)
-        said.file[0] = '\0';
-    pb_result_print_err(json, "error", &said);
-    pb_json_end(json);
-    say(worker, json);
-}
-
-static void set_run(struct worker *worker, struct pb_run *run)
+static void set_run(struct pb_child *worker, struct pb_run *run)
 {
     (void)pthread_mutex_lock(&worker->lock);
     worker->run = run;
@@ -107,7 +36,7 @@ static void set_run(struct worker *worker, struct pb_run *run)
     (void)pthread_mutex_unlock(&worker->lock);
 }
 
-static void say_buffers(const struct worker *worker, const struct pb_run *run)
+static void say_buffers(const struct pb_child *worker, const struct pb_run *run)
 {
     const char *why = pb_run_buffers_why(run);
     if (why[0] != '\0')
@@ -116,31 +45,19 @@ static void say_buffers(const struct worker *worker, const struct pb_run *run)
                       pb_json_get_text(worker->command, "job"), why);
 }
 
-/* What the job's thread asks; nothing when the job was cancelled meanwhile. */
-static void say_question(struct worker *worker)
-{
-    const char *word = pb_worker_ask_word(&worker->ask);
-    if (word == NULL)
-        return;
-    struct pb_json *json = event(worker, word);
-    pb_worker_ask_print(&worker->ask, json);
-    pb_json_end(json);
-    say(worker, json);
-}
-
 static const char *locate(void *user, const struct pb_output_facts *facts)
 {
-    struct worker *worker = user;
+    struct pb_child *worker = user;
     return pb_worker_ask_place(&worker->ask, facts);
 }
 
 static int inputs(void *user, struct pb_err *err, const struct pb_input_files **out)
 {
-    struct worker *worker = user;
+    struct pb_child *worker = user;
     return pb_worker_ask_inputs(&worker->ask, err, out);
 }
 
-static int run_options(struct worker *worker, struct pb_run_options *options, struct pb_err *err)
+static int run_options(struct pb_child *worker, struct pb_run_options *options, struct pb_err *err)
 {
     struct pb_run *run = NULL;
     struct pb_run_result result;
@@ -155,7 +72,7 @@ static int run_options(struct worker *worker, struct pb_run_options *options, st
     rc = rc ? rc : pb_run_publish(run, err, &result);
     set_run(worker, NULL);
     if (rc == 0) {
-        worker->done = event(worker, "done");
+        worker->done = pb_child_event(worker, "done");
         pb_result_print(worker->done, &result);
         pb_json_end(worker->done);
     }
@@ -163,7 +80,7 @@ static int run_options(struct worker *worker, struct pb_run_options *options, st
     return rc;
 }
 
-static int run_job(struct worker *worker, struct pb_err *err)
+static int run_job(struct pb_child *worker, struct pb_err *err)
 {
     const struct pb_json_value *command = worker->command;
     const char *pipeline = pb_json_get_text(command, "pipeline");
@@ -205,7 +122,7 @@ static int run_job(struct worker *worker, struct pb_err *err)
     return rc;
 }
 
-static void do_job(struct worker *worker)
+static void do_job(struct pb_child *worker)
 {
     uint64_t one = 1;
     int rc = run_job(worker, &worker->err);
@@ -217,7 +134,7 @@ static void do_job(struct worker *worker)
     (void)n; /* an eventfd takes 2^64 - 2 of them */
 }
 
-static int find_device(struct worker *worker, char why[200], struct pb_err *err)
+static int find_device(struct pb_child *worker, char why[200], struct pb_err *err)
 {
     if (worker->child->owner_fd < 0)
         return pb_run_device(&worker->config->compute, worker->device, why, err);
@@ -225,15 +142,6 @@ static int find_device(struct worker *worker, char why[200], struct pb_err *err)
     int rc = pb_owner_client_begin(&worker->owner, worker->child->owner_fd, err);
     (void)snprintf(worker->device, sizeof worker->device, "%s", worker->owner.device);
     return rc;
-}
-
-static void say_device(struct worker *worker, const char *device, const char *why)
-{
-    struct pb_json *json = event(worker, "device");
-    pb_json_string(json, "device", device);
-    pb_json_string(json, "why", why);
-    pb_json_end(json);
-    say(worker, json);
 }
 
 static bool is_run_complete(const struct pb_json_value *command)
@@ -247,7 +155,7 @@ static bool is_run_complete(const struct pb_json_value *command)
     return true;
 }
 
-static void start_run(struct worker *worker, struct pb_json_value *command)
+static void start_run(struct pb_child *worker, struct pb_json_value *command)
 {
     struct pb_err err = {0};
     char why[200];
@@ -258,17 +166,17 @@ static void start_run(struct worker *worker, struct pb_json_value *command)
     if (rc == 0 && worker->alone)
         rc = pb_fail(&err, PB_E_SYSTEM, "cannot start a thread");
     if (rc == 0 && worker->child->owner_fd >= 0 && pb_json_get_text(command, "foreground") != NULL)
-        say_device(worker, worker->device, why);
+        pb_child_say_device(worker, worker->device, why);
     worker->busy = rc == 0;
     if (rc == 0) {
         (void)sem_post(&worker->given);
         return;
     }
-    say_failed(worker, &err);
+    pb_child_say_failed(worker, &err);
     _exit(0);
 }
 
-static void cancel(struct worker *worker)
+static void cancel(struct pb_child *worker)
 {
     (void)pthread_mutex_lock(&worker->lock);
     worker->cancelled = true;
@@ -279,7 +187,7 @@ static void cancel(struct worker *worker)
     (void)pthread_mutex_unlock(&worker->lock);
 }
 
-static void obey(struct worker *worker, const char *text, size_t bytes)
+static void obey(struct pb_child *worker, const char *text, size_t bytes)
 {
     struct pb_json_value *command = NULL;
     const char *name = NULL;
@@ -297,7 +205,7 @@ static void obey(struct worker *worker, const char *text, size_t bytes)
 }
 
 /* False at the end of the socket. */
-static bool read_commands(struct worker *worker)
+static bool read_commands(struct pb_child *worker)
 {
     size_t bytes;
     char *line;
@@ -308,52 +216,18 @@ static bool read_commands(struct worker *worker)
     return true;
 }
 
-static void say_progress(struct worker *worker)
-{
-    struct pb_run_progress now = worker->said;
-    int64_t quiet_ms = pb_clock_mono_ms() - worker->said_ms;
-    (void)pthread_mutex_lock(&worker->lock);
-    if (worker->run != NULL)
-        pb_run_progress(worker->run, &now);
-    (void)pthread_mutex_unlock(&worker->lock);
-    const struct pb_run_progress *said = &worker->said;
-    int64_t unpacked = (int64_t)atomic_load(&worker->archive.bytes);
-    bool unpacking = atomic_load(&worker->archive.is_unpacking);
-    bool moved = unpacked != worker->said_unpacked || now.stage != said->stage ||
-                 now.tiles_done != said->tiles_done || now.bytes_read != said->bytes_read ||
-                 now.bytes_written != said->bytes_written;
-    if (quiet_ms < (moved ? PROGRESS_MS : HEARTBEAT_MS))
-        return;
-    worker->said = now;
-    worker->said_unpacked = unpacked;
-    worker->said_ms += quiet_ms;
-    struct pb_json *json = event(worker, "progress");
-    pb_json_string(json, "stage", unpacking ? "unpack" : pb_phase_name(now.stage));
-    pb_json_int(json, "tiles_done", now.tiles_done);
-    pb_json_int(json, "tiles_total", now.tiles_total);
-    pb_json_int(json, "bytes_read", (int64_t)now.bytes_read);
-    pb_json_int(json, "bytes_written", (int64_t)now.bytes_written);
-    pb_json_int(json, "elapsed_ms", now.elapsed_ms);
-    pb_json_string(json, "device", worker->device);
-    pb_json_int(json, "io_ms", pb_io_stuck_ms());
-    if (unpacked > 0)
-        pb_json_int(json, "bytes_checked", unpacked);
-    pb_json_end(json);
-    say(worker, json);
-}
-
 /* At once: the parent waits for the end before it publishes. */
-static _Noreturn void end_run(struct worker *worker)
+static _Noreturn void end_run(struct pb_child *worker)
 {
     if (worker->done != NULL)
-        say(worker, worker->done);
+        pb_child_say(worker, worker->done);
     else
-        say_failed(worker, &worker->err);
+        pb_child_say_failed(worker, &worker->err);
     _exit(0);
 }
 
 /* The parent has ended or closed the socket: aborts the run, with a time limit. */
-static _Noreturn void leave(struct worker *worker)
+static _Noreturn void leave(struct pb_child *worker)
 {
     struct pollfd ended = {.fd = worker->woken, .events = POLLIN};
     cancel(worker);
@@ -362,7 +236,7 @@ static _Noreturn void leave(struct worker *worker)
     _exit(worker->busy ? 1 : 0);
 }
 
-static void become_child(struct worker *worker, const struct pb_worker_child *child)
+static void become_child(struct pb_child *worker, const struct pb_worker_child *child)
 {
     char text[PB_CONFINE_TEXT_BYTES];
     worker->child = child;
@@ -381,22 +255,22 @@ static void become_child(struct worker *worker, const struct pb_worker_child *ch
     (void)pb_confine_apply(child->confine, &worker->unfit, text);
 }
 
-static _Noreturn void serve_socket(struct worker *worker)
+static _Noreturn void serve_socket(struct pb_child *worker)
 {
     for (;;) {
         struct pollfd watched[2] = {{.fd = worker->in.fd, .events = POLLIN},
                                     {.fd = worker->woken, .events = POLLIN}};
         uint64_t count;
-        int rc = poll(watched, 2, worker->busy ? PROGRESS_MS : -1);
+        int rc = poll(watched, 2, worker->busy ? PB_CHILD_PROGRESS_MS : -1);
         if (rc < 0 && errno != EINTR)
             _exit(1);
         if (worker->busy)
-            say_progress(worker);
+            pb_child_say_progress(worker);
         if (rc > 0 && watched[1].revents != 0 &&
             read(worker->woken, &count, sizeof count) == (ssize_t)sizeof count) {
             if (atomic_load(&worker->ended))
                 end_run(worker);
-            say_question(worker);
+            pb_child_say_question(worker);
         }
         if (rc > 0 && watched[0].revents != 0 && !read_commands(worker))
             leave(worker);
@@ -410,7 +284,7 @@ static void *socket_thread(void *user)
 
 _Noreturn void pb_worker_child_main(const struct pb_worker_child *child)
 {
-    static struct worker worker;
+    static struct pb_child worker;
     pthread_t server;
     become_child(&worker, child);
     if (worker.woken < 0)

@@ -1,0 +1,59 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WORKER_CHILD_PARTS_H
+#define PB_WORKER_CHILD_PARTS_H
+/* The child of a worker, for its own files. The thread of the socket has what is not said to be
+ * shared. */
+#include "config/base/json_reader.h"
+#include "pipeline/run/run.h"
+#include "service/base/line_reader.h"
+#include "service/device/owner_client.h"
+#include "service/worker/worker_archive.h"
+#include "service/worker/worker_ask.h"
+#include "service/worker/worker_child.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#define PB_CHILD_PROGRESS_MS 200
+
+struct pb_json;
+
+struct pb_child {
+    const struct pb_worker_child *child;
+    struct pb_line_reader in;
+    int woken; /* eventfd written at the end of the job thread, and when it asks */
+    atomic_bool ended;
+    struct pb_config *config;
+    struct pb_json_value *command; /* of the job; its strings are used by the main thread */
+    bool busy;
+    bool alone;  /* there was no thread for the socket: the job fails */
+    sem_t given; /* to the main thread */
+    int64_t said_ms;
+    struct pb_run_progress said;
+    int64_t said_unpacked;
+    char device[64];
+    struct pb_owner_client owner;     /* when another process computes */
+    struct pb_worker_archive archive; /* of an input that is one */
+    struct pb_err unfit;              /* why it may read no file: it is not confined */
+    /* Shared with the job thread, under `lock`. */
+    pthread_mutex_t lock;
+    struct pb_run *run; /* set while progress and abort are possible */
+    bool cancelled;
+    struct pb_err err; /* written by the thread before it ends */
+    struct pb_json *done;
+    struct pb_worker_ask ask; /* what the job thread asks its parent; has a lock of its own */
+};
+
+/* --- worker_child_say.c; thread: that of the socket --- */
+/* Writes and destroys it; a parent that reads no longer ends the process. */
+void pb_child_say(struct pb_child *worker, struct pb_json *json);
+/* An open object with the event and the job. */
+struct pb_json *pb_child_event(const struct pb_child *worker, const char *name);
+void pb_child_say_failed(struct pb_child *worker, const struct pb_err *err);
+void pb_child_say_question(struct pb_child *worker);
+void pb_child_say_device(struct pb_child *worker, const char *device, const char *why);
+/* When something changed since the last time, or nothing was said for long. */
+void pb_child_say_progress(struct pb_child *worker);
+#endif
