@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -153,18 +152,13 @@ static int take_member(struct taking *t, struct pb_archive_wish *wish, struct ar
     return 0;
 }
 
-/* As long as its members, whatever holes they end with, and as old as the archive. */
+/* As long as its members, whatever holes they end with. */
 static int finish_room(const struct taking *t)
 {
-    struct stat st;
-    if (t->room_end == 0 || ftruncate(t->room, (off_t)t->room_end) != 0 ||
-        fstat(t->reader->archive->file.fd, &st) != 0 ||
-        futimens(t->room, (struct timespec[2]){st.st_mtim, st.st_mtim}) != 0)
-        return t->room_end == 0
-                   ? 0
-                   : pb_fail(t->reader->err, PB_E_OUTPUT_WRITE, "cannot write below %.300s: %s",
-                             t->room_name, strerror(errno));
-    return 0;
+    if (t->room_end == 0 || ftruncate(t->room, (off_t)t->room_end) == 0)
+        return 0;
+    return pb_fail(t->reader->err, PB_E_OUTPUT_WRITE, "cannot write below %.300s: %s", t->room_name,
+                   strerror(errno));
 }
 
 /* Each member is the one that was listed, and so within the limits, also where it is passed over.

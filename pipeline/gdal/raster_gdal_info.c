@@ -15,11 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int64_t mtime_ns(const struct stat *st)
-{
-    return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-}
-
 static bool is_lossy(GDALDatasetH dataset, const char *compression)
 {
     const char *kind = GDALGetMetadataItem(dataset, "COMPRESSION_REVERSIBILITY", "IMAGE_STRUCTURE");
@@ -193,7 +188,7 @@ int pb_gdal_read_info(struct pb_raster *raster, const struct pb_limits *limits,
     info->height = GDALGetRasterYSize(raster->dataset);
     info->n_bands = n_bands;
     info->file_bytes = raster->file.bytes;
-    info->file_mtime_ns = mtime_ns(&raster->file.stat);
+    info->file_mtime_ns = raster->file.mtime_ns;
     int rc = read_type(raster, err);
     if (rc < 0)
         return rc;

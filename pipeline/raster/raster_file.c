@@ -37,6 +37,7 @@ struct handed {
     int fd; /* a negative errno: it could not be opened */
     bool is_part;
     uint64_t base, bytes; /* of a part */
+    int64_t mtime_ns;
 };
 /* The scene's, then those of sources. */
 static struct handed handed[PB_FILES_MAX];
@@ -68,6 +69,7 @@ void pb_raster_file_hand_open(size_t number, const struct pb_raster_file *file)
     handed[number].is_part = file != NULL;
     handed[number].base = file != NULL ? file->base : 0;
     handed[number].bytes = file != NULL ? file->bytes : 0;
+    handed[number].mtime_ns = file != NULL ? file->mtime_ns : 0;
 }
 
 static const struct pb_raster_file *sidecars;
@@ -122,6 +124,7 @@ int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb
     bool is_part = place != NULL && place->is_part;
     file->base = is_part ? place->base : 0;
     file->bytes = is_part ? place->bytes : (uint64_t)file->stat.st_size;
+    file->mtime_ns = is_part ? place->mtime_ns : pb_raster_file_mtime_ns(&file->stat);
     /* The process that passed the descriptor has checked it. */
     if (!file->handed && !pb_file_identity_is_expected(&file->stat))
         return pb_fail_at(err, PB_E_INPUT_CHANGED, path, 0, 0,
@@ -137,6 +140,7 @@ int pb_raster_file_again(struct pb_raster_file *file, const struct pb_raster_fil
                                     .path = strdup(first->path),
                                     .base = first->base,
                                     .bytes = first->bytes,
+                                    .mtime_ns = first->mtime_ns,
                                     .stat = first->stat,
                                     .handed = first->handed};
     if (file->path == NULL)
@@ -150,6 +154,11 @@ void pb_raster_file_close(struct pb_raster_file *file)
         (void)close(file->fd);
     free(file->path);
     *file = (struct pb_raster_file){.fd = -1};
+}
+
+int64_t pb_raster_file_mtime_ns(const struct stat *stat)
+{
+    return (int64_t)stat->st_mtim.tv_sec * 1000000000 + stat->st_mtim.tv_nsec;
 }
 
 struct pb_file_part pb_raster_file_part(const struct pb_raster_file *file)

@@ -20,6 +20,7 @@ struct pb_raster_file {
     uint64_t base;     /* where it begins in what fd has open: a member of an archive; else 0 */
     uint64_t bytes;    /* its size */
     char *path;        /* owned; as it was given */
+    int64_t mtime_ns;  /* when it was changed last; of a member: the archive */
     struct stat stat;  /* of what fd has open, as of open */
     bool handed;       /* the descriptor was not opened by path, see pb_raster_file_hand */
     int error;         /* errno of the first read that failed; 0 = none did */
@@ -50,6 +51,7 @@ int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb
 int pb_raster_file_again(struct pb_raster_file *file, const struct pb_raster_file *first,
                          struct pb_err *err);
 void pb_raster_file_close(struct pb_raster_file *file);
+int64_t pb_raster_file_mtime_ns(const struct stat *stat);
 struct pb_file_part pb_raster_file_part(const struct pb_raster_file *file);
 
 /* Reads up to `bytes` at `at`: how many, fewer only at the end of the file, or a negative errno,

@@ -151,6 +151,7 @@ static int open_part(const struct pb_scene_archive *archive, const struct pb_arc
     out->fd = fcntl(wish->part.fd, F_DUPFD_CLOEXEC, 3);
     out->base = wish->part.base;
     out->bytes = wish->part.bytes;
+    out->mtime_ns = archive->file->mtime_ns;
     out->handed = true;
     if (out->path == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", archive->file->path);

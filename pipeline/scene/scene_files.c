@@ -72,6 +72,7 @@ static int open_entry(const struct opening *s, const struct pb_scene_entry *entr
         return pb_fail_at(s->err, PB_E_INPUT_CHANGED, folder, 0, 0,
                           "%.200s was replaced while the scene was opened", entry->path);
     file->bytes = (uint64_t)file->stat.st_size;
+    file->mtime_ns = pb_raster_file_mtime_ns(&file->stat);
     return 0;
 }
 
@@ -111,9 +112,8 @@ void pb_scene_files_count(struct pb_scene_files *files)
         const struct pb_raster_file *file = file_at(files, i);
         if (file->fd < 0)
             continue;
-        int64_t ns = (int64_t)file->stat.st_mtim.tv_sec * 1000000000 + file->stat.st_mtim.tv_nsec;
         files->bytes += file->bytes;
-        files->mtime_ns = ns > files->mtime_ns ? ns : files->mtime_ns;
+        files->mtime_ns = file->mtime_ns > files->mtime_ns ? file->mtime_ns : files->mtime_ns;
     }
 }
 

@@ -82,6 +82,7 @@ static int open_it(const struct place *at, struct pb_raster_file *out, struct pb
     if (fd < 0 || fstat(fd, &out->stat) < 0)
         return pb_raster_file_fail(err, fd < 0 ? -fd : errno, path, "cannot open the file");
     out->bytes = (uint64_t)out->stat.st_size;
+    out->mtime_ns = pb_raster_file_mtime_ns(&out->stat);
     return S_ISREG(out->stat.st_mode) ? 0
                                       : pb_fail_at(err, PB_E_INPUT_METADATA_MISSING, path, 0, 0,
                                                    "the scene's metadata are no regular file");

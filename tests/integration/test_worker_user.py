@@ -4,6 +4,8 @@
 """A user of their own for the processes that compute (service.worker_user), where the service runs as root: decoders
 that a file has taken over (tests/tools/taken_over.c) are strangers to the service's files also on a kernel without
 Landlock, good scenes become products that belong to the service, and nobody of the service's user can look into it."""
+import datetime
+import json
 import os
 import pathlib
 import pwd
@@ -11,6 +13,7 @@ import stat
 import subprocess
 import sys
 import unittest
+import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, Daemon  # noqa: E402
@@ -35,6 +38,16 @@ def deliver(d, name, owner=None):
     path.rename(d.root / "inbox" / name)
 
 
+def deliver_archive(d, name):
+    """The same in an archive that has to be unpacked."""
+    deliver(d, "other.part")
+    part = d.root / "inbox/other.part"
+    with zipfile.ZipFile(d.root / "new.zip", "w", zipfile.ZIP_DEFLATED) as out:
+        out.write(part, "S2X_u/a.tif")
+    part.unlink()
+    (d.root / "new.zip").rename(d.root / "inbox" / name)
+
+
 class OwnUser(Attacks, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -42,6 +55,7 @@ class OwnUser(Attacks, unittest.TestCase):
         text = d.config.read_text().replace("  stall:", "  max_attempts: 1\n  worker_user: %s\n  stall:" % USER)
         text = text.replace("- statistics: {}", "- cog: {bands: [R], type: uint8, nodata: 0}\n      - statistics: {}\n"
                                                 "      - quicklook: {bands: [R]}\n      - stac: {datetime: file-time}")
+        text += "  packed:\n    input: {scene: S2X_*, files: {R: a.tif}}\n    products: [stac: {datetime: file-time}]\n"
         d.config.write_text(text)
         (d.root / "outside").write_text("somebody else's")
         d.start()
@@ -51,6 +65,15 @@ class OwnUser(Attacks, unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.d.remove()
+
+    def test_what_an_archive_holds_is_read_by_it(self):
+        deliver_archive(self.d, "S2X_u.zip")
+        self.d.wait_job("S2X_u.zip", "successful")
+        done = self.d.root / "work/done/S2X_u.zip"
+        self.d.wait_for(done.exists)
+        item = json.loads((self.d.root / "products/S2X_u/packed/S2X_u.stac.json").read_text())
+        when = datetime.datetime.fromtimestamp(int(done.stat().st_mtime), datetime.timezone.utc)
+        self.assertEqual(item["properties"]["datetime"], when.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
     def test_it_is_told(self):
         client = self.d.client()
