@@ -146,6 +146,18 @@ static int by_irradiance(const struct pb_metadata *facts, const struct pb_calibr
     return 0;
 }
 
+const struct pb_meta_band *pb_calibration_band(const struct pb_metadata *facts,
+                                               const struct pb_calibration_input *input)
+{
+    char stem[256];
+    const struct pb_meta_band *band = NULL;
+    stem_of(input->file, stem, sizeof stem);
+    bool other = facts->family->refuses != NULL &&
+                 facts->family->refuses(facts, stem, PB_QUANTITY_RADIANCE) != NULL &&
+                 facts->family->refuses(facts, stem, PB_QUANTITY_SURFACE) != NULL;
+    return !other && find_band(facts, input, stem, &band, NULL) == 0 ? band : NULL;
+}
+
 int pb_calibration_of(const struct pb_metadata *facts, const struct pb_calibration_input *input,
                       enum pb_quantity to, struct pb_calibration_rule *out,
                       const struct pb_meta_band **out_band, struct pb_err *err)

@@ -39,6 +39,9 @@ int pb_calibration_of(const struct pb_metadata *facts, const struct pb_calibrati
  * out, or a text of facts. */
 const char *pb_calibrated_source(const struct pb_calibrated *c, const struct pb_metadata *facts,
                                  char *out, size_t bytes);
+/* The band of facts->band that it is, without asking what it becomes; NULL: it cannot be told. */
+const struct pb_meta_band *pb_calibration_band(const struct pb_metadata *facts,
+                                               const struct pb_calibration_input *input);
 /* "DN * 2e-05 - 0.1" or "1321.0789 / ln(774.8853 / (DN * 0.0003342 + 0.1) + 1)". Returns out. */
 char *pb_calibration_text(const struct pb_calibration_rule *rule, char *out, size_t bytes);
 #endif

@@ -89,8 +89,10 @@ struct pb_product_env {
     const bool *classes; /* of the same planes: pb_chain_classes; NULL = not known yet, or none */
     const struct pb_digits_report *digits; /* n_digits; known when products are finished */
     size_t n_digits;
-    const struct pb_plane_rest *rest;       /* of the same planes; NULL = not known yet, or none */
-    const struct pb_metadata *metadata;     /* of the scene; NULL or family NULL = none */
+    const struct pb_plane_rest *rest;   /* of the same planes; NULL = not known yet, or none */
+    const struct pb_metadata *metadata; /* of the scene; NULL or family NULL = none */
+    const char *const *file_names; /* of the scene's file and of each of input.sources, as they were
+                                      delivered; NULL = not known */
     const struct pb_calibrated *calibrated; /* n_calibrated, by steps that calibrate */
     size_t n_calibrated;
     const struct pb_chain *chain; /* what steps have reduced the image to; NULL = not known yet */

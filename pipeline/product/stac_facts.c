@@ -77,6 +77,36 @@ static bool is_changed(const struct pb_product_env *env, size_t step, const char
     return changed;
 }
 
+static int32_t number_of(const struct pb_band_config *bands, size_t n, const char *band)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(bands[i].name, band) == 0)
+            return bands[i].index;
+    return 0;
+}
+
+/* The same of a band of the input that no step changes, by the name of its file or its number. */
+static const struct pb_sensor_band *input_band(const struct pb_product_env *env, const char *band)
+{
+    const struct pb_input_config *in = &env->pipeline->input;
+    struct pb_calibration_input input = {.name = band,
+                                         .number = number_of(in->bands, in->n_bands, band),
+                                         .n_bands = env->info->n_bands};
+    size_t file = 0;
+    for (; input.number == 0 && file < in->n_sources; file++) {
+        input.number = number_of(in->sources[file].bands, in->sources[file].n_bands, band);
+        input.n_bands = (int32_t)in->sources[file].n_bands;
+    }
+    for (size_t i = 0; i < env->pipeline->n_steps; i++)
+        if (pb_op_makes(env->pipeline->steps[i].op, env->pipeline->steps[i].params, band))
+            return NULL;
+    if (input.number == 0 || env->file_names == NULL || env->file_names[file] == NULL)
+        return NULL;
+    input.file = env->file_names[file];
+    const struct pb_meta_band *of = pb_calibration_band(env->metadata, &input);
+    return of != NULL ? pb_sensor_band_find(env->metadata, of->id) : NULL;
+}
+
 /* The product's band that `band` is, with what it is called; NULL: it is none. */
 static const struct pb_sensor_band *sensor_band(const struct pb_stac_item *item, const char *band)
 {
@@ -85,7 +115,7 @@ static const struct pb_sensor_band *sensor_band(const struct pb_stac_item *item,
         if (strcmp(env->calibrated[i].band, band) == 0 &&
             !is_changed(env, env->calibrated[i].step, band))
             return pb_sensor_band_find(env->metadata, env->calibrated[i].of);
-    return NULL;
+    return facts_of(item) != NULL ? input_band(env, band) : NULL;
 }
 
 bool pb_stac_has_eo(const struct pb_stac_item *item)

@@ -122,6 +122,7 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     run->env.device = run->device;
     run->env.progress = &run->files;
     run->env.metadata = &run->metadata.facts;
+    run->env.file_names = run->metadata.name;
     run->env.calibrated = run->plan->calibrated;
     run->env.n_calibrated = run->plan->n_calibrated;
     pb_run_metadata_output(&run->metadata, &run->env.facts);

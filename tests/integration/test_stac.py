@@ -152,6 +152,16 @@ def test_what_two_files_of_metadata_say_is_put_together(scratch):
     assert "where the sun stood, GRANULE/*/MTD_TL.xml says (input.metadata)" in said, said
 
 
+def test_bands_that_are_not_calibrated_are_known_by_their_files(scratch):
+    folder, _, _ = sentinel2(scratch)
+    text = S2_PIPELINE.replace("calibrate: {to: surface, bands: [R, N]}", 'math: {bands: {X: "N - R", N: "N + 1"}}').replace(
+        "cog: {bands: [R, N]", "cog: {bands: [R, N, X]")
+    run(scratch, text, folder)
+    bands = {b["name"]: b for b in made(scratch)["assets"]["data"]["bands"]}
+    assert (bands["R"]["eo:common_name"], bands["R"]["eo:center_wavelength"]) == ("red", 0.665), bands["R"]
+    assert not any(key.startswith("eo:") for name in "NX" for key in bands[name])  # a step has changed N
+
+
 def test_metadata_that_contradict_are_refused_with_both_files(scratch):
     folder, _, _ = sentinel2(scratch, change=("_T33XWJ_N04.00</TILE_ID>", "_T32XNQ_N04.00</TILE_ID>"))
     error = run(scratch, S2_PIPELINE, folder, code=1)["error"]
