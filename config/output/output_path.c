@@ -1,89 +1,17 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/output/output_path.h"
+#include "config/output/output_template.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#define PART_BYTES       256
 #define COMPONENT_BYTES  255
 #define NAME_BYTES       200 /* leaves room for suffixes */
 #define TIME_DEFAULT     "%Y%m%dT%H%M%S"
 #define TIME_CONVERSIONS "YmdHMSjy%"
-
-/* A template split at '/'; a FORMAT with '/' becomes a placeholder in each component. */
-struct parts {
-    char text[PB_OUTPUT_PARTS_MAX][PART_BYTES];
-    size_t n;
-};
-
-/* --- taking a template apart ------------------------------------------------------------------ */
-
-static bool add_char(struct parts *p, size_t *length, char c)
-{
-    if (*length + 2 >= PART_BYTES)
-        return false;
-    p->text[p->n - 1][(*length)++] = c;
-    p->text[p->n - 1][*length] = '\0';
-    return true;
-}
-
-/* Ends the component, inside a placeholder ("{key:...") by closing and opening it anew. */
-static bool next_part(struct parts *p, size_t *length, const char *open, size_t open_bytes)
-{
-    if ((open != NULL && !add_char(p, length, '}')) || p->n == PB_OUTPUT_PARTS_MAX)
-        return false;
-    p->text[p->n++][0] = '\0';
-    *length = 0;
-    bool good = true;
-    for (size_t i = 0; open != NULL && i < open_bytes && good; i++)
-        good = add_char(p, length, open[i]);
-    return good;
-}
-
-/* False: too long, or too many components. */
-static bool split(const char *text, struct parts *p)
-{
-    const char *open = NULL; /* the '{' of the placeholder that c is in */
-    size_t length = 0;
-    p->n = 1;
-    p->text[0][0] = '\0';
-    for (const char *c = text; *c != '\0'; c++) {
-        const char *colon = open ? memchr(open, ':', (size_t)(c - open)) : NULL;
-        if (*c == '/' && (open == NULL || colon != NULL)) {
-            if (!next_part(p, &length, open, colon ? (size_t)(colon - open) + 1 : 0))
-                return false;
-            continue;
-        }
-        if (!add_char(p, &length, *c))
-            return false;
-        open = *c == '{' ? c : *c == '}' ? NULL : open;
-    }
-    return true;
-}
-
-struct placeholder {
-    char key[32], format[64];
-};
-
-/* Reads the placeholder at *at and moves it behind; false: it is none. */
-static bool read_placeholder(const char **at, struct placeholder *out)
-{
-    const char *end = strchr(*at, '}'), *begin = *at + 1;
-    if (end == NULL)
-        return false;
-    const char *colon = memchr(begin, ':', (size_t)(end - begin));
-    size_t key = (size_t)((colon ? colon : end) - begin);
-    size_t format = colon ? (size_t)(end - colon) - 1 : 0;
-    if (key >= sizeof out->key || format >= sizeof out->format)
-        return false;
-    (void)snprintf(out->key, sizeof out->key, "%.*s", (int)key, begin);
-    (void)snprintf(out->format, sizeof out->format, "%.*s", (int)format, colon ? colon + 1 : "");
-    *at = end + 1;
-    return memchr(out->key, '{', key) == NULL;
-}
 
 /* --- checks ----------------------------------------------------------------------------------- */
 
@@ -100,7 +28,7 @@ static bool is_format(const char *format)
     return true;
 }
 
-static bool is_placeholder(const struct placeholder *p, bool in_name, char why[200])
+static bool is_placeholder(const struct pb_template_placeholder *p, bool in_name, char why[200])
 {
     static const char *const keys[] = {"scene", "pipeline", "sensor", "datetime", "product"};
     size_t n = in_name ? 5 : 4, i = 0;
@@ -121,33 +49,16 @@ static bool is_placeholder(const struct placeholder *p, bool in_name, char why[2
     return false;
 }
 
-/* One piece of a component: a placeholder, or a letter that stands for itself. */
-struct piece {
-    bool is_placeholder;
-    struct placeholder placeholder;
-    char letter;
-};
-
-/* False: a brace that belongs to no placeholder. */
-static bool next_piece(const char **at, struct piece *out)
-{
-    out->is_placeholder = **at == '{';
-    if (out->is_placeholder)
-        return read_placeholder(at, &out->placeholder);
-    out->letter = *(*at)++;
-    return out->letter != '}';
-}
-
 static bool check_part(const char *part, bool in_name, bool *out_has_scene, char why[200])
 {
-    struct piece piece;
+    struct pb_template_piece piece;
     *out_has_scene = false;
     why[0] = '\0';
     if (part[0] == '\0' || part[0] == '.')
         (void)snprintf(why, 200, "has %s",
                        part[0] == '.' ? "a component that begins with '.'" : "an empty component");
     for (const char *c = part; *c != '\0' && why[0] == '\0';) {
-        if (!next_piece(&c, &piece))
+        if (!pb_template_next(&c, &piece))
             (void)snprintf(why, 200, "has a brace that belongs to no placeholder");
         else if (!piece.is_placeholder && is_control(piece.letter))
             (void)snprintf(why, 200, "has a control character");
@@ -159,13 +70,13 @@ static bool check_part(const char *part, bool in_name, bool *out_has_scene, char
 
 bool pb_output_path_check(const char *path, char why[200])
 {
-    struct parts parts;
+    struct pb_template_parts parts;
     size_t n_scenes = 0, scene = 0;
     if (path[0] == '/') {
         (void)snprintf(why, 200, "is absolute; it begins below the directory of products");
         return false;
     }
-    if (strlen(path) >= PB_OUTPUT_PATH_BYTES / 2 || !split(path, &parts)) {
+    if (strlen(path) >= PB_OUTPUT_PATH_BYTES / 2 || !pb_template_split(path, &parts)) {
         (void)snprintf(why, 200, "is too long; at most %d components are allowed",
                        PB_OUTPUT_PARTS_MAX);
         return false;
@@ -194,7 +105,7 @@ bool pb_output_path_needs_metadata(const char *path)
 bool pb_output_name_check(const char *name, char why[200])
 {
     bool has_scene;
-    if (strchr(name, '/') != NULL || strlen(name) >= PART_BYTES) {
+    if (strchr(name, '/') != NULL || strlen(name) >= PB_TEMPLATE_PART_BYTES) {
         (void)snprintf(why, 200, "%s",
                        strchr(name, '/') ? "has a '/'; directories belong into output.path"
                                          : "is too long");
@@ -206,8 +117,8 @@ bool pb_output_name_check(const char *name, char why[200])
 /* --- values ----------------------------------------------------------------------------------- */
 
 /* NULL = not known. room: for times. */
-static const char *value_of(const struct placeholder *p, const struct pb_output_facts *facts,
-                            char room[128])
+static const char *value_of(const struct pb_template_placeholder *p,
+                            const struct pb_output_facts *facts, char room[128])
 {
     if (strcmp(p->key, "scene") == 0)
         return facts->scene;
@@ -239,7 +150,8 @@ static bool is_name(const char *text)
     return text[0] != '\0' && text[0] != '.';
 }
 
-static int unknown(const char *template, const struct placeholder *p, struct pb_err *err)
+static int unknown(const char *template, const struct pb_template_placeholder *p,
+                   struct pb_err *err)
 {
     return pb_fail(err, PB_E_OUTPUT_PATH, "%s needs {%s}, which the scene's metadata does not tell",
                    template, p->key);
@@ -247,15 +159,16 @@ static int unknown(const char *template, const struct placeholder *p, struct pb_
 
 /* One component with its values. */
 static int expand(const char *template, const char *part, size_t bytes_max,
-                  const struct pb_output_facts *facts, struct pb_err *err, char out[PART_BYTES])
+                  const struct pb_output_facts *facts, struct pb_err *err,
+                  char out[PB_TEMPLATE_PART_BYTES])
 {
     char room[128];
     size_t n = 0;
-    struct piece piece;
+    struct pb_template_piece piece;
     for (const char *c = part; *c != '\0';) {
         char letter[2] = "";
         const char *value = letter;
-        if (!next_piece(&c, &piece))
+        if (!pb_template_next(&c, &piece))
             return pb_fail(err, PB_E_OUTPUT_PATH, "%s has a brace too many", template);
         letter[0] = piece.letter;
         if (piece.is_placeholder)
@@ -276,7 +189,7 @@ static int expand(const char *template, const char *part, size_t bytes_max,
     return 0;
 }
 
-static size_t scene_part(const struct parts *parts)
+static size_t scene_part(const struct pb_template_parts *parts)
 {
     size_t i = 0;
     while (i + 1 < parts->n && strstr(parts->text[i], "{scene}") == NULL)
@@ -287,11 +200,11 @@ static size_t scene_part(const struct parts *parts)
 int pb_output_path_expand(const char *path, const struct pb_output_facts *facts, struct pb_err *err,
                           struct pb_output_place *out)
 {
-    struct parts parts;
+    struct pb_template_parts parts;
     struct pb_output_place place = {.parents = ""};
-    char why[200], name[PART_BYTES];
+    char why[200], name[PB_TEMPLATE_PART_BYTES];
     size_t used = 0;
-    if (!pb_output_path_check(path, why) || !split(path, &parts))
+    if (!pb_output_path_check(path, why) || !pb_template_split(path, &parts))
         return pb_fail(err, PB_E_OUTPUT_PATH, "output.path: '%.200s' %s", path, why);
     size_t scene = scene_part(&parts);
     for (size_t i = 0; i < parts.n; i++) {
@@ -299,7 +212,8 @@ int pb_output_path_expand(const char *path, const struct pb_output_facts *facts,
         if (rc != 0)
             return rc;
         if (i >= scene)
-            (void)snprintf(i == scene ? place.scene : place.inner, PART_BYTES, "%s", name);
+            (void)snprintf(i == scene ? place.scene : place.inner, PB_TEMPLATE_PART_BYTES, "%s",
+                           name);
         else if (used + strlen(name) + 2 > sizeof place.parents)
             return pb_fail(err, PB_E_OUTPUT_PATH, "%s makes a path that is too long", path);
         else
@@ -334,9 +248,9 @@ static void make_pattern(const char *part, const struct pb_output_facts *facts,
     char room[128];
     bool exact = true;
     size_t n = 0;
-    struct piece piece;
+    struct pb_template_piece piece;
     struct pb_err err;
-    for (const char *c = part; *c != '\0' && next_piece(&c, &piece);) {
+    for (const char *c = part; *c != '\0' && pb_template_next(&c, &piece);) {
         char letter[2] = {piece.letter, '\0'};
         const char *value =
             piece.is_placeholder ? value_of(&piece.placeholder, facts, room) : letter;
@@ -354,9 +268,9 @@ static void make_pattern(const char *part, const struct pb_output_facts *facts,
 void pb_output_path_pattern(const char *path, const struct pb_output_facts *facts,
                             struct pb_output_pattern *out)
 {
-    struct parts parts;
+    struct pb_template_parts parts;
     *out = (struct pb_output_pattern){.n = 0};
-    if (!split(path, &parts))
+    if (!pb_template_split(path, &parts))
         return;
     out->n = parts.n;
     out->scene = scene_part(&parts);
@@ -375,7 +289,7 @@ static size_t without_version(const char *name)
 
 bool pb_output_part_fits(const struct pb_output_pattern *pattern, size_t i, const char *component)
 {
-    char base[PART_BYTES];
+    char base[PB_TEMPLATE_PART_BYTES];
     const struct pb_output_part *part = &pattern->part[i];
     if (component[0] == '.' || strlen(component) >= sizeof base)
         return false;
@@ -387,7 +301,7 @@ bool pb_output_part_fits(const struct pb_output_pattern *pattern, size_t i, cons
 
 bool pb_output_path_fits(const struct pb_output_pattern *pattern, const char *relative)
 {
-    char component[PART_BYTES];
+    char component[PB_TEMPLATE_PART_BYTES];
     const char *at = relative;
     for (size_t i = 0; i < pattern->n; i++) {
         size_t n = strcspn(at, "/");
