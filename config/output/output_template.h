@@ -27,7 +27,7 @@ struct pb_template_piece {
     char letter;
 };
 
-/* False: it has too many components, or one that is too long, or a brace without its partner. */
+/* False: it has too many components, or one that is too long. */
 bool pb_template_split(const char *text, struct pb_template_parts *p);
 /* The piece at *at, which moves behind it. False: a brace that belongs to no placeholder. */
 bool pb_template_next(const char **at, struct pb_template_piece *out);
