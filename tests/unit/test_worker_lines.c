@@ -165,9 +165,9 @@ START_TEST(inputs_arrive_as_they_were_sent)
     ck_assert_int_eq(memcmp(&sent, &got, sizeof got), 0);
     pb_json_release(value);
     pb_json_destroy(json);
-    static const char *const bad[] = {"{}", "{\"folder\":\"\",\"files\":[]}",
-                                      "{\"folder\":\"\",\"files\":[{\"name\":\"a\",\"bytes\":1,"
-                                      "\"sha256\":\"12\"}]}"};
+    static const char *const bad[] = {
+        "{}", "{\"folder\":\"\",\"files\":[]}",
+        "{\"folder\":\"\",\"files\":[{\"name\":\"a\",\"bytes\":1,\"sha256\":\"12\"}]}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ck_assert_int_eq(pb_json_parse(bad[i], strlen(bad[i]), 1000, &value), 0);
         ck_assert(!pb_worker_inputs_read(value, &got));
