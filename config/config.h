@@ -59,6 +59,15 @@ struct pb_retention_config {
     uint64_t min_free_bytes; /* below work and products; with less nothing is taken in */
 };
 
+enum pb_duplicate_then { PB_DUPLICATE_SKIP, PB_DUPLICATE_QUARANTINE };
+
+/* What is done with an input whose content was done in its pipeline before. */
+struct pb_duplicates_config {
+    int32_t by; /* checksum is the one choice */
+    enum pb_duplicate_then then;
+    int64_t keep_ms;
+};
+
 #define PB_INBOXES_MAX 16
 
 /* A directory that is watched. */
@@ -99,6 +108,8 @@ struct pb_service_config {
     char *notify_user; /* that events are delivered as, by pushbroom-notify */
     struct pb_retention_config retention;
     bool has_retention;
+    struct pb_duplicates_config duplicates;
+    bool has_duplicates;
     char *worker_user; /* that scenes are computed as, where the service may change users */
 };
 

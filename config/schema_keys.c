@@ -111,6 +111,14 @@ static const struct pb_key service_keys[] = {
      .doc = "How long archived and quarantined inputs are kept: the service removes what it put "
             "there itself, oldest first; without a time for ever. min_free: with less free space "
             "below work or products nothing is taken from the inbox until there is more."},
+    {.name = "duplicates",
+     .type = PB_KEY_SECTION,
+     TWO(pb_service_config, duplicates, has_duplicates),
+     .section = &pb_section_duplicates,
+     .example = "{by: checksum, keep: 90d, then: skip}",
+     .doc =
+         "An input of one file whose content was done in the same pipeline within keep, and whose "
+         "products are still there, is not computed again. Without this key: it is."},
     {.name = "worker_user",
      .type = PB_KEY_TEXT,
      .offset = AT(pb_service_config, worker_user),

@@ -137,6 +137,7 @@ static int take_manifest(const struct pb_json_value *root, struct pb_manifest *m
                 take_input(input, &m->input);
     if (!fits)
         return -EINVAL;
+    m->has_files = pb_json_get(input, "files", NULL) != NULL;
     if (pb_json_get(root, "pipeline", NULL) == NULL)
         return 0;
     if (pb_json_get(root, "path", NULL) != NULL &&

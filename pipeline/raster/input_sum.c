@@ -208,6 +208,11 @@ int pb_input_sum_get(struct pb_input_sum *sum, struct pb_err *err, char out_hex[
     return rc;
 }
 
+bool pb_input_sum_is_of_one(const struct pb_input_sum *sum)
+{
+    return sum->n == 1 && sum->part[0].name == NULL;
+}
+
 void pb_input_sum_files(const struct pb_input_sum *sum, struct pb_input_files *out)
 {
     memset(out, 0, sizeof *out);

@@ -31,6 +31,8 @@ void pb_input_sum_on_wait(struct pb_input_sum *sum, void (*alive)(void *user, ui
  * paths now, unchanged since they were opened; else what pb_raster_file_fail says, or
  * input.changed. */
 int pb_input_sum_get(struct pb_input_sum *sum, struct pb_err *err, char out_hex[65]);
+/* Whether it is of one file, and nothing is read beside that. */
+bool pb_input_sum_is_of_one(const struct pb_input_sum *sum);
 /* The files as they were read, in the order of create, after a get that returned 0. Leaves
  * out->folder, and the name of a whole input, empty. */
 void pb_input_sum_files(const struct pb_input_sum *sum, struct pb_input_files *out);

@@ -86,7 +86,7 @@ static void on_prepare(uv_prepare_t *prepare)
     daemon->published_ms = pb_clock_mono_ms();
     pb_methods_publish(&daemon->methods);
     if (daemon->store_open && !daemon->methods.stopping)
-        pb_chores_run(&daemon->chores, daemon->methods.counts, daemon->config->service.keep_jobs);
+        pb_chores_run(&daemon->chores, daemon->methods.counts, &daemon->config->service);
 }
 
 /* A trouble was raised or cleared: updates systemd's status line at once. */

@@ -184,7 +184,7 @@ int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
     int rc = 0;
     if ((PB_JOB_MASK(job->status) & PB_JOB_MASK_FINISHED) == 0)
         return -EINVAL;
-    if (job->status != PB_JOB_SUCCESSFUL) {
+    if (job->status != PB_JOB_SUCCESSFUL && !pb_job_is_skipped(job)) {
         rc = quarantine(job, dirs, err);
     } else if (is_claimed(job, dirs) && access(job->input, F_OK) == 0) {
         if (on_success == PB_INPUT_DELETE) {
@@ -268,13 +268,18 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
     return pb_job_set(&job->input, path) == 0 ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
 }
 
+/* Whether it lies where a job that is over left it. (work/ itself may hold the archive.) */
+static bool is_put_away(const char *path, const struct pb_dirs *dirs)
+{
+    return lies_in(path, dirs->quarantine) || lies_in(path, dirs->archive);
+}
+
 /* One that is gone stays so: of a checksum the job says that. */
 static int restore_companion(struct pb_job *job, const struct pb_dirs *dirs, const char *claim,
                              struct pb_err *err)
 {
     char room[PB_FILES_PATH_BYTES], moved[PB_FILES_PATH_BYTES];
-    if (job->companion == NULL || !lies_in(job->companion, dirs->quarantine) ||
-        !is_plain(job->companion))
+    if (job->companion == NULL || !is_put_away(job->companion, dirs) || !is_plain(job->companion))
         return 0;
     if (pb_companion_room(claim, room) != 0)
         return pb_fail(err, PB_E_SYSTEM, "cannot create %s/.with: %s", claim, strerror(errno));
@@ -293,7 +298,7 @@ int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struc
     if (place_in(dirs->quarantine, job, directory) == 0 &&
         choose_name(job, directory, name, record, &is_there) == 0 && is_there)
         (void)unlink(record);
-    if (!job->owned || !lies_in(job->input, dirs->quarantine))
+    if (!job->owned || !is_put_away(job->input, dirs))
         return 0;
     if (pb_files_join(claim, dirs->work, job->id) != 0)
         return pb_fail(err, PB_E_SYSTEM, "path too long: %s", dirs->work);

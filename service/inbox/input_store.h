@@ -3,9 +3,10 @@
 #ifndef PB_INPUT_STORE_H
 #define PB_INPUT_STORE_H
 /* What happens to the input of a job that is over. Inputs from the inbox: into the archive (or
- * deleted) after success, into quarantine/ with <name>.error.json otherwise; nothing is ever
- * overwritten. Submitted files are not touched; their error record still goes to quarantine/.
- * Repeating any of this after a crash is harmless. Thread: loop. */
+ * deleted) after success or when it was done before (pb_job_is_skipped), into quarantine/ with
+ * <name>.error.json otherwise; nothing is ever overwritten. Submitted files are not touched; their
+ * error record still goes to quarantine/. Repeating any of this after a crash is harmless. Thread:
+ * loop. */
 #include "config/config.h"
 #include "service/inbox/dirs.h"
 #include "service/jobs/job.h"
@@ -16,9 +17,9 @@ int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
 /* The plain file or folder in work/<id>/: 1 and its path; 0 when there is none; negative errno. */
 int pb_input_store_claimed(const struct pb_dirs *dirs, const char *id,
                            char out_path[PB_FILES_PATH_BYTES]);
-/* Before a retry: the input back from quarantine/ into work/<id>/, its error record removed. An
- * input that is not at the stored path (the service died after a move and before it was stored) is
- * searched for in work/<id>/ and, by its record, in quarantine/. */
+/* Before a retry: the input back from quarantine/ or the archive into work/<id>/, its error record
+ * removed. An input that is not at the stored path (the service died after a move and before it was
+ * stored) is searched for in work/<id>/ and, by its record, in quarantine/. */
 int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err);
 /* Removes the quarantined input of a failed or dismissed job with its record; of a submitted file
  * the record alone. Nothing else is touched. */

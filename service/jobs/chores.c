@@ -3,6 +3,7 @@
 #include "service/jobs/chores.h"
 
 #include "config/base/clock.h"
+#include "service/jobs/contents.h"
 
 #include <string.h>
 
@@ -20,6 +21,9 @@ static void work(uv_work_t *request)
         (void)pb_job_store_prune(chores->store, chores->keep, NULL);
     if (chores->trims)
         deleted = pb_journal_trim(chores->store, pb_clock_wall_ms(), NULL);
+    if (chores->trims && chores->contents_ms > 0 &&
+        pb_contents_trim(chores->store, pb_clock_wall_ms() - chores->contents_ms, NULL) > 0)
+        deleted = 1; /* there may be more */
     if (chores->looks)
         chores->n_read = pb_subscribers_states(chores->reader, chores->read, NULL);
     if (pb_job_store_log_is_long(chores->store))
@@ -85,8 +89,10 @@ static bool look_is_due(struct pb_chores *chores, uint64_t commits, int64_t now_
     return due;
 }
 
-void pb_chores_run(struct pb_chores *chores, const int64_t counts[PB_JOB_STATUS_COUNT], int keep)
+void pb_chores_run(struct pb_chores *chores, const int64_t counts[PB_JOB_STATUS_COUNT],
+                   const struct pb_service_config *service)
 {
+    int keep = service->keep_jobs;
     int64_t finished = counts[PB_JOB_SUCCESSFUL] + counts[PB_JOB_FAILED] + counts[PB_JOB_DISMISSED];
     int64_t now_ms = pb_clock_mono_ms();
     if (chores->works)
@@ -99,6 +105,7 @@ void pb_chores_run(struct pb_chores *chores, const int64_t counts[PB_JOB_STATUS_
         !pb_job_store_log_is_long(chores->store))
         return;
     chores->keep = keep;
+    chores->contents_ms = service->has_duplicates ? service->duplicates.keep_ms : 0;
     chores->works = true;
     chores->work.data = chores;
     (void)uv_queue_work(chores->loop, &chores->work, work, on_worked);

@@ -116,6 +116,12 @@ bool pb_job_may(enum pb_job_status from, enum pb_job_status to)
            (may[from] & PB_JOB_MASK(to)) != 0;
 }
 
+bool pb_job_is_skipped(const struct pb_job *job)
+{
+    return job->status == PB_JOB_DISMISSED &&
+           strcmp(job->error.code, pb_code_id(PB_E_INPUT_DUPLICATE)) == 0;
+}
+
 static void clear_run(struct pb_job *job)
 {
     job->progress = 0;

@@ -54,6 +54,7 @@ struct pb_job {
     int64_t uid;       /* whose file or submission it is; -1 = not known */
     char identity[PB_JOB_IDENTITY_BYTES]; /* of a submitted file as its client could read it, in
                                              pipeline/io/file_identity.h's form; "" = not known */
+    bool anyway; /* a client asked for it again: it runs even if its content was done before */
     int attempts;
     int64_t created_ms, started_ms, updated_ms, finished_ms; /* wall clock; 0 = not yet */
     /* Of the current or last run. */
@@ -96,6 +97,9 @@ bool pb_job_status_find(const char *name, enum pb_job_status *out_status);
 
 void pb_job_fail(struct pb_job *job, enum pb_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Whether its input was done before, so that it was not computed (service.duplicates): the input
+ * goes where those of successful jobs go. */
+bool pb_job_is_skipped(const struct pb_job *job);
 /* The error that a worker sent; a missing code becomes "system". */
 void pb_job_fail_words(struct pb_job *job, const char *code, const char *message, const char *hint);
 

@@ -42,7 +42,7 @@ static const struct field fields[] = {
     FIELD(STRING, directory),  FIELD(STRING, products),     FIELD(STRING, report),
     FIELD(TEXT, error.code),   FIELD(TEXT, error.message),  FIELD(TEXT, error.hint),
     FIELD(TEXT, device_why),   FIELD(TEXT, identity),       FIELD(STRING, companion),
-    FIELD(BOOL, has_checksum),
+    FIELD(BOOL, has_checksum), FIELD(BOOL, anyway),
 };
 static_assert((int)(sizeof fields / sizeof fields[0]) == PB_JOB_FIXED + PB_JOB_SET_COUNT &&
                   (int)(sizeof PB_JOB_HOLD_SET / 2) == PB_JOB_SET_COUNT,

@@ -22,8 +22,10 @@
 #include <unistd.h>
 
 /* 2: device_why; 3: uid, identity, counts; 4: the journal; 5: kept; 6: priority;
- * 7: folder; 8: delivered; 9: companion */
-#define SCHEMA_VERSION 9
+ * 7: folder; 8: delivered; 9: companion; 10: contents */
+#define SCHEMA_VERSION 10
+
+#define ARCHIVED "(NEW.status = 2 OR (NEW.status = 4 AND NEW.error_code = 'input.duplicate'))"
 
 /* Version 1, and what each later version adds: a new file takes all the steps of an old one. */
 static const char *const schema[SCHEMA_VERSION] = {
@@ -100,6 +102,26 @@ static const char *const schema[SCHEMA_VERSION] = {
     " INSERT OR REPLACE INTO kept VALUES (NEW.companion,"
     " CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)); END;"
     "PRAGMA user_version = 9;",
+
+    /* Inputs of skipped duplicates are archived like those of successful jobs. */
+    "CREATE TABLE contents (pipeline TEXT NOT NULL, bytes INTEGER NOT NULL,"
+    " sha256 TEXT NOT NULL, job TEXT NOT NULL, directory TEXT NOT NULL, time_ms INTEGER NOT NULL,"
+    " PRIMARY KEY (pipeline, bytes, sha256));"
+    "CREATE INDEX contents_by_age ON contents (time_ms);"
+    "ALTER TABLE jobs ADD COLUMN anyway INTEGER NOT NULL DEFAULT 0;"
+    "DROP TRIGGER jobs_kept;"
+    "DROP TRIGGER companions_kept;"
+    "CREATE TRIGGER jobs_kept AFTER UPDATE OF input ON jobs"
+    " WHEN NEW.owned = 1 AND " ARCHIVED " AND NEW.input IS NOT NULL"
+    " AND (NEW.input IS NOT OLD.input OR OLD.status <> NEW.status) BEGIN"
+    " INSERT OR REPLACE INTO kept VALUES (NEW.input,"
+    " CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)); END;"
+    "CREATE TRIGGER companions_kept AFTER UPDATE OF companion ON jobs"
+    " WHEN NEW.owned = 1 AND " ARCHIVED " AND NEW.companion IS NOT NULL"
+    " AND (NEW.companion IS NOT OLD.companion OR OLD.status <> NEW.status) BEGIN"
+    " INSERT OR REPLACE INTO kept VALUES (NEW.companion,"
+    " CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)); END;"
+    "PRAGMA user_version = 10;",
 };
 
 static bool execute(sqlite3 *db, const char *sql)

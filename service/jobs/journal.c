@@ -78,7 +78,8 @@ static bool is_put_away(const struct pb_job_before *before, const struct pb_job 
 {
     return before->is_there && job->owned && job->input != NULL &&
            (job->status == PB_JOB_FAILED || job->status == PB_JOB_DISMISSED) &&
-           before->status == job->status && strcmp(before->input, job->input) != 0;
+           !pb_job_is_skipped(job) && before->status == job->status &&
+           strcmp(before->input, job->input) != 0;
 }
 
 int pb_journal_record(struct pb_job_store *store, const struct pb_job_before *before,

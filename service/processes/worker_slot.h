@@ -83,7 +83,8 @@ struct pb_run_how {
     const char *device;   /* value instead of compute.device; NULL = as configured */
     bool foreground;      /* for `pushbroom run`, see worker.h */
     const char *existing; /* instead of output.exists; NULL = as configured */
-    const char *unpack;   /* directory for what archives hold; NULL = where products are made */
+    const char *known;  /* checksums that the input is compared with (duplicates.h); NULL = none */
+    const char *unpack; /* directory for what archives hold; NULL = where products are made */
 };
 
 /* NULL = out of memory. */

@@ -82,6 +82,8 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
         pb_json_string(json, "existing", how->existing);
     if (how->unpack != NULL)
         pb_json_string(json, "unpack", how->unpack);
+    if (how->known != NULL)
+        pb_json_string(json, "known", how->known);
     return json;
 }
 
@@ -95,8 +97,10 @@ void pb_slot_send_run(struct pb_worker_slot *slot)
                                        : slot->how.device[0] != '\0' ? slot->how.device
                                                                      : NULL,
                              .foreground = slot->how.foreground,
+                             .known = slot->known,
                              .existing = slot->how.existing[0] != '\0' ? slot->how.existing : NULL,
                              .unpack = slot->how.unpack[0] != '\0' ? slot->how.unpack : NULL};
+    slot->known = NULL; /* a run on another device was compared before */
     slot->next[0] = '\0';
     slot->moved_ms = pb_clock_mono_ms();
     pb_worker_lines_begin(&slot->lines, job, slot->how.products, slot->how.path);

@@ -54,6 +54,7 @@ void pb_worker_slot_run(struct pb_worker_slot *slot, struct pb_job *job,
     slot->began_ms = pb_clock_mono_ms();
     slot->bytes_checked = slot->io_since_ms = slot->kill_at_ms = 0;
     slot->wait_why = NULL;
+    slot->known = how->known;
     (void)pb_slot_event(slot, PB_SLOT_ON_RUN);
 }
 

@@ -88,6 +88,7 @@ struct pb_worker_slot {
         char path[PB_OUTPUT_PATH_BYTES], existing[16];
         bool foreground;
     } how;
+    const char *known;          /* of a run that begins; NULL = nothing is compared */
     char next[PB_JOB_ID_BYTES]; /* job that the worker was told already; "" = none */
     enum pb_device_try device_try;
     enum pb_ending ending;

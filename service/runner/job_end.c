@@ -56,8 +56,9 @@ static void log_end(const struct pb_job *job)
                (double)(job->finished_ms - job->started_ms) / 1000,
                job->device[0] ? job->device : "?");
     else
-        pb_log(PB_LOG_WARNING, "job %s: %s %s: %s: %s", job->id, job->name,
-               pb_job_status_name(job->status), job->error.code, job->error.message);
+        pb_log(pb_job_is_skipped(job) ? PB_LOG_NOTICE : PB_LOG_WARNING, "job %s: %s %s: %s: %s",
+               job->id, job->name, pb_job_status_name(job->status), job->error.code,
+               job->error.message);
 }
 
 static void announce_end(struct pb_job_ends *ends, struct pb_pending *pending)
@@ -234,6 +235,33 @@ static void await_config(struct pb_job_ends *ends, struct pb_job *job, int64_t b
     }
 }
 
+static void compared(void *user, struct pb_pending *pending)
+{
+    struct pb_job_ends *ends = user;
+    struct pb_job *job = &pending->job;
+    enum pb_duplicate_then then = ends->env->config->service.duplicates.then;
+    if (pending->verdict == PB_DUPLICATES_SAME) {
+        pb_job_end_finish(ends, pending,
+                          then == PB_DUPLICATE_SKIP ? PB_JOB_DISMISSED : PB_JOB_FAILED);
+        return;
+    }
+    /* It waits again. What is not known may come once more, so it counts (is_runnable bounds it).
+     */
+    if (pending->verdict == PB_DUPLICATES_GONE)
+        job->attempts--;
+    memset(&job->error, 0, sizeof job->error);
+    put_back(ends, pending);
+}
+
+/* Its worker says that its content was done before. */
+static void compare(struct pb_job_ends *ends, struct pb_job *job)
+{
+    hold(ends, job);
+    struct pb_pending *pending = pb_pending_add(ends->pending, job);
+    if (pending != NULL)
+        pb_pending_work(pending, PB_PENDING_COMPARE, compared, ends);
+}
+
 /* An unknown code counts as the input's. */
 static enum pb_code_class class_of(const char *code)
 {
@@ -244,7 +272,9 @@ static enum pb_code_class class_of(const char *code)
 static bool failed(struct pb_job_ends *ends, struct pb_run_over *over)
 {
     enum pb_code_class class = class_of(over->job.error.code);
-    if (class == PB_CLASS_INPUT)
+    if (pb_code_find(over->job.error.code) == PB_E_INPUT_DUPLICATE)
+        compare(ends, &over->job);
+    else if (class == PB_CLASS_INPUT)
         finish(ends, &over->job, PB_JOB_FAILED);
     else if (class == PB_CLASS_CONFIG)
         await_config(ends, &over->job, over->began_ms);

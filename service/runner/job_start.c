@@ -112,7 +112,8 @@ static int have_worker(struct pb_pool_slot *slot, struct pb_err *err)
     return pb_worker_slot_is_empty(slot->worker) ? pb_pool_start_worker(slot, err) : 0;
 }
 
-static void run(struct pb_job_starts *starts, struct pb_pool_slot *slot, struct pb_job *job)
+static void run(struct pb_job_starts *starts, struct pb_pool_slot *slot, struct pb_job *job,
+                const char *known)
 {
     struct pb_err err = {0};
     if (have_worker(slot, &err) != 0) {
@@ -123,7 +124,7 @@ static void run(struct pb_job_starts *starts, struct pb_pool_slot *slot, struct 
     starts->env->metrics->jobs[PB_JOB_RUNNING]++;
     pb_log(PB_LOG_NOTICE, "job %s: %s through %s, worker %d", job->id, job->name, job->pipeline,
            pb_worker_slot_pid(slot->worker));
-    pb_pool_run(starts->pool, slot, job);
+    pb_pool_run(starts->pool, slot, job, known);
 }
 
 static void stored(void *user, struct pb_pending *pending)
@@ -141,7 +142,7 @@ static void stored(void *user, struct pb_pending *pending)
         job.attempts--;
         pb_job_end_put_back(starts->ends, &job);
     } else {
-        run(starts, slot, &job);
+        run(starts, slot, &job, pending->known);
     }
     pb_pending_end(pending, 0, NULL); /* its waiters find the job where it is now */
 }

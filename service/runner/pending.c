@@ -32,8 +32,15 @@ static int store(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
     struct pb_job *job = &pending->job;
+    if (job->status == PB_JOB_SUCCESSFUL && pending->duplicates_ms > 0 && !pending->stored)
+        pb_duplicates_remember(list->store, job);
     int rc = pb_job_store_update(list->store, job, &pending->err);
     pending->stored = pending->stored || rc == 0;
+    if (rc == 0 && job->status == PB_JOB_RUNNING && pending->duplicates_ms > 0) {
+        free(pending->known);
+        pending->known =
+            pb_duplicates_known(list->store, job, pb_clock_wall_ms() - pending->duplicates_ms);
+    }
     if (rc != 0 || !is_finished(job) || pending->disposed)
         return rc;
     if (pb_input_store_put(job, list->dirs, pending->on_success, &pending->dispose_err) != 0)
@@ -50,6 +57,7 @@ static int restore(struct pb_pending *pending)
     if (rc != 0)
         return rc;
     (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
+    job->anyway = true;
     return pb_job_store_update(list->store, job, &pending->err);
 }
 
@@ -67,6 +75,10 @@ static void do_step(struct pb_pending *pending)
     if (pending->step == PB_PENDING_LOOK) {
         pending->published =
             pb_outcome_is_published(&pending->job, pending->products, pending->path);
+        return;
+    }
+    if (pending->step == PB_PENDING_COMPARE) {
+        pending->verdict = pb_duplicates_judge(list->store, &pending->job);
         return;
     }
     (void)pthread_rwlock_rdlock(list->moves);
@@ -129,7 +141,9 @@ void pb_pending_work(struct pb_pending *pending, enum pb_pending_step step,
         pb_config_pipeline(list->env->config, pending->job.pipeline);
     (void)snprintf(pending->path, sizeof pending->path, "%s",
                    pipeline ? pipeline->output.path : PB_OUTPUT_PATH_DEFAULT);
-    pending->on_success = list->env->config->service.on_success;
+    const struct pb_service_config *service = &list->env->config->service;
+    pending->on_success = service->on_success;
+    pending->duplicates_ms = service->has_duplicates ? service->duplicates.keep_ms : 0;
     pending->step = step;
     pending->then = then;
     pending->user = user;
@@ -188,6 +202,7 @@ void pb_pending_end(struct pb_pending *pending, int rc, const struct pb_err *err
     take_out(pending);
     end_waiters(waiters, rc, err);
     pb_job_fini(&pending->job);
+    free(pending->known);
     free(pending);
 }
 
@@ -274,6 +289,7 @@ void pb_pending_free(struct pb_pending_list *list, bool try_again)
         if (try_again && pending->failed)
             do_step(pending);
         pb_job_fini(&pending->job);
+        free(pending->known);
         free(pending);
     }
 }

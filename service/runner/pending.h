@@ -13,6 +13,7 @@
 #include "service/jobs/job_store.h"
 #include "service/runner/runner_env.h"
 #include "service/base/files.h"
+#include "service/worker/duplicates.h"
 #include "service/base/troubles.h"
 
 #include <pthread.h>
@@ -24,6 +25,7 @@ enum pb_pending_step {
     PB_PENDING_LOOK,    /* checks whether the job's products are in place (outcome.h) */
     PB_PENDING_STORE,   /* stores its state; then, when it is over, puts its input away */
     PB_PENDING_RESTORE, /* fetches its input back for a retry, then stores its state */
+    PB_PENDING_COMPARE, /* verifies that its content was done before (duplicates.h) */
     PB_PENDING_DROP     /* removes its input from quarantine, then stores that */
 };
 
@@ -46,6 +48,7 @@ struct pb_pending {
     char products[PB_FILES_PATH_BYTES]; /* directory of the service */
     char path[PB_OUTPUT_PATH_BYTES];    /* output.path of the job's pipeline */
     enum pb_on_success on_success;
+    int64_t duplicates_ms; /* service.duplicates.keep; 0 = contents are not compared */
     void (*then)(void *user, struct pb_pending *pending);
     void *user;
     struct pb_pending_waiter *waiters; /* oldest first */
@@ -53,9 +56,11 @@ struct pb_pending {
     bool disposed;                     /* the input is put away */
     struct pb_err dispose_err;
     /* Results of a step, for `then`. */
-    bool published; /* LOOK found the products in place */
-    bool stored;    /* STORE was successful once, at least */
-    int rc;         /* of STORE and RESTORE */
+    bool published;                     /* LOOK found the products in place */
+    enum pb_duplicates_verdict verdict; /* of COMPARE */
+    char *known; /* STORE of a start: what its input is compared with; NULL = nothing */
+    bool stored; /* STORE was successful once, at least */
+    int rc;      /* of STORE and RESTORE */
     struct pb_err err;
     /* Notes of job_start.c and job_end.c. */
     struct pb_pool_slot *slot; /* reserved for the job */

@@ -129,7 +129,8 @@ int pb_pool_start_worker(struct pb_pool_slot *slot, struct pb_err *err)
 }
 
 /* An express job is computed on the CPU when the others use a GPU. */
-void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct pb_job *job)
+void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct pb_job *job,
+                 const char *known)
 {
     bool on_cpu = slot->express && strcmp(pool->device, "cpu") != 0;
     const struct pb_pipeline_config *pipeline =
@@ -137,6 +138,7 @@ void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct 
     struct pb_run_how how = {.products = pool->dirs->products,
                              .path = pipeline ? pipeline->output.path : NULL,
                              .device = on_cpu ? "cpu" : NULL,
+                             .known = known,
                              .unpack = pool->dirs->work};
     slot->express_until_ms = pb_clock_mono_ms() + pool->env->config->service.express_ms;
     if (on_cpu)

@@ -54,8 +54,10 @@ void pb_pool_config_changed(struct pb_worker_pool *pool);
 
 /* Starts the process of an empty slot. */
 int pb_pool_start_worker(struct pb_pool_slot *slot, struct pb_err *err);
-/* Hands the job (taken, already running and stored) to the slot's worker. */
-void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct pb_job *job);
+/* Hands the job (taken, already running and stored) to the slot's worker. known: as in struct
+ * pb_run_how. */
+void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct pb_job *job,
+                 const char *known);
 /* A slot with an idle worker if there is one, else one without a worker; NULL = none. */
 struct pb_pool_slot *pb_pool_free_slot(struct pb_worker_pool *pool);
 /* Tells overdue changes of jobs and checks the limits of time; true: to be called again. */

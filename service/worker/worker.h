@@ -22,6 +22,8 @@
  * run`: the manifest names no job, permissions are the umask's, no job runs beside, and the first
  * answer is a "device" A run that comes while another one runs is next and begins with that one's
  * end; one can wait.
+ *    A run may have "known": checksums that the input is compared with before anything is computed
+ *    (duplicates.h); an equal one is input.duplicate, with the checksum as its message.
  *   {"cmd":"cancel"}                                   the run, and the next
  *   {"cmd":"probe","config","config_name","owner_why"} which device would be used
  * and events leave as JSON lines on stdout, after an empty line that says the program runs:

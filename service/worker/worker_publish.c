@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/worker_publish.h"
 #include "service/worker/checksum.h"
+#include "service/worker/duplicates.h"
 
 #include "config/base/archive_name.h"
 #include "pipeline/io/io_fail.h"
@@ -71,6 +72,11 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
     if (rc != 0)
         return rc;
     pb_input_sum_on_wait(options.sum, wait->alive, wait->user);
+    rc = pb_duplicates_compare(options.sum, pb_json_get_text(command, "known"), err);
+    if (rc != 0) {
+        pb_input_sum_destroy(options.sum);
+        return rc;
+    }
     return pb_publish_open(&options, err, &job->publish);
 }
 
@@ -209,7 +215,8 @@ struct pb_json *pb_worker_job_command(const struct pb_worker_job *job)
     pb_json_object(json, NULL);
     for (size_t i = 0; (key = pb_json_key(job->command, i)) != NULL; i++) {
         const char *value = pb_json_get_text(job->command, key);
-        if (value != NULL && strcmp(key, "directory") != 0 && strcmp(key, "input") != 0)
+        if (value != NULL && strcmp(key, "directory") != 0 && strcmp(key, "input") != 0 &&
+            strcmp(key, "known") != 0)
             pb_json_string(json, key, value);
     }
     pb_json_string(json, "input", job->path);

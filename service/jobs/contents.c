@@ -1,0 +1,172 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/jobs/contents.h"
+
+#include "service/jobs/job_store_sql.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SUM_DIGITS 64
+#define SAME       " WHERE pipeline = ?1 AND bytes = ?2 AND sha256 = ?3"
+
+struct change {
+    struct pb_job_change base; /* first: apply gets it */
+    const struct pb_content *content;
+    const struct pb_content_done *done; /* NULL: the row is deleted */
+};
+
+static int db_fail(struct pb_job_store *store, struct pb_err *err)
+{
+    return pb_fail(err, PB_E_SERVICE_STATE, "job store: contents: %s", sqlite3_errmsg(store->db));
+}
+
+/* A statement with the content bound from parameter 1 on, to be finalized; NULL and *err. */
+static sqlite3_stmt *prepare(struct pb_job_store *store, const char *sql,
+                             const struct pb_content *content, struct pb_err *err)
+{
+    sqlite3_stmt *s = NULL;
+    if (pb_job_store_ready(store, err) != 0)
+        return NULL;
+    if (sqlite3_prepare_v2(store->db, sql, -1, &s, NULL) != SQLITE_OK) {
+        (void)db_fail(store, err);
+        return NULL;
+    }
+    (void)sqlite3_bind_text(s, 1, content->pipeline, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_int64(s, 2, content->bytes);
+    if (content->sha256 != NULL)
+        (void)sqlite3_bind_text(s, 3, content->sha256, -1, SQLITE_STATIC);
+    return s;
+}
+
+static int apply(struct pb_job_store *store, struct pb_job_change *base)
+{
+    struct change *change = (struct change *)(void *)base;
+    const struct pb_content_done *done = change->done;
+    sqlite3_stmt *s = prepare(store,
+                              done == NULL ? "DELETE FROM contents" SAME
+                                           : "INSERT OR REPLACE INTO contents (pipeline, bytes,"
+                                             " sha256, job, directory, time_ms)"
+                                             " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                              change->content, &base->err);
+    if (s == NULL)
+        return -EIO;
+    if (done != NULL) {
+        (void)sqlite3_bind_text(s, 4, done->job, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(s, 5, done->directory, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_int64(s, 6, done->time_ms);
+    }
+    int rc = sqlite3_step(s) == SQLITE_DONE ? 0 : db_fail(store, &base->err);
+    (void)sqlite3_finalize(s);
+    return rc;
+}
+
+int pb_contents_add(struct pb_job_store *store, const struct pb_content *content,
+                    const struct pb_content_done *done, struct pb_err *err)
+{
+    struct change change = {.base = {.apply = apply}, .content = content, .done = done};
+    return pb_job_store_commit(store, &change.base, err);
+}
+
+int pb_contents_forget(struct pb_job_store *store, const struct pb_content *content,
+                       struct pb_err *err)
+{
+    struct change change = {.base = {.apply = apply}, .content = content};
+    return pb_job_store_commit(store, &change.base, err);
+}
+
+/* Appends the rows' sums to the text; SQLITE_DONE, or what went wrong. */
+static int gather(sqlite3_stmt *s, char *sums)
+{
+    size_t n = 0;
+    int rc;
+    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+        const char *sum = (const char *)sqlite3_column_text(s, 0);
+        if (sum == NULL || strlen(sum) != SUM_DIGITS)
+            continue;
+        (void)memcpy(sums + n, sum, SUM_DIGITS);
+        n += SUM_DIGITS;
+    }
+    sums[n] = '\0';
+    return rc;
+}
+
+static int read_like(struct pb_job_store *store, const struct pb_content *content, int64_t since_ms,
+                     struct pb_err *err, char *sums)
+{
+    const struct pb_content any = {content->pipeline, content->bytes, NULL};
+    sqlite3_stmt *s = prepare(store,
+                              "SELECT sha256 FROM contents WHERE pipeline = ?1 AND bytes = ?2"
+                              " AND time_ms >= ?3 ORDER BY time_ms DESC LIMIT ?4",
+                              &any, err);
+    if (s == NULL)
+        return -EIO;
+    (void)sqlite3_bind_int64(s, 3, since_ms);
+    (void)sqlite3_bind_int(s, 4, PB_CONTENTS_MAX);
+    int rc = gather(s, sums) == SQLITE_DONE ? 0 : db_fail(store, err);
+    (void)sqlite3_finalize(s);
+    return rc;
+}
+
+int pb_contents_like(struct pb_job_store *store, const struct pb_content *content, int64_t since_ms,
+                     struct pb_err *err, char **out_sums)
+{
+    char *sums = malloc((size_t)PB_CONTENTS_MAX * SUM_DIGITS + 1);
+    if (sums == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    pb_job_store_take(store);
+    int rc = read_like(store, content, since_ms, err, sums);
+    pb_job_store_leave(store);
+    if (rc == 0 && sums[0] != '\0') {
+        *out_sums = sums;
+        return 0;
+    }
+    free(sums);
+    if (rc == 0)
+        *out_sums = NULL;
+    return rc;
+}
+
+static int read_one(struct pb_job_store *store, const struct pb_content *content,
+                    struct pb_err *err, struct pb_content_done *out)
+{
+    sqlite3_stmt *s =
+        prepare(store, "SELECT job, time_ms, directory FROM contents" SAME, content, err);
+    if (s == NULL)
+        return -EIO;
+    int rc = sqlite3_step(s), result = rc == SQLITE_ROW;
+    if (rc == SQLITE_ROW) {
+        pb_job_read_text(s, 0, out->job, sizeof out->job);
+        out->time_ms = sqlite3_column_int64(s, 1);
+        pb_job_read_text(s, 2, out->directory, sizeof out->directory);
+    } else if (rc != SQLITE_DONE) {
+        result = db_fail(store, err);
+    }
+    (void)sqlite3_finalize(s);
+    return result;
+}
+
+int pb_contents_find(struct pb_job_store *store, const struct pb_content *content,
+                     struct pb_err *err, struct pb_content_done *out)
+{
+    pb_job_store_take(store);
+    int rc = read_one(store, content, err, out);
+    pb_job_store_leave(store);
+    return rc;
+}
+
+static int apply_trim(struct pb_job_store *store, struct pb_job_change *change)
+{
+    return pb_job_row_execute(store,
+                              "DELETE FROM contents WHERE rowid IN (SELECT rowid FROM contents"
+                              " WHERE time_ms < ?1 ORDER BY time_ms LIMIT 1000)",
+                              change->number, &change->err);
+}
+
+int pb_contents_trim(struct pb_job_store *store, int64_t before_ms, struct pb_err *err)
+{
+    struct pb_job_change change = {.apply = apply_trim, .number = before_ms, .bulk = true};
+    return pb_job_store_commit(store, &change, err);
+}

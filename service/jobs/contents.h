@@ -1,0 +1,41 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_CONTENTS_H
+#define PB_CONTENTS_H
+/* Contents of inputs that were done: rows of the job store, which stay when their jobs are
+ * forgotten. There is one row for a content and pipeline, of the job that did it last. Thread: as
+ * the store's. */
+#include "service/jobs/job_store.h"
+
+#include "service/base/files.h"
+
+#define PB_CONTENTS_MAX 4096 /* that pb_contents_like lists */
+
+struct pb_content {
+    const char *pipeline;
+    int64_t bytes;
+    const char *sha256; /* 64 hex digits, lower case */
+};
+
+/* Who did it, when (wall clock) and where its products went. */
+struct pb_content_done {
+    char job[PB_JOB_ID_BYTES];
+    int64_t time_ms;
+    char directory[PB_FILES_PATH_BYTES];
+};
+
+int pb_contents_add(struct pb_job_store *store, const struct pb_content *content,
+                    const struct pb_content_done *done, struct pb_err *err);
+/* The checksums of contents of that pipeline and size (content->sha256 is not used) that were done
+ * since then, the newest PB_CONTENTS_MAX, 64 digits each without anything between them: malloc'd;
+ * NULL = none. */
+int pb_contents_like(struct pb_job_store *store, const struct pb_content *content, int64_t since_ms,
+                     struct pb_err *err, char **out_sums);
+/* 1 and *out, 0 = it is not there, negative errno. */
+int pb_contents_find(struct pb_job_store *store, const struct pb_content *content,
+                     struct pb_err *err, struct pb_content_done *out);
+int pb_contents_forget(struct pb_job_store *store, const struct pb_content *content,
+                       struct pb_err *err);
+/* Forgets a part of those done before then. Returns how many. */
+int pb_contents_trim(struct pb_job_store *store, int64_t before_ms, struct pb_err *err);
+#endif

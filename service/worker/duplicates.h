@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_DUPLICATES_H
+#define PB_DUPLICATES_H
+/* service.duplicates: an input whose content was done before in its pipeline is not computed again.
+ * The service remembers the checksums of what was done; when an input of the same size comes, its
+ * worker gets those of that size and compares before it computes; what is equal it reports, and
+ * the service verifies that the products are still there. Only inputs of one file, with nothing
+ * read beside it, are compared: of others size and checksum do not tell what the products are made
+ * of. */
+#include "service/jobs/contents.h"
+
+struct pb_input_sum;
+
+/* --- in the service; these read files and the store, on libuv's pool --- */
+
+/* Remembers the content of a successful job, by the manifest of its products. A failure costs a
+ * computation later, and is in the log. */
+void pb_duplicates_remember(struct pb_job_store *store, const struct pb_job *job);
+/* The checksums that the job's input is to be compared with, as pb_contents_like; NULL = it is not
+ * to be compared. */
+char *pb_duplicates_known(struct pb_job_store *store, const struct pb_job *job, int64_t since_ms);
+
+enum pb_duplicates_verdict {
+    PB_DUPLICATES_SAME,   /* the job's error says so */
+    PB_DUPLICATES_GONE,   /* the products are not there any more: they are forgotten */
+    PB_DUPLICATES_UNKNOWN /* no such content was done, or the store could not be read */
+};
+/* After a worker reported an equal content: job->error.message is its checksum. */
+enum pb_duplicates_verdict pb_duplicates_judge(struct pb_job_store *store, struct pb_job *job);
+
+/* --- in the worker --- */
+
+/* known: of the command; NULL = nothing is compared. 0, or *err: input.duplicate with the checksum
+ * as its message, or what reading failed with. */
+int pb_duplicates_compare(struct pb_input_sum *sum, const char *known, struct pb_err *err);
+#endif

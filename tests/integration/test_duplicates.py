@@ -1,0 +1,196 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""service.duplicates in a real service with real workers: what is skipped and what is computed."""
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
+from patience import finish  # noqa: E402
+
+DAY_MS = 86400000
+OTHER = """  other:
+    input:
+      match: ["*.tif"]
+      bands: {R: 1}
+    products:
+      - statistics: {}
+"""
+
+
+class Duplicates(DaemonCase):
+    def service(self, duplicates="{by: checksum, keep: 90d, then: skip}", more="", **settings):
+        d = self.daemon(fake=False, start=False, settle="50ms", **settings)
+        text = d.config.read_text().replace("pipelines:", "  duplicates: %s\npipelines:" % duplicates, 1)
+        d.config.write_text(text + more)
+        subprocess.run([str(BIN / "make_scene"), "--size", "64x64", str(d.root / "scene.tif")], check=True, stdout=subprocess.DEVNULL)
+        with open(d.root / "scene.tif", "ab") as file:
+            file.write(bytes(16))  # which no reader looks at: one changed byte is another content and the same pixels
+        return d.start()
+
+    def deliver(self, d, name, change=None):
+        """A copy of the scene into the inbox; change: of its last byte."""
+        made = d.root / ("made-" + name)
+        shutil.copyfile(d.root / "scene.tif", made)
+        if change is not None:
+            data = bytearray(made.read_bytes())
+            data[-1] ^= change
+            made.write_bytes(data)
+        os.rename(made, d.root / "inbox" / name)
+
+    def first(self, d):
+        self.deliver(d, "first.tif")
+        return d.wait_job("first.tif", "successful")
+
+    def error(self, d, job):
+        return d.call("job.get", id=job["id"])["error"]
+
+    def test_the_same_content_under_another_name_is_skipped_and_archived(self):
+        d = self.service()
+        first = self.first(d)
+        self.deliver(d, "again.tif")
+        job = d.wait_job("again.tif", "dismissed")
+        self.assertEqual(job["error"]["code"], "input.duplicate")
+        for word in (first["id"], str(d.root / "products/first/plain"), "SHA-256"):
+            self.assertIn(word, job["error"]["message"])
+        wait_for(lambda: (d.root / "work/done/again.tif").exists())
+        self.assertEqual(d.files("quarantine"), [])
+        self.assertFalse((d.root / "products/again").exists())
+        wait_for(lambda: d.files("work") == ["done", "done/again.tif", "done/first.tif"])
+        client = d.client()
+        text = client.call("service.metrics")["text"]
+        client.call("job.watch", since=0)
+        client.close()
+        self.assertIn('pushbroom_quarantined_total{reason="input.duplicate"} 1', text)
+        db = sqlite3.connect(d.root / "state/jobs.db")
+        kinds = [row[0] for row in db.execute("SELECT kind FROM events WHERE job = ?", (job["id"],))]
+        kept = [row[0] for row in db.execute("SELECT path FROM kept")]
+        db.close()
+        self.assertIn("job.dismissed", kinds)
+        self.assertNotIn("input.quarantined", kinds)
+        self.assertIn(str(d.root / "work/done/again.tif"), kept)
+
+    def test_one_other_byte_is_computed(self):
+        d = self.service()
+        self.first(d)
+        self.deliver(d, "near.tif", change=1)
+        d.wait_job("near.tif", "successful")
+
+    def test_another_pipeline_computes(self):
+        d = self.service(more=OTHER)
+        self.first(d)
+        made = d.root / "sent.tif"
+        shutil.copyfile(d.root / "scene.tif", made)
+        d.call("job.submit", input=str(made), pipeline="other")
+        d.wait_job("sent.tif", "successful")
+
+    def test_after_its_time_it_is_computed(self):
+        d = self.service("{keep: 30d}")
+        self.first(d)
+        db = sqlite3.connect(d.root / "state/jobs.db", timeout=30)
+        self.assertEqual(db.execute("UPDATE contents SET time_ms = time_ms - ?", (29 * DAY_MS,)).rowcount, 1)
+        db.commit()
+        self.deliver(d, "soon.tif")
+        d.wait_job("soon.tif", "dismissed")
+        db.execute("UPDATE contents SET time_ms = time_ms - ?", (2 * DAY_MS,))
+        db.commit()
+        db.close()
+        self.deliver(d, "late.tif")
+        d.wait_job("late.tif", "successful")
+
+    def test_a_retry_computes(self):
+        d = self.service()
+        self.first(d)
+        self.deliver(d, "again.tif")
+        job = d.wait_job("again.tif", "dismissed")
+        wait_for(lambda: (d.root / "work/done/again.tif").exists())
+        d.call("job.retry", id=job["id"])
+        d.wait_job("again.tif", "successful")
+        self.assertTrue((d.root / "products/again/plain").is_dir())
+        wait_for(lambda: d.files("work") == ["done", "done/again.tif", "done/first.tif"])
+
+    def test_quarantine_keeps_it_there_until_a_retry(self):
+        d = self.service("{then: quarantine}")
+        self.first(d)
+        self.deliver(d, "again.tif")
+        job = d.wait_job("again.tif", "failed")
+        self.assertEqual(job["error"]["code"], "input.duplicate")
+        wait_for(lambda: d.files("quarantine") == ["again.tif", "again.tif.error.json"])
+        d.call("job.retry", id=job["id"])
+        d.wait_job("again.tif", "successful")
+        self.assertEqual(d.files("quarantine"), [])
+
+    def test_when_the_products_are_gone_it_is_computed_and_remembered_anew(self):
+        d = self.service()
+        first = self.first(d)
+        shutil.rmtree(d.root / "products/first")
+        self.deliver(d, "again.tif")
+        job = d.wait_job("again.tif", "successful")
+        self.assertEqual(job["attempts"], 1)
+        self.assertIn("not in " + str(d.root / "products/first/plain"), d.log_text())
+        self.deliver(d, "third.tif")
+        message = self.error(d, d.wait_job("third.tif", "dismissed"))["message"]
+        self.assertIn(job["id"], message)
+        self.assertNotIn(first["id"], message)
+
+    def test_a_submitted_file_stays_where_it_is(self):
+        d = self.service()
+        self.first(d)
+        made = d.root / "sent.tif"
+        shutil.copyfile(d.root / "scene.tif", made)
+        d.call("job.submit", input=str(made))
+        job = d.wait_job("sent.tif", "dismissed")
+        self.assertEqual(job["error"]["code"], "input.duplicate")
+        self.assertTrue(made.exists())
+        self.assertEqual(d.files("quarantine"), [])
+
+    def test_on_success_delete_removes_it(self):
+        d = self.service(on_success="delete")
+        self.first(d)
+        self.deliver(d, "again.tif")
+        d.wait_job("again.tif", "dismissed")
+        wait_for(lambda: d.files("work") == ["done"] or d.files("work") == [])
+
+    def test_without_the_key_nothing_is_compared(self):
+        d = self.daemon(fake=False, settle="50ms")
+        subprocess.run([str(BIN / "make_scene"), "--size", "64x64", str(d.root / "scene.tif")], check=True, stdout=subprocess.DEVNULL)
+        self.first(d)
+        self.deliver(d, "again.tif")
+        d.wait_job("again.tif", "successful")
+
+    def read_bytes(self, pid):
+        try:
+            with open("/proc/%d/io" % pid) as text:
+                return int(text.readline().split()[1])
+        except OSError:
+            return 0
+
+    def test_a_kill_while_it_is_compared_loses_nothing(self):
+        d = self.service()
+        os.truncate(d.root / "scene.tif", 400 << 20)  # zeros behind the pixels: time to be stopped in
+        self.first(d)
+        before = {pid: self.read_bytes(pid) for pid in d.workers()}
+        self.deliver(d, "again.tif")
+
+        def comparing():
+            return [pid for pid in d.workers() if self.read_bytes(pid) - before.get(pid, 0) > 10 << 20]
+        worker = wait_for(comparing, step=0.002)[0]
+        os.kill(worker, signal.SIGSTOP)
+        self.assertEqual([j["status"] for j in d.jobs() if j["name"] == "again.tif"], ["running"])
+        self.assertFalse((d.root / "products/again").exists())
+        d.process.kill()
+        finish(d.process)
+        self.assertEqual(len([f for f in d.files("work") if f.endswith("/again.tif")]), 1)
+        d.start()
+        job = d.wait_job("again.tif", "dismissed")
+        self.assertEqual(job["error"]["code"], "input.duplicate")
+        wait_for(lambda: (d.root / "work/done/again.tif").stat().st_size == 400 << 20)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/jobs/contents.h"
+
+#include "run_suite.h"
+
+#include <check.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char directory[64];
+static char moved[PB_FILES_PATH_BYTES];
+static struct pb_job_store *store;
+
+static void open_store(void)
+{
+    struct pb_err err = {0};
+    int rc = pb_job_store_open(directory, &err, moved, &store);
+    ck_assert_msg(rc == 0, "%s", err.msg);
+    ck_assert_str_eq(moved, "");
+}
+
+static void make(void)
+{
+    (void)snprintf(directory, sizeof directory, "/tmp/pb-contents-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    open_store();
+}
+
+static void end(void)
+{
+    char command[128];
+    pb_job_store_close(store);
+    (void)snprintf(command, sizeof command, "rm -rf %s", directory);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* 64 times the digit. */
+static const char *sum(char digit)
+{
+    static char texts[128][65];
+    (void)memset(texts[(int)digit], digit, 64);
+    return texts[(int)digit];
+}
+
+static struct pb_content content(const char *pipeline, int64_t bytes, char digit)
+{
+    return (struct pb_content){pipeline, bytes, sum(digit)};
+}
+
+static void add(struct pb_content which, const char *job, int64_t time_ms)
+{
+    struct pb_content_done done = {.time_ms = time_ms};
+    struct pb_err err = {0};
+    (void)snprintf(done.job, sizeof done.job, "%s", job);
+    (void)snprintf(done.directory, sizeof done.directory, "/products/%s", job);
+    ck_assert_msg(pb_contents_add(store, &which, &done, &err) == 0, "%s", err.msg);
+}
+
+/* The first digits of what is like it; "" = nothing is. */
+static const char *like(const char *pipeline, int64_t bytes, int64_t since_ms)
+{
+    static char digits[16];
+    const struct pb_content which = {pipeline, bytes, NULL};
+    char *sums = NULL;
+    size_t n = 0;
+    ck_assert_int_eq(pb_contents_like(store, &which, since_ms, NULL, &sums), 0);
+    for (; sums != NULL && sums[64 * n] != '\0'; n++)
+        digits[n] = sums[64 * n];
+    digits[n] = '\0';
+    free(sums);
+    return digits;
+}
+
+START_TEST(contents_of_that_pipeline_size_and_time_are_listed_newest_first)
+{
+    add(content("p", 10, 'a'), "1", 100);
+    add(content("p", 10, 'b'), "2", 200);
+    add(content("p", 11, 'c'), "3", 300);
+    add(content("q", 10, 'd'), "4", 400);
+    ck_assert_str_eq(like("p", 10, 0), "ba");
+    ck_assert_str_eq(like("p", 10, 100), "ba");
+    ck_assert_str_eq(like("p", 10, 101), "b");
+    ck_assert_str_eq(like("p", 10, 201), "");
+    ck_assert_str_eq(like("q", 10, 0), "d");
+    ck_assert_str_eq(like("q", 11, 0), "");
+}
+END_TEST
+
+START_TEST(one_is_found_with_who_did_it_last)
+{
+    struct pb_content_done done;
+    const struct pb_content a = content("p", 10, 'a');
+    const struct pb_content no[] = {content("q", 10, 'a'), content("p", 11, 'a'),
+                                    content("p", 10, 'b')};
+    add(a, "1", 100);
+    add(a, "2", 50);
+    ck_assert_int_eq(pb_contents_find(store, &a, NULL, &done), 1);
+    ck_assert_str_eq(done.job, "2");
+    ck_assert_str_eq(done.directory, "/products/2");
+    ck_assert_int_eq(done.time_ms, 50);
+    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++)
+        ck_assert_int_eq(pb_contents_find(store, &no[i], NULL, &done), 0);
+}
+END_TEST
+
+START_TEST(what_is_forgotten_or_too_old_is_gone)
+{
+    struct pb_content_done done;
+    const struct pb_content a = content("p", 10, 'a'), b = content("p", 10, 'b');
+    add(a, "1", 100);
+    add(b, "2", 200);
+    add(content("q", 10, 'a'), "3", 300);
+    ck_assert_int_eq(pb_contents_forget(store, &a, NULL), 0);
+    ck_assert_int_eq(pb_contents_find(store, &a, NULL, &done), 0);
+    ck_assert_str_eq(like("p", 10, 0), "b");
+    ck_assert_int_eq(pb_contents_trim(store, 200, NULL), 0);
+    ck_assert_int_eq(pb_contents_trim(store, 300, NULL), 1);
+    ck_assert_str_eq(like("p", 10, 0), "");
+    ck_assert_str_eq(like("q", 10, 0), "a");
+}
+END_TEST
+
+START_TEST(a_store_of_version_9_gets_the_table_and_keeps_its_jobs)
+{
+    static const char back[] = "DROP TABLE contents; ALTER TABLE jobs DROP COLUMN anyway;"
+                               "PRAGMA user_version = 9;";
+    char path[PB_FILES_PATH_BYTES];
+    sqlite3 *db = NULL;
+    struct pb_job job;
+    pb_job_init(&job);
+    (void)snprintf(job.id, sizeof job.id, "20261121-082850-aaaa");
+    job.anyway = true;
+    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    pb_job_fini(&job);
+    ck_assert_int_eq(pb_job_store_find(store, "aaaa", NULL, &job), 0);
+    ck_assert(job.anyway);
+    pb_job_fini(&job);
+    pb_job_store_close(store);
+    store = NULL;
+    ck_assert_int_eq(pb_files_join(path, directory, "jobs.db"), 0);
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, back, NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
+    open_store();
+    ck_assert_int_eq(pb_job_store_find(store, "aaaa", NULL, &job), 0);
+    ck_assert(!job.anyway);
+    pb_job_fini(&job);
+    add(content("p", 10, 'a'), "1", 100);
+    ck_assert_str_eq(like("p", 10, 0), "a");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("contents");
+    TCase *tests = tcase_create("contents");
+    tcase_add_checked_fixture(tests, make, end);
+    tcase_add_test(tests, contents_of_that_pipeline_size_and_time_are_listed_newest_first);
+    tcase_add_test(tests, one_is_found_with_who_did_it_last);
+    tcase_add_test(tests, what_is_forgotten_or_too_old_is_gone);
+    tcase_add_test(tests, a_store_of_version_9_gets_the_table_and_keeps_its_jobs);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
