@@ -259,9 +259,9 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
         unmove_set(intake, claim);
     if (rc != 0)
         pb_origin_end(claim->directory);
-    if (rc == 0 && claim->set == NULL)
-        rc = pb_claim_companion_take(&claim->companion, &claim->place, name, claim->directory, job,
-                                     err);
+    if (rc == 0 && (claim->set == NULL || claim->set->is_beside))
+        rc = pb_claim_companion_take(&claim->companion, &claim->place, claim->file->name,
+                                     claim->directory, job, err);
     return rc;
 }
 
@@ -269,6 +269,7 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
  * pb_intake_adopt. */
 static void bring_back(struct pb_intake *intake, struct claim *claim)
 {
+    pb_claim_companion_give_back(&claim->place, claim->file->name, claim->job);
     if (claim->set != NULL) {
         unmove_set(intake, claim);
         claim->moved = false;
@@ -276,8 +277,6 @@ static void bring_back(struct pb_intake *intake, struct claim *claim)
         return;
     }
     claim->moved = false;
-    if (claim->job->companion != NULL)
-        (void)pb_companion_give_back(claim->job->companion, claim->place.path);
     if (pb_files_rename_new(claim->to, claim->from, PB_FILES_LINK_ONLY) == 0) {
         pb_origin_end(claim->directory);
         return;

@@ -5,7 +5,9 @@
 #include "config/base/base_name.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 int pb_claim_companion_take(const struct pb_companion_rule *rule,
                             const struct pb_claim_place *place, const char *name, const char *claim,
@@ -25,4 +27,13 @@ int pb_claim_companion_take(const struct pb_companion_rule *rule,
                        "cannot move %.200s to %s: %s", beside, claim, strerror(-rc));
     rc = pb_job_set(&job->companion, moved);
     return rc ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
+}
+
+void pb_claim_companion_give_back(const struct pb_claim_place *place, const char *name,
+                                  const struct pb_job *job)
+{
+    char input[PB_FILES_PATH_BYTES];
+    if (job->companion != NULL && pb_files_join(input, place->path, pb_base_name(name)) == 0 &&
+        faccessat(AT_FDCWD, input, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+        (void)pb_companion_give_back(job->companion, place->path);
 }

@@ -13,4 +13,9 @@
 int pb_claim_companion_take(const struct pb_companion_rule *rule,
                             const struct pb_claim_place *place, const char *name, const char *claim,
                             struct pb_job *job, struct pb_err *err);
+/* Moves it back, before its input of that name: a service that dies in between finds both. When
+ * another file has that name now, it would be taken for that one's: then it stays in work/<id>, as
+ * the input does, for pb_intake_adopt. */
+void pb_claim_companion_give_back(const struct pb_claim_place *place, const char *name,
+                                  const struct pb_job *job);
 #endif

@@ -13,6 +13,7 @@
 #include <string.h>
 
 struct pb_gathering {
+    const struct pb_inbox *inbox; /* during a sort */
     struct pb_sets *sets;
     struct pb_settle_file *as_file; /* one a set: what the intake says about it */
     size_t next;                    /* set to look at */
@@ -60,18 +61,39 @@ static void wait_for_scene(struct pb_gathering *gathering, const char *name, con
     (void)snprintf(one->missing, sizeof one->missing, "%s", missing);
 }
 
+/* Whether a file of `main` and those beside it has waited: with a companion rule for the companion
+ * of main, which a marker alone decides. */
+static bool has_waited(const struct pb_gathering *gathering, struct pb_settle *settle, size_t i,
+                       const char *main, bool is_still)
+{
+    const struct pb_companion_rule *rule = &gathering->inbox->companion;
+    char companion[PB_FILES_PATH_BYTES];
+    size_t k;
+    if (rule->kind == PB_COMPANION_NONE)
+        return is_still;
+    if (!pb_companion_of(rule, main, companion) || !pb_settle_find(settle, companion, &k) ||
+        pb_settle_at(settle, k)->is_folder)
+        return false;
+    if (rule->kind == PB_COMPANION_CHECKSUM)
+        return is_still && !pb_settle_at(settle, k)->by_age;
+    (void)pb_settle_decide(settle, i, PB_SETTLE_TAKE);
+    return true;
+}
+
 static int add(struct pb_gathering *gathering, const struct pb_config *config,
                struct pb_settle *settle, size_t i, size_t main)
 {
     const struct pb_belonging *of = &gathering->belonging[main];
     const struct pb_settle_file *file = pb_settle_at(settle, i);
-    bool is_beside = of->belongs == PB_BELONGS_MAIN;
+    bool is_beside = of->belongs == PB_BELONGS_MAIN, is_still = pb_settle_hold(settle, i);
+    if (is_beside)
+        is_still = has_waited(gathering, settle, i, of->name, is_still);
     const struct pb_set_file of_set = {.name = file->name,
                                        .size = file->size,
                                        .inode = file->inode,
                                        .mtime_ns = file->mtime_ns,
                                        .ctime_ns = file->ctime_ns,
-                                       .is_still = pb_settle_hold(settle, i),
+                                       .is_still = is_still,
                                        .number = i};
     return pb_sets_add(gathering->sets, (size_t)(of->pipeline - config->pipelines),
                        is_beside ? pb_base_name(of->name) : of->scene, is_beside, &of_set);
@@ -95,6 +117,9 @@ static int place(struct pb_gathering *gathering, const struct pb_config *config,
                  struct pb_settle *settle, size_t i, const struct pb_sets_now *now)
 {
     const struct pb_belonging *file = &gathering->belonging[i];
+    char input[PB_FILES_PATH_BYTES];
+    if (pb_companion_input(&gathering->inbox->companion, file->name, input))
+        return 0; /* pairing.h */
     switch (file->belongs) {
     case PB_BELONGS_ALONE:
         return 0;
@@ -157,9 +182,11 @@ static int describe(struct pb_gathering *gathering)
     return gathering->as_file != NULL ? 0 : -1;
 }
 
-void pb_gathering_sort(struct pb_gathering *gathering, struct pb_intake *intake,
-                       struct pb_settle *settle, int64_t mono_ms, int64_t wall_ms)
+void pb_gathering_sort(struct pb_gathering *gathering, const struct pb_inbox *inbox,
+                       struct pb_intake *intake, struct pb_settle *settle, int64_t mono_ms,
+                       int64_t wall_ms)
 {
+    gathering->inbox = inbox;
     const struct pb_sets_now now = {wall_ms, pb_settle_trusts_wall(settle, mono_ms)};
     pb_sets_begin(gathering->sets);
     gathering->next = gathering->n_offered = gathering->n_lone = 0;

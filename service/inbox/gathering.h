@@ -27,8 +27,9 @@ struct pb_gathering *pb_gathering_create(void); /* NULL = out of memory */
 void pb_gathering_destroy(struct pb_gathering *gathering);
 /* Behind pb_settle_end, of whose files it holds those of sets. Both clocks as of the scan's begin.
  */
-void pb_gathering_sort(struct pb_gathering *gathering, struct pb_intake *intake,
-                       struct pb_settle *settle, int64_t mono_ms, int64_t wall_ms);
+void pb_gathering_sort(struct pb_gathering *gathering, const struct pb_inbox *inbox,
+                       struct pb_intake *intake, struct pb_settle *settle, int64_t mono_ms,
+                       int64_t wall_ms);
 /* The next complete file, then set, each once a scan; false: there is none. Its pointers are
  * borrowed until the next scan. */
 bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,

@@ -4,7 +4,8 @@
 #define PB_PAIRING_H
 /* Which files of a scan wait for their companions (companion.h), and which companions lie there
  * alone. With a marker an input is taken at once; with a checksum when both have settled. Files
- * that an input.group holds together have none. Pure. Thread: pool. */
+ * that an input.group holds together have none; a file with others beside it waits in gathering.c.
+ * Pure. Thread: pool. */
 #include "service/inbox/inbox.h"
 
 /* Zero bytes: none. */

@@ -174,7 +174,8 @@ static void scan(struct pb_watch *watch)
     watch->read_rc =
         pb_inbox_read(&watch->inbox, &rules, watch->settle, &watch->told, &watch->seen);
     pb_settle_end(watch->settle, watch->settle_ms, start, wall);
-    pb_gathering_sort(watch->gathering, watch->options.intake, watch->settle, start, wall);
+    pb_gathering_sort(watch->gathering, &watch->inbox, watch->options.intake, watch->settle, start,
+                      wall);
     pb_pairing_sort(&watch->inbox, watch->settle, &watch->pairing);
     watch->scan_cost_ms = pb_clock_mono_ms() - start;
 }

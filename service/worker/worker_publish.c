@@ -145,8 +145,10 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
 static int verify_checksum(const struct pb_json_value *command, const struct pb_worker_wait *wait,
                            struct pb_err *err)
 {
+    char main[PATH_MAX];
+    const char *input = pb_json_get_text(command, "input");
     const struct pb_checksum_job sum = {.file = pb_json_get_text(command, "checksum"),
-                                        .input = pb_json_get_text(command, "input"),
+                                        .input = pb_sidecar_main(input, main) ? main : input,
                                         .name = pb_json_get_text(command, "name"),
                                         .alive = wait->alive,
                                         .user = wait->user};

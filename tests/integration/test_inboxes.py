@@ -233,14 +233,15 @@ class SubFolders(Inboxes):
 class Markers(Inboxes):
     MARKER = "{path: \"{root}/one\", recurse: true, complete: {marker: \"{name}.done\"}}"
 
-    def hung(self, call, part):
+    def hung(self, call, part, **settings):
         """A service that hangs in that call for a path with that part."""
         if os.environ.get("PB_SANITIZE"):
             self.skipTest("the shim of failing calls does not go together with a sanitizer")
-        d = self.feed([self.MARKER], start=False, settle="1h")
+        d = self.feed([self.MARKER], start=False, settle="1h", **settings)
         faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
         rule = faults.rule(call, control.HANG, role="daemon", path=part)
         d.start(env=faults.environment())
+        d.release = lambda: faults.set_mode(rule, control.OFF)
         return d, lambda: wait_for(lambda: faults.counts(rule)[1])
 
     def test_a_file_is_taken_when_its_marker_is_there_and_not_before(self):
@@ -353,6 +354,61 @@ class Markers(Inboxes):
         wait_for(lambda: d.files("work/done") == ["x.tif", "x.tif.done"])
         self.assertEqual((d.files("one"), len(d.jobs())), ([], 1))
 
+    def test_a_marker_that_cannot_go_back_with_its_file_is_not_that_of_the_next(self):
+        d, hangs = self.hung("fsync", "/work/20")
+        self.put(d, "one/x.tif", "ok")
+        (d.root / "one/x.tif.done").touch()
+        hangs()
+        moved, = (d.root / "work").glob("20*/x.tif")
+        os.utime(moved, (2e9, 2e9))  # it is not what settled: it goes back
+        self.put(d, "one/x.tif", "half of the next")
+        d.release()
+        d.wait_job("x.tif", "successful")
+        wait_for(lambda: d.files("work/done") == ["x.tif", "x.tif.done"])
+        self.assertEqual((d.root / "work/done/x.tif").read_text(), "ok")
+        self.assertEqual(d.files("one"), ["x.tif"])
+        self.assertEqual(len(d.jobs()), 1)
+
+    def scene(self, d, name):
+        """One that real workers compute."""
+        subprocess.run([str(BIN / "make_scene"), "--size", "64x64", str(d.root / ".scene")], check=True, stdout=subprocess.DEVNULL)
+        os.rename(d.root / ".scene", d.root / "one" / name)
+
+    def test_a_file_with_sidecars_waits_for_its_marker_as_well(self):
+        d = self.feed([self.MARKER], settle="100ms", fake=False)
+        self.scene(d, "x.tif")
+        self.put(d, "one/x.tif.aux.xml")
+        for i in range(3):  # what was to be taken before has been
+            self.scene(d, "probe%d.tif" % i)
+            (d.root / ("one/probe%d.tif.done" % i)).touch()
+            d.wait_job("probe%d.tif" % i, "successful")
+        self.assertEqual(d.files("one"), ["x.tif", "x.tif.aux.xml"])
+        (d.root / "one/x.tif.done").touch()
+        d.wait_job("x.tif", "successful")
+        wait_for(lambda: [f for f in d.files("work/done") if f[0] == "x"] == ["x.tif", "x.tif.done", "x.tif/x.tif", "x.tif/x.tif.aux.xml"])
+        self.assertEqual((d.files("one"), d.trouble("delivery")), ([], None))
+
+    def test_a_file_with_sidecars_does_not_wait_to_settle_for_its_marker(self):
+        d = self.feed([self.MARKER], settle="1h", fake=False)
+        self.scene(d, "x.tif")
+        self.put(d, "one/x.tif.aux.xml")
+        (d.root / "one/x.tif.done").touch()
+        d.wait_job("x.tif", "successful")
+        wait_for(lambda: "x.tif.done" in d.files("work/done"))
+
+    def test_a_kill_between_a_file_with_sidecars_and_its_marker(self):
+        d, hangs = self.hung("rename", "x.tif.done", fake=False)
+        self.scene(d, "x.tif")
+        self.put(d, "one/x.tif.aux.xml")
+        (d.root / "one/x.tif.done").touch()
+        hangs()
+        self.assertEqual(d.files("one"), ["x.tif.done"])
+        d.stop(signal.SIGKILL)
+        d.start()
+        d.wait_job("x.tif", "successful")
+        wait_for(lambda: d.files("work/done") == ["x.tif", "x.tif.done", "x.tif/x.tif", "x.tif/x.tif.aux.xml"])
+        self.assertEqual((d.files("one"), len(d.jobs())), ([], 1))
+
 
 class Checksums(Inboxes):
     def service(self, **settings):
@@ -424,6 +480,20 @@ class Checksums(Inboxes):
                 self.assertEqual(job["error"]["code"], "input.checksum")
                 self.assertIn(words, job["error"]["message"])
         wait_for(lambda: {"F_good", "F_good.sum"} <= set(d.files("work/done")))
+        self.assertEqual(d.files("one"), [])
+
+    def test_of_a_file_with_sidecars_the_file_is_compared(self):
+        d = self.service()
+        for name, text in (("bare.tif", "{md5}\n"), ("named.tif", "{md5}  {name}\n"), ("wrong.tif", "0" * 32 + "\n")):
+            (d.root / "one" / (name + ".aux.xml")).write_text("<PAMDataset/>")
+            self.deliver(d, name, text)
+        for name in ("bare.tif", "named.tif"):
+            d.wait_job(name, "successful")
+        error = d.wait_job("wrong.tif", "failed")["error"]
+        self.assertEqual(error["code"], "input.checksum")
+        self.assertIn("has the MD5 checksum", error["message"])
+        wait_for(lambda: {"bare.tif/bare.tif", "bare.tif/bare.tif.aux.xml", "bare.tif.sum"} <= set(d.files("work/done")))
+        wait_for(lambda: {"wrong.tif/wrong.tif.aux.xml", "wrong.tif.sum"} <= set(d.files("quarantine")))
         self.assertEqual(d.files("one"), [])
 
     def test_neither_is_taken_without_the_other(self):
