@@ -77,12 +77,12 @@ static bool fetch_companion(const struct pb_intake *intake, const struct pb_comp
 }
 
 static int adopt_place(struct pb_intake *intake, struct pb_job *job, const char *claim,
-                       const char *from)
+                       const char *from, bool is_set)
 {
     struct pb_companion_rule rule;
     char companion[PB_FILES_PATH_BYTES];
     int rc = pb_intake_describe_place(intake, job, from, &rule);
-    if (rc != 0 || rule.kind == PB_COMPANION_NONE)
+    if (rc != 0 || rule.kind == PB_COMPANION_NONE || is_set) /* a set has none */
         return rc;
     job->has_checksum = rule.kind == PB_COMPANION_CHECKSUM;
     if (pb_companion_find(claim, companion) ||
@@ -119,7 +119,7 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     int rc = pb_job_set(&job.input, path);
     pb_path_parent(path, claim);
     if (rc == 0 && pb_origin_read(claim, from) == 0)
-        rc = adopt_place(sweep->intake, &job, claim, from);
+        rc = adopt_place(sweep->intake, &job, claim, from, is_set);
     if (rc == 0 && pb_origin_read(claim, from) == 0)
         rc = is_set || is_beside ? pb_delivered_set_folder(&job, from, path)
                                  : pb_delivered_set(&job, from, &name, 1);

@@ -496,6 +496,19 @@ class Checksums(Inboxes):
         wait_for(lambda: {"wrong.tif/wrong.tif.aux.xml", "wrong.tif.sum"} <= set(d.files("quarantine")))
         self.assertEqual(d.files("one"), [])
 
+    def test_a_set_that_a_dead_service_had_claimed_is_adopted_without_a_checksum(self):
+        d = self.service(start=False)
+        text = d.config.read_text()
+        d.config.write_text(text[:text.index("pipelines:")] + "pipelines:\n  s: {input: {group: '(?<scene>G\\d)_[a-z]\\.tif', "
+                            "files: {R: '{scene}_a.tif'}}, products: [statistics: {}]}\n")
+        claim = d.root / "work/20261121-081530-4f2a"
+        (claim / "G1").mkdir(parents=True)
+        (d.root / "one").mkdir()
+        (claim / ".from").symlink_to(d.root / "one")
+        shutil.copy(d.root / "good.tif", claim / "G1/G1_a.tif")
+        d.start()
+        self.assertEqual(d.wait_job("G1", "successful")["id"], claim.name)
+
     def test_neither_is_taken_without_the_other(self):
         d = self.service()
         self.deliver(d, "a.tif", "{md5}")
