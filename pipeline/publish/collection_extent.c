@@ -100,25 +100,27 @@ bool pb_collection_extent_parse(const struct pb_json_value *extent,
 
 /* --- growing ---------------------------------------------------------------------------------*/
 
-/* Longitudes go round: the smaller of the boxes that hold both. */
+/* Longitudes go round: the smaller of the boxes that hold both. Its sides are those of the two as
+ * they are, without a sum that is rounded to less. */
 static bool grow_longitudes(double *west, double *east, double other_west, double other_east)
 {
     double w = *west, e = *east + (*west > *east ? 360 : 0);
     double ow = other_west, oe = other_east + (other_west > other_east ? 360 : 0);
-    double best_w = w, best = 1e9;
+    double best_w = w, best_e = *east, best = 1e9;
     for (int turn = -1; turn <= 1; turn++) {
-        double low = fmin(w, ow + 360 * turn), width = fmax(e, oe + 360 * turn) - low;
-        if (width < best) {
-            best = width;
-            best_w = low;
+        double low = fmin(w, ow + 360 * turn), high = fmax(e, oe + 360 * turn);
+        if (high - low < best) {
+            best = high - low;
+            best_w = low < w ? other_west : *west;
+            best_e = high > e ? other_east : *east;
         }
     }
-    if (best <= e - w)
-        return false;
-    best_w += best_w < -180 ? 360 : 0;
-    *west = best >= 360 ? -180 : best_w;
-    *east = best >= 360 ? 180 : best_w + best - (best_w + best > 180 ? 360 : 0);
-    return true;
+    best_w = best >= 360 ? -180 : best_w;
+    best_e = best >= 360 ? 180 : best_e;
+    bool grew = best_w != *west || best_e != *east;
+    *west = best_w;
+    *east = best_e;
+    return grew;
 }
 
 static bool grow_bbox(struct pb_collection_extent *extent, const struct pb_collection_extent *item)

@@ -134,6 +134,21 @@ START_TEST(boxes_go_round_the_antimeridian)
 }
 END_TEST
 
+START_TEST(sides_are_not_rounded)
+{
+    static const double boxes[][2] = {
+        {61.383898, 63.544452}, {-66.192223, -65.647672}, {-120.7, -119.3}, {12.1, 12.7}};
+    const size_t n = sizeof boxes / sizeof *boxes;
+    struct pb_collection_extent e = item(boxes[0][0], 0, boxes[0][1], 1, DAY("01"), DAY("01"));
+    for (size_t i = 1; i < n; i++) {
+        struct pb_collection_extent o = item(boxes[i][0], 0, boxes[i][1], 1, DAY("01"), DAY("01"));
+        ck_assert(pb_collection_extent_grow(&e, &o) == (i < n - 1));
+        ck_assert(!pb_collection_extent_grow(&e, &o));
+    }
+    assert_box(&e, -120.7, 0, 63.544452, 1);
+}
+END_TEST
+
 START_TEST(items_without_a_place_do_not_make_it_the_world_for_ever)
 {
     struct pb_collection_extent e = item(0, 0, 0, 0, DAY("05"), DAY("05"));
@@ -282,6 +297,7 @@ int main(void)
     tcase_add_test(all, extent_is_that_of_the_items);
     tcase_add_test(all, what_grows_nothing_writes_nothing);
     tcase_add_test(all, boxes_go_round_the_antimeridian);
+    tcase_add_test(all, sides_are_not_rounded);
     tcase_add_test(all, items_without_a_place_do_not_make_it_the_world_for_ever);
     tcase_add_test(all, what_others_wrote_into_it_stays);
     tcase_add_test(all, what_is_not_ours_is_left_alone);
