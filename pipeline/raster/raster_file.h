@@ -22,6 +22,7 @@ struct pb_raster_file {
     char *path;        /* owned; as it was given */
     int64_t mtime_ns;  /* when it was changed last; of a member: the archive */
     struct stat stat;  /* of what fd has open, as of open */
+    size_t stem;       /* of a sidecar: so many bytes its name has of its file's name */
     bool handed;       /* the descriptor was not opened by path, see pb_raster_file_hand */
     int error;         /* errno of the first read that failed; 0 = none did */
     uint64_t error_at; /* byte where it began */

@@ -29,11 +29,21 @@ size_t pb_sidecar_stem(const char *name, const char *ending)
     return n > m && strcasecmp(name + n - m, ending) == 0 ? n - m : 0;
 }
 
-bool pb_sidecar_is_of(const char *main, const char *ending, const char *name)
+static size_t without_suffix(const char *main)
 {
     const char *dot = strrchr(main, '.');
-    size_t stem = pb_sidecar_stem(name, ending), n = strlen(main);
-    size_t bare = dot != NULL && dot != main ? (size_t)(dot - main) : n;
+    return dot != NULL && dot != main ? (size_t)(dot - main) : strlen(main);
+}
+
+size_t pb_sidecar_shared(const char *main, const char *name)
+{
+    size_t n = strlen(main);
+    return strncasecmp(name, main, n) == 0 ? n : without_suffix(main);
+}
+
+bool pb_sidecar_is_of(const char *main, const char *ending, const char *name)
+{
+    size_t stem = pb_sidecar_stem(name, ending), n = strlen(main), bare = without_suffix(main);
     return stem > 0 && (stem == n || stem == bare) && strncasecmp(name, main, stem) == 0;
 }
 

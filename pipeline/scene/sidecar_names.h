@@ -16,6 +16,9 @@ bool pb_sidecar_is_of(const char *main, const char *ending, const char *name);
 /* Whether it is that with one of the n endings or, `known`, with a known one. */
 bool pb_sidecar_is_any_of(const char *main, char *const *endings, size_t n, bool known,
                           const char *name);
+/* Of a name that is one of main's sidecars, the bytes before its ending: those of main, or of main
+ * without its suffix. */
+size_t pb_sidecar_shared(const char *main, const char *name);
 /* Bytes of the name before the ending; 0: it has another one, or nothing before it. */
 size_t pb_sidecar_stem(const char *name, const char *ending);
 

@@ -24,12 +24,18 @@ struct looking {
     struct pb_sidecars *out;
 };
 
-static int open_one(const struct looking *s, const char *path, bool is_link)
+static int too_many(const struct looking *s)
+{
+    return pb_fail_at(s->err, PB_E_INPUT_LIMIT, s->folder, 0, 0,
+                      "more than %d files fit input.sidecars", PB_SIDECARS_MAX);
+}
+
+/* stem: see struct pb_raster_file. */
+static int open_one(const struct looking *s, const char *path, size_t stem, bool is_link)
 {
     struct pb_sidecars *out = s->out;
     if (out->n == PB_SIDECARS_MAX)
-        return pb_fail_at(s->err, PB_E_INPUT_LIMIT, s->folder, 0, 0,
-                          "more than %d files fit input.sidecars", PB_SIDECARS_MAX);
+        return too_many(s);
     int fd = is_link ? -ELOOP : pb_scene_walk_open_file(s->walk, path, s->reader);
     if (fd == -ELOOP)
         return pb_fail_at(s->err, PB_E_INPUT_LINK, s->folder, 0, 0,
@@ -39,7 +45,7 @@ static int open_one(const struct looking *s, const char *path, bool is_link)
                           path, strerror(-fd));
     struct pb_raster_file *file = &out->file[out->n];
     size_t bytes = strlen(s->folder) + strlen(path) + 2;
-    *file = (struct pb_raster_file){.fd = fd, .handed = true, .path = malloc(bytes)};
+    *file = (struct pb_raster_file){.fd = fd, .handed = true, .stem = stem, .path = malloc(bytes)};
     out->n += file->path != NULL;
     if (file->path == NULL)
         return pb_fail(s->err, PB_E_MEMORY, "out of memory for the files of %s", s->folder);
@@ -60,19 +66,22 @@ static void remember(struct pb_sidecars *out, const char *path)
         (void)snprintf(out->unused[out->n_unused++], sizeof out->unused[0], "%s", path);
 }
 
-/* A name that is beside `main`, both inside the folder. */
-static int look(const struct looking *s, const char *main, const char *path, bool is_link)
+enum kind { OTHER, LISTED, UNUSED };
+
+/* What a name beside `main` is, both inside the folder; what is not to be read is remembered. */
+static enum kind look(const struct looking *s, const char *main, const char *path)
 {
     const struct pb_input_config *input = s->input;
     const char *name = pb_base_name(path), *own = pb_base_name(main);
     if (pb_sidecar_is_any_of(own, input->sidecars, input->n_sidecars, false, name))
-        return open_one(s, path, is_link);
+        return LISTED;
     bool is_metadata = false;
     for (size_t i = 0; i < input->n_metadata && !is_metadata; i++)
         is_metadata = pb_metadata_is_of(pb_base_name(input->metadata[i]), NULL, NULL, name);
-    if (!is_metadata && pb_sidecar_is_any_of(own, NULL, 0, true, name))
-        remember(s->out, path);
-    return 0;
+    if (is_metadata || !pb_sidecar_is_any_of(own, NULL, 0, true, name))
+        return OTHER;
+    remember(s->out, path);
+    return UNUSED;
 }
 
 /* --- of one file ------------------------------------------------------------------------------ */
@@ -110,11 +119,15 @@ int pb_sidecars_take_loose(const struct pb_pipeline_config *pipeline, const char
     const struct looking s = {&pipeline->input, &walk, folder, reader, err, out};
     int rc = 0;
     for (const struct dirent *e; rc == 0 && (e = readdir(directory)) != NULL;) {
-        size_t seen = out->n + out->n_unused_all;
-        bool is_file = e->d_name[0] != '.' && e->d_type != DT_DIR;
-        for (size_t i = 0; is_file && rc == 0 && i < n && out->n + out->n_unused_all == seen; i++)
-            if (file[i].path != NULL)
-                rc = look(&s, file[i].path, e->d_name, false);
+        enum kind kind = e->d_name[0] != '.' && e->d_type != DT_DIR ? OTHER : UNUSED;
+        for (size_t i = 0; kind == OTHER && i < n; i++) {
+            if (file[i].path == NULL)
+                continue;
+            kind = look(&s, file[i].path, e->d_name);
+            if (kind == LISTED)
+                rc = open_one(&s, e->d_name,
+                              pb_sidecar_shared(pb_base_name(file[i].path), e->d_name), false);
+        }
     }
     (void)closedir(directory);
     if (out->n > 1)
@@ -141,21 +154,43 @@ static bool in_one_directory(const char *a, const char *b)
     return (size_t)(pb_base_name(b) - b) == n && strncmp(a, b, n) == 0;
 }
 
+int pb_sidecars_find(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
+                     const char *folder, const char *const *main, size_t n, struct pb_err *err,
+                     struct pb_sidecars *out, struct pb_sidecars_found *found)
+{
+    const struct looking s = {&pipeline->input, walk, folder, -1, err, out};
+    found->n = 0;
+    for (size_t i = 0; i < walk->n; i++) {
+        const char *path = walk->entry[i].path;
+        enum kind kind = OTHER;
+        for (size_t k = 0; kind == OTHER && k < n; k++) {
+            kind = in_one_directory(main[k], path) ? look(&s, main[k], path) : OTHER;
+            if (kind != LISTED)
+                continue;
+            if (found->n == PB_SIDECARS_MAX)
+                return too_many(&s);
+            found->stem[found->n] = pb_sidecar_shared(pb_base_name(main[k]), pb_base_name(path));
+            found->entry[found->n++] = &walk->entry[i];
+        }
+    }
+    return 0;
+}
+
 int pb_sidecars_take(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
                      const char *folder, int64_t reader, const struct pb_raster_file *file,
                      size_t n, struct pb_err *err, struct pb_sidecars *out)
 {
     const struct looking s = {&pipeline->input, walk, folder, reader, err, out};
-    size_t before = strlen(folder) + 1;
-    int rc = 0;
+    struct pb_sidecars_found found;
+    const char *main[PB_FILES_MAX];
+    size_t before = strlen(folder) + 1, n_main = 0;
     memset(out, 0, sizeof *out);
-    for (size_t i = 0; i < walk->n && rc == 0; i++) {
-        const struct pb_scene_entry *entry = &walk->entry[i];
-        size_t seen = out->n + out->n_unused_all;
-        for (size_t k = 0; k < n && rc == 0 && out->n + out->n_unused_all == seen; k++)
-            if (file[k].fd >= 0 && in_one_directory(file[k].path + before, entry->path))
-                rc = look(&s, file[k].path + before, entry->path, entry->is_link);
-    }
+    for (size_t k = 0; k < n; k++)
+        if (file[k].fd >= 0)
+            main[n_main++] = file[k].path + before;
+    int rc = pb_sidecars_find(pipeline, walk, folder, main, n_main, err, out, &found);
+    for (size_t i = 0; i < found.n && rc == 0; i++)
+        rc = open_one(&s, found.entry[i]->path, found.stem[i], found.entry[i]->is_link);
     return rc;
 }
 

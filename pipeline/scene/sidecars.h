@@ -22,11 +22,23 @@ struct pb_sidecars {
  * what pb_raster_file_fail says. *out needs close in any case. */
 int pb_sidecars_open(const struct pb_pipeline_config *pipeline, const char *input, int64_t reader,
                      struct pb_err *err, struct pb_sidecars *out);
-/* Those of the n opened files of a walked folder, each in that file's directory inside it. */
+/* Those of the n opened files of a walked folder, n up to PB_FILES_MAX, each in that file's
+ * directory inside it. */
 struct pb_scene_walk;
+struct pb_scene_entry;
 int pb_sidecars_take(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
                      const char *folder, int64_t reader, const struct pb_raster_file *file,
                      size_t n, struct pb_err *err, struct pb_sidecars *out);
+/* The same, for who opens them: the entries of the walk that are to be read, and of each how many
+ * bytes of its name are its file's (struct pb_raster_file). main: paths in the walk. Remembers the
+ * others in *out, which is zeroed. 0, or input.limit. */
+struct pb_sidecars_found {
+    const struct pb_scene_entry *entry[PB_SIDECARS_MAX];
+    size_t stem[PB_SIDECARS_MAX], n;
+};
+int pb_sidecars_find(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
+                     const char *folder, const char *const *main, size_t n, struct pb_err *err,
+                     struct pb_sidecars *out, struct pb_sidecars_found *found);
 /* Those of n opened files that lie in a folder among others. */
 int pb_sidecars_take_loose(const struct pb_pipeline_config *pipeline, const char *folder,
                            int64_t reader, const struct pb_raster_file *file, size_t n,

@@ -184,6 +184,18 @@ def test_a_pattern_that_fits_a_file_and_its_sidecar_means_the_file(scratch):
     assert compute(scratch, scratch / "in/S", code=1)["error"]["code"] == "input.ambiguous"
 
 
+def test_of_files_whose_names_begin_alike(scratch):
+    values = scene(scratch / "in/S/x.tif")
+    scene(scratch / "in/S/x_2.tif")
+    valid = mask(scratch / "in/S/x_2.tif")
+    config(scratch, "[.msk]", match='scene: "S"', more="files: {A: x.tif, B: x_2.tif}")
+    report = compute(scratch, scratch / "in/S")
+    assert report["report"]["sidecars"]["read"] == ["x_2.tif.msk"]
+    a, b = pixels(report)
+    assert np.array_equal(a, values), "the mask of x_2.tif is not that of x.tif"
+    assert np.array_equal(np.isfinite(b), valid) and np.array_equal(b[valid], values[valid])
+
+
 def test_sidecars_that_lie(scratch):
     scene(scratch / "in/x.tif")
     config(scratch, "[.msk, .aux.xml, .tfw]")
