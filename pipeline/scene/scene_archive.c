@@ -6,6 +6,7 @@
 #include "config/group_pattern.h"
 #include "pipeline/archive/archive.h"
 #include "pipeline/scene/scene_search.h"
+#include "pipeline/scene/sidecars.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WISHES_MAX (PB_FILES_MAX + PB_METADATA_FILES_MAX)
+#define WISHES_MAX (PB_FILES_MAX + PB_METADATA_FILES_MAX + PB_SIDECARS_MAX)
 
 struct content {
     struct pb_archive list;
@@ -161,32 +162,72 @@ static int open_part(const struct pb_scene_archive *archive, const struct pb_arc
     return 0;
 }
 
-static struct pb_raster_file *slot_of(struct pb_scene_files *files, size_t i)
+/* --- what is wanted of them -------------------------------------------------------------------*/
+
+struct wanted {
+    const struct pb_scene_entry *entry;
+    struct pb_raster_file *to;
+    size_t stem; /* of a sidecar */
+};
+
+static size_t want_found(const struct pb_scene_found *found, struct pb_scene_files *out,
+                         struct wanted *wanted)
 {
-    return i < PB_FILES_MAX ? &files->file[i] : &files->metadata.file[files->metadata.n++];
+    size_t n = 0;
+    for (size_t i = 0; i < PB_FILES_MAX; i++)
+        if (found->file[i] != NULL)
+            wanted[n++] = (struct wanted){found->file[i], &out->file[i], 0};
+    for (size_t i = 0; i < PB_METADATA_FILES_MAX; i++)
+        if (found->metadata[i] != NULL)
+            wanted[n++] =
+                (struct wanted){found->metadata[i], &out->metadata.file[out->metadata.n++], 0};
+    return n;
 }
 
-static int take_found(const struct pb_scene_archive *archive, struct content *c,
+/* Adds the sidecars of the files in which bands are. */
+static int want_sidecars(const struct pb_pipeline_config *pipeline, const struct content *c,
+                         const struct pb_scene_found *found, struct pb_err *err,
+                         struct pb_scene_files *out, struct wanted *wanted, size_t *n)
+{
+    struct pb_sidecars_found sidecars;
+    const char *main[PB_FILES_MAX];
+    size_t n_main = 0;
+    out->sidecars = calloc(1, sizeof *out->sidecars);
+    if (out->sidecars == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", c->list.name);
+    for (size_t i = 0; i < PB_FILES_MAX; i++)
+        if (found->file[i] != NULL)
+            main[n_main++] = found->file[i]->path;
+    int rc = pb_sidecars_find(pipeline, &c->walk, c->list.name, main, n_main, err, out->sidecars,
+                              &sidecars);
+    for (size_t i = 0; i < sidecars.n && rc == 0; i++) {
+        struct pb_raster_file *to = &out->sidecars->file[out->sidecars->n++];
+        to->fd = -1;
+        wanted[(*n)++] = (struct wanted){sidecars.entry[i], to, sidecars.stem[i]};
+    }
+    return rc;
+}
+
+static int take_found(const struct pb_pipeline_config *pipeline,
+                      const struct pb_scene_archive *archive, struct content *c,
                       const struct pb_scene_found *found, struct pb_err *err,
                       struct pb_scene_files *out)
 {
     struct pb_archive_wish wish[WISHES_MAX];
-    const struct pb_scene_entry *entry[WISHES_MAX];
-    size_t slot[WISHES_MAX], n = 0;
-    for (size_t i = 0; i < WISHES_MAX; i++) {
-        entry[n] = i < PB_FILES_MAX ? found->file[i] : found->metadata[i - PB_FILES_MAX];
-        if (entry[n] == NULL)
-            continue;
-        wish[n] = (struct pb_archive_wish){.member = c->member[entry[n] - c->walk.entry]};
-        slot[n++] = i;
-    }
-    int rc = pb_archive_take(&c->list, wish, n, archive->room, archive->room_name,
-                             archive->least_free, err);
+    struct wanted wanted[WISHES_MAX];
+    size_t n = want_found(found, out, wanted);
+    int rc = want_sidecars(pipeline, c, found, err, out, wanted, &n);
+    for (size_t i = 0; i < n; i++)
+        wish[i] = (struct pb_archive_wish){.member = c->member[wanted[i].entry - c->walk.entry]};
+    rc = rc ? rc
+            : pb_archive_take(&c->list, wish, n, archive->room, archive->room_name,
+                              archive->least_free, err);
     out->n_members = c->list.n;
     for (size_t i = 0; i < n && rc == 0; i++) {
         out->n_unpacked += !wish[i].in_place;
         out->unpacked_bytes += wish[i].in_place ? 0 : wish[i].part.bytes;
-        rc = open_part(archive, &wish[i], entry[i]->path, slot_of(out, slot[i]), err);
+        rc = open_part(archive, &wish[i], wanted[i].entry->path, wanted[i].to, err);
+        wanted[i].to->stem = wanted[i].stem;
     }
     return rc;
 }
@@ -204,7 +245,7 @@ static int open_all(const struct pb_pipeline_config *pipeline,
     if (rc < 0)
         return rc;
     rc = pb_scene_search(pipeline, &c->walk, archive->file->path, c->scene, err, &found);
-    rc = rc ? rc : take_found(archive, c, &found, err, out);
+    rc = rc ? rc : take_found(pipeline, archive, c, &found, err, out);
     return rc ? rc : pb_raster_file_unchanged(archive->file, err);
 }
 

@@ -116,6 +116,7 @@ static int run_job(struct pb_child *worker, struct pb_err *err)
         rc = pb_worker_archive_open(&worker->archive, worker->child, options.pipeline,
                                     options.scene, options.jobs_beside == 0, err, &unpacked);
         options.files = &unpacked;
+        options.sidecars = unpacked.sidecars;
     }
     rc = rc ? rc : run_options(worker, &options, err);
     pb_scene_files_close(&unpacked);

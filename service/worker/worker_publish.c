@@ -138,7 +138,9 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
     if (rc == 0 && !takes_folders)
         rc = pb_sidecar_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
                              reader_of(job), &job->metadata, err);
-    return rc ? rc : open_sidecars(job, err);
+    if (rc == 0 && !takes_folders) /* those of an archive's files are in it */
+        rc = open_sidecars(job, err);
+    return rc;
 }
 
 /* Before anything is computed: what is not what was sent is not worth it. */

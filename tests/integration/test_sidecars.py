@@ -196,6 +196,25 @@ def test_of_files_whose_names_begin_alike(scratch):
     assert np.array_equal(np.isfinite(b), valid) and np.array_equal(b[valid], values[valid])
 
 
+def test_in_an_archive(scratch):
+    values = scene(scratch / "in/S/a/B04.tif")
+    valid = mask(scratch / "in/S/a/B04.tif")
+    scene(scratch / "in/S/B08.tif")
+    mask(scratch / "in/S/a/B08.tif")
+    (scratch / "in/S/B08.tfw").write_text("10\n0\n0\n-10\n0\n0\n")
+    config(scratch, "[.msk]", match='scene: "S"', more="files: {R: a/B04.tif, N: B08.tif}")
+    of_folder = compute(scratch, scratch / "in/S")
+    for kind in ("zip", "tar", "gztar"):
+        archive = shutil.make_archive(str(scratch / "in/S"), kind, scratch / "in", "S")
+        report = compute(scratch, archive, "--existing", "replace")
+        assert report["report"]["sidecars"] == {"read": ["B04.tif.msk"], "unused": ["B08.tfw"]}
+        got = pixels(report)[0]
+        assert np.array_equal(np.isfinite(got), valid) and np.array_equal(got[valid], values[valid])
+        assert report["report"]["sidecars"] == of_folder["report"]["sidecars"]
+    (scratch / "in/S.msk").write_bytes(b"beside the archive: none of its files")
+    assert compute(scratch, scratch / "in/S.zip")["report"]["sidecars"] == of_folder["report"]["sidecars"]
+
+
 def test_sidecars_that_lie(scratch):
     scene(scratch / "in/x.tif")
     config(scratch, "[.msk, .aux.xml, .tfw]")
