@@ -235,6 +235,20 @@ static void await_config(struct pb_job_ends *ends, struct pb_job *job, int64_t b
     }
 }
 
+/* A worker that reports what was never done is as good as one that crashed. */
+static void disbelieve(struct pb_job_ends *ends, struct pb_pending *pending)
+{
+    struct pb_job *job = &pending->job;
+    pb_job_fail(job, PB_E_JOB_CRASHED,
+                "its worker reported that its content was done before, which the job store does "
+                "not know of (attempt %d of %d)",
+                job->attempts, ends->env->config->service.max_attempts);
+    if (job->attempts >= ends->env->config->service.max_attempts)
+        pb_job_end_finish(ends, pending, PB_JOB_FAILED);
+    else
+        put_back(ends, pending);
+}
+
 static void compared(void *user, struct pb_pending *pending)
 {
     struct pb_job_ends *ends = user;
@@ -243,14 +257,13 @@ static void compared(void *user, struct pb_pending *pending)
     if (pending->verdict == PB_DUPLICATES_SAME) {
         pb_job_end_finish(ends, pending,
                           then == PB_DUPLICATE_SKIP ? PB_JOB_DISMISSED : PB_JOB_FAILED);
-        return;
-    }
-    /* It waits again. What is not known may come once more, so it counts (is_runnable bounds it).
-     */
-    if (pending->verdict == PB_DUPLICATES_GONE)
+    } else if (pending->verdict == PB_DUPLICATES_FALSE) {
+        disbelieve(ends, pending);
+    } else {
         job->attempts--;
-    memset(&job->error, 0, sizeof job->error);
-    put_back(ends, pending);
+        memset(&job->error, 0, sizeof job->error);
+        put_back(ends, pending);
+    }
 }
 
 /* Its worker says that its content was done before. */

@@ -95,9 +95,12 @@ enum pb_duplicates_verdict pb_duplicates_judge(struct pb_job_store *store, struc
     struct pb_manifest manifest = {0};
     struct pb_err err = {0};
     (void)snprintf(sum, sizeof sum, "%.64s", job->error.message);
-    if (!find_bytes(job, &content.bytes) || pb_contents_find(store, &content, &err, &done) <= 0)
-        return PB_DUPLICATES_UNKNOWN;
-    int rc = read_products(done.directory, done.job, &manifest);
+    if (!find_bytes(job, &content.bytes))
+        return PB_DUPLICATES_FALSE;
+    int rc = pb_contents_find(store, &content, &err, &done);
+    if (rc <= 0)
+        return rc == 0 ? PB_DUPLICATES_FALSE : PB_DUPLICATES_GONE;
+    rc = read_products(done.directory, done.job, &manifest);
     pb_manifest_fini(&manifest);
     if (rc == 0) {
         explain(job, &content, &done);
@@ -107,8 +110,8 @@ enum pb_duplicates_verdict pb_duplicates_judge(struct pb_job_store *store, struc
            "job %s: job %s did the same content, but its products are not in %s any more, so it is "
            "computed",
            job->id, done.job, done.directory);
-    rc = pb_contents_forget(store, &content, &err);
-    return rc == 0 ? PB_DUPLICATES_GONE : PB_DUPLICATES_UNKNOWN;
+    (void)pb_contents_forget(store, &content, &err);
+    return PB_DUPLICATES_GONE;
 }
 
 int pb_duplicates_compare(struct pb_input_sum *sum, const char *known, struct pb_err *err)

@@ -22,9 +22,10 @@ void pb_duplicates_remember(struct pb_job_store *store, const struct pb_job *job
 char *pb_duplicates_known(struct pb_job_store *store, const struct pb_job *job, int64_t since_ms);
 
 enum pb_duplicates_verdict {
-    PB_DUPLICATES_SAME,   /* the job's error says so */
-    PB_DUPLICATES_GONE,   /* the products are not there any more: they are forgotten */
-    PB_DUPLICATES_UNKNOWN /* no such content was done, or the store could not be read */
+    PB_DUPLICATES_SAME, /* the job's error says so */
+    PB_DUPLICATES_GONE, /* the products are not there any more, so they are forgotten; or the store
+                           could not be asked */
+    PB_DUPLICATES_FALSE /* no such content was done: the worker's word is false */
 };
 /* After a worker reported an equal content: job->error.message is its checksum. */
 enum pb_duplicates_verdict pb_duplicates_judge(struct pb_job_store *store, struct pb_job *job);

@@ -9,10 +9,13 @@ import sqlite3
 import subprocess
 import sys
 
+from osgeo import gdal
+
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
 from patience import finish  # noqa: E402
 
+gdal.UseExceptions()
 DAY_MS = 86400000
 OTHER = """  other:
     input:
@@ -103,6 +106,49 @@ class Duplicates(DaemonCase):
         self.deliver(d, "late.tif")
         d.wait_job("late.tif", "successful")
 
+    def test_what_is_too_old_is_forgotten(self):
+        d = self.service("{keep: 30d}")
+        self.first(d)
+        self.assertEqual(d.stop()[0], 0)
+        db = sqlite3.connect(d.root / "state/jobs.db", timeout=30)
+        db.execute("UPDATE contents SET time_ms = time_ms - ?", (31 * DAY_MS,))
+        db.commit()
+        d.start()
+        self.deliver(d, "next.tif", change=1)
+        d.wait_job("next.tif", "successful")
+        wait_for(lambda: [row[0] for row in db.execute("SELECT job FROM contents")] == [d.wait_job("next.tif", "successful")["id"]])
+        db.close()
+
+    def test_a_file_that_is_read_with_another_is_not_compared(self):
+        d = self.service()
+        self.assertEqual(d.stop()[0], 0)
+        d.config.write_text(d.config.read_text().replace("      bands:", "      sidecars: [.msk]\n      bands:", 1))
+        d.start()
+
+        def send(name, status, masked):
+            made = d.root / name
+            shutil.copyfile(d.root / "scene.tif", made)
+            if masked:
+                beside = gdal.GetDriverByName("GTiff").Create(str(made) + ".msk", 64, 64, 1, gdal.GDT_Byte)
+                beside.SetMetadataItem("INTERNAL_MASK_FLAGS_1", "2")
+                beside.GetRasterBand(1).Fill(255)
+                del beside
+            d.call("job.submit", input=str(made))
+            return d.wait_job(name, status)
+        send("a.tif", "successful", True)
+        send("b.tif", "successful", False)
+        send("c.tif", "successful", True)
+        send("d.tif", "dismissed", False)
+
+    def test_a_worker_that_reports_what_was_never_done_is_not_believed(self):
+        d = self.daemon(start=False, settle="50ms")
+        d.config.write_text(d.config.read_text().replace("pipelines:", "  duplicates: {keep: 1d}\npipelines:", 1))
+        d.start()
+        d.drop("x.tif", "fault input.duplicate")
+        job = d.wait_job("x.tif", "failed")
+        self.assertEqual((job["error"]["code"], job["attempts"]), ("job.crashed", 2))
+        wait_for(lambda: "x.tif" in d.files("quarantine"))
+
     def test_a_retry_computes(self):
         d = self.service()
         self.first(d)
@@ -170,26 +216,35 @@ class Duplicates(DaemonCase):
         except OSError:
             return 0
 
+    def stop_comparing(self, d):
+        """Delivers it until a worker is stopped while it compares; the name then. One that was done before we looked is
+        followed by another."""
+        for i in range(20):
+            before = {pid: self.read_bytes(pid) for pid in d.workers()}
+            name = "again-%d.tif" % i
+            self.deliver(d, name)
+            pid = wait_for(lambda: [p for p in before if self.read_bytes(p) - before[p] > 10 << 20], step=0.002)[0]
+            os.kill(pid, signal.SIGSTOP)
+            if [j["status"] for j in d.jobs() if j["name"] == name] == ["running"]:
+                return name
+            os.kill(pid, signal.SIGCONT)
+            d.wait_job(name, "dismissed")
+        self.fail("no worker was stopped while it compared")
+
     def test_a_kill_while_it_is_compared_loses_nothing(self):
         d = self.service()
-        os.truncate(d.root / "scene.tif", 400 << 20)  # zeros behind the pixels: time to be stopped in
+        os.truncate(d.root / "scene.tif", 160 << 20)  # zeros behind the pixels: time to be stopped in
         self.first(d)
-        before = {pid: self.read_bytes(pid) for pid in d.workers()}
-        self.deliver(d, "again.tif")
-
-        def comparing():
-            return [pid for pid in d.workers() if self.read_bytes(pid) - before.get(pid, 0) > 10 << 20]
-        worker = wait_for(comparing, step=0.002)[0]
-        os.kill(worker, signal.SIGSTOP)
-        self.assertEqual([j["status"] for j in d.jobs() if j["name"] == "again.tif"], ["running"])
-        self.assertFalse((d.root / "products/again").exists())
+        name = self.stop_comparing(d)
+        self.assertFalse((d.root / "products" / name[:-4]).exists())
         d.process.kill()
         finish(d.process)
-        self.assertEqual(len([f for f in d.files("work") if f.endswith("/again.tif")]), 1)
+        self.assertEqual(len([f for f in d.files("work") if f.endswith("/" + name) and "done" not in f]), 1)
         d.start()
-        job = d.wait_job("again.tif", "dismissed")
+        job = d.wait_job(name, "dismissed")
         self.assertEqual(job["error"]["code"], "input.duplicate")
-        wait_for(lambda: (d.root / "work/done/again.tif").stat().st_size == 400 << 20)
+        wait_for(lambda: (d.root / "work/done" / name).exists())
+        self.assertEqual((d.root / "work/done" / name).stat().st_size, 160 << 20)
 
 
 if __name__ == "__main__":
