@@ -62,6 +62,13 @@ class Sets(DaemonCase):
         (d.root / "made").mkdir()
         return d.start(env=env) if start else d
 
+    def reload(self, d, before, after):
+        """What comes from here on meets the changed configuration."""
+        n = d.log_text().count("is in use")
+        d.config.write_text(d.config.read_text().replace(before, after))
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: d.log_text().count("is in use") > n)
+
     def made(self, d, scene="S2X_a"):
         """Its files under their loose names, beside the inbox."""
         folder = d.root / "made" / scene
@@ -174,8 +181,10 @@ class Taking(Sets):
 
 class Missing(Sets):
     def test_what_stays_incomplete_goes_to_quarantine_together_and_can_be_retried(self):
-        d = self.service(expire="1s")
+        d = self.service()
         self.drop(d, parts=("B04", "B08"))
+        wait_for(lambda: [one for one in self.gathering(d) if one["files"] == 2])
+        self.reload(d, "expire: 1h", "expire: 1s")
         job = d.wait_job("S2X_a", "failed")
         self.assertEqual(job["error"]["code"], "input.incomplete")
         self.assertIn("1 of 3 files of the scene is missing: band SCL ({scene}_SCL.tif)", job["error"]["message"])
@@ -188,9 +197,10 @@ class Missing(Sets):
         self.assertEqual(d.files("quarantine"), [])
 
     def test_a_file_that_comes_too_late_is_no_scene_and_is_kept(self):
-        d = self.service(expire="2s")
+        d = self.service()
         self.drop(d)
         d.wait_job("S2X_a", "successful")
+        self.reload(d, "expire: 1h", "expire: 1s")
         self.drop(d, parts=("B04",))
         job = d.wait_job("S2X_a", "failed")
         self.assertEqual(job["error"]["code"], "input.incomplete")
@@ -302,14 +312,11 @@ class Restarts(Sets):
         d = self.service()
         self.drop(d, parts=("B04", "SCL"))
         wait_for(lambda: self.gathering(d))
-        text = d.config.read_text()
-        d.config.write_text(text.replace("S2._[a-z0-9]+", "S2Y_[a-z0-9]+"))
-        d.process.send_signal(signal.SIGHUP)
+        self.reload(d, "S2._[a-z0-9]+", "S2Y_[a-z0-9]+")
         for name in self.names(parts=("B04", "SCL")):  # they are files like any other now
             self.assertEqual(d.wait_job(name, "successful")["pipeline"], "every")
         self.assertEqual(self.gathering(d), [])
-        d.config.write_text(text)
-        d.process.send_signal(signal.SIGHUP)
+        self.reload(d, "S2Y_[a-z0-9]+", "S2._[a-z0-9]+")
         self.drop(d)
         d.wait_job("S2X_a", "successful")
 

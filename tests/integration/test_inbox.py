@@ -100,19 +100,35 @@ class Writers(Inbox):
 
     def test_a_rewrite_that_restores_its_mtime_is_one_more_change(self):
         d = self.daemon(settle="3s")
-        path = d.root / "inbox/same.tif"
-        path.write_text("one")
-        stamp = os.stat(path).st_mtime_ns
+        for i in range(20):
+            name = "same%d.tif" % i
+            changed, whole = self.rewrite(d.root / "inbox" / name)
+            d.wait_job(name, "successful")
+            self.assertGreaterEqual(time.monotonic() - changed, 2.9)
+            if whole:
+                return
+        self.fail("this machine stands still for 3 s again and again")
+
+    def rewrite(self, path):
+        """Some times, with its mtime restored: a time not after the last change, and whether it could be done. The service
+        may take the file when this process does not run for longer than settle."""
         changed = time.monotonic()
-        for text in ("two", "six", "ten"):
-            time.sleep(0.7)
-            before = os.stat(path).st_ctime_ns
-            path.write_text(text)
-            os.utime(path, ns=(stamp, stamp))
-            self.assertNotEqual(os.stat(path).st_ctime_ns, before)
-            changed = time.monotonic()
-        d.wait_job("same.tif", "successful")
-        self.assertGreaterEqual(time.monotonic() - changed, 2.9)
+        try:
+            with open(path, "x") as file:
+                file.write("one")
+            stamp = os.stat(path).st_mtime_ns
+            for text in ("two", "six", "ten"):
+                time.sleep(0.7)
+                before = os.stat(path).st_ctime_ns
+                now = time.monotonic()
+                with open(path, "r+") as file:
+                    file.write(text)
+                changed = now
+                os.utime(path, ns=(stamp, stamp))
+                self.assertNotEqual(os.stat(path).st_ctime_ns, before)
+            return changed, True
+        except FileNotFoundError:
+            return changed, False
 
 
 class NoLeases(Inbox):
@@ -128,9 +144,9 @@ class NoLeases(Inbox):
         d.start()
         path = d.root / "inbox/slow.tif"
         with open(path, "w") as file:
-            os.chown(path, 12345, 12345)
             file.write("o")
-            file.flush()
+            file.flush()  # while it is the service's own, of which the kernel tells
+            os.chown(path, 12345, 12345)
             time.sleep(1)  # much longer than settle
             self.passes(d)
             self.assertEqual(self.names(d), [])
