@@ -25,8 +25,10 @@ static int add(struct pb_archive_reader *r, struct archive_entry *entry)
         archive->room = room;
     }
     struct pb_archive_member *member = &archive->member[archive->n];
-    *member =
-        (struct pb_archive_member){strdup(r->path), is_folder ? 0 : (uint64_t)bytes, is_folder};
+    *member = (struct pb_archive_member){.path = strdup(r->path),
+                                         .bytes = is_folder ? 0 : (uint64_t)bytes,
+                                         .is_folder = is_folder,
+                                         .stays = pb_archive_reader_stays(r, entry)};
     if (member->path == NULL)
         return pb_fail(r->err, PB_E_MEMORY, "out of memory for the members of an archive");
     archive->n++;

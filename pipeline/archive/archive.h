@@ -19,6 +19,7 @@ struct pb_archive_member {
     char *path; /* without "./" and slashes at the end */
     uint64_t bytes;
     bool is_folder;
+    bool stays; /* stored as it is: no bytes are unpacked for it */
 };
 
 struct pb_archive {

@@ -33,6 +33,8 @@ int pb_archive_reader_begin(struct pb_archive *archive, struct pb_err *err,
 void pb_archive_reader_end(struct pb_archive_reader *reader); /* NULL is fine */
 /* The next member's header, whose kind and name are checked: 1; 0 at the end; or the error. */
 int pb_archive_reader_next(struct pb_archive_reader *reader, struct archive_entry **out);
+/* Whether the bytes of the present member may lie in the archive as they are. */
+bool pb_archive_reader_stays(const struct pb_archive_reader *reader, struct archive_entry *entry);
 /* Whether so many bytes may be unpacked. */
 int pb_archive_reader_allow(struct pb_archive_reader *reader, uint64_t bytes);
 /* What libarchive just could not do, of what is named. */

@@ -188,6 +188,16 @@ static int check_kind(struct pb_archive_reader *r, struct archive_entry *entry, 
     }
 }
 
+bool pb_archive_reader_stays(const struct pb_archive_reader *r, struct archive_entry *entry)
+{
+    const char *format = archive_format_name(r->a);
+    if (r->archive->compressed)
+        return false;
+    if ((archive_format(r->a) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR)
+        return archive_entry_sparse_count(entry) == 0;
+    return format != NULL && strstr(format, "(uncompressed)") != NULL;
+}
+
 /* Against what the header, and what was unpacked to find it, declare. */
 int pb_archive_reader_allow(struct pb_archive_reader *r, uint64_t bytes)
 {

@@ -68,17 +68,6 @@ static int write_at(struct taking *t, uint64_t at, const char *from, size_t byte
     return 0;
 }
 
-/* Whether the bytes of the member may lie in the archive as they are. */
-static bool may_stay(const struct pb_archive_reader *r, struct archive_entry *entry)
-{
-    const char *format = archive_format_name(r->a);
-    if (r->archive->compressed)
-        return false;
-    if ((archive_format(r->a) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR)
-        return archive_entry_sparse_count(entry) == 0;
-    return format != NULL && strstr(format, "(uncompressed)") != NULL;
-}
-
 static bool lies_at(const struct pb_archive *archive, uint64_t at, uint64_t bytes, const void *data,
                     size_t n)
 {
@@ -102,7 +91,8 @@ static int take_data(struct taking *t, struct pb_archive_wish *wish, struct arch
                      uint64_t begins)
 {
     struct pb_archive_reader *r = t->reader;
-    const bool stays = may_stay(r, entry), is_sparse = archive_entry_sparse_count(entry) > 0;
+    const bool stays = pb_archive_reader_stays(r, entry);
+    const bool is_sparse = archive_entry_sparse_count(entry) > 0;
     const bool is_tar = (archive_format(r->a) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
     const uint64_t bytes = wish->part.bytes;
     const void *data;
@@ -148,7 +138,7 @@ static int take_member(struct taking *t, struct pb_archive_wish *wish, struct ar
             (struct pb_file_part){archive->file.fd, archive->file.base + begins, member->bytes};
     else
         t->room_end += (member->bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
-    t->still_wanted -= member->bytes;
+    t->still_wanted -= member->stays ? 0 : member->bytes;
     return 0;
 }
 
@@ -220,9 +210,13 @@ int pb_archive_take(struct pb_archive *archive, struct pb_archive_wish *wish, si
     for (size_t i = 0; i < n; i++) {
         sorted[i] = &wish[i];
         wish[i].in_place = false;
-        t.still_wanted += archive->member[wish[i].member].bytes;
     }
     qsort(sorted, n, sizeof *sorted, by_member);
+    for (size_t i = 0; i < n; i++) {
+        const struct pb_archive_member *member = &archive->member[sorted[i]->member];
+        bool again = i > 0 && sorted[i]->member == sorted[i - 1]->member;
+        t.still_wanted += again || member->stays ? 0 : member->bytes;
+    }
     int rc = pb_archive_reader_begin(archive, err, &t.reader);
     rc = rc ? rc : take_all(&t, sorted, n);
     pb_archive_reader_end(t.reader);
