@@ -126,21 +126,33 @@ static int name_scene(const struct pb_pipeline_config *pipeline,
     return 0;
 }
 
+static int by_path(const void *a, const void *b)
+{
+    return strcmp((*(const struct pb_archive_member *const *)a)->path,
+                  (*(const struct pb_archive_member *const *)b)->path);
+}
+
+/* In the order of the paths, as a folder is walked, whatever the order in the archive. */
 static int walk_list(struct content *c, struct pb_err *err)
 {
-    size_t skip = c->root[0] != '\0' ? strlen(c->root) + 1 : 0;
+    size_t skip = c->root[0] != '\0' ? strlen(c->root) + 1 : 0, n = 0;
+    const struct pb_archive_member **sorted = calloc(c->list.n + 1, sizeof *sorted);
     c->walk.entry = calloc(c->list.n + 1, sizeof *c->walk.entry);
     c->member = calloc(c->list.n + 1, sizeof *c->member);
-    bool good = c->walk.entry != NULL && c->member != NULL;
-    for (size_t i = 0; good && i < c->list.n; i++) {
-        if (!is_inside(c, &c->list.member[i]))
-            continue;
+    bool good = sorted != NULL && c->walk.entry != NULL && c->member != NULL;
+    for (size_t i = 0; good && i < c->list.n; i++)
+        if (is_inside(c, &c->list.member[i]))
+            sorted[n++] = &c->list.member[i];
+    if (good)
+        qsort(sorted, n, sizeof *sorted, by_path);
+    for (size_t i = 0; good && i < n; i++) {
         struct pb_scene_entry *entry = &c->walk.entry[c->walk.n];
-        entry->path = strdup(c->list.member[i].path + skip);
-        c->member[c->walk.n] = i;
+        entry->path = strdup(sorted[i]->path + skip);
+        c->member[c->walk.n] = (size_t)(sorted[i] - c->list.member);
         c->walk.n += entry->path != NULL;
         good = entry->path != NULL;
     }
+    free(sorted);
     return good ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory for the members of an archive");
 }
 

@@ -3,9 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sidecars: files beside the scene's that input.sidecars lists are read as GDAL reads them, others are told; with the service,
 they are waited for and taken along."""
+import itertools
 import json
 import os
 import shutil
+import zipfile
 
 import numpy as np
 from osgeo import gdal, osr
@@ -213,6 +215,20 @@ def test_in_an_archive(scratch):
         assert report["report"]["sidecars"] == of_folder["report"]["sidecars"]
     (scratch / "in/S.msk").write_bytes(b"beside the archive: none of its files")
     assert compute(scratch, scratch / "in/S.zip")["report"]["sidecars"] == of_folder["report"]["sidecars"]
+
+
+def test_the_order_in_an_archive_is_of_no_matter(scratch):
+    scene(scratch / "in/S/x_B04.tif")
+    for name in ("x_B04.tif.aux.xml", "x_B04_RPC.TXT"):
+        (scratch / "in/S" / name).write_text("not read")
+    config(scratch, match='scene: "S"', more="files: {R: \"*_B04*\"}")
+    expected = compute(scratch, scratch / "in/S")["report"]
+    for order in itertools.permutations(("x_B04.tif", "x_B04.tif.aux.xml", "x_B04_RPC.TXT")):
+        with zipfile.ZipFile(scratch / "in/S.zip", "w") as archive:
+            for name in order:
+                archive.write(scratch / "in/S" / name, f"S/{name}")
+        report = compute(scratch, scratch / "in/S.zip")["report"]
+        assert report["files"] == ["x_B04.tif"] and report["sidecars"] == expected["sidecars"], order
 
 
 def test_sidecars_that_lie(scratch):
