@@ -12,14 +12,18 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#define MAY_BE_BITS 64
+
 struct named {
     const char *name;
     size_t number;
+    uint64_t may_be; /* bits of the patterns of metadata, of all pipelines, that it fits */
 };
 
 struct sorter {
@@ -116,7 +120,38 @@ static void look_for_main(struct sorter *s, size_t number)
 
 /* --- metadata --- */
 
-static void take_metadata(struct sorter *s, size_t main, const char *pattern, const char *scene,
+/* A pattern that begins with wildcards leaves all files as candidates of each: those that fit it
+ * for no scene are left out by a bit. One too many for the bits leaves none out. */
+static void mark_metadata(struct sorter *s)
+{
+    size_t bit = 0;
+    for (size_t p = 0; p < s->config->n_pipelines; p++) {
+        const struct pb_input_config *input = &s->config->pipelines[p].input;
+        for (size_t k = 0; k < input->n_metadata && bit < MAY_BE_BITS; k++, bit++) {
+            const char *pattern = input->metadata[k], *scene = strstr(pattern, "{scene}");
+            bool any = scene != NULL && strstr(scene + 1, "{scene}") != NULL;
+            for (size_t i = 0; i < s->n_named; i++)
+                if (any || pb_metadata_is_of(pattern, NULL, NULL, pb_base_name(s->named[i].name)))
+                    s->named[i].may_be |= (uint64_t)1 << bit;
+        }
+    }
+}
+
+/* The bit of the first pattern of a pipeline. */
+static size_t first_bit(const struct pb_config *config, const struct pb_pipeline_config *pipeline)
+{
+    size_t bit = 0;
+    for (size_t p = 0; &config->pipelines[p] != pipeline; p++)
+        bit += config->pipelines[p].input.n_metadata;
+    return bit;
+}
+
+struct wanted {
+    const char *pattern, *scene;
+    uint64_t bit; /* of may_be; 0 = it has none */
+};
+
+static void take_metadata(struct sorter *s, size_t main, const struct wanted *wanted,
                           const char *begin)
 {
     const char *own = pb_base_name(s->file[main].name);
@@ -125,9 +160,11 @@ static void take_metadata(struct sorter *s, size_t main, const char *pattern, co
         const char *base = pb_base_name(file->name);
         if (strncasecmp(file->name, begin, strlen(begin)) != 0)
             break;
+        if (wanted->bit != 0 && (s->named[i].may_be & wanted->bit) == 0)
+            continue;
         if (s->named[i].number == main || strchr(file->name + strlen(begin), '/') != NULL ||
             file->belongs == PB_BELONGS_SET || file->belongs == PB_BELONGS_BESIDE ||
-            !pb_metadata_is_of(pattern, scene, own, base))
+            !pb_metadata_is_of(wanted->pattern, wanted->scene, own, base))
             continue;
         file->belongs = PB_BELONGS_BESIDE;
         file->main = main;
@@ -136,7 +173,7 @@ static void take_metadata(struct sorter *s, size_t main, const char *pattern, co
 
 /* Candidates have what stands before the pattern's first wildcard, behind a * a part of main's own
  * name before that. */
-static void look_for_metadata(struct sorter *s, size_t main, const char *pattern)
+static void look_for_metadata(struct sorter *s, size_t main, const char *pattern, size_t bit)
 {
     struct pb_belonging *file = &s->file[main];
     const char *own = pb_base_name(file->name);
@@ -148,10 +185,13 @@ static void look_for_metadata(struct sorter *s, size_t main, const char *pattern
     const char *text = filled[0] == '*' ? filled + 1 : filled;
     int literal = (int)strcspn(text, "*?[]\\@+!(");
     size_t most = filled[0] == '*' ? strlen(own) : 0;
+    if (most > 1 && literal == 0)
+        most = 1; /* longer ones begin like this */
+    const struct wanted wanted = {pattern, scene, bit < MAY_BE_BITS ? (uint64_t)1 << bit : 0};
     for (size_t n = most > 0; n <= most; n++) {
         (void)snprintf(begin, sizeof begin, "%.*s%.*s%.*s", directory, file->name, (int)n, own,
                        literal, text);
-        take_metadata(s, main, pattern, scene, begin);
+        take_metadata(s, main, &wanted, begin);
     }
 }
 
@@ -176,7 +216,7 @@ static void name_pipeline(struct sorter *s, size_t number)
     file->pipeline = NULL;
     if (file->is_folder)
         return;
-    s->named[s->n_named++] = (struct named){file->name, number};
+    s->named[s->n_named++] = (struct named){file->name, number, 0};
     file->pipeline = pb_config_match_group(s->config, file->name, file->scene);
     if (file->pipeline != NULL)
         file->belongs = PB_BELONGS_SET;
@@ -206,8 +246,9 @@ static void look_for_companions(struct sorter *s, size_t number)
     if (input->n_metadata + input->n_sidecars == 0)
         return;
     file->belongs = PB_BELONGS_MAIN;
+    size_t bit = first_bit(s->config, file->pipeline);
     for (size_t i = 0; i < input->n_metadata; i++)
-        look_for_metadata(s, number, input->metadata[i]);
+        look_for_metadata(s, number, input->metadata[i], bit + i);
 }
 
 int pb_belonging_sort(struct pb_belonging *file, size_t n, const struct pb_config *config)
@@ -220,6 +261,7 @@ int pb_belonging_sort(struct pb_belonging *file, size_t n, const struct pb_confi
         name_pipeline(&s, i);
     if (s.n_named > 1)
         qsort(s.named, s.n_named, sizeof *s.named, by_name);
+    mark_metadata(&s);
     for (size_t i = 0; i < n; i++)
         if (file[i].belongs == PB_BELONGS_ALONE && !file[i].is_folder)
             look_for_main(&s, i);

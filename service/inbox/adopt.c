@@ -44,12 +44,12 @@ static void leave(struct sweep *sweep, const char *id, const struct pb_err *err)
 /* Of a folder whose name no input.scene fits: it may be a set of loose files. */
 static bool find_group(struct pb_intake *intake, struct pb_job *job, const char *path)
 {
-    (void)pthread_mutex_lock(&intake->lock);
+    (void)pthread_rwlock_rdlock(&intake->lock);
     const struct pb_pipeline_config *pipeline =
         pb_set_folder_pipeline(intake->config, path, job->name);
     if (pipeline != NULL)
         (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
-    (void)pthread_mutex_unlock(&intake->lock);
+    (void)pthread_rwlock_unlock(&intake->lock);
     return pipeline != NULL;
 }
 
@@ -136,9 +136,9 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
 /* The file of a job that the store knows. */
 static enum pb_on_success on_success(struct pb_intake *intake)
 {
-    (void)pthread_mutex_lock(&intake->lock);
+    (void)pthread_rwlock_rdlock(&intake->lock);
     enum pb_on_success what = intake->config->service.on_success;
-    (void)pthread_mutex_unlock(&intake->lock);
+    (void)pthread_rwlock_unlock(&intake->lock);
     return what;
 }
 

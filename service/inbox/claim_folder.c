@@ -49,13 +49,13 @@ static int is_due(struct pb_intake *intake, const struct pb_settle_file *folder,
     int rc = 0;
     int64_t waited_ms = pb_clock_wall_ms() - folder->mtime_ns / 1000000;
     pb_scene_files_name(path, scene, sizeof scene);
-    (void)pthread_mutex_lock(&intake->lock);
+    (void)pthread_rwlock_rdlock(&intake->lock);
     const struct pb_pipeline_config *pipeline =
         pb_config_match_folder(intake->config, folder->name);
     if (pipeline != NULL && pb_scene_files_check(pipeline, walk, path, scene, &err) < 0 &&
         err.code == PB_E_INPUT_INCOMPLETE && waited_ms < pipeline->input.complete.expire_ms)
         rc = -EAGAIN;
-    (void)pthread_mutex_unlock(&intake->lock);
+    (void)pthread_rwlock_unlock(&intake->lock);
     if (rc != 0)
         pb_log(PB_LOG_DEBUG, "inbox: %s waits: %s", folder->name, err.msg);
     return rc;

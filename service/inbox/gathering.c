@@ -191,9 +191,9 @@ void pb_gathering_sort(struct pb_gathering *gathering, const struct pb_inbox *in
     pb_sets_begin(gathering->sets);
     gathering->next = gathering->n_offered = gathering->n_lone = 0;
     gathering->lone.n = gathering->lone.n_all = 0;
-    (void)pthread_mutex_lock(&intake->lock);
+    (void)pthread_rwlock_rdlock(&intake->lock);
     int rc = place_all(gathering, intake->config, settle, &now);
-    (void)pthread_mutex_unlock(&intake->lock);
+    (void)pthread_rwlock_unlock(&intake->lock);
     rc = rc ? rc : describe(gathering);
     if (rc != 0) { /* the files wait for the next scan */
         pb_sets_begin(gathering->sets);

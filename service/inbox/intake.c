@@ -26,9 +26,9 @@
 
 int pb_intake_check_space(struct pb_intake *intake, struct pb_err *err)
 {
-    (void)pthread_mutex_lock(&intake->lock);
+    (void)pthread_rwlock_rdlock(&intake->lock);
     uint64_t least = intake->config->service.retention.min_free_bytes;
-    (void)pthread_mutex_unlock(&intake->lock);
+    (void)pthread_rwlock_unlock(&intake->lock);
     int rc = pb_files_check_space(intake->dirs->work, least, err);
     return rc ? rc : pb_files_check_space(intake->dirs->products, least, err);
 }
@@ -70,7 +70,7 @@ void pb_intake_init(struct pb_intake *intake, const struct pb_config *config)
     (void)pthread_rwlockattr_setkind_np(&fair, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     (void)pthread_rwlock_init(&intake->moves, &fair);
     (void)pthread_rwlockattr_destroy(&fair);
-    (void)pthread_mutex_init(&intake->lock, NULL);
+    (void)pthread_rwlock_init(&intake->lock, NULL);
     for (size_t i = 0; i < config->service.n_inboxes; i++) /* NULL, out of memory: no reload */
         intake->inbox_path[i] = strdup(config->service.inboxes[i].path);
     intake->n_inboxes = config->service.n_inboxes;
@@ -82,49 +82,49 @@ void pb_intake_fini(struct pb_intake *intake)
     for (size_t i = 0; i < intake->n_inboxes; i++)
         free(intake->inbox_path[i]);
     (void)pthread_rwlock_destroy(&intake->moves);
-    (void)pthread_mutex_destroy(&intake->lock);
+    (void)pthread_rwlock_destroy(&intake->lock);
 }
 
 void pb_intake_set_config(struct pb_intake *intake, const struct pb_config *config)
 {
-    (void)pthread_mutex_lock(&intake->lock);
+    (void)pthread_rwlock_wrlock(&intake->lock);
     intake->config = config;
     for (size_t i = 0; i < intake->n_inboxes; i++) {
         const struct pb_inbox_config *now = find_inbox(&config->service, intake->inbox_path[i]);
         if (now != NULL)
             intake->inbox_rule[i] = rule_of(now);
     }
-    (void)pthread_mutex_unlock(&intake->lock);
+    (void)pthread_rwlock_unlock(&intake->lock);
 }
 
 void pb_intake_set_up(struct pb_intake *intake, size_t number, struct pb_inbox *inbox)
 {
-    (void)pthread_mutex_lock(&intake->lock);
+    (void)pthread_rwlock_rdlock(&intake->lock);
     inbox->recurse = intake->inbox_rule[number].recurse;
     inbox->priority = intake->inbox_rule[number].priority;
     inbox->companion = intake->inbox_rule[number].companion;
-    (void)pthread_mutex_unlock(&intake->lock);
+    (void)pthread_rwlock_unlock(&intake->lock);
 }
 
 bool pb_intake_takes_folder(struct pb_intake *intake, const char *name)
 {
-    (void)pthread_mutex_lock(&intake->lock);
+    (void)pthread_rwlock_rdlock(&intake->lock);
     bool takes = pb_config_match_folder(intake->config, name) != NULL;
-    (void)pthread_mutex_unlock(&intake->lock);
+    (void)pthread_rwlock_unlock(&intake->lock);
     return takes;
 }
 
 bool pb_intake_ignores(struct pb_intake *intake, const char *path)
 {
     bool ignores = false;
-    (void)pthread_mutex_lock(&intake->lock);
+    (void)pthread_rwlock_rdlock(&intake->lock);
     const struct pb_service_config *service = &intake->config->service;
     for (size_t i = 0; i < service->n_ignore && !ignores; i++) {
         const char *pattern = service->ignore[i];
         const char *name = strchr(pattern, '/') != NULL ? path : pb_base_name(path);
         ignores = fnmatch(pattern, name, FNM_CASEFOLD) == 0;
     }
-    (void)pthread_mutex_unlock(&intake->lock);
+    (void)pthread_rwlock_unlock(&intake->lock);
     return ignores;
 }
 
@@ -136,13 +136,13 @@ void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char
         pb_scene_files_name(job->name, job->scene, sizeof job->scene);
     else
         pb_job_scene(job->name, job->scene);
-    (void)pthread_mutex_lock(&intake->lock);
+    (void)pthread_rwlock_rdlock(&intake->lock);
     const struct pb_pipeline_config *pipeline =
         is_folder ? pb_config_match_folder(intake->config, job->name)
                   : pb_config_match(intake->config, job->name);
     if (pipeline != NULL)
         (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
-    (void)pthread_mutex_unlock(&intake->lock);
+    (void)pthread_rwlock_unlock(&intake->lock);
     if (job->created_ms == 0)
         job->created_ms = job->updated_ms = pb_clock_wall_ms();
 }
@@ -182,10 +182,10 @@ int pb_intake_describe_place(struct pb_intake *intake, struct pb_job *job, const
         if (strncmp(directory, inbox, n) != 0 || (directory[n] != '/' && directory[n] != '\0'))
             continue;
         clean_folder(directory + n + (directory[n] == '/'), folder);
-        (void)pthread_mutex_lock(&intake->lock);
+        (void)pthread_rwlock_rdlock(&intake->lock);
         job->priority = intake->inbox_rule[i].priority;
         *out_companion = intake->inbox_rule[i].companion;
-        (void)pthread_mutex_unlock(&intake->lock);
+        (void)pthread_rwlock_unlock(&intake->lock);
         break;
     }
     return pb_job_set(&job->folder, folder[0] ? folder : NULL);

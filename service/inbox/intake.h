@@ -31,7 +31,8 @@ struct pb_inbox_rule {
 struct pb_intake {
     struct pb_job_store *store;
     const struct pb_dirs *dirs;
-    pthread_mutex_t lock;           /* config, inbox_rule */
+    /* config, inbox_rule. The loop reads them while a scan that reads them goes on. */
+    pthread_rwlock_t lock;
     const struct pb_config *config; /* follows reloads: pb_intake_set_config */
     /* Of the inboxes of pb_dirs: their paths as configured at the start, and what holds for them
      * now. */
