@@ -3,9 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Archives of scenes in a real service: from the inbox and submitted, refused ones, a lack of space, and what is left of
 unpacked members when processes are killed: nothing. Real workers."""
+import base64
 import io
 import json
+import lzma
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -38,29 +41,27 @@ class Archives(DaemonCase):
     def drop(self, d, path):
         os.rename(path, d.root / "inbox" / path.name)
 
-    def lasting(self, d, name="S2X_l_L2A.tar.gz"):
-        """An archive whose members take a while to find: 600 MB of zeros lie before them."""
+    def lasting(self, d, name="S2X_l_L2A.tar.xz"):
+        """An archive whose members take seconds to find: before them lies one of text that xz decodes at some 25 MB/s, of 64
+        times the same compressed stream."""
         path = d.root / "made" / name
-        zeros = tarfile.TarInfo("S2X_l_L2A/zeros")
-        zeros.size = 600 << 20
-
-        class Zeros(io.RawIOBase):
-            def readinto(self, to):
-                to[:] = bytes(len(to))
-                return len(to)
-        with tarfile.open(path, "w:gz", compresslevel=1) as out:
-            out.addfile(zeros, Zeros())
+        text = base64.b64encode(random.Random(1).randbytes(3 << 18))
+        head, rest = tarfile.TarInfo("S2X_l_L2A/text"), io.BytesIO()
+        head.size = 64 * len(text)
+        with tarfile.open(fileobj=rest, mode="w") as out:
             for file, data in inside(small_folder(d.root / "made"), "S2X_l_L2A").items():
                 info = tarfile.TarInfo(file)
                 info.size = len(data)
                 out.addfile(info, io.BytesIO(data))
+        parts = [lzma.compress(part, preset=0) for part in (head.tobuf(), text, rest.getvalue())]
+        path.write_bytes(parts[0] + 64 * parts[1] + parts[2])
         return path
 
     def unpacking(self, d):
         """The name of an archive that is being unpacked. One that was ready before we looked is followed by another."""
         made = self.lasting(d)
         for i in range(20):
-            name = f"S2X_l{i}_L2A.tar.gz"
+            name = f"S2X_l{i}_L2A.tar.xz"
             shutil.copyfile(made, d.root / "made" / name)
             self.drop(d, d.root / "made" / name)
             found = d.wait_for(lambda: [j for j in d.jobs() if j["name"] == name and (j["stage"] == "unpack" or j["status"] == "successful")])
@@ -173,7 +174,7 @@ class Archives(DaemonCase):
     def test_unpacking_is_no_stall(self):
         d = self.service(stall="1s")
         self.drop(d, self.lasting(d))
-        d.wait_job("S2X_l_L2A.tar.gz", "successful")
+        d.wait_job("S2X_l_L2A.tar.xz", "successful")
 
 
 if __name__ == "__main__":
