@@ -63,7 +63,8 @@ bool pb_group_pattern_fits(const struct pb_group_pattern *group, const char *nam
                                             PCRE2_ENDANCHORED, data, group->context) > 0;
     const PCRE2_SIZE *span = fits ? pcre2_get_ovector_pointer(data) + 2 * group->scene : NULL;
     size_t n = fits && span[0] != PCRE2_UNSET && span[1] > span[0] ? span[1] - span[0] : 0;
-    fits = n > 0 && n < 256 && memchr(name + span[0], '/', n) == NULL;
+    /* The scene names a folder, and hidden ones are no inputs. */
+    fits = n > 0 && n < 256 && name[span[0]] != '.' && memchr(name + span[0], '/', n) == NULL;
     if (fits)
         (void)snprintf(out_scene, 256, "%.*s", (int)n, name + span[0]);
     pcre2_match_data_free(data);

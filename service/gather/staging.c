@@ -119,7 +119,8 @@ static int find_folder(const char *path, char out[256])
     if (directory == NULL)
         return -errno;
     for (const struct dirent *e; (e = readdir(directory)) != NULL;)
-        if (e->d_name[0] != '.')
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+            strcmp(e->d_name, LINK) != 0)
             (void)snprintf(out, 256, "%s", e->d_name);
     (void)closedir(directory);
     return 0;

@@ -293,6 +293,17 @@ class Restarts(Sets):
         self.assertEqual(d.wait_job("S2X_a", "successful")["id"], claim.name)
         self.assertFalse(left.exists())
 
+    def test_a_scene_whose_name_would_be_hidden_is_none_and_loses_no_file(self):
+        d = self.service(start=False)
+        d.config.write_text(d.config.read_text().replace("(?<scene>S2._[a-z0-9]+)", "S2(?<scene>[^_]+_[a-z0-9]+)").replace("{scene}_", "S2{scene}_"))
+        left = d.root / "work/20261121-081530-4f2a.gather"  # of a service that took it for one
+        (left / ".X_a").mkdir(parents=True)
+        (left / ".from").symlink_to(d.root / "inbox")
+        shutil.copyfile(self.made(d, "S2X_a") / "S2X_a_SCL.tif", left / ".X_a/S2.X_a_SCL.tif")
+        d.start()
+        self.assertEqual(d.wait_job("S2.X_a_SCL.tif", "successful")["pipeline"], "every")
+        self.assertFalse(left.exists())
+
     def test_a_service_that_is_killed_again_and_again_loses_no_file(self):
         d = self.service()
         rng = random.Random(7)
