@@ -10,9 +10,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const char SUFFIX[] = ".gather";
@@ -126,6 +129,20 @@ static int find_folder(const char *path, char out[256])
     return 0;
 }
 
+/* The directory may be a sender's by a part of its path, and was no link when the files came. */
+static int give_back_to(struct pb_staging *staging, const char *from)
+{
+    const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                                 .resolve = RESOLVE_NO_SYMLINKS};
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, from, &how, sizeof how);
+    if (fd < 0)
+        return errno == EMFILE || errno == ENFILE ? -errno : 1;
+    (void)snprintf(staging->from, sizeof staging->from, "/proc/self/fd/%d", fd);
+    int stay = give_back(staging);
+    (void)close(fd);
+    return stay;
+}
+
 /* The files that stay become the input of the job whose id the directory has. */
 static int make_input(struct pb_staging *staging, const char *work, const char *id,
                       const char *name, struct pb_err *err)
@@ -154,19 +171,20 @@ int pb_staging_recover(const char *work, const char *name, struct pb_err *err)
     rc = rc ? rc : name_parts(&staging, folder);
     if (rc != 0)
         return pb_fail(err, PB_E_SYSTEM, "cannot read it: %s", strerror(-rc));
-    ssize_t n = readlink(staging.link, staging.from, sizeof staging.from - 1);
-    staging.from[n > 0 ? n : 0] = '\0';
+    char from[PB_FILES_PATH_BYTES];
+    ssize_t n = readlink(staging.link, from, sizeof from - 1);
+    from[n > 0 ? n : 0] = '\0';
     int stay = 0;
     if (folder[0] != '\0')
-        stay = n > 0 ? give_back(&staging) : rmdir(staging.folder) != 0;
+        stay = n > 0 ? give_back_to(&staging, from) : rmdir(staging.folder) != 0;
     if (stay < 0)
-        return pb_fail(err, PB_E_SYSTEM, "its files cannot go back to %s: %s", staging.from,
+        return pb_fail(err, PB_E_SYSTEM, "its files cannot go back to %s: %s", from,
                        strerror(-stay));
     if (stay > 0)
         return make_input(&staging, work, id, folder, err);
     pb_staging_close(&staging);
     if (folder[0] != '\0')
         pb_log(PB_LOG_NOTICE, "work: the files of %s are in %s again, to be gathered anew", folder,
-               staging.from);
+               from);
     return 0;
 }

@@ -36,7 +36,7 @@ bool pb_staging_undo(struct pb_staging *staging, const char *to);
 /* Whether a name in work/ is that of a staging directory. */
 bool pb_staging_is(const char *name);
 /* Ends one that a dead process left: its files go back to where they came from. What cannot, as a
- * file of its name is there again or the directory is gone, becomes work/<id>/<folder>/, the input
- * of a job. 0, or *err: it stays as it is. */
+ * file of its name is there again or the directory is gone or a link now, becomes
+ * work/<id>/<folder>/, the input of a job. 0, or *err: it stays as it is. */
 int pb_staging_recover(const char *work, const char *name, struct pb_err *err);
 #endif

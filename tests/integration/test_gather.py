@@ -304,6 +304,19 @@ class Restarts(Sets):
         self.assertEqual(d.wait_job("S2.X_a_SCL.tif", "successful")["pipeline"], "every")
         self.assertFalse(left.exists())
 
+    def test_files_of_a_dead_service_never_follow_a_link_that_a_sender_made(self):
+        d = self.service(start=False)
+        left = d.root / "work/20261121-081530-4f2a.gather"
+        (left / "S2X_a").mkdir(parents=True)
+        (left / ".from").symlink_to(d.root / "inbox/sub")
+        shutil.copyfile(self.made(d) / "S2X_a_B04.tif", left / "S2X_a/S2X_a_B04.tif")
+        (d.root / "elsewhere").mkdir()
+        (d.root / "inbox/sub").symlink_to(d.root / "elsewhere")
+        d.start()
+        self.assertEqual(d.wait_job("S2X_a", "failed")["error"]["code"], "input.incomplete")
+        d.wait_for(lambda: "S2X_a/S2X_a_B04.tif" in d.files("quarantine"))
+        self.assertEqual(d.files("elsewhere"), [])
+
     def test_a_service_that_is_killed_again_and_again_loses_no_file(self):
         d = self.service()
         rng = random.Random(7)
