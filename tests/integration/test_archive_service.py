@@ -41,25 +41,25 @@ class Archives(DaemonCase):
     def drop(self, d, path):
         os.rename(path, d.root / "inbox" / path.name)
 
-    def lasting(self, d, name="S2X_l_L2A.tar.xz"):
-        """An archive whose members take seconds to find: before them lies one of text that xz decodes at some 25 MB/s, of 64
-        times the same compressed stream."""
-        path = d.root / "made" / name
+    def lasting(self, d, streams):
+        """An archive whose members take a while to find: before them lies one of text that xz decodes at some 25 MB/s, so many
+        times the same compressed stream of 1 MB."""
+        path = d.root / "made/S2X_l_L2A.tar.xz"
         text = base64.b64encode(random.Random(1).randbytes(3 << 18))
         head, rest = tarfile.TarInfo("S2X_l_L2A/text"), io.BytesIO()
-        head.size = 64 * len(text)
+        head.size = streams * len(text)
         with tarfile.open(fileobj=rest, mode="w") as out:
             for file, data in inside(small_folder(d.root / "made"), "S2X_l_L2A").items():
                 info = tarfile.TarInfo(file)
                 info.size = len(data)
                 out.addfile(info, io.BytesIO(data))
         parts = [lzma.compress(part, preset=0) for part in (head.tobuf(), text, rest.getvalue())]
-        path.write_bytes(parts[0] + 64 * parts[1] + parts[2])
+        path.write_bytes(parts[0] + streams * parts[1] + parts[2])
         return path
 
     def unpacking(self, d):
         """The name of an archive that is being unpacked. One that was ready before we looked is followed by another."""
-        made = self.lasting(d)
+        made = self.lasting(d, 24)
         for i in range(20):
             name = f"S2X_l{i}_L2A.tar.xz"
             shutil.copyfile(made, d.root / "made" / name)
@@ -172,8 +172,8 @@ class Archives(DaemonCase):
         d.wait_for(lambda: [f for f in d.files("work") if not f.startswith("done")] == [])
 
     def test_unpacking_is_no_stall(self):
-        d = self.service(stall="1s")
-        self.drop(d, self.lasting(d))
+        d = self.service(stall="3s")
+        self.drop(d, self.lasting(d, 64))
         d.wait_job("S2X_l_L2A.tar.xz", "successful")
 
 
