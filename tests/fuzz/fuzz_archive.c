@@ -4,6 +4,7 @@
  * Any bytes as a ZIP or TAR: refused with a code and clean words, or a list of members whose names
  * stay inside, once each, within the limits; and members that are taken lie within the archive, or
  * within what was unpacked, and have the size that was declared. */
+#include "fuzz_check.h"
 #include "pipeline/archive/archive.h"
 
 #include <fcntl.h>
@@ -22,22 +23,6 @@ static const struct pb_limits limits = {.archive_members = MEMBERS,
                                         .archive_depth = DEPTH,
                                         .archive_bytes = BYTES,
                                         .archive_ratio = 100};
-
-static void require(bool holds, const char *what)
-{
-    if (!holds) {
-        (void)fprintf(stderr, "broken: %s\n", what);
-        abort();
-    }
-}
-
-static void check_err(const struct pb_err *err)
-{
-    require(err->code != PB_OK && err->code < PB_E_COUNT, "no code");
-    require(err->msg[0] != '\0', "an error without words");
-    for (const char *s = err->msg; *s != '\0'; s++)
-        require((unsigned char)*s >= 0x20, "control characters in a message");
-}
 
 static void check_name(const char *path)
 {

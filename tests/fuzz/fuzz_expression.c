@@ -4,6 +4,7 @@
  * Fuzzes expressions from text to pixels: whatever compiles must run and give numbers that are
  * finite or NaN, and must pass the grammar check that knows no bands; every mistake must have
  * words and a column inside the text. */
+#include "fuzz_check.h"
 #include "kernels/graph/builder.h"
 #include "kernels/chain/chain.h"
 #include "tests/op_params.h"
@@ -17,14 +18,6 @@
 #define PX         3
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-
-static void require(bool holds, const char *what)
-{
-    if (!holds) {
-        (void)fprintf(stderr, "broken: %s\n", what);
-        abort();
-    }
-}
 
 static void run(const struct pb_chain *chain)
 {

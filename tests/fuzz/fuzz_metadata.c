@@ -4,6 +4,7 @@
  * Any bytes as a TIFF: opened, and everything but its pixels taken over into a product: geo tags,
  * GDAL_METADATA, nodata, RPCs, CRS texts, footprint. A file is refused with a code of its own and
  * clean words, or its metadata are consistent. */
+#include "fuzz_check.h"
 #include "pipeline/raster/raster.h"
 
 #include <fcntl.h>
@@ -22,22 +23,6 @@ static const struct pb_limits limits = {.max_pixels = 1u << 24,
                                         .max_side_px = 100000,
                                         .max_bands = 8,
                                         .max_directories = 8};
-
-static void require(bool holds, const char *what)
-{
-    if (!holds) {
-        (void)fprintf(stderr, "broken: %s\n", what);
-        abort();
-    }
-}
-
-static void check_err(const struct pb_err *err)
-{
-    require(err->code != PB_OK && err->code < PB_E_COUNT, "no code");
-    require(err->msg[0] != '\0', "an error without words");
-    for (const char *s = err->msg; *s != '\0'; s++)
-        require((unsigned char)*s >= 0x20, "control characters in a message");
-}
 
 static void check_info(const struct pb_raster_info *info)
 {

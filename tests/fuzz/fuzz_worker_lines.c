@@ -3,6 +3,7 @@
  *
  * Any bytes as the lines of a worker that runs a job. What is taken must be readable, in range,
  * never fall, lie below the job's own directory, and be JSON where it says so. */
+#include "fuzz_check.h"
 #include "pipeline/io/text_clean.h"
 #include "config/base/json_reader.h"
 #include "service/worker/worker_lines.h"
@@ -12,14 +13,6 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-
-static void require(bool holds, const char *what)
-{
-    if (!holds) {
-        (void)fprintf(stderr, "broken: %s\n", what);
-        abort();
-    }
-}
 
 static void require_clean(const char *text)
 {
