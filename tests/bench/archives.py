@@ -6,18 +6,14 @@ run on one machine; products are compared pixel by pixel. Prints a table and, as
 
 
     tests/bench/archives.py [--build DIR] [--work DIR] [--repeat 3] [--size 10980]"""
-import argparse
 import json
 import os
-import pathlib
 import shutil
 import statistics
-import subprocess
 import tarfile
-import tempfile
 import zipfile
 
-from scenes import FOLDER, ROOT, make_folder, same_pixels, timed
+from scenes import FOLDER, prepare, same_pixels, timed
 
 
 def make_archives(folder):
@@ -51,15 +47,8 @@ def contestants(binary, folder, work):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--work", type=pathlib.Path)
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--size", type=int, default=10980)
-    o = parser.parse_args()
-    work = o.work or pathlib.Path(tempfile.mkdtemp(prefix="pushbroom-bench-"))
-    work.mkdir(parents=True, exist_ok=True)
-    folder = make_folder(o.build, work, o.size)
+    o, folder = prepare(__doc__)
+    work = o.work
     ways = list(contestants(o.build / "bin/pushbroom", folder, work))
     for path in [*folder.iterdir(), *work.rglob("S2X_scene.*")]:
         path.read_bytes()  # into the page cache, for everyone

@@ -102,16 +102,22 @@ def same_pixels(a, b):
     return True
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def prepare(description):
+    """The command's options, with a directory to work in, and the folder of files."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--work", type=pathlib.Path)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--size", type=int, default=10980)
     o = parser.parse_args()
-    work = o.work or pathlib.Path(tempfile.mkdtemp(prefix="pushbroom-bench-"))
-    work.mkdir(parents=True, exist_ok=True)
-    folder = make_folder(o.build, work, o.size)
+    o.work = o.work or pathlib.Path(tempfile.mkdtemp(prefix="pushbroom-bench-"))
+    o.work.mkdir(parents=True, exist_ok=True)
+    return o, make_folder(o.build, o.work, o.size)
+
+
+def main():
+    o, folder = prepare(__doc__)
+    work = o.work
     for file in folder.iterdir():
         file.read_bytes()  # into the page cache, for everyone
     ways = list(contestants(o.build / "bin/pushbroom", folder, work))
