@@ -452,6 +452,21 @@ START_TEST(every_failing_allocation_is_reported_and_leaks_nothing)
 }
 END_TEST
 
+/* Of bands a and b: X by the expression, and a band unchanged; the caller's. */
+static struct pb_chain *chain_of(const char *expression, const char *unchanged)
+{
+    const char *const outputs[] = {"X", unchanged};
+    const struct pb_item item = {.key = "X", .text = expression};
+    struct fx_step step;
+    struct pb_diag diag;
+    struct pb_chain *chain = NULL;
+    size_t at;
+    fx_op(&step, "math");
+    fx_arg(&step, "bands", &item, 1);
+    ck_assert_msg(fx_create("ab", &step, 1, outputs, 2, &diag, &at, &chain) == 0, "%s", diag.msg);
+    return chain;
+}
+
 START_TEST(outputs_that_are_classes_are_told_from_measurements)
 {
     static const struct {
@@ -471,16 +486,7 @@ START_TEST(outputs_that_are_classes_are_told_from_measurements)
         {"floor(a) * b", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        static const char *const outputs[] = {"X", "b"};
-        struct fx_step step;
-        const struct pb_item item = {.key = "X", .text = cases[i].expression};
-        struct pb_diag diag;
-        struct pb_chain *chain = NULL;
-        size_t at;
-        fx_op(&step, "math");
-        fx_arg(&step, "bands", &item, 1);
-        ck_assert_msg(fx_create("ab", &step, 1, outputs, 2, &diag, &at, &chain) == 0, "%s",
-                      diag.msg);
+        struct pb_chain *chain = chain_of(cases[i].expression, "b");
         ck_assert_msg(pb_chain_classes(chain)[0] == cases[i].is_class, "%s", cases[i].expression);
         ck_assert(!pb_chain_classes(chain)[1]);
         pb_chain_destroy(chain);
@@ -504,16 +510,7 @@ START_TEST(outputs_that_are_an_input_in_place_are_told_from_computed_ones)
         {"b", 1, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        static const char *const outputs[] = {"X", "a"};
-        struct fx_step step;
-        const struct pb_item item = {.key = "X", .text = cases[i].expression};
-        struct pb_diag diag;
-        struct pb_chain *chain = NULL;
-        size_t at;
-        fx_op(&step, "math");
-        fx_arg(&step, "bands", &item, 1);
-        ck_assert_msg(fx_create("ab", &step, 1, outputs, 2, &diag, &at, &chain) == 0, "%s",
-                      diag.msg);
+        struct pb_chain *chain = chain_of(cases[i].expression, "a");
         ck_assert_msg(pb_chain_places(chain)[0] == cases[i].place, "%s", cases[i].expression);
         ck_assert_int_eq(pb_chain_places(chain)[1], 0);
         ck_assert_msg(pb_chain_computed(chain)[0] == cases[i].computed, "%s", cases[i].expression);
