@@ -198,7 +198,7 @@ class Daemon:
 
     def progress(self):
         """What changes while jobs come, run and end."""
-        keys = ("id", "status", "attempts", "stage", "progress", "tiles_done")
+        keys = ("id", "status", "attempts", "stage", "updated") # the last: when tiles or bytes were last reported to go on
         return [[job[key] for key in keys] for job in self.jobs(limit=1000)]
 
     def wait_for(self, what, **limits):
