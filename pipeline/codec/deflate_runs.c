@@ -282,16 +282,31 @@ static void put_chunk(struct pb_deflate_runs *work, struct bits *bits, const uin
     put_symbols(bits, work, in, n);
 }
 
-size_t pb_deflate_runs(struct pb_deflate_runs *work, const uint8_t *in, size_t bytes, uint8_t *out)
+void pb_deflate_runs_start(struct pb_deflate_runs *work)
 {
-    struct bits bits = {.at = out};
+    work->held = 0;
+    work->n_held = 0;
+}
+
+size_t pb_deflate_runs_part(struct pb_deflate_runs *work, const uint8_t *in, size_t bytes,
+                            bool last, uint8_t *out)
+{
+    struct bits bits = {.at = out, .held = work->held, .n = work->n_held};
     for (size_t done = 0; done < bytes;) {
         size_t left = bytes - done;
         uint32_t n = left < PB_DEFLATE_RUNS_CHUNK ? (uint32_t)left : PB_DEFLATE_RUNS_CHUNK;
-        put_chunk(work, &bits, in + done, n, done + n == bytes);
+        put_chunk(work, &bits, in + done, n, last && done + n == bytes);
         done += n;
     }
-    if (bits.n > 0)
+    if (last && bits.n > 0)
         put(&bits, 0, 8 - bits.n);
+    work->held = bits.held;
+    work->n_held = bits.n;
     return (size_t)(bits.at - out);
+}
+
+size_t pb_deflate_runs(struct pb_deflate_runs *work, const uint8_t *in, size_t bytes, uint8_t *out)
+{
+    pb_deflate_runs_start(work);
+    return pb_deflate_runs_part(work, in, bytes, true, out);
 }

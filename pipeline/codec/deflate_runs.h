@@ -6,6 +6,7 @@
  * byte), no search for strings. The noisy low bytes of measured floats have no repeated strings;
  * this takes a third of the time. Makes raw deflate blocks (RFC 1951); any inflater reads them.
  * Allocates nothing. Thread: any, one workspace each. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,9 +20,17 @@ struct pb_deflate_runs {
     uint32_t
         count[4][288]; /* four histograms, so that the counts of equal neighbours are independent */
     uint32_t code[288]; /* bits << 16 | code */
+    uint64_t held;      /* of a stream in parts: the last bits, which fill no byte */
+    unsigned n_held;    /* < 8 */
 };
 
+/* Of a whole stream, and of each part of one. */
 size_t pb_deflate_runs_bound(size_t bytes);
 /* Returns the size; out holds bound(bytes). bytes > 0. */
 size_t pb_deflate_runs(struct pb_deflate_runs *work, const uint8_t *in, size_t bytes, uint8_t *out);
+/* A stream in parts: start, then part for each, bytes > 0; the last one ends it. A part of
+ * PB_DEFLATE_RUNS_CHUNK bytes gives what it would give in a whole stream. */
+void pb_deflate_runs_start(struct pb_deflate_runs *work);
+size_t pb_deflate_runs_part(struct pb_deflate_runs *work, const uint8_t *in, size_t bytes,
+                            bool last, uint8_t *out);
 #endif

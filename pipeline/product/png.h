@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PNG_H
 #define PB_PNG_H
-/* 8-bit PNG with alpha, row by row. Level, strategy and filter are fixed and there is no time
- * stamp: the same pixels give the same bytes. Uses libpng. One thread per call. */
+/* 8-bit PNG with alpha, row by row. Encoder and filter are fixed and there is no time stamp: the
+ * same pixels give the same bytes. Memory follows the width alone. One thread per call. */
 #include "config/base/err.h"
 
 #include <stddef.h>
@@ -20,13 +20,11 @@ struct pb_png_options {
     uint32_t width, height;
     int channels; /* 2 = grey and alpha, 4 = RGB and alpha */
     const struct pb_png_text *texts;
-    size_t n_texts; /* at most PB_PNG_TEXTS_MAX */
+    size_t n_texts;
     /* Fills one row: width * channels bytes. */
     void (*row)(void *user, uint32_t y, uint8_t *out);
     void *user;
 };
-
-#define PB_PNG_TEXTS_MAX 8
 
 /* Adds the image to out. 0 or a negative errno with *err filled. */
 int pb_png_write(struct pb_file_out *out, const struct pb_png_options *options, struct pb_err *err);

@@ -57,8 +57,10 @@ static const char *picture_path(void)
 
 START_TEST(pixels_come_back)
 {
-    const struct picture pictures[] = {{1, 1, 2},    {1, 1, 4},   {301, 17, 4},
-                                       {64, 200, 2}, {999, 3, 4}, {1500, 900, 4}};
+    /* A row of 4095 grey pixels takes an eighth of a part of the stream. */
+    const struct picture pictures[] = {{1, 1, 2},     {1, 1, 4},    {301, 17, 4},
+                                       {64, 200, 2},  {999, 3, 4},  {1500, 900, 4},
+                                       {16384, 9, 4}, {4095, 8, 2}, {4095, 16, 2}};
     struct pb_err err = {0};
     for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
         const struct picture *p = &pictures[i];
@@ -131,8 +133,7 @@ START_TEST(failures_are_reported)
 }
 END_TEST
 
-/* Noise does not compress: more than the writer's buffer, so the error arrives while libpng runs.
- */
+/* Noise does not compress: more than the file's buffer, so the error arrives between two rows. */
 static void noise(void *user, uint32_t y, uint8_t *out)
 {
     (void)user;
