@@ -15,6 +15,7 @@
 #include "pipeline/cog/mask_encoder.h"
 #include "pipeline/cog/pyramid.h"
 #include "pipeline/cog/spool.h"
+#include "pipeline/profile/work.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -119,14 +120,18 @@ static int add_block(struct pb_cog_writer *writer, uint32_t level, uint32_t col,
     uint64_t i = (uint64_t)row * writer->index[own].cols + col;
     const void *data;
     size_t bytes;
+    pb_work_begin(PB_WORK_ENCODE, level);
     int rc = pb_block_encode(writer->encoder[worker], planes, row_px, w, h, err, &data, &bytes);
+    pb_work_end();
     if (rc == 0 && level == 0)
         writer->moved[worker] += pb_block_encoder_moved(writer->encoder[worker]);
     if (rc == 0)
         rc = keep_block(writer, own, i, data, bytes, err);
     if (rc != 0 || writer->mask == NULL)
         return rc;
+    pb_work_begin(PB_WORK_ENCODE, level);
     rc = pb_mask_encode(writer->mask[worker], planes, row_px, w, h, err, &data, &bytes);
+    pb_work_end();
     return rc != 0 ? rc : keep_block(writer, own + 1, i, data, bytes, err);
 }
 
@@ -302,8 +307,11 @@ int pb_cog_writer_tile(struct pb_cog_writer *writer, const struct pb_rect *core,
                            (uint32_t)((core->y + y) / side), planes != NULL ? part : NULL, row_px,
                            w, h, worker, err);
         }
-    if (rc == 0 && writer->pyramid != NULL)
-        rc = pb_pyramid_add(writer->pyramid, core, planes, row_px, worker, err);
+    if (rc != 0 || writer->pyramid == NULL)
+        return rc;
+    pb_work_begin(PB_WORK_OVERVIEWS, 0);
+    rc = pb_pyramid_add(writer->pyramid, core, planes, row_px, worker, err);
+    pb_work_end();
     return rc;
 }
 

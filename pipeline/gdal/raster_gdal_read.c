@@ -13,6 +13,7 @@
 #include "pipeline/gdal/raster_gdal_complex.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_said.h"
+#include "pipeline/profile/work.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -180,8 +181,8 @@ static int read_own(struct read *read, const int32_t *bands, size_t n_bands, str
     return fine && raster->file.error == 0 ? 0 : read_failed(read, err);
 }
 
-int pb_raster_read(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
-                   const struct pb_window *to, struct pb_err *err)
+static int read_window(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
+                       const struct pb_window *to, struct pb_err *err)
 {
     const struct pb_raster_info *info = &raster->info;
     const struct pb_rect *rect = &to->rect;
@@ -223,4 +224,13 @@ int pb_raster_read(struct pb_raster *raster, const int32_t *bands, size_t n_band
     pb_gdal_unlisten();
     fine = fine && raster->file.error == 0; /* GDAL may hide it */
     return fine ? 0 : read_failed(&read, err);
+}
+
+int pb_raster_read(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
+                   const struct pb_window *to, struct pb_err *err)
+{
+    pb_work_begin(PB_WORK_DECODE, (uint32_t)to->rect.y);
+    int rc = read_window(raster, bands, n_bands, to, err);
+    pb_work_end();
+    return rc;
 }

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/io/background.h"
 #include "pipeline/io/thread.h"
+#include "pipeline/profile/work.h"
 
 void pb_background_init(struct pb_background *background, pb_background_work *work, void *user)
 {
@@ -15,8 +16,10 @@ static void *body(void *arg)
     struct pb_background *background = arg;
     pthread_mutex_lock(&background->lock);
     for (;;) {
+        pb_work_begin(PB_WORK_WAIT, 0);
         while (!background->busy && !background->stop)
             pthread_cond_wait(&background->changed, &background->lock);
+        pb_work_end();
         if (!background->busy)
             break;
         struct pb_background_part part = background->part;
@@ -51,9 +54,11 @@ void pb_background_give(struct pb_background *background, const struct pb_backgr
 
 int pb_background_wait(struct pb_background *background)
 {
+    pb_work_begin(PB_WORK_WAIT, 0);
     pthread_mutex_lock(&background->lock);
     while (background->busy)
         pthread_cond_wait(&background->changed, &background->lock);
+    pb_work_end();
     int error = background->error;
     pthread_mutex_unlock(&background->lock);
     return error;

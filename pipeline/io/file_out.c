@@ -5,6 +5,7 @@
 #include "pipeline/io/background.h"
 #include "pipeline/io/io_fail.h"
 #include "pipeline/io/sha256.h"
+#include "pipeline/profile/work.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +54,9 @@ static int store_part(void *user, const struct pb_background_part *part)
 static int check_part(void *user, const struct pb_background_part *part)
 {
     const struct pb_file_out *file = user;
+    pb_work_begin(PB_WORK_CHECKSUM, 0);
     pb_sha256_add(file->sum, part->data, part->bytes);
+    pb_work_end();
     return 0;
 }
 
@@ -282,9 +285,11 @@ int pb_file_out_finish(struct pb_file_out *file, struct pb_err *err, char out_sh
         return rc;
     if (pb_sha256_hex(file->sum, out_sha256) != 0)
         return pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", file->path);
+    pb_work_begin(PB_WORK_SYNC, 0);
     pb_io_begin();
     int synced = fsync(file->fd);
     pb_io_end();
+    pb_work_end();
     if (synced != 0 && errno != EINVAL && errno != EROFS)
         return pb_io_fail(err, errno, "cannot sync", file->path);
     int fd = file->fd;

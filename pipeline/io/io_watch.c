@@ -3,7 +3,9 @@
 #include "pipeline/io/io_watch.h"
 
 #include "config/base/clock.h"
+#include "pipeline/profile/work.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 
 static _Atomic int64_t under_way;
@@ -16,12 +18,16 @@ void pb_io_begin(void)
     if (atomic_load(&under_way) == 0)
         atomic_store(&moved_ms, now);
     atomic_fetch_add(&under_way, 1);
+    pb_work_storage_begin();
 }
 
 void pb_io_end(void)
 {
+    int error = errno;
+    pb_work_end();
     atomic_store(&moved_ms, pb_clock_mono_ms());
     atomic_fetch_sub(&under_way, 1);
+    errno = error;
 }
 
 int64_t pb_io_stuck_ms(void)

@@ -22,6 +22,7 @@
 #include "pipeline/raster/block_cache.h"
 #include "config/base/clock.h"
 #include "pipeline/device/mem.h"
+#include "pipeline/profile/work.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -180,7 +181,9 @@ static void park(struct job *job)
 {
     uint64_t start = pb_clock_mono_ns();
     job->cache->parked++;
+    pb_work_begin(PB_WORK_WAIT, 0);
     pthread_cond_wait(&job->cache->changed, &job->cache->lock);
+    pb_work_end();
     job->cache->parked--;
     *job->parked_ns += pb_clock_mono_ns() - start;
 }

@@ -5,6 +5,7 @@
 #include "pipeline/io/sha256.h"
 #include "pipeline/io/text_clean.h"
 #include "pipeline/io/thread.h"
+#include "pipeline/profile/work.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -139,7 +140,9 @@ static void *body(void *arg)
     struct pb_input_sum *sum = arg;
     struct pb_sha256 *sha = pb_sha256_create();
     (void)pthread_setname_np(pthread_self(), "pb-sum");
+    pb_work_begin(PB_WORK_INPUT_SUM, 0);
     sum->rc = sha == NULL ? -ENOMEM : add_all(sum, sha);
+    pb_work_end();
     pb_sha256_destroy(sha);
     (void)pthread_mutex_lock(&sum->lock);
     sum->done = true;

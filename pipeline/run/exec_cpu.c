@@ -4,6 +4,7 @@
  * own. */
 #include "pipeline/device/mem.h"
 #include "config/base/clock.h"
+#include "pipeline/profile/work.h"
 #include "pipeline/run/stream.h"
 
 #include <errno.h>
@@ -60,7 +61,9 @@ static int compute_tile(struct pb_stream *s, const struct wic_slot *in, struct w
     *(struct pb_tile *)out->user = *tile;
     pb_slot_tile(&s->plan->format, tile, in->data, &source);
     uint64_t start = pb_clock_mono_ns();
+    pb_work_begin(PB_WORK_COMPUTE, tile->number);
     int rc = pb_chain_run_cpu(s->plan->chain, &source, &target, scratch);
+    pb_work_end();
     atomic_fetch_add(&s->compute.busy_ns, pb_clock_mono_ns() - start);
     atomic_fetch_add(&s->compute.tiles, 1);
     atomic_fetch_add(&s->compute.bytes, bytes);
@@ -73,9 +76,11 @@ static int compute_tile(struct pb_stream *s, const struct wic_slot *in, struct w
 static int exec_tile(struct pb_stream *s, void *scratch, struct pb_err *err)
 {
     struct wic_slot in, out;
+    pb_work_begin(PB_WORK_WAIT, 0);
     int rc = wic_wait(s->in, WIC_FOREVER, &in);
     rc = rc ? rc : pb_arrivals_note(s->arrivals, in.user, err);
     rc = rc ? rc : wic_acquire(s->out, WIC_FOREVER, &out);
+    pb_work_end();
     if (rc != 0)
         return rc;
     if (compute_tile(s, &in, &out, scratch) < 0)

@@ -4,6 +4,7 @@
  * ended by then, and the plan counts the memory of all products that finish together. */
 #include "pipeline/run/finish.h"
 #include "pipeline/io/thread.h"
+#include "pipeline/profile/work.h"
 
 #include <stdlib.h>
 
@@ -34,6 +35,16 @@ static void record(struct group *group, int rc, const struct pb_err *why)
     atomic_store(&group->files->stop, true);
 }
 
+static int finish_one(const struct pb_run_products *all, size_t i,
+                      const struct pb_product_result *earlier, size_t n_earlier, struct pb_err *err,
+                      struct pb_product_result *out_result)
+{
+    pb_work_begin(PB_WORK_FINISH, (uint32_t)i);
+    int rc = all->type[i]->finish(all->product[i], earlier, n_earlier, err, out_result);
+    pb_work_end();
+    return rc;
+}
+
 static void *work(void *arg)
 {
     struct group *group = arg;
@@ -46,7 +57,7 @@ static void *work(void *arg)
         if (atomic_load(&group->files->stop))
             rc = pb_fail(&why, PB_E_JOB_DISMISSED, "cancelled before all products were written");
         else
-            rc = all->type[p]->finish(all->product[p], NULL, 0, &why, &group->results[i]);
+            rc = finish_one(all, p, NULL, 0, &why, &group->results[i]);
         if (rc < 0) {
             record(group, rc, &why);
             break;
@@ -71,8 +82,10 @@ static int finish_together(struct group *group, uint32_t threads, pthread_t *hel
     while (n + 1 < threads && n + 1 < group->n && pb_thread_start(&helper[n], help, group) == 0)
         n++;
     (void)work(group);
+    pb_work_begin(PB_WORK_WAIT, 0);
     while (n > 0)
         (void)pthread_join(helper[--n], NULL);
+    pb_work_end();
     pthread_mutex_destroy(&group->lock);
     if (group->failed && err != NULL && err->code == PB_OK)
         *err = group->failure;
@@ -89,7 +102,7 @@ int pb_finish_items(const struct pb_run_products *all, struct pb_err *err,
     const size_t n_earlier = n;
     for (size_t i = 0; i < all->n && rc == 0; i++)
         if (all->type[i]->kind->describes_others)
-            rc = all->type[i]->finish(all->product[i], results, n_earlier, err, &results[n++]);
+            rc = finish_one(all, i, results, n_earlier, err, &results[n++]);
     return rc;
 }
 

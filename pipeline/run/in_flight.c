@@ -3,6 +3,7 @@
 #include "pipeline/run/in_flight.h"
 
 #include "config/base/clock.h"
+#include "pipeline/profile/work.h"
 #include "pipeline/run/unit_window.h"
 
 #include <errno.h>
@@ -72,7 +73,9 @@ static int wait_turn(struct pb_in_flight *w, uint64_t *parked_ns)
     int rc = 0;
     while (!w->aborted && (rc = has_turn(w)) == 0) {
         start = start ? start : pb_clock_mono_ns();
+        pb_work_begin(PB_WORK_WAIT, w->units.next);
         pthread_cond_wait(&w->moved, &w->lock);
+        pb_work_end();
     }
     if (start > 0)
         *parked_ns += pb_clock_mono_ns() - start;

@@ -11,6 +11,7 @@
 #include "pipeline/run/tile_store.h"
 
 #include "config/base/clock.h"
+#include "pipeline/profile/work.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -56,10 +57,12 @@ static int look(struct reader *r, const struct pb_tile *tile, bool *out_passes, 
 {
     const struct pb_plan *plan = r->stream->plan;
     int rc = 0;
+    pb_work_begin(PB_WORK_GATE, tile->number);
     pb_gate_begin(&r->gate, tile);
     for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
         rc = read_part(r, i, PB_PLAN_FIRST, &r->gate.in.window[plan->source[i].window], err);
     rc = rc ? rc : pb_gate_passes(&r->gate, tile, out_passes);
+    pb_work_end();
     if (rc == -EINVAL && err->code == PB_OK)
         return pb_fail(err, PB_E_SYSTEM, "tile %u does not fit its gate; please report the input",
                        tile->number);
@@ -89,8 +92,10 @@ static void put_head(const struct pb_stream *s, void *slot)
 static int take_slot(struct reader *r, struct down *d)
 {
     struct pb_stream *s = r->stream;
+    pb_work_begin(PB_WORK_WAIT, d->tile.number);
     int rc = s->rests != NULL ? pb_rests_take(s->rests, &d->tile, &r->parked) : 0;
     rc = rc ? rc : wic_acquire(s->in, WIC_FOREVER, &d->slot);
+    pb_work_end();
     if (rc < 0)
         return rc;
     d->has_slot = true;
@@ -179,8 +184,11 @@ static int read_units(struct reader *r, struct pb_err *err)
     int rc;
     while ((rc = pb_in_flight_take(s->in_flight, &unit, &r->parked)) == 0) {
         uint32_t n = pb_order_unit(&s->plan->grid, s->plan->order, unit, tiles);
-        for (uint32_t i = 0; i < n && rc == 0; i++)
+        for (uint32_t i = 0; i < n && rc == 0; i++) {
+            pb_work_begin(PB_WORK_FILL, tiles[i]);
             rc = read_tile(r, unit, tiles[i], err);
+            pb_work_end();
+        }
         if (rc < 0)
             break;
     }

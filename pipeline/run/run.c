@@ -16,6 +16,7 @@
 #include "pipeline/run/run_products.h"
 #include "pipeline/run/run_sources.h"
 #include "pipeline/run/run_view.h"
+#include "pipeline/run/run_work.h"
 #include "pipeline/scene/scene_files.h"
 
 #include <errno.h>
@@ -45,6 +46,7 @@ struct pb_run {
 
     struct pb_run_products products;
     struct pb_run_passes *passes;
+    struct pb_run_work work;
 
     enum state state;              /* of the calls; the caller's thread only */
     struct pb_file_progress files; /* of the products being written */
@@ -199,6 +201,8 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
         (void)snprintf(run->scene, sizeof run->scene, "%s", options->scene);
     else
         pb_file_name_scene(options->input, run->scene, sizeof run->scene);
+    pb_run_work_begin(&run->work);
+    pb_work_begin(PB_WORK_OPEN, 0);
     int rc = pb_raster_ready(err);
     if (rc == 0)
         rc = pb_run_sources_open(&run->sources, &run->options, run->scene, err);
@@ -211,6 +215,8 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
         rc = make_products(run, err);
     if (rc == 0 && options->products != NULL)
         rc = make_passes(run, err);
+    pb_work_end();
+    pb_run_work_end(&run->work, PB_RUN_OPEN);
     if (rc < 0) {
         pb_run_destroy(run);
         return rc;
@@ -234,8 +240,10 @@ int pb_run_start(struct pb_run *run, struct pb_err *err)
     run->state = STARTED;
     atomic_store(&run->started_ns, pb_clock_mono_ns());
     atomic_store(&run->stage, PB_PHASE_COMPUTE);
+    pb_run_work_begin(&run->work);
     int rc = run->publish != NULL ? pb_publish_identify(run->publish, &why) : 0;
     rc = rc ? rc : pb_run_passes_start(run->passes, &why);
+    pb_run_work_end(&run->work, PB_RUN_TILES);
     if (rc == 0)
         return 0;
     pb_run_passes_abort(run->passes, &why); /* the error that wait returns */
@@ -248,8 +256,12 @@ int pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err)
 {
     if (run->state != STARTED && run->state != COMPUTED)
         return out_of_order(err, "wait");
-    int rc =
-        pb_run_sources_blame(&run->sources, pb_run_passes_wait(run->passes, timeout_ms, err), err);
+    pb_run_work_begin(&run->work);
+    pb_work_begin(PB_WORK_WAIT, 0);
+    int rc = pb_run_passes_wait(run->passes, timeout_ms, err);
+    pb_work_end();
+    pb_run_work_end(&run->work, PB_RUN_TILES);
+    rc = pb_run_sources_blame(&run->sources, rc, err);
     if (rc != -ETIMEDOUT && atomic_load(&run->ended_ns) == 0)
         atomic_store(&run->ended_ns, pb_clock_mono_ns());
     rc = rc ? rc : pb_run_sources_unchanged(&run->sources, err);
@@ -283,6 +295,9 @@ static void report(struct pb_run *run, struct pb_run_report *out)
     out->memory_bytes = pb_plan_total_bytes(run->plan);
     out->wanted_bytes = pb_plan_wanted_bytes(run->plan);
     out->tile_px = run->plan->grid.side_px;
+    memcpy(out->part, run->work.part, sizeof out->part);
+    out->process_ns = pb_run_work_process_ns();
+    out->cores = pb_device_cores();
     out->elapsed_ms =
         (int64_t)((atomic_load(&run->ended_ns) - atomic_load(&run->started_ns)) / 1000000);
 }
@@ -297,6 +312,24 @@ static void note_digits(struct pb_run *run)
     run->env.n_digits = through.n_digits;
 }
 
+static int finish(struct pb_run *run, struct pb_err *err, char out_directory[4096])
+{
+    int rc = pb_finish_products(&run->products, run->plan->writers, &run->files, err, run->results,
+                                &run->n_results);
+    if (rc == 0 && atomic_load(&run->files.stop))
+        rc = pb_fail(err, PB_E_JOB_DISMISSED, "cancelled before publishing");
+    if (rc == 0)
+        rc = pb_run_sources_unchanged(&run->sources, err);
+    if (rc == 0 && run->publish == NULL)
+        (void)snprintf(out_directory, 4096, "%s", run->env.directory);
+    pb_work_begin(PB_WORK_PUBLISH, 0);
+    if (rc == 0 && run->publish != NULL)
+        rc = pb_publish_results(run->publish, &run->products, run->results, run->n_results, err,
+                                out_directory);
+    pb_work_end();
+    return rc;
+}
+
 int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result *out_result)
 {
     uint64_t start = pb_clock_mono_ns();
@@ -305,18 +338,9 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     run->state = PUBLISHED; /* once, also when it fails */
     atomic_store(&run->stage, PB_PHASE_PUBLISH);
     note_digits(run);
-    int rc = pb_finish_products(&run->products, run->plan->writers, &run->files, err, run->results,
-                                &run->n_results);
-    if (rc == 0 && atomic_load(&run->files.stop))
-        rc = pb_fail(err, PB_E_JOB_DISMISSED, "cancelled before publishing");
-    if (rc == 0)
-        rc = pb_run_sources_unchanged(&run->sources, err);
-    if (rc == 0 && run->publish == NULL)
-        (void)snprintf(out_result->directory, sizeof out_result->directory, "%s",
-                       run->env.directory);
-    else if (rc == 0)
-        rc = pb_publish_results(run->publish, &run->products, run->results, run->n_results, err,
-                                out_result->directory);
+    pb_run_work_begin(&run->work);
+    int rc = finish(run, err, out_result->directory);
+    pb_run_work_end(&run->work, PB_RUN_FINISH);
     if (rc < 0)
         return rc;
     out_result->products = run->results;

@@ -15,6 +15,7 @@
 #include "config/base/err.h"
 #include "pipeline/product/product.h"
 #include "pipeline/publish/publish.h"
+#include "pipeline/run/run_work.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -114,6 +115,10 @@ struct pb_run_report {
     uint64_t wanted_bytes; /* compute.memory with which no core is left idle; 0: none is */
     int32_t tile_px;
     struct pb_stage_report stage[3];
+    struct pb_part_report part[PB_RUN_PARTS];
+    uint64_t process_ns; /* CPU time of the process since its start: what the parts do not have of
+                            it was used before the run, or by threads that take no part */
+    uint32_t cores;      /* that the process may use */
     struct pb_link_report link;
     struct pb_gate_report gate;
     struct pb_digits_report digits[PB_BANDS_MAX];

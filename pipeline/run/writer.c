@@ -5,6 +5,7 @@
 #include "pipeline/run/rests.h"
 
 #include "config/base/clock.h"
+#include "pipeline/profile/work.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,8 +15,11 @@ int pb_stream_deliver(struct pb_stream *s, const struct pb_tile *tile,
 {
     uint64_t start = pb_clock_mono_ns();
     int rc = 0;
-    for (size_t i = 0; i < s->n_sinks && rc >= 0; i++)
+    for (size_t i = 0; i < s->n_sinks && rc >= 0; i++) {
+        pb_work_begin(PB_WORK_DELIVER, tile->number);
         rc = s->sinks[i].tile(s->sinks[i].object, tile, pixels, worker, err);
+        pb_work_end();
+    }
     atomic_fetch_add(&s->write.busy_ns, pb_clock_mono_ns() - start);
     if (rc < 0)
         return pb_fail(err, PB_E_OUTPUT_WRITE, "a product could not take a tile");
@@ -46,13 +50,20 @@ static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t
     return rc;
 }
 
+static int wait_tile(struct pb_stream *s, struct wic_slot *out_slot)
+{
+    pb_work_begin(PB_WORK_WAIT, 0);
+    int rc = wic_wait(s->out, WIC_FOREVER, out_slot);
+    pb_work_end();
+    return rc;
+}
+
 void pb_writer_run(struct pb_stream *s, uint32_t worker)
 {
     struct wic_slot slot;
     struct pb_err err = {0};
     int rc;
-    while ((rc = wic_wait(s->out, WIC_FOREVER, &slot)) == 0 &&
-           (rc = write_tile(s, &slot, worker, &err)) == 0)
+    while ((rc = wait_tile(s, &slot)) == 0 && (rc = write_tile(s, &slot, worker, &err)) == 0)
         ;
     bool ended = rc == -EPIPE || rc == -ECANCELED; /* the stream's end, or the run was aborted */
     pb_in_flight_ended(s->in_flight);

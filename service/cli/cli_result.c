@@ -147,6 +147,15 @@ static void print_digits(const struct pb_json_value *digits)
     }
 }
 
+void cli_result_limit(const struct pb_json_value *report)
+{
+    const char *limit = pb_json_get_text(report, "limit");
+    if (limit == NULL)
+        return;
+    printf("  %-10s ", "limit");
+    cli_wrap(stdout, 13, cli_columns(stdout), limit);
+}
+
 static void print_product(const struct pb_json_value *product)
 {
     char size[16];
@@ -180,6 +189,7 @@ void cli_result_text(const char *input, const struct pb_job *job)
     print_digits(pb_json_get(report, "digits", NULL));
     if (link != NULL)
         print_link(device, link);
+    cli_result_limit(report);
     (void)cli_flush();
     pb_json_release(products);
     pb_json_release(report);

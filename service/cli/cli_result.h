@@ -23,4 +23,6 @@ struct pb_json_value;
 void cli_result_calibration(const struct pb_json_value *calibration);
 /* Of a report: files beside the scene, those that were read and those that were not. */
 void cli_result_sidecars(const struct pb_json_value *sidecars);
+/* Of a report, which may be NULL: what limited the run. */
+void cli_result_limit(const struct pb_json_value *report);
 #endif

@@ -5,8 +5,10 @@
 #include "pipeline/metadata/calibration.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/sidecars.h"
+#include "service/worker/core_use.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void print_product(struct pb_json *json, const char *directory,
                           const struct pb_product_result *product)
@@ -67,6 +69,13 @@ static void print_link(struct pb_json *json, const struct pb_link_report *link, 
     pb_json_int(json, "launches", link->launches);
     pb_json_string(json, "plan", link->plan[0] ? link->plan : NULL);
     pb_json_end(json);
+}
+
+static void print_work(struct pb_json *json, const struct pb_run_report *report)
+{
+    struct pb_core_facts facts = {.cores = report->cores, .process_ns = report->process_ns};
+    memcpy(facts.part, report->part, sizeof facts.part);
+    pb_core_facts_print(&facts, json);
 }
 
 /* Of a pipeline with a gate. */
@@ -240,6 +249,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     pb_json_int(json, "tile_px", report->tile_px);
     pb_json_int(json, "elapsed_ms", report->elapsed_ms);
     pb_json_int(json, "publish_ms", report->publish_ms);
+    print_work(json, report);
     print_files(json, result->files);
     pb_sidecars_print(result->sidecars, json);
     print_calibration(json, result);

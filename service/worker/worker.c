@@ -242,7 +242,7 @@ static void start_run(struct worker *worker, struct pb_json_value *command)
     rc = rc ? rc : start_child(worker, &err);
     if (rc == 0 && !hand_over(worker))
         rc = pb_fail(&err, PB_E_SYSTEM, "the process that computes does not listen");
-    rc = rc ? rc : pb_publish_identify(worker->job.publish, &err);
+    rc = rc ? rc : pb_worker_job_identify(&worker->job, &err);
     if (rc != 0)
         pb_worker_fail(worker, &err);
 }

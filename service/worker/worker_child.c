@@ -240,6 +240,7 @@ static _Noreturn void leave(struct pb_child *worker)
 static void become_child(struct pb_child *worker, const struct pb_worker_child *child)
 {
     char text[PB_CONFINE_TEXT_BYTES];
+    pb_work_forget(); /* what the parent was at */
     worker->child = child;
     worker->in = (struct pb_line_reader){.fd = child->socket};
     worker->config = child->config;

@@ -4,6 +4,7 @@
 
 #include "config/base/json_writer.h"
 #include "pipeline/io/io_fail.h"
+#include "service/worker/core_use.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -85,24 +86,59 @@ static void copy_text(struct pb_json *json, const char *key, const struct pb_jso
         pb_json_string(json, key, pb_json_get_text(product, key));
 }
 
-/* The child's report, with what is wrong with the publication as its last member. */
-static void print_report(struct pb_json *json, const char *text, const char *warning)
+/* What this process did for the job beside its child. The checksum of the input is computed while
+ * tiles go through, whenever it was asked for. */
+static void add_own_work(const struct pb_worker_job *job, struct pb_core_facts *facts)
 {
+    struct pb_work_times *tiles = &facts->part[PB_RUN_TILES].work;
+    for (int p = 0; p < PB_RUN_PARTS; p++) {
+        struct pb_work_times own = job->work.part[p].work;
+        static const enum pb_work beside[] = {PB_WORK_INPUT_SUM, PB_WORK_LOAD};
+        for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
+            tiles->cpu_ns[beside[i]] += own.cpu_ns[beside[i]];
+            own.cpu_ns[beside[i]] = own.wall_ns[beside[i]] = own.storage_ns[beside[i]] = 0;
+        }
+        pb_work_add(&facts->part[p].work, &own);
+        facts->part[p].wall_ns += job->work.part[p].wall_ns;
+    }
+    facts->process_ns += pb_run_work_process_ns() - job->process_ns;
+}
+
+static bool is_work(const char *key)
+{
+    return strcmp(key, "cores") == 0 || strcmp(key, "cpu_ms") == 0 || strcmp(key, "phases") == 0;
+}
+
+/* The child's report, with what limited the run, and what is wrong with the publication as its last
+ * member. */
+static void print_report(struct pb_json *json, const struct pb_worker_job *job, const char *text)
+{
+    const char *warning = pb_publish_warning(job->publish);
+    struct pb_core_facts facts;
+    struct pb_core_uses uses;
     struct pb_json_value *report = NULL;
     const char *key;
-    if (warning[0] == '\0' || pb_json_parse(text, strlen(text), PB_WORKER_LINE_MAX, &report) != 0) {
+    if (pb_json_parse(text, strlen(text), PB_WORKER_LINE_MAX, &report) != 0) {
         pb_json_raw(json, "report", text);
         return;
     }
+    pb_core_facts_read(report, &facts);
+    add_own_work(job, &facts);
+    pb_core_uses_find(&facts, &uses);
     pb_json_object(json, "report");
     for (size_t i = 0; (key = pb_json_key(report, i)) != NULL; i++) {
         const struct pb_json_value *value = pb_json_get(report, key, NULL);
+        if (is_work(key))
+            continue;
         if (value == NULL)
             pb_json_null(json, key);
         else
             pb_json_raw(json, key, pb_json_source(value));
     }
-    pb_json_string(json, "warning", warning);
+    pb_core_facts_print(&facts, json);
+    pb_core_uses_print(&uses, json);
+    if (warning[0] != '\0')
+        pb_json_string(json, "warning", warning);
     pb_json_end(json);
     pb_json_release(report);
 }
@@ -134,7 +170,7 @@ char *pb_worker_products_line(const struct pb_worker_job *job, const struct pb_j
         pb_json_end(json);
     }
     pb_json_end(json);
-    print_report(json, report, pb_publish_warning(job->publish));
+    print_report(json, job, report);
     pb_json_end(json);
     const char *text = pb_json_text(json, NULL);
     char *line = text ? strdup(text) : NULL;

@@ -170,14 +170,11 @@ static int open_room(struct pb_worker_job *job, struct pb_err *err)
                : pb_io_fail(err, -job->room, "cannot make a temporary file in", job->room_name);
 }
 
-int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
-                       const struct pb_config *config, unsigned mode,
-                       const struct pb_worker_wait *wait, struct pb_err *err)
+static int open_job(struct pb_worker_job *job, const struct pb_config *config, unsigned mode,
+                    const struct pb_worker_wait *wait, struct pb_err *err)
 {
+    const struct pb_json_value *command = job->command;
     struct pb_job known = {.id = ""};
-    memset(job, 0, sizeof *job);
-    job->input.fd = job->room = -1;
-    job->command = command;
     job->pipeline = pb_config_pipeline(config, pb_json_get_text(command, "pipeline"));
     (void)snprintf(known.id, sizeof known.id, "%s", pb_json_get_text(command, "job"));
     pb_file_identity_expect(pb_json_get_text(command, "identity"));
@@ -194,6 +191,30 @@ int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *co
     (void)snprintf(job->lines.directory, sizeof job->lines.directory, "%s",
                    pb_publish_directory(job->publish));
     return 0;
+}
+
+int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
+                       const struct pb_config *config, unsigned mode,
+                       const struct pb_worker_wait *wait, struct pb_err *err)
+{
+    memset(job, 0, sizeof *job);
+    job->input.fd = job->room = -1;
+    job->command = command;
+    job->process_ns = pb_run_work_process_ns();
+    pb_run_work_begin(&job->work);
+    pb_work_begin(PB_WORK_OPEN, 0);
+    int rc = open_job(job, config, mode, wait, err);
+    pb_work_end();
+    pb_run_work_end(&job->work, PB_RUN_OPEN);
+    return rc;
+}
+
+int pb_worker_job_identify(struct pb_worker_job *job, struct pb_err *err)
+{
+    pb_run_work_begin(&job->work);
+    int rc = pb_publish_identify(job->publish, err);
+    pb_run_work_end(&job->work, PB_RUN_OPEN);
+    return rc;
 }
 
 int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *user,
@@ -250,10 +271,14 @@ int pb_worker_job_publish(struct pb_worker_job *job, const struct pb_worker_line
     if (pb_json_parse(done->products, strlen(done->products), PB_WORKER_LINE_MAX, &products) != 0)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the list of products");
     struct pb_manifest_file *files = pb_worker_products_describe(products);
+    pb_run_work_begin(&job->work);
+    pb_work_begin(PB_WORK_PUBLISH, 0);
     int rc = files ? take_back(job, err)
                    : pb_fail(err, PB_E_MEMORY, "out of memory for the list of products");
     rc = rc ? rc : pb_worker_products_check(pb_publish_directory(job->publish), products, err);
     rc = rc ? rc : pb_publish_commit(job->publish, files, pb_json_count(products), err, directory);
+    pb_work_end();
+    pb_run_work_end(&job->work, PB_RUN_PUBLISH);
     if (rc == 0 && pb_publish_warning(job->publish)[0] != '\0')
         (void)fprintf(stderr, "%s\n", pb_publish_warning(job->publish));
     if (rc == 0 &&

@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "pipeline/publish/publish.h"
 #include "pipeline/raster/raster_file.h"
+#include "pipeline/run/run_work.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/sidecars.h"
 #include "service/worker/worker_lines.h"
@@ -28,6 +29,8 @@ struct pb_worker_job {
     struct pb_worker_lines lines; /* what the child may say */
     bool lent;                    /* the directory, to the child's user */
     unsigned mode;                /* of the lent directory before */
+    struct pb_run_work work;      /* of this process for it; its child has its own */
+    uint64_t process_ns;          /* CPU time of this process before it */
 };
 
 /* Called repeatedly while open or publish waits for the input's checksum. */
@@ -42,6 +45,8 @@ struct pb_worker_wait {
 int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
                        const struct pb_config *config, unsigned mode,
                        const struct pb_worker_wait *wait, struct pb_err *err);
+/* Begins with the input's checksum, beside the child. */
+int pb_worker_job_identify(struct pb_worker_job *job, struct pb_err *err);
 /* Lets the child's user make files in the directory, without owning it; the child is told "." as
  * its name. Publishing takes it back. */
 int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *user,
