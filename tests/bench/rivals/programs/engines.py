@@ -1,0 +1,160 @@
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""What windows.py computes with. Each engine takes a job and gives the file to read and a function (reader, window, array) that
+fills the window's place in the array."""
+import math
+import os
+import pathlib
+import re
+
+import numpy as np
+
+import vrt
+
+
+def weights(size):
+    """Of a Gaussian, one dimension, with the sigma that OpenCV takes for that size."""
+    sigma = 0.3 * ((size - 1) / 2 - 1) + 0.8
+    line = [math.exp(-((i - size // 2) ** 2) / (2 * sigma * sigma)) for i in range(size)]
+    return [w / sum(line) for w in line]
+
+
+def used(job):
+    """The bands that the formulas name, in a fixed order."""
+    words = set(re.findall(r"[A-Za-z]\w*", " ".join(job.outputs.values())))
+    return [name for name in job.bands if name in words]
+
+
+def place(array, x, y, w, h):
+    return array[:, y:y + h, x:x + w]
+
+
+def unchanged(job):
+    numbers = [job.bands[formula] for formula in job.outputs.values()]
+
+    def compute(reader, window, array):
+        x, y, w, h = window
+        place(array, *window)[:] = reader.read(numbers, x, y, w, h, 0)[0]
+    return job.source, compute
+
+
+def planes(job, reader, window):
+    names = used(job)
+    pixels, _ = reader.read([job.bands[n] for n in names], *window, 0, out_dtype="float32")
+    if job.scale:
+        pixels *= np.float32(job.scale)
+    return dict(zip(names, pixels))
+
+
+def by_numpy(job, seen=None):
+    codes = [compile(formula, formula, "eval") for formula in job.outputs.values()]
+    constants = {"__builtins__": {}}
+
+    def compute(reader, window, array):
+        bands = planes(job, reader, window)
+        for to, code in zip(place(array, *window), codes):
+            to[:] = eval(code, constants, bands)
+        if seen:
+            seen(bands, window, place(array, *window))
+    return job.source, compute
+
+
+def by_numexpr(job, seen=None):
+    """numexpr computes in double where a formula has a constant with a point: constants become float32 values with names. Exponents stay,
+    since numexpr makes multiplications and roots of them."""
+    import numexpr
+    numexpr.set_num_threads(os.cpu_count())
+    constants = {}
+
+    def name(match):
+        constants[f"c{len(constants)}"] = np.float32(match[0])
+        return f"c{len(constants) - 1}"
+
+    formulas = [re.sub(r"(?<![\w.])(?<!\*\* )\d+\.?\d*", name, formula) for formula in job.outputs.values()]
+
+    def compute(reader, window, array):
+        bands = planes(job, reader, window)
+        for to, formula in zip(place(array, *window), formulas):
+            numexpr.evaluate(formula, local_dict=bands | constants, global_dict={}, out=to, casting="same_kind")
+        if seen:
+            seen(bands, window, place(array, *window))
+    return job.source, compute
+
+
+def mirrored(job, reader, window):
+    """A window of the one band with its halo; what lies outside the image mirrors it without the edge pixel."""
+    x, y, w, h = window
+    halo = job.gaussian // 2
+    d = reader.dataset()
+    (pixels,), (left, top) = reader.read([job.bands[f] for f in job.outputs.values()], x, y, w, h, halo, out_dtype="float32")
+    right, bottom = min(d.width - x - w, halo), min(d.height - y - h, halo)
+    pad = ((halo - top, halo - bottom), (halo - left, halo - right))
+    return np.pad(pixels, pad, mode="reflect") if any(map(any, pad)) else pixels
+
+
+def gaussian_by_numpy(job):
+    line = [np.float32(w) for w in weights(job.gaussian)]
+
+    def compute(reader, window, array):
+        _, _, w, h = window
+        pixels = mirrored(job, reader, window)
+        down = line[0] * pixels[:h]
+        for i, weight in enumerate(line[1:], 1):
+            down += weight * pixels[i:i + h]
+        to = place(array, *window)[0]
+        np.multiply(down[:, :w], line[0], out=to)
+        for i, weight in enumerate(line[1:], 1):
+            to += weight * down[:, i:i + w]
+    return job.source, compute
+
+
+def gaussian_by_numexpr(job):
+    import numexpr
+    numexpr.set_num_threads(os.cpu_count())
+    line = weights(job.gaussian)
+    text = " + ".join(f"w{i} * p{i}" for i in range(len(line)))
+    names = {f"w{i}": np.float32(w) for i, w in enumerate(line)}
+
+    def compute(reader, window, array):
+        _, _, w, h = window
+        pixels = mirrored(job, reader, window)
+        down = numexpr.evaluate(text, local_dict={**names, **{f"p{i}": pixels[i:i + h] for i in range(len(line))}}, global_dict={})
+        numexpr.evaluate(text, local_dict={**names, **{f"p{i}": down[:, i:i + w] for i in range(len(line))}}, global_dict={},
+                         out=place(array, *window)[0])
+    return job.source, compute
+
+
+def gaussian_by_opencv(job):
+    import cv2
+    cv2.setNumThreads(1)  # a window a thread already
+    halo = job.gaussian // 2
+    line = np.array(weights(job.gaussian), np.float32)  # GaussianBlur has weights of its own for small sizes
+
+    def compute(reader, window, array):
+        x, y, w, h = window
+        (pixels,), (left, top) = reader.read([job.bands[f] for f in job.outputs.values()], x, y, w, h, halo, out_dtype="float32")
+        done = cv2.sepFilter2D(pixels, -1, line, line, borderType=cv2.BORDER_REFLECT_101)
+        place(array, *window)[0] = done[top:top + h, left:left + w]
+    return job.source, compute
+
+
+def by_vrt(job):
+    """GDAL's own pixel functions and filters compute: what is read of the VRT is the result."""
+    path = pathlib.Path(job.out).with_suffix(".vrt")
+    path.write_text(vrt.text(job))
+    numbers = list(range(1, len(job.outputs) + 1))
+
+    def compute(reader, window, array):
+        x, y, w, h = window
+        place(array, *window)[:] = reader.read(numbers, x, y, w, h, 0)[0]
+    return str(path), compute
+
+
+def prepare(job, engine):
+    if engine == "vrt":
+        return by_vrt(job)
+    if all(formula in job.bands for formula in job.outputs.values()) and not job.gaussian:
+        return unchanged(job)
+    chosen = {("numpy", False): by_numpy, ("numexpr", False): by_numexpr, ("numpy", True): gaussian_by_numpy,
+              ("numexpr", True): gaussian_by_numexpr, ("opencv", True): gaussian_by_opencv}
+    return chosen[engine, bool(job.gaussian)](job)

@@ -1,0 +1,23 @@
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""A rival: gdal_translate -of COG of a VRT that computes, by rasterio's GDAL.
+
+    gdal_vrt.py JOB.json"""
+import pathlib
+
+import vrt
+from job import read_job, sync  # sets GDAL's options: before rasterio
+import rasterio
+import rasterio.shutil
+
+
+def main():
+    job = read_job()
+    path = pathlib.Path(job.out).with_suffix(".vrt")
+    path.write_text(vrt.text(job))
+    with rasterio.Env():
+        rasterio.shutil.copy(str(path), job.out, driver="COG", **job.cog_options())
+    sync(job.out)
+
+
+main()

@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""What every rival's program is told, and what all of them do alike: the job as JSON, the options of GDAL's COG driver, the
+sync of what was written."""
+import json
+import os
+import pathlib
+import sys
+
+CACHE_MB = 2048  # of GDAL's block cache: no block of the scene is decoded twice for lack of room
+os.environ.update({  # before any GDAL is loaded
+    "GDAL_NUM_THREADS": "ALL_CPUS", "GDAL_CACHEMAX": str(CACHE_MB), "GDAL_MEM_ENABLE_OPEN": "YES", "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR", "GDAL_PAM_ENABLED": "NO"})
+
+
+class Job:
+    """source: path; bands: {name: number} of the source; outputs: {name: formula of the bands}; scale: of the bands, or null; gaussian:
+    side of the neighbourhood, or null; type: of the output; nodata; compress, level, predictor (bool), overviews (bool); out: path."""
+
+    def __init__(self, text):
+        vars(self).update(json.loads(text))
+
+    def cog_options(self):
+        """Of GDAL's COG driver. A level of 0 leaves it to GDAL."""
+        options = {"COMPRESS": self.compress.upper(), "BLOCKSIZE": "512", "NUM_THREADS": "ALL_CPUS", "BIGTIFF": "IF_SAFER",
+                   "OVERVIEW_RESAMPLING": "AVERAGE", "OVERVIEWS": "AUTO" if self.overviews else "NONE"}
+        if self.compress != "none":
+            options["PREDICTOR"] = "YES" if self.predictor else "NO"
+            options.update({"LEVEL": str(self.level)} if self.level else {})
+        return options
+
+    def overview_factors(self, width, height):
+        """Until one block holds the image, as the COG driver and pushbroom do."""
+        factors, factor = [], 1
+        while self.overviews and max(width, height) / factor > 512:
+            factor *= 2
+            factors.append(factor)
+        return factors
+
+
+def read_job():
+    return Job(pathlib.Path(sys.argv[1]).read_text())
+
+
+def sync(*paths):
+    for path in paths:
+        fd = os.open(path, os.O_RDONLY)
+        os.fsync(fd)
+        os.close(fd)

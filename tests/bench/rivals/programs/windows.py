@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""A rival: windows of the scene, one a thread, read by rasterio, computed by numpy, numexpr, OpenCV or a VRT's pixel function,
+kept in memory and written by GDAL's COG driver.
+
+    windows.py JOB.json numpy|numexpr|opencv|vrt"""
+import os
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from job import read_job, sync  # sets GDAL's options: before rasterio
+import numpy as np
+import rasterio
+import rasterio.shutil
+from rasterio.enums import Resampling
+from rasterio.windows import Window
+
+import engines
+
+SIDE = 1024  # of a window: four blocks; what is computed of it stays in the second-level cache
+
+
+def windows(width, height):
+    for y in range(0, height, SIDE):
+        for x in range(0, width, SIDE):
+            yield x, y, min(SIDE, width - x), min(SIDE, height - y)
+
+
+class Reader:
+    """One dataset a thread; a window with what its neighbourhood needs, cut at the edges of the image."""
+
+    def __init__(self, path):
+        self.path, self.own = path, threading.local()
+
+    def dataset(self):
+        if not hasattr(self.own, "dataset"):
+            self.own.dataset = rasterio.open(self.path)
+        return self.own.dataset
+
+    def read(self, numbers, x, y, w, h, halo, **more):
+        d = self.dataset()
+        left, top = max(x - halo, 0), max(y - halo, 0)
+        right, bottom = min(x + w + halo, d.width), min(y + h + halo, d.height)
+        pixels = d.read(numbers, window=Window(left, top, right - left, bottom - top), **more)
+        return pixels, (x - left, y - top)
+
+
+def each(array, work):
+    """work(window) for every window of the array, a thread a core."""
+    height, width = array.shape[1:]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return list(pool.map(work, windows(width, height)))
+
+
+def fill(prepared, array):
+    source, compute = prepared
+    reader = Reader(source)
+    each(array, lambda window: compute(reader, window, array))
+
+
+def store(job, array, like):
+    """The array as it lies in memory is GDAL's dataset; overviews are made of it in memory, so that nothing is decoded again."""
+    count, height, width = array.shape
+    t = like.transform
+    name = f"MEM:::DATAPOINTER={array.ctypes.data},PIXELS={width},LINES={height},BANDS={count},DATATYPE={job.type.capitalize().replace('Uint', 'UInt')}," \
+           f"GEOTRANSFORM={t.c}/{t.a}/{t.b}/{t.f}/{t.d}/{t.e},SPATIALREFERENCE={like.crs.to_string()}"
+    with rasterio.open(name, "r+") as memory:
+        memory.nodata = float(job.nodata)
+        factors = job.overview_factors(width, height)
+        if factors:
+            memory.build_overviews(factors, Resampling.average)
+        rasterio.shutil.copy(memory, job.out, driver="COG", **job.cog_options())
+
+
+def main():
+    job, engine = read_job(), sys.argv[2]
+    with rasterio.Env(), rasterio.open(job.source) as like:
+        array = np.empty((len(job.outputs), like.height, like.width), job.type)
+        fill(engines.prepare(job, engine), array)
+        store(job, array, like)
+    sync(job.out)
+
+
+if __name__ == "__main__":
+    main()

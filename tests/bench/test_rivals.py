@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""tests/bench/run on a small scene with Debian's GDAL as the only rival: it finds pushbroom's products, compares pixels, names who is absent, and
+ends with JSON. What decides who is best, and what a wrong pixel is, is tried on its own. test_rivals.py BIN"""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = pathlib.Path(sys.argv.pop(1)).parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(HERE))
+from osgeo import gdal  # noqa: E402
+
+from rivals import compare, contest, table  # noqa: E402
+from rivals.rows import ROWS, pipeline  # noqa: E402
+
+
+def scratch(test):
+    folder = pathlib.Path(tempfile.mkdtemp())
+    test.addCleanup(shutil.rmtree, folder)
+    return folder
+
+
+class Run(unittest.TestCase):
+    def test_measures_a_row_with_what_debian_has(self):
+        done = subprocess.run([str(HERE / "run"), "--build", str(BUILD), "--work", str(scratch(self)), "--venv", "none", "--rows", "ndvi6,band", "--size", "600",
+                               "--repeat", "1", "--markdown"], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout.splitlines()[-1])
+        self.assertEqual([r["row"] for r in report["rows"]], ["ndvi6", "band"])
+        for row in report["rows"]:
+            self.assertEqual({r["rival"] for r in row["results"]}, {"pushbroom", "classic"})
+            for r in row["results"]:
+                self.assertIsNone(r["wrong"], r)
+                self.assertTrue(r["seconds"] > 0 and r["cpu_seconds"] > 0 and r["peak_mb"] > 0 and r["file_mb"] > 0, r)
+            self.assertTrue(any("rasterio" in why for why in row["absent"].values()), row["absent"])
+        self.assertIn("| NDVI, float32 deflate COG, level 6 |", done.stdout)
+
+    def test_says_what_rows_there_are(self):
+        done = subprocess.run([str(HERE / "run"), "--rows", "ndvy"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no ndvy among ndvi, ", done.stderr)
+
+
+class Pixels(unittest.TestCase):
+    def setUp(self):
+        self.folder = scratch(self)
+        self.scene = self.folder / "scene.tif"
+        subprocess.run([BUILD / "bin/make_scene", "--size", "700x700", self.scene], check=True)
+
+    def product(self, row, change=None):
+        """What pushbroom makes of the scene, with one pixel of the last band changed."""
+        config, out = self.folder / "c.yaml", self.folder / "out"
+        config.write_text(pipeline(row, HERE.parents[1]))
+        subprocess.run([BUILD / "bin/pushbroom", "run", "--quiet", "-c", config, "-o", out, self.scene], check=True)
+        path = out / "scene" / row.name / "scene.tif"
+        if change is None:
+            return path
+        other = self.folder / "changed.tif"
+        gdal.Translate(str(other), str(path), creationOptions=["COPY_SRC_OVERVIEWS=YES", "TILED=YES"])
+        d = gdal.Open(str(other), gdal.GA_Update)
+        change(d.GetRasterBand(d.RasterCount))
+        return other
+
+    def test_every_kind_of_row_is_right(self):
+        for name in ("ndvi", "indices", "gauss15", "pass4", "plain"):
+            with self.subTest(name):
+                self.assertIsNone(compare.check(ROWS[name], self.scene, self.product(ROWS[name])))
+
+    def test_a_pixel_that_differs_is_found(self):
+        def raise_one(band):
+            value = band.ReadAsArray(600, 650, 1, 1)
+            band.WriteArray(value + value.dtype.type(1), 600, 650)
+        for name in ("indices", "pass4"):
+            with self.subTest(name):
+                self.assertIn("pixels differ", compare.check(ROWS[name], self.scene, self.product(ROWS[name], raise_one)))
+
+    def test_a_pixel_without_data_is_found(self):
+        def erase(band):
+            band.WriteArray(band.ReadAsArray(7, 9, 1, 1) * float("nan"), 7, 9)
+        self.assertIn("pixels differ by inf", compare.check(ROWS["ndvi"], self.scene, self.product(ROWS["ndvi"], erase)))
+
+    def test_an_overview_of_other_pixels_is_found(self):
+        def swap(band):
+            view = band.GetOverview(0)
+            view.WriteArray(view.ReadAsArray()[::-1])
+        self.assertIn("first overview", compare.check(ROWS["ndvi"], self.scene, self.product(ROWS["ndvi"], swap)))
+
+
+class Best(unittest.TestCase):
+    def field(self, *rest):
+        make = lambda size, seconds, wrong=None: types.SimpleNamespace(product_bytes=size, seconds=seconds, wrong=wrong)  # noqa: E731
+        return contest.best(make(1000, 1), [make(*r) for r in rest], lambda c: c.seconds)
+
+    def test_a_larger_file_does_not_count(self):
+        self.assertEqual(self.field((1011, 2), (1009, 3)).seconds, 3)
+
+    def test_wrong_pixels_do_not_count(self):
+        self.assertEqual(self.field((900, 2, "pixels differ by 1"), (900, 4)).seconds, 4)
+
+    def test_there_may_be_none(self):
+        self.assertIsNone(self.field((2000, 2)))
+
+    def test_the_table_says_so(self):
+        us = {"rival": "pushbroom", "title": "pushbroom", "setting": "", "seconds": 1.0, "cpu_seconds": 2.0, "peak_mb": 3, "file_mb": 4.0, "best": False}
+        lines = list(table.markdown([{"title": "a row", "of": "seconds", "ratio": None, "results": [us]}]))
+        self.assertIn("| a row | none |", lines[-1])
+
+
+unittest.main()
