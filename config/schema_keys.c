@@ -71,10 +71,10 @@ static const struct pb_key service_keys[] = {
          "Where inputs of successful jobs go; without this key: the directory done in work."),
     CHOICE("on_success", AT(pb_service_config, on_success), "archive|delete", "archive",
            "What is done with the input of a successful job."),
-    RANGED(
-        "settle", PB_KEY_DURATION, AT(pb_service_config, settle_ms), 0, DAY, "10s",
-        "A file that no process has open for writing is complete when it has not changed for this "
-        "long."),
+    RANGED("settle", PB_KEY_DURATION, AT(pb_service_config, settle_ms), 0, DAY, "10s",
+           "A file that no process has open for writing is complete when it was renamed into the "
+           "inbox, "
+           "or has not changed for this long."),
     RANGED("rescan", PB_KEY_DURATION, AT(pb_service_config, rescan_ms), 100, DAY, "30s",
            "The inbox is scanned this often, also without events of the file system."),
     RANGED("stall", PB_KEY_DURATION, AT(pb_service_config, stall_ms), SECOND, 7 * DAY, "10m",

@@ -4,6 +4,7 @@
 
 #include "pipeline/scene/scene_walk.h"
 #include "service/base/files.h"
+#include "service/inbox/writer_events.h"
 
 #include "service/base/log.h"
 
@@ -229,6 +230,18 @@ int pb_inbox_read(const struct pb_inbox *inbox, const struct pb_inbox_rules *rul
         return -ENOMEM;
     }
     return read_folder(&scan, fd, "", 0);
+}
+
+/* What was reported is read after the files were looked at: a file that was written in between is
+ * not marked, and one that is written later differs at its claim. */
+void pb_inbox_mark_renamed(const struct pb_inbox *inbox, struct pb_settle *settle, int64_t mono_ms)
+{
+    pb_writer_events_follow(inbox->events, mono_ms);
+    for (size_t i = 0; i < pb_settle_count(settle); i++) {
+        const struct pb_settle_file *file = pb_settle_at(settle, i);
+        if (!file->is_folder && pb_writer_events_took_in(inbox->events, file->name))
+            pb_settle_arrived(settle, i, mono_ms);
+    }
 }
 
 void pb_inbox_told_fini(struct pb_inbox_told *told)

@@ -18,7 +18,7 @@ struct pb_writer_events;
 /* An inbox of the service, as those see it who take files from it. */
 struct pb_inbox {
     const char *path;                /* real */
-    struct pb_writer_events *events; /* where leases are not given; NULL = not */
+    struct pb_writer_events *events; /* NULL: there is no inotify */
     bool recurse;
     int priority; /* of its jobs */
     struct pb_companion_rule companion;
@@ -58,6 +58,9 @@ struct pb_inbox_seen {
 int pb_inbox_read(const struct pb_inbox *inbox, const struct pb_inbox_rules *rules,
                   struct pb_settle *settle, struct pb_inbox_told *told, struct pb_inbox_seen *out);
 void pb_inbox_seen_fini(struct pb_inbox_seen *seen);
+/* After pb_settle_end of that scan: its files that were renamed into the inbox, and not touched
+ * since, are complete. Those of sub-folders settle: nothing tells of their renames. */
+void pb_inbox_mark_renamed(const struct pb_inbox *inbox, struct pb_settle *settle, int64_t mono_ms);
 /* A folder as a file that has to settle: its bytes, the youngest ctime of all that lies in it as
  * its mtime (that of a file may be older than its arrival), and a digest as its ctime. */
 struct pb_scene_walk;

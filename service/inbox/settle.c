@@ -14,7 +14,8 @@ struct entry {
     struct pb_settle_file file; /* first: pb_settle_again */
     int64_t still_since_ms;     /* monotonic time of the first look at it as it is now */
     int64_t still_ms;           /* and `settle` later */
-    int64_t aged_ms; /* monotonic time at which its mtime, at first sight, was old enough */
+    int64_t aged_ms; /* monotonic time at which its mtime, at first sight, was old enough, or of
+                        the scan that saw it renamed in */
     int64_t due_ms;  /* monotonic time at which it is complete */
     bool complete, held, aside;
 };
@@ -140,6 +141,15 @@ void pb_settle_end(struct pb_settle *settle, int64_t settle_ms, int64_t mono_ms,
         entry->file.by_age = mono_ms < entry->still_ms;
         entry->complete = mono_ms >= entry->due_ms;
     }
+}
+
+void pb_settle_arrived(struct pb_settle *settle, size_t i, int64_t mono_ms)
+{
+    struct entry *entry = &settle->now.entry[i];
+    if (entry->complete)
+        return;
+    entry->aged_ms = entry->due_ms = mono_ms;
+    entry->file.by_age = entry->complete = true;
 }
 
 size_t pb_settle_count(const struct pb_settle *settle)

@@ -11,7 +11,8 @@
  * complete by its age: when its mtime is older than `settle` (renamed in after it was written, or
  * there before the start). This depends on the wall clock, so such a file has by_age set, and the
  * caller checks that no process writes it; the rule is off for a while after a step of the wall
- * clock. An mtime in the future is ignored. */
+ * clock. An mtime in the future is ignored. So may one whose rename the caller has seen, whatever
+ * its mtime: pb_settle_arrived. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,7 +24,7 @@ struct pb_settle_file {
     uint64_t size, inode;
     int64_t mtime_ns, ctime_ns; /* wall clock */
     bool is_folder;             /* size, mtime and ctime speak of all that lies in it */
-    bool by_age;                /* set by pb_settle_end: complete by its mtime alone */
+    bool by_age;                /* set here: complete by its mtime or its rename alone */
 };
 
 struct pb_settle *pb_settle_create(void); /* NULL = out of memory */
@@ -37,6 +38,9 @@ int pb_settle_add(struct pb_settle *settle, const struct pb_settle_file *file);
 /* Both clocks as of the begin. */
 void pb_settle_end(struct pb_settle *settle, int64_t settle_ms, int64_t mono_ms, int64_t wall_ms);
 
+/* After end, before the functions below: the file was renamed in as this scan saw it, so it is
+ * complete as long as it stays so. */
+void pb_settle_arrived(struct pb_settle *settle, size_t i, int64_t mono_ms);
 /* After end: all files of the scan, in the order of their names, borrowed until the next begin. */
 size_t pb_settle_count(const struct pb_settle *settle);
 const struct pb_settle_file *pb_settle_at(const struct pb_settle *settle, size_t i);

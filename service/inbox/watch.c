@@ -1,9 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * One timer drives everything: it is set to the earliest of "an event came" (plus a short pause
- * that gathers a burst), "a file may be complete now" and "rescan". The pause grows with the time a
- * scan takes, so that a huge inbox under constant writes costs a tenth of a core at most.
+ * One timer drives everything: it is set to the earliest of "an event came", "a file may be
+ * complete now" and "rescan". How soon a scan follows an event is in pace.h.
  *
  * A round is a scan and the claims of the files that were complete in it, batch after batch. Its
  * parts run on libuv's pool, one at a time; between them the loop logs and reports. While one runs,
@@ -14,6 +13,7 @@
 #include "service/base/files.h"
 #include "service/inbox/gathering.h"
 #include "service/inbox/inbox.h"
+#include "service/inbox/pace.h"
 #include "service/inbox/pairing.h"
 #include "service/inbox/folder_watches.h"
 #include "service/inbox/writer_events.h"
@@ -26,8 +26,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define GATHER_MS 50
-#define PAUSE_MS  5000
+#define PAUSE_MS 5000
 
 struct pb_watch {
     struct pb_watch_options options;
@@ -60,7 +59,8 @@ struct pb_watch {
     bool scan_again;          /* a scan was requested during this round */
     bool looked;              /* the first round is over */
     int64_t due_ms;           /* when the timer is set to fire */
-    int64_t paused_until_ms;  /* nothing is taken before */
+    struct pb_pace pace;
+    int64_t paused_until_ms; /* nothing is taken before */
     struct pb_inbox_told told;
 };
 
@@ -81,15 +81,10 @@ static void scan_within(struct pb_watch *watch, int64_t in_ms)
     (void)uv_timer_start(&watch->timer, on_timer, (uint64_t)in_ms, 0);
 }
 
-static int64_t gather_ms(const struct pb_watch *watch)
-{
-    return GATHER_MS + 9 * watch->gather_cost_ms;
-}
-
 static void on_event(void *user)
 {
     struct pb_watch *watch = user;
-    scan_within(watch, gather_ms(watch));
+    scan_within(watch, pb_pace_event(&watch->pace, pb_clock_mono_ms()));
 }
 
 static void clear(struct pb_watch *watch, enum pb_watch_fault fault)
@@ -174,6 +169,7 @@ static void scan(struct pb_watch *watch)
     watch->read_rc =
         pb_inbox_read(&watch->inbox, &rules, watch->settle, &watch->told, &watch->seen);
     pb_settle_end(watch->settle, watch->settle_ms, start, wall);
+    pb_inbox_mark_renamed(&watch->inbox, watch->settle, start);
     pb_gathering_sort(watch->gathering, &watch->inbox, watch->options.intake, watch->settle, start,
                       wall);
     pb_pairing_sort(&watch->inbox, watch->settle, &watch->pairing);
@@ -259,6 +255,7 @@ static void end_stopped(struct pb_watch *watch)
 static void end_round(struct pb_watch *watch)
 {
     int64_t now = pb_clock_mono_ms(), due = watch->options.rescan_ms;
+    pb_pace_end(&watch->pace, now, watch->gather_cost_ms);
     int64_t paused = watch->paused_until_ms - now;
     if (paused > 0 && paused < due)
         due = paused + 1;
@@ -268,8 +265,8 @@ static void end_round(struct pb_watch *watch)
     int64_t expires = pb_gathering_due_ms(watch->gathering, pb_clock_wall_ms());
     if (expires >= 0 && expires + 1 < due)
         due = expires + 1;
-    if (watch->scan_again && gather_ms(watch) < due)
-        due = gather_ms(watch);
+    if (watch->scan_again && pb_pace_rest(&watch->pace, now) < due)
+        due = pb_pace_rest(&watch->pace, now);
     watch->scan_again = false;
     scan_within(watch, due);
     if (!watch->looked && watch->options.looked != NULL)
@@ -318,7 +315,13 @@ static void start_part(struct pb_watch *watch, bool scans)
 
 static void on_timer(uv_timer_t *timer)
 {
-    start_part(timer->data, true);
+    struct pb_watch *watch = timer->data;
+    if (pb_pace_gathers(&watch->pace, pb_clock_mono_ms())) {
+        scan_within(watch, PB_PACE_QUIET_MS);
+        return;
+    }
+    pb_pace_begin(&watch->pace);
+    start_part(watch, true);
 }
 
 int pb_watch_start(const struct pb_watch_options *options, struct pb_err *err,
@@ -340,8 +343,7 @@ int pb_watch_start(const struct pb_watch_options *options, struct pb_err *err,
         free_watch(watch);
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     }
-    if (options->intake->writers != 0)
-        watch->inbox.events = pb_writer_events_create(watch->path);
+    watch->inbox.events = pb_writer_events_create(watch->path);
     (void)uv_timer_init(options->loop, &watch->timer);
     watch->timer.data = watch;
     scan_within(watch, 0);

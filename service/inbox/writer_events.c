@@ -10,10 +10,11 @@
 
 #define BUCKETS   256u
 #define FILES_MAX 4096 /* more are forgotten: then only the scans decide */
-#define ENDS      (IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | IN_CREATE)
+#define ENDS      (IN_CLOSE_WRITE | IN_MOVED_FROM | IN_DELETE | IN_CREATE)
 
 struct file {
     struct file *next;
+    bool renamed; /* in, and untouched since; else it was written and not closed since: */
     int64_t written_ms;
     char name[];
 };
@@ -49,7 +50,7 @@ static struct file **find(struct pb_writer_events *events, const char *name)
     return link;
 }
 
-static void written(struct pb_writer_events *events, const char *name, int64_t mono_ms)
+static void note(struct pb_writer_events *events, const char *name, bool renamed, int64_t mono_ms)
 {
     struct file **link = find(events, name);
     if (*link == NULL) {
@@ -62,10 +63,11 @@ static void written(struct pb_writer_events *events, const char *name, int64_t m
         *link = file;
         events->n++;
     }
+    (*link)->renamed = renamed;
     (*link)->written_ms = mono_ms;
 }
 
-static void closed(struct pb_writer_events *events, const char *name)
+static void forget(struct pb_writer_events *events, const char *name)
 {
     struct file **link = find(events, name), *file = *link;
     if (file == NULL)
@@ -84,9 +86,9 @@ static void take(struct pb_writer_events *events, const struct inotify_event *ev
     else if (event->wd != events->watch || event->len == 0)
         return;
     else if ((event->mask & ENDS) != 0)
-        closed(events, event->name);
-    else if ((event->mask & IN_MODIFY) != 0)
-        written(events, event->name, mono_ms);
+        forget(events, event->name);
+    else if ((event->mask & (IN_MODIFY | IN_MOVED_TO)) != 0)
+        note(events, event->name, (event->mask & IN_MOVED_TO) != 0, mono_ms);
 }
 
 static void read_all(struct pb_writer_events *events, int64_t mono_ms)
@@ -108,7 +110,8 @@ static void read_all(struct pb_writer_events *events, int64_t mono_ms)
 /* The directory may have been replaced by another of its name: then the watch is another one. */
 static void watch(struct pb_writer_events *events)
 {
-    int wd = inotify_add_watch(events->fd, events->directory, IN_MODIFY | ENDS | IN_ONLYDIR);
+    int wd = inotify_add_watch(events->fd, events->directory,
+                               IN_MODIFY | IN_MOVED_TO | ENDS | IN_ONLYDIR);
     if (wd == events->watch)
         return;
     if (events->watch >= 0)
@@ -147,8 +150,25 @@ bool pb_writer_events_is_open(struct pb_writer_events *events, const char *name,
 {
     if (events == NULL)
         return false;
+    pb_writer_events_follow(events, mono_ms);
+    const struct file *file = *find(events, name);
+    return file != NULL && !file->renamed &&
+           mono_ms - file->written_ms < PB_WRITER_EVENTS_PATIENCE_MS;
+}
+
+void pb_writer_events_follow(struct pb_writer_events *events, int64_t mono_ms)
+{
+    if (events == NULL)
+        return;
     watch(events);
     read_all(events, mono_ms);
-    const struct file *file = *find(events, name);
-    return file != NULL && mono_ms - file->written_ms < PB_WRITER_EVENTS_PATIENCE_MS;
+}
+
+bool pb_writer_events_took_in(struct pb_writer_events *events, const char *name)
+{
+    const struct file *file = events != NULL ? *find(events, name) : NULL;
+    bool renamed = file != NULL && file->renamed;
+    if (renamed)
+        forget(events, name);
+    return renamed;
 }

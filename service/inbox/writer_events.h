@@ -2,9 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WRITER_EVENTS_H
 #define PB_WRITER_EVENTS_H
-/* Which files of the inbox were written to and not closed since, from inotify: for files without a
- * lease. It needs no rights over the writer; inotify does not report writers on other machines and
- * writes to mappings. Thread: one at a time. */
+/* What inotify reports of the files that lie directly in an inbox: which were renamed in, and were
+ * not touched since; and which were written to and not closed since, for files without a lease. It
+ * needs no rights over the writer; inotify does not report writers on other machines and writes to
+ * mappings. Thread: one at a time. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,4 +21,8 @@ void pb_writer_events_destroy(struct pb_writer_events *events); /* NULL is fine 
 /* Whether the file of that name was written to and not closed since, as far as inotify reported;
  * false for NULL. mono_ms: now. */
 bool pb_writer_events_is_open(struct pb_writer_events *events, const char *name, int64_t mono_ms);
+/* Whether the file of that name was renamed in and neither written nor replaced since; true once
+ * for each rename. After pb_writer_events_follow, which takes what was reported until then. */
+bool pb_writer_events_took_in(struct pb_writer_events *events, const char *name);
+void pb_writer_events_follow(struct pb_writer_events *events, int64_t mono_ms); /* NULL is fine */
 #endif

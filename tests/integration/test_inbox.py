@@ -131,6 +131,35 @@ class Writers(Inbox):
             return changed, False
 
 
+class Renamed(Inbox):
+    def test_what_is_renamed_in_is_taken_at_once_and_what_is_copied_settles(self):
+        d = self.daemon(settle="1h", rescan="1h")
+        self.needs_leases(d)
+        (d.root / "inbox/copied.tif").write_text("ok")
+        part = d.root / "inbox/part.tif.part"
+        part.write_text("ok")
+        os.rename(part, d.root / "inbox/part.tif")
+        d.drop("fresh.tif")
+        d.wait_job("part.tif", "successful")
+        d.wait_job("fresh.tif", "successful")
+        self.passes(d)
+        self.assertEqual(sorted(self.names(d)), ["fresh.tif", "part.tif"])
+        self.assertTrue((d.root / "inbox/copied.tif").exists())
+
+    def test_what_is_renamed_in_by_its_writer_waits_for_the_close_and_settles(self):
+        d = self.daemon(settle="300ms")
+        self.needs_leases(d)
+        outside = d.root / "writing"
+        with open(outside, "w") as file:
+            file.write("o")
+            file.flush()
+            os.rename(outside, d.root / "inbox/early.tif")
+            self.passes(d)
+            self.assertEqual(self.names(d), [])
+            file.write("k")
+        d.wait_job("early.tif", "successful")
+
+
 class NoLeases(Inbox):
     """CAP_LEASE is missing and the files are another user's: the kernel gives no lease, as where there are none."""
 

@@ -212,6 +212,47 @@ START_TEST(names_in_progress_are_left_alone)
 }
 END_TEST
 
+/* The same look, with a rename that was seen. */
+static bool look_renamed(uint64_t size, int64_t mtime_ms, int64_t at)
+{
+    struct pb_settle_file file = file_of("a", size, mtime_ms);
+    pb_settle_begin(settle);
+    ck_assert_int_eq(pb_settle_add(settle, &file), 0);
+    pb_settle_end(settle, SETTLE, at, WALL + at + step_ms);
+    pb_settle_arrived(settle, 0, at);
+    return pb_settle_next(settle) != NULL;
+}
+
+START_TEST(a_file_that_was_renamed_in_is_complete_at_once)
+{
+    ck_assert(look_renamed(5, WALL, 0)); /* just written */
+    ck_assert(pb_settle_at(settle, 0)->by_age);
+    ck_assert(look("a", 5, WALL, 10)); /* and stays so, seen again as it was */
+    ck_assert(pb_settle_at(settle, 0)->by_age);
+    ck_assert(!look("a", 6, WALL + 20, 20)); /* until it changes */
+    ck_assert(look("a", 6, WALL + 20, 20 + SETTLE));
+}
+END_TEST
+
+START_TEST(a_renamed_file_that_was_not_taken_has_to_hold_still)
+{
+    ck_assert(look_renamed(5, WALL, 0));
+    pb_settle_again(settle, pb_settle_at(settle, 0));
+    ck_assert(!look("a", 5, WALL, 10));
+    ck_assert_int_eq(pb_settle_due_ms(settle, 10), SETTLE);
+    ck_assert(look("a", 5, WALL, 10 + SETTLE));
+}
+END_TEST
+
+START_TEST(one_of_a_set_holds_still_even_if_it_was_renamed_in)
+{
+    (void)look_renamed(5, WALL, 0);
+    ck_assert(!pb_settle_hold(settle, 0));
+    (void)look("a", 5, WALL, SETTLE);
+    ck_assert(pb_settle_hold(settle, 0));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("settle");
@@ -230,6 +271,9 @@ int main(void)
     tcase_add_test(tests, a_file_that_was_not_taken_has_to_hold_still_again);
     tcase_add_test(tests, thousands_of_files_in_any_order_each_come_once);
     tcase_add_test(tests, a_held_file_is_still_by_two_looks_never_by_its_age);
+    tcase_add_test(tests, a_file_that_was_renamed_in_is_complete_at_once);
+    tcase_add_test(tests, a_renamed_file_that_was_not_taken_has_to_hold_still);
+    tcase_add_test(tests, one_of_a_set_holds_still_even_if_it_was_renamed_in);
     tcase_add_test(tests, names_in_progress_are_left_alone);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

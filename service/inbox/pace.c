@@ -1,0 +1,33 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/inbox/pace.h"
+
+int64_t pb_pace_event(struct pb_pace *pace, int64_t now_ms)
+{
+    pace->last_ms = now_ms;
+    if (pace->first_ms == 0)
+        pace->first_ms = now_ms;
+    return pb_pace_rest(pace, now_ms);
+}
+
+bool pb_pace_gathers(const struct pb_pace *pace, int64_t now_ms)
+{
+    return pace->first_ms != 0 && now_ms < pace->last_ms + PB_PACE_QUIET_MS &&
+           now_ms < pace->first_ms + PB_PACE_GATHER_MS;
+}
+
+void pb_pace_begin(struct pb_pace *pace)
+{
+    pace->first_ms = 0;
+}
+
+void pb_pace_end(struct pb_pace *pace, int64_t now_ms, int64_t scan_ms)
+{
+    pace->rested_ms = now_ms + PB_PACE_REST_MS + 9 * scan_ms;
+}
+
+int64_t pb_pace_rest(const struct pb_pace *pace, int64_t now_ms)
+{
+    int64_t left = pace->rested_ms - now_ms;
+    return left > PB_PACE_QUIET_MS ? left : PB_PACE_QUIET_MS;
+}

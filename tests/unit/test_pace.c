@@ -1,0 +1,60 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/inbox/pace.h"
+
+#include "run_suite.h"
+
+#include <check.h>
+
+#define START 1000
+
+static struct pb_pace pace;
+
+static void make(void)
+{
+    pace = (struct pb_pace){0};
+}
+
+START_TEST(a_single_event_is_followed_as_soon_as_it_is_quiet)
+{
+    ck_assert(!pb_pace_gathers(&pace, START));
+    ck_assert_int_eq(pb_pace_event(&pace, START), PB_PACE_QUIET_MS);
+    ck_assert(pb_pace_gathers(&pace, START + PB_PACE_QUIET_MS - 1));
+    ck_assert(!pb_pace_gathers(&pace, START + PB_PACE_QUIET_MS));
+}
+END_TEST
+
+START_TEST(a_burst_gathers_but_not_for_ever)
+{
+    int64_t now = START;
+    for (; now < START + PB_PACE_GATHER_MS; now++) {
+        (void)pb_pace_event(&pace, now);
+        ck_assert_int_eq(pb_pace_gathers(&pace, now + 1), now + 1 < START + PB_PACE_GATHER_MS);
+    }
+    pb_pace_begin(&pace); /* what comes during the round gathers anew */
+    (void)pb_pace_event(&pace, now);
+    ck_assert(pb_pace_gathers(&pace, now + 1));
+}
+END_TEST
+
+START_TEST(rounds_are_apart_by_what_they_cost)
+{
+    pb_pace_end(&pace, START, 0);
+    ck_assert_int_eq(pb_pace_event(&pace, START + 5), PB_PACE_REST_MS - 5);
+    ck_assert_int_eq(pb_pace_event(&pace, START + PB_PACE_REST_MS), PB_PACE_QUIET_MS);
+    pb_pace_end(&pace, START, 100); /* a tenth of the time is spent on scans */
+    ck_assert_int_eq(pb_pace_rest(&pace, START), PB_PACE_REST_MS + 900);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pace");
+    TCase *tests = tcase_create("pace");
+    tcase_add_checked_fixture(tests, make, NULL);
+    tcase_add_test(tests, a_single_event_is_followed_as_soon_as_it_is_quiet);
+    tcase_add_test(tests, a_burst_gathers_but_not_for_ever);
+    tcase_add_test(tests, rounds_are_apart_by_what_they_cost);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
