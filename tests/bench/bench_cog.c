@@ -87,8 +87,12 @@ static void bench_steps(const float *data, size_t blocks)
 static void bench_encoder(const float *data, size_t blocks, const struct pb_codec *codec, int level,
                           int predictor, enum pb_type type)
 {
-    struct pb_block_format format = {
-        .block_px = SIDE, .n_bands = 1, .predictor = predictor, .codec = codec, .level = level};
+    struct pb_block_format format = {.block_px = SIDE,
+                                     .n_planes = 1,
+                                     .n_bands = 1,
+                                     .predictor = predictor,
+                                     .codec = codec,
+                                     .level = level};
     struct pb_block_encoder *encoder;
     (void)pb_quantizer_init(&format.quantizer, type, type == PB_F32 ? (double)NAN : 0);
     if (pb_block_encoder_create(&format, NULL, &encoder) != 0)
