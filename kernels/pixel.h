@@ -24,9 +24,11 @@
  * the attribute; then the baseline alone is compiled. No clone ever uses fused multiply-add. */
 #if defined(PB_CPU_CLONES) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) &&  \
     !defined(__CUDACC__)
-#define PB_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#define PB_CLONES      __attribute__((target_clones("avx512f", "avx2", "default")))
+#define PB_CLONES_BITS __attribute__((target_clones("bmi2", "default"))) /* shifts by variables */
 #else
 #define PB_CLONES
+#define PB_CLONES_BITS
 #endif
 
 /* In front of a loop whose output may be the very same array as an input (element i needs element i

@@ -5,6 +5,7 @@
  * and seven bits left over fit into 64 bits and the buffer is emptied once every four literals. A
  * chunk that does not shrink is stored. */
 #include "pipeline/codec/deflate_runs.h"
+#include "kernels/pixel.h"
 #include "pipeline/codec/huffman.h"
 
 #include <string.h>
@@ -13,6 +14,7 @@
 #define END_OF_BLOCK  256
 #define N_LITLEN      286
 #define RUN_MAX       258
+#define LOOK          64 /* bytes that are looked at together */
 
 struct bits {
     uint8_t *at;
@@ -72,20 +74,55 @@ static unsigned part_of(uint32_t left)
     return left - RUN_MAX < 3 ? RUN_MAX - 3 : RUN_MAX;
 }
 
+/* Whether one of the LOOK / 4 words from `in` on repeats the byte before it: such a word equals
+ * that which begins a byte earlier. */
+static inline bool has_run(const uint8_t *in)
+{
+    typedef uint32_t words __attribute__((vector_size(16)));
+    words word, before;
+    uint64_t any[2] = {0, 0}, found[2];
+    for (int at = 0; at < LOOK; at += 16) {
+        memcpy(&word, in + at, 16);
+        memcpy(&before, in + at - 1, 16);
+        words equal = (words)(word == before);
+        memcpy(found, &equal, 16);
+        any[0] |= found[0];
+        any[1] |= found[1];
+    }
+    return (any[0] | any[1]) != 0;
+}
+
+/* The first position from `at` on whose byte is another one than that before `at`, at most n. */
+static uint32_t run_end(const uint8_t *in, uint32_t at, uint32_t n)
+{
+    const uint64_t same = in[at - 1] * UINT64_C(0x0101010101010101);
+    uint64_t word;
+    for (; at + 8 <= n; at += 8) {
+        memcpy(&word, in + at, 8);
+        if (word != same)
+            break;
+    }
+    while (at < n && in[at] == (uint8_t)same)
+        at++;
+    return at;
+}
+
 static void find_runs(struct pb_deflate_runs *work, const uint8_t *in, uint32_t n)
 {
     uint32_t i = 1;
     work->n_runs = 0;
     while (i + 4 <= n) {
         uint32_t word;
+        if (i + LOOK <= n && !has_run(in + i)) {
+            i += LOOK;
+            continue;
+        }
         memcpy(&word, in + i, 4);
         if (word != in[i - 1] * UINT32_C(0x01010101)) {
             i += 4;
             continue;
         }
-        uint32_t end = i + 4;
-        while (end < n && in[end] == in[i])
-            end++;
+        uint32_t end = run_end(in, i + 4, n);
         work->run[work->n_runs].at = i;
         work->run[work->n_runs++].bytes = end - i;
         i = end + 1;
@@ -95,11 +132,11 @@ static void find_runs(struct pb_deflate_runs *work, const uint8_t *in, uint32_t 
 static void count_literals(struct pb_deflate_runs *work, const uint8_t *in, size_t n)
 {
     size_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        work->count[0][in[i]]++;
-        work->count[1][in[i + 1]]++;
-        work->count[2][in[i + 2]]++;
-        work->count[3][in[i + 3]]++;
+    for (; i + 8 <= n; i += 8) {
+        uint64_t word;
+        memcpy(&word, in + i, 8);
+        for (unsigned k = 0; k < 8; k++)
+            work->count[k][word >> 8 * k & 255]++;
     }
     for (; i < n; i++)
         work->count[0][in[i]]++;
@@ -124,7 +161,8 @@ static uint64_t count_symbols(struct pb_deflate_runs *work, const uint8_t *in, u
     count_literals(work, in + from, n - from);
     work->count[0][END_OF_BLOCK]++;
     for (unsigned s = 0; s < N_LITLEN; s++)
-        work->count[0][s] += work->count[1][s] + work->count[2][s] + work->count[3][s];
+        for (unsigned k = 1; k < PB_DEFLATE_RUNS_TABLES; k++)
+            work->count[0][s] += work->count[k][s];
     return more;
 }
 
@@ -205,20 +243,30 @@ static void put_table(struct bits *bits, const struct table *table, int last)
     }
 }
 
-static inline void push_symbol(struct bits *bits, const uint32_t *code, unsigned symbol)
+static inline void push_symbol(struct bits *bits, const uint64_t *code, unsigned symbol)
 {
-    push(bits, code[symbol] & 0xffff, code[symbol] >> 16);
+    unsigned n = code[symbol] & 63;
+    push(bits, code[symbol] >> (64 - n), n);
 }
 
-static void put_literals(struct bits *out, const uint32_t *code, const uint8_t *in, size_t n)
+/* Codes are joined in pairs, which do not depend on each other: the earlier one moves down by the
+ * bits of the later one, which takes the highest. Four have at most 56 bits, so what the numbers of
+ * bits leave in the lowest byte goes away with the last shift. */
+static inline void push_four(struct bits *bits, const uint64_t *code, const uint8_t *in)
+{
+    uint64_t a = code[in[0]], b = code[in[1]], c = code[in[2]], d = code[in[3]];
+    uint64_t later = c + d, n = (a + b + later) & 63;
+    uint64_t four = ((a >> (b & 63) | b) >> (later & 63)) | (c >> (d & 63) | d);
+    push(bits, four >> (-n & 63), (unsigned)n);
+}
+
+PB_CLONES_BITS static void put_literals(struct bits *out, const uint64_t *code, const uint8_t *in,
+                                        size_t n)
 {
     struct bits bits = *out;
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
-        push_symbol(&bits, code, in[i]);
-        push_symbol(&bits, code, in[i + 1]);
-        push_symbol(&bits, code, in[i + 2]);
-        push_symbol(&bits, code, in[i + 3]);
+        push_four(&bits, code, in + i);
         empty(&bits);
     }
     for (; i < n; i++) {
@@ -272,7 +320,7 @@ static void put_chunk(struct pb_deflate_runs *work, struct bits *bits, const uin
     size += table.size;
     for (unsigned s = 0; s < N_LITLEN; s++) {
         size += (uint64_t)work->count[0][s] * lengths[s];
-        work->code[s] = (uint32_t)lengths[s] << 16 | codes[s];
+        work->code[s] = lengths[s] > 0 ? (uint64_t)codes[s] << (64 - lengths[s]) | lengths[s] : 0;
     }
     if (size >= 8 * (uint64_t)n) {
         put_stored(bits, in, n, last);

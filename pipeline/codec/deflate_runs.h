@@ -10,16 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PB_DEFLATE_RUNS_CHUNK 65528 /* bytes that share one code; one stored block holds them */
+#define PB_DEFLATE_RUNS_CHUNK  65528 /* bytes that share one code; one stored block holds them */
+#define PB_DEFLATE_RUNS_TABLES 8
 
 struct pb_deflate_runs {
     struct {
         uint32_t at, bytes;
     } run[PB_DEFLATE_RUNS_CHUNK / 4 + 1];
     uint32_t n_runs;
-    uint32_t
-        count[4][288]; /* four histograms, so that the counts of equal neighbours are independent */
-    uint32_t code[288]; /* bits << 16 | code */
+    /* Histograms, by position: the counts of equal neighbours do not depend on each other. */
+    uint32_t count[PB_DEFLATE_RUNS_TABLES][288];
+    uint64_t code[288]; /* the code in the highest bits, their number in the lowest byte */
     uint64_t held;      /* of a stream in parts: the last bits, which fill no byte */
     unsigned n_held;    /* < 8 */
 };

@@ -103,6 +103,15 @@ void pb_huffman_lengths(const uint32_t *count, unsigned n, unsigned limit, uint8
             out_bits[leaf[--at].symbol] = (uint8_t)d;
 }
 
+/* The 16 bits in the other order. */
+static uint32_t turned(uint32_t v)
+{
+    v = (v & 0x5555) << 1 | (v >> 1 & 0x5555);
+    v = (v & 0x3333) << 2 | (v >> 2 & 0x3333);
+    v = (v & 0x0f0f) << 4 | (v >> 4 & 0x0f0f);
+    return (v & 0x00ff) << 8 | v >> 8;
+}
+
 void pb_huffman_codes(const uint8_t *bits, unsigned n, uint16_t *out_code)
 {
     uint32_t of_depth[16] = {0}, next[16] = {0};
@@ -112,9 +121,7 @@ void pb_huffman_codes(const uint8_t *bits, unsigned n, uint16_t *out_code)
     for (unsigned d = 1; d < 16; d++)
         next[d] = (next[d - 1] + of_depth[d - 1]) << 1;
     for (unsigned s = 0; s < n; s++) {
-        uint32_t code = bits[s] ? next[bits[s]]++ : 0, turned = 0;
-        for (unsigned b = 0; b < bits[s]; b++)
-            turned |= (code >> b & 1) << (bits[s] - 1 - b);
-        out_code[s] = (uint16_t)turned;
+        uint32_t code = bits[s] ? next[bits[s]]++ : 0;
+        out_code[s] = (uint16_t)(turned(code) >> (16 - bits[s]));
     }
 }

@@ -8,6 +8,8 @@
  * the loops are plain subtractions of two streams, which compilers vectorise. */
 #include "pipeline/codec/predictor.h"
 
+#include "kernels/pixel.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -29,7 +31,7 @@ bool pb_predictor_fits(int predictor, enum pb_type type)
 }
 
 #define DIFFERENCE(bits)                                                                           \
-    static void difference##bits(const void *in, size_t n, size_t step, void *out)                 \
+    PB_CLONES static void difference##bits(const void *in, size_t n, size_t step, void *out)       \
     {                                                                                              \
         const uint##bits##_t *restrict a = in;                                                     \
         uint##bits##_t *restrict d = out;                                                          \
@@ -46,8 +48,8 @@ DIFFERENCE(64)
 /* Where sample i sits in the row of byte planes is known without the planes: byte k of sample i is
  * plane[n * (bytes - 1 - k) + i]. The difference to `step` bytes before it crosses from one plane
  * into the end of the one above for the first `step` samples. */
-static void float_planes32(const uint32_t *restrict in, size_t n, size_t step,
-                           uint8_t *restrict out)
+PB_CLONES static void float_planes32(const uint32_t *restrict in, size_t n, size_t step,
+                                     uint8_t *restrict out)
 {
     for (unsigned k = 0; k < 4; k++) {
         unsigned shift = 24 - 8 * k;
@@ -61,8 +63,8 @@ static void float_planes32(const uint32_t *restrict in, size_t n, size_t step,
     }
 }
 
-static void float_planes64(const uint64_t *restrict in, size_t n, size_t step,
-                           uint8_t *restrict out)
+PB_CLONES static void float_planes64(const uint64_t *restrict in, size_t n, size_t step,
+                                     uint8_t *restrict out)
 {
     for (unsigned k = 0; k < 8; k++) {
         unsigned shift = 56 - 8 * k;

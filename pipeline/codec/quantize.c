@@ -7,6 +7,8 @@
  * before. It needs neither SSE4.1's roundps nor a libm call. 8 and 16 bit integers are done in
  * float32, 32 bit ones in float64, where all of their values are exact. */
 #include "pipeline/codec/quantize.h"
+
+#include "kernels/pixel.h"
 #include "pipeline/codec/predictor.h"
 
 #include <errno.h>
@@ -72,8 +74,8 @@ int pb_quantizer_init_masked(struct pb_quantizer *quantizer, enum pb_type type, 
 #define APART(x, r) ((r) == nodata ? ((x) < nodata ? below : above) : (r))
 
 #define SMALL_INTEGER(name, ctype, type)                                                           \
-    static size_t name(const struct pb_quantizer *q, const float *restrict in, size_t n,           \
-                       ctype *restrict out, size_t step)                                           \
+    PB_CLONES static size_t name(const struct pb_quantizer *q, const float *restrict in, size_t n, \
+                                 ctype *restrict out, size_t step)                                 \
     {                                                                                              \
         const float low = (float)range[type].min, high = (float)range[type].max;                   \
         const float nodata = (float)q->nodata, below = (float)q->below, above = (float)q->above;   \
@@ -106,8 +108,8 @@ static inline double round_to(const struct pb_quantizer *q, double low, double h
     return x == x ? r : nodata;
 }
 
-static size_t to_i32(const struct pb_quantizer *quantizer, const float *restrict in, size_t n,
-                     int32_t *restrict out, size_t step)
+PB_CLONES static size_t to_i32(const struct pb_quantizer *quantizer, const float *restrict in,
+                               size_t n, int32_t *restrict out, size_t step)
 {
     const struct pb_quantizer q = *quantizer;
     size_t hits = 0;
@@ -116,8 +118,8 @@ static size_t to_i32(const struct pb_quantizer *quantizer, const float *restrict
     return hits;
 }
 
-static size_t to_u32(const struct pb_quantizer *quantizer, const float *restrict in, size_t n,
-                     uint32_t *restrict out, size_t step)
+PB_CLONES static size_t to_u32(const struct pb_quantizer *quantizer, const float *restrict in,
+                               size_t n, uint32_t *restrict out, size_t step)
 {
     const struct pb_quantizer q = *quantizer;
     size_t hits = 0;
@@ -129,8 +131,8 @@ static size_t to_u32(const struct pb_quantizer *quantizer, const float *restrict
     return hits;
 }
 
-static size_t to_f32(const struct pb_quantizer *q, const float *restrict in, size_t n,
-                     float *restrict out, size_t step)
+PB_CLONES static size_t to_f32(const struct pb_quantizer *q, const float *restrict in, size_t n,
+                               float *restrict out, size_t step)
 {
     const float nodata = isnan(q->nodata) ? NAN : (float)q->nodata;
     const float below = (float)q->below, above = (float)q->above;
@@ -144,8 +146,8 @@ static size_t to_f32(const struct pb_quantizer *q, const float *restrict in, siz
     return hits;
 }
 
-static size_t to_f64(const struct pb_quantizer *q, const float *restrict in, size_t n,
-                     double *restrict out, size_t step)
+PB_CLONES static size_t to_f64(const struct pb_quantizer *q, const float *restrict in, size_t n,
+                               double *restrict out, size_t step)
 {
     const double nodata = isnan(q->nodata) ? (double)NAN : q->nodata;
     const double below = q->below, above = q->above;
