@@ -5,6 +5,7 @@
 #include "pipeline/io/io_watch.h"
 #include "pipeline/io/io_fail.h"
 #include "pipeline/io/nameless.h"
+#include "pipeline/profile/trace.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -42,9 +43,10 @@ int pb_spool_append(struct pb_spool *spool, const void *data, size_t bytes, stru
         pb_io_begin();
         ssize_t n = pwrite(spool->fd, from + done, bytes - done, (off_t)(at + done));
         pb_io_end();
-        if (n > 0)
+        if (n > 0) {
+            pb_trace_add(PB_TRACE_WRITTEN, (uint64_t)n);
             done += (size_t)n;
-        else if (n == 0 || errno != EINTR)
+        } else if (n == 0 || errno != EINTR)
             return pb_io_fail(err, n == 0 ? ENOSPC : errno, "cannot write a temporary file in",
                               spool->directory);
     }

@@ -14,6 +14,7 @@ void pb_background_init(struct pb_background *background, pb_background_work *wo
 static void *body(void *arg)
 {
     struct pb_background *background = arg;
+    (void)pthread_setname_np(pthread_self(), "pb-file");
     pthread_mutex_lock(&background->lock);
     for (;;) {
         pb_work_begin(PB_WORK_WAIT, 0);

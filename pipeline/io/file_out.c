@@ -5,7 +5,7 @@
 #include "pipeline/io/background.h"
 #include "pipeline/io/io_fail.h"
 #include "pipeline/io/sha256.h"
-#include "pipeline/profile/work.h"
+#include "pipeline/profile/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,10 +40,12 @@ static int store_part(void *user, const struct pb_background_part *part)
         ssize_t n =
             pwrite(file->fd, part->data + done, part->bytes - done, (off_t)(part->at + done));
         pb_io_end();
-        if (n > 0)
+        if (n > 0) {
+            pb_trace_add(PB_TRACE_WRITTEN, (uint64_t)n);
             done += (size_t)n;
-        else if (n == 0 || errno != EINTR)
+        } else if (n == 0 || errno != EINTR) {
             return n == 0 ? ENOSPC : errno;
+        }
     }
     /* A hint: the disk writes while the rest is hashed, so fsync takes less time. fsync still
      * reports all errors. */
@@ -218,6 +220,7 @@ int pb_file_out_place(struct pb_file_out *file, uint64_t at, struct iovec *parts
             continue;
         if (done <= 0)
             return pb_io_fail(err, done == 0 ? ENOSPC : errno, "cannot write", file->path);
+        pb_trace_add(PB_TRACE_WRITTEN, (uint64_t)done);
         at += (uint64_t)done;
         for (; n > 0 && (size_t)done >= parts->iov_len; n--)
             done -= (ssize_t)parts++->iov_len;

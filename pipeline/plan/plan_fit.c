@@ -17,6 +17,7 @@
 #include "pipeline/plan/plan_cache.h"
 #include "pipeline/plan/plan_digits.h"
 #include "pipeline/plan/plan_gate.h"
+#include "pipeline/profile/trace.h"
 
 #include "wic/wic.h"
 
@@ -129,7 +130,8 @@ static struct pb_plan without_products(const struct pb_plan *base, const struct 
     plan.total_bytes = plan.decoding.cells_bytes + plan.decoding.cache_bytes +
                        plan.decoding.reader_bytes + slots_bytes(&plan) +
                        (plan.cuda ? 0 : (uint64_t)plan.workers * plan.scratch_bytes) +
-                       pb_plan_gate_bytes(&plan, r) + list_bytes(&plan) + pb_plan_rest_bytes(&plan);
+                       pb_plan_gate_bytes(&plan, r) + list_bytes(&plan) +
+                       pb_plan_rest_bytes(&plan) + (r->remote ? 0 : pb_trace_bytes());
     return plan;
 }
 

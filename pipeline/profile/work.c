@@ -8,12 +8,13 @@
  * said to be waited for only when the kernel counted a voluntary switch meanwhile, which a thread
  * that merely loses its core does not make. */
 #include "pipeline/profile/work.h"
+#include "pipeline/profile/trace.h"
 
 #include <stdbool.h>
 #include <sys/resource.h>
 #include <time.h>
 
-enum { DEPTH_MAX = 16 };
+enum { DEPTH_MAX = 16, WAIT_TOLD_NS = 10000 };
 
 struct part {
     enum pb_work work;
@@ -33,13 +34,13 @@ struct thread {
 static _Thread_local struct thread self;
 
 static const char *const names[] = {
-#define PB_WORK(name, word, storage) word,
+#define PB_WORK(name, word, storage, number) word,
 #include "pipeline/profile/work.def"
 #undef PB_WORK
 };
 
 static const enum pb_work storage_of[] = {
-#define PB_WORK(name, word, storage) PB_WORK_##storage,
+#define PB_WORK(name, word, storage, number) PB_WORK_##storage,
 #include "pipeline/profile/work.def"
 #undef PB_WORK
 };
@@ -149,6 +150,8 @@ void pb_work_end(void)
         return;
     const struct part *part = &t->part[t->depth];
     uint64_t wall_ns = t->wall_ns - part->start_ns, cpu_ns = t->cpu_ns - part->start_cpu_ns;
+    if (part->work != PB_WORK_WAIT || wall_ns >= WAIT_TOLD_NS)
+        pb_trace_part(part->work, part->number, part->start_ns, t->wall_ns);
     if (part->switches >= 0 && wall_ns > cpu_ns && switches() > part->switches)
         t->own.storage_ns[part->work] += wall_ns - cpu_ns;
 }

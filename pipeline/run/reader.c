@@ -11,7 +11,7 @@
 #include "pipeline/run/tile_store.h"
 
 #include "config/base/clock.h"
-#include "pipeline/profile/work.h"
+#include "pipeline/profile/trace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -134,6 +134,7 @@ static int leave_out(struct reader *r, const struct pb_tile *tile, struct pb_err
     const struct pb_tile_planes nothing = {.data = NULL, .plane_px = 0};
     int rc = pb_arrivals_note(s->arrivals, tile, err);
     rc = rc ? rc : pb_stream_deliver(s, tile, &nothing, s->plan->writers + r->number, err);
+    pb_trace_tile(PB_TRACE_TILE_END, tile->number);
     if (rc == 0)
         pb_in_flight_done(s->in_flight, tile->unit);
     return rc;
@@ -154,7 +155,10 @@ static int publish(struct reader *r, struct down *d)
     *(struct pb_tile *)d->slot.user = d->tile;
     atomic_fetch_add(&s->read.tiles, 1);
     atomic_fetch_add(&s->read.bytes, bytes);
-    return wic_publish(s->in, &d->slot, bytes);
+    pb_trace_tile(PB_TRACE_READY, d->tile.number);
+    int rc = wic_publish(s->in, &d->slot, bytes);
+    pb_stream_trace_slots(s);
+    return rc;
 }
 
 static int read_tile(struct reader *r, uint32_t unit, uint32_t number, struct pb_err *err)
@@ -185,6 +189,7 @@ static int read_units(struct reader *r, struct pb_err *err)
     while ((rc = pb_in_flight_take(s->in_flight, &unit, &r->parked)) == 0) {
         uint32_t n = pb_order_unit(&s->plan->grid, s->plan->order, unit, tiles);
         for (uint32_t i = 0; i < n && rc == 0; i++) {
+            pb_trace_tile(PB_TRACE_TILE, tiles[i]);
             pb_work_begin(PB_WORK_FILL, tiles[i]);
             rc = read_tile(r, unit, tiles[i], err);
             pb_work_end();

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/stream.h"
+#include "pipeline/profile/trace.h"
 #include "pipeline/run/rests.h"
 
 void pb_stream_abort(struct pb_stream *stream)
@@ -23,6 +24,17 @@ void pb_stream_fail(struct pb_stream *stream, const struct pb_err *err)
     }
     pthread_mutex_unlock(&stream->lock);
     pb_stream_abort(stream);
+}
+
+void pb_stream_trace_slots(const struct pb_stream *stream)
+{
+    struct wic_stats in, out;
+    if (!pb_trace_is_on())
+        return;
+    wic_stats_get(stream->in, &in);
+    wic_stats_get(stream->out, &out);
+    pb_trace_set(PB_TRACE_IN_SLOTS, in.published - in.consumed);
+    pb_trace_set(PB_TRACE_OUT_SLOTS, out.published - out.consumed);
 }
 
 const struct pb_exec_type *pb_exec_of(const struct pb_plan *plan)

@@ -71,6 +71,9 @@ void pb_stream_abort(struct pb_stream *stream);
 int pb_stream_deliver(struct pb_stream *stream, const struct pb_tile *tile,
                       const struct pb_tile_planes *pixels, uint32_t worker, struct pb_err *err);
 
+/* Notes how many slots of the channels are filled, for the trace. Thread: any of the run. */
+void pb_stream_trace_slots(const struct pb_stream *stream);
+
 /* Thread bodies, with the thread's number among its kind. Each returns when its part of the stream
  * has ended. */
 void pb_reader_run(struct pb_stream *stream, uint32_t reader);

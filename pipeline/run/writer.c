@@ -5,7 +5,7 @@
 #include "pipeline/run/rests.h"
 
 #include "config/base/clock.h"
-#include "pipeline/profile/work.h"
+#include "pipeline/profile/trace.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,11 +15,13 @@ int pb_stream_deliver(struct pb_stream *s, const struct pb_tile *tile,
 {
     uint64_t start = pb_clock_mono_ns();
     int rc = 0;
+    pb_work_begin(PB_WORK_DELIVER, tile->number);
     for (size_t i = 0; i < s->n_sinks && rc >= 0; i++) {
-        pb_work_begin(PB_WORK_DELIVER, tile->number);
+        pb_work_begin(PB_WORK_PRODUCT, (uint32_t)i);
         rc = s->sinks[i].tile(s->sinks[i].object, tile, pixels, worker, err);
         pb_work_end();
     }
+    pb_work_end();
     atomic_fetch_add(&s->write.busy_ns, pb_clock_mono_ns() - start);
     if (rc < 0)
         return pb_fail(err, PB_E_OUTPUT_WRITE, "a product could not take a tile");
@@ -38,9 +40,11 @@ static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t
     (void)atomic_load(&s->round);
     if (s->rests != NULL)
         pixels.rest = pb_rests_find(s->rests, tile, slot->data, pixels.plane_px);
+    pb_trace_tile(PB_TRACE_MADE, tile->number);
     int rc = pb_stream_deliver(s, tile, &pixels, worker, err);
     if (rc < 0)
         return rc;
+    pb_trace_tile(PB_TRACE_TILE_END, tile->number);
     if (s->rests != NULL)
         pb_rests_give(s->rests, tile);
     atomic_fetch_add(&s->write.bytes, slot->bytes);
@@ -55,6 +59,7 @@ static int wait_tile(struct pb_stream *s, struct wic_slot *out_slot)
     pb_work_begin(PB_WORK_WAIT, 0);
     int rc = wic_wait(s->out, WIC_FOREVER, out_slot);
     pb_work_end();
+    pb_stream_trace_slots(s);
     return rc;
 }
 

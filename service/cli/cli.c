@@ -42,6 +42,9 @@ static const struct cli_command commands[] = {
            "say what would be done: pipeline, files, dates, calibration, masks, grid, products, "
            "memory; reads no pixels, writes nothing"},
           {'v', "verbose", NULL, NULL, "with --dry-run: tiles, threads and buffers as well"},
+          {0, "profile", "FILE", NULL,
+           "write a trace of every tile through every stage to a new FILE, for ui.perfetto.dev or "
+           "chrome://tracing"},
           JSON("one JSON object per input, a line each, with timings"),
           {0, "quiet", NULL, NULL, "only errors"}),
       .text = "A worker process computes. When it crashes, the input runs again in another one "

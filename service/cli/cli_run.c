@@ -99,6 +99,8 @@ static int check(const struct cli_run_options *o)
         return cli_usage("run", "-o wants a directory");
     if (o->n_inputs == 0)
         return cli_usage("run", "no INPUT given");
+    if (o->profile != NULL && o->dry_run)
+        return cli_usage("run", "--profile is of a run, and --dry-run makes none");
     if (o->device != NULL && pb_device_word(o->device, &compute) != 0)
         return cli_usage("run", "--device is auto, cpu, cuda or cuda:N, not '%s'", o->device);
     return CLI_DONE;
@@ -113,11 +115,17 @@ static void cut_slashes(char *path)
 
 static int parse(int argc, char **argv, struct cli_run_options *o)
 {
-    static const struct option longs[] = {{"config", 1, 0, 'c'},  {"pipeline", 1, 0, 'p'},
-                                          {"output", 1, 0, 'o'},  {"device", 1, 0, 'd'},
-                                          {"dry-run", 0, 0, 'n'}, {"json", 0, 0, 'j'},
-                                          {"quiet", 0, 0, 'q'},   {"existing", 1, 0, 'e'},
-                                          {"verbose", 0, 0, 'v'}, {0, 0, 0, 0}};
+    static const struct option longs[] = {{"config", 1, 0, 'c'},
+                                          {"pipeline", 1, 0, 'p'},
+                                          {"output", 1, 0, 'o'},
+                                          {"device", 1, 0, 'd'},
+                                          {"dry-run", 0, 0, 'n'},
+                                          {"json", 0, 0, 'j'},
+                                          {"quiet", 0, 0, 'q'},
+                                          {"existing", 1, 0, 'e'},
+                                          {"verbose", 0, 0, 'v'},
+                                          {"profile", 1, 0, 'f'},
+                                          {0, 0, 0, 0}};
     int rc = CLI_DONE;
     opterr = 0;
     for (int c; rc == CLI_DONE && (c = getopt_long(argc, argv, ":c:p:o:v", longs, NULL)) != -1;) {
@@ -146,6 +154,9 @@ static int parse(int argc, char **argv, struct cli_run_options *o)
         case 'v':
             o->verbose = true;
             break;
+        case 'f':
+            o->profile = optarg;
+            break;
         case 'e':
             rc = take_existing(o, optarg);
             break;
@@ -160,10 +171,36 @@ static int parse(int argc, char **argv, struct cli_run_options *o)
     return rc != CLI_DONE ? rc : check(o);
 }
 
+/* Before there is another process. */
+static int open_trace(struct cli_run_options *o)
+{
+    struct pb_err err = {0};
+    if (o->profile == NULL || pb_trace_file_open(o->profile, &err, &o->trace) == 0)
+        return CLI_DONE;
+    cli_print_err(&err);
+    return err.code == PB_E_USAGE ? CLI_USAGE : CLI_JOB_FAILED;
+}
+
+static int close_trace(const struct cli_run_options *o)
+{
+    struct pb_err err = {0};
+    uint64_t left_out = 0;
+    if (pb_trace_file_close(o->trace, &err, &left_out) != 0) {
+        cli_print_err(&err);
+        return CLI_JOB_FAILED;
+    }
+    if (left_out > 0 && !o->quiet)
+        (void)fprintf(stderr,
+                      "pushbroom: %s lacks the last %llu events: the memory of a trace was full\n",
+                      o->profile, (unsigned long long)left_out);
+    return CLI_DONE;
+}
+
 int cli_run(int argc, char **argv)
 {
     struct cli_run_options o = {.output = "."};
     int rc = parse(argc, argv, &o);
+    rc = rc != CLI_DONE ? rc : open_trace(&o);
     if (rc != CLI_DONE)
         return rc;
     struct cli_jobs *jobs = o.dry_run ? NULL : cli_jobs_create(&o);
@@ -180,6 +217,8 @@ int cli_run(int argc, char **argv)
         rc = cli_jobs_run(jobs, config);
     int ended_by = cli_jobs_signal(jobs);
     cli_jobs_destroy(jobs);
+    int traced = close_trace(&o);
+    rc = rc != CLI_DONE ? rc : traced;
     cli_input_forget(&o);
     pb_config_destroy(config);
     if (ended_by != 0)

@@ -6,6 +6,7 @@
 #include "config/base/err.h"
 #include "config/config.h"
 #include "pipeline/publish/publish.h"
+#include "pipeline/profile/trace_file.h"
 #include "service/cli/cli.h"
 
 #include <stdbool.h>
@@ -14,6 +15,8 @@ struct cli_run_options {
     const char *config, *pipeline, *output, *device; /* pipeline and device: NULL = not given */
     bool json, quiet, dry_run, verbose;
     const char *existing; /* NULL = as configured */
+    const char *profile;  /* file for the trace; NULL = none is made */
+    struct pb_trace_file *trace;
     char **inputs;
     int n_inputs;
     const struct pb_pipeline_config **groups; /* n_inputs; the pipeline of an input that stands for

@@ -50,7 +50,7 @@ static void prepare_next(struct cli_jobs *jobs)
     struct pb_run_how how = how_of(jobs);
     struct pb_job job;
     int at = jobs->at + 1;
-    if (at >= jobs->o->n_inputs)
+    if (at >= jobs->o->n_inputs || jobs->o->trace != NULL) /* the trace is written in between */
         return;
     cli_input_check(jobs->o, jobs->config, at, &jobs->next);
     jobs->checked = at;

@@ -181,6 +181,8 @@ static void on_over(void *user, int number, struct pb_run_over *over)
     (void)number;
     cli_progress_clear(&jobs->progress);
     jobs->sweep = jobs->sweep || over->end != PB_RUN_SUCCESSFUL;
+    if (jobs->o->trace != NULL)
+        pb_trace_file_add(jobs->o->trace, jobs->input.path);
     if (!is_tried_again(jobs, over)) {
         if (over->end != PB_RUN_SUCCESSFUL)
             report_failure(jobs, over);

@@ -14,6 +14,7 @@
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "pipeline/io/io_watch.h"
+#include "pipeline/profile/trace.h"
 #include "pipeline/run/run.h"
 #include "service/confine/confine.h"
 #include "service/base/line_reader.h"
@@ -308,6 +309,7 @@ static void become_worker(struct worker *worker)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NAME, "pushbroom-work");
+    pb_trace_become(PB_TRACE_WORKER);
     (void)signal(SIGPIPE, SIG_IGN);
     /* Signals of a terminal and of `kill -- -GROUP` reach all processes; here the service decides
      * whether the worker ends. */

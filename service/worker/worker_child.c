@@ -11,6 +11,7 @@
 #include "pipeline/device/device.h"
 #include "pipeline/raster/raster_file.h"
 #include "pipeline/io/thread.h"
+#include "pipeline/profile/trace.h"
 #include "config/base/clock.h"
 #include "service/worker/result_json.h"
 
@@ -241,6 +242,7 @@ static void become_child(struct pb_child *worker, const struct pb_worker_child *
 {
     char text[PB_CONFINE_TEXT_BYTES];
     pb_work_forget(); /* what the parent was at */
+    pb_trace_become(PB_TRACE_CHILD);
     worker->child = child;
     worker->in = (struct pb_line_reader){.fd = child->socket};
     worker->config = child->config;

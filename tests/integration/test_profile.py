@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """What a run tells of where its time went: the CPU time of each kind of work adds up to what the kernel counted, and what
-limited the run is said in words."""
+limited the run is said in words; a trace has every tile's way."""
+import json
 import resource
 
 import pbtest
@@ -82,6 +83,113 @@ def test_the_largest_are_said_in_a_line(scratch):
     line = " ".join(said.split("\n  limit ")[1].split())
     assert "%" in line and " s on " in line and len(line) > 30, said
     assert "limit" not in run(*command, "--quiet", image).stdout
+
+
+# --- the trace ---
+
+def read_trace(path):
+    """The events of a trace by phase, after the rules of the format that hold for all."""
+    with open(path) as file:
+        trace = json.load(file)
+    assert set(trace) == {"displayTimeUnit", "traceEvents", "otherData"}, set(trace)
+    kinds = {}
+    last = 0
+    for event in trace["traceEvents"]:
+        assert isinstance(event["name"], str) and event["pid"] > 0 and event["tid"] > 0, event
+        kinds.setdefault(event["ph"], []).append(event)
+        if event["ph"] != "M":
+            assert event["ts"] >= last, (last, event)
+            last = event["ts"]
+    assert set(kinds) == set("MXCbe"), set(kinds)
+    return kinds, trace["otherData"]
+
+
+def check_nesting(parts):
+    """Parts of a thread lie inside one another or apart. Times are rounded to nanoseconds."""
+    threads = {}
+    for part in parts:
+        assert part["dur"] >= 0, part
+        threads.setdefault((part["pid"], part["tid"]), []).append((part["ts"], part["ts"] + part["dur"]))
+    for spans in threads.values():
+        around = []
+        for start, end in spans:
+            while around and around[-1] <= start + 0.0015:
+                around.pop()
+            assert not around or end <= around[-1] + 0.0015, (start, end, around)
+            around.append(end)
+    return threads
+
+
+def check_tiles(begins, ends):
+    """Each tile is read, computed and delivered, in this order; returns how many."""
+    ways = {}
+    for event in sorted(begins + ends, key=lambda e: e["ts"]):
+        ways.setdefault((event["pid"], event["id2"]["local"]), []).append(event["ph"] + " " + event["name"])
+    inner = "in slots, computed"
+    assert set(map(tuple, ways.values())) == {("b tile", "b " + inner, "e " + inner, "e tile")}, ways
+    return len(ways)
+
+
+def test_a_trace_has_every_tile_through_every_stage(scratch):
+    command, image = prepare(scratch)
+    done, = pbtest.run_json(*command, "--json", "--profile", scratch / "p.json", image)
+    kinds, other = read_trace(scratch / "p.json")
+    assert other["events_left_out"] == 0, other
+    threads = check_nesting(kinds["X"])
+    tiles = check_tiles(kinds["b"], kinds["e"])
+    assert tiles == done["report"]["stages"][0]["tiles"] > 1, (tiles, done["report"]["stages"])
+    by_name = {}
+    for part in kinds["X"]:
+        by_name.setdefault(part["name"], []).append(part.get("args", {}))
+    for name in ("fill", "compute", "deliver"):
+        assert sorted(args["tile"] for args in by_name[name]) == list(range(tiles)), name
+    assert {args["product"] for args in by_name["finish"]} == {0, 1, 2, 3}, by_name["finish"]
+    assert {"open", "read", "decode", "products", "encode", "overviews", "write", "checksum", "sync", "publish", "input checksum"} <= set(by_name), set(by_name)
+    names = {event["args"]["name"] for event in kinds["M"]}
+    assert {"pb-read-0", "pb-compute-0", "pb-write-0", "pb-sum"} <= names, names
+    assert {(e["pid"], e["tid"]) for e in kinds["M"] if e["name"] == "thread_name"} >= set(threads)
+    assert {f"{image}: process that computes", "worker, which opens, checks and publishes"} <= names, names
+    counts = {event["name"]: event["args"] for event in kinds["C"]}
+    files = sum(product["bytes"] for product in done["products"])
+    assert set(counts) == {"input slots", "output slots", "written"} and counts["written"]["bytes"] > files / 2, counts
+    assert all(0 <= event["args"]["filled"] < 1000 for event in kinds["C"] if "slots" in event["name"])
+
+
+def test_products_are_the_same_with_a_trace_and_its_memory_is_planned(scratch):
+    command, image = prepare(scratch, 1024)
+    plain, = pbtest.run_json(*command, "--json", image)
+    traced, = pbtest.run_json(*command, "--json", "--profile", scratch / "p.json", image)
+    sums = [[p["checksum"] for p in done["products"] if p["type"] != "stac"] for done in (plain, traced)]
+    assert sums[0] == sums[1], sums
+    more = traced["report"]["memory_bytes"] - plain["report"]["memory_bytes"]
+    assert more >= 32 << 20, (plain["report"], traced["report"])
+
+
+def test_inputs_have_processes_of_their_own_and_one_that_fails_is_there(scratch):
+    command, image = prepare(scratch, 1024)
+    data = bytearray(image.read_bytes())
+    data[len(data) // 2:len(data) // 2 + 100] = b"x" * 100
+    (scratch / "damaged.tif").write_bytes(data)
+    run(*command, "--quiet", "--profile", scratch / "p.json", image, scratch / "damaged.tif", code=1)
+    kinds, _ = read_trace(scratch / "p.json")
+    check_nesting(kinds["X"])
+    names = [event["args"]["name"] for event in kinds["M"] if event["name"] == "process_name"]
+    for path in (image, scratch / "damaged.tif"):
+        assert sum(name == f"{path}: process that computes" for name in names) == 1, names
+    assert sum(part["name"] == "publish" for part in kinds["X"]) >= 1
+
+
+def test_a_file_that_is_there_stays(scratch):
+    command, image = prepare(scratch, 256)
+    (scratch / "p.json").write_text("mine")
+    done = run(*command, "--profile", scratch / "p.json", image, code=2)
+    assert "is there already" in done.stderr and (scratch / "p.json").read_text() == "mine", done.stderr
+    assert not (scratch / "out").exists()
+    run(*command, "--profile", scratch / "no/p.json", image, code=1)
+    run(*command, "--profile", scratch / "q.json", "--dry-run", image, code=2)
+    run("pushbroom", "run", "-c", scratch / "none.yaml", "--profile", scratch / "q.json", image, code=2)
+    run(*command, "--profile", scratch / "q.json", scratch / "missing.tif", code=1)
+    assert not (scratch / "q.json").exists()
 
 
 pbtest.main(globals())

@@ -1,0 +1,22 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_TRACE_FILE_H
+#define PB_TRACE_FILE_H
+/* A file in Chrome's trace event format, as JSON: Perfetto and chrome://tracing open it. Format:
+ * "Trace Event Format", Google, 2016 (phases X, C, b, e and M). The events of each run are in the
+ * order of their starts; a line has one. A file that is there already is refused. One thread. */
+#include "config/base/err.h"
+
+#include <stdint.h>
+
+struct pb_trace_file;
+
+/* Creates the file and takes the trace's memory. path: borrowed until close. Before the first
+ * process is forked that is to record. */
+int pb_trace_file_open(const char *path, struct pb_err *err, struct pb_trace_file **out_file);
+/* Writes what was recorded of the run of this input, and forgets it. No process records then. */
+void pb_trace_file_add(struct pb_trace_file *file, const char *input);
+/* Ends the file. *out_left_out: events for which there was no room. A file that could not be
+ * written, or has no events, is removed. NULL is fine. */
+int pb_trace_file_close(struct pb_trace_file *file, struct pb_err *err, uint64_t *out_left_out);
+#endif
