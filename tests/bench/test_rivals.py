@@ -30,12 +30,15 @@ def scratch(test):
 
 class Run(unittest.TestCase):
     def test_measures_a_row_with_what_debian_has(self):
-        done = subprocess.run([str(HERE / "run"), "--build", str(BUILD), "--work", str(scratch(self)), "--venv", "none", "--rows", "ndvi6,band", "--size", "600",
+        done = subprocess.run([str(HERE / "run"), "--build", str(BUILD), "--work", str(scratch(self)), "--venv", "none", "--rows", "ndvi6,band,alone,memory", "--sweep", "1", "--size", "600",
                                "--repeat", "1", "--markdown"], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout.splitlines()[-1])
-        self.assertEqual([r["row"] for r in report["rows"]], ["ndvi6", "band"])
-        for row in report["rows"]:
+        *rows, alone, memory = report["rows"]
+        self.assertEqual([r["row"] for r in rows], ["ndvi6", "band"])
+        self.assertTrue(alone["ratio"] > 0 and alone["parts"]["decode"] > 0, alone)
+        self.assertTrue(all(s["peak_mb"] > 10 for s in memory["sweep"]), memory)
+        for row in rows:
             self.assertEqual({r["rival"] for r in row["results"]}, {"pushbroom", "classic"})
             for r in row["results"]:
                 self.assertIsNone(r["wrong"], r)

@@ -25,6 +25,8 @@ def figures(r):
 
 def markdown(rows):
     """A line a row: the best rival beside pushbroom."""
+    if not rows:
+        return
     yield "| | best rival of equal or smaller file | seconds, CPU s, peak MB, file MB | pushbroom | |"
     yield "|---|---|---|---|---|"
     for row in rows:

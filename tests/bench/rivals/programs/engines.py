@@ -34,13 +34,13 @@ def unchanged(job):
 
     def compute(reader, window, array):
         x, y, w, h = window
-        place(array, *window)[:] = reader.read(numbers, x, y, w, h, 0)[0]
+        place(array, *window)[:] = reader.read(numbers, x, y, w, h)
     return job.source, compute
 
 
 def planes(job, reader, window):
     names = used(job)
-    pixels, _ = reader.read([job.bands[n] for n in names], *window, 0, out_dtype="float32")
+    pixels = reader.read([job.bands[n] for n in names], *window, out_dtype="float32")
     if job.scale:
         pixels *= np.float32(job.scale)
     return dict(zip(names, pixels))
@@ -82,13 +82,11 @@ def by_numexpr(job, seen=None):
 
 
 def mirrored(job, reader, window):
-    """A window of the one band with its halo; what lies outside the image mirrors it without the edge pixel."""
+    """A window with its halo; what lies outside the image mirrors it without the edge pixel."""
     x, y, w, h = window
     halo = job.gaussian // 2
-    d = reader.dataset()
-    (pixels,), (left, top) = reader.read([job.bands[f] for f in job.outputs.values()], x, y, w, h, halo, out_dtype="float32")
-    right, bottom = min(d.width - x - w, halo), min(d.height - y - h, halo)
-    pad = ((halo - top, halo - bottom), (halo - left, halo - right))
+    pixels, left, top = reader.around(x, y, w, h, halo)
+    pad = ((halo - top, halo - (pixels.shape[0] - top - h)), (halo - left, halo - (pixels.shape[1] - left - w)))
     return np.pad(pixels, pad, mode="reflect") if any(map(any, pad)) else pixels
 
 
@@ -105,7 +103,7 @@ def gaussian_by_numpy(job):
         np.multiply(down[:, :w], line[0], out=to)
         for i, weight in enumerate(line[1:], 1):
             to += weight * down[:, i:i + w]
-    return job.source, compute
+    return compute
 
 
 def gaussian_by_numexpr(job):
@@ -121,21 +119,25 @@ def gaussian_by_numexpr(job):
         down = numexpr.evaluate(text, local_dict={**names, **{f"p{i}": pixels[i:i + h] for i in range(len(line))}}, global_dict={})
         numexpr.evaluate(text, local_dict={**names, **{f"p{i}": down[:, i:i + w] for i in range(len(line))}}, global_dict={},
                          out=place(array, *window)[0])
-    return job.source, compute
+    return compute
 
 
 def gaussian_by_opencv(job):
     import cv2
     cv2.setNumThreads(1)  # a window a thread already
-    halo = job.gaussian // 2
     line = np.array(weights(job.gaussian), np.float32)  # GaussianBlur has weights of its own for small sizes
 
     def compute(reader, window, array):
         x, y, w, h = window
-        (pixels,), (left, top) = reader.read([job.bands[f] for f in job.outputs.values()], x, y, w, h, halo, out_dtype="float32")
+        pixels, left, top = reader.around(x, y, w, h, job.gaussian // 2)
         done = cv2.sepFilter2D(pixels, -1, line, line, borderType=cv2.BORDER_REFLECT_101)
         place(array, *window)[0] = done[top:top + h, left:left + w]
-    return job.source, compute
+    return compute
+
+
+def gaussian(job, engine, band):
+    """band: the pixels, in memory."""
+    return band, {"numpy": gaussian_by_numpy, "numexpr": gaussian_by_numexpr, "opencv": gaussian_by_opencv}[engine](job)
 
 
 def by_vrt(job):
@@ -146,15 +148,13 @@ def by_vrt(job):
 
     def compute(reader, window, array):
         x, y, w, h = window
-        place(array, *window)[:] = reader.read(numbers, x, y, w, h, 0)[0]
+        place(array, *window)[:] = reader.read(numbers, x, y, w, h)
     return str(path), compute
 
 
 def prepare(job, engine):
     if engine == "vrt":
         return by_vrt(job)
-    if all(formula in job.bands for formula in job.outputs.values()) and not job.gaussian:
+    if all(formula in job.bands for formula in job.outputs.values()):
         return unchanged(job)
-    chosen = {("numpy", False): by_numpy, ("numexpr", False): by_numexpr, ("numpy", True): gaussian_by_numpy,
-              ("numexpr", True): gaussian_by_numexpr, ("opencv", True): gaussian_by_opencv}
-    return chosen[engine, bool(job.gaussian)](job)
+    return {"numpy": by_numpy, "numexpr": by_numexpr}[engine](job)

@@ -3,9 +3,11 @@
 """A rival: gdal_calc.py where something is to be computed, then gdal_translate -of COG, by Debian's GDAL.
 
     gdal_classic.py JOB.json"""
+import os
 import pathlib
 import re
 
+os.environ["GDAL_CACHEMAX"] = "2048"  # a row of blocks of the whole width, in both files: no block is decoded twice
 import vrt
 from job import read_job, sync  # sets GDAL's options: before osgeo
 from osgeo import gdal

@@ -7,9 +7,10 @@ import os
 import pathlib
 import sys
 
-CACHE_MB = 2048  # of GDAL's block cache: no block of the scene is decoded twice for lack of room
-os.environ.update({  # before any GDAL is loaded
-    "GDAL_NUM_THREADS": "ALL_CPUS", "GDAL_CACHEMAX": str(CACHE_MB), "GDAL_MEM_ENABLE_OPEN": "YES", "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR", "GDAL_PAM_ENABLED": "NO"})
+CACHE_MB = 256  # of GDAL's block cache: as much as windows of a thread each use; with 2048 the windows take 8 % longer
+os.environ.setdefault("GDAL_CACHEMAX", str(CACHE_MB))  # this and the rest before any GDAL is loaded
+os.environ.update({
+    "GDAL_NUM_THREADS": "ALL_CPUS", "GDAL_MEM_ENABLE_OPEN": "YES", "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR", "GDAL_PAM_ENABLED": "NO"})
 
 
 class Job:

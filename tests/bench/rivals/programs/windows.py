@@ -28,22 +28,27 @@ def windows(width, height):
 
 
 class Reader:
-    """One dataset a thread; a window with what its neighbourhood needs, cut at the edges of the image."""
+    """One dataset a thread."""
 
     def __init__(self, path):
         self.path, self.own = path, threading.local()
 
-    def dataset(self):
+    def read(self, numbers, x, y, w, h, **more):
         if not hasattr(self.own, "dataset"):
             self.own.dataset = rasterio.open(self.path)
-        return self.own.dataset
+        return self.own.dataset.read(numbers, window=Window(x, y, w, h), **more)
 
-    def read(self, numbers, x, y, w, h, halo, **more):
-        d = self.dataset()
+
+class Memory:
+    """A band that was read before, so that no block is decoded again for its neighbours: windows with a halo, cut at the edges of the image."""
+
+    def __init__(self, band):
+        self.band = band
+
+    def around(self, x, y, w, h, halo):
+        """As float32; also where in it the window begins."""
         left, top = max(x - halo, 0), max(y - halo, 0)
-        right, bottom = min(x + w + halo, d.width), min(y + h + halo, d.height)
-        pixels = d.read(numbers, window=Window(left, top, right - left, bottom - top), **more)
-        return pixels, (x - left, y - top)
+        return self.band[top:y + h + halo, left:x + w + halo].astype(np.float32), x - left, y - top
 
 
 def each(array, work):
@@ -55,8 +60,20 @@ def each(array, work):
 
 def fill(prepared, array):
     source, compute = prepared
-    reader = Reader(source)
+    reader = Reader(source) if isinstance(source, str) else Memory(source)
     each(array, lambda window: compute(reader, window, array))
+
+
+def computed(job, engine, like):
+    """The array of all outputs."""
+    array = np.empty((len(job.outputs), like.height, like.width), job.type)
+    if job.gaussian and engine != "vrt":
+        band = np.empty((1, like.height, like.width), like.dtypes[0])
+        fill(engines.unchanged(job), band)
+        fill(engines.gaussian(job, engine, band[0]), array)
+    else:
+        fill(engines.prepare(job, engine), array)
+    return array
 
 
 def store(job, array, like):
@@ -76,9 +93,7 @@ def store(job, array, like):
 def main():
     job, engine = read_job(), sys.argv[2]
     with rasterio.Env(), rasterio.open(job.source) as like:
-        array = np.empty((len(job.outputs), like.height, like.width), job.type)
-        fill(engines.prepare(job, engine), array)
-        store(job, array, like)
+        store(job, computed(job, engine, like), like)
     sync(job.out)
 
 
