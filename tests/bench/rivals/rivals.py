@@ -24,7 +24,11 @@ def one_image(row):
 
 
 def one_band(row):
-    return "gdal_calc.py makes a band at a time" if len(row.outputs) > 1 and not row.unchanged else None
+    return "makes a band at a time" if len(row.outputs) > 1 and not row.unchanged else None
+
+
+def formulas_only(row):
+    return "BandMath computes formulas" if row.unchanged or row.gaussian else None
 
 
 def computes_only(row):
@@ -52,7 +56,7 @@ RIVALS = (
     Rival("numexpr", "rasterio + numexpr {numexpr}", ("rasterio", "numexpr"), ("windows.py", "numexpr"), (computes_only,)),
     Rival("opencv", "rasterio + OpenCV {cv2}", ("rasterio", "cv2"), ("windows.py", "opencv"), (one_image, filters_only)),
     Rival("vips", "vips {vips}", ("pyvips",), ("vips.py",), (one_image,), defaults=True),
-    Rival("otb", "OTB", ("/otbcli_BandMathX",), ("otb.py",), (one_image,), debian=True),
+    Rival("otb", "OTB BandMath, then COG", ("/otbcli_BandMath", "osgeo"), ("otb.py",), (one_image, formulas_only, one_band), debian=True),
     Rival("classic", "gdal_calc.py, then COG, GDAL {osgeo}", ("osgeo",), ("gdal_classic.py",), (one_image, one_band), debian=True, defaults=True),
 )
 
