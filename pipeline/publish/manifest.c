@@ -127,8 +127,9 @@ static int write_all(int fd, const char *text, size_t bytes)
 }
 
 /* The old or the new manifest exists at any time. A file with the temporary name is unlinked first:
- * a manifest is never written through a link. */
-static int write_text(int directory, const char *text, size_t bytes, unsigned mode)
+ * a manifest is never written through a link. out_fd: as of pb_manifest_put; NULL: synced before it
+ * gets its name. */
+static int write_text(int directory, const char *text, size_t bytes, unsigned mode, int *out_fd)
 {
     if (unlinkat(directory, PB_MANIFEST_NEW_FILE, 0) != 0 && errno != ENOENT)
         return -errno;
@@ -137,19 +138,29 @@ static int write_text(int directory, const char *text, size_t bytes, unsigned mo
     if (fd < 0)
         return -errno;
     int rc = write_all(fd, text, bytes);
-    if (rc == 0 && fsync(fd) != 0)
+    if (rc == 0 && out_fd == NULL && fsync(fd) != 0)
         rc = -errno;
-    if (close(fd) != 0 && rc == 0)
+    if (out_fd == NULL && close(fd) != 0 && rc == 0)
         rc = -errno;
     if (rc == 0 && renameat(directory, PB_MANIFEST_NEW_FILE, directory, PB_MANIFEST_FILE) != 0)
         rc = -errno;
     if (rc < 0)
         (void)unlinkat(directory, PB_MANIFEST_NEW_FILE, 0);
+    if (out_fd != NULL && rc == 0)
+        *out_fd = fd;
+    else if (out_fd != NULL)
+        (void)close(fd);
     return rc;
 }
 
 int pb_manifest_write(int directory, const struct pb_manifest *manifest, unsigned mode,
                       const char *shown, struct pb_err *err)
+{
+    return pb_manifest_put(directory, manifest, mode, shown, err, NULL);
+}
+
+int pb_manifest_put(int directory, const struct pb_manifest *manifest, unsigned mode,
+                    const char *shown, struct pb_err *err, int *out_fd)
 {
     struct pb_json *json = pb_json_create(true);
     size_t bytes = 0;
@@ -160,7 +171,7 @@ int pb_manifest_write(int directory, const struct pb_manifest *manifest, unsigne
         rc = pb_fail(err, PB_E_MEMORY, "no memory for the manifest of %s", shown);
     else if (bytes > PB_MANIFEST_BYTES_MAX)
         rc = pb_fail(err, PB_E_OUTPUT_WRITE, "the manifest of %s is too long", shown);
-    else if ((rc = write_text(directory, text, bytes, mode)) < 0)
+    else if ((rc = write_text(directory, text, bytes, mode, out_fd)) < 0)
         rc = pb_io_fail(err, -rc, "cannot write " PB_MANIFEST_FILE " in", shown);
     pb_json_destroy(json);
     return rc;

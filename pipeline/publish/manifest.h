@@ -67,6 +67,10 @@ bool pb_input_id_alike(const struct pb_input_id *a, const struct pb_input_id *b)
  * directory's path, for messages. */
 int pb_manifest_write(int directory, const struct pb_manifest *manifest, unsigned mode,
                       const char *shown, struct pb_err *err);
+/* The same, not synced: for a directory that nobody sees before *out_fd, the caller's, was synced.
+ */
+int pb_manifest_put(int directory, const struct pb_manifest *manifest, unsigned mode,
+                    const char *shown, struct pb_err *err, int *out_fd);
 /* Reads the manifest of the open directory. 0 and *out (pb_manifest_fini it); -ENOENT there is
  * none; -EINVAL it is not one of ours (no plain file, too long, not the expected members); other
  * negative errno: it could not be read. *out is untouched on failure. */

@@ -4,6 +4,7 @@
 
 #include "pipeline/io/file_name.h"
 #include "pipeline/io/io_fail.h"
+#include "pipeline/io/sync_all.h"
 #include "pipeline/product/product_kinds.h"
 #include "pipeline/publish/collection.h"
 #include "pipeline/publish/publish_mode.h"
@@ -20,6 +21,15 @@
 
 #define PLACE_TRIES 100 /* others may come and go */
 
+/* Both directories, the manifest and the mark. Nobody sees them yet, so the order is free. */
+static int sync_sealed(struct pb_publish *p, int fd, int manifest_fd, struct pb_err *err)
+{
+    const int all[] = {fd, p->temp_fd, manifest_fd, p->mark_fd};
+    int rc = pb_sync_all(all, p->mark_fd >= 0 ? 4 : 3);
+    pb_publish_drop_mark(p);
+    return rc ? pb_io_fail(err, -rc, "cannot sync", p->directory) : 0;
+}
+
 /* Manifests, permissions, and all of it on disk. */
 static int seal(struct pb_publish *p, const struct pb_manifest_file *file, size_t n_files,
                 struct pb_err *err)
@@ -32,7 +42,7 @@ static int seal(struct pb_publish *p, const struct pb_manifest_file *file, size_
                    p->path.inner);
     m.file = calloc(n_files + 1, sizeof *m.file);
     int fd = openat(p->temp_fd, p->leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int rc = 0;
+    int rc = 0, manifest_fd = -1;
     if (fd < 0)
         rc = pb_io_fail(err, errno, "cannot open", p->directory);
     else if (m.file == NULL)
@@ -42,11 +52,13 @@ static int seal(struct pb_publish *p, const struct pb_manifest_file *file, size_
             m.file[i] = file[i];
         if (strcmp(p->marked, p->place) != 0 || !p->identified)
             rc = pb_publish_write_mark(p, err);
-        rc = rc ? rc : pb_manifest_write(fd, &m, 0644, p->directory, err);
+        rc = rc ? rc : pb_manifest_put(fd, &m, 0644, p->directory, err, &manifest_fd);
     }
-    if (rc == 0 && ((rc = pb_publish_set_modes(p->temp_fd, fd, &m, p->mode)) < 0 ||
-                    (rc = pb_publish_sync(fd)) < 0 || (rc = pb_publish_sync(p->temp_fd)) < 0))
+    if (rc == 0 && (rc = pb_publish_set_modes(p->temp_fd, fd, &m, p->mode)) < 0)
         rc = pb_io_fail(err, -rc, "cannot sync", p->directory);
+    rc = rc ? rc : sync_sealed(p, fd, manifest_fd, err);
+    if (manifest_fd >= 0)
+        (void)close(manifest_fd);
     if (fd >= 0)
         (void)close(fd);
     pb_manifest_fini(&m);
@@ -223,6 +235,7 @@ void pb_publish_close(struct pb_publish *p)
     if (p == NULL)
         return;
     pb_input_sum_destroy(p->sum);
+    pb_publish_drop_mark(p);
     if (p->made && !p->committed)
         (void)pb_publish_temp_discard(p->products_fd, p->temp);
     if (p->temp_fd >= 0)

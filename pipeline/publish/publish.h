@@ -64,12 +64,16 @@ bool pb_publish_is_placed(const struct pb_publish *publish);
 int pb_publish_locate(struct pb_publish *publish, const char *sensor, bool has_time, int64_t time_s,
                       struct pb_err *err);
 /* Starts a thread that computes the input's checksum; the caller must not fork afterwards. Without
- * this call commit computes it. */
+ * this call commit computes it. Syncs what makes the temporary directory known as ours, so the
+ * processes that write its files are best started before. */
 int pb_publish_identify(struct pb_publish *publish, struct pb_err *err);
 /* The files that were read, with their checksums; waits for these. Borrowed until close; n 0 when
  * `sum` was NULL. */
 int pb_publish_inputs(struct pb_publish *publish, struct pb_err *err,
                       const struct pb_input_files **out);
+/* Does what of the commit depends on the input only: for a caller that waits for others to end.
+ * Waits for the checksum. */
+int pb_publish_prepare(struct pb_publish *publish, struct pb_err *err);
 const char *pb_publish_directory(const struct pb_publish *publish); /* where to write */
 /* The scene directory below products: "a", "a~2", "2026/a". Borrowed; commit may change it. */
 const char *pb_publish_place(const struct pb_publish *publish);

@@ -27,6 +27,7 @@ struct pb_publish {
     char marked[256]; /* the place that the temporary directory's manifest names */
     char temp[256];
     int products_fd, base_fd; /* base_fd: -1 until the parents exist */
+    int mark_fd;              /* of its mark until that is synced, else -1 */
     int temp_fd;              /* of temp, flock'd; after it became the scene directory, of that */
     bool placed;              /* path, base_fd and place are chosen */
     bool made, committed, unsynced, identified; /* the marker has the checksum */
@@ -40,8 +41,9 @@ const char *pb_publish_leaf_of(const struct pb_publish *p);
 int pb_publish_know_input(struct pb_publish *p, struct pb_err *err);
 void pb_publish_show_place(struct pb_publish *p);
 /* The manifest that makes the temporary directory ours, and later the scene directory this
- * input's. */
+ * input's. It is not synced: p->mark_fd. */
 int pb_publish_write_mark(struct pb_publish *p, struct pb_err *err);
+void pb_publish_drop_mark(struct pb_publish *p); /* closes p->mark_fd */
 /* make: the parents are created when they are missing, else p->base_fd stays -1. */
 int pb_publish_open_base(struct pb_publish *p, bool make, struct pb_err *err);
 #endif

@@ -4,6 +4,7 @@
 
 #include "pipeline/io/io_fail.h"
 #include "pipeline/io/path.h"
+#include "pipeline/io/sync_all.h"
 #include "pipeline/publish/publish_mode.h"
 #include "pipeline/publish/publish_parents.h"
 #include "pipeline/publish/publish_temp.h"
@@ -129,11 +130,19 @@ static int choose_place(struct pb_publish *p, struct pb_err *err)
 
 /* The manifest that makes the temporary directory ours, and later the scene directory this
  * input's. */
+void pb_publish_drop_mark(struct pb_publish *p)
+{
+    if (p->mark_fd >= 0)
+        (void)close(p->mark_fd);
+    p->mark_fd = -1;
+}
+
 int pb_publish_write_mark(struct pb_publish *p, struct pb_err *err)
 {
     struct pb_manifest marker = {.input = p->input};
     (void)snprintf(marker.scene, sizeof marker.scene, "%s", p->place);
-    int rc = pb_manifest_write(p->temp_fd, &marker, 0644, p->directory, err);
+    pb_publish_drop_mark(p);
+    int rc = pb_manifest_put(p->temp_fd, &marker, 0644, p->directory, err, &p->mark_fd);
     p->identified = rc == 0 && marker.input.sha256[0] != '\0';
     if (rc == 0)
         (void)snprintf(p->marked, sizeof p->marked, "%s", p->place);
@@ -184,7 +193,7 @@ int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err
         pb_input_sum_destroy(options->sum);
         return pb_fail(err, PB_E_MEMORY, "out of memory while opening %s", options->products);
     }
-    p->temp_fd = p->base_fd = p->products_fd = -1;
+    p->mark_fd = p->temp_fd = p->base_fd = p->products_fd = -1;
     int rc = take_options(p, options, err);
     if (rc == 0 && (rc = pb_path_make(p->products)) < 0)
         rc = pb_io_fail(err, -rc, "cannot create", p->products);
@@ -219,9 +228,26 @@ int pb_publish_locate(struct pb_publish *p, const char *sensor, bool has_time, i
     return rc ? rc : choose_first(p, err);
 }
 
+static int sync_mark(struct pb_publish *p, struct pb_err *err)
+{
+    int rc = p->mark_fd >= 0 ? pb_sync_all(&p->mark_fd, 1) : 0;
+    pb_publish_drop_mark(p);
+    return rc ? pb_io_fail(err, -rc, "cannot sync", p->directory) : 0;
+}
+
 int pb_publish_identify(struct pb_publish *p, struct pb_err *err)
 {
-    return p->sum != NULL ? pb_input_sum_start(p->sum, err) : 0;
+    int rc = p->sum != NULL ? pb_input_sum_start(p->sum, err) : 0;
+    return rc ? rc : sync_mark(p, err);
+}
+
+int pb_publish_prepare(struct pb_publish *p, struct pb_err *err)
+{
+    int rc = p->placed ? pb_publish_know_input(p, err) : 0;
+    if (rc != 0 || !p->placed || (strcmp(p->marked, p->place) == 0 && p->identified))
+        return rc;
+    rc = pb_publish_write_mark(p, err);
+    return rc ? rc : sync_mark(p, err);
 }
 
 const char *pb_publish_directory(const struct pb_publish *publish)

@@ -12,7 +12,7 @@
 
 #define PB_PACE_QUIET_MS  2
 #define PB_PACE_GATHER_MS 50
-#define PB_PACE_REST_MS   20
+#define PB_PACE_REST_MS   5
 
 struct pb_pace {
     int64_t first_ms;  /* the first event since the last round began; 0 = none */

@@ -263,6 +263,16 @@ static int take_back(struct pb_worker_job *job, struct pb_err *err)
     return 0;
 }
 
+int pb_worker_job_prepare(struct pb_worker_job *job, struct pb_err *err)
+{
+    pb_run_work_begin(&job->work);
+    pb_work_begin(PB_WORK_PUBLISH, 0);
+    int rc = pb_publish_prepare(job->publish, err);
+    pb_work_end();
+    pb_run_work_end(&job->work, PB_RUN_PUBLISH);
+    return rc;
+}
+
 int pb_worker_job_publish(struct pb_worker_job *job, const struct pb_worker_line *done,
                           struct pb_err *err, char **out_line)
 {

@@ -54,6 +54,8 @@ int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *u
 /* The run command as the child gets it; the caller's. */
 struct pb_json;
 struct pb_json *pb_worker_job_command(const struct pb_worker_job *job);
+/* What of the publication needs no files: while the child that wrote them ends. */
+int pb_worker_job_prepare(struct pb_worker_job *job, struct pb_err *err);
 /* Checks the announced files, publishes them and writes the "done" line for the service; malloc'd,
  * the caller's. PB_PUBLISH_MOVED: another input took the place meanwhile; the job has to run again,
  * as its products name the place. */

@@ -14,13 +14,14 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* The child has ended before its files are checked. */
+/* The child ends meanwhile, and has ended before its files are checked. */
 static void publish(struct worker *worker, const struct pb_worker_line *line)
 {
     struct pb_err err = {0};
     char *done = NULL;
+    int rc = pb_worker_job_prepare(&worker->job, &err);
     pb_worker_fork_end(&worker->child);
-    int rc = pb_worker_job_publish(&worker->job, line, &err, &done);
+    rc = rc ? rc : pb_worker_job_publish(&worker->job, line, &err, &done);
     if (rc == PB_PUBLISH_MOVED) {
         (void)fprintf(stderr, "another input took the place of these products meanwhile; the job "
                               "has to run again\n");
