@@ -282,6 +282,7 @@ void pb_chain_destroy(struct pb_chain *chain)
     free(chain->classes);
     free(chain->origins);
     free(chain->places);
+    free(chain->untouched);
     free(chain->computed);
     free(chain->leaf_places);
     free(chain->grids);

@@ -150,6 +150,9 @@ const bool *pb_chain_classes(const struct pb_chain *chain);
 const int32_t *pb_chain_origins(const struct pb_chain *chain);
 /* The same, where each pixel stays in its place: cropped or masked at most, no neighbour's. */
 const int32_t *pb_chain_places(const struct pb_chain *chain);
+/* Of each output, whether it is that input (pb_chain_places) and no step masks it: cropped at most.
+ * Borrowed until destroy. */
+const bool *pb_chain_untouched(const struct pb_chain *chain);
 /* Of each input of the spec, whether something is computed of its values, be it a condition; else
  * they are in their places in outputs, or nowhere. Borrowed until destroy. */
 const bool *pb_chain_computed(const struct pb_chain *chain);

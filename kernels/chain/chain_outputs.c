@@ -13,6 +13,16 @@ static int32_t as_stored(const struct pb_chain_spec *spec, int32_t origin)
     return input && input->scale == 1 && input->offset == 0 ? origin : -1;
 }
 
+/* Whether the value is an input, or a part of one. */
+static bool is_input(const struct pb_graph *graph, pb_value value)
+{
+    const struct pb_node *node = &graph->nodes[value];
+
+    while (node->kind == PB_NODE_VIEW)
+        node = &graph->nodes[node->arg[0]];
+    return node->kind == PB_NODE_INPUT;
+}
+
 /* Which inputs go into operations, or into outputs that are none of them in place. */
 static void find_computed(const struct pb_graph *graph, const pb_value *values,
                           const struct pb_chain_spec *spec, uint8_t *flags, struct pb_chain *chain)
@@ -36,9 +46,10 @@ int pb_chain_describe_outputs(const struct pb_graph *graph, const pb_value *valu
     chain->classes = calloc(n + 1, sizeof *chain->classes);
     chain->origins = calloc(n + 1, sizeof *chain->origins);
     chain->places = calloc(n + 1, sizeof *chain->places);
+    chain->untouched = calloc(n + 1, sizeof *chain->untouched);
     chain->computed = calloc(spec->n_inputs + 1, sizeof *chain->computed);
     const bool room = few && flags && origins && places && chain->classes && chain->origins &&
-                      chain->places && chain->computed;
+                      chain->places && chain->untouched && chain->computed;
     if (room) {
         pb_graph_classes(graph, few);
         pb_graph_origins(graph, false, origins);
@@ -48,6 +59,7 @@ int pb_chain_describe_outputs(const struct pb_graph *graph, const pb_value *valu
         chain->classes[i] = few[values[i]] != 0;
         chain->origins[i] = as_stored(spec, origins[values[i]]);
         chain->places[i] = as_stored(spec, places[values[i]]);
+        chain->untouched[i] = chain->places[i] >= 0 && is_input(graph, values[i]);
     }
     if (room)
         find_computed(graph, values, spec, flags, chain);
@@ -66,6 +78,11 @@ const int32_t *pb_chain_origins(const struct pb_chain *chain)
 const int32_t *pb_chain_places(const struct pb_chain *chain)
 {
     return chain->places;
+}
+
+const bool *pb_chain_untouched(const struct pb_chain *chain)
+{
+    return chain->untouched;
 }
 
 const bool *pb_chain_computed(const struct pb_chain *chain)

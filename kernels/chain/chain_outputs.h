@@ -6,8 +6,8 @@
 #include "kernels/chain/chain_stage.h"
 #include "kernels/graph/graph.h"
 
-/* Fills classes, origins, places and computed of the chain. values: of the outputs. 0 or -ENOMEM.
- */
+/* Fills classes, origins, places, untouched and computed of the chain. values: of the outputs. 0 or
+ * -ENOMEM. */
 int pb_chain_describe_outputs(const struct pb_graph *graph, const pb_value *values,
                               const struct pb_chain_spec *spec, struct pb_chain *chain);
 #endif

@@ -72,6 +72,7 @@ struct pb_chain {
     bool *classes;        /* of each output: pb_chain_classes */
     int32_t *origins;     /* of each output: pb_chain_origins */
     int32_t *places;      /* of each output: pb_chain_places */
+    bool *untouched;      /* of each output: pb_chain_untouched */
     bool *computed;       /* of each input: pb_chain_computed */
     size_t n_planes;      /* scratch planes */
     int32_t halo;         /* most of any plane */

@@ -38,6 +38,8 @@ struct pb_codec {
     int (*encode)(void *context, const void *in, size_t bytes, void *out, size_t capacity,
                   size_t *out_bytes);
     void (*destroy)(void *context); /* NULL is fine */
+    /* Whether all readers of TIFF take a block that decoders (decode.h) do; NULL = always. Pure. */
+    bool (*is_common)(const void *block, size_t bytes);
 };
 
 extern const struct pb_codec pb_codec_none;

@@ -116,6 +116,13 @@ static void lzw_destroy(void *context)
     free(context);
 }
 
+/* Files from before TIFF 5 have the bits of codes the other way round (decode_lzw.c). */
+static bool lzw_is_common(const void *block, size_t bytes)
+{
+    const uint8_t *first = block; /* the code that clears the table */
+    return bytes > 1 && first[0] == 0x80 && first[1] < 0x80;
+}
+
 const struct pb_codec pb_codec_lzw = {
     .name = "lzw",
     .tiff_compression = 5,
@@ -124,4 +131,5 @@ const struct pb_codec pb_codec_lzw = {
     .create = lzw_create,
     .encode = lzw_encode,
     .destroy = lzw_destroy,
+    .is_common = lzw_is_common,
 };

@@ -59,6 +59,16 @@ static void zstd_destroy(void *context)
     free(context);
 }
 
+/* One frame, whose window other decoders allocate: libtiff takes no second frame, and zstd asks
+ * that no more than 128 MiB be allocated. */
+static bool zstd_is_common(const void *block, size_t bytes)
+{
+    enum { SINGLE_SEGMENT = 0x20, WINDOW_LOG_MIN = 10, WINDOW_LOG_MAX = 27 };
+    const uint8_t *frame = block; /* a magic number, a descriptor, and that of the window */
+    return bytes > 5 && ZSTD_findFrameCompressedSize(block, bytes) == bytes &&
+           (frame[4] & SINGLE_SEGMENT || WINDOW_LOG_MIN + (frame[5] >> 3) <= WINDOW_LOG_MAX);
+}
+
 const struct pb_codec pb_codec_zstd = {
     .name = "zstd",
     .tiff_compression = 50000,
@@ -71,4 +81,5 @@ const struct pb_codec pb_codec_zstd = {
     .create = zstd_create,
     .encode = zstd_encode,
     .destroy = zstd_destroy,
+    .is_common = zstd_is_common,
 };

@@ -100,6 +100,13 @@ void pb_block_encoder_destroy(struct pb_block_encoder *e)
     free(e);
 }
 
+void *pb_block_encoder_room(struct pb_block_encoder *e, size_t *out_bytes)
+{
+    e->nothing = false; /* what it became is lost */
+    *out_bytes = e->capacity;
+    return e->packed;
+}
+
 uint64_t pb_block_encoder_moved(const struct pb_block_encoder *e)
 {
     return e->moved;

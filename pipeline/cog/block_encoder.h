@@ -41,6 +41,8 @@ int pb_block_encoder_create(const struct pb_block_format *format, struct pb_err 
 int pb_block_encode(struct pb_block_encoder *encoder, const float *const *planes, size_t row_px,
                     int32_t w, int32_t h, struct pb_err *err, const void **out_data,
                     size_t *out_bytes);
+/* Memory for a compressed block, until the next call; NULL where blocks are not compressed. */
+void *pb_block_encoder_room(struct pb_block_encoder *encoder, size_t *out_bytes);
 /* Valid values of the last block that were moved off nodata (codec/quantize.h). */
 uint64_t pb_block_encoder_moved(const struct pb_block_encoder *encoder);
 void pb_block_encoder_destroy(struct pb_block_encoder *encoder); /* NULL is fine */

@@ -111,6 +111,25 @@ static int keep_block(struct pb_cog_writer *writer, uint32_t level, uint64_t i, 
     return rc;
 }
 
+/* A block of the pyramid, encoded, or as a file has it. */
+static int make_block(struct pb_cog_writer *writer, uint32_t level,
+                      const struct pb_same_block *block, uint32_t worker, struct pb_err *err,
+                      const void **out_data, size_t *out_bytes)
+{
+    struct pb_block_encoder *encoder = writer->encoder[worker];
+    *out_bytes = 0;
+    int rc = level == 0 ? pb_same_block_take(&writer->options.same, &writer->format, block, encoder,
+                                             err, out_data, out_bytes)
+                        : 0;
+    if (rc != 0 || *out_bytes > 0)
+        return rc;
+    rc = pb_block_encode(encoder, block->planes, block->row_px, block->w, block->h, err, out_data,
+                         out_bytes);
+    if (rc == 0 && level == 0)
+        writer->moved[worker] += pb_block_encoder_moved(encoder);
+    return rc;
+}
+
 /* level: of the pyramid. planes NULL: no pixel is valid. */
 static int add_block(struct pb_cog_writer *writer, uint32_t level, uint32_t col, uint32_t row,
                      const float *const *planes, size_t row_px, int32_t w, int32_t h,
@@ -120,11 +139,10 @@ static int add_block(struct pb_cog_writer *writer, uint32_t level, uint32_t col,
     uint64_t i = (uint64_t)row * writer->index[own].cols + col;
     const void *data;
     size_t bytes;
+    const struct pb_same_block block = {col, row, planes, row_px, w, h};
     pb_work_begin(PB_WORK_ENCODE, level);
-    int rc = pb_block_encode(writer->encoder[worker], planes, row_px, w, h, err, &data, &bytes);
+    int rc = make_block(writer, level, &block, worker, err, &data, &bytes);
     pb_work_end();
-    if (rc == 0 && level == 0)
-        writer->moved[worker] += pb_block_encoder_moved(writer->encoder[worker]);
     if (rc == 0)
         rc = keep_block(writer, own, i, data, bytes, err);
     if (rc != 0 || writer->mask == NULL)

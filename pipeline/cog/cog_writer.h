@@ -11,6 +11,7 @@
 #include "config/base/err.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/codec/rest.h"
+#include "pipeline/cog/same_blocks.h"
 #include "pipeline/cog/tiff_writer.h"
 #include "pipeline/grid/tile.h"
 
@@ -45,6 +46,7 @@ struct pb_cog_options {
     enum pb_photometric photometric; /* of struct pb_tiff_image */
     double scale, offset; /* value = stored * scale + offset; scale 0: values are stored as they
                              are. nodata is of what is stored */
+    struct pb_same_blocks same;        /* a file that has blocks of the full image already */
     struct pb_file_progress *progress; /* of the file; borrowed; NULL = none */
     bool force_big; /* BigTIFF although the file would fit into 4 GiB: for tests */
 };

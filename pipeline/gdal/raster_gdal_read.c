@@ -181,6 +181,12 @@ static int read_own(struct read *read, const int32_t *bands, size_t n_bands, str
     return fine && raster->file.error == 0 ? 0 : read_failed(read, err);
 }
 
+int pb_raster_stored_block(const struct pb_raster *raster, uint32_t col, uint32_t row, void *out,
+                           size_t capacity, struct pb_err *err, size_t *out_bytes)
+{
+    return pb_block_reader_stored(raster->blocks.image, col, row, out, capacity, err, out_bytes);
+}
+
 static int read_window(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
                        const struct pb_window *to, struct pb_err *err)
 {

@@ -334,6 +334,7 @@ void pb_plan_destroy(struct pb_plan *plan)
         free(plan->output_names[i]);
     free(plan->output_names);
     free(plan->output_bands);
+    free(plan->kept);
     free(plan->wide);
     free(plan->rest);
     free(plan->rest_of);
@@ -378,6 +379,7 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
         .workers = pb_plan_sink_workers(plan),
         .band_names = (const char *const *)plan->output_names,
         .scene_bands = plan->output_bands,
+        .kept = plan->kept,
         .rest = plan->n_rest > 0 ? plan->rest : NULL,
         .classes = plan->chain != NULL ? pb_chain_classes(plan->chain) : NULL,
         .chain = plan->chain,

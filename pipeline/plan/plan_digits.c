@@ -16,6 +16,24 @@ static void find_scene_bands(struct pb_plan *plan, const struct pb_plan_digits_i
             plan->output_bands[i] = in->number[origins[i]];
 }
 
+/* Which of them have its pixels in their places. */
+static void find_kept(struct pb_plan *plan, const struct pb_plan_digits_inputs *in)
+{
+    const int32_t *places = pb_chain_places(plan->chain);
+    const bool *untouched = pb_chain_untouched(plan->chain);
+    for (size_t i = 0; i < plan->n_outputs; i++) {
+        if (places[i] < 0 || in->file[places[i]] != 0)
+            continue;
+        const struct pb_chain_input *input = &in->input[places[i]];
+        plan->kept[i] = (struct pb_plane_kept){
+            .band = in->number[places[i]],
+            .untouched = untouched[i],
+            .has_nodata = input->has_nodata,
+            .nodata = input->nodata,
+        };
+    }
+}
+
 /* --- how products store outputs --------------------------------------------------------------- */
 
 struct stored {
@@ -135,14 +153,16 @@ int pb_plan_digits(struct pb_plan *plan, const struct pb_plan_request *request,
     size_t n = plan->n_outputs;
     struct stored *stored = calloc(n + 1, sizeof *stored);
     plan->output_bands = calloc(n + 1, sizeof *plan->output_bands);
+    plan->kept = calloc(n + 1, sizeof *plan->kept);
     plan->wide = calloc(in->n + 1, sizeof *plan->wide);
     plan->rest = calloc(n + 1, sizeof *plan->rest);
     plan->rest_of = calloc(n + 1, sizeof *plan->rest_of);
-    int rc = stored && plan->output_bands && plan->wide && plan->rest && plan->rest_of
+    int rc = stored && plan->output_bands && plan->kept && plan->wide && plan->rest && plan->rest_of
                  ? 0
                  : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     if (rc == 0) {
         find_scene_bands(plan, in);
+        find_kept(plan, in);
         rc = find_stored(plan, request, stored, err);
     }
     if (rc == 0)

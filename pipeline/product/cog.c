@@ -10,6 +10,7 @@
 #include "pipeline/product/cog.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/cog_asset.h"
+#include "pipeline/product/cog_blocks.h"
 
 #include <errno.h>
 #include <math.h>
@@ -136,6 +137,17 @@ static uint32_t list_rests(const struct pb_product_env *env, const struct pb_cog
     return n;
 }
 
+/* The scene's file, where it has the product's blocks. */
+static struct pb_same_blocks same_blocks(const struct cog *cog,
+                                         const struct pb_cog_options *options)
+{
+    struct pb_cog_blocks blocks;
+    pb_cog_blocks(cog->env, cog->config, options, cog->plane, &blocks);
+    if (blocks.copied)
+        blocks.same.raster = cog->env->raster;
+    return blocks.same;
+}
+
 static int32_t cog_block_px(const struct pb_product_config *config)
 {
     return cog_of(config)->blocksize;
@@ -224,6 +236,7 @@ static int cog_create(const struct pb_product_env *env, const struct pb_product_
         if (cog->config->overviews == PB_OVERVIEWS_AUTO && has_classes(cog))
             options.overviews = PB_OVERVIEWS_NEAREST;
         cog->n_rest = list_rests(env, cog->config, cog->plane, &options, cog->rest);
+        options.same = same_blocks(cog, &options);
         pb_product_file(env, config, cog->file, sizeof cog->file);
         (void)snprintf(cog->path, sizeof cog->path, "%s/%s", env->directory, cog->file);
         options.path = cog->path;
@@ -279,6 +292,26 @@ static int cog_finish(void *product, const struct pb_product_result *earlier, si
     return 0;
 }
 
+/* Of a product that is the file's bands: what becomes of its blocks. */
+static void explain_blocks(const struct pb_product_env *env, const struct pb_cog_config *config,
+                           struct pb_json *json)
+{
+    struct pb_cog_blocks blocks = {.passes = false};
+    uint32_t plane[PB_BANDS_MAX], rest[PB_REST_MAX * PB_BANDS_MAX];
+    int n = pb_product_bands(env, &config->product, plane, NULL);
+    if (n > 0) {
+        const struct pb_painter painter = painter_of(config, (uint32_t)n, NULL);
+        struct pb_cog_options options =
+            options_of(env, config, (uint32_t)n, config->is_painted ? &painter : NULL);
+        (void)list_rests(env, config, plane, &options, rest);
+        pb_cog_blocks(env, config, &options, plane, &blocks);
+    }
+    if (blocks.passes)
+        pb_json_string(json, "blocks", blocks.copied ? "copied" : "encoded");
+    if (blocks.passes && !blocks.copied)
+        pb_json_string(json, "blocks_why", blocks.why);
+}
+
 static void cog_explain(const struct pb_product_env *env, const struct pb_product_config *config,
                         struct pb_json *json)
 {
@@ -289,6 +322,7 @@ static void cog_explain(const struct pb_product_env *env, const struct pb_produc
     pb_json_int(json, "height", env->geometry.h);
     pb_json_string(json, "data_type", pb_type_name(cog->type));
     pb_json_string(json, "compress", pb_compress_name(cog->compress));
+    explain_blocks(env, cog, json);
     if (has_nodata && isnan(cog->nodata))
         pb_json_string(json, "nodata", "nan");
     else if (has_nodata)

@@ -6,6 +6,8 @@
 #include "config/config.h"
 #include "pipeline/paint/paint_config.h"
 
+enum pb_cog_blocks_choice { PB_COG_BLOCKS_AUTO, PB_COG_BLOCKS_ENCODE };
+
 enum pb_cog_alpha { PB_COG_ALPHA_AUTO, PB_COG_ALPHA_NO, PB_COG_ALPHA_YES };
 
 struct pb_cog_config {
@@ -16,6 +18,7 @@ struct pb_cog_config {
     int32_t quality;   /* the same, of jpeg and webp */
     int32_t predictor; /* 1 none, 2 horizontal, 3 floating point; 0 = auto */
     int32_t blocksize; /* power of two, 64 .. 4096 */
+    int32_t blocks;    /* as in the file: enum pb_cog_blocks_choice */
     enum pb_overviews overviews;
     bool has_nodata;
     double nodata; /* floats default to NaN; integers must say, or have a mask */

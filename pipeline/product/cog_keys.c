@@ -56,6 +56,15 @@ static const struct pb_key keys[] = {
      .max = 4096,
      .def = "512",
      .doc = "Side of a block in pixels, a power of two."},
+    {.name = "blocks",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct pb_cog_config, blocks),
+     .choices = "auto|encode",
+     .def = "auto",
+     .doc = "auto takes compressed blocks over from the scene's file: where the bands are all of "
+            "the file's, in its order and unchanged, and type, compress, predictor and blocksize "
+            "are the file's, too. Pixels are the same as with encode: a block in which one would "
+            "be stored as another value is compressed anew. With a level all are."},
     {.name = "overviews",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct pb_cog_config, overviews),

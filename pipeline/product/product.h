@@ -27,6 +27,15 @@ struct pb_tile_planes {
     const float *rest;
 };
 
+/* A plane that is a band of the scene, each pixel in its place and as the file has it, where no
+ * step has made it invalid. */
+struct pb_plane_kept {
+    int32_t band;   /* 1-based; 0 = it is none */
+    bool untouched; /* no step masks it */
+    bool has_nodata;
+    double nodata; /* what is read as invalid */
+};
+
 /* What float32 does not hold of a band of tiles (codec/rest.h): planes first .. first + n - 1 of
  * the rests; n 0 = nothing is kept. */
 struct pb_plane_rest {
@@ -86,6 +95,7 @@ struct pb_product_env {
     const char *const *band_names; /* of the planes of tiles */
     const int32_t *scene_bands; /* of the same planes: the band of the scene whose pixels they are,
                                    as stored, 1-based; 0 = none; NULL = not known yet */
+    const struct pb_plane_kept *kept; /* of the same planes; NULL = not known yet, or none is */
     const bool *classes; /* of the same planes: pb_chain_classes; NULL = not known yet, or none */
     const struct pb_digits_report *digits; /* n_digits; known when products are finished */
     size_t n_digits;

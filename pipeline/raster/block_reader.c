@@ -344,6 +344,22 @@ int pb_block_reader_check(struct pb_block_reader *reader, const struct pb_rect *
     return take_planes(reader, &target, err);
 }
 
+int pb_block_reader_stored(const struct pb_block_reader *reader, uint32_t col, uint32_t row,
+                           void *out, size_t capacity, struct pb_err *err, size_t *out_bytes)
+{
+    const struct pb_block_layout *l = &reader->layout;
+    struct pb_tiff_file file = reader->file;
+    struct pb_block_place place;
+    file.err = err;
+    int rc = pb_block_layout_place(l, &file, (uint64_t)row * l->across + col, &place);
+    bool fits = rc == 0 && place.bytes > 0 && place.bytes <= capacity;
+    if (fits)
+        rc = pb_tiff_read_at(&file, place.offset, out, (size_t)place.bytes, "a block of the image");
+    if (rc == 0)
+        *out_bytes = fits ? (size_t)place.bytes : 0;
+    return rc;
+}
+
 /* --- strips that are not held ---------------------------------------------------------------- */
 
 static int inflate_block(const struct pb_block_reader *reader, const struct block *block,

@@ -36,6 +36,11 @@ uint64_t pb_block_reader_bytes(const struct pb_block_reader *reader);
 int pb_block_reader_read(struct pb_block_reader *reader, const struct pb_block_target *target,
                          struct pb_err *err);
 
+/* A block of the first plane as the file has it. *out_bytes is 0 when it is not stored, or takes
+ * more than `capacity`. Thread: any, also while the reader is used. */
+int pb_block_reader_stored(const struct pb_block_reader *reader, uint32_t col, uint32_t row,
+                           void *out, size_t capacity, struct pb_err *err, size_t *out_bytes);
+
 /* Decodes the blocks below rect, of all planes, for verification only. Errors as above. */
 int pb_block_reader_check(struct pb_block_reader *reader, const struct pb_rect *rect,
                           struct pb_err *err);

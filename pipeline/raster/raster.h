@@ -45,9 +45,11 @@ struct pb_raster_info {
     bool top_down; /* one compressed strip holds the image: rows decode in order, and going back
                       starts over */
     uint64_t stored_block_bytes; /* of the largest block as it lies in the file */
-    bool own_blocks;             /* decoded by block_reader.c: GDAL caches none of them */
-    uint64_t decoder_bytes;      /* what our own decoders hold */
-    char compression[32];        /* "NONE", "DEFLATE", ... */
+    bool own_blocks;             /* decoded by block_reader.c: GDAL caches none of them; then: */
+    bool tiled, big_endian;
+    uint16_t tiff_compression, tiff_predictor; /* of tags 259 and 317 */
+    uint64_t decoder_bytes;                    /* what our own decoders hold */
+    char compression[32];                      /* "NONE", "DEFLATE", ... */
     bool has_transform;
     double transform[6];   /* GDAL order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow; finite,
                               invertible */
@@ -115,6 +117,12 @@ int pb_raster_choose_complex(struct pb_raster *raster, const struct pb_complex_c
  * window and GDAL's words; a read that the system refused: input.io, memory. */
 int pb_raster_read(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
                    const struct pb_window *to, struct pb_err *err);
+
+/* A tile of a file with info->own_blocks, all bands together or the only one, as the file has it:
+ * compressed. *out_bytes is 0 when it is not stored, or takes more than `capacity`. Errors of
+ * reading, as above. Thread: any, also while others use the raster. */
+int pb_raster_stored_block(const struct pb_raster *raster, uint32_t col, uint32_t row, void *out,
+                           size_t capacity, struct pb_err *err, size_t *out_bytes);
 
 /* -EAGAIN with input.changed when the file at the path is no longer the one that was opened (inode,
  * size, mtime, ctime). */

@@ -69,6 +69,13 @@ int pb_raster_blocks_open(struct pb_raster_blocks *blocks, const struct pb_file_
     if (blocks->mask != NULL)
         info->decoder_bytes += pb_block_reader_bytes(blocks->mask);
     info->own_blocks = blocks->own;
+    if (blocks->own) {
+        const struct pb_block_layout *layout = pb_block_reader_layout(blocks->image);
+        info->tiled = layout->tiled;
+        info->big_endian = layout->big_endian;
+        info->tiff_compression = layout->compression;
+        info->tiff_predictor = layout->predictor;
+    }
     return 0;
 }
 

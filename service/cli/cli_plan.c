@@ -92,6 +92,10 @@ static void add_values(const struct pb_json_value *product, char *text, size_t n
         cli_add(text, n, ", colours %s", cli_json_text(product, "ramp"));
     if (cli_json_text(product, "compress")[0] != '\0')
         cli_add(text, n, ", %s", cli_json_text(product, "compress"));
+    if (strcmp(cli_json_text(product, "blocks"), "copied") == 0)
+        cli_add(text, n, ", blocks copied from the file");
+    else if (cli_json_text(product, "blocks_why")[0] != '\0')
+        cli_add(text, n, ", blocks encoded anew: %s", cli_json_text(product, "blocks_why"));
 }
 
 static void say_product(const struct pb_json_value *product)

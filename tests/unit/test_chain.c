@@ -500,20 +500,23 @@ START_TEST(outputs_that_are_an_input_in_place_are_told_from_computed_ones)
         const char *expression;
         int32_t place; /* of the output */
         bool computed; /* input a */
+        bool untouched;
     } cases[] = {
-        {"a", 0, false},
-        {"where(b > 1, a, invalid)", 0, false},
-        {"where(a > 1, a, invalid)", 0, true},
-        {"where(b > 1, a, b)", -1, true},
-        {"where(a > 1, b, invalid)", 1, true},
-        {"a * 1.5", -1, true},
-        {"b", 1, false},
+        {"a", 0, false, true},
+        {"where(b > 1, a, invalid)", 0, false, false},
+        {"where(a > 1, a, invalid)", 0, true, false},
+        {"where(b > 1, a, b)", -1, true, false},
+        {"where(a > 1, b, invalid)", 1, true, false},
+        {"a * 1.5", -1, true, false},
+        {"b", 1, false, true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct pb_chain *chain = chain_of(cases[i].expression, "a");
         ck_assert_msg(pb_chain_places(chain)[0] == cases[i].place, "%s", cases[i].expression);
         ck_assert_int_eq(pb_chain_places(chain)[1], 0);
         ck_assert_msg(pb_chain_computed(chain)[0] == cases[i].computed, "%s", cases[i].expression);
+        ck_assert_msg(pb_chain_untouched(chain)[0] == cases[i].untouched, "%s",
+                      cases[i].expression);
         pb_chain_destroy(chain);
     }
 }

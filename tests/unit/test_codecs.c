@@ -359,6 +359,34 @@ START_TEST(every_compression_of_the_config_has_its_codec)
 }
 END_TEST
 
+/* Of LZW those from before TIFF 5 are not, of zstd those of several frames or of a huge window. */
+START_TEST(blocks_that_other_readers_refuse_are_known)
+{
+    static const uint8_t old_lzw[] = {0x00, 0x01, 0x04, 0x02},
+                         wide[] = {0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x90, 0x01, 0x00, 0x00};
+    uint8_t in[500], out[2000];
+    for (size_t c = 0; c < 3; c++) {
+        const struct pb_codec *codec = packing[c];
+        void *context = NULL;
+        size_t n = 0;
+        fill(in, sizeof in, 1);
+        ck_assert_int_eq(codec->create(codec->default_level, sizeof in, &context), 0);
+        ck_assert_int_eq(codec->encode(context, in, sizeof in, out, sizeof out, &n), 0);
+        ck_assert(codec->is_common == NULL || codec->is_common(out, n));
+        if (codec == &pb_codec_zstd) {
+            memcpy(out + n, out, n);
+            ck_assert(!codec->is_common(out, 2 * n));
+            ck_assert(!codec->is_common(out, n - 1));
+        }
+        codec->destroy(context);
+    }
+    ck_assert(!pb_codec_lzw.is_common(old_lzw, sizeof old_lzw));
+    ck_assert(!pb_codec_lzw.is_common(old_lzw, 1));
+    ck_assert(!pb_codec_zstd.is_common(wide, sizeof wide));
+    ck_assert(!pb_codec_zstd.is_common(wide, 4));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("codecs");
@@ -374,6 +402,7 @@ int main(void)
     tcase_add_test(tc, zstd_refuses_more_than_it_was_made_for_without_growing);
     tcase_add_test(tc, deflate_holds_no_more_than_it_says);
     tcase_add_test(tc, every_compression_of_the_config_has_its_codec);
+    tcase_add_test(tc, blocks_that_other_readers_refuse_are_known);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

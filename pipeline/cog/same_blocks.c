@@ -1,0 +1,73 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The file's blocks were decoded before: the planes are made of them. So one that is damaged has
+ * failed the run, and what is read here are the bytes that were decoded, or the file was changed
+ * meanwhile, which fails it at its end.
+ *
+ * What the pixels outside the image are in a file's block is left as it is where both images end
+ * there. Where a crop ends within a block, they would be pixels that the crop leaves out. */
+#include "pipeline/cog/same_blocks.h"
+
+#include "kernels/pixel.h"
+#include "pipeline/profile/work.h"
+
+#include <float.h>
+#include <math.h>
+
+/* Whether all are finite and none is nodata; nodata NaN: no value is. */
+PB_CLONES static bool row_is_kept(const float *restrict row, size_t n, float nodata)
+{
+    uint32_t others = 0;
+    for (size_t i = 0; i < n; i++)
+        others |= (uint32_t) !(fabsf(row[i]) <= FLT_MAX) | (uint32_t)(row[i] == nodata);
+    return others == 0;
+}
+
+/* Values that move away from nodata: none beside a mask. */
+static float nodata_of(const struct pb_quantizer *quantizer)
+{
+    return quantizer->below != quantizer->nodata ? (float)quantizer->nodata : NAN;
+}
+
+static bool is_kept(const struct pb_block_format *format, const struct pb_same_block *block)
+{
+    const float nodata = nodata_of(&format->quantizer);
+    for (uint32_t b = 0; b < format->n_bands; b++)
+        for (int32_t y = 0; y < block->h; y++)
+            if (!row_is_kept(block->planes[b] + (size_t)y * block->row_px, (size_t)block->w,
+                             nodata))
+                return false;
+    return true;
+}
+
+/* Whether the file's block has the product's pixels alone. */
+static bool ends_alike(const struct pb_same_blocks *same, int32_t side,
+                       const struct pb_same_block *block)
+{
+    int64_t right = (int64_t)block->col * side + block->w + same->dx;
+    int64_t bottom = (int64_t)block->row * side + block->h + same->dy;
+    return (block->w == side || right == same->width) &&
+           (block->h == side || bottom == same->height);
+}
+
+int pb_same_block_take(const struct pb_same_blocks *same, const struct pb_block_format *format,
+                       const struct pb_same_block *block, struct pb_block_encoder *encoder,
+                       struct pb_err *err, const void **out_data, size_t *out_bytes)
+{
+    int32_t side = format->block_px;
+    size_t room = 0, bytes = 0;
+    *out_bytes = 0;
+    if (same->raster == NULL || block->planes == NULL || !ends_alike(same, side, block) ||
+        !(same->certain || is_kept(format, block)))
+        return 0;
+    void *data = pb_block_encoder_room(encoder, &room);
+    int rc =
+        pb_raster_stored_block(same->raster, block->col + (uint32_t)(same->dx / side),
+                               block->row + (uint32_t)(same->dy / side), data, room, err, &bytes);
+    if (rc < 0)
+        return rc;
+    bool taken = format->codec->is_common == NULL || format->codec->is_common(data, bytes);
+    *out_data = data;
+    *out_bytes = taken ? bytes : 0;
+    return 0;
+}
