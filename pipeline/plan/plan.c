@@ -2,10 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Pure arithmetic over the config and the image header. What decides the shape of a run:
  *
- *  - the visiting order. A file tiled on powers of two is visited along a Z curve: the number of
- * incomplete pyramid blocks does not grow with the image. Everything else, and chains with a halo,
- * is visited by rows of tiles, within stripes when rows are long: pixels that neighbours share are
- * used again soon.
+ *  - the visiting order (plan_order.c).
  *  - the side of a tile. As small as the products' blocks allow (small tiles fit into caches and
  * take little memory), but no smaller than the file's blocks, and larger on a GPU, where a transfer
  * needs some hundred kilobytes to be fast. And large enough that a scene has TILES_MAX tiles at
@@ -19,6 +16,7 @@
 #include "pipeline/plan/plan_fit.h"
 #include "pipeline/plan/plan_gate.h"
 #include "pipeline/plan/plan_keep.h"
+#include "pipeline/plan/plan_order.h"
 #include "pipeline/plan/plan_parts.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/plan/plan_sums.h"
@@ -132,15 +130,6 @@ static int32_t choose_device_side(const struct pb_plan *plan, const struct pb_pl
     return fits_gpu(plan, side) ? side : 0;
 }
 
-static enum pb_order choose_order(const struct pb_plan *plan, const struct pb_raster_info *info)
-{
-    bool aligned = is_power_of_two(info->block_w) && is_power_of_two(info->block_h) &&
-                   info->block_w <= 2 * plan->grid.side_px &&
-                   info->block_h <= 2 * plan->grid.side_px;
-    bool apart = pb_chain_keeps_grid(plan->chain) && plan->halo == 0;
-    return aligned && apart ? PB_ORDER_Z : PB_ORDER_ROWS;
-}
-
 static enum pb_mem_kind choose_mem(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     if (!plan->cuda || r->config->compute.buffers == PB_BUFFERS_HOST)
@@ -157,7 +146,7 @@ int pb_plan_with_side(const struct pb_plan *base, const struct pb_plan_request *
         return pb_fail(err, PB_E_INPUT_DAMAGED,
                        "the image is empty, or too large to be cut into tiles (%d x %d px)",
                        plan.geometry.w, plan.geometry.h);
-    plan.order = choose_order(&plan, r->info);
+    plan.order = pb_plan_order(&plan, r->info);
     plan.format = slot_format(&plan);
     pb_plan_gate_set(&plan);
     plan.sums = pb_plan_sums(&plan);
@@ -181,6 +170,21 @@ static int32_t smaller_side(const struct pb_plan *base, const struct pb_plan_req
     return may ? side / 2 : 0;
 }
 
+/* The plan for a side, by whole rows of tiles where that is better. */
+static int fit_side(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
+                    struct pb_err *err, struct pb_plan *out_plan)
+{
+    struct pb_plan sided, fitted, rows;
+    int rc = pb_plan_with_side(base, r, side, err, &sided);
+    rc = rc ? rc : pb_plan_fit(&sided, r, err, &fitted);
+    if (rc == 0 && pb_plan_by_whole_rows(&sided, r) && pb_plan_fit(&sided, r, NULL, &rows) == 0 &&
+        pb_plan_prefers_rows(&rows, &fitted, r))
+        fitted = rows;
+    if (rc == 0)
+        *out_plan = fitted;
+    return rc;
+}
+
 /* The largest side at which the budget is kept; a smaller one where that leaves a core idle and the
  * smaller one costs less. */
 static int fit(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
@@ -191,9 +195,8 @@ static int fit(const struct pb_plan *base, const struct pb_plan_request *r, int3
     int rc = -ENOMEM;
     while (side > 0 && (rc == -ENOMEM || best.wanted_bytes > 0)) {
         struct pb_err tried = {0};
-        struct pb_plan sided, fitted;
-        int one = pb_plan_with_side(base, r, side, &tried, &sided);
-        one = one ? one : pb_plan_fit(&sided, r, &tried, &fitted);
+        struct pb_plan fitted;
+        int one = fit_side(base, r, side, &tried, &fitted);
         if (one == 0 && (rc < 0 || fitted.price < best.price))
             best = fitted;
         why = rc < 0 ? tried : why;

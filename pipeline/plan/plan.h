@@ -122,7 +122,8 @@ struct pb_plan {
     struct pb_geometry geometry; /* of the products: size, and the map from the scene's grid */
     struct pb_grid grid;
     enum pb_order order;
-    int32_t halo;                               /* of a chain that keeps the scene's grid */
+    bool whole_rows; /* tiles are visited by rows, never by stripes (plan_order.c) */
+    int32_t halo;    /* of a chain that keeps the scene's grid */
     struct pb_plan_source source[PB_FILES_MAX]; /* the scene first, alone in window 0 */
     size_t n_sources, n_windows;
     struct pb_slot_format format; /* of input slots */

@@ -218,8 +218,8 @@ static void add_stripes(struct candidates *all, const struct pb_plan *base,
         struct candidate c = {.threads = threads, .growth = g};
         add_candidate(all, base, r, c);
         /* Powers of two: other widths would cut the blocks of overviews in two. */
-        for (c.stripe_cols = 1; base->order != PB_ORDER_Z && c.stripe_cols < base->grid.cols;
-             c.stripe_cols *= 2)
+        bool striped = base->order != PB_ORDER_Z && !base->whole_rows;
+        for (c.stripe_cols = 1; striped && c.stripe_cols < base->grid.cols; c.stripe_cols *= 2)
             add_candidate(all, base, r, c);
     }
 }

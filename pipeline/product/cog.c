@@ -153,6 +153,12 @@ static int32_t cog_block_px(const struct pb_product_config *config)
     return cog_of(config)->blocksize;
 }
 
+/* Blocks that are not compressed have their place whatever the order. */
+static bool cog_wants_rows(const struct pb_product_config *config)
+{
+    return cog_of(config)->compress != PB_COMPRESS_NONE;
+}
+
 static uint64_t cog_bytes(const struct pb_product_env *env, const struct pb_product_config *config)
 {
     const struct pb_cog_config *cog = cog_of(config);
@@ -347,6 +353,7 @@ const struct pb_product_type pb_product_cog = {
     .stored = pb_cog_stored,
     .bytes = cog_bytes,
     .block_px = cog_block_px,
+    .wants_rows = cog_wants_rows,
     .explain = cog_explain,
     .digits = cog_digits,
     .names_classes = pb_cog_names_classes,

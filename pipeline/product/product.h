@@ -189,6 +189,9 @@ struct pb_product_type {
     uint64_t (*bytes)(const struct pb_product_env *env, const struct pb_product_config *config);
     /* Tiles must be a multiple of so many pixels a side, a power of two; NULL = any. */
     int32_t (*block_px)(const struct pb_product_config *config);
+    /* Whether it is made faster of tiles that come by whole rows. NULL = the order is all the same.
+     */
+    bool (*wants_rows)(const struct pb_product_config *config);
     /* NULL = PB_DIGITS_SOME. */
     enum pb_digits (*digits)(const struct pb_product_config *config);
     /* Whether it can be made of this scene, before a pixel is read, also when nothing is to be made

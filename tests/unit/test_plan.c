@@ -375,13 +375,39 @@ START_TEST(whole_blocks_are_read_straight_into_slots)
 {
     struct pb_raster_info info = scene(10000, 9000, 256, 512);
     struct pb_plan *plan = planned(&info, POINTWISE, 512);
-    ck_assert_int_eq(plan->order, PB_ORDER_Z);
     ck_assert_uint_eq(plan->decoding.cells[0].count, 0);
     ck_assert_uint_eq(plan->decoding.cells_bytes, 0);
     pb_plan_destroy(plan);
     plan = planned(&info, HALO, 512);
     ck_assert_uint_gt(plan->decoding.cells[0].count, 0);
     pb_plan_destroy(plan);
+}
+END_TEST
+
+/* By whole rows, blocks come in the order of a COG's file; a row of a huge scene takes too much. */
+START_TEST(tiles_are_visited_by_whole_rows_where_the_memory_allows_it)
+{
+    static const struct {
+        int32_t w;
+        int config;
+        uint64_t mib;
+        bool whole;
+    } cases[] = {
+        {10980, POINTWISE, 512, true},  {10980, HALO, 512, true},
+        {10980, POINTWISE, 140, false}, {10980, HALO, 256, false},
+        {32768, POINTWISE, 1024, true}, {40000, POINTWISE, 4096, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct pb_raster_info info = scene(cases[i].w, 10000, 512, 512);
+        struct pb_plan *plan = planned(&info, cases[i].config, cases[i].mib);
+        ck_assert_msg(plan->whole_rows == cases[i].whole, "case %zu: %llu MiB", i,
+                      (unsigned long long)(plan->total_bytes >> 20));
+        if (cases[i].config == POINTWISE)
+            ck_assert_int_eq(plan->order, cases[i].whole ? PB_ORDER_ROWS : PB_ORDER_Z);
+        if (cases[i].whole)
+            ck_assert_int_eq(pb_grid_stripe_cols(&plan->grid), plan->grid.cols);
+        pb_plan_destroy(plan);
+    }
 }
 END_TEST
 
@@ -494,7 +520,7 @@ START_TEST(the_description_says_how_often_blocks_are_decoded)
 {
     char text[2000];
     struct pb_raster_info info = scene(10980, 10980, 512, 512);
-    struct pb_plan *plan = planned(&info, HALO, 512);
+    struct pb_plan *plan = planned(&info, HALO, 256);
     ck_assert_int_lt(pb_plan_describe(plan, text, sizeof text), (int)sizeof text);
     ck_assert_msg(strstr(text, "every block 1.09 times") != NULL, "%s", text);
     ck_assert_msg(strstr(text, "stripes of 16 of 22 tiles") != NULL, "%s", text);
@@ -616,6 +642,7 @@ int main(void)
     tcase_add_test(tc, all_bands_that_a_scene_lacks_are_named_at_once);
     tcase_add_test(tc, more_mistakes_than_a_message_holds_are_counted);
     tcase_add_test(tc, whole_blocks_are_read_straight_into_slots);
+    tcase_add_test(tc, tiles_are_visited_by_whole_rows_where_the_memory_allows_it);
     tcase_add_test(tc, a_scene_of_one_tile_needs_no_cells);
     tcase_add_test(tc, less_memory_means_narrower_stripes_and_more_decoding_before_it_means_no);
     tcase_add_test(tc, idle_cores_are_told_with_the_memory_that_keeps_them_busy);
