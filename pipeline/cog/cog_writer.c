@@ -7,14 +7,13 @@
  * Overviews go down to 512 px even when blocks are larger: these levels are small, and GDAL's
  * validator demands them.
  *
- * No locks: every block has its own entry in the index and its own place in the spool or the file.
- * Entries are read after the threads that wrote them were joined. */
+ * The file is cog_file.c's. */
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/cog/block_encoder.h"
+#include "pipeline/cog/cog_file.h"
 #include "pipeline/cog/cog_format.h"
 #include "pipeline/cog/mask_encoder.h"
 #include "pipeline/cog/pyramid.h"
-#include "pipeline/cog/spool.h"
 #include "pipeline/profile/work.h"
 
 #include <errno.h>
@@ -24,26 +23,16 @@
 #define OVERVIEW_SIDE_PX 512
 #define GIVEN_TAGS_USUAL 64 /* for the plan; tags are known at the end only */
 
-struct index {
-    uint32_t cols;
-    struct pb_spool_extent *extent; /* what the tiff_level of the same number points at */
-};
-
 struct pb_cog_writer {
     struct pb_cog_options options;
     struct pb_grid grid;
     struct pb_block_format format;
-    uint32_t n_levels; /* of the file: with the full image, and with a mask of each */
-    struct index index[2 * LEVELS_MAX];
-    struct pb_tiff_level level[2 * LEVELS_MAX];
-    struct pb_pyramid *pyramid; /* NULL without overviews */
-    struct pb_spool *spool;     /* NULL when blocks have one size and go into the file */
+    struct pb_pyramid *pyramid;                /* NULL without overviews */
+    struct pb_cog_file *file;                  /* NULL once finished */
     unsigned char tables[PB_CODEC_TABLES_MAX]; /* of all blocks of a picture */
-    struct pb_tiff_layout *layout;             /* these two: made when sizes are known */
-    struct pb_file_out *file;
-    struct pb_block_encoder **encoder; /* by worker */
-    struct pb_mask_encoder **mask;     /* the same; NULL without masks */
-    uint64_t *moved;                   /* the same: valid pixels of the image off nodata */
+    struct pb_block_encoder **encoder;         /* by worker */
+    struct pb_mask_encoder **mask;             /* the same; NULL without masks */
+    uint64_t *moved;                           /* the same: valid pixels of the image off nodata */
 };
 
 static uint32_t overview_levels(const struct pb_cog_options *o)
@@ -73,42 +62,89 @@ static struct pb_pyramid_options pyramid_options(const struct pb_cog_options *o)
     };
 }
 
+/* Of every block, where that is known before; else 0. */
+static uint64_t block_bytes(const struct pb_block_format *format)
+{
+    return format->codec->encode == NULL ? pb_block_raw_bytes(format) : 0;
+}
+
+/* Most bytes that a codec makes. */
+static uint64_t bound_of(const struct pb_codec *codec, uint64_t bytes)
+{
+    return codec->encode != NULL ? codec->bound((size_t)bytes) : bytes;
+}
+
+/* Fills out_level, of 2 * LEVELS_MAX, with the sizes of the levels of the file: with the full
+ * image, and with a mask of each. Returns how many. */
+static uint32_t list_levels(const struct pb_cog_options *o, struct pb_tiff_level *out_level)
+{
+    uint32_t n = 0, each = o->mask ? 2 : 1, overviews = overview_levels(o);
+    for (uint32_t k = 0; k <= overviews && k < LEVELS_MAX; k++) {
+        int32_t w = pb_pyramid_size(o->grid->image_w, k), h = pb_pyramid_size(o->grid->image_h, k);
+        uint64_t blocks_of_level =
+            (uint64_t)blocks(w, o->block_px) * (uint64_t)blocks(h, o->block_px);
+        for (uint32_t i = 0; i < each; i++)
+            out_level[n++] = (struct pb_tiff_level){w, h, blocks_of_level, NULL};
+    }
+    return n;
+}
+
+/* What is known without tags and tables; level: of list_levels. */
+static struct pb_cog_file_options file_options(const struct pb_cog_options *o,
+                                               const struct pb_block_format *format,
+                                               const struct pb_tiff_level *level, uint32_t n_levels)
+{
+    const struct pb_codec *mask = pb_mask_codec(format->codec);
+    return (struct pb_cog_file_options){
+        .image =
+            {
+                .level = level,
+                .n_levels = n_levels,
+                .masks = o->mask,
+                .block_bytes = block_bytes(format),
+                .mask_block_bytes = block_bytes(format) ? pb_mask_raw_bytes(o->block_px) : 0,
+                .mask_compression = mask->tiff_compression,
+                .photometric = o->photometric,
+                .block_px = o->block_px,
+                .n_bands = format->n_bands,
+                .alpha = o->painter != NULL && o->painter->alpha,
+                .type = o->type,
+                .compression = format->codec->tiff_compression,
+                .predictor = (uint16_t)format->predictor,
+                .software = "pushbroom " PB_VERSION,
+                .tags = o->tags,
+                .force_big = o->force_big,
+            },
+        .directory = o->directory,
+        .path = o->path,
+        .workers = o->workers,
+        .most_bytes = bound_of(format->codec, pb_block_raw_bytes(format)),
+        .most_mask_bytes = o->mask ? bound_of(mask, pb_mask_raw_bytes(o->block_px)) : 0,
+        .progress = o->progress,
+        .pool_bytes = o->pool_bytes,
+        .move_gaps = o->move_gaps,
+    };
+}
+
 uint64_t pb_cog_writer_bytes(const struct pb_cog_options *options)
 {
     struct pb_block_format format = {.codec = &pb_codec_none};
+    struct pb_tiff_level level[2 * LEVELS_MAX];
     if (pb_cog_format(options, NULL, &format) != 0)
         return UINT64_MAX;
     struct pb_pyramid_options pyramid = pyramid_options(options);
     uint64_t bytes = pb_pyramid_bytes(&pyramid);
     if (bytes == UINT64_MAX)
         return UINT64_MAX;
-    bytes += sizeof(struct pb_cog_writer) + PB_FILE_OUT_BYTES;
-    bytes += pb_tiff_layout_bytes((pyramid.levels + 1) * (options->mask ? 2 : 1), GIVEN_TAGS_USUAL);
+    struct pb_cog_file_options file =
+        file_options(options, &format, level, list_levels(options, level));
+    bytes += sizeof(struct pb_cog_writer) + pb_cog_file_bytes(&file, GIVEN_TAGS_USUAL);
     bytes += options->workers * (sizeof(void *) + pb_block_encoder_bytes(&format));
     if (options->mask)
         bytes +=
             options->workers * (sizeof(void *) + pb_mask_encoder_bytes(pb_mask_codec(format.codec),
                                                                        options->block_px));
-    for (uint32_t k = 0; k <= pyramid.levels; k++) {
-        int32_t w = pb_pyramid_size(options->grid->image_w, k);
-        int32_t h = pb_pyramid_size(options->grid->image_h, k);
-        bytes += (uint64_t)blocks(w, options->block_px) * (uint64_t)blocks(h, options->block_px) *
-                 sizeof(struct pb_spool_extent) * (options->mask ? 2 : 1);
-    }
     return bytes;
-}
-
-/* Puts an encoded block where it belongs. level: of the file. */
-static int keep_block(struct pb_cog_writer *writer, uint32_t level, uint64_t i, const void *data,
-                      size_t bytes, struct pb_err *err)
-{
-    struct index *index = &writer->index[level];
-    if (writer->spool != NULL)
-        return pb_spool_append(writer->spool, data, bytes, err, &index->extent[i]);
-    int rc = pb_tiff_place_block(writer->layout, level, i, data, writer->file, err);
-    if (rc == 0)
-        index->extent[i].bytes = bytes;
-    return rc;
 }
 
 /* A block of the pyramid, encoded, or as a file has it. */
@@ -136,7 +172,8 @@ static int add_block(struct pb_cog_writer *writer, uint32_t level, uint32_t col,
                      uint32_t worker, struct pb_err *err)
 {
     uint32_t own = writer->mask != NULL ? 2 * level : level;
-    uint64_t i = (uint64_t)row * writer->index[own].cols + col;
+    int32_t width = pb_pyramid_size(writer->grid.image_w, level);
+    uint64_t i = (uint64_t)row * (uint64_t)blocks(width, writer->options.block_px) + col;
     const void *data;
     size_t bytes;
     const struct pb_same_block block = {col, row, planes, row_px, w, h};
@@ -144,13 +181,13 @@ static int add_block(struct pb_cog_writer *writer, uint32_t level, uint32_t col,
     int rc = make_block(writer, level, &block, worker, err, &data, &bytes);
     pb_work_end();
     if (rc == 0)
-        rc = keep_block(writer, own, i, data, bytes, err);
+        rc = pb_cog_file_add(writer->file, own, i, data, bytes, worker, err);
     if (rc != 0 || writer->mask == NULL)
         return rc;
     pb_work_begin(PB_WORK_ENCODE, level);
     rc = pb_mask_encode(writer->mask[worker], planes, row_px, w, h, err, &data, &bytes);
     pb_work_end();
-    return rc != 0 ? rc : keep_block(writer, own + 1, i, data, bytes, err);
+    return rc != 0 ? rc : pb_cog_file_add(writer->file, own + 1, i, data, bytes, worker, err);
 }
 
 static int take_overview(void *user, uint32_t level, uint32_t col, uint32_t row, int32_t w,
@@ -163,19 +200,6 @@ static int take_overview(void *user, uint32_t level, uint32_t col, uint32_t row,
         planes[b] = data + b * side * side;
     return add_block(writer, level, col, row, data != NULL ? planes : NULL, side, w, h, worker,
                      err);
-}
-
-static int create_index(struct pb_cog_writer *writer, uint32_t k)
-{
-    struct index *index = &writer->index[k];
-    uint32_t level = writer->options.mask ? k / 2 : k;
-    int32_t w = pb_pyramid_size(writer->grid.image_w, level), side = writer->options.block_px;
-    int32_t h = pb_pyramid_size(writer->grid.image_h, level);
-    index->cols = (uint32_t)blocks(w, side);
-    uint64_t n = (uint64_t)index->cols * (uint64_t)blocks(h, side);
-    index->extent = calloc(n, sizeof *index->extent);
-    writer->level[k] = (struct pb_tiff_level){w, h, n, index->extent};
-    return index->extent != NULL ? 0 : -ENOMEM;
 }
 
 static int create_masks(struct pb_cog_writer *writer, struct pb_err *err)
@@ -196,20 +220,12 @@ static int create_memory(struct pb_cog_writer *writer, struct pb_err *err)
     uint32_t workers = writer->options.workers;
     writer->encoder = calloc(workers, sizeof(struct pb_block_encoder *));
     writer->moved = calloc(workers, sizeof *writer->moved);
-    int rc = writer->encoder != NULL && writer->moved != NULL ? 0 : -ENOMEM;
-    for (uint32_t k = 0; rc == 0 && k < writer->n_levels; k++)
-        rc = create_index(writer, k);
-    if (rc != 0)
-        return pb_fail(err, PB_E_MEMORY, "no memory for the index of a product's blocks");
+    int rc = 0;
+    if (writer->encoder == NULL || writer->moved == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for the encoders of a product");
     for (uint32_t i = 0; rc == 0 && i < workers; i++)
         rc = pb_block_encoder_create(&writer->format, err, &writer->encoder[i]);
     return rc == 0 && writer->options.mask ? create_masks(writer, err) : rc;
-}
-
-/* Of every block, where that is known before; else 0. */
-static uint64_t block_bytes(const struct pb_block_format *format)
-{
-    return format->codec->encode == NULL ? pb_block_raw_bytes(format) : 0;
 }
 
 /* What the directories say of a picture's blocks. */
@@ -230,47 +246,13 @@ static int describe_picture(struct pb_cog_writer *writer, struct pb_tiff_image *
     return 0;
 }
 
-/* Decides the layout and creates the file with its full length. */
 static int open_file(struct pb_cog_writer *writer, struct pb_err *err)
 {
-    const struct pb_cog_options *o = &writer->options;
-    struct pb_tiff_image image = {
-        .level = writer->level,
-        .n_levels = writer->n_levels,
-        .masks = o->mask,
-        .block_bytes = block_bytes(&writer->format),
-        .mask_block_bytes = block_bytes(&writer->format) ? pb_mask_raw_bytes(o->block_px) : 0,
-        .mask_compression = pb_mask_codec(writer->format.codec)->tiff_compression,
-        .photometric = o->photometric,
-        .block_px = o->block_px,
-        .n_bands = writer->format.n_bands,
-        .alpha = o->painter != NULL && o->painter->alpha,
-        .type = o->type,
-        .compression = writer->format.codec->tiff_compression,
-        .predictor = (uint16_t)writer->format.predictor,
-        .software = "pushbroom " PB_VERSION,
-        .tags = o->tags,
-        .force_big = o->force_big,
-    };
-    int rc = describe_picture(writer, &image, err);
-    if (rc == 0)
-        rc = pb_tiff_layout_create(&image, err, &writer->layout);
-    if (rc == 0)
-        rc = pb_file_out_create(o->path, pb_tiff_layout_total(writer->layout), err, &writer->file);
-    if (rc == 0)
-        pb_file_out_watch(writer->file, o->progress);
-    return rc;
-}
-
-/* Removes the file unless it was finished. */
-static void close_files(struct pb_cog_writer *writer)
-{
-    pb_file_out_destroy(writer->file);
-    pb_tiff_layout_destroy(writer->layout);
-    pb_spool_destroy(writer->spool);
-    writer->file = NULL;
-    writer->layout = NULL;
-    writer->spool = NULL;
+    struct pb_tiff_level level[2 * LEVELS_MAX];
+    struct pb_cog_file_options options = file_options(&writer->options, &writer->format, level,
+                                                      list_levels(&writer->options, level));
+    int rc = describe_picture(writer, &options.image, err);
+    return rc != 0 ? rc : pb_cog_file_create(&options, err, &writer->file);
 }
 
 int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *err,
@@ -292,14 +274,11 @@ int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *er
     struct pb_pyramid_options pyramid = pyramid_options(&writer->options);
     pyramid.sink = take_overview;
     pyramid.user = writer;
-    writer->n_levels = (pyramid.levels + 1) * (options->mask ? 2 : 1);
     rc = create_memory(writer, err);
     if (rc == 0 && pyramid.levels > 0)
         rc = pb_pyramid_create(&pyramid, err, &writer->pyramid);
-    if (rc == 0 && block_bytes(&format) != 0)
+    if (rc == 0)
         rc = open_file(writer, err);
-    else if (rc == 0)
-        rc = pb_spool_create(options->directory, err, &writer->spool);
     if (rc != 0) {
         pb_cog_writer_destroy(writer);
         return rc;
@@ -333,35 +312,17 @@ int pb_cog_writer_tile(struct pb_cog_writer *writer, const struct pb_rect *core,
     return rc;
 }
 
-static int check_complete(const struct pb_cog_writer *writer, struct pb_err *err)
-{
-    for (uint32_t k = 0; k < writer->n_levels; k++)
-        for (uint64_t i = 0; i < writer->level[k].n_blocks; i++)
-            if (writer->index[k].extent[i].bytes == 0)
-                return pb_fail(err, PB_E_SYSTEM, "block %llu of level %u was never written",
-                               (unsigned long long)i, k);
-    return 0;
-}
-
 int pb_cog_writer_finish(struct pb_cog_writer *writer, struct pb_err *err,
                          struct pb_cog_summary *out_summary)
 {
-    struct pb_cog_summary summary;
-    int rc = check_complete(writer, err);
-    if (rc == 0 && writer->file == NULL)
-        rc = open_file(writer, err);
+    struct pb_cog_summary summary = {0};
+    int rc = pb_cog_file_finish(writer->file, err, &summary.bytes, summary.sha256);
+    for (uint32_t i = 0; i < writer->options.workers; i++)
+        summary.moved += writer->moved[i];
     if (rc == 0)
-        rc = pb_tiff_write(writer->layout, writer->spool, writer->file, err);
-    if (rc == 0)
-        rc = pb_file_out_finish(writer->file, err, summary.sha256);
-    if (rc == 0) {
-        summary.bytes = pb_tiff_layout_total(writer->layout);
-        summary.moved = 0;
-        for (uint32_t i = 0; i < writer->options.workers; i++)
-            summary.moved += writer->moved[i];
         *out_summary = summary;
-    }
-    close_files(writer);
+    pb_cog_file_destroy(writer->file);
+    writer->file = NULL;
     return rc;
 }
 
@@ -377,8 +338,6 @@ void pb_cog_writer_destroy(struct pb_cog_writer *writer)
     free(writer->mask);
     free(writer->moved);
     pb_pyramid_destroy(writer->pyramid);
-    close_files(writer);
-    for (uint32_t k = 0; k < writer->n_levels; k++)
-        free(writer->index[k].extent);
+    pb_cog_file_destroy(writer->file);
     free(writer);
 }

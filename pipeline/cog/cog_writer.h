@@ -3,10 +3,9 @@
 #ifndef PB_COG_WRITER_H
 #define PB_COG_WRITER_H
 /* A cloud-optimised GeoTIFF in one pass over tiles that come in any order on several threads. Each
- * tile is cut into blocks, which are compressed where they arrive and appended to a spool; the
- * pyramid does the same with the overviews. finish() copies them to the file in a fixed order, so
- * its bytes depend on pixels and options only. Blocks that are not compressed have one size and are
- * written to their final offset at once. It does not depend on scenes and products; cog.c does. */
+ * tile is cut into blocks, which are compressed where they arrive and go into the file in a fixed
+ * order (cog_file.h), so its bytes depend on pixels and options only; the pyramid does the same
+ * with the overviews. It does not depend on scenes and products; cog.c does. */
 #include "config/config.h"
 #include "config/base/err.h"
 #include "pipeline/raster/raster.h"
@@ -48,7 +47,10 @@ struct pb_cog_options {
                              are. nodata is of what is stored */
     struct pb_same_blocks same;        /* a file that has blocks of the full image already */
     struct pb_file_progress *progress; /* of the file; borrowed; NULL = none */
-    bool force_big; /* BigTIFF although the file would fit into 4 GiB: for tests */
+    /* For tests: */
+    bool force_big;      /* BigTIFF although the file would fit into 4 GiB */
+    bool move_gaps;      /* see struct pb_cog_file_options */
+    uint64_t pool_bytes; /* the same; 0 = chosen */
 };
 
 struct pb_cog_summary {
@@ -61,8 +63,8 @@ struct pb_cog_summary {
 double pb_cog_writer_nodata(const struct pb_cog_options *options);
 /* Memory that create() and finish() take; UINT64_MAX when the options are invalid. */
 uint64_t pb_cog_writer_bytes(const struct pb_cog_options *options);
-/* 0; pipeline.product for options that cannot be, memory, output.*. Copies options. Without
- * compression the file is made, and its space reserved, here. Thread: init. */
+/* 0; pipeline.product for options that cannot be, memory, output.*. Copies options. The file is
+ * made here and, without compression, its space reserved. Thread: init. */
 int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *err,
                          struct pb_cog_writer **out_writer);
 enum { PB_COG_PLANES_MAX = (1 + PB_REST_MAX) * PB_BANDS_MAX };

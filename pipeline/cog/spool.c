@@ -8,35 +8,52 @@
 #include "pipeline/profile/trace.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 struct pb_spool {
-    int fd;
+    pthread_mutex_t making; /* held while the file is made */
+    _Atomic int fd;         /* -1 = there is none yet */
     const char *directory;
     _Atomic uint64_t end;
 };
+_Static_assert(sizeof(struct pb_spool) <= PB_SPOOL_BYTES, "the plan counts it");
 
 int pb_spool_create(const char *directory, struct pb_err *err, struct pb_spool **out_spool)
 {
     struct pb_spool *spool = calloc(1, sizeof *spool);
     if (spool == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for a spool file");
+    pthread_mutex_init(&spool->making, NULL);
     spool->directory = directory;
-    spool->fd = pb_nameless_open(directory);
-    if (spool->fd < 0) {
-        int error = -spool->fd;
-        free(spool);
-        return pb_io_fail(err, error, "cannot make a temporary file in", directory);
-    }
+    spool->fd = -1;
     *out_spool = spool;
     return 0;
 }
 
-int pb_spool_append(struct pb_spool *spool, const void *data, size_t bytes, struct pb_err *err,
-                    struct pb_spool_extent *out_extent)
+static int open_file(struct pb_spool *spool, struct pb_err *err)
 {
+    int error = 0;
+    pthread_mutex_lock(&spool->making);
+    if (spool->fd < 0) {
+        int fd = pb_nameless_open(spool->directory);
+        spool->fd = fd < 0 ? -1 : fd;
+        error = fd < 0 ? -fd : 0;
+    }
+    pthread_mutex_unlock(&spool->making);
+    return error == 0 ? 0
+                      : pb_io_fail(err, error, "cannot make a temporary file in", spool->directory);
+}
+
+int pb_spool_append(struct pb_spool *spool, const void *data, size_t bytes, struct pb_err *err,
+                    uint64_t *out_offset)
+{
+    int rc = spool->fd < 0 ? open_file(spool, err) : 0;
+    if (rc != 0)
+        return rc;
     uint64_t at = atomic_fetch_add_explicit(&spool->end, bytes, memory_order_relaxed);
     const char *from = data;
     for (size_t done = 0; done < bytes;) {
@@ -50,7 +67,7 @@ int pb_spool_append(struct pb_spool *spool, const void *data, size_t bytes, stru
             return pb_io_fail(err, n == 0 ? ENOSPC : errno, "cannot write a temporary file in",
                               spool->directory);
     }
-    *out_extent = (struct pb_spool_extent){at, bytes};
+    *out_offset = at;
     return 0;
 }
 
@@ -71,10 +88,18 @@ int pb_spool_read(const struct pb_spool *spool, uint64_t offset, void *data, siz
     return 0;
 }
 
+void pb_spool_drop(const struct pb_spool *spool, uint64_t offset, uint64_t bytes)
+{
+    (void)fallocate(spool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+                    (off_t)bytes);
+}
+
 void pb_spool_destroy(struct pb_spool *spool)
 {
     if (spool == NULL)
         return;
-    close(spool->fd);
+    if (spool->fd >= 0)
+        close(spool->fd);
+    pthread_mutex_destroy(&spool->making);
     free(spool);
 }

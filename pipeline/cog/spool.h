@@ -3,7 +3,8 @@
 #ifndef PB_SPOOL_H
 #define PB_SPOOL_H
 /* A nameless temporary file to which several threads append extents in any order, and from which
- * they are read by offset and length. It is freed with its descriptor, also after a crash. */
+ * they are read by offset and length. It is made when the first extent comes, and freed with its
+ * descriptor, also after a crash. */
 #include "config/base/err.h"
 
 #include <stddef.h>
@@ -11,19 +12,17 @@
 
 struct pb_spool;
 
-/* Where an extent is. All zero = none: no extent is empty. */
-struct pb_spool_extent {
-    uint64_t offset;
-    uint64_t bytes;
-};
+#define PB_SPOOL_BYTES UINT64_C(128) /* of memory, at most */
 
-/* directory is borrowed until destroy. 0, or output.denied, output.full, output.write. */
+/* directory is borrowed until destroy. 0 or memory. */
 int pb_spool_create(const char *directory, struct pb_err *err, struct pb_spool **out_spool);
-/* Thread: any, without a lock. */
+/* 0, or output.denied, output.full, output.write. Allocates nothing. Thread: any. */
 int pb_spool_append(struct pb_spool *spool, const void *data, size_t bytes, struct pb_err *err,
-                    struct pb_spool_extent *out_extent);
+                    uint64_t *out_offset);
 /* Reads bytes at offset, which were appended before. Thread: any. */
 int pb_spool_read(const struct pb_spool *spool, uint64_t offset, void *data, size_t bytes,
                   struct pb_err *err);
+/* An extent will not be read again: its space is given back where the file system can. */
+void pb_spool_drop(const struct pb_spool *spool, uint64_t offset, uint64_t bytes);
 void pb_spool_destroy(struct pb_spool *spool); /* NULL is fine */
 #endif

@@ -3,7 +3,10 @@
 /* Decides the layout of a COG. All directories and their small values come first, so that a remote
  * reader has the whole pyramid in its first request; the tables of blocks, which grow with the
  * image, come after them. Sizes of blocks are known, so classic or BigTIFF is decided by the real
- * length of the file: the classic layout is made, and made again as BigTIFF if it is too long. */
+ * length of the file: the classic layout is made, and made again as BigTIFF if it is too long.
+ *
+ * Levels that begin at a page can be written before all in front of them is known: the gap that is
+ * left there is made of whole blocks of the file system. */
 #include "pipeline/cog/tiff_layout.h"
 #include "pipeline/codec/predictor.h"
 
@@ -11,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OWN_ENTRIES 20 /* structural tags of a directory at most */
+#define OWN_ENTRIES       20 /* structural tags of a directory at most */
+#define PAGE_BLOCKS_LEAST 16 /* of an overview; a smaller one costs little to write at the end */
 
 /* GDAL's structural metadata, for its own reader: with it one range request fetches a block and its
  * size. The length in the first line counts what follows that line; the blank is room for "YES". */
@@ -180,6 +184,25 @@ static uint64_t place_values(struct pb_tiff_layout *layout, uint32_t k, bool tab
     return at;
 }
 
+bool pb_tiff_begins_page(const struct pb_tiff_image *image, uint32_t level)
+{
+    uint32_t of_image = image->masks ? level / 2 : level;
+    if (pb_tiff_is_mask(image, level))
+        return false;
+    return of_image == 0 || (of_image == 1 && image->level[level].n_blocks >= PAGE_BLOCKS_LEAST);
+}
+
+static uint64_t sum_blocks(const struct pb_tiff_image *image, uint32_t k)
+{
+    const struct pb_tiff_level *level = &image->level[k];
+    uint64_t even = pb_tiff_even_bytes(image, k), sum = level->n_blocks * PB_TIFF_FRAME;
+    if (even != 0)
+        return sum + level->n_blocks * even;
+    for (uint64_t i = 0; i < level->n_blocks; i++)
+        sum += level->block[i].bytes;
+    return sum;
+}
+
 static void place(struct pb_tiff_layout *layout)
 {
     bool big = layout->big;
@@ -193,12 +216,13 @@ static void place(struct pb_tiff_layout *layout)
     }
     for (uint32_t k = 0; k < layout->image.n_levels; k++)
         at = place_values(layout, k, true, at);
-    layout->data = at;
     for (uint32_t k = layout->image.n_levels; k-- > 0;) {
-        const struct pb_tiff_level *level = &layout->image.level[k];
-        layout->directory[k].data = at;
-        for (uint64_t i = 0; i < level->n_blocks; i++)
-            at += PB_TIFF_LEADER + pb_tiff_block_bytes(&layout->image, k, i) + PB_TIFF_TRAILER;
+        struct pb_tiff_directory *d = &layout->directory[k];
+        if (pb_tiff_begins_page(&layout->image, k))
+            at = (at + PB_TIFF_PAGE_BYTES - 1) / PB_TIFF_PAGE_BYTES * PB_TIFF_PAGE_BYTES;
+        d->data = at;
+        at += sum_blocks(&layout->image, k);
+        d->end = at;
     }
     layout->total = at;
 }
@@ -256,6 +280,11 @@ int pb_tiff_layout_create(const struct pb_tiff_image *image, struct pb_err *err,
 uint64_t pb_tiff_layout_total(const struct pb_tiff_layout *layout)
 {
     return layout->total;
+}
+
+uint64_t pb_tiff_layout_data(const struct pb_tiff_layout *layout, uint32_t level)
+{
+    return layout->directory[level].data;
 }
 
 bool pb_tiff_layout_big(const struct pb_tiff_layout *layout)

@@ -31,20 +31,17 @@ struct pb_tiff_directory {
     uint32_t n;
     uint64_t offset;
     uint64_t data; /* of the first block's leader */
+    uint64_t end;  /* after the last block's trailer */
 };
 
 struct pb_tiff_layout {
     struct pb_tiff_image image;
     bool big;
     uint64_t total;
-    uint64_t data; /* offset of the first block of all */
     struct pb_tiff_directory *directory;
     uint16_t bits[PB_BANDS_MAX], format[PB_BANDS_MAX], extra[PB_BANDS_MAX];
     uint16_t one; /* bits of a sample of a mask */
 };
-
-#define PB_TIFF_LEADER  4 /* bytes before each block: its size */
-#define PB_TIFF_TRAILER 4 /* bytes after it: its last four again */
 
 static inline bool pb_tiff_is_mask(const struct pb_tiff_image *image, uint32_t level)
 {
@@ -61,7 +58,7 @@ static inline uint64_t pb_tiff_block_bytes(const struct pb_tiff_image *image, ui
                                            uint64_t block)
 {
     uint64_t even = pb_tiff_even_bytes(image, level);
-    return even != 0 ? even : image->level[level].extent[block].bytes;
+    return even != 0 ? even : image->level[level].block[block].bytes;
 }
 
 extern const char pb_tiff_ghost[]; /* right after the header */

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Writes the layout of tiff_layout.c from front to back. Tables of blocks are made while they are
- * written, from the sizes in the index: no memory here grows with the image. */
+/* Writes the layout of tiff_layout.c from front to back, through one buffer, and passes over what
+ * is placed. Tables of blocks are made while they are written, from the sizes in the index: no
+ * memory here grows with the image. */
 #include "pipeline/cog/tiff_layout.h"
 
-#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
@@ -12,28 +13,61 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 struct writer {
     const struct pb_tiff_layout *layout;
-    const struct pb_spool *spool;
-    struct pb_file_out *file;
+    const struct pb_tiff_blocks *source;
+    struct pb_gap_file *file;
     struct pb_err *err;
+    char *buffer;
+    size_t held; /* in it */
+    uint64_t at; /* of the finished file, where the buffer begins */
 };
 
-static int put(const struct writer *w, const void *data, size_t bytes)
+static int flush(struct writer *w)
 {
-    return pb_file_out_add(w->file, data, bytes, w->err);
+    struct iovec part = {w->buffer, w->held};
+    uint64_t at = pb_gap_before(w->source->gaps, w->source->n_gaps, w->at);
+    int rc = w->held > 0 ? pb_gap_file_write(w->file, at, &part, 1, w->err) : 0;
+    w->at += w->held;
+    w->held = 0;
+    return rc;
 }
 
-static int put_number(const struct writer *w, uint64_t number, size_t bytes)
+/* Bytes that the buffer takes now: at least 1. */
+static int room(struct writer *w, size_t *out_bytes)
+{
+    int rc = w->held == PB_TIFF_WRITE_BYTES ? flush(w) : 0;
+    *out_bytes = PB_TIFF_WRITE_BYTES - w->held;
+    return rc;
+}
+
+static int put(struct writer *w, const void *data, size_t bytes)
+{
+    const char *from = data;
+    while (bytes > 0) {
+        size_t n;
+        int rc = room(w, &n);
+        if (rc != 0)
+            return rc;
+        n = bytes < n ? bytes : n;
+        memcpy(w->buffer + w->held, from, n);
+        w->held += n;
+        from += n;
+        bytes -= n;
+    }
+    return 0;
+}
+
+static int put_number(struct writer *w, uint64_t number, size_t bytes)
 {
     return put(w, &number, bytes);
 }
 
-static int pad_to(const struct writer *w, uint64_t offset)
+static int pad_to(struct writer *w, uint64_t offset)
 {
-    static const char zero[8];
-    return put(w, zero, (size_t)(offset - pb_file_out_at(w->file)));
+    static const char zero[PB_TIFF_PAGE_BYTES];
+    return put(w, zero, (size_t)(offset - w->at - w->held));
 }
 
-static int put_header(const struct writer *w)
+static int put_header(struct writer *w)
 {
     bool big = w->layout->big;
     int rc = put(w, big ? "II\x2b\0\x08\0\0\0" : "II\x2a\0", big ? 8 : 4);
@@ -45,7 +79,7 @@ static int put_header(const struct writer *w)
 }
 
 /* The table of a directory's blocks: where each one starts, or how long it is. */
-static int put_table(const struct writer *w, uint32_t k, const struct pb_tiff_entry *entry)
+static int put_table(struct writer *w, uint32_t k, const struct pb_tiff_entry *entry)
 {
     const struct pb_tiff_image *image = &w->layout->image;
     uint64_t at = w->layout->directory[k].data;
@@ -60,14 +94,14 @@ static int put_table(const struct writer *w, uint32_t k, const struct pb_tiff_en
     return rc;
 }
 
-static int put_value(const struct writer *w, uint32_t k, const struct pb_tiff_entry *entry)
+static int put_value(struct writer *w, uint32_t k, const struct pb_tiff_entry *entry)
 {
     if (entry->source != PB_TIFF_VALUE)
         return put_table(w, k, entry);
     return put(w, entry->value, (size_t)entry->bytes);
 }
 
-static int put_entry(const struct writer *w, uint32_t k, const struct pb_tiff_entry *entry)
+static int put_entry(struct writer *w, uint32_t k, const struct pb_tiff_entry *entry)
 {
     size_t word = (size_t)pb_tiff_inline_bytes(w->layout->big);
     int rc = put_number(w, entry->tag, 2);
@@ -83,7 +117,7 @@ static int put_entry(const struct writer *w, uint32_t k, const struct pb_tiff_en
     return rc != 0 ? rc : put_number(w, 0, word - (size_t)entry->bytes);
 }
 
-static int put_directory(const struct writer *w, uint32_t k)
+static int put_directory(struct writer *w, uint32_t k)
 {
     const struct pb_tiff_directory *d = &w->layout->directory[k];
     bool big = w->layout->big, last = k + 1 == w->layout->image.n_levels;
@@ -98,7 +132,7 @@ static int put_directory(const struct writer *w, uint32_t k)
 }
 
 /* Values that did not fit into their entries: the small ones, or the tables of blocks. */
-static int put_values(const struct writer *w, uint32_t k, bool tables)
+static int put_values(struct writer *w, uint32_t k, bool tables)
 {
     const struct pb_tiff_directory *d = &w->layout->directory[k];
     int rc = 0;
@@ -113,75 +147,89 @@ static int put_values(const struct writer *w, uint32_t k, bool tables)
     return rc;
 }
 
-/* Copies a block from the spool straight into the file's buffer. */
-static int put_block(const struct writer *w, const struct pb_spool_extent *extent)
+/* Copies a block with its frame straight into the buffer. */
+static int put_block(struct writer *w, uint32_t k, uint64_t i)
 {
-    char tail[PB_TIFF_TRAILER] = {0};
-    int rc = put_number(w, extent->bytes, PB_TIFF_LEADER);
-    for (uint64_t done = 0; rc == 0 && done < extent->bytes;) {
-        void *room;
+    uint64_t bytes = pb_tiff_block_bytes(&w->layout->image, k, i) + PB_TIFF_FRAME;
+    int rc = 0;
+    for (uint64_t done = 0; rc == 0 && done < bytes;) {
         size_t n;
-        rc = pb_file_out_room(w->file, w->err, &room, &n);
-        if (rc != 0)
-            break;
-        n = extent->bytes - done < n ? (size_t)(extent->bytes - done) : n;
-        rc = pb_spool_read(w->spool, extent->offset + done, room, n, w->err);
-        if (rc != 0)
-            break;
-        /* The last four bytes may come in two reads. */
-        size_t keep = n < sizeof tail ? n : sizeof tail;
-        memmove(tail, tail + keep, sizeof tail - keep);
-        memcpy(tail + sizeof tail - keep, (const char *)room + n - keep, keep);
-        pb_file_out_commit(w->file, n);
+        rc = room(w, &n);
+        n = bytes - done < n ? (size_t)(bytes - done) : n;
+        if (rc == 0)
+            rc = w->source->read(w->source->user, k, i, done, w->buffer + w->held, n, w->err);
+        w->held += n;
         done += n;
     }
-    return rc != 0 ? rc : put(w, tail, sizeof tail);
-}
-
-static int put_blocks(const struct writer *w)
-{
-    const struct pb_tiff_image *image = &w->layout->image;
-    int rc = 0;
-    for (uint32_t k = image->n_levels; rc == 0 && k-- > 0;)
-        for (uint64_t i = 0; rc == 0 && i < image->level[k].n_blocks; i++)
-            rc = put_block(w, &image->level[k].extent[i]);
     return rc;
 }
 
-int pb_tiff_place_block(const struct pb_tiff_layout *layout, uint32_t level, uint64_t block,
-                        const void *data, struct pb_file_out *file, struct pb_err *err)
+static int put_blocks(struct writer *w)
 {
-    uint64_t bytes = pb_tiff_even_bytes(&layout->image, level);
-    uint64_t at =
-        layout->directory[level].data + block * (PB_TIFF_LEADER + bytes + PB_TIFF_TRAILER);
+    const struct pb_tiff_image *image = &w->layout->image;
+    int rc = 0;
+    for (uint32_t k = image->n_levels; rc == 0 && k-- > 0;) {
+        const struct pb_tiff_directory *d = &w->layout->directory[k];
+        rc = pad_to(w, d->data);
+        if (rc == 0)
+            rc = flush(w); /* a gap may be here */
+        if (w->source->placed >> k & 1)
+            w->at = d->end;
+        else
+            for (uint64_t i = 0; rc == 0 && i < image->level[k].n_blocks; i++)
+                rc = put_block(w, k, i);
+    }
+    return rc != 0 ? rc : flush(w);
+}
+
+int pb_tiff_place_block(struct pb_gap_file *file, uint64_t at, const void *data, uint64_t bytes,
+                        struct pb_err *err)
+{
     char *body = (char *)(uintptr_t)data; /* an iovec knows no const */
+    char last[PB_TIFF_TRAILER] = {0};
+    size_t n = bytes < sizeof last ? (size_t)bytes : sizeof last;
+    memcpy(last + sizeof last - n, body + bytes - n, n);
     struct iovec parts[] = {
         {&bytes, PB_TIFF_LEADER},
         {body, (size_t)bytes},
-        {body + bytes - PB_TIFF_TRAILER, PB_TIFF_TRAILER},
+        {last, sizeof last},
     };
-    return pb_file_out_place(file, at, parts, 3, err);
+    return pb_gap_file_write(file, at, parts, 3, err);
 }
 
-int pb_tiff_write(const struct pb_tiff_layout *layout, const struct pb_spool *spool,
-                  struct pb_file_out *file, struct pb_err *err)
+int pb_tiff_place_even(const struct pb_tiff_layout *layout, uint32_t level, uint64_t block,
+                       const void *data, struct pb_gap_file *file, struct pb_err *err)
 {
-    struct writer w = {layout, spool, file, err};
-    uint32_t n_levels = layout->image.n_levels;
-    int rc = put_header(&w);
+    uint64_t bytes = pb_tiff_even_bytes(&layout->image, level);
+    uint64_t at = layout->directory[level].data + block * (bytes + PB_TIFF_FRAME);
+    return pb_tiff_place_block(file, at, data, bytes, err);
+}
+
+static int write_all(struct writer *w)
+{
+    uint32_t n_levels = w->layout->image.n_levels;
+    int rc = put_header(w);
     for (uint32_t k = 0; rc == 0 && k < n_levels; k++) {
-        rc = put_directory(&w, k);
+        rc = put_directory(w, k);
         if (rc == 0)
-            rc = put_values(&w, k, false);
+            rc = put_values(w, k, false);
     }
     for (uint32_t k = 0; rc == 0 && k < n_levels; k++)
-        rc = put_values(&w, k, true);
-    if (rc == 0 && spool != NULL)
-        rc = put_blocks(&w);
-    else if (rc == 0)
-        rc = pb_file_out_add_placed(file, layout->total - layout->data, err);
-    if (rc == 0 && pb_file_out_at(file) != layout->total)
+        rc = put_values(w, k, true);
+    return rc != 0 ? rc : put_blocks(w);
+}
+
+int pb_tiff_write(const struct pb_tiff_layout *layout, const struct pb_tiff_blocks *source,
+                  struct pb_gap_file *file, struct pb_err *err)
+{
+    struct writer w = {.layout = layout, .source = source, .file = file, .err = err};
+    w.buffer = malloc(PB_TIFF_WRITE_BYTES);
+    if (w.buffer == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory to write a product");
+    int rc = write_all(&w);
+    free(w.buffer);
+    if (rc == 0 && w.at != layout->total)
         rc = pb_fail(err, PB_E_SYSTEM, "a product has %llu bytes where %llu were laid out",
-                     (unsigned long long)pb_file_out_at(file), (unsigned long long)layout->total);
+                     (unsigned long long)w.at, (unsigned long long)layout->total);
     return rc;
 }

@@ -2,26 +2,36 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TIFF_WRITER_H
 #define PB_TIFF_WRITER_H
-/* Assembles a cloud-optimised GeoTIFF out of blocks that lie in a spool; or, when all have the same
- * size, in the file itself: then every offset is known before the first block is. The order of
- * bytes does not depend on the order of the blocks: header, GDAL's structural metadata, all
- * directories from the full image down, their tables of blocks, then the blocks of the smallest
- * overview first and of the full image last, row by row. With masks, each directory of the image is
- * followed by one of its mask, one bit a pixel, 1 where it is valid. Little-endian; classic TIFF
- * when it fits 4 GiB, else BigTIFF. One thread. */
+/* Lays out a cloud-optimised GeoTIFF and writes what is not in the file yet: blocks of levels that
+ * are placed were written there before. The order of bytes does not depend on the order of the
+ * blocks: header, GDAL's structural metadata, all directories from the full image down, their
+ * tables of blocks, then the blocks of the smallest overview first and of the full image last, row
+ * by row. The blocks of the full image, and those of a first overview of many blocks, begin at a
+ * multiple of PB_TIFF_PAGE_BYTES. With masks, each directory of the image is followed by one of its
+ * mask, one bit a pixel, 1 where it is valid. Little-endian; classic TIFF when it fits 4 GiB, else
+ * BigTIFF. One thread. */
 #include "config/base/err.h"
-#include "pipeline/io/file_out.h"
+#include "pipeline/io/gap_file.h"
 #include "pipeline/raster/raster.h"
-#include "pipeline/cog/spool.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/* Before each block its size, after it its last four bytes again. */
+enum { PB_TIFF_LEADER = 4, PB_TIFF_TRAILER = 4, PB_TIFF_FRAME = PB_TIFF_LEADER + PB_TIFF_TRAILER };
+
+#define PB_TIFF_PAGE_BYTES PB_GAP_ALIGN
+
+struct pb_tiff_block {
+    uint64_t bytes; /* 0 = not known yet */
+    uint64_t at;    /* of its owner; not used here */
+};
+
 struct pb_tiff_level {
     int32_t width, height;
-    uint64_t n_blocks;                    /* row-major */
-    const struct pb_spool_extent *extent; /* borrowed; all there; not used with block_bytes */
+    uint64_t n_blocks;                 /* row-major */
+    const struct pb_tiff_block *block; /* borrowed; all known; not used with block_bytes */
 };
 
 enum pb_photometric {
@@ -35,7 +45,7 @@ struct pb_tiff_image {
     const struct pb_tiff_level *level; /* [0] is the full image */
     uint32_t n_levels;
     bool masks;                      /* level[1], level[3], ... are the masks of those before */
-    uint64_t block_bytes;            /* of every block; 0 = each extent has its own */
+    uint64_t block_bytes;            /* of every block; 0 = each has its own */
     uint64_t mask_block_bytes;       /* the same of masks' blocks */
     uint16_t mask_compression;       /* tag 259 of masks */
     enum pb_photometric photometric; /* 0: gray; RGB: of the first three bands; PALETTE: the tags
@@ -62,11 +72,33 @@ int pb_tiff_layout_create(const struct pb_tiff_image *image, struct pb_err *err,
                           struct pb_tiff_layout **out_layout);
 uint64_t pb_tiff_layout_total(const struct pb_tiff_layout *layout); /* bytes of the file */
 bool pb_tiff_layout_big(const struct pb_tiff_layout *layout);
-/* Writes a block of block_bytes to its offset. Thread: any. */
-int pb_tiff_place_block(const struct pb_tiff_layout *layout, uint32_t level, uint64_t block,
-                        const void *data, struct pb_file_out *file, struct pb_err *err);
-/* spool: NULL = all blocks have been placed. */
-int pb_tiff_write(const struct pb_tiff_layout *layout, const struct pb_spool *spool,
-                  struct pb_file_out *file, struct pb_err *err);
+/* Offset of a level's first block, of its leader. */
+uint64_t pb_tiff_layout_data(const struct pb_tiff_layout *layout, uint32_t level);
+/* Whether a level begins at a multiple of PB_TIFF_PAGE_BYTES. It says so of any image of that size,
+ * however long the blocks are. */
+bool pb_tiff_begins_page(const struct pb_tiff_image *image, uint32_t level);
+/* Writes a block and its frame to the offset of the leader. Thread: any. */
+int pb_tiff_place_block(struct pb_gap_file *file, uint64_t at, const void *data, uint64_t bytes,
+                        struct pb_err *err);
+/* The same to the block's offset in a level whose blocks have one size. */
+int pb_tiff_place_even(const struct pb_tiff_layout *layout, uint32_t level, uint64_t block,
+                       const void *data, struct pb_gap_file *file, struct pb_err *err);
+
+/* What a file is written of. */
+struct pb_tiff_blocks {
+    uint64_t placed; /* bit k: the blocks of level k are in the file */
+    /* Reads bytes of another level's block with its frame. Called in the order of the file. */
+    int (*read)(void *user, uint32_t level, uint64_t block, uint64_t from, void *data, size_t bytes,
+                struct pb_err *err);
+    void *user;
+    const struct pb_gap *gaps; /* of the file, while it is written */
+    size_t n_gaps;
+};
+
+/* Bytes that write() takes for the time it runs. */
+#define PB_TIFF_WRITE_BYTES (UINT64_C(512) << 10)
+/* Writes all but the blocks that are placed. */
+int pb_tiff_write(const struct pb_tiff_layout *layout, const struct pb_tiff_blocks *source,
+                  struct pb_gap_file *file, struct pb_err *err);
 void pb_tiff_layout_destroy(struct pb_tiff_layout *layout); /* NULL is fine */
 #endif

@@ -12,11 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
-#define RESERVE_MAX_BYTES (UINT64_C(16) << 30)
-#define HALF_BYTES        ((size_t)PB_FILE_OUT_BYTES / 2)
+#define HALF_BYTES ((size_t)PB_FILE_OUT_BYTES / 2)
 
 struct pb_file_out {
     const char *path;
@@ -28,14 +26,13 @@ struct pb_file_out {
     unsigned half;
     size_t held; /* in the half being filled */
     uint64_t flushed;
-    bool placed;                       /* the held bytes are in the file already */
     struct pb_background store, check; /* only files longer than a half need them */
 };
 
 static int store_part(void *user, const struct pb_background_part *part)
 {
     const struct pb_file_out *file = user;
-    for (size_t done = 0; !file->placed && done < part->bytes;) {
+    for (size_t done = 0; done < part->bytes;) {
         pb_io_begin();
         ssize_t n =
             pwrite(file->fd, part->data + done, part->bytes - done, (off_t)(part->at + done));
@@ -62,35 +59,7 @@ static int check_part(void *user, const struct pb_background_part *part)
     return 0;
 }
 
-/* Detects a full disk before the work. Space is reserved for files of a usual size only: a huge one
- * would block the space of all other writers while it is computed. */
-static int reserve(const struct pb_file_out *file, uint64_t bytes, struct pb_err *err)
-{
-    struct statvfs disk;
-    if (bytes == 0 || fstatvfs(file->fd, &disk) != 0 || disk.f_blocks == 0)
-        return 0;
-    uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
-    uint64_t all = (uint64_t)disk.f_blocks * disk.f_frsize;
-    if (bytes > all)
-        return pb_fail(
-            err, PB_E_PIPELINE_PRODUCT,
-            "'%s' would have %llu bytes, and the whole file system has %llu; compress it, "
-            "or put the products on a larger one",
-            file->path, (unsigned long long)bytes, (unsigned long long)all);
-    if (bytes > room)
-        return pb_fail(err, PB_E_OUTPUT_FULL, "'%s' will have %llu bytes, but only %llu are free",
-                       file->path, (unsigned long long)bytes, (unsigned long long)room);
-    if (bytes > RESERVE_MAX_BYTES || bytes > room / 4)
-        return 0;
-    /* Not posix_fallocate: on file systems without support it would write zeros. */
-    if (fallocate(file->fd, 0, 0, (off_t)bytes) != 0 &&
-        (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-        return pb_io_fail(err, errno, "cannot reserve the space of", file->path);
-    return 0;
-}
-
-int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err *err,
-                       struct pb_file_out **out_file)
+int pb_file_out_create(const char *path, struct pb_err *err, struct pb_file_out **out_file)
 {
     struct pb_file_out *file = calloc(1, sizeof *file);
     if (file == NULL)
@@ -113,8 +82,6 @@ int pb_file_out_create(const char *path, uint64_t expected_bytes, struct pb_err 
     }
     struct stat status;
     file->regular = fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode);
-    if (file->regular && (rc = reserve(file, expected_bytes, err)) != 0)
-        goto out;
     *out_file = file;
     return 0;
 out:
@@ -173,100 +140,19 @@ static int flush(struct pb_file_out *file, struct pb_err *err)
     return check_part(file, &part);
 }
 
-int pb_file_out_room(struct pb_file_out *file, struct pb_err *err, void **out_room,
-                     size_t *out_bytes)
-{
-    if (file->held == HALF_BYTES) {
-        int rc = hand_over(file, err);
-        if (rc != 0)
-            return rc;
-    }
-    *out_room = file->buffer + file->half * HALF_BYTES + file->held;
-    *out_bytes = HALF_BYTES - file->held;
-    return 0;
-}
-
-void pb_file_out_commit(struct pb_file_out *file, size_t bytes)
-{
-    file->held += bytes;
-}
-
 int pb_file_out_add(struct pb_file_out *file, const void *data, size_t bytes, struct pb_err *err)
 {
     const char *from = data;
     while (bytes > 0) {
-        void *room;
-        size_t n;
-        int rc = pb_file_out_room(file, err, &room, &n);
+        int rc = file->held == HALF_BYTES ? hand_over(file, err) : 0;
         if (rc != 0)
             return rc;
-        n = bytes < n ? bytes : n;
-        memcpy(room, from, n);
-        pb_file_out_commit(file, n);
+        size_t room = HALF_BYTES - file->held, n = bytes < room ? bytes : room;
+        memcpy(file->buffer + file->half * HALF_BYTES + file->held, from, n);
+        file->held += n;
         from += n;
         bytes -= n;
     }
-    return 0;
-}
-
-int pb_file_out_place(struct pb_file_out *file, uint64_t at, struct iovec *parts, int n,
-                      struct pb_err *err)
-{
-    while (n > 0) {
-        pb_io_begin();
-        ssize_t done = pwritev(file->fd, parts, n, (off_t)at);
-        pb_io_end();
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return pb_io_fail(err, done == 0 ? ENOSPC : errno, "cannot write", file->path);
-        pb_trace_add(PB_TRACE_WRITTEN, (uint64_t)done);
-        at += (uint64_t)done;
-        for (; n > 0 && (size_t)done >= parts->iov_len; n--)
-            done -= (ssize_t)parts++->iov_len;
-        if (n > 0) {
-            parts->iov_base = (char *)parts->iov_base + done;
-            parts->iov_len -= (size_t)done;
-        }
-    }
-    return 0;
-}
-
-static int read_back(const struct pb_file_out *file, uint64_t at, char *to, size_t bytes,
-                     struct pb_err *err)
-{
-    for (size_t done = 0; done < bytes;) {
-        pb_io_begin();
-        ssize_t n = pread(file->fd, to + done, bytes - done, (off_t)(at + done));
-        pb_io_end();
-        if (n > 0)
-            done += (size_t)n;
-        else if (n == 0 || errno != EINTR)
-            return pb_io_fail(err, n == 0 ? EIO : errno, "cannot read back", file->path);
-    }
-    return 0;
-}
-
-int pb_file_out_add_placed(struct pb_file_out *file, uint64_t bytes, struct pb_err *err)
-{
-    int rc = flush(file, err);
-    file->placed = true;
-    while (rc == 0 && bytes > 0) {
-        void *room;
-        size_t n;
-        rc = pb_file_out_room(file, err, &room, &n);
-        if (rc != 0)
-            break;
-        n = bytes < n ? (size_t)bytes : n;
-        rc = read_back(file, pb_file_out_at(file), room, n, err);
-        pb_file_out_commit(file, n);
-        bytes -= n;
-    }
-    if (rc == 0)
-        rc = flush(file, err);
-    if (rc != 0)
-        return rc; /* a thread may still use it */
-    file->placed = false;
     return 0;
 }
 

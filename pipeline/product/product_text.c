@@ -16,7 +16,7 @@ int pb_product_text(const struct pb_product_env *env, struct pb_json *json, stru
     const char *text = pb_json_document(json, &bytes);
     if (text == NULL || asprintf(&path, "%s/%s", env->directory, result->file) < 0)
         return pb_fail(err, PB_E_MEMORY, "no memory to write %s", result->file);
-    int rc = pb_file_out_create(path, 0, err, &file);
+    int rc = pb_file_out_create(path, err, &file);
     if (rc == 0) {
         pb_file_out_watch(file, env->progress);
         rc = pb_file_out_add(file, text, bytes, err);

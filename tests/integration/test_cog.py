@@ -194,6 +194,39 @@ def test_same_bytes():
     check(len(sums) == 1, f"one image gave {len(sums)} different files")
 
 
+def test_same_bytes_whatever_waits_where():
+    """Blocks that all fit into memory; that go straight into the file; that wait in the spool; gaps that
+    the file system closes, and those that are closed by moving what is behind them."""
+    planes = scene(1500, 1111, 1, np.float32)
+    places = [(SCRATCH, 0), (SCRATCH, 1)]
+    shm = pathlib.Path("/dev/shm")
+    if os.access(shm, os.W_OK):
+        own = pathlib.Path(tempfile.mkdtemp(prefix="pb-cog-", dir=shm))
+        atexit.register(shutil.rmtree, own, True)
+        places.append((own, 0))
+    else:
+        print("skipped: same bytes on a tmpfs: /dev/shm cannot be written")
+    for mask, overviews in [(0, "average"), (1, "average"), (0, "none")]:
+        sums = set()
+        for (place, move), pool, order, threads in itertools.product(places, [1, 100000, 0], ["rows", "z"], [1, 2, 8]):
+            out, said = write(planes, name=place / "out.tif", tile=64, order=order, threads=threads, flight=2 * threads,
+                              seed=pool + threads, block=64, level=1, pool=pool, move=move, mask=mask, overviews=overviews)
+            check(out is not None, f"pool {pool} {order} {threads} threads move {move} in {place}: {said}")
+            sums.add(said["sha256"] if out else None)
+        check(len(sums) == 1, f"mask {mask}, overviews {overviews}: one image gave {len(sums)} different files")
+        warnings, errors, _ = validator.validate(str(out), full_check=True)
+        warnings = [w for w in warnings if overviews != "none" or "overviews" not in w]
+        check(not warnings and not errors, f"mask {mask}, overviews {overviews}: validator: {warnings} {errors}")
+        level, data = planes, gdal.Open(str(out))
+        for k in range(data.GetRasterBand(1).GetOverviewCount() + 1):
+            band = data.GetRasterBand(1)
+            band = band.GetOverview(k - 1) if k else band
+            check(same(band.ReadAsArray(), level[0]), f"mask {mask}, overviews {overviews}: pixels of level {k}")
+            first = int(band.GetMetadataItem("BLOCK_OFFSET_0_0", "TIFF"))
+            check(k > 1 or (first - 4) % 4096 == 0, f"level {k} begins at {first - 4}, which is within a page")
+            level = halved(level, False)
+
+
 def test_bigtiff():
     planes = scene(700, 650, 2, np.uint16)
     verify(planes, "BigTIFF", np.uint16, 0, big=1, block=128, tile=256)
@@ -234,12 +267,18 @@ def test_full_disk():
         print("skipped: full disk: mounting a tmpfs is not allowed here")
         return
     try:
-        # Larger than the disk will ever be; the spool full; only the file full.
-        for size, compress, code in [(1000, "none", "pipeline.product"), (1000, "deflate", "output.full"), (450, "deflate", "output.full")]:
-            out, said = write(scene(size, size, 1, np.float32), name="small/out.tif",
+        # Larger than the disk will ever be; full while tiles come, and full at the end.
+        for size, compress, pool, code in [(1000, "none", 0, "pipeline.product"), (1000, "deflate", 1, "output.full"),
+                                           (1000, "deflate", 0, "output.full")]:
+            out, said = write(scene(size, size, 1, np.float32), name="small/out.tif", pool=pool,
                               compress=compress, overviews="none", block=64, tile=64)
             check(out is None and code in said, f"full disk: {said}")
             check(not list(place.iterdir()), f"full disk: left {list(place.iterdir())}")
+        for pool in (1, 0):
+            out, said = write(scene(450, 450, 1, np.float32), name="small/out.tif", pool=pool, threads=1, flight=1,
+                              compress="deflate", overviews="none", block=64, tile=64)
+            check(out is not None, f"blocks in the order of the file take their space once: {said}")
+            out and out.unlink()
         out, said = write(scene(400, 400, 1, np.float32), name="small/out.tif",
                           compress="none", overviews="none", block=64, tile=64)
         check(out is not None, f"blocks that are not compressed take their space once: {said}")

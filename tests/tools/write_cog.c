@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Writes a COG from raw float32 planes, the way a run does it: tiles are taken by several threads,
  * at random within the window that the pyramid is told of. Options are key=value:
- *   in out w h bands type compress level predictor block overviews nodata big
- *   tile order threads flight seed
+ *   in out w h bands type compress level predictor block overviews nodata mask big
+ *   tile order threads flight seed pool move
  * Prints bytes, SHA-256, and the memory that was declared and taken. Exit 1: the writer's error. */
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/io/sha256.h"
@@ -178,7 +178,10 @@ static void parse(int argc, char **argv, struct job *job)
     o->tiles_in_flight = (uint32_t)number(argc, argv, "flight", "8");
     o->has_nodata = nodata != NULL;
     o->nodata = nodata != NULL ? strtod(nodata, NULL) : 0;
+    o->mask = number(argc, argv, "mask", "0") != 0;
     o->force_big = number(argc, argv, "big", "0") != 0;
+    o->move_gaps = number(argc, argv, "move", "0") != 0;
+    o->pool_bytes = (uint64_t)number(argc, argv, "pool", "0");
     job->seed = (uint32_t)number(argc, argv, "seed", "1");
 }
 

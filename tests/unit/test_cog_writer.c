@@ -230,7 +230,7 @@ START_TEST(an_unwritable_directory_is_named)
     struct pb_cog_options options = defaults(300, 300);
     struct pb_cog_writer *writer;
     struct pb_err err = {0};
-    options.directory = "/nonexistent/place";
+    options.path = "/nonexistent/place/x.tif";
     ck_assert_int_lt(pb_cog_writer_create(&options, &err, &writer), 0);
     ck_assert_ptr_nonnull(strstr(err.msg, "/nonexistent/place"));
 }

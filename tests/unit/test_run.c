@@ -311,7 +311,7 @@ START_TEST(a_file_whose_run_was_stopped_is_not_written_on)
     struct pb_file_out *file = NULL;
     struct pb_file_progress progress = {0};
     snprintf(path, sizeof path, "%s/file", root);
-    ck_assert_int_eq(pb_file_out_create(path, 0, &err, &file), 0);
+    ck_assert_int_eq(pb_file_out_create(path, &err, &file), 0);
     pb_file_out_watch(file, &progress);
     ck_assert_int_eq(pb_file_out_add(file, "abc", 3, &err), 0);
     atomic_store(&progress.stop, true);

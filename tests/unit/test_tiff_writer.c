@@ -1,6 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* The TIFF is read back here by a parser of its own, byte by byte. */
+#include "pipeline/cog/block_store.h"
+#include "pipeline/io/file_out.h"
+#include "pipeline/cog/spool.h"
 #include "pipeline/cog/tiff_writer.h"
 
 #include "run_suite.h"
@@ -71,10 +74,25 @@ static uint8_t content(uint64_t level, uint64_t block, uint64_t i)
 
 struct sample {
     struct pb_tiff_level level[3];
-    struct pb_spool_extent extent[3][6];
+    struct pb_tiff_block block[3][6];
     struct pb_tiff_image image;
-    struct pb_spool *spool;
 };
+
+/* As pb_tiff_blocks.read: blocks as content() has them. */
+static int read_block(void *user, uint32_t level, uint64_t block, uint64_t from, void *data,
+                      size_t bytes, struct pb_err *err)
+{
+    const struct sample *sample = user;
+    uint64_t length = sample->block[level][block].bytes;
+    (void)err;
+    for (size_t i = 0; i < bytes; i++) {
+        uint64_t at = from + i;
+        ((uint8_t *)data)[i] = at < 4            ? (uint8_t)(length >> 8 * at)
+                               : at < 4 + length ? content(level, block, at - 4)
+                                                 : content(level, block, at - 8);
+    }
+    return 0;
+}
 
 static uint64_t block_bytes(uint32_t level, uint64_t block)
 {
@@ -85,17 +103,10 @@ static void make(struct sample *sample)
 {
     static const uint64_t n[3] = {6, 2, 1};
     memset(sample, 0, sizeof *sample);
-    ck_assert_int_eq(pb_spool_create(directory, NULL, &sample->spool), 0);
     for (uint32_t k = 0; k < 3; k++) {
-        for (uint64_t i = n[k]; i-- > 0;) { /* backwards: the order must not show */
-            uint8_t data[8192];
-            for (uint64_t j = 0; j < block_bytes(k, i); j++)
-                data[j] = content(k, i, j);
-            ck_assert_int_eq(pb_spool_append(sample->spool, data, block_bytes(k, i), NULL,
-                                             &sample->extent[k][i]),
-                             0);
-        }
-        sample->level[k] = (struct pb_tiff_level){180 >> k, 120 >> k, n[k], sample->extent[k]};
+        for (uint64_t i = 0; i < n[k]; i++)
+            sample->block[k][i].bytes = block_bytes(k, i);
+        sample->level[k] = (struct pb_tiff_level){180 >> k, 120 >> k, n[k], sample->block[k]};
     }
     sample->image = (struct pb_tiff_image){.level = sample->level,
                                            .n_levels = 3,
@@ -121,18 +132,20 @@ static void check_sum(const char *path, const char *said)
 
 static void write_and_load(const struct sample *sample)
 {
+    struct pb_tiff_blocks blocks = {.read = read_block, .user = (void *)(uintptr_t)sample};
     struct pb_tiff_layout *layout;
-    struct pb_file_out *out;
+    struct pb_gap_file *out;
     struct pb_err err = {0};
     char path[128], sum[65];
     (void)snprintf(path, sizeof path, "%s/t.tif", directory);
     ck_assert_int_eq(pb_tiff_layout_create(&sample->image, &err, &layout), 0);
     uint64_t total = pb_tiff_layout_total(layout);
-    ck_assert_int_eq(pb_file_out_create(path, total, &err, &out), 0);
-    ck_assert_msg(pb_tiff_write(layout, sample->spool, out, &err) == 0, "%s", err.msg);
-    ck_assert_int_eq(pb_file_out_finish(out, &err, sum), 0);
-    pb_file_out_destroy(out);
+    ck_assert_int_eq(pb_gap_file_create(path, total, &err, &out), 0);
+    ck_assert_msg(pb_tiff_write(layout, &blocks, out, &err) == 0, "%s", err.msg);
+    ck_assert_int_eq(pb_gap_file_finish(out, total, NULL, 0, &err, sum), 0);
+    pb_gap_file_destroy(out);
     pb_tiff_layout_destroy(layout);
+    check_sum(path, sum);
     FILE *in = fopen(path, "rb");
     free(file);
     file = malloc(total + 1);
@@ -195,6 +208,7 @@ static void check_file(const struct sample *sample)
     ck_assert_uint_gt(at, ifd[2]);
     check_blocks(ifd[2], 2, 1, &at);
     check_blocks(ifd[1], 1, 2, &at);
+    at = (at + 4095) / 4096 * 4096;
     check_blocks(ifd[0], 0, 6, &at);
     ck_assert_uint_eq(at, file_bytes);
 }
@@ -210,7 +224,6 @@ START_TEST(puts_everything_where_a_cog_has_it)
     write_and_load(&sample);
     ck_assert(big());
     check_file(&sample);
-    pb_spool_destroy(sample.spool);
 }
 END_TEST
 
@@ -235,7 +248,6 @@ START_TEST(given_tags_go_into_the_first_directory_and_nodata_into_all)
     ck_assert_uint_eq(field.count, 0);
     find(next, 42113, &field);
     ck_assert_uint_eq(field.count, 4);
-    pb_spool_destroy(sample.spool);
 }
 END_TEST
 
@@ -249,18 +261,17 @@ START_TEST(becomes_bigtiff_when_a_byte_over_4_gib)
     uint64_t room = UINT32_MAX - pb_tiff_layout_total(layout);
     pb_tiff_layout_destroy(layout);
     for (int over = 0; over < 2; over++) {
-        sample.extent[0][5].bytes += over == 0 ? room : 1;
+        sample.block[0][5].bytes += over == 0 ? room : 1;
         ck_assert_int_eq(pb_tiff_layout_create(&sample.image, NULL, &layout), 0);
         ck_assert_int_eq(pb_tiff_layout_big(layout), over);
         ck_assert_uint_ge(pb_tiff_layout_total(layout), UINT32_MAX);
         pb_tiff_layout_destroy(layout);
     }
-    pb_spool_destroy(sample.spool);
 }
 END_TEST
 
-/* Blocks of one size: first from the spool, then placed; the bytes of the file are the same. */
-START_TEST(placed_blocks_make_the_file_that_spooled_ones_make)
+/* Blocks of one size: first read at the end, then placed; the bytes of the file are the same. */
+START_TEST(placed_blocks_make_the_file_that_waiting_ones_make)
 {
     enum { BYTES = 700001 }; /* several parts of the buffer, and no multiple of anything */
     static uint8_t data[BYTES];
@@ -269,76 +280,201 @@ START_TEST(placed_blocks_make_the_file_that_spooled_ones_make)
     char path[128], sum[2][65];
     (void)snprintf(path, sizeof path, "%s/p.tif", directory);
     make(&sample);
+    for (uint32_t k = 0; k < 3; k++)
+        for (uint64_t i = 0; i < sample.level[k].n_blocks; i++)
+            sample.block[k][i].bytes = BYTES;
     for (int placed = 0; placed < 2; placed++) {
+        struct pb_tiff_blocks blocks = {placed ? UINT64_MAX : 0, read_block, &sample, NULL, 0};
         struct pb_tiff_layout *layout;
-        struct pb_file_out *out;
+        struct pb_gap_file *out;
         struct pb_file_progress progress = {0};
-        for (uint32_t k = 0; placed == 0 && k < 3; k++)
-            for (uint64_t i = 0; i < sample.level[k].n_blocks; i++) {
-                memset(data, (int)(10 * k + i), BYTES);
-                data[BYTES - 2] = 0xaa;
-                ck_assert_int_eq(
-                    pb_spool_append(sample.spool, data, BYTES, NULL, &sample.extent[k][i]), 0);
-            }
         sample.image.block_bytes = placed ? BYTES : 0;
         ck_assert_int_eq(pb_tiff_layout_create(&sample.image, &err, &layout), 0);
-        ck_assert_int_eq(pb_file_out_create(path, 0, &err, &out), 0);
-        pb_file_out_watch(out, &progress);
+        uint64_t total = pb_tiff_layout_total(layout);
+        ck_assert_int_eq(pb_gap_file_create(path, 0, &err, &out), 0);
+        pb_gap_file_watch(out, &progress);
         for (uint32_t k = 0; placed == 1 && k < 3; k++)
             for (uint64_t i = sample.level[k].n_blocks; i-- > 0;) {
-                memset(data, (int)(10 * k + i), BYTES);
-                data[BYTES - 2] = 0xaa;
-                ck_assert_int_eq(pb_tiff_place_block(layout, k, i, data, out, &err), 0);
+                for (uint64_t j = 0; j < BYTES; j++)
+                    data[j] = content(k, i, j);
+                ck_assert_int_eq(pb_tiff_place_even(layout, k, i, data, out, &err), 0);
             }
-        ck_assert_int_eq(pb_tiff_write(layout, placed ? NULL : sample.spool, out, &err), 0);
-        ck_assert_int_eq(pb_file_out_finish(out, &err, sum[placed]), 0);
-        ck_assert_uint_eq(atomic_load(&progress.bytes), pb_tiff_layout_total(layout));
-        pb_file_out_destroy(out);
+        ck_assert_int_eq(pb_tiff_write(layout, &blocks, out, &err), 0);
+        ck_assert_int_eq(pb_gap_file_finish(out, total, NULL, 0, &err, sum[placed]), 0);
+        ck_assert_uint_eq(atomic_load(&progress.bytes), total);
+        pb_gap_file_destroy(out);
         pb_tiff_layout_destroy(layout);
         check_sum(path, sum[placed]);
     }
     ck_assert_str_eq(sum[0], sum[1]);
     unlink(path);
-    pb_spool_destroy(sample.spool);
 }
 END_TEST
 
-START_TEST(placed_bytes_that_cannot_be_or_are_not_wanted_fail)
+START_TEST(writes_that_cannot_be_or_are_not_wanted_fail)
 {
     struct pb_file_progress progress = {0};
     struct pb_err err = {0};
-    struct pb_file_out *out;
-    char path[128], data[64] = {0};
-    struct iovec extent[] = {{data, 10}, {data + 10, 54}};
-    ck_assert_int_eq(pb_file_out_create("/dev/full", 0, &err, &out), 0);
-    ck_assert_int_eq(pb_file_out_place(out, 5, extent, 2, &err), -ENOSPC);
+    struct pb_gap_file *out;
+    char path[128], data[64] = {0}, sum[65];
+    struct iovec part[] = {{data, 10}, {data + 10, 54}};
+    ck_assert_int_eq(pb_gap_file_create("/dev/full", 0, &err, &out), 0);
+    ck_assert_int_eq(pb_gap_file_write(out, 5, part, 2, &err), -ENOSPC);
     ck_assert_int_eq(err.code, PB_E_OUTPUT_FULL);
-    pb_file_out_destroy(out);
+    ck_assert_ptr_nonnull(strstr(err.msg, "/dev/full"));
+    pb_gap_file_destroy(out);
+    ck_assert_int_eq(access("/dev/full", F_OK), 0); /* a device is never removed */
 
     (void)snprintf(path, sizeof path, "%s/short", directory);
     err = (struct pb_err){0};
-    ck_assert_int_eq(pb_file_out_create(path, 0, &err, &out), 0);
-    ck_assert_int_eq(pb_file_out_place(out, 5, extent, 2, &err), 0);
-    ck_assert_int_eq(pb_file_out_add(out, "head.", 5, &err), 0);
-    ck_assert_int_lt(pb_file_out_add_placed(out, 65, &err), 0); /* one more than there is */
+    ck_assert_int_eq(pb_gap_file_create(path, 0, &err, &out), 0);
+    ck_assert_int_eq(pb_gap_file_write(out, 0, part, 2, &err), 0);
+    /* One more byte than there is. */
+    ck_assert_int_lt(pb_gap_file_finish(out, 65, NULL, 0, &err, sum), 0);
     ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
-    pb_file_out_destroy(out);
+    pb_gap_file_destroy(out);
     ck_assert_int_ne(access(path, F_OK), 0);
 
     err = (struct pb_err){0};
-    ck_assert_int_eq(pb_file_out_create(path, 0, &err, &out), 0);
-    pb_file_out_watch(out, &progress);
+    ck_assert_int_eq(pb_gap_file_create(path, 0, &err, &out), 0);
+    pb_gap_file_watch(out, &progress);
+    part[0] = (struct iovec){data, 64};
+    ck_assert_int_eq(pb_gap_file_write(out, 0, part, 1, &err), 0);
     atomic_store(&progress.stop, true);
-    ck_assert_int_eq(pb_file_out_add_placed(out, 64, &err), -ECANCELED);
-    pb_file_out_destroy(out);
+    ck_assert_int_eq(pb_gap_file_finish(out, 64, NULL, 0, &err, sum), -ECANCELED);
+    ck_assert_int_eq(err.code, PB_E_JOB_DISMISSED);
+    pb_gap_file_destroy(out);
     ck_assert_int_ne(access(path, F_OK), 0);
+
+    err = (struct pb_err){0};
+    (void)snprintf(path, sizeof path, "%s/none/x", directory);
+    ck_assert_int_lt(pb_gap_file_create(path, 0, &err, &out), 0);
+    ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
+}
+END_TEST
+
+/* Regions of 3, 300 and 700 pages and a bit, behind gaps. */
+static void check_gaps(const char *where, bool move)
+{
+    enum { PAGE = 4096, A = 3 * PAGE, B = 303 * PAGE, TOTAL = 1003 * PAGE + 77 };
+    static uint8_t data[TOTAL], back[TOTAL + 1];
+    static const struct pb_gap gaps[3][2] = {
+        {{A, 5 * PAGE}, {B, 2000 * PAGE}}, {{A, 0}, {B, PAGE}}, {{A, 4000 * PAGE}, {B, 0}}};
+    for (int round = 0; round < 3; round++) {
+        const struct pb_gap *gap = gaps[round];
+        struct pb_gap_file *out;
+        struct pb_err err = {0};
+        struct stat st;
+        char path[128], sum[65];
+        (void)snprintf(path, sizeof path, "%s/gaps", where);
+        for (size_t i = 0; i < TOTAL; i++)
+            data[i] = (uint8_t)(i ^ i >> 8 ^ i >> 16);
+        ck_assert_int_eq(pb_gap_file_create(path, 0, &err, &out), 0);
+        if (move)
+            pb_gap_file_move(out);
+        static const uint64_t ends[4] = {0, A, B, TOTAL};
+        for (int r = 3; r-- > 0;) {
+            struct iovec part = {data + ends[r], ends[r + 1] - ends[r]};
+            ck_assert_int_eq(pb_gap_file_write(out, pb_gap_before(gap, 2, ends[r]), &part, 1, &err),
+                             0);
+        }
+        int rc = pb_gap_file_finish(out, TOTAL, gap, 2, &err, sum);
+        ck_assert_msg(rc == 0, "%s: %s", where, err.msg);
+        pb_gap_file_destroy(out);
+        check_sum(path, sum);
+        FILE *in = fopen(path, "rb");
+        ck_assert_uint_eq(fread(back, 1, sizeof back, in), TOTAL);
+        ck_assert_int_eq(fstat(fileno(in), &st), 0);
+        fclose(in);
+        ck_assert_int_eq(memcmp(back, data, TOTAL), 0);
+        ck_assert_int_le(st.st_blocks, (TOTAL + 64 * PAGE) / 512); /* no gap is kept */
+        unlink(path);
+    }
+}
+
+START_TEST(gaps_are_closed_whatever_the_file_system_can)
+{
+    char where[] = "/dev/shm/pb-gaps-XXXXXX";
+    check_gaps(directory, false);
+    check_gaps(directory, true);
+    if (mkdtemp(where) == NULL) {
+        printf("skipped: gaps on a tmpfs: /dev/shm cannot be written\n");
+        return;
+    }
+    check_gaps(where, false);
+    check_gaps(where, true);
+    (void)rmdir(where);
+}
+END_TEST
+
+/* Blocks of every size around the chunks of memory and around the frame, in a mixed order. */
+START_TEST(blocks_that_wait_and_blocks_that_do_not_reach_the_same_place)
+{
+    enum { N = 60, MOST = 200000 };
+    static uint8_t data[MOST], back[MOST + 8];
+    for (int pool = 0; pool < 3; pool++) {
+        struct pb_tiff_block block[2][N] = {0}, *const blocks[2] = {block[0], block[1]};
+        const uint64_t n_blocks[2] = {N, N};
+        struct pb_block_store_options options = {
+            .block = blocks,
+            .n_blocks = n_blocks,
+            .directory = directory,
+            .workers = 2,
+            .pool_bytes = pool == 0   ? 1
+                          : pool == 1 ? 1 << 20
+                                      : 64 << 20,
+            .run = {{0, 4096 * 7}},
+            .n_runs = 1,
+        };
+        struct pb_block_store *store;
+        struct pb_err err = {0};
+        uint64_t placed = 9, at = 4096 * 7;
+        char path[128];
+        (void)snprintf(path, sizeof path, "%s/blocks", directory);
+        ck_assert_int_eq(pb_gap_file_create(path, 0, &err, &options.file), 0);
+        ck_assert_int_eq(pb_block_store_create(&options, &err, &store), 0);
+        for (uint64_t i = 0; i < N; i++)
+            for (uint32_t k = 0; k < 2; k++) {
+                uint64_t own = i < 50 ? (i * 7 + k) % 50 : N - 1 - (i - 50);
+                size_t bytes = own % 5 == 0 ? 32768 - own / 5 : 5 + own * 3300;
+                for (size_t j = 0; j < bytes; j++)
+                    data[j] = content(k, own, j);
+                ck_assert_int_eq(pb_block_store_add(store, k, own, data, bytes, i % 2, &err), 0);
+            }
+        ck_assert_int_eq(pb_block_store_settle(store, &err, &placed), 0);
+        ck_assert_uint_eq(placed, pool == 2 ? 0 : 1);
+        FILE *in = fopen(path, "rb");
+        for (uint32_t k = 0; k < 2; k++)
+            for (uint64_t i = 0; i < N; i++) {
+                size_t bytes = block[k][i].bytes, part = bytes / 3;
+                if (placed >> k & 1) {
+                    ck_assert_int_eq(fseek(in, (long)at, SEEK_SET), 0);
+                    ck_assert_uint_eq(fread(back, 1, bytes + 8, in), bytes + 8);
+                    at += bytes + 8;
+                } else { /* in two parts */
+                    int rc = pb_block_store_read(store, k, i, 0, back, part, &err);
+                    rc = rc ? rc
+                            : pb_block_store_read(store, k, i, part, back + part, bytes + 8 - part,
+                                                  &err);
+                    ck_assert_int_eq(rc, 0);
+                }
+                for (size_t j = 0; j < bytes; j++)
+                    data[j] = content(k, i, j);
+                ck_assert_int_eq(memcmp(back, &block[k][i].bytes, 4), 0);
+                ck_assert_int_eq(memcmp(back + 4, data, bytes), 0);
+                ck_assert_int_eq(memcmp(back + 4 + bytes, data + bytes - 4, 4), 0);
+            }
+        fclose(in);
+        pb_block_store_destroy(store);
+        pb_gap_file_destroy(options.file);
+    }
 }
 END_TEST
 
 START_TEST(checks_the_room_and_reserves_no_huge_file)
 {
     struct pb_err err = {0};
-    struct pb_file_out *out = NULL;
+    struct pb_gap_file *out = NULL;
     struct statvfs disk;
     struct stat st;
     char path[] = "/tmp/pb_test_room_XXXXXX";
@@ -347,16 +483,16 @@ START_TEST(checks_the_room_and_reserves_no_huge_file)
     close(fd);
     uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
     uint64_t all = (uint64_t)disk.f_blocks * disk.f_frsize;
-    ck_assert_int_lt(pb_file_out_create(path, all + 1, &err, &out), 0);
+    ck_assert_int_lt(pb_gap_file_create(path, all + 1, &err, &out), 0);
     ck_assert_int_eq(err.code, PB_E_PIPELINE_PRODUCT); /* waiting would not help */
     err = (struct pb_err){0};
-    ck_assert_int_lt(pb_file_out_create(path, room + (all - room) / 2, &err, &out), 0);
+    ck_assert_int_lt(pb_gap_file_create(path, room + (all - room) / 2, &err, &out), 0);
     ck_assert_int_eq(err.code, PB_E_OUTPUT_FULL);
     err = (struct pb_err){0};
-    ck_assert_int_eq(pb_file_out_create(path, room / 2, &err, &out), 0);
+    ck_assert_int_eq(pb_gap_file_create(path, room / 2, &err, &out), 0);
     ck_assert_int_eq(stat(path, &st), 0);
     ck_assert_int_lt(st.st_blocks, 64); /* not taken from others */
-    pb_file_out_destroy(out);
+    pb_gap_file_destroy(out);
 }
 END_TEST
 
@@ -365,7 +501,7 @@ START_TEST(output_errors_are_named_and_leave_no_file)
     struct pb_file_out *out;
     struct pb_err err = {0};
     char sum[65], path[128];
-    ck_assert_int_eq(pb_file_out_create("/dev/full", 0, &err, &out), 0);
+    ck_assert_int_eq(pb_file_out_create("/dev/full", &err, &out), 0);
     ck_assert_int_eq(pb_file_out_add(out, "abc", 3, &err), 0);
     ck_assert_int_eq(pb_file_out_finish(out, &err, sum), -ENOSPC);
     ck_assert_int_eq(err.code, PB_E_OUTPUT_FULL);
@@ -374,14 +510,17 @@ START_TEST(output_errors_are_named_and_leave_no_file)
     ck_assert_int_eq(access("/dev/full", F_OK), 0); /* a device is never removed */
     err = (struct pb_err){0};
     (void)snprintf(path, sizeof path, "%s/none/x", directory);
-    ck_assert_int_lt(pb_file_out_create(path, 0, &err, &out), 0);
+    ck_assert_int_lt(pb_file_out_create(path, &err, &out), 0);
     ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
     err = (struct pb_err){0};
     struct pb_spool *spool;
-    ck_assert_int_lt(pb_spool_create("/proc", &err, &spool), 0);
+    uint64_t at;
+    ck_assert_int_eq(pb_spool_create("/proc", &err, &spool), 0);
+    ck_assert_int_lt(pb_spool_append(spool, "abc", 3, &err, &at), 0);
     ck_assert_int_ne(err.code, PB_OK);
+    pb_spool_destroy(spool);
     (void)snprintf(path, sizeof path, "%s/half", directory);
-    ck_assert_int_eq(pb_file_out_create(path, 0, NULL, &out), 0);
+    ck_assert_int_eq(pb_file_out_create(path, NULL, &out), 0);
     ck_assert_int_eq(access(path, F_OK), 0);
     pb_file_out_destroy(out);
     ck_assert_int_ne(access(path, F_OK), 0);
@@ -394,7 +533,7 @@ START_TEST(sums_what_it_writes)
     char sum[65], path[128], data[1000];
     (void)snprintf(path, sizeof path, "%s/sum", directory);
     memset(data, 'a', sizeof data);
-    ck_assert_int_eq(pb_file_out_create(path, 1000000, NULL, &out), 0);
+    ck_assert_int_eq(pb_file_out_create(path, NULL, &out), 0);
     for (int i = 0; i < 1000; i++)
         ck_assert_int_eq(pb_file_out_add(out, data, sizeof data, NULL), 0);
     ck_assert_int_eq(pb_file_out_finish(out, NULL, sum), 0);
@@ -415,8 +554,10 @@ int main(void)
     tcase_add_test(tc, puts_everything_where_a_cog_has_it);
     tcase_add_test(tc, given_tags_go_into_the_first_directory_and_nodata_into_all);
     tcase_add_test(tc, becomes_bigtiff_when_a_byte_over_4_gib);
-    tcase_add_test(tc, placed_blocks_make_the_file_that_spooled_ones_make);
-    tcase_add_test(tc, placed_bytes_that_cannot_be_or_are_not_wanted_fail);
+    tcase_add_test(tc, placed_blocks_make_the_file_that_waiting_ones_make);
+    tcase_add_test(tc, writes_that_cannot_be_or_are_not_wanted_fail);
+    tcase_add_test(tc, gaps_are_closed_whatever_the_file_system_can);
+    tcase_add_test(tc, blocks_that_wait_and_blocks_that_do_not_reach_the_same_place);
     tcase_add_test(tc, output_errors_are_named_and_leave_no_file);
     tcase_add_test(tc, checks_the_room_and_reserves_no_huge_file);
     tcase_add_test(tc, sums_what_it_writes);

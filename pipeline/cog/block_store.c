@@ -1,0 +1,283 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* A run has two cursors. `next` is the first block that is not known: its offset is known, as it
+ * follows all that are. `move` is the first block that is neither in the file nor being written:
+ * between the two lie blocks that waited and whose turn has come. Each thread that adds a block
+ * moves a few of them, so that none has to move all at once while the others wait for it.
+ *
+ * Locks: one, for cursors, index and the free part of the memory; never held during a copy. A
+ * block's memory belongs to the thread that took it until the block is in the index, and to the one
+ * that moved the cursor over it from then on. */
+#include "pipeline/cog/block_store.h"
+#include "pipeline/cog/block_pool.h"
+#include "pipeline/cog/spool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOVES_EACH = 4, MOVE_BYTES = 128 << 10 };
+
+/* Where a block is: pb_tiff_block.at. Anything else is its offset in the spool. */
+#define IN_FILE UINT64_MAX
+#define IN_POOL (UINT64_C(1) << 63) /* with the number of its first chunk */
+
+struct cursor {
+    uint64_t block;
+    uint64_t at; /* of its leader in the file */
+};
+
+struct run {
+    uint32_t level;
+    struct cursor next, move;
+};
+
+struct pb_block_store {
+    struct pb_block_store_options options;
+    struct pb_spool *spool;
+    struct pb_block_pool *pool;
+    char *buffer; /* MOVE_BYTES for each worker */
+
+    pthread_mutex_t lock; /* the pool's free chunks, the index and all below */
+    bool started;         /* blocks of runs are written; before, all are in the pool */
+    struct run run[PB_BLOCK_RUNS_MAX];
+};
+
+uint64_t pb_block_store_bytes(uint32_t workers, uint64_t pool_bytes)
+{
+    return sizeof(struct pb_block_store) + PB_SPOOL_BYTES + pb_block_pool_bytes(pool_bytes) +
+           (uint64_t)workers * MOVE_BYTES;
+}
+
+int pb_block_store_create(const struct pb_block_store_options *options, struct pb_err *err,
+                          struct pb_block_store **out_store)
+{
+    struct pb_block_store *store = calloc(1, sizeof *store);
+    if (store == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for a product's blocks");
+    pthread_mutex_init(&store->lock, NULL);
+    store->options = *options;
+    for (uint32_t r = 0; r < options->n_runs; r++) {
+        const struct cursor first = {0, options->run[r].at};
+        store->run[r] = (struct run){options->run[r].level, first, first};
+    }
+    store->pool = pb_block_pool_create(options->pool_bytes);
+    store->buffer = malloc((size_t)options->workers * MOVE_BYTES);
+    int rc = pb_spool_create(options->directory, err, &store->spool);
+    if (rc == 0 && (store->pool == NULL || store->buffer == NULL))
+        rc = pb_fail(err, PB_E_MEMORY, "no memory for a product's blocks");
+    if (rc != 0) {
+        pb_block_store_destroy(store);
+        return rc;
+    }
+    *out_store = store;
+    return 0;
+}
+
+void pb_block_store_destroy(struct pb_block_store *store)
+{
+    if (store == NULL)
+        return;
+    pb_spool_destroy(store->spool);
+    pb_block_pool_destroy(store->pool);
+    free(store->buffer);
+    pthread_mutex_destroy(&store->lock);
+    free(store);
+}
+
+static struct pb_tiff_block *block_of(const struct pb_block_store *store, uint32_t level,
+                                      uint64_t i)
+{
+    return &store->options.block[level][i];
+}
+
+/* NULL: the level has none. */
+static struct run *run_of(struct pb_block_store *store, uint32_t level)
+{
+    for (uint32_t r = 0; r < store->options.n_runs; r++)
+        if (store->run[r].level == level)
+            return &store->run[r];
+    return NULL;
+}
+
+static void step(struct cursor *cursor, const struct pb_tiff_block *block)
+{
+    cursor->at += block->bytes + PB_TIFF_FRAME;
+    cursor->block++;
+}
+
+/* With the lock: passes over the blocks that are known. */
+static void advance(const struct pb_block_store *store, struct run *run)
+{
+    const struct pb_tiff_block *block = store->options.block[run->level];
+    while (run->next.block < store->options.n_blocks[run->level] &&
+           block[run->next.block].bytes != 0)
+        step(&run->next, &block[run->next.block]);
+}
+
+/* With the lock: from now on blocks go to the file. */
+static void start(struct pb_block_store *store)
+{
+    store->started = true;
+    for (uint32_t r = 0; r < store->options.n_runs; r++)
+        advance(store, &store->run[r]);
+}
+
+/* Where a block goes. */
+struct place {
+    bool now;       /* to the file, at `at` */
+    uint64_t at;    /* the leader's */
+    uint32_t chunk; /* else to memory from there on, or PB_BLOCK_POOL_NONE: to the spool */
+};
+
+/* Decides it, and counts a block that goes to the file as known. */
+static struct place find_place(struct pb_block_store *store, struct run *run, uint64_t i,
+                               struct pb_tiff_block *block, uint64_t bytes)
+{
+    struct place place = {.chunk = PB_BLOCK_POOL_NONE};
+    pthread_mutex_lock(&store->lock);
+    place.now = store->started && run != NULL && run->next.block == i;
+    if (!place.now && (run != NULL || !store->started))
+        place.chunk = pb_block_pool_take(store->pool, bytes);
+    if (!place.now && place.chunk == PB_BLOCK_POOL_NONE && !store->started) {
+        start(store);
+        place.now = run != NULL && run->next.block == i;
+    }
+    if (place.now) {
+        place.at = run->next.at;
+        *block = (struct pb_tiff_block){bytes, IN_FILE};
+        advance(store, run);
+    }
+    pthread_mutex_unlock(&store->lock);
+    return place;
+}
+
+/* Keeps a block that is early. */
+static int keep(struct pb_block_store *store, struct run *run, const struct place *place,
+                struct pb_tiff_block *block, const void *data, size_t bytes, struct pb_err *err)
+{
+    uint64_t at = IN_POOL | place->chunk;
+    int rc = 0;
+    if (place->chunk != PB_BLOCK_POOL_NONE)
+        pb_block_pool_fill(store->pool, place->chunk, data, bytes);
+    else
+        rc = pb_spool_append(store->spool, data, bytes, err, &at);
+    if (rc != 0)
+        return rc;
+    pthread_mutex_lock(&store->lock);
+    *block = (struct pb_tiff_block){bytes, at};
+    if (store->started && run != NULL)
+        advance(store, run);
+    pthread_mutex_unlock(&store->lock);
+    return 0;
+}
+
+/* A block that waits and whose turn has come, and where it goes; false: there is none. */
+static bool next_move(struct pb_block_store *store, struct run *run, struct cursor *out)
+{
+    const struct pb_tiff_block *block = store->options.block[run->level];
+    pthread_mutex_lock(&store->lock);
+    while (run->move.block < run->next.block && block[run->move.block].at == IN_FILE)
+        step(&run->move, &block[run->move.block]);
+    bool found = run->move.block < run->next.block;
+    *out = run->move;
+    if (found)
+        step(&run->move, &block[run->move.block]);
+    pthread_mutex_unlock(&store->lock);
+    return found;
+}
+
+/* Bytes of a block without its frame. */
+static int read_body(const struct pb_block_store *store, const struct pb_tiff_block *block,
+                     uint64_t from, void *data, size_t bytes, struct pb_err *err)
+{
+    if (!(block->at & IN_POOL))
+        return pb_spool_read(store->spool, block->at + from, data, bytes, err);
+    pb_block_pool_read(store->pool, (uint32_t)block->at, from, data, bytes);
+    return 0;
+}
+
+int pb_block_store_read(void *user, uint32_t level, uint64_t i, uint64_t from, void *data,
+                        size_t bytes, struct pb_err *err)
+{
+    const struct pb_block_store *store = user;
+    const struct pb_tiff_block *block = block_of(store, level, i);
+    const uint64_t body = PB_TIFF_LEADER, trailer = body + block->bytes;
+    char *to = data;
+    int rc = 0;
+    for (uint64_t at = from; rc == 0 && at < from + bytes;) {
+        uint64_t end = at < body ? body : at < trailer ? trailer : trailer + PB_TIFF_TRAILER;
+        size_t n = (size_t)((end < from + bytes ? end : from + bytes) - at);
+        if (at < body)
+            memcpy(to, (const char *)&block->bytes + at, n);
+        else if (at < trailer)
+            rc = read_body(store, block, at - body, to, n, err);
+        else if (block->bytes < PB_TIFF_TRAILER) /* no codec makes such a block */
+            memset(to, 0, n);
+        else
+            rc = read_body(store, block, at - body - PB_TIFF_TRAILER, to, n, err);
+        to += n;
+        at += n;
+    }
+    return rc;
+}
+
+static int move_block(struct pb_block_store *store, uint32_t level, const struct cursor *cursor,
+                      char *buffer, struct pb_err *err)
+{
+    const struct pb_tiff_block *block = block_of(store, level, cursor->block);
+    const uint64_t bytes = block->bytes + PB_TIFF_FRAME;
+    int rc = 0;
+    for (uint64_t done = 0; rc == 0 && done < bytes;) {
+        size_t n = bytes - done < MOVE_BYTES ? (size_t)(bytes - done) : MOVE_BYTES;
+        struct iovec part = {buffer, n};
+        rc = pb_block_store_read(store, level, cursor->block, done, buffer, n, err);
+        if (rc == 0)
+            rc = pb_gap_file_write(store->options.file, cursor->at + done, &part, 1, err);
+        done += n;
+    }
+    if (!(block->at & IN_POOL)) {
+        pb_spool_drop(store->spool, block->at, block->bytes);
+        return rc;
+    }
+    pthread_mutex_lock(&store->lock);
+    pb_block_pool_give(store->pool, (uint32_t)block->at);
+    pthread_mutex_unlock(&store->lock);
+    return rc;
+}
+
+/* Moves up to `most` blocks of each run. */
+static int move_some(struct pb_block_store *store, uint64_t most, uint32_t worker,
+                     struct pb_err *err)
+{
+    char *buffer = store->buffer + (size_t)worker * MOVE_BYTES;
+    struct cursor cursor;
+    int rc = 0;
+    for (uint32_t r = 0; r < store->options.n_runs; r++) {
+        struct run *run = &store->run[r];
+        for (uint64_t n = 0; rc == 0 && n < most && next_move(store, run, &cursor); n++)
+            rc = move_block(store, run->level, &cursor, buffer, err);
+    }
+    return rc;
+}
+
+int pb_block_store_add(struct pb_block_store *store, uint32_t level, uint64_t i, const void *data,
+                       size_t bytes, uint32_t worker, struct pb_err *err)
+{
+    struct pb_tiff_block *block = block_of(store, level, i);
+    struct run *run = run_of(store, level);
+    struct place place = find_place(store, run, i, block, bytes);
+    int rc = place.now ? pb_tiff_place_block(store->options.file, place.at, data, bytes, err)
+                       : keep(store, run, &place, block, data, bytes, err);
+    return rc != 0 ? rc : move_some(store, MOVES_EACH, worker, err);
+}
+
+int pb_block_store_settle(struct pb_block_store *store, struct pb_err *err, uint64_t *out_placed)
+{
+    *out_placed = 0;
+    if (!store->started)
+        return 0;
+    for (uint32_t r = 0; r < store->options.n_runs; r++)
+        *out_placed |= UINT64_C(1) << store->run[r].level;
+    return move_some(store, UINT64_MAX, 0, err);
+}

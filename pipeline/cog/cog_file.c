@@ -1,0 +1,228 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The gaps come from the layout of the largest file that can be: a BigTIFF in which every block has
+ * the most bytes that its codec makes. Each part of it is at least as long as that of the real
+ * file, so what is written behind a gap never has to move away from the front. A gap is a hole: it
+ * takes no space. */
+#include "pipeline/cog/cog_file.h"
+#include "pipeline/cog/block_store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define POOL_LEAST_BYTES (UINT64_C(3) << 20)
+#define POOL_MOST_BYTES  (UINT64_C(16) << 20)
+
+struct pb_cog_file {
+    struct pb_cog_file_options options;
+    struct pb_tiff_level *level;  /* of options.image */
+    struct pb_tiff_block **block; /* of each level */
+    uint64_t *n_blocks;           /* the same */
+    struct pb_tiff_layout *even;  /* of blocks of one size; else NULL, and ... */
+    struct pb_block_store *store; /* ... the blocks are here */
+    uint64_t run_at[PB_BLOCK_RUNS_MAX];
+    uint32_t run_level[PB_BLOCK_RUNS_MAX]; /* in the order of the file */
+    uint32_t n_runs;
+    struct pb_gap_file *file;
+};
+
+static bool is_even(const struct pb_cog_file_options *o)
+{
+    return o->image.block_bytes != 0;
+}
+
+static uint64_t most_bytes(const struct pb_cog_file_options *o, uint32_t level)
+{
+    return o->image.masks && level % 2 == 1 ? o->most_mask_bytes : o->most_bytes;
+}
+
+/* Room for a block that is early from each thread; for all blocks where they are few. */
+static uint64_t pool_bytes(const struct pb_cog_file_options *o)
+{
+    uint64_t wanted = o->most_bytes * o->workers, all = 0;
+    for (uint32_t k = 0; k < o->image.n_levels && all < POOL_MOST_BYTES; k++)
+        all += o->image.level[k].n_blocks * (most_bytes(o, k) + (32 << 10));
+    wanted = wanted > POOL_LEAST_BYTES ? wanted : POOL_LEAST_BYTES;
+    wanted = wanted < POOL_MOST_BYTES ? wanted : POOL_MOST_BYTES;
+    wanted = wanted < all ? wanted : all;
+    return o->pool_bytes > 0 ? o->pool_bytes : wanted;
+}
+
+uint64_t pb_cog_file_bytes(const struct pb_cog_file_options *o, size_t n_tags)
+{
+    const struct pb_tiff_image *image = &o->image;
+    uint64_t bytes = sizeof(struct pb_cog_file) + PB_TIFF_WRITE_BYTES + PB_GAP_FILE_BYTES;
+    bytes += pb_tiff_layout_bytes(image->n_levels, n_tags);
+    bytes += image->n_levels *
+             (sizeof(struct pb_tiff_level) + sizeof(struct pb_tiff_block *) + sizeof(uint64_t));
+    for (uint32_t k = 0; k < image->n_levels; k++)
+        bytes += image->level[k].n_blocks * sizeof(struct pb_tiff_block);
+    return is_even(o) ? bytes : bytes + pb_block_store_bytes(o->workers, pool_bytes(o));
+}
+
+static int create_index(struct pb_cog_file *file, struct pb_err *err)
+{
+    struct pb_tiff_image *image = &file->options.image;
+    file->level = calloc(image->n_levels, sizeof *file->level);
+    file->block = calloc(image->n_levels, sizeof *file->block);
+    file->n_blocks = calloc(image->n_levels, sizeof *file->n_blocks);
+    bool ok = file->level != NULL && file->block != NULL && file->n_blocks != NULL;
+    for (uint32_t k = 0; ok && k < image->n_levels; k++) {
+        file->level[k] = image->level[k];
+        file->n_blocks[k] = image->level[k].n_blocks;
+        file->block[k] = calloc(file->n_blocks[k], sizeof **file->block);
+        file->level[k].block = file->block[k];
+        ok = file->block[k] != NULL;
+    }
+    image->level = file->level;
+    return ok ? 0 : pb_fail(err, PB_E_MEMORY, "no memory for the index of a product's blocks");
+}
+
+static int open_file(struct pb_cog_file *file, uint64_t expected_bytes, struct pb_err *err)
+{
+    const struct pb_cog_file_options *o = &file->options;
+    int rc = pb_gap_file_create(o->path, expected_bytes, err, &file->file);
+    if (rc == 0)
+        pb_gap_file_watch(file->file, o->progress);
+    if (rc == 0 && o->move_gaps)
+        pb_gap_file_move(file->file);
+    return rc;
+}
+
+static int create_even(struct pb_cog_file *file, struct pb_err *err)
+{
+    int rc = pb_tiff_layout_create(&file->options.image, err, &file->even);
+    return rc != 0 ? rc : open_file(file, pb_tiff_layout_total(file->even), err);
+}
+
+/* Which levels are written behind a gap, and where. */
+static int find_runs(struct pb_cog_file *file, struct pb_err *err)
+{
+    struct pb_tiff_image largest = file->options.image;
+    struct pb_tiff_layout *layout;
+    largest.block_bytes = file->options.most_bytes;
+    largest.mask_block_bytes = file->options.most_mask_bytes;
+    largest.force_big = true;
+    int rc = pb_tiff_layout_create(&largest, err, &layout);
+    if (rc != 0)
+        return rc;
+    for (uint32_t k = largest.n_levels; k-- > 0;)
+        if (pb_tiff_begins_page(&largest, k)) {
+            file->run_level[file->n_runs] = k;
+            file->run_at[file->n_runs++] = pb_tiff_layout_data(layout, k);
+        }
+    pb_tiff_layout_destroy(layout);
+    return 0;
+}
+
+static int create_store(struct pb_cog_file *file, struct pb_err *err)
+{
+    struct pb_block_store_options options = {
+        .block = file->block,
+        .n_blocks = file->n_blocks,
+        .directory = file->options.directory,
+        .workers = file->options.workers,
+        .pool_bytes = pool_bytes(&file->options),
+    };
+    int rc = find_runs(file, err);
+    if (rc == 0)
+        rc = open_file(file, 0, err);
+    options.file = file->file;
+    options.n_runs = file->n_runs;
+    for (uint32_t r = 0; r < file->n_runs; r++) {
+        options.run[r].level = file->run_level[r];
+        options.run[r].at = file->run_at[r];
+    }
+    return rc != 0 ? rc : pb_block_store_create(&options, err, &file->store);
+}
+
+int pb_cog_file_create(const struct pb_cog_file_options *options, struct pb_err *err,
+                       struct pb_cog_file **out_file)
+{
+    struct pb_cog_file *file = calloc(1, sizeof *file);
+    if (file == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for a product");
+    file->options = *options;
+    int rc = create_index(file, err);
+    if (rc == 0)
+        rc = is_even(options) ? create_even(file, err) : create_store(file, err);
+    if (rc != 0) {
+        pb_cog_file_destroy(file);
+        return rc;
+    }
+    *out_file = file;
+    return 0;
+}
+
+int pb_cog_file_add(struct pb_cog_file *file, uint32_t level, uint64_t i, const void *data,
+                    size_t bytes, uint32_t worker, struct pb_err *err)
+{
+    if (file->store != NULL)
+        return pb_block_store_add(file->store, level, i, data, bytes, worker, err);
+    int rc = pb_tiff_place_even(file->even, level, i, data, file->file, err);
+    if (rc == 0)
+        file->block[level][i].bytes = bytes;
+    return rc;
+}
+
+static int check_complete(const struct pb_cog_file *file, struct pb_err *err)
+{
+    for (uint32_t k = 0; k < file->options.image.n_levels; k++)
+        for (uint64_t i = 0; i < file->n_blocks[k]; i++)
+            if (file->block[k][i].bytes == 0)
+                return pb_fail(err, PB_E_SYSTEM, "block %llu of level %u was never written",
+                               (unsigned long long)i, k);
+    return 0;
+}
+
+/* Writes all but the placed levels, and makes a file of what is there. */
+static int assemble(struct pb_cog_file *file, const struct pb_tiff_layout *layout, uint64_t placed,
+                    struct pb_err *err, char out_sha256[65])
+{
+    struct pb_gap gap[PB_BLOCK_RUNS_MAX];
+    struct pb_tiff_blocks source = {
+        .placed = placed, .read = pb_block_store_read, .user = file->store, .gaps = gap};
+    uint64_t before = 0;
+    for (uint32_t r = 0; r < file->n_runs && placed != 0; r++) {
+        uint64_t at = pb_tiff_layout_data(layout, file->run_level[r]);
+        gap[source.n_gaps++] = (struct pb_gap){at, file->run_at[r] - at - before};
+        before = file->run_at[r] - at;
+    }
+    int rc = pb_tiff_write(layout, &source, file->file, err);
+    return rc != 0 ? rc
+                   : pb_gap_file_finish(file->file, pb_tiff_layout_total(layout), gap,
+                                        source.n_gaps, err, out_sha256);
+}
+
+int pb_cog_file_finish(struct pb_cog_file *file, struct pb_err *err, uint64_t *out_bytes,
+                       char out_sha256[65])
+{
+    struct pb_tiff_layout *layout = NULL;
+    uint64_t placed = UINT64_MAX;
+    int rc = check_complete(file, err);
+    if (rc == 0 && file->store != NULL)
+        rc = pb_block_store_settle(file->store, err, &placed);
+    if (rc == 0)
+        rc = pb_tiff_layout_create(&file->options.image, err, &layout);
+    if (rc == 0)
+        rc = assemble(file, layout, placed, err, out_sha256);
+    if (rc == 0)
+        *out_bytes = pb_tiff_layout_total(layout);
+    pb_tiff_layout_destroy(layout);
+    return rc;
+}
+
+void pb_cog_file_destroy(struct pb_cog_file *file)
+{
+    if (file == NULL)
+        return;
+    pb_gap_file_destroy(file->file);
+    pb_block_store_destroy(file->store);
+    pb_tiff_layout_destroy(file->even);
+    for (uint32_t k = 0; file->block != NULL && k < file->options.image.n_levels; k++)
+        free(file->block[k]);
+    free(file->block);
+    free(file->level);
+    free(file->n_blocks);
+    free(file);
+}

@@ -1,0 +1,44 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_COG_FILE_H
+#define PB_COG_FILE_H
+/* The file of a COG, made of encoded blocks that come in any order. Where all blocks have one size,
+ * each is written to its final offset. Else those of the full image, and of a large first overview,
+ * are written behind a gap that is as long as what is in front of them can become at most, and the
+ * gap is closed at the end (block_store.h, io/gap_file.h). The bytes of the file depend on the
+ * blocks only. */
+#include "config/base/err.h"
+#include "pipeline/cog/cog_writer.h"
+#include "pipeline/cog/tiff_writer.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pb_cog_file;
+
+struct pb_cog_file_options {
+    struct pb_tiff_image image; /* but for the blocks of its levels, which the file keeps itself */
+    const char *directory;      /* of the spool; borrowed */
+    const char *path;           /* borrowed */
+    uint32_t workers;
+    uint64_t most_bytes, most_mask_bytes; /* of an encoded block; unless image has block_bytes */
+    struct pb_file_progress *progress;    /* borrowed; NULL = none */
+    uint64_t pool_bytes;                  /* for blocks that wait; 0 = chosen */
+    bool move_gaps;                       /* of pb_gap_file_move */
+};
+
+/* Memory that create and finish take, with n_tags in image.tags. */
+uint64_t pb_cog_file_bytes(const struct pb_cog_file_options *options, size_t n_tags);
+/* Makes the file, and copies options and image.level. Thread: init. */
+int pb_cog_file_create(const struct pb_cog_file_options *options, struct pb_err *err,
+                       struct pb_cog_file **out_file);
+/* Takes a copy of an encoded block. Allocates nothing. Thread: any, worker < workers and each
+ * worker on one thread at a time. */
+int pb_cog_file_add(struct pb_cog_file *file, uint32_t level, uint64_t block, const void *data,
+                    size_t bytes, uint32_t worker, struct pb_err *err);
+/* After the last block, once: fsyncs the file, and frees all other space on disk. */
+int pb_cog_file_finish(struct pb_cog_file *file, struct pb_err *err, uint64_t *out_bytes,
+                       char out_sha256[65]);
+/* Removes the file unless it was finished. NULL is fine. */
+void pb_cog_file_destroy(struct pb_cog_file *file);
+#endif

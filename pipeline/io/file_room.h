@@ -1,0 +1,15 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_FILE_ROOM_H
+#define PB_FILE_ROOM_H
+/* Room on a disk for a file whose length is known before it is written: detects a full disk before
+ * the work. Thread: any. */
+#include "config/base/err.h"
+
+#include <stdint.h>
+
+/* output.full when fewer than `bytes` are free where the open file is, pipeline.product when the
+ * whole file system has fewer. Up to 16 GiB and a quarter of what is free are reserved where the
+ * file system can; the file gets that length. path: for messages. */
+int pb_file_room(int fd, const char *path, uint64_t bytes, struct pb_err *err);
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The checksum is taken before the gaps are closed, as most of the file is in the page cache then:
+ * removing a range drops it from there. A thread of its own hashes one half of a buffer while the
+ * other is read. */
+#include "pipeline/io/gap_file.h"
+#include "pipeline/io/background.h"
+#include "pipeline/io/file_room.h"
+#include "pipeline/io/io_fail.h"
+#include "pipeline/io/io_watch.h"
+#include "pipeline/io/sha256.h"
+#include "pipeline/profile/trace.h"
+#include "pipeline/profile/work.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HALF_BYTES       ((size_t)PB_GAP_FILE_BYTES / 2)
+#define WRITE_EACH_BYTES (UINT64_C(8) << 20)
+
+struct pb_gap_file {
+    const char *path;
+    int fd;       /* -1 once closed */
+    bool regular; /* only such a file is removed after a failure: never a device */
+    bool move;
+    struct pb_file_progress *progress;
+    _Atomic uint64_t written;
+};
+
+int pb_gap_file_create(const char *path, uint64_t expected_bytes, struct pb_err *err,
+                       struct pb_gap_file **out_file)
+{
+    struct pb_gap_file *file = calloc(1, sizeof *file);
+    if (file == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", path);
+    struct stat status;
+    int rc = 0;
+    file->path = path;
+    file->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file->fd < 0) {
+        rc = pb_io_fail(err, errno, "cannot create", path);
+        goto out;
+    }
+    file->regular = fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode);
+    rc = file->regular ? pb_file_room(file->fd, path, expected_bytes, err) : 0;
+    if (rc != 0)
+        goto out;
+    *out_file = file;
+    return 0;
+out:
+    pb_gap_file_destroy(file);
+    return rc;
+}
+
+void pb_gap_file_watch(struct pb_gap_file *file, struct pb_file_progress *progress)
+{
+    file->progress = progress;
+}
+
+void pb_gap_file_move(struct pb_gap_file *file)
+{
+    file->move = true;
+}
+
+/* A hint at every few megabytes, wherever they went: the disk starts to write what is dirty. Errors
+ * are reported by fsync. */
+static void start_writing(struct pb_gap_file *file, uint64_t bytes)
+{
+    uint64_t before = atomic_fetch_add_explicit(&file->written, bytes, memory_order_relaxed);
+    if (before / WRITE_EACH_BYTES == (before + bytes) / WRITE_EACH_BYTES)
+        return;
+    pb_io_begin();
+    (void)sync_file_range(file->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    pb_io_end();
+}
+
+int pb_gap_file_write(struct pb_gap_file *file, uint64_t at, struct iovec *parts, int n,
+                      struct pb_err *err)
+{
+    const uint64_t from = at;
+    while (n > 0) {
+        pb_io_begin();
+        ssize_t done = pwritev(file->fd, parts, n, (off_t)at);
+        pb_io_end();
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return pb_io_fail(err, done == 0 ? ENOSPC : errno, "cannot write", file->path);
+        pb_trace_add(PB_TRACE_WRITTEN, (uint64_t)done);
+        at += (uint64_t)done;
+        for (; n > 0 && (size_t)done >= parts->iov_len; n--)
+            done -= (ssize_t)parts++->iov_len;
+        if (n > 0) {
+            parts->iov_base = (char *)parts->iov_base + done;
+            parts->iov_len -= (size_t)done;
+        }
+    }
+    start_writing(file, at - from);
+    return 0;
+}
+
+static int read_back(const struct pb_gap_file *file, uint64_t at, char *to, size_t bytes,
+                     struct pb_err *err)
+{
+    for (size_t done = 0; done < bytes;) {
+        pb_io_begin();
+        ssize_t n = pread(file->fd, to + done, bytes - done, (off_t)(at + done));
+        pb_io_end();
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            return pb_io_fail(err, n == 0 ? EIO : errno, "cannot read back", file->path);
+    }
+    return 0;
+}
+
+static int stopped(const struct pb_gap_file *file, struct pb_err *err)
+{
+    return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while writing '%s'", file->path);
+}
+
+static int hash_part(void *user, const struct pb_background_part *part)
+{
+    pb_work_begin(PB_WORK_CHECKSUM, 0);
+    pb_sha256_add(user, part->data, part->bytes);
+    pb_work_end();
+    return 0;
+}
+
+/* A file's checksum while it is read. */
+struct reading {
+    const struct pb_gap_file *file;
+    uint64_t total;
+    const struct pb_gap *gaps;
+    size_t n_gaps;
+    char *buffer; /* two halves */
+};
+
+/* Bytes from `at` on that are read at once: no further than the next gap. */
+static size_t part_bytes(const struct reading *r, uint64_t at)
+{
+    uint64_t end = r->total;
+    for (size_t i = 0; i < r->n_gaps; i++)
+        if (r->gaps[i].at > at && r->gaps[i].at < end)
+            end = r->gaps[i].at;
+    return end - at < HALF_BYTES ? (size_t)(end - at) : HALF_BYTES;
+}
+
+static int take_sum(const struct reading *r, struct pb_sha256 *sum, struct pb_err *err)
+{
+    struct pb_file_progress *progress = r->file->progress;
+    struct pb_background hash;
+    unsigned half = 0;
+    int rc = 0;
+    pb_background_init(&hash, hash_part, sum);
+    for (uint64_t at = 0; rc == 0 && at < r->total; half ^= 1) {
+        struct pb_background_part part = {r->buffer + half * HALF_BYTES, part_bytes(r, at), at};
+        rc = read_back(r->file, pb_gap_before(r->gaps, r->n_gaps, at),
+                       r->buffer + half * HALF_BYTES, part.bytes, err);
+        (void)pb_background_wait(&hash);
+        if (rc != 0)
+            break;
+        if (progress != NULL && atomic_load(&progress->stop))
+            rc = stopped(r->file, err);
+        else if (r->total <= HALF_BYTES) /* a thread would not help */
+            (void)hash_part(sum, &part);
+        else
+            pb_background_give(&hash, &part);
+        if (progress != NULL)
+            atomic_fetch_add(&progress->bytes, part.bytes);
+        at += part.bytes;
+    }
+    pb_background_fini(&hash);
+    return rc;
+}
+
+static int make_sum(const struct reading *r, struct pb_err *err, char out_sha256[65])
+{
+    struct pb_sha256 *sum = pb_sha256_create();
+    int rc = take_sum(r, sum, err);
+    if (rc == 0 && pb_sha256_hex(sum, out_sha256) != 0)
+        rc = pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", r->file->path);
+    pb_sha256_destroy(sum);
+    return rc;
+}
+
+static int close_gaps(const struct reading *r, struct pb_err *err)
+{
+    const struct pb_gap_file *file = r->file;
+    struct pb_gap_close close = {
+        .fd = file->fd,
+        .gaps = r->gaps,
+        .n = r->n_gaps,
+        .total = r->total,
+        .move = file->move,
+        .buffer = r->buffer,
+        .buffer_bytes = PB_GAP_FILE_BYTES,
+        .stop = file->progress != NULL ? &file->progress->stop : NULL,
+    };
+    pb_work_begin(PB_WORK_SYNC, 0); /* a file system writes what is dirty first */
+    int error = file->regular ? pb_gap_close(&close) : 0;
+    pb_work_end();
+    if (error == ECANCELED)
+        return stopped(file, err);
+    return error == 0 ? 0 : pb_io_fail(err, error, "cannot put together", file->path);
+}
+
+static void discard(const struct pb_gap_file *file)
+{
+    if (file->regular)
+        (void)unlink(file->path);
+}
+
+static int sync_and_close(struct pb_gap_file *file, struct pb_err *err)
+{
+    pb_work_begin(PB_WORK_SYNC, 0);
+    pb_io_begin();
+    int synced = fsync(file->fd);
+    pb_io_end();
+    pb_work_end();
+    if (synced != 0 && errno != EINVAL && errno != EROFS)
+        return pb_io_fail(err, errno, "cannot sync", file->path);
+    int fd = file->fd;
+    file->fd = -1;
+    if (close(fd) == 0)
+        return 0;
+    int rc = pb_io_fail(err, errno, "cannot close", file->path);
+    discard(file);
+    return rc;
+}
+
+int pb_gap_file_finish(struct pb_gap_file *file, uint64_t total, const struct pb_gap *gaps,
+                       size_t n_gaps, struct pb_err *err, char out_sha256[65])
+{
+    struct reading reading = {file, total, gaps, n_gaps, malloc(PB_GAP_FILE_BYTES)};
+    if (reading.buffer == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", file->path);
+    int rc = make_sum(&reading, err, out_sha256);
+    if (rc == 0)
+        rc = close_gaps(&reading, err);
+    free(reading.buffer);
+    return rc != 0 ? rc : sync_and_close(file, err);
+}
+
+void pb_gap_file_destroy(struct pb_gap_file *file)
+{
+    if (file == NULL)
+        return;
+    if (file->fd >= 0) {
+        close(file->fd);
+        discard(file);
+    }
+    free(file);
+}

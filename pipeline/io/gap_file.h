@@ -1,0 +1,40 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_GAP_FILE_H
+#define PB_GAP_FILE_H
+/* A file whose parts are written by several threads in any order, behind gaps where the parts
+ * before them are not known yet. finish() takes the checksum and closes the gaps. The disk begins
+ * to write while the file is made, so that the fsync at its end finds little to do. After an error
+ * it can only be destroyed. */
+#include "config/base/err.h"
+#include "pipeline/io/file_out.h"
+#include "pipeline/io/gap_close.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct pb_gap_file;
+
+/* Bytes that finish() takes for the time it runs. */
+#define PB_GAP_FILE_BYTES (UINT64_C(1) << 20)
+
+/* Creates (or empties) the file. expected_bytes: 0, or how long it will be (pb_file_room). path is
+ * borrowed until destroy. Thread: init. */
+int pb_gap_file_create(const char *path, uint64_t expected_bytes, struct pb_err *err,
+                       struct pb_gap_file **out_file);
+/* progress: borrowed until destroy; NULL = none. Right after create. */
+void pb_gap_file_watch(struct pb_gap_file *file, struct pb_file_progress *progress);
+/* Gaps are closed by moving data, whatever the file system can: for tests. Right after create. */
+void pb_gap_file_move(struct pb_gap_file *file);
+/* Writes n buffers one after the other at offset `at` of the file with its gaps. Allocates nothing;
+ * parts is modified. Thread: any. */
+int pb_gap_file_write(struct pb_gap_file *file, uint64_t at, struct iovec *parts, int n,
+                      struct pb_err *err);
+/* Once, after all writes: closes the gaps, cuts the file at `total`, fsyncs and closes it. */
+int pb_gap_file_finish(struct pb_gap_file *file, uint64_t total, const struct pb_gap *gaps,
+                       size_t n_gaps, struct pb_err *err, char out_sha256[65]);
+/* Closes; a file that was not finished is removed. NULL is fine. */
+void pb_gap_file_destroy(struct pb_gap_file *file);
+#endif
