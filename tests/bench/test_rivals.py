@@ -30,7 +30,7 @@ def scratch(test):
 
 class Run(unittest.TestCase):
     def test_measures_a_row_with_what_debian_has(self):
-        done = subprocess.run([str(HERE / "run"), "--build", str(BUILD), "--work", str(scratch(self)), "--venv", "none", "--rows", "ndvi6,band,alone,memory", "--sweep", "1", "--size", "600",
+        done = subprocess.run([str(HERE / "run"), "--build", str(BUILD), "--work", str(scratch(self)), "--venv", "none", "--rivals", "gdal,classic", "--rows", "ndvi6,band,alone,memory", "--sweep", "1", "--size", "600",
                                "--repeat", "1", "--markdown"], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout.splitlines()[-1])

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What windows.py computes with. Each engine takes a job and gives the file to read and a function (reader, window, array) that
 fills the window's place in the array."""
-import math
 import os
 import pathlib
 import re
@@ -10,13 +9,6 @@ import re
 import numpy as np
 
 import vrt
-
-
-def weights(size):
-    """Of a Gaussian, one dimension, with the sigma that OpenCV takes for that size."""
-    sigma = 0.3 * ((size - 1) / 2 - 1) + 0.8
-    line = [math.exp(-((i - size // 2) ** 2) / (2 * sigma * sigma)) for i in range(size)]
-    return [w / sum(line) for w in line]
 
 
 def used(job):
@@ -91,7 +83,7 @@ def mirrored(job, reader, window):
 
 
 def gaussian_by_numpy(job):
-    line = [np.float32(w) for w in weights(job.gaussian)]
+    line = [np.float32(w) for w in job.weights()]
 
     def compute(reader, window, array):
         _, _, w, h = window
@@ -109,7 +101,7 @@ def gaussian_by_numpy(job):
 def gaussian_by_numexpr(job):
     import numexpr
     numexpr.set_num_threads(os.cpu_count())
-    line = weights(job.gaussian)
+    line = job.weights()
     text = " + ".join(f"w{i} * p{i}" for i in range(len(line)))
     names = {f"w{i}": np.float32(w) for i, w in enumerate(line)}
 
@@ -125,7 +117,7 @@ def gaussian_by_numexpr(job):
 def gaussian_by_opencv(job):
     import cv2
     cv2.setNumThreads(1)  # a window a thread already
-    line = np.array(weights(job.gaussian), np.float32)  # GaussianBlur has weights of its own for small sizes
+    line = np.array(job.weights(), np.float32)  # GaussianBlur has weights of its own for small sizes
 
     def compute(reader, window, array):
         x, y, w, h = window

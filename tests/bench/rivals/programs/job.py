@@ -3,6 +3,7 @@
 """What every rival's program is told, and what all of them do alike: the job as JSON, the options of GDAL's COG driver, the
 sync of what was written."""
 import json
+import math
 import os
 import pathlib
 import sys
@@ -28,6 +29,12 @@ class Job:
             options["PREDICTOR"] = "YES" if self.predictor else "NO"
             options.update({"LEVEL": str(self.level)} if self.level else {})
         return options
+
+    def weights(self):
+        """Of the Gaussian, one dimension, with the sigma that OpenCV takes for that size."""
+        sigma = 0.3 * ((self.gaussian - 1) / 2 - 1) + 0.8
+        line = [math.exp(-((i - self.gaussian // 2) ** 2) / (2 * sigma * sigma)) for i in range(self.gaussian)]
+        return [w / sum(line) for w in line]
 
     def overview_factors(self, width, height):
         """Until one block holds the image, as the COG driver and pushbroom do."""

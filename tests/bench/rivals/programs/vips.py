@@ -13,7 +13,7 @@ def computed(job, image):
     names = engines.used(job) or list(job.bands)
     bands = {name: image[job.bands[name] - 1] for name in names}
     if job.gaussian:
-        line = engines.weights(job.gaussian)
+        line = job.weights()
         mask = pyvips.Image.new_from_array([line])
         return bands[next(iter(job.outputs.values()))].cast("float").convsep(mask, precision="float")
     if all(f in bands for f in job.outputs.values()):

@@ -4,8 +4,6 @@
 GDAL's expressions need muparser or ExprTk, with which neither Debian's GDAL nor rasterio's wheel is built."""
 import re
 
-import engines
-
 
 def size_of(job):
     try:
@@ -27,7 +25,7 @@ def band(job, number, formula):
     head = f'<VRTRasterBand dataType="{type_name}" band="{number}"'
     nodata = f"<NoDataValue>{job.nodata}</NoDataValue>"
     if job.gaussian:
-        line = " ".join(repr(w) for w in engines.weights(job.gaussian))
+        line = " ".join(repr(w) for w in job.weights())
         kernel = f'<Kernel normalized="1"><Size>{job.gaussian}</Size><Coefs>{line}</Coefs></Kernel>'
         return head + f">{nodata}" + source(job, formula, "KernelFilteredSource", kernel) + "</VRTRasterBand>"
     pair = re.fullmatch(r"\((\w+) ?- ?(\w+)\) ?/ ?\(\1 ?\+ ?\2\)", formula)
