@@ -61,18 +61,19 @@ static bool has_sleeping_child(long pid)
     return found;
 }
 
-/* Its main thread opens, examines, renames and syncs files, and waits for the end of a child that
- * it killed. From "running" and an unreadable file nothing follows. */
-static bool waits_for_storage(long pid)
+/* A worker's main thread opens, examines and renames files, and waits for the end of a child that
+ * it killed; others sync files for it (sync_all.h). From "running" and an unreadable file nothing
+ * follows. */
+static bool is_in_file_call(long pid, const char *thread)
 {
     static const long calls[] = {SYS_openat,    SYS_newfstatat, SYS_statx,      SYS_fstat,
                                  SYS_fsync,     SYS_fchmod,     SYS_fchownat,   SYS_close,
                                  SYS_mkdirat,   SYS_unlinkat,   SYS_getdents64, SYS_renameat,
                                  SYS_renameat2, SYS_wait4};
-    char path[64], text[256];
+    char path[320], text[256];
     long number = -1;
     bool found = false;
-    (void)snprintf(path, sizeof path, "/proc/%ld/syscall", pid);
+    (void)snprintf(path, sizeof path, "/proc/%ld/task/%.32s/syscall", pid, thread);
     read_proc(path, text, sizeof text);
     if (sscanf(text, "%ld ", &number) != 1)
         return false;
@@ -81,11 +82,24 @@ static bool waits_for_storage(long pid)
     return found;
 }
 
+static bool waits_for_storage(long pid)
+{
+    char path[64];
+    bool found = false;
+    (void)snprintf(path, sizeof path, "/proc/%ld/task", pid);
+    DIR *dir = opendir(path);
+    for (const struct dirent *e; dir != NULL && !found && (e = readdir(dir)) != NULL;)
+        found = e->d_name[0] != '.' && is_in_file_call(pid, e->d_name);
+    if (dir != NULL)
+        (void)closedir(dir);
+    return found;
+}
+
 const char *pb_worker_wait_why(int pid)
 {
     if (has_sleeper(pid) || has_sleeping_child(pid))
         return "a thread of it sleeps in the kernel and cannot be woken";
     if (waits_for_storage(pid))
-        return "its main thread, which decodes nothing, waits for a file";
+        return "it decodes nothing itself, and waits for a file";
     return NULL;
 }

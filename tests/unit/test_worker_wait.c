@@ -6,6 +6,7 @@
 #include <check.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,20 @@ static void wait_for_words(void)
 static void open_file(void)
 {
     (void)open(fifo, O_RDONLY);
+}
+
+static void *open_file_here(void *user)
+{
+    (void)user;
+    open_file();
+    return NULL;
+}
+
+static void wait_for_a_thread(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, open_file_here, NULL) == 0)
+        (void)pthread_join(thread, NULL);
 }
 
 /* The caller of vfork sleeps uninterruptibly until its child ends. */
@@ -115,6 +130,7 @@ START_TEST(who_waits_for_a_file_is)
     (void)snprintf(fifo, sizeof fifo, "/tmp/pb-wait-%d", (int)getpid());
     ck_assert_int_eq(mkfifo(fifo, 0600), 0);
     expect_words(open_file, "waits for a file");
+    expect_words(wait_for_a_thread, "waits for a file");
     (void)unlink(fifo);
 }
 END_TEST
