@@ -270,6 +270,30 @@ START_TEST(area_average_weighs_overlaps_and_skips_invalid)
 }
 END_TEST
 
+START_TEST(an_area_of_the_same_size_is_the_source_and_what_the_average_would_be)
+{
+    enum { W = 61, H = 7 };
+    float source[H * W], target[H * W];
+    for (int32_t i = 0; i < H * W; i++)
+        source[i] = i % 5 == 0 ? NAN : i % 7 == 0 ? INFINITY : sinf((float)i) / 3;
+    struct pb_shrink how = {W, H, 0, W, H, W, H};
+    pb_shrink_area(&how, source, target);
+    for (int32_t i = 0; i < H * W; i++)
+        ck_assert(isfinite(source[i]) ? target[i] == source[i] : isnan(target[i]));
+    for (int32_t y = 0; y < H; y++) { /* each row as it is averaged out of two equal ones */
+        float two[2 * W], one[W];
+        memcpy(two, source + y * W, sizeof one);
+        memcpy(two + W, source + y * W, sizeof one);
+        struct pb_shrink half = {W, 2, 0, W, 2, W, 1};
+        pb_shrink_area(&half, two, one);
+        for (int32_t x = 0; x < W; x++)
+            ck_assert(one[x] == target[y * W + x] || isnan(one[x]));
+        for (int32_t x = 0; x < W; x++)
+            ck_assert_int_eq(!!isnan(one[x]), !!isnan(target[y * W + x]));
+    }
+}
+END_TEST
+
 START_TEST(nearest_makes_no_value_that_was_not_there)
 {
     const float source[6] = {1, 2, 3, 4, 5, 6};
@@ -375,6 +399,7 @@ int main(void)
     tcase_add_test(tc, stretch_is_recorded);
     tcase_add_test(tc, planned_memory_does_not_grow_with_the_scene);
     tcase_add_test(tc, area_average_weighs_overlaps_and_skips_invalid);
+    tcase_add_test(tc, an_area_of_the_same_size_is_the_source_and_what_the_average_would_be);
     tcase_add_test(tc, nearest_makes_no_value_that_was_not_there);
     tcase_add_test(tc, of_a_palette_only_its_own_indices_are_shown);
     tcase_add_test(tc, directory_that_is_gone_is_reported);
