@@ -7,12 +7,15 @@
  * matches with what the table has before them.
  *
  * Sizes are added up over the windows; strings must save MIN_PERCENT of them. Where a byte takes
- * less than two bits the segments are too short to tell: there are long strings in maps. The
- * estimate is low, as matches of four to six bytes are mostly not found. Measured (512 px blocks
- * behind their predictor; what libdeflate's level 1 saves, and this estimate): bands of
- * Sentinel-2 1.4 to 1.8 % (0.0 to 0.1), two of them chunky 5.5 (0.1), ten chunky indices of int16
- * 11 and 37 (4 and 5), RGB of bytes -3.1 (0.0). Blocks of floats are not asked: strings save 0 to 6
- * % of them, at a quarter of the speed. */
+ * less than two bits and there are few values the segments are too short to tell: there are long
+ * strings in maps. The estimate is low, as matches of four to six bytes are mostly not found.
+ *
+ * Measured (512 px blocks behind predictor 2; what libdeflate saves, and this estimate). Level 1:
+ * bands of Sentinel-2 1.7 % (0.0 to 0.1), two of them chunky 5 (0.1), twenty chunky indices of
+ * int16 1.1 (0.2), RGB of bytes -3.5 (0.0); without a predictor: the indices 47 (22), heights 44
+ * (21), RGB 25 (14). Level 6, few values: SAR amplitudes 19, heights of a plain 7; the edge of a
+ * band, noise beside nodata, has many values: -2 to 0, at a fifth of the speed. Blocks of floats
+ * are not asked: behind predictor 3 strings save 0 to 4 % of most, at a sixth of the speed. */
 #include "pipeline/codec/deflate_strings.h"
 
 #include <stdbool.h>
@@ -30,12 +33,14 @@ enum {
     BIT = 16,
     MATCH_COST = 13 * BIT, /* of a match at distance 1; the distance's logarithm is added */
     RUN_SHARE = 8,         /* bytes of a run that cost a bit */
-    ALL_RUNS = 5           /* so many bytes a bit: little but runs */
+    ALL_RUNS = 5,          /* so many bytes a bit: little but runs */
+    FEW_VALUES = 5 /* bits of a byte that is in no run, at most, where there are few values */
 };
 
 struct sizes {
     uint64_t all, saved; /* in sixteenths of a bit */
     uint64_t bytes;
+    uint64_t literals, literal_bytes; /* what is in no run, of all and of bytes */
 };
 
 /* Sixteen times the logarithm to base 2; v > 0. */
@@ -61,11 +66,8 @@ static uint32_t hash_of(uint32_t word)
 static void enter_words(struct pb_deflate_strings *work, const uint8_t *in, uint32_t n)
 {
     memset(work->first, 0xff, sizeof work->first);
-    for (uint32_t i = 0; i + WORD <= n; i += WORD) {
-        uint16_t *first = &work->first[hash_of(word_at(in + i))];
-        if (*first == NOWHERE)
-            *first = (uint16_t)(i / WORD);
-    }
+    for (uint32_t i = n / WORD; i-- > 0;) /* the first of equal ones is entered last */
+        work->first[hash_of(word_at(in + (size_t)WORD * i))] = (uint16_t)i;
 }
 
 /* Whether the segment from `at` on, and a word behind it, lies in the window. */
@@ -100,10 +102,11 @@ static uint32_t run_at(const uint8_t *in, uint32_t at, uint32_t end)
 
 /* What the next bytes cost without strings; *out_n of them are taken: a run or a literal. */
 static uint32_t plain_cost(const struct pb_deflate_strings *work, const uint8_t *in, uint32_t at,
-                           uint32_t end, uint32_t *out_n)
+                           uint32_t end, uint32_t *out_n, bool *out_is_run)
 {
     uint32_t n = run_at(in, at, end);
     bool is_run = n >= WORD || (n > 0 && at + n == end);
+    *out_is_run = is_run;
     *out_n = is_run ? n : 1;
     return is_run ? BIT * n / RUN_SHARE : work->cost[in[at]];
 }
@@ -127,10 +130,13 @@ static void code_segment(const struct pb_deflate_strings *work, const uint8_t *i
     uint32_t end = at + SEGMENT;
     sizes->bytes += SEGMENT;
     while (at < end) {
-        uint32_t n, from = 0, cost = plain_cost(work, in, at, end, &n);
+        bool is_run, more_is_run;
+        uint32_t n, from = 0, cost = plain_cost(work, in, at, end, &n, &is_run);
+        sizes->literals += is_run ? 0 : cost;
+        sizes->literal_bytes += is_run ? 0 : n;
         uint32_t more, together = n == 1 ? match_at(work, in, at, end, &from) : 0;
         for (; n < together; n += more)
-            cost += plain_cost(work, in, at + n, at + together, &more);
+            cost += plain_cost(work, in, at + n, at + together, &more, &more_is_run);
         uint32_t match = together > 0 ? MATCH_COST + log2_16(at - from) : cost;
         sizes->all += cost;
         sizes->saved += cost > match ? cost - match : 0;
@@ -149,7 +155,7 @@ static void look(struct pb_deflate_strings *work, const uint8_t *in, uint32_t n,
 
 enum pb_strings pb_deflate_strings(struct pb_deflate_strings *work, const uint8_t *in, size_t bytes)
 {
-    struct sizes sizes = {0, 0, 0};
+    struct sizes sizes = {0};
     size_t windows = bytes / WINDOW_EVERY, n = bytes < WINDOW ? bytes : WINDOW;
     windows = windows < 1 ? 1 : windows > WINDOWS_MAX ? WINDOWS_MAX : windows;
     for (size_t i = 0; i < windows; i++)
@@ -158,7 +164,9 @@ enum pb_strings pb_deflate_strings(struct pb_deflate_strings *work, const uint8_
         return PB_STRINGS_MANY;
     if (sizes.all * ALL_RUNS < BIT * sizes.bytes)
         return PB_STRINGS_NONE;
-    if (sizes.all < 2 * BIT * sizes.bytes)
+    bool saves = sizes.saved * 100 >= sizes.all * MIN_PERCENT;
+    if (sizes.all < 2 * BIT * sizes.bytes && /* not by runs beside noise alone, as at an edge */
+        (saves || sizes.literals < FEW_VALUES * BIT * sizes.literal_bytes))
         return PB_STRINGS_MANY;
-    return sizes.saved * 100 < sizes.all * MIN_PERCENT ? PB_STRINGS_NONE : PB_STRINGS_SOME;
+    return saves ? PB_STRINGS_SOME : PB_STRINGS_NONE;
 }

@@ -85,6 +85,16 @@ START_TEST(maps_of_few_values_go_to_the_thorough_encoder)
 }
 END_TEST
 
+/* A byte takes less than two bits there, as in a map, but there is nothing to find. */
+START_TEST(noise_beside_nodata_has_no_strings)
+{
+    memset(block, 0, BLOCK);
+    for (size_t i = 0; i < BLOCK; i += 1024)
+        noise(block + i, 190);
+    ck_assert_int_eq(pb_deflate_strings(&work, block, BLOCK), PB_STRINGS_NONE);
+}
+END_TEST
+
 START_TEST(only_the_bytes_of_the_block_are_looked_at)
 {
     for (size_t n = 1; n < 3000; n += 1 + n / 50) {
@@ -118,6 +128,7 @@ int main(void)
     tcase_add_test(tc, short_strings_among_noise_count_together);
     tcase_add_test(tc, noise_and_runs_are_no_strings);
     tcase_add_test(tc, maps_of_few_values_go_to_the_thorough_encoder);
+    tcase_add_test(tc, noise_beside_nodata_has_no_strings);
     tcase_add_test(tc, only_the_bytes_of_the_block_are_looked_at);
     tcase_add_test(tc, floats_are_encoded_as_runs_whatever_they_are);
     suite_add_tcase(suite, tc);
