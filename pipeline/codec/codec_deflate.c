@@ -2,18 +2,35 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Deflate in zlib's framing (TIFF's "Adobe deflate").
  *
- * An explicit level is libdeflate's: whole blocks at once, as TIFF tiles are, at two to three times
- * zlib's speed. The defaults are modes: floats go through the encoder of deflate_runs.c, which does
- * not search for strings; integers do unless an estimate finds strings in the block
- * (deflate_strings.h), then libdeflate encodes them: at level 1, which on scenes is as small as 6
- * at twice the speed, or at 6 where a byte takes few bits, as in maps of classes. What is chosen
- * depends on the block's bytes alone.
+ * The defaults are modes: floats go through the encoder of deflate_runs.c, which does not search
+ * for strings; integers do unless an estimate finds strings in the block (deflate_strings.h), then
+ * libdeflate encodes them, whole blocks at once as TIFF tiles are: at level 1, or at 6 where there
+ * are few values, as in maps of classes.
  *
- * Measured beside them (512 px blocks behind their predictors, one core of an Intel Xeon, ratio at
- * MB/s): float NDVI of Sentinel-2: runs 1.402 at 910, libdeflate 1 1.404 at 164, ISA-L 2 1.402 at
- * 650; band of it: 1.452 at 832, 1.479 at 133, ISA-L 3 1.472 at 443; bytes of RGB: 1.99 at 810,
- * 1.93 at 186, 1.91 at 477; map of classes: 9.2 at 446, libdeflate 6 10.1 at 76, ISA-L 3 7.3 at
- * 423. */
+ * An explicit level is libdeflate's from 10 on. Below that it is the most that is spent: behind a
+ * predictor a longer search often finds nothing, and matches that cost more than their bytes make
+ * files larger. So samples of each block are encoded by the encoder of runs, at level 1 and at the
+ * level, and the fastest of them that is as small as the smallest, but for TRIAL_SLACK, encodes the
+ * block. All choices depend on the block's bytes alone.
+ *
+ * Measured (512 px blocks behind their predictor, one core of an Intel Xeon, KiB at MB/s; levels 1,
+ * 6 and 9 are libdeflate's own):
+ *
+ *                           runs         level 1     level 6     level 9     ISA-L 1     ISA-L 3
+ *   NDVI, float32           3397 2130    3387 228    3411 184    3411 109    3409 1074   3410 644
+ *   NDVI, float32, noisy   11851 1090   11624 155   11522  92   11489  49   11757  511  11706 398
+ *   20 indices, float32     8332 1276    8062 248    7907 169    7914  56    8108  934   8180 581
+ *   NDVI, int16             1396 1930    1325 251    1347 107    1346  72    1378  649   1352 582
+ *   band, uint16            1634 1985    1607 207    1663 158    1663 128    1646  912   1624 600
+ *   band, uint16, noisy     5123 1200    4832 160    4896  70    4893  57    5039  367   4865 372
+ *   RGB, uint8               752 2118     778 286     771 154     769  71     788 1040    791 680
+ *   SAR amplitude, uint16    112  620     106 395      91 105      81   8     122  951    130 557
+ *   heights, float32         483 1022     478 235     475 160     473  48     481 1015    488 607
+ *   heights, int16           100 1105      97 362      93  81      -    -     102  786    108 630
+ *   classes, uint8           6.8 5600     6.8 511     6.0 726      -    -       8 9998     10 1044
+ *
+ * ISA-L is left out: its level 3 gives other bytes with AVX-512 than with AVX2, and 1 is slower
+ * than the encoder of runs for 4 % at most. */
 #include "pipeline/codec/codec.h"
 #include "pipeline/codec/deflate_runs.h"
 #include "pipeline/codec/deflate_strings.h"
@@ -23,12 +40,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODE_FLOATS = -1, MODE_INTEGERS = -6, LEVEL_SOME = 1, LEVEL_MANY = 6 };
+enum { MODE_FLOATS = -1, MODE_INTEGERS = -6, LEVEL_SOME = 1, LEVEL_MANY = 6, LEVEL_ALONE = 10 };
+enum {
+    SAMPLES = 2,
+    SAMPLE_SHARE = 32, /* of a block, but ... */
+    SAMPLE_MIN = 32768,
+    TRIAL_SLACK = 200 /* the 200th part of the smallest */
+};
 
 struct deflate {
-    struct libdeflate_compressor *some, *many; /* an explicit level is `some` */
-    struct pb_deflate_runs *runs;              /* NULL unless the level is a default */
-    struct pb_deflate_strings *strings;        /* NULL unless it is that of integers */
+    int level;
+    struct libdeflate_compressor *some; /* NULL for floats by default and from LEVEL_ALONE on */
+    struct libdeflate_compressor *many; /* the level, or LEVEL_MANY; NULL where `some` is it */
+    struct pb_deflate_runs *runs;       /* NULL from LEVEL_ALONE on */
+    struct pb_deflate_strings *strings; /* NULL unless the level is the default of integers */
 };
 
 static size_t larger(size_t a, size_t b)
@@ -44,12 +69,14 @@ static size_t deflate_bound(size_t bytes)
 /* libdeflate does not report its sizes; a test compares these with its allocations. */
 static uint64_t deflate_context_bytes(int level, size_t block_bytes)
 {
-    uint64_t own = sizeof(struct deflate), strings = UINT64_C(1) << 20;
+    uint64_t own = sizeof(struct deflate), compressor = UINT64_C(1) << 20;
     (void)block_bytes;
-    if (level > 0)
-        return own + (level >= 10 ? UINT64_C(10) << 20 : strings);
+    if (level >= LEVEL_ALONE)
+        return own + 10 * compressor;
     own += sizeof(struct pb_deflate_runs);
-    return level == MODE_FLOATS ? own : own + sizeof(struct pb_deflate_strings) + 2 * strings;
+    if (level == MODE_FLOATS)
+        return own;
+    return own + 2 * compressor + (level == MODE_INTEGERS ? sizeof(struct pb_deflate_strings) : 0);
 }
 
 static void deflate_destroy(void *context)
@@ -70,34 +97,23 @@ static int deflate_create(int level, size_t block_bytes, void **out_context)
     (void)block_bytes;
     if (own == NULL)
         return -ENOMEM;
+    int many = level == MODE_INTEGERS ? LEVEL_MANY : level;
     bool ok = true;
-    if (level > 0)
-        ok = (own->some = libdeflate_alloc_compressor(level)) != NULL;
-    else
+    own->level = level;
+    if (level < LEVEL_ALONE)
         ok = (own->runs = malloc(sizeof *own->runs)) != NULL;
-    if (ok && level == MODE_INTEGERS) {
-        own->some = libdeflate_alloc_compressor(LEVEL_SOME);
-        own->many = libdeflate_alloc_compressor(LEVEL_MANY);
-        own->strings = malloc(sizeof *own->strings);
-        ok = own->some != NULL && own->many != NULL && own->strings != NULL;
-    }
+    if (level < LEVEL_ALONE && level != MODE_FLOATS)
+        ok = ok && (own->some = libdeflate_alloc_compressor(LEVEL_SOME)) != NULL;
+    if (many > LEVEL_SOME)
+        ok = ok && (own->many = libdeflate_alloc_compressor(many)) != NULL;
+    if (level == MODE_INTEGERS)
+        ok = ok && (own->strings = malloc(sizeof *own->strings)) != NULL;
     if (!ok) {
         deflate_destroy(own);
         return -ENOMEM;
     }
     *out_context = own;
     return 0;
-}
-
-/* Who encodes the block; NULL: the encoder of runs. */
-static struct libdeflate_compressor *choose(const struct deflate *own, const uint8_t *in,
-                                            size_t bytes)
-{
-    if (own->runs == NULL)
-        return own->some;
-    enum pb_strings strings =
-        own->strings != NULL ? pb_deflate_strings(own->strings, in, bytes) : PB_STRINGS_NONE;
-    return strings == PB_STRINGS_MANY ? own->many : strings == PB_STRINGS_SOME ? own->some : NULL;
 }
 
 /* zlib's framing: two bytes before, Adler-32 behind, most significant byte first. */
@@ -112,15 +128,61 @@ static size_t encode_runs(const struct deflate *own, const uint8_t *in, size_t b
     return n;
 }
 
+/* compressor NULL: the encoder of runs. Returns the size; 0 is a failure. */
+static size_t encode_with(const struct deflate *own, struct libdeflate_compressor *compressor,
+                          const uint8_t *in, size_t bytes, void *out, size_t capacity)
+{
+    return compressor == NULL ? encode_runs(own, in, bytes, out)
+                              : libdeflate_zlib_compress(compressor, in, bytes, out, capacity);
+}
+
+static size_t encode_samples(const struct deflate *own, struct libdeflate_compressor *compressor,
+                             const uint8_t *in, size_t bytes, void *out, size_t capacity)
+{
+    size_t sample = bytes / SAMPLE_SHARE > SAMPLE_MIN ? bytes / SAMPLE_SHARE : SAMPLE_MIN;
+    size_t total = 0;
+    if (bytes <= SAMPLES * sample)
+        return encode_with(own, compressor, in, bytes, out, capacity);
+    for (size_t i = 0; i < SAMPLES; i++)
+        total += encode_with(own, compressor, in + (bytes - sample) * (2 * i + 1) / (2 * SAMPLES),
+                             sample, out, capacity);
+    return total;
+}
+
+/* The fastest of runs, level 1 and the level that is small enough; `out` is overwritten. */
+static struct libdeflate_compressor *try_three(const struct deflate *own, const uint8_t *in,
+                                               size_t bytes, void *out, size_t capacity)
+{
+    size_t runs = encode_samples(own, NULL, in, bytes, out, capacity);
+    size_t some = encode_samples(own, own->some, in, bytes, out, capacity);
+    size_t many =
+        own->many != NULL ? encode_samples(own, own->many, in, bytes, out, capacity) : some;
+    size_t least = some < many ? some : many;
+    least += least / TRIAL_SLACK;
+    return runs <= least ? NULL : some <= least ? own->some : own->many;
+}
+
+/* Who encodes the block; NULL: the encoder of runs. */
+static struct libdeflate_compressor *choose(const struct deflate *own, const uint8_t *in,
+                                            size_t bytes, void *out, size_t capacity)
+{
+    if (own->level >= LEVEL_ALONE)
+        return own->many;
+    if (own->level > 0)
+        return try_three(own, in, bytes, out, capacity);
+    enum pb_strings strings =
+        own->strings != NULL ? pb_deflate_strings(own->strings, in, bytes) : PB_STRINGS_NONE;
+    return strings == PB_STRINGS_MANY ? own->many : strings == PB_STRINGS_SOME ? own->some : NULL;
+}
+
 static int deflate_encode(void *context, const void *in, size_t bytes, void *out, size_t capacity,
                           size_t *out_bytes)
 {
     const struct deflate *own = context;
     if (capacity < deflate_bound(bytes))
         return -EIO;
-    struct libdeflate_compressor *strings = choose(own, in, bytes);
-    size_t n = strings == NULL ? encode_runs(own, in, bytes, out)
-                               : libdeflate_zlib_compress(strings, in, bytes, out, capacity);
+    struct libdeflate_compressor *compressor = choose(own, in, bytes, out, capacity);
+    size_t n = encode_with(own, compressor, in, bytes, out, capacity);
     if (n == 0)
         return -EIO;
     *out_bytes = n;

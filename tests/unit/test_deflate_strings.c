@@ -108,6 +108,25 @@ START_TEST(only_the_bytes_of_the_block_are_looked_at)
 }
 END_TEST
 
+/* Sums of noise: matches of libdeflate cost more than the bytes that they replace. */
+START_TEST(a_level_searches_where_it_pays)
+{
+    struct pb_deflate_runs *runs = malloc(sizeof *runs);
+    uint8_t *out = malloc(pb_deflate_runs_bound(BLOCK));
+    for (size_t i = 0; i < BLOCK; i++)
+        block[i] = (uint8_t)((rand() % 40 + rand() % 40 + rand() % 40) / 3);
+    size_t plain = pb_deflate_runs(runs, block, BLOCK, out) + 6;
+    for (int level = 1; level < 10; level += 4)
+        ck_assert_uint_eq(encoded(level), plain);
+    repeat(20480);
+    plain = pb_deflate_runs(runs, block, BLOCK, out) + 6;
+    for (int level = 1; level < 13; level++)
+        ck_assert_uint_lt(encoded(level), plain / 2);
+    free(out);
+    free(runs);
+}
+END_TEST
+
 START_TEST(floats_are_encoded_as_runs_whatever_they_are)
 {
     struct pb_deflate_runs *runs = malloc(sizeof *runs);
@@ -130,6 +149,7 @@ int main(void)
     tcase_add_test(tc, maps_of_few_values_go_to_the_thorough_encoder);
     tcase_add_test(tc, noise_beside_nodata_has_no_strings);
     tcase_add_test(tc, only_the_bytes_of_the_block_are_looked_at);
+    tcase_add_test(tc, a_level_searches_where_it_pays);
     tcase_add_test(tc, floats_are_encoded_as_runs_whatever_they_are);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
