@@ -153,10 +153,14 @@ static int make_block(struct pb_cog_writer *writer, uint32_t level,
                       const void **out_data, size_t *out_bytes)
 {
     struct pb_block_encoder *encoder = writer->encoder[worker];
+    const struct pb_same_blocks *same = &writer->options.same;
+    int rc = 0;
     *out_bytes = 0;
-    int rc = level == 0 ? pb_same_block_take(&writer->options.same, &writer->format, block, encoder,
-                                             err, out_data, out_bytes)
-                        : 0;
+    if (level == 0 && same->raster != NULL) {
+        pb_work_begin(PB_WORK_COPY, level);
+        rc = pb_same_block_take(same, &writer->format, block, encoder, err, out_data, out_bytes);
+        pb_work_end();
+    }
     if (rc != 0 || *out_bytes > 0)
         return rc;
     rc = pb_block_encode(encoder, block->planes, block->row_px, block->w, block->h, err, out_data,

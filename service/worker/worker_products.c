@@ -86,20 +86,23 @@ static void copy_text(struct pb_json *json, const char *key, const struct pb_jso
         pb_json_string(json, key, pb_json_get_text(product, key));
 }
 
-/* What this process did for the job beside its child. The checksum of the input is computed while
- * tiles go through, whenever it was asked for. */
+/* What this process did for the job. While its child computes only its CPU time counts; that of the
+ * input's checksum, which may end later, is the tiles' as well. */
 static void add_own_work(const struct pb_worker_job *job, struct pb_core_facts *facts)
 {
+    static const enum pb_work beside[] = {PB_WORK_INPUT_SUM, PB_WORK_LOAD};
     struct pb_work_times *tiles = &facts->part[PB_RUN_TILES].work;
     for (int p = 0; p < PB_RUN_PARTS; p++) {
-        struct pb_work_times own = job->work.part[p].work;
-        static const enum pb_work beside[] = {PB_WORK_INPUT_SUM, PB_WORK_LOAD};
+        struct pb_part_report own = job->work.part[p];
         for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
-            tiles->cpu_ns[beside[i]] += own.cpu_ns[beside[i]];
-            own.cpu_ns[beside[i]] = own.wall_ns[beside[i]] = own.storage_ns[beside[i]] = 0;
+            tiles->cpu_ns[beside[i]] += own.work.cpu_ns[beside[i]];
+            own.work.cpu_ns[beside[i]] = own.work.wall_ns[beside[i]] = 0;
+            own.work.storage_ns[beside[i]] = 0;
         }
-        pb_work_add(&facts->part[p].work, &own);
-        facts->part[p].wall_ns += job->work.part[p].wall_ns;
+        for (int k = 0; p == PB_RUN_TILES && k < PB_WORK_KINDS; k++)
+            own.work.wall_ns[k] = own.work.storage_ns[k] = 0;
+        pb_work_add(&facts->part[p].work, &own.work);
+        facts->part[p].wall_ns += p == PB_RUN_TILES ? 0 : own.wall_ns;
     }
     facts->process_ns += pb_run_work_process_ns() - job->process_ns;
 }

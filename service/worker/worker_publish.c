@@ -213,7 +213,7 @@ int pb_worker_job_identify(struct pb_worker_job *job, struct pb_err *err)
 {
     pb_run_work_begin(&job->work);
     int rc = pb_publish_identify(job->publish, err);
-    pb_run_work_end(&job->work, PB_RUN_OPEN);
+    pb_run_work_end(&job->work, PB_RUN_TILES);
     return rc;
 }
 
@@ -269,7 +269,7 @@ int pb_worker_job_prepare(struct pb_worker_job *job, struct pb_err *err)
     pb_work_begin(PB_WORK_PUBLISH, 0);
     int rc = pb_publish_prepare(job->publish, err);
     pb_work_end();
-    pb_run_work_end(&job->work, PB_RUN_PUBLISH);
+    pb_run_work_end(&job->work, PB_RUN_TILES);
     return rc;
 }
 
