@@ -2,12 +2,44 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The usual numbers of bands are constants to the compiler, so that the sums of a pixel stay in
- * registers and gathering becomes shuffles. */
+ * registers and gathering becomes shuffles. Sums of a single band, each of which needs the one
+ * before it, are made in vectors of 16 bytes: log2(lanes) shifted additions, then the sum of all
+ * before is added to every lane. */
 #include "pipeline/codec/unpredict.h"
 
 #include "pipeline/codec/predictor.h"
 
 #include <string.h>
+
+/* Running sums of whole vectors; returns how many samples they were, *left is the last sum. */
+#define SUM_VECTORS(bits, lanes, ...)                                                              \
+    typedef uint##bits##_t v##bits __attribute__((vector_size(16)));                               \
+    static size_t sum_vectors##bits(uint##bits##_t *a, size_t n, uint##bits##_t *left)             \
+    {                                                                                              \
+        const v##bits zero = {0};                                                                  \
+        size_t i = 0;                                                                              \
+        for (v##bits before = zero, v; i + (lanes) <= n; i += (lanes)) {                           \
+            memcpy(&v, a + i, sizeof v);                                                           \
+            __VA_ARGS__                                                                            \
+            v += before;                                                                           \
+            memcpy(a + i, &v, sizeof v);                                                           \
+            *left = v[(lanes)-1];                                                                  \
+            before = zero + *left;                                                                 \
+        }                                                                                          \
+        return i;                                                                                  \
+    }
+/* v moved up by so many lanes, and added. */
+#define UP(...) v += __builtin_shufflevector(zero, v, __VA_ARGS__);
+SUM_VECTORS(8, 16,
+            UP(0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30)
+                UP(0, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29)
+                    UP(0, 0, 0, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27)
+                        UP(0, 0, 0, 0, 0, 0, 0, 0, 16, 17, 18, 19, 20, 21, 22, 23))
+SUM_VECTORS(16, 8,
+            UP(0, 8, 9, 10, 11, 12, 13, 14) UP(0, 0, 8, 9, 10, 11, 12, 13)
+                UP(0, 0, 0, 0, 8, 9, 10, 11))
+SUM_VECTORS(32, 4, UP(0, 4, 5, 6) UP(0, 0, 4, 5))
+SUM_VECTORS(64, 2, UP(0, 2))
 
 #define SUM_LOOP(bits, step)                                                                       \
     for (size_t i = (step); i < n; i++)                                                            \
@@ -18,7 +50,7 @@
     {                                                                                              \
         uint##bits##_t left = 0;                                                                   \
         if (step == 1) {                                                                           \
-            for (size_t i = 0; i < n; i++)                                                         \
+            for (size_t i = sum_vectors##bits(a, n, &left); i < n; i++)                            \
                 a[i] = left = (uint##bits##_t)(left + a[i]);                                       \
         } else if (step == 3) {                                                                    \
             SUM_LOOP(bits, 3);                                                                     \

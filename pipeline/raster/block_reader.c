@@ -208,15 +208,18 @@ static int take_decoded(struct pb_block_reader *reader, const struct pb_block_ta
     int rc = reader->held == block->index + 1 ? 0 : decode_block(reader, block);
     if (rc < 0)
         return rc;
-    int rows = reader->held == block->index + 1 ? 0 : rows_in_image(l, block->row);
-    for (int y = 0; y < rows; y++)
-        unpredict(reader, reader->decoded + (size_t)y * l->row_bytes, l->block_w);
-    reader->held = block->index + 1;
+    bool is_new = reader->held != block->index + 1;
+    int rows = rows_in_image(l, block->row);
     size_t x0 = (size_t)(p->x - (int64_t)block->col * l->block_w);
-    for (int32_t y = p->y; y < p->y + p->h; y++)
-        pb_block_copy_row(target, block->plane, p->x, y, p->w,
-                          reader->decoded + x0 * px +
-                              (size_t)(y - (int64_t)block->row * l->block_h) * l->row_bytes);
+    int32_t first = (int32_t)(p->y - (int64_t)block->row * l->block_h);
+    for (int y = 0; y < rows; y++) { /* a row is copied while it is in the cache */
+        unsigned char *row = reader->decoded + (size_t)y * l->row_bytes;
+        if (is_new)
+            unpredict(reader, row, l->block_w);
+        if (y >= first && y < first + p->h)
+            pb_block_copy_row(target, block->plane, p->x, p->y + y - first, p->w, row + x0 * px);
+    }
+    reader->held = block->index + 1;
     return 0;
 }
 

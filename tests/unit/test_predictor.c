@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Predictors are undone here the way TIFF readers do it: in place, over bytes. */
+/* Predictors are undone here the way TIFF readers do it: in place, over bytes. So are they by
+ * unpredict.h, which reads scenes. */
 #include "pipeline/codec/predictor.h"
+#include "pipeline/codec/unpredict.h"
 
 #include "run_suite.h"
 
@@ -42,6 +44,14 @@ static void round_trip(int predictor, enum pb_type type, size_t n_px, size_t n_b
     pb_predict_row(predictor, type, in, n_px, n_bands, out);
     for (size_t i = 0; i < 8; i++)
         ck_assert_uint_eq(out[n * bytes + i], 0x5a);
+    uint8_t *own = malloc(n * bytes + 8), *temp = malloc(n * bytes);
+    memcpy(own, out, n * bytes + 8);
+    pb_unpredict_row(predictor, bytes, false, own, n_px, n_bands, temp);
+    ck_assert_msg(memcmp(own, in, n * bytes) == 0, "predictor %d, type %d, %zu px, %zu bands",
+                  predictor, (int)type, n_px, n_bands);
+    ck_assert_mem_eq(own + n * bytes, out + n * bytes, 8);
+    free(own);
+    free(temp);
     if (predictor == PB_PREDICTOR_HORIZONTAL)
         undo_horizontal(out, bytes, n, n_bands);
     else if (predictor == PB_PREDICTOR_FLOAT)
