@@ -177,7 +177,7 @@ static int check_complete(const struct pb_cog_file *file, struct pb_err *err)
 
 /* Writes all but the placed levels, and makes a file of what is there. */
 static int assemble(struct pb_cog_file *file, const struct pb_tiff_layout *layout, uint64_t placed,
-                    struct pb_err *err, char out_sha256[65])
+                    struct pb_err *err, char out_checksum[PB_CHECKSUM_TEXT_BYTES])
 {
     struct pb_gap gap[PB_BLOCK_RUNS_MAX];
     struct pb_tiff_blocks source = {
@@ -191,11 +191,11 @@ static int assemble(struct pb_cog_file *file, const struct pb_tiff_layout *layou
     int rc = pb_tiff_write(layout, &source, file->file, err);
     return rc != 0 ? rc
                    : pb_gap_file_finish(file->file, pb_tiff_layout_total(layout), gap,
-                                        source.n_gaps, err, out_sha256);
+                                        source.n_gaps, file->options.checksum, err, out_checksum);
 }
 
 int pb_cog_file_finish(struct pb_cog_file *file, struct pb_err *err, uint64_t *out_bytes,
-                       char out_sha256[65])
+                       char out_checksum[PB_CHECKSUM_TEXT_BYTES])
 {
     struct pb_tiff_layout *layout = NULL;
     uint64_t placed = UINT64_MAX;
@@ -205,7 +205,7 @@ int pb_cog_file_finish(struct pb_cog_file *file, struct pb_err *err, uint64_t *o
     if (rc == 0)
         rc = pb_tiff_layout_create(&file->options.image, err, &layout);
     if (rc == 0)
-        rc = assemble(file, layout, placed, err, out_sha256);
+        rc = assemble(file, layout, placed, err, out_checksum);
     if (rc == 0)
         *out_bytes = pb_tiff_layout_total(layout);
     pb_tiff_layout_destroy(layout);

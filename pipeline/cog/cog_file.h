@@ -23,8 +23,9 @@ struct pb_cog_file_options {
     uint32_t workers;
     uint64_t most_bytes, most_mask_bytes; /* of an encoded block; unless image has block_bytes */
     struct pb_file_progress *progress;    /* borrowed; NULL = none */
-    uint64_t pool_bytes;                  /* for blocks that wait; 0 = chosen */
-    bool move_gaps;                       /* of pb_gap_file_move */
+    enum pb_checksum checksum;
+    uint64_t pool_bytes; /* for blocks that wait; 0 = chosen */
+    bool move_gaps;      /* of pb_gap_file_move */
 };
 
 /* Memory that create and finish take, with n_tags in image.tags. */
@@ -38,7 +39,7 @@ int pb_cog_file_add(struct pb_cog_file *file, uint32_t level, uint64_t block, co
                     size_t bytes, uint32_t worker, struct pb_err *err);
 /* After the last block, once: fsyncs the file, and frees all other space on disk. */
 int pb_cog_file_finish(struct pb_cog_file *file, struct pb_err *err, uint64_t *out_bytes,
-                       char out_sha256[65]);
+                       char out_checksum[PB_CHECKSUM_TEXT_BYTES]);
 /* Removes the file unless it was finished. NULL is fine. */
 void pb_cog_file_destroy(struct pb_cog_file *file);
 #endif

@@ -121,6 +121,7 @@ static struct pb_cog_file_options file_options(const struct pb_cog_options *o,
         .most_bytes = bound_of(format->codec, pb_block_raw_bytes(format)),
         .most_mask_bytes = o->mask ? bound_of(mask, pb_mask_raw_bytes(o->block_px)) : 0,
         .progress = o->progress,
+        .checksum = o->checksum,
         .pool_bytes = o->pool_bytes,
         .move_gaps = o->move_gaps,
     };
@@ -320,7 +321,7 @@ int pb_cog_writer_finish(struct pb_cog_writer *writer, struct pb_err *err,
                          struct pb_cog_summary *out_summary)
 {
     struct pb_cog_summary summary = {0};
-    int rc = pb_cog_file_finish(writer->file, err, &summary.bytes, summary.sha256);
+    int rc = pb_cog_file_finish(writer->file, err, &summary.bytes, summary.checksum);
     for (uint32_t i = 0; i < writer->options.workers; i++)
         summary.moved += writer->moved[i];
     if (rc == 0)

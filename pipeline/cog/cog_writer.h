@@ -10,6 +10,7 @@
 #include "config/base/err.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/codec/rest.h"
+#include "pipeline/io/checksum.h"
 #include "pipeline/cog/same_blocks.h"
 #include "pipeline/cog/tiff_writer.h"
 #include "pipeline/grid/tile.h"
@@ -47,6 +48,7 @@ struct pb_cog_options {
                              are. nodata is of what is stored */
     struct pb_same_blocks same;        /* a file that has blocks of the full image already */
     struct pb_file_progress *progress; /* of the file; borrowed; NULL = none */
+    enum pb_checksum checksum;         /* of the file */
     /* For tests: */
     bool force_big;      /* BigTIFF although the file would fit into 4 GiB */
     bool move_gaps;      /* see struct pb_cog_file_options */
@@ -56,7 +58,7 @@ struct pb_cog_options {
 struct pb_cog_summary {
     uint64_t bytes;
     uint64_t moved; /* valid values of the image that were nodata, and are stored beside it */
-    char sha256[65];
+    char checksum[PB_CHECKSUM_TEXT_BYTES];
 };
 
 /* The nodata value as it will be stored. */

@@ -4,7 +4,6 @@
 #include "pipeline/io/io_watch.h"
 #include "pipeline/io/background.h"
 #include "pipeline/io/io_fail.h"
-#include "pipeline/io/sha256.h"
 #include "pipeline/profile/trace.h"
 
 #include <errno.h>
@@ -21,7 +20,7 @@ struct pb_file_out {
     int fd;       /* -1 once closed */
     bool regular; /* only such a file is removed after a failure: never a device */
     struct pb_file_progress *progress;
-    struct pb_sha256 *sum;
+    struct pb_sum *sum;
     char *buffer; /* two halves: one is filled while the other is written and hashed */
     unsigned half;
     size_t held; /* in the half being filled */
@@ -54,12 +53,13 @@ static int check_part(void *user, const struct pb_background_part *part)
 {
     const struct pb_file_out *file = user;
     pb_work_begin(PB_WORK_CHECKSUM, 0);
-    pb_sha256_add(file->sum, part->data, part->bytes);
+    pb_sum_add(file->sum, part->data, part->bytes);
     pb_work_end();
     return 0;
 }
 
-int pb_file_out_create(const char *path, struct pb_err *err, struct pb_file_out **out_file)
+int pb_file_out_create(const char *path, enum pb_checksum checksum, struct pb_err *err,
+                       struct pb_file_out **out_file)
 {
     struct pb_file_out *file = calloc(1, sizeof *file);
     if (file == NULL)
@@ -68,7 +68,7 @@ int pb_file_out_create(const char *path, struct pb_err *err, struct pb_file_out 
     file->fd = -1;
     pb_background_init(&file->store, store_part, file);
     pb_background_init(&file->check, check_part, file);
-    file->sum = pb_sha256_create();
+    file->sum = pb_sum_create(checksum);
     file->buffer = malloc(PB_FILE_OUT_BYTES);
     int rc = 0;
     if (file->sum == NULL || file->buffer == NULL) {
@@ -167,12 +167,13 @@ static void discard(const struct pb_file_out *file)
         (void)unlink(file->path);
 }
 
-int pb_file_out_finish(struct pb_file_out *file, struct pb_err *err, char out_sha256[65])
+int pb_file_out_finish(struct pb_file_out *file, struct pb_err *err,
+                       char out_checksum[PB_CHECKSUM_TEXT_BYTES])
 {
     int rc = flush(file, err);
     if (rc != 0)
         return rc;
-    if (pb_sha256_hex(file->sum, out_sha256) != 0)
+    if (pb_sum_text(file->sum, out_checksum) != 0)
         return pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", file->path);
     pb_work_begin(PB_WORK_SYNC, 0);
     pb_io_begin();
@@ -201,7 +202,7 @@ void pb_file_out_destroy(struct pb_file_out *file)
         close(file->fd);
         discard(file);
     }
-    pb_sha256_destroy(file->sum);
+    pb_sum_destroy(file->sum);
     free(file->buffer);
     free(file);
 }

@@ -2,10 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_FILE_OUT_H
 #define PB_FILE_OUT_H
-/* A file written from front to back through one large buffer, its SHA-256 taken on the way. A long
+/* A file written from front to back through one large buffer, its checksum taken on the way. A long
  * file has two threads of its own, one that writes a part and one that hashes it, while the next
  * part is filled. After an error it can only be destroyed. One caller's thread. */
 #include "config/base/err.h"
+#include "pipeline/io/checksum.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -23,13 +24,15 @@ struct pb_file_progress {
 #define PB_FILE_OUT_BYTES (UINT64_C(4) << 20)
 
 /* Creates (or empties) the file. path is borrowed until destroy. */
-int pb_file_out_create(const char *path, struct pb_err *err, struct pb_file_out **out_file);
+int pb_file_out_create(const char *path, enum pb_checksum checksum, struct pb_err *err,
+                       struct pb_file_out **out_file);
 /* progress: borrowed until destroy; NULL = none. Right after create. */
 void pb_file_out_watch(struct pb_file_out *file, struct pb_file_progress *progress);
 int pb_file_out_add(struct pb_file_out *file, const void *data, size_t bytes, struct pb_err *err);
 uint64_t pb_file_out_at(const struct pb_file_out *file); /* bytes added so far */
 /* Flushes, fsyncs, closes. */
-int pb_file_out_finish(struct pb_file_out *file, struct pb_err *err, char out_sha256[65]);
+int pb_file_out_finish(struct pb_file_out *file, struct pb_err *err,
+                       char out_checksum[PB_CHECKSUM_TEXT_BYTES]);
 /* Closes; a file that was not finished is removed. NULL is fine. */
 void pb_file_out_destroy(struct pb_file_out *file);
 #endif

@@ -8,7 +8,6 @@
 #include "pipeline/io/file_room.h"
 #include "pipeline/io/io_fail.h"
 #include "pipeline/io/io_watch.h"
-#include "pipeline/io/sha256.h"
 #include "pipeline/profile/trace.h"
 #include "pipeline/profile/work.h"
 
@@ -125,7 +124,7 @@ static int stopped(const struct pb_gap_file *file, struct pb_err *err)
 static int hash_part(void *user, const struct pb_background_part *part)
 {
     pb_work_begin(PB_WORK_CHECKSUM, 0);
-    pb_sha256_add(user, part->data, part->bytes);
+    pb_sum_add(user, part->data, part->bytes);
     pb_work_end();
     return 0;
 }
@@ -149,7 +148,7 @@ static size_t part_bytes(const struct reading *r, uint64_t at)
     return end - at < HALF_BYTES ? (size_t)(end - at) : HALF_BYTES;
 }
 
-static int take_sum(const struct reading *r, struct pb_sha256 *sum, struct pb_err *err)
+static int take_sum(const struct reading *r, struct pb_sum *sum, struct pb_err *err)
 {
     struct pb_file_progress *progress = r->file->progress;
     struct pb_background hash;
@@ -177,13 +176,18 @@ static int take_sum(const struct reading *r, struct pb_sha256 *sum, struct pb_er
     return rc;
 }
 
-static int make_sum(const struct reading *r, struct pb_err *err, char out_sha256[65])
+static int make_sum(const struct reading *r, enum pb_checksum checksum, struct pb_err *err,
+                    char out_checksum[PB_CHECKSUM_TEXT_BYTES])
 {
-    struct pb_sha256 *sum = pb_sha256_create();
-    int rc = take_sum(r, sum, err);
-    if (rc == 0 && pb_sha256_hex(sum, out_sha256) != 0)
+    struct pb_sum *sum = pb_sum_create(checksum);
+    int rc = 0;
+    if (checksum != PB_CHECKSUM_NONE && sum != NULL)
+        rc = take_sum(r, sum, err);
+    else if (r->file->progress != NULL)
+        atomic_fetch_add(&r->file->progress->bytes, r->total);
+    if (rc == 0 && pb_sum_text(sum, out_checksum) != 0)
         rc = pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", r->file->path);
-    pb_sha256_destroy(sum);
+    pb_sum_destroy(sum);
     return rc;
 }
 
@@ -233,12 +237,13 @@ static int sync_and_close(struct pb_gap_file *file, struct pb_err *err)
 }
 
 int pb_gap_file_finish(struct pb_gap_file *file, uint64_t total, const struct pb_gap *gaps,
-                       size_t n_gaps, struct pb_err *err, char out_sha256[65])
+                       size_t n_gaps, enum pb_checksum checksum, struct pb_err *err,
+                       char out_checksum[PB_CHECKSUM_TEXT_BYTES])
 {
     struct reading reading = {file, total, gaps, n_gaps, malloc(PB_GAP_FILE_BYTES)};
     if (reading.buffer == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", file->path);
-    int rc = make_sum(&reading, err, out_sha256);
+    int rc = make_sum(&reading, checksum, err, out_checksum);
     if (rc == 0)
         rc = close_gaps(&reading, err);
     free(reading.buffer);

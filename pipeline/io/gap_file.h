@@ -32,9 +32,11 @@ void pb_gap_file_move(struct pb_gap_file *file);
  * parts is modified. Thread: any. */
 int pb_gap_file_write(struct pb_gap_file *file, uint64_t at, struct iovec *parts, int n,
                       struct pb_err *err);
-/* Once, after all writes: closes the gaps, cuts the file at `total`, fsyncs and closes it. */
+/* Once, after all writes: takes the checksum, closes the gaps, cuts the file at `total`, fsyncs and
+ * closes it. */
 int pb_gap_file_finish(struct pb_gap_file *file, uint64_t total, const struct pb_gap *gaps,
-                       size_t n_gaps, struct pb_err *err, char out_sha256[65]);
+                       size_t n_gaps, enum pb_checksum checksum, struct pb_err *err,
+                       char out_checksum[PB_CHECKSUM_TEXT_BYTES]);
 /* Closes; a file that was not finished is removed. NULL is fine. */
 void pb_gap_file_destroy(struct pb_gap_file *file);
 #endif

@@ -86,6 +86,7 @@ static struct pb_cog_options options_of(const struct pb_product_env *env,
         .workers = env->workers,
         .directory = env->directory,
         .progress = env->progress,
+        .checksum = env->checksum,
         .n_bands = n_bands,
         .painter = painter,
         .type = config->type,
@@ -293,7 +294,7 @@ static int cog_finish(void *product, const struct pb_product_result *earlier, si
         return rc;
     result.bytes = summary.bytes;
     result.moved_off_nodata = summary.moved;
-    (void)snprintf(result.sha256, sizeof result.sha256, "%s", summary.sha256);
+    (void)snprintf(result.checksum, sizeof result.checksum, "%s", summary.checksum);
     *out_result = result;
     return 0;
 }

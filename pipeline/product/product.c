@@ -117,6 +117,16 @@ int pb_products_ready(const struct pb_product_env *env, struct pb_err *err)
     return rc;
 }
 
+enum pb_checksum pb_products_checksum(const struct pb_pipeline_config *pipeline)
+{
+    for (size_t i = 0; i < pipeline->n_products; i++) {
+        const struct pb_product_type *type = pb_product_type(pipeline->products[i]->kind);
+        if (type->checksum != NULL)
+            return type->checksum(pipeline->products[i]);
+    }
+    return PB_CHECKSUM_SHA2_256;
+}
+
 const char *pb_products_collection(const struct pb_pipeline_config *pipeline)
 {
     const char *collection = NULL;

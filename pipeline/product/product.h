@@ -91,6 +91,7 @@ struct pb_product_env {
     size_t n_files;
     const struct pb_sidecars *sidecars; /* of the scene; NULL = none */
     struct pb_file_progress *progress;  /* of the files that finish writes; NULL = none */
+    enum pb_checksum checksum;          /* of the same files */
     const char *directory; /* where files are written (temporary, published by one rename) */
     const char *const *band_names; /* of the planes of tiles */
     const int32_t *scene_bands; /* of the same planes: the band of the scene whose pixels they are,
@@ -149,7 +150,7 @@ struct pb_product_result {
     const char *name; /* from the config, may be NULL */
     char file[300];   /* file name inside the directory */
     uint64_t bytes;
-    char sha256[65];           /* lower-case hex */
+    char checksum[PB_CHECKSUM_TEXT_BYTES];
     uint64_t moved_off_nodata; /* valid values that were nodata and are stored beside it */
     const char *media_type;
     const struct pb_product_config *config;
@@ -183,6 +184,9 @@ struct pb_product_type {
 
     /* The collection that it makes its item a member of, or NULL. NULL = it makes none. */
     const char *(*collection)(const struct pb_product_config *config);
+
+    /* Of the files of all products; NULL = it says nothing of them. */
+    enum pb_checksum (*checksum)(const struct pb_product_config *config);
 
     /* Resident bytes it will hold besides the tiles, for the plan; env->raster and directory may be
      * NULL. */
@@ -229,6 +233,8 @@ int pb_product_names_check(const struct pb_product_env *env, struct pb_err *err)
 /* The STAC collection that the pipeline's item belongs to; NULL = none. Borrowed from the pipeline.
  */
 const char *pb_products_collection(const struct pb_pipeline_config *pipeline);
+/* The checksum that the files of the pipeline's products get. */
+enum pb_checksum pb_products_checksum(const struct pb_pipeline_config *pipeline);
 /* Whether all products of the pipeline can be made: ready() of each. */
 int pb_products_ready(const struct pb_product_env *env, struct pb_err *err);
 /* "<scene>.tif", "<scene>.<name>.png", "<scene>.statistics.json", "<scene>.stac.json", or by

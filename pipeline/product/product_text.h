@@ -7,7 +7,7 @@
 #include "pipeline/product/product.h"
 
 /* Writes <directory>/<result->file> with the text of json and a line feed, onto the disk, and fills
- * the result's bytes and sha256. json may be NULL (out of memory, as may be its text). */
+ * the result's bytes and checksum. json may be NULL (out of memory, as may be its text). */
 int pb_product_text(const struct pb_product_env *env, struct pb_json *json, struct pb_err *err,
                     struct pb_product_result *result);
 #endif

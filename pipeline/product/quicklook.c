@@ -305,14 +305,14 @@ static int write_png(const struct quicklook *q, struct pb_err *err, struct pb_pr
     char *path = NULL;
     if (asprintf(&path, "%s/%s", q->env->directory, out->file) < 0)
         return pb_fail(err, PB_E_MEMORY, "no memory to write %s", out->file);
-    int rc = pb_file_out_create(path, err, &file);
+    int rc = pb_file_out_create(path, q->env->checksum, err, &file);
     if (rc == 0) {
         pb_file_out_watch(file, q->env->progress);
         rc = pb_png_write(file, &options, err);
     }
     if (rc == 0) {
         out->bytes = pb_file_out_at(file);
-        rc = pb_file_out_finish(file, err, out->sha256);
+        rc = pb_file_out_finish(file, err, out->checksum);
     }
     pb_file_out_destroy(file);
     free(path);

@@ -87,6 +87,11 @@ static int stac_create(const struct pb_product_env *env, const struct pb_product
     return 0;
 }
 
+static enum pb_checksum stac_checksum(const struct pb_product_config *config)
+{
+    return ((const struct pb_stac_config *)config)->checksum;
+}
+
 static const char *stac_collection(const struct pb_product_config *config)
 {
     return ((const struct pb_stac_config *)config)->collection;
@@ -324,6 +329,7 @@ const struct pb_product_type pb_product_stac = {
     .role = "metadata",
     .bytes = stac_bytes,
     .collection = stac_collection,
+    .checksum = stac_checksum,
     .ready = stac_ready,
     .explain = stac_explain,
     .create = stac_create,

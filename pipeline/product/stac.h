@@ -4,6 +4,7 @@
 #define PB_PRODUCT_STAC_H
 /* The configuration of a STAC item; stac_keys.c has the keys. */
 #include "config/config.h"
+#include "pipeline/io/checksum.h"
 
 /* Where the time of acquisition is from. */
 enum pb_stac_time {
@@ -21,6 +22,7 @@ struct pb_stac_config {
     enum pb_stac_time time;
     const char *pattern; /* of NAME */
     char *platform, *constellation, *collection;
-    char *derived_from; /* address of an input, with {file}; NULL = its content is */
+    enum pb_checksum checksum; /* of the files of all products */
+    char *derived_from;        /* address of an input, with {file}; NULL = its content is */
 };
 #endif

@@ -331,10 +331,12 @@ int pb_stac_asset(const struct pb_stac_item *item, size_t i, struct pb_err *err)
     const struct pb_product_type *type = pb_product_type(result->kind);
     struct pb_json *json = item->json;
     char key[80], href[1024], checksum[72];
+    enum pb_checksum kind;
+    const char *digits;
     int rc = 0;
     pb_stac_asset_key(item, i, key, sizeof key);
     pb_stac_href("./", result->file, href, sizeof href);
-    pb_stac_multihash(result->sha256, checksum);
+    bool has_checksum = pb_checksum_parse(result->checksum, &kind, &digits) == 0 && digits != NULL;
     pb_json_object(json, key);
     pb_json_string(json, "href", href);
     if (result->media_type != NULL)
@@ -342,7 +344,10 @@ int pb_stac_asset(const struct pb_stac_item *item, size_t i, struct pb_err *err)
     pb_json_string(json, "title", type->title);
     write_roles(json, result);
     pb_json_int(json, "file:size", (int64_t)result->bytes);
-    pb_json_string(json, "file:checksum", checksum);
+    if (has_checksum) {
+        (void)snprintf(checksum, sizeof checksum, "%s%s", pb_checksum_multihash(kind), digits);
+        pb_json_string(json, "file:checksum", checksum);
+    }
     if (type->describe)
         rc = type->describe(item, result, err);
     pb_json_end(json);

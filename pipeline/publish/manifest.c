@@ -56,13 +56,16 @@ bool pb_input_id_equal(const struct pb_input_id *a, const struct pb_input_id *b)
 
 static void print_file(struct pb_json *json, const struct pb_manifest_file *file)
 {
+    enum pb_checksum kind;
+    const char *digits;
     pb_json_object(json, NULL);
     pb_json_string(json, "type", file->type);
     if (file->name[0] != '\0')
         pb_json_string(json, "name", file->name);
     pb_json_string(json, "file", file->file);
     pb_json_int(json, "bytes", (int64_t)file->bytes);
-    pb_json_string(json, "sha256", file->sha256);
+    if (pb_checksum_parse(file->checksum, &kind, &digits) == 0 && digits != NULL)
+        pb_json_string(json, pb_checksum_name(kind), digits);
     pb_json_string(json, "media_type", file->media_type);
     pb_json_end(json);
 }

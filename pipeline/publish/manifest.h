@@ -5,7 +5,7 @@
 /* The record that pushbroom writes into its directories: the file .pushbroom.json in
  *
  *   products/<scene>/              which input the scene directory belongs to (pipeline is "")
- *   products/<scene>/<pipeline>/   job, input, and every product file with size and SHA-256
+ *   products/<scene>/<pipeline>/   job, input, and every product file with size and checksum
  *
  * or where output.path says otherwise; without a component after {scene} there is the second only.
  *
@@ -14,6 +14,7 @@
  * never replaced or removed. Plain functions without state. Thread: any. */
 #include "config/base/err.h"
 #include "config/output/output_path.h"
+#include "pipeline/io/checksum.h"
 
 struct pb_input_files;
 
@@ -39,7 +40,7 @@ struct pb_manifest_file {
     char file[256];
     char media_type[96];
     uint64_t bytes;
-    char sha256[65];
+    char checksum[PB_CHECKSUM_TEXT_BYTES];
 };
 
 struct pb_manifest {

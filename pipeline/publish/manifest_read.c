@@ -91,6 +91,22 @@ static bool is_plain_path(const char *path)
     return plain;
 }
 
+/* The digits under the checksum's name; without any there is none. */
+static bool take_checksum(const struct pb_json_value *value, char out[PB_CHECKSUM_TEXT_BYTES])
+{
+    out[0] = '\0';
+    for (int kind = 0; kind < PB_CHECKSUM_NONE; kind++) {
+        const char *name = pb_checksum_name((enum pb_checksum)kind);
+        const char *digits = pb_json_get_text(value, name);
+        if (digits != NULL)
+            return snprintf(out, PB_CHECKSUM_TEXT_BYTES, "%s:%s", name, digits) <
+                   PB_CHECKSUM_TEXT_BYTES;
+        if (pb_json_get(value, name, NULL) != NULL)
+            return false;
+    }
+    return true;
+}
+
 static bool take_file(const struct pb_json_value *value, struct pb_manifest_file *out)
 {
     if (pb_json_get(value, "name", NULL) != NULL &&
@@ -98,8 +114,7 @@ static bool take_file(const struct pb_json_value *value, struct pb_manifest_file
         return false;
     return take_text(value, "type", out->type, sizeof out->type) &&
            take_text(value, "file", out->file, sizeof out->file) && is_plain_name(out->file) &&
-           take_count(value, "bytes", &out->bytes) &&
-           take_text(value, "sha256", out->sha256, sizeof out->sha256) &&
+           take_count(value, "bytes", &out->bytes) && take_checksum(value, out->checksum) &&
            take_text(value, "media_type", out->media_type, sizeof out->media_type);
 }
 

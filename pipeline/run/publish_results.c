@@ -56,7 +56,7 @@ static int describe(const struct pb_product_result *results, size_t n,
         (void)snprintf(to->type, sizeof to->type, "%s", from->kind->section.name);
         (void)snprintf(to->name, sizeof to->name, "%s", from->name ? from->name : "");
         (void)snprintf(to->media_type, sizeof to->media_type, "%s", from->media_type);
-        (void)snprintf(to->sha256, sizeof to->sha256, "%s", from->sha256);
+        (void)snprintf(to->checksum, sizeof to->checksum, "%s", from->checksum);
         to->bytes = from->bytes;
         if ((size_t)snprintf(to->file, sizeof to->file, "%s", from->file) >= sizeof to->file)
             return pb_fail(err, PB_E_OUTPUT_NAME, "the file name %.200s... is too long",

@@ -123,6 +123,7 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     run->env.sidecars = run->options.sidecars;
     run->env.device = run->device;
     run->env.progress = &run->files;
+    run->env.checksum = pb_products_checksum(request->pipeline);
     run->env.metadata = &run->metadata.facts;
     run->env.file_names = run->metadata.name;
     run->env.calibrated = run->plan->calibrated;

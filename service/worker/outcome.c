@@ -22,8 +22,10 @@ static void print_file(struct pb_json *json, const char *directory,
     (void)snprintf(text, sizeof text, "%s/%s", directory, file->file);
     pb_json_string(json, "path", text);
     pb_json_int(json, "bytes", (int64_t)file->bytes);
-    (void)snprintf(text, sizeof text, "sha256:%s", file->sha256);
-    pb_json_string(json, "checksum", text);
+    if (file->checksum[0] != '\0')
+        pb_json_string(json, "checksum", file->checksum);
+    else
+        pb_json_null(json, "checksum");
     pb_json_string(json, "media_type", file->media_type);
     pb_json_end(json);
 }

@@ -13,16 +13,18 @@
 static void print_product(struct pb_json *json, const char *directory,
                           const struct pb_product_result *product)
 {
-    char path[4500], checksum[80];
+    char path[4500];
     (void)snprintf(path, sizeof path, "%s/%s", directory, product->file);
-    (void)snprintf(checksum, sizeof checksum, "sha256:%s", product->sha256);
     pb_json_object(json, NULL);
     pb_json_string(json, "type", product->kind->section.name);
     if (product->name != NULL)
         pb_json_string(json, "name", product->name);
     pb_json_string(json, "path", path);
     pb_json_int(json, "bytes", (int64_t)product->bytes);
-    pb_json_string(json, "checksum", checksum);
+    if (product->checksum[0] != '\0')
+        pb_json_string(json, "checksum", product->checksum);
+    else
+        pb_json_null(json, "checksum");
     pb_json_string(json, "media_type", product->media_type);
     if (product->moved_off_nodata > 0)
         pb_json_int(json, "moved_off_nodata", (int64_t)product->moved_off_nodata);

@@ -188,6 +188,7 @@ struct pb_manifest_file *pb_worker_products_describe(const struct pb_json_value 
     for (size_t i = 0; files != NULL && i < n; i++) {
         const struct pb_json_value *from = pb_json_at(products, i);
         const char *name = pb_json_get_text(from, "name");
+        const char *checksum = pb_json_get_text(from, "checksum");
         int64_t bytes = 0;
         (void)pb_json_get_int(from, "bytes", &bytes);
         files[i].bytes = (uint64_t)bytes;
@@ -196,8 +197,7 @@ struct pb_manifest_file *pb_worker_products_describe(const struct pb_json_value 
         (void)snprintf(files[i].file, sizeof files->file, "%s", file_of(from));
         (void)snprintf(files[i].media_type, sizeof files->media_type, "%s",
                        pb_json_get_text(from, "media_type"));
-        (void)snprintf(files[i].sha256, sizeof files->sha256, "%s",
-                       strchr(pb_json_get_text(from, "checksum"), ':') + 1);
+        (void)snprintf(files[i].checksum, sizeof files->checksum, "%s", checksum ? checksum : "");
     }
     return files;
 }

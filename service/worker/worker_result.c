@@ -5,6 +5,7 @@
  * pass the checks are written anew, so that the store and every client get bounded and readable
  * values. */
 #include "config/config.h"
+#include "pipeline/io/checksum.h"
 #include "config/base/json_writer.h"
 #include "pipeline/io/text_clean.h"
 #include "pipeline/product/product_kinds.h"
@@ -51,10 +52,15 @@ static bool is_file_of(const char *path, const char *directory)
     return strchr(file, '/') == NULL && file[0] != '.' && is_clean(file, 256);
 }
 
-static bool is_checksum(const char *word)
+/* word: of the product; null says that it has none. */
+static bool is_checksum(const struct pb_json_value *product, const char *word)
 {
-    return word != NULL && strncmp(word, "sha256:", 7) == 0 &&
-           strspn(word + 7, "0123456789abcdef") == 64 && word[71] == '\0';
+    enum pb_checksum kind;
+    const char *digits;
+    bool found;
+    if (word == NULL)
+        return pb_json_get(product, "checksum", &found) == NULL && found;
+    return pb_checksum_parse(word, &kind, &digits) == 0 && digits != NULL;
 }
 
 static const char *print_product(struct pb_json *json, const struct pb_json_value *product,
@@ -71,7 +77,7 @@ static const char *print_product(struct pb_json *json, const struct pb_json_valu
         return "a product outside the job's directory";
     if (pb_json_get_int(product, "bytes", &bytes) != 0 || bytes < 0)
         return "a product without a size";
-    if (!is_checksum(checksum))
+    if (!is_checksum(product, checksum))
         return "a product without a checksum";
     if ((name != NULL && !is_clean(name, 256)) || !is_clean(media_type, 128))
         return "a product with an unreadable name or media type";
@@ -81,7 +87,10 @@ static const char *print_product(struct pb_json *json, const struct pb_json_valu
         pb_json_string(json, "name", name);
     pb_json_string(json, "path", path);
     pb_json_int(json, "bytes", bytes);
-    pb_json_string(json, "checksum", checksum);
+    if (checksum != NULL)
+        pb_json_string(json, "checksum", checksum);
+    else
+        pb_json_null(json, "checksum");
     pb_json_string(json, "media_type", media_type);
     if (pb_json_get_int(product, "moved_off_nodata", &moved) == 0 && moved > 0)
         pb_json_int(json, "moved_off_nodata", moved);

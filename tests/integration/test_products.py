@@ -144,11 +144,11 @@ class Products(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         sums = {}
         for line in done.stdout.splitlines():
-            _, name, size, sha256 = line.split("\t")
+            _, name, size, checksum = line.split("\t")
             data = (out / name).read_bytes()
             self.assertEqual(len(data), int(size))
-            self.assertEqual(hashlib.sha256(data).hexdigest(), sha256)
-            sums[name] = sha256
+            self.assertEqual("sha256:" + hashlib.sha256(data).hexdigest(), checksum)
+            sums[name] = checksum
         return out, sums
 
     def check_quicklook(self, path, values, size, stretch, flip=None):

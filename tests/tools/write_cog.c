@@ -3,8 +3,8 @@
 /* Writes a COG from raw float32 planes, the way a run does it: tiles are taken by several threads,
  * at random within the window that the pyramid is told of. Options are key=value:
  *   in out w h bands type compress level predictor block overviews nodata mask big
- *   tile order threads flight seed pool move
- * Prints bytes, SHA-256, and the memory that was declared and taken. Exit 1: the writer's error. */
+ *   tile order threads flight seed pool move checksum
+ * Prints bytes, checksum, and the memory that was declared and taken. Exit 1: the writer's error. */
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/io/sha256.h"
 
@@ -163,6 +163,7 @@ static void parse(int argc, char **argv, struct job *job)
     static const char *const codecs[] = {"none", "deflate", "zstd", "lzw", NULL};
     static const char *const overviews[] = {"auto", "average", "nearest", "none", NULL};
     static const char *const orders[] = {"rows", "z", NULL};
+    static const char *const sums[] = {"sha2-256", "blake3", "none", NULL};
     struct pb_cog_options *o = &job->options;
     const char *nodata = option(argc, argv, "nodata", NULL);
     o->grid = &job->grid;
@@ -178,6 +179,7 @@ static void parse(int argc, char **argv, struct job *job)
     o->tiles_in_flight = (uint32_t)number(argc, argv, "flight", "8");
     o->has_nodata = nodata != NULL;
     o->nodata = nodata != NULL ? strtod(nodata, NULL) : 0;
+    o->checksum = (enum pb_checksum)choice(option(argc, argv, "checksum", "sha2-256"), sums);
     o->mask = number(argc, argv, "mask", "0") != 0;
     o->force_big = number(argc, argv, "big", "0") != 0;
     o->move_gaps = number(argc, argv, "move", "0") != 0;
@@ -225,9 +227,9 @@ static int write_all(struct job *job)
     pb_cog_writer_destroy(job->writer);
     if (job->rc != 0)
         return job->rc;
-    (void)printf("{\"bytes\": %llu, \"sha256\": \"%s\", \"declared\": %llu, \"taken\": %zu, "
+    (void)printf("{\"bytes\": %llu, \"checksum\": \"%s\", \"declared\": %llu, \"taken\": %zu, "
                  "\"tiles_s\": %.3f, \"finish_s\": %.3f}\n",
-                 (unsigned long long)summary.bytes, summary.sha256, (unsigned long long)declared,
+                 (unsigned long long)summary.bytes, summary.checksum, (unsigned long long)declared,
                  after.uordblks + after.hblkhd - before.uordblks - before.hblkhd, t1 - t0, t2 - t1);
     return 0;
 }

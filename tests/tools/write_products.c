@@ -5,7 +5,7 @@
  *
  * Makes the products of a pipeline without steps from a scene, tiles of SIDE pixels visited in a
  * random order (SEED 0: as they are numbered) by THREADS workers: what products depend on, with the
- * stream in between taken away. Prints one line a product: kind, file, bytes, sha256. */
+ * stream in between taken away. Prints one line a product: kind, file, bytes, checksum. */
 #include "pipeline/product/product.h"
 
 #include <math.h>
@@ -165,7 +165,7 @@ static int finish_all(struct feed *feed, struct pb_err *err)
         if (rc != 0)
             return rc;
         printf("%s\t%s\t%llu\t%s\n", result[p].kind->section.name, result[p].file,
-               (unsigned long long)result[p].bytes, result[p].sha256);
+               (unsigned long long)result[p].bytes, result[p].checksum);
     }
     return 0;
 }

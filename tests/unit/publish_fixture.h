@@ -107,7 +107,14 @@ static inline void write_product(struct pb_publish *p, const char *text)
 
 static inline int commit(struct pb_publish *p, const char *text, struct pb_err *err, char *out_path)
 {
-    struct pb_manifest_file file = {"cog", "", "a.txt", "text/plain", strlen(text), "00"};
+    struct pb_manifest_file file = {
+        "cog",
+        "",
+        "a.txt",
+        "text/plain",
+        strlen(text),
+        "sha256:"
+        "0000000000000000000000000000000000000000000000000000000000000000"};
     write_product(p, text);
     return pb_publish_commit(p, &file, 1, err, out_path);
 }

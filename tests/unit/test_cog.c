@@ -134,7 +134,7 @@ START_TEST(carries_bands_names_and_georeference_of_the_scene)
     ck_assert_str_eq(result.file, "scene.tif");
     ck_assert_str_eq(result.media_type, "image/tiff; application=geotiff; profile=cloud-optimized");
     ck_assert_int_eq(result.width, run.grid.image_w);
-    ck_assert_uint_eq(strlen(result.sha256), 64);
+    ck_assert_uint_eq(strlen(result.checksum), 71);
     char path[400];
     (void)snprintf(path, sizeof path, "%s/%s", directory, result.file);
     look_at(&run, path);

@@ -48,14 +48,17 @@ static void put(int directory, const char *name, const char *text)
     close(fd);
 }
 
-static struct pb_manifest_file files[2] = {
-    {"cog", "", "a.tif", "image/tiff", 3, "00"},
-    {"quicklook", "rgb", "a.rgb.png", "image/png", 4, "11"},
+#define DIGITS "0101010101010101010101010101010101010101010101010101010101010101"
+
+static struct pb_manifest_file files[3] = {
+    {"cog", "", "a.tif", "image/tiff", 3, "sha256:" DIGITS},
+    {"quicklook", "rgb", "a.rgb.png", "image/png", 4, "blake3:" DIGITS},
+    {"quicklook", "b", "a.b.png", "image/png", 2, ""},
 };
 
 static struct pb_manifest products_of(const char *job, const char *scene)
 {
-    struct pb_manifest m = {.pipeline = "p", .file = files, .n_files = 2};
+    struct pb_manifest m = {.pipeline = "p", .file = files, .n_files = 3};
     snprintf(m.job, sizeof m.job, "%s", job);
     snprintf(m.scene, sizeof m.scene, "%s", scene);
     pb_input_id_set(&m.input, "/in/a.tif", 77, INT64_C(1700000000123456789));
@@ -74,6 +77,7 @@ static int publish(const char *job, const char *scene)
     int fd = open_directory(path);
     put(fd, "a.tif", "abc");
     put(fd, "a.rgb.png", "abcd");
+    put(fd, "a.b.png", "ab");
     ck_assert_msg(pb_manifest_write(fd, &m, 0644, path, &err) == 0, "%s", err.msg);
     return fd;
 }
@@ -87,7 +91,7 @@ START_TEST(reads_back_what_was_written)
     ck_assert_str_eq(read.scene, "a");
     ck_assert_str_eq(read.pipeline, "p");
     ck_assert(pb_input_id_equal(&read.input, &wrote.input));
-    ck_assert_uint_eq(read.n_files, 2);
+    ck_assert_uint_eq(read.n_files, 3);
     ck_assert_int_eq(memcmp(read.file, files, sizeof files), 0);
     ck_assert_int_eq(pb_manifest_check(fd, &read), 0);
     pb_manifest_fini(&read);

@@ -39,8 +39,8 @@ static int write_picture(const struct picture *p, const struct pb_png_text *text
                                      .row = row,
                                      .user = (void *)(uintptr_t)p};
     struct pb_file_out *out = NULL;
-    char sha256[65];
-    ck_assert_int_eq(pb_file_out_create(path, err, &out), 0);
+    char sha256[PB_CHECKSUM_TEXT_BYTES];
+    ck_assert_int_eq(pb_file_out_create(path, PB_CHECKSUM_SHA2_256, err, &out), 0);
     int rc = pb_png_write(out, &options, err);
     if (rc == 0)
         rc = pb_file_out_finish(out, err, sha256);
@@ -150,7 +150,7 @@ START_TEST(failed_write_ends_the_picture)
     struct rlimit limit = {1 << 20, 1 << 20};
     signal(SIGXFSZ, SIG_IGN);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    ck_assert_int_eq(pb_file_out_create(picture_path(), &err, &out), 0);
+    ck_assert_int_eq(pb_file_out_create(picture_path(), PB_CHECKSUM_SHA2_256, &err, &out), 0);
     ck_assert_int_lt(pb_png_write(out, &options, &err), 0);
     ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
     pb_file_out_destroy(out);

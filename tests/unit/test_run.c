@@ -252,7 +252,7 @@ END_TEST
 
 START_TEST(two_runs_at_once_give_what_each_gives_alone)
 {
-    char names[2][128], sums[2][65];
+    char names[2][128], sums[2][PB_CHECKSUM_TEXT_BYTES];
     for (int i = 0; i < 2; i++) {
         struct pb_err err = {0};
         struct pb_run *run = NULL;
@@ -262,7 +262,7 @@ START_TEST(two_runs_at_once_give_what_each_gives_alone)
         struct pb_run_options options = options_of(names[i]);
         ck_assert_int_eq(pb_run_create(&options, &err, &run), 0);
         publish(run, &result);
-        strcpy(sums[i], result.products[0].sha256);
+        strcpy(sums[i], result.products[0].checksum);
         pb_run_destroy(run);
     }
     struct pb_run *run[2];
@@ -277,7 +277,7 @@ START_TEST(two_runs_at_once_give_what_each_gives_alone)
         struct pb_run_result result;
         ck_assert_int_eq(pb_run_wait(run[i], -1, &err), 0);
         ck_assert_int_eq(pb_run_publish(run[i], &err, &result), 0);
-        ck_assert_str_eq(result.products[0].sha256, sums[i]);
+        ck_assert_str_eq(result.products[0].checksum, sums[i]);
         pb_run_destroy(run[i]);
     }
 }
@@ -306,12 +306,12 @@ END_TEST
 
 START_TEST(a_file_whose_run_was_stopped_is_not_written_on)
 {
-    char path[128], sum[65];
+    char path[128], sum[PB_CHECKSUM_TEXT_BYTES];
     struct pb_err err = {0};
     struct pb_file_out *file = NULL;
     struct pb_file_progress progress = {0};
     snprintf(path, sizeof path, "%s/file", root);
-    ck_assert_int_eq(pb_file_out_create(path, &err, &file), 0);
+    ck_assert_int_eq(pb_file_out_create(path, PB_CHECKSUM_SHA2_256, &err, &file), 0);
     pb_file_out_watch(file, &progress);
     ck_assert_int_eq(pb_file_out_add(file, "abc", 3, &err), 0);
     atomic_store(&progress.stop, true);

@@ -121,11 +121,11 @@ static void make(struct sample *sample)
 /* Whether the sum said is the one of the file. */
 static void check_sum(const char *path, const char *said)
 {
-    char command[300], sum[65] = "";
+    char command[300], sum[80] = "sha256:";
     (void)snprintf(command, sizeof command, "sha256sum %s", path);
     FILE *in = popen(command, "r");
     ck_assert_ptr_nonnull(in);
-    ck_assert_int_eq(fscanf(in, "%64s", sum), 1);
+    ck_assert_int_eq(fscanf(in, "%64s", sum + 7), 1);
     (void)pclose(in);
     ck_assert_str_eq(sum, said);
 }
@@ -136,13 +136,13 @@ static void write_and_load(const struct sample *sample)
     struct pb_tiff_layout *layout;
     struct pb_gap_file *out;
     struct pb_err err = {0};
-    char path[128], sum[65];
+    char path[128], sum[PB_CHECKSUM_TEXT_BYTES];
     (void)snprintf(path, sizeof path, "%s/t.tif", directory);
     ck_assert_int_eq(pb_tiff_layout_create(&sample->image, &err, &layout), 0);
     uint64_t total = pb_tiff_layout_total(layout);
     ck_assert_int_eq(pb_gap_file_create(path, total, &err, &out), 0);
     ck_assert_msg(pb_tiff_write(layout, &blocks, out, &err) == 0, "%s", err.msg);
-    ck_assert_int_eq(pb_gap_file_finish(out, total, NULL, 0, &err, sum), 0);
+    ck_assert_int_eq(pb_gap_file_finish(out, total, NULL, 0, PB_CHECKSUM_SHA2_256, &err, sum), 0);
     pb_gap_file_destroy(out);
     pb_tiff_layout_destroy(layout);
     check_sum(path, sum);
@@ -277,7 +277,7 @@ START_TEST(placed_blocks_make_the_file_that_waiting_ones_make)
     static uint8_t data[BYTES];
     struct sample sample;
     struct pb_err err = {0};
-    char path[128], sum[2][65];
+    char path[128], sum[2][PB_CHECKSUM_TEXT_BYTES];
     (void)snprintf(path, sizeof path, "%s/p.tif", directory);
     make(&sample);
     for (uint32_t k = 0; k < 3; k++)
@@ -300,7 +300,8 @@ START_TEST(placed_blocks_make_the_file_that_waiting_ones_make)
                 ck_assert_int_eq(pb_tiff_place_even(layout, k, i, data, out, &err), 0);
             }
         ck_assert_int_eq(pb_tiff_write(layout, &blocks, out, &err), 0);
-        ck_assert_int_eq(pb_gap_file_finish(out, total, NULL, 0, &err, sum[placed]), 0);
+        ck_assert_int_eq(
+            pb_gap_file_finish(out, total, NULL, 0, PB_CHECKSUM_SHA2_256, &err, sum[placed]), 0);
         ck_assert_uint_eq(atomic_load(&progress.bytes), total);
         pb_gap_file_destroy(out);
         pb_tiff_layout_destroy(layout);
@@ -316,7 +317,7 @@ START_TEST(writes_that_cannot_be_or_are_not_wanted_fail)
     struct pb_file_progress progress = {0};
     struct pb_err err = {0};
     struct pb_gap_file *out;
-    char path[128], data[64] = {0}, sum[65];
+    char path[128], data[64] = {0}, sum[PB_CHECKSUM_TEXT_BYTES];
     struct iovec part[] = {{data, 10}, {data + 10, 54}};
     ck_assert_int_eq(pb_gap_file_create("/dev/full", 0, &err, &out), 0);
     ck_assert_int_eq(pb_gap_file_write(out, 5, part, 2, &err), -ENOSPC);
@@ -330,7 +331,7 @@ START_TEST(writes_that_cannot_be_or_are_not_wanted_fail)
     ck_assert_int_eq(pb_gap_file_create(path, 0, &err, &out), 0);
     ck_assert_int_eq(pb_gap_file_write(out, 0, part, 2, &err), 0);
     /* One more byte than there is. */
-    ck_assert_int_lt(pb_gap_file_finish(out, 65, NULL, 0, &err, sum), 0);
+    ck_assert_int_lt(pb_gap_file_finish(out, 65, NULL, 0, PB_CHECKSUM_SHA2_256, &err, sum), 0);
     ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
     pb_gap_file_destroy(out);
     ck_assert_int_ne(access(path, F_OK), 0);
@@ -341,7 +342,8 @@ START_TEST(writes_that_cannot_be_or_are_not_wanted_fail)
     part[0] = (struct iovec){data, 64};
     ck_assert_int_eq(pb_gap_file_write(out, 0, part, 1, &err), 0);
     atomic_store(&progress.stop, true);
-    ck_assert_int_eq(pb_gap_file_finish(out, 64, NULL, 0, &err, sum), -ECANCELED);
+    ck_assert_int_eq(pb_gap_file_finish(out, 64, NULL, 0, PB_CHECKSUM_SHA2_256, &err, sum),
+                     -ECANCELED);
     ck_assert_int_eq(err.code, PB_E_JOB_DISMISSED);
     pb_gap_file_destroy(out);
     ck_assert_int_ne(access(path, F_OK), 0);
@@ -365,7 +367,7 @@ static void check_gaps(const char *where, bool move)
         struct pb_gap_file *out;
         struct pb_err err = {0};
         struct stat st;
-        char path[128], sum[65];
+        char path[128], sum[PB_CHECKSUM_TEXT_BYTES];
         (void)snprintf(path, sizeof path, "%s/gaps", where);
         for (size_t i = 0; i < TOTAL; i++)
             data[i] = (uint8_t)(i ^ i >> 8 ^ i >> 16);
@@ -378,7 +380,7 @@ static void check_gaps(const char *where, bool move)
             ck_assert_int_eq(pb_gap_file_write(out, pb_gap_before(gap, 2, ends[r]), &part, 1, &err),
                              0);
         }
-        int rc = pb_gap_file_finish(out, TOTAL, gap, 2, &err, sum);
+        int rc = pb_gap_file_finish(out, TOTAL, gap, 2, PB_CHECKSUM_SHA2_256, &err, sum);
         ck_assert_msg(rc == 0, "%s: %s", where, err.msg);
         pb_gap_file_destroy(out);
         check_sum(path, sum);
@@ -500,8 +502,8 @@ START_TEST(output_errors_are_named_and_leave_no_file)
 {
     struct pb_file_out *out;
     struct pb_err err = {0};
-    char sum[65], path[128];
-    ck_assert_int_eq(pb_file_out_create("/dev/full", &err, &out), 0);
+    char sum[PB_CHECKSUM_TEXT_BYTES], path[128];
+    ck_assert_int_eq(pb_file_out_create("/dev/full", PB_CHECKSUM_SHA2_256, &err, &out), 0);
     ck_assert_int_eq(pb_file_out_add(out, "abc", 3, &err), 0);
     ck_assert_int_eq(pb_file_out_finish(out, &err, sum), -ENOSPC);
     ck_assert_int_eq(err.code, PB_E_OUTPUT_FULL);
@@ -510,7 +512,7 @@ START_TEST(output_errors_are_named_and_leave_no_file)
     ck_assert_int_eq(access("/dev/full", F_OK), 0); /* a device is never removed */
     err = (struct pb_err){0};
     (void)snprintf(path, sizeof path, "%s/none/x", directory);
-    ck_assert_int_lt(pb_file_out_create(path, &err, &out), 0);
+    ck_assert_int_lt(pb_file_out_create(path, PB_CHECKSUM_SHA2_256, &err, &out), 0);
     ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
     err = (struct pb_err){0};
     struct pb_spool *spool;
@@ -520,26 +522,70 @@ START_TEST(output_errors_are_named_and_leave_no_file)
     ck_assert_int_ne(err.code, PB_OK);
     pb_spool_destroy(spool);
     (void)snprintf(path, sizeof path, "%s/half", directory);
-    ck_assert_int_eq(pb_file_out_create(path, NULL, &out), 0);
+    ck_assert_int_eq(pb_file_out_create(path, PB_CHECKSUM_SHA2_256, NULL, &out), 0);
     ck_assert_int_eq(access(path, F_OK), 0);
     pb_file_out_destroy(out);
     ck_assert_int_ne(access(path, F_OK), 0);
 }
 END_TEST
 
+/* The first bytes of 0 .. 250, 0 .. 250, ... as in BLAKE3's published vectors, as b3sum has them.
+ */
+START_TEST(blake3_is_that_of_its_authors)
+{
+    static const struct {
+        size_t bytes;
+        const char *text;
+    } cases[] = {
+        {0, "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"},
+        {1, "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213"},
+        {63, "e9bc37a594daad83be9470df7f7b3798297c3d834ce80ba85d6e207627b7db7b"},
+        {64, "4eed7141ea4a5cd4b788606bd23f46e212af9cacebacdc7d1f4c6dc7f2511b98"},
+        {65, "de1e5fa0be70df6d2be8fffd0e99ceaa8eb6e8c93a63f2d8d1c30ecb6b263dee"},
+        {1023, "10108970eeda3eb932baac1428c7a2163b0e924c9a9e25b35bba72b28f70bd11"},
+        {1024, "42214739f095a406f3fc83deb889744ac00df831c10daa55189b5d121c855af7"},
+        {1025, "d00278ae47eb27b34faecf67b4fe263f82d5412916c1ffd97c8cb7fb814b8444"},
+        {2048, "e776b6028c7cd22a4d0ba182a8bf62205d2ef576467e838ed6f2529b85fba24a"},
+        {2049, "5f4d72f40d7a5f82b15ca2b2e44b1de3c2ef86c426c95c1af0b6879522563030"},
+        {4096, "015094013f57a5277b59d8475c0501042c0b642e531b0a1c8f58d2163229e969"},
+        {8193, "bab6c09cb8ce8cf459261398d2e7aef35700bf488116ceb94a36d0f5f1b7bc3b"},
+        {31744, "62b6960e1a44bcc1eb1a611a8d6235b6b4b78f32e7abc4fb4c6cdcce94895c47"},
+        {102400, "bc3e3d41a1146b069abffad3c0d44860cf664390afce4d9661f7902e7943e085"},
+    };
+    static uint8_t data[102400];
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)(i % 251);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (size_t part = 1000; part <= 200000; part *= 200) {
+            struct pb_sum *sum = pb_sum_create(PB_CHECKSUM_BLAKE3);
+            char text[PB_CHECKSUM_TEXT_BYTES];
+            enum pb_checksum kind;
+            const char *digits;
+            for (size_t at = 0; at < cases[i].bytes; at += part)
+                pb_sum_add(sum, data + at, cases[i].bytes - at < part ? cases[i].bytes - at : part);
+            ck_assert_int_eq(pb_sum_text(sum, text), 0);
+            pb_sum_destroy(sum);
+            ck_assert_int_eq(pb_checksum_parse(text, &kind, &digits), 0);
+            ck_assert_int_eq(kind, PB_CHECKSUM_BLAKE3);
+            ck_assert_str_eq(digits, cases[i].text);
+        }
+}
+END_TEST
+
 START_TEST(sums_what_it_writes)
 {
     struct pb_file_out *out;
-    char sum[65], path[128], data[1000];
+    char sum[PB_CHECKSUM_TEXT_BYTES], path[128], data[1000];
     (void)snprintf(path, sizeof path, "%s/sum", directory);
     memset(data, 'a', sizeof data);
-    ck_assert_int_eq(pb_file_out_create(path, NULL, &out), 0);
+    ck_assert_int_eq(pb_file_out_create(path, PB_CHECKSUM_SHA2_256, NULL, &out), 0);
     for (int i = 0; i < 1000; i++)
         ck_assert_int_eq(pb_file_out_add(out, data, sizeof data, NULL), 0);
     ck_assert_int_eq(pb_file_out_finish(out, NULL, sum), 0);
     pb_file_out_destroy(out);
     /* FIPS 180's third example: a million times "a". */
-    ck_assert_str_eq(sum, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    ck_assert_str_eq(sum,
+                     "sha256:cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
     unlink(path);
 }
 END_TEST
@@ -560,6 +606,7 @@ int main(void)
     tcase_add_test(tc, blocks_that_wait_and_blocks_that_do_not_reach_the_same_place);
     tcase_add_test(tc, output_errors_are_named_and_leave_no_file);
     tcase_add_test(tc, checks_the_room_and_reserves_no_huge_file);
+    tcase_add_test(tc, blake3_is_that_of_its_authors);
     tcase_add_test(tc, sums_what_it_writes);
     suite_add_tcase(suite, tc);
     int status = run_suite(suite);

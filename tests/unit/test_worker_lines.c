@@ -232,6 +232,8 @@ START_TEST(results_are_checked_and_written_anew)
     refused_product("/p/s/veg/s.tif", "/p/s/veg/a\\nb", "outside");
     refused_product("\"bytes\":7", "\"bytes\":-7", "size");
     refused_product("sha256:01", "sha256:xx", "checksum");
+    refused_product("sha256:01", "md5:01", "checksum");
+    refused_product("\"checksum\":", "\"check\":", "checksum");
     refused_product("image/tiff", "a\\u001bb", "media type");
     refused_product("\"x\":[", "\"x y\":[", "members");
     refused_product("[1.5", "[[[[[[[[1]]]]]]],1.5", "deep");

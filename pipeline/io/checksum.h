@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_IO_CHECKSUM_H
+#define PB_IO_CHECKSUM_H
+/* The checksum of a product's file: SHA-256 by libcrypto, BLAKE3 by its authors' implementation, or
+ * none. One thread an object. */
+#include <stddef.h>
+
+/* In the order of the key stac.checksum. */
+enum pb_checksum { PB_CHECKSUM_SHA2_256, PB_CHECKSUM_BLAKE3, PB_CHECKSUM_NONE };
+
+/* "sha256:", "blake3:" and 64 lower-case hex digits, or "" for none. */
+#define PB_CHECKSUM_TEXT_BYTES 72
+
+struct pb_sum;
+struct pb_sum *pb_sum_create(enum pb_checksum kind); /* NULL = out of memory */
+void pb_sum_add(struct pb_sum *sum, const void *data, size_t bytes);
+/* Once, at the end. 0, or -ENOMEM when the object is NULL or broken. Frees nothing. */
+int pb_sum_text(struct pb_sum *sum, char out_text[PB_CHECKSUM_TEXT_BYTES]);
+void pb_sum_destroy(struct pb_sum *sum); /* NULL is fine */
+
+/* The kind and the digits of a checksum's text. *out_digits: NULL for none. Returns 0, or -EINVAL:
+ * it is no such text. */
+int pb_checksum_parse(const char *text, enum pb_checksum *out_kind, const char **out_digits);
+/* "sha256", "blake3"; "" for none. Static. */
+const char *pb_checksum_name(enum pb_checksum kind);
+/* Its code in front of the digits of a multihash, with their number; "" for none. Static. */
+const char *pb_checksum_multihash(enum pb_checksum kind);
+#endif
