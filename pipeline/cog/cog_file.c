@@ -95,7 +95,8 @@ static int create_even(struct pb_cog_file *file, struct pb_err *err)
     return rc != 0 ? rc : open_file(file, pb_tiff_layout_total(file->even), err);
 }
 
-/* Which levels are written behind a gap, and where. */
+/* Which levels are written behind a gap, and where: none where the largest file that can be is over
+ * a limit that the real one may keep. */
 static int find_runs(struct pb_cog_file *file, struct pb_err *err)
 {
     struct pb_tiff_image largest = file->options.image;
@@ -106,7 +107,8 @@ static int find_runs(struct pb_cog_file *file, struct pb_err *err)
     int rc = pb_tiff_layout_create(&largest, err, &layout);
     if (rc != 0)
         return rc;
-    for (uint32_t k = largest.n_levels; k-- > 0;)
+    bool reaches = pb_gap_file_may_reach(pb_tiff_layout_total(layout));
+    for (uint32_t k = largest.n_levels; reaches && k-- > 0;)
         if (pb_tiff_begins_page(&largest, k)) {
             file->run_level[file->n_runs] = k;
             file->run_at[file->n_runs++] = pb_tiff_layout_data(layout, k);

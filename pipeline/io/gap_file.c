@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,6 +58,13 @@ out:
 void pb_gap_file_watch(struct pb_gap_file *file, struct pb_file_progress *progress)
 {
     file->progress = progress;
+}
+
+bool pb_gap_file_may_reach(uint64_t end)
+{
+    struct rlimit most;
+    return getrlimit(RLIMIT_FSIZE, &most) != 0 ||
+           end <= most.rlim_cur; /* infinity is the largest */
 }
 
 void pb_gap_file_move(struct pb_gap_file *file)

@@ -26,6 +26,9 @@ int pb_gap_file_create(const char *path, uint64_t expected_bytes, struct pb_err 
                        struct pb_gap_file **out_file);
 /* progress: borrowed until destroy; NULL = none. Right after create. */
 void pb_gap_file_watch(struct pb_gap_file *file, struct pb_file_progress *progress);
+/* Whether a file may be so long while its gaps are there: not over the process's limit of the size
+ * of a file. Thread: any. */
+bool pb_gap_file_may_reach(uint64_t end);
 /* Gaps are closed by moving data, whatever the file system can: for tests. Right after create. */
 void pb_gap_file_move(struct pb_gap_file *file);
 /* Writes n buffers one after the other at offset `at` of the file with its gaps. Allocates nothing;

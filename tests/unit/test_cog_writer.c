@@ -11,9 +11,11 @@
 #include <errno.h>
 #include <malloc.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -189,6 +191,37 @@ START_TEST(blocks_of_one_size_go_straight_into_the_file)
 }
 END_TEST
 
+/* The gap in front of the full image may be longer than the file. */
+START_TEST(a_limit_that_holds_the_file_is_enough)
+{
+    struct pb_cog_options options = defaults(900, 900);
+    struct pb_cog_summary summary[2];
+    struct rlimit was, limit;
+    float *pixels = malloc(128 * 128 * 2 * sizeof *pixels);
+    options.overviews = PB_OVERVIEWS_AVERAGE;
+    options.pool_bytes = 1; /* blocks do not wait in memory */
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
+    limit = was;
+    for (int limited = 0; limited < 2; limited++) {
+        struct pb_cog_writer *writer;
+        struct pb_err err = {0};
+        if (limited)
+            limit.rlim_cur = summary[0].bytes;
+        (void)signal(SIGXFSZ, SIG_IGN);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        int rc = pb_cog_writer_create(&options, &err, &writer);
+        rc = rc ? rc : feed(writer, pb_grid_count(&grid), pixels);
+        rc = rc ? rc : pb_cog_writer_finish(writer, &err, &summary[limited]);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &was), 0);
+        ck_assert_msg(rc == 0, "limited %d: %d %s", limited, rc, err.msg);
+        pb_cog_writer_destroy(writer);
+        ck_assert_int_eq(unlink(path), 0);
+    }
+    ck_assert_str_eq(summary[0].sha256, summary[1].sha256);
+    free(pixels);
+}
+END_TEST
+
 static void refuse(const struct pb_cog_options *options, const char *words)
 {
     struct pb_err err = {0};
@@ -259,6 +292,7 @@ int main(void)
     tcase_add_test(tc, tiles_allocate_nothing_and_memory_is_what_was_declared);
     tcase_add_test(tc, a_missing_tile_is_an_error_and_leaves_no_file);
     tcase_add_test(tc, blocks_of_one_size_go_straight_into_the_file);
+    tcase_add_test(tc, a_limit_that_holds_the_file_is_enough);
     tcase_add_test(tc, options_that_cannot_be_are_refused_with_words);
     tcase_add_test(tc, an_unwritable_directory_is_named);
     tcase_add_test(tc, nodata_is_reported_as_it_is_stored);
