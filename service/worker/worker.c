@@ -311,6 +311,7 @@ static void become_worker(struct worker *worker)
     (void)prctl(PR_SET_NAME, "pushbroom-work");
     pb_trace_become(PB_TRACE_WORKER);
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* writing over a limit of file sizes fails, with words */
     /* Signals of a terminal and of `kill -- -GROUP` reach all processes; here the service decides
      * whether the worker ends. */
     (void)signal(SIGINT, SIG_IGN);

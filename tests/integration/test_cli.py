@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -331,6 +332,20 @@ def test_a_closed_terminal_ends_a_run_and_leaves_nothing_unless_nohup(scratch):
         out, err = finish(process)
         assert process.returncode == code, (ignored, process.returncode, out, err)
         assert [p.name for p in (scratch / "out").iterdir()] == (["scene"] if ignored else [])
+
+
+def test_a_product_over_the_limit_of_a_file_is_an_error_with_words(scratch):
+    image, config = scene(scratch), scratch / "c.yaml"
+    limit = (200 << 10, 200 << 10)  # as `ulimit -f` in a shell
+    for compress in ("none", "deflate"):
+        config.write_text(f"compute: {{device: cpu}}\npipelines:\n  p:\n    input: {{match: ['*']}}\n    products:\n      - cog: {{compress: {compress}, type: float64}}\n")
+        process = subprocess.Popen([BIN / "pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", image],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
+        out, err = finish(process)
+        error = json.loads(out)["error"]
+        assert process.returncode == 1 and error["code"] == "output.write" and "File too large" in error["message"], (compress, out, err)
+        assert not list((scratch / "out").rglob("*.tif"))
 
 
 def test_ctrl_c_while_publishing_leaves_nothing(scratch):
