@@ -110,8 +110,9 @@ static inline int distance(int a, int b)
 PB_CLONES static void filter_paeth(const uint8_t *restrict row, const uint8_t *restrict above,
                                    size_t n, size_t pixel, uint8_t *restrict out)
 {
+    const uint8_t *left = row - pixel, *corner = above - pixel;
     for (size_t i = 0; i < n; i++) {
-        int16_t a = row[i - pixel], b = above[i], c = above[i - pixel];
+        int16_t a = left[i], b = above[i], c = corner[i];
         int16_t to_a = (int16_t)distance(b, c), to_b = (int16_t)distance(a, c);
         int16_t to_c = (int16_t)distance(a + b, 2 * c);
         int16_t b_or_c = to_b <= to_c ? b : c;
