@@ -166,7 +166,10 @@ char *pb_worker_products_line(const struct pb_worker_job *job, const struct pb_j
         copy_text(json, "name", product);
         pb_json_string(json, "path", path);
         pb_json_int(json, "bytes", bytes);
-        copy_text(json, "checksum", product);
+        if (pb_json_get_text(product, "checksum") != NULL)
+            copy_text(json, "checksum", product);
+        else
+            pb_json_null(json, "checksum");
         copy_text(json, "media_type", product);
         if (pb_json_get_int(product, "moved_off_nodata", &moved) == 0)
             pb_json_int(json, "moved_off_nodata", moved);
