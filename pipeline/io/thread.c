@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct started {
     void *(*body)(void *);
@@ -51,4 +52,10 @@ int pb_thread_start(pthread_t *out_thread, void *(*body)(void *), void *arg)
     int rc = start(out_thread, body, arg);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return -rc;
+}
+
+int pb_thread_fail(struct pb_err *err, int rc)
+{
+    return pb_fail(err, rc == -ENOMEM ? PB_E_MEMORY : PB_E_SYSTEM, "cannot start a thread: %s",
+                   strerror(-rc));
 }

@@ -157,7 +157,7 @@ int pb_input_sum_start(struct pb_input_sum *sum, struct pb_err *err)
         return 0;
     int rc = pb_thread_start(&sum->thread, body, sum);
     if (rc < 0)
-        return pb_fail(err, PB_E_SYSTEM, "cannot start a thread: %s", strerror(-rc));
+        return pb_thread_fail(err, rc);
     sum->started = true;
     return 0;
 }

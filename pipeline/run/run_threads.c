@@ -95,7 +95,7 @@ int pb_run_threads_start(struct pb_run_threads *t, struct pb_stream *stream,
         for (uint32_t i = 0; i < count[role] && rc == 0; i++)
             rc = start_one(t, (enum pb_role)role, i);
     if (rc < 0) {
-        rc = pb_fail(err, PB_E_SYSTEM, "cannot start a thread: %s", strerror(-rc));
+        rc = pb_thread_fail(err, rc);
         pb_stream_abort(stream);
     }
     return rc;
