@@ -4,7 +4,8 @@
  * at random within the window that the pyramid is told of. Options are key=value:
  *   in out w h bands type compress level predictor block overviews nodata mask big
  *   tile order threads flight seed pool move checksum
- * Prints bytes, checksum, and the memory that was declared and taken. Exit 1: the writer's error. */
+ * Prints bytes, checksum, and the memory that was declared and taken. Exit 1: the writer's error.
+ */
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/io/sha256.h"
 
