@@ -6,8 +6,10 @@ them, as it does those of the other tests."""
 import base64
 import hashlib
 import json
+import pathlib
 import re
 import shutil
+import subprocess
 
 import numpy as np
 from osgeo import gdal
@@ -129,6 +131,39 @@ def sentinel2(scratch, epsg=32633, change=("", "")):
     tile.write_text(text.replace(*change) if change[0] else text)
     shutil.copyfile(S2_METADATA / "S2B_N0400_MTD_MSIL2A.xml", folder / "MTD_MSIL2A.xml")
     return folder, values, tile
+
+
+def checksums_of(scratch, folder, kind):
+    """What a run with that stac.checksum says of each product: as it ends, in the manifest, in the item (not of itself)."""
+    text = ("    input: {match: ['*.tif'], bands: {B: 1, G: 2, R: 3, N: 4}}\n    products:\n"
+            f"      - cog: {{bands: [N]}}\n      - quicklook: {{bands: [N]}}\n      - stac: {{datetime: file-time, checksum: {kind}}}\n")
+    (scratch / folder).mkdir()
+    scene = scratch / "s.tif"
+    if not scene.exists():
+        pbtest.run("make_scene", "--size", "300x200", scene)
+    outcome = run(scratch / folder, text, scene)
+    item, = (json.loads(p.read_text()) for p in (scratch / folder / "out").rglob("*.stac.json"))
+    told = {p["path"]: p["checksum"] for p in outcome["products"]}
+    kept = {f["file"]: {key: f[key] for key in f if key in ("sha256", "blake3")} for f in manifest(scratch / folder)["files"]}
+    return told, kept, {a["href"].rpartition("/")[2]: a.get("file:checksum") for a in item["assets"].values()}
+
+
+def test_checksums_of_products_are_of_the_kind_that_is_asked_for(scratch):
+    b3sum = lambda path: subprocess.run(["b3sum", "--no-names", path], check=True, capture_output=True, text=True).stdout.strip()
+    for kind, key, multihash, digest in (("sha2-256", "sha256", "1220", sum_of), ("blake3", "blake3", "1e20", b3sum)):
+        told, kept, assets = checksums_of(scratch, kind, kind)
+        assert len(told) == 3, told
+        for path, checksum in told.items():
+            expected = digest(pathlib.Path(path))
+            name = path.rpartition("/")[2]
+            assert checksum == f"{key}:{expected}" and kept[name] == {key: expected}, (checksum, kept[name], expected)
+            assert name.endswith(".json") or assets[name] == multihash + expected, assets
+
+
+def test_without_checksums_of_products_the_inputs_still_have_theirs(scratch):
+    told, kept, assets = checksums_of(scratch, "none", "none")
+    assert set(told.values()) == {None} and all(k == {} for k in kept.values()) and set(assets.values()) == {None}, (told, kept, assets)
+    assert manifest(scratch / "none")["input"]["sha256"] == sum_of(scratch / "s.tif")
 
 
 def test_what_two_files_of_metadata_say_is_put_together(scratch):
