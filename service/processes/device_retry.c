@@ -10,11 +10,6 @@ static bool is(const char *code, enum pb_code which)
     return code != NULL && strcmp(code, pb_code_id(which)) == 0;
 }
 
-bool pb_device_is_lost(const char *code)
-{
-    return is(code, PB_E_DEVICE_LOST);
-}
-
 enum pb_device_try pb_device_try_next(enum pb_device_try now, const char *code)
 {
     bool busy = is(code, PB_E_DEVICE_BUSY);

@@ -24,8 +24,6 @@ enum pb_device_try {
  * resident kernel, then the CPU. All other errors belong to the input or the configuration and are
  * final. */
 enum pb_device_try pb_device_try_next(enum pb_device_try now, const char *code);
-/* Whether a process whose run ended so must be replaced, as its CUDA context is lost. */
-bool pb_device_is_lost(const char *code);
 /* "fresh", "stream", "cpu", ...: for logs, metrics and a process's environment. Static. */
 const char *pb_device_try_name(enum pb_device_try which);
 /* "on the CPU after device.lost: the GPU failed ...": the text for device_why. demanded: the

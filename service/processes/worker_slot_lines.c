@@ -167,7 +167,7 @@ static enum pb_slot_event failure(const struct pb_worker_slot *slot, const char 
 {
     if (pb_device_try_next(slot->device_try, code) != PB_DEVICE_TRY_OVER)
         return PB_SLOT_ON_DEVICE;
-    return pb_device_is_lost(code) ? PB_SLOT_ON_LOST : PB_SLOT_ON_FAILED;
+    return pb_worker_is_spent(code) ? PB_SLOT_ON_LOST : PB_SLOT_ON_FAILED;
 }
 
 /* A worker that breaks the protocol is ended, and its job's run with it. */

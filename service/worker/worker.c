@@ -271,7 +271,7 @@ static void handle_command(struct worker *worker, const char *text, size_t bytes
     const char *name = NULL;
     if (pb_json_parse(text, bytes, PB_LINE_READER_MAX, &command) == 0)
         name = pb_json_get_text(command, "cmd");
-    if (name != NULL && strcmp(name, "run") == 0 && worker->command == NULL) {
+    if (name != NULL && strcmp(name, "run") == 0 && worker->command == NULL && !worker->spent) {
         start_run(worker, command);
         return;
     }
@@ -340,7 +340,7 @@ static void read_commands(struct worker *worker)
 
 static void start_next(struct worker *worker)
 {
-    while (worker->command == NULL && worker->next != NULL) {
+    while (worker->command == NULL && worker->next != NULL && !worker->spent) {
         struct pb_json_value *command = worker->next;
         worker->next = NULL;
         start_run(worker, command);

@@ -239,3 +239,12 @@ void pb_worker_line_fini(struct pb_worker_line *line)
     free(line->report);
     memset(line, 0, sizeof *line);
 }
+
+bool pb_worker_is_spent(const char *code)
+{
+    static const enum pb_code all[] = {PB_E_DEVICE_LOST, PB_E_DEVICE_FAILED, PB_E_DEVICE_BUSY};
+    bool found = false;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        found = found || (code != NULL && strcmp(code, pb_code_id(all[i])) == 0);
+    return found;
+}

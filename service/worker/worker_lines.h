@@ -81,6 +81,9 @@ bool pb_worker_lines_admit(struct pb_worker_lines *lines, size_t bytes, int64_t 
  * "done" or "failed" the caller ends the job. */
 int pb_worker_lines_take(struct pb_worker_lines *lines, const char *text, size_t bytes,
                          char why[PB_WORKER_WHY_BYTES], struct pb_worker_line *out_line);
+/* Whether a worker whose job failed with the error of that dotted word takes no other one: its CUDA
+ * context may be lost, so its owner replaces it. What it was told as the next job is void. */
+bool pb_worker_is_spent(const char *code);
 void pb_worker_line_fini(struct pb_worker_line *line); /* a zeroed one is fine */
 
 /* --- worker_result.c: the parts of "done" --- */

@@ -18,6 +18,7 @@ struct worker {
     struct pb_json_value *command;       /* of the running job */
     struct pb_json_value *next;          /* of the one after it, NULL = none */
     bool warms;                          /* for more than one job */
+    bool spent;                          /* pb_worker_is_spent: it starts no other one */
     bool device_given;                   /* by the command, instead of the config's */
     bool device_said;                    /* in the foreground */
     struct pb_worker_job job;

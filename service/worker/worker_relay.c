@@ -101,6 +101,7 @@ static void handle_line(struct worker *worker, const char *text, size_t bytes)
         publish(worker, &line);
     } else if (line.event == PB_WORKER_SAYS_FAILED) {
         char *copy = strdup(text); /* the text goes with the child */
+        worker->spent = pb_worker_is_spent(line.error.code);
         pb_worker_fork_end(&worker->child);
         pb_worker_forget(worker);
         pb_worker_say(worker, copy, bytes);

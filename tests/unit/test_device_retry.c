@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/processes/device_retry.h"
+#include "service/worker/worker_lines.h"
 
 #include "run_suite.h"
 
@@ -63,16 +64,18 @@ END_TEST
 START_TEST(a_failure_without_a_code_stands)
 {
     ck_assert_int_eq(pb_device_try_next(PB_DEVICE_TRY_FIRST, NULL), PB_DEVICE_TRY_OVER);
-    ck_assert(!pb_device_is_lost(NULL));
+    ck_assert(!pb_worker_is_spent(NULL));
 }
 END_TEST
 
-START_TEST(only_a_lost_device_ends_its_process)
+/* Whatever was tried before: a worker that takes no other job is always replaced. */
+START_TEST(a_device_that_failed_ends_its_process)
 {
-    ck_assert(pb_device_is_lost("device.lost"));
-    ck_assert(!pb_device_is_lost("device.failed"));
-    ck_assert(!pb_device_is_lost("device.missing"));
-    ck_assert(!pb_device_is_lost("device.busy"));
+    ck_assert(pb_worker_is_spent("device.lost"));
+    ck_assert(pb_worker_is_spent("device.failed"));
+    ck_assert(pb_worker_is_spent("device.busy"));
+    ck_assert(!pb_worker_is_spent("device.missing"));
+    ck_assert(!pb_worker_is_spent("input.damaged"));
 }
 END_TEST
 
@@ -96,7 +99,7 @@ int main(void)
     TCase *cases = tcase_create("device_retry");
     tcase_add_loop_test(cases, a_run_goes_on_by_the_table, 0, sizeof rows / sizeof rows[0]);
     tcase_add_test(cases, a_failure_without_a_code_stands);
-    tcase_add_test(cases, only_a_lost_device_ends_its_process);
+    tcase_add_test(cases, a_device_that_failed_ends_its_process);
     tcase_add_test(cases, the_reason_names_what_is_done_and_why);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
