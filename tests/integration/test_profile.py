@@ -24,7 +24,7 @@ pipelines:
 
 
 def prepare(scratch, side=2048):
-    side = side // 4 if SANITIZED else side
+    side = side // 2 if SANITIZED else side # four tiles and an overview at least
     run("make_scene", "--size", f"{side}x{side}", "--compress", "DEFLATE", scratch / "scene.tif")
     (scratch / "c.yaml").write_text(CONFIG)
     return ["pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "out"], scratch / "scene.tif"
