@@ -3,6 +3,7 @@
 #include "pipeline/io/file_out.h"
 #include "pipeline/io/io_watch.h"
 #include "pipeline/io/background.h"
+#include "pipeline/io/file_made.h"
 #include "pipeline/io/io_fail.h"
 #include "pipeline/profile/trace.h"
 
@@ -10,15 +11,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define HALF_BYTES ((size_t)PB_FILE_OUT_BYTES / 2)
 
 struct pb_file_out {
-    const char *path;
-    int fd;       /* -1 once closed */
-    bool regular; /* only such a file is removed after a failure: never a device */
+    struct pb_file_made made;
     struct pb_file_progress *progress;
     struct pb_sum *sum;
     char *buffer; /* two halves: one is filled while the other is written and hashed */
@@ -34,7 +32,7 @@ static int store_part(void *user, const struct pb_background_part *part)
     for (size_t done = 0; done < part->bytes;) {
         pb_io_begin();
         ssize_t n =
-            pwrite(file->fd, part->data + done, part->bytes - done, (off_t)(part->at + done));
+            pwrite(file->made.fd, part->data + done, part->bytes - done, (off_t)(part->at + done));
         pb_io_end();
         if (n > 0) {
             pb_trace_add(PB_TRACE_WRITTEN, (uint64_t)n);
@@ -45,7 +43,8 @@ static int store_part(void *user, const struct pb_background_part *part)
     }
     /* A hint: the disk writes while the rest is hashed, so fsync takes less time. fsync still
      * reports all errors. */
-    (void)sync_file_range(file->fd, (off_t)part->at, (off_t)part->bytes, SYNC_FILE_RANGE_WRITE);
+    (void)sync_file_range(file->made.fd, (off_t)part->at, (off_t)part->bytes,
+                          SYNC_FILE_RANGE_WRITE);
     return 0;
 }
 
@@ -64,8 +63,7 @@ int pb_file_out_create(const char *path, enum pb_checksum checksum, struct pb_er
     struct pb_file_out *file = calloc(1, sizeof *file);
     if (file == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", path);
-    file->path = path;
-    file->fd = -1;
+    file->made.fd = -1;
     pb_background_init(&file->store, store_part, file);
     pb_background_init(&file->check, check_part, file);
     file->sum = pb_sum_create(checksum);
@@ -75,13 +73,9 @@ int pb_file_out_create(const char *path, enum pb_checksum checksum, struct pb_er
         rc = pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", path);
         goto out;
     }
-    file->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (file->fd < 0) {
-        rc = pb_io_fail(err, errno, "cannot create", path);
+    rc = pb_file_made_open(&file->made, path, err);
+    if (rc != 0)
         goto out;
-    }
-    struct stat status;
-    file->regular = fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode);
     *out_file = file;
     return 0;
 out:
@@ -100,11 +94,11 @@ static int cut_part(struct pb_file_out *file, struct pb_err *err,
 {
     struct pb_file_progress *progress = file->progress;
     if (progress != NULL && atomic_load(&progress->stop))
-        return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while writing '%s'", file->path);
+        return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while writing '%s'", file->made.path);
     (void)pb_background_wait(&file->check);
     int error = pb_background_wait(&file->store);
     if (error != 0)
-        return pb_io_fail(err, error, "cannot write", file->path);
+        return pb_io_fail(err, error, "cannot write", file->made.path);
     *out_part = (struct pb_background_part){file->buffer + file->half * HALF_BYTES, file->held,
                                             file->flushed};
     if (progress != NULL)
@@ -136,7 +130,7 @@ static int flush(struct pb_file_out *file, struct pb_err *err)
         return rc;
     int error = store_part(file, &part);
     if (error != 0)
-        return pb_io_fail(err, error, "cannot write", file->path);
+        return pb_io_fail(err, error, "cannot write", file->made.path);
     return check_part(file, &part);
 }
 
@@ -161,12 +155,6 @@ uint64_t pb_file_out_at(const struct pb_file_out *file)
     return file->flushed + file->held;
 }
 
-static void discard(const struct pb_file_out *file)
-{
-    if (file->regular)
-        (void)unlink(file->path);
-}
-
 int pb_file_out_finish(struct pb_file_out *file, struct pb_err *err,
                        char out_checksum[PB_CHECKSUM_TEXT_BYTES])
 {
@@ -174,22 +162,8 @@ int pb_file_out_finish(struct pb_file_out *file, struct pb_err *err,
     if (rc != 0)
         return rc;
     if (pb_sum_text(file->sum, out_checksum) != 0)
-        return pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", file->path);
-    pb_work_begin(PB_WORK_SYNC, 0);
-    pb_io_begin();
-    int synced = fsync(file->fd);
-    pb_io_end();
-    pb_work_end();
-    if (synced != 0 && errno != EINVAL && errno != EROFS)
-        return pb_io_fail(err, errno, "cannot sync", file->path);
-    int fd = file->fd;
-    file->fd = -1;
-    if (close(fd) != 0) {
-        rc = pb_io_fail(err, errno, "cannot close", file->path);
-        discard(file);
-        return rc;
-    }
-    return 0;
+        return pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", file->made.path);
+    return pb_file_made_finish(&file->made, err);
 }
 
 void pb_file_out_destroy(struct pb_file_out *file)
@@ -198,10 +172,7 @@ void pb_file_out_destroy(struct pb_file_out *file)
         return;
     pb_background_fini(&file->store);
     pb_background_fini(&file->check);
-    if (file->fd >= 0) {
-        close(file->fd);
-        discard(file);
-    }
+    pb_file_made_drop(&file->made);
     pb_sum_destroy(file->sum);
     free(file->buffer);
     free(file);

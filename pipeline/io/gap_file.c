@@ -6,6 +6,7 @@
 #include "pipeline/io/gap_file.h"
 #include "pipeline/io/background.h"
 #include "pipeline/io/file_room.h"
+#include "pipeline/io/file_made.h"
 #include "pipeline/io/io_fail.h"
 #include "pipeline/io/io_watch.h"
 #include "pipeline/profile/trace.h"
@@ -15,16 +16,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define HALF_BYTES       ((size_t)PB_GAP_FILE_BYTES / 2)
 #define WRITE_EACH_BYTES (UINT64_C(8) << 20)
 
 struct pb_gap_file {
-    const char *path;
-    int fd;       /* -1 once closed */
-    bool regular; /* only such a file is removed after a failure: never a device */
+    struct pb_file_made made;
     bool move;
     struct pb_file_progress *progress;
     _Atomic uint64_t written;
@@ -36,23 +34,15 @@ int pb_gap_file_create(const char *path, uint64_t expected_bytes, struct pb_err 
     struct pb_gap_file *file = calloc(1, sizeof *file);
     if (file == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", path);
-    struct stat status;
-    int rc = 0;
-    file->path = path;
-    file->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (file->fd < 0) {
-        rc = pb_io_fail(err, errno, "cannot create", path);
-        goto out;
+    int rc = pb_file_made_open(&file->made, path, err);
+    if (rc == 0 && file->made.regular)
+        rc = pb_file_room(file->made.fd, path, expected_bytes, err);
+    if (rc != 0) {
+        pb_gap_file_destroy(file);
+        return rc;
     }
-    file->regular = fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode);
-    rc = file->regular ? pb_file_room(file->fd, path, expected_bytes, err) : 0;
-    if (rc != 0)
-        goto out;
     *out_file = file;
     return 0;
-out:
-    pb_gap_file_destroy(file);
-    return rc;
 }
 
 void pb_gap_file_watch(struct pb_gap_file *file, struct pb_file_progress *progress)
@@ -80,7 +70,7 @@ static void start_writing(struct pb_gap_file *file, uint64_t bytes)
     if (before / WRITE_EACH_BYTES == (before + bytes) / WRITE_EACH_BYTES)
         return;
     pb_io_begin();
-    (void)sync_file_range(file->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    (void)sync_file_range(file->made.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
     pb_io_end();
 }
 
@@ -90,12 +80,12 @@ int pb_gap_file_write(struct pb_gap_file *file, uint64_t at, struct iovec *parts
     const uint64_t from = at;
     while (n > 0) {
         pb_io_begin();
-        ssize_t done = pwritev(file->fd, parts, n, (off_t)at);
+        ssize_t done = pwritev(file->made.fd, parts, n, (off_t)at);
         pb_io_end();
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)
-            return pb_io_fail(err, done == 0 ? ENOSPC : errno, "cannot write", file->path);
+            return pb_io_fail(err, done == 0 ? ENOSPC : errno, "cannot write", file->made.path);
         pb_trace_add(PB_TRACE_WRITTEN, (uint64_t)done);
         at += (uint64_t)done;
         for (; n > 0 && (size_t)done >= parts->iov_len; n--)
@@ -114,19 +104,19 @@ static int read_back(const struct pb_gap_file *file, uint64_t at, char *to, size
 {
     for (size_t done = 0; done < bytes;) {
         pb_io_begin();
-        ssize_t n = pread(file->fd, to + done, bytes - done, (off_t)(at + done));
+        ssize_t n = pread(file->made.fd, to + done, bytes - done, (off_t)(at + done));
         pb_io_end();
         if (n > 0)
             done += (size_t)n;
         else if (n == 0 || errno != EINTR)
-            return pb_io_fail(err, n == 0 ? EIO : errno, "cannot read back", file->path);
+            return pb_io_fail(err, n == 0 ? EIO : errno, "cannot read back", file->made.path);
     }
     return 0;
 }
 
 static int stopped(const struct pb_gap_file *file, struct pb_err *err)
 {
-    return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while writing '%s'", file->path);
+    return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while writing '%s'", file->made.path);
 }
 
 static int hash_part(void *user, const struct pb_background_part *part)
@@ -194,7 +184,7 @@ static int make_sum(const struct reading *r, enum pb_checksum checksum, struct p
     else if (r->file->progress != NULL)
         atomic_fetch_add(&r->file->progress->bytes, r->total);
     if (rc == 0 && pb_sum_text(sum, out_checksum) != 0)
-        rc = pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", r->file->path);
+        rc = pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", r->file->made.path);
     pb_sum_destroy(sum);
     return rc;
 }
@@ -203,7 +193,7 @@ static int close_gaps(const struct reading *r, struct pb_err *err)
 {
     const struct pb_gap_file *file = r->file;
     struct pb_gap_close close = {
-        .fd = file->fd,
+        .fd = file->made.fd,
         .gaps = r->gaps,
         .n = r->n_gaps,
         .total = r->total,
@@ -213,35 +203,11 @@ static int close_gaps(const struct reading *r, struct pb_err *err)
         .stop = file->progress != NULL ? &file->progress->stop : NULL,
     };
     pb_work_begin(PB_WORK_SYNC, 0); /* a file system writes what is dirty first */
-    int error = file->regular ? pb_gap_close(&close) : 0;
+    int error = file->made.regular ? pb_gap_close(&close) : 0;
     pb_work_end();
     if (error == ECANCELED)
         return stopped(file, err);
-    return error == 0 ? 0 : pb_io_fail(err, error, "cannot put together", file->path);
-}
-
-static void discard(const struct pb_gap_file *file)
-{
-    if (file->regular)
-        (void)unlink(file->path);
-}
-
-static int sync_and_close(struct pb_gap_file *file, struct pb_err *err)
-{
-    pb_work_begin(PB_WORK_SYNC, 0);
-    pb_io_begin();
-    int synced = fsync(file->fd);
-    pb_io_end();
-    pb_work_end();
-    if (synced != 0 && errno != EINVAL && errno != EROFS)
-        return pb_io_fail(err, errno, "cannot sync", file->path);
-    int fd = file->fd;
-    file->fd = -1;
-    if (close(fd) == 0)
-        return 0;
-    int rc = pb_io_fail(err, errno, "cannot close", file->path);
-    discard(file);
-    return rc;
+    return error == 0 ? 0 : pb_io_fail(err, error, "cannot put together", file->made.path);
 }
 
 int pb_gap_file_finish(struct pb_gap_file *file, uint64_t total, const struct pb_gap *gaps,
@@ -250,21 +216,18 @@ int pb_gap_file_finish(struct pb_gap_file *file, uint64_t total, const struct pb
 {
     struct reading reading = {file, total, gaps, n_gaps, malloc(PB_GAP_FILE_BYTES)};
     if (reading.buffer == NULL)
-        return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", file->path);
+        return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", file->made.path);
     int rc = make_sum(&reading, checksum, err, out_checksum);
     if (rc == 0)
         rc = close_gaps(&reading, err);
     free(reading.buffer);
-    return rc != 0 ? rc : sync_and_close(file, err);
+    return rc != 0 ? rc : pb_file_made_finish(&file->made, err);
 }
 
 void pb_gap_file_destroy(struct pb_gap_file *file)
 {
     if (file == NULL)
         return;
-    if (file->fd >= 0) {
-        close(file->fd);
-        discard(file);
-    }
+    pb_file_made_drop(&file->made);
     free(file);
 }
