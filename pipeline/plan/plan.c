@@ -170,13 +170,20 @@ static int32_t smaller_side(const struct pb_plan *base, const struct pb_plan_req
     return may ? side / 2 : 0;
 }
 
-/* The plan for a side, by whole rows of tiles where that is better. */
+/* The plan for a side, by whole rows of tiles where that is better. *least: what sides that did not
+ * fit need, which *why names. */
 static int fit_side(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
-                    struct pb_err *err, struct pb_plan *out_plan)
+                    uint64_t *least, struct pb_err *why, struct pb_plan *out_plan)
 {
+    struct pb_err tried = {0};
     struct pb_plan sided, fitted, rows;
-    int rc = pb_plan_with_side(base, r, side, err, &sided);
-    rc = rc ? rc : pb_plan_fit(&sided, r, err, &fitted);
+    int rc = pb_plan_with_side(base, r, side, &tried, &sided);
+    rc = rc ? rc : pb_plan_fit(&sided, r, &tried, &fitted);
+    const uint64_t needs = rc == -ENOMEM ? pb_plan_least_bytes(&sided, r) : 0;
+    if (rc < 0 && (why->code == PB_OK || needs < *least)) {
+        *least = needs;
+        *why = tried;
+    }
     if (rc == 0 && pb_plan_by_whole_rows(&sided, r) && pb_plan_fit(&sided, r, NULL, &rows) == 0 &&
         pb_plan_prefers_rows(&rows, &fitted, r))
         fitted = rows;
@@ -186,20 +193,19 @@ static int fit_side(const struct pb_plan *base, const struct pb_plan_request *r,
 }
 
 /* The largest side at which the budget is kept; a smaller one where that leaves a core idle and the
- * smaller one costs less. */
+ * smaller one costs less. A refusal names the side that needs least, which need not be the
+ * smallest: of a large tile the first overviews are within it. */
 static int fit(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
                struct pb_err *err, struct pb_plan *out_plan)
 {
     struct pb_err why = {0};
-    struct pb_plan best = {0};
+    struct pb_plan best = {0}, fitted;
+    uint64_t least = UINT64_MAX;
     int rc = -ENOMEM;
     while (side > 0 && (rc == -ENOMEM || best.wanted_bytes > 0)) {
-        struct pb_err tried = {0};
-        struct pb_plan fitted;
-        int one = fit_side(base, r, side, &tried, &fitted);
+        int one = fit_side(base, r, side, &least, &why, &fitted);
         if (one == 0 && (rc < 0 || fitted.price < best.price))
             best = fitted;
-        why = rc < 0 ? tried : why;
         rc = rc < 0 ? one : rc;
         side = smaller_side(base, r, side);
     }
@@ -223,6 +229,7 @@ int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *reques
         plan->cpu_why = "its tiles need planes of over 2^31 pixels, more than a GPU's kernels "
                         "count";
     }
+    plan->by_workers = !plan->cuda && (!request->remote || request->cuda);
     plan->mem = choose_mem(plan, request);
     return side > 0 ? side : choose_side(plan, request);
 }
@@ -268,26 +275,6 @@ static int plan_passes(struct pb_plan *plan, const struct pb_plan_request *reque
         rc = plan_pass(plan->earlier[i], request, err);
     }
     return rc;
-}
-
-uint64_t pb_plan_unit_bytes(const struct pb_plan *plan)
-{
-    return pb_order_unit_max(&plan->grid, plan->order) * (uint64_t)plan->in_slot_bytes;
-}
-
-int pb_plan_exchange(const struct pb_plan *plan, struct pb_err *err,
-                     struct pb_tile_exchange *out_walk)
-{
-    return pb_tile_exchange_init(out_walk, &plan->exchange,
-                                 pb_order_units(&plan->grid, plan->order), plan->window_units,
-                                 pb_plan_unit_bytes(plan), err);
-}
-
-int pb_plan_part_exchange(const struct pb_plan *plan, struct pb_err *err,
-                          struct pb_part_exchange *out_walk)
-{
-    uint32_t parts = (uint32_t)plan->n_sources + (plan->gate.chain != NULL);
-    return pb_part_exchange_init(out_walk, &plan->exchange, parts, plan->in_slot_bytes, err);
 }
 
 /* The pattern goes with the tiles, of the pass that makes the products, or with their parts, of

@@ -151,7 +151,10 @@ struct pb_plan {
     struct pb_plan_resident resident;
     struct pb_plan_sums sums;
     enum pb_mem_kind mem;
-    uint32_t readers, workers, writers; /* threads of the three stages */
+    bool by_workers; /* this process computes on the CPU: each thread takes a tile through all
+                        stages (run/tile_worker.h); else each stage has threads of its own */
+    uint32_t readers, workers, writers; /* threads of the three stages; by_workers: workers in all,
+                                           of which so many read at a time */
     uint32_t in_slots, out_slots;
     uint32_t window_units; /* units of the visiting order that may be unfinished at one time */
     struct pb_exchange_config exchange; /* of the tiles or their parts; pattern NULL =

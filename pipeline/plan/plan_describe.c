@@ -164,6 +164,21 @@ static void describe_idle(const struct pb_plan *plan, char *text, size_t bytes)
                        (unsigned long long)((wanted + (1u << 20) - 1) >> 20));
 }
 
+static void describe_threads(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    char reading[60] = "";
+    if (plan->readers < plan->workers)
+        (void)snprintf(reading, sizeof reading, ", %u of them reading at a time", plan->readers);
+    if (plan->by_workers)
+        (void)snprintf(text, bytes,
+                       "threads    %u, each with a tile from its file to the products%s\n",
+                       plan->workers, reading);
+    else
+        (void)snprintf(text, bytes, "threads    %u reading, %u %s, %u writing\n", plan->readers,
+                       tiles_computed(plan),
+                       plan->cuda ? "tiles on the GPU at a time" : "computing", plan->writers);
+}
+
 static size_t bands_in(const struct pb_plan *plan)
 {
     size_t n = 0;
@@ -175,7 +190,7 @@ static size_t bands_in(const struct pb_plan *plan)
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
     char decoding[200], device[500], passes[160], memory[300], gate[240], digits[400], idle[160];
-    char kind[80] = "";
+    char kind[80] = "", threads[160];
     const char *left = plan->not_looked_at;
     (void)describe_cells(plan, decoding, sizeof decoding);
     describe_device(plan, device, sizeof device);
@@ -184,26 +199,23 @@ int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
     describe_digits(plan, digits, sizeof digits);
     describe_memory(pb_plan_largest(plan), memory, sizeof memory);
     describe_idle(plan, idle, sizeof idle);
+    describe_threads(plan, threads, sizeof threads);
     if (plan->complex.kind != PB_COMPLEX_NONE)
         (void)snprintf(kind, sizeof kind, "pixels     %s, read as %s\n",
                        pb_complex_name(plan->complex.kind),
                        plan->complex.power ? "power, re^2 + im^2" : "amplitude, sqrt(re^2 + im^2)");
-    return snprintf(text, bytes,
-                    "tiles      %u of %d x %d px, halo %d, visited %s\n"
-                    "%s"
-                    "%s"
-                    "valid      %s%s%s%s\n"
-                    "%s"
-                    "chain      %zu band%s in, %zu out, %zu instructions\n"
-                    "%s%s"
-                    "threads    %u reading, %u %s, %u writing\n"
-                    "%s%s%s",
-                    pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
-                    plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding, kind,
-                    plan->valid_by, left ? "; " : "", left ? left : "",
-                    left ? " not looked at (input.valid)" : "", digits, bands_in(plan),
-                    bands_in(plan) == 1 ? "" : "s", plan->n_outputs,
-                    pb_chain_instruction_count(plan->chain), gate, passes, plan->readers,
-                    tiles_computed(plan), plan->cuda ? "tiles on the GPU at a time" : "computing",
-                    plan->writers, device, memory, idle);
+    return snprintf(
+        text, bytes,
+        "tiles      %u of %d x %d px, halo %d, visited %s\n"
+        "%s"
+        "%s"
+        "valid      %s%s%s%s\n"
+        "%s"
+        "chain      %zu band%s in, %zu out, %zu instructions\n"
+        "%s%s%s%s%s%s",
+        pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
+        plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding, kind, plan->valid_by,
+        left ? "; " : "", left ? left : "", left ? " not looked at (input.valid)" : "", digits,
+        bands_in(plan), bands_in(plan) == 1 ? "" : "s", plan->n_outputs,
+        pb_chain_instruction_count(plan->chain), gate, passes, threads, device, memory, idle);
 }

@@ -175,7 +175,8 @@ int pb_plan_digits(struct pb_plan *plan, const struct pb_plan_request *request,
 
 uint32_t pb_plan_rest_slots(const struct pb_plan *plan)
 {
-    return plan->n_rest > 0 ? plan->in_slots + plan->out_slots : 0;
+    const uint32_t slots = plan->by_workers ? plan->workers : plan->in_slots + plan->out_slots;
+    return plan->n_rest > 0 ? slots : 0;
 }
 
 size_t pb_plan_rest_px(const struct pb_plan *plan)

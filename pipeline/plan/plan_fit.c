@@ -5,8 +5,9 @@
  * cheapest up, and the first that fits is the plan. An eighth more decoding costs nothing here: it
  * goes for much less memory. More than DECODES_MAX times as much is never planned.
  *
- * Each number of threads is there with slots for all threads of all stages at once, and lean: as
- * the stages share the cores, one slot more than cores feeds them. Lean costs a little, LEAN_PRICE.
+ * Each number of threads is there with a window of tiles in flight that no thread ever waits for,
+ * and lean, with about half of it; where the stages have threads of their own, with slots for all
+ * of them at once, or one slot more than cores. Lean costs a little, LEAN_PRICE.
  *
  * None of the sums depends on the budget, so the least of them is the amount that a refusal can
  * name and that is accepted then. What products hold takes a walk over the blocks of overviews to
@@ -17,6 +18,7 @@
 #include "pipeline/plan/plan_cache.h"
 #include "pipeline/plan/plan_digits.h"
 #include "pipeline/plan/plan_gate.h"
+#include "pipeline/plan/plan_threads.h"
 #include "pipeline/profile/trace.h"
 
 #include "wic/wic.h"
@@ -29,7 +31,7 @@
 #define DECODES_EVEN 1.125
 #define LEAN_PRICE   1.03
 
-enum { CANDIDATES_MAX = 2048, STREAMS = 4, PRICED_MAX = 8 };
+enum { CANDIDATES_MAX = 2048, PRICED_MAX = 8 };
 
 /* Managed slots, whatever the budget: a GPU from which more of them are requested than it has free
  * can hang, and only the slots in use have to be resident. */
@@ -74,28 +76,6 @@ void pb_plan_size_slots(struct pb_plan *plan)
     pb_plan_gate_size(plan, &largest);
 }
 
-/* Whether a source decodes from its top only. */
-static bool is_top_down(const struct pb_plan *plan, const struct pb_plan_request *r)
-{
-    bool top_down = plan->source[0].n_bands > 0 && r->info->top_down;
-    for (size_t i = 0; i < r->n_others; i++)
-        top_down = top_down || (plan->source[i + 1].n_bands > 0 && r->others[i].info->top_down);
-    return top_down;
-}
-
-static void set_threads(struct pb_plan *plan, const struct pb_plan_request *r, uint32_t n,
-                        bool lean)
-{
-    plan->readers = is_top_down(plan, r) ? 1 : n;
-    plan->workers = plan->cuda ? STREAMS : n;
-    plan->writers = n;
-    plan->in_slots = (lean ? n : plan->readers + plan->workers) + 1;
-    plan->out_slots = (lean ? n : plan->workers + plan->writers) + 1;
-    uint32_t tiles = plan->in_slots + plan->out_slots + (lean ? 0 : 2 * n);
-    uint32_t unit = pb_order_unit_max(&plan->grid, plan->order);
-    plan->window_units = (tiles + unit - 1) / unit + n;
-}
-
 /* The tiles of a unit, for each reader and the window; the window's counters. */
 static uint64_t list_bytes(const struct pb_plan *plan)
 {
@@ -121,7 +101,7 @@ static struct pb_plan without_products(const struct pb_plan *base, const struct 
     struct pb_plan plan = *base;
     plan.grid.stripe_cols = c->stripe_cols;
     plan.grid.unit_cols = 1;
-    set_threads(&plan, r, c->threads, c->lean);
+    pb_plan_set_threads(&plan, r, c->threads, c->lean);
     plan.price = c->price;
     plan.decoding = pb_chain_keeps_grid(plan.chain) ? pb_plan_cache(&plan, r->info, c->growth)
                                                     : pb_plan_cache_mapped(&plan, r);
@@ -254,8 +234,8 @@ static void list_candidates(struct candidates *all, const struct pb_plan *base,
                             const struct pb_plan_request *r)
 {
     uint32_t n = threads_wanted(base, r);
-    /* All, then steps of about a quarter down to one. */
-    for (;; n -= (n + 3) / 4) {
+    /* All, then steps of about an eighth down to one. */
+    for (;; n -= (n + 7) / 8) {
         add_stripes(all, base, r, n);
         if (n == 1)
             break;

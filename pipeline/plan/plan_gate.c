@@ -123,5 +123,6 @@ int32_t pb_plan_gate_side(const struct pb_plan *plan)
 
 uint32_t pb_plan_sink_workers(const struct pb_plan *plan)
 {
-    return plan->writers * (plan->gate.chain != NULL ? 2 : 1); /* no more readers than writers */
+    /* Readers that are threads of their own are no more than writers. */
+    return plan->writers * (!plan->by_workers && plan->gate.chain != NULL ? 2 : 1);
 }

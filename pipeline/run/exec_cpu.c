@@ -1,15 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* The CPU executor: each thread runs the whole chain on one tile at a time, with scratch of its
- * own. */
+ * own. Tile workers (tile_worker.c) compute a tile where they have read it; for the readers and
+ * writers of another process tiles go from channel to channel. */
 #include "pipeline/device/mem.h"
 #include "config/base/clock.h"
+#include "pipeline/run/exec_cpu.h"
 #include "pipeline/profile/work.h"
-#include "pipeline/run/stream.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct exec_cpu {
     struct pb_stream *stream;
@@ -51,30 +50,32 @@ static uint32_t exec_threads(const void *exec)
     return ((const struct exec_cpu *)exec)->threads;
 }
 
-static int compute_tile(struct pb_stream *s, const struct wic_slot *in, struct wic_slot *out,
-                        void *scratch)
+int pb_exec_cpu_tile(void *exec, uint32_t thread, const struct pb_tile *tile, void *in, void *out,
+                     struct pb_err *err)
 {
-    const struct pb_tile *tile = in->user;
-    size_t bytes = pb_plan_out_bytes(s->plan, tile);
+    struct exec_cpu *e = exec;
+    struct pb_stream *s = e->stream;
     struct pb_tile_in source;
-    struct pb_tile_out target = {.data = out->data, .plane_px = pb_tile_out_px(tile)};
-    *(struct pb_tile *)out->user = *tile;
-    pb_slot_tile(&s->plan->format, tile, in->data, &source);
+    struct pb_tile_out target = {.data = out, .plane_px = pb_tile_out_px(tile)};
+    pb_slot_tile(&s->plan->format, tile, in, &source);
     uint64_t start = pb_clock_mono_ns();
     pb_work_begin(PB_WORK_COMPUTE, tile->number);
-    int rc = pb_chain_run_cpu(s->plan->chain, &source, &target, scratch);
+    int rc =
+        pb_chain_run_cpu(s->plan->chain, &source, &target, e->scratch + e->scratch_bytes * thread);
     pb_work_end();
     atomic_fetch_add(&s->compute.busy_ns, pb_clock_mono_ns() - start);
     atomic_fetch_add(&s->compute.tiles, 1);
-    atomic_fetch_add(&s->compute.bytes, bytes);
-    out->bytes = bytes;
-    return rc;
+    atomic_fetch_add(&s->compute.bytes, pb_plan_out_bytes(s->plan, tile));
+    return rc < 0 ? pb_fail(err, PB_E_SYSTEM,
+                            "tile %u does not fit its plan; please report the input", tile->number)
+                  : 0;
 }
 
 /* One tile from channel to channel; 0, or the negative errno that ends this thread. *err is filled
  * when it was this thread's fault. */
-static int exec_tile(struct pb_stream *s, void *scratch, struct pb_err *err)
+static int exec_tile(struct exec_cpu *e, uint32_t thread, struct pb_err *err)
 {
+    struct pb_stream *s = e->stream;
     struct wic_slot in, out;
     pb_work_begin(PB_WORK_WAIT, 0);
     int rc = wic_wait(s->in, WIC_FOREVER, &in);
@@ -83,26 +84,21 @@ static int exec_tile(struct pb_stream *s, void *scratch, struct pb_err *err)
     pb_work_end();
     if (rc != 0)
         return rc;
-    if (compute_tile(s, &in, &out, scratch) < 0)
-        return pb_fail(err, PB_E_SYSTEM, "tile %u does not fit its plan; please report the input",
-                       ((struct pb_tile *)in.user)->number);
-    rc = wic_release(s->in, &in);
-    return rc ? rc : wic_publish(s->out, &out, out.bytes);
+    struct pb_tile *tile = out.user;
+    *tile = *(const struct pb_tile *)in.user;
+    rc = pb_exec_cpu_tile(e, thread, tile, in.data, out.data, err);
+    rc = rc ? rc : wic_release(s->in, &in);
+    return rc ? rc : wic_publish(s->out, &out, pb_plan_out_bytes(s->plan, tile));
 }
 
 static void exec_run(void *exec, uint32_t thread)
 {
     struct exec_cpu *e = exec;
-    void *scratch = e->scratch + e->scratch_bytes * thread;
     struct pb_err err = {0};
     int rc;
-    while ((rc = exec_tile(e->stream, scratch, &err)) == 0)
+    while ((rc = exec_tile(e, thread, &err)) == 0)
         ;
-    if (rc == -EPIPE || rc == -ECANCELED)
-        return;
-    /* A ticket that is never handed on would park the writers for ever. */
-    (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s", strerror(-rc));
-    pb_stream_fail(e->stream, &err);
+    pb_stream_thread_ended(e->stream, rc, &err);
 }
 
 const struct pb_exec_type pb_exec_cpu = {"wic",        exec_create, exec_run, exec_threads,

@@ -15,7 +15,8 @@ struct pb_in_flight {
     pthread_mutex_t lock; /* all below */
     pthread_cond_t moved;
     struct pb_unit_window units;
-    bool open; /* after the last unit another round may come */
+    uint32_t begun, given; /* tiles of the unit begun last, those of them that were handed out */
+    bool open;             /* after the last unit another round may come */
     bool aborted;
 };
 
@@ -66,12 +67,13 @@ static int has_turn(struct pb_in_flight *w)
     return w->open ? 0 : -EPIPE;
 }
 
-/* With the lock: parks until the next unit may go. */
+/* With the lock: parks until the next unit may go, or, where tiles are handed out, another thread
+ * has begun one. */
 static int wait_turn(struct pb_in_flight *w, uint64_t *parked_ns)
 {
     uint64_t start = 0;
     int rc = 0;
-    while (!w->aborted && (rc = has_turn(w)) == 0) {
+    while (!w->aborted && w->given == w->begun && (rc = has_turn(w)) == 0) {
         start = start ? start : pb_clock_mono_ns();
         pb_work_begin(PB_WORK_WAIT, w->units.next);
         pthread_cond_wait(&w->moved, &w->lock);
@@ -82,14 +84,39 @@ static int wait_turn(struct pb_in_flight *w, uint64_t *parked_ns)
     return w->aborted ? -ECANCELED : rc;
 }
 
+/* With the lock: begins the next unit. Returns how many tiles it has. */
+static uint32_t begin_unit(struct pb_in_flight *w)
+{
+    uint32_t n = pb_unit_window_begin(&w->units);
+    if (n == 0)
+        pthread_cond_broadcast(&w->moved);
+    return n;
+}
+
 int pb_in_flight_take(struct pb_in_flight *w, uint32_t *out_unit, uint64_t *parked_ns)
 {
     pthread_mutex_lock(&w->lock);
     int rc = wait_turn(w, parked_ns);
     if (rc == 1) {
         *out_unit = w->units.next;
-        if (pb_unit_window_begin(&w->units) == 0)
-            pthread_cond_broadcast(&w->moved);
+        (void)begin_unit(w);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return rc < 0 ? rc : 0;
+}
+
+int pb_in_flight_take_tile(struct pb_in_flight *w, uint32_t *out_unit, uint32_t *out_number,
+                           uint64_t *parked_ns)
+{
+    int rc = 0;
+    pthread_mutex_lock(&w->lock);
+    while ((rc = wait_turn(w, parked_ns)) >= 0 && w->given == w->begun) {
+        w->begun = begin_unit(w);
+        w->given = 0;
+    }
+    if (rc >= 0) {
+        *out_unit = w->units.next - 1;
+        *out_number = w->units.tiles[w->given++];
     }
     pthread_mutex_unlock(&w->lock);
     return rc < 0 ? rc : 0;

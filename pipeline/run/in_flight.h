@@ -26,6 +26,10 @@ void pb_in_flight_destroy(struct pb_in_flight *window);
  * are no more; -ECANCELED after abort; or what pb_tile_exchange_permits returns. Adds the time it
  * was parked to *parked_ns. Thread: reader. */
 int pb_in_flight_take(struct pb_in_flight *window, uint32_t *out_unit, uint64_t *parked_ns);
+/* The same tile by tile: several threads share a unit, whose tiles are handed out in the visiting
+ * order. A stream uses this or the above. Thread: tile worker. */
+int pb_in_flight_take_tile(struct pb_in_flight *window, uint32_t *out_unit, uint32_t *out_number,
+                           uint64_t *parked_ns);
 /* A tile of `unit` has passed every product. Thread: writer. */
 void pb_in_flight_done(struct pb_in_flight *window, uint32_t unit);
 /* Whether the units may be gone through once more (pb_in_flight_again): after the last one readers

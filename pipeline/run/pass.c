@@ -28,6 +28,7 @@ static int make_channel(const struct wic_options *options, void **out_memory,
     return 0;
 }
 
+/* Slots, and the channels that they go through where a device computes. */
 static int make_channels(struct pb_pass *pass, struct pb_err *err)
 {
     const struct pb_plan *plan = pass->plan;
@@ -38,6 +39,11 @@ static int make_channels(struct pb_pass *pass, struct pb_err *err)
         rc = pb_mem_alloc(plan->mem, pass->out_bytes, err, &pass->out_memory);
     if (rc < 0)
         return rc;
+    if (plan->by_workers) {
+        pass->stream.own_in = pass->in_memory;
+        pass->stream.own_out = pass->out_memory;
+        return 0;
+    }
     struct wic_options in = {
         .slots = plan->in_slots, .slot_bytes = plan->in_slot_bytes, .payload = pass->in_memory};
     struct wic_options out = {
@@ -272,13 +278,16 @@ void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
     const struct pb_stage_counter *counter[3] = {&s->read, &s->compute, &s->write};
     const char *const names[3] = {"read", "compute", "write"};
     bool is_remote = s->remote != NULL;
-    const uint32_t threads[3] = {pass->plan->readers,
+    const bool by_workers = pass->plan->by_workers; /* each of them is a thread of all stages */
+    const uint32_t threads[3] = {by_workers ? pass->plan->workers : pass->plan->readers,
                                  is_remote ? pass->session.threads
                                            : pass->exec_type->threads(pass->exec),
                                  pass->plan->writers};
-    struct wic_stats in, out;
-    wic_stats_get(s->in, &in);
-    wic_stats_get(s->out, &out);
+    struct wic_stats in = {0}, out = {0};
+    if (s->in != NULL) {
+        wic_stats_get(s->in, &in);
+        wic_stats_get(s->out, &out);
+    }
     const uint64_t parked[3] = {in.producer_parked_ns + atomic_load(&s->read.parked_ns),
                                 pass->exec_type->counts_parked
                                     ? atomic_load(&s->compute.parked_ns)

@@ -1,12 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A reader thread: takes units of the visiting order, reads their tiles with halo into input slots,
- * through the cells that all readers share or, when tiles have nothing in common, straight from the
- * file. Each reader has a dataset of its own; GDAL's datasets are not to be shared. Which part of a
- * tile is read next, and when it is over, is said by the exchange of its parts
- * (pipeline/plan/part_exchange.h). Tiles that a gate leaves out go to the sinks at once. */
-#include "pipeline/plan/part_exchange.h"
-#include "pipeline/run/gate.h"
+/* Tiles are read with their halo into slots, through the cells that all readers share or, when
+ * tiles have nothing in common, straight from the file. Which part of a tile is read next, and when
+ * it is over, is said by the exchange of its parts (pipeline/plan/part_exchange.h). */
+#include "pipeline/run/reader.h"
 #include "pipeline/run/rests.h"
 #include "pipeline/run/tile_store.h"
 
@@ -17,25 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct reader {
-    struct pb_stream *stream;
-    uint32_t number;
-    struct pb_raster *source[PB_FILES_MAX]; /* datasets; NULL where nothing is read */
-    struct pb_gate_reader gate;
-    struct pb_part_exchange parts;
-    uint64_t parked;
-};
-
-/* A tile on its way down. */
-struct down {
-    struct pb_tile tile;
-    bool passes, has_slot;
-    struct wic_slot slot;
-    struct pb_tile_in in; /* in the slot */
-};
-
 /* A part of a source's bands into their planes of the window. */
-static int read_part(struct reader *r, size_t source, enum pb_plan_part part,
+static int read_part(struct pb_reader *r, size_t source, enum pb_plan_part part,
                      const struct pb_window *window, struct pb_err *err)
 {
     struct pb_stream *s = r->stream;
@@ -53,7 +33,8 @@ static int read_part(struct reader *r, size_t source, enum pb_plan_part part,
 }
 
 /* Whether the tile is to be computed, by what its gate looks at. */
-static int look(struct reader *r, const struct pb_tile *tile, bool *out_passes, struct pb_err *err)
+static int look(struct pb_reader *r, const struct pb_tile *tile, bool *out_passes,
+                struct pb_err *err)
 {
     const struct pb_plan *plan = r->stream->plan;
     int rc = 0;
@@ -89,12 +70,13 @@ static void put_head(const struct pb_stream *s, void *slot)
 
 /* A slot with what is there of the tile: what its gate looked at, or the pixels as the round before
  * read them. */
-static int take_slot(struct reader *r, struct down *d)
+static int take_slot(struct pb_reader *r, struct pb_tile_read *d)
 {
     struct pb_stream *s = r->stream;
     pb_work_begin(PB_WORK_WAIT, d->tile.number);
     int rc = s->rests != NULL ? pb_rests_take(s->rests, &d->tile, &r->parked) : 0;
-    rc = rc ? rc : wic_acquire(s->in, WIC_FOREVER, &d->slot);
+    if (rc == 0 && s->in != NULL)
+        rc = wic_acquire(s->in, WIC_FOREVER, &d->slot);
     pb_work_end();
     if (rc < 0)
         return rc;
@@ -110,7 +92,7 @@ static int take_slot(struct reader *r, struct down *d)
 }
 
 /* A part of the tile goes down. */
-static int send_part(struct reader *r, struct down *d, uint32_t part, struct pb_err *err)
+static int send_part(struct pb_reader *r, struct pb_tile_read *d, uint32_t part, struct pb_err *err)
 {
     struct pb_stream *s = r->stream;
     bool is_look = s->gate != NULL && part == 0;
@@ -127,26 +109,13 @@ static int send_part(struct reader *r, struct down *d, uint32_t part, struct pb_
     return rc;
 }
 
-/* The result of a tile of which nothing passes. */
-static int leave_out(struct reader *r, const struct pb_tile *tile, struct pb_err *err)
-{
-    struct pb_stream *s = r->stream;
-    const struct pb_tile_planes nothing = {.data = NULL, .plane_px = 0};
-    int rc = pb_arrivals_note(s->arrivals, tile, err);
-    rc = rc ? rc : pb_stream_deliver(s, tile, &nothing, s->plan->writers + r->number, err);
-    pb_trace_tile(PB_TRACE_TILE_END, tile->number);
-    if (rc == 0)
-        pb_in_flight_done(s->in_flight, tile->unit);
-    return rc;
-}
-
-/* All parts are in the slot: the executor makes the result. */
-static int publish(struct reader *r, struct down *d)
+/* All parts are in the slot. */
+static void complete(struct pb_reader *r, struct pb_tile_read *d)
 {
     struct pb_stream *s = r->stream;
     d->tile.is_stored = is_stored(s, &d->tile);
-    size_t bytes = d->tile.is_stored ? s->plan->format.head_bytes
-                                     : pb_slot_tile_bytes(&s->plan->format, &d->tile);
+    d->slot.bytes = d->tile.is_stored ? s->plan->format.head_bytes
+                                      : pb_slot_tile_bytes(&s->plan->format, &d->tile);
     if (s->store != NULL && !has_tiles(s))
         pb_tile_store_put(s->store, &d->tile, d->slot.data);
     if (s->rests != NULL)
@@ -154,56 +123,44 @@ static int publish(struct reader *r, struct down *d)
     put_head(s, d->slot.data);
     *(struct pb_tile *)d->slot.user = d->tile;
     atomic_fetch_add(&s->read.tiles, 1);
-    atomic_fetch_add(&s->read.bytes, bytes);
+    atomic_fetch_add(&s->read.bytes, d->slot.bytes);
     pb_trace_tile(PB_TRACE_READY, d->tile.number);
-    int rc = wic_publish(s->in, &d->slot, bytes);
-    pb_stream_trace_slots(s);
-    return rc;
 }
 
-static int read_tile(struct reader *r, uint32_t unit, uint32_t number, struct pb_err *err)
+static int read_parts(struct pb_reader *r, struct pb_tile_read *d, struct pb_err *err)
 {
-    struct down d = {.tile = pb_plan_tile(r->stream->plan, number, unit), .passes = true};
     uint32_t part = 0;
     int rc;
-    while ((rc = pb_part_exchange_next(&r->parts, !d.passes, &part, err)) == 1) {
-        rc = send_part(r, &d, part, err);
+    while ((rc = pb_part_exchange_next(&r->parts, !d->passes, &part, err)) == 1) {
+        rc = send_part(r, d, part, err);
         if (rc < 0)
             return rc;
     }
     if (rc < 0)
         return rc;
-    if (d.passes && !d.has_slot)
-        return pb_fail(err, PB_E_SYSTEM, "the exchange sends no part of tile %u", number);
-    return d.passes ? publish(r, &d) : leave_out(r, &d.tile, err);
+    if (d->passes && !d->has_slot)
+        return pb_fail(err, PB_E_SYSTEM, "the exchange sends no part of tile %u", d->tile.number);
+    if (d->passes)
+        complete(r, d);
+    return 0;
 }
 
-static int read_units(struct reader *r, struct pb_err *err)
+int pb_reader_tile(struct pb_reader *r, uint32_t unit, uint32_t number, struct pb_err *err,
+                   struct pb_tile_read *d)
 {
-    struct pb_stream *s = r->stream;
-    uint32_t *tiles = calloc(pb_order_unit_max(&s->plan->grid, s->plan->order), sizeof *tiles);
-    if (tiles == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory for a reader");
-    uint32_t unit = 0;
-    int rc;
-    while ((rc = pb_in_flight_take(s->in_flight, &unit, &r->parked)) == 0) {
-        uint32_t n = pb_order_unit(&s->plan->grid, s->plan->order, unit, tiles);
-        for (uint32_t i = 0; i < n && rc == 0; i++) {
-            pb_trace_tile(PB_TRACE_TILE, tiles[i]);
-            pb_work_begin(PB_WORK_FILL, tiles[i]);
-            rc = read_tile(r, unit, tiles[i], err);
-            pb_work_end();
-        }
-        if (rc < 0)
-            break;
-    }
-    free(tiles);
+    d->tile = pb_plan_tile(r->stream->plan, number, unit);
+    d->passes = true;
+    d->has_slot = false;
+    pb_trace_tile(PB_TRACE_TILE, number);
+    pb_work_begin(PB_WORK_FILL, number);
+    int rc = read_parts(r, d, err);
+    pb_work_end();
     return rc;
 }
 
-static int open_sources(struct reader *r, struct pb_err *err)
+int pb_reader_open(struct pb_reader *r, struct pb_stream *s, struct pb_err *err)
 {
-    struct pb_stream *s = r->stream;
+    r->stream = s;
     int rc = s->gate != NULL ? pb_gate_reader_init(&r->gate, s->gate, err) : 0;
     rc = rc ? rc : pb_plan_part_exchange(s->plan, err, &r->parts);
     for (size_t i = 0; i < s->plan->n_sources && rc == 0; i++)
@@ -212,22 +169,74 @@ static int open_sources(struct reader *r, struct pb_err *err)
     return rc;
 }
 
+void pb_reader_close(struct pb_reader *r)
+{
+    if (r->stream == NULL)
+        return;
+    for (size_t i = 0; i < PB_FILES_MAX; i++)
+        pb_raster_close(r->source[i]);
+    pb_gate_reader_fini(&r->gate);
+    pb_part_exchange_fini(&r->parts);
+    atomic_fetch_add(&r->stream->read.parked_ns, r->parked);
+    r->stream = NULL;
+}
+
+int pb_reader_leave_out(struct pb_stream *s, const struct pb_tile *tile, uint32_t worker,
+                        struct pb_err *err)
+{
+    const struct pb_tile_planes nothing = {.data = NULL, .plane_px = 0};
+    int rc = pb_arrivals_note(s->arrivals, tile, err);
+    rc = rc ? rc : pb_stream_deliver(s, tile, &nothing, worker, err);
+    pb_trace_tile(PB_TRACE_TILE_END, tile->number);
+    if (rc == 0)
+        pb_in_flight_done(s->in_flight, tile->unit);
+    return rc;
+}
+
+/* --- a thread that reads, before an executor that has threads of its own -----------------------
+ */
+
+/* The executor makes the result, if there is something to make. */
+static int send_tile(struct pb_reader *r, uint32_t number, const struct pb_tile_read *d,
+                     struct pb_err *err)
+{
+    struct pb_stream *s = r->stream;
+    if (!d->passes)
+        return pb_reader_leave_out(s, &d->tile, s->plan->writers + number, err);
+    int rc = wic_publish(s->in, &d->slot, d->slot.bytes);
+    pb_stream_trace_slots(s);
+    return rc;
+}
+
+static int read_units(struct pb_reader *r, uint32_t number, struct pb_err *err)
+{
+    struct pb_stream *s = r->stream;
+    uint32_t *tiles = calloc(pb_order_unit_max(&s->plan->grid, s->plan->order), sizeof *tiles);
+    if (tiles == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for a reader");
+    uint32_t unit = 0;
+    struct pb_tile_read d;
+    int rc;
+    while ((rc = pb_in_flight_take(s->in_flight, &unit, &r->parked)) == 0) {
+        uint32_t n = pb_order_unit(&s->plan->grid, s->plan->order, unit, tiles);
+        for (uint32_t i = 0; i < n && rc == 0; i++) {
+            rc = pb_reader_tile(r, unit, tiles[i], err, &d);
+            rc = rc ? rc : send_tile(r, number, &d, err);
+        }
+        if (rc < 0)
+            break;
+    }
+    free(tiles);
+    return rc;
+}
+
 void pb_reader_run(struct pb_stream *stream, uint32_t number)
 {
     struct pb_err err = {0};
-    struct reader r = {.stream = stream, .number = number};
-    int rc = open_sources(&r, &err);
+    struct pb_reader r = {0};
+    int rc = pb_reader_open(&r, stream, &err);
     if (rc == 0)
-        rc = read_units(&r, &err);
-    for (size_t i = 0; i < PB_FILES_MAX; i++)
-        pb_raster_close(r.source[i]);
-    pb_gate_reader_fini(&r.gate);
-    pb_part_exchange_fini(&r.parts);
-    atomic_fetch_add(&stream->read.parked_ns, r.parked);
-    bool over = rc == -EPIPE || rc == -ECANCELED; /* all units are taken, or the run was aborted */
-    if (rc == 0 || (over && err.code == PB_OK))
-        return;
-    /* A tile that is never published would leave its unit unfinished for ever. */
-    (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s", strerror(-rc));
-    pb_stream_fail(stream, &err);
+        rc = read_units(&r, number, &err);
+    pb_reader_close(&r);
+    pb_stream_thread_ended(stream, rc, &err);
 }

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 void pb_run_threads_init(struct pb_run_threads *t)
@@ -22,6 +21,7 @@ void pb_run_threads_init(struct pb_run_threads *t)
 
 void pb_run_threads_fini(struct pb_run_threads *t)
 {
+    pb_tile_workers_destroy(t->workers);
     pthread_cond_destroy(&t->ended);
     pthread_mutex_destroy(&t->lock);
 }
@@ -30,7 +30,7 @@ static void *body(void *arg)
 {
     struct pb_run_thread *self = arg;
     struct pb_run_threads *t = self->all;
-    static const char *const names[] = {"pb-read", "pb-compute", "pb-write"};
+    static const char *const names[] = {"pb-read", "pb-compute", "pb-write", "pb-tile"};
     char name[16];
     (void)snprintf(name, sizeof name, "%s-%u", names[self->role], self->number % 100);
     (void)pthread_setname_np(pthread_self(), name);
@@ -47,6 +47,9 @@ static void *body(void *arg)
         break;
     case PB_ROLE_WRITE:
         pb_writer_run(t->stream, self->number);
+        break;
+    case PB_ROLE_TILES:
+        pb_tile_worker_run(t->workers, self->number);
         break;
     }
     pthread_mutex_lock(&t->lock);
@@ -76,24 +79,49 @@ static int start_one(struct pb_run_threads *t, enum pb_role role, uint32_t numbe
     return rc;
 }
 
-int pb_run_threads_start(struct pb_run_threads *t, struct pb_stream *stream,
-                         const struct pb_exec_type *type, void *exec, struct pb_err *err)
+static int start_all(struct pb_run_threads *t, enum pb_role role, uint32_t count)
 {
-    const uint32_t count[] = {stream->plan->readers, type->threads(exec), stream->plan->writers};
-    t->stream = stream;
-    t->exec_type = type;
-    t->exec = exec;
+    int rc = 0;
+    for (uint32_t i = 0; i < count && rc == 0; i++)
+        rc = start_one(t, role, i);
+    return rc;
+}
+
+/* Each stage has its own. */
+static int start_stages(struct pb_run_threads *t, struct pb_err *err)
+{
+    const uint32_t count[] = {t->stream->plan->readers, t->exec_type->threads(t->exec),
+                              t->stream->plan->writers};
     atomic_store(&t->readers_left, count[PB_ROLE_READ]);
     atomic_store(&t->workers_left, count[PB_ROLE_COMPUTE]);
     int rc = 0;
     if ((uint64_t)count[0] + count[1] + count[2] > PB_RUN_THREADS_MAX)
-        rc = pb_fail(err, PB_E_CONFIG_VALUE,
-                     "compute.threads makes %u reading, %u computing and %u writing threads; at "
-                     "most %d are run",
-                     count[0], count[1], count[2], PB_RUN_THREADS_MAX);
+        return pb_fail(err, PB_E_CONFIG_VALUE,
+                       "compute.threads makes %u reading, %u computing and %u writing threads; at "
+                       "most %d are run",
+                       count[0], count[1], count[2], PB_RUN_THREADS_MAX);
     for (int role = PB_ROLE_WRITE; role >= PB_ROLE_READ && rc == 0; role--)
-        for (uint32_t i = 0; i < count[role] && rc == 0; i++)
-            rc = start_one(t, (enum pb_role)role, i);
+        rc = start_all(t, (enum pb_role)role, count[role]);
+    return rc;
+}
+
+static int start_workers(struct pb_run_threads *t, struct pb_err *err)
+{
+    const uint32_t count = t->exec_type->threads(t->exec);
+    if (count > PB_RUN_THREADS_MAX)
+        return pb_fail(err, PB_E_CONFIG_VALUE, "compute.threads is %u; at most %d threads are run",
+                       count, PB_RUN_THREADS_MAX);
+    int rc = pb_tile_workers_create(t->stream, t->exec, err, &t->workers);
+    return rc ? rc : start_all(t, PB_ROLE_TILES, count);
+}
+
+int pb_run_threads_start(struct pb_run_threads *t, struct pb_stream *stream,
+                         const struct pb_exec_type *type, void *exec, struct pb_err *err)
+{
+    t->stream = stream;
+    t->exec_type = type;
+    t->exec = exec;
+    int rc = stream->in != NULL ? start_stages(t, err) : start_workers(t, err);
     if (rc < 0) {
         rc = pb_thread_fail(err, rc);
         pb_stream_abort(stream);

@@ -2,15 +2,17 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RUN_THREADS_H
 #define PB_RUN_THREADS_H
-/* The threads of a run: readers, executor, writers. Each stage's last thread closes the channel
- * behind it, so the end of the input runs through the stream by itself. Joined in one place. */
+/* The threads of a run: tile workers, or readers, executor and writers with channels between them.
+ * The last thread of such a stage closes the channel behind it, so the end of the input runs
+ * through the stream by itself. Joined in one place. */
 #include "pipeline/run/stream.h"
+#include "pipeline/run/tile_worker.h"
 
 #include <stdint.h>
 
 enum { PB_RUN_THREADS_MAX = 512 };
 
-enum pb_role { PB_ROLE_READ, PB_ROLE_COMPUTE, PB_ROLE_WRITE };
+enum pb_role { PB_ROLE_READ, PB_ROLE_COMPUTE, PB_ROLE_WRITE, PB_ROLE_TILES };
 
 struct pb_run_thread {
     struct pb_run_threads *all;
@@ -23,6 +25,7 @@ struct pb_run_threads {
     struct pb_stream *stream;
     const struct pb_exec_type *exec_type;
     void *exec;
+    struct pb_tile_workers *workers; /* NULL: the stages have threads of their own */
     _Atomic uint32_t readers_left, workers_left;
     struct pb_run_thread thread[PB_RUN_THREADS_MAX];
     uint32_t n, joined;

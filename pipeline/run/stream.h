@@ -2,9 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STREAM_H
 #define PB_STREAM_H
-/* What the three stages of a pass share: readers == in ==> executor == out ==> writers. The pass
- * owns everything; stages borrow it from start to join. A slot's user bytes are a struct pb_tile. A
- * failure anywhere is recorded once and wakes every stage, wherever it waits. */
+/* What the three stages of a pass share. Before a device or another process they are threads of
+ * their own, joined by channels: readers == in ==> executor == out ==> writers. Where this process
+ * computes on the CPU there are no channels: tile workers take each tile through all three
+ * (tile_worker.h). The pass owns everything; stages borrow it from start to join. A slot's user
+ * bytes are a struct pb_tile. A failure anywhere is recorded once and wakes every stage, wherever
+ * it waits. */
 #include "pipeline/raster/block_cache.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/product/product.h"
@@ -35,7 +38,8 @@ struct pb_stream {
     const struct pb_raster *raster[PB_FILES_MAX]; /* opened again by each reader; NULL = nothing
                                                        is read of it */
     const struct pb_limits *limits;
-    struct wic_channel *in, *out;
+    struct wic_channel *in, *out; /* NULL: tile workers compute, which have */
+    void *own_in, *own_out;       /* a slot each, wic_slot_stride() apart */
     const struct pb_remote
         *remote; /* computes the tiles, in that session; NULL: this process does */
     struct pb_remote_session *session;
@@ -73,6 +77,13 @@ int pb_stream_deliver(struct pb_stream *stream, const struct pb_tile *tile,
 
 /* Notes how many slots of the channels are filled, for the trace. Thread: any of the run. */
 void pb_stream_trace_slots(const struct pb_stream *stream);
+/* The same with what is kept beside the results, planes of the tile in `bytes` bytes. Counts them.
+ * Thread: a writer or tile worker. */
+int pb_stream_write(struct pb_stream *stream, const struct pb_tile *tile, const void *planes,
+                    size_t bytes, uint32_t worker, struct pb_err *err);
+/* A thread of a stage ends with rc: -EPIPE and -ECANCELED without an error are the stream's end and
+ * an abort; all else fails the stream. */
+void pb_stream_thread_ended(struct pb_stream *stream, int rc, struct pb_err *err);
 
 /* Thread bodies, with the thread's number among its kind. Each returns when its part of the stream
  * has ended. */

@@ -1,14 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A writer thread: hands each finished tile to every sink, then gives the slot back. */
+/* Finished tiles are handed to every sink. A writer thread takes them from the channel behind an
+ * executor and gives the slots back. */
 #include "pipeline/run/stream.h"
 #include "pipeline/run/rests.h"
 
 #include "config/base/clock.h"
 #include "pipeline/profile/trace.h"
-
-#include <errno.h>
-#include <string.h>
 
 int pb_stream_deliver(struct pb_stream *s, const struct pb_tile *tile,
                       const struct pb_tile_planes *pixels, uint32_t worker, struct pb_err *err)
@@ -29,17 +27,14 @@ int pb_stream_deliver(struct pb_stream *s, const struct pb_tile *tile,
     return 0;
 }
 
-/* 0, or what ends the thread; *err is filled when a product failed. */
-static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t worker,
-                      struct pb_err *err)
+int pb_stream_write(struct pb_stream *s, const struct pb_tile *tile, const void *planes,
+                    size_t bytes, uint32_t worker, struct pb_err *err)
 {
-    const struct pb_tile *tile = slot->user;
-    struct pb_tile_planes pixels = {.data = slot->data, .plane_px = pb_tile_out_px(tile)};
-    uint32_t unit = tile->unit;
+    struct pb_tile_planes pixels = {.data = planes, .plane_px = pb_tile_out_px(tile)};
     /* Pairs with the store before the round: what was set for it is seen, whoever computed. */
     (void)atomic_load(&s->round);
     if (s->rests != NULL)
-        pixels.rest = pb_rests_find(s->rests, tile, slot->data, pixels.plane_px);
+        pixels.rest = pb_rests_find(s->rests, tile, planes, pixels.plane_px);
     pb_trace_tile(PB_TRACE_MADE, tile->number);
     int rc = pb_stream_deliver(s, tile, &pixels, worker, err);
     if (rc < 0)
@@ -47,8 +42,18 @@ static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t
     pb_trace_tile(PB_TRACE_TILE_END, tile->number);
     if (s->rests != NULL)
         pb_rests_give(s->rests, tile);
-    atomic_fetch_add(&s->write.bytes, slot->bytes);
-    rc = wic_release(s->out, slot);
+    atomic_fetch_add(&s->write.bytes, bytes);
+    return 0;
+}
+
+/* 0, or what ends the thread; *err is filled when a product failed. */
+static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t worker,
+                      struct pb_err *err)
+{
+    const struct pb_tile *tile = slot->user;
+    uint32_t unit = tile->unit;
+    int rc = pb_stream_write(s, tile, slot->data, slot->bytes, worker, err);
+    rc = rc ? rc : wic_release(s->out, slot);
     if (rc == 0)
         pb_in_flight_done(s->in_flight, unit);
     return rc;
@@ -70,11 +75,6 @@ void pb_writer_run(struct pb_stream *s, uint32_t worker)
     int rc;
     while ((rc = wait_tile(s, &slot)) == 0 && (rc = write_tile(s, &slot, worker, &err)) == 0)
         ;
-    bool ended = rc == -EPIPE || rc == -ECANCELED; /* the stream's end, or the run was aborted */
     pb_in_flight_ended(s->in_flight);
-    if (ended && err.code == PB_OK)
-        return;
-    /* Without this the stages before it would wait for its slots for ever. */
-    (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s", strerror(-rc));
-    pb_stream_fail(s, &err);
+    pb_stream_thread_ended(s, rc, &err);
 }

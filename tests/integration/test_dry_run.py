@@ -91,7 +91,7 @@ def test_a_file(scratch):
         " MiB of the 512 of compute.memory; computed on cpu\n")
     assert state_of(scratch) == before
     assert "threads" not in done.stdout and "tiles" not in done.stdout, done.stdout
-    has(dry_run(path, "-v", image), "tiles      1 of ", "threads    1 reading", "slots ")
+    has(dry_run(path, "-v", image), "tiles      1 of ", "threads    1, each", "slots ")
     has(dry_run(path, "-p", "p", image), "pipeline   p: chosen with -p\n")
 
 

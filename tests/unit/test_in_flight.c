@@ -64,6 +64,69 @@ START_TEST(hands_out_every_unit_once_and_then_ends)
 }
 END_TEST
 
+struct tile_taker {
+    struct pb_in_flight *window;
+    enum pb_order order;
+    atomic_int *taken; /* by tile */
+    atomic_int strays; /* that are not of the unit that was named */
+};
+
+static void *take_tiles(void *arg)
+{
+    struct tile_taker *t = arg;
+    uint32_t unit, number, tiles[64];
+    uint64_t parked = 0;
+    while (pb_in_flight_take_tile(t->window, &unit, &number, &parked) == 0) {
+        uint32_t n = pb_order_unit(&grid, t->order, unit, tiles), i = 0;
+        while (i < n && tiles[i] != number)
+            i++;
+        atomic_fetch_add(&t->strays, i == n);
+        atomic_fetch_add(&t->taken[number], 1);
+        pb_in_flight_done(t->window, unit);
+    }
+    return NULL;
+}
+
+START_TEST(threads_share_the_tiles_of_a_unit_and_each_is_handed_out_once)
+{
+    for (int order = 0; order < 2; order++) {
+        atomic_int taken[70] = {0};
+        struct tile_taker t = {window_new((enum pb_order)order, 2, NULL, NULL),
+                               (enum pb_order)order, taken, 0};
+        pthread_t thread[4];
+        ck_assert_uint_eq(pb_grid_count(&grid), 70);
+        for (int i = 0; i < 4; i++)
+            ck_assert_int_eq(pthread_create(&thread[i], NULL, take_tiles, &t), 0);
+        for (int i = 0; i < 4; i++)
+            pthread_join(thread[i], NULL);
+        for (int i = 0; i < 70; i++)
+            ck_assert_int_eq(taken[i], 1);
+        ck_assert_int_eq(t.strays, 0);
+        pb_in_flight_destroy(t.window);
+    }
+}
+END_TEST
+
+/* The first three tiles of a window of one unit of four: the fourth may go, the next unit waits. */
+START_TEST(a_unit_is_finished_by_others_while_the_next_one_waits)
+{
+    struct pb_in_flight *w = window_new(PB_ORDER_Z, 1, NULL, NULL);
+    uint32_t unit, number;
+    uint64_t parked = 0;
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(pb_in_flight_take_tile(w, &unit, &number, &parked), 0);
+        ck_assert_uint_eq(unit, 0);
+    }
+    for (int i = 0; i < 4; i++)
+        pb_in_flight_done(w, 0);
+    ck_assert_int_eq(pb_in_flight_take_tile(w, &unit, &number, &parked), 0);
+    ck_assert_uint_eq(unit, 1);
+    pb_in_flight_abort(w); /* also with tiles of the unit left */
+    ck_assert_int_eq(pb_in_flight_take_tile(w, &unit, &number, &parked), -ECANCELED);
+    pb_in_flight_destroy(w);
+}
+END_TEST
+
 struct taker {
     struct pb_in_flight *window;
     atomic_int taken, rc;
@@ -357,6 +420,8 @@ int main(void)
     TCase *tc = tcase_create("window");
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, hands_out_every_unit_once_and_then_ends);
+    tcase_add_test(tc, threads_share_the_tiles_of_a_unit_and_each_is_handed_out_once);
+    tcase_add_test(tc, a_unit_is_finished_by_others_while_the_next_one_waits);
     tcase_add_test(tc, parks_when_the_window_is_full_and_goes_on_when_its_first_unit_ends);
     suite_add_tcase(suite, tc);
     TCase *exchange = tcase_create("exchange");

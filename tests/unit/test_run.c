@@ -237,7 +237,7 @@ START_TEST(more_threads_than_can_be_are_refused_and_said_again_by_wait)
     pb_config_destroy(config);
     config = NULL;
     config_use("");
-    config->compute.threads = 400; /* past what the schema takes */
+    config->compute.threads = 600; /* past what the schema takes */
     config->compute.memory_bytes = UINT64_C(8) << 30;
     snprintf(path, sizeof path, "%s/wide.tif", root);
     scene_write(path, 64 * 40, 64 * 20, 1);
@@ -247,6 +247,33 @@ START_TEST(more_threads_than_can_be_are_refused_and_said_again_by_wait)
     ck_assert_int_lt(pb_run_wait(run, -1, &again), 0);
     ck_assert_str_eq(err.msg, again.msg);
     must_fail(run, -1, &err, err.code);
+}
+END_TEST
+
+/* Stages of one thread never run at the same time. */
+START_TEST(threads_are_as_many_as_are_asked_for_over_all_stages)
+{
+    for (int32_t n = 1; n <= 3; n++) {
+        char path[128];
+        struct pb_err err = {0};
+        struct pb_run *run = NULL;
+        struct pb_run_result result;
+        pb_config_destroy(config);
+        config = NULL;
+        config_use("");
+        config->compute.threads = n;
+        snprintf(path, sizeof path, "%s/t%d.tif", root, (int)n);
+        scene_write(path, 64 * 40, 64 * 20, 1);
+        struct pb_run_options options = options_of(path);
+        ck_assert_msg(pb_run_create(&options, &err, &run) == 0, "%s", err.msg);
+        publish(run, &result);
+        uint64_t busy = 0;
+        for (int i = 0; i < 3; i++)
+            busy += result.report.stage[i].busy_ns;
+        ck_assert_uint_gt(busy, 0);
+        ck_assert_uint_le(busy, ((uint64_t)result.report.elapsed_ms + 1) * 1000000 * (uint64_t)n);
+        pb_run_destroy(run);
+    }
 }
 END_TEST
 
@@ -338,6 +365,7 @@ int main(void)
     tcase_add_test(tc, an_input_replaced_by_one_with_wider_pixels_does_not_overflow_the_slots);
     tcase_add_test(tc, products_directories_that_cannot_be_or_vanish_are_named);
     tcase_add_test(tc, more_threads_than_can_be_are_refused_and_said_again_by_wait);
+    tcase_add_test(tc, threads_are_as_many_as_are_asked_for_over_all_stages);
     tcase_add_test(tc, two_runs_at_once_give_what_each_gives_alone);
     tcase_add_test(tc, neither_descriptors_nor_threads_are_left_behind);
     tcase_add_test(tc, a_file_whose_run_was_stopped_is_not_written_on);

@@ -1,16 +1,31 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A run whose readers end early without a word: this program has its own pb_reader_run in place of
- * reader.c. Nothing failed, but nothing came through either: it must not be published. */
+/* A run whose threads end early without a word: this program has its own tile_worker.c. Nothing
+ * failed, but nothing came through either: it must not be published. */
 #include "run_fixture.h"
 #include "run_suite.h"
 
-#include "pipeline/run/stream.h"
+#include "pipeline/run/tile_worker.h"
 
-void pb_reader_run(struct pb_stream *stream, uint32_t reader)
+int pb_tile_workers_create(struct pb_stream *stream, void *exec, struct pb_err *err,
+                           struct pb_tile_workers **out_workers)
 {
     (void)stream;
-    (void)reader;
+    (void)exec;
+    (void)err;
+    *out_workers = NULL;
+    return 0;
+}
+
+void pb_tile_workers_destroy(struct pb_tile_workers *workers)
+{
+    (void)workers;
+}
+
+void pb_tile_worker_run(struct pb_tile_workers *workers, uint32_t number)
+{
+    (void)workers;
+    (void)number;
 }
 
 START_TEST(tiles_that_never_came_fail_the_run)

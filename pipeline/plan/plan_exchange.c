@@ -1,0 +1,26 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The walks of a plan's exchanges. */
+#include "pipeline/plan/part_exchange.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/plan/tile_exchange.h"
+
+uint64_t pb_plan_unit_bytes(const struct pb_plan *plan)
+{
+    return pb_order_unit_max(&plan->grid, plan->order) * (uint64_t)plan->in_slot_bytes;
+}
+
+int pb_plan_exchange(const struct pb_plan *plan, struct pb_err *err,
+                     struct pb_tile_exchange *out_walk)
+{
+    return pb_tile_exchange_init(out_walk, &plan->exchange,
+                                 pb_order_units(&plan->grid, plan->order), plan->window_units,
+                                 pb_plan_unit_bytes(plan), err);
+}
+
+int pb_plan_part_exchange(const struct pb_plan *plan, struct pb_err *err,
+                          struct pb_part_exchange *out_walk)
+{
+    uint32_t parts = (uint32_t)plan->n_sources + (plan->gate.chain != NULL);
+    return pb_part_exchange_init(out_walk, &plan->exchange, parts, plan->in_slot_bytes, err);
+}
