@@ -36,12 +36,19 @@ static uint64_t most_bytes(const struct pb_cog_file_options *o, uint32_t level)
     return o->image.masks && level % 2 == 1 ? o->most_mask_bytes : o->most_bytes;
 }
 
+/* Memory that holds all blocks, POOL_MOST_BYTES or more if it is so much. */
+static uint64_t all_bytes(const struct pb_cog_file_options *o)
+{
+    uint64_t all = 0;
+    for (uint32_t k = 0; k < o->image.n_levels && all < POOL_MOST_BYTES; k++)
+        all += o->image.level[k].n_blocks * (most_bytes(o, k) + (32 << 10));
+    return all;
+}
+
 /* Room for a block that is early from each thread; for all blocks where they are few. */
 static uint64_t pool_bytes(const struct pb_cog_file_options *o)
 {
-    uint64_t wanted = o->most_bytes * o->workers, all = 0;
-    for (uint32_t k = 0; k < o->image.n_levels && all < POOL_MOST_BYTES; k++)
-        all += o->image.level[k].n_blocks * (most_bytes(o, k) + (32 << 10));
+    uint64_t wanted = o->most_bytes * o->workers, all = all_bytes(o);
     wanted = wanted > POOL_LEAST_BYTES ? wanted : POOL_LEAST_BYTES;
     wanted = wanted < POOL_MOST_BYTES ? wanted : POOL_MOST_BYTES;
     wanted = wanted < all ? wanted : all;
@@ -95,8 +102,9 @@ static int create_even(struct pb_cog_file *file, struct pb_err *err)
     return rc != 0 ? rc : open_file(file, pb_tiff_layout_total(file->even), err);
 }
 
-/* Which levels are written behind a gap, and where: none where the largest file that can be is over
- * a limit that the real one may keep. */
+/* Which levels are written behind a gap, and where: none where all blocks wait in memory, where a
+ * gap takes space, or where the largest file that can be is over a limit that the real one may
+ * keep. */
 static int find_runs(struct pb_cog_file *file, struct pb_err *err)
 {
     struct pb_tiff_image largest = file->options.image;
@@ -104,10 +112,12 @@ static int find_runs(struct pb_cog_file *file, struct pb_err *err)
     largest.block_bytes = file->options.most_bytes;
     largest.mask_block_bytes = file->options.most_mask_bytes;
     largest.force_big = true;
+    if (pool_bytes(&file->options) >= all_bytes(&file->options))
+        return 0;
     int rc = pb_tiff_layout_create(&largest, err, &layout);
     if (rc != 0)
         return rc;
-    bool reaches = pb_gap_file_may_reach(pb_tiff_layout_total(layout));
+    bool reaches = pb_gap_file_may_reach(file->file, pb_tiff_layout_total(layout));
     for (uint32_t k = largest.n_levels; reaches && k-- > 0;)
         if (pb_tiff_begins_page(&largest, k)) {
             file->run_level[file->n_runs] = k;
@@ -126,9 +136,9 @@ static int create_store(struct pb_cog_file *file, struct pb_err *err)
         .workers = file->options.workers,
         .pool_bytes = pool_bytes(&file->options),
     };
-    int rc = find_runs(file, err);
+    int rc = open_file(file, 0, err);
     if (rc == 0)
-        rc = open_file(file, 0, err);
+        rc = find_runs(file, err);
     options.file = file->file;
     options.n_runs = file->n_runs;
     for (uint32_t r = 0; r < file->n_runs; r++) {
@@ -190,7 +200,9 @@ static int assemble(struct pb_cog_file *file, const struct pb_tiff_layout *layou
         gap[source.n_gaps++] = (struct pb_gap){at, file->run_at[r] - at - before};
         before = file->run_at[r] - at;
     }
-    int rc = pb_tiff_write(layout, &source, file->file, err);
+    int rc = placed == 0 ? pb_gap_file_sum(file->file, file->options.checksum, err) : 0;
+    if (rc == 0)
+        rc = pb_tiff_write(layout, &source, file->file, err);
     return rc != 0 ? rc
                    : pb_gap_file_finish(file->file, pb_tiff_layout_total(layout), gap,
                                         source.n_gaps, file->options.checksum, err, out_checksum);

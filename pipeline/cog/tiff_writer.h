@@ -96,7 +96,7 @@ struct pb_tiff_blocks {
 };
 
 /* Bytes that write() takes for the time it runs. */
-#define PB_TIFF_WRITE_BYTES (UINT64_C(512) << 10)
+#define PB_TIFF_WRITE_BYTES (UINT64_C(128) << 10)
 /* Writes all but the blocks that are placed. */
 int pb_tiff_write(const struct pb_tiff_layout *layout, const struct pb_tiff_blocks *source,
                   struct pb_gap_file *file, struct pb_err *err);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The checksum is taken before the gaps are closed, as most of the file is in the page cache then:
- * removing a range drops it from there. A thread of its own hashes one half of a buffer while the
- * other is read. */
+/* The checksum of a file with gaps is taken before they are closed, as most of the file is in the
+ * page cache then: removing a range drops it from there. A thread of its own hashes one half of a
+ * buffer while the other is read. */
 #include "pipeline/io/gap_file.h"
 #include "pipeline/io/background.h"
 #include "pipeline/io/file_room.h"
@@ -16,9 +16,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HALF_BYTES       ((size_t)PB_GAP_FILE_BYTES / 2)
+#define PROBE_BYTES      (UINT64_C(1) << 20)
 #define WRITE_EACH_BYTES (UINT64_C(8) << 20)
 
 struct pb_gap_file {
@@ -26,6 +28,7 @@ struct pb_gap_file {
     bool move;
     struct pb_file_progress *progress;
     _Atomic uint64_t written;
+    struct pb_sum *sum; /* of what is written in order; NULL: it is read back */
 };
 
 int pb_gap_file_create(const char *path, uint64_t expected_bytes, struct pb_err *err,
@@ -50,11 +53,28 @@ void pb_gap_file_watch(struct pb_gap_file *file, struct pb_file_progress *progre
     file->progress = progress;
 }
 
-bool pb_gap_file_may_reach(uint64_t end)
+/* A file system without holes (FAT, exFAT, some servers) takes the space of what was never written,
+ * and fills it with zeros. */
+static bool has_holes(int fd, uint64_t bytes)
+{
+    struct stat st;
+    return ftruncate(fd, (off_t)bytes) == 0 && fstat(fd, &st) == 0 &&
+           (uint64_t)st.st_blocks * 512 < bytes;
+}
+
+bool pb_gap_file_may_reach(const struct pb_gap_file *file, uint64_t end)
 {
     struct rlimit most;
-    return getrlimit(RLIMIT_FSIZE, &most) != 0 ||
-           end <= most.rlim_cur; /* infinity is the largest */
+    const int fd = file->made.fd;
+    if (!file->made.regular || end > INT64_MAX ||
+        (getrlimit(RLIMIT_FSIZE, &most) == 0 && end > most.rlim_cur)) /* infinity is the largest */
+        return false;
+    pb_io_begin();
+    bool may =
+        has_holes(fd, end < PROBE_BYTES ? end : PROBE_BYTES) && ftruncate(fd, (off_t)end) == 0;
+    bool empty = ftruncate(fd, 0) == 0;
+    pb_io_end();
+    return may && empty;
 }
 
 void pb_gap_file_move(struct pb_gap_file *file)
@@ -74,10 +94,28 @@ static void start_writing(struct pb_gap_file *file, uint64_t bytes)
     pb_io_end();
 }
 
+int pb_gap_file_sum(struct pb_gap_file *file, enum pb_checksum checksum, struct pb_err *err)
+{
+    file->sum = pb_sum_create(checksum);
+    return file->sum != NULL
+               ? 0
+               : pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", file->made.path);
+}
+
+static void add_to_sum(struct pb_sum *sum, const struct iovec *parts, int n)
+{
+    pb_work_begin(PB_WORK_CHECKSUM, 0);
+    for (int i = 0; i < n; i++)
+        pb_sum_add(sum, parts[i].iov_base, parts[i].iov_len);
+    pb_work_end();
+}
+
 int pb_gap_file_write(struct pb_gap_file *file, uint64_t at, struct iovec *parts, int n,
                       struct pb_err *err)
 {
     const uint64_t from = at;
+    if (file->sum != NULL)
+        add_to_sum(file->sum, parts, n);
     while (n > 0) {
         pb_io_begin();
         ssize_t done = pwritev(file->made.fd, parts, n, (off_t)at);
@@ -129,7 +167,7 @@ static int hash_part(void *user, const struct pb_background_part *part)
 
 /* A file's checksum while it is read. */
 struct reading {
-    const struct pb_gap_file *file;
+    struct pb_gap_file *file;
     uint64_t total;
     const struct pb_gap *gaps;
     size_t n_gaps;
@@ -174,18 +212,22 @@ static int take_sum(const struct reading *r, struct pb_sum *sum, struct pb_err *
     return rc;
 }
 
-static int make_sum(const struct reading *r, enum pb_checksum checksum, struct pb_err *err,
-                    char out_checksum[PB_CHECKSUM_TEXT_BYTES])
+static int write_sum(const struct pb_gap_file *file, struct pb_err *err,
+                     char out_checksum[PB_CHECKSUM_TEXT_BYTES])
 {
-    struct pb_sum *sum = pb_sum_create(checksum);
-    int rc = 0;
-    if (checksum != PB_CHECKSUM_NONE && sum != NULL)
-        rc = take_sum(r, sum, err);
-    else if (r->file->progress != NULL)
-        atomic_fetch_add(&r->file->progress->bytes, r->total);
-    if (rc == 0 && pb_sum_text(sum, out_checksum) != 0)
-        rc = pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", r->file->made.path);
-    pb_sum_destroy(sum);
+    return pb_sum_text(file->sum, out_checksum) == 0
+               ? 0
+               : pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", file->made.path);
+}
+
+static int make_sum(const struct reading *r, enum pb_checksum checksum, struct pb_err *err)
+{
+    struct pb_gap_file *file = r->file;
+    int rc = pb_gap_file_sum(file, checksum, err);
+    if (rc == 0 && checksum != PB_CHECKSUM_NONE)
+        rc = take_sum(r, file->sum, err);
+    else if (file->progress != NULL)
+        atomic_fetch_add(&file->progress->bytes, r->total);
     return rc;
 }
 
@@ -210,18 +252,38 @@ static int close_gaps(const struct reading *r, struct pb_err *err)
     return error == 0 ? 0 : pb_io_fail(err, error, "cannot put together", file->made.path);
 }
 
-int pb_gap_file_finish(struct pb_gap_file *file, uint64_t total, const struct pb_gap *gaps,
-                       size_t n_gaps, enum pb_checksum checksum, struct pb_err *err,
-                       char out_checksum[PB_CHECKSUM_TEXT_BYTES])
+static int finish_gaps(struct pb_gap_file *file, uint64_t total, const struct pb_gap *gaps,
+                       size_t n_gaps, enum pb_checksum checksum, struct pb_err *err)
 {
     struct reading reading = {file, total, gaps, n_gaps, malloc(PB_GAP_FILE_BYTES)};
     if (reading.buffer == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", file->made.path);
-    int rc = make_sum(&reading, checksum, err, out_checksum);
+    int rc = make_sum(&reading, checksum, err);
     if (rc == 0)
         rc = close_gaps(&reading, err);
     free(reading.buffer);
-    return rc != 0 ? rc : pb_file_made_finish(&file->made, err);
+    return rc;
+}
+
+/* Of a file that was written in order: it has no gaps, and its length. */
+static int finish_plain(const struct pb_gap_file *file, uint64_t total, struct pb_err *err)
+{
+    struct pb_file_progress *progress = file->progress;
+    if (progress != NULL && atomic_load(&progress->stop))
+        return stopped(file, err);
+    if (progress != NULL)
+        atomic_fetch_add(&progress->bytes, total);
+    return 0;
+}
+
+int pb_gap_file_finish(struct pb_gap_file *file, uint64_t total, const struct pb_gap *gaps,
+                       size_t n_gaps, enum pb_checksum checksum, struct pb_err *err,
+                       char out_checksum[PB_CHECKSUM_TEXT_BYTES])
+{
+    int rc = file->sum != NULL ? finish_plain(file, total, err)
+                               : finish_gaps(file, total, gaps, n_gaps, checksum, err);
+    rc = rc ? rc : write_sum(file, err, out_checksum);
+    return rc ? rc : pb_file_made_finish(&file->made, err);
 }
 
 void pb_gap_file_destroy(struct pb_gap_file *file)
@@ -229,5 +291,6 @@ void pb_gap_file_destroy(struct pb_gap_file *file)
     if (file == NULL)
         return;
     pb_file_made_drop(&file->made);
+    pb_sum_destroy(file->sum);
     free(file);
 }

@@ -26,11 +26,15 @@ int pb_gap_file_create(const char *path, uint64_t expected_bytes, struct pb_err 
                        struct pb_gap_file **out_file);
 /* progress: borrowed until destroy; NULL = none. Right after create. */
 void pb_gap_file_watch(struct pb_gap_file *file, struct pb_file_progress *progress);
-/* Whether a file may be so long while its gaps are there: not over the process's limit of the size
- * of a file. Thread: any. */
-bool pb_gap_file_may_reach(uint64_t end);
+/* Whether the file may be so long while its gaps are there: a gap costs no space, and neither the
+ * file system nor the process's limit of the size of a file forbids it. Before the first write; the
+ * file is empty afterwards. Thread: init. */
+bool pb_gap_file_may_reach(const struct pb_gap_file *file, uint64_t end);
 /* Gaps are closed by moving data, whatever the file system can: for tests. Right after create. */
 void pb_gap_file_move(struct pb_gap_file *file);
+/* From here on one thread writes the file from its first byte to its last, without gaps, and its
+ * checksum is taken on the way; finish() neither reads nor cuts it. Before the first write. */
+int pb_gap_file_sum(struct pb_gap_file *file, enum pb_checksum checksum, struct pb_err *err);
 /* Writes n buffers one after the other at offset `at` of the file with its gaps. Allocates nothing;
  * parts is modified. Thread: any. */
 int pb_gap_file_write(struct pb_gap_file *file, uint64_t at, struct iovec *parts, int n,

@@ -9,6 +9,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <math.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Every allocation of the process, those of the libraries too. */
@@ -191,35 +193,66 @@ START_TEST(blocks_of_one_size_go_straight_into_the_file)
 }
 END_TEST
 
-/* The gap in front of the full image may be longer than the file. */
-START_TEST(a_limit_that_holds_the_file_is_enough)
+/* What the file system is like. */
+static off_t longest = INT64_MAX; /* of a file */
+static bool holes = true;
+
+/* Instead of the C library's. */
+int ftruncate(int fd, off_t length)
 {
-    struct pb_cog_options options = defaults(900, 900);
-    struct pb_cog_summary summary[2];
+    struct stat st;
+    if (length > longest) {
+        errno = EFBIG;
+        return -1;
+    }
+    if (!holes && fstat(fd, &st) == 0 && length > st.st_size)
+        return fallocate(fd, 0, 0, length);
+    return (int)syscall(SYS_ftruncate, fd, length);
+}
+
+enum place { USUAL, PROCESS_LIMIT, SHORT_FILES, NO_HOLES, PLACES };
+
+static int write_there(enum place place, const struct pb_cog_options *options, uint64_t bytes,
+                       struct pb_err *err, struct pb_cog_summary *out_summary)
+{
+    struct pb_cog_writer *writer = NULL;
     struct rlimit was, limit;
+    struct stat st = {0};
     float *pixels = malloc(128 * 128 * 2 * sizeof *pixels);
-    options.overviews = PB_OVERVIEWS_AVERAGE;
-    options.pool_bytes = 1; /* blocks do not wait in memory */
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
     limit = was;
-    for (int limited = 0; limited < 2; limited++) {
-        struct pb_cog_writer *writer;
-        struct pb_err err = {0};
-        if (limited)
-            limit.rlim_cur = summary[0].bytes;
-        (void)signal(SIGXFSZ, SIG_IGN);
+    limit.rlim_cur = bytes;
+    longest = place == SHORT_FILES ? (off_t)bytes : INT64_MAX;
+    holes = place != NO_HOLES;
+    if (place == PROCESS_LIMIT)
         ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-        int rc = pb_cog_writer_create(&options, &err, &writer);
-        rc = rc ? rc : feed(writer, pb_grid_count(&grid), pixels);
-        rc = rc ? rc : pb_cog_writer_finish(writer, &err, &summary[limited]);
-        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &was), 0);
-        ck_assert_msg(rc == 0, "limited %d: %d %s", limited, rc, err.msg);
-        pb_cog_writer_destroy(writer);
-        ck_assert_int_eq(unlink(path), 0);
-    }
-    ck_assert_uint_eq(summary[0].bytes, summary[1].bytes);
-    ck_assert_str_eq(summary[0].checksum, summary[1].checksum);
+    int rc = pb_cog_writer_create(options, err, &writer);
+    rc = rc ? rc : feed(writer, pb_grid_count(&grid), pixels);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_size > 0, place == USUAL); /* a gap is where it costs nothing */
+    rc = rc ? rc : pb_cog_writer_finish(writer, err, out_summary);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &was), 0);
+    pb_cog_writer_destroy(writer);
     free(pixels);
+    return rc;
+}
+
+/* The gap in front of the full image may be longer than the file. */
+START_TEST(a_place_that_holds_the_file_is_enough)
+{
+    struct pb_cog_options options = defaults(900, 900);
+    struct pb_cog_summary summary[PLACES] = {{0}};
+    options.overviews = PB_OVERVIEWS_AVERAGE;
+    options.pool_bytes = 1; /* blocks do not wait in memory */
+    (void)signal(SIGXFSZ, SIG_IGN);
+    for (enum place place = USUAL; place < PLACES; place++) {
+        struct pb_err err = {0};
+        int rc = write_there(place, &options, summary[USUAL].bytes, &err, &summary[place]);
+        ck_assert_msg(rc == 0, "place %d: %d %s", (int)place, rc, err.msg);
+        ck_assert_int_eq(unlink(path), 0);
+        ck_assert_uint_eq(summary[place].bytes, summary[USUAL].bytes);
+        ck_assert_str_eq(summary[place].checksum, summary[USUAL].checksum);
+    }
 }
 END_TEST
 
@@ -293,7 +326,7 @@ int main(void)
     tcase_add_test(tc, tiles_allocate_nothing_and_memory_is_what_was_declared);
     tcase_add_test(tc, a_missing_tile_is_an_error_and_leaves_no_file);
     tcase_add_test(tc, blocks_of_one_size_go_straight_into_the_file);
-    tcase_add_test(tc, a_limit_that_holds_the_file_is_enough);
+    tcase_add_test(tc, a_place_that_holds_the_file_is_enough);
     tcase_add_test(tc, options_that_cannot_be_are_refused_with_words);
     tcase_add_test(tc, an_unwritable_directory_is_named);
     tcase_add_test(tc, nodata_is_reported_as_it_is_stored);
