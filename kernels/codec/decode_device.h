@@ -8,9 +8,8 @@
  * whole 16-byte words) is read, nothing outside [out, out + most) is written, and the work is
  * linear in input and output. PB_DECODED means that the host's decoder of the same codec
  * (pipeline/codec/decode.h) accepts the stream and makes the same bytes. Any other status means
- * that the caller gives the stream to that decoder, whose verdict and words count: it may accept a
- * few streams that are refused here (PB_DECODE_HOST, and codes that libraries judge differently).
- * What lies in `out` is then undefined.
+ * that the caller gives the stream to that decoder, whose verdict and words count: of those with
+ * PB_DECODE_HOST it may accept some. What lies in `out` is then undefined.
  *
  * All pointers in a batch are readable or writable by the device: device memory, or mapped pinned
  * memory. Calls queue work on a stream and return; errors are 0, -EIO (launch), -EINVAL. Thread:
@@ -34,10 +33,10 @@ enum pb_decode_status {
     PB_DECODE_SHORT,   /* fewer than `least` bytes: pb_decode_short */
     PB_DECODE_LONG,    /* more than `most` bytes: pb_decode_long */
     PB_DECODE_BAD,     /* cut short, not valid, or a wrong checksum */
-    PB_DECODE_HOST,    /* a form that is left to the host: old LZW */
+    PB_DECODE_HOST,    /* left to the host: old LZW, codes that libraries judge differently */
     PB_DECODE_ABORTED, /* *abort became nonzero */
     PB_DECODE_LATE,    /* took longer than limit_ns */
-    PB_DECODE_UNDONE = 0xffffffff /* what the caller may fill results with: not started */
+    PB_DECODE_UNDONE = 0x7fffffff /* what the caller may fill results with: not started */
 };
 
 struct pb_decode_stream {

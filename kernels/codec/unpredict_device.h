@@ -2,16 +2,18 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_UNPREDICT_DEVICE_H
 #define PB_UNPREDICT_DEVICE_H
-/* From decoded TIFF blocks to planes of native samples, on a GPU: predictor 2 or 3 undone, host byte
- * order, samples of a pixel apart; pipeline/codec/unpredict.h for a batch of blocks, in one pass over
- * memory. Calls queue work on a stream and return 0, -EINVAL or -EIO. Thread: any, with the device
- * current. CUDA builds only. */
+/* From decoded TIFF blocks to planes of native samples, on a GPU: predictor 2 or 3 undone, host
+ * byte order, samples of a pixel apart; pipeline/codec/unpredict.h for a batch of blocks, in one
+ * pass over memory. Calls queue work on a stream and return 0, -EINVAL or -EIO. Thread: any, with
+ * the device current. CUDA builds only. */
 #include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define PB_UNPREDICT_PLANES 64
 
 /* What all blocks of a batch have in common. */
 struct pb_unpredict_form {
@@ -20,9 +22,8 @@ struct pb_unpredict_form {
     uint32_t swap;         /* 1: the file has the other byte order; not for predictor 3 */
     uint32_t n_samples;    /* of a pixel in a block; 1 where each band has blocks of its own */
     uint32_t block_w;      /* pixels of a row, those outside of the image included */
-    /* Which samples are wanted: n_planes of them, plane p is sample[p]. */
-    uint32_t n_planes;
-    const uint16_t *sample; /* device-readable; NULL: plane p is sample p */
+    uint32_t n_planes;     /* that are wanted, <= PB_UNPREDICT_PLANES */
+    uint16_t sample[PB_UNPREDICT_PLANES]; /* of a pixel, that plane p is */
 };
 
 /* One block. Its pixel (x, y) goes to plane p at out + p * plane_bytes + (y - top) * row_bytes +
@@ -30,12 +31,12 @@ struct pb_unpredict_form {
  * or of planes that hold a whole scene. */
 struct pb_unpredict_block {
     const void *in; /* decoded, aligned to 16 */
-    void *out;      /* aligned to sample_bytes; pixels whose 16 bytes are aligned are faster */
+    void *out;      /* aligned to sample_bytes; rows and planes aligned to 16 are faster */
     size_t row_bytes, plane_bytes;
     uint32_t left, top, w, h; /* pixels wanted: left + w <= block_w */
 };
 
-/* blocks: n of them, device-readable. rows_most: the largest h. */
+/* blocks: n of them, in device memory. rows_most: the largest h. */
 int pb_unpredict_cuda(const struct pb_unpredict_form *form, const struct pb_unpredict_block *blocks,
                       uint32_t n, uint32_t rows_most, void *stream);
 
@@ -47,7 +48,7 @@ struct pb_rect_copy {
     uint32_t w, h;
 };
 
-/* copies: n of them, device-readable; rows_most: the largest h. */
+/* copies: n of them, in device memory; rows_most: the largest h. */
 int pb_copy_rects_cuda(const struct pb_rect_copy *copies, uint32_t n, uint32_t rows_most,
                        void *stream);
 

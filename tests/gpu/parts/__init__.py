@@ -3,6 +3,7 @@
 """The parts of tests/gpu/run. A new one is a function of (host, options) in a module here and a line of PARTS."""
 import collections
 
+from .codecs import codecs, codecs_sanitizer
 from .devices import devices, tune
 from .faults import cuda_faults
 from .grids import grids, rounds
@@ -21,6 +22,7 @@ PARTS = [
     Part("1.", "devices", devices, "what the driver shows"),
     Part("", "tune", tune, "transfer plans by measurement beside trying every candidate (check_tune); what is kept is used"),
     Part("2.", "operators", operators, "every operator and random expressions, CPU against GPU (check_ops); a GPU that is lost (check_lost)"),
+    Part("", "codecs", codecs, "blocks of files and 100,000 damaged ones decoded by the GPU and by the host (check_codecs), planes of samples (check_samples); speed"),
     Part("3.", "products", products, "whole pipelines: checksums of CPU and GPU, pinned, managed and host buffers; a run that is stopped for 6 s"),
     Part("", "grids", grids, "the same of chains over several grids and sources, and of several passes: crop, resample, difference, pansharpen, stretch, classify, all of them"),
     Part("", "rounds", rounds, "classes that are found in rounds, by the CPU and by the GPU, which keeps the scene"),
@@ -28,6 +30,7 @@ PARTS = [
     Part("3d.", "service", service, "the real service: jobs of several chains at once, on every GPU there is; an owner that is killed (service_on_gpus.py)"),
     Part("4.", "sanitizer", sanitizer, "compute-sanitizer memcheck over 2 and a part of 3", sanitizes=True),
     Part("", "grid-sanitizer", grid_sanitizer, "the same over the chains of grids", sanitizes=True),
+    Part("", "codecs-sanitizer", codecs_sanitizer, "the same over the codecs", sanitizes=True),
     Part("5.", "speed", speed, "`pushbroom run` of an uncompressed and a deflate scene, CPU and GPU taking turns"),
     Part("6.", "wic", wic, "the channel library's device side: ways out, replay, every result of every strategy of wic-bench, soaks by every\n"
          "transport, one of them stopped for 6 s"),
