@@ -10,11 +10,7 @@
 
 #include <string.h>
 
-#define CODE_BITS_MAX 14
-#define END_OF_BLOCK  256
-#define N_LITLEN      286
-#define RUN_MAX       258
-#define LOOK          64 /* bytes that are looked at together */
+#define LOOK 64 /* bytes that are looked at together */
 
 struct bits {
     uint8_t *at;
@@ -46,32 +42,6 @@ static inline void put(struct bits *bits, uint64_t value, unsigned n)
 size_t pb_deflate_runs_bound(size_t bytes)
 {
     return bytes + (bytes / PB_DEFLATE_RUNS_CHUNK + 1) * 6 + 16;
-}
-
-/* Symbol, number and value of the extra bits of a match of 3 .. 258 bytes. */
-static unsigned length_symbol(unsigned length, unsigned *out_extra_bits, unsigned *out_extra)
-{
-    unsigned l = length - 3, extra = 0;
-    *out_extra_bits = 0;
-    *out_extra = 0;
-    if (length == RUN_MAX)
-        return 285;
-    if (l < 8)
-        return 257 + l;
-    while (l >> (extra + 3))
-        extra++;
-    /* l has extra + 3 bits: the upper three choose the symbol. */
-    *out_extra_bits = extra;
-    *out_extra = l & ((1u << extra) - 1);
-    return 257 + 4 * extra + (l >> extra);
-}
-
-/* The next match of a run: at most 258, and never leaving 1 or 2. */
-static unsigned part_of(uint32_t left)
-{
-    if (left <= RUN_MAX)
-        return left;
-    return left - RUN_MAX < 3 ? RUN_MAX - 3 : RUN_MAX;
 }
 
 /* Whether one of the LOOK / 4 words from `in` on repeats the byte before it: such a word equals
@@ -151,16 +121,16 @@ static uint64_t count_symbols(struct pb_deflate_runs *work, const uint8_t *in, u
     for (uint32_t r = 0; r < work->n_runs; r++) {
         count_literals(work, in + from, work->run[r].at - from);
         for (uint32_t left = work->run[r].bytes; left > 0;) {
-            unsigned part = part_of(left), extra_bits, extra;
-            work->count[0][length_symbol(part, &extra_bits, &extra)]++;
+            uint32_t part = pb_deflate_part_of(left), extra_bits, extra;
+            work->count[0][pb_deflate_length_symbol(part, &extra_bits, &extra)]++;
             more += extra_bits + 1;
             left -= part;
         }
         from = work->run[r].at + work->run[r].bytes;
     }
     count_literals(work, in + from, n - from);
-    work->count[0][END_OF_BLOCK]++;
-    for (unsigned s = 0; s < N_LITLEN; s++)
+    work->count[0][PB_DEFLATE_END]++;
+    for (unsigned s = 0; s < PB_DEFLATE_LITLEN; s++)
         for (unsigned k = 1; k < PB_DEFLATE_RUNS_TABLES; k++)
             work->count[0][s] += work->count[k][s];
     return more;
@@ -168,43 +138,34 @@ static uint64_t count_symbols(struct pb_deflate_runs *work, const uint8_t *in, u
 
 /* The table of code lengths, itself run-length coded (RFC 1951, 3.2.7). */
 struct table {
-    uint8_t symbol[N_LITLEN + 1], extra[N_LITLEN + 1];
+    uint8_t symbol[PB_DEFLATE_LITLEN + 1], extra[PB_DEFLATE_LITLEN + 1];
     unsigned n, n_litlen, n_order;
-    uint8_t bits[19];
-    uint16_t code[19];
+    uint8_t bits[PB_DEFLATE_LENGTHS];
+    uint16_t code[PB_DEFLATE_LENGTHS];
     uint64_t size; /* bits in the stream, with the block's head */
 };
 
-static const uint8_t order[19] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
-static const uint8_t extra_of[19] = {[16] = 2, [17] = 3, [18] = 7};
+static const uint8_t order[PB_DEFLATE_LENGTHS] = PB_DEFLATE_LENGTHS_ORDER;
 
+/* A repeat code refers to what was just sent: here always to the same length. */
 static void add_repeats(struct table *table, uint8_t length, unsigned n)
 {
-    while (n > 0) {
-        unsigned take = 1;
-        uint8_t symbol = length, extra = 0;
-        if (length == 0 && n >= 3) {
-            take = n < 138 ? n : 138;
-            symbol = take < 11 ? 17 : 18;
-            extra = (uint8_t)(take - (take < 11 ? 3 : 11));
-        } else if (length != 0 && table->n > 0 && n >= 3 &&
-                   (table->symbol[table->n - 1] == length || table->symbol[table->n - 1] == 16)) {
-            take = n < 6 ? n : 6;
-            symbol = 16;
-            extra = (uint8_t)(take - 3);
-        }
-        table->symbol[table->n] = symbol;
-        table->extra[table->n++] = extra;
-        n -= take;
+    table->symbol[table->n] = length;
+    table->extra[table->n++] = 0;
+    for (n--; n > 0;) {
+        uint32_t symbol, extra;
+        n -= pb_deflate_repeat(length, n, &symbol, &extra);
+        table->symbol[table->n] = (uint8_t)symbol;
+        table->extra[table->n++] = (uint8_t)extra;
     }
 }
 
 static void make_table(struct table *table, const uint8_t *litlen)
 {
-    uint32_t count[19] = {0};
-    uint8_t all[N_LITLEN + 1];
+    uint32_t count[PB_DEFLATE_LENGTHS] = {0};
+    uint8_t all[PB_DEFLATE_LITLEN + 1];
     table->n = 0;
-    table->n_litlen = N_LITLEN;
+    table->n_litlen = PB_DEFLATE_LITLEN;
     while (table->n_litlen > 257 && litlen[table->n_litlen - 1] == 0)
         table->n_litlen--;
     memcpy(all, litlen, table->n_litlen);
@@ -212,20 +173,18 @@ static void make_table(struct table *table, const uint8_t *litlen)
     for (unsigned i = 0, end; i <= table->n_litlen; i = end) {
         for (end = i + 1; end <= table->n_litlen && all[end] == all[i]; end++)
             ;
-        /* A repeat code refers to what was just sent: here always to the same length. */
-        add_repeats(table, all[i], 1);
-        add_repeats(table, all[i], end - i - 1);
+        add_repeats(table, all[i], end - i);
     }
     for (unsigned i = 0; i < table->n; i++)
         count[table->symbol[i]]++;
-    pb_huffman_lengths(count, 19, 7, table->bits);
-    pb_huffman_codes(table->bits, 19, table->code);
-    table->n_order = 19;
+    pb_huffman_lengths(count, PB_DEFLATE_LENGTHS, PB_DEFLATE_LENGTHS_BITS, table->bits);
+    pb_huffman_codes(table->bits, PB_DEFLATE_LENGTHS, table->code);
+    table->n_order = PB_DEFLATE_LENGTHS;
     while (table->n_order > 4 && table->bits[order[table->n_order - 1]] == 0)
         table->n_order--;
     table->size = 3 + 5 + 5 + 4 + 3 * table->n_order;
     for (unsigned i = 0; i < table->n; i++)
-        table->size += table->bits[table->symbol[i]] + extra_of[table->symbol[i]];
+        table->size += table->bits[table->symbol[i]] + pb_deflate_repeat_bits(table->symbol[i]);
 }
 
 static void put_table(struct bits *bits, const struct table *table, int last)
@@ -239,7 +198,7 @@ static void put_table(struct bits *bits, const struct table *table, int last)
     for (unsigned i = 0; i < table->n; i++) {
         unsigned symbol = table->symbol[i];
         put(bits, table->code[symbol], table->bits[symbol]);
-        put(bits, table->extra[i], extra_of[symbol]);
+        put(bits, table->extra[i], pb_deflate_repeat_bits(symbol));
     }
 }
 
@@ -283,8 +242,8 @@ static void put_symbols(struct bits *bits, const struct pb_deflate_runs *work, c
     for (uint32_t r = 0; r < work->n_runs; r++) {
         put_literals(bits, work->code, in + from, work->run[r].at - from);
         for (uint32_t left = work->run[r].bytes; left > 0;) {
-            unsigned part = part_of(left), extra_bits, extra;
-            push_symbol(bits, work->code, length_symbol(part, &extra_bits, &extra));
+            uint32_t part = pb_deflate_part_of(left), extra_bits, extra;
+            push_symbol(bits, work->code, pb_deflate_length_symbol(part, &extra_bits, &extra));
             push(bits, extra, extra_bits);
             put(bits, 0, 1); /* the distance */
             left -= part;
@@ -292,7 +251,7 @@ static void put_symbols(struct bits *bits, const struct pb_deflate_runs *work, c
         from = work->run[r].at + work->run[r].bytes;
     }
     put_literals(bits, work->code, in + from, n - from);
-    push_symbol(bits, work->code, END_OF_BLOCK);
+    push_symbol(bits, work->code, PB_DEFLATE_END);
     empty(bits);
 }
 
@@ -309,16 +268,16 @@ static void put_stored(struct bits *bits, const uint8_t *in, uint32_t n, int las
 static void put_chunk(struct pb_deflate_runs *work, struct bits *bits, const uint8_t *in,
                       uint32_t n, int last)
 {
-    uint8_t lengths[N_LITLEN];
-    uint16_t codes[N_LITLEN];
+    uint8_t lengths[PB_DEFLATE_LITLEN];
+    uint16_t codes[PB_DEFLATE_LITLEN];
     struct table table;
     find_runs(work, in, n);
     uint64_t size = count_symbols(work, in, n);
-    pb_huffman_lengths(work->count[0], N_LITLEN, CODE_BITS_MAX, lengths);
-    pb_huffman_codes(lengths, N_LITLEN, codes);
+    pb_huffman_lengths(work->count[0], PB_DEFLATE_LITLEN, PB_DEFLATE_CODE_BITS, lengths);
+    pb_huffman_codes(lengths, PB_DEFLATE_LITLEN, codes);
     make_table(&table, lengths);
     size += table.size;
-    for (unsigned s = 0; s < N_LITLEN; s++) {
+    for (unsigned s = 0; s < PB_DEFLATE_LITLEN; s++) {
         size += (uint64_t)work->count[0][s] * lengths[s];
         work->code[s] = lengths[s] > 0 ? (uint64_t)codes[s] << (64 - lengths[s]) | lengths[s] : 0;
     }

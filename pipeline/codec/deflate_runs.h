@@ -6,11 +6,12 @@
  * byte), no search for strings. The noisy low bytes of measured floats have no repeated strings;
  * this takes a third of the time. Makes raw deflate blocks (RFC 1951); any inflater reads them.
  * Allocates nothing. Thread: any, one workspace each. */
+#include "kernels/codec/deflate_format.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define PB_DEFLATE_RUNS_CHUNK  65528 /* bytes that share one code; one stored block holds them */
 #define PB_DEFLATE_RUNS_TABLES 8
 
 struct pb_deflate_runs {

@@ -6,16 +6,10 @@
  * does, estimated from windows of the block. The answer depends on the block's bytes alone; it is
  * integer arithmetic whose parts do not depend on each other's order, so that any device can find
  * the same. Allocates nothing. Thread: any, one workspace each. */
+#include "kernels/codec/strings_pixel.h"
+
 #include <stddef.h>
 #include <stdint.h>
-
-enum pb_strings {
-    PB_STRINGS_NONE, /* or not worth their time, or there is little but runs */
-    PB_STRINGS_SOME,
-    PB_STRINGS_MANY /* likely: a byte takes less than two bits, as in maps of few values */
-};
-
-#define PB_STRINGS_HASH_BITS 14
 
 struct pb_deflate_strings {
     uint16_t first[1 << PB_STRINGS_HASH_BITS]; /* by hash: where a word of the window was first */

@@ -4,12 +4,11 @@
 #define PB_PREDICTOR_H
 /* TIFF predictors, applied to one row of a chunky block (samples of a pixel side by side) before
  * compression. Pure functions of their arguments. Thread: any. */
+#include "kernels/codec/predictors.h"
 #include "kernels/view.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-
-enum { PB_PREDICTOR_NONE = 1, PB_PREDICTOR_HORIZONTAL = 2, PB_PREDICTOR_FLOAT = 3 };
 
 bool pb_type_is_float(enum pb_type type);
 

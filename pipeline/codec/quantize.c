@@ -1,23 +1,16 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* One loop a type, all selects and no branches, so that it vectorises on any x86-64 or ARM.
- *
- * Rounding is the addition and subtraction of 1.5 * 2^23 (2^52 for doubles): exact, to nearest even
- * in the default rounding mode, for all magnitudes below 2^22 (2^51), and the values are clamped
- * before. It needs neither SSE4.1's roundps nor a libm call. 8 and 16 bit integers are done in
- * float32, 32 bit ones in float64, where all of their values are exact. */
+/* One loop a type, all selects and no branches, so that it vectorises on any x86-64 or ARM. The
+ * arithmetic of a pixel: kernels/codec/quantize_pixel.h. */
 #include "pipeline/codec/quantize.h"
 
-#include "kernels/pixel.h"
+#include "kernels/codec/quantize_pixel.h"
 #include "pipeline/codec/predictor.h"
 
 #include <errno.h>
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
-
-#define ROUND_F 12582912.0f        /* 1.5 * 2^23 */
-#define ROUND_D 6755399441055744.0 /* 1.5 * 2^52 */
 
 static const struct {
     double min, max;
@@ -70,9 +63,6 @@ int pb_quantizer_init_masked(struct pb_quantizer *quantizer, enum pb_type type, 
     return rc;
 }
 
-/* Valid x is stored as r: moved to a neighbour if r is nodata. */
-#define APART(x, r) ((r) == nodata ? ((x) < nodata ? below : above) : (r))
-
 #define SMALL_INTEGER(name, ctype, type)                                                           \
     PB_CLONES static size_t name(const struct pb_quantizer *q, const float *restrict in, size_t n, \
                                  ctype *restrict out, size_t step)                                 \
@@ -80,16 +70,9 @@ int pb_quantizer_init_masked(struct pb_quantizer *quantizer, enum pb_type type, 
         const float low = (float)range[type].min, high = (float)range[type].max;                   \
         const float nodata = (float)q->nodata, below = (float)q->below, above = (float)q->above;   \
         size_t hits = 0;                                                                           \
-        for (size_t i = 0; i < n; i++) {                                                           \
-            float x = in[i];                                                                       \
-            float r = x < low ? low : x;                                                           \
-            r = r > high ? high : r;                                                               \
-            r = (r + ROUND_F) - ROUND_F;                                                           \
-            hits += r == nodata ? 1 : 0;                                                           \
-            r = APART(x, r);                                                                       \
-            r = x == x ? r : nodata;                                                               \
-            out[i * step] = (ctype)(int32_t)r;                                                     \
-        }                                                                                          \
+        for (size_t i = 0; i < n; i++)                                                             \
+            out[i * step] =                                                                        \
+                (ctype)(int32_t)pb_quantize_small(in[i], low, high, nodata, below, above, &hits);  \
         return hits;                                                                               \
     }
 SMALL_INTEGER(to_u8, uint8_t, PB_U8)
@@ -99,13 +82,7 @@ SMALL_INTEGER(to_u16, uint16_t, PB_U16)
 static inline double round_to(const struct pb_quantizer *q, double low, double high, double x,
                               size_t *hits)
 {
-    const double nodata = q->nodata, below = q->below, above = q->above;
-    double r = x < low ? low : x;
-    r = r > high ? high : r;
-    r = (r + ROUND_D) - ROUND_D;
-    *hits += r == nodata ? 1 : 0;
-    r = APART(x, r);
-    return x == x ? r : nodata;
+    return pb_quantize_large(x, low, high, q->nodata, q->below, q->above, hits);
 }
 
 PB_CLONES static size_t to_i32(const struct pb_quantizer *quantizer, const float *restrict in,
@@ -137,12 +114,8 @@ PB_CLONES static size_t to_f32(const struct pb_quantizer *q, const float *restri
     const float nodata = isnan(q->nodata) ? NAN : (float)q->nodata;
     const float below = (float)q->below, above = (float)q->above;
     size_t hits = 0;
-    for (size_t i = 0; i < n; i++) {
-        float x = in[i];
-        float r = APART(x, x);
-        hits += x == nodata ? 1 : 0;
-        out[i * step] = fabsf(x) <= FLT_MAX ? r : nodata; /* false for NaN, too */
-    }
+    for (size_t i = 0; i < n; i++)
+        out[i * step] = pb_quantize_f32(in[i], nodata, below, above, &hits);
     return hits;
 }
 
@@ -152,12 +125,8 @@ PB_CLONES static size_t to_f64(const struct pb_quantizer *q, const float *restri
     const double nodata = isnan(q->nodata) ? (double)NAN : q->nodata;
     const double below = q->below, above = q->above;
     size_t hits = 0;
-    for (size_t i = 0; i < n; i++) {
-        double x = (double)in[i];
-        double r = APART(x, x);
-        hits += x == nodata ? 1 : 0;
-        out[i * step] = fabs(x) <= (double)FLT_MAX ? r : nodata;
-    }
+    for (size_t i = 0; i < n; i++)
+        out[i * step] = pb_quantize_f64((double)in[i], nodata, below, above, &hits);
     return hits;
 }
 

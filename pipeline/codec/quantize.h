@@ -8,16 +8,10 @@
  * nodata value moves to its neighbour in the type: to the side of its exact value, upwards when it
  * was exactly nodata, and to the other side at the end of the type. So no valid pixel is lost and
  * none changes by more than one step. Any thread. */
-#include "kernels/view.h"
+#include "kernels/codec/quantizer.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-
-struct pb_quantizer {
-    enum pb_type type;
-    double nodata;       /* as stored */
-    double below, above; /* what valid values that hit nodata become */
-};
 
 /* nodata: an integer of the type's range, or for floats a value that the type holds (rounded to
  * float32 for PB_F32) or NaN. -EINVAL when it is not. */

@@ -5,6 +5,7 @@
  * all alike, but where a ramp gives invalid pixels a colour those of one size: what the last one
  * became is given again for the next. */
 #include "pipeline/cog/block_encoder.h"
+#include "kernels/codec/quantize_pixel.h"
 #include "pipeline/codec/predictor.h"
 
 #include <errno.h>
@@ -112,14 +113,13 @@ uint64_t pb_block_encoder_moved(const struct pb_block_encoder *e)
     return e->moved;
 }
 
-/* In float64, rounded once: values that are whole numbers times the scale get that number. */
 static const float *scaled(struct pb_block_encoder *e, const float *values, int32_t w)
 {
     const double scale = e->format->scale, offset = e->format->offset;
     if (scale == 0)
         return values;
     for (int32_t x = 0; x < w; x++)
-        e->scaled[x] = (float)(((double)values[x] - offset) / scale);
+        e->scaled[x] = pb_quantize_scaled(values[x], scale, offset);
     return e->scaled;
 }
 

@@ -420,6 +420,12 @@ template <class T, class V> inline T atomicAnd(T *p, V v)
     *p = old & static_cast<T>(v);
     return old;
 }
+template <class T, class V> inline T atomicCAS(T *p, V wanted, V v)
+{
+    T old = *p;
+    *p = old == static_cast<T>(wanted) ? static_cast<T>(v) : old;
+    return old;
+}
 template <class T, class V> inline T atomicExch(T *p, V v)
 {
     T old = *p;

@@ -1,0 +1,78 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_DEFLATE_FORMAT_H
+#define PB_DEFLATE_FORMAT_H
+/* Deflate (RFC 1951) as the encoders of runs write it, on the CPU (pipeline/codec/deflate_runs.c)
+ * and on devices (deflate_pack.cuh): numbers and rules that decide about the bytes. */
+#include "kernels/pixel.h"
+
+#define PB_DEFLATE_RUNS_CHUNK 65528 /* bytes that share one code; one stored block holds them */
+
+enum {
+    PB_DEFLATE_END = 256,
+    PB_DEFLATE_LITLEN = 286,   /* symbols of literals and lengths */
+    PB_DEFLATE_CODE_BITS = 14, /* at most, of one of them */
+    PB_DEFLATE_LENGTHS = 19,   /* symbols of the table of code lengths */
+    PB_DEFLATE_LENGTHS_BITS = 7,
+    PB_DEFLATE_RUN_MAX = 258
+};
+
+/* The order in which the bits of the table's own code are sent (RFC 1951, 3.2.7). */
+#define PB_DEFLATE_LENGTHS_ORDER                                                                   \
+    {                                                                                              \
+        16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15                           \
+    }
+
+/* Symbol, number and value of the extra bits of a match of 3 .. 258 bytes. */
+PB_PIXEL uint32_t pb_deflate_length_symbol(uint32_t length, uint32_t *out_extra_bits,
+                                           uint32_t *out_extra)
+{
+    uint32_t l = length - 3, extra = 0;
+    *out_extra_bits = 0;
+    *out_extra = 0;
+    if (length == PB_DEFLATE_RUN_MAX)
+        return 285;
+    if (l < 8)
+        return 257 + l;
+    while (l >> (extra + 3))
+        extra++;
+    /* l has extra + 3 bits: the upper three choose the symbol. */
+    *out_extra_bits = extra;
+    *out_extra = l & ((1u << extra) - 1);
+    return 257 + 4 * extra + (l >> extra);
+}
+
+/* The next match of a run: at most 258, and never leaving 1 or 2. */
+PB_PIXEL uint32_t pb_deflate_part_of(uint32_t left)
+{
+    if (left <= PB_DEFLATE_RUN_MAX)
+        return left;
+    return left - PB_DEFLATE_RUN_MAX < 3 ? PB_DEFLATE_RUN_MAX - 3 : PB_DEFLATE_RUN_MAX;
+}
+
+/* The symbol that says how often the length before, or 0, comes again, n times are left, n > 0. */
+PB_PIXEL uint32_t pb_deflate_repeat(uint32_t length, uint32_t n, uint32_t *out_symbol,
+                                    uint32_t *out_extra)
+{
+    *out_symbol = length;
+    *out_extra = 0;
+    if (n < 3)
+        return 1;
+    if (length != 0) {
+        const uint32_t take = n < 6 ? n : 6;
+        *out_symbol = 16;
+        *out_extra = take - 3;
+        return take;
+    }
+    const uint32_t take = n < 138 ? n : 138;
+    *out_symbol = take < 11 ? 17 : 18;
+    *out_extra = take - (take < 11 ? 3 : 11);
+    return take;
+}
+
+/* Extra bits of a symbol of the table. */
+PB_PIXEL uint32_t pb_deflate_repeat_bits(uint32_t symbol)
+{
+    return symbol < 16 ? 0 : symbol == 16 ? 2 : symbol == 17 ? 3 : 7;
+}
+#endif

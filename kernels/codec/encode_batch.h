@@ -1,0 +1,53 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_ENCODE_BATCH_H
+#define PB_ENCODE_BATCH_H
+/* A batch as kernels see it: the format, the blocks, and where the stages of the encoder leave what
+ * the next one needs. Plain data, passed to kernels by value. A raw block is cut into chunks of
+ * PB_DEFLATE_RUNS_CHUNK bytes, numbered through all blocks. C11 and C++17. */
+#include "kernels/codec/deflate_format.h"
+#include "kernels/codec/encode_device.h"
+#include "kernels/codec/strings_pixel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PB_DEFLATE_SYMBOLS    288 /* with room */
+#define PB_DEFLATE_HEAD_WORDS 136 /* a chunk's table: at most 17 + 57 + 287 * 14 bits */
+
+struct pb_deflate_sums { /* of a chunk, made by count */
+    uint32_t count[PB_DEFLATE_SYMBOLS];
+    uint32_t more;   /* extra bits and distances */
+    uint32_t s1, s2; /* Adler sums of the chunk alone, modulo 65521 */
+};
+
+struct pb_deflate_code {               /* of a chunk, made by codes */
+    uint32_t code[PB_DEFLATE_SYMBOLS]; /* bits << 16 | code, first bit lowest */
+    uint32_t head[PB_DEFLATE_HEAD_WORDS];
+    uint32_t head_bits, stored;
+    uint64_t bits; /* of the chunk, unless it is stored */
+    uint64_t at;   /* the bit of the output where it begins, made by place */
+};
+
+struct pb_encode_view {
+    struct pb_encode_batch batch;
+    uint8_t *raw; /* raw block i at raw + i * raw_stride */
+    uint64_t raw_stride;
+    uint32_t raw_bytes;
+    uint32_t chunks;  /* of a block */
+    uint32_t windows; /* of a block, for the estimate; 0: none is made */
+    uint32_t window_bytes;
+    struct pb_strings_sizes *strings; /* of each block */
+    struct pb_deflate_sums *sums;     /* of each chunk */
+    struct pb_deflate_code *code;     /* of each chunk */
+};
+
+/* Lays out batch.workspace. -EINVAL as pb_encode_measure, and for an output or a workspace that is
+ * not aligned. */
+int pb_encode_view_of(const struct pb_encode_batch *batch, struct pb_encode_view *out_view);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

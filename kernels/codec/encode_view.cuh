@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PB_ENCODE_VIEW_CUH
+#define PB_ENCODE_VIEW_CUH
+// What stages of the encoder ask of a batch. These headers know no CUDA header, so that a host
+// program that has the words of CUDA compiles them as well.
+#include "kernels/codec/encode_batch.h"
+
+namespace pb_device
+{
+struct encode_chunk {
+    const uint8_t *in; // 8-byte aligned; readable up to a multiple of 8
+    uint32_t bytes, block, index;
+    bool first, last; // of its block
+};
+
+inline __device__ encode_chunk chunk_of(const pb_encode_view &view, uint32_t index)
+{
+    const uint32_t block = index / view.chunks, k = index % view.chunks;
+    const uint32_t from = k * PB_DEFLATE_RUNS_CHUNK, left = view.raw_bytes - from;
+    return {view.raw + block * view.raw_stride + from,
+            left < PB_DEFLATE_RUNS_CHUNK ? left : PB_DEFLATE_RUNS_CHUNK,
+            block,
+            index,
+            k == 0,
+            k + 1 == view.chunks};
+}
+
+// Whether the host encodes the block because of its strings; known after the estimate.
+inline __device__ bool has_strings(const pb_encode_view &view, uint32_t block)
+{
+    return view.windows > 0 && pb_strings_verdict(&view.strings[block]) != PB_STRINGS_NONE;
+}
+} // namespace pb_device
+#endif

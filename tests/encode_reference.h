@@ -1,0 +1,106 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_ENCODE_REFERENCE_H
+#define PB_ENCODE_REFERENCE_H
+/* What the CPU makes of a block that a device encodes. */
+#include "kernels/codec/encode_device.h"
+#include "pipeline/codec/deflate_strings.h"
+#include "pipeline/cog/block_encoder.h"
+#include "pipeline/cog/mask_encoder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct encode_reference {
+    uint8_t *raw, *encoded; /* freed by encode_reference_free */
+    size_t raw_bytes, encoded_bytes;
+    uint64_t moved;
+    bool has_strings;
+};
+
+static inline int encode_level_of(const struct pb_encode_format *format)
+{
+    return format->with == PB_ENCODE_INTEGERS ? pb_codec_deflate.default_level
+                                              : pb_codec_deflate.default_float_level;
+}
+
+static inline uint8_t *encode_copied(const void *data, size_t bytes)
+{
+    uint8_t *copy = malloc(bytes);
+    if (copy != NULL)
+        memcpy(copy, data, bytes);
+    return copy;
+}
+
+/* A block by the codec. */
+static inline bool encode_by(const struct pb_encode_format *f, const struct pb_encode_block *block,
+                             const struct pb_codec *codec, uint8_t **out, size_t *out_bytes,
+                             uint64_t *moved)
+{
+    const float *planes[PB_ENCODE_BANDS_MAX];
+    struct pb_block_format format = {
+        .block_px = f->block_px,
+        .n_planes = f->n_bands,
+        .n_bands = f->n_bands,
+        .scale = f->scale,
+        .offset = f->offset,
+        .quantizer = f->quantizer,
+        .predictor = f->predictor,
+        .codec = codec,
+        .level = encode_level_of(f),
+    };
+    struct pb_err err = {0};
+    struct pb_block_encoder *blocks = NULL;
+    struct pb_mask_encoder *masks = NULL;
+    const void *data = NULL;
+    for (uint32_t b = 0; b < f->n_bands; b++)
+        planes[b] = block->data + f->plane[b] * block->plane_px;
+    int rc = f->mask ? pb_mask_encoder_create(codec, f->block_px, f->n_bands, &err, &masks)
+                     : pb_block_encoder_create(&format, &err, &blocks);
+    const float *const *given = block->data != NULL ? planes : NULL;
+    if (rc == 0 && f->mask)
+        rc =
+            pb_mask_encode(masks, given, block->row_px, block->w, block->h, &err, &data, out_bytes);
+    else if (rc == 0)
+        rc = pb_block_encode(blocks, given, block->row_px, block->w, block->h, &err, &data,
+                             out_bytes);
+    *out = rc == 0 ? encode_copied(data, *out_bytes) : NULL;
+    *moved = rc == 0 && !f->mask ? pb_block_encoder_moved(blocks) : 0;
+    pb_mask_encoder_destroy(masks);
+    pb_block_encoder_destroy(blocks);
+    if (rc != 0)
+        (void)fprintf(stderr, "%s\n", err.msg);
+    return *out != NULL;
+}
+
+/* block->data is host memory; false: the encoder failed, with words on stderr. */
+static inline bool encode_reference_make(const struct pb_encode_format *format,
+                                         const struct pb_encode_block *block,
+                                         struct encode_reference *out)
+{
+    static struct pb_deflate_strings work;
+    memset(out, 0, sizeof *out);
+    if (!encode_by(format, block, &pb_codec_none, &out->raw, &out->raw_bytes, &out->moved) ||
+        !encode_by(format, block, &pb_codec_deflate, &out->encoded, &out->encoded_bytes,
+                   &out->moved))
+        return false;
+    out->has_strings = format->with == PB_ENCODE_INTEGERS &&
+                       pb_deflate_strings(&work, out->raw, out->raw_bytes) != PB_STRINGS_NONE;
+    return true;
+}
+
+static inline void encode_reference_free(struct encode_reference *reference)
+{
+    free(reference->raw);
+    free(reference->encoded);
+}
+
+/* nodata NaN or a number: as pb_quantizer_init, or with `masked` pb_quantizer_init_masked. */
+static inline bool encode_reference_quantizer(enum pb_type type, double nodata, bool masked,
+                                              struct pb_quantizer *out)
+{
+    return (masked ? pb_quantizer_init_masked(out, type, nodata)
+                   : pb_quantizer_init(out, type, nodata)) == 0;
+}
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The encoder's device code on the host (device/emulator.h): blocks of all types, of runs and
+ * noise, of odd sizes, become the bytes that the CPU's encoder makes of them, and blocks with
+ * strings are left to the host where the CPU's rule says so. */
+#include "pipeline/cog/halve.h"
+#include "tests/device/emulate_encode.h"
+#include "tests/encode_cases.h"
+
+#include "run_suite.h"
+
+#include <check.h>
+#include <errno.h>
+
+struct batch {
+    struct pb_encode_needs needs;
+    uint8_t *workspace, *out;
+    struct pb_encoded encoded[ENCODE_CASE_BLOCKS];
+    uint64_t used;
+};
+
+static void *memory_of(size_t bytes, size_t align, int fill)
+{
+    size_t whole = (bytes + align) / align * align;
+    void *memory = aligned_alloc(align, whole);
+    ck_assert_ptr_nonnull(memory);
+    return memset(memory, fill, whole);
+}
+
+/* The blocks of a case. out_bytes 0: as much as they can take. */
+static void encode(const struct pb_encode_format *format, const struct pb_encode_block *blocks,
+                   uint64_t out_bytes, unsigned order, struct batch *out)
+{
+    memset(out, 0, sizeof *out);
+    ck_assert_int_eq(pb_encode_measure(format, ENCODE_CASE_BLOCKS, &out->needs), 0);
+    out_bytes = out_bytes > 0 ? out_bytes : out->needs.out_bytes;
+    out->workspace = memory_of(out->needs.bytes, 256, 0xa5);
+    out->out = memory_of(out_bytes, 16, 0x5a); /* it has whatever was there before */
+    const struct pb_encode_batch batch = {
+        .format = *format,
+        .n_blocks = ENCODE_CASE_BLOCKS,
+        .blocks = blocks,
+        .workspace = out->workspace,
+        .out = out->out,
+        .out_bytes = out_bytes,
+        .encoded = out->encoded,
+        .used = &out->used,
+    };
+    ck_assert_int_eq(emulate_encode(&batch, order), 0);
+}
+
+static void batch_free(struct batch *batch)
+{
+    free(batch->workspace);
+    free(batch->out);
+}
+
+static void check_bytes(const uint8_t *got, const uint8_t *want, size_t n, const char *what, int i)
+{
+    for (size_t k = 0; k < n; k++)
+        ck_assert_msg(got[k] == want[k], "block %d: %s differs at byte %zu of %zu", i, what, k, n);
+}
+
+/* As the CPU makes it. Whether it was encoded. */
+static bool check_block(const struct pb_encode_format *format, const struct pb_encode_block *block,
+                        const struct batch *batch, int i)
+{
+    const struct pb_encoded *e = &batch->encoded[i];
+    struct encode_reference want;
+    ck_assert(encode_reference_make(format, block, &want));
+    ck_assert_uint_eq(want.raw_bytes, batch->needs.raw_bytes);
+    check_bytes(batch->workspace + batch->needs.raw_at + (size_t)i * batch->needs.raw_stride,
+                want.raw, want.raw_bytes, "raw block", i);
+    ck_assert_uint_eq(e->moved, want.moved);
+    bool encoded = format->with != PB_ENCODE_RAW && !want.has_strings;
+    if (encoded) {
+        ck_assert_uint_eq(e->state, PB_ENCODED);
+        ck_assert_uint_eq(e->bytes, want.encoded_bytes);
+        ck_assert_uint_eq(e->at % 16, 0);
+        ck_assert_uint_le(e->at + e->bytes + 4, batch->used);
+        check_bytes(batch->out + e->at, want.encoded, want.encoded_bytes, "encoded block", i);
+    } else {
+        ck_assert_uint_eq(e->state, want.has_strings ? PB_ENCODED_STRINGS : PB_ENCODED_RAW);
+        ck_assert_uint_eq(e->bytes, 0);
+    }
+    encode_reference_free(&want);
+    return encoded;
+}
+
+static float *filled(const struct encode_case *c)
+{
+    float *planes = malloc(encode_case_floats(c) * sizeof *planes);
+    ck_assert_ptr_nonnull(planes);
+    encode_case_fill(c, planes);
+    return planes;
+}
+
+START_TEST(blocks_become_the_bytes_of_the_cpu)
+{
+    const struct encode_case *c = &encode_cases[_i];
+    const struct pb_encode_format format = encode_case_format(c);
+    struct pb_encode_block blocks[ENCODE_CASE_BLOCKS];
+    float *planes = filled(c);
+    struct batch batch;
+    int encoded = 0;
+    encode_case_blocks(c, planes, blocks);
+    encode(&format, blocks, 0, (unsigned)_i % 7, &batch);
+    for (int i = 0; i < ENCODE_CASE_BLOCKS; i++)
+        encoded += check_block(&format, &blocks[i], &batch, i);
+    if (c->with == PB_ENCODE_RUNS)
+        ck_assert_int_eq(encoded, ENCODE_CASE_BLOCKS);
+    if (c->values == VALUES_LINES) /* but the one without a valid pixel, which is one run */
+        ck_assert_int_eq(encoded, 1);
+    batch_free(&batch);
+    free(planes);
+}
+END_TEST
+
+/* What does not fit is left to the host, with all that follows. */
+START_TEST(an_output_that_is_full_is_said)
+{
+    const struct encode_case *c = &encode_cases[0];
+    const struct pb_encode_format format = encode_case_format(c);
+    struct pb_encode_block blocks[ENCODE_CASE_BLOCKS];
+    float *planes = filled(c);
+    struct batch all, most;
+    encode_case_blocks(c, planes, blocks);
+    encode(&format, blocks, 0, 0, &all);
+    ck_assert_uint_eq(all.encoded[3].state, PB_ENCODED);
+    encode(&format, blocks, all.used - 16, 1, &most);
+    ck_assert_uint_eq(most.used, all.encoded[3].at - 16);
+    for (int i = 0; i < ENCODE_CASE_BLOCKS; i++) {
+        const struct pb_encoded *e = &most.encoded[i];
+        ck_assert_uint_eq(e->state, i < 3 ? PB_ENCODED : PB_ENCODED_NO_ROOM);
+        ck_assert_mem_eq(most.out + e->at, all.out + all.encoded[i].at, e->bytes);
+        ck_assert_uint_eq(e->any, i != 2);
+    }
+    batch_free(&all);
+    batch_free(&most);
+    free(planes);
+}
+END_TEST
+
+START_TEST(formats_that_no_product_has_are_refused)
+{
+    const struct pb_encode_format good = encode_case_format(&encode_cases[0]);
+    struct pb_encode_format bad = good;
+    struct pb_encode_needs needs;
+    ck_assert_int_eq(pb_encode_measure(&good, 1, &needs), 0);
+    ck_assert_int_eq(pb_encode_measure(&good, 0, &needs), -EINVAL);
+    ck_assert_int_eq(pb_encode_measure(&good, UINT32_MAX, &needs), -EINVAL);
+    bad.block_px = 12;
+    ck_assert_int_eq(pb_encode_measure(&bad, 1, &needs), -EINVAL);
+    bad = good;
+    bad.n_bands = PB_ENCODE_BANDS_MAX + 1;
+    ck_assert_int_eq(pb_encode_measure(&bad, 1, &needs), -EINVAL);
+    bad = good;
+    bad.quantizer.type = PB_I16; /* with the predictor of floats */
+    ck_assert_int_eq(pb_encode_measure(&bad, 1, &needs), -EINVAL);
+}
+END_TEST
+
+/* Extreme values and holes, of many widths and heights; a part without planes. */
+START_TEST(planes_are_halved_as_on_the_cpu)
+{
+    enum { ROW = 40, PIXELS = ROW * 8 };
+    const struct encode_case *c = &encode_cases[_i / 2 + 1];
+    const bool nearest = _i % 2 != 0;
+    float *planes = filled(c), got[PIXELS], want[PIXELS];
+    const uint32_t row_px = (uint32_t)encode_case_row_px(c);
+    for (int32_t w = 1; w < 70; w += w < 6 ? 1 : 21)
+        for (int32_t h = 1; h < 9; h++) {
+            struct pb_halve_part part = {planes, got, 0, 0, row_px, ROW, w, h};
+            memset(got, 0, sizeof got);
+            memset(want, 0, sizeof want);
+            (nearest ? pb_halve_nearest : pb_halve_average)(planes, row_px, w, h, want, ROW);
+            emulate_halve(&part, nearest);
+            for (int i = 0; i < PIXELS; i++)
+                ck_assert(got[i] == want[i] || (got[i] != got[i] && want[i] != want[i]));
+            part.from = NULL;
+            emulate_halve(&part, nearest);
+            for (int i = 0; i < PIXELS; i++) {
+                bool inside = i % ROW < (w + 1) / 2 && i / ROW < (h + 1) / 2;
+                ck_assert(inside ? got[i] != got[i] : got[i] == 0);
+            }
+        }
+    free(planes);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("encode_device");
+    TCase *tc = tcase_create("encode_device");
+    tcase_add_loop_test(tc, blocks_become_the_bytes_of_the_cpu, 0, ENCODE_CASES);
+    tcase_add_test(tc, an_output_that_is_full_is_said);
+    tcase_add_test(tc, formats_that_no_product_has_are_refused);
+    tcase_add_loop_test(tc, planes_are_halved_as_on_the_cpu, 0, 4);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
