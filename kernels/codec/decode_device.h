@@ -76,8 +76,9 @@ const struct pb_decode_back *pb_decode_back_of(enum pb_device_codec codec);
 /* Those of a codec, by number, the preferred first; NULL after the last. */
 const struct pb_decode_back *pb_decode_back_at(enum pb_device_codec codec, uint32_t number);
 
-/* Bytes of shared memory that a thread block needs beside a batch's streams, and its threads: for
- * kernels that call the device functions (inflate.cuh, lzw.cuh) from a worker. */
+/* Threads that decode a stream. Kernels that decode in workers of their own call pb_inflate::run
+ * and pb_lzw::run (inflate.cuh, lzw.cuh) with a group of so many threads and an arena of their
+ * `standard` shape in shared memory. */
 #define PB_DECODE_THREADS 160
 
 #ifdef __cplusplus

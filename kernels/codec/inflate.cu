@@ -7,8 +7,6 @@
 
 namespace
 {
-// Four blocks on a multiprocessor of 228 KiB.
-typedef pb_inflate::shape<PB_DECODE_THREADS / 32, 9, 32768, 24576, 0> shape;
 
 template <class SHAPE>
 __global__ void __launch_bounds__(SHAPE::THREADS)
@@ -30,4 +28,5 @@ template <class SHAPE> int launch(const pb_decode_batch *batch, void *stream)
 } // namespace
 
 extern const pb_decode_back pb_decode_back_inflate;
-const pb_decode_back pb_decode_back_inflate = {"inflate", PB_DEVICE_DEFLATE, launch<shape>};
+const pb_decode_back pb_decode_back_inflate = {"inflate", PB_DEVICE_DEFLATE,
+                                               launch<pb_inflate::standard>};

@@ -24,6 +24,9 @@ struct shape {
     static_assert((LIST + THREADS - 1) / THREADS <= 32, "a bit for each of a thread's matches");
 };
 
+// What kernels use: four blocks on a multiprocessor of 228 KiB.
+typedef shape<PB_DECODE_THREADS / 32, 9, 32768, 24576, 160> standard;
+
 constexpr uint32_t LITERAL_BITS = 11, DISTANCE_BITS = 9; // of codes that a table holds
 constexpr uint32_t SYMBOLS = 288, DISTANCES = 32;
 

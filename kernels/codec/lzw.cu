@@ -7,7 +7,7 @@
 
 namespace
 {
-typedef pb_lzw::shape<PB_DECODE_THREADS> shape;
+typedef pb_lzw::standard shape;
 
 __global__ void __launch_bounds__(shape::THREADS) lzw(const __grid_constant__ pb_decode_batch batch)
 {

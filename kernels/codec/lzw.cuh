@@ -35,6 +35,8 @@ template <uint32_t THREADS_> struct shape {
                               EACH = (CODES + THREADS_ - 1) / THREADS_;
 };
 
+typedef shape<PB_DECODE_THREADS> standard; // what kernels use
+
 template <class SHAPE> struct alignas(16) arena {
     // A code that begins the string, below 256 or an earlier code's number + 258; << 16: the bytes
     // beyond it.

@@ -9,8 +9,7 @@
 
 namespace
 {
-typedef pb_inflate::shape<PB_DECODE_THREADS / 32, 9, 32768, 24576, 0>
-    shape0; // as inflate.cu has it
+
 typedef pb_inflate::shape<1, 7, 16384, 12288, 96> shape1;
 typedef pb_inflate::shape<2, 3, 16384, 8800, 0> shape2;
 
@@ -64,11 +63,10 @@ uint32_t emulate_decode(enum pb_device_codec codec, unsigned shape, unsigned ord
 {
     emulator.order = order;
     if (codec == PB_DEVICE_LZW) {
-        return shape == 0
-                   ? lzw<pb_lzw::shape<PB_DECODE_THREADS>>(*stream, abort, progress, out_bytes)
-                   : lzw<pb_lzw::shape<64>>(*stream, abort, progress, out_bytes);
+        return shape == 0 ? lzw<pb_lzw::standard>(*stream, abort, progress, out_bytes)
+                          : lzw<pb_lzw::shape<64>>(*stream, abort, progress, out_bytes);
     }
-    return shape == 0   ? inflate<shape0>(*stream, abort, progress, out_bytes)
+    return shape == 0   ? inflate<pb_inflate::standard>(*stream, abort, progress, out_bytes)
            : shape == 1 ? inflate<shape1>(*stream, abort, progress, out_bytes)
                         : inflate<shape2>(*stream, abort, progress, out_bytes);
 }

@@ -273,49 +273,61 @@ static int ascending(const void *a, const void *b)
 }
 
 /* Streams of their own bytes and outputs, taken in turn from the whole blocks of the first file. */
-static void measure(const struct pb_decode_back *back, const struct tiff_blocks *all, uint32_t n)
-{
+struct load {
     struct pb_decode_stream *streams;
     struct pb_decode_result *results;
-    uint64_t in_bytes = 0, out_bytes = 0, stored = 0;
-    uint8_t *in = NULL, *out = NULL;
-    float ms[TIMES + 1];
+    uint8_t *in, *out;
+    uint64_t in_bytes, out_bytes, stored;
+    uint32_t n;
+};
+
+static bool is_measured(const struct tiff_blocks *all, size_t i, enum pb_device_codec codec)
+{
+    const struct tiff_block *block = &all->block[i];
+    return block->codec == codec && block->most == all->block[0].most &&
+           block->least == block->most;
+}
+
+/* Without memory at load->in: only counts its bytes. False: there are no such blocks. */
+static bool fill_load(struct load *load, const struct tiff_blocks *all, enum pb_device_codec codec)
+{
+    uint32_t made = 0;
+    size_t missed = 0;
+    load->in_bytes = load->out_bytes = load->stored = 0;
+    for (size_t i = 0; made < load->n && missed < all->n; i = (i + 1) % all->n) {
+        const struct tiff_block *block = &all->block[i];
+        if (!is_measured(all, i, codec)) {
+            missed++;
+            continue;
+        }
+        missed = 0;
+        if (load->in != NULL) {
+            load->streams[made] = (struct pb_decode_stream){.in = load->in + load->in_bytes,
+                                                            .out = load->out + load->out_bytes,
+                                                            .in_bytes = block->n,
+                                                            .least = block->least,
+                                                            .most = block->most};
+            must(cudaMemcpy(load->in + load->in_bytes, block->bytes, block->n,
+                            cudaMemcpyHostToDevice),
+                 "upload");
+        }
+        load->in_bytes += whole(block->n);
+        load->out_bytes += whole(block->most);
+        load->stored += block->n;
+        made++;
+    }
+    return made == load->n;
+}
+
+/* The median of some runs, in milliseconds. */
+static float time_load(const struct pb_decode_back *back, const struct load *load)
+{
+    const struct pb_decode_batch batch = {
+        .streams = load->streams, .results = load->results, .n = load->n};
+    float ms[TIMES + 1]; /* the first one loads the kernel */
     cudaEvent_t from, to;
-    must(cudaMallocHost((void **)&streams, n * sizeof *streams), "pinned memory");
-    must(cudaMallocHost((void **)&results, n * sizeof *results), "pinned memory");
     must(cudaEventCreate(&from), "event");
     must(cudaEventCreate(&to), "event");
-    for (int pass = 0; pass < 2; pass++) {
-        uint32_t made = 0;
-        in_bytes = out_bytes = stored = 0;
-        for (size_t i = 0, left = all->n; made < n && left > 0; i = (i + 1) % all->n) {
-            const struct tiff_block *block = &all->block[i];
-            left = made == 0 ? left - 1 : 1;
-            if (block->codec != back->codec || block->most != all->block[0].most ||
-                block->least != block->most)
-                continue;
-            if (pass == 1) {
-                streams[made] = (struct pb_decode_stream){.in = in + in_bytes,
-                                                          .out = out + out_bytes,
-                                                          .in_bytes = block->n,
-                                                          .least = block->least,
-                                                          .most = block->most};
-                must(cudaMemcpy(in + in_bytes, block->bytes, block->n, cudaMemcpyHostToDevice),
-                     "upload");
-            }
-            in_bytes += whole(block->n);
-            out_bytes += whole(block->most);
-            stored += block->n;
-            made++;
-        }
-        if (made < n)
-            return;
-        if (pass == 0) {
-            must(cudaMalloc((void **)&in, in_bytes), "memory for streams");
-            must(cudaMalloc((void **)&out, out_bytes), "memory for blocks");
-        }
-    }
-    struct pb_decode_batch batch = {.streams = streams, .results = results, .n = n};
     for (int i = 0; i <= TIMES; i++) {
         must(cudaEventRecord(from, NULL), "event");
         if (back->launch(&batch, NULL) < 0)
@@ -325,18 +337,31 @@ static void measure(const struct pb_decode_back *back, const struct tiff_blocks 
         must(cudaEventElapsedTime(&ms[i], from, to), "event");
     }
     qsort(ms + 1, TIMES, sizeof *ms, ascending);
+    return ms[1 + TIMES / 2];
+}
+
+static void measure(const struct pb_decode_back *back, const struct tiff_blocks *all, uint32_t n)
+{
+    struct load load = {.n = n};
     uint32_t bad = 0;
+    if (!fill_load(&load, all, back->codec))
+        return;
+    must(cudaMallocHost((void **)&load.streams, n * sizeof *load.streams), "pinned memory");
+    must(cudaMallocHost((void **)&load.results, n * sizeof *load.results), "pinned memory");
+    must(cudaMalloc((void **)&load.in, load.in_bytes), "memory for streams");
+    must(cudaMalloc((void **)&load.out, load.out_bytes), "memory for blocks");
+    (void)fill_load(&load, all, back->codec);
+    double ms = (double)time_load(back, &load);
     for (uint32_t i = 0; i < n; i++)
-        bad += results[i].status != PB_DECODED;
+        bad += load.results[i].status != PB_DECODED;
     (void)printf("speed, %s: %u streams of %u bytes, %.3f stored: %.2f ms, %.1f GB/s%s\n",
-                 back->name, n, all->block[0].most, (double)stored / (double)out_bytes,
-                 (double)ms[1 + TIMES / 2], (double)out_bytes / 1e6 / (double)ms[1 + TIMES / 2],
-                 bad > 0 ? ", REFUSED" : "");
+                 back->name, n, all->block[0].most, (double)load.stored / (double)load.out_bytes,
+                 ms, (double)load.out_bytes / 1e6 / ms, bad > 0 ? ", REFUSED" : "");
     (void)fflush(stdout);
-    (void)cudaFree(in);
-    (void)cudaFree(out);
-    (void)cudaFreeHost(streams);
-    (void)cudaFreeHost(results);
+    (void)cudaFree(load.in);
+    (void)cudaFree(load.out);
+    (void)cudaFreeHost(load.streams);
+    (void)cudaFreeHost(load.results);
 }
 
 int main(int argc, char **argv)

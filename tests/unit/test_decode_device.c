@@ -11,6 +11,7 @@
 #include "run_suite.h"
 
 #include <check.h>
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
@@ -224,6 +225,27 @@ START_TEST(decodes_blocks_of_files)
 }
 END_TEST
 
+/* Whatever blocks their directories lead to. */
+START_TEST(judges_hostile_files_as_the_host_does)
+{
+    glob_t found = {0};
+    unsigned n = 0;
+    ck_assert_int_eq(glob(PB_SHARED_DATA "/hostile/*.tif", 0, NULL, &found), 0);
+    for (size_t f = 0; f < found.gl_pathc; f++) {
+        struct tiff_blocks all = {0};
+        (void)tiff_blocks_add(found.gl_pathv[f], 6, &all, NULL);
+        for (size_t i = 0; i < all.n; i++)
+            if (all.block[i].codec != PB_DEVICE_STORED && all.block[i].most <= 200000) {
+                (void)both(&all.block[i], (unsigned)(i + f));
+                n++;
+            }
+        tiff_blocks_free(&all);
+    }
+    globfree(&found);
+    ck_assert_uint_ge(n, 10);
+}
+END_TEST
+
 /* --- streams made by hand -------------------------------------------------------------------- */
 
 struct bits {
@@ -418,6 +440,7 @@ int main(void)
     tcase_add_test(streams, judges_damaged_lzw_as_the_host_does);
     tcase_add_test(streams, decodes_whole_streams);
     tcase_add_test(streams, decodes_blocks_of_files);
+    tcase_add_test(streams, judges_hostile_files_as_the_host_does);
     tcase_add_test(streams, judges_codes_as_the_host_does);
     tcase_add_test(streams, uses_a_code_of_one_distance);
     tcase_add_test(streams, refuses_what_has_no_end);
