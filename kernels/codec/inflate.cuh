@@ -88,7 +88,7 @@ __device__ uint32_t block(const GROUP &group, arena<SHAPE> &mine, state &s,
     }
     // Encoders make blocks of some thousand bytes; a stream of tiny ones would take the device
     // long.
-    if (++s.blocks > 64 + (s.end >> 9)) {
+    if (++s.blocks > 64 + (s.end >> 8)) {
         return PB_DECODE_HOST;
     }
     const uint32_t head = bring(group, mine, s, s.at, 200), word = peek(mine, head);

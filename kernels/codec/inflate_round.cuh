@@ -17,12 +17,36 @@ struct extent {
     bool cut;              // pieces after the last one were walked in vain
 };
 
-// Steps 1 and 2. Returns the last piece of the block of codes, or of the round.
+// Walks again where a piece before this one, in the same warp, ends elsewhere, until none does. By
+// whole warps; first: where the warp's first piece starts. Returns whether any was walked.
+template <class SHAPE>
+__device__ bool settle(const arena<SHAPE> &mine, piece &p, stretch way, uint32_t first,
+                       uint32_t thread, uint32_t pieces)
+{
+    const uint32_t lane = thread % 32;
+    bool walked = false;
+    way.merges = true;
+    for (uint32_t tries = 0; tries <= 32; tries++) { // one more piece is right each time
+        const uint32_t before = __shfl_up_sync(~0u, p.end, 1);
+        const uint32_t stopped = __ballot_sync(~0u, p.stop != GOES_ON) & ((1u << lane) - 1);
+        way.start = lane > 0 ? before : first;
+        way.runs = stopped == 0 && thread < pieces && p.start != way.start;
+        if (!__any_sync(~0u, way.runs)) {
+            break;
+        }
+        walk(mine, p, way);
+        walked = true;
+    }
+    return walked;
+}
+
+// Steps 1 and 2. Returns the last piece of the block of codes, or of the round. Warps settle by
+// themselves, then with the end of the warp before.
 template <class SHAPE, class GROUP>
 __device__ uint32_t find_starts(const GROUP &group, arena<SHAPE> &mine, piece &p, uint32_t first,
                                 uint32_t pieces, uint32_t words)
 {
-    const uint32_t t = group.thread, lane = t % 32, step = 32 * words;
+    const uint32_t t = group.thread, lane = t % 32, warp = t / 32, step = 32 * words;
     stretch way;
     way.low = first + t * step;
     way.high = way.low + step;
@@ -31,16 +55,20 @@ __device__ uint32_t find_starts(const GROUP &group, arena<SHAPE> &mine, piece &p
     way.merges = false;
     way.start = guess(mine, way, t * step > SHAPE::WARM ? way.low - SHAPE::WARM : first);
     walk(mine, p, way);
-    group.sync();
-    uint32_t last = 0;
-    for (uint32_t tries = 0; tries <= SHAPE::THREADS;
-         tries++) { // one more piece is right each time
-        mine.end[t] = p.end;
+    uint32_t warp_first = __shfl_sync(~0u, p.start, 0), last = 0;
+    for (uint32_t tries = 0; tries <= SHAPE::WARPS + 1; tries++) { // one more warp is right
+        const bool is_reached = tries == 0 || 32 * warp <= last;
+        const bool walked = is_reached && settle(mine, p, way, warp_first, t, pieces);
         const uint32_t stopped = __ballot_sync(~0u, p.stop != GOES_ON);
-        if (lane == 0) {
-            mine.warp_stop[t / 32] =
-                stopped != 0 ? t + static_cast<uint32_t>(__ffs(static_cast<int>(stopped))) - 1
-                             : SHAPE::THREADS - 1;
+        if (tries > 0 && !group.any(walked)) {
+            break;
+        }
+        if (lane == 31) {
+            mine.end[warp] = p.end;
+            mine.warp_stop[warp] =
+                stopped != 0
+                    ? 32 * warp + static_cast<uint32_t>(__ffs(static_cast<int>(stopped))) - 1
+                    : SHAPE::THREADS - 1;
         }
         group.sync();
         last = pieces - 1;
@@ -48,13 +76,7 @@ __device__ uint32_t find_starts(const GROUP &group, arena<SHAPE> &mine, piece &p
         for (uint32_t i = 0; i < SHAPE::WARPS; i++) {
             last = min(last, mine.warp_stop[i]);
         }
-        way.start = t > 0 ? mine.end[t - 1] : first;
-        way.runs = t <= last && p.start != way.start;
-        way.merges = true;
-        if (!group.any(way.runs)) {
-            break;
-        }
-        walk(mine, p, way);
+        warp_first = warp > 0 ? mine.end[warp - 1] : first;
     }
     return last;
 }
