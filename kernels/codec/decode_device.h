@@ -79,7 +79,7 @@ const struct pb_decode_back *pb_decode_back_at(enum pb_device_codec codec, uint3
 /* Threads that decode a stream. Kernels that decode in workers of their own call pb_inflate::run
  * and pb_lzw::run (inflate.cuh, lzw.cuh) with a group of so many threads and an arena of their
  * `standard` shape in shared memory. */
-#define PB_DECODE_THREADS 160
+#define PB_DECODE_THREADS 256
 
 #ifdef __cplusplus
 }

@@ -9,7 +9,7 @@ namespace
 {
 
 template <class SHAPE>
-__global__ void __launch_bounds__(SHAPE::THREADS)
+__global__ void __launch_bounds__(SHAPE::THREADS, 4)
     inflate(const __grid_constant__ pb_decode_batch batch)
 {
     extern __shared__ __align__(16) unsigned char memory[];

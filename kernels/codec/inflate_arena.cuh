@@ -25,7 +25,7 @@ struct shape {
 };
 
 // What kernels use: four blocks on a multiprocessor of 228 KiB.
-typedef shape<PB_DECODE_THREADS / 32, 9, 32768, 24576, 160> standard;
+typedef shape<PB_DECODE_THREADS / 32, 8, 16384, 15872, 128> standard;
 
 constexpr uint32_t LITERAL_BITS = 11, DISTANCE_BITS = 9; // of codes that a table holds
 constexpr uint32_t SYMBOLS = 288, DISTANCES = 32;

@@ -222,39 +222,44 @@ __device__ __forceinline__ bool try_match(arena<SHAPE> &mine, const state &s, ui
         w = take(mine, i);
         ready = is_ready(mine, w);
     }
-    __threadfence_block(); // what made the bits complete was stored before; pairs with the one
-                           // below
+    const uint32_t whose = __ballot_sync(~0u, ready && w.length > SHORT);
     if (ready && w.length <= SHORT) {
         copy_short(mine, s, s.done + w.place, w.length, w.distance, source_of<SHAPE>(s, w));
     }
-    copy_long(mine, s, w, __ballot_sync(~0u, ready && w.length > SHORT));
-    __threadfence_block();
     __syncwarp();
-    if (ready) {
-        mark<false>(mine, w.place, w.place + w.length);
-    }
+    copy_long(mine, s, w, whose);
     return ready;
 }
 
-// Copies the n matches of the list, each when its source is complete. Warps see what others have
-// copied without a barrier; the first open match of the round is always ready, so every look at all
-// of them copies at least one.
-template <class SHAPE>
-__device__ void copy_matches(arena<SHAPE> &mine, const state &s, uint32_t n, uint32_t thread)
+// Copies the n matches of the list in passes, each match when its source is complete. The first
+// open match of the round is always ready, so every pass copies at least one. (To let warps see at
+// once what others have copied takes fences, and more time than barriers.)
+template <class SHAPE, class GROUP>
+__device__ void copy_matches(const GROUP &group, arena<SHAPE> &mine, const state &s, uint32_t n)
 {
     constexpr uint32_t EACH = (SHAPE::LIST + SHAPE::THREADS - 1) / SHAPE::THREADS;
     uint32_t open = 0;
     for (uint32_t k = 0; k < EACH; k++) {
-        open |= static_cast<uint32_t>(k * SHAPE::THREADS + thread < n) << k;
+        open |= static_cast<uint32_t>(k * SHAPE::THREADS + group.thread < n) << k;
     }
-    while (__any_sync(~0u, open != 0)) {
+    for (bool more = n > 0; more;) {
+        uint32_t copied = 0;
         for (uint32_t k = 0; k < EACH; k++) {
             const bool is_open = (open >> k & 1) != 0;
             if (__any_sync(~0u, is_open) &&
-                try_match(mine, s, k * SHAPE::THREADS + thread, is_open)) {
-                open &= ~(1u << k);
+                try_match(mine, s, k * SHAPE::THREADS + group.thread, is_open)) {
+                copied |= 1u << k;
             }
         }
+        open &= ~copied;
+        more = group.any(open != 0);
+        for (uint32_t k = 0; k < EACH; k++) {
+            if ((copied >> k & 1) != 0) {
+                const waiting w = take(mine, k * SHAPE::THREADS + group.thread);
+                mark<false>(mine, w.place, w.place + w.length);
+            }
+        }
+        group.sync();
     }
 }
 } // namespace pb_inflate

@@ -168,14 +168,11 @@ __device__ bool write_piece(arena<SHAPE> &mine, const state &s, const piece &p, 
     const uint32_t end = min(high, p.end);
     uint32_t to = s.done + x.place - x.bytes;
     run_of_byte run = {0, ~0u};
-    reader r;
-    if (runs) {
-        open_at(mine, r, p.start);
-    }
+    reader r = {0, p.start};
     while (runs = runs && r.at < end, __any_sync(~0u, runs)) {
         waiting w = {to - s.done, 0, ~0u, false};
         if (runs) {
-            w.distance = token(mine, r, &w.length);
+            w.distance = token<true>(mine, r, &w.length);
         }
         runs = runs && w.distance != ~0u;
         if (runs && w.distance > to) {
@@ -184,6 +181,11 @@ __device__ bool write_piece(arena<SHAPE> &mine, const state &s, const piece &p, 
         if (runs && w.distance == 0) {
             mine.ring[to & (SHAPE::RING - 1)] = static_cast<uint8_t>(w.length);
             w.length = 1;
+            uint32_t second;
+            if (r.at < end && second_literal(mine, r, &second)) {
+                mine.ring[(to + 1) & (SHAPE::RING - 1)] = static_cast<uint8_t>(second);
+                w.length = 2;
+            }
         }
         const bool matches = runs && w.distance != 0;
         if (matches) {
@@ -251,7 +253,7 @@ __device__ uint32_t round_of(const GROUP &group, arena<SHAPE> &mine, state &s, u
         s.words = n > 1 ? words : 1;
         return n > 1 || words > 1 ? PB_DECODED : PB_DECODE_BAD;
     }
-    copy_matches(mine, s, n_matches, group.thread);
+    copy_matches(group, mine, s, n_matches);
     s.done += x.total;
     s.at += x.end - first;
     flush(group, mine, s, false);

@@ -10,58 +10,46 @@
 
 namespace pb_inflate
 {
+// 32 bits are read again for every symbol: held words that are refilled took more time.
 struct reader {
-    uint64_t held;
-    uint32_t n_held, next, word, at; // at: of the next bit, in `staged`
+    uint32_t held, at; // at: of the next bit, in `staged`
 };
 
-template <class SHAPE>
-__device__ __forceinline__ void open_at(const arena<SHAPE> &mine, reader &r, uint32_t at)
-{
-    r.at = at;
-    r.word = at >> 5;
-    r.held =
-        (mine.staged[r.word] | static_cast<uint64_t>(mine.staged[r.word + 1]) << 32) >> (at & 31);
-    r.n_held = 64 - (at & 31);
-    r.next = mine.staged[r.word + 2];
-    r.word += 3;
-}
-
+// Now 32 bits are held.
 template <class SHAPE> __device__ __forceinline__ void refill(const arena<SHAPE> &mine, reader &r)
 {
-    if (r.n_held < 32) {
-        r.held |= static_cast<uint64_t>(r.next) << r.n_held;
-        r.n_held += 32;
-        r.next = mine.staged[r.word++];
-    }
+    r.held = peek(mine, r.at);
 }
 
 __device__ __forceinline__ void skip(reader &r, uint32_t bits)
 {
     r.held >>= bits;
-    r.n_held -= bits;
     r.at += bits;
 }
 
-// The rest of a match whose length has the symbol. Returns its distance; ~0: it is none.
-template <class SHAPE>
+// The rest of a match whose length has the symbol. Returns its distance, or 1 when it is not
+// wanted; ~0: it is none.
+template <bool DISTANCE, class SHAPE>
 __device__ __forceinline__ uint32_t match(const arena<SHAPE> &mine, reader &r, uint32_t symbol,
                                           uint32_t *length)
 {
     const uint32_t base = mine.length_base[symbol - 257], extra = base & 255;
-    *length = (base >> 8) + (static_cast<uint32_t>(r.held) & ((1u << extra) - 1));
+    *length = (base >> 8) + (r.held & ((1u << extra) - 1));
     skip(r, extra);
     refill(mine, r);
-    uint32_t d = mine.distance_table[static_cast<uint32_t>(r.held) & ((1u << DISTANCE_BITS) - 1)];
+    uint32_t d = mine.distance_table[r.held & ((1u << DISTANCE_BITS) - 1)];
     if (d == 0) {
-        d = long_code(mine.distances, mine.distance_list, DISTANCE_BITS,
-                      static_cast<uint32_t>(r.held));
+        d = long_code(mine.distances, mine.distance_list, DISTANCE_BITS, r.held);
     }
-    const uint32_t far = mine.distance_base[d >> 4 & 31], bits = d & 15, more = far & 255;
-    const uint32_t distance =
-        (far >> 8) + (static_cast<uint32_t>(r.held >> bits) & ((1u << more) - 1));
+    const uint32_t bits = d & 15, code = d >> 4;
+    uint32_t distance = 1, more = (max(code, 2u) >> 1) - 1;
+    if (DISTANCE) {
+        const uint32_t far = mine.distance_base[code & 31];
+        more = far & 255;
+        distance = (far >> 8) + ((r.held >> bits) & ((1u << more) - 1));
+    }
     skip(r, bits + more);
-    if (d == 0 || d >> 4 > 29) {
+    if (d == 0 || code > 29) {
         *length = STOP_ODD;
         return ~0u;
     }
@@ -69,27 +57,41 @@ __device__ __forceinline__ uint32_t match(const arena<SHAPE> &mine, reader &r, u
 }
 
 // The next symbol. Returns 0 for a literal (*value: the byte), the distance of a match (*value: its
-// length), ~0 at an end (*value: how). Symbols that deflate does not define are an end.
-template <class SHAPE>
+// length), ~0 at an end (*value: how). Symbols that deflate does not define are an end. DISTANCE:
+// whether it is wanted, else 1 is returned.
+template <bool DISTANCE, class SHAPE>
 __device__ __forceinline__ uint32_t token(const arena<SHAPE> &mine, reader &r, uint32_t *value)
 {
     refill(mine, r);
-    uint32_t entry = mine.literal_table[static_cast<uint32_t>(r.held) & ((1u << LITERAL_BITS) - 1)];
+    uint32_t entry = mine.literal_table[r.held & ((1u << LITERAL_BITS) - 1)];
     if (entry == 0) {
-        entry = long_code(mine.literals, mine.literal_list, LITERAL_BITS,
-                          static_cast<uint32_t>(r.held));
+        entry = long_code(mine.literals, mine.literal_list, LITERAL_BITS, r.held);
     }
     const uint32_t symbol = entry >> 4;
     skip(r, entry & 15);
     *value = symbol;
     if (symbol > 256 && symbol < 286) {
-        return match(mine, r, symbol, value);
+        return match<DISTANCE>(mine, r, symbol, value);
     }
     if (symbol > 255 || entry == 0) {
         *value = symbol == 256 ? STOP_END : STOP_ODD;
         return ~0u;
     }
     return 0;
+}
+
+// The next symbol after a literal, whose bits are held, if it is a literal as well and of a short
+// code: two in a step save what a step costs.
+template <class SHAPE>
+__device__ __forceinline__ bool second_literal(const arena<SHAPE> &mine, reader &r, uint32_t *value)
+{
+    const uint32_t entry = mine.literal_table[r.held & ((1u << LITERAL_BITS) - 1)];
+    if (entry - 1 >= (256u << 4) - 1) {
+        return false;
+    }
+    skip(r, entry & 15);
+    *value = entry >> 4;
+    return true;
 }
 
 // A thread's piece. start: of its first symbol; end: of the first one after it; stop: why it ends;
@@ -147,10 +149,7 @@ __device__ __forceinline__ void walk(const arena<SHAPE> &mine, piece &p, const s
 {
     uint32_t bytes = 0, noted = 0, old_bytes = 0, stop = GOES_ON;
     bool met = false, runs = way.runs;
-    reader r;
-    if (runs) {
-        open_at(mine, r, way.start);
-    }
+    reader r = {0, way.start};
     while (runs = runs && r.at < way.high, __any_sync(~0u, runs)) {
         if (runs && note_symbol(way, r.at - way.low, bytes, &noted, &old_bytes)) {
             met = true;
@@ -158,12 +157,16 @@ __device__ __forceinline__ void walk(const arena<SHAPE> &mine, piece &p, const s
         }
         if (runs) {
             uint32_t value;
-            const uint32_t distance = token(mine, r, &value);
+            const uint32_t distance = token<false>(mine, r, &value);
             if (distance == ~0u) {
                 stop = value;
                 runs = false;
             } else {
                 bytes += distance != 0 ? value : 1;
+            }
+            // One that starts in 32 bits without a note is left to be noted.
+            if (distance == 0 && (r.at - way.low) >> 5 < noted && second_literal(mine, r, &value)) {
+                bytes++;
             }
         }
     }
@@ -186,14 +189,10 @@ __device__ __forceinline__ uint32_t guess(const arena<SHAPE> &mine, const stretc
                                           uint32_t from)
 {
     bool runs = way.runs;
-    reader r;
-    r.at = way.low;
-    if (runs) {
-        open_at(mine, r, from);
-    }
+    reader r = {0, runs ? from : way.low};
     while (runs = runs && r.at < way.low, __any_sync(~0u, runs)) {
         uint32_t value;
-        if (runs && token(mine, r, &value) == ~0u) {
+        if (runs && token<false>(mine, r, &value) == ~0u) {
             r.at = way.low;
         }
     }

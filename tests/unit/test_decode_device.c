@@ -167,13 +167,13 @@ static void damaged_streams(enum pb_device_codec codec, unsigned count, size_t r
 
 START_TEST(judges_damaged_deflate_as_the_host_does)
 {
-    damaged_streams(PB_DEVICE_DEFLATE, 1000, 2500);
+    damaged_streams(PB_DEVICE_DEFLATE, 800, 2500);
 }
 END_TEST
 
 START_TEST(judges_damaged_lzw_as_the_host_does)
 {
-    damaged_streams(PB_DEVICE_LZW, 500, 9000);
+    damaged_streams(PB_DEVICE_LZW, 400, 9000);
 }
 END_TEST
 
