@@ -12,6 +12,7 @@
  * Shared memory of a block is an allocation of its own, so that the address sanitizer sees what
  * leaves it. */
 #include "tests/device/emulator_math.h"
+#include "tests/device/emulator_memory.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -386,52 +387,6 @@ inline void __threadfence()
 {
 }
 
-template <class T> inline T __ldg(const T *p)
-{
-    return *p;
-}
-template <class T, class V> inline T atomicAdd(T *p, V v)
-{
-    T old = *p;
-    *p = static_cast<T>(old + v);
-    return old;
-}
-template <class T, class V> inline T atomicMax(T *p, V v)
-{
-    T old = *p;
-    *p = std::max(old, static_cast<T>(v));
-    return old;
-}
-template <class T, class V> inline T atomicMin(T *p, V v)
-{
-    T old = *p;
-    *p = std::min(old, static_cast<T>(v));
-    return old;
-}
-template <class T, class V> inline T atomicOr(T *p, V v)
-{
-    T old = *p;
-    *p = old | static_cast<T>(v);
-    return old;
-}
-template <class T, class V> inline T atomicAnd(T *p, V v)
-{
-    T old = *p;
-    *p = old & static_cast<T>(v);
-    return old;
-}
-template <class T, class V> inline T atomicCAS(T *p, V wanted, V v)
-{
-    T old = *p;
-    *p = old == static_cast<T>(wanted) ? static_cast<T>(v) : old;
-    return old;
-}
-template <class T, class V> inline T atomicExch(T *p, V v)
-{
-    T old = *p;
-    *p = static_cast<T>(v);
-    return old;
-}
 using std::max;
 using std::min;
 #endif

@@ -18,7 +18,7 @@ def files(host):
         host.scene("codecs f32 strips", ["--size", "500x400", "--type", "Float32", "--strips", "--block", "16"]),
         host.scene("codecs bands", ["--size", "500x400", "--interleave", "BAND", "--block", "64", "--collar"]),
     ]
-    return made + sorted(DATA.glob("derived/l7_*.tif"))
+    return made + sorted(DATA.glob("derived/l7_*.tif")) + sorted(DATA.glob("hostile/*.tif"))
 
 
 def codecs(host, _):
