@@ -7,8 +7,8 @@
 // side by side. A piece whose bits exceed that memory is written in several turns. The last bits of
 // a piece that fill no word wait for the next one; the first and the last word of a chunk belong to
 // its neighbours as well, and are added to what is there.
-#include "kernels/codec/deflate_chunk.cuh"
 #include "kernels/codec/deflate_place.cuh"
+#include "kernels/codec/deflate_symbols.cuh"
 
 namespace pb_device
 {
@@ -69,87 +69,38 @@ struct bits_counted {
     }
 };
 
-// Literals [from, to) of the piece that begins at `piece_from`.
-template <uint32_t THREADS, class Bits>
-__device__ __forceinline__ void put_literals(const deflate_pack_arena<THREADS> &arena,
-                                             uint32_t piece_from, uint32_t from, uint32_t to,
-                                             Bits &bits)
-{
-    uint32_t i = from - piece_from;
-    const uint32_t end = to - piece_from;
-    for (; i < end && i % 4 != 0; i++) {
-        const uint32_t a = arena.code[arena.piece.byte(i)];
+// What a thread does with the symbols of its part: their bits go to `bits`.
+template <class Bits> struct symbol_bits {
+    const uint32_t *code;
+    Bits &bits;
+
+    __device__ __forceinline__ void literal(uint32_t byte)
+    {
+        const uint32_t a = code[byte];
         bits.put(a & 0xffff, a >> 16);
     }
-    for (; i + 4 <= end; i += 4) {
-        const uint32_t w = arena.piece.word(i);
-        const uint32_t a = arena.code[w & 255], b = arena.code[w >> 8 & 255];
-        const uint32_t c = arena.code[w >> 16 & 255], d = arena.code[w >> 24];
+    __device__ __forceinline__ void literals(uint32_t word) // codes are joined in pairs
+    {
+        const uint32_t a = code[word & 255], b = code[word >> 8 & 255];
+        const uint32_t c = code[word >> 16 & 255], d = code[word >> 24];
         bits.put((a & 0xffff) | (b & 0xffff) << (a >> 16), (a >> 16) + (b >> 16));
         bits.put((c & 0xffff) | (d & 0xffff) << (c >> 16), (c >> 16) + (d >> 16));
     }
-    for (; i < end; i++) {
-        const uint32_t a = arena.code[arena.piece.byte(i)];
-        bits.put(a & 0xffff, a >> 16);
-    }
-}
-
-template <class Bits>
-__device__ __forceinline__ void put_match(const uint32_t *code, uint32_t length, Bits &bits)
-{
-    uint32_t extra_bits, extra;
-    const uint32_t a = code[pb_deflate_length_symbol(length, &extra_bits, &extra)];
-    bits.put((a & 0xffff) | extra << (a >> 16), (a >> 16) + extra_bits + 1); // distance 1: a 0
-}
-
-// What begins in the thread's part: a chunk's symbols are those of its parts, in order.
-template <uint32_t THREADS> struct part_symbols {
-    const deflate_pack_arena<THREADS> &arena;
-    equal_part equal;
-    part_place place;
-    uint32_t piece_from, lo, hi;
-
-    // The matches of a run that begin in the part.
-    template <class Bits> __device__ void put_run(uint32_t start, uint32_t to, Bits &bits) const
+    __device__ __forceinline__ void match(uint32_t length)
     {
-        uint32_t at = start, left = to - start;
-        if (lo > start + 2 * PB_DEFLATE_RUN_MAX) {
-            const uint32_t skip = (lo - start) / PB_DEFLATE_RUN_MAX - 1;
-            at += PB_DEFLATE_RUN_MAX * skip;
-            left -= PB_DEFLATE_RUN_MAX * skip;
-        }
-        while (left > 0 && at < hi) {
-            const uint32_t n = pb_deflate_part_of(left);
-            if (at >= lo) {
-                put_match(arena.code, n, bits);
-            }
-            at += n;
-            left -= n;
-        }
-    }
-    template <class Bits> __device__ void put(Bits &bits) const
-    {
-        uint32_t state = place.state, literal = lo;
-        const auto take = [&](uint32_t a, uint32_t b) {
-            uint32_t start;
-            if (!run_in(a, b, &state, &start) || start >= hi) {
-                return;
-            }
-            if (start > literal) {
-                put_literals(arena, piece_from, literal, start, bits);
-            }
-            put_run(start, b, bits);
-            literal = b < hi ? b : hi;
-        };
-        const uint32_t open = for_stretches(equal, lo, place.open, take);
-        if (open != NOWHERE && place.next - open >= 4) {
-            take(open, place.next); // goes on behind the part
-        }
-        if (literal < hi) {
-            put_literals(arena, piece_from, literal, hi, bits);
-        }
+        uint32_t extra_bits, extra;
+        const uint32_t a = code[pb_deflate_length_symbol(length, &extra_bits, &extra)];
+        bits.put((a & 0xffff) | extra << (a >> 16), (a >> 16) + extra_bits + 1); // distance 1: a 0
     }
 };
+
+template <uint32_t THREADS, class Bits>
+__device__ __forceinline__ void put_symbols(const deflate_pack_arena<THREADS> &arena,
+                                            const part_symbols &symbols, uint32_t thread,
+                                            Bits &bits)
+{
+    symbols.visit(arena.piece, thread, symbol_bits<Bits>{arena.code, bits});
+}
 
 // Where a piece goes: bit `bit` of the words from `base` on.
 struct piece_out {
@@ -234,15 +185,14 @@ template <class Bits> __device__ void put_end(const piece_task &task, uint32_t b
 // Returns where the next piece goes.
 template <uint32_t THREADS, class Group>
 __device__ piece_out pack_piece(deflate_pack_arena<THREADS> &arena, const piece_task &task,
-                                piece_out out, const part_symbols<THREADS> &symbols,
-                                const Group &group)
+                                piece_out out, const part_symbols &symbols, const Group &group)
 {
     constexpr uint32_t WORDS = deflate_pack_arena<THREADS>::WORDS;
     const bool begins = task.from == 0, ends_here = task.ends && group.thread == THREADS - 1;
     const uint32_t end_code = arena.code[PB_DEFLATE_END];
     const uint32_t head = begins ? task.code.head_bits : 0;
     bits_counted counted;
-    symbols.put(counted);
+    put_symbols(arena, symbols, group.thread, counted);
     if (ends_here) {
         counted.put(0, end_code >> 16);
     }
@@ -262,7 +212,7 @@ __device__ piece_out pack_piece(deflate_pack_arena<THREADS> &arena, const piece_
             put_head(arena, task.code, out.bit, group);
         }
         bits_out<WORDS> bits(arena.word, from, first);
-        symbols.put(bits);
+        put_symbols(arena, symbols, group.thread, bits);
         if (ends_here) {
             bits.put(end_code & 0xffff, end_code >> 16);
             put_end(task, first + counted.bits, bits);
@@ -343,14 +293,7 @@ __device__ void pb_deflate_pack(const pb_encode_view &view, uint32_t index,
     piece_out out = {words + code.at / 32, static_cast<uint32_t>(code.at % 32)};
     deflate_carry carry;
     for (uint32_t from = 0; from < chunk.bytes; from += BYTES) {
-        const uint32_t lo = from + group.thread * PART;
-        load_piece(arena.piece, chunk, from, BYTES + AHEAD_PARTS * PART, group);
-        group.sync();
-        const equal_part e = compare_part(arena.piece, from, chunk.bytes, carry, group);
-        const uint32_t ahead = stretch_end_ahead(arena.piece, from, chunk.bytes, group.thread % 32);
-        const part_place place = find_place(arena.piece, e, from, ahead, &carry, group);
-        const part_symbols<THREADS> symbols = {
-            arena, e, place, from, lo, lo + PART < chunk.bytes ? lo + PART : chunk.bytes};
+        const part_symbols symbols = take_piece(arena.piece, chunk, from, &carry, group);
         const bool ends = from + BYTES >= chunk.bytes;
         out = pack_piece(arena, {chunk, code, adler, from, ends}, out, symbols, group);
     }
