@@ -4,13 +4,14 @@
  * a limb takes 2^30 additions before it could overflow; carries are propagated before that.
  * Rounding works on a copy in canonical form: every digit in [0, 2^32), the sign apart. */
 #include "kernels/reduce/exact_sum.h"
+#include "kernels/reduce/exact_digits.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-enum { DIGIT_BITS = 32, LOWEST_EXPONENT = -1074, MANTISSA_BITS = 53 };
+enum { DIGIT_BITS = PB_EXACT_DIGIT_BITS, LOWEST_EXPONENT = -1074, MANTISSA_BITS = 53 };
 #define DIGIT_MASK  ((int64_t)UINT32_MAX)
 #define PENDING_MAX (UINT32_C(1) << 29)
 
@@ -36,23 +37,10 @@ static void carry(struct pb_exact_sum *sum)
 void pb_exact_sum_add(struct pb_exact_sum *sum, double x)
 {
     assert(isfinite(x));
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    uint64_t mantissa = bits & ((UINT64_C(1) << 52) - 1);
-    unsigned exponent = (unsigned)(bits >> 52) & 0x7ff;
-    if (exponent != 0)
-        mantissa |= UINT64_C(1) << 52;
-    else
-        exponent = 1;              /* subnormal: the same scale as the smallest normal numbers */
-    unsigned place = exponent - 1; /* of the lowest bit, above 2^-1074 */
-    unsigned limb = place / DIGIT_BITS, shift = place % DIGIT_BITS;
-    /* mantissa << shift has up to 84 bits */
-    uint64_t low = mantissa << shift;
-    uint64_t high = shift ? mantissa >> (64 - shift) : 0;
-    int64_t sign = (bits >> 63) ? -1 : 1;
-    sum->limb[limb] += sign * (int64_t)(low & UINT32_MAX);
-    sum->limb[limb + 1] += sign * (int64_t)(low >> 32);
-    sum->limb[limb + 2] += sign * (int64_t)high;
+    struct pb_exact_digits digits = pb_exact_digits_of(x);
+    sum->limb[digits.limb] += digits.low;
+    sum->limb[digits.limb + 1] += digits.middle;
+    sum->limb[digits.limb + 2] += digits.high;
     if (++sum->pending >= PENDING_MAX)
         carry(sum);
 }

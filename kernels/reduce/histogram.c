@@ -13,29 +13,14 @@
 #include <string.h>
 
 enum { SLOT_MASK = PB_HISTOGRAM_BINS - 1, CHUNK = 256 };
-/* Finer bins than the spacing of the largest floats seen, or of the smallest ones there are, tell
- * nothing and would not fit an int32. */
-enum { FLOAT_PRECISION = FLT_MANT_DIG - 1, FINEST = -149 };
-
 int64_t pb_histogram_bin_of(float value, int e)
 {
-    return (int64_t)floor(ldexp((double)value, -e));
-}
-
-static bool fits(float min, float max, int e)
-{
-    return pb_histogram_bin_of(max, e) - pb_histogram_bin_of(min, e) < PB_HISTOGRAM_BINS;
+    return pb_histogram_bin(value, e);
 }
 
 int pb_histogram_exponent(float min, float max)
 {
-    float largest = fmaxf(fabsf(min), fabsf(max));
-    int e = largest > 0 ? ilogbf(largest) - FLOAT_PRECISION : FINEST;
-    if (e < FINEST)
-        e = FINEST;
-    while (!fits(min, max, e))
-        e++;
-    return e;
+    return pb_histogram_exponent_of(min, max);
 }
 
 /* Widens the histogram to [min, max]; the counts move into the other table when bins merge. */

@@ -11,11 +11,11 @@
  * A part counts the values of one tile on one thread (its range is known from a first sweep over
  * the tile), a histogram collects parts; the caller locks the histogram. Both are plain memory of
  * the caller, allocate nothing and hold no pointers. */
+#include "kernels/reduce/histogram_pixel.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define PB_HISTOGRAM_BINS 4096 /* power of two: bin i lives in slot i modulo this */
 
 /* All zero: nothing seen. */
 struct pb_histogram {

@@ -1,74 +1,26 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/reduce/percentiles.h"
-#include "kernels/pixel.h"
-
-/* A bucket is the values whose keys have the same high 16 bits. */
-enum { LOW_BITS = 16, BUCKETS = 1 << LOW_BITS };
-
-/* The two ranks that a percentile lies between. */
-struct quantile {
-    double p;
-    uint64_t rank;         /* of the lower one */
-    double fraction;       /* of the way to the upper one */
-    uint32_t bucket[2];    /* of both */
-    uint64_t below;        /* values below bucket[0] */
-    bool upper_is_minimum; /* the upper rank is the least value of another bucket */
-};
-
-/* What the second round does with the values of a bucket: nothing, count them (COUNTED + i: in
- * table i), or find the least (COUNTED + PB_PERCENTILES_MAX + i: in least[i]). */
-enum { LEFT_OUT, COUNTED };
-
-struct pb_percentiles {
-    struct pb_samples samples;
-    uint32_t n;
-    bool second; /* round */
-    uint64_t values;
-    struct quantile quantile[PB_PERCENTILES_MAX];
-    uint32_t n_counted, counted[PB_PERCENTILES_MAX]; /* buckets */
-    uint32_t n_minima, minimum_of[PB_PERCENTILES_MAX], least[PB_PERCENTILES_MAX];
-    uint64_t counts[]; /* samples: one each. Others: tables of BUCKETS, the first round uses one,
-                          the second one for each counted bucket; then a role for each bucket */
-};
+#include "kernels/reduce/percentiles_state.h"
 
 static size_t counts_of(uint32_t n, const struct pb_samples *samples)
 {
-    return samples->n > 0 ? samples->n : (size_t)n * BUCKETS;
+    return samples->n > 0 ? samples->n : (size_t)n * PB_PERCENTILES_BUCKETS;
 }
 
 size_t pb_percentiles_bytes(uint32_t n, const struct pb_samples *samples)
 {
     return sizeof(struct pb_percentiles) + counts_of(n, samples) * sizeof(uint64_t) +
-           (samples->n > 0 ? 0 : BUCKETS);
+           (samples->n > 0 ? 0 : PB_PERCENTILES_BUCKETS);
 }
 
 static uint8_t *roles(struct pb_percentiles *p)
 {
-    return (uint8_t *)(p->counts + (size_t)p->n * BUCKETS);
+    return (uint8_t *)(p->counts + (size_t)p->n * PB_PERCENTILES_BUCKETS);
 }
 
 static uint64_t *table(struct pb_percentiles *p, uint32_t i)
 {
-    return p->counts + (size_t)i * BUCKETS;
-}
-
-/* Keys order as the values do: negative numbers are inverted, the others above them. */
-static inline uint32_t key_of(float value)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    return bits ^ ((uint32_t)((int32_t)bits >> 31) | UINT32_C(0x80000000));
-}
-
-static float value_of(uint32_t key)
-{
-    const uint32_t bits = key & UINT32_C(0x80000000) ? key ^ UINT32_C(0x80000000) : ~key;
-    float value;
-
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return p->counts + (size_t)i * PB_PERCENTILES_BUCKETS;
 }
 
 int pb_percentiles_rounds(const struct pb_samples *samples)
@@ -112,7 +64,7 @@ static void add_first(struct pb_percentiles *p, const float *value, size_t count
 
     for (size_t i = 0; i < count; i++)
         if (fabsf(value[i]) <= FLT_MAX) {
-            p->counts[key_of(value[i]) >> LOW_BITS]++;
+            p->counts[pb_percentiles_key(value[i]) >> PB_PERCENTILES_LOW_BITS]++;
             values++;
         }
     p->values += values;
@@ -120,23 +72,25 @@ static void add_first(struct pb_percentiles *p, const float *value, size_t count
 
 static void add_by_role(struct pb_percentiles *p, uint32_t role, uint32_t key)
 {
-    if (role < COUNTED + PB_PERCENTILES_MAX) {
-        table(p, role - COUNTED)[key % BUCKETS]++;
+    if (role < PB_PERCENTILES_COUNTED + PB_PERCENTILES_MAX) {
+        table(p, role - PB_PERCENTILES_COUNTED)[key % PB_PERCENTILES_BUCKETS]++;
         return;
     }
-    uint32_t *const least = &p->least[role - COUNTED - PB_PERCENTILES_MAX];
+    uint32_t *const least = &p->least[role - PB_PERCENTILES_COUNTED - PB_PERCENTILES_MAX];
     *least = key < *least ? key : *least;
 }
 
 static void add_second(struct pb_percentiles *p, const float *value, size_t count)
 {
-    const uint8_t *const role = roles(p);
+    const uint8_t *const role = pb_percentiles_roles(p);
 
     for (size_t i = 0; i < count; i++) {
-        const uint32_t key = key_of(value[i]);
-        const uint32_t own = role[key >> LOW_BITS]; /* LEFT_OUT of what is not finite */
+        const uint32_t key = pb_percentiles_key(value[i]);
+        const uint32_t own =
+            role[key >>
+                 PB_PERCENTILES_LOW_BITS]; /* PB_PERCENTILES_LEFT_OUT of what is not finite */
 
-        if (own != LEFT_OUT)
+        if (own != PB_PERCENTILES_LEFT_OUT)
             add_by_role(p, own, key);
     }
 }
@@ -153,9 +107,9 @@ void pb_percentiles_add(struct pb_percentiles *p, const float *value, size_t cou
 
 void pb_percentiles_merge(struct pb_percentiles *into, const struct pb_percentiles *from)
 {
-    const size_t n = into->second          ? (size_t)into->n_counted * BUCKETS
+    const size_t n = into->second          ? (size_t)into->n_counted * PB_PERCENTILES_BUCKETS
                      : into->samples.n > 0 ? into->samples.n
-                                           : BUCKETS;
+                                           : PB_PERCENTILES_BUCKETS;
 
     if (!into->second)
         into->values += from->values;
@@ -183,7 +137,7 @@ static uint32_t find_rank(const uint64_t *counts, uint32_t n, uint64_t rank, uin
 static void find_ranks(struct pb_percentiles *p)
 {
     for (uint32_t i = 0; i < p->n; i++) {
-        struct quantile *const q = &p->quantile[i];
+        struct pb_quantile *const q = &p->quantile[i];
         const double rank = (double)(p->values - 1) * (q->p / 100.0);
 
         q->rank = (uint64_t)rank;
@@ -195,7 +149,7 @@ static void find_ranks(struct pb_percentiles *p)
     }
 }
 
-static double between(const struct quantile *q, double low, double high)
+static double between(const struct pb_quantile *q, double low, double high)
 {
     const double t = q->fraction;
 
@@ -203,7 +157,7 @@ static double between(const struct quantile *q, double low, double high)
 }
 
 /* The rank above, or the same one at the end. */
-static uint64_t rank_above(const struct pb_percentiles *p, const struct quantile *q)
+static uint64_t rank_above(const struct pb_percentiles *p, const struct pb_quantile *q)
 {
     return q->rank + 1 < p->values ? q->rank + 1 : q->rank;
 }
@@ -221,7 +175,7 @@ static double sample_at(const struct pb_percentiles *p, uint64_t rank)
 static void end_samples(const struct pb_percentiles *p, double *out)
 {
     for (uint32_t i = 0; i < p->n; i++) {
-        const struct quantile *const q = &p->quantile[i];
+        const struct pb_quantile *const q = &p->quantile[i];
 
         out[i] = between(q, sample_at(p, q->rank), sample_at(p, rank_above(p, q)));
     }
@@ -244,14 +198,14 @@ static void set_roles(struct pb_percentiles *p)
     uint8_t *const role = roles(p);
 
     for (uint32_t i = 0; i < p->n_counted; i++)
-        role[p->counted[i]] = (uint8_t)(COUNTED + i);
+        role[p->counted[i]] = (uint8_t)(PB_PERCENTILES_COUNTED + i);
     for (uint32_t i = 0; i < p->n; i++) {
         const uint32_t bucket = p->quantile[i].bucket[1];
 
-        if (role[bucket] != LEFT_OUT)
+        if (role[bucket] != PB_PERCENTILES_LEFT_OUT)
             continue;
         const uint32_t k = number_of(p->minimum_of, &p->n_minima, bucket);
-        role[bucket] = (uint8_t)(COUNTED + PB_PERCENTILES_MAX + k);
+        role[bucket] = (uint8_t)(PB_PERCENTILES_COUNTED + PB_PERCENTILES_MAX + k);
         p->least[k] = UINT32_MAX;
     }
 }
@@ -260,17 +214,17 @@ static void set_roles(struct pb_percentiles *p)
 static void prepare_second(struct pb_percentiles *p)
 {
     for (uint32_t i = 0; i < p->n; i++) {
-        struct quantile *const q = &p->quantile[i];
+        struct pb_quantile *const q = &p->quantile[i];
         uint64_t before;
 
-        q->bucket[0] = find_rank(p->counts, BUCKETS, q->rank, &q->below);
-        q->bucket[1] = find_rank(p->counts, BUCKETS, rank_above(p, q), &before);
+        q->bucket[0] = find_rank(p->counts, PB_PERCENTILES_BUCKETS, q->rank, &q->below);
+        q->bucket[1] = find_rank(p->counts, PB_PERCENTILES_BUCKETS, rank_above(p, q), &before);
         q->upper_is_minimum = q->bucket[1] != q->bucket[0];
         (void)number_of(p->counted, &p->n_counted, q->bucket[0]);
     }
     set_roles(p);
     p->second = true;
-    memset(p->counts, 0, (size_t)p->n * BUCKETS * sizeof p->counts[0]);
+    memset(p->counts, 0, (size_t)p->n * PB_PERCENTILES_BUCKETS * sizeof p->counts[0]);
 }
 
 /* The value of a rank within a bucket. */
@@ -279,16 +233,18 @@ static double value_at(struct pb_percentiles *p, uint32_t bucket, uint64_t rank)
     const uint32_t role = roles(p)[bucket];
     uint64_t before;
 
-    if (role >= COUNTED + PB_PERCENTILES_MAX)
-        return (double)value_of(p->least[role - COUNTED - PB_PERCENTILES_MAX]);
-    return (double)value_of(bucket << LOW_BITS |
-                            find_rank(table(p, role - COUNTED), BUCKETS, rank, &before));
+    if (role >= PB_PERCENTILES_COUNTED + PB_PERCENTILES_MAX)
+        return (double)pb_percentiles_value(
+            p->least[role - PB_PERCENTILES_COUNTED - PB_PERCENTILES_MAX]);
+    return (double)pb_percentiles_value(
+        bucket << PB_PERCENTILES_LOW_BITS |
+        find_rank(table(p, role - PB_PERCENTILES_COUNTED), PB_PERCENTILES_BUCKETS, rank, &before));
 }
 
 static void end_second(struct pb_percentiles *p, double *out)
 {
     for (uint32_t i = 0; i < p->n; i++) {
-        const struct quantile *const q = &p->quantile[i];
+        const struct pb_quantile *const q = &p->quantile[i];
         const uint64_t above = q->upper_is_minimum ? 0 : rank_above(p, q) - q->below;
 
         out[i] = between(q, value_at(p, q->bucket[0], q->rank - q->below),

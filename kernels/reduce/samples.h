@@ -4,6 +4,8 @@
 #define PB_SAMPLES_H
 /* What is known of values that come from a band of 16 bits or fewer, so that they can be counted by
  * sample. Plain data; any thread. */
+#include "kernels/pixel.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +22,7 @@ struct pb_samples {
 };
 
 /* The value of sample first + i. */
-static inline float pb_sample_value(const struct pb_samples *samples, uint32_t i)
+PB_PIXEL float pb_sample_value(const struct pb_samples *samples, uint32_t i)
 {
     const float v = (float)(samples->first + (int32_t)i);
 
@@ -28,7 +30,7 @@ static inline float pb_sample_value(const struct pb_samples *samples, uint32_t i
 }
 
 /* The i of a value that is a sample's. */
-static inline uint32_t pb_sample_of(const struct pb_samples *samples, float value)
+PB_PIXEL uint32_t pb_sample_of(const struct pb_samples *samples, float value)
 {
     const double v = (double)value;
     const double sample =
@@ -38,7 +40,7 @@ static inline uint32_t pb_sample_of(const struct pb_samples *samples, float valu
 }
 
 /* Whether values fall while samples rise. */
-static inline bool pb_samples_descend(const struct pb_samples *samples)
+PB_PIXEL bool pb_samples_descend(const struct pb_samples *samples)
 {
     return samples->scaled && samples->scale < 0.0f;
 }

@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_EMULATE_STATISTICS_H
+#define PB_EMULATE_STATISTICS_H
+/* The statistics of planes as a device finds them, on the host (device/emulator.h). C11 and C++17;
+ * one thread. */
+#include "kernels/reduce/percentiles_device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As pb_statistics_cuda for one plane, by so many thread blocks. */
+void emulate_statistics(const struct pb_statistics_plane *plane, uint32_t shares, unsigned order,
+                        struct pb_statistics_part *part);
+/* As pb_percentiles_cuda for one plane. */
+void emulate_percentiles(struct pb_percentiles *state, const struct pb_statistics_plane *plane,
+                         uint32_t shares, unsigned order);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

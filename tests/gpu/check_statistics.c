@@ -1,0 +1,236 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Statistics and percentiles that a GPU finds in planes against the CPU's, to the last bit
+ * (statistics_cases.h), and the speed of a scene's tiles.
+ *
+ *   check_statistics [--quick]     0 equal; 1 not; 77 no GPU or built without CUDA
+ *
+ * --quick times nothing: for running under compute-sanitizer. */
+#ifndef PB_HAVE_CUDA
+#include <stdio.h>
+
+int main(void)
+{
+    (void)fprintf(stderr, "skipped: built without CUDA\n");
+    return 77;
+}
+#else
+#include "kernels/reduce/percentiles.h"
+#include "kernels/reduce/percentiles_device.h"
+#include "tests/statistics_cases.h"
+
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+
+static void must(cudaError_t error, const char *what)
+{
+    if (error == cudaSuccess)
+        return;
+    (void)fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
+    exit(1);
+}
+#define MUST(call) must(call, #call)
+
+static void *on_device(const void *host, size_t bytes)
+{
+    void *memory = NULL;
+    MUST(cudaMalloc(&memory, bytes));
+    if (host != NULL)
+        MUST(cudaMemcpy(memory, host, bytes, cudaMemcpyHostToDevice));
+    return memory;
+}
+
+/* All cases in one call. */
+static bool check_cases(void)
+{
+    struct pb_statistics_plane planes[STATISTICS_CASES];
+    struct pb_statistics_part *parts = malloc(STATISTICS_CASES * sizeof *parts);
+    static struct statistics_found want[STATISTICS_CASES], got;
+    bool good = true;
+    if (parts == NULL)
+        abort();
+    for (int i = 0; i < STATISTICS_CASES; i++) {
+        const struct statistics_case *c = &statistics_cases[i];
+        const size_t bytes = statistics_case_px(c) * sizeof(float);
+        float *px = malloc(bytes);
+        if (px == NULL)
+            abort();
+        statistics_case_fill(c, px);
+        statistics_by_cpu(c, px, &want[i]);
+        planes[i] = (struct pb_statistics_plane){on_device(px, bytes), (uint32_t)(c->w + c->extra),
+                                                 c->w, c->h};
+        free(px);
+    }
+    struct pb_statistics_plane *listed = on_device(planes, sizeof planes);
+    struct pb_statistics_part *there = on_device(NULL, STATISTICS_CASES * sizeof *parts);
+    if (pb_statistics_cuda(listed, STATISTICS_CASES, UINT64_C(1) << 17, there, NULL) < 0)
+        good = false;
+    MUST(cudaMemcpy(parts, there, STATISTICS_CASES * sizeof *parts, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < STATISTICS_CASES; i++) {
+        statistics_by_device(&parts[i], &got);
+        const char *what = statistics_difference(&want[i], &got);
+        if (what != NULL)
+            (void)fprintf(stderr, "%s: the %s differs\n", statistics_cases[i].name, what);
+        good = good && what == NULL;
+        MUST(cudaFree((void *)(uintptr_t)planes[i].data));
+    }
+    MUST(cudaFree(listed));
+    MUST(cudaFree(there));
+    free(parts);
+    return good;
+}
+
+enum { PERCENTILES = 3 };
+static const double wanted[PERCENTILES] = {2, 50, 98};
+
+/* A round over one plane, into `part`. */
+static void add_plane(const struct statistics_case *c, const float *px, bool on_gpu,
+                      struct pb_percentiles *part)
+{
+    static const struct pb_samples any = {.n = 0};
+    const size_t bytes = pb_percentiles_bytes(PERCENTILES, &any);
+    struct pb_statistics_plane plane = {px, (uint32_t)(c->w + c->extra), c->w, c->h};
+    if (!on_gpu) {
+        for (int32_t y = 0; y < c->h; y++)
+            pb_percentiles_add(part, px + (size_t)y * plane.row_px, (size_t)c->w);
+        return;
+    }
+    float *there = on_device(px, statistics_case_px(c) * sizeof *px);
+    plane.data = there;
+    struct pb_statistics_plane *listed = on_device(&plane, sizeof plane);
+    struct pb_percentiles *state = on_device(part, bytes);
+    if (pb_percentiles_cuda(state, listed, 1, UINT64_C(1) << 17, NULL) < 0)
+        exit(1);
+    MUST(cudaMemcpy(part, state, bytes, cudaMemcpyDeviceToHost));
+    MUST(cudaFree(there));
+    MUST(cudaFree(listed));
+    MUST(cudaFree(state));
+}
+
+static void percentiles(const struct statistics_case *c, const float *px, bool on_gpu, double *out)
+{
+    static const struct pb_samples any = {.n = 0};
+    const size_t bytes = pb_percentiles_bytes(PERCENTILES, &any);
+    struct pb_percentiles *all = malloc(bytes), *part = malloc(bytes);
+    if (all == NULL || part == NULL)
+        abort();
+    pb_percentiles_begin(all, wanted, PERCENTILES, &any);
+    pb_percentiles_begin(part, wanted, PERCENTILES, &any);
+    for (;; pb_percentiles_again(part, all)) {
+        add_plane(c, px, on_gpu, part);
+        pb_percentiles_merge(all, part);
+        if (pb_percentiles_end(all, out))
+            break;
+    }
+    free(all);
+    free(part);
+}
+
+static bool check_percentiles(void)
+{
+    bool good = true;
+    for (int i = 0; i < STATISTICS_CASES; i++) {
+        const struct statistics_case *c = &statistics_cases[i];
+        double want[PERCENTILES], got[PERCENTILES];
+        float *px = malloc(statistics_case_px(c) * sizeof *px);
+        if (px == NULL)
+            abort();
+        statistics_case_fill(c, px);
+        percentiles(c, px, false, want);
+        percentiles(c, px, true, got);
+        for (int k = 0; k < PERCENTILES; k++)
+            if (got[k] != want[k] && (got[k] == got[k] || want[k] == want[k])) {
+                (void)fprintf(stderr, "%s: percentile %g is %.9g, not %.9g\n", c->name, wanted[k],
+                              got[k], want[k]);
+                good = false;
+            }
+        free(px);
+    }
+    return good;
+}
+
+/* The first round. */
+static void measure_percentiles(const struct pb_statistics_plane *listed, uint32_t n, size_t px,
+                                cudaEvent_t begin, cudaEvent_t end)
+{
+    static const struct pb_samples any = {.n = 0};
+    const size_t bytes = pb_percentiles_bytes(PERCENTILES, &any);
+    struct pb_percentiles *part = malloc(bytes);
+    float ms = 0;
+    if (part == NULL)
+        abort();
+    pb_percentiles_begin(part, wanted, PERCENTILES, &any);
+    struct pb_percentiles *state = on_device(part, bytes);
+    for (int i = 0; i < 2; i++) { /* the first one warms up */
+        MUST(cudaEventRecord(begin, NULL));
+        if (pb_percentiles_cuda(state, listed, n, px, NULL) < 0)
+            exit(1);
+        MUST(cudaEventRecord(end, NULL));
+        MUST(cudaEventSynchronize(end));
+        MUST(cudaEventElapsedTime(&ms, begin, end));
+    }
+    (void)printf("a round of percentiles of them: %.2f ms, %.0f GB/s\n", (double)ms,
+                 (double)(n * px * sizeof(float)) / (double)ms / 1e6);
+    MUST(cudaFree(state));
+    free(part);
+}
+
+static void measure(void)
+{
+    enum { SIDE = 512, TILES = 484, RUNS = 5 };
+    const struct statistics_case c = {"a tile", SIDE, SIDE, 0, 0};
+    const size_t px = statistics_case_px(&c);
+    static struct pb_statistics_plane planes[TILES];
+    float *tile = malloc(px * sizeof *tile), *there = on_device(NULL, TILES * px * sizeof *there);
+    cudaEvent_t begin, end;
+    float best = 1e30f;
+    if (tile == NULL)
+        abort();
+    statistics_case_fill(&c, tile);
+    for (size_t i = 0; i < TILES; i++) {
+        MUST(cudaMemcpy(there + i * px, tile, px * sizeof *tile, cudaMemcpyHostToDevice));
+        planes[i] = (struct pb_statistics_plane){there + i * px, SIDE, SIDE, SIDE};
+    }
+    struct pb_statistics_plane *listed = on_device(planes, sizeof planes);
+    struct pb_statistics_part *parts = on_device(NULL, TILES * sizeof *parts);
+    MUST(cudaEventCreate(&begin));
+    MUST(cudaEventCreate(&end));
+    for (int i = 0; i <= RUNS; i++) {
+        float ms;
+        MUST(cudaEventRecord(begin, NULL));
+        if (pb_statistics_cuda(listed, TILES, px, parts, NULL) < 0)
+            exit(1);
+        MUST(cudaEventRecord(end, NULL));
+        MUST(cudaEventSynchronize(end));
+        MUST(cudaEventElapsedTime(&ms, begin, end));
+        best = i > 0 && ms < best ? ms : best;
+    }
+    (void)printf("statistics of %d tiles of %d px: %.2f ms, %.0f GB/s\n", TILES, SIDE, (double)best,
+                 (double)(TILES * px * sizeof(float)) / (double)best / 1e6);
+    measure_percentiles(listed, TILES, px, begin, end);
+    MUST(cudaEventDestroy(begin));
+    MUST(cudaEventDestroy(end));
+    MUST(cudaFree(parts));
+    MUST(cudaFree(listed));
+    MUST(cudaFree(there));
+    free(tile);
+}
+
+int main(int argc, char **argv)
+{
+    int n = 0;
+    if (cudaGetDeviceCount(&n) != cudaSuccess || n == 0) {
+        (void)fprintf(stderr, "skipped: no GPU\n");
+        return 77;
+    }
+    bool good = check_cases();
+    good = check_percentiles() && good;
+    if (good)
+        (void)printf("%d planes have the statistics and percentiles of the CPU\n",
+                     STATISTICS_CASES);
+    if (argc < 2 || strcmp(argv[1], "--quick") != 0)
+        measure();
+    return good ? 0 : 1;
+}
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Statistics by device code, run on the host: the CPU's to the last bit, however many thread blocks
+ * share a plane. */
+#include "kernels/reduce/percentiles.h"
+#include "tests/device/emulate_statistics.h"
+#include "tests/statistics_cases.h"
+
+#include "run_suite.h"
+
+#include <check.h>
+
+START_TEST(planes_have_the_statistics_of_the_cpu)
+{
+    const struct statistics_case *c = &statistics_cases[_i];
+    float *px = malloc(statistics_case_px(c) * sizeof *px);
+    struct pb_statistics_part *part = malloc(sizeof *part);
+    static struct statistics_found want, got;
+    ck_assert(px != NULL && part != NULL);
+    statistics_case_fill(c, px);
+    statistics_by_cpu(c, px, &want);
+    for (uint32_t shares = 1; shares < 6; shares += 2) {
+        const struct pb_statistics_plane plane = {px, (uint32_t)(c->w + c->extra), c->w, c->h};
+        memset(part, 0xa5, sizeof *part);
+        emulate_statistics(&plane, shares, shares, part);
+        statistics_by_device(part, &got);
+        const char *what = statistics_difference(&want, &got);
+        ck_assert_msg(what == NULL, "%s, %u shares: the %s differs", c->name, shares, what);
+    }
+    free(part);
+    free(px);
+}
+END_TEST
+
+enum { PERCENTILES = 5 };
+static const double wanted[PERCENTILES] = {0, 2, 50, 97.3, 100};
+/* Of any values, and of the reflectances of the first case. */
+static const struct pb_samples samples[] = {{.n = 0}, {-1000, 12000, true, 0.0001f, 0.0f}};
+
+/* As a pass does it. Returns the rounds. */
+static int percentiles(const struct pb_samples *of, const struct pb_statistics_plane *plane,
+                       bool on_device, double *out)
+{
+    size_t bytes = pb_percentiles_bytes(PERCENTILES, of);
+    struct pb_percentiles *all = malloc(bytes), *part = malloc(bytes);
+    int rounds = 1;
+    ck_assert(all != NULL && part != NULL);
+    pb_percentiles_begin(all, wanted, PERCENTILES, of);
+    for (pb_percentiles_begin(part, wanted, PERCENTILES, of);;
+         pb_percentiles_again(part, all), rounds++) {
+        if (on_device)
+            emulate_percentiles(part, plane, 3, (unsigned)rounds);
+        for (int32_t y = 0; y < plane->h && !on_device; y++)
+            pb_percentiles_add(part, plane->data + (size_t)y * plane->row_px, (size_t)plane->w);
+        pb_percentiles_merge(all, part);
+        if (pb_percentiles_end(all, out))
+            break;
+    }
+    free(all);
+    free(part);
+    return rounds;
+}
+
+START_TEST(planes_have_the_percentiles_of_the_cpu)
+{
+    const struct statistics_case *c = &statistics_cases[_i];
+    float *px = malloc(statistics_case_px(c) * sizeof *px);
+    ck_assert_ptr_nonnull(px);
+    statistics_case_fill(c, px);
+    const struct pb_statistics_plane plane = {px, (uint32_t)(c->w + c->extra), c->w, c->h};
+    for (int k = 0; k < (c->values == 0 ? 2 : 1); k++) {
+        double want[PERCENTILES], got[PERCENTILES];
+        int rounds = percentiles(&samples[k], &plane, false, want);
+        ck_assert_int_eq(percentiles(&samples[k], &plane, true, got), rounds);
+        for (int i = 0; i < PERCENTILES; i++)
+            ck_assert_msg(got[i] == want[i] || (got[i] != got[i] && want[i] != want[i]),
+                          "%s: percentile %g is %.9g, not %.9g", c->name, wanted[i], got[i],
+                          want[i]);
+    }
+    free(px);
+}
+END_TEST
+
+START_TEST(a_plane_without_pixels_has_none)
+{
+    const struct pb_statistics_plane plane = {NULL, 0, 64, 64};
+    struct pb_statistics_part *part = malloc(sizeof *part);
+    static struct statistics_found got;
+    ck_assert_ptr_nonnull(part);
+    emulate_statistics(&plane, 2, 0, part);
+    statistics_by_device(part, &got);
+    ck_assert_uint_eq(got.moments.valid, 0);
+    free(part);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("statistics_device");
+    TCase *tc = tcase_create("statistics_device");
+    tcase_add_loop_test(tc, planes_have_the_statistics_of_the_cpu, 0, STATISTICS_CASES);
+    tcase_add_loop_test(tc, planes_have_the_percentiles_of_the_cpu, 0, STATISTICS_CASES);
+    tcase_add_test(tc, a_plane_without_pixels_has_none);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
