@@ -3,72 +3,15 @@
 /* The device's decoders, as host code, beside the host's: what they accept and what they make. The
  * order of threads changes from stream to stream. */
 #include "pipeline/codec/codec.h"
-#include "pipeline/codec/decode.h"
-#include "tests/device/emulate_codecs.h"
 #include "tests/tools/mutate.h"
-#include "tests/tools/tiff_blocks.h"
 
-#include "run_suite.h"
+#include "decode_device_fixture.h"
 
-#include <check.h>
 #include <glob.h>
 #include <stdio.h>
-#include <string.h>
 #include <zlib.h>
 
-enum { FILL = 0xa5, RAW_MOST = 1 << 16 };
-
-static struct {
-    unsigned long decoded, refused, host;
-} tally;
-
-static size_t whole(size_t bytes)
-{
-    return (bytes + 15) / 16 * 16;
-}
-
-/* Decodes a stream on both sides, out of memory of exactly its words into memory of exactly its
- * bytes. Returns the device's status. */
-static uint32_t both(const struct tiff_block *block, unsigned number)
-{
-    static void *context[PB_DEVICE_CODECS];
-    const struct pb_decode *decode =
-        block->codec == PB_DEVICE_LZW ? &pb_decode_lzw : &pb_decode_deflate;
-    const char *why = NULL;
-    size_t skew = number % 16;
-    uint8_t *in = aligned_alloc(16, whole(block->n + skew) + 16), *want = malloc(block->most + 1),
-            *out = aligned_alloc(16, whole(block->most) + 16);
-    uint32_t bytes = 0, progress = 0;
-    ck_assert(in != NULL && want != NULL && out != NULL);
-    if (context[block->codec] == NULL)
-        ck_assert_int_eq(decode->create(&context[block->codec]), 0);
-    memcpy(in + skew, block->bytes, block->n);
-    memset(out, FILL, whole(block->most) + 16);
-    bool good = decode->run(context[block->codec], block->bytes, block->n, want, block->least,
-                            block->most, &why) == 0;
-    const struct pb_decode_stream stream = {in + skew, out, block->n, block->least, block->most, 0};
-    uint32_t status = emulate_decode(block->codec, number % EMULATED_SHAPES,
-                                     number / EMULATED_SHAPES, &stream, NULL, &progress, &bytes);
-    if (status == PB_DECODED) {
-        ck_assert_msg(good, "stream %u: accepted, the host says: %s", number, why);
-        ck_assert_uint_ge(bytes, block->least);
-        ck_assert_uint_eq(progress, bytes);
-        ck_assert_msg(memcmp(out, want, bytes) == 0, "stream %u differs", number);
-    } else {
-        ck_assert_uint_le(status, PB_DECODE_HOST);
-        ck_assert_msg(!good || status == PB_DECODE_HOST, "stream %u: refused with %u", number,
-                      status);
-    }
-    for (size_t i = block->most; i < whole(block->most) + 16; i++)
-        ck_assert_uint_eq(out[i], FILL);
-    tally.decoded += status == PB_DECODED;
-    tally.refused += status != PB_DECODED;
-    tally.host += status != PB_DECODED && good;
-    free(in);
-    free(want);
-    free(out);
-    return status;
-}
+enum { RAW_MOST = 1 << 16 };
 
 /* --- streams --------------------------------------------------------------------------------- */
 
@@ -246,147 +189,6 @@ START_TEST(judges_hostile_files_as_the_host_does)
 }
 END_TEST
 
-/* --- streams made by hand -------------------------------------------------------------------- */
-
-struct bits {
-    uint8_t bytes[4096];
-    size_t n; /* bits */
-};
-
-static void put(struct bits *b, uint32_t value, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++, b->n++)
-        b->bytes[b->n / 8] |= (uint8_t)((value >> i & 1) << b->n % 8);
-}
-
-/* Adds the Adler-32 of n bytes of `raw`, and judges. */
-static uint32_t judge(struct bits *b, const uint8_t *raw, size_t n)
-{
-    uint32_t sum = (uint32_t)adler32(1, raw, (uInt)n);
-    b->n = (b->n + 7) / 8 * 8;
-    for (int i = 24; i >= 0; i -= 8)
-        put(b, sum >> i & 255, 8);
-    uint32_t status = PB_DECODED;
-    for (unsigned shape = 0; shape < EMULATED_SHAPES; shape++) {
-        struct tiff_block block = {b->bytes, (uint32_t)(b->n / 8), (uint32_t)n, (uint32_t)n,
-                                   PB_DEVICE_DEFLATE};
-        status = both(&block, shape);
-    }
-    return status;
-}
-
-static void begin(struct bits *b)
-{
-    memset(b, 0, sizeof *b);
-    put(b, 0x78, 8);
-    put(b, 0x9c, 8);
-}
-
-/* A dynamic block in which code lengths are sent as they are: 4 bits each, lengths 0 to 15. */
-static void dynamic(struct bits *b, const uint8_t *lengths, unsigned n_literals,
-                    unsigned n_distances)
-{
-    static const uint8_t order[19] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
-                                      11, 4,  12, 3, 13, 2, 14, 1, 15};
-    put(b, 1 | 2 << 1, 3);
-    put(b, n_literals - 257, 5);
-    put(b, n_distances - 1, 5);
-    put(b, 15, 4);
-    for (unsigned i = 0; i < 19; i++)
-        put(b, order[i] < 16 ? 4 : 0, 3);
-    for (unsigned i = 0; i < n_literals + n_distances; i++)
-        for (unsigned k = 4; k-- > 0;)
-            put(b, lengths[i] >> k & 1, 1);
-}
-
-/* The code of one bit each for 'a' and the end: "aa" where the code of distances is as given. */
-static uint32_t with_distances(const uint8_t *lengths, unsigned n, bool one_literal)
-{
-    struct bits b;
-    uint8_t all[320] = {['a'] = one_literal ? 2 : 1, [256] = 1};
-    memcpy(all + 257, lengths, n);
-    begin(&b);
-    dynamic(&b, all, 257, n);
-    put(&b, 0, 2);
-    put(&b, 1, 1);
-    return judge(&b, (const uint8_t *)"aa", 2);
-}
-
-START_TEST(judges_codes_as_the_host_does)
-{
-    ck_assert_uint_eq(with_distances((const uint8_t[]){1, 1}, 2, false), PB_DECODED);
-    ck_assert_uint_eq(with_distances((const uint8_t[]){0}, 1, false), PB_DECODED);
-    ck_assert_uint_eq(with_distances((const uint8_t[]){1}, 1, false), PB_DECODED);
-    ck_assert_uint_eq(with_distances((const uint8_t[]){2}, 1, false), PB_DECODE_BAD);
-    ck_assert_uint_eq(with_distances((const uint8_t[]){1, 2}, 2, false), PB_DECODE_BAD);
-    ck_assert_uint_eq(with_distances((const uint8_t[]){1, 1, 1}, 3, false), PB_DECODE_BAD);
-    ck_assert_uint_eq(with_distances((const uint8_t[]){1, 1}, 2, true), PB_DECODE_BAD);
-}
-END_TEST
-
-START_TEST(uses_a_code_of_one_distance)
-{
-    /* 'a' and a match of three: lengths 'a' 1, 256 2, 257 2; one code of distance 1. */
-    for (unsigned empty = 0; empty < 2; empty++) {
-        struct bits b;
-        uint8_t all[320] = {['a'] = 1, [256] = 2, [257] = 2, [258] = (uint8_t)(1 - empty)};
-        begin(&b);
-        dynamic(&b, all, 258, 1);
-        put(&b, 0, 1);
-        put(&b, 3, 2);
-        put(&b, empty, 1); /* either bit */
-        put(&b, 1, 2);
-        ck_assert_uint_eq(judge(&b, (const uint8_t *)"aaaa", 4), PB_DECODED);
-    }
-}
-END_TEST
-
-START_TEST(refuses_what_has_no_end)
-{
-    struct bits b;
-    uint8_t all[320] = {['a'] = 1, ['b'] = 1};
-    begin(&b);
-    dynamic(&b, all, 257, 1);
-    put(&b, 0, 16);
-    ck_assert_uint_eq(judge(&b, (const uint8_t *)"aaaa", 4), PB_DECODE_BAD);
-    begin(&b);
-    put(&b, 7, 3); /* a type that is none */
-    ck_assert_uint_eq(judge(&b, NULL, 0), PB_DECODE_BAD);
-    begin(&b);
-    put(&b, 1, 8); /* stored, its length not as its complement says */
-    put(&b, 4, 16);
-    put(&b, 4, 16);
-    ck_assert_uint_eq(judge(&b, (const uint8_t *)"aaaa", 4), PB_DECODE_BAD);
-}
-END_TEST
-
-START_TEST(refuses_distances_before_the_output)
-{
-    struct bits b;
-    begin(&b);
-    put(&b, 3, 3);    /* last, fixed */
-    put(&b, 0x91, 8); /* a literal: 10001001 */
-    put(&b, 0x40, 7); /* length 3: 0000001 */
-    put(&b, 0x08, 5); /* distance 3: 00010 */
-    put(&b, 0, 7);    /* end */
-    ck_assert_uint_eq(judge(&b, (const uint8_t *)"YYYY", 4), PB_DECODE_BAD);
-}
-END_TEST
-
-START_TEST(leaves_streams_of_tiny_blocks_to_the_host)
-{
-    struct bits b;
-    begin(&b);
-    for (int i = 0; i < 300; i++) {
-        put(&b, 2, 3); /* fixed, nothing in it */
-        put(&b, 0, 7);
-    }
-    put(&b, 3, 3);
-    put(&b, 0, 7);
-    ck_assert_uint_eq(judge(&b, NULL, 0), PB_DECODE_HOST);
-}
-END_TEST
-
 static struct tiff_block zeros(enum pb_device_codec codec, size_t n)
 {
     struct tiff_block block = {.codec = codec, .most = (uint32_t)n, .least = (uint32_t)n};
@@ -441,11 +243,6 @@ int main(void)
     tcase_add_test(streams, decodes_whole_streams);
     tcase_add_test(streams, decodes_blocks_of_files);
     tcase_add_test(streams, judges_hostile_files_as_the_host_does);
-    tcase_add_test(streams, judges_codes_as_the_host_does);
-    tcase_add_test(streams, uses_a_code_of_one_distance);
-    tcase_add_test(streams, refuses_what_has_no_end);
-    tcase_add_test(streams, refuses_distances_before_the_output);
-    tcase_add_test(streams, leaves_streams_of_tiny_blocks_to_the_host);
     tcase_add_test(streams, stops_a_bomb_at_the_declared_size);
     tcase_add_test(streams, ends_when_it_is_told_to);
     suite_add_tcase(suite, streams);
