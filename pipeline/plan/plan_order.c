@@ -7,8 +7,9 @@
  * A COG's compressed blocks lie in the file row by row. Visited by whole rows, each has its place
  * when it is made; else most of them have to wait in a temporary file and are written twice. The
  * incomplete overviews of a whole row take as much memory as a row of blocks of float32 planes.
- * That is worth it for images of a usual width, and within a part of the budget: what a run takes
- * must not grow with the scene without end. A GPU's tiles are larger than blocks, so half of its
+ * That is worth it for images of a usual width, and within half of the budget: what a run takes
+ * must not grow with the scene without end, and with many bands it gains nothing (20 bands of 5490
+ * x 5490 px: 13.4 CPU s and 401 MB by rows, 12.7 and 261 along the curve). A GPU's tiles are larger than blocks, so half of its
  * blocks would wait all the same: its order stays. */
 #include "pipeline/plan/plan_order.h"
 #include "pipeline/product/product.h"
@@ -54,5 +55,5 @@ bool pb_plan_prefers_rows(const struct pb_plan *rows, const struct pb_plan *othe
 {
     uint64_t budget = request->config->compute.memory_bytes;
     return rows->price <= other->price && rows->writers >= other->writers &&
-           rows->total_bytes <= budget / 4 * 3;
+           rows->total_bytes <= budget / 2;
 }
