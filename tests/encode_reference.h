@@ -58,13 +58,12 @@ static inline bool encode_by(const struct pb_encode_format *f, const struct pb_e
         planes[b] = block->data + f->plane[b] * block->plane_px;
     int rc = f->mask ? pb_mask_encoder_create(codec, f->block_px, f->n_bands, &err, &masks)
                      : pb_block_encoder_create(&format, &err, &blocks);
-    const float *const *given = block->data != NULL ? planes : NULL;
+    const struct pb_block_pixels pixels = {
+        block->data != NULL ? planes : NULL, NULL, f->block_px, block->row_px, block->w, block->h};
     if (rc == 0 && f->mask)
-        rc =
-            pb_mask_encode(masks, given, block->row_px, block->w, block->h, &err, &data, out_bytes);
+        rc = pb_mask_encode(masks, &pixels, &err, &data, out_bytes);
     else if (rc == 0)
-        rc = pb_block_encode(blocks, given, block->row_px, block->w, block->h, &err, &data,
-                             out_bytes);
+        rc = pb_block_encode(blocks, &pixels, &err, &data, out_bytes);
     *out = rc == 0 ? encode_copied(data, *out_bytes) : NULL;
     *moved = rc == 0 && !f->mask ? pb_block_encoder_moved(blocks) : 0;
     pb_mask_encoder_destroy(masks);

@@ -156,14 +156,14 @@ static void fill_row(struct pb_block_encoder *e, const float *const *planes, siz
             e->row[i] = e->row[i - e->pixel_bytes];
 }
 
-static bool has_pixel(const struct pb_block_encoder *e, const float *const *planes, size_t row_px,
-                      int32_t w, int32_t h)
+static bool has_pixel(const struct pb_block_encoder *e, const struct pb_block_pixels *px)
 {
-    for (uint32_t b = 0; b < e->format->n_planes && planes != NULL; b++)
-        for (int32_t y = 0; y < h; y++) {
-            const float *row = planes[b] + (size_t)y * row_px;
+    for (uint32_t b = 0; b < e->format->n_planes && px->upper != NULL; b++)
+        for (int32_t y = 0; y < px->h; y++) {
+            size_t at;
+            const float *row = pb_block_row(px, y, &at)[b] + at;
             bool any = false;
-            for (int32_t x = 0; x < w; x++)
+            for (int32_t x = 0; x < px->w; x++)
                 any |= row[x] == row[x];
             if (any)
                 return true;
@@ -171,24 +171,22 @@ static bool has_pixel(const struct pb_block_encoder *e, const float *const *plan
     return false;
 }
 
-static int encode(struct pb_block_encoder *e, const float *const *planes, size_t row_px, int32_t w,
-                  int32_t h, struct pb_err *err)
+static int encode(struct pb_block_encoder *e, const struct pb_block_pixels *px, struct pb_err *err)
 {
     const struct pb_block_format *format = e->format;
     for (int32_t y = 0; y < format->block_px; y++) {
         char *to = e->raw + (size_t)y * e->row_bytes;
-        if (y >= h && format->codec->bands != 0) {
+        size_t at = 0;
+        if (y >= px->h && format->codec->bands != 0) {
             memcpy(to, to - e->row_bytes, e->row_bytes);
             continue;
         }
-        if (y >= h || (planes == NULL && format->painter == NULL)) {
+        if (y >= px->h || (px->upper == NULL && format->painter == NULL)) {
             memcpy(to, e->outside, e->row_bytes);
             continue;
         }
-        if (planes != NULL)
-            fill_row(e, planes, (size_t)y * row_px, w);
-        else
-            fill_row(e, e->none, 0, w);
+        const float *const *planes = px->upper != NULL ? pb_block_row(px, y, &at) : e->none;
+        fill_row(e, planes, at, px->w);
         pb_predict_row(format->predictor, format->quantizer.type, e->row, (size_t)format->block_px,
                        format->n_bands, to);
     }
@@ -201,17 +199,16 @@ static int encode(struct pb_block_encoder *e, const float *const *planes, size_t
     return 0;
 }
 
-int pb_block_encode(struct pb_block_encoder *e, const float *const *planes, size_t row_px,
-                    int32_t w, int32_t h, struct pb_err *err, const void **out_data,
-                    size_t *out_bytes)
+int pb_block_encode(struct pb_block_encoder *e, const struct pb_block_pixels *px,
+                    struct pb_err *err, const void **out_data, size_t *out_bytes)
 {
     e->moved = 0;
-    bool nothing = !has_pixel(e, planes, row_px, w, h);
-    bool alike = e->format->painter == NULL || (w == e->w && h == e->h);
-    int rc = nothing && e->nothing && alike ? 0 : encode(e, planes, row_px, w, h, err);
+    bool nothing = !has_pixel(e, px);
+    bool alike = e->format->painter == NULL || (px->w == e->w && px->h == e->h);
+    int rc = nothing && e->nothing && alike ? 0 : encode(e, px, err);
     e->nothing = nothing && rc == 0;
-    e->w = w;
-    e->h = h;
+    e->w = px->w;
+    e->h = px->h;
     *out_data = e->packed != NULL ? e->packed : e->raw;
     *out_bytes = e->bytes;
     return rc;

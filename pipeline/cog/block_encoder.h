@@ -12,6 +12,7 @@
 #include "pipeline/codec/rest.h"
 #include "pipeline/paint/painter.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,18 +30,35 @@ struct pb_block_format {
     int level;
 };
 
+/* The pixels of a block: w x h, 1 <= w, h <= block_px, rows row_px apart. Row y of plane b is at
+ * upper[b] + y * row_px, from row `split` on at lower[b] + (y - split) * row_px. upper NULL: no
+ * pixel is valid. */
+struct pb_block_pixels {
+    const float *const *upper, *const *lower;
+    int32_t split;
+    size_t row_px;
+    int32_t w, h;
+};
+
 struct pb_block_encoder;
+
+/* The planes that have row y, and how many pixels behind their begin it lies. */
+static inline const float *const *pb_block_row(const struct pb_block_pixels *px, int32_t y,
+                                               size_t *out_at)
+{
+    const bool is_upper = y < px->split;
+    *out_at = (size_t)(is_upper ? y : y - px->split) * px->row_px;
+    return is_upper ? px->upper : px->lower;
+}
 
 uint64_t pb_block_raw_bytes(const struct pb_block_format *format);
 uint64_t pb_block_encoder_bytes(const struct pb_block_format *format);
 /* format is borrowed until destroy. */
 int pb_block_encoder_create(const struct pb_block_format *format, struct pb_err *err,
                             struct pb_block_encoder **out_encoder);
-/* planes[b]: w x h pixels, rows row_px apart, 1 <= w, h <= block_px; planes NULL: none of them is
- * valid. *out_data lives until the next call. */
-int pb_block_encode(struct pb_block_encoder *encoder, const float *const *planes, size_t row_px,
-                    int32_t w, int32_t h, struct pb_err *err, const void **out_data,
-                    size_t *out_bytes);
+/* *out_data lives until the next call. */
+int pb_block_encode(struct pb_block_encoder *encoder, const struct pb_block_pixels *pixels,
+                    struct pb_err *err, const void **out_data, size_t *out_bytes);
 /* Memory for a compressed block, until the next call; NULL where blocks are not compressed. */
 void *pb_block_encoder_room(struct pb_block_encoder *encoder, size_t *out_bytes);
 /* Valid values of the last block that were moved off nodata (codec/quantize.h). */

@@ -164,47 +164,49 @@ static int make_block(struct pb_cog_writer *writer, uint32_t level,
     }
     if (rc != 0 || *out_bytes > 0)
         return rc;
-    rc = pb_block_encode(encoder, block->planes, block->row_px, block->w, block->h, err, out_data,
-                         out_bytes);
+    rc = pb_block_encode(encoder, &block->pixels, err, out_data, out_bytes);
     if (rc == 0 && level == 0)
         writer->moved[worker] += pb_block_encoder_moved(encoder);
     return rc;
 }
 
-/* level: of the pyramid. planes NULL: no pixel is valid. */
-static int add_block(struct pb_cog_writer *writer, uint32_t level, uint32_t col, uint32_t row,
-                     const float *const *planes, size_t row_px, int32_t w, int32_t h,
-                     uint32_t worker, struct pb_err *err)
+/* level: of the pyramid. */
+static int add_block(struct pb_cog_writer *writer, uint32_t level,
+                     const struct pb_same_block *block, uint32_t worker, struct pb_err *err)
 {
     uint32_t own = writer->mask != NULL ? 2 * level : level;
     int32_t width = pb_pyramid_size(writer->grid.image_w, level);
-    uint64_t i = (uint64_t)row * (uint64_t)blocks(width, writer->options.block_px) + col;
+    uint64_t i =
+        (uint64_t)block->row * (uint64_t)blocks(width, writer->options.block_px) + block->col;
     const void *data;
     size_t bytes;
-    const struct pb_same_block block = {col, row, planes, row_px, w, h};
     pb_work_begin(PB_WORK_ENCODE, level);
-    int rc = make_block(writer, level, &block, worker, err, &data, &bytes);
+    int rc = make_block(writer, level, block, worker, err, &data, &bytes);
     pb_work_end();
     if (rc == 0)
         rc = pb_cog_file_add(writer->file, own, i, data, bytes, worker, err);
     if (rc != 0 || writer->mask == NULL)
         return rc;
     pb_work_begin(PB_WORK_ENCODE, level);
-    rc = pb_mask_encode(writer->mask[worker], planes, row_px, w, h, err, &data, &bytes);
+    rc = pb_mask_encode(writer->mask[worker], &block->pixels, err, &data, &bytes);
     pb_work_end();
     return rc != 0 ? rc : pb_cog_file_add(writer->file, own + 1, i, data, bytes, worker, err);
 }
 
 static int take_overview(void *user, uint32_t level, uint32_t col, uint32_t row, int32_t w,
-                         int32_t h, const float *data, uint32_t worker, struct pb_err *err)
+                         int32_t h, const float *const *half, uint32_t worker, struct pb_err *err)
 {
     struct pb_cog_writer *writer = user;
-    size_t side = (size_t)writer->options.block_px;
-    const float *planes[PB_COG_PLANES_MAX];
-    for (uint32_t b = 0; b < writer->format.n_planes && data != NULL; b++)
-        planes[b] = data + b * side * side;
-    return add_block(writer, level, col, row, data != NULL ? planes : NULL, side, w, h, worker,
-                     err);
+    const int32_t side = writer->options.block_px;
+    const size_t plane_px = (size_t)side * (size_t)side / 2;
+    const float *upper[PB_COG_PLANES_MAX], *lower[PB_COG_PLANES_MAX];
+    for (uint32_t b = 0; b < writer->format.n_planes && half != NULL; b++) {
+        upper[b] = half[0] + b * plane_px;
+        lower[b] = half[1] != NULL ? half[1] + b * plane_px : NULL;
+    }
+    const struct pb_same_block block = {
+        col, row, {half != NULL ? upper : NULL, lower, side / 2, (size_t)side, w, h}};
+    return add_block(writer, level, &block, worker, err);
 }
 
 static int create_masks(struct pb_cog_writer *writer, struct pb_err *err)
@@ -305,9 +307,11 @@ int pb_cog_writer_tile(struct pb_cog_writer *writer, const struct pb_rect *core,
                 part[b] = planes[b] + (size_t)y * row_px + (size_t)x;
             int32_t w = core->w - x < side ? core->w - x : side;
             int32_t h = core->h - y < side ? core->h - y : side;
-            rc = add_block(writer, 0, (uint32_t)((core->x + x) / side),
-                           (uint32_t)((core->y + y) / side), planes != NULL ? part : NULL, row_px,
-                           w, h, worker, err);
+            const struct pb_same_block block = {
+                (uint32_t)((core->x + x) / side),
+                (uint32_t)((core->y + y) / side),
+                {planes != NULL ? part : NULL, NULL, side, row_px, w, h}};
+            rc = add_block(writer, 0, &block, worker, err);
         }
     if (rc != 0 || writer->pyramid == NULL)
         return rc;

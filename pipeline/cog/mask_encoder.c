@@ -92,14 +92,18 @@ static void pack_row(const bool *valid, size_t bytes, unsigned char *out)
     }
 }
 
-int pb_mask_encode(struct pb_mask_encoder *e, const float *const *planes, size_t row_px, int32_t w,
-                   int32_t h, struct pb_err *err, const void **out_data, size_t *out_bytes)
+int pb_mask_encode(struct pb_mask_encoder *e, const struct pb_block_pixels *px, struct pb_err *err,
+                   const void **out_data, size_t *out_bytes)
 {
-    memset(e->raw + (size_t)h * e->row_bytes, 0, e->raw_bytes - (size_t)h * e->row_bytes);
+    const size_t rows = (size_t)px->h;
+    memset(e->raw + rows * e->row_bytes, 0, e->raw_bytes - rows * e->row_bytes);
     memset(e->valid, 0, 8 * e->row_bytes * sizeof *e->valid);
-    for (int32_t y = 0; y < h; y++) {
-        if (planes != NULL)
-            find_valid(e->valid, planes, e->n_bands, (size_t)y * row_px, w);
+    for (int32_t y = 0; y < px->h; y++) {
+        size_t at;
+        if (px->upper != NULL) {
+            const float *const *planes = pb_block_row(px, y, &at);
+            find_valid(e->valid, planes, e->n_bands, at, px->w);
+        }
         pack_row(e->valid, e->row_bytes, e->raw + (size_t)y * e->row_bytes);
     }
     *out_data = e->raw;

@@ -6,6 +6,7 @@
  * encoder owns all memory it needs and belongs to one thread. */
 #include "config/base/err.h"
 #include "pipeline/codec/codec.h"
+#include "pipeline/cog/block_encoder.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,10 +20,8 @@ uint64_t pb_mask_encoder_bytes(const struct pb_codec *codec, int32_t block_px);
 /* codec: of pb_mask_codec. block_px: a multiple of 8. */
 int pb_mask_encoder_create(const struct pb_codec *codec, int32_t block_px, uint32_t n_bands,
                            struct pb_err *err, struct pb_mask_encoder **out_encoder);
-/* planes[b]: w x h pixels, rows row_px apart, NaN = invalid; planes NULL: all are. Pixels outside
- * are 0. *out_data lives until the next call. */
-int pb_mask_encode(struct pb_mask_encoder *encoder, const float *const *planes, size_t row_px,
-                   int32_t w, int32_t h, struct pb_err *err, const void **out_data,
-                   size_t *out_bytes);
+/* NaN = invalid. Pixels outside are 0. *out_data lives until the next call. */
+int pb_mask_encode(struct pb_mask_encoder *encoder, const struct pb_block_pixels *pixels,
+                   struct pb_err *err, const void **out_data, size_t *out_bytes);
 void pb_mask_encoder_destroy(struct pb_mask_encoder *encoder); /* NULL is fine */
 #endif

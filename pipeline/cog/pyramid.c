@@ -2,47 +2,35 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* The pyramid as a set of incomplete blocks.
  *
- * A level has as many block buffers as pyramid_bound.c proves to be enough. The first child that is
- * complete takes a buffer for its parent, every child writes its own quarter of it, without a lock
- * because quarters do not overlap, and decrements the count of missing children. The thread that
- * brings the count to zero owns the block: it passes it to the sink, halves it into its own parent,
- * frees the buffer, and continues upwards if that completed the parent.
+ * A level has as many buffers as pyramid_bound.c proves to be enough, each for the upper or the
+ * lower half of a block: by rows of tiles lower halves come late, so half of the memory is enough.
+ * The first child of a half that is complete takes a buffer for it, every child writes its own
+ * quarter of the block, without a lock because quarters do not overlap, and decrements the count of
+ * missing children. The thread that brings the count to zero owns the block: it passes it to the
+ * sink, halves it into its own parent, frees the buffers, and continues upwards if that completed
+ * the parent.
  *
  * add() descends from the top level to the tile's parts of level 1 (depth first), so that blocks
  * inside one tile are completed one after the other; pyramid_bound.c relies on that.
  *
- * Locks: one a level, for its map and free list, held for a few instructions a block. Never two at
- * a time. */
+ * Locks: one a level (pyramid_level.c), never two at a time. */
 #include "pipeline/cog/pyramid.h"
 #include "pipeline/cog/halve.h"
 #include "pipeline/cog/pyramid_bound.h"
+#include "pipeline/cog/pyramid_level.h"
 
 #include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #define LEVELS_MAX 32
 
-struct level {
-    pthread_mutex_t lock; /* map, free_slot, n_free */
-    int32_t *map;         /* block -> slot, -1 = none */
-    uint32_t *free_slot;
-    uint32_t n_free;
-    _Atomic uint32_t *missing; /* by slot: children still to come */
-    _Atomic uint8_t *empty;    /* by slot: children without a valid pixel, a bit each (child_bit);
-                                  their pixels are not there */
-    float *pixels;             /* by slot */
-    int32_t cols, rows, w, h;
-    bool locked; /* the mutex exists */
-};
-
 struct pb_pyramid {
     struct pb_pyramid_options options;
     struct pb_grid grid;
-    size_t plane_px, slot_px;
-    struct level level[LEVELS_MAX]; /* [0] knows its size only */
+    size_t plane_px, half_px;                  /* of a plane's half, of a half of all planes */
+    struct pb_pyramid_level level[LEVELS_MAX]; /* [0] knows its size only */
 };
 
 /* A block that a thread works on. */
@@ -64,78 +52,57 @@ int32_t pb_pyramid_size(int32_t size_px, uint32_t level)
     return (int32_t)(((int64_t)size_px + (INT64_C(1) << level) - 1) >> level);
 }
 
-static uint64_t slot_bytes(const struct pb_pyramid_options *options)
+static uint64_t half_bytes(const struct pb_pyramid_options *options)
 {
-    return (uint64_t)options->block_px * (uint64_t)options->block_px * options->n_bands *
+    return (uint64_t)options->block_px * (uint64_t)options->block_px / 2 * options->n_bands *
            sizeof(float);
 }
 
 uint64_t pb_pyramid_bytes(const struct pb_pyramid_options *options)
 {
-    uint32_t slots[LEVELS_MAX];
+    struct pb_pyramid_held held[LEVELS_MAX];
     if (options->levels == 0)
         return 0;
-    if (options->levels >= LEVELS_MAX || pb_pyramid_bound(options, slots) != 0)
+    if (options->levels >= LEVELS_MAX || pb_pyramid_bound(options, held) != 0)
         return UINT64_MAX;
     uint64_t bytes = sizeof(struct pb_pyramid);
     for (uint32_t k = 1; k <= options->levels; k++) {
         uint64_t cols = (uint64_t)pb_pyramid_blocks(options->grid->image_w, options->block_px, k);
         uint64_t rows = (uint64_t)pb_pyramid_blocks(options->grid->image_h, options->block_px, k);
         bytes += cols * rows * sizeof(int32_t);
-        bytes += slots[k] * (slot_bytes(options) + 2 * sizeof(uint32_t) + 1);
+        bytes += held[k].halves * (half_bytes(options) + sizeof(uint32_t));
+        bytes += held[k].blocks * (4 * sizeof(uint32_t) + 1);
     }
     return bytes;
-}
-
-static int create_level(struct pb_pyramid *pyramid, uint32_t k, uint32_t slots)
-{
-    struct level *level = &pyramid->level[k];
-    size_t blocks = (size_t)level->cols * (size_t)level->rows;
-    level->map = malloc(blocks * sizeof *level->map);
-    level->free_slot = malloc(slots * sizeof *level->free_slot);
-    level->missing = calloc(slots, sizeof *level->missing);
-    level->empty = calloc(slots, sizeof *level->empty);
-    level->pixels = malloc(slots * pyramid->slot_px * sizeof *level->pixels);
-    if (level->map == NULL || level->free_slot == NULL || level->missing == NULL ||
-        level->empty == NULL || level->pixels == NULL ||
-        pthread_mutex_init(&level->lock, NULL) != 0)
-        return -ENOMEM;
-    level->locked = true;
-    for (size_t i = 0; i < blocks; i++)
-        level->map[i] = -1;
-    for (uint32_t i = 0; i < slots; i++)
-        level->free_slot[i] = slots - 1 - i;
-    level->n_free = slots;
-    return 0;
 }
 
 int pb_pyramid_create(const struct pb_pyramid_options *options, struct pb_err *err,
                       struct pb_pyramid **out_pyramid)
 {
-    uint32_t slots[LEVELS_MAX];
-    if (options->levels >= LEVELS_MAX || options->n_bands < 1 || options->block_px < 2 ||
+    struct pb_pyramid_held held[LEVELS_MAX];
+    if (options->levels >= LEVELS_MAX || options->n_bands < 1 || options->block_px < 4 ||
         (options->block_px & (options->block_px - 1)) != 0 ||
         (options->grid->side_px % options->block_px != 0 && pb_grid_count(options->grid) != 1))
         return pb_fail(err, PB_E_SYSTEM,
                        "overviews: tiles of %d px cannot be cut into blocks of %d",
                        options->grid->side_px, options->block_px);
     struct pb_pyramid *pyramid = calloc(1, sizeof *pyramid);
-    int rc = pyramid == NULL ? -ENOMEM : pb_pyramid_bound(options, slots);
+    int rc = pyramid == NULL ? -ENOMEM : pb_pyramid_bound(options, held);
     if (rc != 0)
         goto out;
     pyramid->options = *options;
     pyramid->grid = *options->grid;
     pyramid->options.grid = &pyramid->grid;
-    pyramid->plane_px = (size_t)options->block_px * (size_t)options->block_px;
-    pyramid->slot_px = pyramid->plane_px * options->n_bands;
+    pyramid->plane_px = (size_t)options->block_px * (size_t)options->block_px / 2;
+    pyramid->half_px = pyramid->plane_px * options->n_bands;
     for (uint32_t k = 0; rc == 0 && k <= options->levels; k++) {
-        struct level *level = &pyramid->level[k];
+        struct pb_pyramid_level *level = &pyramid->level[k];
         level->w = pb_pyramid_size(pyramid->grid.image_w, k);
         level->h = pb_pyramid_size(pyramid->grid.image_h, k);
         level->cols = pb_pyramid_blocks(pyramid->grid.image_w, options->block_px, k);
         level->rows = pb_pyramid_blocks(pyramid->grid.image_h, options->block_px, k);
         if (k > 0)
-            rc = create_level(pyramid, k, slots[k]);
+            rc = pb_pyramid_level_create(level, held[k], pyramid->half_px);
     }
 out:
     if (rc != 0) {
@@ -150,44 +117,25 @@ void pb_pyramid_destroy(struct pb_pyramid *pyramid)
 {
     if (pyramid == NULL)
         return;
-    for (uint32_t k = 0; k < LEVELS_MAX; k++) {
-        struct level *level = &pyramid->level[k];
-        if (level->locked)
-            pthread_mutex_destroy(&level->lock);
-        free(level->map);
-        free(level->free_slot);
-        free(level->missing);
-        free(level->empty);
-        free(level->pixels);
-    }
+    for (uint32_t k = 0; k < LEVELS_MAX; k++)
+        pb_pyramid_level_destroy(&pyramid->level[k]);
     free(pyramid);
 }
 
 /* Children that exist of a block of `level`: 1, 2 or 4. */
-static uint32_t children(const struct level *below, int32_t col, int32_t row)
+static uint32_t children(const struct pb_pyramid_level *below, int32_t col, int32_t row)
 {
     uint32_t x = 2 * col + 1 < below->cols ? 2 : 1, y = 2 * row + 1 < below->rows ? 2 : 1;
     return x * y;
 }
 
-/* Finds the block's slot, or takes a free one for it. */
-static int hold(struct pb_pyramid *pyramid, struct block *block, struct pb_err *err)
+/* Finds the block's slot, or takes a free one for it, with these halves. */
+static int hold(struct pb_pyramid *pyramid, struct block *block, unsigned halves,
+                struct pb_err *err)
 {
-    struct level *level = &pyramid->level[block->level];
-    int32_t *entry = &level->map[(size_t)block->row * (size_t)level->cols + (size_t)block->col];
-    int rc = 0;
-    pthread_mutex_lock(&level->lock);
-    if (*entry < 0 && level->n_free == 0) {
-        rc = -ENOBUFS;
-    } else if (*entry < 0) {
-        *entry = (int32_t)level->free_slot[--level->n_free];
-        atomic_store_explicit(&level->missing[*entry], children(level - 1, block->col, block->row),
-                              memory_order_relaxed);
-        atomic_store_explicit(&level->empty[*entry], 0, memory_order_relaxed);
-    }
-    block->slot = (uint32_t)*entry;
-    pthread_mutex_unlock(&level->lock);
-    if (rc != 0)
+    struct pb_pyramid_level *level = &pyramid->level[block->level];
+    const uint32_t n = children(level - 1, block->col, block->row);
+    if (!pb_pyramid_level_hold(level, block->col, block->row, n, halves, &block->slot))
         return pb_fail(err, PB_E_SYSTEM, "overviews: more tiles are in flight than the %u declared",
                        pyramid->options.tiles_in_flight);
     return 0;
@@ -195,15 +143,12 @@ static int hold(struct pb_pyramid *pyramid, struct block *block, struct pb_err *
 
 static void let_go(struct pb_pyramid *pyramid, const struct block *block)
 {
-    struct level *level = &pyramid->level[block->level];
-    pthread_mutex_lock(&level->lock);
-    level->free_slot[level->n_free++] = block->slot;
-    pthread_mutex_unlock(&level->lock);
+    pb_pyramid_level_let_go(&pyramid->level[block->level], block->slot);
 }
 
-static float *pixels_of(struct pb_pyramid *pyramid, const struct block *block)
+static float *pixels_of(const struct pb_pyramid *pyramid, const struct block *block, int32_t half)
 {
-    return pyramid->level[block->level].pixels + block->slot * pyramid->slot_px;
+    return pb_pyramid_level_pixels(&pyramid->level[block->level], block->slot, half);
 }
 
 static int32_t valid_px(int32_t block_px, int32_t at, int32_t size)
@@ -227,7 +172,7 @@ static void add_empty(struct pb_pyramid *pyramid, const struct block *block, uin
 /* Pixels of the children that brought none. False: no child has brought any. */
 static bool fill_empty(struct pb_pyramid *pyramid, const struct block *block, int32_t w, int32_t h)
 {
-    const struct level *level = &pyramid->level[block->level], *below = level - 1;
+    const struct pb_pyramid_level *level = &pyramid->level[block->level], *below = level - 1;
     uint8_t empty = atomic_load_explicit(&level->empty[block->slot], memory_order_relaxed);
     const int32_t px = pyramid->options.block_px, half = px / 2;
     if ((uint32_t)__builtin_popcount(empty) == children(below, block->col, block->row))
@@ -236,10 +181,10 @@ static bool fill_empty(struct pb_pyramid *pyramid, const struct block *block, in
         const int32_t x0 = child % 2 * half, y0 = child / 2 * half;
         if (!(empty & child_bit(child % 2, child / 2)))
             continue;
+        float *pixels = pixels_of(pyramid, block, child / 2);
         for (uint32_t b = 0; b < pyramid->options.n_bands; b++)
-            for (int32_t y = y0; y < y0 + half && y < h; y++) {
-                float *row =
-                    pixels_of(pyramid, block) + b * pyramid->plane_px + (size_t)y * (size_t)px;
+            for (int32_t y = 0; y < half && y0 + y < h; y++) {
+                float *row = pixels + b * pyramid->plane_px + (size_t)y * (size_t)px;
                 for (int32_t x = x0; x < x0 + half && x < w; x++)
                     row[x] = NAN;
             }
@@ -265,6 +210,33 @@ static void halve(const struct pb_pyramid *pyramid, const float *from, size_t ro
         pb_halve_average(from, row_px, w, h, to, to_row_px);
 }
 
+/* A complete block of w x h pixels into its quarter of the parent. */
+static void halve_block(const struct pb_pyramid *pyramid, const struct block *block, int32_t w,
+                        int32_t h, const struct block *parent)
+{
+    const int32_t px = pyramid->options.block_px, half = px / 2;
+    float *to =
+        pixels_of(pyramid, parent, block->row % 2) + (size_t)(block->col % 2) * (size_t)half;
+    for (int32_t i = 0; i < 2 && i * half < h; i++) {
+        const float *from = pixels_of(pyramid, block, i);
+        const int32_t rows = h - i * half < half ? h - i * half : half;
+        const size_t at = (size_t)i * (size_t)(half / 2) * (size_t)px;
+        for (uint32_t b = 0; b < pyramid->options.n_bands; b++)
+            halve(pyramid, from + b * pyramid->plane_px, (size_t)px, w, rows,
+                  to + b * pyramid->plane_px + at);
+    }
+}
+
+static int give_to_sink(struct pb_pyramid *pyramid, const struct block *block, int32_t w, int32_t h,
+                        bool any, uint32_t worker, struct pb_err *err)
+{
+    const float *half[2] = {NULL, NULL};
+    for (int32_t i = 0; i < 2 && any && i * (pyramid->options.block_px / 2) < h; i++)
+        half[i] = pixels_of(pyramid, block, i);
+    return pyramid->options.sink(pyramid->options.user, block->level, (uint32_t)block->col,
+                                 (uint32_t)block->row, w, h, any ? half : NULL, worker, err);
+}
+
 /* The caller owns the complete block: passes it to the sink and to its parent, and continues while
  * parents become complete. */
 static int pass_up(struct pb_pyramid *pyramid, struct block block, uint32_t worker,
@@ -272,12 +244,10 @@ static int pass_up(struct pb_pyramid *pyramid, struct block block, uint32_t work
 {
     int32_t px = pyramid->options.block_px;
     for (;;) {
-        const struct level *level = &pyramid->level[block.level];
+        const struct pb_pyramid_level *level = &pyramid->level[block.level];
         int32_t w = valid_px(px, block.col, level->w), h = valid_px(px, block.row, level->h);
         bool any = fill_empty(pyramid, &block, w, h);
-        const float *pixels = any ? pixels_of(pyramid, &block) : NULL;
-        int rc = pyramid->options.sink(pyramid->options.user, block.level, (uint32_t)block.col,
-                                       (uint32_t)block.row, w, h, pixels, worker, err);
+        int rc = give_to_sink(pyramid, &block, w, h, any, worker, err);
         if (rc != 0)
             return rc;
         if (block.level == pyramid->options.levels) {
@@ -285,15 +255,12 @@ static int pass_up(struct pb_pyramid *pyramid, struct block block, uint32_t work
             return 0;
         }
         struct block parent = {block.level + 1, 0, block.col / 2, block.row / 2};
-        rc = hold(pyramid, &parent, err);
+        rc = hold(pyramid, &parent, block.row % 2 == 0 ? PB_PYRAMID_UPPER : PB_PYRAMID_LOWER, err);
         if (rc != 0)
             return rc;
-        size_t corner = (size_t)(block.row % 2) * (size_t)(px / 2) * (size_t)px +
-                        (size_t)(block.col % 2) * (size_t)(px / 2);
-        for (uint32_t b = 0; b < pyramid->options.n_bands && any; b++)
-            halve(pyramid, pixels + b * pyramid->plane_px, (size_t)px, w, h,
-                  pixels_of(pyramid, &parent) + b * pyramid->plane_px + corner);
-        if (!any)
+        if (any)
+            halve_block(pyramid, &block, w, h, &parent);
+        else
             add_empty(pyramid, &parent, child_bit(block.col, block.row));
         let_go(pyramid, &block);
         if (!completes(pyramid, &parent, 1))
@@ -321,6 +288,25 @@ static uint8_t covered(struct pb_rect part, int32_t px)
     return bits;
 }
 
+/* The part of the tile that falls into a half of a block of level 1, if there is one. */
+static void halve_part(const struct tile_part *tile_part, const struct block *block, int32_t half,
+                       struct pb_rect part)
+{
+    struct pb_pyramid *pyramid = tile_part->pyramid;
+    const int64_t px = pyramid->options.block_px, first = (2 * (int64_t)block->row + half) * px;
+    const int64_t y0 = part.y > first ? part.y : first;
+    const int64_t end = part.y + (int64_t)part.h, y1 = end < first + px ? end : first + px;
+    if (y0 >= y1)
+        return;
+    size_t from = (size_t)(y0 - tile_part->core->y) * tile_part->row_px +
+                  (size_t)(part.x - tile_part->core->x);
+    float *to = pixels_of(pyramid, block, half) + (y0 - first) / 2 * px +
+                (part.x - 2 * (int64_t)block->col * px) / 2;
+    for (uint32_t b = 0; b < pyramid->options.n_bands; b++)
+        halve(pyramid, tile_part->planes[b] + from, tile_part->row_px, part.w, (int32_t)(y1 - y0),
+              to + b * pyramid->plane_px);
+}
+
 /* The part of the tile that falls into a block of level 1. */
 static int add_first(const struct tile_part *tile_part, int32_t col, int32_t row,
                      struct pb_rect part)
@@ -328,18 +314,16 @@ static int add_first(const struct tile_part *tile_part, int32_t col, int32_t row
     struct pb_pyramid *pyramid = tile_part->pyramid;
     int32_t px = pyramid->options.block_px;
     struct block block = {1, 0, col, row};
-    int rc = hold(pyramid, &block, tile_part->err);
+    const uint8_t bits = covered(part, px);
+    const unsigned upper = (bits & 3) != 0 ? PB_PYRAMID_UPPER : 0,
+                   lower = (bits & 12) != 0 ? PB_PYRAMID_LOWER : 0;
+    int rc = hold(pyramid, &block, upper | lower, tile_part->err);
     if (rc != 0)
         return rc;
-    size_t from = (size_t)(part.y - tile_part->core->y) * tile_part->row_px +
-                  (size_t)(part.x - tile_part->core->x);
-    size_t to = (size_t)((part.y - 2 * (int64_t)row * px) / 2) * (size_t)px +
-                (size_t)((part.x - 2 * (int64_t)col * px) / 2);
     if (tile_part->planes == NULL)
-        add_empty(pyramid, &block, covered(part, px));
-    for (uint32_t b = 0; b < pyramid->options.n_bands && tile_part->planes != NULL; b++)
-        halve(pyramid, tile_part->planes[b] + from, tile_part->row_px, part.w, part.h,
-              pixels_of(pyramid, &block) + b * pyramid->plane_px + to);
+        add_empty(pyramid, &block, bits);
+    for (int32_t half = 0; half < 2 && tile_part->planes != NULL; half++)
+        halve_part(tile_part, &block, half, part);
     uint32_t n = (uint32_t)((part.w + px - 1) / px) * (uint32_t)((part.h + px - 1) / px);
     return completes(pyramid, &block, n)
                ? pass_up(pyramid, block, tile_part->worker, tile_part->err)

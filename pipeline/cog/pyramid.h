@@ -12,11 +12,13 @@
 
 struct pb_pyramid;
 
-/* A block of level `level` >= 1, complete: n_bands planes of w x h pixels, rows block_px apart,
- * planes block_px * block_px apart; data NULL: each of its tiles was added without planes. Called
- * on the thread that added the last child. */
+/* A block of level `level` >= 1, complete: n_bands planes of w x h pixels. half[0] has its rows
+ * below block_px / 2, half[1] the others, if there are any: rows block_px apart, planes block_px *
+ * block_px / 2. half NULL: each of its tiles was added without planes. Called on the thread that
+ * added the last child. */
 typedef int (*pb_pyramid_sink)(void *user, uint32_t level, uint32_t col, uint32_t row, int32_t w,
-                               int32_t h, const float *data, uint32_t worker, struct pb_err *err);
+                               int32_t h, const float *const *half, uint32_t worker,
+                               struct pb_err *err);
 
 struct pb_pyramid_options {
     const struct pb_grid
@@ -24,7 +26,7 @@ struct pb_pyramid_options {
     enum pb_order order;
     uint32_t tiles_in_flight; /* see struct pb_product_env */
     uint32_t workers;         /* threads that call add(); 0 = not known, tiles_in_flight is taken */
-    int32_t block_px;         /* power of two */
+    int32_t block_px;         /* power of two, 4 at least */
     uint32_t levels;          /* levels above 0 wanted; 0 = none */
     uint32_t n_bands;
     bool nearest;

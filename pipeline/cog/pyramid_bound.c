@@ -19,6 +19,10 @@
  * size: in a scene of more tiles an entry stands for some neighbouring f, and counts the intervals
  * that touch any of them.
  *
+ * Halves of blocks are counted in the same way, each with the children that lie in it. By rows of
+ * tiles that is what halves the memory: the lower halves of a row of blocks are there for the tiles
+ * in flight alone, as the blocks are complete then.
+ *
  * A block that lies within one tile is left out of the sweep. add() walks its tile depth first,
  * so a worker has at most one of them on each level at a time: their bound is the number of
  * workers. */
@@ -57,14 +61,12 @@ static struct span tiles_of(const struct sweep *sweep, uint32_t level, int32_t b
     return (struct span){(uint32_t)(block * side / tile), (uint32_t)((end - 1) / tile)};
 }
 
-/* The last tile column (row) of a block's first child. Children of level 1 are parts of tiles,
+/* The last tile column (row) of a block's child 0 or 1. Children of level 1 are parts of tiles,
  * those of higher levels are blocks. */
-static uint32_t first_child_end(const struct sweep *sweep, uint32_t level, int32_t block,
-                                int32_t image)
+static uint32_t child_end(const struct sweep *sweep, uint32_t level, int32_t block, int32_t child,
+                          int32_t image)
 {
-    if (level == 1)
-        return tiles_of(sweep, level, block, image).first;
-    return tiles_of(sweep, level - 1, 2 * block, image).last;
+    return tiles_of(sweep, level - 1, 2 * block + child, image).last;
 }
 
 static void add_interval(struct sweep *sweep, uint32_t first, uint32_t last)
@@ -85,36 +87,54 @@ static uint32_t most_at_once(const struct sweep *sweep)
     return most;
 }
 
-static uint32_t count_level(struct sweep *sweep, uint32_t level)
+/* Intervals of a level's blocks (half 0) or of their lower halves (1); those within one tile are
+ * counted instead. */
+static uint32_t add_level(struct sweep *sweep, uint32_t level, int32_t half)
 {
     const struct pb_grid *grid = sweep->options->grid;
     enum pb_order order = sweep->options->order;
     int32_t cols = pb_pyramid_blocks(grid->image_w, sweep->options->block_px, level);
     int32_t rows = pb_pyramid_blocks(grid->image_h, sweep->options->block_px, level);
-    uint64_t own = 0;
-    if (sweep->n_tiles == 1 || grid->side_px % ((int64_t)sweep->options->block_px << level) == 0) {
-        own = (uint64_t)cols * (uint64_t)rows; /* all, without a loop over them */
-        return own < sweep->workers ? (uint32_t)own : sweep->workers;
-    }
-    memset(sweep->change, 0, (sweep->entries + (size_t)1) * sizeof *sweep->change);
-    for (int32_t row = 0; row < rows; row++) {
+    int32_t rows_below = pb_pyramid_blocks(grid->image_h, sweep->options->block_px, level - 1);
+    uint32_t own = 0;
+    for (int32_t row = 0; row < rows && 2 * row + half < rows_below; row++) {
         struct span y = tiles_of(sweep, level, row, grid->image_h);
-        uint32_t y_child = first_child_end(sweep, level, row, grid->image_h);
+        uint32_t y_child = child_end(sweep, level, row, half, grid->image_h);
         for (int32_t col = 0; col < cols; col++) {
             struct span x = tiles_of(sweep, level, col, grid->image_w);
             if (x.first == x.last && y.first == y.last) {
-                own++;
+                own += own < sweep->workers;
                 continue;
             }
-            uint32_t x_child = first_child_end(sweep, level, col, grid->image_w);
+            uint32_t x_child = child_end(sweep, level, col, 0, grid->image_w);
             add_interval(sweep, pb_order_position(grid, order, x_child, y_child),
                          pb_order_position(grid, order, x.last, y.last));
         }
     }
-    return most_at_once(sweep) + (uint32_t)(own < sweep->workers ? own : sweep->workers);
+    return own;
 }
 
-int pb_pyramid_bound(const struct pb_pyramid_options *options, uint32_t *out_blocks)
+static struct pb_pyramid_held count_level(struct sweep *sweep, uint32_t level)
+{
+    const struct pb_grid *grid = sweep->options->grid;
+    const int32_t px = sweep->options->block_px;
+    struct pb_pyramid_held held;
+    if (sweep->n_tiles == 1 || grid->side_px % ((int64_t)px << level) == 0) {
+        uint64_t own = (uint64_t)pb_pyramid_blocks(grid->image_w, px, level) *
+                       (uint64_t)pb_pyramid_blocks(grid->image_h, px, level);
+        held.blocks = own < sweep->workers ? (uint32_t)own : sweep->workers; /* without a loop */
+        held.halves = 2 * held.blocks;
+        return held;
+    }
+    memset(sweep->change, 0, (sweep->entries + (size_t)1) * sizeof *sweep->change);
+    uint32_t own = add_level(sweep, level, 0);
+    held.blocks = most_at_once(sweep) + own;
+    own += add_level(sweep, level, 1);
+    held.halves = most_at_once(sweep) + own;
+    return held;
+}
+
+int pb_pyramid_bound(const struct pb_pyramid_options *options, struct pb_pyramid_held *out_held)
 {
     uint32_t n = pb_grid_count(options->grid), t = options->tiles_in_flight;
     struct sweep sweep = {.options = options, .n_tiles = n};
@@ -122,14 +142,14 @@ int pb_pyramid_bound(const struct pb_pyramid_options *options, uint32_t *out_blo
     sweep.workers = options->workers > 0 ? options->workers : sweep.window;
     sweep.each = n / ENTRIES_MAX + (n % ENTRIES_MAX != 0);
     sweep.entries = n / sweep.each + (n % sweep.each != 0);
-    out_blocks[0] = 0;
+    out_held[0] = (struct pb_pyramid_held){0, 0};
     if (options->levels == 0)
         return 0;
     sweep.change = malloc((sweep.entries + (size_t)1) * sizeof *sweep.change);
     if (sweep.change == NULL)
         return -ENOMEM;
     for (uint32_t level = 1; level <= options->levels; level++)
-        out_blocks[level] = count_level(&sweep, level);
+        out_held[level] = count_level(&sweep, level);
     free(sweep.change);
     return 0;
 }

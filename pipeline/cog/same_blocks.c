@@ -33,10 +33,12 @@ static bool is_kept(const struct pb_block_format *format, const struct pb_same_b
 {
     const float nodata = nodata_of(&format->quantizer);
     for (uint32_t b = 0; b < format->n_bands; b++)
-        for (int32_t y = 0; y < block->h; y++)
-            if (!row_is_kept(block->planes[b] + (size_t)y * block->row_px, (size_t)block->w,
-                             nodata))
+        for (int32_t y = 0; y < block->pixels.h; y++) {
+            size_t at;
+            const float *row = pb_block_row(&block->pixels, y, &at)[b] + at;
+            if (!row_is_kept(row, (size_t)block->pixels.w, nodata))
                 return false;
+        }
     return true;
 }
 
@@ -44,10 +46,10 @@ static bool is_kept(const struct pb_block_format *format, const struct pb_same_b
 static bool ends_alike(const struct pb_same_blocks *same, int32_t side,
                        const struct pb_same_block *block)
 {
-    int64_t right = (int64_t)block->col * side + block->w + same->dx;
-    int64_t bottom = (int64_t)block->row * side + block->h + same->dy;
-    return (block->w == side || right == same->width) &&
-           (block->h == side || bottom == same->height);
+    int64_t right = (int64_t)block->col * side + block->pixels.w + same->dx;
+    int64_t bottom = (int64_t)block->row * side + block->pixels.h + same->dy;
+    return (block->pixels.w == side || right == same->width) &&
+           (block->pixels.h == side || bottom == same->height);
 }
 
 int pb_same_block_take(const struct pb_same_blocks *same, const struct pb_block_format *format,
@@ -57,7 +59,7 @@ int pb_same_block_take(const struct pb_same_blocks *same, const struct pb_block_
     int32_t side = format->block_px;
     size_t room = 0, bytes = 0;
     *out_bytes = 0;
-    if (same->raster == NULL || block->planes == NULL || !ends_alike(same, side, block) ||
+    if (same->raster == NULL || block->pixels.upper == NULL || !ends_alike(same, side, block) ||
         !(same->certain || is_kept(format, block)))
         return 0;
     void *data = pb_block_encoder_room(encoder, &room);

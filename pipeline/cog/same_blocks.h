@@ -23,9 +23,7 @@ struct pb_same_blocks {
 /* A block of the product: number, planes and size as in pb_block_encode. */
 struct pb_same_block {
     uint32_t col, row;
-    const float *const *planes;
-    size_t row_px;
-    int32_t w, h;
+    struct pb_block_pixels pixels;
 };
 
 /* The block as the file has it, in the encoder's memory until its next call; *out_bytes is 0 where

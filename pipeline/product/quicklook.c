@@ -159,7 +159,7 @@ static void quicklook_destroy(void *product)
     free(q);
 }
 
-/* Puts a block into the level in memory. Blocks do not overlap: no lock. */
+/* Puts pixels into the level in memory. Blocks do not overlap: no lock. */
 static void keep_block(struct quicklook *q, int32_t x, int32_t y, int32_t w, int32_t h,
                        const float *const *planes, size_t row_px)
 {
@@ -174,7 +174,7 @@ static void keep_block(struct quicklook *q, int32_t x, int32_t y, int32_t w, int
 }
 
 static int on_block(void *user, uint32_t level, uint32_t col, uint32_t row, int32_t w, int32_t h,
-                    const float *data, uint32_t worker, struct pb_err *err)
+                    const float *const *half, uint32_t worker, struct pb_err *err)
 {
     struct quicklook *q = user;
     (void)worker;
@@ -182,11 +182,14 @@ static int on_block(void *user, uint32_t level, uint32_t col, uint32_t row, int3
     if ((int32_t)level != q->how.level)
         return 0;
     const float *planes[SHOWN_MAX];
-    size_t block = (size_t)q->block_px;
-    for (uint32_t b = 0; b < q->n_bands && data != NULL; b++)
-        planes[b] = data + b * block * block;
-    keep_block(q, (int32_t)col * q->block_px, (int32_t)row * q->block_px, w, h,
-               data != NULL ? planes : NULL, block);
+    const size_t block = (size_t)q->block_px;
+    const int32_t x = (int32_t)col * q->block_px, y = (int32_t)row * q->block_px;
+    for (int32_t i = 0, at = 0; at < h; i++, at += q->block_px / 2) {
+        const int32_t rows = h - at < q->block_px / 2 ? h - at : q->block_px / 2;
+        for (uint32_t b = 0; b < q->n_bands && half != NULL; b++)
+            planes[b] = half[i] + b * block * block / 2;
+        keep_block(q, x, y + at, w, rows, half != NULL ? planes : NULL, block);
+    }
     return 0;
 }
 

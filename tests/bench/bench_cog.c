@@ -101,9 +101,10 @@ static void bench_encoder(const float *data, size_t blocks, const struct pb_code
     double start = now();
     for (size_t b = 0; b < blocks; b++) {
         const float *plane = data + b * PX;
+        const struct pb_block_pixels px = {&plane, NULL, SIDE, SIDE, SIDE, SIDE};
         const void *block;
         size_t bytes;
-        if (pb_block_encode(encoder, &plane, SIDE, SIDE, SIDE, NULL, &block, &bytes) == 0)
+        if (pb_block_encode(encoder, &px, NULL, &block, &bytes) == 0)
             packed += bytes;
     }
     char name[64];

@@ -57,15 +57,14 @@ static void must(bool good, const char *what, const struct pb_err *err)
     exit(EXIT_FAILURE);
 }
 
-/* Encodes, hashes and writes a block of w x h pixels. */
-static void encode(const float *plane, size_t row_px, int32_t w, int32_t h)
+/* Encodes, hashes and writes a block. */
+static void encode(const struct pb_block_pixels *px)
 {
     struct pb_err err = {0};
     const void *data;
     size_t bytes;
 
-    must(pb_block_encode(run.encoder, &plane, row_px, w, h, &err, &data, &bytes) == 0, "encode",
-         &err);
+    must(pb_block_encode(run.encoder, px, &err, &data, &bytes) == 0, "encode", &err);
     count(ENCODE);
     pb_sha256_add(run.sum, data, bytes);
     count(SHA256);
@@ -75,11 +74,11 @@ static void encode(const float *plane, size_t row_px, int32_t w, int32_t h)
 }
 
 static int take_overview(void *user, uint32_t level, uint32_t col, uint32_t row, int32_t w,
-                         int32_t h, const float *data, uint32_t worker, struct pb_err *err)
+                         int32_t h, const float *const *half, uint32_t worker, struct pb_err *err)
 {
     (void)user, (void)level, (void)col, (void)row, (void)worker, (void)err;
     count(ENCODE); /* halving */
-    encode(data, SIDE, w, h);
+    encode(&(struct pb_block_pixels){&half[0], &half[1], SIDE / 2, SIDE, w, h});
     return 0;
 }
 
@@ -130,7 +129,7 @@ static void one_tile(struct pb_raster *raster, const struct pb_chain *chain, voi
     count(DECODE);
     must(pb_chain_run_cpu(chain, &in, &out, scratch) == 0, "compute", NULL);
     count(COMPUTE);
-    encode(made, (size_t)core->w, core->w, core->h);
+    encode(&(struct pb_block_pixels){&plane, NULL, SIDE, (size_t)core->w, core->w, core->h});
     must(pb_pyramid_add(pyramid, core, &plane, (size_t)core->w, 0, &err) == 0, "overviews", &err);
     count(ENCODE);
 }

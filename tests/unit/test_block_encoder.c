@@ -31,6 +31,11 @@ static struct pb_block_format format_of(const struct pb_painter *painter)
     return format;
 }
 
+static struct pb_block_pixels whole(const float *const *planes, int32_t w, int32_t h)
+{
+    return (struct pb_block_pixels){planes, NULL, SIDE, SIDE, w, h};
+}
+
 /* What an encoder that has done nothing before makes of NaN. */
 static void *fresh(const struct pb_block_format *format, int32_t w, int32_t h, size_t *out_bytes)
 {
@@ -40,7 +45,8 @@ static void *fresh(const struct pb_block_format *format, int32_t w, int32_t h, s
     for (size_t i = 0; i < SIDE * SIDE; i++)
         pixels[i] = NAN;
     ck_assert_int_eq(pb_block_encoder_create(format, NULL, &encoder), 0);
-    ck_assert_int_eq(pb_block_encode(encoder, planes, SIDE, w, h, NULL, &data, out_bytes), 0);
+    const struct pb_block_pixels px = whole(planes, w, h);
+    ck_assert_int_eq(pb_block_encode(encoder, &px, NULL, &data, out_bytes), 0);
     void *copy = malloc(*out_bytes);
     memcpy(copy, data, *out_bytes);
     pb_block_encoder_destroy(encoder);
@@ -59,9 +65,8 @@ static void expect_alike(const struct pb_block_format *format)
             size_t bytes, wanted;
             int32_t w = sizes[i][0], h = sizes[i][1];
             void *same = fresh(format, w, h, &wanted);
-            ck_assert_int_eq(
-                pb_block_encode(encoder, given ? planes : NULL, SIDE, w, h, NULL, &data, &bytes),
-                0);
+            const struct pb_block_pixels px = whole(given ? planes : NULL, w, h);
+            ck_assert_int_eq(pb_block_encode(encoder, &px, NULL, &data, &bytes), 0);
             ck_assert_uint_eq(bytes, wanted);
             ck_assert_mem_eq(data, same, bytes);
             free(same);
@@ -73,6 +78,38 @@ START_TEST(no_planes_are_planes_without_a_valid_pixel)
 {
     struct pb_block_format format = format_of(NULL);
     expect_alike(&format);
+}
+END_TEST
+
+/* Cut anywhere, with its lower rows elsewhere; also where all of them lie in the upper part. */
+START_TEST(a_block_in_two_parts_becomes_what_it_becomes_in_one)
+{
+    struct pb_block_format format = format_of(NULL);
+    struct pb_block_encoder *encoder = NULL;
+    const float *one[] = {pixels};
+    for (size_t i = 0; i < SIDE * SIDE; i++)
+        pixels[i] = i % 7 == 0 ? NAN : (float)(i % 100);
+    ck_assert_int_eq(pb_block_encoder_create(&format, NULL, &encoder), 0);
+    for (int32_t split = 1; split <= SIDE; split += 5) {
+        const void *data;
+        size_t bytes, wanted;
+        struct pb_block_pixels px = whole(one, 9, SIDE - 3);
+        ck_assert_int_eq(pb_block_encode(encoder, &px, NULL, &data, &wanted), 0);
+        void *same = malloc(wanted);
+        memcpy(same, data, wanted);
+        const size_t n = (size_t)(SIDE - split) * SIDE;
+        float *below = malloc(n * sizeof *below + 1);
+        memcpy(below, pixels + split * SIDE, n * sizeof *below);
+        const float *lower[] = {below};
+        px.lower = lower;
+        px.split = split;
+        ck_assert_int_eq(pb_block_encode(encoder, &px, NULL, &data, &bytes), 0);
+        ck_assert_uint_eq(bytes, wanted);
+        ck_assert_mem_eq(data, same, bytes);
+        free(below);
+        free(same);
+    }
+    pb_block_encoder_destroy(encoder);
 }
 END_TEST
 
@@ -104,9 +141,10 @@ START_TEST(a_mask_of_no_planes_is_zero)
     for (size_t i = 0; i < SIDE * SIDE; i++)
         pixels[i] = 1;
     ck_assert_int_eq(pb_mask_encoder_create(&pb_codec_none, SIDE, 1, NULL, &encoder), 0);
-    ck_assert_int_eq(pb_mask_encode(encoder, planes, SIDE, SIDE, SIDE, NULL, &data, &bytes), 0);
+    const struct pb_block_pixels all = whole(planes, SIDE, SIDE), none = whole(NULL, SIDE, SIDE);
+    ck_assert_int_eq(pb_mask_encode(encoder, &all, NULL, &data, &bytes), 0);
     ck_assert_uint_eq(((const unsigned char *)data)[0], 255);
-    ck_assert_int_eq(pb_mask_encode(encoder, NULL, 0, SIDE, SIDE, NULL, &data, &bytes), 0);
+    ck_assert_int_eq(pb_mask_encode(encoder, &none, NULL, &data, &bytes), 0);
     ck_assert_uint_eq(bytes, sizeof zero);
     ck_assert_mem_eq(data, zero, bytes);
     pb_mask_encoder_destroy(encoder);
@@ -118,6 +156,7 @@ int main(void)
     Suite *suite = suite_create("block_encoder");
     TCase *tc = tcase_create("block_encoder");
     tcase_add_test(tc, no_planes_are_planes_without_a_valid_pixel);
+    tcase_add_test(tc, a_block_in_two_parts_becomes_what_it_becomes_in_one);
     tcase_add_test(
         tc, invalid_pixels_have_the_colour_that_a_ramp_gives_them_and_those_outside_have_none);
     tcase_add_test(tc, a_mask_of_no_planes_is_zero);
