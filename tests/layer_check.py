@@ -28,7 +28,7 @@ FOREIGN = {
     r"^sqlite3\.h$": {"service/jobs/job_store_sql.h"},
     r"^json-c/": {"config/base/json_reader.c"},
     r"^systemd/": {"service/daemon/notify.c"},
-    r"^libdeflate\.h$": {"pipeline/codec/codec_deflate.c", "pipeline/codec/decode_deflate.c", "pipeline/product/png.c"},
+    r"^libdeflate\.h$": {"pipeline/codec/codec_deflate.c", "pipeline/codec/decode_deflate.c", "pipeline/codec/inflate_pair.c", "pipeline/product/png.c"},
     r"^zstd(_errors)?\.h$": {"pipeline/codec/codec_zstd.c", "pipeline/codec/decode_zstd.c"},
     r"^jpeglib\.h$": {"pipeline/codec/codec_jpeg.c"},
     r"^webp/": {"pipeline/codec/codec_webp.c"},

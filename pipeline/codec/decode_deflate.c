@@ -1,47 +1,100 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * zlib streams by libdeflate, which verifies the Adler-32. "Insufficient space" is a failure here:
- * the output is then incomplete. */
+ * zlib streams, whose Adler-32 is verified: one by libdeflate, two in turn by inflate_pair.c, which
+ * is slower than libdeflate on one stream of long runs and on short ones. Both take the same
+ * streams for valid. "Insufficient space" is a failure here: the output is then incomplete. */
 #include "pipeline/codec/decode.h"
+#include "pipeline/codec/inflate_pair.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include <libdeflate.h>
 
-static int create(void **out_context)
-{
-    *out_context = libdeflate_alloc_decompressor();
-    return *out_context != NULL ? 0 : -ENOMEM;
-}
+struct context {
+    struct libdeflate_decompressor *one;
+    struct pb_inflate_pair *two;
+    size_t least[2]; /* of the lanes */
+};
+
+static const char damaged[] = "it is cut short, not a valid zlib stream, or its Adler-32 is wrong";
 
 static void destroy(void *context)
 {
-    if (context != NULL)
-        libdeflate_free_decompressor(context);
+    struct context *c = context;
+    if (c == NULL)
+        return;
+    if (c->one != NULL)
+        libdeflate_free_decompressor(c->one);
+    pb_inflate_pair_destroy(c->two);
+    free(c);
+}
+
+static int create(void **out_context)
+{
+    struct context *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return -ENOMEM;
+    c->one = libdeflate_alloc_decompressor();
+    if (c->one == NULL || pb_inflate_pair_create(&c->two) < 0) {
+        destroy(c);
+        return -ENOMEM;
+    }
+    *out_context = c;
+    return 0;
 }
 
 static int run(void *context, const uint8_t *in, size_t in_bytes, uint8_t *out, size_t least,
                size_t most, const char **out_why)
 {
+    const struct context *c = context;
     size_t used = 0, made = 0;
     enum libdeflate_result result =
-        libdeflate_zlib_decompress_ex(context, in, in_bytes, out, most, &used, &made);
+        libdeflate_zlib_decompress_ex(c->one, in, in_bytes, out, most, &used, &made);
     if (result == LIBDEFLATE_SUCCESS && made >= least)
         return 0;
-    if (result == LIBDEFLATE_SUCCESS)
-        *out_why = pb_decode_short;
-    else if (result == LIBDEFLATE_INSUFFICIENT_SPACE)
-        *out_why = pb_decode_long;
-    else
-        *out_why = "it is cut short, not a valid zlib stream, or its Adler-32 is wrong";
+    *out_why = result == LIBDEFLATE_SUCCESS              ? pb_decode_short
+               : result == LIBDEFLATE_INSUFFICIENT_SPACE ? pb_decode_long
+                                                         : damaged;
     return -EBADMSG;
+}
+
+static void start(void *context, unsigned lane, const uint8_t *in, size_t in_bytes, uint8_t *out,
+                  size_t least, size_t most)
+{
+    struct context *c = context;
+    c->least[lane] = least;
+    pb_inflate_pair_start(c->two, lane, in, in_bytes, out, most);
+}
+
+static int next(void *context, unsigned *out_lane, const char **out_why)
+{
+    const struct context *c = context;
+    enum pb_inflate_end end = PB_INFLATE_DAMAGED;
+    size_t made = 0;
+    *out_lane = pb_inflate_pair_next(c->two, &end, &made);
+    if (end == PB_INFLATE_COMPLETE && made >= c->least[*out_lane])
+        return 0;
+    *out_why = end == PB_INFLATE_COMPLETE ? pb_decode_short
+               : end == PB_INFLATE_LONGER ? pb_decode_long
+                                          : damaged;
+    return -EBADMSG;
+}
+
+static void stop(void *context, unsigned lane)
+{
+    const struct context *c = context;
+    pb_inflate_pair_stop(c->two, lane);
 }
 
 const struct pb_decode pb_decode_deflate = {
     .name = "deflate",
-    .context_bytes = 16 << 10,
+    .context_bytes = 64 << 10,
     .create = create,
     .destroy = destroy,
     .run = run,
+    .start = start,
+    .next = next,
+    .stop = stop,
 };

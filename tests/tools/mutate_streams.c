@@ -3,9 +3,10 @@
  *
  * mutate_streams [-n COUNT] [-s SEED] [CODEC...]
  * Decodes COUNT damaged streams of each codec (deflate, lzw, packbits, zstd) between pages that
- * must not be touched, each one twice, into memory that holds other bytes each time. What decodes
- * gives as many bytes as it must and the same ones both times: no byte of the memory before shows.
- * A crash or a stream that takes over 20 s is named and ends the program. Exit status 0 = none. */
+ * must not be touched, each one twice, into memory that holds other bytes each time, and twice at
+ * once where the codec decodes two in turn. What decodes gives as many bytes as it must and the
+ * same ones every time: no byte of the memory before shows. A crash or a stream that takes over 20
+ * s is named and ends the program. Exit status 0 = none. */
 #include "pipeline/codec/codec.h"
 #include "pipeline/codec/decode.h"
 
@@ -103,9 +104,26 @@ static int decode_once(const struct pb_decode *decode, void *context, const uint
     return rc;
 }
 
+/* Two times at once: 1 when the two are not judged the same. */
+static int decode_twice(const struct pb_decode *decode, void *context, const uint8_t *in,
+                        size_t in_bytes, uint8_t *const out[2], size_t least, size_t most)
+{
+    int rc[2] = {1, 1};
+    for (unsigned lane = 0; lane < 2; lane++) {
+        memset(out[lane], lane == 0 ? 0x77 : 0x88, most);
+        decode->start(context, lane, in, in_bytes, out[lane], least, most);
+    }
+    for (unsigned i = 0, lane = 0; i < 2; i++) {
+        const char *why = NULL;
+        int ended = decode->next(context, &lane, &why);
+        rc[lane] = ended < 0 && (why == NULL || why[0] == '\0') ? 1 : ended;
+    }
+    return rc[0] == rc[1] ? rc[0] : 1;
+}
+
 /* 0, or 1 when the decoder did something wrong. */
 static int one(const struct pb_codec *codec, const struct pb_decode *decode, void *context,
-               struct mutate *m, const struct guarded buffer[3])
+               struct mutate *m, const struct guarded buffer[4])
 {
     static uint8_t block[BLOCK_MAX], stream[2 * STREAM_MAX];
     size_t bytes = 1 + mutate_below(m, mutate_below(m, 8) == 0 ? BLOCK_MAX : 600);
@@ -124,13 +142,20 @@ static int one(const struct pb_codec *codec, const struct pb_decode *decode, voi
     int again = decode_once(decode, context, in, n, b, least, most, 0xc3);
     trial.decoded += rc == 0;
     trial.refused += rc < 0;
-    return rc > 0 || rc != again || (rc == 0 && memcmp(a, b, least) != 0);
+    if (rc > 0 || rc != again || (rc == 0 && memcmp(a, b, least) != 0))
+        return 1;
+    if (decode->start == NULL)
+        return 0;
+    uint8_t *c = buffer[3].end - most;
+    again = decode_twice(decode, context, in, n, (uint8_t *const[]){a, c}, least, most);
+    return again != rc || (rc == 0 && (memcmp(a, b, least) != 0 || memcmp(c, b, least) != 0));
 }
 
 static int run(const char *name, const struct pb_codec *codec, const struct pb_decode *decode,
                unsigned long count, unsigned long seed)
 {
-    const struct guarded buffer[3] = {take(STREAM_MAX), take(BLOCK_MAX), take(BLOCK_MAX)};
+    const struct guarded buffer[4] = {take(STREAM_MAX), take(BLOCK_MAX), take(BLOCK_MAX),
+                                      take(BLOCK_MAX)};
     void *context = NULL;
     int wrong = 0;
     trial = (struct trial){.codec = name, .seed = seed};

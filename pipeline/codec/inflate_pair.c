@@ -1,0 +1,124 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/codec/inflate_pair.h"
+
+#include "pipeline/codec/inflate_lane.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libdeflate.h>
+
+enum { HEAD_BYTES = 2, TAIL_BYTES = 4 };
+
+struct pb_inflate_pair {
+    struct pb_inflate_lane lane[2];
+};
+
+const size_t pb_inflate_pair_bytes = sizeof(struct pb_inflate_pair);
+
+int pb_inflate_pair_create(struct pb_inflate_pair **out_pair)
+{
+    *out_pair = calloc(1, sizeof **out_pair);
+    return *out_pair != NULL ? 0 : -ENOMEM;
+}
+
+void pb_inflate_pair_destroy(struct pb_inflate_pair *pair)
+{
+    free(pair);
+}
+
+void pb_inflate_pair_stop(struct pb_inflate_pair *pair, unsigned lane)
+{
+    pair->lane[lane].state = PB_INFLATE_IDLE;
+}
+
+/* Deflate, a window of at most 32 KiB, no dictionary. */
+static bool is_zlib(const uint8_t *in)
+{
+    unsigned head = (unsigned)in[0] << 8 | in[1];
+    return head % 31 == 0 && (head >> 8 & 15) == 8 && head >> 12 <= 7 && (head >> 5 & 1) == 0;
+}
+
+void pb_inflate_pair_start(struct pb_inflate_pair *pair, unsigned lane, const uint8_t *in,
+                           size_t in_bytes, uint8_t *out, size_t most)
+{
+    struct pb_inflate_lane *l = &pair->lane[lane];
+    l->state = PB_INFLATE_BAD;
+    if (in_bytes < HEAD_BYTES + TAIL_BYTES || !is_zlib(in))
+        return;
+    l->state = PB_INFLATE_HEADER;
+    l->in = in + HEAD_BYTES;
+    l->in_end = in + in_bytes - TAIL_BYTES;
+    l->in_fast = l->in_end - l->in > PB_INFLATE_IN_ROOM ? l->in_end - PB_INFLATE_IN_ROOM : l->in;
+    l->out = l->out_start = out;
+    l->out_end = out + most;
+    l->out_fast = most > PB_INFLATE_OUT_ROOM ? l->out_end - PB_INFLATE_OUT_ROOM : out;
+    l->bits = 0;
+    l->left = l->over = 0;
+}
+
+/* Brings a lane to where the fast loops can take it. False: it has ended, or is idle. */
+static bool make_ready(struct pb_inflate_lane *l)
+{
+    for (;;) {
+        if (l->state == PB_INFLATE_HEADER)
+            l->state = pb_inflate_header(l);
+        else if (l->state != PB_INFLATE_CODES)
+            return false;
+        else if (pb_inflate_has_room(l))
+            return true;
+        else
+            l->state = pb_inflate_careful(l);
+    }
+}
+
+static enum pb_inflate_end end_of(struct pb_inflate_lane *l, size_t *out_bytes)
+{
+    enum pb_inflate_state state = l->state;
+    l->state = PB_INFLATE_IDLE;
+    if (state == PB_INFLATE_TOO_LONG)
+        return PB_INFLATE_LONGER;
+    if (state != PB_INFLATE_DONE || l->over > l->left >> 3)
+        return PB_INFLATE_DAMAGED;
+    const uint8_t *sum = l->in - ((l->left >> 3) - l->over);
+    *out_bytes = (size_t)(l->out - l->out_start);
+    uint32_t wanted =
+        (uint32_t)sum[0] << 24 | (uint32_t)sum[1] << 16 | (uint32_t)sum[2] << 8 | sum[3];
+    return libdeflate_adler32(1, l->out_start, *out_bytes) == wanted ? PB_INFLATE_COMPLETE
+                                                                     : PB_INFLATE_DAMAGED;
+}
+
+/* A block of matches and one of literals have different loops: the lane of the first goes ahead. */
+static void run_two(struct pb_inflate_lane *a, struct pb_inflate_lane *b)
+{
+    if (a->items == b->items)
+        pb_inflate_fast_two(a, b);
+    else
+        pb_inflate_fast(a->items ? a : b);
+}
+
+static bool has_ended(struct pb_inflate_lane *l)
+{
+    return !make_ready(l) && l->state != PB_INFLATE_IDLE;
+}
+
+unsigned pb_inflate_pair_next(struct pb_inflate_pair *pair, enum pb_inflate_end *out_end,
+                              size_t *out_bytes)
+{
+    struct pb_inflate_lane *a = &pair->lane[0], *b = &pair->lane[1];
+    assert(a->state != PB_INFLATE_IDLE || b->state != PB_INFLATE_IDLE);
+    for (;;) {
+        unsigned lane = has_ended(a) ? 0 : 1;
+        if (lane == 0 || has_ended(b)) {
+            *out_end = end_of(&pair->lane[lane], out_bytes);
+            return lane;
+        }
+        if (a->state == PB_INFLATE_CODES && b->state == PB_INFLATE_CODES)
+            run_two(a, b);
+        else
+            pb_inflate_fast(a->state == PB_INFLATE_CODES ? a : b);
+    }
+}

@@ -1,0 +1,215 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Two zlib streams decoded in turn give what libdeflate gives, of whatever lengths and kinds they
+ * are, and are refused where libdeflate refuses them. */
+#include "pipeline/codec/inflate_pair.h"
+
+#include "run_suite.h"
+#include "tests/tools/mutate.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libdeflate.h>
+#include <zlib.h>
+
+enum { LARGEST = 150000, GUARD = 64, KINDS = 8 };
+
+struct stream {
+    uint8_t in[LARGEST + 1000], out[LARGEST + GUARD], expected[LARGEST];
+    size_t in_bytes, most, wanted;
+    enum libdeflate_result result;
+};
+
+static struct stream stream[2];
+static struct pb_inflate_pair *pair;
+static struct libdeflate_decompressor *one;
+
+static void setup(void)
+{
+    ck_assert_int_eq(pb_inflate_pair_create(&pair), 0);
+    ck_assert_ptr_nonnull(one = libdeflate_alloc_decompressor());
+}
+
+static void teardown(void)
+{
+    pb_inflate_pair_destroy(pair);
+    libdeflate_free_decompressor(one);
+}
+
+/* What scenes are made of: noise around zero, runs, short and long periods, all values. */
+static void make(struct mutate *m, size_t kind, uint8_t *out, size_t bytes)
+{
+    const size_t period = 1 + mutate_below(m, kind == 5 ? 8 : 300);
+    for (size_t i = 0; i < bytes; i++) {
+        uint64_t r = mutate_next(m);
+        int low = (int)(r % 61) - 30;
+        out[i] = kind == 0   ? (uint8_t)(i % 2 ? (low < 0 ? 255 : 0) : low)
+                 : kind == 1 ? (uint8_t)r
+                 : kind == 2 ? 0
+                 : kind == 3 ? (uint8_t)((r & 15) == 0 ? r >> 8 : 0)
+                 : kind == 4 ? (uint8_t)(__builtin_ctzll(r | 256) * 9)
+                 : kind <= 6 ? (uint8_t)(i < period       ? r
+                                         : (r & 255) == 0 ? r >> 9
+                                                          : out[i - period])
+                             : (uint8_t)(i / 700 % 2 ? r : 7);
+    }
+}
+
+/* kind: as above */
+static void compress_kind(struct stream *s, struct mutate *m, size_t kind, size_t bytes)
+{
+    static const int levels[] = {0, 1, 6, 6, 6, 6, 9};
+    static const int strategies[] = {0, 0, 0, Z_FIXED, Z_HUFFMAN_ONLY, Z_RLE, 0};
+    static uint8_t plain[LARGEST];
+    z_stream z = {0};
+    size_t way = mutate_below(m, sizeof levels / sizeof levels[0]);
+    make(m, kind, plain, bytes);
+    ck_assert_int_eq(deflateInit2(&z, levels[way], Z_DEFLATED, 15, 8, strategies[way]), Z_OK);
+    z.next_in = plain, z.avail_in = (uInt)bytes;
+    z.next_out = s->in, z.avail_out = sizeof s->in;
+    ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    s->in_bytes = sizeof s->in - z.avail_out;
+    s->most = bytes;
+    (void)deflateEnd(&z);
+}
+
+static void compress_into(struct stream *s, struct mutate *m, size_t bytes)
+{
+    compress_kind(s, m, mutate_below(m, KINDS), bytes);
+}
+
+static void start(unsigned lane)
+{
+    struct stream *s = &stream[lane];
+    size_t used;
+    s->result = libdeflate_zlib_decompress_ex(one, s->in, s->in_bytes, s->expected, s->most, &used,
+                                              &s->wanted);
+    memset(s->out, 0x5a, s->most + GUARD);
+    pb_inflate_pair_start(pair, lane, s->in, s->in_bytes, s->out, s->most);
+}
+
+/* Returns the lane that ended. */
+static unsigned next(void)
+{
+    enum pb_inflate_end end = PB_INFLATE_DAMAGED;
+    size_t made = 0;
+    unsigned lane = pb_inflate_pair_next(pair, &end, &made);
+    const struct stream *s = &stream[lane];
+    ck_assert_int_eq(end == PB_INFLATE_COMPLETE, s->result == LIBDEFLATE_SUCCESS);
+    for (size_t i = 0; i < GUARD; i++)
+        ck_assert_uint_eq(s->out[s->most + i], 0x5a);
+    if (end == PB_INFLATE_COMPLETE) {
+        ck_assert_uint_eq(made, s->wanted);
+        ck_assert(made == 0 || memcmp(s->out, s->expected, made) == 0);
+    }
+    return lane;
+}
+
+START_TEST(streams_of_any_kind_and_length_decode_beside_each_other)
+{
+    struct mutate m = {.state = 11};
+    compress_into(&stream[0], &m, 1000);
+    start(0);
+    for (int i = 0; i < 120; i++) { /* one lane is always in the middle of a stream */
+        unsigned free_lane = i == 0 ? 1 : next();
+        compress_into(&stream[free_lane], &m,
+                      mutate_below(&m, i % 4 == 0   ? LARGEST
+                                       : i % 4 == 1 ? 20
+                                                    : 9000));
+        start(free_lane);
+    }
+    ck_assert_uint_ne(next(), next());
+}
+END_TEST
+
+START_TEST(damaged_streams_are_judged_as_libdeflate_judges_them)
+{
+    struct mutate m = {.state = 5};
+    unsigned good = 0;
+    for (int i = 0; i < 1500; i++) {
+        for (unsigned lane = 0; lane < 2; lane++) {
+            struct stream *s = &stream[lane];
+            compress_into(s, &m, mutate_below(&m, i % 50 == 0 ? 40000 : 700));
+            for (size_t n = mutate_below(&m, 4); n > 0; n--)
+                mutate_once(&m, s->in + 2, s->in_bytes - 2);
+            if (mutate_below(&m, 8) == 0)
+                s->in_bytes = mutate_below(&m, s->in_bytes + 1);
+            if (mutate_below(&m, 8) == 0)
+                s->most = mutate_below(&m, s->most + 1);
+            start(lane);
+            good += s->result == LIBDEFLATE_SUCCESS;
+        }
+        ck_assert_uint_ne(next(), next());
+    }
+    ck_assert_uint_gt(good, 300);
+    ck_assert_uint_lt(good, 2500);
+}
+END_TEST
+
+/* The least of each, as bytes: a stored block, then what is wrong with it. */
+START_TEST(what_is_wrong_is_found)
+{
+    static const struct {
+        const char *what;
+        uint8_t in[12];
+        size_t bytes;
+        enum pb_inflate_end end;
+    } cases[] = {
+        {"nothing wrong", {0x78, 1, 1, 1, 0, 0xfe, 0xff, 'a', 0, 0x62, 0, 0x62}, 12, 0},
+        {"the Adler-32", {0x78, 1, 1, 1, 0, 0xfe, 0xff, 'a', 0, 0x62, 0, 0x63}, 12, 2},
+        {"cut short", {0x78, 1, 1, 1, 0, 0xfe, 0xff, 'a', 0, 0x62, 0}, 11, 2},
+        {"the stored length", {0x78, 1, 1, 1, 0, 0xff, 0xff, 'a', 0, 0x62, 0, 0x62}, 12, 2},
+        {"longer", {0x78, 1, 1, 5, 0, 0xfa, 0xff, 'a', 'b', 'c', 'd', 'e'}, 12, 1},
+        {"a dictionary", {0x78, 0x20, 1, 1, 0, 0xfe, 0xff, 'a', 0, 0x62, 0, 0x62}, 12, 2},
+        {"the third type", {0x78, 1, 7, 1, 0, 0xfe, 0xff, 'a', 0, 0x62, 0, 0x62}, 12, 2},
+        {"a distance before the start", {0x78, 1, 0x03, 0x02, 0, 0, 0, 0, 0, 0, 0, 0}, 12, 2},
+        {"no stream", {0x78}, 1, 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint8_t *in = malloc(cases[i].bytes), out[4];
+        enum pb_inflate_end end;
+        size_t made = 0;
+        memcpy(in, cases[i].in, cases[i].bytes);
+        pb_inflate_pair_start(pair, i % 2, in, cases[i].bytes, out, sizeof out);
+        ck_assert_uint_eq(pb_inflate_pair_next(pair, &end, &made), i % 2);
+        ck_assert_msg(end == cases[i].end, "%s: %d", cases[i].what, (int)end);
+        free(in);
+    }
+}
+END_TEST
+
+START_TEST(a_stream_that_is_dropped_does_not_hold_up_the_other)
+{
+    struct mutate m = {.state = 3};
+    compress_kind(&stream[0], &m, 0, 90000);
+    compress_into(&stream[1], &m, 50);
+    start(0);
+    start(1);
+    ck_assert_uint_eq(next(), 1); /* the first is in the middle */
+    compress_into(&stream[1], &m, 5000);
+    start(1);
+    pb_inflate_pair_stop(pair, 0);
+    ck_assert_uint_eq(next(), 1);
+    compress_into(&stream[0], &m, 70000);
+    start(0);
+    compress_into(&stream[0], &m, 300);
+    start(0); /* in place of it */
+    ck_assert_uint_eq(next(), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("inflate");
+    TCase *tc = tcase_create("pair");
+    tcase_set_timeout(tc, 120);
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, streams_of_any_kind_and_length_decode_beside_each_other);
+    tcase_add_test(tc, damaged_streams_are_judged_as_libdeflate_judges_them);
+    tcase_add_test(tc, what_is_wrong_is_found);
+    tcase_add_test(tc, a_stream_that_is_dropped_does_not_hold_up_the_other);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
