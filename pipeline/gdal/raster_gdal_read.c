@@ -181,6 +181,21 @@ static int read_own(struct read *read, const int32_t *bands, size_t n_bands, str
     return fine && raster->file.error == 0 ? 0 : read_failed(read, err);
 }
 
+bool pb_raster_is_ahead(const struct pb_raster *raster)
+{
+    return raster->info.own_blocks && pb_block_reader_is_ahead(raster->blocks.image);
+}
+
+void pb_raster_expect(struct pb_raster *raster, const struct pb_rect *rect)
+{
+    const struct pb_raster_info *info = &raster->info;
+    const struct pb_rect none = {0};
+    bool fits = rect->w > 0 && rect->h > 0 && rect->x >= 0 && rect->y >= 0 &&
+                rect->w <= info->width - rect->x && rect->h <= info->height - rect->y;
+    if (info->own_blocks)
+        pb_block_reader_expect(raster->blocks.image, fits ? rect : &none);
+}
+
 int pb_raster_stored_block(const struct pb_raster *raster, uint32_t col, uint32_t row, void *out,
                            size_t capacity, struct pb_err *err, size_t *out_bytes)
 {

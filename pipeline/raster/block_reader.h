@@ -7,8 +7,8 @@
  * fails the read; memory is cleared before a decoder sees it. Of images whose pixels only GDAL can
  * make, it verifies that the blocks decode (pb_block_reader_check).
  *
- * Holds one block as stored and one as decoded, taken with the first read. Belongs to one thread
- * at a time. */
+ * Holds one block as stored and one as decoded, or two of each, taken with the first read. Belongs
+ * to one thread at a time. */
 #include "pipeline/raster/block_copy.h"
 #include "pipeline/raster/block_layout.h"
 #include "pipeline/raster/raster.h"
@@ -35,6 +35,12 @@ uint64_t pb_block_reader_bytes(const struct pb_block_reader *reader);
  * Thread: the reader's. */
 int pb_block_reader_read(struct pb_block_reader *reader, const struct pb_block_target *target,
                          struct pb_err *err);
+
+/* Whether two blocks are decoded in turn, which is faster: then the next one in the rectangle of a
+ * read is, and of its last one the first block of the rectangle that was last expected. That is the
+ * rectangle of the next read; an empty one takes it back. Nothing depends on it but the speed. */
+bool pb_block_reader_is_ahead(const struct pb_block_reader *reader);
+void pb_block_reader_expect(struct pb_block_reader *reader, const struct pb_rect *rect);
 
 /* A block of the first plane as the file has it. *out_bytes is 0 when it is not stored, or takes
  * more than `capacity`. Thread: any, also while the reader is used. */

@@ -118,6 +118,11 @@ int pb_raster_choose_complex(struct pb_raster *raster, const struct pb_complex_c
 int pb_raster_read(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
                    const struct pb_window *to, struct pb_err *err);
 
+/* Whether the decoder gains from being told what will be read next; and the rectangle of the next
+ * read, in the image; an empty one when it is unknown. Nothing depends on it but the speed. */
+bool pb_raster_is_ahead(const struct pb_raster *raster);
+void pb_raster_expect(struct pb_raster *raster, const struct pb_rect *rect);
+
 /* A tile of a file with info->own_blocks, all bands together or the only one, as the file has it:
  * compressed. *out_bytes is 0 when it is not stored, or takes more than `capacity`. Errors of
  * reading, as above. Thread: any, also while others use the raster. */

@@ -105,6 +105,27 @@ int pb_in_flight_take(struct pb_in_flight *w, uint32_t *out_unit, uint64_t *park
     return rc < 0 ? rc : 0;
 }
 
+/* With the lock: the next tile of the unit that was begun. */
+static void give_tile(struct pb_in_flight *w, uint32_t *out_unit, uint32_t *out_number)
+{
+    *out_unit = w->units.next - 1;
+    *out_number = w->units.tiles[w->given++];
+}
+
+int pb_in_flight_try_tile(struct pb_in_flight *w, uint32_t *out_unit, uint32_t *out_number)
+{
+    pthread_mutex_lock(&w->lock);
+    while (!w->aborted && w->given == w->begun && has_turn(w) == 1) {
+        w->begun = begin_unit(w);
+        w->given = 0;
+    }
+    int n = !w->aborted && w->given < w->begun;
+    if (n == 1)
+        give_tile(w, out_unit, out_number);
+    pthread_mutex_unlock(&w->lock);
+    return n;
+}
+
 int pb_in_flight_take_tile(struct pb_in_flight *w, uint32_t *out_unit, uint32_t *out_number,
                            uint64_t *parked_ns)
 {
@@ -114,10 +135,8 @@ int pb_in_flight_take_tile(struct pb_in_flight *w, uint32_t *out_unit, uint32_t 
         w->begun = begin_unit(w);
         w->given = 0;
     }
-    if (rc >= 0) {
-        *out_unit = w->units.next - 1;
-        *out_number = w->units.tiles[w->given++];
-    }
+    if (rc >= 0)
+        give_tile(w, out_unit, out_number);
     pthread_mutex_unlock(&w->lock);
     return rc < 0 ? rc : 0;
 }

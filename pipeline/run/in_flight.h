@@ -30,6 +30,8 @@ int pb_in_flight_take(struct pb_in_flight *window, uint32_t *out_unit, uint64_t 
  * order. A stream uses this or the above. Thread: tile worker. */
 int pb_in_flight_take_tile(struct pb_in_flight *window, uint32_t *out_unit, uint32_t *out_number,
                            uint64_t *parked_ns);
+/* As before, without parking: 1, or 0 when no tile may go now. */
+int pb_in_flight_try_tile(struct pb_in_flight *window, uint32_t *out_unit, uint32_t *out_number);
 /* A tile of `unit` has passed every product. Thread: writer. */
 void pb_in_flight_done(struct pb_in_flight *window, uint32_t unit);
 /* Whether the units may be gone through once more (pb_in_flight_again): after the last one readers

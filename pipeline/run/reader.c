@@ -158,6 +158,33 @@ int pb_reader_tile(struct pb_reader *r, uint32_t unit, uint32_t number, struct p
     return rc;
 }
 
+/* A file whose pixels do not go through the cells that all readers share. */
+static bool is_direct(const struct pb_reader *r, size_t source)
+{
+    const struct pb_stream *s = r->stream;
+    return r->source[source] != NULL && s->cache[source][PB_PLAN_FIRST] == NULL &&
+           s->cache[source][PB_PLAN_LATER] == NULL;
+}
+
+bool pb_reader_is_ahead(const struct pb_reader *r)
+{
+    for (size_t i = 0; i < r->stream->plan->n_sources; i++)
+        if (is_direct(r, i) && pb_raster_is_ahead(r->source[i]))
+            return true;
+    return false;
+}
+
+void pb_reader_expect(struct pb_reader *r)
+{
+    const struct pb_plan *plan = r->stream->plan;
+    struct pb_tile tile = {0};
+    if (r->has_next)
+        tile = pb_plan_tile(plan, r->next, r->next_unit);
+    for (size_t i = 0; i < plan->n_sources; i++)
+        if (is_direct(r, i))
+            pb_raster_expect(r->source[i], &tile.read[plan->source[i].window]);
+}
+
 int pb_reader_open(struct pb_reader *r, struct pb_stream *s, struct pb_err *err)
 {
     r->stream = s;

@@ -14,6 +14,8 @@ struct pb_reader {
     struct pb_gate_reader gate;
     struct pb_part_exchange parts;
     uint64_t parked;
+    bool has_next; /* tile `next` of unit `next_unit` is the one to be read next with it */
+    uint32_t next_unit, next;
 };
 
 /* A tile that was read. */
@@ -33,6 +35,10 @@ void pb_reader_close(struct pb_reader *reader); /* zeroed is fine */
  * that is a failure. */
 int pb_reader_tile(struct pb_reader *reader, uint32_t unit, uint32_t number, struct pb_err *err,
                    struct pb_tile_read *read);
+/* Whether a file gains from being told what is read next; and tells them all: the tile `next`, or,
+ * where there is none, that it is unknown. */
+bool pb_reader_is_ahead(const struct pb_reader *reader);
+void pb_reader_expect(struct pb_reader *reader);
 /* Hands the result of a tile that is left out to the sinks: no pixel is valid. worker <
  * pb_plan_sink_workers. */
 int pb_reader_leave_out(struct pb_stream *stream, const struct pb_tile *tile, uint32_t worker,

@@ -3,7 +3,11 @@
 /* A worker takes a reader before it takes the number of a tile, and gives it back when the tile is
  * read: with one reader, tiles are read one after the other in the visiting order. Nobody keeps a
  * reader while waiting for another worker, but for the cells of the block cache, which the worker
- * that decodes them always makes ready. */
+ * that decodes them always makes ready.
+ *
+ * Where two blocks are decoded in turn, a reader is told the tile after its own: that tile is taken
+ * for it, if one may go, and read by whoever has the reader next. Readers with such a tile are
+ * taken first, so that it waits for no more than the tile before it. */
 #include "pipeline/run/tile_worker.h"
 #include "config/base/clock.h"
 #include "pipeline/profile/work.h"
@@ -63,7 +67,14 @@ static struct pb_reader *take_reader(struct pb_tile_workers *w)
         pthread_cond_wait(&w->given_back, &w->lock);
         pb_work_end();
     }
-    struct pb_reader *reader = w->free[--w->n_free];
+    uint32_t best = w->n_free - 1;
+    for (uint32_t i = 0; i < w->n_free; i++) {
+        const struct pb_reader *r = w->free[i], *b = w->free[best];
+        if (r->has_next && (!b->has_next || r->next_unit < b->next_unit))
+            best = i;
+    }
+    struct pb_reader *reader = w->free[best];
+    w->free[best] = w->free[--w->n_free];
     pthread_mutex_unlock(&w->lock);
     return reader;
 }
@@ -76,19 +87,43 @@ static void give_reader_back(struct pb_tile_workers *w, struct pb_reader *reader
     pthread_mutex_unlock(&w->lock);
 }
 
+/* The tile that was taken for the reader, or the next one. */
+static int take_tile(struct pb_tile_workers *w, struct pb_reader *reader, uint32_t *out_unit,
+                     uint32_t *out_number)
+{
+    uint64_t waited = 0;
+    if (!reader->has_next)
+        return pb_in_flight_take_tile(w->stream->in_flight, out_unit, out_number, &waited);
+    *out_unit = reader->next_unit;
+    *out_number = reader->next;
+    reader->has_next = false;
+    return 0;
+}
+
+static void look_ahead(struct pb_tile_workers *w, struct pb_reader *reader)
+{
+    if (!pb_reader_is_ahead(reader))
+        return;
+    reader->has_next =
+        pb_in_flight_try_tile(w->stream->in_flight, &reader->next_unit, &reader->next) == 1;
+    pb_reader_expect(reader);
+}
+
 /* The next tile. 0, or what ends the thread. */
 static int read_next(struct pb_tile_workers *w, struct pb_err *err, struct pb_tile_read *out_read)
 {
     struct pb_stream *s = w->stream;
     uint32_t unit = 0, number = 0;
-    uint64_t start = pb_clock_mono_ns(), waited = 0;
+    uint64_t start = pb_clock_mono_ns();
     struct pb_reader *reader = take_reader(w);
-    int rc = pb_in_flight_take_tile(s->in_flight, &unit, &number, &waited);
+    int rc = take_tile(w, reader, &unit, &number);
     atomic_fetch_add(&s->read.parked_ns, pb_clock_mono_ns() - start);
     if (rc == 0 && reader->stream == NULL)
         rc = pb_reader_open(reader, s, err);
-    if (rc == 0)
+    if (rc == 0) {
+        look_ahead(w, reader);
         rc = pb_reader_tile(reader, unit, number, err, out_read);
+    }
     atomic_fetch_add(&s->read.parked_ns, reader->parked);
     reader->parked = 0;
     give_reader_back(w, reader);

@@ -127,6 +127,28 @@ START_TEST(a_unit_is_finished_by_others_while_the_next_one_waits)
 }
 END_TEST
 
+/* A window of one unit of four: its tiles may be taken ahead, those of the next one may not yet. */
+START_TEST(a_tile_is_taken_ahead_only_where_it_may_go)
+{
+    struct pb_in_flight *w = window_new(PB_ORDER_Z, 1, NULL, NULL);
+    uint32_t unit = 9, number, tiles[4];
+    ck_assert_uint_eq(pb_order_unit(&grid, PB_ORDER_Z, 0, tiles), 4);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(pb_in_flight_try_tile(w, &unit, &number), 1);
+        ck_assert_uint_eq(unit, 0);
+        ck_assert_uint_eq(number, tiles[i]);
+    }
+    ck_assert_int_eq(pb_in_flight_try_tile(w, &unit, &number), 0);
+    for (int i = 0; i < 4; i++)
+        pb_in_flight_done(w, 0);
+    ck_assert_int_eq(pb_in_flight_try_tile(w, &unit, &number), 1);
+    ck_assert_uint_eq(unit, 1);
+    pb_in_flight_abort(w);
+    ck_assert_int_eq(pb_in_flight_try_tile(w, &unit, &number), 0);
+    pb_in_flight_destroy(w);
+}
+END_TEST
+
 struct taker {
     struct pb_in_flight *window;
     atomic_int taken, rc;
@@ -422,6 +444,7 @@ int main(void)
     tcase_add_test(tc, hands_out_every_unit_once_and_then_ends);
     tcase_add_test(tc, threads_share_the_tiles_of_a_unit_and_each_is_handed_out_once);
     tcase_add_test(tc, a_unit_is_finished_by_others_while_the_next_one_waits);
+    tcase_add_test(tc, a_tile_is_taken_ahead_only_where_it_may_go);
     tcase_add_test(tc, parks_when_the_window_is_full_and_goes_on_when_its_first_unit_ends);
     suite_add_tcase(suite, tc);
     TCase *exchange = tcase_create("exchange");

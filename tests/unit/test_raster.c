@@ -251,6 +251,111 @@ START_TEST(reads_the_same_windows_from_every_layout)
 }
 END_TEST
 
+/* --- blocks decoded in turn -------------------------------------------------------------------*/
+
+enum { SIDE = 1098, BLOCK = 512, ACROSS = 3 };
+#define LARGE_BLOCKS REAL("sentinel2_29RKH/B04.tif")
+
+static bool has_large_blocks(void)
+{
+    if (access(LARGE_BLOCKS, R_OK) == 0)
+        return true;
+    (void)printf("skipped: %s is not there\n", LARGE_BLOCKS);
+    return false;
+}
+
+static struct pb_rect block_rect(int i)
+{
+    struct pb_rect r = {i % ACROSS * BLOCK, i / ACROSS * BLOCK, BLOCK, BLOCK};
+    r.w = r.x + r.w > SIDE ? SIDE - r.x : r.w;
+    r.h = r.y + r.h > SIDE ? SIDE - r.y : r.h;
+    return r;
+}
+
+static int read_rect(struct pb_raster *raster, struct pb_rect r, uint16_t *image,
+                     struct pb_err *err)
+{
+    const int32_t band = 1;
+    const struct pb_window to = {.data = image + (size_t)r.y * SIDE + (size_t)r.x,
+                                 .row_bytes = SIDE * sizeof *image,
+                                 .plane_bytes = SIDE * SIDE * sizeof *image,
+                                 .rect = r};
+    return pb_raster_read(raster, &band, 1, &to, err);
+}
+
+/* The block that is announced when block i is read: the right one, others, itself, outside. */
+static int announced(int way, int i)
+{
+    return way == 0 ? i + 1 : way == 1 ? ACROSS * ACROSS - 1 - i : way == 2 ? i : (i + 5) % 9;
+}
+
+START_TEST(reads_the_same_pixels_whatever_was_expected)
+{
+    static uint16_t whole[SIDE * SIDE], blocks[SIDE * SIDE];
+    struct pb_err err = {0};
+    if (!has_large_blocks())
+        return;
+    struct pb_raster *raster = opened(LARGE_BLOCKS);
+    ck_assert(pb_raster_is_ahead(raster));
+    ck_assert_int_eq(read_rect(raster, (struct pb_rect){0, 0, SIDE, SIDE}, whole, &err), 0);
+    for (int way = 0; way < 4; way++) {
+        memset(blocks, 0x5a, sizeof blocks);
+        for (int i = 0; i < ACROSS * ACROSS; i++) {
+            const struct pb_rect next = block_rect(announced(way, i));
+            pb_raster_expect(raster, &next);
+            ck_assert_int_eq(read_rect(raster, block_rect(i), blocks, &err), 0);
+        }
+        ck_assert(memcmp(whole, blocks, sizeof whole) == 0);
+    }
+    pb_raster_close(raster);
+}
+END_TEST
+
+/* Byte 1000 and those after it of block i, which the raster reads from the file at `path`. */
+static void damage_block(const struct pb_raster *raster, const char *path, uint32_t i)
+{
+    static unsigned char stored[1 << 20], file[4 << 20];
+    struct pb_err err = {0};
+    size_t bytes = 0;
+    int fd = open(path, O_RDWR);
+    ck_assert_int_eq(
+        pb_raster_stored_block(raster, i % ACROSS, i / ACROSS, stored, sizeof stored, &err, &bytes),
+        0);
+    ssize_t n = read(fd, file, sizeof file);
+    ck_assert(bytes > 2000 && n > 0);
+    const unsigned char *at = memmem(file, (size_t)n, stored, bytes);
+    ck_assert_ptr_nonnull(at);
+    ck_assert_int_eq(pwrite(fd, "0123456789abcdef", 16, at - file + 1000), 16);
+    (void)close(fd);
+}
+
+START_TEST(tells_of_a_damaged_block_when_it_is_read_and_not_before)
+{
+    static uint16_t image[SIDE * SIDE];
+    struct pb_err err = {0};
+    if (!has_large_blocks())
+        return;
+    struct pb_raster *raster = opened(LARGE_BLOCKS);
+    char *path = copied(LARGE_BLOCKS, 4 << 20);
+    damage_block(raster, path, 1);
+    pb_raster_close(raster);
+    raster = opened(path);
+    for (int turn = 0; turn < 2; turn++) {
+        const struct pb_rect bad = block_rect(1), good = block_rect(3);
+        pb_raster_expect(raster, &bad);
+        ck_assert_int_eq(read_rect(raster, block_rect(0), image, &err), 0);
+        pb_raster_expect(raster, &good);
+        ck_assert_int_lt(read_rect(raster, bad, image, &err), 0);
+        ck_assert_int_eq(err.code, PB_E_INPUT_DAMAGED);
+        ck_assert_ptr_nonnull(strstr(err.msg, "tile 1 (column 1, row 0; "));
+        err = (struct pb_err){0};
+        ck_assert_int_eq(read_rect(raster, good, image, &err), 0);
+    }
+    pb_raster_close(raster);
+    unlink(path);
+}
+END_TEST
+
 /* Counts invalid and other pixels of the whole mask. */
 static void count_mask(const char *path, size_t *out_invalid, size_t *out_valid)
 {
@@ -451,6 +556,8 @@ int main(void)
     tcase_add_test(open_case, reads_no_complex_pixel_before_it_is_said_what_it_becomes);
     tcase_add_test(open_case, opens_no_virtual_path_and_no_other_driver);
     tcase_add_test(read_case, reads_the_same_windows_from_every_layout);
+    tcase_add_test(read_case, reads_the_same_pixels_whatever_was_expected);
+    tcase_add_test(read_case, tells_of_a_damaged_block_when_it_is_read_and_not_before);
     tcase_add_test(read_case, fills_the_mask_from_mask_bands_and_alpha);
     tcase_add_test(read_case, fails_a_read_with_codec_and_block);
     tcase_add_test(read_case, fails_a_read_whose_codec_only_complains);

@@ -1,0 +1,67 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_BLOCK_DECODE_H
+#define PB_BLOCK_DECODE_H
+/* The memory of a block reader, and blocks of a file decoded into it: one block at a time, or,
+ * where the codec has a way to, with the one that is wanted next beside it. Private to
+ * block_reader.c. Belongs to one thread at a time. */
+#include "pipeline/codec/decode.h"
+#include "pipeline/raster/block_layout.h"
+
+/* One block of one plane, and the part of a rectangle that lies in it. */
+struct pb_block {
+    uint64_t index;
+    uint32_t plane, col, row;
+    struct pb_block_place place;
+    struct pb_rect part; /* image coordinates */
+};
+
+enum pb_block_state {
+    PB_BLOCK_NONE,
+    PB_BLOCK_STARTED, /* being decoded */
+    PB_BLOCK_UNREAD,  /* ahead of its turn; `rc` and `err` say why */
+    PB_BLOCK_REFUSED, /* by the codec; `why` says it */
+    PB_BLOCK_DECODED, /* samples as the file has them */
+    PB_BLOCK_READY    /* the predictor is undone, bytes are in the host's order */
+};
+
+struct pb_block_buffer {
+    enum pb_block_state state;
+    uint64_t index;
+    const char *why;
+    int rc;
+    struct pb_err err;
+    unsigned char *decoded, *stored;
+};
+
+struct pb_block_decoder {
+    const struct pb_block_layout *layout; /* borrowed */
+    const struct pb_decode *decode;       /* NULL: stored as it is */
+    void *context;
+    struct pb_block_buffer buffer[2]; /* the second one where n_buffers is 2 */
+    unsigned n_buffers;
+    uint64_t decoded_bytes, stored_bytes; /* of a buffer */
+    unsigned char *row;                   /* behind the first one's decoded bytes */
+};
+
+/* decoder: zeroed; to be ended after a failure as well. 0; -ENOTSUP: no codec that is understood
+ * here; memory. */
+int pb_block_decoder_init(struct pb_block_decoder *decoder, const struct pb_block_layout *layout,
+                          struct pb_err *err);
+void pb_block_decoder_fini(struct pb_block_decoder *decoder);
+uint64_t pb_block_decoder_bytes(const struct pb_block_decoder *decoder); /* at most */
+int pb_block_decoder_take_memory(struct pb_block_decoder *decoder, struct pb_err *err);
+
+/* A stored block, decoded: *out_buffer is good until the next call. next: the block that will be
+ * asked for after it, NULL = unknown; it is read and decoded beside this one where that is faster.
+ * What is wrong with it is told when it is asked for. */
+int pb_block_decode(struct pb_block_decoder *decoder, const struct pb_tiff_file *file,
+                    const struct pb_block *block, const struct pb_block *next,
+                    struct pb_block_buffer **out_buffer);
+
+/* Fails with input.damaged: which block of which codec, and why. */
+int pb_block_damaged(const struct pb_block_decoder *decoder, const struct pb_tiff_file *file,
+                     const struct pb_block *block, const char *why);
+int pb_block_read_bytes(const struct pb_block_decoder *decoder, const struct pb_tiff_file *file,
+                        const struct pb_block *block, uint64_t offset, void *out, uint64_t bytes);
+#endif
