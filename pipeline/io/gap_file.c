@@ -82,11 +82,13 @@ void pb_gap_file_move(struct pb_gap_file *file)
     file->move = true;
 }
 
-/* A hint at every few megabytes, wherever they went: the disk starts to write what is dirty. Errors
- * are reported by fsync. */
-static void start_writing(struct pb_gap_file *file, uint64_t bytes)
+/* Counts, and hints at every few megabytes, wherever they went: the disk starts to write what is
+ * dirty. Errors are reported by fsync. */
+static void count(struct pb_gap_file *file, uint64_t bytes)
 {
     uint64_t before = atomic_fetch_add_explicit(&file->written, bytes, memory_order_relaxed);
+    if (file->progress != NULL)
+        atomic_fetch_add_explicit(&file->progress->bytes, bytes, memory_order_relaxed);
     if (before / WRITE_EACH_BYTES == (before + bytes) / WRITE_EACH_BYTES)
         return;
     pb_io_begin();
@@ -133,7 +135,7 @@ int pb_gap_file_write(struct pb_gap_file *file, uint64_t at, struct iovec *parts
             parts->iov_len -= (size_t)done;
         }
     }
-    start_writing(file, at - from);
+    count(file, at - from);
     return 0;
 }
 
@@ -204,8 +206,6 @@ static int take_sum(const struct reading *r, struct pb_sum *sum, struct pb_err *
             (void)hash_part(sum, &part);
         else
             pb_background_give(&hash, &part);
-        if (progress != NULL)
-            atomic_fetch_add(&progress->bytes, part.bytes);
         at += part.bytes;
     }
     pb_background_fini(&hash);
@@ -224,11 +224,7 @@ static int make_sum(const struct reading *r, enum pb_checksum checksum, struct p
 {
     struct pb_gap_file *file = r->file;
     int rc = pb_gap_file_sum(file, checksum, err);
-    if (rc == 0 && checksum != PB_CHECKSUM_NONE)
-        rc = take_sum(r, file->sum, err);
-    else if (file->progress != NULL)
-        atomic_fetch_add(&file->progress->bytes, r->total);
-    return rc;
+    return rc == 0 && checksum != PB_CHECKSUM_NONE ? take_sum(r, file->sum, err) : rc;
 }
 
 static int close_gaps(const struct reading *r, struct pb_err *err)
@@ -265,23 +261,14 @@ static int finish_gaps(struct pb_gap_file *file, uint64_t total, const struct pb
     return rc;
 }
 
-/* Of a file that was written in order: it has no gaps, and its length. */
-static int finish_plain(const struct pb_gap_file *file, uint64_t total, struct pb_err *err)
-{
-    struct pb_file_progress *progress = file->progress;
-    if (progress != NULL && atomic_load(&progress->stop))
-        return stopped(file, err);
-    if (progress != NULL)
-        atomic_fetch_add(&progress->bytes, total);
-    return 0;
-}
-
 int pb_gap_file_finish(struct pb_gap_file *file, uint64_t total, const struct pb_gap *gaps,
                        size_t n_gaps, enum pb_checksum checksum, struct pb_err *err,
                        char out_checksum[PB_CHECKSUM_TEXT_BYTES])
 {
-    int rc = file->sum != NULL ? finish_plain(file, total, err)
-                               : finish_gaps(file, total, gaps, n_gaps, checksum, err);
+    const bool dismissed = file->progress != NULL && atomic_load(&file->progress->stop);
+    int rc = dismissed           ? stopped(file, err)
+             : file->sum != NULL ? 0 /* written in order: it has no gaps, and its length */
+                                 : finish_gaps(file, total, gaps, n_gaps, checksum, err);
     rc = rc ? rc : write_sum(file, err, out_checksum);
     return rc ? rc : pb_file_made_finish(&file->made, err);
 }

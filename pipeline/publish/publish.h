@@ -67,6 +67,9 @@ int pb_publish_locate(struct pb_publish *publish, const char *sensor, bool has_t
  * this call commit computes it. Syncs what makes the temporary directory known as ours, so the
  * processes that write its files are best started before. */
 int pb_publish_identify(struct pb_publish *publish, struct pb_err *err);
+/* How many bytes the largest product will have, as far as is known now: so much of the input may
+ * be hashed while that product is. Any time before commit. */
+void pb_publish_expect(struct pb_publish *publish, uint64_t bytes);
 /* The files that were read, with their checksums; waits for these. Borrowed until close; n 0 when
  * `sum` was NULL. */
 int pb_publish_inputs(struct pb_publish *publish, struct pb_err *err,

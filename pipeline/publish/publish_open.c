@@ -241,6 +241,12 @@ int pb_publish_identify(struct pb_publish *p, struct pb_err *err)
     return rc ? rc : sync_mark(p, err);
 }
 
+void pb_publish_expect(struct pb_publish *p, uint64_t bytes)
+{
+    if (p->sum != NULL)
+        pb_input_sum_leave(p->sum, bytes);
+}
+
 int pb_publish_prepare(struct pb_publish *p, struct pb_err *err)
 {
     int rc = p->placed ? pb_publish_know_input(p, err) : 0;

@@ -1,5 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* While products are finished, which takes one thread each, cores are idle. What of the input may
+ * be left for that time is hashed when a core has nothing else to do (SCHED_IDLE), so that it takes
+ * no time from the tiles. Whoever waits for the sum would wait for an idle core, too: the thread
+ * then leaves the rest to another one of usual priority. It cannot raise its own, as a process
+ * without privileges may only lower it. */
 #include "pipeline/raster/input_sum.h"
 #include "config/base/clock.h"
 #include "pipeline/io/sha256.h"
@@ -9,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +37,9 @@ struct pb_input_sum {
     size_t n;
     pthread_t thread;
     bool started, joined;
+    uint64_t total;         /* bytes of all parts */
+    _Atomic uint64_t leave; /* how many of them may wait for idle cores */
+    atomic_bool awaited;
     pthread_mutex_t lock;
     pthread_cond_t ended;
     bool done; /* protected by lock */
@@ -38,7 +47,11 @@ struct pb_input_sum {
     _Atomic uint64_t bytes;
     void (*alive)(void *user, uint64_t bytes);
     void *user;
-    int rc; /* written by the thread, read after join */
+    /* Of the thread; read after join, also by the thread that continues. */
+    int rc; /* 1: it left the rest */
+    bool yields;
+    size_t next;
+    struct pb_sha256 *own, *all; /* of part[next], of all lines */
     char hex[65];
     unsigned char chunk[CHUNK_BYTES];
 };
@@ -78,8 +91,10 @@ int pb_input_sum_create(const struct pb_input_part *part, size_t n, struct pb_er
     (void)pthread_mutex_init(&sum->lock, NULL);
     (void)pthread_cond_init(&sum->ended, NULL);
     int rc = 0;
-    for (; sum->n < n && rc == 0; sum->n++)
+    for (; sum->n < n && rc == 0; sum->n++) {
         rc = copy_part(&sum->part[sum->n], &part[sum->n], err);
+        sum->total += part[sum->n].file->bytes;
+    }
     if (rc < 0) {
         pb_input_sum_destroy(sum);
         return rc;
@@ -88,23 +103,39 @@ int pb_input_sum_create(const struct pb_input_part *part, size_t n, struct pb_er
     return 0;
 }
 
-/* The part's own sum. */
+/* Whether the thread leaves the rest to another: it runs on idle cores, and somebody waits. */
+static bool gives_up(struct pb_input_sum *sum)
+{
+    const struct sched_param none = {0};
+    if (atomic_load(&sum->awaited))
+        return sum->yields;
+    uint64_t done = atomic_load(&sum->bytes), leave = atomic_load(&sum->leave);
+    if (!sum->yields && leave > 0 && sum->total - done <= leave)
+        sum->yields = sched_setscheduler(0, SCHED_IDLE, &none) == 0;
+    return false;
+}
+
+/* The part's own sum. 1: the rest is left to another thread. */
 static int add_file(struct pb_input_sum *sum, struct part *part)
 {
-    struct pb_sha256 *sha = pb_sha256_create();
-    int rc = sha == NULL ? -ENOMEM : 1;
+    if (sum->own == NULL)
+        sum->own = pb_sha256_create();
+    int rc = sum->own == NULL ? -ENOMEM : 1;
     while (rc > 0 && !atomic_load(&sum->stop)) {
+        if (gives_up(sum))
+            return 1;
         ssize_t n = pb_raster_file_read(&part->file, part->bytes, sum->chunk, sizeof sum->chunk);
         rc = n < 0 ? (int)n : n > 0;
         if (n > 0) {
-            pb_sha256_add(sha, sum->chunk, (size_t)n);
+            pb_sha256_add(sum->own, sum->chunk, (size_t)n);
             part->bytes += (uint64_t)n;
             atomic_fetch_add(&sum->bytes, (uint64_t)n);
         }
     }
     rc = rc > 0 ? -ECANCELED : rc;
-    rc = rc ? rc : pb_sha256_hex(sha, part->hex);
-    pb_sha256_destroy(sha);
+    rc = rc ? rc : pb_sha256_hex(sum->own, part->hex);
+    pb_sha256_destroy(sum->own);
+    sum->own = NULL;
     return rc;
 }
 
@@ -117,19 +148,24 @@ static void add_line(const struct part *part, struct pb_sha256 *all)
     pb_sha256_add(all, "\n", 1);
 }
 
-static int add_all(struct pb_input_sum *sum, struct pb_sha256 *all)
+static int add_all(struct pb_input_sum *sum)
 {
     const struct part *whole = NULL;
     int rc = 0;
-    for (size_t i = 0; i < sum->n && rc == 0; i++) {
-        struct part *part = &sum->part[i];
+    if (sum->all == NULL && (sum->all = pb_sha256_create()) == NULL)
+        return -ENOMEM;
+    while (sum->next < sum->n) {
+        struct part *part = &sum->part[sum->next];
         rc = add_file(sum, part);
-        if (rc == 0 && part->name == NULL)
-            whole = part;
-        else if (rc == 0 && !part->beside)
-            add_line(part, all);
+        if (rc != 0)
+            return rc;
+        if (part->name != NULL && !part->beside)
+            add_line(part, sum->all);
+        sum->next++;
     }
-    rc = rc ? rc : pb_sha256_hex(all, sum->hex);
+    for (size_t i = 0; i < sum->n; i++)
+        whole = sum->part[i].name == NULL ? &sum->part[i] : whole;
+    rc = pb_sha256_hex(sum->all, sum->hex);
     if (rc == 0 && whole != NULL)
         (void)memcpy(sum->hex, whole->hex, sizeof sum->hex);
     return rc;
@@ -138,12 +174,10 @@ static int add_all(struct pb_input_sum *sum, struct pb_sha256 *all)
 static void *body(void *arg)
 {
     struct pb_input_sum *sum = arg;
-    struct pb_sha256 *sha = pb_sha256_create();
     (void)pthread_setname_np(pthread_self(), "pb-sum");
     pb_work_begin(PB_WORK_INPUT_SUM, 0);
-    sum->rc = sha == NULL ? -ENOMEM : add_all(sum, sha);
+    sum->rc = add_all(sum);
     pb_work_end();
-    pb_sha256_destroy(sha);
     (void)pthread_mutex_lock(&sum->lock);
     sum->done = true;
     (void)pthread_cond_signal(&sum->ended);
@@ -151,15 +185,26 @@ static void *body(void *arg)
     return NULL;
 }
 
-int pb_input_sum_start(struct pb_input_sum *sum, struct pb_err *err)
+static int start_thread(struct pb_input_sum *sum, struct pb_err *err)
 {
-    if (sum->started)
-        return 0;
+    sum->yields = false;
+    sum->done = false;
     int rc = pb_thread_start(&sum->thread, body, sum);
     if (rc < 0)
         return pb_thread_fail(err, rc);
     sum->started = true;
+    sum->joined = false;
     return 0;
+}
+
+int pb_input_sum_start(struct pb_input_sum *sum, struct pb_err *err)
+{
+    return sum->started ? 0 : start_thread(sum, err);
+}
+
+void pb_input_sum_leave(struct pb_input_sum *sum, uint64_t bytes)
+{
+    atomic_store(&sum->leave, bytes);
 }
 
 void pb_input_sum_on_wait(struct pb_input_sum *sum, void (*alive)(void *user, uint64_t bytes),
@@ -194,12 +239,25 @@ static void join(struct pb_input_sum *sum)
     sum->joined = true;
 }
 
+/* Waits for the end, of another thread where the first leaves the rest. */
+static int finish(struct pb_input_sum *sum, struct pb_err *err)
+{
+    int rc = sum->started ? 0 : start_thread(sum, err);
+    atomic_store(&sum->awaited, true);
+    if (rc == 0)
+        join(sum);
+    if (rc == 0 && sum->rc > 0)
+        rc = start_thread(sum, err);
+    if (rc == 0)
+        join(sum);
+    return rc;
+}
+
 int pb_input_sum_get(struct pb_input_sum *sum, struct pb_err *err, char out_hex[65])
 {
-    int rc = pb_input_sum_start(sum, err);
+    int rc = finish(sum, err);
     if (rc < 0)
         return rc;
-    join(sum);
     for (size_t i = 0; sum->rc < 0 && i < sum->n; i++)
         rc = rc ? rc : pb_raster_file_check(&sum->part[i].file, err);
     if (sum->rc < 0)
@@ -241,6 +299,8 @@ void pb_input_sum_destroy(struct pb_input_sum *sum)
         free(sum->part[i].name);
     }
     free(sum->part);
+    pb_sha256_destroy(sum->own);
+    pb_sha256_destroy(sum->all);
     (void)pthread_cond_destroy(&sum->ended);
     (void)pthread_mutex_destroy(&sum->lock);
     free(sum);

@@ -5,8 +5,8 @@
 /* The SHA-256 of an input's bytes, computed by a thread of its own while the run reads the same
  * files: name, size and mtime alone do not identify an input. They are read through copies of the
  * descriptors that the run uses. Of an input of several files it is the SHA-256 of the lines that
- * sha256sum(1) prints for them; files that are read beside the input have a sum alone. One thread
- * an object, besides its own. */
+ * sha256sum(1) prints for them; files that are read beside the input have a sum alone. One
+ * thread an object, besides its own. */
 #include "pipeline/raster/input_files.h"
 #include "pipeline/raster/raster_file.h"
 
@@ -24,6 +24,9 @@ int pb_input_sum_create(const struct pb_input_part *part, size_t n, struct pb_er
                         struct pb_input_sum **out_sum);
 /* Starts the thread, unless it was. A process that forks does so before. */
 int pb_input_sum_start(struct pb_input_sum *sum, struct pb_err *err);
+/* The last so many bytes may wait for cores that are idle, until get is called: as many as are
+ * hashed while the products are finished. 0 before the first call. */
+void pb_input_sum_leave(struct pb_input_sum *sum, uint64_t bytes);
 /* While get waits, it calls alive(user, bytes read so far) twice a second; may be NULL. */
 void pb_input_sum_on_wait(struct pb_input_sum *sum, void (*alive)(void *user, uint64_t bytes),
                           void *user);

@@ -80,6 +80,17 @@ static void tell_inputs(struct worker *worker)
         send_to_child(worker, pb_worker_inputs_command(inputs));
 }
 
+/* Of several products the largest has one share at least. */
+static void expect(struct worker *worker, const struct pb_worker_numbers *now)
+{
+    const struct pb_worker_job *job = &worker->job;
+    if (job->publish == NULL || job->pipeline == NULL || now->tiles_done <= 0)
+        return;
+    double whole = (double)now->bytes_written / (double)now->tiles_done * (double)now->tiles_total;
+    double n = job->pipeline->n_products > 0 ? (double)job->pipeline->n_products : 1;
+    pb_publish_expect(job->publish, whole / n < 1e15 ? (uint64_t)(whole / n) : 0);
+}
+
 static void handle_line(struct worker *worker, const char *text, size_t bytes)
 {
     struct pb_worker_line line = {.event = PB_WORKER_SAYS_DEVICE};
@@ -107,6 +118,8 @@ static void handle_line(struct worker *worker, const char *text, size_t bytes)
         pb_worker_say(worker, copy, bytes);
         free(copy);
     } else {
+        if (line.event == PB_WORKER_SAYS_PROGRESS)
+            expect(worker, &line.numbers);
         pb_worker_say(worker, text, bytes);
     }
     pb_worker_line_fini(&line);
