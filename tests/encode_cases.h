@@ -14,6 +14,7 @@
 enum encode_values {
     VALUES_SMOOTH,  /* integers, as a band has them */
     VALUES_RATIO,   /* of two bands: -1 .. 1 */
+    VALUES_HALVES,  /* few values above noise, whose codes have more than eight bits */
     VALUES_NOISE,   /* uint8, all equally often: is stored */
     VALUES_RUNS,    /* of lengths up to 9, of few values */
     VALUES_LONG,    /* of lengths up to 1200 */
@@ -82,6 +83,7 @@ static const struct encode_case encode_cases[] = {
     {"long runs", PB_U8, 264, 264, 263, 1, 1, 0, 0, 0, true, false, PB_ENCODE_RUNS, VALUES_LONG},
     {"rare runs", PB_U8, 264, 264, 1, 1, 1, 0, 0, 0, true, false, PB_ENCODE_RUNS, VALUES_RARE},
     {"skewed", PB_U8, 256, 256, 256, 1, 1, 0, 0, 0, true, false, PB_ENCODE_RUNS, VALUES_SKEWED},
+    {"halves", PB_U8, 256, 256, 255, 1, 1, 0, 0, 0, true, false, PB_ENCODE_RUNS, VALUES_HALVES},
     {"one value", PB_U8, 384, 384, 383, 1, 1, 0, 0, 0, true, false, PB_ENCODE_RUNS, VALUES_ONE},
 };
 enum { ENCODE_CASES = sizeof encode_cases / sizeof *encode_cases };
@@ -150,6 +152,8 @@ static inline float encode_pixel(const struct encode_case *c, uint64_t *state, i
     switch (c->values) {
     case VALUES_RATIO:
         return (noise + 700 - red) / (noise + 3000 + red);
+    case VALUES_HALVES:
+        return (float)(encode_random(state) % (y < c->side / 2 ? 2 : 256));
     case VALUES_EXTREME:
         return encode_extreme(state, c->nodata);
     case VALUES_HOLES:

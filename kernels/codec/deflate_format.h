@@ -23,20 +23,29 @@ enum {
         16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15                           \
     }
 
+/* The logarithm to base 2 of v > 0, rounded down. */
+PB_PIXEL uint32_t pb_log2_floor(uint32_t v)
+{
+#ifdef __CUDA_ARCH__
+    return 31 - (uint32_t)__clz((int)v);
+#else
+    return 31 - (uint32_t)__builtin_clz(v);
+#endif
+}
+
 /* Symbol, number and value of the extra bits of a match of 3 .. 258 bytes. */
 PB_PIXEL uint32_t pb_deflate_length_symbol(uint32_t length, uint32_t *out_extra_bits,
                                            uint32_t *out_extra)
 {
-    uint32_t l = length - 3, extra = 0;
+    const uint32_t l = length - 3;
     *out_extra_bits = 0;
     *out_extra = 0;
     if (length == PB_DEFLATE_RUN_MAX)
         return 285;
     if (l < 8)
         return 257 + l;
-    while (l >> (extra + 3))
-        extra++;
     /* l has extra + 3 bits: the upper three choose the symbol. */
+    const uint32_t extra = pb_log2_floor(l) - 2;
     *out_extra_bits = extra;
     *out_extra = l & ((1u << extra) - 1);
     return 257 + 4 * extra + (l >> extra);

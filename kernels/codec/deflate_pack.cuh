@@ -74,11 +74,6 @@ template <class Bits> struct symbol_bits {
     const uint32_t *code;
     Bits &bits;
 
-    __device__ __forceinline__ void literal(uint32_t byte)
-    {
-        const uint32_t a = code[byte];
-        bits.put(a & 0xffff, a >> 16);
-    }
     __device__ __forceinline__ void literals(uint32_t word) // codes are joined in pairs
     {
         const uint32_t a = code[word & 255], b = code[word >> 8 & 255];
@@ -86,11 +81,18 @@ template <class Bits> struct symbol_bits {
         bits.put((a & 0xffff) | (b & 0xffff) << (a >> 16), (a >> 16) + (b >> 16));
         bits.put((c & 0xffff) | (d & 0xffff) << (c >> 16), (c >> 16) + (d >> 16));
     }
-    __device__ __forceinline__ void match(uint32_t length)
+    __device__ __forceinline__ void mixed(uint32_t word, uint32_t runs, uint32_t match,
+                                          uint32_t length)
     {
         uint32_t extra_bits, extra;
         const uint32_t a = code[pb_deflate_length_symbol(length, &extra_bits, &extra)];
-        bits.put((a & 0xffff) | extra << (a >> 16), (a >> 16) + extra_bits + 1); // distance 1: a 0
+        const uint32_t match_value = (a & 0xffff) | extra << (a >> 16);
+        const uint32_t match_bits = (a >> 16) + extra_bits + 1; // distance 1: a 0
+#pragma unroll
+        for (uint32_t i = 0; i < 4; i++) { // selects, so that threads stay in step
+            const uint32_t b = (runs >> i & 1) == 0 ? code[word >> (8 * i) & 255] : 0;
+            bits.put(i == match ? match_value : b & 0xffff, i == match ? match_bits : b >> 16);
+        }
     }
 };
 
@@ -131,8 +133,8 @@ __device__ uint32_t scan_bits(deflate_pack_arena<THREADS> &arena, uint32_t bits,
     return sum - bits;
 }
 
-// Words [from, from + WORDS) of the piece's leave. n: whole words of it; behind them, if the chunk
-// ends, come `rest` bits more. first_shared: word 0 is also another chunk's.
+// Those of the piece's n whole words that lie in [from, from + WORDS) leave. first_shared: word 0 is
+// also another chunk's.
 template <uint32_t THREADS, class Group>
 __device__ void flush_words(deflate_pack_arena<THREADS> &arena, uint32_t *base, uint32_t from,
                             uint32_t n, bool first_shared, const Group &group)

@@ -75,8 +75,9 @@ struct part_symbols {
             rest != 0 ? at + static_cast<uint32_t>(__ffs(static_cast<int>(rest))) - 1 : next[k];
         return pb_deflate_part_of(end - at);
     }
-    // Calls visitor.literals(word), literal(byte) or match(length) for what begins in the part, in
-    // order.
+    // Calls visitor.literals(word) for words of literals, in order, and for the others
+    // visitor.mixed(word, runs, match, length): bit i of `runs` is set where byte i is no literal;
+    // at byte `match` a match of `length` begins, 4: none does.
     template <uint32_t THREADS, class Visitor>
     __device__ __forceinline__ void visit(const deflate_piece<THREADS> &piece, uint32_t thread,
                                           Visitor visitor) const
@@ -84,19 +85,23 @@ struct part_symbols {
 #pragma unroll
         for (uint32_t k = 0; k < PART_WORDS; k++) {
             for (uint32_t bit = 0; bit < 32; bit += 4) {
-                const uint32_t word = piece.word(thread * PART + 32 * k + bit);
                 const uint32_t runs = covered[k] >> bit & 15, matches = begins[k] >> bit & 15;
+                if (runs == 15 && matches == 0) {
+                    continue;
+                }
+                const uint32_t word = piece.word(thread * PART + 32 * k + bit);
                 if (runs == 0) {
                     visitor.literals(word);
                     continue;
                 }
-                for (uint32_t i = 0; i < 4 && (runs != 15 || matches != 0); i++) {
-                    if ((runs >> i & 1) == 0) {
-                        visitor.literal(word >> (8 * i) & 255);
-                    } else if ((matches >> i & 1) != 0) {
-                        visitor.match(length_at(k, bit + i));
-                    }
+                // One at most: a match has three bytes or more, and the search goes on behind the
+                // byte that ends a run.
+                uint32_t match = 4, length = PB_DEFLATE_RUN_MAX;
+                if (matches != 0) {
+                    match = static_cast<uint32_t>(__ffs(static_cast<int>(matches))) - 1;
+                    length = length_at(k, bit + match);
                 }
+                visitor.mixed(word, runs, match, length);
             }
         }
     }

@@ -99,8 +99,10 @@ struct stage_strings {
     }
 };
 
-struct stage_count {
-    static constexpr uint32_t THREADS = 128;
+constexpr uint32_t CHUNK_THREADS = 128; // that share a chunk, where a kernel does it
+
+template <uint32_t N> struct stage_count {
+    static constexpr uint32_t THREADS = N;
     using arena = deflate_count_arena<THREADS>;
     static uint32_t blocks(const pb_encode_view &view)
     {
@@ -123,7 +125,7 @@ struct stage_codes {
     };
     static uint32_t blocks(const pb_encode_view &view)
     {
-        return blocks_for(stage_count::blocks(view), WARPS);
+        return blocks_for(view.batch.n_blocks * view.chunks, WARPS);
     }
     static __device__ void run(const pb_encode_view &view, arena &arena, uint32_t index,
                                const pb_block_group &group)
@@ -173,8 +175,8 @@ struct stage_place {
     }
 };
 
-struct stage_pack {
-    static constexpr uint32_t THREADS = 128;
+template <uint32_t N> struct stage_pack {
+    static constexpr uint32_t THREADS = N;
     using arena = deflate_pack_arena<THREADS>;
     static uint32_t blocks(const pb_encode_view &view)
     {
@@ -222,8 +224,9 @@ template <class Launch> void launch_rows(const pb_encode_view &view, Launch &&la
 }
 } // namespace pb_device
 
-// Calls launch(stage) for all stages of a batch, in order.
-template <class Launch> void pb_encode_stages(const pb_encode_view &view, Launch &&launch)
+// Calls launch(stage) for all stages of a batch, in order; THREADS share a chunk.
+template <uint32_t THREADS = pb_device::CHUNK_THREADS, class Launch>
+void pb_encode_stages(const pb_encode_view &view, Launch &&launch)
 {
     using namespace pb_device;
     launch(stage_begin{});
@@ -232,13 +235,13 @@ template <class Launch> void pb_encode_stages(const pb_encode_view &view, Launch
         launch(stage_strings{});
     }
     if (view.chunks > 0) {
-        launch(stage_count{});
+        launch(stage_count<THREADS>{});
         launch(stage_codes{});
     }
     launch(stage_size{});
     if (view.chunks > 0) {
         launch(stage_place{});
-        launch(stage_pack{});
+        launch(stage_pack<THREADS>{});
     }
 }
 #endif

@@ -5,7 +5,7 @@
 /* The estimate of what repeated strings are worth in a block, whose rule and figures are in
  * pipeline/codec/deflate_strings.c: the parts that the CPU and devices (deflate_strings.cuh) share.
  * Integers, and sums of them: the order of segments and windows changes nothing. */
-#include "kernels/pixel.h"
+#include "kernels/codec/deflate_format.h"
 
 #define PB_STRINGS_HASH_BITS 14
 
@@ -63,11 +63,7 @@ PB_PIXEL bool pb_strings_has_segment(uint32_t at, uint32_t n)
 PB_PIXEL uint32_t pb_strings_log2(uint32_t v)
 {
     const uint64_t fraction = UINT64_C(0xffedcba987654310); /* of sixteenths, four bits each */
-#ifdef __CUDA_ARCH__
-    const uint32_t e = 31 - (uint32_t)__clz((int)v);
-#else
-    const uint32_t e = 31 - (uint32_t)__builtin_clz(v);
-#endif
+    const uint32_t e = pb_log2_floor(v);
     return PB_STRINGS_BIT * e +
            (uint32_t)(fraction >> 4 * ((e >= 4 ? v >> (e - 4) : v << (4 - e)) & 15) & 15);
 }

@@ -3,7 +3,8 @@
 #ifndef PB_EMULATE_ENCODE_H
 #define PB_EMULATE_ENCODE_H
 /* The encoder's device code on the host (device/emulator.h), as a device would run it. order: in
- * which the threads of a block run, any number. C11 and C++17; one thread. */
+ * which the threads of a block run, and how many share a chunk; any number. C11 and C++17; one
+ * thread. */
 #include "kernels/codec/encode_device.h"
 #include "kernels/codec/halve_device.h"
 

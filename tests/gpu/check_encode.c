@@ -22,38 +22,9 @@ int main(void)
 #include "kernels/codec/halve_device.h"
 #include "pipeline/cog/halve.h"
 #include "tests/encode_cases.h"
-
-#include <cuda_runtime_api.h>
-#include <stdio.h>
+#include "tests/gpu/check_device.h"
 
 enum { SPEED_SIDE = 512, SPEED_PX = SPEED_SIDE * SPEED_SIDE, SPEED_BLOCKS = 500, KINDS = 24 };
-
-static void must(cudaError_t error, const char *what)
-{
-    if (error == cudaSuccess)
-        return;
-    (void)fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-    exit(1);
-}
-#define MUST(call) must(call, #call)
-
-static void *on_device(const void *host, size_t bytes)
-{
-    void *memory = NULL;
-    MUST(cudaMalloc(&memory, bytes));
-    if (host != NULL)
-        MUST(cudaMemcpy(memory, host, bytes, cudaMemcpyHostToDevice));
-    return memory;
-}
-
-static void *on_host(const void *device, size_t bytes)
-{
-    void *memory = malloc(bytes + 1);
-    if (memory == NULL)
-        abort();
-    MUST(cudaMemcpy(memory, device, bytes, cudaMemcpyDeviceToHost));
-    return memory;
-}
 
 /* --- a batch --------------------------------------------------------------------------------- */
 

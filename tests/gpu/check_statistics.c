@@ -19,27 +19,7 @@ int main(void)
 #include "kernels/reduce/percentiles.h"
 #include "kernels/reduce/percentiles_device.h"
 #include "tests/statistics_cases.h"
-
-#include <cuda_runtime_api.h>
-#include <stdio.h>
-
-static void must(cudaError_t error, const char *what)
-{
-    if (error == cudaSuccess)
-        return;
-    (void)fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-    exit(1);
-}
-#define MUST(call) must(call, #call)
-
-static void *on_device(const void *host, size_t bytes)
-{
-    void *memory = NULL;
-    MUST(cudaMalloc(&memory, bytes));
-    if (host != NULL)
-        MUST(cudaMemcpy(memory, host, bytes, cudaMemcpyHostToDevice));
-    return memory;
-}
+#include "tests/gpu/check_device.h"
 
 /* All cases in one call. */
 static bool check_cases(void)
