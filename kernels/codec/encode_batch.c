@@ -63,7 +63,8 @@ int pb_encode_measure(const struct pb_encode_format *format, uint32_t n_blocks,
     if (!is_valid(format) || n_blocks < 1 || raw_bytes(format) > INT32_MAX)
         return -EINVAL;
     const struct layout l = lay_out(format, n_blocks);
-    if (n_blocks * l.chunks > INT32_MAX)
+    const uint64_t rows = (uint64_t)n_blocks * (uint64_t)format->block_px;
+    if (n_blocks * l.chunks > INT32_MAX || rows > INT32_MAX)
         return -EINVAL;
     const uint64_t block = FRAME_BEFORE + encoded_bound(raw_bytes(format)) + FRAME_BEHIND;
     *out_needs = (struct pb_encode_needs){

@@ -79,7 +79,7 @@ struct pb_encode_needs {
     uint64_t out_bytes; /* what a batch can take of the output at most */
 };
 
-/* 0; -EINVAL: a format that no product has, or a batch of more than 2^32 chunks. Pure. */
+/* 0; -EINVAL: a format that no product has, or a batch of 2^31 rows or more. Pure. */
 int pb_encode_measure(const struct pb_encode_format *format, uint32_t n_blocks,
                       struct pb_encode_needs *out_needs);
 
