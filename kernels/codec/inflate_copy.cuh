@@ -93,23 +93,33 @@ template <class SHAPE>
 __device__ __forceinline__ void copy_short(arena<SHAPE> &mine, const state &s, uint32_t to,
                                            uint32_t length, uint32_t distance, const source &src)
 {
-    if (!src.fill && distance < 4) { // it reads what it writes
+    constexpr uint32_t MASK = SHAPE::RING - 1;
+    if (src.fill) {
+        const uint8_t v = byte_of(mine, s, src, 0);
         for (uint32_t b = 0; b < length; b++) {
-            mine.ring[(to + b) & (SHAPE::RING - 1)] = byte_of(mine, s, src, b);
+            mine.ring[(to + b) & MASK] = v;
         }
-        return;
-    }
-    for (uint32_t b = 0; b < length; b += 4) {
-        uint8_t v[4];
-#pragma unroll
-        for (uint32_t k = 0; k < 4; k++) {
-            // Up to three bytes after the source are read and not used.
-            v[k] = b + k < length || !src.in_memory ? byte_of(mine, s, src, b + k) : 0;
+    } else if (distance < 4) { // it reads what it writes
+        for (uint32_t b = 0; b < length; b++) {
+            mine.ring[(to + b) & MASK] = mine.ring[(src.from + b) & MASK];
         }
+    } else {
+        for (uint32_t b = 0; b < length; b += 4) {
+            uint8_t v[4];
 #pragma unroll
-        for (uint32_t k = 0; k < 4; k++) {
-            if (b + k < length) {
-                mine.ring[(to + b + k) & (SHAPE::RING - 1)] = v[k];
+            for (uint32_t k = 0; k < 4; k++) { // up to three bytes too many
+                v[k] = mine.ring[(src.from + b + k) & MASK];
+            }
+            if (src.in_memory) {
+                for (uint32_t k = 0; k < 4 && b + k < length; k++) {
+                    v[k] = s.out[src.from + b + k];
+                }
+            }
+#pragma unroll
+            for (uint32_t k = 0; k < 4; k++) {
+                if (b + k < length) {
+                    mine.ring[(to + b + k) & MASK] = v[k];
+                }
             }
         }
     }
@@ -222,18 +232,23 @@ __device__ __forceinline__ bool try_match(arena<SHAPE> &mine, const state &s, ui
         w = take(mine, i);
         ready = is_ready(mine, w);
     }
+    __threadfence_block(); // pairs with the one before a source was marked
     const uint32_t whose = __ballot_sync(~0u, ready && w.length > SHORT);
     if (ready && w.length <= SHORT) {
         copy_short(mine, s, s.done + w.place, w.length, w.distance, source_of<SHAPE>(s, w));
     }
-    __syncwarp();
     copy_long(mine, s, w, whose);
+    __threadfence_block();
+    __syncwarp();
+    if (ready) {
+        mark<false>(mine, w.place, w.place + w.length);
+    }
     return ready;
 }
 
-// Copies the n matches of the list in passes, each match when its source is complete. The first
-// open match of the round is always ready, so every pass copies at least one. (To let warps see at
-// once what others have copied takes fences, and more time than barriers.)
+// Copies the n matches of the list, each when its source is complete. Warps see what others have
+// copied without a barrier. The first open match of the round is always ready, so all come to an
+// end.
 template <class SHAPE, class GROUP>
 __device__ void copy_matches(const GROUP &group, arena<SHAPE> &mine, const state &s, uint32_t n)
 {
@@ -242,24 +257,14 @@ __device__ void copy_matches(const GROUP &group, arena<SHAPE> &mine, const state
     for (uint32_t k = 0; k < EACH; k++) {
         open |= static_cast<uint32_t>(k * SHAPE::THREADS + group.thread < n) << k;
     }
-    for (bool more = n > 0; more;) {
-        uint32_t copied = 0;
+    while (__any_sync(~0u, open != 0)) {
         for (uint32_t k = 0; k < EACH; k++) {
             const bool is_open = (open >> k & 1) != 0;
             if (__any_sync(~0u, is_open) &&
                 try_match(mine, s, k * SHAPE::THREADS + group.thread, is_open)) {
-                copied |= 1u << k;
+                open &= ~(1u << k);
             }
         }
-        open &= ~copied;
-        more = group.any(open != 0);
-        for (uint32_t k = 0; k < EACH; k++) {
-            if ((copied >> k & 1) != 0) {
-                const waiting w = take(mine, k * SHAPE::THREADS + group.thread);
-                mark<false>(mine, w.place, w.place + w.length);
-            }
-        }
-        group.sync();
     }
 }
 } // namespace pb_inflate
