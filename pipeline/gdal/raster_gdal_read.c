@@ -14,6 +14,7 @@
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/profile/work.h"
+#include "pipeline/raster/raw_blocks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -128,10 +129,10 @@ static int read_failed(const struct read *read, struct pb_err *err)
 }
 
 /* Hands over what our own decoders say, unless there is a better explanation. */
-static int own_failed(const struct read *read, const struct pb_err *own, struct pb_err *err)
+static int own_failed(const struct pb_raster *raster, const struct pb_err *own, struct pb_err *err)
 {
     bool input = own->code == PB_E_INPUT_DAMAGED || own->code == PB_E_INPUT_TRUNCATED;
-    int rc = input ? pb_raster_unchanged(read->raster, err) : 0;
+    int rc = input ? pb_raster_unchanged(raster, err) : 0;
     if (rc < 0)
         return rc;
     if (err != NULL && err->code == PB_OK)
@@ -145,7 +146,7 @@ static int check_blocks(struct read *read, bool mask, struct pb_err *err)
     struct pb_err own = {0};
     if (pb_raster_blocks_check(&raster->blocks, mask, &raster->info, &read->to->rect, &own) == 0)
         return 0;
-    return own_failed(read, &own, err);
+    return own_failed(read->raster, &own, err);
 }
 
 static int read_own(struct read *read, const int32_t *bands, size_t n_bands, struct pb_err *err)
@@ -168,7 +169,7 @@ static int read_own(struct read *read, const int32_t *bands, size_t n_bands, str
     };
     struct pb_err own = {0};
     if (pb_block_reader_read(raster->blocks.image, &target, &own) < 0)
-        return own_failed(read, &own, err);
+        return own_failed(read->raster, &own, err);
     if (read->to->mask == NULL || !raster->dataset_mask)
         return 0;
     int rc = check_blocks(read, true, err);
@@ -200,6 +201,35 @@ int pb_raster_stored_block(const struct pb_raster *raster, uint32_t col, uint32_
                            size_t capacity, struct pb_err *err, size_t *out_bytes)
 {
     return pb_block_reader_stored(raster->blocks.image, col, row, out, capacity, err, out_bytes);
+}
+
+const struct pb_block_reader *pb_raster_block_reader(const struct pb_raster *raster)
+{
+    return raster->blocks.image;
+}
+
+const struct pb_block_fill *pb_raster_block_fill(const struct pb_raster *raster)
+{
+    return &raster->blocks.fill;
+}
+
+int pb_raster_decode_block(struct pb_raster *raster, uint64_t index, struct pb_err *err,
+                           const void **out_data)
+{
+    struct pb_err own = {0};
+    if (pb_block_reader_decode(raster->blocks.image, index, &own, out_data) < 0)
+        return own_failed(raster, &own, err);
+    return 0;
+}
+
+int pb_raster_fetch_block(const struct pb_raster *raster, uint64_t index,
+                          const struct pb_block_place *place, uint64_t from, void *out,
+                          size_t bytes, struct pb_err *err)
+{
+    struct pb_err own = {0};
+    if (pb_block_reader_fetch(raster->blocks.image, index, place, from, out, bytes, &own) < 0)
+        return own_failed(raster, &own, err);
+    return 0;
 }
 
 static int read_window(struct pb_raster *raster, const int32_t *bands, size_t n_bands,

@@ -4,7 +4,7 @@
 #define PB_BLOCK_DECODE_H
 /* The memory of a block reader, and blocks of a file decoded into it: one block at a time, or,
  * where the codec has a way to, with the one that is wanted next beside it. Private to
- * block_reader.c. Belongs to one thread at a time. */
+ * block_reader*.c. Belongs to one thread at a time. */
 #include "pipeline/codec/decode.h"
 #include "pipeline/raster/block_layout.h"
 

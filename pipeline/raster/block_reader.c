@@ -4,26 +4,15 @@
  * A compressed block is decoded into memory of this reader and copied from there, whole: its users
  * (block_cache.c, tiles of whole blocks) read a block once. Uncompressed blocks are read in runs of
  * rows, however large a block is, and only the requested columns when those are few. */
-#include "pipeline/raster/block_reader.h"
+#include "pipeline/raster/block_reader_inside.h"
 
-#include "pipeline/codec/decode_inflate.h"
 #include "pipeline/codec/predictor.h"
 #include "pipeline/codec/unpredict.h"
-#include "pipeline/raster/block_decode.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { FEED_BYTES = 1 << 16 };
-
-struct pb_block_reader {
-    struct pb_tiff_file file;
-    struct pb_block_layout layout;
-    struct pb_block_decoder decoder;
-    struct pb_rect expected; /* of the next read; w == 0: unknown */
-};
 
 /* --- life ------------------------------------------------------------------------------------ */
 
@@ -155,8 +144,7 @@ static int take_stored(struct pb_block_reader *reader, const struct pb_block_tar
     return 0;
 }
 
-/* A single strip that is stored as it is may give any length for itself, as far as libtiff goes. */
-static int check_stored(const struct pb_block_reader *reader, const struct pb_block *block)
+int pb_block_check_stored(const struct pb_block_reader *reader, const struct pb_block *block)
 {
     const struct pb_block_layout *l = &reader->layout;
     uint64_t need = pb_block_layout_need(l, block->row);
@@ -183,7 +171,7 @@ static int take_block(struct pb_block_reader *reader, const struct pb_block_targ
         return 0;
     }
     if (reader->decoder.decode == NULL) {
-        int rc = check_stored(reader, block);
+        int rc = pb_block_check_stored(reader, block);
         return rc < 0 || target->to == NULL ? rc : take_stored(reader, target, block);
     }
     return take_decoded(reader, target, block, next);
@@ -311,71 +299,4 @@ int pb_block_reader_check(struct pb_block_reader *reader, const struct pb_rect *
 {
     const struct pb_block_target target = {.layout = &reader->layout, .rect = rect};
     return take_all(reader, &target, err);
-}
-
-int pb_block_reader_stored(const struct pb_block_reader *reader, uint32_t col, uint32_t row,
-                           void *out, size_t capacity, struct pb_err *err, size_t *out_bytes)
-{
-    const struct pb_block_layout *l = &reader->layout;
-    struct pb_tiff_file file = reader->file;
-    struct pb_block_place place;
-    file.err = err;
-    int rc = pb_block_layout_place(l, &file, (uint64_t)row * l->across + col, &place);
-    bool fits = rc == 0 && place.bytes > 0 && place.bytes <= capacity;
-    if (fits)
-        rc = pb_tiff_read_at(&file, place.offset, out, (size_t)place.bytes, "a block of the image");
-    if (rc == 0)
-        *out_bytes = fits ? (size_t)place.bytes : 0;
-    return rc;
-}
-
-/* --- strips that are not held ---------------------------------------------------------------- */
-
-static int inflate_block(const struct pb_block_reader *reader, const struct pb_block *block,
-                         struct pb_inflate *inflate)
-{
-    unsigned char part[FEED_BYTES];
-    const char *why = pb_decode_short;
-    int ended = 0;
-    for (uint64_t at = 0; ended == 0 && at < block->place.bytes; at += sizeof part) {
-        uint64_t left = block->place.bytes - at;
-        size_t n = left < sizeof part ? (size_t)left : sizeof part;
-        int rc = pb_block_read_bytes(&reader->decoder, &reader->file, block,
-                                     block->place.offset + at, part, n);
-        if (rc < 0)
-            return rc;
-        ended = pb_inflate_feed(inflate, part, n, pb_block_layout_need(&reader->layout, block->row),
-                                reader->layout.block_bytes, &why);
-    }
-    return ended > 0 ? 0
-                     : pb_block_damaged(&reader->decoder, &reader->file, block,
-                                        ended == 0 ? pb_decode_short : why);
-}
-
-static int check_long(const struct pb_block_reader *reader, const struct pb_block *block)
-{
-    struct pb_inflate *inflate = NULL;
-    if (pb_inflate_create(&inflate) < 0)
-        return pb_fail(reader->file.err, PB_E_MEMORY, "out of memory for a decoder");
-    int rc = inflate_block(reader, block, inflate);
-    pb_inflate_destroy(inflate);
-    return rc;
-}
-
-int pb_block_reader_check_long(struct pb_block_reader *reader, struct pb_err *err)
-{
-    const struct pb_block_layout *l = &reader->layout;
-    uint64_t n = (uint64_t)l->across * l->down * (l->planar ? (uint64_t)l->bands : 1);
-    int rc = 0;
-    reader->file.err = err;
-    for (uint64_t i = 0; rc == 0 && reader->decoder.decode == &pb_decode_deflate && i < n; i++) {
-        struct pb_block block = {.index = i, .plane = (uint32_t)(i / l->across / l->down)};
-        block.row = (uint32_t)(i / l->across % l->down);
-        block.col = (uint32_t)(i % l->across);
-        rc = pb_block_layout_place(l, &reader->file, i, &block.place);
-        if (rc == 0 && block.place.bytes > 0)
-            rc = check_long(reader, &block);
-    }
-    reader->file.err = NULL;
-    return rc;
 }

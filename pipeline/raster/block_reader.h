@@ -47,6 +47,22 @@ void pb_block_reader_expect(struct pb_block_reader *reader, const struct pb_rect
 int pb_block_reader_stored(const struct pb_block_reader *reader, uint32_t col, uint32_t row,
                            void *out, size_t capacity, struct pb_err *err, size_t *out_bytes);
 
+/* The places of all blocks, row-major within a plane, planes one after the other: across * down of
+ * each. bytes is what is to be read: at most layout's stored_max, and of blocks that are stored as
+ * they are what their rows need. Errors of reading. Thread: any. */
+int pb_block_reader_places(const struct pb_block_reader *reader, struct pb_err *err,
+                           struct pb_block_place *out_place);
+/* Stored bytes of a block at that place, from byte `from` of it, as a read of its pixels would get
+ * them: the same errors. Thread: any. */
+int pb_block_reader_fetch(const struct pb_block_reader *reader, uint64_t index,
+                          const struct pb_block_place *place, uint64_t from, void *out,
+                          size_t bytes, struct pb_err *err);
+/* Decodes a stored block; *out_data: the reader's until its next call, layout's block_bytes of it
+ * as the predictor has left them. Errors as above. Of a reader that reads no pixels. Thread: the
+ * reader's. */
+int pb_block_reader_decode(struct pb_block_reader *reader, uint64_t index, struct pb_err *err,
+                           const void **out_data);
+
 /* Decodes the blocks below rect, of all planes, for verification only. Errors as above. */
 int pb_block_reader_check(struct pb_block_reader *reader, const struct pb_rect *rect,
                           struct pb_err *err);
