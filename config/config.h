@@ -21,6 +21,7 @@
 enum pb_device_kind { PB_DEVICE_AUTO, PB_DEVICE_CPU, PB_DEVICE_CUDA };
 enum pb_buffers { PB_BUFFERS_AUTO, PB_BUFFERS_PINNED, PB_BUFFERS_MANAGED, PB_BUFFERS_HOST };
 enum pb_sync { PB_SYNC_WIC, PB_SYNC_STREAM };
+enum pb_codecs { PB_CODECS_AUTO, PB_CODECS_HOST, PB_CODECS_DEVICE };
 enum pb_on_success { PB_INPUT_ARCHIVE, PB_INPUT_DELETE };
 enum pb_products_mode {
     PB_MODE_UMASK,
@@ -119,8 +120,11 @@ struct pb_compute_config {
     uint64_t memory_bytes;
     enum pb_buffers buffers;
     enum pb_sync sync;
-    int32_t threads; /* 0 = all cores */
-    int32_t tile_px; /* side of a tile, 0 = chosen by the plan; power of two, 64 .. 8192 */
+    enum pb_codecs codecs;
+    uint64_t
+        device_memory_bytes; /* for what codecs there hold; 0 = a quarter of what the GPU has */
+    int32_t threads;         /* 0 = all cores */
+    int32_t tile_px;         /* side of a tile, 0 = chosen by the plan; power of two, 64 .. 8192 */
 };
 
 /* Checked before the first read of pixels. */

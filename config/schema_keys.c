@@ -150,6 +150,14 @@ static const struct pb_key compute_keys[] = {
            "Memory kind of the tile buffers on a GPU."),
     CHOICE("sync", AT(pb_compute_config, sync), "wic|stream", "wic",
            "How a GPU waits for tiles: parked on a channel, or by streams and events."),
+    CHOICE(
+        "codecs", AT(pb_compute_config, codecs), "auto|host|device", "auto",
+        "Where a GPU's job decodes the scene's blocks: on the host, or on the GPU, to which they "
+        "go as they are stored; auto: there when that is faster and the file's layout and codec "
+        "(none, deflate, LZW) allow it. device: also when it is not faster."),
+    RANGED(
+        "device_memory", PB_KEY_SIZE, AT(pb_compute_config, device_memory_bytes), 0, 16 * TIB, "0",
+        "GPU memory for blocks and pixels that are decoded there; 0 = a quarter of what it has."),
     RANGED("threads", PB_KEY_INT, AT(pb_compute_config, threads), 0, 1024, "0",
            "Threads of a job; 0 = all cores."),
     RANGED("tile", PB_KEY_POWER, AT(pb_compute_config, tile_px), 64, 8192, "0",

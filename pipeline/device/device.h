@@ -21,6 +21,7 @@ struct pb_device_traits {
     bool time_limited; /* the driver ends kernels that run for seconds, as a display uses the device
                         */
     bool mps;          /* processes share it through MPS, side by side and not in turns */
+    uint64_t memory_bytes;   /* in all; 0: not known */
     struct pb_tuning tuning; /* what was measured of it (pipeline/device/tuning_file.h) */
 };
 

@@ -95,6 +95,10 @@ int pb_device_traits(int32_t index, struct pb_device_traits *out_traits)
         (void)cudaGetLastError();
     *out_traits = (struct pb_device_traits){
         .integrated = integrated != 0, .time_limited = limited != 0, .mps = mps != 0};
+    struct cudaDeviceProp properties;
+    if (cudaGetDeviceProperties(&properties, index) != cudaSuccess)
+        return -EIO;
+    out_traits->memory_bytes = properties.totalGlobalMem;
     int rc = wic_gpu_read(index, &out_traits->gpu);
     char driver[PB_DEVICE_DRIVER_BYTES];
     pb_device_driver(driver);

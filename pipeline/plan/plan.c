@@ -20,6 +20,7 @@
 #include "pipeline/plan/plan_parts.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/plan/plan_sums.h"
+#include "pipeline/plan/plan_whole.h"
 #include "pipeline/plan/tile_exchange.h"
 
 #include <errno.h>
@@ -150,6 +151,11 @@ int pb_plan_with_side(const struct pb_plan *base, const struct pb_plan_request *
     plan.format = slot_format(&plan);
     pb_plan_gate_set(&plan);
     plan.sums = pb_plan_sums(&plan);
+    plan.whole = pb_plan_whole(&plan, r);
+    if (plan.whole.used) {
+        plan.order = PB_ORDER_ROWS;
+        plan.whole_rows = true;
+    }
     plan.resident = pb_plan_resident(&plan, r);
     plan.format.line_px = plan.resident.by_line ? plan.resident.part_w : 0;
     if (plan.sums.chain.n > 0)
@@ -178,6 +184,11 @@ static int fit_side(const struct pb_plan *base, const struct pb_plan_request *r,
     struct pb_err tried = {0};
     struct pb_plan sided, fitted, rows;
     int rc = pb_plan_with_side(base, r, side, &tried, &sided);
+    if (rc == 0 && sided.whole.used && pb_plan_fit(&sided, r, NULL, &fitted) < 0) {
+        struct pb_plan host = *base;
+        host.whole.why_not = "compute.memory is too small for it";
+        rc = pb_plan_with_side(&host, r, side, &tried, &sided);
+    }
     rc = rc ? rc : pb_plan_fit(&sided, r, &tried, &fitted);
     const uint64_t needs = rc == -ENOMEM ? pb_plan_least_bytes(&sided, r) : 0;
     if (rc < 0 && (why->code == PB_OK || needs < *least)) {

@@ -47,6 +47,14 @@ struct pb_plan_sums {
     int32_t part_w, part_h;
 };
 
+/* Whether blocks go to the GPU as their files store them, and are decoded there (plan_whole.c). */
+struct pb_plan_whole {
+    bool used;
+    const char *why_not;   /* for people, when it is not; static */
+    uint64_t device_bytes; /* of the GPU's memory, for blocks and pixels */
+    uint64_t piece_bytes;  /* a slot has at least so many */
+};
+
 /* What is read of one file: the delivered scene, or another one of the pipeline. Files on one grid
  * and of one type share a window of the tile, their planes one behind the other. */
 struct pb_plan_source {
@@ -149,6 +157,7 @@ struct pb_plan {
     int32_t device_index;
     int32_t priority; /* of its pipeline */
     struct pb_plan_resident resident;
+    struct pb_plan_whole whole;
     struct pb_plan_sums sums;
     enum pb_mem_kind mem;
     bool by_workers; /* this process computes on the CPU: each thread takes a tile through all
@@ -178,6 +187,7 @@ struct pb_plan {
 };
 
 struct pb_device_traits;
+struct pb_whole_device;
 struct pb_tile_exchange;
 struct pb_part_exchange;
 
@@ -205,6 +215,9 @@ struct pb_plan_request {
     const char *const *file_names;      /* of the scene, then of others; for metadata */
     const struct pb_calibrated *rules;  /* n_rules; that another process has made of its metadata */
     size_t n_rules;
+    int32_t whole_said; /* of a request of another process: 1: blocks come as they are stored, -1: they
+                           do not; 0: there is no such request */
+    const struct pb_whole_device *whole_device; /* for tests: of pb_stream; the plan does not look */
     bool remote; /* another process computes: slots lie in memory that both map, so never managed */
 };
 

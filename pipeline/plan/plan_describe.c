@@ -49,11 +49,20 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
     text[0] = '\0';
     if (!plan->cuda)
         return;
+    if (plan->whole.used) {
+        (void)snprintf(
+            text, bytes,
+            "kernel     one a tile, by streams and events\n"
+            "codecs     blocks are decoded on the GPU, in at most %llu MiB of its memory\n",
+            (unsigned long long)(plan->whole.device_bytes >> 20));
+        return;
+    }
     if (plan->resident.used)
         (void)wic_transfer_plan_print(&plan->resident.chunks, chunks, sizeof chunks);
-    (void)snprintf(text, bytes, "kernel     %s: %s\n%s",
+    (void)snprintf(text, bytes,
+                   "kernel     %s: %s\ncodecs     blocks are decoded on the host: %s\n%s",
                    plan->resident.used ? "stays on the GPU" : "one a tile, by streams and events",
-                   plan->resident.used ? chunks : plan->resident.why_not,
+                   plan->resident.used ? chunks : plan->resident.why_not, plan->whole.why_not,
                    plan->resident.alone ? "           one a tile in the service, whose "
                                           "parallel_jobs is over 1\n"
                                         : "");

@@ -71,6 +71,8 @@ void pb_plan_size_slots(struct pb_plan *plan)
     for (uint32_t i = 0; !pb_chain_keeps_grid(plan->chain) && i < plan->n_windows; i++)
         largest.read[i] = pb_chain_need_most(plan->chain, i, w, h);
     plan->in_slot_bytes = pb_slot_tile_bytes(&plan->format, &largest);
+    if (plan->whole.used && plan->in_slot_bytes < plan->whole.piece_bytes)
+        plan->in_slot_bytes = (size_t)plan->whole.piece_bytes;
     plan->out_slot_bytes = pb_plan_out_bytes(plan, &largest);
     plan->scratch_bytes = pb_chain_scratch_bytes(plan->chain, w, h);
     pb_plan_gate_size(plan, &largest);
@@ -103,8 +105,11 @@ static struct pb_plan without_products(const struct pb_plan *base, const struct 
     plan.grid.unit_cols = 1;
     pb_plan_set_threads(&plan, r, c->threads, c->lean);
     plan.price = c->price;
-    plan.decoding = pb_chain_keeps_grid(plan.chain) ? pb_plan_cache(&plan, r->info, c->growth)
-                                                    : pb_plan_cache_mapped(&plan, r);
+    if (plan.whole.used) /* the GPU keeps what tiles share */
+        plan.decoding = (struct pb_plan_decoding){.readers = plan.readers, .decodes = 1.0};
+    else
+        plan.decoding = pb_chain_keeps_grid(plan.chain) ? pb_plan_cache(&plan, r->info, c->growth)
+                                                        : pb_plan_cache_mapped(&plan, r);
     plan.readers = plan.decoding.readers;
     plan.product_bytes = 0;
     plan.total_bytes = plan.decoding.cells_bytes + plan.decoding.cache_bytes +

@@ -206,6 +206,8 @@ struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
         r.why_not = "the GPU is older than sm_75";
     else if (request->config->compute.sync == PB_SYNC_STREAM)
         r.why_not = "compute.sync is stream";
+    else if (plan->whole.used)
+        r.why_not = "blocks are decoded on the GPU, by launches";
     else if (request->stream_why != NULL)
         r.why_not = request->stream_why;
     else if (request->jobs_beside > 1 && !traits->mps)

@@ -132,6 +132,7 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
     out->window_units = own->window_units;
     out->stripe_cols = own->grid.stripe_cols;
     out->unit_cols = own->grid.unit_cols;
+    out->whole = own->whole.used;
     out->by_streams = request->stream_why != NULL;
     out->has_transform = info->has_transform;
     memcpy(out->transform, info->transform, sizeof out->transform);
@@ -173,6 +174,22 @@ static bool is_source(const struct pb_served_source *s, const struct pb_limits *
     return sized && banded && mapped && s->type >= 0 && s->type < PB_TYPE_COUNT;
 }
 
+static bool is_layout(const struct pb_served_source *s, const struct pb_limits *limits)
+{
+    const struct pb_served_layout *l = &s->layout;
+    bool sized = l->block_w > 0 && l->block_h > 0 && l->block_w <= limits->max_side_px &&
+                 l->block_h <= limits->max_side_px && l->stored_max <= limits->max_block_bytes * 2;
+    uint64_t bytes = sized ? (uint64_t)l->block_w * (uint64_t)l->block_h *
+                                 pb_type_bytes((enum pb_type)s->type) *
+                                 (l->planar ? 1 : (uint64_t)s->n_bands)
+                           : UINT64_MAX;
+    bool known = l->predictor >= 1 && l->predictor <= 3 && l->compression <= UINT16_MAX;
+    bool floats = l->predictor != 3 || s->type == PB_F32 || s->type == PB_F64;
+    return sized && known && floats &&
+           (l->compression == 1 || (bytes <= limits->max_block_bytes && bytes <= UINT32_MAX)) &&
+           bytes <= INT64_MAX / 2;
+}
+
 static bool is_sound(const struct pb_served_request *said, const struct pb_plan_request *base)
 {
     bool counted = said->in_slots > 0 && said->in_slots <= PB_SERVED_SLOTS_MAX &&
@@ -197,7 +214,8 @@ static bool is_sound(const struct pb_served_request *said, const struct pb_plan_
             !is_near(said->rule[i].k1) || !is_near(said->rule[i].k2))
             return false;
     for (uint32_t i = 0; i < said->n_sources; i++)
-        if (!is_source(&said->source[i], &base->config->limits))
+        if (!is_source(&said->source[i], &base->config->limits) ||
+            (said->whole != 0 && !is_layout(&said->source[i], &base->config->limits)))
             return false;
     return true;
 }
@@ -209,13 +227,29 @@ struct facts {
     struct pb_calibrated rules[PB_SERVED_RULES_MAX];
 };
 
-static void take_source(const struct pb_served_source *said, struct pb_raster_info *info)
+static void take_layout(const struct pb_served_layout *said, struct pb_raster_info *info)
+{
+    info->own_blocks = true;
+    info->block_w = said->block_w;
+    info->block_h = said->block_h;
+    info->tiled = said->tiled != 0;
+    info->big_endian = said->big_endian != 0;
+    info->pixel_interleaved = said->planar == 0;
+    info->tiff_compression = (uint16_t)said->compression;
+    info->tiff_predictor = (uint16_t)said->predictor;
+    info->stored_block_bytes = said->stored_max;
+}
+
+static void take_source(const struct pb_served_source *said, bool whole,
+                        struct pb_raster_info *info)
 {
     info->width = said->w;
     info->height = said->h;
     info->n_bands = said->n_bands;
     info->type = (enum pb_type)said->type;
     info->block_w = info->block_h = 256; /* of no use where nothing is read */
+    if (whole)
+        take_layout(&said->layout, info);
     info->has_mask = said->has_mask != 0;
     info->complex.kind = said->is_complex ? PB_COMPLEX_F32 : PB_COMPLEX_NONE;
     for (int32_t i = 0; i < said->n_bands; i++) {
@@ -229,7 +263,8 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
                        struct pb_plan_request *request)
 {
     for (uint32_t i = 0; i < said->n_sources; i++)
-        take_source(&said->source[i], &facts->info[i]);
+        take_source(&said->source[i], said->whole != 0, &facts->info[i]);
+    request->whole_said = said->whole != 0 ? 1 : -1;
     facts->info[0].has_transform = said->has_transform != 0;
     memcpy(facts->info[0].transform, said->transform, sizeof said->transform);
     memcpy(facts->info[0].unit_metres, said->unit_metres, sizeof said->unit_metres);
@@ -297,6 +332,8 @@ static int size_pass(struct pb_plan *pass, const struct pb_plan_request *request
     int rc = pb_plan_with_side(&base, request, said->side_px, err, pass);
     if (rc < 0)
         return rc;
+    if (pass->whole.used != (said->whole != 0))
+        return bad(err);
     pb_plan_size_slots(pass);
     pass->in_slots = said->in_slots;
     pass->out_slots = said->out_slots;
@@ -305,6 +342,9 @@ static int size_pass(struct pb_plan *pass, const struct pb_plan_request *request
     pass->window_units = said->window_units;
     pass->grid.stripe_cols = said->stripe_cols;
     pass->grid.unit_cols = said->unit_cols;
+    if (pass->whole.used &&
+        (pass->order != PB_ORDER_ROWS || said->stripe_cols != 0 || said->unit_cols != 1))
+        return bad(err);
     uint64_t most = request->config->compute.memory_bytes;
     uint64_t in = wic_slot_stride(pass->in_slot_bytes), out = wic_slot_stride(pass->out_slot_bytes);
     if (in > most || out > most || slots_bytes(pass) > most || said->room_bytes > most)

@@ -13,7 +13,8 @@ enum {
     PB_SERVED_WORKERS_MAX = 512,
     PB_SERVED_WINDOW_MAX = 16384,
     PB_SERVED_NUMBERS_MAX = 4096,
-    PB_SERVED_RULES_MAX = 256
+    PB_SERVED_RULES_MAX = 256,
+    PB_SERVED_BLOCKS_MAX = 200000
 };
 
 /* How a step calibrates an entry of its bands. */
@@ -21,6 +22,20 @@ struct pb_served_rule {
     uint32_t step, entry;
     int32_t has_planck;
     double gain, offset, k1, k2;
+};
+
+/* How a source lies in its blocks, where they come as they are stored. */
+struct pb_served_layout {
+    int32_t block_w, block_h, tiled, planar, big_endian;
+    uint32_t compression, predictor;
+    uint64_t stored_max;
+    unsigned char fill[PB_BANDS_MAX][8]; /* pixels of blocks that are not stored, by band */
+};
+
+/* Stored bytes of all blocks of the sources that are read, one source after the other. */
+struct pb_served_stored {
+    const uint32_t *bytes;
+    uint32_t n;
 };
 
 /* One source of the scene, the delivered file first. */
@@ -33,6 +48,7 @@ struct pb_served_source {
     /* By band. */
     int32_t has_nodata[PB_BANDS_MAX], nodata_unreadable[PB_BANDS_MAX];
     double nodata[PB_BANDS_MAX];
+    struct pb_served_layout layout; /* of requests with `whole` */
 };
 
 /* What one process sends to the other. Numbers only, of which any bits are a value. */
@@ -45,6 +61,7 @@ struct pb_served_request {
     /* In which tiles come: enum pb_order, as in plan and grid. */
     uint32_t order, window_units;
     int32_t stripe_cols, unit_cols;
+    uint32_t whole;     /* 1: slots bring blocks as they are stored */
     int32_t by_streams; /* no kernel is to stay on the device */
     int32_t has_transform;
     double transform[6], unit_metres[2];

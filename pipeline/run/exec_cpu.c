@@ -101,5 +101,10 @@ static void exec_run(void *exec, uint32_t thread)
     pb_stream_thread_ended(e->stream, rc, &err);
 }
 
-const struct pb_exec_type pb_exec_cpu = {"wic",        exec_create, exec_run, exec_threads,
-                                         exec_destroy, NULL,        false,    NULL};
+const struct pb_exec_type pb_exec_cpu = {
+    .sync = "wic",
+    .create = exec_create,
+    .run = exec_run,
+    .threads = exec_threads,
+    .destroy = exec_destroy,
+};

@@ -332,5 +332,13 @@ static uint32_t exec_stored(const void *exec)
     return pb_chain_resident_stored(((const struct exec_cuda *)exec)->chain);
 }
 
-const struct pb_exec_type pb_exec_cuda = {"wic",        exec_create, exec_run, exec_threads,
-                                          exec_destroy, exec_link,   true,     exec_stored};
+const struct pb_exec_type pb_exec_cuda = {
+    .sync = "wic",
+    .create = exec_create,
+    .run = exec_run,
+    .threads = exec_threads,
+    .destroy = exec_destroy,
+    .link = exec_link,
+    .counts_parked = true,
+    .stored = exec_stored,
+};

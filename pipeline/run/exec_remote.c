@@ -61,5 +61,13 @@ static uint32_t exec_stored(const void *exec)
     return ((const struct exec_remote *)exec)->stream->session->n_stored;
 }
 
-const struct pb_exec_type pb_exec_remote = {"wic",        exec_create, exec_run, exec_threads,
-                                            exec_destroy, exec_link,   true,     exec_stored};
+const struct pb_exec_type pb_exec_remote = {
+    .sync = "wic",
+    .create = exec_create,
+    .run = exec_run,
+    .threads = exec_threads,
+    .destroy = exec_destroy,
+    .link = exec_link,
+    .counts_parked = true,
+    .stored = exec_stored,
+};

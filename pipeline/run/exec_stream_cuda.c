@@ -334,5 +334,12 @@ static uint32_t exec_stored(const void *exec)
     return e->sums != NULL ? pb_stream_sums_stored(e->sums) : 0;
 }
 
-const struct pb_exec_type pb_exec_stream = {"stream",     exec_create, exec_run, exec_threads,
-                                            exec_destroy, exec_link,   false,    exec_stored};
+const struct pb_exec_type pb_exec_stream = {
+    .sync = "stream",
+    .create = exec_create,
+    .run = exec_run,
+    .threads = exec_threads,
+    .destroy = exec_destroy,
+    .link = exec_link,
+    .stored = exec_stored,
+};

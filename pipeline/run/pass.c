@@ -10,6 +10,7 @@
 #include "pipeline/run/exec_remote.h"
 #include "pipeline/run/gate.h"
 #include "pipeline/run/rests.h"
+#include "pipeline/run/said_blocks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -59,10 +60,16 @@ static int open_session(struct pb_pass *pass, const struct pb_pass_request *requ
     const struct pb_remote *remote = request->remote;
     struct pb_stream *s = &pass->stream;
     struct pb_served_request *said = malloc(sizeof *said);
+    struct pb_served_stored stored = {.n = 0};
+    uint32_t *bytes = NULL;
     int rc = said == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the stream") : 0;
     rc =
         rc ? rc : pb_served_request_make(request->facts, request->last, request->number, err, said);
-    rc = rc ? rc : remote->open(remote->user, pass->plan, said, err, &pass->session);
+    if (rc == 0 && pass->plan->whole.used)
+        rc = pb_said_blocks_make(pass->plan, request->raster, said, err, &bytes, &stored.n);
+    stored.bytes = bytes;
+    rc = rc ? rc : remote->open(remote->user, pass->plan, said, &stored, err, &pass->session);
+    free(bytes);
     free(said);
     if (rc < 0)
         return rc;
@@ -118,8 +125,11 @@ static int make_exchange(struct pb_pass *pass, struct pb_err *err)
     int rc = pb_plan_exchange(plan, err, &sending);
     if (rc < 0)
         return rc;
-    pass->stream.in_flight =
-        pb_in_flight_create(&plan->grid, plan->order, plan->window_units, &sending);
+    /* Where another process dispatches tiles, as many are under way as it has slots for results. */
+    bool others = plan->whole.used && pass->stream.remote != NULL;
+    uint32_t units = pb_order_units(&plan->grid, plan->order);
+    pass->stream.in_flight = pb_in_flight_create(&plan->grid, plan->order,
+                                                 others ? units : plan->window_units, &sending);
     if (pass->stream.in_flight == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
     return pass->stream.remote != NULL ? 0 : make_arrivals(pass, err);
@@ -151,6 +161,7 @@ static int make_stream(struct pb_pass *pass, const struct pb_pass_request *reque
     for (size_t i = 0; i < plan->n_sources; i++)
         s->raster[i] = request->raster[i];
     s->limits = request->limits;
+    s->whole_device = request->whole_device;
     s->store = request->store;
     s->sinks = request->sinks;
     s->n_sinks = request->n_sinks;
@@ -173,7 +184,9 @@ int pb_pass_create(const struct pb_pass_request *request, struct pb_err *err,
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
     pass->plan = request->plan;
     pass->open = request->open;
-    pass->exec_type = request->remote != NULL ? &pb_exec_remote : pb_exec_of(pass->plan);
+    pass->exec_type = pb_exec_of(pass->plan);
+    if (request->remote != NULL)
+        pass->exec_type = pass->plan->whole.used ? &pb_exec_whole_remote : &pb_exec_remote;
     pthread_mutex_init(&pass->stream.lock, NULL);
     pb_run_threads_init(&pass->threads);
     pb_raster_cache_reserve((int64_t)pass->plan->decoding.cache_bytes);

@@ -17,8 +17,9 @@ struct pb_pass_request {
     struct pb_tile_store *store;        /* tiles are kept there, or come from it; NULL = none */
     const struct pb_sink *sinks;        /* that get every tile */
     size_t n_sinks;
-    bool open;                           /* it may be run again (pb_pass_again) */
-    const struct pb_remote *remote;      /* the process that computes; NULL: this one */
+    bool open;                                  /* it may be run again (pb_pass_again) */
+    const struct pb_whole_device *whole_device; /* of pb_stream; NULL but in tests */
+    const struct pb_remote *remote;             /* the process that computes; NULL: this one */
     const struct pb_plan_request *facts; /* with remote: what the last pass's plan was made from */
     const struct pb_plan *last;          /* with remote: that plan */
     uint32_t number;                     /* with remote: of the pass, as pb_served_request has it */

@@ -32,9 +32,11 @@ struct pb_remote {
     int32_t device_index;
     const char *stream_why; /* why it keeps no kernel on the device; NULL = it may */
     void *user;
-    /* The plan is what the request was made from; slots have its sizes. */
+    /* The plan is what the request was made from; slots have its sizes. stored: of a request with
+     * `whole`; else n is 0. */
     int (*open)(void *user, const struct pb_plan *pass, const struct pb_served_request *request,
-                struct pb_err *err, struct pb_remote_session *out_session);
+                const struct pb_served_stored *stored, struct pb_err *err,
+                struct pb_remote_session *out_session);
     /* Returns when the session computes no longer: 0 when the channels came to their end or were
      * aborted here, else its error; device.lost when the process has died. Thread: one. */
     int (*wait)(void *user, struct pb_remote_session *session, struct pb_err *err,

@@ -292,6 +292,10 @@ static void report(struct pb_run *run, struct pb_run_report *out)
     out->buffers_why = pb_run_buffers_why(run);
     (void)snprintf(out->sync_why, sizeof out->sync_why, "%s",
                    pb_plan_stream_why(run->plan, run->options.config));
+    if (run->plan->cuda) {
+        out->codecs = run->plan->whole.used ? "device" : "host";
+        out->codecs_why = run->plan->whole.why_not;
+    }
     out->gate.why = pb_chain_gate_why(run->plan->chain);
     out->memory_bytes = pb_plan_total_bytes(run->plan);
     out->wanted_bytes = pb_plan_wanted_bytes(run->plan);

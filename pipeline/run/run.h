@@ -111,8 +111,10 @@ struct pb_run_report {
     char sync[16];
     char
         sync_why[200]; /* why it is stream although compute.sync is wic; "" = it is as configured */
-    uint64_t memory_bytes; /* planned */
-    uint64_t wanted_bytes; /* compute.memory with which no core is left idle; 0: none is */
+    const char *codecs; /* where blocks are decoded: "device" or "host"; NULL: there is no GPU */
+    const char *codecs_why; /* why on the host; "" or NULL = they are not. Both static */
+    uint64_t memory_bytes;  /* planned */
+    uint64_t wanted_bytes;  /* compute.memory with which no core is left idle; 0: none is */
     int32_t tile_px;
     struct pb_stage_report stage[3];
     struct pb_part_report part[PB_RUN_PARTS];

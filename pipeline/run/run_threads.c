@@ -36,7 +36,10 @@ static void *body(void *arg)
     (void)pthread_setname_np(pthread_self(), name);
     switch (self->role) {
     case PB_ROLE_READ:
-        pb_reader_run(t->stream, self->number);
+        if (t->exec_type->read != NULL)
+            t->exec_type->read(t->exec, self->number);
+        else
+            pb_reader_run(t->stream, self->number);
         if (atomic_fetch_sub(&t->readers_left, 1) == 1)
             wic_close(t->stream->in);
         break;

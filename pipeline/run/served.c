@@ -6,6 +6,7 @@
 #include "pipeline/device/residency.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/run/run_threads.h"
+#include "pipeline/run/said_blocks.h"
 #include "pipeline/run/stream.h"
 #include "pipeline/run/tile_pool.h"
 
@@ -26,7 +27,9 @@ struct pb_served {
     struct pb_plan *pass;
     struct pb_stream stream;
     struct pb_tile_pool pool;
-    struct own_user *users; /* of the input slots */
+    bool on_gpu;                 /* the pass is; not in tests that put another device there */
+    struct own_user *users;      /* of the input slots */
+    struct pb_said_blocks *said; /* where they bring blocks as files store them; else NULL */
     const struct pb_exec_type *exec_type;
     void *exec;
     double to_device_rate, from_device_rate;
@@ -57,12 +60,21 @@ static int take_tile(void *context, struct wic_slot *slot)
     return 0;
 }
 
+/* Chunks come in their order: nothing is read of what the other process says of them. */
+static int take_chunk(void *context, struct wic_slot *slot)
+{
+    struct pb_served *s = context;
+    slot->user = s->users[slot->index].bytes;
+    slot->bytes = s->pass->in_slot_bytes;
+    return 0;
+}
+
 /* That of the pass before, when it is large enough and not larger than the job may have. */
-static int make_room(const struct pb_plan *pass, size_t needed, uint64_t wanted, struct pb_err *err,
+static int make_room(const struct pb_served *s, size_t needed, uint64_t wanted, struct pb_err *err,
                      struct pb_tile_room *room)
 {
     size_t bytes = wanted > needed ? (size_t)wanted : needed;
-    bool pin = pass->mem == PB_MEM_PINNED;
+    bool pin = s->pass->mem == PB_MEM_PINNED && s->on_gpu;
     if (room->slots != NULL && room->bytes >= needed && room->bytes <= bytes && room->pinned == pin)
         return 0;
     pb_tile_room_close(room);
@@ -79,8 +91,10 @@ static int make_pool(struct pb_served *s, uint64_t room_bytes, struct pb_err *er
     if (s->users == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
     memset(s->users, 0, p->in_slots * sizeof *s->users);
-    int rc = make_room(p, pb_tile_pool_room_bytes(&shape), room_bytes, err, room);
-    rc = rc ? rc : pb_tile_pool_create(&shape, room, take_tile, s, err, &s->pool, out_fd);
+    int rc = make_room(s, pb_tile_pool_room_bytes(&shape), room_bytes, err, room);
+    rc = rc ? rc
+            : pb_tile_pool_create(&shape, room, p->whole.used ? take_chunk : take_tile, s, err,
+                                  &s->pool, out_fd);
     s->stream.in = s->pool.in;
     s->stream.out = s->pool.out;
     return rc;
@@ -130,9 +144,9 @@ static void measure_link(struct pb_served *s)
 static int set_up(struct pb_served *s, uint64_t room_bytes, struct pb_err *err,
                   struct pb_tile_room *room, int *out_fd)
 {
-    int rc = s->pass->cuda ? pb_device_use(s->pass->device_index, err) : 0;
+    int rc = s->on_gpu ? pb_device_use(s->pass->device_index, err) : 0;
     rc = rc ? rc : make_pool(s, room_bytes, err, room, out_fd);
-    if (rc == 0 && s->pass->cuda)
+    if (rc == 0 && s->on_gpu)
         measure_link(s);
     rc = rc ? rc : s->exec_type->create(&s->stream, err, &s->exec);
     if (rc == 0 && s->exec_type->stored != NULL)
@@ -141,8 +155,8 @@ static int set_up(struct pb_served *s, uint64_t room_bytes, struct pb_err *err,
 }
 
 int pb_served_create(const struct pb_plan_request *base, const struct pb_served_request *said,
-                     struct pb_tile_room *room, struct pb_err *err, struct pb_served **out_served,
-                     int *out_fd)
+                     const struct pb_served_stored *stored, struct pb_tile_room *room,
+                     struct pb_err *err, struct pb_served **out_served, int *out_fd)
 {
     struct pb_served *s = calloc(1, sizeof *s);
     int fd = -1;
@@ -153,8 +167,14 @@ int pb_served_create(const struct pb_plan_request *base, const struct pb_served_
     int rc = pb_plan_serve(base, said, err, &s->plan, &s->pass);
     if (rc == 0) {
         s->stream.plan = s->pass;
+        s->on_gpu = s->pass->cuda && base->whole_device == NULL;
         s->exec_type = pb_exec_of(s->pass);
-        rc = make_arrivals(s, err);
+        s->stream.limits = &base->config->limits;
+        s->stream.whole_device = base->whole_device;
+        if (s->pass->whole.used)
+            rc = pb_said_blocks_take(s->pass, said, stored, err, &s->said);
+        s->stream.whole_blocks = s->said != NULL ? s->said->blocks : NULL;
+        rc = rc ? rc : make_arrivals(s, err);
         rc = rc ? rc : set_up(s, said->room_bytes, err, room, &fd);
     }
     if (rc < 0) {
@@ -246,17 +266,20 @@ static void take_down(void *served)
     if (!pb_device_left_behind())
         pb_tile_pool_close(&s->pool);
     pb_arrivals_destroy(s->stream.arrivals);
+    pb_said_blocks_free(s->said);
     pb_plan_destroy(s->plan);
     free(s->users);
     pthread_mutex_destroy(&s->stream.lock);
     free(s);
 }
 
-/* The device has copies of slots where a copy engine brings them. */
-static size_t device_bytes(const struct pb_plan *pass)
+/* The device has copies of slots where a copy engine brings them, and what the executor holds. */
+static size_t device_bytes(const struct pb_served *s)
 {
+    const struct pb_plan *pass = s->pass;
     return pass->in_slots * wic_slot_stride(pass->in_slot_bytes) +
-           pass->out_slots * wic_slot_stride(pass->out_slot_bytes);
+           pass->out_slots * wic_slot_stride(pass->out_slot_bytes) +
+           (s->exec_type->held != NULL ? (size_t)s->exec_type->held(s->exec) : 0);
 }
 
 void pb_served_destroy(struct pb_served *s)
@@ -265,8 +288,8 @@ void pb_served_destroy(struct pb_served *s)
         return;
     end_threads(s);
     pb_run_threads_fini(&s->threads);
-    if (s->exec != NULL && s->pass->cuda)
-        pb_residency_free_later(take_down, s, device_bytes(s->pass));
+    if (s->exec != NULL && s->on_gpu)
+        pb_residency_free_later(take_down, s, device_bytes(s));
     else
         take_down(s);
 }

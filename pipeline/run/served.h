@@ -19,8 +19,8 @@ struct pb_served;
  * until after destroy. *out_fd: the channels' words for the other process, the caller's; it also
  * needs room->fd. */
 int pb_served_create(const struct pb_plan_request *base, const struct pb_served_request *said,
-                     struct pb_tile_room *room, struct pb_err *err, struct pb_served **out_served,
-                     int *out_fd);
+                     const struct pb_served_stored *stored, struct pb_tile_room *room,
+                     struct pb_err *err, struct pb_served **out_served, int *out_fd);
 const struct pb_plan *pb_served_plan(const struct pb_served *served);
 /* "wic" or "stream", and the threads that compute. */
 const char *pb_served_sync(const struct pb_served *served);

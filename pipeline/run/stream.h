@@ -32,6 +32,8 @@ struct pb_stage_counter {
 
 struct pb_remote;
 struct pb_remote_session;
+struct pb_whole_device;
+struct pb_raw_blocks;
 
 struct pb_stream {
     const struct pb_plan *plan;
@@ -43,9 +45,13 @@ struct pb_stream {
     const struct pb_remote
         *remote; /* computes the tiles, in that session; NULL: this process does */
     struct pb_remote_session *session;
-    struct pb_in_flight *in_flight; /* the readers' and writers' end of the exchange */
-    struct pb_arrivals *arrivals;   /* the executor's, to be told of every tile that it takes;
-                                       NULL: it is in another process, or nothing is checked */
+    const struct pb_whole_device *whole_device; /* where blocks are decoded (run/whole);
+                                                    NULL = a CUDA device */
+    const struct pb_raw_blocks *whole_blocks;   /* of each source, as the process with the files has
+                                                   told; NULL = they are this one's */
+    struct pb_in_flight *in_flight;             /* the readers' and writers' end of the exchange */
+    struct pb_arrivals *arrivals; /* the executor's, to be told of every tile that it takes;
+                                     NULL: it is in another process, or nothing is checked */
     /* Of the parts of sources; NULL = readers share nothing. */
     struct pb_block_cache *cache[PB_FILES_MAX][PB_PLAN_PARTS];
     struct pb_gate *gate;        /* NULL: no tile is left out */
@@ -95,6 +101,8 @@ struct pb_exec_type {
     const char *sync; /* how its work waits for tiles: "wic" or "stream" */
     /* Makes contexts and buffers; before the first tile. */
     int (*create)(struct pb_stream *stream, struct pb_err *err, void **out_exec);
+    /* Body of a reader's thread. NULL = pb_reader_run. */
+    void (*read)(void *exec, uint32_t reader);
     /* Body of executor thread `thread` < threads(); returns when the input is drained or the stream
      * aborted. */
     void (*run)(void *exec, uint32_t thread);
@@ -107,8 +115,14 @@ struct pb_exec_type {
     bool counts_parked;
     /* pb_stream.n_stored, once it is made. NULL = 0. */
     uint32_t (*stored)(const void *exec);
+    /* Device memory that it holds beside copies of slots. NULL = little. */
+    uint64_t (*held)(const void *exec);
 };
 extern const struct pb_exec_type pb_exec_cpu;
+/* Blocks are decoded on a device (run/whole): that of stream.whole_device. */
+extern const struct pb_exec_type pb_exec_whole;
+/* The same by another process: its readers. */
+extern const struct pb_exec_type pb_exec_whole_remote;
 /* CUDA builds only: a resident kernel, whose warps are parked until tiles arrive; and its fallback,
  * one kernel per tile in streams joined by events. Both give the same bits. */
 extern const struct pb_exec_type pb_exec_cuda, pb_exec_stream;

@@ -172,13 +172,16 @@ static int take_pool(struct pb_owner_client *client, const struct pb_plan *pass,
 }
 
 static int ask(struct pb_owner_client *client, const struct pb_served_request *request,
-               struct pb_err *err, struct pb_json_value **out_ready)
+               const struct pb_served_stored *stored, struct pb_err *err,
+               struct pb_json_value **out_ready)
 {
     size_t bytes = 0;
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_json_string(json, "cmd", "open");
     pb_blob_print(json, "request", request, sizeof *request);
+    if (stored->n > 0)
+        pb_blob_print(json, "stored", stored->bytes, stored->n * sizeof *stored->bytes);
     pb_json_end(json);
     const char *text = pb_json_text(json, &bytes);
     int rc = text == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the stream") : 0;
@@ -206,24 +209,25 @@ static void close_session(void *user, struct pb_remote_session *session)
 }
 
 static int open_session(void *user, const struct pb_plan *pass,
-                        const struct pb_served_request *request, struct pb_err *err,
+                        const struct pb_served_request *request,
+                        const struct pb_served_stored *stored, struct pb_err *err,
                         struct pb_remote_session *out)
 {
     struct pb_owner_client *client = user;
     struct pb_json_value *ready = NULL;
     struct session *own = calloc(1, sizeof *own);
-    int64_t threads = 1, stored = 0;
+    int64_t threads = 1, n_stored = 0;
     int rc = own == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the stream")
-                         : ask(client, request, err, &ready);
+                         : ask(client, request, stored, err, &ready);
     rc = rc ? rc : take_pool(client, pass, ready, err, own);
     if (rc == 0) {
         const char *sync = pb_json_get_text(ready, "sync");
         (void)pb_json_get_int(ready, "threads", &threads);
-        (void)pb_json_get_int(ready, "stored", &stored);
+        (void)pb_json_get_int(ready, "stored", &n_stored);
         *out = (struct pb_remote_session){.in = own->pool.in,
                                           .out = own->pool.out,
                                           .threads = (uint32_t)threads,
-                                          .n_stored = (uint32_t)stored,
+                                          .n_stored = (uint32_t)n_stored,
                                           .own = own};
         (void)snprintf(out->sync, sizeof out->sync, "%s", sync != NULL ? sync : "");
     } else {

@@ -245,7 +245,14 @@ static bool fail_session(struct session *s, const struct pb_err *err)
     return said;
 }
 
-static bool serve(struct session *s, const struct pb_served_request *said, struct pb_err *err)
+/* What a job asks for. */
+struct wish {
+    struct pb_served_request request;
+    struct pb_served_stored stored;
+    uint32_t bytes[PB_SERVED_BLOCKS_MAX];
+};
+
+static bool serve(struct session *s, const struct wish *said, struct pb_err *err)
 {
     const struct pb_plan_request base = {.config = s->config,
                                          .pipeline = s->pipeline,
@@ -255,7 +262,7 @@ static bool serve(struct session *s, const struct pb_served_request *said, struc
     struct pb_served *served = NULL;
     int fd = -1;
     int64_t before = (int64_t)s->room.bytes;
-    int rc = pb_served_create(&base, said, &s->room, err, &served, &fd);
+    int rc = pb_served_create(&base, &said->request, &said->stored, &s->room, err, &served, &fd);
     owner_loaded(s->owner, 0, (int64_t)s->room.bytes - before);
     if (rc != 0)
         return fail_session(s, err);
@@ -282,7 +289,7 @@ static bool is_gone_waiting(void *user)
 }
 
 /* Waits for its turn. */
-static bool serve_in_turn(struct session *s, const struct pb_served_request *said)
+static bool serve_in_turn(struct session *s, const struct wish *said)
 {
     struct pb_err err = {0};
     s->waits = false;
@@ -300,13 +307,21 @@ static bool serve_in_turn(struct session *s, const struct pb_served_request *sai
     return more;
 }
 
+static bool take_wish(const struct pb_json_value *line, struct wish *out)
+{
+    size_t bytes = pb_blob_bytes(line, "stored");
+    out->stored = (struct pb_served_stored){out->bytes, (uint32_t)(bytes / sizeof *out->bytes)};
+    return pb_blob_take(line, "request", &out->request, sizeof out->request) &&
+           bytes <= sizeof out->bytes &&
+           (bytes == 0 || pb_blob_take(line, "stored", out->bytes, bytes));
+}
+
 static bool take_command(struct session *s, const struct pb_json_value *line)
 {
     struct pb_err err = {0};
-    struct pb_served_request *said = malloc(sizeof *said);
+    struct wish *said = malloc(sizeof *said);
     bool more = false;
-    if (said != NULL && is_command(line, "open") &&
-        pb_blob_take(line, "request", said, sizeof *said)) {
+    if (said != NULL && is_command(line, "open") && take_wish(line, said)) {
         more = serve_in_turn(s, said);
     } else {
         (void)pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a line that the device's owner does not know");

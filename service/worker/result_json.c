@@ -245,6 +245,10 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     pb_json_string(json, "buffers_why", other ? report->buffers_why : NULL);
     pb_json_string(json, "sync", report->sync);
     pb_json_string(json, "sync_why", report->sync_why[0] ? report->sync_why : NULL);
+    if (report->codecs != NULL) {
+        pb_json_string(json, "codecs", report->codecs);
+        pb_json_string(json, "codecs_why", report->codecs_why);
+    }
     pb_json_int(json, "memory_bytes", (int64_t)report->memory_bytes);
     if (report->wanted_bytes > 0)
         pb_json_int(json, "memory_wanted_bytes", (int64_t)report->wanted_bytes);

@@ -7,6 +7,17 @@
 
 #include <stdio.h>
 
+static void say(const struct pb_run_report *r)
+{
+    printf("%s, codecs %s %s, by %s: stream %lld ms, publishing %lld ms", r->device,
+           r->codecs != NULL ? r->codecs : "host", r->codecs_why != NULL ? r->codecs_why : "",
+           r->sync, (long long)r->elapsed_ms, (long long)r->publish_ms);
+    for (int i = 0; i < 3; i++)
+        printf(", %s %.0f ms busy", r->stage[i].name, (double)r->stage[i].busy_ns / 1e6);
+    printf(", %.0f MB up, %.0f MB down\n", (double)r->link.to_device_bytes / 1e6,
+           (double)r->link.from_device_bytes / 1e6);
+}
+
 static int run_one(const struct pb_config *config, const char *products, const char *input)
 {
     struct pb_err err = {0};
@@ -22,6 +33,8 @@ static int run_one(const struct pb_config *config, const char *products, const c
     rc = rc ? rc : pb_run_publish(run, &err, &result);
     if (rc != 0)
         (void)fprintf(stderr, "%s: %s\n", input, err.msg);
+    else
+        say(&result.report);
     pb_run_destroy(run);
     return rc;
 }

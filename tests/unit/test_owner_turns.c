@@ -112,7 +112,8 @@ static void *open_session(void *user)
     ck_assert_msg(job->fd >= 0, "%s", err.msg);
     ck_assert_msg(pb_owner_client_begin(&job->client, job->fd, &err) == 0, "%s", err.msg);
     const struct pb_remote *remote = &job->client.remote;
-    int rc = remote->open(remote->user, pass, &request, &err, &job->session);
+    int rc = remote->open(remote->user, pass, &request, &(struct pb_served_stored){.n = 0}, &err,
+                          &job->session);
     ck_assert_msg(rc == 0, "%s", err.msg);
     atomic_store(&job->open, true);
     return NULL;

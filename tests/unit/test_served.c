@@ -35,14 +35,15 @@ static struct pb_tile_pool_shape shape_of(const struct pb_plan *p)
 }
 
 static int open_session(void *user, const struct pb_plan *pass,
-                        const struct pb_served_request *request, struct pb_err *err,
+                        const struct pb_served_request *request,
+                        const struct pb_served_stored *stored, struct pb_err *err,
                         struct pb_remote_session *out)
 {
     const struct pb_plan_request *base = user;
     struct own *own = calloc(1, sizeof *own);
     int fd = -1;
     const void *before = kept.slots;
-    int rc = pb_served_create(base, request, &kept, err, &own->served, &fd);
+    int rc = pb_served_create(base, request, stored, &kept, err, &own->served, &fd);
     rooms += kept.slots != before;
     if (rc < 0) {
         free(own);
@@ -222,7 +223,8 @@ static int serve(const struct pb_served_request *r, struct pb_served **out, int 
 {
     struct pb_plan_request base = base_request();
     struct pb_err err = {0};
-    return pb_served_create(&base, r, &kept, &err, out, out_fd);
+    const struct pb_served_stored none = {.n = 0};
+    return pb_served_create(&base, r, &none, &kept, &err, out, out_fd);
 }
 
 static void expect_refused(const struct pb_served_request *r)

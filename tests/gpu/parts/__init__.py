@@ -13,6 +13,7 @@ from .products import products
 from .sanitizer import grid_sanitizer, sanitizer
 from .service import service
 from .speed import speed
+from .whole import whole_way
 from .wic import wic, wic_sanitizer
 from .wic_figures import wic_figures, wic_frontier
 
@@ -31,6 +32,7 @@ PARTS = [
     Part("4.", "sanitizer", sanitizer, "compute-sanitizer memcheck over 2 and a part of 3", sanitizes=True),
     Part("", "grid-sanitizer", grid_sanitizer, "the same over the chains of grids", sanitizes=True),
     Part("", "codecs-sanitizer", codecs_sanitizer, "the same over the codecs", sanitizes=True),
+    Part("", "whole-way", whole_way, "scenes whose blocks the GPU decodes: products of the CPU, damaged blocks, and `pushbroom run` of deflate, LZW and uncompressed scenes"),
     Part("5.", "speed", speed, "`pushbroom run` of an uncompressed and a deflate scene, CPU and GPU taking turns"),
     Part("6.", "wic", wic, "the channel library's device side: ways out, replay, every result of every strategy of wic-bench, soaks by every\n"
          "transport, one of them stopped for 6 s"),

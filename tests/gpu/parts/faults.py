@@ -33,7 +33,7 @@ class Faults:
             self.reference[chain] = sums(made)
         for chain, buffers, sync in FAULTY_WAYS:
             path = host.work / f"faults-{chain}-{buffers}-{sync}.yaml"
-            path.write_text(f"compute: {{memory: 256MiB, tile: 256, threads: 2, buffers: {buffers}, sync: {sync}}}\npipelines:\n p:{CHAINS[chain]}")
+            path.write_text(f"compute: {{memory: 256MiB, tile: 256, threads: 2, buffers: {buffers}, sync: {sync}, codecs: host}}\npipelines:\n p:{CHAINS[chain]}")
             self.config[chain, buffers, sync] = path
 
     def run(self, way, fault, limit=100):

@@ -63,10 +63,10 @@ class Host:
         self.passed, self.failed = self.passed + bool(ok), self.failed + (not ok)
         print(f"  {'ok  ' if ok else 'FAIL'} {what}", flush=True)
 
-    def config(self, name, pipeline, buffers="auto", sync="stream", device="auto"):
+    def config(self, name, pipeline, buffers="auto", sync="stream", device="auto", codecs="host", device_memory="0"):
         path = self.work / f"{name}.yaml"
         service = f"service: {{socket: {self.work}/status}}\n" if self.owner else ""
-        path.write_text(f"{service}compute: {{memory: 1GiB, device: {device}, buffers: {buffers}, sync: {sync}}}\npipelines:\n p:{pipeline}")
+        path.write_text(f"{service}compute: {{memory: 1GiB, device: {device}, buffers: {buffers}, sync: {sync}, codecs: {codecs}, device_memory: {device_memory}}}\npipelines:\n p:{pipeline}")
         return path
 
     def begin_owner(self, *options):

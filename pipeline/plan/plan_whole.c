@@ -1,0 +1,186 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Blocks are decoded on the GPU where every source has a plain layout and a codec that is decoded
+ * there. A block is one chain of work on the GPU: of a few blocks all are done at once, but none
+ * is done soon, and cores that decode several at a time are through earlier. */
+#include "pipeline/plan/plan_whole.h"
+#include "pipeline/device/device.h"
+#include "pipeline/plan/plan_served.h"
+
+#include "wic/pattern/schedule.h"
+
+enum { COMPRESSION_NONE = 1, COMPRESSION_LZW = 5, COMPRESSION_DEFLATE = 8, DEFLATE_OLD = 32946 };
+enum { SHARE = 4 }; /* jobs that a GPU has memory for, where none is said */
+
+#define PIECE_MOST          (UINT64_C(64) << 20)
+#define CORE_BYTES_SECOND   250e6 /* that a core decodes */
+#define DEVICE_BYTES_SECOND 90e6  /* that a GPU decodes of one block */
+
+static const struct pb_raster_info *info_of(const struct pb_plan_request *r, size_t source)
+{
+    return source == 0 ? r->info : r->others[source - 1].info;
+}
+
+static bool is_compressed(const struct pb_raster_info *info)
+{
+    return info->tiff_compression != COMPRESSION_NONE;
+}
+
+/* Why blocks of the source cannot be decoded there; NULL: they can. */
+static const char *refuse_source(const struct pb_plan_source *source,
+                                 const struct pb_raster_info *info)
+{
+    bool known =
+        info->tiff_compression == COMPRESSION_NONE || info->tiff_compression == COMPRESSION_LZW ||
+        info->tiff_compression == COMPRESSION_DEFLATE || info->tiff_compression == DEFLATE_OLD;
+    if (source->n_bands == 0)
+        return NULL;
+    if (!info->own_blocks)
+        return "the layout of the scene's blocks is not a plain one";
+    if (!known)
+        return "the scene's codec is not deflate or LZW";
+    if (source->has_mask)
+        return "the scene has a mask";
+    if (info->complex.kind != PB_COMPLEX_NONE)
+        return "the scene's pixels are complex numbers";
+    if (info->top_down)
+        return "one strip holds the image";
+    if (is_compressed(info) && info->stored_block_bytes > PIECE_MOST)
+        return "a block takes more than 64 MiB as it is stored";
+    return NULL;
+}
+
+static uint64_t count_blocks(const struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        const struct pb_raster_info *info = info_of(r, i);
+        uint64_t across = (uint64_t)(info->width + info->block_w - 1) / (uint64_t)info->block_w;
+        uint64_t down = (uint64_t)(info->height + info->block_h - 1) / (uint64_t)info->block_h;
+        n += across * down * (info->pixel_interleaved ? 1 : (uint64_t)info->n_bands);
+    }
+    return n;
+}
+
+static const char *refuse(const struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    if (!plan->cuda || r->traits == NULL)
+        return "there is no GPU";
+    if (r->config->compute.codecs == PB_CODECS_HOST)
+        return "compute.codecs is host";
+    if (r->whole_said < 0)
+        return "they are decoded by the process that asks";
+    if (r->remote && count_blocks(plan, r) > PB_SERVED_BLOCKS_MAX)
+        return "the scene has more blocks than the process that owns the GPU is told of";
+    if (r->remote && r->pipeline->exchange.pattern != &wic_pattern_unidirectional)
+        return "tiles go by an exchange, to another process";
+    if (plan->is_earlier)
+        return "what this pass makes is reduced";
+    if (plan->mem != PB_MEM_PINNED)
+        return "compute.buffers is not pinned";
+    if (r->traits->integrated)
+        return "the GPU shares its memory with the host";
+    if (plan->gate.chain != NULL)
+        return "a gate looks at tiles before they are read";
+    if (plan->n_wide > 0)
+        return "a band has more digits than float32, which the host keeps";
+    if (plan->sums.chain.n > 0)
+        return "tiles are summed up";
+    if (r->pipeline->exchange.of == PB_EXCHANGE_PARTS &&
+        r->pipeline->exchange.pattern != &wic_pattern_unidirectional)
+        return "the parts of tiles go by an exchange";
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        const char *why = refuse_source(&plan->source[i], info_of(r, i));
+        if (why != NULL)
+            return why;
+    }
+    return NULL;
+}
+
+/* What the sources take on the device: stored, decoded, and as planes. */
+static uint64_t all_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        const struct pb_raster_info *info = info_of(r, i);
+        uint64_t px = (uint64_t)info->width * (uint64_t)info->height;
+        uint64_t each = pb_raster_sample_bytes(info);
+        if (plan->source[i].n_bands > 0)
+            bytes +=
+                info->file_bytes + px * each * ((uint64_t)info->n_bands + plan->source[i].n_bands);
+    }
+    return bytes;
+}
+
+/* What two bands of one row of tiles take there, or more. */
+static uint64_t least_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        const struct pb_raster_info *info = info_of(r, i);
+        uint64_t rows = (uint64_t)plan->grid.side_px + 2 * (uint64_t)plan->halo;
+        rows += is_compressed(info) ? 2 * (uint64_t)info->block_h : 0;
+        rows = rows < (uint64_t)info->height ? rows : (uint64_t)info->height;
+        uint64_t row = (uint64_t)info->width * pb_raster_sample_bytes(info);
+        if (plan->source[i].n_bands > 0)
+            bytes += 2 * rows * row * (plan->source[i].n_bands + 2 * (uint64_t)info->n_bands);
+    }
+    return bytes;
+}
+
+/* Whether the host would be through earlier than the GPU is with one block. */
+static bool is_small(const struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    double host = 0, device = 0;
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        const struct pb_raster_info *info = info_of(r, i);
+        double pixel = (double)pb_raster_sample_bytes(info) * info->n_bands;
+        double block = (double)info->block_w * info->block_h * pixel;
+        if (plan->source[i].n_bands == 0 || !is_compressed(info))
+            continue;
+        block = info->pixel_interleaved ? block : block / info->n_bands;
+        host += (double)info->width * info->height * pixel / CORE_BYTES_SECOND;
+        device = block / DEVICE_BYTES_SECOND > device ? block / DEVICE_BYTES_SECOND : device;
+    }
+    int32_t threads = r->config->compute.threads;
+    return device > 0 && host / (threads > 0 ? threads : (double)pb_device_cores()) < device;
+}
+
+/* The most bytes of a block that is sent at once. */
+static uint64_t piece_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        const struct pb_raster_info *info = info_of(r, i);
+        uint64_t row = pb_raster_sample_bytes(info) * (uint64_t)info->n_bands *
+                       (uint64_t)(info->tiled ? info->block_w : info->width);
+        uint64_t bytes = is_compressed(info) ? info->stored_block_bytes : row;
+        if (plan->source[i].n_bands > 0 && bytes > most)
+            most = bytes;
+    }
+    return (most + 4095) / 4096 * 4096;
+}
+
+struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
+                                   const struct pb_plan_request *request)
+{
+    struct pb_plan_whole whole = {.why_not = plan->whole.why_not};
+    if (whole.why_not == NULL)
+        whole.why_not = refuse(plan, request);
+    if (whole.why_not != NULL)
+        return whole;
+    whole.device_bytes = request->config->compute.device_memory_bytes;
+    if (whole.device_bytes == 0)
+        whole.device_bytes = request->traits->memory_bytes / SHARE;
+    whole.piece_bytes = piece_bytes(plan, request);
+    if (!pb_chain_keeps_grid(plan->chain) && all_bytes(plan, request) > whole.device_bytes)
+        whole.why_not = "the scene does not fit into compute.device_memory, and its grid changes";
+    else if (least_bytes(plan, request) > whole.device_bytes &&
+             all_bytes(plan, request) > whole.device_bytes)
+        whole.why_not = "compute.device_memory is too small for two rows of tiles";
+    else if (request->config->compute.codecs == PB_CODECS_AUTO && request->whole_said == 0 &&
+             is_small(plan, request))
+        whole.why_not = "the scene is small: the host's cores are through with it earlier";
+    whole.used = whole.why_not == NULL;
+    return whole;
+}

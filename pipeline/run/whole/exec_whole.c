@@ -1,0 +1,278 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The executor to which readers bring blocks as their files store them: they are decoded on the
+ * device, into planes of the scene's pixels there, of which tiles are parts. So what tiles share is
+ * brought and decoded once, and a tile's neighbours are where it looks for them. Everything is
+ * allocated here, before the first tile. */
+#include "pipeline/run/whole/whole_inside.h"
+
+#include "config/base/clock.h"
+#include "pipeline/device/device.h"
+#include "wic/watchdog.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+#define HANG_NS   (60 * SECOND_NS)
+
+enum { NAP_NS = 10000, STEPS = 256, THROUGH = 4 };
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+uint32_t whole_event_slot(const struct pb_exec_whole *e, uint32_t slot)
+{
+    (void)e;
+    return 1 + slot;
+}
+
+uint32_t whole_event_lane(const struct pb_exec_whole *e, uint32_t lane)
+{
+    return whole_event_slot(e, e->map.plan->in_slots) + lane;
+}
+
+uint32_t whole_event_sent(const struct pb_exec_whole *e, uint32_t group)
+{
+    return whole_event_lane(e, e->n_lanes) + group;
+}
+
+uint32_t whole_event_decoded(const struct pb_exec_whole *e, uint32_t group)
+{
+    return whole_event_sent(e, e->map.n_groups) + group;
+}
+
+uint32_t whole_events(const struct pb_exec_whole *e)
+{
+    return whole_event_decoded(e, e->map.n_groups);
+}
+
+int whole_wait_event(const struct pb_exec_whole *e, uint32_t event, const char *what,
+                     struct pb_err *err)
+{
+    struct wic_watchdog dog = {0, 0};
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    for (;;) {
+        int rc = e->ops->happened(e->device, event, what, err);
+        if (rc != 0)
+            return rc < 0 ? rc : 0;
+        if (wic_watchdog_expired(&dog, pb_clock_mono_ns(), HANG_NS))
+            return pb_fail(err, PB_E_DEVICE_LOST,
+                           "the GPU hangs: %s did not end within %d s, and the process has to go",
+                           what, (int)(HANG_NS / SECOND_NS));
+        nanosleep(&nap, NULL);
+    }
+}
+
+/* --- making ---------------------------------------------------------------------------------- */
+
+static int open_channel(struct whole_channel *channel, uint32_t slots, struct pb_err *err)
+{
+    struct wic_options options = {.slots = slots, .slot_bytes = 64};
+    size_t bytes = (wic_channel_bytes(&options) + 63) / 64 * 64;
+    channel->memory = aligned_alloc(64, bytes);
+    if (channel->memory == NULL ||
+        wic_channel_init(channel->memory, &options, &channel->channel) < 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
+    return 0;
+}
+
+static void close_channel(struct whole_channel *channel)
+{
+    wic_channel_fini(channel->channel);
+    free(channel->memory);
+}
+
+static int open_channels(struct pb_exec_whole *e, struct pb_err *err)
+{
+    int rc = open_channel(&e->copies, e->map.plan->in_slots, err);
+    rc = rc ? rc : open_channel(&e->steps, STEPS, err);
+    rc = rc ? rc : open_channel(&e->flights, e->n_lanes, err);
+    return rc ? rc : open_channel(&e->through, THROUGH, err);
+}
+
+static int make_map(struct pb_exec_whole *e, struct pb_err *err)
+{
+    const struct pb_plan *plan = e->stream->plan;
+    struct pb_raw_blocks blocks[PB_FILES_MAX] = {{.n = 0}};
+    int rc = 0;
+    for (size_t i = 0; i < plan->n_sources && rc == 0; i++) {
+        if (e->stream->whole_blocks != NULL)
+            e->source[i].blocks = e->stream->whole_blocks[i];
+        else if (plan->source[i].n_bands > 0)
+            rc = pb_raw_blocks_open(&e->source[i].blocks, e->stream->raster[i], err);
+        blocks[i] = e->source[i].blocks;
+    }
+    rc = rc ? rc
+            : pb_whole_map_init(&e->map, plan, blocks, plan->in_slot_bytes,
+                                plan->whole.device_bytes, err);
+    e->map.blocks = NULL; /* the sources have them */
+    if (rc == 0 && (e->left = calloc(e->map.n_bands, sizeof *e->left)) == NULL)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
+    for (uint32_t b = 0; b < e->map.n_bands && rc == 0; b++)
+        atomic_init(&e->left[b], e->map.band[b].end - e->map.band[b].first + 1);
+    return rc;
+}
+
+static int open_device(struct pb_exec_whole *e, struct pb_err *err)
+{
+    const struct pb_whole_counts counts = {.queues = QUEUE_LANE + e->n_lanes,
+                                           .events = whole_events(e),
+                                           .lanes = e->n_lanes,
+                                           .first_lane = QUEUE_LANE};
+    return e->ops->open(e->map.plan, &counts, err, &e->device);
+}
+
+static int take_memory(struct pb_exec_whole *e, struct pb_err *err)
+{
+    const struct pb_whole_map *map = &e->map;
+    int rc = 0;
+    for (uint32_t i = 0; i < pb_whole_map_rooms(map) && rc == 0; i++) {
+        void *memory[3] = {NULL};
+        rc = e->ops->memory(e->device, map->pixel_bytes, err, &memory[0]);
+        rc = rc ? rc : e->ops->memory(e->device, map->stored_bytes, err, &memory[1]);
+        rc = rc ? rc : e->ops->memory(e->device, map->decoded_bytes, err, &memory[2]);
+        e->room[i] = (struct whole_room){memory[0], memory[1], memory[2]};
+    }
+    e->lane_out = calloc(e->n_lanes, sizeof *e->lane_out);
+    if (e->lane_out == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
+    for (uint32_t i = 0; i < e->n_lanes && rc == 0; i++) {
+        void *memory = NULL;
+        rc = e->ops->memory(e->device, e->map.plan->out_slot_bytes, err, &memory);
+        e->lane_out[i] = memory;
+    }
+    return rc;
+}
+
+void whole_close(struct pb_exec_whole *e)
+{
+    if (e == NULL)
+        return;
+    if (e->ops != NULL)
+        e->ops->close(e->device);
+    for (size_t i = 0; i < PB_FILES_MAX; i++) {
+        if (e->stream->whole_blocks == NULL)
+            pb_raw_blocks_free(&e->source[i].blocks);
+        pb_raster_close(e->source[i].repair);
+    }
+    pb_whole_map_fini(&e->map);
+    close_channel(&e->copies);
+    close_channel(&e->steps);
+    close_channel(&e->flights);
+    close_channel(&e->through);
+    free(e->lane_out);
+    free(e->left);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+int whole_open(struct pb_stream *stream, struct pb_err *err, struct pb_exec_whole **out)
+{
+    struct pb_exec_whole *e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
+    pthread_mutex_init(&e->lock, NULL);
+    e->stream = stream;
+    e->n_lanes = stream->plan->workers;
+    int rc = make_map(e, err);
+    if (rc < 0) {
+        whole_close(e);
+        return rc;
+    }
+    *out = e;
+    return 0;
+}
+
+static void exec_destroy(void *exec)
+{
+    whole_close(exec);
+}
+
+static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_exec)
+{
+    struct pb_exec_whole *e = NULL;
+    int rc = whole_open(stream, err, &e);
+    if (rc < 0 || e == NULL)
+        return rc;
+    e->ops = stream->whole_device;
+#ifdef PB_HAVE_CUDA
+    if (e->ops == NULL)
+        e->ops = &pb_whole_cuda;
+#endif
+    if (e->ops == NULL) {
+        exec_destroy(e);
+        return pb_fail(err, PB_E_DEVICE_MISSING, "this build has no CUDA");
+    }
+    rc = open_device(e, err);
+    rc = rc ? rc : take_memory(e, err);
+    rc = rc ? rc : whole_tables_make(e, err);
+    rc = rc ? rc : open_channels(e, err);
+    if (rc < 0) {
+        exec_destroy(e);
+        return rc;
+    }
+    *out_exec = e;
+    return 0;
+}
+
+/* --- running --------------------------------------------------------------------------------- */
+
+static uint32_t exec_threads(const void *exec)
+{
+    (void)exec;
+    return WHOLE_THREADS;
+}
+
+/* Wakes the threads that wait for each other. */
+static void abort_all(struct pb_exec_whole *e)
+{
+    wic_abort(e->copies.channel);
+    wic_abort(e->steps.channel);
+    wic_abort(e->flights.channel);
+    wic_abort(e->through.channel);
+}
+
+static void exec_run(void *exec, uint32_t thread)
+{
+    static int (*const body[WHOLE_THREADS])(struct pb_exec_whole *, struct pb_err *) = {
+        whole_feed, whole_release, whole_dispatch, whole_finish};
+    struct pb_exec_whole *e = exec;
+    struct pb_err err = {0};
+    int rc = e->ops->use(e->device, &err);
+    rc = rc ? rc : body[thread](e, &err);
+    if (rc == 0)
+        return;
+    if (rc != -ECANCELED)
+        (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s",
+                      strerror(-rc));
+    if (err.code != PB_OK)
+        pb_stream_fail(e->stream, &err);
+    abort_all(e);
+}
+
+static void exec_link(const void *exec, struct pb_link_report *out)
+{
+    const struct pb_exec_whole *e = exec;
+    *out = (struct pb_link_report){.used = true,
+                                   .to_device_bytes = e->in_bytes,
+                                   .from_device_bytes = e->out_bytes,
+                                   .launches = e->launched};
+}
+
+static uint64_t exec_held(const void *exec)
+{
+    return pb_whole_map_bytes(&((const struct pb_exec_whole *)exec)->map);
+}
+
+const struct pb_exec_type pb_exec_whole = {
+    .sync = "stream",
+    .create = exec_create,
+    .run = exec_run,
+    .threads = exec_threads,
+    .destroy = exec_destroy,
+    .link = exec_link,
+    .held = exec_held,
+    .read = whole_read,
+};

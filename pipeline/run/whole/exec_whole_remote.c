@@ -1,0 +1,96 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Readers of stored blocks for the process that owns the device, which makes the same map of what
+ * it is told (run/said_blocks.h), decodes and computes. It has no file: a block that its device
+ * refuses is decoded here, for the words. */
+#include "pipeline/run/whole/whole_inside.h"
+
+#include <stdio.h>
+
+/* All units go at once: what limits them are slots for results. */
+static int take_units(struct pb_stream *s, struct pb_err *err)
+{
+    uint64_t parked = 0;
+    uint32_t unit;
+    for (uint32_t n = pb_order_units(&s->plan->grid, s->plan->order); n > 0; n--)
+        if (pb_in_flight_take(s->in_flight, &unit, &parked) != 0)
+            return pb_fail(err, PB_E_SYSTEM, "the scene's tiles cannot go at once");
+    return 0;
+}
+
+static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_exec)
+{
+    struct pb_exec_whole *e = NULL;
+    int rc = take_units(stream, err);
+    rc = rc ? rc : whole_open(stream, err, &e);
+    if (rc == 0)
+        *out_exec = e;
+    return rc;
+}
+
+static uint32_t exec_threads(const void *exec)
+{
+    (void)exec;
+    return 1;
+}
+
+/* What is wrong with the block that the device refuses, if the error is about one. */
+static void find_words(struct pb_exec_whole *e, struct pb_err *err)
+{
+    unsigned source = 0;
+    unsigned long long block = 0;
+    struct pb_stream *s = e->stream;
+    struct pb_raster *raster = NULL;
+    struct pb_err own = {0};
+    const void *data;
+    if (err->code != PB_E_INPUT_DAMAGED || sscanf(err->msg, WHOLE_REFUSED, &source, &block) != 2 ||
+        source >= s->plan->n_sources || block >= e->source[source].blocks.n)
+        return;
+    int rc = pb_raster_open_again(s->raster[source], s->limits, &own, &raster);
+    rc = rc ? rc : pb_raster_decode_block(raster, block, &own, &data);
+    pb_raster_close(raster);
+    if (rc == 0)
+        (void)pb_fail(&own, PB_E_DEVICE_FAILED,
+                      "the GPU refuses block %llu of source %u, which the host decodes", block,
+                      source);
+    *err = own;
+}
+
+static void exec_run(void *exec, uint32_t thread)
+{
+    struct pb_exec_whole *e = exec;
+    struct pb_stream *s = e->stream;
+    struct pb_stage_counter *c = &s->compute;
+    struct pb_err err = {0};
+    (void)thread;
+    int rc = s->remote->wait(s->remote->user, s->session, &err, &e->end);
+    atomic_fetch_add(&c->busy_ns, e->end.busy_ns);
+    atomic_fetch_add(&c->parked_ns, e->end.parked_ns);
+    atomic_fetch_add(&c->tiles, e->end.tiles);
+    atomic_fetch_add(&c->bytes, e->end.bytes);
+    if (rc == 0)
+        return;
+    find_words(e, &err);
+    pb_stream_fail(s, &err);
+}
+
+static void exec_destroy(void *exec)
+{
+    whole_close(exec);
+}
+
+static void exec_link(const void *exec, struct pb_link_report *out)
+{
+    *out = ((const struct pb_exec_whole *)exec)->end.link;
+}
+
+const struct pb_exec_type pb_exec_whole_remote = {
+    .sync = "stream",
+    .create = exec_create,
+    .read = whole_read,
+    .run = exec_run,
+    .threads = exec_threads,
+    .destroy = exec_destroy,
+    .link = exec_link,
+    .counts_parked = true,
+};

@@ -1,0 +1,49 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WHOLE_DEVICE_H
+#define PB_WHOLE_DEVICE_H
+/* What the executor that decodes on a device needs of it. Work is put into queues: one after the
+ * other within a queue, beside each other in different ones. The functions that queue work return
+ * at once; memory that they name stays until the work is done. 0, or a negative errno with *err
+ * filled. Thread: any, with a queue used by one at a time. */
+#include "kernels/codec/decode_device.h"
+#include "kernels/codec/unpredict_device.h"
+#include "pipeline/plan/plan.h"
+
+struct pb_whole_counts {
+    uint32_t queues, events, lanes;
+    uint32_t first_lane; /* the queue of lane 0; the others follow */
+};
+
+struct pb_whole_device {
+    /* On the plan's device; lane: one tile's chain at a time. plan is borrowed until close. */
+    int (*open)(const struct pb_plan *plan, const struct pb_whole_counts *counts,
+                struct pb_err *err, void **out_device);
+    /* Frees everything, after what is queued; NULL is fine. */
+    void (*close)(void *device);
+    /* The calling thread will use the device. */
+    int (*use)(void *device, struct pb_err *err);
+    /* Memory of the device, and of the host for tables that both read and write. Freed by close. */
+    int (*memory)(void *device, size_t bytes, struct pb_err *err, void **out);
+    int (*table)(void *device, size_t bytes, struct pb_err *err, void **out);
+
+    int (*copy)(void *device, uint32_t queue, void *to, const void *from, size_t bytes,
+                struct pb_err *err);
+    int (*decode)(void *device, uint32_t queue, enum pb_device_codec codec,
+                  const struct pb_decode_batch *batch, struct pb_err *err);
+    int (*unpredict)(void *device, uint32_t queue, const struct pb_unpredict_form *form,
+                     const struct pb_unpredict_block *blocks, uint32_t n, uint32_t rows_most,
+                     struct pb_err *err);
+    int (*tile)(void *device, uint32_t lane, const struct pb_tile_in *in,
+                const struct pb_tile_out *out, struct pb_err *err);
+    /* The event has happened when what is in the queue by now is done; a later mark begins anew. */
+    int (*mark)(void *device, uint32_t queue, uint32_t event, struct pb_err *err);
+    /* What comes into the queue from now on waits for the event as it was marked last. */
+    int (*after)(void *device, uint32_t queue, uint32_t event, struct pb_err *err);
+    /* 1: it has happened; 0: not yet; a negative errno: work before it has failed. */
+    int (*happened)(void *device, uint32_t event, const char *what, struct pb_err *err);
+};
+
+/* CUDA builds only. */
+extern const struct pb_whole_device pb_whole_cuda;
+#endif

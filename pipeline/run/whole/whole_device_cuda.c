@@ -1,0 +1,237 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Queues are streams. Everything is created by open and memory(), before the first tile: calls that
+ * synchronise the device would wait for the work of other jobs of the process. */
+#include "pipeline/run/whole/whole_device.h"
+
+#include "config/base/clock.h"
+#include "pipeline/device/cuda_err.h"
+#include "pipeline/device/device.h"
+#include "pipeline/device/residency.h"
+
+#include "kernels/chain/chain_cuda.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+
+enum { MEMORIES_MAX = 64, NAP_NS = 10000 };
+
+struct cuda {
+    const struct pb_plan *plan;
+    struct pb_whole_counts counts;
+    cudaStream_t *queue;
+    cudaEvent_t *event;
+    struct pb_chain_cuda **chain; /* by lane */
+    void *memory[MEMORIES_MAX], *table[MEMORIES_MAX];
+    uint32_t n_memories, n_tables;
+};
+
+static int use(void *device, struct pb_err *err)
+{
+    const struct cuda *c = device;
+    return pb_cuda_err(err, cudaSetDevice(c->plan->device_index), "selecting the device");
+}
+
+/* Whether the work of the queue is done, or is within a second; none is left in a lost context. */
+static bool is_idle(cudaStream_t queue)
+{
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    for (uint64_t end = pb_clock_mono_ns() + SECOND_NS; pb_clock_mono_ns() < end;
+         nanosleep(&nap, NULL)) {
+        if (cudaStreamQuery(queue) != cudaErrorNotReady)
+            return true;
+        (void)cudaGetLastError();
+    }
+    return cudaStreamQuery(queue) != cudaErrorNotReady;
+}
+
+static void free_all(struct cuda *c)
+{
+    for (uint32_t i = 0; c->chain != NULL && i < c->counts.lanes; i++)
+        pb_chain_cuda_destroy(c->chain[i]);
+    for (uint32_t i = 0; i < c->n_memories; i++)
+        (void)cudaFree(c->memory[i]);
+    for (uint32_t i = 0; i < c->n_tables; i++)
+        (void)cudaFreeHost(c->table[i]);
+    for (uint32_t i = 0; c->event != NULL && i < c->counts.events; i++)
+        if (c->event[i] != NULL)
+            (void)cudaEventDestroy(c->event[i]);
+    for (uint32_t i = 0; c->queue != NULL && i < c->counts.queues; i++)
+        if (c->queue[i] != NULL)
+            (void)cudaStreamDestroy(c->queue[i]);
+}
+
+static void close_device(void *device)
+{
+    struct cuda *c = device;
+    if (c == NULL)
+        return;
+    (void)cudaSetDevice(c->plan->device_index);
+    for (uint32_t i = 0; c->queue != NULL && i < c->counts.queues; i++)
+        if (c->queue[i] != NULL && !pb_device_left_behind() && !is_idle(c->queue[i]))
+            pb_device_leave_behind();
+    if (!pb_residency_free_begin())
+        pb_device_leave_behind();
+    if (!pb_device_left_behind())
+        free_all(c);
+    pb_residency_free_end();
+    free(c->chain);
+    free(c->event);
+    free(c->queue);
+    free(c);
+}
+
+static int make_queues(struct cuda *c, struct pb_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < c->counts.queues && rc == 0; i++)
+        rc = pb_cuda_err(err, cudaStreamCreateWithFlags(&c->queue[i], cudaStreamNonBlocking),
+                         "creating a stream");
+    for (uint32_t i = 0; i < c->counts.events && rc == 0; i++)
+        rc = pb_cuda_err(err, cudaEventCreateWithFlags(&c->event[i], cudaEventDisableTiming),
+                         "creating an event");
+    for (uint32_t i = 0; i < c->counts.lanes && rc == 0; i++)
+        rc = pb_cuda_rc(err,
+                        pb_chain_cuda_create(c->plan->chain, c->plan->grid.side_px,
+                                             c->plan->grid.side_px, &c->chain[i]),
+                        "uploading the chain");
+    return rc;
+}
+
+static int open_device(const struct pb_plan *plan, const struct pb_whole_counts *counts,
+                       struct pb_err *err, void **out_device)
+{
+    struct cuda *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
+    c->plan = plan;
+    c->counts = *counts;
+    c->queue = calloc(counts->queues, sizeof(cudaStream_t));
+    c->event = calloc(counts->events, sizeof(cudaEvent_t));
+    c->chain = calloc(counts->lanes, sizeof(struct pb_chain_cuda *));
+    int rc = 0;
+    if (c->queue == NULL || c->event == NULL || c->chain == NULL)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
+    rc = rc ? rc : pb_cuda_select(plan->device_index, false, err);
+    rc = rc ? rc : make_queues(c, err);
+    if (rc < 0) {
+        close_device(c);
+        return rc;
+    }
+    *out_device = c;
+    return 0;
+}
+
+static int take(void **list, uint32_t *n, void *memory, struct pb_err *err)
+{
+    if (*n == MEMORIES_MAX)
+        return pb_fail(err, PB_E_SYSTEM, "the executor takes more memories than it may");
+    list[(*n)++] = memory;
+    return 0;
+}
+
+static int take_memory(void *device, size_t bytes, struct pb_err *err, void **out)
+{
+    struct cuda *c = device;
+    void *memory = NULL;
+    cudaError_t error = cudaMalloc(&memory, bytes > 0 ? bytes : 1);
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError();
+        pb_residency_free_all(); /* memory of jobs that are over */
+        error = cudaMalloc(&memory, bytes > 0 ? bytes : 1);
+    }
+    int rc = pb_cuda_err(err, error, "allocating memory for blocks");
+    rc = rc ? rc : take(c->memory, &c->n_memories, memory, err);
+    *out = memory;
+    return rc;
+}
+
+static int take_table(void *device, size_t bytes, struct pb_err *err, void **out)
+{
+    struct cuda *c = device;
+    void *memory = NULL;
+    int rc = pb_cuda_err(err, cudaHostAlloc(&memory, bytes > 0 ? bytes : 1, cudaHostAllocMapped),
+                         "pinning the lists of blocks");
+    rc = rc ? rc : take(c->table, &c->n_tables, memory, err);
+    *out = memory;
+    return rc;
+}
+
+static int copy(void *device, uint32_t queue, void *to, const void *from, size_t bytes,
+                struct pb_err *err)
+{
+    const struct cuda *c = device;
+    return pb_cuda_err(err, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, c->queue[queue]),
+                       "copying blocks");
+}
+
+static int decode(void *device, uint32_t queue, enum pb_device_codec codec,
+                  const struct pb_decode_batch *batch, struct pb_err *err)
+{
+    const struct cuda *c = device;
+    const struct pb_decode_back *back = pb_decode_back_of(codec);
+    if (back == NULL)
+        return pb_fail(err, PB_E_DEVICE_FAILED, "the GPU has no decoder for the scene's codec");
+    return pb_cuda_rc(err, back->launch(batch, c->queue[queue]), "starting to decode blocks");
+}
+
+static int unpredict(void *device, uint32_t queue, const struct pb_unpredict_form *form,
+                     const struct pb_unpredict_block *blocks, uint32_t n, uint32_t rows_most,
+                     struct pb_err *err)
+{
+    const struct cuda *c = device;
+    return pb_cuda_rc(err, pb_unpredict_cuda(form, blocks, n, rows_most, c->queue[queue]),
+                      "taking pixels out of blocks");
+}
+
+static int tile(void *device, uint32_t lane, const struct pb_tile_in *in,
+                const struct pb_tile_out *out, struct pb_err *err)
+{
+    const struct cuda *c = device;
+    return pb_cuda_rc(
+        err, pb_chain_cuda_launch(c->chain[lane], in, out, c->queue[c->counts.first_lane + lane]),
+        "starting the kernels of a tile");
+}
+
+static int mark(void *device, uint32_t queue, uint32_t event, struct pb_err *err)
+{
+    const struct cuda *c = device;
+    return pb_cuda_err(err, cudaEventRecord(c->event[event], c->queue[queue]),
+                       "recording an event");
+}
+
+static int after(void *device, uint32_t queue, uint32_t event, struct pb_err *err)
+{
+    const struct cuda *c = device;
+    return pb_cuda_err(err, cudaStreamWaitEvent(c->queue[queue], c->event[event], 0),
+                       "waiting for an event");
+}
+
+static int happened(void *device, uint32_t event, const char *what, struct pb_err *err)
+{
+    const struct cuda *c = device;
+    cudaError_t rc = cudaEventQuery(c->event[event]);
+    if (rc == cudaSuccess)
+        return 1;
+    if (rc != cudaErrorNotReady)
+        return pb_cuda_err(err, rc, what);
+    (void)cudaGetLastError(); /* not ready is no error to be found later */
+    return 0;
+}
+
+const struct pb_whole_device pb_whole_cuda = {
+    .open = open_device,
+    .close = close_device,
+    .use = use,
+    .memory = take_memory,
+    .table = take_table,
+    .copy = copy,
+    .decode = decode,
+    .unpredict = unpredict,
+    .tile = tile,
+    .mark = mark,
+    .after = after,
+    .happened = happened,
+};

@@ -1,0 +1,109 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Feeder and releaser. The memory of a band is that of the band before the last: its tiles must be
+ * through. */
+#include "pipeline/run/whole/whole_inside.h"
+
+#include "config/base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int tell(struct pb_exec_whole *e, bool is_band, uint32_t number)
+{
+    struct wic_slot slot;
+    int rc = wic_acquire(e->steps.channel, WIC_FOREVER, &slot);
+    if (rc < 0)
+        return rc;
+    *(struct whole_step *)slot.user = (struct whole_step){is_band, number};
+    return wic_publish(e->steps.channel, &slot, 0);
+}
+
+/* The next band. All groups of the one before are queued. */
+static int enter_band(struct pb_exec_whole *e)
+{
+    uint32_t band = e->entered++;
+    struct wic_slot slot;
+    int rc = 0;
+    if (band >= 2) {
+        rc = wic_wait(e->through.channel, WIC_FOREVER, &slot);
+        rc = rc ? rc : wic_release(e->through.channel, &slot);
+    }
+    return rc ? rc : tell(e, true, band);
+}
+
+/* Queues the groups of which everything is sent, and enters the bands that come with them. */
+static int queue_groups(struct pb_exec_whole *e, struct pb_err *err)
+{
+    int rc = 0;
+    while (rc == 0 && e->queued_groups < e->map.n_groups &&
+           e->map.group[e->queued_groups].end_chunk <= e->sent_chunks) {
+        uint32_t group = e->queued_groups;
+        while (rc == 0 && e->entered <= e->map.group[group].band)
+            rc = enter_band(e);
+        rc = rc ? rc : whole_tables_decode(e, group, err);
+        e->queued_groups++;
+        rc = rc ? rc : tell(e, false, group);
+    }
+    return rc;
+}
+
+static int send_chunk(struct pb_exec_whole *e, const struct wic_slot *slot, struct pb_err *err)
+{
+    uint32_t number = e->sent_chunks; /* they come in their order */
+    if (number >= e->map.n_chunks)
+        return pb_fail(err, PB_E_SYSTEM, "more blocks came than the scene has");
+    const struct pb_whole_chunk *chunk = &e->map.chunk[number];
+    uint32_t band = e->map.group[chunk->group].band;
+    struct wic_slot copy = {.user = NULL};
+    int rc = 0;
+    while (rc == 0 && e->entered <= band)
+        rc = enter_band(e);
+    rc = rc ? rc
+            : e->ops->copy(e->device, QUEUE_SEND, e->room[band % 2].stored + chunk->at, slot->data,
+                           (size_t)chunk->bytes, err);
+    rc = rc ? rc : e->ops->mark(e->device, QUEUE_SEND, whole_event_slot(e, slot->index), err);
+    rc = rc ? rc : wic_acquire(e->copies.channel, WIC_FOREVER, &copy);
+    if (rc != 0)
+        return rc;
+    memcpy(copy.user, slot, sizeof *slot);
+    e->sent_chunks = number + 1;
+    e->in_bytes += chunk->bytes;
+    return wic_publish(e->copies.channel, &copy, 0);
+}
+
+int whole_feed(struct pb_exec_whole *e, struct pb_err *err)
+{
+    struct pb_stream *s = e->stream;
+    struct wic_slot slot;
+    int rc = queue_groups(e, err); /* those of which nothing is sent */
+    while (rc == 0 && (rc = wic_wait(s->in, WIC_FOREVER, &slot)) == 0) {
+        uint64_t start = pb_clock_mono_ns();
+        rc = send_chunk(e, &slot, err);
+        rc = rc ? rc : queue_groups(e, err);
+        atomic_fetch_add(&s->compute.busy_ns, pb_clock_mono_ns() - start);
+    }
+    if (rc != -EPIPE)
+        return rc;
+    rc = queue_groups(e, err);
+    while (rc == 0 && e->entered < e->map.n_bands)
+        rc = enter_band(e);
+    wic_close(e->copies.channel);
+    wic_close(e->steps.channel);
+    return rc;
+}
+
+int whole_release(struct pb_exec_whole *e, struct pb_err *err)
+{
+    struct wic_slot copy, slot;
+    int rc;
+    while ((rc = wic_wait(e->copies.channel, WIC_FOREVER, &copy)) == 0) {
+        memcpy(&slot, copy.user, sizeof slot);
+        rc = whole_wait_event(e, whole_event_slot(e, slot.index), "copying blocks in", err);
+        rc = rc ? rc : wic_release(e->stream->in, &slot);
+        rc = rc ? rc : wic_release(e->copies.channel, &copy);
+        if (rc < 0)
+            return rc;
+    }
+    return rc == -EPIPE ? 0 : rc;
+}

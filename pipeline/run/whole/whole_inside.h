@@ -1,0 +1,119 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WHOLE_INSIDE_H
+#define PB_WHOLE_INSIDE_H
+/* What the threads of the executor that decodes on a device share (exec_whole.c). Private to
+ * run/whole.
+ *
+ * readers == stream.in (chunks) ==> feeder == copies ==> releaser
+ *                                   feeder == steps ==> dispatcher == flights ==> finisher
+ * The feeder sends chunks and queues the decoding of groups; the releaser gives slots back that
+ * were sent; the dispatcher queues tiles whose groups are decoded; the finisher hands results to
+ * the writers, and tells the feeder of bands that are through (`through`). */
+#include "pipeline/run/remote.h"
+#include "pipeline/run/stream.h"
+#include "pipeline/run/whole/whole_device.h"
+#include "pipeline/run/whole/whole_map.h"
+
+enum { WHOLE_FEEDER, WHOLE_RELEASER, WHOLE_DISPATCHER, WHOLE_FINISHER, WHOLE_THREADS };
+
+/* Queues. */
+enum { QUEUE_SEND, QUEUE_SHARE, QUEUE_DECODE, DECODE_QUEUES = 4, QUEUE_LANE = 6 };
+
+/* A channel of the executor's own. */
+struct whole_channel {
+    struct wic_channel *channel;
+    void *memory;
+};
+
+/* Device memory of a band. */
+struct whole_room {
+    unsigned char *pixels, *stored, *decoded;
+};
+
+/* Of a source that is read. */
+struct whole_source {
+    struct pb_raw_blocks blocks;
+    struct pb_unpredict_form form, fill_form;
+    enum pb_device_codec codec;
+    unsigned char *fill;      /* on the device: a piece as one that is not stored reads, ... */
+    size_t fill_bytes;        /* ... for each plane of blocks, so many bytes apart */
+    struct pb_raster *repair; /* the dispatcher's; NULL until it is needed */
+};
+
+/* What the feeder tells the dispatcher, in the order of the map. */
+struct whole_step {
+    bool
+        is_band; /* band `number` has what it shares with the one before; else: a group is queued */
+    uint32_t number;
+};
+
+/* A tile between dispatcher and finisher; its lane is the slot's index. */
+struct whole_flight {
+    struct wic_slot out;
+    uint32_t band;
+};
+_Static_assert(sizeof(struct whole_flight) <= WIC_USER_BYTES, "a flight fits the user bytes");
+
+struct pb_exec_whole {
+    struct pb_stream *stream;
+    const struct pb_whole_device *ops;
+    void *device;
+    struct pb_whole_map map;
+    struct whole_source source[PB_FILES_MAX];
+    struct whole_room room[2];
+    /* By piece; results are of the host, and written by the device. */
+    struct pb_decode_stream *decode, *device_decode;
+    struct pb_unpredict_block *block, *device_block;
+    struct pb_decode_result *result;
+    uint32_t n_lanes;
+    float **lane_out; /* device memory for results, by lane */
+    struct whole_channel copies, steps, flights, through;
+
+    pthread_mutex_t lock; /* next_chunk, and the order of slots */
+    uint32_t next_chunk;
+
+    /* The feeder's. */
+    uint32_t entered, sent_chunks, queued_groups;
+    uint64_t in_bytes;
+    /* The dispatcher's. */
+    uint32_t shared_bands, decoded_groups;
+    _Atomic uint32_t *left; /* of each band: tiles, and the band that shares pixels with it */
+    /* The finisher's. */
+    uint64_t out_bytes;
+    uint32_t launched;
+    struct pb_remote_end end; /* where another process decodes */
+};
+
+/* Events; the first is EVENT_SHARED. */
+enum { EVENT_SHARED };
+uint32_t whole_event_slot(const struct pb_exec_whole *e, uint32_t slot);
+uint32_t whole_event_lane(const struct pb_exec_whole *e, uint32_t lane);
+uint32_t whole_event_sent(const struct pb_exec_whole *e, uint32_t group);
+uint32_t whole_event_decoded(const struct pb_exec_whole *e, uint32_t group);
+uint32_t whole_events(const struct pb_exec_whole *e);
+/* Waits, for a minute at most: device.lost then. */
+int whole_wait_event(const struct pb_exec_whole *e, uint32_t event, const char *what,
+                     struct pb_err *err);
+
+/* What the process that owns the device says of a block that the device refuses: its source and
+ * number. Who has the file decodes it, for words. */
+#define WHOLE_REFUSED "the GPU refuses a block: source %u, block %llu"
+
+/* Fills what the device reads of pieces (whole_tables.c). */
+int whole_tables_make(struct pb_exec_whole *e, struct pb_err *err);
+/* Queues the decoding of a group, of which everything is sent. */
+int whole_tables_decode(struct pb_exec_whole *e, uint32_t group, struct pb_err *err);
+/* Looks at the results of a group that is decoded; decodes what the device has refused. */
+int whole_tables_check(struct pb_exec_whole *e, uint32_t group, struct pb_err *err);
+
+/* Bodies of threads. 0 at the end, -ECANCELED, or an error. */
+int whole_feed(struct pb_exec_whole *e, struct pb_err *err);
+int whole_release(struct pb_exec_whole *e, struct pb_err *err);
+int whole_dispatch(struct pb_exec_whole *e, struct pb_err *err);
+int whole_finish(struct pb_exec_whole *e, struct pb_err *err);
+void whole_read(void *exec, uint32_t reader);
+/* The map, and what its pieces are of (exec_whole.c). */
+int whole_open(struct pb_stream *stream, struct pb_err *err, struct pb_exec_whole **out);
+void whole_close(struct pb_exec_whole *e); /* NULL is fine */
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WHOLE_MAP_H
+#define PB_WHOLE_MAP_H
+/* In what order the stored blocks of a pass's sources go to a device, and where everything lies
+ * there. Arithmetic; made before the first tile, read-only afterwards, any thread.
+ *
+ * A piece is a block of a source as it is stored, or some rows of one that is not compressed. Each
+ * piece goes to the device once, in the order of the first tile that needs it. A group is what is
+ * decoded at once, a chunk what a slot brings. Bands are rows of tiles whose pixels are on the
+ * device together: one where all of the scene fits, else two at a time. Pixels that a band shares
+ * with the one before it are copied from there. */
+#include "pipeline/plan/plan.h"
+#include "pipeline/raster/raw_blocks.h"
+
+enum { PB_WHOLE_ALIGN = 256 }; /* bytes; of pieces on the device, and of rows of planes */
+
+struct pb_whole_piece {
+    uint64_t block;       /* number in its source */
+    uint64_t from, bytes; /* of the stored block; bytes 0: it is not stored, and nothing is sent */
+    uint64_t at;          /* in its chunk */
+    uint64_t decoded_at;  /* in its band's room for decoded blocks; of compressed pieces */
+    uint64_t least;       /* bytes that it decodes to, at least; at most block_bytes */
+    uint32_t first;       /* tile, in visiting order, that needs it first */
+    uint32_t source, plane, group;
+    struct pb_rect rect; /* its pixels that are in the image */
+};
+
+struct pb_whole_chunk {
+    uint32_t first, end; /* pieces */
+    uint32_t group;
+    uint64_t at, bytes; /* in its band's room for stored bytes */
+};
+
+struct pb_whole_group {
+    uint32_t first, end;             /* pieces, by source; those that are not stored last */
+    uint32_t first_chunk, end_chunk; /* none, where no piece is stored */
+    uint32_t band;
+};
+
+struct pb_whole_band {
+    uint32_t first, end;                          /* tiles, in visiting order */
+    uint32_t first_group, end_group;              /* none, where the band before has all pixels */
+    int32_t y[PB_SOURCES_MAX], h[PB_SOURCES_MAX]; /* rows of each window that are there */
+    uint64_t stored_bytes, decoded_bytes;
+};
+
+/* Planes of a window in a band's memory, of native samples, as wide as the image. */
+struct pb_whole_window {
+    uint64_t at, row_bytes, plane_bytes; /* of the largest band; all but at 0: nothing is read */
+    int32_t image_w, image_h;
+};
+
+struct pb_whole_map {
+    const struct pb_plan *plan;
+    const struct pb_raw_blocks *blocks; /* of each source */
+    struct pb_whole_piece *piece;
+    struct pb_whole_chunk *chunk;
+    struct pb_whole_group *group;
+    struct pb_whole_band *band;
+    uint32_t n_pieces, n_chunks, n_groups, n_bands;
+    uint32_t *need; /* of each tile, in visiting order: groups that must have been decoded */
+    uint32_t n_tiles;
+    struct pb_whole_window window[PB_SOURCES_MAX];
+    uint64_t pixel_bytes, stored_bytes, decoded_bytes; /* of the largest band */
+};
+
+/* plan and blocks, one for each source of the plan, are borrowed until fini. slot_bytes: of a
+ * chunk. budget: device memory that pb_whole_map_bytes may be. memory; plan.memory where not even
+ * two rows of tiles fit. *map needs fini in any case. */
+int pb_whole_map_init(struct pb_whole_map *map, const struct pb_plan *plan,
+                      const struct pb_raw_blocks *blocks, uint64_t slot_bytes, uint64_t budget,
+                      struct pb_err *err);
+void pb_whole_map_fini(struct pb_whole_map *map);
+/* Device memory for pixels and blocks. */
+uint64_t pb_whole_map_bytes(const struct pb_whole_map *map);
+/* Bands whose memory is there at a time. */
+uint32_t pb_whole_map_rooms(const struct pb_whole_map *map);
+/* Whether blocks of a source are decoded, and not only moved. */
+bool pb_whole_is_compressed(const struct pb_raw_blocks *blocks);
+#endif

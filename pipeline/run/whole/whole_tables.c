@@ -1,0 +1,295 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* What the device is told of pieces, made once: where each lies as it is stored, where its decoded
+ * bytes go, and where its pixels. A group's decoding is then a few launches over a part of the
+ * tables. */
+#include "pipeline/run/whole/whole_inside.h"
+
+#include "pipeline/codec/predictor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t room_of(const struct pb_exec_whole *e, const struct pb_whole_piece *piece)
+{
+    return e->map.group[piece->group].band % 2;
+}
+
+/* --- sources --------------------------------------------------------------------------------- */
+
+static enum pb_device_codec codec_of(const struct pb_block_layout *l)
+{
+    return l->compression == 1   ? PB_DEVICE_STORED
+           : l->compression == 5 ? PB_DEVICE_LZW
+                                 : PB_DEVICE_DEFLATE;
+}
+
+/* The samples that are wanted of a pixel. */
+static void list_samples(struct pb_exec_whole *e, uint32_t i)
+{
+    const struct pb_plan_source *from = &e->map.plan->source[i];
+    struct pb_unpredict_form *form = &e->source[i].form;
+    form->n_planes = e->source[i].blocks.layout->planar ? 1 : (uint32_t)from->n_bands;
+    for (size_t k = 0; k < form->n_planes && form->n_samples > 1; k++)
+        form->sample[k] = (uint16_t)(from->bands[k] - 1);
+}
+
+/* A row of pixels of a block that is not stored, in host byte order. */
+static void fill_row(const struct whole_source *source, uint32_t plane, unsigned char *row)
+{
+    const struct pb_block_layout *l = source->blocks.layout;
+    size_t bytes = l->bits / 8, samples = source->form.n_samples;
+    for (size_t x = 0; x < l->block_w; x++)
+        for (size_t s = 0; s < samples; s++)
+            memcpy(row + (x * samples + s) * bytes,
+                   source->blocks.fill->sample[l->planar ? plane : s], bytes);
+}
+
+static bool has_holes(const struct pb_exec_whole *e, uint32_t source)
+{
+    for (uint32_t i = 0; i < e->map.n_pieces; i++)
+        if (e->map.piece[i].source == source && e->map.piece[i].bytes == 0)
+            return true;
+    return false;
+}
+
+/* The most rows of a piece of the source. */
+static uint32_t rows_most(const struct pb_exec_whole *e, uint32_t source)
+{
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < e->map.n_pieces; i++)
+        if (e->map.piece[i].source == source && (uint32_t)e->map.piece[i].rect.h > most)
+            most = (uint32_t)e->map.piece[i].rect.h;
+    return most;
+}
+
+/* Pixels of pieces that are not stored, one for each plane of blocks. */
+static int make_fill(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
+{
+    struct whole_source *source = &e->source[i];
+    const struct pb_block_layout *l = source->blocks.layout;
+    uint32_t planes = l->planar ? (uint32_t)l->bands : 1, rows = rows_most(e, i);
+    void *table = NULL, *memory = NULL;
+    if (!has_holes(e, i))
+        return 0;
+    source->fill_bytes = (rows * l->row_bytes + 15) / 16 * 16;
+    int rc = e->ops->table(e->device, source->fill_bytes * planes, err, &table);
+    rc = rc ? rc : e->ops->memory(e->device, source->fill_bytes * planes, err, &memory);
+    for (uint32_t p = 0; p < planes && rc == 0; p++)
+        for (uint32_t y = 0; y < rows; y++)
+            fill_row(source, p, (unsigned char *)table + p * source->fill_bytes + y * l->row_bytes);
+    source->fill = memory;
+    return rc ? rc
+              : e->ops->copy(e->device, QUEUE_SEND, memory, table, source->fill_bytes * planes,
+                             err);
+}
+
+static int make_source(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
+{
+    struct whole_source *source = &e->source[i];
+    const struct pb_block_layout *l = source->blocks.layout;
+    source->codec = codec_of(l);
+    source->form = (struct pb_unpredict_form){
+        .sample_bytes = l->bits / 8,
+        .predictor = source->codec == PB_DEVICE_STORED ? 1 : l->predictor,
+        .swap = l->big_endian && l->predictor != PB_PREDICTOR_FLOAT,
+        .n_samples = l->planar ? 1 : (uint32_t)l->bands,
+        .block_w = l->block_w,
+    };
+    list_samples(e, i);
+    source->fill_form = source->form;
+    source->fill_form.predictor = 1;
+    source->fill_form.swap = 0;
+    return make_fill(e, i, err);
+}
+
+/* --- pieces ---------------------------------------------------------------------------------- */
+
+static unsigned char *stored_at(const struct pb_exec_whole *e, const struct pb_whole_piece *piece)
+{
+    const struct pb_whole_group *group = &e->map.group[piece->group];
+    uint32_t chunk = group->first_chunk;
+    while (e->map.chunk[chunk].end <= (uint32_t)(piece - e->map.piece))
+        chunk++;
+    return e->room[room_of(e, piece)].stored + e->map.chunk[chunk].at + piece->at;
+}
+
+/* Where the piece's pixels go: rows above the band's first one are not wanted. */
+static struct pb_unpredict_block target_of(const struct pb_exec_whole *e,
+                                           const struct pb_whole_piece *piece)
+{
+    const struct pb_plan_source *from = &e->map.plan->source[piece->source];
+    const struct pb_block_layout *l = e->source[piece->source].blocks.layout;
+    const struct pb_whole_window *window = &e->map.window[from->window];
+    const struct pb_whole_band *band = &e->map.band[e->map.group[piece->group].band];
+    int32_t above = band->y[from->window] - piece->rect.y;
+    uint64_t plane = from->plane;
+    for (size_t k = 0; k < from->n_bands && l->planar; k++)
+        if ((uint32_t)from->bands[k] == piece->plane + 1)
+            plane = from->plane + k;
+    above = above > 0 ? above : 0;
+    return (struct pb_unpredict_block){
+        .out = e->room[room_of(e, piece)].pixels + window->at + plane * window->plane_bytes +
+               (uint64_t)(piece->rect.y + above - band->y[from->window]) * window->row_bytes +
+               (uint64_t)piece->rect.x * (l->bits / 8),
+        .row_bytes = window->row_bytes,
+        .plane_bytes = window->plane_bytes,
+        .top = (uint32_t)above,
+        .w = (uint32_t)piece->rect.w,
+        .h = piece->rect.h > above ? (uint32_t)(piece->rect.h - above) : 0,
+    };
+}
+
+static void fill_piece(struct pb_exec_whole *e, uint32_t i)
+{
+    const struct pb_whole_piece *piece = &e->map.piece[i];
+    const struct whole_source *source = &e->source[piece->source];
+    const struct pb_block_layout *l = source->blocks.layout;
+    struct pb_unpredict_block *block = &e->block[i];
+    *block = target_of(e, piece);
+    e->result[i] = (struct pb_decode_result){.status = PB_DECODE_UNDONE};
+    if (piece->bytes == 0) {
+        block->in = source->fill + (l->planar ? piece->plane * source->fill_bytes : 0);
+        return;
+    }
+    block->in = stored_at(e, piece);
+    if (source->codec == PB_DEVICE_STORED)
+        return;
+    e->decode[i] = (struct pb_decode_stream){
+        .in = block->in,
+        .out = e->room[room_of(e, piece)].decoded + piece->decoded_at,
+        .in_bytes = (uint32_t)piece->bytes,
+        .least = (uint32_t)piece->least,
+        .most = (uint32_t)l->block_bytes,
+    };
+    block->in = e->decode[i].out;
+}
+
+/* A list on the host, and its place on the device. */
+static int take_list(struct pb_exec_whole *e, size_t bytes, struct pb_err *err, void **out_host,
+                     void **out_device)
+{
+    int rc = e->ops->table(e->device, bytes, err, out_host);
+    return rc ? rc : e->ops->memory(e->device, bytes, err, out_device);
+}
+
+int whole_tables_make(struct pb_exec_whole *e, struct pb_err *err)
+{
+    size_t n = e->map.n_pieces, decode = n * sizeof *e->decode, block = n * sizeof *e->block;
+    void *memory[5] = {NULL};
+    int rc = take_list(e, decode, err, &memory[0], &memory[1]);
+    rc = rc ? rc : take_list(e, block, err, &memory[2], &memory[3]);
+    rc = rc ? rc : e->ops->table(e->device, n * sizeof *e->result, err, &memory[4]);
+    e->decode = memory[0];
+    e->device_decode = memory[1];
+    e->block = memory[2];
+    e->device_block = memory[3];
+    e->result = memory[4];
+    for (uint32_t i = 0; i < e->map.plan->n_sources && rc == 0; i++)
+        if (e->map.plan->source[i].n_bands > 0)
+            rc = make_source(e, i, err);
+    for (uint32_t i = 0; i < n && rc == 0; i++)
+        fill_piece(e, i);
+    rc = rc ? rc : e->ops->copy(e->device, QUEUE_SEND, memory[1], memory[0], decode, err);
+    return rc ? rc : e->ops->copy(e->device, QUEUE_SEND, memory[3], memory[2], block, err);
+}
+
+/* --- groups ---------------------------------------------------------------------------------- */
+
+/* Pieces of one source, of which all are stored, or none. */
+struct run {
+    uint32_t first, n;
+    bool is_stored;
+};
+
+/* The one at *at, which it moves on; false: there is none. */
+static bool next_run(const struct pb_exec_whole *e, const struct pb_whole_group *group,
+                     uint32_t *at, struct run *out)
+{
+    const struct pb_whole_piece *piece = e->map.piece;
+    uint32_t first = *at, i = first;
+    if (first >= group->end)
+        return false;
+    while (i < group->end && piece[i].source == piece[first].source &&
+           (piece[i].bytes > 0) == (piece[first].bytes > 0))
+        i++;
+    *out = (struct run){first, i - first, piece[first].bytes > 0};
+    *at = i;
+    return true;
+}
+
+static int unpredict(struct pb_exec_whole *e, uint32_t queue, const struct run *run,
+                     struct pb_err *err)
+{
+    const struct whole_source *source = &e->source[e->map.piece[run->first].source];
+    uint32_t rows = 1;
+    for (uint32_t i = run->first; i < run->first + run->n; i++)
+        rows = e->block[i].h > rows ? e->block[i].h : rows;
+    return e->ops->unpredict(e->device, queue, run->is_stored ? &source->form : &source->fill_form,
+                             e->device_block + run->first, run->n, rows, err);
+}
+
+static int decode_run(struct pb_exec_whole *e, uint32_t queue, const struct run *run,
+                      struct pb_err *err)
+{
+    const struct whole_source *source = &e->source[e->map.piece[run->first].source];
+    const struct pb_decode_batch batch = {
+        .streams = e->device_decode + run->first, .results = e->result + run->first, .n = run->n};
+    int rc = 0;
+    if (run->is_stored && source->codec != PB_DEVICE_STORED)
+        rc = e->ops->decode(e->device, queue, source->codec, &batch, err);
+    return rc ? rc : unpredict(e, queue, run, err);
+}
+
+int whole_tables_decode(struct pb_exec_whole *e, uint32_t number, struct pb_err *err)
+{
+    const struct pb_whole_group *group = &e->map.group[number];
+    uint32_t queue = QUEUE_DECODE + number % DECODE_QUEUES, at = group->first;
+    struct run run;
+    int rc = e->ops->mark(e->device, QUEUE_SEND, whole_event_sent(e, number), err);
+    rc = rc ? rc : e->ops->after(e->device, queue, whole_event_sent(e, number), err);
+    while (rc == 0 && next_run(e, group, &at, &run))
+        rc = decode_run(e, queue, &run, err);
+    return rc ? rc : e->ops->mark(e->device, queue, whole_event_decoded(e, number), err);
+}
+
+/* --- what the device has refused -------------------------------------------------------------- */
+
+/* By the host's decoder: its pixels, or what is wrong with the block. */
+static int repair(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
+{
+    const struct pb_whole_piece *piece = &e->map.piece[i];
+    struct whole_source *source = &e->source[piece->source];
+    const struct pb_stream *s = e->stream;
+    uint32_t queue = QUEUE_DECODE + piece->group % DECODE_QUEUES;
+    const struct run run = {i, 1, true};
+    const void *data = NULL;
+    int rc = 0;
+    if (s->whole_blocks != NULL)
+        return pb_fail(err, PB_E_INPUT_DAMAGED, WHOLE_REFUSED, piece->source,
+                       (unsigned long long)piece->block);
+    if (source->repair == NULL)
+        rc = pb_raster_open_again(s->raster[piece->source], s->limits, err, &source->repair);
+    rc = rc ? rc : pb_raster_decode_block(source->repair, piece->block, err, &data);
+    rc = rc ? rc
+            : e->ops->copy(e->device, queue, e->decode[i].out, data,
+                           (size_t)source->blocks.layout->block_bytes, err);
+    rc = rc ? rc : unpredict(e, queue, &run, err);
+    rc = rc ? rc : e->ops->mark(e->device, queue, whole_event_decoded(e, piece->group), err);
+    return rc ? rc
+              : whole_wait_event(e, whole_event_decoded(e, piece->group), "repairing a block", err);
+}
+
+int whole_tables_check(struct pb_exec_whole *e, uint32_t number, struct pb_err *err)
+{
+    const struct pb_whole_group *group = &e->map.group[number];
+    int rc = 0;
+    for (uint32_t i = group->first; i < group->end && rc == 0; i++) {
+        bool is_decoded = e->map.piece[i].bytes > 0 &&
+                          e->source[e->map.piece[i].source].codec != PB_DEVICE_STORED;
+        if (is_decoded && e->result[i].status != PB_DECODED)
+            rc = repair(e, i, err);
+    }
+    return rc;
+}

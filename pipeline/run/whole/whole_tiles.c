@@ -1,0 +1,215 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Dispatcher and finisher. Pixels that a band shares with the one before are copied when that one
+ * is decoded and was looked at. A tile's chain is queued when its groups are decoded and what came
+ * of them was looked at: no pixel of a block that does not decode gets into a product. */
+#include "pipeline/run/whole/whole_inside.h"
+
+#include "config/base/clock.h"
+#include "pipeline/profile/trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A tile of the band is through, or the next band has what it shares with it. After the last of
+ * these its memory is free for the band after next. */
+static int leave_band(struct pb_exec_whole *e, uint32_t band)
+{
+    struct wic_slot slot;
+    if (atomic_fetch_sub(&e->left[band], 1) > 1 || band + 2 >= e->map.n_bands)
+        return 0;
+    int rc = wic_acquire(e->through.channel, WIC_FOREVER, &slot);
+    return rc ? rc : wic_publish(e->through.channel, &slot, 0);
+}
+
+/* --- dispatcher ------------------------------------------------------------------------------ */
+
+/* Rows of a window that two bands have, from one's memory to the other's. */
+static int share_window(struct pb_exec_whole *e, uint32_t band, uint32_t w, struct pb_err *err)
+{
+    const struct pb_whole_band *to = &e->map.band[band], *from = to - 1;
+    const struct pb_whole_window *window = &e->map.window[w];
+    int32_t end = from->y[w] + from->h[w], rows = end - to->y[w];
+    int rc = 0;
+    rows = rows < to->h[w] ? rows : to->h[w];
+    for (uint32_t p = 0; p < e->map.plan->format.source[w].n_planes && rows > 0 && rc == 0; p++) {
+        uint64_t at = window->at + p * window->plane_bytes;
+        rc = e->ops->copy(e->device, QUEUE_SHARE, e->room[band % 2].pixels + at,
+                          e->room[(band - 1) % 2].pixels + at +
+                              (uint64_t)(to->y[w] - from->y[w]) * window->row_bytes,
+                          (size_t)rows * window->row_bytes, err);
+    }
+    return rc;
+}
+
+/* Of a band of which the one before is decoded. */
+static int share(struct pb_exec_whole *e, uint32_t band, struct pb_err *err)
+{
+    int rc = 0;
+    for (uint32_t w = 0; w < PB_SOURCES_MAX && band > 0 && rc == 0; w++)
+        rc = share_window(e, band, w, err);
+    rc = rc ? rc : e->ops->mark(e->device, QUEUE_SHARE, EVENT_SHARED, err);
+    rc = rc ? rc : whole_wait_event(e, EVENT_SHARED, "copying pixels of blocks", err);
+    e->shared_bands = band + 1;
+    return rc == 0 && band > 0 ? leave_band(e, band - 1) : rc;
+}
+
+static int take_group(struct pb_exec_whole *e, uint32_t group, struct pb_err *err)
+{
+    int rc = whole_wait_event(e, whole_event_decoded(e, group), "decoding blocks", err);
+    rc = rc ? rc : whole_tables_check(e, group, err);
+    e->decoded_groups = group + 1;
+    return rc;
+}
+
+static int take_step(struct pb_exec_whole *e, struct pb_err *err)
+{
+    struct wic_slot slot;
+    int rc = wic_wait(e->steps.channel, WIC_FOREVER, &slot);
+    if (rc < 0)
+        return rc;
+    struct whole_step step = *(const struct whole_step *)slot.user;
+    rc = wic_release(e->steps.channel, &slot);
+    if (rc < 0)
+        return rc;
+    return step.is_band ? share(e, step.number, err) : take_group(e, step.number, err);
+}
+
+static uint32_t band_of(const struct pb_exec_whole *e, uint32_t tile)
+{
+    uint32_t each = e->map.band[0].end;
+    return tile / each;
+}
+
+/* The tile's pixels where they lie on the device. */
+static void view(const struct pb_exec_whole *e, const struct pb_tile *tile, uint32_t band,
+                 struct pb_tile_in *out)
+{
+    const struct pb_slot_format *format = &e->map.plan->format;
+    *out = (struct pb_tile_in){
+        .core = tile->core, .image_w = format->image_w, .image_h = format->image_h};
+    for (uint32_t w = 0; w < PB_SOURCES_MAX; w++) {
+        const struct pb_whole_window *window = &e->map.window[w];
+        const struct pb_rect *read = &tile->read[w];
+        if (!pb_slot_is_read(&format->source[w], read))
+            continue;
+        out->window[w] = (struct pb_window){
+            .data = e->room[band % 2].pixels + window->at +
+                    (uint64_t)(read->y - e->map.band[band].y[w]) * window->row_bytes +
+                    (uint64_t)read->x * format->source[w].sample_bytes,
+            .row_bytes = window->row_bytes,
+            .plane_bytes = window->plane_bytes,
+            .rect = *read,
+        };
+    }
+}
+
+static int queue_tile(struct pb_exec_whole *e, uint32_t lane, const struct pb_tile *tile,
+                      struct whole_flight *flight, struct pb_err *err)
+{
+    struct pb_tile_in in;
+    struct pb_tile_out out = {.data = e->lane_out[lane], .plane_px = pb_tile_out_px(tile)};
+    flight->out.bytes = pb_plan_out_bytes(e->map.plan, tile);
+    *(struct pb_tile *)flight->out.user = *tile;
+    view(e, tile, flight->band, &in);
+    int rc = e->ops->tile(e->device, lane, &in, &out, err);
+    rc = rc ? rc
+            : e->ops->copy(e->device, QUEUE_LANE + lane, flight->out.data, out.data,
+                           flight->out.bytes, err);
+    return rc ? rc : e->ops->mark(e->device, QUEUE_LANE + lane, whole_event_lane(e, lane), err);
+}
+
+static int dispatch_tile(struct pb_exec_whole *e, struct pb_tile *tile, struct pb_err *err)
+{
+    struct pb_stream *s = e->stream;
+    struct whole_flight flight = {.band = band_of(e, tile->number)};
+    struct wic_slot slot = {.user = NULL};
+    int rc = 0;
+    while (rc == 0 &&
+           (e->shared_bands <= flight.band || e->decoded_groups < e->map.need[tile->number]))
+        rc = take_step(e, err);
+    tile->parts = (uint32_t)e->map.plan->n_sources;
+    rc = rc ? rc : pb_arrivals_note(s->arrivals, tile, err);
+    rc = rc ? rc : wic_acquire(s->out, WIC_FOREVER, &flight.out);
+    rc = rc ? rc : wic_acquire(e->flights.channel, WIC_FOREVER, &slot);
+    if (rc != 0)
+        return rc;
+    uint64_t start = pb_clock_mono_ns();
+    pb_trace_tile(PB_TRACE_READY, tile->number);
+    rc = queue_tile(e, slot.index, tile, &flight, err);
+    *(struct whole_flight *)slot.user = flight;
+    atomic_fetch_add(&s->compute.busy_ns, pb_clock_mono_ns() - start);
+    atomic_fetch_add(&s->read.tiles, 1);
+    return rc ? rc : wic_publish(e->flights.channel, &slot, 0);
+}
+
+/* The next unit. Where another process has the writers, slots for results limit how many are under
+ * way. */
+static int take_unit(struct pb_exec_whole *e, uint32_t *next, uint32_t *out_unit, uint64_t *parked)
+{
+    struct pb_stream *s = e->stream;
+    if (s->in_flight != NULL)
+        return pb_in_flight_take(s->in_flight, out_unit, parked);
+    *out_unit = (*next)++;
+    return *out_unit < pb_order_units(&e->map.plan->grid, e->map.plan->order) ? 0 : -EPIPE;
+}
+
+static int dispatch_units(struct pb_exec_whole *e, uint32_t *tiles, struct pb_err *err)
+{
+    struct pb_stream *s = e->stream;
+    const struct pb_plan *plan = e->map.plan;
+    uint64_t parked = 0;
+    uint32_t unit = 0, next = 0;
+    int rc = 0;
+    while (rc == 0 && (rc = take_unit(e, &next, &unit, &parked)) == 0) {
+        uint32_t n = pb_order_unit(&plan->grid, plan->order, unit, tiles);
+        for (uint32_t i = 0; i < n && rc == 0; i++) {
+            struct pb_tile tile = pb_plan_tile(plan, tiles[i], unit);
+            pb_trace_tile(PB_TRACE_TILE, tile.number);
+            rc = dispatch_tile(e, &tile, err);
+        }
+    }
+    atomic_fetch_add(&s->compute.parked_ns, parked);
+    return rc;
+}
+
+int whole_dispatch(struct pb_exec_whole *e, struct pb_err *err)
+{
+    const struct pb_plan *plan = e->map.plan;
+    uint32_t *tiles = calloc(pb_order_unit_max(&plan->grid, plan->order), sizeof *tiles);
+    if (tiles == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
+    int rc = dispatch_units(e, tiles, err);
+    free(tiles);
+    if (rc != -EPIPE)
+        return rc;
+    wic_close(e->flights.channel);
+    return 0;
+}
+
+/* --- finisher -------------------------------------------------------------------------------- */
+
+static int finish_tile(struct pb_exec_whole *e, const struct wic_slot *slot, struct pb_err *err)
+{
+    struct pb_stream *s = e->stream;
+    struct whole_flight flight = *(const struct whole_flight *)slot->user;
+    int rc = whole_wait_event(e, whole_event_lane(e, slot->index), "computing a tile", err);
+    if (rc < 0)
+        return rc;
+    e->out_bytes += flight.out.bytes;
+    e->launched++;
+    atomic_fetch_add(&s->compute.tiles, 1);
+    atomic_fetch_add(&s->compute.bytes, flight.out.bytes);
+    rc = wic_publish(s->out, &flight.out, flight.out.bytes);
+    rc = rc ? rc : wic_release(e->flights.channel, slot);
+    return rc ? rc : leave_band(e, flight.band);
+}
+
+int whole_finish(struct pb_exec_whole *e, struct pb_err *err)
+{
+    struct wic_slot slot;
+    int rc = 0;
+    while (rc == 0 && (rc = wic_wait(e->flights.channel, WIC_FOREVER, &slot)) == 0)
+        rc = finish_tile(e, &slot, err);
+    return rc == -EPIPE ? 0 : rc;
+}

@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks that go to the GPU as files store them: the CPU's products, what a damaged block says, how long it takes."""
+import json
+import statistics
+
+from .host import sums
+from .pipelines import CHAINS, NDVI
+
+SCENES = {
+    "deflate": ["--size", "3000x2600"],
+    "lzw": ["--size", "3000x2600", "--compress", "LZW"],
+    "none": ["--size", "3000x2600", "--compress", "NONE"],
+    "deflate strips, bands": ["--size", "3000x2600", "--interleave", "BAND", "--strips", "--block", "7"],
+    "none, one strip": ["--size", "3000x2600", "--compress", "NONE", "--strips", "--block", "3000", "--collar"],
+    "float32": ["--size", "3000x2600", "--type", "Float32"],
+    "u8": ["--size", "2999x2601", "--type", "Byte", "--block", "256", "--collar"],
+}
+# Names of pipelines of one COG, which everything but the pixels' way leaves alone.
+BLUR = NDVI.replace("- index: {names: [NDVI]}", "- convolve: {kernel: gaussian, size: 15, bands: {NDVI: N}}")
+PIPELINES = {"ndvi": NDVI.replace("COMPRESS", "deflate"), "blur": BLUR.replace("COMPRESS", "deflate"), **CHAINS}
+
+
+def same(host):
+    for name, arguments in SCENES.items():
+        scene = host.scene(f"whole {name}", arguments)
+        for chain, pipeline in PIPELINES.items():
+            reference, _ = host.run(host.config(f"whole-{chain}", pipeline), scene, "cpu", "whole-cpu")
+            for memory in ("0", "400MiB"):
+                config = host.config(f"whole-{chain}-{memory}", pipeline, codecs="device", device_memory=memory)
+                made, _ = host.run(config, scene, "cuda", "whole-cuda")
+                report = made.get("report", {})
+                good = reference["status"] == made["status"] == "successful" and sums(made) == sums(reference)
+                used = report.get("device"), report.get("codecs")
+                why = "" if good and used == ("cuda:0", "device") else made.get("error") or (used, report.get("codecs_why"), sums(made), sums(reference))
+                host.check(not why, f"{name:22} {chain:6} in {memory if memory != '0' else 'a quarter of the memory':23} {why}")
+
+
+def damaged(host):
+    for name in ("deflate", "lzw"):
+        scene = host.scene(f"whole {name}", SCENES[name])
+        bad, data = host.work / f"damaged_{name}.tif", bytearray(scene.read_bytes())
+        for at in range(len(data) // 2, len(data) // 2 + 3000, 7):
+            data[at] ^= 0x55
+        bad.write_bytes(data)
+        said = []
+        for device, config in (("cpu", host.config("whole-ndvi", PIPELINES["ndvi"])), ("cuda", host.config("whole-ndvi-0", PIPELINES["ndvi"], codecs="device"))):
+            made, _ = host.run(config, bad, device, "whole-bad")
+            said.append(made.get("error"))
+        host.check(said[0] and said[0] == said[1], f"damaged {name}: {said[1] if said[0] == said[1] else said}")
+
+
+def speed(host, size):
+    for codec in ("DEFLATE", "LZW", "NONE"):
+        scene = host.scene(f"speed {codec}", ["--size", f"{size}x{size}", "--compress", codec])
+        scene.read_bytes()
+        rows = {"CPU": [], "GPU, decoded on the host": [], "GPU, decoded there": []}
+        for _ in range(5):
+            for way, codecs in zip(rows, ("host", "host", "device")):
+                config = host.config(f"whole-speed-{codecs}", PIPELINES["ndvi"], sync="wic", codecs=codecs)
+                made, _ = host.run(config, scene, "cpu" if way == "CPU" else "cuda", "whole-speed")
+                if made["status"] != "successful":
+                    host.check(False, f"{codec} {way}: {made.get('error')}")
+                    continue
+                rows[way].append(made)
+        for way, made in rows.items():
+            if made:
+                median = {k: statistics.median(m["report"][k] for m in made) for k in ("elapsed_ms", "publish_ms", "cpu_ms")}
+                print(f"  {codec:8} -> COG deflate  {way:26} stream {median['elapsed_ms']:5.0f} ms, publishing {median['publish_ms']:5.0f} ms, {median['cpu_ms'] / 1e3:5.2f} CPU s", flush=True)
+                print("JSON " + json.dumps({"scene": codec, "way": way, **median}))
+        host.check(len({json.dumps(sums(m), sort_keys=True) for made in rows.values() for m in made}) == 1, f"{codec}: one product by all ways")
+
+
+def whole_way(host, options):
+    print(f"whole way: blocks decoded on the GPU; speed at {options.scene_size} x {options.scene_size} x 4 UInt16, median of 5")
+    same(host)
+    damaged(host)
+    speed(host, options.scene_size)

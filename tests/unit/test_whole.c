@@ -1,0 +1,390 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Blocks that go to a device as files store them: with the host in place of the GPU, every file of
+ * the collection that may go this way gives the pixels that the CPU's readers give; damaged ones
+ * fail in the same words; what the device refuses the host decodes. */
+#include "pipeline/device/device.h"
+#include "pipeline/run/pass.h"
+#include "pipeline/run/served.h"
+#include "pipeline/run/tile_pool.h"
+
+#include "run_suite.h"
+#include "whole_host.h"
+
+#include <ftw.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define REAL PB_SOURCE_DIR "/tests/data/"
+
+static struct pb_config *config;
+static struct pb_raster *raster;
+static struct pb_plan *plan;
+
+/* What came of a pass: planes of the whole image. */
+struct image {
+    int32_t w, h;
+    size_t n;
+    float *planes;
+};
+
+static int take(void *object, const struct pb_tile *tile, const struct pb_tile_planes *pixels,
+                uint32_t worker, struct pb_err *err)
+{
+    struct image *image = object;
+    (void)worker, (void)err;
+    for (size_t p = 0; p < image->n; p++)
+        for (int32_t y = 0; y < tile->core.h; y++)
+            memcpy(image->planes + p * (size_t)image->w * (size_t)image->h +
+                       (size_t)(tile->core.y + y) * (size_t)image->w + (size_t)tile->core.x,
+                   pixels->data + p * pixels->plane_px + (size_t)y * (size_t)tile->core.w,
+                   (size_t)tile->core.w * sizeof(float));
+    return 0;
+}
+
+static const char BLUR[] = "      - convolve: {kernel: gaussian, size: 9, bands: {OUT: B1}}\n"
+                           "      - math: {bands: {SUM: \"B1 + OUT\"}}\n";
+static const char PLAIN[] = "      - math: {bands: {OUT: \"B1 * 2\", SUM: B1}}\n";
+
+/* 0: the file is open and config says what becomes of it. */
+static int open_scene(const char *path, const char *steps)
+{
+    char text[1000];
+    struct pb_err_list errors;
+    struct pb_err err = {0};
+    (void)snprintf(text, sizeof text,
+                   "compute: {threads: 3, memory: 1GiB, tile: 64, codecs: device}\n"
+                   "pipelines:\n  p:\n    input: {match: [\"*\"]}\n    steps:\n%s"
+                   "    products:\n      - cog: {bands: [OUT, SUM], blocksize: 64}\n",
+                   steps);
+    ck_assert_msg(pb_config_parse(text, strlen(text), "f.yaml", &pb_products, &errors, &config) ==
+                      0,
+                  "%s", errors.err[0].msg);
+    return pb_raster_open(path, &config->limits, &err, &raster);
+}
+
+static void close_scene(void)
+{
+    pb_raster_close(raster);
+    pb_config_destroy(config);
+    raster = NULL;
+    config = NULL;
+}
+
+static const struct pb_device_traits traits = {.gpu = {"NVIDIA H200", 90, 132, 233472, 232448},
+                                               .memory_bytes = UINT64_C(1) << 36};
+static struct pb_plan_request request;
+static bool by_another; /* process, as it were */
+
+static int make_plan(bool device)
+{
+    struct pb_err err = {0};
+    request = (struct pb_plan_request){.config = config,
+                                       .pipeline = &config->pipelines[0],
+                                       .info = pb_raster_info(raster),
+                                       .cuda = device,
+                                       .traits = device ? &traits : NULL,
+                                       .device_index = device ? 0 : -1,
+                                       .remote = device && by_another};
+    int rc = pb_plan_create(&request, &err, &plan);
+    if (rc == 0)
+        plan->mem = PB_MEM_HOST;
+    return rc;
+}
+
+/* --- the process that owns the device, in this one ---------------------------------------------
+ */
+
+struct own {
+    struct pb_served *served;
+    struct pb_tile_room theirs, ours;
+    struct pb_tile_pool pool;
+};
+
+static int open_session(void *user, const struct pb_plan *pass,
+                        const struct pb_served_request *said, const struct pb_served_stored *stored,
+                        struct pb_err *err, struct pb_remote_session *out)
+{
+    const struct pb_plan_request base = {.config = config,
+                                         .pipeline = &config->pipelines[0],
+                                         .cuda = true,
+                                         .traits = &traits,
+                                         .whole_device = &whole_host_device};
+    const struct pb_tile_pool_shape shape = {pass->in_slots, pass->out_slots, pass->in_slot_bytes,
+                                             pass->out_slot_bytes};
+    struct own *own = calloc(1, sizeof *own);
+    int fd = -1;
+    (void)user;
+    int rc = pb_served_create(&base, said, stored, &own->theirs, err, &own->served, &fd);
+    if (rc < 0) {
+        pb_tile_room_close(&own->theirs);
+        free(own);
+        return rc;
+    }
+    ck_assert_int_eq(
+        pb_tile_room_open(own->theirs.fd, pb_tile_pool_room_bytes(&shape), err, &own->ours), 0);
+    ck_assert_int_eq(pb_tile_pool_open(&shape, &own->ours, fd, err, &own->pool), 0);
+    close(fd);
+    *out = (struct pb_remote_session){
+        .in = own->pool.in, .out = own->pool.out, .threads = 4, .own = own};
+    return pb_served_start(own->served, err);
+}
+
+static int wait_session(void *user, struct pb_remote_session *session, struct pb_err *err,
+                        struct pb_remote_end *out_end)
+{
+    struct own *own = session->own;
+    (void)user;
+    int rc = pb_served_wait(own->served, -1, err);
+    pb_served_end(own->served, out_end);
+    return rc;
+}
+
+static void close_session(void *user, struct pb_remote_session *session)
+{
+    struct own *own = session->own;
+    (void)user;
+    pb_served_destroy(own->served);
+    pb_tile_pool_close(&own->pool);
+    pb_tile_room_close(&own->ours);
+    pb_tile_room_close(&own->theirs);
+    free(own);
+}
+
+static const struct pb_remote remote = {.device = "cuda:0",
+                                        .traits = &traits,
+                                        .open = open_session,
+                                        .wait = wait_session,
+                                        .close = close_session};
+
+static int make_pass(struct image *image, struct pb_err *err, struct pb_pass **out)
+{
+    const struct pb_sink sink = {take, image};
+    static struct pb_sink kept;
+    kept = sink;
+    const struct pb_raster *const rasters[] = {raster};
+    const struct pb_pass_request pass = {.plan = plan,
+                                         .raster = rasters,
+                                         .limits = &config->limits,
+                                         .steps = config->pipelines[0].steps,
+                                         .sinks = &kept,
+                                         .n_sinks = 1,
+                                         .remote = request.remote ? &remote : NULL,
+                                         .facts = &request,
+                                         .last = plan,
+                                         .whole_device = &whole_host_device};
+    *image = (struct image){.w = plan->geometry.w, .h = plan->geometry.h, .n = plan->n_outputs};
+    image->planes = calloc((size_t)image->w * (size_t)image->h * image->n, sizeof(float));
+    return pb_pass_create(&pass, err, out);
+}
+
+/* The pass of the plan. */
+static int run(struct image *image, struct pb_err *err)
+{
+    struct pb_pass *pass = NULL;
+    int rc = make_pass(image, err, &pass);
+    rc = rc ? rc : pb_pass_start(pass, err);
+    rc = rc ? rc : pb_pass_wait(pass, -1, err);
+    pb_pass_destroy(pass);
+    return rc;
+}
+
+/* The least memory that the plan can do with: as many bands as there can be. */
+static void shrink_memory(void)
+{
+    uint64_t least = plan->whole.device_bytes, tried = 1 << 26;
+    struct image image;
+    ck_assert_msg(plan->whole.used, "%s", plan->whole.why_not);
+    for (int rc = 0; rc == 0; tried /= 2) {
+        struct pb_pass *pass = NULL;
+        struct pb_err err = {0};
+        plan->whole.device_bytes = tried;
+        rc = make_pass(&image, &err, &pass);
+        least = rc == 0 ? tried : least;
+        pb_pass_destroy(pass);
+        free(image.planes);
+    }
+    plan->whole.device_bytes = least;
+}
+
+static void same(const char *path, const struct image *a, const struct image *b)
+{
+    size_t n = (size_t)a->w * (size_t)a->h * a->n;
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(memcmp(a->planes + i, b->planes + i, sizeof(float)) == 0 ||
+                          (isnan(a->planes[i]) && isnan(b->planes[i])),
+                      "%s: pixel %zu is %.9g, not %.9g", path, i, (double)a->planes[i],
+                      (double)b->planes[i]);
+}
+
+static int scenes, others;
+
+enum way { MUCH, LITTLE, ANOTHER, WAYS };
+
+/* By the CPU and by the device's way, with much memory and with little, and by another process. */
+static void compare(const char *path, const char *steps)
+{
+    struct pb_err err = {0}, own = {0};
+    struct image cpu = {.n = 0}, whole = {.n = 0};
+    if (open_scene(path, steps) < 0 || make_plan(true) < 0) {
+        close_scene();
+        return;
+    }
+    bool used = plan->whole.used;
+    pb_plan_destroy(plan);
+    if (used) {
+        ck_assert_int_eq(make_plan(false), 0);
+        int rc = run(&cpu, &err);
+        pb_plan_destroy(plan);
+        /* Another process cannot decode what the device refuses. */
+        enum way ways = whole_host.refuse_each > 0 ? ANOTHER : WAYS;
+        for (enum way way = MUCH; way < ways; way++) {
+            by_another = way == ANOTHER;
+            ck_assert_int_eq(make_plan(true), 0);
+            ck_assert(plan->whole.used);
+            if (way == LITTLE)
+                shrink_memory();
+            ck_assert_msg(run(&whole, &own) == rc, "%s: %s, %s", path, err.msg, own.msg);
+            ck_assert_str_eq(err.msg, own.msg);
+            if (rc == 0)
+                same(path, &cpu, &whole);
+            free(whole.planes);
+            pb_plan_destroy(plan);
+            memset(&own, 0, sizeof own);
+        }
+        by_another = false;
+        free(cpu.planes);
+    }
+    scenes += used;
+    others += !used;
+    close_scene();
+}
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { EACH = 12 }; /* file is looked at */
+#else
+enum { EACH = 1 };
+#endif
+
+static int visit(const char *path, const struct stat *status, int kind, struct FTW *where)
+{
+    static int n_files;
+    (void)status, (void)where;
+    size_t n = strlen(path);
+    if (kind != FTW_F || n < 4 || strcmp(path + n - 4, ".tif") != 0)
+        return 0;
+    if (n_files++ % EACH != 0)
+        return 0;
+    compare(path, BLUR);
+    compare(path, PLAIN);
+    return 0;
+}
+
+START_TEST(real_files_have_the_pixels_that_the_cpu_reads)
+{
+    ck_assert_int_eq(nftw(REAL "real", visit, 16, FTW_PHYS), 0);
+    ck_assert_int_eq(nftw(REAL "derived", visit, 16, FTW_PHYS), 0);
+    ck_assert_int_gt(scenes, 60 / EACH);
+    ck_assert_int_gt(others, 20 / EACH);
+    ck_assert_int_eq(whole_host.opened, 0);
+}
+END_TEST
+
+START_TEST(damaged_files_fail_in_the_same_words)
+{
+    ck_assert_int_eq(nftw(REAL "hostile", visit, 16, FTW_PHYS), 0);
+    ck_assert_int_gt(scenes, 5 / EACH);
+}
+END_TEST
+
+START_TEST(what_the_device_refuses_the_host_decodes)
+{
+    whole_host.refuse_each = 3;
+    compare(REAL "real/landsat7_L7_ETMs_6band.tif", BLUR);
+    compare(REAL "real/global/blue_marble_720x360_be.tif", BLUR);
+    ck_assert_int_eq(scenes, 2);
+    ck_assert_int_gt(whole_host.refused, 10);
+}
+END_TEST
+
+START_TEST(what_is_refused_elsewhere_fails_the_device)
+{
+    struct image image;
+    struct pb_err err = {0};
+    whole_host.refuse_each = 3;
+    by_another = true;
+    ck_assert_int_eq(open_scene(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN), 0);
+    ck_assert_int_eq(make_plan(true), 0);
+    ck_assert_int_lt(run(&image, &err), 0);
+    ck_assert_msg(err.code == PB_E_DEVICE_FAILED, "%s: %s", pb_code_id(err.code), err.msg);
+    free(image.planes);
+    pb_plan_destroy(plan);
+    close_scene();
+}
+END_TEST
+
+START_TEST(a_lost_device_ends_the_pass)
+{
+    for (int tile = 1; tile < 30; tile += 7) {
+        struct image image;
+        struct pb_err err = {0};
+        ck_assert_int_eq(open_scene(REAL "real/landsat7_L7_ETMs_6band.tif", BLUR), 0);
+        ck_assert_int_eq(make_plan(true), 0);
+        shrink_memory();
+        whole_host.tiles = 0;
+        whole_host.fail_tile = tile;
+        ck_assert_int_lt(run(&image, &err), 0);
+        ck_assert_int_eq(err.code, PB_E_DEVICE_LOST);
+        free(image.planes);
+        pb_plan_destroy(plan);
+        close_scene();
+    }
+}
+END_TEST
+
+static void *abort_soon(void *pass)
+{
+    usleep((unsigned)(rand() % 9000));
+    pb_pass_abort(pass);
+    return NULL;
+}
+
+START_TEST(aborted_at_any_moment_it_ends)
+{
+    ck_assert_int_eq(open_scene(REAL "real/global/blue_marble_720x360_be.tif", BLUR), 0);
+    ck_assert_int_eq(make_plan(true), 0);
+    shrink_memory();
+    for (int i = 0; i < (EACH > 1 ? 6 : 30); i++) {
+        struct image image;
+        struct pb_err err = {0};
+        struct pb_pass *pass = NULL;
+        pthread_t thread;
+        ck_assert_int_eq(make_pass(&image, &err, &pass), 0);
+        ck_assert_int_eq(pthread_create(&thread, NULL, abort_soon, pass), 0);
+        ck_assert_int_eq(pb_pass_start(pass, &err), 0);
+        ck_assert_int_eq(pb_pass_wait(pass, -1, &err), 0);
+        pthread_join(thread, NULL);
+        pb_pass_destroy(pass);
+        free(image.planes);
+    }
+    pb_plan_destroy(plan);
+    close_scene();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("whole");
+    TCase *tc = tcase_create("all");
+    pb_raster_init();
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, real_files_have_the_pixels_that_the_cpu_reads);
+    tcase_add_test(tc, damaged_files_fail_in_the_same_words);
+    tcase_add_test(tc, what_the_device_refuses_the_host_decodes);
+    tcase_add_test(tc, what_is_refused_elsewhere_fails_the_device);
+    tcase_add_test(tc, a_lost_device_ends_the_pass);
+    tcase_add_test(tc, aborted_at_any_moment_it_ends);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}

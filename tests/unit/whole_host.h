@@ -1,0 +1,179 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_TEST_WHOLE_HOST_H
+#define PB_TEST_WHOLE_HOST_H
+/* The host in place of a GPU for the executor that decodes there (run/whole): its memory is the
+ * device's, what is queued is done at once, by the CPU's decoders and chain. Refuses a stream now
+ * and then, as a GPU may. */
+#include "pipeline/codec/decode.h"
+#include "pipeline/codec/unpredict.h"
+#include "pipeline/run/whole/whole_device.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    int refuse_each; /* every so many-th stream is refused, with garbage decoded; 0 = none */
+    int fail_tile;   /* the tile that cannot be started, from 1; 0 = none */
+    _Atomic int streams, tiles, refused, opened;
+} whole_host;
+
+enum { WHOLE_HOST_MEMORIES = 64 };
+
+struct whole_host_device {
+    const struct pb_plan *plan;
+    uint32_t lanes;
+    void **scratch;
+    pthread_mutex_t lock;
+    void *memory[WHOLE_HOST_MEMORIES];
+    int n;
+};
+
+static int whole_host_memory(void *device, size_t bytes, struct pb_err *err, void **out)
+{
+    struct whole_host_device *d = device;
+    (void)err;
+    ck_assert_int_lt(d->n, WHOLE_HOST_MEMORIES);
+    *out = d->memory[d->n++] = aligned_alloc(256, (bytes + 511) / 256 * 256);
+    ck_assert_ptr_nonnull(*out);
+    memset(*out, 0xa5, bytes);
+    return 0;
+}
+
+static int whole_host_open(const struct pb_plan *plan, const struct pb_whole_counts *counts,
+                           struct pb_err *err, void **out)
+{
+    struct whole_host_device *d = calloc(1, sizeof *d);
+    d->plan = plan;
+    d->lanes = counts->lanes;
+    d->scratch = calloc(counts->lanes, sizeof *d->scratch);
+    for (uint32_t i = 0; i < counts->lanes; i++)
+        d->scratch[i] = aligned_alloc(64, (plan->scratch_bytes + 127) / 64 * 64);
+    (void)err;
+    whole_host.opened++;
+    *out = d;
+    return 0;
+}
+
+static void whole_host_close(void *device)
+{
+    struct whole_host_device *d = device;
+    if (d == NULL)
+        return;
+    for (int i = 0; i < d->n; i++)
+        free(d->memory[i]);
+    for (uint32_t i = 0; i < d->lanes; i++)
+        free(d->scratch[i]);
+    free(d->scratch);
+    free(d);
+    whole_host.opened--;
+}
+
+static int whole_host_use(void *device, struct pb_err *err)
+{
+    (void)device, (void)err;
+    return 0;
+}
+
+static int whole_host_copy(void *device, uint32_t queue, void *to, const void *from, size_t bytes,
+                           struct pb_err *err)
+{
+    (void)device, (void)queue, (void)err;
+    memcpy(to, from, bytes);
+    return 0;
+}
+
+static int whole_host_decode(void *device, uint32_t queue, enum pb_device_codec codec,
+                             const struct pb_decode_batch *batch, struct pb_err *err)
+{
+    const struct pb_decode *by = codec == PB_DEVICE_LZW ? &pb_decode_lzw : &pb_decode_deflate;
+    void *context = NULL;
+    const char *why;
+    (void)device, (void)queue, (void)err;
+    ck_assert_int_eq(by->create(&context), 0);
+    for (uint32_t i = 0; i < batch->n; i++) {
+        const struct pb_decode_stream *s = &batch->streams[i];
+        int n = atomic_fetch_add(&whole_host.streams, 1);
+        batch->results[i].status = PB_DECODED;
+        if (by->run(context, s->in, s->in_bytes, s->out, s->least, s->most, &why) < 0)
+            batch->results[i].status = PB_DECODE_BAD;
+        if (whole_host.refuse_each > 0 && n % whole_host.refuse_each == 0) {
+            batch->results[i].status = PB_DECODE_HOST;
+            memset(s->out, 0x5a, s->most);
+            whole_host.refused++;
+        }
+    }
+    by->destroy(context);
+    return 0;
+}
+
+static void whole_host_row(const struct pb_unpredict_form *f, const struct pb_unpredict_block *b,
+                           uint32_t y, unsigned char *row, unsigned char *temp)
+{
+    size_t pixel = (size_t)f->n_samples * f->sample_bytes, bytes = pixel * f->block_w;
+    memcpy(row, (const char *)b->in + (b->top + y) * bytes, bytes);
+    pb_unpredict_row((int)f->predictor, f->sample_bytes, f->swap != 0, row, f->block_w,
+                     f->n_samples, temp);
+    for (uint32_t p = 0; p < f->n_planes; p++) {
+        size_t sample = f->sample[p];
+        pb_gather_samples(row + b->left * pixel + sample * f->sample_bytes, f->sample_bytes,
+                          f->n_samples, b->w,
+                          (char *)b->out + p * b->plane_bytes + y * b->row_bytes);
+    }
+}
+
+static int whole_host_unpredict(void *device, uint32_t queue, const struct pb_unpredict_form *form,
+                                const struct pb_unpredict_block *blocks, uint32_t n,
+                                uint32_t rows_most, struct pb_err *err)
+{
+    size_t bytes = (size_t)form->n_samples * form->sample_bytes * form->block_w;
+    unsigned char *row = malloc(2 * bytes);
+    (void)device, (void)queue, (void)err;
+    for (uint32_t i = 0; i < n; i++) {
+        ck_assert_uint_le(blocks[i].h, rows_most);
+        for (uint32_t y = 0; y < blocks[i].h; y++)
+            whole_host_row(form, &blocks[i], y, row, row + bytes);
+    }
+    free(row);
+    return 0;
+}
+
+static int whole_host_tile(void *device, uint32_t lane, const struct pb_tile_in *in,
+                           const struct pb_tile_out *out, struct pb_err *err)
+{
+    struct whole_host_device *d = device;
+    if (atomic_fetch_add(&whole_host.tiles, 1) + 1 == whole_host.fail_tile)
+        return pb_fail(err, PB_E_DEVICE_LOST, "the device is lost, as the test wants it");
+    ck_assert_int_eq(pb_chain_run_cpu(d->plan->chain, in, out, d->scratch[lane]), 0);
+    return 0;
+}
+
+static int whole_host_mark(void *device, uint32_t queue, uint32_t event, struct pb_err *err)
+{
+    (void)device, (void)queue, (void)event, (void)err;
+    return 0;
+}
+
+static int whole_host_happened(void *device, uint32_t event, const char *what, struct pb_err *err)
+{
+    (void)device, (void)event, (void)what, (void)err;
+    return 1;
+}
+
+static const struct pb_whole_device whole_host_device = {
+    .open = whole_host_open,
+    .close = whole_host_close,
+    .use = whole_host_use,
+    .memory = whole_host_memory,
+    .table = whole_host_memory,
+    .copy = whole_host_copy,
+    .decode = whole_host_decode,
+    .unpredict = whole_host_unpredict,
+    .tile = whole_host_tile,
+    .mark = whole_host_mark,
+    .after = whole_host_mark,
+    .happened = whole_host_happened,
+};
+#endif
