@@ -133,8 +133,8 @@ __device__ uint32_t scan_bits(deflate_pack_arena<THREADS> &arena, uint32_t bits,
     return sum - bits;
 }
 
-// Those of the piece's n whole words that lie in [from, from + WORDS) leave. first_shared: word 0 is
-// also another chunk's.
+// Those of the piece's n whole words that lie in [from, from + WORDS) leave. first_shared: word 0
+// is also another chunk's.
 template <uint32_t THREADS, class Group>
 __device__ void flush_words(deflate_pack_arena<THREADS> &arena, uint32_t *base, uint32_t from,
                             uint32_t n, bool first_shared, const Group &group)

@@ -215,9 +215,10 @@ struct pb_plan_request {
     const char *const *file_names;      /* of the scene, then of others; for metadata */
     const struct pb_calibrated *rules;  /* n_rules; that another process has made of its metadata */
     size_t n_rules;
-    int32_t whole_said; /* of a request of another process: 1: blocks come as they are stored, -1: they
-                           do not; 0: there is no such request */
-    const struct pb_whole_device *whole_device; /* for tests: of pb_stream; the plan does not look */
+    int32_t whole_said; /* of a request of another process: 1: blocks come as they are stored, -1:
+                           they do not; 0: there is no such request */
+    const struct pb_whole_device
+        *whole_device; /* for tests: of pb_stream; the plan does not look */
     bool remote; /* another process computes: slots lie in memory that both map, so never managed */
 };
 

@@ -9,8 +9,8 @@
  * incomplete overviews of a whole row take as much memory as a row of blocks of float32 planes.
  * That is worth it for images of a usual width, and within half of the budget: what a run takes
  * must not grow with the scene without end, and with many bands it gains nothing (20 bands of 5490
- * x 5490 px: 13.4 CPU s and 401 MB by rows, 12.7 and 261 along the curve). A GPU's tiles are larger than blocks, so half of its
- * blocks would wait all the same: its order stays. */
+ * x 5490 px: 13.4 CPU s and 401 MB by rows, 12.7 and 261 along the curve). A GPU's tiles are larger
+ * than blocks, so half of its blocks would wait all the same: its order stays. */
 #include "pipeline/plan/plan_order.h"
 #include "pipeline/product/product.h"
 
