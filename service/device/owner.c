@@ -163,8 +163,10 @@ static int accept_all(int listener)
                 return 1;
             continue;
         }
-        if (watched[1].revents != 0 && read(STDIN_FILENO, &byte, 1) <= 0)
-            _exit(0); /* the parent wants it no longer */
+        if (watched[1].revents != 0 && read(STDIN_FILENO, &byte, 1) <= 0) {
+            owner_retire(&the_owner); /* the parent wants it no longer */
+            _exit(0);
+        }
         if (!pb_owner_out_go_on(&the_owner.out, watched + 2))
             _exit(1);
         if (watched[0].revents != 0)

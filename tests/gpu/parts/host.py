@@ -5,11 +5,18 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+
+def answers(path):
+    """Somebody listens there. The file alone may be that of an owner that was killed."""
+    with socket.socket(socket.AF_UNIX) as s:
+        return s.connect_ex(str(path)) == 0
 
 
 class Host:
@@ -75,9 +82,9 @@ class Host:
         self.owner = subprocess.Popen([self.program("pushbroomd"), "--device", "0", "--socket", path, *options],
                                       stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + 60
-        while not os.path.exists(path) and self.owner.poll() is None and time.monotonic() < deadline:
+        while not (listens := answers(path)) and self.owner.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
-        self.check(os.path.exists(path), f"pushbroomd --device 0 listens at {path}")
+        self.check(listens, f"pushbroomd --device 0 listens at {path}")
 
     def end_owner(self):
         running = self.owner.poll() is None

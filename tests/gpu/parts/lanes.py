@@ -31,21 +31,10 @@ class Watch:
         self.path, self.seen, self.ended = str(path), [], threading.Event()
         self.thread = threading.Thread(target=self.follow)
 
-    def connect(self, s):
-        """The file of a socket is there a moment before its owner listens."""
-        end = time.monotonic() + 20
-        while True:
-            try:
-                return s.connect(self.path)
-            except ConnectionRefusedError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.001)
-
     def load(self):
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(10)
-            self.connect(s)
+            s.connect(self.path)
             s.sendall(b'{"cmd":"load"}\n')
             return json.loads(s.makefile().readline())
 
