@@ -116,8 +116,9 @@ void pb_paint_check(struct pb_paint_config *paint, size_t n_bands,
                              "between is for a colour file; leave the key out, or name the file "
                              "with colours");
     struct pb_ramp *chosen = NULL;
-    if (paint->colours != NULL)
-        chosen = read_colours(pb_product_key_path(check, paint->colours), check);
+    const char *path = paint->colours != NULL ? pb_product_key_path(check, paint->colours) : NULL;
+    if (path != NULL)
+        chosen = read_colours(path, check);
     else if (paint->ramp != 0)
         chosen = name_ramp(paint->ramp, check);
     if (chosen != NULL && paint->colours != NULL) {
