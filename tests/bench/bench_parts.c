@@ -158,6 +158,11 @@ static void all_tiles(struct pb_raster *raster, const struct pb_chain *chain)
     memset(run.seconds, 0, sizeof run.seconds);
     for (uint32_t i = 0; i < pb_grid_count(&grid); i++) {
         const struct pb_rect core = pb_grid_core(&grid, i);
+        if (i + 1 <
+            pb_grid_count(&grid)) { /* its block is decoded beside this one's, as in a run */
+            const struct pb_rect next = pb_grid_core(&grid, i + 1);
+            pb_raster_expect(raster, &next);
+        }
         one_tile(raster, chain, scratch, pyramid, &core);
     }
     pb_pyramid_destroy(pyramid);
