@@ -5,11 +5,10 @@
  * anything can do to the side that computes. */
 #include "run_fixture.h"
 
-#include "pipeline/run/served.h"
-#include "pipeline/run/tile_pool.h"
 #include "wic/channel.h"
 
 #include "run_suite.h"
+#include "served_session.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,72 +17,20 @@ enum { SIDE = 64, COLS = 8, ROWS = 5, SECOND_MS = 1000 };
 
 /* --- the other side, in this process --------------------------------------------------------- */
 
-struct own {
-    struct pb_served *served;
-    struct pb_tile_room room; /* as it is mapped there */
-    struct pb_tile_pool pool;
-};
-
 static int sessions;
 static struct pb_tile_room kept; /* of the side that computes, between two passes */
 static int rooms;
-
-static struct pb_tile_pool_shape shape_of(const struct pb_plan *p)
-{
-    return (struct pb_tile_pool_shape){p->in_slots, p->out_slots, p->in_slot_bytes,
-                                       p->out_slot_bytes};
-}
 
 static int open_session(void *user, const struct pb_plan *pass,
                         const struct pb_served_request *request,
                         const struct pb_served_stored *stored, struct pb_err *err,
                         struct pb_remote_session *out)
 {
-    const struct pb_plan_request *base = user;
-    struct own *own = calloc(1, sizeof *own);
-    int fd = -1;
     const void *before = kept.slots;
-    int rc = pb_served_create(base, request, stored, &kept, err, &own->served, &fd);
+    int rc = served_session_open(user, pass, request, stored, &kept, err, out);
     rooms += kept.slots != before;
-    if (rc < 0) {
-        free(own);
-        return rc;
-    }
-    const struct pb_plan *theirs = pb_served_plan(own->served);
-    ck_assert_uint_eq(theirs->in_slot_bytes, pass->in_slot_bytes);
-    ck_assert_uint_eq(theirs->out_slot_bytes, pass->out_slot_bytes);
-    const struct pb_tile_pool_shape shape = shape_of(pass);
-    size_t bytes = pb_tile_pool_room_bytes(&shape);
-    ck_assert_int_eq(pb_tile_room_open(kept.fd, bytes, err, &own->room), 0);
-    ck_assert_int_eq(pb_tile_pool_open(&shape, &own->room, fd, err, &own->pool), 0);
-    close(fd);
-    *out = (struct pb_remote_session){.in = own->pool.in,
-                                      .out = own->pool.out,
-                                      .threads = pb_served_threads(own->served),
-                                      .own = own};
-    snprintf(out->sync, sizeof out->sync, "%s", pb_served_sync(own->served));
-    sessions++;
-    return pb_served_start(own->served, err);
-}
-
-static int wait_session(void *user, struct pb_remote_session *session, struct pb_err *err,
-                        struct pb_remote_end *out_end)
-{
-    struct own *own = session->own;
-    (void)user;
-    int rc = pb_served_wait(own->served, -1, err);
-    pb_served_end(own->served, out_end);
+    sessions += rc == 0;
     return rc;
-}
-
-static void close_session(void *user, struct pb_remote_session *session)
-{
-    struct own *own = session->own;
-    (void)user;
-    pb_served_destroy(own->served);
-    pb_tile_pool_close(&own->pool);
-    pb_tile_room_close(&own->room);
-    free(own);
 }
 
 static struct pb_plan_request base_request(void)
@@ -121,8 +68,8 @@ static void expect_same_products(void)
                                      .device_index = -1,
                                      .user = &base,
                                      .open = open_session,
-                                     .wait = wait_session,
-                                     .close = close_session};
+                                     .wait = served_session_wait,
+                                     .close = served_session_close};
     snprintf(here, sizeof here, "%s/here", root);
     snprintf(there, sizeof there, "%s/there", root);
     run_into(here, NULL);
@@ -294,7 +241,7 @@ static struct hostile hostile_begin(void)
     int fd = -1;
     ck_assert_int_eq(serve(&r, &h.served, &fd), 0);
     const struct pb_plan *p = pb_served_plan(h.served);
-    const struct pb_tile_pool_shape shape = shape_of(p);
+    const struct pb_tile_pool_shape shape = served_session_shape(p);
     struct pb_tile_pool_shape larger = shape, more = shape;
     size_t bytes = pb_tile_pool_room_bytes(&shape);
     larger.in_slot_bytes += 4096;

@@ -5,10 +5,9 @@
  * fail in the same words; what the device refuses the host decodes. */
 #include "pipeline/device/device.h"
 #include "pipeline/run/pass.h"
-#include "pipeline/run/served.h"
-#include "pipeline/run/tile_pool.h"
 
 #include "run_suite.h"
+#include "served_session.h"
 #include "whole_host.h"
 
 #include <ftw.h>
@@ -96,11 +95,7 @@ static int make_plan(bool device)
 /* --- the process that owns the device, in this one ---------------------------------------------
  */
 
-struct own {
-    struct pb_served *served;
-    struct pb_tile_room theirs, ours;
-    struct pb_tile_pool pool;
-};
+static struct pb_tile_room theirs; /* of the side that computes */
 
 static int open_session(void *user, const struct pb_plan *pass,
                         const struct pb_served_request *said, const struct pb_served_stored *stored,
@@ -111,51 +106,23 @@ static int open_session(void *user, const struct pb_plan *pass,
                                          .cuda = true,
                                          .traits = &traits,
                                          .whole_device = &whole_host_device};
-    const struct pb_tile_pool_shape shape = {pass->in_slots, pass->out_slots, pass->in_slot_bytes,
-                                             pass->out_slot_bytes};
-    struct own *own = calloc(1, sizeof *own);
-    int fd = -1;
     (void)user;
-    int rc = pb_served_create(&base, said, stored, &own->theirs, err, &own->served, &fd);
-    if (rc < 0) {
-        pb_tile_room_close(&own->theirs);
-        free(own);
-        return rc;
-    }
-    ck_assert_int_eq(
-        pb_tile_room_open(own->theirs.fd, pb_tile_pool_room_bytes(&shape), err, &own->ours), 0);
-    ck_assert_int_eq(pb_tile_pool_open(&shape, &own->ours, fd, err, &own->pool), 0);
-    close(fd);
-    *out = (struct pb_remote_session){
-        .in = own->pool.in, .out = own->pool.out, .threads = 4, .own = own};
-    return pb_served_start(own->served, err);
-}
-
-static int wait_session(void *user, struct pb_remote_session *session, struct pb_err *err,
-                        struct pb_remote_end *out_end)
-{
-    struct own *own = session->own;
-    (void)user;
-    int rc = pb_served_wait(own->served, -1, err);
-    pb_served_end(own->served, out_end);
+    int rc = served_session_open(&base, pass, said, stored, &theirs, err, out);
+    if (rc < 0)
+        pb_tile_room_close(&theirs);
     return rc;
 }
 
 static void close_session(void *user, struct pb_remote_session *session)
 {
-    struct own *own = session->own;
-    (void)user;
-    pb_served_destroy(own->served);
-    pb_tile_pool_close(&own->pool);
-    pb_tile_room_close(&own->ours);
-    pb_tile_room_close(&own->theirs);
-    free(own);
+    served_session_close(user, session);
+    pb_tile_room_close(&theirs);
 }
 
 static const struct pb_remote remote = {.device = "cuda:0",
                                         .traits = &traits,
                                         .open = open_session,
-                                        .wait = wait_session,
+                                        .wait = served_session_wait,
                                         .close = close_session};
 
 static int make_pass(struct image *image, struct pb_err *err, struct pb_pass **out)
