@@ -87,13 +87,13 @@ class Hangs(Faults):
         self.all_done(d, 1)
         d.limit_stall("4s")
         faults.set_mode(rule, control.HANG)
-        self.scenes(d, 2)
+        self.scenes(d, 2)  # the first one's name again: three jobs in all
         trouble = self.held(d, "input.io")
         self.assertIn("does not return", trouble["message"])
         self.assertEqual(d.jobs(status="failed"), [])
         d.limit_stall("300s")  # what only is slow, on a machine with other work, does not count
         faults.set_mode(rule, control.OFF)
-        self.all_done(d, 2)
+        self.all_done(d, 3)
 
 
 # Runs a command in which seccomp(2) fails, as in a sandbox that forbids it: __NR_seccomp of this machine -> EPERM.
