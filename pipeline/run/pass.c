@@ -3,6 +3,7 @@
 /* Everything is made in create(), in this order: slots, channels, limiter, block caches, executor;
  * destroy() undoes what is there, in reverse. */
 #include "pipeline/run/pass.h"
+#include "config/base/clock.h"
 #include "pipeline/device/device.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/plan/plan_cache.h"
@@ -35,9 +36,11 @@ static int make_channels(struct pb_pass *pass, struct pb_err *err)
     const struct pb_plan *plan = pass->plan;
     pass->in_bytes = plan->in_slots * wic_slot_stride(plan->in_slot_bytes);
     pass->out_bytes = plan->out_slots * wic_slot_stride(plan->out_slot_bytes);
+    uint64_t start = pb_clock_mono_ns();
     int rc = pb_mem_alloc(plan->mem, pass->in_bytes, err, &pass->in_memory);
     if (rc == 0)
         rc = pb_mem_alloc(plan->mem, pass->out_bytes, err, &pass->out_memory);
+    pass->pin_ns = pb_clock_mono_ns() - start;
     if (rc < 0)
         return rc;
     if (plan->by_workers) {
@@ -196,8 +199,10 @@ int pb_pass_create(const struct pb_pass_request *request, struct pb_err *err,
     if (rc == 0 && pass->plan->cuda && request->remote == NULL) /* before a kernel may be there */
         pb_device_link(pass->plan->device_index, RATE_BYTES, &pass->to_device_rate,
                        &pass->from_device_rate);
+    uint64_t start = pb_clock_mono_ns();
     if (rc == 0)
         rc = pass->exec_type->create(&pass->stream, err, &pass->exec);
+    pass->set_up_ns = pass->pin_ns + pb_clock_mono_ns() - start;
     if (rc == 0 && pass->exec_type->stored != NULL)
         pass->stream.n_stored = pass->exec_type->stored(pass->exec);
     if (rc < 0) {
@@ -255,7 +260,10 @@ static void add_link(const struct pb_pass *pass, struct pb_link_report *out)
     own.from_device_bytes += out->from_device_bytes;
     own.starved_ns += out->starved_ns;
     own.launches += out->launches;
+    pb_device_report_add(&own.device, &out->device);
     if (pass->stream.remote == NULL) {
+        own.device.set_up_ns = pass->set_up_ns;
+        own.device.pin_ns = pass->pin_ns;
         own.to_device_rate = pass->to_device_rate;
         own.from_device_rate = pass->from_device_rate;
     }

@@ -36,6 +36,7 @@ struct pb_pass {
     const struct pb_exec_type *exec_type;
     void *exec;
     double to_device_rate, from_device_rate; /* of the link, bytes/s; 0 = not known */
+    uint64_t set_up_ns, pin_ns;              /* as pb_device_report has them, of this process */
     struct pb_run_threads threads;
 };
 

@@ -15,6 +15,7 @@
 #include "config/base/err.h"
 #include "pipeline/product/product.h"
 #include "pipeline/publish/publish.h"
+#include "pipeline/run/device_report.h"
 #include "pipeline/run/run_work.h"
 
 #include <stdbool.h>
@@ -93,6 +94,7 @@ struct pb_link_report {
     uint64_t leave_ns;   /* from the last result until the kernel had left */
     uint32_t blocks, launches;
     char plan[200]; /* the transfer plan in words, "" = none */
+    struct pb_device_report device;
 };
 
 /* Tiles that a gate left out, over all passes. */

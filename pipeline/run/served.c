@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/served.h"
 
+#include "config/base/clock.h"
 #include "pipeline/device/device.h"
 #include "pipeline/device/residency.h"
 #include "pipeline/device/mem.h"
@@ -33,6 +34,7 @@ struct pb_served {
     const struct pb_exec_type *exec_type;
     void *exec;
     double to_device_rate, from_device_rate;
+    uint64_t set_up_ns, pin_ns; /* as pb_device_report has them */
     struct pb_run_threads threads;
 };
 
@@ -144,13 +146,16 @@ static void measure_link(struct pb_served *s)
 static int set_up(struct pb_served *s, uint64_t room_bytes, struct pb_err *err,
                   struct pb_tile_room *room, int *out_fd)
 {
+    uint64_t start = pb_clock_mono_ns();
     int rc = s->on_gpu ? pb_device_use(s->pass->device_index, err) : 0;
     rc = rc ? rc : make_pool(s, room_bytes, err, room, out_fd);
+    s->pin_ns = pb_clock_mono_ns() - start;
     if (rc == 0 && s->on_gpu)
         measure_link(s);
     rc = rc ? rc : s->exec_type->create(&s->stream, err, &s->exec);
     if (rc == 0 && s->exec_type->stored != NULL)
         s->stream.n_stored = s->exec_type->stored(s->exec);
+    s->set_up_ns = pb_clock_mono_ns() - start;
     return rc;
 }
 
@@ -246,6 +251,8 @@ void pb_served_end(const struct pb_served *s, struct pb_remote_end *out)
     s->exec_type->link(s->exec, &out->link);
     out->link.to_device_rate = s->to_device_rate;
     out->link.from_device_rate = s->from_device_rate;
+    out->link.device.set_up_ns = s->set_up_ns;
+    out->link.device.pin_ns = s->pin_ns;
 }
 
 /* A session that has come to its end is not aborted: the other process may have results to take.

@@ -64,14 +64,34 @@ static void print_crossed(const char *way, double bytes, double share)
         printf(" (%.0f%% of the link)", 100 * share);
 }
 
-static void print_link(const char *device, const struct pb_json_value *link)
+/* "under way 0.04 s (83%): decode 0.03 s, compute 0.01 s; set up in 0.10 s" */
+static void print_gpu(const struct pb_json_value *gpu)
+{
+    const struct pb_json_value *work = pb_json_get(gpu, "work", NULL);
+    const char *before = ":";
+    printf("  %-10s occupied %.2f s (%.0f%%)", "gpu", number_of(gpu, "occupied_ms") / 1e3,
+           100 * number_of(gpu, "occupied_share"));
+    for (size_t i = 0; i < pb_json_count(work); i++) {
+        const struct pb_json_value *one = pb_json_at(work, i);
+        const char *name = pb_json_get_text(one, "name");
+        if (name == NULL || number_of(one, "ms") <= 0)
+            continue;
+        printf("%s %s %.2f s", before, name, number_of(one, "ms") / 1e3);
+        before = ",";
+    }
+    printf("; set up in %.2f s\n", number_of(gpu, "set_up_ms") / 1e3);
+}
+
+static void print_link(const char *device, const struct pb_json_value *link, bool starves)
 {
     printf("  %-10s ", device);
     print_crossed("to it", number_of(link, "to_device_bytes"), number_of(link, "to_device_share"));
     printf(", ");
     print_crossed("from it", number_of(link, "from_device_bytes"),
                   number_of(link, "from_device_share"));
-    printf(", idle %.1f s\n", number_of(link, "starved_ms") / 1e3);
+    if (starves)
+        printf(", idle %.1f s", number_of(link, "starved_ms") / 1e3);
+    puts("");
 }
 
 static void print_gate(const struct pb_json_value *gate)
@@ -149,11 +169,15 @@ static void print_digits(const struct pb_json_value *digits)
 
 void cli_result_limit(const struct pb_json_value *report)
 {
-    const char *limit = pb_json_get_text(report, "limit");
-    if (limit == NULL)
-        return;
-    printf("  %-10s ", "limit");
-    cli_wrap(stdout, 13, cli_columns(stdout), limit);
+    static const char *const keys[][2] = {{"limited_by", "limited by"}, {"limit", "cores"}};
+    bool by_stages = pb_json_get_text(report, "limited_by") != NULL;
+    for (size_t i = 0; i < 2; i++) {
+        const char *line = pb_json_get_text(report, keys[i][0]);
+        if (line == NULL)
+            continue;
+        printf("  %-10s ", i == 0 || by_stages ? keys[i][1] : "limit");
+        cli_wrap(stdout, 13, cli_columns(stdout), line);
+    }
 }
 
 static void print_product(const struct pb_json_value *product)
@@ -174,6 +198,7 @@ void cli_result_text(const char *input, const struct pb_job *job)
     struct pb_json_value *products = parse(job->products), *report = parse(job->report);
     const struct pb_json_value *link = pb_json_get(report, "link", NULL);
     const struct pb_json_value *gate = pb_json_get(report, "gate", NULL);
+    const struct pb_json_value *gpu = pb_json_get(report, "gpu", NULL);
     const char *device = pb_json_get_text(report, "device");
     double seconds = (number_of(report, "elapsed_ms") + number_of(report, "publish_ms")) / 1e3;
     device = device ? device : "";
@@ -188,7 +213,9 @@ void cli_result_text(const char *input, const struct pb_job *job)
         print_gate(gate);
     print_digits(pb_json_get(report, "digits", NULL));
     if (link != NULL)
-        print_link(device, link);
+        print_link(device, link, gpu == NULL);
+    if (gpu != NULL)
+        print_gpu(gpu);
     cli_result_limit(report);
     (void)cli_flush();
     pb_json_release(products);

@@ -73,6 +73,37 @@ static void print_link(struct pb_json *json, const struct pb_link_report *link, 
     pb_json_end(json);
 }
 
+/* Of a GPU that decodes blocks. */
+static void print_gpu(struct pb_json *json, const struct pb_device_report *gpu, int64_t elapsed_ms)
+{
+    double ns = (double)elapsed_ms * 1e6;
+    pb_json_object(json, "gpu");
+    pb_json_number(json, "occupied_ms", (double)gpu->occupied_ns / 1e6);
+    print_share(json, "occupied_share", (double)gpu->occupied_ns, ns);
+    pb_json_number(json, "set_up_ms", (double)gpu->set_up_ns / 1e6);
+    pb_json_number(json, "pin_ms", (double)gpu->pin_ns / 1e6);
+    pb_json_array(json, "work");
+    for (int i = 0; i < PB_DEVICE_WORKS; i++) {
+        pb_json_object(json, NULL);
+        pb_json_string(json, "name", pb_device_work_name((enum pb_device_work)i));
+        pb_json_number(json, "ms", (double)gpu->work_ns[i] / 1e6);
+        print_share(json, "share", (double)gpu->work_ns[i], ns);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+    pb_json_array(json, "waits");
+    for (int i = 0; i < PB_DEVICE_WAITS; i++) {
+        pb_json_object(json, NULL);
+        pb_json_string(json, "thread", pb_device_wait_thread((enum pb_device_wait)i));
+        pb_json_string(json, "for", pb_device_wait_name((enum pb_device_wait)i));
+        pb_json_number(json, "ms", (double)gpu->wait_ns[i] / 1e6);
+        print_share(json, "share", (double)gpu->wait_ns[i], ns);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+    pb_json_end(json);
+}
+
 static void print_work(struct pb_json *json, const struct pb_run_report *report)
 {
     struct pb_core_facts facts = {.cores = report->cores, .process_ns = report->process_ns};
@@ -273,6 +304,8 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
         pb_json_string(json, "warning", result->warning);
     if (report->link.used)
         print_link(json, &report->link, report->elapsed_ms);
+    if (report->link.used && report->link.device.used)
+        print_gpu(json, &report->link.device, report->elapsed_ms);
     pb_json_end(json);
 }
 

@@ -5,6 +5,7 @@
 #include "config/base/json_writer.h"
 #include "pipeline/io/io_fail.h"
 #include "service/worker/core_use.h"
+#include "service/worker/run_limit.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -119,6 +120,7 @@ static void print_report(struct pb_json *json, const struct pb_worker_job *job, 
     const char *warning = pb_publish_warning(job->publish);
     struct pb_core_facts facts;
     struct pb_core_uses uses;
+    char limit[PB_RUN_LIMIT_BYTES];
     struct pb_json_value *report = NULL;
     const char *key;
     if (pb_json_parse(text, strlen(text), PB_WORKER_LINE_MAX, &report) != 0) {
@@ -140,6 +142,9 @@ static void print_report(struct pb_json *json, const struct pb_worker_job *job, 
     }
     pb_core_facts_print(&facts, json);
     pb_core_uses_print(&uses, json);
+    pb_run_limit_find(&facts, report, limit);
+    if (limit[0] != '\0')
+        pb_json_string(json, "limited_by", limit);
     if (warning[0] != '\0')
         pb_json_string(json, "warning", warning);
     pb_json_end(json);

@@ -30,7 +30,7 @@ static char *printed(void)
 
 static void make(const char *link)
 {
-    char report[400];
+    char report[900];
     (void)snprintf(report, sizeof report, REPORT, link);
     pb_job_init(&job);
     (void)pb_job_set(&job.directory, "/p/scene/veg");
@@ -45,6 +45,24 @@ START_TEST(the_link_has_a_line_with_shares_where_rates_are_known)
     char *text = printed();
     ck_assert_ptr_nonnull(
         strstr(text, "  cuda:0     5.0 GB to it (5% of the link), 1.0 GB from it, idle 1.5 s\n"));
+    free(text);
+    pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(a_gpu_that_decodes_has_a_line_of_its_own)
+{
+    make(LINK ",\"gpu\":{\"occupied_ms\":950,\"occupied_share\":0.5,\"set_up_ms\":400,"
+              "\"work\":[{\"name\":\"decode\",\"ms\":900},{\"name\":\"compute\",\"ms\":200},"
+              "{\"name\":\"encode\",\"ms\":0}]},\"limit\":\"read: 5% of both cores\","
+              "\"limited_by\":\"decoding on the GPU: under way 90% of the 1.00 s of tiles\"");
+    char *text = printed();
+    ck_assert_ptr_nonnull(
+        strstr(text, "  cuda:0     5.0 GB to it (5% of the link), 1.0 GB from it\n"
+                     "  gpu        occupied 0.95 s (50%): decode 0.90 s, compute 0.20 s; set up in "
+                     "0.40 s\n"
+                     "  limited by decoding on the GPU: under way 90% of the 1.00 s of tiles\n"
+                     "  cores      read: 5% of both cores\n"));
     free(text);
     pb_job_fini(&job);
 }
@@ -66,6 +84,7 @@ int main(void)
     Suite *suite = suite_create("cli_result");
     TCase *tests = tcase_create("cli_result");
     tcase_add_test(tests, the_link_has_a_line_with_shares_where_rates_are_known);
+    tcase_add_test(tests, a_gpu_that_decodes_has_a_line_of_its_own);
     tcase_add_test(tests, a_run_without_a_link_has_none);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -119,6 +119,33 @@ START_TEST(a_rate_that_was_not_measured_gives_null)
 }
 END_TEST
 
+START_TEST(a_gpu_that_decodes_tells_what_it_did_and_what_its_threads_waited_for)
+{
+    struct pb_device_report *gpu = &result.report.link.device;
+    const struct pb_json_value *got;
+    result.report.link.used = true;
+    *gpu = (struct pb_device_report){.used = true,
+                                     .occupied_ns = 500000000,
+                                     .work_ns = {[PB_DEVICE_DECODE] = 400000000},
+                                     .set_up_ns = 90000000,
+                                     .pin_ns = 60000000};
+    gpu->wait_ns[PB_DEVICE_WAIT_DISPATCH_DECODE] = 1000000000;
+    got = pb_json_get(printed(), "gpu", NULL);
+    ck_assert_double_eq_tol(number(got, "occupied_ms"), 500, 1e-9);
+    ck_assert_double_eq_tol(number(got, "occupied_share"), 0.25, 1e-9);
+    ck_assert_double_eq_tol(number(got, "set_up_ms"), 90, 1e-9);
+    ck_assert_double_eq_tol(number(got, "pin_ms"), 60, 1e-9);
+    const struct pb_json_value *work = pb_json_at(pb_json_get(got, "work", NULL), PB_DEVICE_DECODE);
+    ck_assert_str_eq(pb_json_get_text(work, "name"), "decode");
+    ck_assert_double_eq_tol(number(work, "share"), 0.2, 1e-9);
+    const struct pb_json_value *wait =
+        pb_json_at(pb_json_get(got, "waits", NULL), PB_DEVICE_WAIT_DISPATCH_DECODE);
+    ck_assert_str_eq(pb_json_get_text(wait, "thread"), "dispatcher");
+    ck_assert_str_eq(pb_json_get_text(wait, "for"), "decoding on the GPU");
+    ck_assert_double_eq_tol(number(wait, "share"), 0.5, 1e-9);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("result_json");
@@ -129,6 +156,7 @@ int main(void)
     tcase_add_test(tests, a_run_without_a_link_tells_of_none);
     tcase_add_test(tests, the_link_tells_bytes_share_and_waiting);
     tcase_add_test(tests, a_rate_that_was_not_measured_gives_null);
+    tcase_add_test(tests, a_gpu_that_decodes_tells_what_it_did_and_what_its_threads_waited_for);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -146,13 +146,18 @@ static int make_pass(struct image *image, struct pb_err *err, struct pb_pass **o
     return pb_pass_create(&pass, err, out);
 }
 
-/* The pass of the plan. */
+static struct pb_run_report report;
+
+/* The pass of the plan; what it tells is in `report`. */
 static int run(struct image *image, struct pb_err *err)
 {
     struct pb_pass *pass = NULL;
     int rc = make_pass(image, err, &pass);
     rc = rc ? rc : pb_pass_start(pass, err);
     rc = rc ? rc : pb_pass_wait(pass, -1, err);
+    memset(&report, 0, sizeof report);
+    if (rc == 0)
+        pb_pass_report(pass, &report);
     pb_pass_destroy(pass);
     return rc;
 }
@@ -291,6 +296,41 @@ START_TEST(what_is_refused_elsewhere_fails_the_device)
 }
 END_TEST
 
+/* In this process, and in the one that owns the device, whose figures come over. */
+START_TEST(it_tells_how_long_the_device_was_occupied_and_what_was_waited_for)
+{
+    for (int way = 0; way < 2; way++) {
+        struct image image;
+        struct pb_err err = {0};
+        by_another = way == 1;
+        ck_assert_int_eq(open_scene(REAL "real/global/blue_marble_720x360_be.tif", BLUR), 0);
+        ck_assert_int_eq(make_plan(true), 0);
+        uint64_t start = pb_clock_mono_ns();
+        ck_assert_int_eq(run(&image, &err), 0);
+        uint64_t wall = pb_clock_mono_ns() - start, waited = 0;
+        const struct pb_device_report *gpu = &report.link.device;
+        ck_assert(gpu->used);
+        ck_assert_uint_gt(gpu->work_ns[PB_DEVICE_DECODE], 0);
+        ck_assert_uint_gt(gpu->work_ns[PB_DEVICE_COMPUTE], 0);
+        ck_assert_uint_eq(gpu->work_ns[PB_DEVICE_ENCODE], 0);
+        ck_assert_uint_ge(gpu->occupied_ns, gpu->work_ns[PB_DEVICE_DECODE]);
+        ck_assert_uint_ge(gpu->occupied_ns, gpu->work_ns[PB_DEVICE_COMPUTE]);
+        ck_assert_uint_le(gpu->occupied_ns, wall);
+        ck_assert_uint_gt(gpu->set_up_ns, 0);
+        ck_assert_uint_le(gpu->pin_ns, gpu->set_up_ns);
+        for (int i = 0; i < PB_DEVICE_WAITS; i++) {
+            ck_assert_uint_le(gpu->wait_ns[i], wall);
+            waited += gpu->wait_ns[i];
+        }
+        ck_assert_uint_gt(waited, 0);
+        free(image.planes);
+        pb_plan_destroy(plan);
+        close_scene();
+    }
+    by_another = false;
+}
+END_TEST
+
 START_TEST(a_lost_device_ends_the_pass)
 {
     for (int tile = 1; tile < 30; tile += 7) {
@@ -350,6 +390,7 @@ int main(void)
     tcase_add_test(tc, damaged_files_fail_in_the_same_words);
     tcase_add_test(tc, what_the_device_refuses_the_host_decodes);
     tcase_add_test(tc, what_is_refused_elsewhere_fails_the_device);
+    tcase_add_test(tc, it_tells_how_long_the_device_was_occupied_and_what_was_waited_for);
     tcase_add_test(tc, a_lost_device_ends_the_pass);
     tcase_add_test(tc, aborted_at_any_moment_it_ends);
     suite_add_tcase(suite, tc);

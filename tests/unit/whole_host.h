@@ -5,6 +5,7 @@
 /* The host in place of a GPU for the executor that decodes there (run/whole): its memory is the
  * device's, what is queued is done at once, by the CPU's decoders and chain. Refuses a stream now
  * and then, as a GPU may. */
+#include "config/base/clock.h"
 #include "pipeline/codec/decode.h"
 #include "pipeline/codec/unpredict.h"
 #include "pipeline/run/whole/whole_device.h"
@@ -26,6 +27,8 @@ struct whole_host_device {
     const struct pb_plan *plan;
     uint32_t lanes;
     void **scratch;
+    uint64_t start;
+    _Atomic uint64_t *marked; /* of each event */
     pthread_mutex_t lock;
     void *memory[WHOLE_HOST_MEMORIES];
     int n;
@@ -49,6 +52,8 @@ static int whole_host_open(const struct pb_plan *plan, const struct pb_whole_cou
     d->plan = plan;
     d->lanes = counts->lanes;
     d->scratch = calloc(counts->lanes, sizeof *d->scratch);
+    d->marked = calloc(counts->events, sizeof *d->marked);
+    d->start = pb_clock_mono_ns();
     for (uint32_t i = 0; i < counts->lanes; i++)
         d->scratch[i] = aligned_alloc(64, (plan->scratch_bytes + 127) / 64 * 64);
     (void)err;
@@ -67,6 +72,7 @@ static void whole_host_close(void *device)
     for (uint32_t i = 0; i < d->lanes; i++)
         free(d->scratch[i]);
     free(d->scratch);
+    free(d->marked);
     free(d);
     whole_host.opened--;
 }
@@ -152,7 +158,23 @@ static int whole_host_tile(void *device, uint32_t lane, const struct pb_tile_in 
 
 static int whole_host_mark(void *device, uint32_t queue, uint32_t event, struct pb_err *err)
 {
+    struct whole_host_device *d = device;
+    (void)queue, (void)err;
+    atomic_store(&d->marked[event], pb_clock_mono_ns() - d->start);
+    return 0;
+}
+
+static int whole_host_after(void *device, uint32_t queue, uint32_t event, struct pb_err *err)
+{
     (void)device, (void)queue, (void)event, (void)err;
+    return 0;
+}
+
+static int whole_host_when(void *device, uint32_t event, uint64_t *out_ns, struct pb_err *err)
+{
+    struct whole_host_device *d = device;
+    (void)err;
+    *out_ns = atomic_load(&d->marked[event]);
     return 0;
 }
 
@@ -173,7 +195,8 @@ static const struct pb_whole_device whole_host_device = {
     .unpredict = whole_host_unpredict,
     .tile = whole_host_tile,
     .mark = whole_host_mark,
-    .after = whole_host_mark,
+    .after = whole_host_after,
     .happened = whole_host_happened,
+    .when = whole_host_when,
 };
 #endif

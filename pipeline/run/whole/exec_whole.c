@@ -28,9 +28,14 @@ uint32_t whole_event_slot(const struct pb_exec_whole *e, uint32_t slot)
     return 1 + slot;
 }
 
-uint32_t whole_event_lane(const struct pb_exec_whole *e, uint32_t lane)
+uint32_t whole_event_begun(const struct pb_exec_whole *e, uint32_t lane)
 {
     return whole_event_slot(e, e->map.plan->in_slots) + lane;
+}
+
+uint32_t whole_event_lane(const struct pb_exec_whole *e, uint32_t lane)
+{
+    return whole_event_begun(e, e->n_lanes) + lane;
 }
 
 uint32_t whole_event_sent(const struct pb_exec_whole *e, uint32_t group)
@@ -38,9 +43,14 @@ uint32_t whole_event_sent(const struct pb_exec_whole *e, uint32_t group)
     return whole_event_lane(e, e->n_lanes) + group;
 }
 
-uint32_t whole_event_decoded(const struct pb_exec_whole *e, uint32_t group)
+uint32_t whole_event_decoding(const struct pb_exec_whole *e, uint32_t group)
 {
     return whole_event_sent(e, e->map.n_groups) + group;
+}
+
+uint32_t whole_event_decoded(const struct pb_exec_whole *e, uint32_t group)
+{
+    return whole_event_decoding(e, e->map.n_groups) + group;
 }
 
 uint32_t whole_events(const struct pb_exec_whole *e)
@@ -48,21 +58,44 @@ uint32_t whole_events(const struct pb_exec_whole *e)
     return whole_event_decoded(e, e->map.n_groups);
 }
 
-int whole_wait_event(const struct pb_exec_whole *e, uint32_t event, const char *what,
-                     struct pb_err *err)
+void whole_waited(struct pb_exec_whole *e, enum pb_device_wait wait, uint64_t since_ns)
+{
+    atomic_fetch_add(&e->waited_ns[wait], pb_clock_mono_ns() - since_ns);
+}
+
+int whole_wait_event(struct pb_exec_whole *e, uint32_t event, enum pb_device_wait wait,
+                     const char *what, struct pb_err *err)
 {
     struct wic_watchdog dog = {0, 0};
     const struct timespec nap = {.tv_nsec = NAP_NS};
+    uint64_t since = pb_clock_mono_ns();
     for (;;) {
         int rc = e->ops->happened(e->device, event, what, err);
-        if (rc != 0)
+        if (rc != 0) {
+            whole_waited(e, wait, since);
             return rc < 0 ? rc : 0;
+        }
         if (wic_watchdog_expired(&dog, pb_clock_mono_ns(), HANG_NS))
             return pb_fail(err, PB_E_DEVICE_LOST,
                            "the GPU hangs: %s did not end within %d s, and the process has to go",
                            what, (int)(HANG_NS / SECOND_NS));
         nanosleep(&nap, NULL);
     }
+}
+
+int whole_note_work(struct pb_exec_whole *e, enum pb_device_work work, uint32_t from, uint32_t to,
+                    struct pb_err *err)
+{
+    uint64_t begin = 0, end = 0;
+    int rc = e->ops->when(e->device, from, &begin, err);
+    rc = rc ? rc : e->ops->when(e->device, to, &end, err);
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&e->clock_lock);
+    pb_spans_add(&e->worked[work], begin, end);
+    pb_spans_add(&e->occupied, begin, end);
+    pthread_mutex_unlock(&e->clock_lock);
+    return 0;
 }
 
 /* --- making ---------------------------------------------------------------------------------- */
@@ -165,6 +198,7 @@ void whole_close(struct pb_exec_whole *e)
     free(e->lane_out);
     free(e->left);
     pthread_mutex_destroy(&e->lock);
+    pthread_mutex_destroy(&e->clock_lock);
     free(e);
 }
 
@@ -174,6 +208,7 @@ int whole_open(struct pb_stream *stream, struct pb_err *err, struct pb_exec_whol
     if (e == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     pthread_mutex_init(&e->lock, NULL);
+    pthread_mutex_init(&e->clock_lock, NULL);
     e->stream = stream;
     e->n_lanes = stream->plan->workers;
     int rc = make_map(e, err);
@@ -258,7 +293,13 @@ static void exec_link(const void *exec, struct pb_link_report *out)
     *out = (struct pb_link_report){.used = true,
                                    .to_device_bytes = e->in_bytes,
                                    .from_device_bytes = e->out_bytes,
-                                   .launches = e->launched};
+                                   .launches = e->launched,
+                                   .device = {.used = true}};
+    out->device.occupied_ns = pb_spans_covered(&e->occupied);
+    for (int i = 0; i < PB_DEVICE_WORKS; i++)
+        out->device.work_ns[i] = pb_spans_covered(&e->worked[i]);
+    for (int i = 0; i < PB_DEVICE_WAITS; i++)
+        out->device.wait_ns[i] = atomic_load(&e->waited_ns[i]);
 }
 
 static uint64_t exec_held(const void *exec)

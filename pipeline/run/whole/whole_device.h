@@ -42,6 +42,8 @@ struct pb_whole_device {
     int (*after)(void *device, uint32_t queue, uint32_t event, struct pb_err *err);
     /* 1: it has happened; 0: not yet; a negative errno: work before it has failed. */
     int (*happened)(void *device, uint32_t event, const char *what, struct pb_err *err);
+    /* When an event that has happened did so, in ns since open, by the device's clock. */
+    int (*when)(void *device, uint32_t event, uint64_t *out_ns, struct pb_err *err);
 };
 
 /* CUDA builds only. */

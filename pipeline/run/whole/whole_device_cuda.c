@@ -23,6 +23,7 @@ struct cuda {
     struct pb_whole_counts counts;
     cudaStream_t *queue;
     cudaEvent_t *event;
+    cudaEvent_t start;            /* of the clock */
     struct pb_chain_cuda **chain; /* by lane */
     void *memory[MEMORIES_MAX], *table[MEMORIES_MAX];
     uint32_t n_memories, n_tables;
@@ -58,6 +59,8 @@ static void free_all(struct cuda *c)
     for (uint32_t i = 0; c->event != NULL && i < c->counts.events; i++)
         if (c->event[i] != NULL)
             (void)cudaEventDestroy(c->event[i]);
+    if (c->start != NULL)
+        (void)cudaEventDestroy(c->start);
     for (uint32_t i = 0; c->queue != NULL && i < c->counts.queues; i++)
         if (c->queue[i] != NULL)
             (void)cudaStreamDestroy(c->queue[i]);
@@ -90,8 +93,9 @@ static int make_queues(struct cuda *c, struct pb_err *err)
         rc = pb_cuda_err(err, cudaStreamCreateWithFlags(&c->queue[i], cudaStreamNonBlocking),
                          "creating a stream");
     for (uint32_t i = 0; i < c->counts.events && rc == 0; i++)
-        rc = pb_cuda_err(err, cudaEventCreateWithFlags(&c->event[i], cudaEventDisableTiming),
-                         "creating an event");
+        rc = pb_cuda_err(err, cudaEventCreate(&c->event[i]), "creating an event");
+    rc = rc ? rc : pb_cuda_err(err, cudaEventCreate(&c->start), "creating an event");
+    rc = rc ? rc : pb_cuda_err(err, cudaEventRecord(c->start, c->queue[0]), "recording an event");
     for (uint32_t i = 0; i < c->counts.lanes && rc == 0; i++)
         rc = pb_cuda_rc(err,
                         pb_chain_cuda_create(c->plan->chain, c->plan->grid.side_px,
@@ -221,6 +225,17 @@ static int happened(void *device, uint32_t event, const char *what, struct pb_er
     return 0;
 }
 
+static int when(void *device, uint32_t event, uint64_t *out_ns, struct pb_err *err)
+{
+    const struct cuda *c = device;
+    float ms = 0;
+    int rc = pb_cuda_err(err, cudaEventElapsedTime(&ms, c->start, c->event[event]),
+                         "reading the time of an event");
+    if (rc == 0)
+        *out_ns = ms > 0 ? (uint64_t)((double)ms * 1e6) : 0;
+    return rc;
+}
+
 const struct pb_whole_device pb_whole_cuda = {
     .open = open_device,
     .close = close_device,
@@ -234,4 +249,5 @@ const struct pb_whole_device pb_whole_cuda = {
     .mark = mark,
     .after = after,
     .happened = happened,
+    .when = when,
 };

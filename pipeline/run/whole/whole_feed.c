@@ -26,7 +26,9 @@ static int enter_band(struct pb_exec_whole *e)
     struct wic_slot slot;
     int rc = 0;
     if (band >= 2) {
+        uint64_t since = pb_clock_mono_ns();
         rc = wic_wait(e->through.channel, WIC_FOREVER, &slot);
+        whole_waited(e, PB_DEVICE_WAIT_FEED_BAND, since);
         rc = rc ? rc : wic_release(e->through.channel, &slot);
     }
     return rc ? rc : tell(e, true, band);
@@ -76,13 +78,17 @@ int whole_feed(struct pb_exec_whole *e, struct pb_err *err)
 {
     struct pb_stream *s = e->stream;
     struct wic_slot slot;
+    uint64_t since = pb_clock_mono_ns();
     int rc = queue_groups(e, err); /* those of which nothing is sent */
     while (rc == 0 && (rc = wic_wait(s->in, WIC_FOREVER, &slot)) == 0) {
         uint64_t start = pb_clock_mono_ns();
+        whole_waited(e, PB_DEVICE_WAIT_FEED_BLOCKS, since);
         rc = send_chunk(e, &slot, err);
         rc = rc ? rc : queue_groups(e, err);
-        atomic_fetch_add(&s->compute.busy_ns, pb_clock_mono_ns() - start);
+        since = pb_clock_mono_ns();
+        atomic_fetch_add(&s->compute.busy_ns, since - start);
     }
+    whole_waited(e, PB_DEVICE_WAIT_FEED_BLOCKS, since);
     if (rc != -EPIPE)
         return rc;
     rc = queue_groups(e, err);
@@ -97,13 +103,18 @@ int whole_release(struct pb_exec_whole *e, struct pb_err *err)
 {
     struct wic_slot copy, slot;
     int rc;
+    uint64_t since = pb_clock_mono_ns();
     while ((rc = wic_wait(e->copies.channel, WIC_FOREVER, &copy)) == 0) {
+        whole_waited(e, PB_DEVICE_WAIT_RELEASE_CHUNK, since);
         memcpy(&slot, copy.user, sizeof slot);
-        rc = whole_wait_event(e, whole_event_slot(e, slot.index), "copying blocks in", err);
+        rc = whole_wait_event(e, whole_event_slot(e, slot.index), PB_DEVICE_WAIT_RELEASE_COPY,
+                              "copying blocks in", err);
         rc = rc ? rc : wic_release(e->stream->in, &slot);
         rc = rc ? rc : wic_release(e->copies.channel, &copy);
         if (rc < 0)
             return rc;
+        since = pb_clock_mono_ns();
     }
+    whole_waited(e, PB_DEVICE_WAIT_RELEASE_CHUNK, since);
     return rc == -EPIPE ? 0 : rc;
 }

@@ -10,6 +10,7 @@
  * The feeder sends chunks and queues the decoding of groups; the releaser gives slots back that
  * were sent; the dispatcher queues tiles whose groups are decoded; the finisher hands results to
  * the writers, and tells the feeder of bands that are through (`through`). */
+#include "pipeline/profile/spans.h"
 #include "pipeline/run/remote.h"
 #include "pipeline/run/stream.h"
 #include "pipeline/run/whole/whole_device.h"
@@ -83,18 +84,29 @@ struct pb_exec_whole {
     uint64_t out_bytes;
     uint32_t launched;
     struct pb_remote_end end; /* where another process decodes */
+
+    _Atomic uint64_t waited_ns[PB_DEVICE_WAITS];
+    pthread_mutex_t clock_lock; /* the spans */
+    struct pb_spans occupied, worked[PB_DEVICE_WORKS];
 };
 
 /* Events; the first is EVENT_SHARED. */
 enum { EVENT_SHARED };
 uint32_t whole_event_slot(const struct pb_exec_whole *e, uint32_t slot);
+uint32_t whole_event_begun(const struct pb_exec_whole *e, uint32_t lane);
 uint32_t whole_event_lane(const struct pb_exec_whole *e, uint32_t lane);
 uint32_t whole_event_sent(const struct pb_exec_whole *e, uint32_t group);
+uint32_t whole_event_decoding(const struct pb_exec_whole *e, uint32_t group);
 uint32_t whole_event_decoded(const struct pb_exec_whole *e, uint32_t group);
 uint32_t whole_events(const struct pb_exec_whole *e);
-/* Waits, for a minute at most: device.lost then. */
-int whole_wait_event(const struct pb_exec_whole *e, uint32_t event, const char *what,
-                     struct pb_err *err);
+/* Waits, for a minute at most: device.lost then. wait: what the time counts as. */
+int whole_wait_event(struct pb_exec_whole *e, uint32_t event, enum pb_device_wait wait,
+                     const char *what, struct pb_err *err);
+/* The thread has waited since then, for a channel. */
+void whole_waited(struct pb_exec_whole *e, enum pb_device_wait wait, uint64_t since_ns);
+/* Two events that have happened are the beginning and end of work on the device. Thread: any. */
+int whole_note_work(struct pb_exec_whole *e, enum pb_device_work work, uint32_t from, uint32_t to,
+                    struct pb_err *err);
 
 /* What the process that owns the device says of a block that the device refuses: its source and
  * number. Who has the file decodes it, for words. */

@@ -249,6 +249,7 @@ int whole_tables_decode(struct pb_exec_whole *e, uint32_t number, struct pb_err 
     struct run run;
     int rc = e->ops->mark(e->device, QUEUE_SEND, whole_event_sent(e, number), err);
     rc = rc ? rc : e->ops->after(e->device, queue, whole_event_sent(e, number), err);
+    rc = rc ? rc : e->ops->mark(e->device, queue, whole_event_decoding(e, number), err);
     while (rc == 0 && next_run(e, group, &at, &run))
         rc = decode_run(e, queue, &run, err);
     return rc ? rc : e->ops->mark(e->device, queue, whole_event_decoded(e, number), err);
@@ -278,7 +279,8 @@ static int repair(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
     rc = rc ? rc : unpredict(e, queue, &run, err);
     rc = rc ? rc : e->ops->mark(e->device, queue, whole_event_decoded(e, piece->group), err);
     return rc ? rc
-              : whole_wait_event(e, whole_event_decoded(e, piece->group), "repairing a block", err);
+              : whole_wait_event(e, whole_event_decoded(e, piece->group),
+                                 PB_DEVICE_WAIT_DISPATCH_DECODE, "repairing a block", err);
 }
 
 int whole_tables_check(struct pb_exec_whole *e, uint32_t number, struct pb_err *err)

@@ -49,14 +49,20 @@ static int share(struct pb_exec_whole *e, uint32_t band, struct pb_err *err)
     for (uint32_t w = 0; w < PB_SOURCES_MAX && band > 0 && rc == 0; w++)
         rc = share_window(e, band, w, err);
     rc = rc ? rc : e->ops->mark(e->device, QUEUE_SHARE, EVENT_SHARED, err);
-    rc = rc ? rc : whole_wait_event(e, EVENT_SHARED, "copying pixels of blocks", err);
+    rc = rc ? rc
+            : whole_wait_event(e, EVENT_SHARED, PB_DEVICE_WAIT_DISPATCH_DECODE,
+                               "copying pixels of blocks", err);
     e->shared_bands = band + 1;
     return rc == 0 && band > 0 ? leave_band(e, band - 1) : rc;
 }
 
 static int take_group(struct pb_exec_whole *e, uint32_t group, struct pb_err *err)
 {
-    int rc = whole_wait_event(e, whole_event_decoded(e, group), "decoding blocks", err);
+    int rc = whole_wait_event(e, whole_event_decoded(e, group), PB_DEVICE_WAIT_DISPATCH_DECODE,
+                              "decoding blocks", err);
+    rc = rc ? rc
+            : whole_note_work(e, PB_DEVICE_DECODE, whole_event_decoding(e, group),
+                              whole_event_decoded(e, group), err);
     rc = rc ? rc : whole_tables_check(e, group, err);
     e->decoded_groups = group + 1;
     return rc;
@@ -65,7 +71,9 @@ static int take_group(struct pb_exec_whole *e, uint32_t group, struct pb_err *er
 static int take_step(struct pb_exec_whole *e, struct pb_err *err)
 {
     struct wic_slot slot;
+    uint64_t since = pb_clock_mono_ns();
     int rc = wic_wait(e->steps.channel, WIC_FOREVER, &slot);
+    whole_waited(e, PB_DEVICE_WAIT_DISPATCH_BLOCKS, since);
     if (rc < 0)
         return rc;
     struct whole_step step = *(const struct whole_step *)slot.user;
@@ -112,7 +120,8 @@ static int queue_tile(struct pb_exec_whole *e, uint32_t lane, const struct pb_ti
     flight->out.bytes = pb_plan_out_bytes(e->map.plan, tile);
     *(struct pb_tile *)flight->out.user = *tile;
     view(e, tile, flight->band, &in);
-    int rc = e->ops->tile(e->device, lane, &in, &out, err);
+    int rc = e->ops->mark(e->device, QUEUE_LANE + lane, whole_event_begun(e, lane), err);
+    rc = rc ? rc : e->ops->tile(e->device, lane, &in, &out, err);
     rc = rc ? rc
             : e->ops->copy(e->device, QUEUE_LANE + lane, flight->out.data, out.data,
                            flight->out.bytes, err);
@@ -130,8 +139,10 @@ static int dispatch_tile(struct pb_exec_whole *e, struct pb_tile *tile, struct p
         rc = take_step(e, err);
     tile->parts = (uint32_t)e->map.plan->n_sources;
     rc = rc ? rc : pb_arrivals_note(s->arrivals, tile, err);
+    uint64_t since = pb_clock_mono_ns();
     rc = rc ? rc : wic_acquire(s->out, WIC_FOREVER, &flight.out);
     rc = rc ? rc : wic_acquire(e->flights.channel, WIC_FOREVER, &slot);
+    whole_waited(e, PB_DEVICE_WAIT_DISPATCH_SLOT, since);
     if (rc != 0)
         return rc;
     uint64_t start = pb_clock_mono_ns();
@@ -170,6 +181,7 @@ static int dispatch_units(struct pb_exec_whole *e, uint32_t *tiles, struct pb_er
         }
     }
     atomic_fetch_add(&s->compute.parked_ns, parked);
+    atomic_fetch_add(&e->waited_ns[PB_DEVICE_WAIT_DISPATCH_TURN], parked);
     return rc;
 }
 
@@ -193,7 +205,11 @@ static int finish_tile(struct pb_exec_whole *e, const struct wic_slot *slot, str
 {
     struct pb_stream *s = e->stream;
     struct whole_flight flight = *(const struct whole_flight *)slot->user;
-    int rc = whole_wait_event(e, whole_event_lane(e, slot->index), "computing a tile", err);
+    int rc = whole_wait_event(e, whole_event_lane(e, slot->index), PB_DEVICE_WAIT_FINISH_DONE,
+                              "computing a tile", err);
+    rc = rc ? rc
+            : whole_note_work(e, PB_DEVICE_COMPUTE, whole_event_begun(e, slot->index),
+                              whole_event_lane(e, slot->index), err);
     if (rc < 0)
         return rc;
     e->out_bytes += flight.out.bytes;
@@ -208,8 +224,12 @@ static int finish_tile(struct pb_exec_whole *e, const struct wic_slot *slot, str
 int whole_finish(struct pb_exec_whole *e, struct pb_err *err)
 {
     struct wic_slot slot;
+    uint64_t since = pb_clock_mono_ns();
     int rc = 0;
-    while (rc == 0 && (rc = wic_wait(e->flights.channel, WIC_FOREVER, &slot)) == 0)
+    while (rc == 0 && (rc = wic_wait(e->flights.channel, WIC_FOREVER, &slot)) == 0) {
+        whole_waited(e, PB_DEVICE_WAIT_FINISH_TILE, since);
         rc = finish_tile(e, &slot, err);
+        since = pb_clock_mono_ns();
+    }
     return rc == -EPIPE ? 0 : rc;
 }
