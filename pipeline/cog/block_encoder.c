@@ -171,6 +171,17 @@ static bool has_pixel(const struct pb_block_encoder *e, const struct pb_block_pi
     return false;
 }
 
+static int compress(struct pb_block_encoder *e, const void *raw, struct pb_err *err)
+{
+    const struct pb_codec *codec = e->format->codec;
+    e->bytes = e->raw_bytes;
+    if (codec->encode != NULL &&
+        codec->encode(e->context, raw, e->raw_bytes, e->packed, e->capacity, &e->bytes) != 0)
+        return pb_fail(err, PB_E_SYSTEM, "the %s codec failed on a block of %zu bytes", codec->name,
+                       e->raw_bytes);
+    return 0;
+}
+
 static int encode(struct pb_block_encoder *e, const struct pb_block_pixels *px, struct pb_err *err)
 {
     const struct pb_block_format *format = e->format;
@@ -190,13 +201,7 @@ static int encode(struct pb_block_encoder *e, const struct pb_block_pixels *px, 
         pb_predict_row(format->predictor, format->quantizer.type, e->row, (size_t)format->block_px,
                        format->n_bands, to);
     }
-    e->bytes = e->raw_bytes;
-    if (format->codec->encode != NULL &&
-        format->codec->encode(e->context, e->raw, e->raw_bytes, e->packed, e->capacity,
-                              &e->bytes) != 0)
-        return pb_fail(err, PB_E_SYSTEM, "the %s codec failed on a block of %zu bytes",
-                       format->codec->name, e->raw_bytes);
-    return 0;
+    return compress(e, e->raw, err);
 }
 
 int pb_block_encode(struct pb_block_encoder *e, const struct pb_block_pixels *px,
@@ -210,6 +215,16 @@ int pb_block_encode(struct pb_block_encoder *e, const struct pb_block_pixels *px
     e->w = px->w;
     e->h = px->h;
     *out_data = e->packed != NULL ? e->packed : e->raw;
+    *out_bytes = e->bytes;
+    return rc;
+}
+
+int pb_block_compress(struct pb_block_encoder *e, const void *raw, struct pb_err *err,
+                      const void **out_data, size_t *out_bytes)
+{
+    int rc = compress(e, raw, err);
+    e->nothing = false; /* what it became is lost */
+    *out_data = e->packed != NULL ? e->packed : raw;
     *out_bytes = e->bytes;
     return rc;
 }

@@ -59,6 +59,9 @@ int pb_block_encoder_create(const struct pb_block_format *format, struct pb_err 
 /* *out_data lives until the next call. */
 int pb_block_encode(struct pb_block_encoder *encoder, const struct pb_block_pixels *pixels,
                     struct pb_err *err, const void **out_data, size_t *out_bytes);
+/* Compresses a block that is predicted already: raw has pb_block_raw_bytes(). The same lifetime. */
+int pb_block_compress(struct pb_block_encoder *encoder, const void *raw, struct pb_err *err,
+                      const void **out_data, size_t *out_bytes);
 /* Memory for a compressed block, until the next call; NULL where blocks are not compressed. */
 void *pb_block_encoder_room(struct pb_block_encoder *encoder, size_t *out_bytes);
 /* Valid values of the last block that were moved off nodata (codec/quantize.h). */

@@ -21,6 +21,7 @@ enum { MOVES_EACH = 4, MOVE_BYTES = 128 << 10 };
 /* Where a block is: pb_tiff_block.at. Anything else is its offset in the spool. */
 #define IN_FILE UINT64_MAX
 #define IN_POOL (UINT64_C(1) << 63) /* with the number of its first chunk */
+#define COMING  (UINT64_MAX - 1)    /* while it is copied; its bytes are 0 */
 
 struct cursor {
     uint64_t block;
@@ -125,6 +126,7 @@ static void start(struct pb_block_store *store)
 
 /* Where a block goes. */
 struct place {
+    bool again;     /* nowhere: the block has come before */
     bool now;       /* to the file, at `at` */
     uint64_t at;    /* the leader's */
     uint32_t chunk; /* else to memory from there on, or PB_BLOCK_POOL_NONE: to the spool */
@@ -136,6 +138,12 @@ static struct place find_place(struct pb_block_store *store, struct run *run, ui
 {
     struct place place = {.chunk = PB_BLOCK_POOL_NONE};
     pthread_mutex_lock(&store->lock);
+    place.again = block->bytes != 0 || block->at == COMING;
+    if (place.again) {
+        pthread_mutex_unlock(&store->lock);
+        return place;
+    }
+    block->at = COMING;
     place.now = store->started && run != NULL && run->next.block == i;
     if (!place.now && (run != NULL || !store->started))
         place.chunk = pb_block_pool_take(store->pool, bytes);
@@ -261,12 +269,20 @@ static int move_some(struct pb_block_store *store, uint64_t most, uint32_t worke
     return rc;
 }
 
+int pb_block_came_twice(uint32_t level, uint64_t i, struct pb_err *err)
+{
+    return pb_fail(err, PB_E_SYSTEM, "block %llu of level %u came twice", (unsigned long long)i,
+                   level);
+}
+
 int pb_block_store_add(struct pb_block_store *store, uint32_t level, uint64_t i, const void *data,
                        size_t bytes, uint32_t worker, struct pb_err *err)
 {
     struct pb_tiff_block *block = block_of(store, level, i);
     struct run *run = run_of(store, level);
     struct place place = find_place(store, run, i, block, bytes);
+    if (place.again)
+        return pb_block_came_twice(level, i, err);
     int rc = place.now ? pb_tiff_place_block(store->options.file, place.at, data, bytes, err)
                        : keep(store, run, &place, block, data, bytes, err);
     return rc != 0 ? rc : move_some(store, MOVES_EACH, worker, err);

@@ -38,6 +38,8 @@ uint64_t pb_block_store_bytes(uint32_t workers, uint64_t pool_bytes);
 /* Copies options. Thread: init. */
 int pb_block_store_create(const struct pb_block_store_options *options, struct pb_err *err,
                           struct pb_block_store **out_store);
+/* Fails, with words. */
+int pb_block_came_twice(uint32_t level, uint64_t block, struct pb_err *err);
 /* Takes a copy of the block. Allocates nothing. Thread: any, worker < workers and each worker on
  * one thread at a time. */
 int pb_block_store_add(struct pb_block_store *store, uint32_t level, uint64_t block,

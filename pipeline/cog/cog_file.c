@@ -8,6 +8,7 @@
 #include "pipeline/cog/block_store.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #define POOL_LEAST_BYTES (UINT64_C(3) << 20)
@@ -24,6 +25,7 @@ struct pb_cog_file {
     uint32_t run_level[PB_BLOCK_RUNS_MAX]; /* in the order of the file */
     uint32_t n_runs;
     struct pb_gap_file *file;
+    pthread_mutex_t lock; /* which even blocks have come */
 };
 
 static bool is_even(const struct pb_cog_file_options *o)
@@ -154,6 +156,7 @@ int pb_cog_file_create(const struct pb_cog_file_options *options, struct pb_err 
     struct pb_cog_file *file = calloc(1, sizeof *file);
     if (file == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for a product");
+    pthread_mutex_init(&file->lock, NULL);
     file->options = *options;
     int rc = create_index(file, err);
     if (rc == 0)
@@ -166,15 +169,34 @@ int pb_cog_file_create(const struct pb_cog_file_options *options, struct pb_err 
     return 0;
 }
 
+/* Everything after a block depends on its size, and gaps on the most that it can be. */
+static int check_bytes(const struct pb_cog_file *file, uint32_t level, uint64_t i, size_t bytes,
+                       struct pb_err *err)
+{
+    const struct pb_cog_file_options *o = &file->options;
+    uint64_t most = most_bytes(o, level), least = is_even(o) ? most : 1;
+    if (bytes >= least && bytes <= most)
+        return 0;
+    return pb_fail(err, PB_E_SYSTEM,
+                   "block %llu of level %u of '%s' has %zu bytes, where there can be %llu to %llu",
+                   (unsigned long long)i, level, o->path, bytes, (unsigned long long)least,
+                   (unsigned long long)most);
+}
+
 int pb_cog_file_add(struct pb_cog_file *file, uint32_t level, uint64_t i, const void *data,
                     size_t bytes, uint32_t worker, struct pb_err *err)
 {
+    int rc = check_bytes(file, level, i, bytes, err);
+    if (rc != 0)
+        return rc;
     if (file->store != NULL)
         return pb_block_store_add(file->store, level, i, data, bytes, worker, err);
-    int rc = pb_tiff_place_even(file->even, level, i, data, file->file, err);
-    if (rc == 0)
-        file->block[level][i].bytes = bytes;
-    return rc;
+    pthread_mutex_lock(&file->lock);
+    bool again = file->block[level][i].bytes != 0;
+    file->block[level][i].bytes = bytes;
+    pthread_mutex_unlock(&file->lock);
+    return again ? pb_block_came_twice(level, i, err)
+                 : pb_tiff_place_even(file->even, level, i, data, file->file, err);
 }
 
 static int check_complete(const struct pb_cog_file *file, struct pb_err *err)
@@ -238,5 +260,6 @@ void pb_cog_file_destroy(struct pb_cog_file *file)
     free(file->block);
     free(file->level);
     free(file->n_blocks);
+    pthread_mutex_destroy(&file->lock);
     free(file);
 }

@@ -8,13 +8,8 @@
  * validator demands them.
  *
  * The file is cog_file.c's. */
-#include "pipeline/cog/cog_writer.h"
-#include "pipeline/cog/block_encoder.h"
-#include "pipeline/cog/cog_file.h"
+#include "pipeline/cog/cog_writer_inside.h"
 #include "pipeline/cog/cog_format.h"
-#include "pipeline/cog/mask_encoder.h"
-#include "pipeline/cog/pyramid.h"
-#include "pipeline/profile/work.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,29 +18,12 @@
 #define OVERVIEW_SIDE_PX 512
 #define GIVEN_TAGS_USUAL 64 /* for the plan; tags are known at the end only */
 
-struct pb_cog_writer {
-    struct pb_cog_options options;
-    struct pb_grid grid;
-    struct pb_block_format format;
-    struct pb_pyramid *pyramid;                /* NULL without overviews */
-    struct pb_cog_file *file;                  /* NULL once finished */
-    unsigned char tables[PB_CODEC_TABLES_MAX]; /* of all blocks of a picture */
-    struct pb_block_encoder **encoder;         /* by worker */
-    struct pb_mask_encoder **mask;             /* the same; NULL without masks */
-    uint64_t *moved;                           /* the same: valid pixels of the image off nodata */
-};
-
 static uint32_t overview_levels(const struct pb_cog_options *o)
 {
     int32_t side = o->block_px < OVERVIEW_SIDE_PX ? o->block_px : OVERVIEW_SIDE_PX;
     if (o->overviews == PB_OVERVIEWS_NONE)
         return 0;
     return pb_pyramid_levels(o->grid->image_w, o->grid->image_h, side);
-}
-
-static int32_t blocks(int32_t size, int32_t block_px)
-{
-    return size / block_px + (size % block_px != 0);
 }
 
 static struct pb_pyramid_options pyramid_options(const struct pb_cog_options *o)
@@ -81,8 +59,8 @@ static uint32_t list_levels(const struct pb_cog_options *o, struct pb_tiff_level
     uint32_t n = 0, each = o->mask ? 2 : 1, overviews = overview_levels(o);
     for (uint32_t k = 0; k <= overviews && k < LEVELS_MAX; k++) {
         int32_t w = pb_pyramid_size(o->grid->image_w, k), h = pb_pyramid_size(o->grid->image_h, k);
-        uint64_t blocks_of_level =
-            (uint64_t)blocks(w, o->block_px) * (uint64_t)blocks(h, o->block_px);
+        uint64_t blocks_of_level = (uint64_t)pb_cog_blocks_along(w, o->block_px) *
+                                   (uint64_t)pb_cog_blocks_along(h, o->block_px);
         for (uint32_t i = 0; i < each; i++)
             out_level[n++] = (struct pb_tiff_level){w, h, blocks_of_level, NULL};
     }
@@ -134,79 +112,21 @@ uint64_t pb_cog_writer_bytes(const struct pb_cog_options *options)
     if (pb_cog_format(options, NULL, &format) != 0)
         return UINT64_MAX;
     struct pb_pyramid_options pyramid = pyramid_options(options);
-    uint64_t bytes = pb_pyramid_bytes(&pyramid);
+    uint64_t bytes = options->parts == PB_COG_TILES ? pb_pyramid_bytes(&pyramid) : 0;
     if (bytes == UINT64_MAX)
         return UINT64_MAX;
     struct pb_cog_file_options file =
         file_options(options, &format, level, list_levels(options, level));
     bytes += sizeof(struct pb_cog_writer) + pb_cog_file_bytes(&file, GIVEN_TAGS_USUAL);
+    bytes += options->workers * sizeof(uint64_t);
+    if (options->parts == PB_COG_FINISHED)
+        return bytes;
     bytes += options->workers * (sizeof(void *) + pb_block_encoder_bytes(&format));
     if (options->mask)
         bytes +=
             options->workers * (sizeof(void *) + pb_mask_encoder_bytes(pb_mask_codec(format.codec),
                                                                        options->block_px));
     return bytes;
-}
-
-/* A block of the pyramid, encoded, or as a file has it. */
-static int make_block(struct pb_cog_writer *writer, uint32_t level,
-                      const struct pb_same_block *block, uint32_t worker, struct pb_err *err,
-                      const void **out_data, size_t *out_bytes)
-{
-    struct pb_block_encoder *encoder = writer->encoder[worker];
-    const struct pb_same_blocks *same = &writer->options.same;
-    int rc = 0;
-    *out_bytes = 0;
-    if (level == 0 && same->raster != NULL) {
-        pb_work_begin(PB_WORK_COPY, level);
-        rc = pb_same_block_take(same, &writer->format, block, encoder, err, out_data, out_bytes);
-        pb_work_end();
-    }
-    if (rc != 0 || *out_bytes > 0)
-        return rc;
-    rc = pb_block_encode(encoder, &block->pixels, err, out_data, out_bytes);
-    if (rc == 0 && level == 0)
-        writer->moved[worker] += pb_block_encoder_moved(encoder);
-    return rc;
-}
-
-/* level: of the pyramid. */
-static int add_block(struct pb_cog_writer *writer, uint32_t level,
-                     const struct pb_same_block *block, uint32_t worker, struct pb_err *err)
-{
-    uint32_t own = writer->mask != NULL ? 2 * level : level;
-    int32_t width = pb_pyramid_size(writer->grid.image_w, level);
-    uint64_t i =
-        (uint64_t)block->row * (uint64_t)blocks(width, writer->options.block_px) + block->col;
-    const void *data;
-    size_t bytes;
-    pb_work_begin(PB_WORK_ENCODE, level);
-    int rc = make_block(writer, level, block, worker, err, &data, &bytes);
-    pb_work_end();
-    if (rc == 0)
-        rc = pb_cog_file_add(writer->file, own, i, data, bytes, worker, err);
-    if (rc != 0 || writer->mask == NULL)
-        return rc;
-    pb_work_begin(PB_WORK_ENCODE, level);
-    rc = pb_mask_encode(writer->mask[worker], &block->pixels, err, &data, &bytes);
-    pb_work_end();
-    return rc != 0 ? rc : pb_cog_file_add(writer->file, own + 1, i, data, bytes, worker, err);
-}
-
-static int take_overview(void *user, uint32_t level, uint32_t col, uint32_t row, int32_t w,
-                         int32_t h, const float *const *half, uint32_t worker, struct pb_err *err)
-{
-    struct pb_cog_writer *writer = user;
-    const int32_t side = writer->options.block_px;
-    const size_t plane_px = (size_t)side * (size_t)side / 2;
-    const float *upper[PB_COG_PLANES_MAX], *lower[PB_COG_PLANES_MAX];
-    for (uint32_t b = 0; b < writer->format.n_planes && half != NULL; b++) {
-        upper[b] = half[0] + b * plane_px;
-        lower[b] = half[1] != NULL ? half[1] + b * plane_px : NULL;
-    }
-    const struct pb_same_block block = {
-        col, row, {half != NULL ? upper : NULL, lower, side / 2, (size_t)side, w, h}};
-    return add_block(writer, level, &block, worker, err);
 }
 
 static int create_masks(struct pb_cog_writer *writer, struct pb_err *err)
@@ -225,10 +145,14 @@ static int create_masks(struct pb_cog_writer *writer, struct pb_err *err)
 static int create_memory(struct pb_cog_writer *writer, struct pb_err *err)
 {
     uint32_t workers = writer->options.workers;
-    writer->encoder = calloc(workers, sizeof(struct pb_block_encoder *));
-    writer->moved = calloc(workers, sizeof *writer->moved);
     int rc = 0;
-    if (writer->encoder == NULL || writer->moved == NULL)
+    writer->moved = calloc(workers, sizeof *writer->moved);
+    if (writer->moved == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for a product");
+    if (writer->options.parts == PB_COG_FINISHED)
+        return 0;
+    writer->encoder = calloc(workers, sizeof(struct pb_block_encoder *));
+    if (writer->encoder == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for the encoders of a product");
     for (uint32_t i = 0; rc == 0 && i < workers; i++)
         rc = pb_block_encoder_create(&writer->format, err, &writer->encoder[i]);
@@ -279,10 +203,11 @@ int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *er
     if (format.n_planes > format.n_bands && format.painter == NULL)
         writer->format.n_rest = writer->options.n_rest;
     struct pb_pyramid_options pyramid = pyramid_options(&writer->options);
-    pyramid.sink = take_overview;
+    pyramid.sink = pb_cog_writer_overview;
     pyramid.user = writer;
+    writer->n_levels = pyramid.levels + 1;
     rc = create_memory(writer, err);
-    if (rc == 0 && pyramid.levels > 0)
+    if (rc == 0 && pyramid.levels > 0 && options->parts == PB_COG_TILES)
         rc = pb_pyramid_create(&pyramid, err, &writer->pyramid);
     if (rc == 0)
         rc = open_file(writer, err);
@@ -294,31 +219,14 @@ int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *er
     return 0;
 }
 
-int pb_cog_writer_tile(struct pb_cog_writer *writer, const struct pb_rect *core,
-                       const float *const *planes, uint32_t worker, struct pb_err *err)
+const struct pb_block_format *pb_cog_writer_format(const struct pb_cog_writer *writer)
 {
-    const float *part[PB_COG_PLANES_MAX];
-    int32_t side = writer->options.block_px;
-    size_t row_px = (size_t)core->w;
-    int rc = 0;
-    for (int32_t y = 0; rc == 0 && y < core->h; y += side)
-        for (int32_t x = 0; rc == 0 && x < core->w; x += side) {
-            for (uint32_t b = 0; b < writer->format.n_planes && planes != NULL; b++)
-                part[b] = planes[b] + (size_t)y * row_px + (size_t)x;
-            int32_t w = core->w - x < side ? core->w - x : side;
-            int32_t h = core->h - y < side ? core->h - y : side;
-            const struct pb_same_block block = {
-                (uint32_t)((core->x + x) / side),
-                (uint32_t)((core->y + y) / side),
-                {planes != NULL ? part : NULL, NULL, side, row_px, w, h}};
-            rc = add_block(writer, 0, &block, worker, err);
-        }
-    if (rc != 0 || writer->pyramid == NULL)
-        return rc;
-    pb_work_begin(PB_WORK_OVERVIEWS, 0);
-    rc = pb_pyramid_add(writer->pyramid, core, planes, row_px, worker, err);
-    pb_work_end();
-    return rc;
+    return &writer->format;
+}
+
+uint32_t pb_cog_writer_levels(const struct pb_cog_writer *writer)
+{
+    return writer->n_levels;
 }
 
 int pb_cog_writer_finish(struct pb_cog_writer *writer, struct pb_err *err,

@@ -5,7 +5,8 @@
 /* A cloud-optimised GeoTIFF in one pass over tiles that come in any order on several threads. Each
  * tile is cut into blocks, which are compressed where they arrive and go into the file in a fixed
  * order (cog_file.h), so its bytes depend on pixels and options only; the pyramid does the same
- * with the overviews. It does not depend on scenes and products; cog.c does. */
+ * with the overviews. Or blocks come from elsewhere, those of overviews as well: then there is no
+ * pyramid. It does not depend on scenes and products; cog.c does. */
 #include "config/config.h"
 #include "config/base/err.h"
 #include "pipeline/raster/raster.h"
@@ -17,9 +18,17 @@
 
 #include <stdint.h>
 
+struct pb_block_format;
 struct pb_cog_writer;
 
 struct pb_file_progress;
+
+/* What the file is made of. */
+enum pb_cog_parts {
+    PB_COG_TILES,   /* pb_cog_writer_tile(), which makes the overviews */
+    PB_COG_BLOCKS,  /* pb_cog_writer_block(): each block of each level, once */
+    PB_COG_FINISHED /* the same, none of them raw: there are no encoders */
+};
 
 struct pb_cog_options {
     const struct pb_grid *grid;
@@ -46,6 +55,7 @@ struct pb_cog_options {
     enum pb_photometric photometric; /* of struct pb_tiff_image */
     double scale, offset; /* value = stored * scale + offset; scale 0: values are stored as they
                              are. nodata is of what is stored */
+    enum pb_cog_parts parts;
     struct pb_same_blocks same;        /* a file that has blocks of the full image already */
     struct pb_file_progress *progress; /* of the file; borrowed; NULL = none */
     enum pb_checksum checksum;         /* of the file */
@@ -76,7 +86,26 @@ uint32_t pb_cog_writer_planes(const struct pb_cog_options *options);
  * nothing. Thread: any, worker < workers and each worker on one thread at a time. */
 int pb_cog_writer_tile(struct pb_cog_writer *writer, const struct pb_rect *core,
                        const float *const *planes, uint32_t worker, struct pb_err *err);
-/* After the last tile, once: writes and fsyncs the file, and frees all other space on disk. */
+/* How a block is encoded. Borrowed. */
+const struct pb_block_format *pb_cog_writer_format(const struct pb_cog_writer *writer);
+/* Of the pyramid, with the image. */
+uint32_t pb_cog_writer_levels(const struct pb_cog_writer *writer);
+
+struct pb_cog_block {
+    uint32_t level, col, row; /* level of the pyramid, 0 = the image */
+    bool mask;                /* a block of the level's mask, not of its values */
+    bool raw;                 /* predicted and not compressed, which is left to the writer */
+    const void *data;         /* borrowed for the call */
+    size_t bytes;
+    uint64_t moved; /* of the image: valid values that were moved off nodata */
+};
+
+/* Takes a block as the writer would encode it. Allocates nothing. Thread: as
+ * pb_cog_writer_tile. */
+int pb_cog_writer_block(struct pb_cog_writer *writer, const struct pb_cog_block *block,
+                        uint32_t worker, struct pb_err *err);
+/* After the last tile or block, once: writes and fsyncs the file, and frees all other space on
+ * disk. */
 int pb_cog_writer_finish(struct pb_cog_writer *writer, struct pb_err *err,
                          struct pb_cog_summary *out_summary);
 /* Removes the file unless it was finished. NULL is fine. */

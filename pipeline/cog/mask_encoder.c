@@ -92,6 +92,20 @@ static void pack_row(const bool *valid, size_t bytes, unsigned char *out)
     }
 }
 
+int pb_mask_compress(struct pb_mask_encoder *e, const void *raw, struct pb_err *err,
+                     const void **out_data, size_t *out_bytes)
+{
+    *out_data = raw;
+    *out_bytes = e->raw_bytes;
+    if (e->codec->encode == NULL)
+        return 0;
+    *out_data = e->packed;
+    if (e->codec->encode(e->context, raw, e->raw_bytes, e->packed, e->capacity, out_bytes) != 0)
+        return pb_fail(err, PB_E_SYSTEM, "the %s codec failed on a mask of %zu bytes",
+                       e->codec->name, e->raw_bytes);
+    return 0;
+}
+
 int pb_mask_encode(struct pb_mask_encoder *e, const struct pb_block_pixels *px, struct pb_err *err,
                    const void **out_data, size_t *out_bytes)
 {
@@ -106,13 +120,5 @@ int pb_mask_encode(struct pb_mask_encoder *e, const struct pb_block_pixels *px, 
         }
         pack_row(e->valid, e->row_bytes, e->raw + (size_t)y * e->row_bytes);
     }
-    *out_data = e->raw;
-    *out_bytes = e->raw_bytes;
-    if (e->codec->encode == NULL)
-        return 0;
-    *out_data = e->packed;
-    if (e->codec->encode(e->context, e->raw, e->raw_bytes, e->packed, e->capacity, out_bytes) != 0)
-        return pb_fail(err, PB_E_SYSTEM, "the %s codec failed on a mask of %zu bytes",
-                       e->codec->name, e->raw_bytes);
-    return 0;
+    return pb_mask_compress(e, e->raw, err, out_data, out_bytes);
 }

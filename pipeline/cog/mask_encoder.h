@@ -23,5 +23,8 @@ int pb_mask_encoder_create(const struct pb_codec *codec, int32_t block_px, uint3
 /* NaN = invalid. Pixels outside are 0. *out_data lives until the next call. */
 int pb_mask_encode(struct pb_mask_encoder *encoder, const struct pb_block_pixels *pixels,
                    struct pb_err *err, const void **out_data, size_t *out_bytes);
+/* Compresses a mask that has its bits already: raw has pb_mask_raw_bytes(). The same lifetime. */
+int pb_mask_compress(struct pb_mask_encoder *encoder, const void *raw, struct pb_err *err,
+                     const void **out_data, size_t *out_bytes);
 void pb_mask_encoder_destroy(struct pb_mask_encoder *encoder); /* NULL is fine */
 #endif
