@@ -192,12 +192,14 @@ def test_given_centres_keep_their_order_and_empty_classes_their_centres(scratch)
         assert passes(report, 5 * 7) == 1 + expected[3]
 
 
+@pbtest.not_about_threads
 def test_a_tie_goes_to_the_lower_class(scratch):
     scene = write(scratch / "s.tif", np.tile(np.array([[4, 5, 6]], np.uint8), (40, 20)))
     report = run(scratch, scene, "A", "bands: [A], classes: 2, rounds: 1, centres: [4, 6]")
     assert (pixels_of(report)[0, :3] == [1, 1, 2]).all()
 
 
+@pbtest.not_about_threads
 def test_sums_are_exact(scratch):
     """A sum in float64 would lose the small values beside the large ones, and give another mean in another order."""
     values = np.array([3e18, 1, -3e18, 2, 1.5, -7, 1e-30, 0.25] * 500, F).reshape(50, 80)
@@ -211,7 +213,7 @@ def test_tiles_and_threads_change_nothing(scratch):
     scene = write(scratch / "s.tif", (blobs(11) * F(0.01)).astype(F))
     before, step = ["convolve: {kernel: gaussian, size: 5, bands: [A]}", 'math: {bands: {R: "A / B"}}'], "bands: [A, R, C], classes: 6, rounds: 5"
     made = []
-    for tile, threads in ((64, 1), (64, 4), (128, 2), (512, 1)):
+    for tile, threads in ((64, 4), (128, 2)) if pbtest.FOR_RACES else ((64, 1), (64, 4), (128, 2), (512, 1)):
         report = run(scratch, scene, "ABC", step, before, f"{{memory: 128MiB, tile: {tile}, threads: {threads}}}")
         made.append((pixels_of(report), told(report)))
     for other in made[1:]:
@@ -234,6 +236,7 @@ def test_two_classifications_and_a_stretch_share_the_rounds(scratch):
     assert by_step == {(1, "A"), (1, "B"), (1, "ONE"), (2, "C"), (2, "TWO"), (3, "S")}, by_step
 
 
+@pbtest.not_about_threads
 def test_classes_of_classes(scratch):
     """A loop that starts from what another one ended with."""
     pixels = blobs(4, bands=1)
@@ -259,6 +262,7 @@ def test_tiles_that_a_gate_leaves_out_do_not_count(scratch):
     assert report["report"]["gate"]["left_out"] >= 5 * (2 + expected[3]), report["report"]["gate"]
 
 
+@pbtest.not_about_threads
 def test_images_without_classes(scratch):
     scene = write(scratch / "s.tif", np.stack([np.zeros((70, 90), np.uint8), np.full((70, 90), 7, np.uint8)]))
     for init in ("deviations", "minmax", "percentiles"):
@@ -272,6 +276,7 @@ def test_images_without_classes(scratch):
     assert told(report)["Y"] == {"threshold": 7, "pixels of class 0": 6300, "pixels of class 1": 0, "bin width": 0}, told(report)
 
 
+@pbtest.not_about_threads
 def test_otsu_of_samples_is_exact(scratch):
     for kind, scale in ((np.uint16, 1), (np.uint8, 0.02), (np.int16, 1)):
         pixels = blobs(8, kind, bands=2, classes=2)
@@ -311,20 +316,21 @@ def test_otsu_of_other_values_counts_bins(scratch):
 
 def test_rounds_are_read_once_when_their_tiles_fit(scratch):
     """The plan says whether they do, and keeps its budget; the classes are the same."""
-    pixels = blobs(3, shape=(1500, 2000))
+    pixels = blobs(3, shape=(450, 600))
     scene = write(scratch / "s.tif", pixels, block=256)
     made = []
-    for mib, kept in ((40, False), (256, True)):
-        device = f"{{memory: {mib}MiB, tile: 256, threads: 2}}"
+    for mib, kept in ((20, False), (256, True)):
+        device = f"{{memory: {mib}MiB, tile: 128, threads: 2}}"
         report = run(scratch, scene, "ABC", "bands: [A, B, C], classes: 4, rounds: 6", device=device)
         explained = pbtest.run("pushbroom", "run", "--dry-run", "-v", "-c", scratch / "c.yaml", "-o", scratch / "o", scene).stdout
         assert ("up to 7 passes over the scene for 4 reductions, 5 of them from memory" in explained) == kept, explained
-        assert ("tiles for its rounds 17" in explained) == kept and report["report"]["memory_bytes"] <= mib << 20, explained
+        assert ("tiles for its rounds 2" in explained) == kept and report["report"]["memory_bytes"] <= mib << 20, explained
         made.append((pixels_of(report), told(report)))
     same(made[1][0], made[0][0], "tiles from memory")
     assert made[0][1] == made[1][1]
 
 
+@pbtest.not_about_threads
 def test_what_was_found_is_told(scratch):
     pixels = blobs(3)
     scene = write(scratch / "s.tif", pixels)
@@ -336,6 +342,7 @@ def test_what_was_found_is_told(scratch):
     assert f"(A: centre of class 1 = " in lineage and f"(CLASS: pixels of class 1 = {found['CLASS']['pixels of class 1']}, " in lineage and "converged = 1)" in lineage, lineage
 
 
+@pbtest.not_about_threads
 def test_overviews_hold_classes(scratch):
     pixels = np.random.default_rng(1).integers(1, 200, (1, 300, 300)).astype(np.uint8)
     scene = write(scratch / "s.tif", pixels)
@@ -345,6 +352,7 @@ def test_overviews_hold_classes(scratch):
         assert band.GetOverviewCount() > 0 and set(np.unique(band.GetOverview(0).ReadAsArray())) == allowed
 
 
+@pbtest.not_about_threads
 def test_mistakes_say_what_to_do(scratch):
     for step, words in (("classify: {bands: [A], as: CLASS, classes: 17}", ":5:52: classify.classes: 17 is out of range"),
                         ("classify: {bands: [A], as: CLASS, classes: 1}", "classify.classes"),

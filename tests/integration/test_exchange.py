@@ -14,7 +14,7 @@ PRODUCTS = "    products:\n      - cog: {bands: [S, B1], compress: deflate}\n   
 
 def scene(scratch):
     path = scratch / "scene.tif"
-    run("make_scene", "--size", "900x700", path)
+    run("make_scene", "--size", "700x600", path)
     return path
 
 
@@ -37,6 +37,7 @@ def test_products_are_the_same_whatever_the_pattern(scratch):
         assert made(scratch, name, f"    exchange: {exchange}\n") == plain, name
 
 
+@pbtest.not_about_threads
 def test_a_pattern_that_does_not_go_with_tiles_is_refused(scratch):
     path = scene(scratch)
     cases = {"{pattern: probabilistic}": "wants results of tiles before they are sent",
@@ -59,7 +60,7 @@ def test_operators_choose_the_exchange_of_a_tile_s_parts(scratch):
     """A composite's and a gate's tiles follow the patterns that these operators choose, also when the file says the same; the
     report tells; another pattern is refused with its place."""
     path = scene(scratch)
-    run("make_scene", "--size", "900x700", "--bands", "2", "--seed", "5", scratch / "later.tif")
+    run("make_scene", "--size", "700x600", "--bands", "2", "--seed", "5", scratch / "later.tif")
     other = "{later: {file: later.tif, bands: {R_2: 1, N_2: 2}}}"
     composite = "      - composite: {method: latest-clear, bands: [R, N], of: [_1, _2]}\n"
     gate = "      - gate: {keep: 'B4 > 0.2'}\n"
@@ -91,6 +92,7 @@ def test_operators_choose_the_exchange_of_a_tile_s_parts(scratch):
     assert "  exchange   parts by probabilistic\n" in done.stdout, done.stdout
 
 
+@pbtest.not_about_threads
 def test_patterns_say_which_operators_choose_them(scratch):
     listed = {entry["name"]: entry["chosen_by"] for entry in json.loads(run("pushbroom", "patterns", "--json").stdout)}
     assert listed == {"unidirectional": [], "alternating": [{"operator": "classify", "of": "rounds"}],

@@ -97,16 +97,20 @@ CHAINS = (
     (["resample: {factor: 1.7, method: bilinear, bands: [A, B]}"], ["A", "B"]),
     (["stretch: {bands: [A, B], percentiles: [3, 90]}", "median: {bands: [A]}"], ["A", "B"]),
 )
+THREADED = 3, 7  # of these, what the thread sanitizer sees: neighbours, and two passes
 
 
 def test_products_are_those_of_masking_to_the_byte(scratch):
     scene, bands = scene_of(scratch / "s.tif")
     for i, (steps, wanted) in enumerate(CHAINS):
-        without = compute(scratch, scene, masked("QA < 8"), steps, wanted, name=f"m{i}")
-        assert "gate" not in without["report"], without["report"]
+        if pbtest.FOR_RACES and i not in THREADED:
+            continue
         settings = "{memory: 128MiB, tile: 64, threads: 3}" if i % 2 else "{memory: 128MiB, tile: 128, threads: 1}"
         report = compute(scratch, scene, gated("QA < 8"), steps, wanted, settings, name=f"g{i}")
-        assert digests(report) == digests(without), (steps, settings)
+        if not pbtest.FOR_RACES:
+            without = compute(scratch, scene, masked("QA < 8"), steps, wanted, name=f"m{i}")
+            assert "gate" not in without["report"], without["report"]
+            assert digests(report) == digests(without), (steps, settings)
         gate = report["report"]["gate"]
         assert gate["why"] is None and 0 < gate["left_out"] < gate["tiles"] and gate["blocks_not_decoded"] > 0, (steps, gate)
         assert tiles(report, "compute") == gate["tiles"] - gate["left_out"] and tiles(report, "write") == gate["tiles"], (steps, report["report"])
@@ -114,6 +118,7 @@ def test_products_are_those_of_masking_to_the_byte(scratch):
     same(pixels_of(report), np.where(bands[3] < 8, np.stack([bands[0], bands[2]]), np.nan), "masked pixels")
 
 
+@pbtest.not_about_threads
 def test_what_is_left_out_is_what_has_no_clear_pixel(scratch):
     """The numbers of the report, from numpy: tiles of 64 without and with a neighbourhood, and blocks that no tile needs."""
     clear = clouds(SHAPE)
@@ -132,6 +137,7 @@ def test_what_is_left_out_is_what_has_no_clear_pixel(scratch):
         assert cloudy > 50, cloudy
 
 
+@pbtest.not_about_threads
 def test_other_layouts_of_files(scratch):
     """Pixels that lie together decode together; strips, each of which is clear somewhere; a mask in a file of its own, at half the size, brought onto the grid."""
     _, bands = scene_of(scratch / "s.tif")
@@ -155,6 +161,7 @@ def test_other_layouts_of_files(scratch):
     same(pixels_of(made[1])[1], np.where(np.kron(small, np.ones((2, 2)))[:SHAPE[0], :SHAPE[1]] > 0, bands[1], np.nan), "mask of another size")
 
 
+@pbtest.not_about_threads
 def test_a_mask_in_the_file_and_a_mask_made_of_neighbours(scratch):
     scene, bands = scene_of(scratch / "s.tif", nodata=None)
     data = gdal.Open(str(scene), gdal.GA_Update)
@@ -172,6 +179,7 @@ def test_a_mask_in_the_file_and_a_mask_made_of_neighbours(scratch):
     assert gate["left_out"] > 80 and gate["blocks_not_decoded"] > 0, gate
 
 
+@pbtest.not_about_threads
 def test_all_clouds_and_none(scratch):
     for clear, left_out in ((np.zeros(SHAPE), 165), (np.ones(SHAPE), 0)):
         scene, _ = scene_of(scratch / "s.tif", clear=clear)
@@ -201,6 +209,7 @@ def test_a_share_is_of_squares_that_depend_on_nothing_else(scratch):
     assert "Step gate: keep = QA < 8, minimum = 0.15." in item["properties"]["processing:lineage"], item["properties"]["processing:lineage"]
 
 
+@pbtest.not_about_threads
 def test_what_keeps_tiles_from_being_left_out_is_said(scratch):
     scene, _ = scene_of(scratch / "s.tif")
     keep = 'gate: {keep: "QA < 8", bands: [A]}'
@@ -216,6 +225,7 @@ def test_what_keeps_tiles_from_being_left_out_is_said(scratch):
     assert "tiles without a pixel that passes" in told, told
 
 
+@pbtest.not_about_threads
 def test_mistakes_have_their_place(scratch):
     for text, words in (('gate: {keep: "QA <"}', ":6:27: gate: "), ('gate: {keep: "QB < 8"}', "did you mean 'QA'?"), ('gate: {keep: "1"}', "'keep' reads no band"),
                         ("gate: {}", "'gate' needs 'keep'"), ("gate: {keep: [QA]}", "gate.keep must be an expression"),

@@ -41,6 +41,7 @@ def test_a_band_is_read_once_more_and_other_values_twice(scratch):
     assert "1 pass over the scene for 1 reduction" in explained, explained
 
 
+@pbtest.not_about_threads
 def test_standard_deviations_and_stretches_of_stretches(scratch):
     scene, (a, b) = scene_of(scratch)
     report = compute(scratch, scene, "AB", ["stretch: {bands: {X: A}, method: stddev, deviations: 1.5, beyond: keep}",
@@ -67,6 +68,7 @@ def test_tiles_and_threads_change_nothing(scratch):
         same(other, made[0], "other tiles")
 
 
+@pbtest.not_about_threads
 def test_images_without_a_range(scratch):
     nothing, one = np.zeros((70, 90), np.uint8), np.full((70, 90), 7, np.uint8)
     scene = write(scratch / "s.tif", np.stack([nothing, one]))
@@ -77,6 +79,7 @@ def test_images_without_a_range(scratch):
     assert (made == 0.5).all(), made
 
 
+@pbtest.not_about_threads
 def test_a_range_of_one_value_parts_below_and_above(scratch):
     """Most pixels have one value, so both percentiles are that; the others must not be lost."""
     pixels = np.full((100, 100), 5, np.uint16)
@@ -87,6 +90,7 @@ def test_a_range_of_one_value_parts_below_and_above(scratch):
     assert (made[1] == 6).all()
 
 
+@pbtest.not_about_threads
 def test_the_widest_range_of_float32(scratch):
     pixels = np.array([[-3e38, -1e38, 0, 1e38, 3e38, 2e38, 5, 7]], np.float32)
     made = pixels_of(compute(scratch, write(scratch / "s.tif", pixels, nodata=None), "A", ["stretch: {bands: {X: A}, method: minmax, high: 100}"], ["X"]))
@@ -102,6 +106,7 @@ def test_an_image_without_valid_pixels_ends_early(scratch):
     assert np.isnan(pixels_of(report)).all()
 
 
+@pbtest.not_about_threads
 def test_the_memory_that_is_named_is_enough(scratch):
     """What a refusal names is accepted, also where an earlier pass needs more than the last one."""
     numbers = np.random.default_rng(2)
@@ -126,6 +131,7 @@ pipelines:
         assert done.returncode == 0 and len(named) == 1, (steps, named, done.stderr)
 
 
+@pbtest.not_about_threads
 def test_the_range_is_told(scratch):
     scene, (a, _) = scene_of(scratch)
     report = compute(scratch, scene, "AB", ["stretch: {bands: [A], percentiles: [2, 98]}"], ["A"])
@@ -148,6 +154,7 @@ def test_a_source_has_a_range_of_its_own(scratch):
     same(pixels_of(report), np.kron(small, np.ones((2, 2), np.float32)), "the source on the scene's grid")
 
 
+@pbtest.not_about_threads
 def test_mistakes_say_what_to_do(scratch):
     scene, _ = scene_of(scratch)
     for steps, words in ((["stretch: {bands: [A], percentiles: [98, 2]}"], "percentiles"),
