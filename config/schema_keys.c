@@ -153,8 +153,9 @@ static const struct pb_key compute_keys[] = {
     CHOICE(
         "codecs", AT(pb_compute_config, codecs), "auto|host|device", "auto",
         "Where a GPU's job decodes the scene's blocks: on the host, or on the GPU, to which they "
-        "go as they are stored; auto: there when that is faster and the file's layout and codec "
-        "(none, deflate, LZW) allow it. device: also when it is not faster."),
+        "go as they are stored; auto: there when that is faster and the layout and codec (none, "
+        "deflate, LZW) of a file allow it. device: also when it is not faster; what the GPU cannot "
+        "decode the host decodes for it."),
     RANGED(
         "device_memory", PB_KEY_SIZE, AT(pb_compute_config, device_memory_bytes), 0, 16 * TIB, "0",
         "GPU memory for blocks and pixels that are decoded there; 0 = a quarter of what it has."),

@@ -128,7 +128,6 @@ int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *
     if (raster == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to open %s", first->file.path);
     raster->info = first->info;
-    raster->alpha_band = first->alpha_band;
     raster->dataset_mask = first->dataset_mask;
     raster->is_jp2 = first->is_jp2;
     int rc = pb_raster_file_again(&raster->file, &first->file, err);

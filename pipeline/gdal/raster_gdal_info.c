@@ -69,8 +69,8 @@ static void read_band(struct pb_raster *raster, const struct pb_tiff_header *hea
     out->color = (int32_t)GDALGetRasterColorInterpretation(band);
     out->scale = GDALGetRasterScale(band, &has);
     out->offset = GDALGetRasterOffset(band, &has);
-    if (out->is_alpha && raster->alpha_band == 0)
-        raster->alpha_band = i + 1;
+    if (out->is_alpha && raster->info.alpha_band == 0)
+        raster->info.alpha_band = i + 1;
 }
 
 static int read_type(struct pb_raster *raster, struct pb_err *err)
@@ -142,8 +142,8 @@ static int read_layout(struct pb_raster *raster, const struct pb_tiff_header *he
     int flags = GDALGetMaskFlags(band);
     raster->dataset_mask = (flags & GMF_PER_DATASET) && !(flags & GMF_ALPHA);
     if (raster->dataset_mask)
-        raster->alpha_band = 0;
-    info->has_mask = raster->dataset_mask || raster->alpha_band > 0;
+        raster->info.alpha_band = 0;
+    info->has_mask = raster->dataset_mask || raster->info.alpha_band > 0;
     if (info->width != header->width || info->height != header->height)
         return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->file.path, 0, 0,
                           "its header is contradictory: %d x %d or %d x %d pixels",

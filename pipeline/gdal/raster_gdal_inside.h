@@ -25,7 +25,6 @@ struct pb_raster {
     char vsi_name[320];
     bool has_sidecars;      /* GDAL sees the file by its own name, with those beside it */
     struct pb_raster *next; /* in the list of open rasters */
-    int alpha_band;         /* 1-based; 0 = none, or a mask goes before it */
     bool is_jp2;            /* JPEG 2000, which GDAL decodes with OpenJPEG; else TIFF */
     bool dataset_mask;      /* GDAL's per-dataset mask that is no alpha band */
     void *complex_row;      /* of a block: what GDAL gave, before it becomes real; NULL: not yet */

@@ -94,7 +94,7 @@ static bool read_mask(struct read *read)
     }
     GDALRasterBandH band = raster->dataset_mask
                                ? GDALGetMaskBand(GDALGetRasterBand(raster->dataset, 1))
-                               : GDALGetRasterBand(raster->dataset, raster->alpha_band);
+                               : GDALGetRasterBand(raster->dataset, raster->info.alpha_band);
     CPLErr rc = GDALRasterIOEx(band, GF_Read, rect->x, rect->y, rect->w, rect->h, to->mask, rect->w,
                                rect->h, GDT_Byte, 1, (GSpacing)to->mask_row_bytes, NULL);
     read->band = 0;
@@ -163,7 +163,7 @@ static int read_own(struct read *read, const int32_t *bands, size_t n_bands, str
         .sample_bytes = (size_t)pb_gdal_types[raster->info.type].bytes,
         .type = raster->info.type,
         .complex = raster->info.complex.kind != PB_COMPLEX_NONE ? &raster->info.complex : NULL,
-        .alpha_band = raster->alpha_band,
+        .alpha_band = raster->info.alpha_band,
         .fill = &raster->blocks.fill,
         .to = &to,
     };

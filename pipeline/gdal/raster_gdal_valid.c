@@ -26,7 +26,7 @@ static void leave_mask(struct pb_raster *raster)
     if (info->has_mask)
         info->not_looked_at = raster->dataset_mask ? "its mask" : "its alpha band";
     raster->dataset_mask = info->has_mask = false;
-    raster->alpha_band = 0;
+    raster->info.alpha_band = 0;
 }
 
 void pb_raster_choose_valid(struct pb_raster *raster, enum pb_valid valid)

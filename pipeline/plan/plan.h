@@ -19,6 +19,7 @@
 #include "pipeline/metadata/calibration.h"
 #include "pipeline/product/product.h"
 #include "pipeline/raster/raster.h"
+#include "pipeline/raster/raw_blocks.h"
 #include "pipeline/grid/tile.h"
 
 #include "wic/device/transfer_plan.h"
@@ -50,9 +51,13 @@ struct pb_plan_sums {
 /* Whether blocks go to the GPU as their files store them, and are decoded there (plan_whole.c). */
 struct pb_plan_whole {
     bool used;
-    const char *why_not;   /* for people, when it is not; static */
-    uint64_t device_bytes; /* of the GPU's memory, for blocks and pixels */
-    uint64_t piece_bytes;  /* a slot has at least so many */
+    const char *why_not;                 /* for people, when it is not; static */
+    uint64_t device_bytes;               /* of the GPU's memory, for blocks and pixels */
+    uint64_t piece_bytes;                /* a slot has at least so many */
+    struct pb_raw_how how[PB_FILES_MAX]; /* of each source */
+    const char *host_why; /* why the host decodes some of what goes there; NULL: it does not. Static
+                           */
+    bool all_by_host;     /* no block of any source is decoded on the GPU */
 };
 
 /* What is read of one file: the delivered scene, or another one of the pipeline. Files on one grid

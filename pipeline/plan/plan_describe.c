@@ -50,11 +50,16 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
     if (!plan->cuda)
         return;
     if (plan->whole.used) {
-        (void)snprintf(
-            text, bytes,
-            "kernel     one a tile, by streams and events\n"
-            "codecs     blocks are decoded on the GPU, in at most %llu MiB of its memory\n",
-            (unsigned long long)(plan->whole.device_bytes >> 20));
+        (void)snprintf(text, bytes,
+                       "kernel     one a tile, by streams and events\n"
+                       "codecs     blocks are decoded on the %s, in at most %llu MiB of the GPU's "
+                       "memory%s%s\n",
+                       plan->whole.all_by_host ? "host and go there" : "GPU",
+                       (unsigned long long)(plan->whole.device_bytes >> 20),
+                       plan->whole.host_why == NULL ? ""
+                       : plan->whole.all_by_host    ? ": "
+                                                    : "; some of it by the host: ",
+                       plan->whole.host_why != NULL ? plan->whole.host_why : "");
         return;
     }
     if (plan->resident.used)

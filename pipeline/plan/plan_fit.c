@@ -19,6 +19,7 @@
 #include "pipeline/plan/plan_digits.h"
 #include "pipeline/plan/plan_gate.h"
 #include "pipeline/plan/plan_threads.h"
+#include "pipeline/plan/plan_whole.h"
 #include "pipeline/profile/trace.h"
 
 #include "wic/wic.h"
@@ -106,7 +107,7 @@ static struct pb_plan without_products(const struct pb_plan *base, const struct 
     pb_plan_set_threads(&plan, r, c->threads, c->lean);
     plan.price = c->price;
     if (plan.whole.used) /* the GPU keeps what tiles share */
-        plan.decoding = (struct pb_plan_decoding){.readers = plan.readers, .decodes = 1.0};
+        plan.decoding = pb_plan_whole_decoding(&plan, r);
     else
         plan.decoding = pb_chain_keeps_grid(plan.chain) ? pb_plan_cache(&plan, r->info, c->growth)
                                                         : pb_plan_cache_mapped(&plan, r);

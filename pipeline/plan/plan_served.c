@@ -183,7 +183,8 @@ static bool is_layout(const struct pb_served_source *s, const struct pb_limits *
                                  pb_type_bytes((enum pb_type)s->type) *
                                  (l->planar ? 1 : (uint64_t)s->n_bands)
                            : UINT64_MAX;
-    bool known = l->predictor >= 1 && l->predictor <= 3 && l->compression <= UINT16_MAX;
+    bool masked = l->alpha_band >= 0 && l->alpha_band <= s->n_bands;
+    bool known = masked && l->predictor >= 1 && l->predictor <= 3 && l->compression <= UINT16_MAX;
     bool floats = l->predictor != 3 || s->type == PB_F32 || s->type == PB_F64;
     return sized && known && floats &&
            (l->compression == 1 || (bytes <= limits->max_block_bytes && bytes <= UINT32_MAX)) &&
@@ -229,7 +230,8 @@ struct facts {
 
 static void take_layout(const struct pb_served_layout *said, struct pb_raster_info *info)
 {
-    info->own_blocks = true;
+    info->own_blocks = said->by_host == 0;
+    info->alpha_band = said->alpha_band;
     info->block_w = said->block_w;
     info->block_h = said->block_h;
     info->tiled = said->tiled != 0;

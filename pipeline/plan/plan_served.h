@@ -27,6 +27,8 @@ struct pb_served_rule {
 /* How a source lies in its blocks, where they come as they are stored. */
 struct pb_served_layout {
     int32_t block_w, block_h, tiled, planar, big_endian;
+    int32_t by_host;    /* 1: they come as planes of pixels, and no sizes are sent */
+    int32_t alpha_band; /* 1-based; 0 = none, or a mask goes before it */
     uint32_t compression, predictor;
     uint64_t stored_max;
     unsigned char fill[PB_BANDS_MAX][8]; /* pixels of blocks that are not stored, by band */

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Blocks are decoded on the GPU where every source has a plain layout and a codec that is decoded
- * there. A block is one chain of work on the GPU: of a few blocks all are done at once, but none
- * is done soon, and cores that decode several at a time are through earlier. */
+/* Blocks are decoded on the GPU where their source has a plain layout and a codec that is decoded
+ * there; of other sources the host decodes them, and their pixels go the same way. A block is one
+ * chain of work on the GPU: of a few blocks all are done at once, but none is done soon, and cores
+ * that decode several at a time are through earlier. */
 #include "pipeline/plan/plan_whole.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_served.h"
@@ -27,26 +28,52 @@ static bool is_compressed(const struct pb_raster_info *info)
 }
 
 /* Why blocks of the source cannot be decoded there; NULL: they can. */
-static const char *refuse_source(const struct pb_plan_source *source,
-                                 const struct pb_raster_info *info)
+static const char *by_host(const struct pb_raster_info *info)
 {
-    bool known =
-        info->tiff_compression == COMPRESSION_NONE || info->tiff_compression == COMPRESSION_LZW ||
-        info->tiff_compression == COMPRESSION_DEFLATE || info->tiff_compression == DEFLATE_OLD;
-    if (source->n_bands == 0)
-        return NULL;
+    bool known = !is_compressed(info) || info->tiff_compression == COMPRESSION_LZW ||
+                 info->tiff_compression == COMPRESSION_DEFLATE ||
+                 info->tiff_compression == DEFLATE_OLD;
     if (!info->own_blocks)
-        return "the layout of the scene's blocks is not a plain one";
-    if (!known)
-        return "the scene's codec is not deflate or LZW";
-    if (source->has_mask)
-        return "the scene has a mask";
+        return "the layout of a file's blocks is not a plain one";
     if (info->complex.kind != PB_COMPLEX_NONE)
-        return "the scene's pixels are complex numbers";
-    if (info->top_down)
-        return "one strip holds the image";
+        return "a file's pixels are complex numbers";
+    if (!known)
+        return "a file's codec is not deflate or LZW";
     if (is_compressed(info) && info->stored_block_bytes > PIECE_MOST)
-        return "a block takes more than 64 MiB as it is stored";
+        return "a block of a file takes more than 64 MiB as it is stored";
+    if (info->alpha_band > 0 && info->has_mask && pb_type_bytes(info->type) > 1)
+        return "a file's alpha band has more than 8 bits";
+    return NULL;
+}
+
+/* How the source comes; *why: why the host decodes some of it. */
+static struct pb_raw_how how_of(const struct pb_plan_source *source,
+                                const struct pb_raster_info *info, const char **why)
+{
+    const char *own = by_host(info);
+    struct pb_raw_how how = {.by_host = own != NULL};
+    if (source->has_mask)
+        how.mask = how.by_host || info->alpha_band == 0 ? PB_RAW_MASK_HOST : PB_RAW_MASK_ALPHA;
+    if (own == NULL && how.mask == PB_RAW_MASK_HOST)
+        own = "a file's mask is stored apart from its pixels";
+    *why = own;
+    return how;
+}
+
+/* Of one plane, where the host decodes. */
+static uint64_t stand_in_bytes(const struct pb_raster_info *info)
+{
+    uint32_t w, h;
+    pb_raw_blocks_stand_in(info, &w, &h);
+    return (uint64_t)w * h * pb_type_bytes(info->type);
+}
+
+static const char *refuse_source(const struct pb_raster_info *info, const struct pb_raw_how *how)
+{
+    if (how->by_host && stand_in_bytes(info) > PIECE_MOST)
+        return "a block that the host would decode for it takes more than 64 MiB";
+    if (info->top_down) /* rows come in their order, by one thread */
+        return "one compressed strip holds the image of a file";
     return NULL;
 }
 
@@ -57,9 +84,26 @@ static uint64_t count_blocks(const struct pb_plan *plan, const struct pb_plan_re
         const struct pb_raster_info *info = info_of(r, i);
         uint64_t across = (uint64_t)(info->width + info->block_w - 1) / (uint64_t)info->block_w;
         uint64_t down = (uint64_t)(info->height + info->block_h - 1) / (uint64_t)info->block_h;
-        n += across * down * (info->pixel_interleaved ? 1 : (uint64_t)info->n_bands);
+        if (plan->source[i].n_bands > 0 && !plan->whole.how[i].by_host)
+            n += across * down * (info->pixel_interleaved ? 1 : (uint64_t)info->n_bands);
     }
     return n;
+}
+
+/* Why the scene's blocks go the host's way all the same, where nothing speaks against theirs. */
+static const char *refuse_sources(const struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        const struct pb_plan_source *source = &plan->source[i];
+        const char *why =
+            source->n_bands > 0 ? refuse_source(info_of(r, i), &plan->whole.how[i]) : NULL;
+        if (why != NULL)
+            return why;
+    }
+    return r->config->compute.codecs == PB_CODECS_AUTO && r->whole_said == 0 &&
+                   plan->whole.all_by_host
+               ? plan->whole.host_why
+               : NULL;
 }
 
 static const char *refuse(const struct pb_plan *plan, const struct pb_plan_request *r)
@@ -89,12 +133,16 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
     if (r->pipeline->exchange.of == PB_EXCHANGE_PARTS &&
         r->pipeline->exchange.pattern != &wic_pattern_unidirectional)
         return "the parts of tiles go by an exchange";
-    for (size_t i = 0; i < plan->n_sources; i++) {
-        const char *why = refuse_source(&plan->source[i], info_of(r, i));
-        if (why != NULL)
-            return why;
-    }
-    return NULL;
+    return refuse_sources(plan, r);
+}
+
+/* Of a pixel, as it comes. */
+static uint64_t pixel_bytes(const struct pb_plan *plan, const struct pb_plan_request *r, size_t i)
+{
+    const struct pb_raster_info *info = info_of(r, i);
+    const struct pb_plan_source *source = &plan->source[i];
+    return plan->whole.how[i].by_host ? pb_type_bytes(info->type) * source->n_bands
+                                      : pb_raster_sample_bytes(info) * (uint64_t)info->n_bands;
 }
 
 /* What the sources take on the device: stored, decoded, and as planes. */
@@ -103,11 +151,12 @@ static uint64_t all_bytes(const struct pb_plan *plan, const struct pb_plan_reque
     uint64_t bytes = 0;
     for (size_t i = 0; i < plan->n_sources; i++) {
         const struct pb_raster_info *info = info_of(r, i);
+        const struct pb_plan_source *source = &plan->source[i];
         uint64_t px = (uint64_t)info->width * (uint64_t)info->height;
-        uint64_t each = pb_raster_sample_bytes(info);
-        if (plan->source[i].n_bands > 0)
-            bytes +=
-                info->file_bytes + px * each * ((uint64_t)info->n_bands + plan->source[i].n_bands);
+        uint64_t plane =
+            pb_type_bytes(source->type) * source->n_bands + (uint64_t)2 * source->has_mask;
+        if (source->n_bands > 0)
+            bytes += info->file_bytes + px * (pixel_bytes(plan, r, i) + plane);
     }
     return bytes;
 }
@@ -121,9 +170,11 @@ static uint64_t least_bytes(const struct pb_plan *plan, const struct pb_plan_req
         uint64_t rows = (uint64_t)plan->grid.side_px + 2 * (uint64_t)plan->halo;
         rows += is_compressed(info) ? 2 * (uint64_t)info->block_h : 0;
         rows = rows < (uint64_t)info->height ? rows : (uint64_t)info->height;
-        uint64_t row = (uint64_t)info->width * pb_raster_sample_bytes(info);
-        if (plan->source[i].n_bands > 0)
-            bytes += 2 * rows * row * (plan->source[i].n_bands + 2 * (uint64_t)info->n_bands);
+        const struct pb_plan_source *source = &plan->source[i];
+        uint64_t plane =
+            pb_type_bytes(source->type) * source->n_bands + (uint64_t)2 * source->has_mask;
+        if (source->n_bands > 0)
+            bytes += 2 * rows * (uint64_t)info->width * (plane + 2 * pixel_bytes(plan, r, i));
     }
     return bytes;
 }
@@ -136,7 +187,7 @@ static bool is_small(const struct pb_plan *plan, const struct pb_plan_request *r
         const struct pb_raster_info *info = info_of(r, i);
         double pixel = (double)pb_raster_sample_bytes(info) * info->n_bands;
         double block = (double)info->block_w * info->block_h * pixel;
-        if (plan->source[i].n_bands == 0 || !is_compressed(info))
+        if (plan->source[i].n_bands == 0 || !is_compressed(info) || plan->whole.how[i].by_host)
             continue;
         block = info->pixel_interleaved ? block : block / info->n_bands;
         host += (double)info->width * info->height * pixel / CORE_BYTES_SECOND;
@@ -155,16 +206,60 @@ static uint64_t piece_bytes(const struct pb_plan *plan, const struct pb_plan_req
         uint64_t row = pb_raster_sample_bytes(info) * (uint64_t)info->n_bands *
                        (uint64_t)(info->tiled ? info->block_w : info->width);
         uint64_t bytes = is_compressed(info) ? info->stored_block_bytes : row;
+        uint64_t mask = (uint64_t)info->block_w * (uint64_t)info->block_h;
+        if (plan->whole.how[i].by_host)
+            bytes = stand_in_bytes(info);
+        else if (is_compressed(info) && plan->whole.how[i].mask == PB_RAW_MASK_HOST && bytes < mask)
+            bytes = mask;
         if (plan->source[i].n_bands > 0 && bytes > most)
             most = bytes;
     }
     return (most + 4095) / 4096 * 4096;
 }
 
+/* What the host decodes is read by whole blocks, each once. */
+struct pb_plan_decoding pb_plan_whole_decoding(const struct pb_plan *plan,
+                                               const struct pb_plan_request *request)
+{
+    struct pb_plan_decoding out = {.readers = plan->readers, .decodes = 1.0};
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        const struct pb_raster_info *info = info_of(request, i);
+        const struct pb_raw_how *how = &plan->whole.how[i];
+        struct pb_rect cell = {.x = 0};
+        if (plan->source[i].n_bands == 0 || (!how->by_host && how->mask != PB_RAW_MASK_HOST))
+            continue;
+        uint32_t w, h;
+        pb_raw_blocks_stand_in(info, &w, &h);
+        cell.w = (int32_t)w;
+        cell.h = (int32_t)h;
+        out.cache_bytes += plan->readers * pb_raster_cache_bytes(info, &cell);
+        out.reader_bytes += plan->readers * pb_raster_reader_bytes(info);
+    }
+    return out;
+}
+
+static void find_how(const struct pb_plan *plan, const struct pb_plan_request *r,
+                     struct pb_plan_whole *out)
+{
+    out->all_by_host = true;
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        const char *why = NULL;
+        if (plan->source[i].n_bands == 0)
+            continue;
+        out->how[i] = how_of(&plan->source[i], info_of(r, i), &why);
+        out->host_why = out->host_why != NULL ? out->host_why : why;
+        out->all_by_host = out->all_by_host && out->how[i].by_host;
+    }
+}
+
 struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
                                    const struct pb_plan_request *request)
 {
     struct pb_plan_whole whole = {.why_not = plan->whole.why_not};
+    struct pb_plan with_how = *plan;
+    find_how(plan, request, &whole);
+    with_how.whole = whole;
+    plan = &with_how;
     if (whole.why_not == NULL)
         whole.why_not = refuse(plan, request);
     if (whole.why_not != NULL)

@@ -8,4 +8,7 @@
  * as they are stored, or why not. A why_not that the plan has already stays. Arithmetic only. */
 struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
                                    const struct pb_plan_request *request);
+/* What readers hold that decode some of it, for the plan's number of them. */
+struct pb_plan_decoding pb_plan_whole_decoding(const struct pb_plan *plan,
+                                               const struct pb_plan_request *request);
 #endif

@@ -34,8 +34,9 @@ struct pb_raster_info {
     enum pb_type type;         /* of the pixels that are read; complex ones are read as float32 */
     struct pb_complex complex; /* pb_raster_choose_complex */
     int32_t block_w, block_h;
-    bool pixel_interleaved;    /* all bands of a block decode together */
-    bool has_mask;             /* a mask or an alpha band: pb_raster_read fills `mask` */
+    bool pixel_interleaved; /* all bands of a block decode together */
+    bool has_mask;          /* a mask or an alpha band: pb_raster_read fills `mask` */
+    int32_t alpha_band;     /* 1-based, what it is made from; 0 = none, or a mask goes before it */
     const char *not_looked_at; /* "its nodata values": what pb_raster_choose_valid left out; NULL =
                                   nothing. Static */
     bool has_palette;          /* band 1 is an index into a colour table: classes, as a rule */

@@ -293,8 +293,9 @@ static void report(struct pb_run *run, struct pb_run_report *out)
     (void)snprintf(out->sync_why, sizeof out->sync_why, "%s",
                    pb_plan_stream_why(run->plan, run->options.config));
     if (run->plan->cuda) {
-        out->codecs = run->plan->whole.used ? "device" : "host";
-        out->codecs_why = run->plan->whole.why_not;
+        const struct pb_plan_whole *whole = &run->plan->whole;
+        out->codecs = whole->used && !whole->all_by_host ? "device" : "host";
+        out->codecs_why = whole->used ? whole->host_why : whole->why_not;
     }
     out->gate.why = pb_chain_gate_why(run->plan->chain);
     out->memory_bytes = pb_plan_total_bytes(run->plan);

@@ -114,7 +114,8 @@ struct pb_run_report {
     char
         sync_why[200]; /* why it is stream although compute.sync is wic; "" = it is as configured */
     const char *codecs; /* where blocks are decoded: "device" or "host"; NULL: there is no GPU */
-    const char *codecs_why; /* why on the host; "" or NULL = they are not. Both static */
+    const char *codecs_why; /* why on the host, all of them or some; NULL = they are not. Both
+                               static */
     uint64_t memory_bytes;  /* planned */
     uint64_t wanted_bytes;  /* compute.memory with which no core is left idle; 0: none is */
     int32_t tile_px;

@@ -21,6 +21,8 @@ static void say_layout(const struct pb_raw_blocks *blocks, const struct pb_raste
                                      .big_endian = l->big_endian,
                                      .compression = l->compression,
                                      .predictor = l->predictor,
+                                     .by_host = blocks->how.by_host,
+                                     .alpha_band = blocks->alpha_band,
                                      .stored_max = pb_raster_info(raster)->stored_block_bytes};
     if (l->predictor < 1 || l->predictor > 3) /* of no use with this codec */
         out->predictor = 1;
@@ -40,15 +42,17 @@ static int make_room(uint32_t **stored, uint32_t has, uint64_t n, struct pb_err 
     return 0;
 }
 
-static int say_source(const struct pb_raster *raster, struct pb_served_layout *out_layout,
-                      uint32_t **stored, uint32_t *n, struct pb_err *err)
+static int say_source(const struct pb_raster *raster, const struct pb_raw_how *how,
+                      struct pb_served_layout *out_layout, uint32_t **stored, uint32_t *n,
+                      struct pb_err *err)
 {
     struct pb_raw_blocks blocks = {.n = 0};
-    int rc = pb_raw_blocks_open(&blocks, raster, err);
-    rc = rc ? rc : make_room(stored, *n, blocks.n, err);
+    int rc = pb_raw_blocks_open(&blocks, raster, how, err);
+    uint64_t sizes = how->by_host ? 0 : blocks.n;
+    rc = rc ? rc : make_room(stored, *n, sizes, err);
     if (rc == 0)
         say_layout(&blocks, raster, out_layout);
-    for (uint64_t i = 0; rc == 0 && *stored != NULL && i < blocks.n; i++) {
+    for (uint64_t i = 0; rc == 0 && *stored != NULL && i < sizes; i++) {
         uint64_t bytes = blocks.place[i].bytes;
         (*stored)[(*n)++] = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
     }
@@ -64,7 +68,8 @@ int pb_said_blocks_make(const struct pb_plan *plan, const struct pb_raster *cons
     int rc = 0;
     for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
         if (plan->source[i].n_bands > 0)
-            rc = say_source(raster[i], &request->source[i].layout, &stored, &n, err);
+            rc = say_source(raster[i], &plan->whole.how[i], &request->source[i].layout, &stored, &n,
+                            err);
     if (rc < 0) {
         free(stored);
         return rc;
@@ -103,8 +108,9 @@ static void take_layout(const struct pb_served_source *said, struct pb_block_lay
     out->block_bytes = out->row_bytes * out->block_h;
 }
 
-static int take_source(struct pb_said_blocks *said, size_t i, const struct pb_served_source *from,
-                       const struct pb_served_stored *stored, uint32_t *at)
+static int take_source(struct pb_said_blocks *said, size_t i, const struct pb_raw_how *how,
+                       const struct pb_served_source *from, const struct pb_served_stored *stored,
+                       uint32_t *at)
 {
     struct pb_raw_blocks *blocks = &said->blocks[i];
     struct pb_block_layout *l = &said->layout[i];
@@ -112,7 +118,11 @@ static int take_source(struct pb_said_blocks *said, size_t i, const struct pb_se
     memcpy(said->fill[i].sample, from->layout.fill, sizeof said->fill[i].sample);
     blocks->layout = l;
     blocks->fill = &said->fill[i];
+    blocks->how = *how;
+    blocks->alpha_band = from->layout.alpha_band;
     blocks->n = (uint64_t)l->across * l->down * (l->planar ? (uint64_t)l->bands : 1);
+    if (how->by_host)
+        return l->compression == COMPRESSION_NONE ? 0 : -EPROTO;
     if (blocks->n > stored->n - *at)
         return -EPROTO;
     blocks->place = calloc(blocks->n, sizeof *blocks->place);
@@ -136,7 +146,7 @@ int pb_said_blocks_take(const struct pb_plan *plan, const struct pb_served_reque
     int rc = said == NULL ? -ENOMEM : 0;
     for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
         if (plan->source[i].n_bands > 0)
-            rc = take_source(said, i, &request->source[i], stored, &at);
+            rc = take_source(said, i, &plan->whole.how[i], &request->source[i], stored, &at);
     if (rc == 0 && at != stored->n)
         rc = -EPROTO;
     if (rc == 0) {

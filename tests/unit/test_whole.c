@@ -190,7 +190,15 @@ static void same(const char *path, const struct image *a, const struct image *b)
                       (double)b->planes[i]);
 }
 
-static int scenes, others;
+static int scenes, others, by_host, masks[3];
+
+/* What GDAL decodes is read by other windows than tiles have, which its messages name. */
+static void same_words(const struct pb_err *a, const struct pb_err *b)
+{
+    ck_assert_msg(a->code == b->code, "%s, %s", a->msg, b->msg);
+    if (strstr(a->msg, "window at") == NULL)
+        ck_assert_str_eq(a->msg, b->msg);
+}
 
 enum way { MUCH, LITTLE, ANOTHER, WAYS };
 
@@ -203,7 +211,12 @@ static void compare(const char *path, const char *steps)
         close_scene();
         return;
     }
+    const struct pb_raster_info *info = pb_raster_info(raster);
     bool used = plan->whole.used;
+    if (plan->whole.all_by_host && (int64_t)info->width * info->height > 1 << 20)
+        used = false; /* it would take seconds */
+    by_host += used && plan->whole.all_by_host;
+    masks[plan->whole.how[0].mask] += used;
     pb_plan_destroy(plan);
     if (used) {
         ck_assert_int_eq(make_plan(false), 0);
@@ -218,7 +231,7 @@ static void compare(const char *path, const char *steps)
             if (way == LITTLE)
                 shrink_memory();
             ck_assert_msg(run(&whole, &own) == rc, "%s: %s, %s", path, err.msg, own.msg);
-            ck_assert_str_eq(err.msg, own.msg);
+            same_words(&err, &own);
             if (rc == 0)
                 same(path, &cpu, &whole);
             free(whole.planes);
@@ -258,7 +271,9 @@ START_TEST(real_files_have_the_pixels_that_the_cpu_reads)
     ck_assert_int_eq(nftw(REAL "real", visit, 16, FTW_PHYS), 0);
     ck_assert_int_eq(nftw(REAL "derived", visit, 16, FTW_PHYS), 0);
     ck_assert_int_gt(scenes, 60 / EACH);
-    ck_assert_int_gt(others, 20 / EACH);
+    ck_assert_int_gt(by_host, 60 / EACH);
+    ck_assert_int_ge(masks[PB_RAW_MASK_ALPHA], 3 / EACH);
+    ck_assert_int_ge(masks[PB_RAW_MASK_HOST], 6 / EACH);
     ck_assert_int_eq(whole_host.opened, 0);
 }
 END_TEST

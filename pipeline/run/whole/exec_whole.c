@@ -134,7 +134,8 @@ static int make_map(struct pb_exec_whole *e, struct pb_err *err)
         if (e->stream->whole_blocks != NULL)
             e->source[i].blocks = e->stream->whole_blocks[i];
         else if (plan->source[i].n_bands > 0)
-            rc = pb_raw_blocks_open(&e->source[i].blocks, e->stream->raster[i], err);
+            rc = pb_raw_blocks_open(&e->source[i].blocks, e->stream->raster[i], &plan->whole.how[i],
+                                    err);
         blocks[i] = e->source[i].blocks;
     }
     rc = rc ? rc

@@ -36,6 +36,8 @@ struct whole_room {
 struct whole_source {
     struct pb_raw_blocks blocks;
     struct pb_unpredict_form form, fill_form;
+    struct pb_unpredict_form alpha_form, alpha_fill_form; /* n_planes 0: no mask is in its blocks */
+    struct pb_unpredict_form mask_form;                   /* of pieces that are apart */
     enum pb_device_codec codec;
     unsigned char *fill;      /* on the device: a piece as one that is not stored reads, ... */
     size_t fill_bytes;        /* ... for each plane of blocks, so many bytes apart */
@@ -66,6 +68,7 @@ struct pb_exec_whole {
     /* By piece; results are of the host, and written by the device. */
     struct pb_decode_stream *decode, *device_decode;
     struct pb_unpredict_block *block, *device_block;
+    struct pb_unpredict_block *alpha, *device_alpha; /* NULL: no source has an alpha_form */
     struct pb_decode_result *result;
     uint32_t n_lanes;
     float **lane_out; /* device memory for results, by lane */
@@ -125,6 +128,12 @@ int whole_release(struct pb_exec_whole *e, struct pb_err *err);
 int whole_dispatch(struct pb_exec_whole *e, struct pb_err *err);
 int whole_finish(struct pb_exec_whole *e, struct pb_err *err);
 void whole_read(void *exec, uint32_t reader);
+/* Where a piece's pixels go, and how they are taken out of it (whole_target.c). */
+struct pb_unpredict_block whole_target(const struct pb_exec_whole *e,
+                                       const struct pb_whole_piece *piece);
+struct pb_unpredict_block whole_alpha_target(const struct pb_exec_whole *e,
+                                             const struct pb_whole_piece *piece);
+void whole_forms(struct pb_exec_whole *e, uint32_t source);
 /* The map, and what its pieces are of (exec_whole.c). */
 int whole_open(struct pb_stream *stream, struct pb_err *err, struct pb_exec_whole **out);
 void whole_close(struct pb_exec_whole *e); /* NULL is fine */

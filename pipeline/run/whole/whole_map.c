@@ -32,9 +32,14 @@ static uint64_t aligned(uint64_t n)
     return (n + PB_WHOLE_ALIGN - 1) / PB_WHOLE_ALIGN * PB_WHOLE_ALIGN;
 }
 
-bool pb_whole_is_compressed(const struct pb_raw_blocks *blocks)
+static bool is_plain(const struct pb_raw_blocks *blocks)
 {
-    return blocks->layout->compression != 1;
+    return blocks->layout->compression == 1;
+}
+
+bool pb_whole_is_compressed(const struct pb_raw_blocks *blocks, const struct pb_whole_piece *piece)
+{
+    return !piece->by_host && !is_plain(blocks);
 }
 
 static int no_memory(struct pb_err *err)
@@ -50,7 +55,7 @@ static int cells_init(struct cells *cells, const struct pb_raw_blocks *blocks, u
     uint64_t most = slot_bytes < PART_BYTES ? slot_bytes : PART_BYTES;
     cells->layout = l;
     cells->part_rows = l->block_h;
-    if (!pb_whole_is_compressed(blocks) && l->block_bytes > most)
+    if (is_plain(blocks) && !blocks->how.by_host && l->block_bytes > most)
         cells->part_rows = (uint32_t)(most / l->row_bytes > 0 ? most / l->row_bytes : 1);
     cells->parts = (l->block_h + cells->part_rows - 1) / cells->part_rows;
     cells->n = (uint64_t)l->across * l->down * cells->parts;
@@ -95,8 +100,38 @@ static struct pb_rect rect_of(const struct cells *cells, uint32_t col, uint32_t 
     return (struct pb_rect){(int32_t)x, (int32_t)y, (int32_t)(end_x - x), (int32_t)(end_y - y)};
 }
 
-static struct pb_whole_piece piece_of(const struct pb_raw_blocks *blocks, const struct cells *cells,
-                                      uint64_t cell, uint32_t plane)
+/* Planes of blocks that the plan wants of a source; the mask comes behind them. */
+static uint32_t planes_of(const struct pb_plan_source *source, const struct pb_raw_blocks *blocks)
+{
+    return blocks->layout->planar ? (uint32_t)source->n_bands : 1;
+}
+
+static bool has_mask_pieces(const struct pb_raw_blocks *blocks)
+{
+    return blocks->how.mask == PB_RAW_MASK_HOST ||
+           (blocks->how.mask == PB_RAW_MASK_ALPHA && blocks->layout->planar);
+}
+
+/* Of plane p of those that are wanted of a cell that the host decodes. */
+static struct pb_whole_piece host_piece(const struct pb_whole_map *map, uint32_t source,
+                                        const struct cells *cells, uint64_t cell, uint32_t p)
+{
+    const struct pb_plan_source *from = &map->plan->source[source];
+    const struct pb_raw_blocks *blocks = &map->blocks[source];
+    const struct pb_block_layout *l = cells->layout;
+    uint32_t planes = planes_of(from, blocks);
+    struct pb_whole_piece piece = {.first = cells->first[cell], .by_host = true};
+    piece.is_mask = p == planes;
+    piece.is_apart = piece.is_mask && !(blocks->how.by_host && l->bits == 8);
+    piece.plane = piece.is_mask || !l->planar ? 0 : (uint32_t)from->bands[p] - 1;
+    piece.block = cell * (planes + 1) + p;
+    piece.rect = rect_of(cells, (uint32_t)(cell % l->across), (uint32_t)(cell / l->across));
+    piece.bytes = (uint64_t)piece.rect.h * l->block_w * (piece.is_mask ? 1 : l->bits / 8);
+    return piece;
+}
+
+static struct pb_whole_piece stored_piece(const struct pb_raw_blocks *blocks,
+                                          const struct cells *cells, uint64_t cell, uint32_t plane)
 {
     const struct pb_block_layout *l = cells->layout;
     uint32_t col = (uint32_t)(cell % l->across), row = (uint32_t)(cell / l->across);
@@ -105,34 +140,43 @@ static struct pb_whole_piece piece_of(const struct pb_raw_blocks *blocks, const 
     piece.rect = rect_of(cells, col, row);
     piece.bytes = blocks->place[piece.block].bytes;
     piece.least = pb_block_layout_need(l, row / cells->parts);
-    if (piece.bytes > 0 && !pb_whole_is_compressed(blocks)) {
+    if (piece.bytes > 0 && is_plain(blocks)) {
         piece.from = (uint64_t)(row % cells->parts) * cells->part_rows * l->row_bytes;
         piece.bytes = (uint64_t)piece.rect.h * l->row_bytes;
     }
     return piece;
 }
 
-static uint32_t planes_of(const struct pb_plan_source *source, const struct pb_raw_blocks *blocks)
+static struct pb_whole_piece piece_of(const struct pb_whole_map *map, uint32_t source,
+                                      const struct cells *cells, uint64_t cell, uint32_t p)
 {
-    return blocks->layout->planar ? (uint32_t)source->n_bands : 1;
+    const struct pb_plan_source *from = &map->plan->source[source];
+    const struct pb_raw_blocks *blocks = &map->blocks[source];
+    bool is_mask = p == planes_of(from, blocks);
+    if (blocks->how.by_host || (is_mask && blocks->how.mask == PB_RAW_MASK_HOST))
+        return host_piece(map, source, cells, cell, p);
+    int32_t band = is_mask ? blocks->alpha_band : blocks->layout->planar ? from->bands[p] : 1;
+    struct pb_whole_piece piece = stored_piece(blocks, cells, cell, (uint32_t)band - 1);
+    piece.is_mask = piece.is_apart = is_mask;
+    return piece;
 }
 
 /* Those of a source; at: NULL counts them. */
 static uint64_t list_pieces(const struct pb_whole_map *map, uint32_t source,
                             const struct cells *cells, struct pb_whole_piece *at)
 {
-    const struct pb_plan_source *from = &map->plan->source[source];
     const struct pb_raw_blocks *blocks = &map->blocks[source];
     uint64_t n = 0;
-    for (uint64_t i = 0; i < cells->n; i++)
-        for (uint32_t p = 0; cells->first[i] != NEVER && p < planes_of(from, blocks); p++) {
-            uint32_t plane = blocks->layout->planar ? (uint32_t)from->bands[p] - 1 : 0;
+    for (uint64_t i = 0; i < cells->n; i++) {
+        if (cells->first[i] == NEVER)
+            continue;
+        uint32_t pieces = planes_of(&map->plan->source[source], blocks) + has_mask_pieces(blocks);
+        for (uint32_t p = 0; p < pieces; p++, n++)
             if (at != NULL) {
-                at[n] = piece_of(blocks, cells, i, plane);
+                at[n] = piece_of(map, source, cells, i, p);
                 at[n].source = source;
             }
-            n++;
-        }
+    }
     return n;
 }
 
@@ -141,10 +185,14 @@ static int compare(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
+/* Those that are taken apart alike follow each other: masks of sources that the device decodes
+ * behind their pixels. (Of others, a cell's pixels and mask come by one read where they are of one
+ * size.) */
 static int by_place(const void *a, const void *b)
 {
     const struct pb_whole_piece *x = a, *y = b;
     int c = compare(x->source, y->source);
+    c = c != 0 ? c : compare(x->is_apart, y->is_apart);
     c = c != 0 ? c : compare(x->block, y->block);
     return c != 0 ? c : compare(x->from, y->from);
 }
@@ -210,7 +258,7 @@ static void fill_group(struct pb_whole_map *map, struct pb_whole_group *group, u
         chunk->bytes += aligned(piece->bytes);
         chunk->end = i + 1;
         band->stored_bytes += aligned(piece->bytes);
-        if (pb_whole_is_compressed(blocks)) {
+        if (pb_whole_is_compressed(blocks, piece)) {
             piece->decoded_at = band->decoded_bytes;
             band->decoded_bytes += aligned(blocks->layout->block_bytes);
         }
@@ -280,6 +328,10 @@ static void place_windows(struct pb_whole_map *map)
         window->row_bytes = aligned((uint64_t)window->image_w * format->source[w].sample_bytes);
         window->plane_bytes = window->row_bytes * (uint64_t)most;
         map->pixel_bytes += window->plane_bytes * format->source[w].n_planes;
+        window->mask_at = map->pixel_bytes;
+        window->mask_row_bytes =
+            format->source[w].has_mask ? aligned((uint64_t)window->image_w) : 0;
+        map->pixel_bytes += window->mask_row_bytes * (uint64_t)most;
     }
     for (uint32_t b = 0; b < map->n_bands; b++) {
         const struct pb_whole_band *band = &map->band[b];

@@ -5,8 +5,9 @@
 /* In what order the stored blocks of a pass's sources go to a device, and where everything lies
  * there. Arithmetic; made before the first tile, read-only afterwards, any thread.
  *
- * A piece is a block of a source as it is stored, or some rows of one that is not compressed. Each
- * piece goes to the device once, in the order of the first tile that needs it. A group is what is
+ * A piece is a block of a source as it is stored, some rows of one that is not compressed, or a
+ * plane of a block that the host decodes; the planes of one follow each other. Each piece goes to
+ * the device once, in the order of the first tile that needs it. A group is what is
  * decoded at once, a chunk what a slot brings. Bands are rows of tiles whose pixels are on the
  * device together: one where all of the scene fits, else two at a time. Pixels that a band shares
  * with the one before it are copied from there. */
@@ -24,6 +25,9 @@ struct pb_whole_piece {
     uint32_t first;       /* tile, in visiting order, that needs it first */
     uint32_t source, plane, group;
     struct pb_rect rect; /* its pixels that are in the image */
+    bool by_host;        /* pb_raster_read makes it: samples of the plane, or bytes of the mask */
+    bool is_mask;        /* it goes to the window's mask */
+    bool is_apart;       /* ... and has rows of another size than the source's pixels */
 };
 
 struct pb_whole_chunk {
@@ -48,6 +52,7 @@ struct pb_whole_band {
 /* Planes of a window in a band's memory, of native samples, as wide as the image. */
 struct pb_whole_window {
     uint64_t at, row_bytes, plane_bytes; /* of the largest band; all but at 0: nothing is read */
+    uint64_t mask_at, mask_row_bytes;    /* a byte a pixel; mask_row_bytes 0: there is no mask */
     int32_t image_w, image_h;
 };
 
@@ -76,6 +81,6 @@ void pb_whole_map_fini(struct pb_whole_map *map);
 uint64_t pb_whole_map_bytes(const struct pb_whole_map *map);
 /* Bands whose memory is there at a time. */
 uint32_t pb_whole_map_rooms(const struct pb_whole_map *map);
-/* Whether blocks of a source are decoded, and not only moved. */
-bool pb_whole_is_compressed(const struct pb_raw_blocks *blocks);
+/* Whether a piece of the source is decoded, and not only moved. */
+bool pb_whole_is_compressed(const struct pb_raw_blocks *blocks, const struct pb_whole_piece *piece);
 #endif

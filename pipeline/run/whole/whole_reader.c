@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* A reader of stored blocks: fills slots with chunks. Chunk and slot are taken together, so that
- * chunks come to the feeder in their order. */
+ * chunks come to the feeder in their order. What the host has to decode it decodes into the slot,
+ * by files of its own. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include "config/base/clock.h"
@@ -22,23 +23,63 @@ static int take_chunk(struct pb_exec_whole *e, struct wic_slot *slot, uint32_t *
     return rc;
 }
 
-static int fill(const struct pb_exec_whole *e, const struct pb_whole_chunk *chunk, void *data,
+struct reader {
+    struct pb_exec_whole *e;
+    struct pb_raster *file[PB_FILES_MAX]; /* NULL until it is needed */
+};
+
+/* Pixels of a cell that the host decodes, as many of its planes as follow in the chunk, and its
+ * mask; *at is moved on. */
+static int fill_cell(struct reader *r, uint32_t *at, uint32_t end, void *data, struct pb_err *err)
+{
+    const struct pb_stream *s = r->e->stream;
+    const struct pb_whole_piece *first = &r->e->map.piece[*at], *piece = first;
+    const struct pb_block_layout *l = r->e->source[first->source].blocks.layout;
+    struct pb_window to = {
+        .data = (char *)data + first->at, .row_bytes = (size_t)l->row_bytes, .rect = first->rect};
+    int32_t bands[PB_BANDS_MAX];
+    size_t n = 0;
+    for (; *at < end && piece->by_host && piece->source == first->source &&
+           memcmp(&piece->rect, &first->rect, sizeof piece->rect) == 0;
+         ++*at, piece++) {
+        if (n == 1 && !piece->is_mask)
+            to.plane_bytes = (size_t)(piece->at - first->at);
+        if (piece->is_mask)
+            to.mask = (uint8_t *)data + piece->at;
+        else
+            bands[n++] = (int32_t)piece->plane + 1;
+    }
+    to.mask_row_bytes = to.mask != NULL ? l->block_w : 0;
+    int rc = 0;
+    if (r->file[first->source] == NULL)
+        rc =
+            pb_raster_open_again(s->raster[first->source], s->limits, err, &r->file[first->source]);
+    return rc ? rc : pb_raster_read(r->file[first->source], bands, n, &to, err);
+}
+
+static int fill(struct reader *r, const struct pb_whole_chunk *chunk, void *data,
                 struct pb_err *err)
 {
-    const struct pb_stream *s = e->stream;
+    const struct pb_exec_whole *e = r->e;
     int rc = 0;
-    for (uint32_t i = chunk->first; i < chunk->end && rc == 0; i++) {
+    for (uint32_t i = chunk->first; i < chunk->end && rc == 0;) {
         const struct pb_whole_piece *piece = &e->map.piece[i];
+        if (piece->by_host) {
+            rc = fill_cell(r, &i, chunk->end, data, err);
+            continue;
+        }
         const struct pb_raw_blocks *blocks = &e->source[piece->source].blocks;
-        rc = pb_raster_fetch_block(s->raster[piece->source], piece->block,
+        rc = pb_raster_fetch_block(e->stream->raster[piece->source], piece->block,
                                    &blocks->place[piece->block], piece->from,
                                    (char *)data + piece->at, (size_t)piece->bytes, err);
+        i++;
     }
     return rc;
 }
 
-static int read_chunks(struct pb_exec_whole *e, struct pb_err *err)
+static int read_chunks(struct reader *r, struct pb_err *err)
 {
+    struct pb_exec_whole *e = r->e;
     struct pb_stream *s = e->stream;
     struct wic_slot slot;
     uint32_t number = 0;
@@ -47,7 +88,7 @@ static int read_chunks(struct pb_exec_whole *e, struct pb_err *err)
         const struct pb_whole_chunk *chunk = &e->map.chunk[number];
         uint64_t start = pb_clock_mono_ns();
         pb_work_begin(PB_WORK_FILL, number);
-        rc = fill(e, chunk, slot.data, err);
+        rc = fill(r, chunk, slot.data, err);
         pb_work_end();
         if (rc < 0)
             break;
@@ -62,13 +103,15 @@ static int read_chunks(struct pb_exec_whole *e, struct pb_err *err)
 
 void whole_read(void *exec, uint32_t reader)
 {
-    struct pb_exec_whole *e = exec;
+    struct reader own = {.e = exec};
     struct pb_err err = {0};
     (void)reader;
-    int rc = read_chunks(e, &err);
+    int rc = read_chunks(&own, &err);
+    for (size_t i = 0; i < PB_FILES_MAX; i++)
+        pb_raster_close(own.file[i]);
     bool over = rc == -EPIPE || rc == -ECANCELED;
     if (over && err.code == PB_OK)
         return;
     (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s", strerror(-rc));
-    pb_stream_fail(e->stream, &err);
+    pb_stream_fail(own.e->stream, &err);
 }

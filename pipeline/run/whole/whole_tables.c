@@ -18,23 +18,6 @@ static uint32_t room_of(const struct pb_exec_whole *e, const struct pb_whole_pie
 
 /* --- sources --------------------------------------------------------------------------------- */
 
-static enum pb_device_codec codec_of(const struct pb_block_layout *l)
-{
-    return l->compression == 1   ? PB_DEVICE_STORED
-           : l->compression == 5 ? PB_DEVICE_LZW
-                                 : PB_DEVICE_DEFLATE;
-}
-
-/* The samples that are wanted of a pixel. */
-static void list_samples(struct pb_exec_whole *e, uint32_t i)
-{
-    const struct pb_plan_source *from = &e->map.plan->source[i];
-    struct pb_unpredict_form *form = &e->source[i].form;
-    form->n_planes = e->source[i].blocks.layout->planar ? 1 : (uint32_t)from->n_bands;
-    for (size_t k = 0; k < form->n_planes && form->n_samples > 1; k++)
-        form->sample[k] = (uint16_t)(from->bands[k] - 1);
-}
-
 /* A row of pixels of a block that is not stored, in host byte order. */
 static void fill_row(const struct whole_source *source, uint32_t plane, unsigned char *row)
 {
@@ -85,25 +68,6 @@ static int make_fill(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
                              err);
 }
 
-static int make_source(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
-{
-    struct whole_source *source = &e->source[i];
-    const struct pb_block_layout *l = source->blocks.layout;
-    source->codec = codec_of(l);
-    source->form = (struct pb_unpredict_form){
-        .sample_bytes = l->bits / 8,
-        .predictor = source->codec == PB_DEVICE_STORED ? 1 : l->predictor,
-        .swap = l->big_endian && l->predictor != PB_PREDICTOR_FLOAT,
-        .n_samples = l->planar ? 1 : (uint32_t)l->bands,
-        .block_w = l->block_w,
-    };
-    list_samples(e, i);
-    source->fill_form = source->form;
-    source->fill_form.predictor = 1;
-    source->fill_form.swap = 0;
-    return make_fill(e, i, err);
-}
-
 /* --- pieces ---------------------------------------------------------------------------------- */
 
 static unsigned char *stored_at(const struct pb_exec_whole *e, const struct pb_whole_piece *piece)
@@ -115,30 +79,11 @@ static unsigned char *stored_at(const struct pb_exec_whole *e, const struct pb_w
     return e->room[room_of(e, piece)].stored + e->map.chunk[chunk].at + piece->at;
 }
 
-/* Where the piece's pixels go: rows above the band's first one are not wanted. */
-static struct pb_unpredict_block target_of(const struct pb_exec_whole *e,
-                                           const struct pb_whole_piece *piece)
+/* Whether the piece is decoded, and not only moved. */
+static bool is_decoded(const struct pb_exec_whole *e, uint32_t i)
 {
-    const struct pb_plan_source *from = &e->map.plan->source[piece->source];
-    const struct pb_block_layout *l = e->source[piece->source].blocks.layout;
-    const struct pb_whole_window *window = &e->map.window[from->window];
-    const struct pb_whole_band *band = &e->map.band[e->map.group[piece->group].band];
-    int32_t above = band->y[from->window] - piece->rect.y;
-    uint64_t plane = from->plane;
-    for (size_t k = 0; k < from->n_bands && l->planar; k++)
-        if ((uint32_t)from->bands[k] == piece->plane + 1)
-            plane = from->plane + k;
-    above = above > 0 ? above : 0;
-    return (struct pb_unpredict_block){
-        .out = e->room[room_of(e, piece)].pixels + window->at + plane * window->plane_bytes +
-               (uint64_t)(piece->rect.y + above - band->y[from->window]) * window->row_bytes +
-               (uint64_t)piece->rect.x * (l->bits / 8),
-        .row_bytes = window->row_bytes,
-        .plane_bytes = window->plane_bytes,
-        .top = (uint32_t)above,
-        .w = (uint32_t)piece->rect.w,
-        .h = piece->rect.h > above ? (uint32_t)(piece->rect.h - above) : 0,
-    };
+    const struct pb_whole_piece *piece = &e->map.piece[i];
+    return piece->bytes > 0 && pb_whole_is_compressed(&e->source[piece->source].blocks, piece);
 }
 
 static void fill_piece(struct pb_exec_whole *e, uint32_t i)
@@ -147,14 +92,14 @@ static void fill_piece(struct pb_exec_whole *e, uint32_t i)
     const struct whole_source *source = &e->source[piece->source];
     const struct pb_block_layout *l = source->blocks.layout;
     struct pb_unpredict_block *block = &e->block[i];
-    *block = target_of(e, piece);
+    *block = whole_target(e, piece);
     e->result[i] = (struct pb_decode_result){.status = PB_DECODE_UNDONE};
     if (piece->bytes == 0) {
         block->in = source->fill + (l->planar ? piece->plane * source->fill_bytes : 0);
         return;
     }
     block->in = stored_at(e, piece);
-    if (source->codec == PB_DEVICE_STORED)
+    if (!is_decoded(e, i))
         return;
     e->decode[i] = (struct pb_decode_stream){
         .in = block->in,
@@ -166,6 +111,16 @@ static void fill_piece(struct pb_exec_whole *e, uint32_t i)
     block->in = e->decode[i].out;
 }
 
+/* The same blocks, for the alpha samples of their pixels. */
+static void fill_alpha(struct pb_exec_whole *e, uint32_t i)
+{
+    const struct pb_whole_piece *piece = &e->map.piece[i];
+    if (e->alpha == NULL || e->source[piece->source].alpha_form.n_planes == 0)
+        return;
+    e->alpha[i] = whole_alpha_target(e, piece);
+    e->alpha[i].in = e->block[i].in;
+}
+
 /* A list on the host, and its place on the device. */
 static int take_list(struct pb_exec_whole *e, size_t bytes, struct pb_err *err, void **out_host,
                      void **out_device)
@@ -174,34 +129,72 @@ static int take_list(struct pb_exec_whole *e, size_t bytes, struct pb_err *err, 
     return rc ? rc : e->ops->memory(e->device, bytes, err, out_device);
 }
 
-int whole_tables_make(struct pb_exec_whole *e, struct pb_err *err)
+static int make_lists(struct pb_exec_whole *e, bool has_alpha, struct pb_err *err)
 {
-    size_t n = e->map.n_pieces, decode = n * sizeof *e->decode, block = n * sizeof *e->block;
-    void *memory[5] = {NULL};
-    int rc = take_list(e, decode, err, &memory[0], &memory[1]);
-    rc = rc ? rc : take_list(e, block, err, &memory[2], &memory[3]);
+    size_t n = e->map.n_pieces;
+    void *memory[7] = {NULL};
+    int rc = take_list(e, n * sizeof *e->decode, err, &memory[0], &memory[1]);
+    rc = rc ? rc : take_list(e, n * sizeof *e->block, err, &memory[2], &memory[3]);
     rc = rc ? rc : e->ops->table(e->device, n * sizeof *e->result, err, &memory[4]);
+    if (has_alpha)
+        rc = rc ? rc : take_list(e, n * sizeof *e->alpha, err, &memory[5], &memory[6]);
     e->decode = memory[0];
     e->device_decode = memory[1];
     e->block = memory[2];
     e->device_block = memory[3];
     e->result = memory[4];
-    for (uint32_t i = 0; i < e->map.plan->n_sources && rc == 0; i++)
-        if (e->map.plan->source[i].n_bands > 0)
-            rc = make_source(e, i, err);
-    for (uint32_t i = 0; i < n && rc == 0; i++)
+    e->alpha = memory[5];
+    e->device_alpha = memory[6];
+    return rc;
+}
+
+static int send_lists(struct pb_exec_whole *e, struct pb_err *err)
+{
+    size_t n = e->map.n_pieces;
+    int rc = e->ops->copy(e->device, QUEUE_SEND, e->device_decode, e->decode, n * sizeof *e->decode,
+                          err);
+    rc = rc ? rc
+            : e->ops->copy(e->device, QUEUE_SEND, e->device_block, e->block, n * sizeof *e->block,
+                           err);
+    if (e->alpha != NULL)
+        rc = rc ? rc
+                : e->ops->copy(e->device, QUEUE_SEND, e->device_alpha, e->alpha,
+                               n * sizeof *e->alpha, err);
+    return rc;
+}
+
+int whole_tables_make(struct pb_exec_whole *e, struct pb_err *err)
+{
+    const struct pb_plan *plan = e->map.plan;
+    bool has_alpha = false;
+    for (uint32_t i = 0; i < plan->n_sources; i++)
+        if (plan->source[i].n_bands > 0) {
+            whole_forms(e, i);
+            has_alpha = has_alpha || e->source[i].alpha_form.n_planes > 0;
+        }
+    int rc = make_lists(e, has_alpha, err);
+    for (uint32_t i = 0; i < plan->n_sources && rc == 0; i++)
+        if (plan->source[i].n_bands > 0)
+            rc = make_fill(e, i, err);
+    for (uint32_t i = 0; i < e->map.n_pieces && rc == 0; i++) {
         fill_piece(e, i);
-    rc = rc ? rc : e->ops->copy(e->device, QUEUE_SEND, memory[1], memory[0], decode, err);
-    return rc ? rc : e->ops->copy(e->device, QUEUE_SEND, memory[3], memory[2], block, err);
+        fill_alpha(e, i);
+    }
+    return rc ? rc : send_lists(e, err);
 }
 
 /* --- groups ---------------------------------------------------------------------------------- */
 
-/* Pieces of one source, of which all are stored, or none. */
+/* Pieces of one source that are taken apart alike, of which all are stored, or none. */
 struct run {
     uint32_t first, n;
     bool is_stored;
 };
+
+static bool are_alike(const struct pb_whole_piece *a, const struct pb_whole_piece *b)
+{
+    return a->source == b->source && a->is_apart == b->is_apart && (a->bytes > 0) == (b->bytes > 0);
+}
 
 /* The one at *at, which it moves on; false: there is none. */
 static bool next_run(const struct pb_exec_whole *e, const struct pb_whole_group *group,
@@ -211,8 +204,7 @@ static bool next_run(const struct pb_exec_whole *e, const struct pb_whole_group 
     uint32_t first = *at, i = first;
     if (first >= group->end)
         return false;
-    while (i < group->end && piece[i].source == piece[first].source &&
-           (piece[i].bytes > 0) == (piece[first].bytes > 0))
+    while (i < group->end && are_alike(&piece[i], &piece[first]))
         i++;
     *out = (struct run){first, i - first, piece[first].bytes > 0};
     *at = i;
@@ -222,12 +214,22 @@ static bool next_run(const struct pb_exec_whole *e, const struct pb_whole_group 
 static int unpredict(struct pb_exec_whole *e, uint32_t queue, const struct run *run,
                      struct pb_err *err)
 {
-    const struct whole_source *source = &e->source[e->map.piece[run->first].source];
+    const struct pb_whole_piece *piece = &e->map.piece[run->first];
+    const struct whole_source *source = &e->source[piece->source];
+    const struct pb_unpredict_form *form = piece->is_apart && run->is_stored ? &source->mask_form
+                                           : run->is_stored                  ? &source->form
+                                                                             : &source->fill_form;
+    const struct pb_unpredict_form *alpha =
+        run->is_stored ? &source->alpha_form : &source->alpha_fill_form;
     uint32_t rows = 1;
     for (uint32_t i = run->first; i < run->first + run->n; i++)
         rows = e->block[i].h > rows ? e->block[i].h : rows;
-    return e->ops->unpredict(e->device, queue, run->is_stored ? &source->form : &source->fill_form,
-                             e->device_block + run->first, run->n, rows, err);
+    int rc =
+        e->ops->unpredict(e->device, queue, form, e->device_block + run->first, run->n, rows, err);
+    if (rc == 0 && alpha->n_planes > 0)
+        rc = e->ops->unpredict(e->device, queue, alpha, e->device_alpha + run->first, run->n, rows,
+                               err);
+    return rc;
 }
 
 static int decode_run(struct pb_exec_whole *e, uint32_t queue, const struct run *run,
@@ -237,7 +239,7 @@ static int decode_run(struct pb_exec_whole *e, uint32_t queue, const struct run 
     const struct pb_decode_batch batch = {
         .streams = e->device_decode + run->first, .results = e->result + run->first, .n = run->n};
     int rc = 0;
-    if (run->is_stored && source->codec != PB_DEVICE_STORED)
+    if (is_decoded(e, run->first))
         rc = e->ops->decode(e->device, queue, source->codec, &batch, err);
     return rc ? rc : unpredict(e, queue, run, err);
 }
@@ -287,11 +289,8 @@ int whole_tables_check(struct pb_exec_whole *e, uint32_t number, struct pb_err *
 {
     const struct pb_whole_group *group = &e->map.group[number];
     int rc = 0;
-    for (uint32_t i = group->first; i < group->end && rc == 0; i++) {
-        bool is_decoded = e->map.piece[i].bytes > 0 &&
-                          e->source[e->map.piece[i].source].codec != PB_DEVICE_STORED;
-        if (is_decoded && e->result[i].status != PB_DECODED)
+    for (uint32_t i = group->first; i < group->end && rc == 0; i++)
+        if (is_decoded(e, i) && e->result[i].status != PB_DECODED)
             rc = repair(e, i, err);
-    }
     return rc;
 }

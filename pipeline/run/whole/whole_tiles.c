@@ -39,6 +39,11 @@ static int share_window(struct pb_exec_whole *e, uint32_t band, uint32_t w, stru
                               (uint64_t)(to->y[w] - from->y[w]) * window->row_bytes,
                           (size_t)rows * window->row_bytes, err);
     }
+    if (rc == 0 && rows > 0 && window->mask_row_bytes > 0)
+        rc = e->ops->copy(e->device, QUEUE_SHARE, e->room[band % 2].pixels + window->mask_at,
+                          e->room[(band - 1) % 2].pixels + window->mask_at +
+                              (uint64_t)(to->y[w] - from->y[w]) * window->mask_row_bytes,
+                          (size_t)rows * window->mask_row_bytes, err);
     return rc;
 }
 
@@ -101,14 +106,18 @@ static void view(const struct pb_exec_whole *e, const struct pb_tile *tile, uint
         const struct pb_rect *read = &tile->read[w];
         if (!pb_slot_is_read(&format->source[w], read))
             continue;
+        uint64_t row = (uint64_t)(read->y - e->map.band[band].y[w]), x = (uint64_t)read->x;
+        unsigned char *pixels = e->room[band % 2].pixels;
         out->window[w] = (struct pb_window){
-            .data = e->room[band % 2].pixels + window->at +
-                    (uint64_t)(read->y - e->map.band[band].y[w]) * window->row_bytes +
-                    (uint64_t)read->x * format->source[w].sample_bytes,
+            .data =
+                pixels + window->at + row * window->row_bytes + x * format->source[w].sample_bytes,
             .row_bytes = window->row_bytes,
             .plane_bytes = window->plane_bytes,
+            .mask_row_bytes = window->mask_row_bytes,
             .rect = *read,
         };
+        if (window->mask_row_bytes > 0)
+            out->window[w].mask = pixels + window->mask_at + row * window->mask_row_bytes + x;
     }
 }
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks that go to the GPU as files store them: the CPU's products, what a damaged block says, how long it takes."""
 import json
+import pathlib
 import statistics
 
 from .host import sums
@@ -16,6 +17,23 @@ SCENES = {
     "float32": ["--size", "3000x2600", "--type", "Float32"],
     "u8": ["--size", "2999x2601", "--type", "Byte", "--block", "256", "--collar"],
 }
+# Real files, where a checkout has them: a mask in an image of its own, alpha bands of 8 and 16 bits, and what the host decodes.
+DATA = pathlib.Path(__file__).resolve().parents[2] / "data/real/mask_alpha"
+FILES = {
+    "cog_rgb_mask": ("device", "mask is stored apart"),
+    "cog_rgba": ("device", ""),
+    "RGBA.uint16_alpha255": ("host", "alpha band has more than 8 bits"),
+    "cogeo_jpeg_mask": ("host", "not a plain one"),
+}
+COLOURS = """
+  input: {match: ["*"], bands: {R: 1, G: 2, B: 3}}
+  steps:
+    - convolve: {kernel: gaussian, size: 9, bands: {SOFT: G}}
+    - math: {bands: {SUM: "R + SOFT / B"}}
+  products:
+    - cog: {bands: [SUM, R], compress: deflate}
+    - statistics: {}
+"""
 # Names of pipelines of one COG, which everything but the pixels' way leaves alone.
 BLUR = NDVI.replace("- index: {names: [NDVI]}", "- convolve: {kernel: gaussian, size: 15, bands: {NDVI: N}}")
 PIPELINES = {"ndvi": NDVI.replace("COMPRESS", "deflate"), "blur": BLUR.replace("COMPRESS", "deflate"), **CHAINS}
@@ -34,6 +52,21 @@ def same(host):
                 used = report.get("device"), report.get("codecs")
                 why = "" if good and used == ("cuda:0", "device") else made.get("error") or (used, report.get("codecs_why"), sums(made), sums(reference))
                 host.check(not why, f"{name:22} {chain:6} in {memory if memory != '0' else 'a quarter of the memory':23} {why}")
+
+
+def files(host):
+    for name, (codecs, why) in FILES.items():
+        scene = DATA / f"{name}.tif"
+        if not scene.exists():
+            print(f"  left out: there is no {scene}")
+            continue
+        reference, _ = host.run(host.config("whole-colours", COLOURS), scene, "cpu", "whole-cpu")
+        made, _ = host.run(host.config("whole-colours-device", COLOURS, codecs="device"), scene, "cuda", "whole-cuda")
+        report = made.get("report", {})
+        good = reference["status"] == made["status"] == "successful" and sums(made) == sums(reference)
+        said = (report.get("device"), report.get("codecs"), report.get("codecs_why") or "")
+        good = good and said[:2] == ("cuda:0", codecs) and why in said[2] and bool(why) == bool(said[2]) and report.get("sync") == "stream"
+        host.check(good, f"{name:22} {'' if good else made.get('error') or (said, sums(made), sums(reference))}")
 
 
 def damaged(host):
@@ -74,5 +107,6 @@ def speed(host, size):
 def whole_way(host, options):
     print(f"whole way: blocks decoded on the GPU; speed at {options.scene_size} x {options.scene_size} x 4 UInt16, median of 5")
     same(host)
+    files(host)
     damaged(host)
     speed(host, options.scene_size)

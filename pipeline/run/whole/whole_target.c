@@ -1,0 +1,117 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* How pixels are taken out of pieces, and where they go on the device: samples to the planes of
+ * their source, masks to the plane of bytes behind them. The alpha samples of pixels that lie side
+ * by side are taken out of the blocks a second time. */
+#include "pipeline/run/whole/whole_inside.h"
+
+#include "pipeline/codec/predictor.h"
+
+/* --- forms ----------------------------------------------------------------------------------- */
+
+static enum pb_device_codec codec_of(const struct pb_block_layout *l)
+{
+    return l->compression == 1   ? PB_DEVICE_STORED
+           : l->compression == 5 ? PB_DEVICE_LZW
+                                 : PB_DEVICE_DEFLATE;
+}
+
+/* The samples that are wanted of a pixel. */
+static void list_samples(struct pb_unpredict_form *form, const struct pb_plan_source *from,
+                         const struct pb_block_layout *l)
+{
+    form->n_planes = l->planar ? 1 : (uint32_t)from->n_bands;
+    for (size_t k = 0; k < form->n_planes && form->n_samples > 1; k++)
+        form->sample[k] = (uint16_t)(from->bands[k] - 1);
+}
+
+/* Of blocks that are not stored, whose pixels are made here. */
+static struct pb_unpredict_form as_fill(struct pb_unpredict_form form)
+{
+    form.predictor = 1;
+    form.swap = 0;
+    return form;
+}
+
+static void make_mask_forms(struct whole_source *source)
+{
+    const struct pb_block_layout *l = source->blocks.layout;
+    bool by_host = source->blocks.how.mask == PB_RAW_MASK_HOST;
+    bool is_inside = source->blocks.how.mask == PB_RAW_MASK_ALPHA && !l->planar;
+    source->mask_form = source->form;
+    if (by_host)
+        source->mask_form = (struct pb_unpredict_form){.sample_bytes = 1,
+                                                       .predictor = 1,
+                                                       .n_samples = 1,
+                                                       .block_w = l->block_w,
+                                                       .n_planes = 1};
+    source->alpha_form = source->form;
+    source->alpha_form.n_planes = is_inside;
+    source->alpha_form.sample[0] = (uint16_t)(is_inside ? source->blocks.alpha_band - 1 : 0);
+    source->alpha_fill_form = as_fill(source->alpha_form);
+}
+
+void whole_forms(struct pb_exec_whole *e, uint32_t i)
+{
+    struct whole_source *source = &e->source[i];
+    const struct pb_block_layout *l = source->blocks.layout;
+    source->codec = codec_of(l);
+    source->form = (struct pb_unpredict_form){
+        .sample_bytes = l->bits / 8,
+        .predictor = source->codec == PB_DEVICE_STORED ? 1 : l->predictor,
+        .swap = l->big_endian && l->predictor != PB_PREDICTOR_FLOAT,
+        .n_samples = l->planar ? 1 : (uint32_t)l->bands,
+        .block_w = l->block_w,
+    };
+    list_samples(&source->form, &e->map.plan->source[i], l);
+    source->fill_form = as_fill(source->form);
+    make_mask_forms(source);
+}
+
+/* --- targets --------------------------------------------------------------------------------- */
+
+/* A place in the band's memory: rows above the band's first one are not wanted. */
+static struct pb_unpredict_block place(const struct pb_exec_whole *e,
+                                       const struct pb_whole_piece *piece, uint64_t at,
+                                       uint64_t row_bytes, uint64_t sample_bytes)
+{
+    uint32_t w = e->map.plan->source[piece->source].window;
+    uint32_t number = e->map.group[piece->group].band;
+    int32_t first = e->map.band[number].y[w], above = first - piece->rect.y;
+    above = above > 0 ? above : 0;
+    return (struct pb_unpredict_block){
+        .out = e->room[number % 2].pixels + at +
+               (uint64_t)(piece->rect.y + above - first) * row_bytes +
+               (uint64_t)piece->rect.x * sample_bytes,
+        .row_bytes = row_bytes,
+        .top = (uint32_t)above,
+        .w = (uint32_t)piece->rect.w,
+        .h = piece->rect.h > above ? (uint32_t)(piece->rect.h - above) : 0,
+    };
+}
+
+struct pb_unpredict_block whole_alpha_target(const struct pb_exec_whole *e,
+                                             const struct pb_whole_piece *piece)
+{
+    const struct pb_whole_window *window =
+        &e->map.window[e->map.plan->source[piece->source].window];
+    return place(e, piece, window->mask_at, window->mask_row_bytes, 1);
+}
+
+struct pb_unpredict_block whole_target(const struct pb_exec_whole *e,
+                                       const struct pb_whole_piece *piece)
+{
+    const struct pb_plan_source *from = &e->map.plan->source[piece->source];
+    const struct pb_block_layout *l = e->source[piece->source].blocks.layout;
+    const struct pb_whole_window *window = &e->map.window[from->window];
+    uint64_t plane = from->plane;
+    if (piece->is_mask)
+        return whole_alpha_target(e, piece);
+    for (size_t k = 0; k < from->n_bands && l->planar; k++)
+        if ((uint32_t)from->bands[k] == piece->plane + 1)
+            plane = from->plane + k;
+    struct pb_unpredict_block block =
+        place(e, piece, window->at + plane * window->plane_bytes, window->row_bytes, l->bits / 8);
+    block.plane_bytes = window->plane_bytes;
+    return block;
+}
