@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-NAMES = {"release", "debug", "asan", "tsan", "cuda", "fuzz"}
+NAMES = {"release", "debug", "asan", "tsan", "cuda", "fuzz", "arm64"}
 SCRIPTS = ("tests/run", "tests/fuzz/run")
 MINE = re.compile(r"-D(PB_SANITIZE|PB_FUZZ|CMAKE_C_COMPILER|CMAKE_C_FLAGS\w*|CMAKE_BUILD_TYPE)=")
 

@@ -195,7 +195,7 @@ struct mistakes {
     const struct pb_pipeline_config *pipeline;
     enum pb_code code; /* of the first */
     size_t n_left_out;
-    char text[420];
+    char text[500];
 };
 
 static enum pb_code code_of(const struct pb_diag *diag, const struct pb_pipeline_config *pipeline)
