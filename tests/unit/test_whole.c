@@ -8,6 +8,7 @@
 
 #include "run_suite.h"
 #include "served_session.h"
+#include "tests/tools/random_scene.h"
 #include "whole_host.h"
 
 #include <ftw.h>
@@ -285,6 +286,29 @@ START_TEST(damaged_files_fail_in_the_same_words)
 }
 END_TEST
 
+/* The first ones, small; PB_SOAK=N takes N larger ones from PB_SEED on, CK_TIMEOUT_MULTIPLIER=10
+ * the time. */
+START_TEST(random_scenes_have_the_pixels_that_the_cpu_reads)
+{
+    const char *soak = getenv("PB_SOAK"), *seed_text = getenv("PB_SEED");
+    char folder[] = "/tmp/pb-whole-XXXXXX", path[100];
+    int n = soak != NULL ? atoi(soak) : 30 / EACH, first = seed_text != NULL ? atoi(seed_text) : 1;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    GDALAllRegister(); /* its COG driver, too */
+    for (int seed = first; seed < first + n; seed++) {
+        struct random_scene scene;
+        (void)snprintf(path, sizeof path, "%s/%d.tif", folder, seed);
+        ck_assert_msg(random_scene_make((uint64_t)seed, soak != NULL ? 600 : 150, path, &scene),
+                      "seed %d: %s", seed, CPLGetLastErrorMsg());
+        whole_host.refuse_each = seed % 5 == 0 ? 7 : 0;
+        compare(path, seed % 2 == 0 ? BLUR : PLAIN);
+        (void)unlink(path);
+    }
+    (void)rmdir(folder);
+    ck_assert_int_gt(scenes, n / 2);
+}
+END_TEST
+
 START_TEST(what_the_device_refuses_the_host_decodes)
 {
     whole_host.refuse_each = 3;
@@ -403,6 +427,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, real_files_have_the_pixels_that_the_cpu_reads);
     tcase_add_test(tc, damaged_files_fail_in_the_same_words);
+    tcase_add_test(tc, random_scenes_have_the_pixels_that_the_cpu_reads);
     tcase_add_test(tc, what_the_device_refuses_the_host_decodes);
     tcase_add_test(tc, what_is_refused_elsewhere_fails_the_device);
     tcase_add_test(tc, it_tells_how_long_the_device_was_occupied_and_what_was_waited_for);
