@@ -156,6 +156,8 @@ CALL(cudaPointerGetAttributes, (struct cudaPointerAttributes * out, const void *
 CALL(cudaSetDevice, (int device), (device))
 CALL(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned flags), (stream, flags))
 CALL(cudaStreamDestroy, (cudaStream_t stream), (stream))
+CALL(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned flags),
+     (stream, event, flags))
 CALL(__cudaLaunchKernel,
      (cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
       cudaStream_t stream),

@@ -10,10 +10,13 @@ from .grids import grids, rounds
 from .lanes import lanes
 from .operators import operators
 from .products import products
+from .rival import rival
 from .sanitizer import grid_sanitizer, sanitizer
 from .service import service
+from .soak import soak
 from .speed import speed
-from .whole import whole_way
+from .throughput import throughput
+from .whole import whole_products, whole_sanitizer, whole_way
 from .wic import wic, wic_sanitizer
 from .wic_figures import wic_figures, wic_frontier
 
@@ -31,8 +34,13 @@ PARTS = [
     Part("3d.", "service", service, "the real service: jobs of several chains at once, on every GPU there is; an owner that is killed (service_on_gpus.py)"),
     Part("4.", "sanitizer", sanitizer, "compute-sanitizer memcheck over 2 and a part of 3", sanitizes=True),
     Part("", "grid-sanitizer", grid_sanitizer, "the same over the chains of grids", sanitizes=True),
-    Part("", "codecs-sanitizer", codecs_sanitizer, "the same over the codecs", sanitizes=True),
-    Part("", "whole-way", whole_way, "scenes whose blocks the GPU decodes: products of the CPU, damaged blocks, and `pushbroom run` of deflate, LZW and uncompressed scenes"),
+    Part("", "codecs-sanitizer", codecs_sanitizer, "memcheck over the codecs, and racecheck: of the decoders if check_codecs-racecheck is there", sanitizes=True),
+    Part("", "whole-products", whole_products, "scenes whose blocks the GPU decodes: products of the CPU, damaged blocks"),
+    Part("", "whole-sanitizer", whole_sanitizer, "memcheck and synccheck over that, in one process", sanitizes=True),
+    Part("", "whole-way", whole_way, "figures of that, a table: scenes of each codec, ten bands, CPU and GPU taking turns (--turns, --rows)"),
+    Part("", "rival", rival, "nvTIFF, CuPy and nvCOMP doing the same, where they are installed"),
+    Part("", "throughput", throughput, "scenes a minute through the real service, CPU and GPU (--scenes)"),
+    Part("", "soak", soak, "random scenes, damaged ones among them, through random pipelines, decoded by the GPU: the CPU's products and the CPU's words (--soak, --seed, --case)"),
     Part("5.", "speed", speed, "`pushbroom run` of an uncompressed and a deflate scene, CPU and GPU taking turns"),
     Part("6.", "wic", wic, "the channel library's device side: ways out, replay, every result of every strategy of wic-bench, soaks by every\n"
          "transport, one of them stopped for 6 s"),

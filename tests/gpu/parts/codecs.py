@@ -5,6 +5,7 @@ import pathlib
 import shutil
 
 from .host import show
+from .races import racecheck
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "data"
 
@@ -40,7 +41,7 @@ def codecs(host, _):
 
 
 def codecs_sanitizer(host, _):
-    print("4c. compute-sanitizer memcheck over the codecs")
+    print("4c. compute-sanitizer over the codecs")
     if shutil.which("compute-sanitizer") is None:
         host.check(False, "compute-sanitizer is not on PATH")
         return
@@ -48,3 +49,7 @@ def codecs_sanitizer(host, _):
     for program in (["check_samples"], ["check_encode", "--quick"], ["check_statistics", "--quick"], ["check_codecs", "--mutate", 100000, *files(host)]):
         done = host.call(*prefix, host.program(program[0]), *program[1:], limit=580)
         host.check(done.returncode == 0, f"{program[0]}: {(done.stdout + done.stderr).strip().splitlines()[-1:]}")
+    for program in ("check_encode", "check_statistics"):
+        done = host.call("compute-sanitizer", "--tool", "racecheck", "--error-exitcode", "99", host.program(program), "--quick", limit=280)
+        host.check(done.returncode == 0, f"racecheck of {program}: {(done.stdout + done.stderr).strip().splitlines()[-1:]}")
+    racecheck(host, [host.scene(f"races {codec}", ["--size", "500x400", "--block", "128", "--compress", codec]) for codec in ("DEFLATE", "LZW")])

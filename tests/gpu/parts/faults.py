@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """CUDA calls that fail, kernels that hang, a full GPU."""
+import collections
 import concurrent.futures
 import json
 import os
@@ -16,9 +17,21 @@ from .pipelines import CHAINS
 
 # The error of the n-th call, in turn: memory, something that fails once, a context that is gone from then on.
 ERRORS = ["2", "801", "719:lost"]
-FAULTY_WAYS = [("point", "pinned", "wic"), ("halo", "pinned", "wic"), ("point", "pinned", "stream"), ("halo", "managed", "wic"), ("halo", "managed", "stream")]
-WHAT_FAILS = ["-".join(way) for way in FAULTY_WAYS] + ["hang", "full"]
+Way = collections.namedtuple("Way", "chain buffers sync scene", defaults=("plain",))
+FAULTY_WAYS = [Way("point", "pinned", "wic"), Way("halo", "pinned", "wic"), Way("point", "pinned", "stream"), Way("halo", "managed", "wic"), Way("halo", "managed", "stream"),
+               Way("point", "pinned", "wic", "deflate"), Way("halo", "pinned", "wic", "lzw"), Way("halo", "pinned", "wic", "damaged")]
+# Of the scenes but the first, the GPU decodes the blocks.
+SCENES = {"plain": "NONE", "deflate": "DEFLATE", "lzw": "LZW", "damaged": "DEFLATE"}
+WHAT_FAILS = ["-".join(way).removesuffix("-plain") for way in FAULTY_WAYS] + ["hang", "hang-codecs", "full"]
 CALLS_MAX = 2000  # of one run, many times what one makes
+
+
+def damage(scene):
+    """Bytes of some blocks in the middle, so that one of the later tiles is bad."""
+    data = bytearray(scene.read_bytes())
+    for at in range(len(data) // 2, len(data) // 2 + 3000, 7):
+        data[at] ^= 0x55
+    scene.write_bytes(data)
 
 
 class Faults:
@@ -26,22 +39,25 @@ class Faults:
 
     def __init__(self, host):
         self.host = host
-        self.scene = host.scene("faults", ["--size", "1300x1100", "--block", "128", "--compress", "NONE"])
+        self.scene = {name: host.scene(f"faults {name}", ["--size", "1300x1100", "--block", "128", "--compress", codec]) for name, codec in SCENES.items()}
+        damage(self.scene["damaged"])
         self.reference, self.config = {}, {}
-        for chain, pipeline in CHAINS.items():
-            made, _ = host.run(host.config(f"{chain}-faults", pipeline), self.scene, "cpu", "faults-cpu")
-            self.reference[chain] = sums(made)
-        for chain, buffers, sync in FAULTY_WAYS:
-            path = host.work / f"faults-{chain}-{buffers}-{sync}.yaml"
-            path.write_text(f"compute: {{memory: 256MiB, tile: 256, threads: 2, buffers: {buffers}, sync: {sync}, codecs: host}}\npipelines:\n p:{CHAINS[chain]}")
-            self.config[chain, buffers, sync] = path
+        for way in FAULTY_WAYS:
+            pipeline = CHAINS[way.chain].replace("zstd", "deflate")
+            path = host.work / f"faults-{'-'.join(way)}.yaml"
+            codecs = "host" if way.scene == "plain" else "device"
+            path.write_text(f"compute: {{memory: 256MiB, tile: 256, threads: 2, buffers: {way.buffers}, sync: {way.sync}, codecs: {codecs}}}\npipelines:\n p:{pipeline}")
+            self.config[way] = path
+            if (way.chain, way.scene) not in self.reference:
+                made, _ = host.run(path, self.scene[way.scene], "cpu", f"faults-cpu-{way.chain}-{way.scene}")
+                self.reference[way.chain, way.scene] = sums(made) if made["status"] == "successful" else made["error"]
 
     def run(self, way, fault, limit=100):
         """Returns (the names of the calls that failed, one a process; what was wrong or ""; the result; seconds)."""
         place = pathlib.Path(tempfile.mkdtemp(prefix="fault-", dir=self.host.work))
         start = time.monotonic()
         env = {**os.environ, "CUDA_FAULT": fault}
-        command = [self.host.program("faulty_run"), "run", "--json", "--device", "auto", "-c", str(self.config[way]), "-o", str(place / "out"), str(self.scene)]
+        command = [self.host.program("faulty_run"), "run", "--json", "--device", "auto", "-c", str(self.config[way]), "-o", str(place / "out"), str(self.scene[way.scene])]
         try:
             done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=limit)
         except subprocess.TimeoutExpired:
@@ -57,10 +73,10 @@ class Faults:
             return f"exit {done.returncode}, {len(lines)} results: {done.stderr[-300:]}", {}
         result = json.loads(lines[0])
         if result["status"] == "successful":
-            return ("" if sums(result) == self.reference[way[0]] else "ANOTHER PRODUCT"), result
+            return ("" if sums(result) == self.reference[way.chain, way.scene] else "ANOTHER PRODUCT"), result
         code = result["error"]["code"]
         left = [str(p) for p in out.rglob("*") if p.is_file()] if out.exists() else []
-        clean = code == "memory" or code.startswith("device.")
+        clean = code == "memory" or code.startswith("device.") or result["error"] == self.reference[way.chain, way.scene]
         return ("" if clean and not left else f"{code}: {result['error']['message']}; left {left}"), result
 
 
@@ -72,8 +88,8 @@ def sweep(host, faults, pool, way):
         for k, (calls, why, result, _) in zip(batch, pool.map(lambda k: faults.run(way, f"{k}:{ERRORS[k % 3]}"), batch)):
             if not calls:
                 finished = True
-                if result.get("status") != "successful" and not why:
-                    why = "no call failed, but the run did"
+                if (result.get("status") != "successful") != (way.scene == "damaged") and not why:
+                    why = f"no call failed, and the run was {result.get('status')}"
             else:
                 names[k] = calls[0]
             how = result.get("device_why") or ("as configured" if result.get("status") == "successful" else result.get("error", {}).get("code", "?"))
@@ -84,29 +100,50 @@ def sweep(host, faults, pool, way):
         n += len(batch)
     print("\n".join("    " + line for line in wrong))
     told = ", ".join(f"{count} {how}" for how, count in sorted(ends.items(), key=lambda item: -item[1]))
-    host.check(finished and names and not wrong, f"{' '.join(way)}: each of {len(names)} calls fails once, {len(wrong)} wrong ends ({told})")
+    host.check(finished and names and not wrong, f"{' '.join(way).removesuffix(' plain')}: each of {len(names)} calls fails once, {len(wrong)} wrong ends ({told})")
     return names
+
+
+LAUNCHES = "cudaLaunchKernel", "__cudaLaunchKernel"
 
 
 def first_call(names, *wanted):
     return min((n for n, name in names.items() if name in wanted), default=0)
 
 
+def hangs(way, names):
+    """(What hangs, the number of the call from which on it does)."""
+    if way == FAULTY_WAYS[0]:
+        yield "a kernel that does not leave", first_call(names, "cudaLaunchKernel") + 1
+    if way == FAULTY_WAYS[2]:
+        yield "tiles that do not end", first_call(names, "__cudaLaunchKernel")
+
+
+def hangs_of_codecs(names):
+    """At each stage: calls of a name in their order, the first of which is that of the stage."""
+    copies = [n for n, name in sorted(names.items()) if name == "cudaMemcpyAsync"]
+    launches = [n for n, name in sorted(names.items()) if name in LAUNCHES]
+    if copies and launches:
+        first = min(n for n in launches if n > copies[0]) if launches[-1] > copies[0] else launches[-1]
+        yield "blocks that do not arrive", copies[0]
+        yield "blocks that are not decoded", first
+        yield "the last tile's work", launches[-1]
+        yield "the last copy", copies[-1]
+
+
 def cuda_faults(host, options):
     wanted = options.faults.split(",")
     print("9. CUDA calls that fail")
     faults = Faults(host)
-    names, late = {}, []
-    with concurrent.futures.ThreadPoolExecutor(max(2, min(8, (os.cpu_count() or 2) // 2))) as pool, concurrent.futures.ThreadPoolExecutor(2) as slow:
+    late = []
+    with concurrent.futures.ThreadPoolExecutor(max(2, min(8, (os.cpu_count() or 2) // 2))) as pool, concurrent.futures.ThreadPoolExecutor(4) as slow:
         for way in FAULTY_WAYS:
-            if "-".join(way) not in wanted:
+            if "-".join(way).removesuffix("-plain") not in wanted:
                 continue
-            names[way] = sweep(host, faults, pool, way)
-            if "hang" in wanted and way in (FAULTY_WAYS[0], FAULTY_WAYS[2]):  # where it begins is known now
-                resident = way[2] == "wic"
-                n = first_call(names[way], "cudaLaunchKernel" if resident else "__cudaLaunchKernel") + (1 if resident else 0)
-                what = "a kernel that does not leave" if resident else "tiles that do not end"
-                late.append((what, slow.submit(faults.run, way, f"{n}:hang", 200)))
+            names = sweep(host, faults, pool, way)  # where a stage begins is known now
+            found = list(hangs(way, names)) if "hang" in wanted else []
+            found += list(hangs_of_codecs(names)) if "hang-codecs" in wanted and way.scene == "deflate" else []
+            late += [(what, slow.submit(faults.run, way, f"{n}:hang", 200)) for what, n in found]
         for what, future in late:
             calls, why, result, seconds = future.result()
             good = calls and not why and result["status"] == "successful" and "device.lost" in (result["device_why"] or "")

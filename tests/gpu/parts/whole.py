@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks that go to the GPU as files store them: the CPU's products, what a damaged block says, how long it takes."""
-import json
+"""Blocks that go to the GPU as files store them: the CPU's products, and what a damaged block says"""
+import concurrent.futures
 import pathlib
-import statistics
+import shutil
 
 from .host import sums
 from .pipelines import CHAINS, NDVI
+from .rows import table
 
 SCENES = {
     "deflate": ["--size", "3000x2600"],
@@ -83,30 +84,39 @@ def damaged(host):
         host.check(said[0] and said[0] == said[1], f"damaged {name}: {said[1] if said[0] == said[1] else said}")
 
 
-def speed(host, size):
-    for codec in ("DEFLATE", "LZW", "NONE"):
-        scene = host.scene(f"speed {codec}", ["--size", f"{size}x{size}", "--compress", codec])
-        scene.read_bytes()
-        rows = {"CPU": [], "GPU, decoded on the host": [], "GPU, decoded there": []}
-        for _ in range(5):
-            for way, codecs in zip(rows, ("host", "host", "device")):
-                config = host.config(f"whole-speed-{codecs}", PIPELINES["ndvi"], sync="wic", codecs=codecs)
-                made, _ = host.run(config, scene, "cpu" if way == "CPU" else "cuda", "whole-speed")
-                if made["status"] != "successful":
-                    host.check(False, f"{codec} {way}: {made.get('error')}")
-                    continue
-                rows[way].append(made)
-        for way, made in rows.items():
-            if made:
-                median = {k: statistics.median(m["report"][k] for m in made) for k in ("elapsed_ms", "publish_ms", "cpu_ms")}
-                print(f"  {codec:8} -> COG deflate  {way:26} stream {median['elapsed_ms']:5.0f} ms, publishing {median['publish_ms']:5.0f} ms, {median['cpu_ms'] / 1e3:5.2f} CPU s", flush=True)
-                print("JSON " + json.dumps({"scene": codec, "way": way, **median}))
-        host.check(len({json.dumps(sums(m), sort_keys=True) for made in rows.values() for m in made}) == 1, f"{codec}: one product by all ways")
-
-
-def whole_way(host, options):
-    print(f"whole way: blocks decoded on the GPU; speed at {options.scene_size} x {options.scene_size} x 4 UInt16, median of 5")
+def whole_products(host, _):
+    print("whole way: blocks decoded on the GPU")
     same(host)
     files(host)
     damaged(host)
-    speed(host, options.scene_size)
+
+
+SANITIZED = ["deflate", "lzw", "deflate strips, bands", "float32"]
+
+
+def whole_sanitizer(host, _):
+    """From a file to its products in one process, whose end the sanitizer sees."""
+    print("whole way: compute-sanitizer memcheck and synccheck")
+    if shutil.which("compute-sanitizer") is None:
+        host.check(False, "compute-sanitizer is not on PATH")
+        return
+    cases = [(name, chain, tool) for name in SANITIZED for chain in ("ndvi", "halo") for tool in ("memcheck", "synccheck")]
+
+    def checked(case):
+        name, chain, tool = case
+        arguments = ["--size", "700x600", *SCENES[name][2:], *([] if "--block" in SCENES[name] else ["--block", "128"])]
+        scene = host.scene(f"sanitized {name}", arguments)
+        config = host.config(f"sanitized-{chain}", PIPELINES[chain].replace("zstd", "deflate"), device="cuda", codecs="device")
+        return host.call("compute-sanitizer", "--tool", tool, "--error-exitcode", "99", host.program("bench_in_process"), config, host.work / f"sanitized-{name}-{chain}-{tool}", scene, limit=280)
+
+    for name in SANITIZED:  # before several look for it
+        checked((name, "ndvi", "memcheck"))
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for (name, chain, tool), done in zip(cases, pool.map(checked, cases)):
+            good = done.returncode == 0 and "codecs device" in done.stdout
+            host.check(good, f"{tool} {name:22} {chain}: {(done.stdout + done.stderr).strip().splitlines()[-1:]}")
+
+
+def whole_way(host, options):
+    print("whole way: what it saves")
+    table(host, options)
