@@ -58,6 +58,10 @@ struct pb_plan_whole {
     const char *host_why; /* why the host decodes some of what goes there; NULL: it does not. Static
                            */
     bool all_by_host;     /* no block of any source is decoded on the GPU */
+    uint32_t streams;     /* that the GPU decodes at once */
+    bool shares;          /* cores decode blocks, too, where the GPU is behind */
+    double core_rate, device_rate, link_rate; /* bytes/s, estimates: decoding, of a core and of the
+                                                 GPU; sent to it */
 };
 
 /* What is read of one file: the delivered scene, or another one of the pipeline. Files on one grid

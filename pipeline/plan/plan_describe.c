@@ -53,9 +53,10 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
         (void)snprintf(text, bytes,
                        "kernel     one a tile, by streams and events\n"
                        "codecs     blocks are decoded on the %s, in at most %llu MiB of the GPU's "
-                       "memory%s%s\n",
+                       "memory%s%s%s\n",
                        plan->whole.all_by_host ? "host and go there" : "GPU",
                        (unsigned long long)(plan->whole.device_bytes >> 20),
+                       plan->whole.shares ? ", and by cores where they are through earlier" : "",
                        plan->whole.host_why == NULL ? ""
                        : plan->whole.all_by_host    ? ": "
                                                     : "; some of it by the host: ",

@@ -132,7 +132,7 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
     out->window_units = own->window_units;
     out->stripe_cols = own->grid.stripe_cols;
     out->unit_cols = own->grid.unit_cols;
-    out->whole = own->whole.used;
+    out->whole = own->whole.used ? 1 + (uint32_t)own->whole.shares : 0;
     out->by_streams = request->stream_why != NULL;
     out->has_transform = info->has_transform;
     memcpy(out->transform, info->transform, sizeof out->transform);
@@ -208,7 +208,7 @@ static bool is_sound(const struct pb_served_request *said, const struct pb_plan_
     if (!counted || !ordered || !sided || !placed || said->n_numbers > PB_SERVED_NUMBERS_MAX ||
         said->n_sources != 1 + base->pipeline->input.n_sources || said->n_sources > PB_FILES_MAX)
         return false;
-    if (said->n_rules > PB_SERVED_RULES_MAX)
+    if (said->n_rules > PB_SERVED_RULES_MAX || said->whole > 2)
         return false;
     for (uint32_t i = 0; i < said->n_rules; i++)
         if (!is_near(said->rule[i].gain) || !is_near(said->rule[i].offset) ||
@@ -266,7 +266,7 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
 {
     for (uint32_t i = 0; i < said->n_sources; i++)
         take_source(&said->source[i], said->whole != 0, &facts->info[i]);
-    request->whole_said = said->whole != 0 ? 1 : -1;
+    request->whole_said = said->whole != 0 ? (int32_t)said->whole : -1;
     facts->info[0].has_transform = said->has_transform != 0;
     memcpy(facts->info[0].transform, said->transform, sizeof said->transform);
     memcpy(facts->info[0].unit_metres, said->unit_metres, sizeof said->unit_metres);

@@ -63,7 +63,7 @@ struct pb_served_request {
     /* In which tiles come: enum pb_order, as in plan and grid. */
     uint32_t order, window_units;
     int32_t stripe_cols, unit_cols;
-    uint32_t whole;     /* 1: slots bring blocks as they are stored */
+    uint32_t whole;     /* 1: slots bring blocks as they are stored, 2: or decoded by cores */
     int32_t by_streams; /* no kernel is to stay on the device */
     int32_t has_transform;
     double transform[6], unit_metres[2];

@@ -11,11 +11,17 @@
 #include "wic/pattern/schedule.h"
 
 enum { COMPRESSION_NONE = 1, COMPRESSION_LZW = 5, COMPRESSION_DEFLATE = 8, DEFLATE_OLD = 32946 };
-enum { SHARE = 4 }; /* jobs that a GPU has memory for, where none is said */
+enum {
+    SHARE = 4,   /* jobs that a GPU has memory for, where none is said */
+    STREAMS = 4, /* that a multiprocessor decodes at once */
+    FASTER = 4   /* so many times as fast as all cores, a GPU decodes alone */
+};
 
 #define PIECE_MOST          (UINT64_C(64) << 20)
-#define CORE_BYTES_SECOND   250e6 /* that a core decodes */
-#define DEVICE_BYTES_SECOND 90e6  /* that a GPU decodes of one block */
+#define SHARED_MOST         (UINT64_C(8) << 20) /* a decoded block that cores send */
+#define CORE_BYTES_SECOND   250e6               /* that a core decodes */
+#define DEVICE_BYTES_SECOND 90e6                /* that a GPU decodes of one block */
+#define LINK_BYTES_SECOND   12e9                /* of a link that was not measured */
 
 static const struct pb_raster_info *info_of(const struct pb_plan_request *r, size_t source)
 {
@@ -179,6 +185,12 @@ static uint64_t least_bytes(const struct pb_plan *plan, const struct pb_plan_req
     return bytes;
 }
 
+static double cores(const struct pb_plan_request *r)
+{
+    int32_t threads = r->config->compute.threads;
+    return threads > 0 ? threads : (double)pb_device_cores();
+}
+
 /* Whether the host would be through earlier than the GPU is with one block. */
 static bool is_small(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
@@ -193,8 +205,41 @@ static bool is_small(const struct pb_plan *plan, const struct pb_plan_request *r
         host += (double)info->width * info->height * pixel / CORE_BYTES_SECOND;
         device = block / DEVICE_BYTES_SECOND > device ? block / DEVICE_BYTES_SECOND : device;
     }
-    int32_t threads = r->config->compute.threads;
-    return device > 0 && host / (threads > 0 ? threads : (double)pb_device_cores()) < device;
+    return device > 0 && host / cores(r) < device;
+}
+
+/* The most bytes of a compressed block, decoded. */
+static uint64_t decoded_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        const struct pb_raster_info *info = info_of(r, i);
+        uint64_t bytes = pb_raster_sample_bytes(info) * (uint64_t)info->block_w *
+                         (uint64_t)info->block_h *
+                         (info->pixel_interleaved ? (uint64_t)info->n_bands : 1);
+        if (plan->source[i].n_bands > 0 && is_compressed(info) && !plan->whole.how[i].by_host &&
+            bytes > most)
+            most = bytes;
+    }
+    return most;
+}
+
+/* Whether cores decode as well: where they are a good part of what both can do. They have other
+ * things to do, too. */
+static void set_shares(const struct pb_plan *plan, const struct pb_plan_request *r,
+                       struct pb_plan_whole *whole)
+{
+    uint64_t decoded = decoded_bytes(plan, r);
+    whole->streams = (uint32_t)(r->traits->gpu.multiprocessors * STREAMS);
+    whole->core_rate = CORE_BYTES_SECOND;
+    whole->device_rate = whole->streams > 0 ? whole->streams * DEVICE_BYTES_SECOND : 1;
+    whole->link_rate = LINK_BYTES_SECOND;
+    whole->shares =
+        r->config->compute.codecs == PB_CODECS_AUTO && decoded > 0 && decoded <= SHARED_MOST &&
+        (r->whole_said > 0 ? r->whole_said == 2
+                           : whole->device_rate < FASTER * cores(r) * CORE_BYTES_SECOND);
+    if (whole->shares && whole->piece_bytes < decoded)
+        whole->piece_bytes = (decoded + 4095) / 4096 * 4096;
 }
 
 /* The most bytes of a block that is sent at once. */
@@ -226,6 +271,8 @@ struct pb_plan_decoding pb_plan_whole_decoding(const struct pb_plan *plan,
         const struct pb_raster_info *info = info_of(request, i);
         const struct pb_raw_how *how = &plan->whole.how[i];
         struct pb_rect cell = {.x = 0};
+        if (plan->source[i].n_bands > 0 && plan->whole.shares && is_compressed(info))
+            out.reader_bytes += plan->readers * pb_raster_reader_bytes(info);
         if (plan->source[i].n_bands == 0 || (!how->by_host && how->mask != PB_RAW_MASK_HOST))
             continue;
         uint32_t w, h;
@@ -268,6 +315,7 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
     if (whole.device_bytes == 0)
         whole.device_bytes = request->traits->memory_bytes / SHARE;
     whole.piece_bytes = piece_bytes(plan, request);
+    set_shares(plan, request, &whole);
     if (!pb_chain_keeps_grid(plan->chain) && all_bytes(plan, request) > whole.device_bytes)
         whole.why_not = "the scene does not fit into compute.device_memory, and its grid changes";
     else if (least_bytes(plan, request) > whole.device_bytes &&

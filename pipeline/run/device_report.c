@@ -32,6 +32,8 @@ void pb_device_report_add(struct pb_device_report *to, const struct pb_device_re
     to->occupied_ns += more->occupied_ns;
     to->set_up_ns += more->set_up_ns;
     to->pin_ns += more->pin_ns;
+    to->blocks += more->blocks;
+    to->core_blocks += more->core_blocks;
     for (int i = 0; i < PB_DEVICE_WORKS; i++)
         to->work_ns[i] += more->work_ns[i];
     for (int i = 0; i < PB_DEVICE_WAITS; i++)

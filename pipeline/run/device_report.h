@@ -23,6 +23,7 @@ struct pb_device_report {
     uint64_t occupied_ns, work_ns[PB_DEVICE_WORKS];
     uint64_t set_up_ns, pin_ns; /* before the first tile, in all; pinning slots, of that */
     uint64_t wait_ns[PB_DEVICE_WAITS];
+    uint64_t blocks, core_blocks; /* that were decoded; by cores, of these */
 };
 
 /* "decode", "compute", "encode". Static, as the next two. */

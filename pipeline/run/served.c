@@ -62,11 +62,13 @@ static int take_tile(void *context, struct wic_slot *slot)
     return 0;
 }
 
-/* Chunks come in their order: nothing is read of what the other process says of them. */
-static int take_chunk(void *context, struct wic_slot *slot)
+/* The executor looks whether it is the load that comes next. */
+static int take_load(void *context, struct wic_slot *slot)
 {
     struct pb_served *s = context;
-    slot->user = s->users[slot->index].bytes;
+    unsigned char *own = s->users[slot->index].bytes;
+    memcpy(own, slot->user, WIC_USER_BYTES);
+    slot->user = own;
     slot->bytes = s->pass->in_slot_bytes;
     return 0;
 }
@@ -95,7 +97,7 @@ static int make_pool(struct pb_served *s, uint64_t room_bytes, struct pb_err *er
     memset(s->users, 0, p->in_slots * sizeof *s->users);
     int rc = make_room(s, pb_tile_pool_room_bytes(&shape), room_bytes, err, room);
     rc = rc ? rc
-            : pb_tile_pool_create(&shape, room, p->whole.used ? take_chunk : take_tile, s, err,
+            : pb_tile_pool_create(&shape, room, p->whole.used ? take_load : take_tile, s, err,
                                   &s->pool, out_fd);
     s->stream.in = s->pool.in;
     s->stream.out = s->pool.out;

@@ -79,6 +79,9 @@ static void print_gpu(const struct pb_json_value *gpu)
         printf("%s %s %.2f s", before, name, number_of(one, "ms") / 1e3);
         before = ",";
     }
+    if (number_of(gpu, "core_blocks") > 0)
+        printf("; %.0f of %.0f blocks decoded by cores", number_of(gpu, "core_blocks"),
+               number_of(gpu, "blocks"));
     printf("; set up in %.2f s\n", number_of(gpu, "set_up_ms") / 1e3);
 }
 

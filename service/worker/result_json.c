@@ -91,6 +91,8 @@ static void print_gpu(struct pb_json *json, const struct pb_device_report *gpu, 
         pb_json_end(json);
     }
     pb_json_end(json);
+    pb_json_int(json, "blocks", (int64_t)gpu->blocks);
+    pb_json_int(json, "core_blocks", (int64_t)gpu->core_blocks);
     pb_json_array(json, "waits");
     for (int i = 0; i < PB_DEVICE_WAITS; i++) {
         pb_json_object(json, NULL);

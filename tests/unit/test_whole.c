@@ -47,6 +47,8 @@ static const char BLUR[] = "      - convolve: {kernel: gaussian, size: 9, bands:
                            "      - math: {bands: {SUM: \"B1 + OUT\"}}\n";
 static const char PLAIN[] = "      - math: {bands: {OUT: \"B1 * 2\", SUM: B1}}\n";
 
+static bool cores_too; /* decode, beside a device that is as slow as they are */
+
 /* 0: the file is open and config says what becomes of it. */
 static int open_scene(const char *path, const char *steps)
 {
@@ -54,10 +56,10 @@ static int open_scene(const char *path, const char *steps)
     struct pb_err_list errors;
     struct pb_err err = {0};
     (void)snprintf(text, sizeof text,
-                   "compute: {threads: 3, memory: 1GiB, tile: 64, codecs: device}\n"
+                   "compute: {threads: 3, memory: 1GiB, tile: 64, codecs: %s}\n"
                    "pipelines:\n  p:\n    input: {match: [\"*\"]}\n    steps:\n%s"
                    "    products:\n      - cog: {bands: [OUT, SUM], blocksize: 64}\n",
-                   steps);
+                   cores_too ? "auto" : "device", steps);
     ck_assert_msg(pb_config_parse(text, strlen(text), "f.yaml", &pb_products, &errors, &config) ==
                       0,
                   "%s", errors.err[0].msg);
@@ -72,8 +74,8 @@ static void close_scene(void)
     config = NULL;
 }
 
-static const struct pb_device_traits traits = {.gpu = {"NVIDIA H200", 90, 132, 233472, 232448},
-                                               .memory_bytes = UINT64_C(1) << 36};
+static struct pb_device_traits traits = {.gpu = {"NVIDIA H200", 90, 132, 233472, 232448},
+                                         .memory_bytes = UINT64_C(1) << 36};
 static struct pb_plan_request request;
 static bool by_another; /* process, as it were */
 
@@ -148,6 +150,7 @@ static int make_pass(struct image *image, struct pb_err *err, struct pb_pass **o
 }
 
 static struct pb_run_report report;
+static uint64_t blocks, core_blocks; /* that were decoded, and of these by cores; of all runs */
 
 /* The pass of the plan; what it tells is in `report`. */
 static int run(struct image *image, struct pb_err *err)
@@ -159,6 +162,8 @@ static int run(struct image *image, struct pb_err *err)
     memset(&report, 0, sizeof report);
     if (rc == 0)
         pb_pass_report(pass, &report);
+    blocks += report.link.device.blocks;
+    core_blocks += report.link.device.core_blocks;
     pb_pass_destroy(pass);
     return rc;
 }
@@ -203,14 +208,16 @@ static void same_words(const struct pb_err *a, const struct pb_err *b)
 
 enum way { MUCH, LITTLE, ANOTHER, WAYS };
 
-/* By the CPU and by the device's way, with much memory and with little, and by another process. */
-static void compare(const char *path, const char *steps)
+/* By the CPU and by the device's way, with much memory and with little, and by another process.
+ * What all of them return. */
+static int compare(const char *path, const char *steps)
 {
     struct pb_err err = {0}, own = {0};
+    int rc = 0;
     struct image cpu = {.n = 0}, whole = {.n = 0};
     if (open_scene(path, steps) < 0 || make_plan(true) < 0) {
         close_scene();
-        return;
+        return 0;
     }
     const struct pb_raster_info *info = pb_raster_info(raster);
     bool used = plan->whole.used;
@@ -221,7 +228,7 @@ static void compare(const char *path, const char *steps)
     pb_plan_destroy(plan);
     if (used) {
         ck_assert_int_eq(make_plan(false), 0);
-        int rc = run(&cpu, &err);
+        rc = run(&cpu, &err);
         pb_plan_destroy(plan);
         /* Another process cannot decode what the device refuses. */
         enum way ways = whole_host.refuse_each > 0 ? ANOTHER : WAYS;
@@ -245,6 +252,7 @@ static void compare(const char *path, const char *steps)
     scenes += used;
     others += !used;
     close_scene();
+    return rc;
 }
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -316,6 +324,48 @@ START_TEST(what_the_device_refuses_the_host_decodes)
     compare(REAL "real/global/blue_marble_720x360_be.tif", BLUR);
     ck_assert_int_eq(scenes, 2);
     ck_assert_int_gt(whole_host.refused, 10);
+}
+END_TEST
+
+/* Each block once, by one of them; what is damaged in the same words. */
+START_TEST(cores_that_decode_too_make_the_same_pixels)
+{
+    cores_too = true;
+    traits.gpu.multiprocessors = 1;
+    compare(REAL "real/landsat7_L7_ETMs_6band.tif", BLUR);
+    compare(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN);
+    compare(REAL "real/odd/gdal_tiff_with_subifds.tif", PLAIN);
+    compare(REAL "hostile/gdal__quad-lzw-old-style.tif", PLAIN);
+    ck_assert_int_eq(scenes, 4);
+    ck_assert_uint_gt(core_blocks, 20);
+    ck_assert_uint_gt(blocks, core_blocks);
+    whole_host.refuse_each = 3;
+    compare(REAL "real/landsat7_L7_ETMs_6band.tif", BLUR);
+    ck_assert_int_gt(whole_host.refused, 0);
+}
+END_TEST
+
+/* Whichever side gets the block: copies of a file, each with other bytes overwritten. */
+START_TEST(what_is_damaged_fails_in_the_same_words_whoever_decodes_it)
+{
+    static char bytes[4 << 20];
+    FILE *file = fopen(REAL "real/landsat7_L7_ETMs_6band.tif", "rb");
+    size_t n = fread(bytes, 1, sizeof bytes, file);
+    int failed = 0, copies = EACH > 1 ? 3 : 20;
+    (void)fclose(file);
+    cores_too = true;
+    traits.gpu.multiprocessors = 1;
+    for (int i = 1; i <= copies; i++) {
+        char path[] = "/tmp/pb_whole_XXXXXX";
+        int fd = mkstemp(path);
+        ck_assert_int_eq(pwrite(fd, bytes, n, 0), (ssize_t)n);
+        ck_assert_int_eq(pwrite(fd, "\xff\xff\xff\xff\xff\xff", 6, (off_t)(n / 24 * (size_t)i)), 6);
+        (void)close(fd);
+        failed += compare(path, PLAIN) < 0;
+        (void)unlink(path);
+    }
+    ck_assert_int_gt(failed, copies / 2);
+    ck_assert_uint_gt(core_blocks, 0);
 }
 END_TEST
 
@@ -429,6 +479,8 @@ int main(void)
     tcase_add_test(tc, damaged_files_fail_in_the_same_words);
     tcase_add_test(tc, random_scenes_have_the_pixels_that_the_cpu_reads);
     tcase_add_test(tc, what_the_device_refuses_the_host_decodes);
+    tcase_add_test(tc, cores_that_decode_too_make_the_same_pixels);
+    tcase_add_test(tc, what_is_damaged_fails_in_the_same_words_whoever_decodes_it);
     tcase_add_test(tc, what_is_refused_elsewhere_fails_the_device);
     tcase_add_test(tc, it_tells_how_long_the_device_was_occupied_and_what_was_waited_for);
     tcase_add_test(tc, a_lost_device_ends_the_pass);

@@ -98,6 +98,14 @@ int whole_note_work(struct pb_exec_whole *e, enum pb_device_work work, uint32_t 
     return 0;
 }
 
+void whole_note_decoded(struct pb_exec_whole *e, uint32_t group)
+{
+    pthread_mutex_lock(&e->clock_lock);
+    e->progress = (struct whole_progress){
+        pb_clock_mono_ns(), pb_spans_covered(&e->worked[PB_DEVICE_DECODE]), group + 1};
+    pthread_mutex_unlock(&e->clock_lock);
+}
+
 /* --- making ---------------------------------------------------------------------------------- */
 
 static int open_channel(struct whole_channel *channel, uint32_t slots, struct pb_err *err)
@@ -142,15 +150,30 @@ static int make_map(struct pb_exec_whole *e, struct pb_err *err)
             : pb_whole_map_init(&e->map, plan, blocks, plan->in_slot_bytes,
                                 plan->whole.device_bytes, err);
     e->map.blocks = NULL; /* the sources have them */
-    if (rc == 0 && (e->left = calloc(e->map.n_bands, sizeof *e->left)) == NULL)
+    if (rc == 0 && ((e->left = calloc(e->map.n_bands, sizeof *e->left)) == NULL ||
+                    (e->given = calloc(e->map.n_groups + 1, sizeof *e->given)) == NULL))
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
+    pb_whole_share_init(&e->share, plan->whole.core_rate, plan->whole.device_rate,
+                        plan->whole.link_rate);
     for (uint32_t b = 0; b < e->map.n_bands && rc == 0; b++)
         atomic_init(&e->left[b], e->map.band[b].end - e->map.band[b].first + 1);
     return rc;
 }
 
+/* As many as their groups fill the device; more would only take turns. */
+static uint32_t find_decode_queues(const struct pb_exec_whole *e)
+{
+    uint32_t most = 1;
+    for (uint32_t g = 0; g < e->map.n_groups; g++)
+        if (e->map.group[g].end - e->map.group[g].first > most)
+            most = e->map.group[g].end - e->map.group[g].first;
+    uint32_t n = e->map.plan->whole.streams / most;
+    return n < 1 ? 1 : n < DECODE_QUEUES ? n : DECODE_QUEUES;
+}
+
 static int open_device(struct pb_exec_whole *e, struct pb_err *err)
 {
+    e->decode_queues = find_decode_queues(e);
     const struct pb_whole_counts counts = {.queues = QUEUE_LANE + e->n_lanes,
                                            .events = whole_events(e),
                                            .lanes = e->n_lanes,
@@ -197,9 +220,13 @@ void whole_close(struct pb_exec_whole *e)
     close_channel(&e->flights);
     close_channel(&e->through);
     free(e->lane_out);
+    free(e->decode);
+    free(e->by_core);
+    free(e->given);
     free(e->left);
     pthread_mutex_destroy(&e->lock);
     pthread_mutex_destroy(&e->clock_lock);
+    pthread_mutex_destroy(&e->share_lock);
     free(e);
 }
 
@@ -210,6 +237,7 @@ int whole_open(struct pb_stream *stream, struct pb_err *err, struct pb_exec_whol
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     pthread_mutex_init(&e->lock, NULL);
     pthread_mutex_init(&e->clock_lock, NULL);
+    pthread_mutex_init(&e->share_lock, NULL);
     e->stream = stream;
     e->n_lanes = stream->plan->workers;
     int rc = make_map(e, err);
@@ -288,6 +316,12 @@ static void exec_run(void *exec, uint32_t thread)
     abort_all(e);
 }
 
+void whole_count_blocks(const struct pb_exec_whole *e, struct pb_device_report *out)
+{
+    out->blocks = e->compressed;
+    out->core_blocks = e->by_cores;
+}
+
 static void exec_link(const void *exec, struct pb_link_report *out)
 {
     const struct pb_exec_whole *e = exec;
@@ -296,6 +330,7 @@ static void exec_link(const void *exec, struct pb_link_report *out)
                                    .from_device_bytes = e->out_bytes,
                                    .launches = e->launched,
                                    .device = {.used = true}};
+    whole_count_blocks(e, &out->device);
     out->device.occupied_ns = pb_spans_covered(&e->occupied);
     for (int i = 0; i < PB_DEVICE_WORKS; i++)
         out->device.work_ns[i] = pb_spans_covered(&e->worked[i]);

@@ -81,7 +81,9 @@ static void exec_destroy(void *exec)
 
 static void exec_link(const void *exec, struct pb_link_report *out)
 {
-    *out = ((const struct pb_exec_whole *)exec)->end.link;
+    const struct pb_exec_whole *e = exec;
+    *out = e->end.link;
+    whole_count_blocks(e, &out->device);
 }
 
 const struct pb_exec_type pb_exec_whole_remote = {

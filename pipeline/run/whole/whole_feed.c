@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Feeder and releaser. The memory of a band is that of the band before the last: its tiles must be
- * through. */
+/* Feeder and releaser. Loads come in the order of their pieces, whoever decodes them. The memory of
+ * a band is that of the band before the last: its tiles must be through. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include "config/base/clock.h"
@@ -34,12 +34,17 @@ static int enter_band(struct pb_exec_whole *e)
     return rc ? rc : tell(e, true, band);
 }
 
+static bool is_sent(const struct pb_exec_whole *e, uint32_t number)
+{
+    const struct pb_whole_group *group = &e->map.group[number];
+    return group->stored_end == group->first || group->stored_end <= e->sent_pieces;
+}
+
 /* Queues the groups of which everything is sent, and enters the bands that come with them. */
 static int queue_groups(struct pb_exec_whole *e, struct pb_err *err)
 {
     int rc = 0;
-    while (rc == 0 && e->queued_groups < e->map.n_groups &&
-           e->map.group[e->queued_groups].end_chunk <= e->sent_chunks) {
+    while (rc == 0 && e->queued_groups < e->map.n_groups && is_sent(e, e->queued_groups)) {
         uint32_t group = e->queued_groups;
         while (rc == 0 && e->entered <= e->map.group[group].band)
             rc = enter_band(e);
@@ -50,27 +55,37 @@ static int queue_groups(struct pb_exec_whole *e, struct pb_err *err)
     return rc;
 }
 
-static int send_chunk(struct pb_exec_whole *e, const struct wic_slot *slot, struct pb_err *err)
+/* Where the load's first piece goes. */
+static unsigned char *place_of(const struct pb_exec_whole *e, const struct pb_whole_load *load)
 {
-    uint32_t number = e->sent_chunks; /* they come in their order */
-    if (number >= e->map.n_chunks)
-        return pb_fail(err, PB_E_SYSTEM, "more blocks came than the scene has");
-    const struct pb_whole_chunk *chunk = &e->map.chunk[number];
-    uint32_t band = e->map.group[chunk->group].band;
+    const struct pb_whole_piece *piece = &e->map.piece[load->first];
+    const struct whole_room *room = &e->room[e->map.group[piece->group].band % 2];
+    return load->is_decoded ? room->decoded + piece->decoded_at : room->stored + piece->stored_at;
+}
+
+static int send_load(struct pb_exec_whole *e, const struct wic_slot *slot, struct pb_err *err)
+{
+    struct pb_whole_load load;
     struct wic_slot copy = {.user = NULL};
+    memcpy(&load, slot->user, sizeof load);
+    if (!pb_whole_load_is_next(&e->map, e->sent_pieces, &load, e->map.plan->in_slot_bytes))
+        return pb_fail(err, PB_E_SYSTEM, "blocks came that are not the next ones of the scene");
+    uint64_t bytes = pb_whole_load_bytes(&e->map, &load);
+    uint32_t band = e->map.group[e->map.piece[load.first].group].band;
     int rc = 0;
     while (rc == 0 && e->entered <= band)
         rc = enter_band(e);
     rc = rc ? rc
-            : e->ops->copy(e->device, QUEUE_SEND, e->room[band % 2].stored + chunk->at, slot->data,
-                           (size_t)chunk->bytes, err);
+            : e->ops->copy(e->device, QUEUE_SEND, place_of(e, &load), slot->data, (size_t)bytes,
+                           err);
     rc = rc ? rc : e->ops->mark(e->device, QUEUE_SEND, whole_event_slot(e, slot->index), err);
     rc = rc ? rc : wic_acquire(e->copies.channel, WIC_FOREVER, &copy);
     if (rc != 0)
         return rc;
     memcpy(copy.user, slot, sizeof *slot);
-    e->sent_chunks = number + 1;
-    e->in_bytes += chunk->bytes;
+    e->by_core[load.first] = load.is_decoded;
+    e->sent_pieces = load.end;
+    e->in_bytes += bytes;
     return wic_publish(e->copies.channel, &copy, 0);
 }
 
@@ -83,7 +98,7 @@ int whole_feed(struct pb_exec_whole *e, struct pb_err *err)
     while (rc == 0 && (rc = wic_wait(s->in, WIC_FOREVER, &slot)) == 0) {
         uint64_t start = pb_clock_mono_ns();
         whole_waited(e, PB_DEVICE_WAIT_FEED_BLOCKS, since);
-        rc = send_chunk(e, &slot, err);
+        rc = send_load(e, &slot, err);
         rc = rc ? rc : queue_groups(e, err);
         since = pb_clock_mono_ns();
         atomic_fetch_add(&s->compute.busy_ns, since - start);
@@ -109,6 +124,8 @@ int whole_release(struct pb_exec_whole *e, struct pb_err *err)
         memcpy(&slot, copy.user, sizeof slot);
         rc = whole_wait_event(e, whole_event_slot(e, slot.index), PB_DEVICE_WAIT_RELEASE_COPY,
                               "copying blocks in", err);
+        if (rc == 0)
+            whole_note_progress(e, &slot);
         rc = rc ? rc : wic_release(e->stream->in, &slot);
         rc = rc ? rc : wic_release(e->copies.channel, &copy);
         if (rc < 0)

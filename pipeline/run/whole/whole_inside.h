@@ -5,9 +5,9 @@
 /* What the threads of the executor that decodes on a device share (exec_whole.c). Private to
  * run/whole.
  *
- * readers == stream.in (chunks) ==> feeder == copies ==> releaser
+ * readers == stream.in (loads) ==> feeder == copies ==> releaser
  *                                   feeder == steps ==> dispatcher == flights ==> finisher
- * The feeder sends chunks and queues the decoding of groups; the releaser gives slots back that
+ * The feeder sends loads and queues the decoding of groups; the releaser gives slots back that
  * were sent; the dispatcher queues tiles whose groups are decoded; the finisher hands results to
  * the writers, and tells the feeder of bands that are through (`through`). */
 #include "pipeline/profile/spans.h"
@@ -15,11 +15,19 @@
 #include "pipeline/run/stream.h"
 #include "pipeline/run/whole/whole_device.h"
 #include "pipeline/run/whole/whole_map.h"
+#include "pipeline/run/whole/whole_share.h"
 
 enum { WHOLE_FEEDER, WHOLE_RELEASER, WHOLE_DISPATCHER, WHOLE_FINISHER, WHOLE_THREADS };
 
 /* Queues. */
 enum { QUEUE_SEND, QUEUE_SHARE, QUEUE_DECODE, DECODE_QUEUES = 4, QUEUE_LANE = 6 };
+
+/* How far the device is with decoding; in slots that go back to the readers, too. */
+struct whole_progress {
+    uint64_t at_ns, busy_ns; /* by the host's clock, which all processes share; decoding, until
+                                then */
+    uint32_t groups;
+};
 
 /* A channel of the executor's own. */
 struct whole_channel {
@@ -65,23 +73,34 @@ struct pb_exec_whole {
     struct pb_whole_map map;
     struct whole_source source[PB_FILES_MAX];
     struct whole_room room[2];
-    /* By piece; results are of the host, and written by the device. */
-    struct pb_decode_stream *decode, *device_decode;
+    /* By piece. */
+    struct pb_decode_stream *decode;
     struct pb_unpredict_block *block, *device_block;
     struct pb_unpredict_block *alpha, *device_alpha; /* NULL: no source has an alpha_form */
+    bool *by_core;                                   /* the feeder's: a core has decoded it */
+    /* What the device is told to decode of a run of pieces, from the place of the first one on:
+     * those that no core has decoded; results are written by the device. */
+    struct pb_decode_stream *list, *device_list;
     struct pb_decode_result *result;
-    uint32_t n_lanes;
+    uint32_t n_lanes, decode_queues;
     float **lane_out; /* device memory for results, by lane */
     struct whole_channel copies, steps, flights, through;
 
-    pthread_mutex_t lock; /* next_chunk, and the order of slots */
-    uint32_t next_chunk;
+    pthread_mutex_t lock; /* next_piece, and the order of slots; held while there is no free one */
+    uint32_t next_piece;
+    pthread_mutex_t share_lock; /* taken after lock: the readers' next members */
+    struct pb_whole_share share;
+    uint64_t *given; /* of each group: decoded bytes that are left to the device */
+    uint32_t noted_groups;
+    uint64_t noted_bytes; /* given of the groups that the device is known to be through with */
+    uint64_t compressed, by_cores; /* blocks that are decoded; by cores */
 
     /* The feeder's. */
-    uint32_t entered, sent_chunks, queued_groups;
+    uint32_t entered, sent_pieces, queued_groups;
     uint64_t in_bytes;
     /* The dispatcher's. */
-    uint32_t shared_bands, decoded_groups;
+    uint32_t shared_bands;
+    uint32_t decoded_groups;
     _Atomic uint32_t *left; /* of each band: tiles, and the band that shares pixels with it */
     /* The finisher's. */
     uint64_t out_bytes;
@@ -89,8 +108,9 @@ struct pb_exec_whole {
     struct pb_remote_end end; /* where another process decodes */
 
     _Atomic uint64_t waited_ns[PB_DEVICE_WAITS];
-    pthread_mutex_t clock_lock; /* the spans */
+    pthread_mutex_t clock_lock; /* the spans, and progress */
     struct pb_spans occupied, worked[PB_DEVICE_WORKS];
+    struct whole_progress progress;
 };
 
 /* Events; the first is EVENT_SHARED. */
@@ -114,6 +134,13 @@ int whole_note_work(struct pb_exec_whole *e, enum pb_device_work work, uint32_t 
 /* What the process that owns the device says of a block that the device refuses: its source and
  * number. Who has the file decodes it, for words. */
 #define WHOLE_REFUSED "the GPU refuses a block: source %u, block %llu"
+
+/* A group is decoded and was looked at. Thread: dispatcher. */
+void whole_note_decoded(struct pb_exec_whole *e, uint32_t group);
+void whole_note_progress(struct pb_exec_whole *e, const struct wic_slot *slot);
+
+/* After the readers' end: how many blocks were decoded, and by whom. */
+void whole_count_blocks(const struct pb_exec_whole *e, struct pb_device_report *out);
 
 /* Fills what the device reads of pieces (whole_tables.c). */
 int whole_tables_make(struct pb_exec_whole *e, struct pb_err *err);

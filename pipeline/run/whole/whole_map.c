@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Tiles are visited by whole rows, so the number of a tile is its place in the order, and all
  * blocks of a row of blocks are needed first by tiles of one row. Pieces are sorted by the tile
- * that needs them first; bands, groups and chunks are runs of that list. */
+ * that needs them first; bands, groups and loads are runs of that list. */
 #include "pipeline/run/whole/whole_map.h"
 
 #include <errno.h>
@@ -15,7 +15,6 @@ enum {
     PART_BYTES = 1 << 20, /* of blocks that are not compressed: one read */
     GROUPS = 4,           /* of a scene: one is decoded while the next one is sent */
     GROUP_LEAST = 64,
-    GROUP_MOST = 1056,
     PIECES_MOST = 1 << 24
 };
 
@@ -230,47 +229,39 @@ static int make_pieces(struct pb_whole_map *map, struct cells *cells, struct pb_
     return 0;
 }
 
-/* --- groups and chunks ------------------------------------------------------------------------ */
+/* --- groups ---------------------------------------------------------------------------------- */
 
-/* How many pieces of n make a group. */
-static uint32_t group_size(uint32_t n)
+/* How many pieces of n make a group: at most twice as many as the device decodes at once. */
+static uint32_t group_size(const struct pb_whole_map *map, uint32_t n)
 {
-    uint32_t size = (n + GROUPS - 1) / GROUPS;
-    size = size < GROUP_MOST ? size : GROUP_MOST;
+    uint32_t size = (n + GROUPS - 1) / GROUPS, most = 2 * map->plan->whole.streams;
+    size = most == 0 || size < most ? size : most;
     return size > GROUP_LEAST ? size : GROUP_LEAST;
 }
 
-/* Places of the group's pieces in chunks and in their band's room; sorted before. */
-static void fill_group(struct pb_whole_map *map, struct pb_whole_group *group, uint64_t slot_bytes)
+/* Places of the group's pieces in their band's rooms; sorted before. */
+static void fill_group(struct pb_whole_map *map, struct pb_whole_group *group)
 {
     struct pb_whole_band *band = &map->band[group->band];
-    struct pb_whole_chunk *chunk = NULL;
-    group->first_chunk = map->n_chunks;
-    for (uint32_t i = group->first; i < group->end && map->piece[i].bytes > 0; i++) {
+    uint32_t i = group->first;
+    for (; i < group->end && map->piece[i].bytes > 0; i++) {
         struct pb_whole_piece *piece = &map->piece[i];
         const struct pb_raw_blocks *blocks = &map->blocks[piece->source];
-        if (chunk == NULL || chunk->bytes + aligned(piece->bytes) > slot_bytes) {
-            chunk = &map->chunk[map->n_chunks++];
-            *chunk = (struct pb_whole_chunk){
-                .first = i, .group = (uint32_t)(group - map->group), .at = band->stored_bytes};
-        }
-        piece->at = chunk->bytes;
-        chunk->bytes += aligned(piece->bytes);
-        chunk->end = i + 1;
+        piece->stored_at = band->stored_bytes;
         band->stored_bytes += aligned(piece->bytes);
         if (pb_whole_is_compressed(blocks, piece)) {
+            piece->decoded_bytes = blocks->layout->block_bytes;
             piece->decoded_at = band->decoded_bytes;
-            band->decoded_bytes += aligned(blocks->layout->block_bytes);
+            band->decoded_bytes += aligned(piece->decoded_bytes);
         }
     }
-    group->end_chunk = map->n_chunks;
+    group->stored_end = i;
 }
 
 /* The pieces first .. end of a band. */
-static void make_groups(struct pb_whole_map *map, uint32_t band, uint32_t first, uint32_t end,
-                        uint64_t slot_bytes)
+static void make_groups(struct pb_whole_map *map, uint32_t band, uint32_t first, uint32_t end)
 {
-    uint32_t size = group_size(end - first);
+    uint32_t size = group_size(map, end - first);
     map->band[band].first_group = map->n_groups;
     for (uint32_t i = first; i < end; i += size) {
         uint32_t last = end - i < size ? end : i + size;
@@ -282,7 +273,7 @@ static void make_groups(struct pb_whole_map *map, uint32_t band, uint32_t first,
         for (uint32_t p = i; p < last; p++)
             map->piece[p].group = map->n_groups;
         map->n_groups++;
-        fill_group(map, group, slot_bytes);
+        fill_group(map, group);
     }
     map->band[band].end_group = map->n_groups;
 }
@@ -344,28 +335,24 @@ static void place_windows(struct pb_whole_map *map)
 
 static void forget_bands(struct pb_whole_map *map)
 {
-    free(map->chunk);
     free(map->group);
     free(map->band);
-    map->chunk = NULL;
     map->group = NULL;
     map->band = NULL;
-    map->n_chunks = map->n_groups = map->n_bands = 0;
+    map->n_groups = map->n_bands = 0;
     map->pixel_bytes = map->stored_bytes = map->decoded_bytes = 0;
 }
 
 /* Bands of `rows` rows of tiles. */
-static int make_bands(struct pb_whole_map *map, uint32_t rows, uint64_t slot_bytes,
-                      struct pb_err *err)
+static int make_bands(struct pb_whole_map *map, uint32_t rows, struct pb_err *err)
 {
     const struct pb_grid *grid = &map->plan->grid;
     uint32_t tiles = rows * (uint32_t)grid->cols, piece = 0;
     forget_bands(map);
     map->n_bands = ((uint32_t)grid->rows + rows - 1) / rows;
     map->band = calloc(map->n_bands, sizeof *map->band);
-    map->chunk = calloc(map->n_pieces + 1, sizeof *map->chunk);
     map->group = calloc(map->n_pieces + 1, sizeof *map->group);
-    if (map->band == NULL || map->chunk == NULL || map->group == NULL)
+    if (map->band == NULL || map->group == NULL)
         return no_memory(err);
     qsort(map->piece, map->n_pieces, sizeof *map->piece, by_first);
     memset(map->need, 0, map->n_tiles * sizeof *map->need);
@@ -377,7 +364,7 @@ static int make_bands(struct pb_whole_map *map, uint32_t rows, uint64_t slot_byt
         while (piece < map->n_pieces && map->piece[piece].first < band->end)
             piece++;
         find_rows(map, band, first, piece);
-        make_groups(map, b, first, piece, slot_bytes);
+        make_groups(map, b, first, piece);
     }
     place_windows(map);
     return 0;
@@ -393,13 +380,12 @@ uint64_t pb_whole_map_bytes(const struct pb_whole_map *map)
     return pb_whole_map_rooms(map) * (map->pixel_bytes + map->stored_bytes + map->decoded_bytes);
 }
 
-static int find_bands(struct pb_whole_map *map, uint64_t slot_bytes, uint64_t budget,
-                      struct pb_err *err)
+static int find_bands(struct pb_whole_map *map, uint64_t budget, struct pb_err *err)
 {
     uint32_t rows = (uint32_t)map->plan->grid.rows;
     bool may_cut = pb_chain_keeps_grid(map->plan->chain);
     for (;; rows = (rows + 1) / 2) {
-        int rc = make_bands(map, rows, slot_bytes, err);
+        int rc = make_bands(map, rows, err);
         if (rc < 0 || pb_whole_map_bytes(map) <= budget)
             return rc;
         if (rows == 1 || !may_cut)
@@ -431,7 +417,7 @@ int pb_whole_map_init(struct pb_whole_map *map, const struct pb_plan *plan,
     if (rc < 0 || map->need == NULL)
         rc = no_memory(err);
     rc = rc ? rc : make_pieces(map, cells, err);
-    rc = rc ? rc : find_bands(map, slot_bytes, budget, err);
+    rc = rc ? rc : find_bands(map, budget, err);
     for (uint32_t i = 0; i < plan->n_sources; i++)
         free(cells[i].first);
     return rc;

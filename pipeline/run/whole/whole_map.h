@@ -8,7 +8,8 @@
  * A piece is a block of a source as it is stored, some rows of one that is not compressed, or a
  * plane of a block that the host decodes; the planes of one follow each other. Each piece goes to
  * the device once, in the order of the first tile that needs it. A group is what is
- * decoded at once, a chunk what a slot brings. Bands are rows of tiles whose pixels are on the
+ * decoded at once, a load what a slot brings: pieces of a group as they are stored, or a block that
+ * a core has decoded. Bands are rows of tiles whose pixels are on the
  * device together: one where all of the scene fits, else two at a time. Pixels that a band shares
  * with the one before it are copied from there. */
 #include "pipeline/plan/plan.h"
@@ -19,10 +20,11 @@ enum { PB_WHOLE_ALIGN = 256 }; /* bytes; of pieces on the device, and of rows of
 struct pb_whole_piece {
     uint64_t block;       /* number in its source */
     uint64_t from, bytes; /* of the stored block; bytes 0: it is not stored, and nothing is sent */
-    uint64_t at;          /* in its chunk */
-    uint64_t decoded_at;  /* in its band's room for decoded blocks; of compressed pieces */
-    uint64_t least;       /* bytes that it decodes to, at least; at most block_bytes */
-    uint32_t first;       /* tile, in visiting order, that needs it first */
+    uint64_t stored_at;   /* in its band's room for stored bytes */
+    uint64_t decoded_at, decoded_bytes; /* in its band's room for decoded blocks; 0 bytes: it is
+                                           not compressed */
+    uint64_t least; /* bytes that it decodes to, at least; at most block_bytes */
+    uint32_t first; /* tile, in visiting order, that needs it first */
     uint32_t source, plane, group;
     struct pb_rect rect; /* its pixels that are in the image */
     bool by_host;        /* pb_raster_read makes it: samples of the plane, or bytes of the mask */
@@ -30,15 +32,14 @@ struct pb_whole_piece {
     bool is_apart;       /* ... and has rows of another size than the source's pixels */
 };
 
-struct pb_whole_chunk {
-    uint32_t first, end; /* pieces */
-    uint32_t group;
-    uint64_t at, bytes; /* in its band's room for stored bytes */
+struct pb_whole_load {
+    uint32_t first, end; /* pieces, of one group */
+    bool is_decoded;     /* a core has decoded it: one block, as the predictor has left it */
 };
 
 struct pb_whole_group {
-    uint32_t first, end;             /* pieces, by source; those that are not stored last */
-    uint32_t first_chunk, end_chunk; /* none, where no piece is stored */
+    uint32_t first, end; /* pieces, by source; those that are not stored last */
+    uint32_t stored_end; /* of those that are stored */
     uint32_t band;
 };
 
@@ -60,10 +61,9 @@ struct pb_whole_map {
     const struct pb_plan *plan;
     const struct pb_raw_blocks *blocks; /* of each source */
     struct pb_whole_piece *piece;
-    struct pb_whole_chunk *chunk;
     struct pb_whole_group *group;
     struct pb_whole_band *band;
-    uint32_t n_pieces, n_chunks, n_groups, n_bands;
+    uint32_t n_pieces, n_groups, n_bands;
     uint32_t *need; /* of each tile, in visiting order: groups that must have been decoded */
     uint32_t n_tiles;
     struct pb_whole_window window[PB_SOURCES_MAX];
@@ -71,7 +71,7 @@ struct pb_whole_map {
 };
 
 /* plan and blocks, one for each source of the plan, are borrowed until fini. slot_bytes: of a
- * chunk. budget: device memory that pb_whole_map_bytes may be. memory; plan.memory where not even
+ * load. budget: device memory that pb_whole_map_bytes may be. memory; plan.memory where not even
  * two rows of tiles fit. *map needs fini in any case. */
 int pb_whole_map_init(struct pb_whole_map *map, const struct pb_plan *plan,
                       const struct pb_raw_blocks *blocks, uint64_t slot_bytes, uint64_t budget,
@@ -81,6 +81,16 @@ void pb_whole_map_fini(struct pb_whole_map *map);
 uint64_t pb_whole_map_bytes(const struct pb_whole_map *map);
 /* Bands whose memory is there at a time. */
 uint32_t pb_whole_map_rooms(const struct pb_whole_map *map);
+/* The next load of stored bytes: from piece `first` on as many as a slot takes. first: that of the
+ * load before, whose end it is, or 0. False: all pieces that are stored have been in loads. */
+bool pb_whole_map_load(const struct pb_whole_map *map, uint32_t first, uint64_t slot_bytes,
+                       struct pb_whole_load *out);
+/* What it takes of a slot: pieces lie there as they do in their room. */
+uint64_t pb_whole_load_bytes(const struct pb_whole_map *map, const struct pb_whole_load *load);
+/* Whether the load may come when all pieces before `first` have come: it does not trust its
+ * numbers. */
+bool pb_whole_load_is_next(const struct pb_whole_map *map, uint32_t first,
+                           const struct pb_whole_load *load, uint64_t slot_bytes);
 /* Whether a piece of the source is decoded, and not only moved. */
 bool pb_whole_is_compressed(const struct pb_raw_blocks *blocks, const struct pb_whole_piece *piece);
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A reader of stored blocks: fills slots with chunks. Chunk and slot are taken together, so that
- * chunks come to the feeder in their order. What the host has to decode it decodes into the slot,
- * by files of its own. */
+/* A reader of stored blocks: fills slots with loads. Load and slot are taken together, so that
+ * loads come to the feeder in their order. Where the plan says that cores decode too, a reader
+ * decodes the next block itself when the device would be through with it later (whole_share.h). The
+ * slots that come back tell how far the device is. What only the host can decode it decodes into
+ * the slot, too, by files of its own. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include "config/base/clock.h"
@@ -11,90 +13,187 @@
 #include <errno.h>
 #include <string.h>
 
-/* -EPIPE: there are no more. */
-static int take_chunk(struct pb_exec_whole *e, struct wic_slot *slot, uint32_t *out_chunk)
+struct reader {
+    struct pb_exec_whole *e;
+    struct pb_raster *file[PB_FILES_MAX]; /* its own; NULL until it is needed */
+};
+
+/* What a slot that comes back has in its first bytes. Nothing but the split depends on it: it may
+ * be another process that wrote it, or nobody. */
+void whole_note_progress(struct pb_exec_whole *e, const struct wic_slot *slot)
 {
+    pthread_mutex_lock(&e->clock_lock);
+    memcpy(slot->data, &e->progress, sizeof e->progress);
+    pthread_mutex_unlock(&e->clock_lock);
+}
+
+/* now: the group of the next piece. */
+static void take_progress(struct pb_exec_whole *e, const struct wic_slot *slot, uint32_t now)
+{
+    struct whole_progress note;
+    uint64_t waiting = 0;
+    if (slot->ticket < e->map.plan->in_slots) /* nobody had the slot yet */
+        return;
+    memcpy(&note, slot->data, sizeof note);
+    if (note.groups > now || note.at_ns > pb_clock_mono_ns())
+        return;
+    while (e->noted_groups < note.groups)
+        e->noted_bytes += e->given[e->noted_groups++];
+    for (uint32_t g = e->noted_groups; g + 1 < now; g++)
+        waiting += e->given[g];
+    if (note.groups == e->noted_groups)
+        pb_whole_share_device_did(&e->share, note.at_ns, e->noted_bytes, note.busy_ns, waiting);
+}
+
+static void give(struct pb_exec_whole *e, uint32_t first, uint32_t end)
+{
+    uint64_t now = pb_clock_mono_ns();
+    for (uint32_t i = first; i < end; i++) {
+        const struct pb_whole_piece *piece = &e->map.piece[i];
+        e->compressed += piece->decoded_bytes > 0;
+        e->given[piece->group] += piece->decoded_bytes;
+        pb_whole_share_give(&e->share, now, piece->bytes, piece->decoded_bytes);
+    }
+}
+
+/* Who decodes the pieces of the load. Holding share_lock. */
+static void choose(struct pb_exec_whole *e, const struct wic_slot *slot, struct pb_whole_load *load)
+{
+    const struct pb_whole_piece *piece = &e->map.piece[load->first];
+    take_progress(e, slot, piece->group);
+    if (e->map.plan->whole.shares && piece->decoded_bytes > 0 &&
+        piece->decoded_bytes <= slot->bytes &&
+        pb_whole_share_is_cores(&e->share, pb_clock_mono_ns(), piece->bytes,
+                                piece->decoded_bytes)) {
+        load->end = load->first + 1;
+        load->is_decoded = true;
+        return;
+    }
+    give(e, load->first, load->end);
+}
+
+/* -EPIPE: there are no more. */
+static int take_load(struct pb_exec_whole *e, struct wic_slot *slot, struct pb_whole_load *out)
+{
+    uint64_t bytes = e->map.plan->in_slot_bytes;
     pthread_mutex_lock(&e->lock);
-    int rc = e->next_chunk < e->map.n_chunks ? 0 : -EPIPE;
+    int rc = pb_whole_map_load(&e->map, e->next_piece, bytes, out) ? 0 : -EPIPE;
     rc = rc ? rc : wic_acquire(e->stream->in, WIC_FOREVER, slot);
-    if (rc == 0)
-        *out_chunk = e->next_chunk++;
+    if (rc == 0) {
+        pthread_mutex_lock(&e->share_lock);
+        choose(e, slot, out);
+        pthread_mutex_unlock(&e->share_lock);
+        e->next_piece = out->end;
+    }
     pthread_mutex_unlock(&e->lock);
     return rc;
 }
 
-struct reader {
-    struct pb_exec_whole *e;
-    struct pb_raster *file[PB_FILES_MAX]; /* NULL until it is needed */
-};
-
-/* Pixels of a cell that the host decodes, as many of its planes as follow in the chunk, and its
- * mask; *at is moved on. */
-static int fill_cell(struct reader *r, uint32_t *at, uint32_t end, void *data, struct pb_err *err)
+static int open_file(struct reader *r, uint32_t source, struct pb_err *err)
 {
     const struct pb_stream *s = r->e->stream;
+    return r->file[source] != NULL
+               ? 0
+               : pb_raster_open_again(s->raster[source], s->limits, err, &r->file[source]);
+}
+
+/* Pixels of a cell that the host decodes, as many of its planes as follow in the load, and its
+ * mask; *at is moved on. data: of the piece *at. */
+static int fill_cell(struct reader *r, uint32_t *at, uint32_t end, char *data, struct pb_err *err)
+{
     const struct pb_whole_piece *first = &r->e->map.piece[*at], *piece = first;
     const struct pb_block_layout *l = r->e->source[first->source].blocks.layout;
-    struct pb_window to = {
-        .data = (char *)data + first->at, .row_bytes = (size_t)l->row_bytes, .rect = first->rect};
+    struct pb_window to = {.data = data, .row_bytes = (size_t)l->row_bytes, .rect = first->rect};
     int32_t bands[PB_BANDS_MAX];
     size_t n = 0;
     for (; *at < end && piece->by_host && piece->source == first->source &&
            memcmp(&piece->rect, &first->rect, sizeof piece->rect) == 0;
          ++*at, piece++) {
         if (n == 1 && !piece->is_mask)
-            to.plane_bytes = (size_t)(piece->at - first->at);
+            to.plane_bytes = (size_t)(piece->stored_at - first->stored_at);
         if (piece->is_mask)
-            to.mask = (uint8_t *)data + piece->at;
+            to.mask = (uint8_t *)data + (piece->stored_at - first->stored_at);
         else
             bands[n++] = (int32_t)piece->plane + 1;
     }
     to.mask_row_bytes = to.mask != NULL ? l->block_w : 0;
-    int rc = 0;
-    if (r->file[first->source] == NULL)
-        rc =
-            pb_raster_open_again(s->raster[first->source], s->limits, err, &r->file[first->source]);
+    int rc = open_file(r, first->source, err);
     return rc ? rc : pb_raster_read(r->file[first->source], bands, n, &to, err);
 }
 
-static int fill(struct reader *r, const struct pb_whole_chunk *chunk, void *data,
-                struct pb_err *err)
+static int fetch(struct reader *r, const struct pb_whole_load *load, char *data, struct pb_err *err)
 {
     const struct pb_exec_whole *e = r->e;
     int rc = 0;
-    for (uint32_t i = chunk->first; i < chunk->end && rc == 0;) {
+    for (uint32_t i = load->first; i < load->end && rc == 0;) {
         const struct pb_whole_piece *piece = &e->map.piece[i];
+        const struct pb_raw_blocks *blocks = &e->source[piece->source].blocks;
+        char *to = data + (piece->stored_at - e->map.piece[load->first].stored_at);
         if (piece->by_host) {
-            rc = fill_cell(r, &i, chunk->end, data, err);
+            rc = fill_cell(r, &i, load->end, to, err);
             continue;
         }
-        const struct pb_raw_blocks *blocks = &e->source[piece->source].blocks;
         rc = pb_raster_fetch_block(e->stream->raster[piece->source], piece->block,
-                                   &blocks->place[piece->block], piece->from,
-                                   (char *)data + piece->at, (size_t)piece->bytes, err);
+                                   &blocks->place[piece->block], piece->from, to,
+                                   (size_t)piece->bytes, err);
         i++;
     }
     return rc;
 }
 
-static int read_chunks(struct reader *r, struct pb_err *err)
+/* False: it is damaged, or there is no memory. */
+static bool decode(struct reader *r, const struct pb_whole_load *load, void *data)
+{
+    struct pb_exec_whole *e = r->e;
+    const struct pb_whole_piece *piece = &e->map.piece[load->first];
+    struct pb_err own = {0};
+    const void *decoded = NULL;
+    uint64_t start = pb_clock_mono_ns();
+    if (open_file(r, piece->source, &own) < 0 ||
+        pb_raster_decode_block(r->file[piece->source], piece->block, &own, &decoded) < 0)
+        return false;
+    memcpy(data, decoded, (size_t)piece->decoded_bytes);
+    pthread_mutex_lock(&e->share_lock);
+    e->by_cores++;
+    e->compressed++;
+    pb_whole_share_core_did(&e->share, piece->decoded_bytes, pb_clock_mono_ns() - start);
+    pthread_mutex_unlock(&e->share_lock);
+    return true;
+}
+
+/* What a core cannot decode goes as it is stored: who looks at what the device made of it finds the
+ * words, those of the first damaged block that a tile needs. */
+static int fill(struct reader *r, struct pb_whole_load *load, void *data, struct pb_err *err)
+{
+    struct pb_exec_whole *e = r->e;
+    if (load->is_decoded && !decode(r, load, data)) {
+        load->is_decoded = false;
+        pthread_mutex_lock(&e->share_lock);
+        give(e, load->first, load->end);
+        pthread_mutex_unlock(&e->share_lock);
+    }
+    return load->is_decoded ? 0 : fetch(r, load, data, err);
+}
+
+static int read_loads(struct reader *r, struct pb_err *err)
 {
     struct pb_exec_whole *e = r->e;
     struct pb_stream *s = e->stream;
     struct wic_slot slot;
-    uint32_t number = 0;
+    struct pb_whole_load load;
     int rc;
-    while ((rc = take_chunk(e, &slot, &number)) == 0) {
-        const struct pb_whole_chunk *chunk = &e->map.chunk[number];
+    while ((rc = take_load(e, &slot, &load)) == 0) {
         uint64_t start = pb_clock_mono_ns();
-        pb_work_begin(PB_WORK_FILL, number);
-        rc = fill(r, chunk, slot.data, err);
+        pb_work_begin(PB_WORK_FILL, load.first);
+        rc = fill(r, &load, slot.data, err);
         pb_work_end();
         if (rc < 0)
             break;
+        uint64_t bytes = pb_whole_load_bytes(&e->map, &load);
         atomic_fetch_add(&s->read.busy_ns, pb_clock_mono_ns() - start);
-        atomic_fetch_add(&s->read.bytes, chunk->bytes);
-        rc = wic_publish(s->in, &slot, (size_t)chunk->bytes);
+        atomic_fetch_add(&s->read.bytes, bytes);
+        memcpy(slot.user, &load, sizeof load);
+        rc = wic_publish(s->in, &slot, (size_t)bytes);
         if (rc < 0)
             break;
     }
@@ -103,15 +202,15 @@ static int read_chunks(struct reader *r, struct pb_err *err)
 
 void whole_read(void *exec, uint32_t reader)
 {
-    struct reader own = {.e = exec};
+    struct reader r = {.e = exec};
     struct pb_err err = {0};
     (void)reader;
-    int rc = read_chunks(&own, &err);
+    int rc = read_loads(&r, &err);
     for (size_t i = 0; i < PB_FILES_MAX; i++)
-        pb_raster_close(own.file[i]);
+        pb_raster_close(r.file[i]);
     bool over = rc == -EPIPE || rc == -ECANCELED;
     if (over && err.code == PB_OK)
         return;
     (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s", strerror(-rc));
-    pb_stream_fail(own.e->stream, &err);
+    pb_stream_fail(r.e->stream, &err);
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What the device is told of pieces, made once: where each lies as it is stored, where its decoded
- * bytes go, and where its pixels. A group's decoding is then a few launches over a part of the
- * tables. */
+/* What the device is told of pieces: where each lies as it is stored, where its decoded bytes go,
+ * and where its pixels. Tables are made once; what a group's launches read of them is sent when the
+ * group is complete, as it is known only then which of its blocks cores have decoded. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include "pipeline/codec/predictor.h"
@@ -72,11 +72,7 @@ static int make_fill(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
 
 static unsigned char *stored_at(const struct pb_exec_whole *e, const struct pb_whole_piece *piece)
 {
-    const struct pb_whole_group *group = &e->map.group[piece->group];
-    uint32_t chunk = group->first_chunk;
-    while (e->map.chunk[chunk].end <= (uint32_t)(piece - e->map.piece))
-        chunk++;
-    return e->room[room_of(e, piece)].stored + e->map.chunk[chunk].at + piece->at;
+    return e->room[room_of(e, piece)].stored + piece->stored_at;
 }
 
 /* Whether the piece is decoded, and not only moved. */
@@ -133,33 +129,22 @@ static int make_lists(struct pb_exec_whole *e, bool has_alpha, struct pb_err *er
 {
     size_t n = e->map.n_pieces;
     void *memory[7] = {NULL};
-    int rc = take_list(e, n * sizeof *e->decode, err, &memory[0], &memory[1]);
+    int rc = take_list(e, n * sizeof *e->list, err, &memory[0], &memory[1]);
     rc = rc ? rc : take_list(e, n * sizeof *e->block, err, &memory[2], &memory[3]);
     rc = rc ? rc : e->ops->table(e->device, n * sizeof *e->result, err, &memory[4]);
     if (has_alpha)
         rc = rc ? rc : take_list(e, n * sizeof *e->alpha, err, &memory[5], &memory[6]);
-    e->decode = memory[0];
-    e->device_decode = memory[1];
+    e->list = memory[0];
+    e->device_list = memory[1];
     e->block = memory[2];
     e->device_block = memory[3];
     e->result = memory[4];
     e->alpha = memory[5];
     e->device_alpha = memory[6];
-    return rc;
-}
-
-static int send_lists(struct pb_exec_whole *e, struct pb_err *err)
-{
-    size_t n = e->map.n_pieces;
-    int rc = e->ops->copy(e->device, QUEUE_SEND, e->device_decode, e->decode, n * sizeof *e->decode,
-                          err);
-    rc = rc ? rc
-            : e->ops->copy(e->device, QUEUE_SEND, e->device_block, e->block, n * sizeof *e->block,
-                           err);
-    if (e->alpha != NULL)
-        rc = rc ? rc
-                : e->ops->copy(e->device, QUEUE_SEND, e->device_alpha, e->alpha,
-                               n * sizeof *e->alpha, err);
+    e->decode = calloc(n + 1, sizeof *e->decode);
+    e->by_core = calloc(n + 1, sizeof *e->by_core);
+    if (rc == 0 && (e->decode == NULL || e->by_core == NULL))
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     return rc;
 }
 
@@ -180,7 +165,7 @@ int whole_tables_make(struct pb_exec_whole *e, struct pb_err *err)
         fill_piece(e, i);
         fill_alpha(e, i);
     }
-    return rc ? rc : send_lists(e, err);
+    return rc;
 }
 
 /* --- groups ---------------------------------------------------------------------------------- */
@@ -232,24 +217,56 @@ static int unpredict(struct pb_exec_whole *e, uint32_t queue, const struct run *
     return rc;
 }
 
+/* Fills the run's list of what is decoded; returns its length. */
+static uint32_t list_run(struct pb_exec_whole *e, const struct run *run)
+{
+    uint32_t n = 0;
+    for (uint32_t i = run->first; i < run->first + run->n; i++)
+        if (is_decoded(e, i) && !e->by_core[i])
+            e->list[run->first + n++] = e->decode[i];
+    return n;
+}
+
+/* What the launches of the group read. */
+static int send_tables(struct pb_exec_whole *e, const struct pb_whole_group *group,
+                       struct pb_err *err)
+{
+    uint32_t first = group->first, at = first;
+    size_t n = group->end - first;
+    struct run run;
+    while (next_run(e, group, &at, &run))
+        (void)list_run(e, &run);
+    int rc = e->ops->copy(e->device, QUEUE_SEND, e->device_list + first, e->list + first,
+                          n * sizeof *e->list, err);
+    rc = rc ? rc
+            : e->ops->copy(e->device, QUEUE_SEND, e->device_block + first, e->block + first,
+                           n * sizeof *e->block, err);
+    if (rc == 0 && e->alpha != NULL)
+        rc = e->ops->copy(e->device, QUEUE_SEND, e->device_alpha + first, e->alpha + first,
+                          n * sizeof *e->alpha, err);
+    return rc;
+}
+
 static int decode_run(struct pb_exec_whole *e, uint32_t queue, const struct run *run,
                       struct pb_err *err)
 {
-    const struct whole_source *source = &e->source[e->map.piece[run->first].source];
-    const struct pb_decode_batch batch = {
-        .streams = e->device_decode + run->first, .results = e->result + run->first, .n = run->n};
+    const struct pb_decode_batch batch = {.streams = e->device_list + run->first,
+                                          .results = e->result + run->first,
+                                          .n = list_run(e, run)};
     int rc = 0;
-    if (is_decoded(e, run->first))
-        rc = e->ops->decode(e->device, queue, source->codec, &batch, err);
+    if (batch.n > 0)
+        rc = e->ops->decode(e->device, queue, e->source[e->map.piece[run->first].source].codec,
+                            &batch, err);
     return rc ? rc : unpredict(e, queue, run, err);
 }
 
 int whole_tables_decode(struct pb_exec_whole *e, uint32_t number, struct pb_err *err)
 {
     const struct pb_whole_group *group = &e->map.group[number];
-    uint32_t queue = QUEUE_DECODE + number % DECODE_QUEUES, at = group->first;
+    uint32_t queue = QUEUE_DECODE + number % e->decode_queues, at = group->first;
     struct run run;
-    int rc = e->ops->mark(e->device, QUEUE_SEND, whole_event_sent(e, number), err);
+    int rc = send_tables(e, group, err);
+    rc = rc ? rc : e->ops->mark(e->device, QUEUE_SEND, whole_event_sent(e, number), err);
     rc = rc ? rc : e->ops->after(e->device, queue, whole_event_sent(e, number), err);
     rc = rc ? rc : e->ops->mark(e->device, queue, whole_event_decoding(e, number), err);
     while (rc == 0 && next_run(e, group, &at, &run))
@@ -265,7 +282,7 @@ static int repair(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
     const struct pb_whole_piece *piece = &e->map.piece[i];
     struct whole_source *source = &e->source[piece->source];
     const struct pb_stream *s = e->stream;
-    uint32_t queue = QUEUE_DECODE + piece->group % DECODE_QUEUES;
+    uint32_t queue = QUEUE_DECODE + piece->group % e->decode_queues;
     const struct run run = {i, 1, true};
     const void *data = NULL;
     int rc = 0;
@@ -285,12 +302,23 @@ static int repair(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
                                  PB_DEVICE_WAIT_DISPATCH_DECODE, "repairing a block", err);
 }
 
+static int check_run(struct pb_exec_whole *e, const struct run *run, struct pb_err *err)
+{
+    const struct pb_decode_result *result = e->result + run->first;
+    int rc = 0;
+    for (uint32_t i = run->first; i < run->first + run->n && rc == 0; i++)
+        if (is_decoded(e, i) && !e->by_core[i] && (result++)->status != PB_DECODED)
+            rc = repair(e, i, err);
+    return rc;
+}
+
 int whole_tables_check(struct pb_exec_whole *e, uint32_t number, struct pb_err *err)
 {
     const struct pb_whole_group *group = &e->map.group[number];
+    uint32_t at = group->first;
+    struct run run;
     int rc = 0;
-    for (uint32_t i = group->first; i < group->end && rc == 0; i++)
-        if (is_decoded(e, i) && e->result[i].status != PB_DECODED)
-            rc = repair(e, i, err);
+    while (rc == 0 && next_run(e, group, &at, &run))
+        rc = check_run(e, &run, err);
     return rc;
 }

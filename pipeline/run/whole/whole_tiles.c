@@ -70,6 +70,8 @@ static int take_group(struct pb_exec_whole *e, uint32_t group, struct pb_err *er
                               whole_event_decoded(e, group), err);
     rc = rc ? rc : whole_tables_check(e, group, err);
     e->decoded_groups = group + 1;
+    if (rc == 0)
+        whole_note_decoded(e, group);
     return rc;
 }
 
