@@ -317,6 +317,23 @@ START_TEST(random_scenes_have_the_pixels_that_the_cpu_reads)
 }
 END_TEST
 
+/* 220 rows each, of tiles of 64: with little memory they are in more than two bands. */
+START_TEST(strips_that_reach_over_several_bands_are_there_in_all)
+{
+    char path[] = "/tmp/pb-whole-XXXXXX.tif";
+    struct random_scene scene;
+    int file = mkstemps(path, 4);
+    ck_assert_int_ge(file, 0);
+    (void)close(file);
+    GDALAllRegister();
+    ck_assert(random_scene_make(50, 600, path, &scene));
+    ck_assert(!scene.tiled && scene.block_h == 220);
+    compare(path, BLUR);
+    ck_assert_int_eq(scenes, 1);
+    (void)unlink(path);
+}
+END_TEST
+
 START_TEST(what_the_device_refuses_the_host_decodes)
 {
     whole_host.refuse_each = 3;
@@ -478,6 +495,7 @@ int main(void)
     tcase_add_test(tc, real_files_have_the_pixels_that_the_cpu_reads);
     tcase_add_test(tc, damaged_files_fail_in_the_same_words);
     tcase_add_test(tc, random_scenes_have_the_pixels_that_the_cpu_reads);
+    tcase_add_test(tc, strips_that_reach_over_several_bands_are_there_in_all);
     tcase_add_test(tc, what_the_device_refuses_the_host_decodes);
     tcase_add_test(tc, cores_that_decode_too_make_the_same_pixels);
     tcase_add_test(tc, what_is_damaged_fails_in_the_same_words_whoever_decodes_it);

@@ -280,13 +280,16 @@ static void make_groups(struct pb_whole_map *map, uint32_t band, uint32_t first,
 
 /* --- bands ----------------------------------------------------------------------------------- */
 
-/* Rows of the windows that the band's tiles read, and those of the pieces that come with it. */
+/* Rows of the windows that the band's tiles read, those of the pieces that come with it, and those
+ * that came with bands before: the next band takes what it shares from this one alone. */
 static void find_rows(struct pb_whole_map *map, struct pb_whole_band *band, uint32_t first,
                       uint32_t end)
 {
     const struct pb_plan *plan = map->plan;
     int32_t bottom[PB_SOURCES_MAX] = {0};
     bool any[PB_SOURCES_MAX] = {false};
+    for (uint32_t w = 0; w < PB_SOURCES_MAX && band > map->band; w++)
+        bottom[w] = band[-1].y[w] + band[-1].h[w];
     for (uint32_t t = band->first; t < band->end; t++) {
         struct pb_tile tile = pb_plan_tile(plan, t, t);
         for (uint32_t w = 0; w < PB_SOURCES_MAX; w++) {
