@@ -76,16 +76,23 @@ void pb_block_pool_fill(struct pb_block_pool *pool, uint32_t chunk, const void *
     }
 }
 
+const char *pb_block_pool_at(const struct pb_block_pool *pool, uint32_t chunk, uint64_t from,
+                             size_t most, size_t *out_bytes)
+{
+    for (; from >= CHUNK_BYTES; from -= CHUNK_BYTES)
+        chunk = pool->next[chunk];
+    size_t room = CHUNK_BYTES - (size_t)from;
+    *out_bytes = most < room ? most : room;
+    return pool->chunks + chunk * CHUNK_BYTES + from;
+}
+
 void pb_block_pool_read(const struct pb_block_pool *pool, uint32_t chunk, uint64_t from, void *data,
                         size_t bytes)
 {
     char *to = data;
-    for (; from >= CHUNK_BYTES; from -= CHUNK_BYTES)
-        chunk = pool->next[chunk];
-    for (size_t done = 0; done < bytes; chunk = pool->next[chunk], from = 0) {
-        size_t room = CHUNK_BYTES - (size_t)from, n = bytes - done < room ? bytes - done : room;
-        memcpy(to + done, pool->chunks + chunk * CHUNK_BYTES + from, n);
-        done += n;
+    for (size_t done = 0, n; done < bytes; done += n) {
+        const char *piece = pb_block_pool_at(pool, chunk, from + done, bytes - done, &n);
+        memcpy(to + done, piece, n);
     }
 }
 

@@ -23,6 +23,9 @@ void pb_block_pool_fill(struct pb_block_pool *pool, uint32_t chunk, const void *
 /* Reads from byte `from` of the block. */
 void pb_block_pool_read(const struct pb_block_pool *pool, uint32_t chunk, uint64_t from, void *data,
                         size_t bytes);
+/* Where byte `from` of the block lies, and how many are there in a row, up to `most`. */
+const char *pb_block_pool_at(const struct pb_block_pool *pool, uint32_t chunk, uint64_t from,
+                             size_t most, size_t *out_bytes);
 void pb_block_pool_give(struct pb_block_pool *pool, uint32_t chunk); /* the chain */
 void pb_block_pool_destroy(struct pb_block_pool *pool);              /* NULL is fine */
 #endif

@@ -21,6 +21,7 @@ enum { MOVES_EACH = 4, MOVE_BYTES = 128 << 10 };
 /* Where a block is: pb_tiff_block.at. Anything else is its offset in the spool. */
 #define IN_FILE UINT64_MAX
 #define IN_POOL (UINT64_C(1) << 63) /* with the number of its first chunk */
+#define STAYS   (UINT64_C(1) << 62) /* with its address */
 #define COMING  (UINT64_MAX - 1)    /* while it is copied; its bytes are 0 */
 
 struct cursor {
@@ -134,7 +135,7 @@ struct place {
 
 /* Decides it, and counts a block that goes to the file as known. */
 static struct place find_place(struct pb_block_store *store, struct run *run, uint64_t i,
-                               struct pb_tiff_block *block, uint64_t bytes)
+                               struct pb_tiff_block *block, const struct pb_block_bytes *bytes)
 {
     struct place place = {.chunk = PB_BLOCK_POOL_NONE};
     pthread_mutex_lock(&store->lock);
@@ -145,15 +146,15 @@ static struct place find_place(struct pb_block_store *store, struct run *run, ui
     }
     block->at = COMING;
     place.now = store->started && run != NULL && run->next.block == i;
-    if (!place.now && (run != NULL || !store->started))
-        place.chunk = pb_block_pool_take(store->pool, bytes);
-    if (!place.now && place.chunk == PB_BLOCK_POOL_NONE && !store->started) {
+    if (!place.now && !bytes->stays && (run != NULL || !store->started))
+        place.chunk = pb_block_pool_take(store->pool, bytes->bytes);
+    if (!place.now && !bytes->stays && place.chunk == PB_BLOCK_POOL_NONE && !store->started) {
         start(store);
         place.now = run != NULL && run->next.block == i;
     }
     if (place.now) {
         place.at = run->next.at;
-        *block = (struct pb_tiff_block){bytes, IN_FILE};
+        *block = (struct pb_tiff_block){bytes->bytes, IN_FILE};
         advance(store, run);
     }
     pthread_mutex_unlock(&store->lock);
@@ -162,18 +163,20 @@ static struct place find_place(struct pb_block_store *store, struct run *run, ui
 
 /* Keeps a block that is early. */
 static int keep(struct pb_block_store *store, struct run *run, const struct place *place,
-                struct pb_tiff_block *block, const void *data, size_t bytes, struct pb_err *err)
+                struct pb_tiff_block *block, const struct pb_block_bytes *bytes, struct pb_err *err)
 {
     uint64_t at = IN_POOL | place->chunk;
     int rc = 0;
-    if (place->chunk != PB_BLOCK_POOL_NONE)
-        pb_block_pool_fill(store->pool, place->chunk, data, bytes);
+    if (bytes->stays)
+        at = STAYS | (uintptr_t)bytes->data;
+    else if (place->chunk != PB_BLOCK_POOL_NONE)
+        pb_block_pool_fill(store->pool, place->chunk, bytes->data, bytes->bytes);
     else
-        rc = pb_spool_append(store->spool, data, bytes, err, &at);
+        rc = pb_spool_append(store->spool, bytes->data, bytes->bytes, err, &at);
     if (rc != 0)
         return rc;
     pthread_mutex_lock(&store->lock);
-    *block = (struct pb_tiff_block){bytes, at};
+    *block = (struct pb_tiff_block){bytes->bytes, at};
     if (store->started && run != NULL)
         advance(store, run);
     pthread_mutex_unlock(&store->lock);
@@ -195,14 +198,42 @@ static bool next_move(struct pb_block_store *store, struct run *run, struct curs
     return found;
 }
 
+static const char *stays_at(const struct pb_tiff_block *block)
+{
+    return (const char *)(uintptr_t)(block->at & ~STAYS);
+}
+
 /* Bytes of a block without its frame. */
 static int read_body(const struct pb_block_store *store, const struct pb_tiff_block *block,
                      uint64_t from, void *data, size_t bytes, struct pb_err *err)
 {
-    if (!(block->at & IN_POOL))
+    if (block->at & IN_POOL)
+        pb_block_pool_read(store->pool, (uint32_t)block->at, from, data, bytes);
+    else if (block->at & STAYS)
+        memcpy(data, stays_at(block) + from, bytes);
+    else
         return pb_spool_read(store->spool, block->at + from, data, bytes, err);
-    pb_block_pool_read(store->pool, (uint32_t)block->at, from, data, bytes);
     return 0;
+}
+
+size_t pb_block_store_at(void *user, uint32_t level, uint64_t i, uint64_t from,
+                         const void **out_data)
+{
+    const struct pb_block_store *store = user;
+    const struct pb_tiff_block *block = block_of(store, level, i);
+    const uint64_t body = PB_TIFF_LEADER, trailer = body + block->bytes;
+    size_t n = (size_t)((from < body      ? body
+                         : from < trailer ? trailer
+                                          : trailer + PB_TIFF_TRAILER) -
+                        from);
+    *out_data = NULL;
+    if (from < body || from >= trailer)
+        return n;
+    if (block->at & IN_POOL)
+        *out_data = pb_block_pool_at(store->pool, (uint32_t)block->at, from - body, n, &n);
+    else if (block->at & STAYS)
+        *out_data = stays_at(block) + (from - body);
+    return n;
 }
 
 int pb_block_store_read(void *user, uint32_t level, uint64_t i, uint64_t from, void *data,
@@ -236,6 +267,9 @@ static int move_block(struct pb_block_store *store, uint32_t level, const struct
     const struct pb_tiff_block *block = block_of(store, level, cursor->block);
     const uint64_t bytes = block->bytes + PB_TIFF_FRAME;
     int rc = 0;
+    if (!(block->at & IN_POOL) && block->at & STAYS)
+        return pb_tiff_place_block(store->options.file, cursor->at, stays_at(block), block->bytes,
+                                   err);
     for (uint64_t done = 0; rc == 0 && done < bytes;) {
         size_t n = bytes - done < MOVE_BYTES ? (size_t)(bytes - done) : MOVE_BYTES;
         struct iovec part = {buffer, n};
@@ -275,16 +309,17 @@ int pb_block_came_twice(uint32_t level, uint64_t i, struct pb_err *err)
                    level);
 }
 
-int pb_block_store_add(struct pb_block_store *store, uint32_t level, uint64_t i, const void *data,
-                       size_t bytes, uint32_t worker, struct pb_err *err)
+int pb_block_store_add(struct pb_block_store *store, uint32_t level, uint64_t i,
+                       const struct pb_block_bytes *bytes, uint32_t worker, struct pb_err *err)
 {
     struct pb_tiff_block *block = block_of(store, level, i);
     struct run *run = run_of(store, level);
     struct place place = find_place(store, run, i, block, bytes);
     if (place.again)
         return pb_block_came_twice(level, i, err);
-    int rc = place.now ? pb_tiff_place_block(store->options.file, place.at, data, bytes, err)
-                       : keep(store, run, &place, block, data, bytes, err);
+    int rc = place.now ? pb_tiff_place_block(store->options.file, place.at, bytes->data,
+                                             bytes->bytes, err)
+                       : keep(store, run, &place, block, bytes, err);
     return rc != 0 ? rc : move_some(store, MOVES_EACH, worker, err);
 }
 

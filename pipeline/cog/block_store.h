@@ -6,8 +6,8 @@
  * row. The levels with most bytes have a place of their own behind a gap in the file (a run): a
  * block whose predecessors in its run are all known is written there at once. One that comes early
  * waits in memory, which is bounded, or else in a nameless file (spool.h), and is moved when its
- * turn comes. Blocks of other levels wait for the end. While all blocks fit into the memory, none
- * is written: a small file needs neither gaps nor a spool. */
+ * turn comes. Blocks of other levels wait for the end. While all blocks fit into the memory, or
+ * stay in their owner's, none is written: such a file needs neither gaps nor a spool. */
 #include "config/base/err.h"
 #include "pipeline/cog/tiff_writer.h"
 
@@ -16,6 +16,14 @@
 #include <stdint.h>
 
 struct pb_block_store;
+
+/* An encoded block. */
+struct pb_block_bytes {
+    const void *data;
+    size_t bytes;
+    bool stays; /* data are there, and the same, until the file is finished or given up; else they
+                   are for the call */
+};
 
 enum { PB_BLOCK_RUNS_MAX = 2 };
 
@@ -40,15 +48,18 @@ int pb_block_store_create(const struct pb_block_store_options *options, struct p
                           struct pb_block_store **out_store);
 /* Fails, with words. */
 int pb_block_came_twice(uint32_t level, uint64_t block, struct pb_err *err);
-/* Takes a copy of the block. Allocates nothing. Thread: any, worker < workers and each worker on
- * one thread at a time. */
+/* Takes a copy of the block unless it stays. Allocates nothing. Thread: any, worker < workers and
+ * each worker on one thread at a time. */
 int pb_block_store_add(struct pb_block_store *store, uint32_t level, uint64_t block,
-                       const void *data, size_t bytes, uint32_t worker, struct pb_err *err);
+                       const struct pb_block_bytes *bytes, uint32_t worker, struct pb_err *err);
 /* After the last add, with all blocks known: moves all blocks of the runs to the file, and returns
  * the levels that are there as bits of *out_placed; 0 when none had to be written yet. */
 int pb_block_store_settle(struct pb_block_store *store, struct pb_err *err, uint64_t *out_placed);
 /* After settle: as pb_tiff_blocks.read, of levels that are not placed. user: the store. */
 int pb_block_store_read(void *user, uint32_t level, uint64_t block, uint64_t from, void *data,
                         size_t bytes, struct pb_err *err);
+/* After settle: as pb_tiff_blocks.at. */
+size_t pb_block_store_at(void *user, uint32_t level, uint64_t block, uint64_t from,
+                         const void **out_data);
 void pb_block_store_destroy(struct pb_block_store *store); /* NULL is fine */
 #endif

@@ -48,21 +48,19 @@ static int add_pixels(struct pb_cog_writer *writer, uint32_t level,
                       const struct pb_same_block *block, uint32_t worker, struct pb_err *err)
 {
     uint64_t i = block_number(writer, level, block->col, block->row);
-    const void *data;
-    size_t bytes;
+    struct pb_block_bytes made = {.stays = false};
     pb_work_begin(PB_WORK_ENCODE, level);
-    int rc = make_block(writer, level, block, worker, err, &data, &bytes);
+    int rc = make_block(writer, level, block, worker, err, &made.data, &made.bytes);
     pb_work_end();
     if (rc == 0)
-        rc = pb_cog_file_add(writer->file, file_level(writer, level, false), i, data, bytes, worker,
-                             err);
+        rc = pb_cog_file_add(writer->file, file_level(writer, level, false), i, &made, worker, err);
     if (rc != 0 || writer->mask == NULL)
         return rc;
     pb_work_begin(PB_WORK_ENCODE, level);
-    rc = pb_mask_encode(writer->mask[worker], &block->pixels, err, &data, &bytes);
+    rc = pb_mask_encode(writer->mask[worker], &block->pixels, err, &made.data, &made.bytes);
     pb_work_end();
     return rc != 0 ? rc
-                   : pb_cog_file_add(writer->file, file_level(writer, level, true), i, data, bytes,
+                   : pb_cog_file_add(writer->file, file_level(writer, level, true), i, &made,
                                      worker, err);
 }
 
@@ -160,19 +158,18 @@ static int compress(struct pb_cog_writer *writer, const struct pb_cog_block *blo
 int pb_cog_writer_block(struct pb_cog_writer *writer, const struct pb_cog_block *block,
                         uint32_t worker, struct pb_err *err)
 {
-    const void *data = block->data;
-    size_t bytes = block->bytes;
+    struct pb_block_bytes bytes = {block->data, block->bytes, block->stays && !block->raw};
     int rc = check_place(writer, block->level, block->col, block->row, err);
     if (rc == 0 && ((block->mask && !writer->options.mask) ||
                     (block->raw && writer->options.parts != PB_COG_BLOCKS)))
         rc = pb_fail(err, PB_E_SYSTEM, "'%s' takes no %s", writer->options.path,
                      block->mask ? "masks" : "blocks that are not compressed yet");
     if (rc == 0 && block->raw)
-        rc = compress(writer, block, worker, err, &data, &bytes);
+        rc = compress(writer, block, worker, err, &bytes.data, &bytes.bytes);
     if (rc == 0)
         rc = pb_cog_file_add(writer->file, file_level(writer, block->level, block->mask),
-                             block_number(writer, block->level, block->col, block->row), data,
-                             bytes, worker, err);
+                             block_number(writer, block->level, block->col, block->row), &bytes,
+                             worker, err);
     if (rc == 0 && block->level == 0 && !block->mask)
         writer->moved[worker] += block->moved;
     return rc;

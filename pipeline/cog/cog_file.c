@@ -5,7 +5,6 @@
  * file, so what is written behind a gap never has to move away from the front. A gap is a hole: it
  * takes no space. */
 #include "pipeline/cog/cog_file.h"
-#include "pipeline/cog/block_store.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -183,20 +182,20 @@ static int check_bytes(const struct pb_cog_file *file, uint32_t level, uint64_t 
                    (unsigned long long)most);
 }
 
-int pb_cog_file_add(struct pb_cog_file *file, uint32_t level, uint64_t i, const void *data,
-                    size_t bytes, uint32_t worker, struct pb_err *err)
+int pb_cog_file_add(struct pb_cog_file *file, uint32_t level, uint64_t i,
+                    const struct pb_block_bytes *bytes, uint32_t worker, struct pb_err *err)
 {
-    int rc = check_bytes(file, level, i, bytes, err);
+    int rc = check_bytes(file, level, i, bytes->bytes, err);
     if (rc != 0)
         return rc;
     if (file->store != NULL)
-        return pb_block_store_add(file->store, level, i, data, bytes, worker, err);
+        return pb_block_store_add(file->store, level, i, bytes, worker, err);
     pthread_mutex_lock(&file->lock);
     bool again = file->block[level][i].bytes != 0;
-    file->block[level][i].bytes = bytes;
+    file->block[level][i].bytes = bytes->bytes;
     pthread_mutex_unlock(&file->lock);
     return again ? pb_block_came_twice(level, i, err)
-                 : pb_tiff_place_even(file->even, level, i, data, file->file, err);
+                 : pb_tiff_place_even(file->even, level, i, bytes->data, file->file, err);
 }
 
 static int check_complete(const struct pb_cog_file *file, struct pb_err *err)
@@ -215,7 +214,12 @@ static int assemble(struct pb_cog_file *file, const struct pb_tiff_layout *layou
 {
     struct pb_gap gap[PB_BLOCK_RUNS_MAX];
     struct pb_tiff_blocks source = {
-        .placed = placed, .read = pb_block_store_read, .user = file->store, .gaps = gap};
+        .placed = placed,
+        .read = pb_block_store_read,
+        .at = pb_block_store_at,
+        .user = file->store,
+        .gaps = gap,
+    };
     uint64_t before = 0;
     for (uint32_t r = 0; r < file->n_runs && placed != 0; r++) {
         uint64_t at = pb_tiff_layout_data(layout, file->run_level[r]);

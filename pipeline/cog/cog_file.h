@@ -5,9 +5,11 @@
 /* The file of a COG, made of encoded blocks that come in any order. Where all blocks have one size,
  * each is written to its final offset. Else those of the full image, and of a large first overview,
  * are written behind a gap that is as long as what is in front of them can become at most, and the
- * gap is closed at the end (block_store.h, io/gap_file.h). The bytes of the file depend on the
- * blocks only. */
+ * gap is closed at the end (block_store.h, io/gap_file.h). Where all of them wait in memory, the
+ * file is written from there at the end, from its first byte to its last, and hashed beside that.
+ * The bytes of the file depend on the blocks only. */
 #include "config/base/err.h"
+#include "pipeline/cog/block_store.h"
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/cog/tiff_writer.h"
 
@@ -33,10 +35,10 @@ uint64_t pb_cog_file_bytes(const struct pb_cog_file_options *options, size_t n_t
 /* Makes the file, and copies options and image.level. Thread: init. */
 int pb_cog_file_create(const struct pb_cog_file_options *options, struct pb_err *err,
                        struct pb_cog_file **out_file);
-/* Takes a copy of an encoded block. Allocates nothing. Thread: any, worker < workers and each
- * worker on one thread at a time. */
-int pb_cog_file_add(struct pb_cog_file *file, uint32_t level, uint64_t block, const void *data,
-                    size_t bytes, uint32_t worker, struct pb_err *err);
+/* Takes a copy of an encoded block unless it stays. Allocates nothing. Thread: any, worker <
+ * workers and each worker on one thread at a time. */
+int pb_cog_file_add(struct pb_cog_file *file, uint32_t level, uint64_t block,
+                    const struct pb_block_bytes *bytes, uint32_t worker, struct pb_err *err);
 /* After the last block, once: fsyncs the file, and frees all other space on disk. */
 int pb_cog_file_finish(struct pb_cog_file *file, struct pb_err *err, uint64_t *out_bytes,
                        char out_checksum[PB_CHECKSUM_TEXT_BYTES]);

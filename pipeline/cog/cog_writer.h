@@ -95,7 +95,9 @@ struct pb_cog_block {
     uint32_t level, col, row; /* level of the pyramid, 0 = the image */
     bool mask;                /* a block of the level's mask, not of its values */
     bool raw;                 /* predicted and not compressed, which is left to the writer */
-    const void *data;         /* borrowed for the call */
+    const void *data;         /* borrowed for the call, or ... */
+    bool stays; /* ... until finish() has returned, or destroy(): the file is written from there,
+                   without a copy. Not of raw blocks */
     size_t bytes;
     uint64_t moved; /* of the image: valid values that were moved off nodata */
 };

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Writes the layout of tiff_layout.c from front to back, through one buffer, and passes over what
- * is placed. Tables of blocks are made while they are written, from the sizes in the index: no
- * memory here grows with the image. */
+/* Writes the layout of tiff_layout.c from front to back, and passes over what is placed. Blocks
+ * that lie in memory are written from there, all else through one buffer. Tables of blocks are made
+ * while they are written, from the sizes in the index: no memory here grows with the image. */
 #include "pipeline/cog/tiff_layout.h"
 
 #include <stdlib.h>
@@ -11,32 +11,62 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "values are written as they lie in memory");
 
+#define BUFFER_BYTES ((size_t)128 << 10)
+#define BATCH_BYTES  ((size_t)8 << 20) /* written at once */
+
+/* What is to be written next: parts in the buffer, and blocks where they lie. */
 struct writer {
     const struct pb_tiff_layout *layout;
     const struct pb_tiff_blocks *source;
     struct pb_gap_file *file;
     struct pb_err *err;
-    char *buffer;
-    size_t held; /* in it */
-    uint64_t at; /* of the finished file, where the buffer begins */
+    uint64_t at;  /* of the finished file, where the parts begin */
+    size_t bytes; /* of them */
+    int n_parts;
+    size_t held; /* in the buffer */
+    struct iovec part[PB_GAP_PARTS_MAX];
+    char buffer[BUFFER_BYTES];
 };
+_Static_assert(sizeof(struct writer) <= PB_TIFF_WRITE_BYTES, "the plan counts it");
 
 static int flush(struct writer *w)
 {
-    struct iovec part = {w->buffer, w->held};
     uint64_t at = pb_gap_before(w->source->gaps, w->source->n_gaps, w->at);
-    int rc = w->held > 0 ? pb_gap_file_write(w->file, at, &part, 1, w->err) : 0;
-    w->at += w->held;
+    int rc = w->bytes > 0 ? pb_gap_file_write(w->file, at, w->part, w->n_parts, w->err) : 0;
+    w->at += w->bytes;
+    w->bytes = 0;
+    w->n_parts = 0;
     w->held = 0;
     return rc;
 }
 
-/* Bytes that the buffer takes now: at least 1. */
+/* Makes room for a part, and in the buffer; out_bytes: how many it takes, at least 1. */
 static int room(struct writer *w, size_t *out_bytes)
 {
-    int rc = w->held == PB_TIFF_WRITE_BYTES ? flush(w) : 0;
-    *out_bytes = PB_TIFF_WRITE_BYTES - w->held;
+    bool full =
+        w->held == BUFFER_BYTES || w->n_parts == PB_GAP_PARTS_MAX || w->bytes >= BATCH_BYTES;
+    int rc = full ? flush(w) : 0;
+    *out_bytes = BUFFER_BYTES - w->held;
     return rc;
+}
+
+/* After room(). */
+static void add_part(struct writer *w, const void *data, size_t bytes)
+{
+    char *from = (char *)(uintptr_t)data; /* an iovec knows no const */
+    struct iovec *last = w->n_parts > 0 ? &w->part[w->n_parts - 1] : NULL;
+    if (last != NULL && (char *)last->iov_base + last->iov_len == from)
+        last->iov_len += bytes;
+    else
+        w->part[w->n_parts++] = (struct iovec){from, bytes};
+    w->bytes += bytes;
+}
+
+/* Bytes that the buffer has got behind what it held. */
+static void add_held(struct writer *w, size_t bytes)
+{
+    add_part(w, w->buffer + w->held, bytes);
+    w->held += bytes;
 }
 
 static int put(struct writer *w, const void *data, size_t bytes)
@@ -49,7 +79,7 @@ static int put(struct writer *w, const void *data, size_t bytes)
             return rc;
         n = bytes < n ? bytes : n;
         memcpy(w->buffer + w->held, from, n);
-        w->held += n;
+        add_held(w, n);
         from += n;
         bytes -= n;
     }
@@ -64,7 +94,7 @@ static int put_number(struct writer *w, uint64_t number, size_t bytes)
 static int pad_to(struct writer *w, uint64_t offset)
 {
     static const char zero[PB_TIFF_PAGE_BYTES];
-    return put(w, zero, (size_t)(offset - w->at - w->held));
+    return put(w, zero, (size_t)(offset - w->at - w->bytes));
 }
 
 static int put_header(struct writer *w)
@@ -147,18 +177,26 @@ static int put_values(struct writer *w, uint32_t k, bool tables)
     return rc;
 }
 
-/* Copies a block with its frame straight into the buffer. */
+/* A block with its frame: what does not lie in memory is read into the buffer. */
 static int put_block(struct writer *w, uint32_t k, uint64_t i)
 {
+    const struct pb_tiff_blocks *source = w->source;
     uint64_t bytes = pb_tiff_block_bytes(&w->layout->image, k, i) + PB_TIFF_FRAME;
     int rc = 0;
     for (uint64_t done = 0; rc == 0 && done < bytes;) {
-        size_t n;
-        rc = room(w, &n);
-        n = bytes - done < n ? (size_t)(bytes - done) : n;
-        if (rc == 0)
-            rc = w->source->read(w->source->user, k, i, done, w->buffer + w->held, n, w->err);
-        w->held += n;
+        const void *data = NULL;
+        size_t most, n = (size_t)(bytes - done);
+        rc = room(w, &most);
+        if (source->at != NULL)
+            n = source->at(source->user, k, i, done, &data);
+        if (data == NULL)
+            n = n < most ? n : most;
+        if (rc == 0 && data == NULL)
+            rc = source->read(source->user, k, i, done, w->buffer + w->held, n, w->err);
+        if (data != NULL)
+            add_part(w, data, n);
+        else
+            add_held(w, n);
         done += n;
     }
     return rc;
@@ -222,14 +260,19 @@ static int write_all(struct writer *w)
 int pb_tiff_write(const struct pb_tiff_layout *layout, const struct pb_tiff_blocks *source,
                   struct pb_gap_file *file, struct pb_err *err)
 {
-    struct writer w = {.layout = layout, .source = source, .file = file, .err = err};
-    w.buffer = malloc(PB_TIFF_WRITE_BYTES);
-    if (w.buffer == NULL)
+    struct writer *w = malloc(sizeof *w);
+    if (w == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to write a product");
-    int rc = write_all(&w);
-    free(w.buffer);
-    if (rc == 0 && w.at != layout->total)
+    w->layout = layout;
+    w->source = source;
+    w->file = file;
+    w->err = err;
+    w->at = w->bytes = w->held = 0;
+    w->n_parts = 0;
+    int rc = write_all(w);
+    if (rc == 0 && w->at != layout->total)
         rc = pb_fail(err, PB_E_SYSTEM, "a product has %llu bytes where %llu were laid out",
-                     (unsigned long long)w.at, (unsigned long long)layout->total);
+                     (unsigned long long)w->at, (unsigned long long)layout->total);
+    free(w);
     return rc;
 }

@@ -90,13 +90,16 @@ struct pb_tiff_blocks {
     /* Reads bytes of another level's block with its frame. Called in the order of the file. */
     int (*read)(void *user, uint32_t level, uint64_t block, uint64_t from, void *data, size_t bytes,
                 struct pb_err *err);
+    /* Where byte `from` of a framed block lies in memory until write() returns, and how many do so
+     * in a row; *out_data NULL: these are to be read. NULL: all are. */
+    size_t (*at)(void *user, uint32_t level, uint64_t block, uint64_t from, const void **out_data);
     void *user;
     const struct pb_gap *gaps; /* of the file, while it is written */
     size_t n_gaps;
 };
 
 /* Bytes that write() takes for the time it runs. */
-#define PB_TIFF_WRITE_BYTES (UINT64_C(128) << 10)
+#define PB_TIFF_WRITE_BYTES (UINT64_C(160) << 10)
 /* Writes all but the blocks that are placed. */
 int pb_tiff_write(const struct pb_tiff_layout *layout, const struct pb_tiff_blocks *source,
                   struct pb_gap_file *file, struct pb_err *err);

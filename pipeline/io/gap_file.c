@@ -12,6 +12,7 @@
 #include "pipeline/profile/trace.h"
 #include "pipeline/profile/work.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,9 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HALF_BYTES       ((size_t)PB_GAP_FILE_BYTES / 2)
-#define PROBE_BYTES      (UINT64_C(1) << 20)
-#define WRITE_EACH_BYTES (UINT64_C(8) << 20)
+#define HALF_BYTES        ((size_t)PB_GAP_FILE_BYTES / 2)
+#define PROBE_BYTES       (UINT64_C(1) << 20)
+#define WRITE_EACH_BYTES  (UINT64_C(8) << 20)
+#define HASH_BESIDE_BYTES ((size_t)1 << 20) /* shorter parts are not worth a thread */
 
 struct pb_gap_file {
     struct pb_file_made made;
@@ -29,7 +31,22 @@ struct pb_gap_file {
     struct pb_file_progress *progress;
     _Atomic uint64_t written;
     struct pb_sum *sum; /* of what is written in order; NULL: it is read back */
+    enum pb_checksum checksum;
+    struct pb_background hash;             /* of a long part, while it is written */
+    struct iovec hashed[PB_GAP_PARTS_MAX]; /* the part */
+    int n_hashed;
 };
+
+static int hash_parts(void *user, const struct pb_background_part *part)
+{
+    const struct pb_gap_file *file = user;
+    (void)part;
+    pb_work_begin(PB_WORK_CHECKSUM, 0);
+    for (int i = 0; i < file->n_hashed; i++)
+        pb_sum_add(file->sum, file->hashed[i].iov_base, file->hashed[i].iov_len);
+    pb_work_end();
+    return 0;
+}
 
 int pb_gap_file_create(const char *path, uint64_t expected_bytes, struct pb_err *err,
                        struct pb_gap_file **out_file)
@@ -37,6 +54,7 @@ int pb_gap_file_create(const char *path, uint64_t expected_bytes, struct pb_err 
     struct pb_gap_file *file = calloc(1, sizeof *file);
     if (file == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", path);
+    pb_background_init(&file->hash, hash_parts, file);
     int rc = pb_file_made_open(&file->made, path, err);
     if (rc == 0 && file->made.regular)
         rc = pb_file_room(file->made.fd, path, expected_bytes, err);
@@ -98,26 +116,38 @@ static void count(struct pb_gap_file *file, uint64_t bytes)
 
 int pb_gap_file_sum(struct pb_gap_file *file, enum pb_checksum checksum, struct pb_err *err)
 {
+    file->checksum = checksum;
     file->sum = pb_sum_create(checksum);
     return file->sum != NULL
                ? 0
                : pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", file->made.path);
 }
 
-static void add_to_sum(struct pb_sum *sum, const struct iovec *parts, int n)
+static int stopped(const struct pb_gap_file *file, struct pb_err *err)
 {
-    pb_work_begin(PB_WORK_CHECKSUM, 0);
-    for (int i = 0; i < n; i++)
-        pb_sum_add(sum, parts[i].iov_base, parts[i].iov_len);
-    pb_work_end();
+    return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while writing '%s'", file->made.path);
 }
 
-int pb_gap_file_write(struct pb_gap_file *file, uint64_t at, struct iovec *parts, int n,
-                      struct pb_err *err)
+/* Until pb_background_wait. */
+static void begin_hash(struct pb_gap_file *file, const struct iovec *parts, int n)
+{
+    const struct pb_background_part part = {.at = 0};
+    size_t bytes = 0;
+    file->n_hashed = n;
+    for (int i = 0; i < n; i++) {
+        file->hashed[i] = parts[i]; /* writing changes them */
+        bytes += parts[i].iov_len;
+    }
+    if (bytes < HASH_BESIDE_BYTES || file->checksum == PB_CHECKSUM_NONE)
+        (void)hash_parts(file, &part);
+    else
+        pb_background_give(&file->hash, &part);
+}
+
+static int write_parts(struct pb_gap_file *file, uint64_t at, struct iovec *parts, int n,
+                       struct pb_err *err)
 {
     const uint64_t from = at;
-    if (file->sum != NULL)
-        add_to_sum(file->sum, parts, n);
     while (n > 0) {
         pb_io_begin();
         ssize_t done = pwritev(file->made.fd, parts, n, (off_t)at);
@@ -139,6 +169,20 @@ int pb_gap_file_write(struct pb_gap_file *file, uint64_t at, struct iovec *parts
     return 0;
 }
 
+int pb_gap_file_write(struct pb_gap_file *file, uint64_t at, struct iovec *parts, int n,
+                      struct pb_err *err)
+{
+    assert(n <= PB_GAP_PARTS_MAX);
+    if (file->sum == NULL)
+        return write_parts(file, at, parts, n, err);
+    if (file->progress != NULL && atomic_load(&file->progress->stop))
+        return stopped(file, err);
+    begin_hash(file, parts, n);
+    int rc = write_parts(file, at, parts, n, err);
+    (void)pb_background_wait(&file->hash);
+    return rc;
+}
+
 static int read_back(const struct pb_gap_file *file, uint64_t at, char *to, size_t bytes,
                      struct pb_err *err)
 {
@@ -152,11 +196,6 @@ static int read_back(const struct pb_gap_file *file, uint64_t at, char *to, size
             return pb_io_fail(err, n == 0 ? EIO : errno, "cannot read back", file->made.path);
     }
     return 0;
-}
-
-static int stopped(const struct pb_gap_file *file, struct pb_err *err)
-{
-    return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while writing '%s'", file->made.path);
 }
 
 static int hash_part(void *user, const struct pb_background_part *part)
@@ -277,6 +316,7 @@ void pb_gap_file_destroy(struct pb_gap_file *file)
 {
     if (file == NULL)
         return;
+    pb_background_fini(&file->hash);
     pb_file_made_drop(&file->made);
     pb_sum_destroy(file->sum);
     free(file);

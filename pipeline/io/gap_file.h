@@ -20,6 +20,9 @@ struct pb_gap_file;
 /* Bytes that finish() takes for the time it runs. */
 #define PB_GAP_FILE_BYTES (UINT64_C(1) << 20)
 
+/* Buffers of one write. */
+#define PB_GAP_PARTS_MAX 512
+
 /* Creates (or empties) the file. expected_bytes: 0, or how long it will be (pb_file_room). path is
  * borrowed until destroy. Thread: init. */
 int pb_gap_file_create(const char *path, uint64_t expected_bytes, struct pb_err *err,
@@ -33,10 +36,11 @@ bool pb_gap_file_may_reach(const struct pb_gap_file *file, uint64_t end);
 /* Gaps are closed by moving data, whatever the file system can: for tests. Right after create. */
 void pb_gap_file_move(struct pb_gap_file *file);
 /* From here on one thread writes the file from its first byte to its last, without gaps, and its
- * checksum is taken on the way; finish() neither reads nor cuts it. Before the first write. */
+ * checksum is taken beside it, of long parts by a thread of its own; finish() neither reads nor
+ * cuts it. Before the first write. */
 int pb_gap_file_sum(struct pb_gap_file *file, enum pb_checksum checksum, struct pb_err *err);
-/* Writes n buffers one after the other at offset `at` of the file with its gaps. Allocates nothing;
- * parts is modified. Thread: any. */
+/* Writes n buffers, up to PB_GAP_PARTS_MAX, one after the other at offset `at` of the file with its
+ * gaps. Allocates nothing; parts is modified. Thread: any. */
 int pb_gap_file_write(struct pb_gap_file *file, uint64_t at, struct iovec *parts, int n,
                       struct pb_err *err);
 /* Once, after all writes: takes the checksum, closes the gaps, cuts the file at `total`, fsyncs and

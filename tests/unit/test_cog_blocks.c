@@ -3,6 +3,8 @@
 /* Blocks that come by their place: those of a file that was made of tiles, in another order, give
  * the same file. The blocks are found by what its directories say. */
 #include "pipeline/cog/cog_writer.h"
+#include "pipeline/io/file_out.h"
+#include "pipeline/io/sha256.h"
 
 #include "run_suite.h"
 
@@ -13,6 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { SIDE = 64, DIRECTORIES_MAX = 32 };
@@ -20,6 +25,26 @@ enum { SIDE = 64, DIRECTORIES_MAX = 32 };
 static char directory[64] = "/tmp/pb-cogblocks-XXXXXX", tiles_path[128], blocks_path[128];
 static struct pb_grid grid;
 static unsigned char raw[SIDE * SIDE * 2 * sizeof(double)];
+
+/* What is wrong with the disk. */
+static int fails_at = -1, n_writes; /* the call of pwritev that fails */
+static int fails_with;
+static bool writes_parts; /* each call writes some of what it was given */
+
+/* Instead of the C library's. */
+ssize_t pwritev(int fd, const struct iovec *parts, int n, off_t at)
+{
+    struct iovec first = {parts->iov_base, 1 + parts->iov_len / 2};
+    bool one = writes_parts && n_writes % 3 > 0;
+    if (n_writes++ == fails_at) {
+        errno = fails_with;
+        return -1;
+    }
+    if (one)
+        first.iov_len = first.iov_len < parts->iov_len ? first.iov_len : parts->iov_len;
+    int several = writes_parts && n > 7 ? 7 : n;
+    return syscall(SYS_pwritev, fd, one ? &first : parts, one ? 1 : several, at, 0);
+}
 
 struct file {
     unsigned char *data;
@@ -29,7 +54,7 @@ struct file {
 /* A directory of a little-endian TIFF of either kind. */
 struct level {
     uint32_t cols, n;
-    uint64_t offset[256], bytes[256];
+    uint64_t offset[1024], bytes[1024];
 };
 
 static struct pb_cog_options defaults(int32_t w, int32_t h)
@@ -104,7 +129,7 @@ static uint64_t read_directory(const struct file *file, uint64_t at, struct leve
             width = number(file, value, each);
         if (tag != 324 && tag != 325)
             continue;
-        ck_assert_uint_le(count, 256);
+        ck_assert_uint_le(count, 1024);
         out->n = (uint32_t)count;
         for (uint64_t b = 0; b < count; b++)
             (tag == 324 ? out->offset : out->bytes)[b] = number(file, value + b * each, each);
@@ -136,6 +161,7 @@ static struct pb_cog_block block_of(const struct pb_cog_options *options, const 
         .data = file->data + level[k].offset[i],
         .bytes = level[k].bytes[i],
         .raw = is_raw,
+        .stays = i % 5 != 0 || options->pool_bytes == 0, /* the file is in memory */
     };
     if (is_raw && options->compress != PB_COMPRESS_NONE) {
         struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
@@ -166,6 +192,17 @@ static int add_all(struct pb_cog_writer *writer, const struct pb_cog_options *op
     return rc;
 }
 
+static void check_sum(const struct file *file, const char *said)
+{
+    char hex[65], text[80];
+    struct pb_sha256 *sum = pb_sha256_create();
+    pb_sha256_add(sum, file->data, file->bytes);
+    ck_assert_int_eq(pb_sha256_hex(sum, hex), 0);
+    pb_sha256_destroy(sum);
+    (void)snprintf(text, sizeof text, "sha256:%s", hex);
+    ck_assert_str_eq(said, text);
+}
+
 static void compare(const struct pb_cog_options *of_tiles, enum pb_cog_parts parts)
 {
     struct pb_cog_summary made, again;
@@ -187,6 +224,7 @@ static void compare(const struct pb_cog_options *of_tiles, enum pb_cog_parts par
     struct file second = read_file(blocks_path);
     ck_assert_uint_eq(file.bytes, second.bytes);
     ck_assert_int_eq(memcmp(file.data, second.data, file.bytes), 0);
+    check_sum(&second, again.checksum);
     ck_assert_str_eq(made.checksum, again.checksum);
     ck_assert_uint_eq(again.moved, level[0].n);
     free(file.data);
@@ -199,7 +237,7 @@ START_TEST(blocks_give_the_file_that_tiles_give)
 {
     static const enum pb_compress how[] = {PB_COMPRESS_NONE, PB_COMPRESS_DEFLATE};
     for (int i = 0; i < 16; i++) {
-        struct pb_cog_options options = defaults(700, 460);
+        struct pb_cog_options options = defaults(400, 330);
         options.compress = how[i % 2];
         options.mask = i / 2 % 2 == 1;
         options.type = options.mask ? PB_I16 : PB_F32;
@@ -209,6 +247,110 @@ START_TEST(blocks_give_the_file_that_tiles_give)
     struct pb_cog_options options = defaults(60, 60);
     options.force_big = true;
     compare(&options, PB_COG_BLOCKS);
+}
+END_TEST
+
+enum { STAY = 320, STAY_BYTES = SIDE * SIDE * 8 };
+static char stay[STAY][STAY_BYTES];
+
+static size_t stay_bytes(uint32_t i)
+{
+    return STAY_BYTES - 16 * i;
+}
+
+/* A file of blocks that stay, more than are written at once; they get their content at the very
+ * end. */
+static struct pb_cog_writer *make_of_blocks_that_stay(void)
+{
+    struct pb_cog_options options = defaults(1024, 1280);
+    struct pb_cog_writer *writer;
+    struct stat st;
+    options.path = blocks_path;
+    options.parts = PB_COG_FINISHED;
+    options.overviews = PB_OVERVIEWS_NONE;
+    options.pool_bytes = 1;
+    ck_assert_int_eq(pb_cog_writer_create(&options, NULL, &writer), 0);
+    for (uint32_t i = 0; i < STAY; i++) {
+        struct pb_cog_block block = {
+            .col = i % 16, .row = i / 16, .data = stay[i], .bytes = stay_bytes(i), .stays = true};
+        ck_assert_int_eq(pb_cog_writer_block(writer, &block, 0, NULL), 0);
+        memset(stay[i], (int)i + 1, STAY_BYTES);
+    }
+    ck_assert_int_eq(stat(blocks_path, &st), 0);
+    ck_assert_int_eq(st.st_size, 0);
+    return writer;
+}
+
+START_TEST(blocks_that_stay_are_written_at_the_end)
+{
+    static struct level level;
+    struct pb_cog_summary summary;
+    for (int turn = 0; turn < 2; turn++) {
+        struct pb_cog_writer *writer = make_of_blocks_that_stay();
+        writes_parts = turn == 1;
+        ck_assert_int_eq(pb_cog_writer_finish(writer, NULL, &summary), 0);
+        writes_parts = false;
+        pb_cog_writer_destroy(writer);
+        struct file file = read_file(blocks_path);
+        ck_assert_uint_eq(read_levels(&file, &level), 1);
+        for (uint32_t i = 0; i < STAY; i++) {
+            ck_assert_uint_eq(level.bytes[i], stay_bytes(i));
+            ck_assert_int_eq(memcmp(file.data + level.offset[i], stay[i], level.bytes[i]), 0);
+        }
+        check_sum(&file, summary.checksum);
+        free(file.data);
+        ck_assert_int_eq(unlink(blocks_path), 0);
+    }
+}
+END_TEST
+
+START_TEST(a_write_that_fails_leaves_no_file)
+{
+    static const struct {
+        int with, code;
+    } how[] = {{ENOSPC, PB_E_OUTPUT_FULL}, {EIO, PB_E_OUTPUT_WRITE}};
+    struct pb_cog_summary summary;
+    struct pb_cog_writer *writer = make_of_blocks_that_stay();
+    n_writes = 0;
+    ck_assert_int_eq(pb_cog_writer_finish(writer, NULL, &summary), 0);
+    pb_cog_writer_destroy(writer);
+    ck_assert_int_eq(unlink(blocks_path), 0);
+    for (int at = 0, all = n_writes; at < all; at++)
+        for (int i = 0; i < 2; i++) {
+            struct pb_err err = {0};
+            writer = make_of_blocks_that_stay();
+            n_writes = 0;
+            fails_at = at;
+            fails_with = how[i].with;
+            ck_assert_int_lt(pb_cog_writer_finish(writer, &err, &summary), 0);
+            ck_assert_int_eq(n_writes, at + 1);
+            fails_at = -1;
+            ck_assert_int_eq((int)err.code, how[i].code);
+            ck_assert_ptr_nonnull(strstr(err.msg, blocks_path));
+            pb_cog_writer_destroy(writer);
+            ck_assert_int_ne(access(blocks_path, F_OK), 0);
+        }
+}
+END_TEST
+
+START_TEST(a_run_that_is_given_up_stops_writing)
+{
+    struct pb_cog_options options = defaults(64, 64);
+    struct pb_file_progress progress = {.bytes = 0};
+    struct pb_cog_summary summary;
+    struct pb_cog_writer *writer;
+    struct pb_err err = {0};
+    options.path = blocks_path;
+    options.parts = PB_COG_FINISHED;
+    options.progress = &progress;
+    const struct pb_cog_block block = {.data = stay[0], .bytes = STAY_BYTES, .stays = true};
+    ck_assert_int_eq(pb_cog_writer_create(&options, NULL, &writer), 0);
+    ck_assert_int_eq(pb_cog_writer_block(writer, &block, 0, NULL), 0);
+    atomic_store(&progress.stop, true);
+    ck_assert_int_lt(pb_cog_writer_finish(writer, &err, &summary), 0);
+    ck_assert_int_eq(err.code, PB_E_JOB_DISMISSED);
+    pb_cog_writer_destroy(writer);
+    ck_assert_int_ne(access(blocks_path, F_OK), 0);
 }
 END_TEST
 
@@ -305,6 +447,9 @@ int main(void)
     TCase *tc = tcase_create("cog_blocks");
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, blocks_give_the_file_that_tiles_give);
+    tcase_add_test(tc, blocks_that_stay_are_written_at_the_end);
+    tcase_add_test(tc, a_write_that_fails_leaves_no_file);
+    tcase_add_test(tc, a_run_that_is_given_up_stops_writing);
     tcase_add_test(tc, finished_blocks_take_no_memory_for_encoders);
     tcase_add_test(tc, a_block_that_cannot_be_is_refused_with_words);
     tcase_add_test(tc, a_raw_block_of_another_size_is_refused);

@@ -284,7 +284,8 @@ START_TEST(placed_blocks_make_the_file_that_waiting_ones_make)
         for (uint64_t i = 0; i < sample.level[k].n_blocks; i++)
             sample.block[k][i].bytes = BYTES;
     for (int placed = 0; placed < 2; placed++) {
-        struct pb_tiff_blocks blocks = {placed ? UINT64_MAX : 0, read_block, &sample, NULL, 0};
+        struct pb_tiff_blocks blocks = {
+            .placed = placed ? UINT64_MAX : 0, .read = read_block, .user = &sample};
         struct pb_tiff_layout *layout;
         struct pb_gap_file *out;
         struct pb_file_progress progress = {0};
@@ -409,11 +410,36 @@ START_TEST(gaps_are_closed_whatever_the_file_system_can)
 }
 END_TEST
 
+/* Blocks that stay are found where they are; those in the pool in pieces; others are to be read. */
+static void check_where_they_lie(struct pb_block_store *store, struct pb_tiff_block block[2][60],
+                                 uint64_t placed, uint8_t *stays[2][60])
+{
+    for (uint32_t k = 0; k < 2; k++)
+        for (uint64_t i = 0; i < 60 && !(placed >> k & 1); i++) {
+            const void *at;
+            const uint64_t end = block[k][i].bytes + 8;
+            ck_assert_uint_eq(pb_block_store_at(store, k, i, 1, &at), 3);
+            ck_assert_ptr_null(at);
+            ck_assert_uint_eq(pb_block_store_at(store, k, i, end - 4, &at), 4);
+            ck_assert_ptr_null(at);
+            for (uint64_t from = 4; from < end - 4;) {
+                size_t n = pb_block_store_at(store, k, i, from, &at);
+                ck_assert(n > 0 && from + n <= end - 4);
+                if (i % 4 == 1)
+                    ck_assert_ptr_eq(at, stays[k][i] + from - 4);
+                for (size_t j = 0; at != NULL && j < n; j++)
+                    ck_assert_uint_eq(((const uint8_t *)at)[j], content(k, i, from - 4 + j));
+                from += n;
+            }
+        }
+}
+
 /* Blocks of every size around the chunks of memory and around the frame, in a mixed order. */
 START_TEST(blocks_that_wait_and_blocks_that_do_not_reach_the_same_place)
 {
     enum { N = 60, MOST = 200000 };
     static uint8_t data[MOST], back[MOST + 8];
+    static uint8_t *stays[2][N];
     for (int pool = 0; pool < 3; pool++) {
         struct pb_tiff_block block[2][N] = {0}, *const blocks[2] = {block[0], block[1]};
         const uint64_t n_blocks[2] = {N, N};
@@ -441,7 +467,13 @@ START_TEST(blocks_that_wait_and_blocks_that_do_not_reach_the_same_place)
                 size_t bytes = own % 5 == 0 ? 32768 - own / 5 : 5 + own * 3300;
                 for (size_t j = 0; j < bytes; j++)
                     data[j] = content(k, own, j);
-                ck_assert_int_eq(pb_block_store_add(store, k, own, data, bytes, i % 2, &err), 0);
+                struct pb_block_bytes block_of_bytes = {data, bytes, own % 4 == 1};
+                if (block_of_bytes.stays) {
+                    stays[k][own] = realloc(stays[k][own], bytes); /* none but these bytes */
+                    block_of_bytes.data = memcpy(stays[k][own], data, bytes);
+                }
+                ck_assert_int_eq(pb_block_store_add(store, k, own, &block_of_bytes, i % 2, &err),
+                                 0);
             }
         ck_assert_int_eq(pb_block_store_settle(store, &err, &placed), 0);
         ck_assert_uint_eq(placed, pool == 2 ? 0 : 1);
@@ -467,6 +499,7 @@ START_TEST(blocks_that_wait_and_blocks_that_do_not_reach_the_same_place)
                 ck_assert_int_eq(memcmp(back + 4 + bytes, data + bytes - 4, 4), 0);
             }
         fclose(in);
+        check_where_they_lie(store, block, placed, stays);
         pb_block_store_destroy(store);
         pb_gap_file_destroy(options.file);
     }
