@@ -9,7 +9,7 @@
 #include "run_suite.h"
 #include "served_session.h"
 #include "tests/tools/random_scene.h"
-#include "whole_host.h"
+#include "whole_faults.h"
 
 #include <ftw.h>
 #include <math.h>
@@ -78,6 +78,7 @@ static struct pb_device_traits traits = {.gpu = {"NVIDIA H200", 90, 132, 233472,
                                          .memory_bytes = UINT64_C(1) << 36};
 static struct pb_plan_request request;
 static bool by_another; /* process, as it were */
+static const struct pb_whole_device *device_table = &whole_host_device;
 
 static int make_plan(bool device)
 {
@@ -108,7 +109,7 @@ static int open_session(void *user, const struct pb_plan *pass,
                                          .pipeline = &config->pipelines[0],
                                          .cuda = true,
                                          .traits = &traits,
-                                         .whole_device = &whole_host_device};
+                                         .whole_device = device_table};
     (void)user;
     int rc = served_session_open(&base, pass, said, stored, &theirs, err, out);
     if (rc < 0)
@@ -143,7 +144,7 @@ static int make_pass(struct image *image, struct pb_err *err, struct pb_pass **o
                                          .remote = request.remote ? &remote : NULL,
                                          .facts = &request,
                                          .last = plan,
-                                         .whole_device = &whole_host_device};
+                                         .whole_device = device_table};
     *image = (struct image){.w = plan->geometry.w, .h = plan->geometry.h, .n = plan->n_outputs};
     image->planes = calloc((size_t)image->w * (size_t)image->h * image->n, sizeof(float));
     return pb_pass_create(&pass, err, out);
@@ -456,6 +457,37 @@ START_TEST(a_lost_device_ends_the_pass)
 }
 END_TEST
 
+START_TEST(a_device_that_is_lost_at_any_call_ends_the_pass)
+{
+    const char *stages[] = {"open", "memory", "table", "copy", "decode",  "unpredict",
+                            "tile", "mark",   "after", "when", "happened"};
+    bool seen[sizeof stages / sizeof *stages] = {false};
+    const char *struck;
+    int n = 1;
+    ck_assert_int_eq(open_scene(REAL "derived/l7_deflate_p2_tiled.tif", BLUR), 0);
+    ck_assert_int_eq(make_plan(true), 0);
+    do {
+        struct image image;
+        struct pb_err err = {0};
+        device_table = whole_faults_at(n);
+        int rc = run(&image, &err);
+        struck = atomic_load(&whole_faults.struck);
+        ck_assert_msg((rc < 0) == (struck != NULL), "call %d, %s: %d, %s", n, struck, rc, err.msg);
+        ck_assert_msg(rc == 0 || err.code == PB_E_DEVICE_LOST, "call %d, %s: %s", n, struck,
+                      err.msg);
+        ck_assert_int_eq(whole_host.opened, 0);
+        for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
+            seen[i] = seen[i] || (struck != NULL && strcmp(stages[i], struck) == 0);
+        free(image.planes);
+        n += EACH > 1 ? 5 : 1;
+    } while (struck != NULL);
+    for (size_t i = 0; i < sizeof stages / sizeof *stages && EACH == 1; i++)
+        ck_assert_msg(seen[i], "no call failed at %s", stages[i]);
+    pb_plan_destroy(plan);
+    close_scene();
+}
+END_TEST
+
 static void *abort_soon(void *pass)
 {
     usleep((unsigned)(rand() % 9000));
@@ -502,6 +534,7 @@ int main(void)
     tcase_add_test(tc, what_is_refused_elsewhere_fails_the_device);
     tcase_add_test(tc, it_tells_how_long_the_device_was_occupied_and_what_was_waited_for);
     tcase_add_test(tc, a_lost_device_ends_the_pass);
+    tcase_add_test(tc, a_device_that_is_lost_at_any_call_ends_the_pass);
     tcase_add_test(tc, aborted_at_any_moment_it_ends);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

@@ -1,0 +1,88 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_TEST_WHOLE_FAULTS_H
+#define PB_TEST_WHOLE_FAULTS_H
+/* The host in place of a GPU (whole_host.h) whose n-th call fails, as do all calls after it: a
+ * device that is lost at any stage. A function of the table that is not listed here does not count.
+ */
+#include "whole_host.h"
+
+static struct {
+    int at; /* from 1; 0 = never */
+    atomic_int calls;
+    _Atomic(const char *) struck; /* the first call that failed */
+} whole_faults;
+
+static bool whole_faults_strike(const char *name)
+{
+    int n = atomic_fetch_add(&whole_faults.calls, 1) + 1;
+    if (n == whole_faults.at)
+        atomic_store(&whole_faults.struck, name);
+    return whole_faults.at > 0 && n >= whole_faults.at;
+}
+
+#define WHOLE_FAULT(name, parameters, arguments)                                                   \
+    static int whole_faults_##name parameters                                                      \
+    {                                                                                              \
+        if (whole_faults_strike(#name))                                                            \
+            return pb_fail(err, PB_E_DEVICE_LOST, "the device is lost at %s", #name);              \
+        return whole_host_device.name arguments;                                                   \
+    }
+WHOLE_FAULT(open,
+            (const struct pb_plan *plan, const struct pb_whole_counts *counts, struct pb_err *err,
+             void **out),
+            (plan, counts, err, out))
+WHOLE_FAULT(use, (void *device, struct pb_err *err), (device, err))
+WHOLE_FAULT(memory, (void *device, size_t bytes, struct pb_err *err, void **out),
+            (device, bytes, err, out))
+WHOLE_FAULT(table, (void *device, size_t bytes, struct pb_err *err, void **out),
+            (device, bytes, err, out))
+WHOLE_FAULT(copy,
+            (void *device, uint32_t queue, void *to, const void *from, size_t bytes,
+             struct pb_err *err),
+            (device, queue, to, from, bytes, err))
+WHOLE_FAULT(decode,
+            (void *device, uint32_t queue, enum pb_device_codec codec,
+             const struct pb_decode_batch *batch, struct pb_err *err),
+            (device, queue, codec, batch, err))
+WHOLE_FAULT(unpredict,
+            (void *device, uint32_t queue, const struct pb_unpredict_form *form,
+             const struct pb_unpredict_block *blocks, uint32_t n, uint32_t rows_most,
+             struct pb_err *err),
+            (device, queue, form, blocks, n, rows_most, err))
+WHOLE_FAULT(tile,
+            (void *device, uint32_t lane, const struct pb_tile_in *in,
+             const struct pb_tile_out *out, struct pb_err *err),
+            (device, lane, in, out, err))
+WHOLE_FAULT(mark, (void *device, uint32_t queue, uint32_t event, struct pb_err *err),
+            (device, queue, event, err))
+WHOLE_FAULT(after, (void *device, uint32_t queue, uint32_t event, struct pb_err *err),
+            (device, queue, event, err))
+WHOLE_FAULT(happened, (void *device, uint32_t event, const char *what, struct pb_err *err),
+            (device, event, what, err))
+WHOLE_FAULT(when, (void *device, uint32_t event, uint64_t *out_ns, struct pb_err *err),
+            (device, event, out_ns, err))
+
+/* The n-th call from now on fails; 0: none does. */
+static const struct pb_whole_device *whole_faults_at(int n)
+{
+    static struct pb_whole_device faulty;
+    faulty = whole_host_device;
+    faulty.open = whole_faults_open;
+    faulty.use = whole_faults_use;
+    faulty.memory = whole_faults_memory;
+    faulty.table = whole_faults_table;
+    faulty.copy = whole_faults_copy;
+    faulty.decode = whole_faults_decode;
+    faulty.unpredict = whole_faults_unpredict;
+    faulty.tile = whole_faults_tile;
+    faulty.mark = whole_faults_mark;
+    faulty.after = whole_faults_after;
+    faulty.happened = whole_faults_happened;
+    faulty.when = whole_faults_when;
+    whole_faults.at = n;
+    atomic_store(&whole_faults.calls, 0);
+    atomic_store(&whole_faults.struck, NULL);
+    return &faulty;
+}
+#endif
