@@ -80,6 +80,15 @@ const struct pb_decode_back *pb_decode_back_at(enum pb_device_codec codec, uint3
  * and pb_lzw::run (inflate.cuh, lzw.cuh) with a group of so many threads and an arena of their
  * `standard` shape in shared memory. */
 #define PB_DECODE_THREADS 256
+/* Shared memory of the arena that inflates, the larger of the two. */
+#define PB_DECODE_SHARED_BYTES 55888
+/* Streams that a multiprocessor with so much shared memory decodes at a time: a block each, of
+ * which the system takes 1 KiB; registers are for four. */
+static inline uint32_t pb_decode_streams_each(uint32_t shared_bytes)
+{
+    uint32_t fit = shared_bytes / (PB_DECODE_SHARED_BYTES + 1024);
+    return fit < 4 ? fit : 4;
+}
 
 #ifdef __cplusplus
 }

@@ -64,6 +64,8 @@ template <class SHAPE> struct alignas(16) arena {
     uint32_t n_matches, status, used_bits; // from one thread or warp to all
     uint64_t adler_sum[2];
 };
+static_assert(sizeof(arena<standard>) == PB_DECODE_SHARED_BYTES,
+              "plans for other GPUs know what fits on a multiprocessor");
 
 // How a piece ends. STOP_ODD: at a symbol that deflate does not define; some libraries take it.
 enum : uint32_t { GOES_ON, STOP_END, STOP_ODD };

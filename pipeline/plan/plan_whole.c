@@ -8,13 +8,13 @@
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_served.h"
 
+#include "kernels/codec/decode_device.h"
 #include "wic/pattern/schedule.h"
 
 enum { COMPRESSION_NONE = 1, COMPRESSION_LZW = 5, COMPRESSION_DEFLATE = 8, DEFLATE_OLD = 32946 };
 enum {
-    SHARE = 4,   /* jobs that a GPU has memory for, where none is said */
-    STREAMS = 4, /* that a multiprocessor decodes at once */
-    FASTER = 4   /* so many times as fast as all cores, a GPU decodes alone */
+    SHARE = 4, /* jobs that a GPU has memory for, where none is said */
+    FASTER = 4 /* so many times as fast as all cores, a GPU decodes alone */
 };
 
 #define PIECE_MOST          (UINT64_C(64) << 20)
@@ -230,7 +230,8 @@ static void set_shares(const struct pb_plan *plan, const struct pb_plan_request 
                        struct pb_plan_whole *whole)
 {
     uint64_t decoded = decoded_bytes(plan, r);
-    whole->streams = (uint32_t)(r->traits->gpu.multiprocessors * STREAMS);
+    const struct wic_gpu *gpu = &r->traits->gpu;
+    whole->streams = gpu->multiprocessors * pb_decode_streams_each(gpu->shared_bytes);
     whole->core_rate = CORE_BYTES_SECOND;
     whole->device_rate = whole->streams > 0 ? whole->streams * DEVICE_BYTES_SECOND : 1;
     whole->link_rate = LINK_BYTES_SECOND;

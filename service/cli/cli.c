@@ -42,6 +42,8 @@ static const struct cli_command commands[] = {
            "say what would be done: pipeline, files, dates, calibration, masks, grid, products, "
            "memory; reads no pixels, writes nothing"},
           {'v', "verbose", NULL, NULL, "with --dry-run: tiles, threads and buffers as well"},
+          {0, "as", "NAME", NULL,
+           "with --dry-run: plan as on a device that is not here (pushbroom devices --as)"},
           {0, "profile", "FILE", NULL,
            "write a trace of every tile through every stage to a new FILE, for ui.perfetto.dev or "
            "chrome://tracing"},
@@ -162,7 +164,10 @@ static const struct cli_command commands[] = {
     {{.name = "devices",
       .arguments = "[options]",
       .summary = "what there is to compute on",
-      .options = N_OPTIONS({0, "tune", NULL, NULL,
+      .options = N_OPTIONS({0, "as", "NAME", NULL,
+                            "plan for a device that is not here, by its maker's figures: "
+                            "jetson-orin, l4, h200, ...; another name lists them"},
+                           {0, "tune", NULL, NULL,
                             "measure which plans bring tiles to each GPU fastest, 3 s a GPU, and "
                             "keep them: later runs, and services that are started later, use them"},
                            JSON("as JSON")),

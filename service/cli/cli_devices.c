@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* `pushbroom devices`: what there is to compute on, and with --tune what is fastest on it. */
 #include "service/cli/cli.h"
+#include "service/cli/cli_as.h"
 #include "service/cli/cli_tune.h"
 #include "service/confine/confine.h"
 
@@ -136,29 +137,40 @@ static int show_device(const struct pb_device *d, bool tune, struct pb_json *jso
     return rc;
 }
 
-static int parse(int argc, char **argv, bool *json, bool *tune)
+static int parse(int argc, char **argv, bool *json, bool *tune, const char **as)
 {
-    static const char *const options[] = {"--json", "--tune"};
+    static const char *const options[] = {"--json", "--tune", "--as"};
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--json") == 0)
             *json = true;
         else if (strcmp(argv[i], "--tune") == 0)
             *tune = true;
+        else if (strncmp(argv[i], "--as=", 5) == 0)
+            *as = argv[i] + 5;
+        else if (strcmp(argv[i], "--as") == 0 && i + 1 < argc)
+            *as = argv[++i];
+        else if (strcmp(argv[i], "--as") == 0)
+            return cli_usage("devices", "--as wants the name of a device");
         else if (argv[i][0] == '-')
-            return cli_unknown_option("devices", argv[i], options, 2);
+            return cli_unknown_option("devices", argv[i], options, 3);
         else
             return cli_usage("devices", "what does '%s' mean?", argv[i]);
+    if (*as != NULL && *tune)
+        return cli_usage("devices", "--tune measures, and --as is for what is not here");
     return CLI_DONE;
 }
 
 int cli_devices(int argc, char **argv)
 {
     bool as_json = false, tune = false;
+    const char *as = NULL;
     char why[200];
     struct pb_device devices[16];
-    int rc = parse(argc, argv, &as_json, &tune);
+    int rc = parse(argc, argv, &as_json, &tune, &as);
     if (rc != CLI_DONE)
         return rc;
+    if (as != NULL)
+        return cli_as_show(as, as_json);
     if (tune) /* a kernel that is loaded at its first launch would be held up by one that stays */
         (void)setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     int n = pb_device_list(devices, 16, why);

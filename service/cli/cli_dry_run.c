@@ -9,9 +9,11 @@
 #include "pipeline/io/io_fail.h"
 #include "pipeline/io/nameless.h"
 #include "pipeline/run/run.h"
+#include "pipeline/run/run_view.h"
 #include "pipeline/scene/scene_archive.h"
 #include "pipeline/scene/sidecars.h"
 #include "service/cli/cli.h"
+#include "service/cli/cli_as.h"
 #include "service/cli/cli_plan.h"
 #include "service/cli/cli_result.h"
 #include "service/cli/cli_run.h"
@@ -88,7 +90,8 @@ static void say_why(const struct cli_run_options *o, const struct pb_config *con
 
 /* Prints the plan; *err: what the run would fail with all the same. */
 static int print_plan(const struct cli_run_options *o, const struct pb_config *config,
-                      const struct cli_input *input, const struct pb_run *run, struct pb_err *err)
+                      const struct cli_as *as, const struct cli_input *input,
+                      const struct pb_run *run, struct pb_err *err)
 {
     const struct pb_explain_options options = {.products = o->output, .is_group = input->is_group};
     struct pb_json *json = pb_json_create(false);
@@ -98,6 +101,13 @@ static int print_plan(const struct cli_run_options *o, const struct pb_config *c
     pb_json_object(json, NULL);
     pb_json_string(json, "why", why);
     int rc = pb_explain(run, &options, json, err);
+    if (as->device != NULL) {
+        pb_json_object(json, "as");
+        struct pb_run_view view;
+        pb_run_view(run, &view);
+        cli_as_json_plan(as, view.plan, json);
+        pb_json_end(json);
+    }
     pb_json_end(json);
     const char *text = pb_json_text(json, &bytes);
     struct pb_json_value *plan = NULL;
@@ -114,13 +124,16 @@ static int print_plan(const struct cli_run_options *o, const struct pb_config *c
 
 /* *out_told: the error was printed with the plan. */
 static int explain(const struct cli_run_options *o, const struct pb_config *config,
-                   const struct cli_input *input, struct pb_err *err, bool *out_told)
+                   const struct cli_as *as, const struct cli_input *input, struct pb_err *err,
+                   bool *out_told)
 {
     char scene[256];
     struct pb_run *run = NULL;
     struct pb_scene_files files = {.folder = NULL};
     struct pb_run_options options = {
         .config = config, .pipeline = input->pipeline, .input = input->path};
+    if (as->device != NULL)
+        options.remote = &as->remote;
     struct pb_sidecars *sidecars = calloc(1, sizeof *sidecars);
     int rc = 0;
     if (sidecars == NULL)
@@ -138,7 +151,7 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
     }
     rc = rc ? rc : pb_run_create(&options, err, &run);
     if (rc == 0) {
-        rc = print_plan(o, config, input, run, err);
+        rc = print_plan(o, config, as, input, run, err);
         *out_told = o->json;
     } else if (err->code == PB_OK) {
         (void)pb_fail(err, PB_E_SYSTEM, "%s", strerror(-rc));
@@ -156,6 +169,13 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
 int cli_dry_run(const struct cli_run_options *o, struct pb_config *config)
 {
     int code = CLI_DONE;
+    struct cli_as as = {.device = NULL};
+    if (o->as != NULL) {
+        code = cli_as_find("run", o->as, &as);
+        if (code != CLI_DONE)
+            return code;
+        cli_as_apply(&as, &config->compute);
+    }
     if (o->device != NULL)
         (void)pb_device_word(o->device, &config->compute);
     for (size_t i = 0; o->existing != NULL && i < config->n_pipelines; i++)
@@ -167,7 +187,7 @@ int cli_dry_run(const struct cli_run_options *o, struct pb_config *config)
         bool told = false;
         cli_input_check(o, config, i, &input);
         struct pb_err err = input.err;
-        if (err.code == PB_OK && explain(o, config, &input, &err, &told) == 0)
+        if (err.code == PB_OK && explain(o, config, &as, &input, &err, &told) == 0)
             continue;
         if (!told)
             cli_input_failed(o, &input, "", &err);

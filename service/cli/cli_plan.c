@@ -144,6 +144,21 @@ static void say_memory(const struct pb_json_value *plan)
              cli_json_number(plan, "memory_budget_bytes") / mib, cli_json_text(plan, "device"));
 }
 
+/* Of a device that is not here: how tiles would reach it, and what decodes. */
+static void say_as(const struct pb_json_value *plan, const struct pb_json_value *schedule,
+                   bool verbose)
+{
+    const struct pb_json_value *as = pb_json_get(plan, "as", NULL);
+    cli_line("as", "%s, %s: not here, planned from its figures (%s)", cli_json_text(as, "device"),
+             cli_json_text(as, "name"), cli_json_text(as, "source"));
+    for (int i = 0; !verbose && i < 3; i++) {
+        static const char *const keys[] = {"threads", "kernel", "codecs"};
+        if (cli_json_text(schedule, keys[i])[0] != '\0')
+            cli_line(keys[i], "%s", cli_json_text(schedule, keys[i]));
+    }
+    cli_line("decode", "%s", cli_json_text(as, "decoding"));
+}
+
 /* What complex pixels become, which digits are kept, a gate, passes before and idle cores are of
  * interest to all; the rest to who tunes. */
 static void say_schedule(const struct pb_json_value *plan, bool verbose)
@@ -155,6 +170,8 @@ static void say_schedule(const struct pb_json_value *plan, bool verbose)
             strcmp(key, "digits") == 0 || strcmp(key, "idle") == 0)
             cli_line(key, "%s", cli_json_text(schedule, key));
     }
+    if (pb_json_get(plan, "as", NULL) != NULL)
+        say_as(plan, schedule, verbose);
     if (!verbose)
         return;
     puts("");

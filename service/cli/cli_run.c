@@ -101,6 +101,9 @@ static int check(const struct cli_run_options *o)
         return cli_usage("run", "no INPUT given");
     if (o->profile != NULL && o->dry_run)
         return cli_usage("run", "--profile is of a run, and --dry-run makes none");
+    if (o->as != NULL && (!o->dry_run || o->device != NULL))
+        return cli_usage("run", o->dry_run ? "--as is a device, and so is --device"
+                                           : "--as is of a plan: --dry-run makes one");
     if (o->device != NULL && pb_device_word(o->device, &compute) != 0)
         return cli_usage("run", "--device is auto, cpu, cuda or cuda:N, not '%s'", o->device);
     return CLI_DONE;
@@ -115,17 +118,11 @@ static void cut_slashes(char *path)
 
 static int parse(int argc, char **argv, struct cli_run_options *o)
 {
-    static const struct option longs[] = {{"config", 1, 0, 'c'},
-                                          {"pipeline", 1, 0, 'p'},
-                                          {"output", 1, 0, 'o'},
-                                          {"device", 1, 0, 'd'},
-                                          {"dry-run", 0, 0, 'n'},
-                                          {"json", 0, 0, 'j'},
-                                          {"quiet", 0, 0, 'q'},
-                                          {"existing", 1, 0, 'e'},
-                                          {"verbose", 0, 0, 'v'},
-                                          {"profile", 1, 0, 'f'},
-                                          {0, 0, 0, 0}};
+    static const struct option longs[] = {
+        {"config", 1, 0, 'c'},  {"pipeline", 1, 0, 'p'}, {"output", 1, 0, 'o'},
+        {"device", 1, 0, 'd'},  {"dry-run", 0, 0, 'n'},  {"json", 0, 0, 'j'},
+        {"quiet", 0, 0, 'q'},   {"existing", 1, 0, 'e'}, {"verbose", 0, 0, 'v'},
+        {"profile", 1, 0, 'f'}, {"as", 1, 0, 'a'},       {0, 0, 0, 0}};
     int rc = CLI_DONE;
     opterr = 0;
     for (int c; rc == CLI_DONE && (c = getopt_long(argc, argv, ":c:p:o:v", longs, NULL)) != -1;) {
@@ -156,6 +153,9 @@ static int parse(int argc, char **argv, struct cli_run_options *o)
             break;
         case 'f':
             o->profile = optarg;
+            break;
+        case 'a':
+            o->as = optarg;
             break;
         case 'e':
             rc = take_existing(o, optarg);

@@ -14,6 +14,7 @@
 struct cli_run_options {
     const char *config, *pipeline, *output, *device; /* pipeline and device: NULL = not given */
     bool json, quiet, dry_run, verbose;
+    const char *as;       /* a device that is not here, to be planned for; NULL = none */
     const char *existing; /* NULL = as configured */
     const char *profile;  /* file for the trace; NULL = none is made */
     struct pb_trace_file *trace;

@@ -1,0 +1,222 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Plans for a device that is not here: those of the same functions that plan for one that is. What
+ * is said of speed is an estimate, and says so (pipeline/device/known_devices.c). */
+#include "service/cli/cli_as.h"
+#include "service/cli/cli.h"
+
+#include "config/base/json_writer.h"
+#include "kernels/nearest.h"
+#include "pipeline/plan/device_plan.h"
+#include "pipeline/plan/plan.h"
+
+#include <stdio.h>
+
+enum { KNOWN_MAX = 32, TEXT = 400 };
+
+/* A scene's usual way: 582 MB of blocks become 1,015 MB of pixels and 678 MB of results. */
+#define STORED_SHARE (582.0 / 1015)
+#define RESULT_SHARE (678.0 / 1015)
+
+static uint32_t cores_of(const struct cli_as *as)
+{
+    return as->device->cores > 0 ? (uint32_t)as->device->cores : pb_device_cores();
+}
+
+static double cores_inflate(const struct cli_as *as, const struct pb_device_estimate *estimate)
+{
+    return cores_of(as) * estimate->core_inflate;
+}
+
+/* What a scene waits for longest, and how much of its pixels that lets through in a second. */
+static const char *limit_of(const struct cli_as *as, const struct pb_device_estimate *estimate,
+                            double *out_rate)
+{
+    const char *name = "decoding, by GPU and cores";
+    double link = as->device->link_gb_s * 1e9 / STORED_SHARE;
+    *out_rate = estimate->inflate_least + cores_inflate(as, estimate);
+    if (estimate->encode_least / RESULT_SHARE < *out_rate) {
+        *out_rate = estimate->encode_least / RESULT_SHARE;
+        name = "encoding";
+    }
+    if (link > 0 && link < *out_rate) {
+        *out_rate = link;
+        name = "the link";
+    }
+    return name;
+}
+
+int cli_as_find(const char *command, const char *name, struct cli_as *as)
+{
+    const char *names[KNOWN_MAX];
+    size_t n = 0;
+    *as = (struct cli_as){.device = pb_known_device_find(name)};
+    if (as->device != NULL) {
+        pb_known_device_traits(as->device, &as->traits);
+        as->remote = (struct pb_remote){.device = as->device->name, .traits = &as->traits};
+        return CLI_DONE;
+    }
+    for (const struct pb_known_device *d; n < KNOWN_MAX && (d = pb_known_device_at(n)) != NULL;)
+        names[n++] = d->name;
+    (void)cli_unknown_name(command, "device", name, pb_nearest(name, names, n));
+    fputs("  known:", stderr);
+    for (size_t i = 0; i < n; i++)
+        fprintf(stderr, "%s %s", i > 0 ? "," : "", names[i]);
+    fputs("\n", stderr);
+    return CLI_USAGE;
+}
+
+void cli_as_apply(const struct cli_as *as, struct pb_compute_config *compute)
+{
+    compute->device = PB_DEVICE_CUDA;
+    if (compute->threads == 0)
+        compute->threads = (int32_t)cores_of(as);
+}
+
+static void say_decoding(const struct cli_as *as, const struct pb_device_estimate *e, char *out,
+                         size_t n)
+{
+    double cores = cores_inflate(as, e);
+    if (e->streams == 0)
+        (void)snprintf(out, n,
+                       "none on the GPU, whose shared memory is too small; estimated %.1f GB/s of "
+                       "pixels on %u cores",
+                       cores / 1e9, cores_of(as));
+    else
+        (void)snprintf(out, n,
+                       "%u blocks of files at a time, %u on a multiprocessor; estimated %.1f to "
+                       "%.1f GB/s of pixels, and %.1f on %u cores: of a queue that both take from, "
+                       "the GPU would take %.0f to %.0f %%",
+                       e->streams, e->blocks_each, e->inflate_least / 1e9, e->inflate_most / 1e9,
+                       cores / 1e9, cores_of(as),
+                       100 * e->inflate_least / (e->inflate_least + cores),
+                       100 * e->inflate_most / (e->inflate_most + cores));
+}
+
+void cli_as_json(const struct cli_as *as, struct pb_json *json)
+{
+    const struct pb_known_device *d = as->device;
+    struct pb_device_estimate e;
+    pb_known_device_estimate(d, &e);
+    pb_json_string(json, "device", d->name);
+    pb_json_string(json, "name", d->model);
+    pb_json_string(json, "source", d->source);
+    pb_json_int(json, "multiprocessors", d->multiprocessors);
+    pb_json_int(json, "clock_mhz", d->clock_mhz);
+    pb_json_int(json, "shared_bytes", as->traits.gpu.shared_bytes);
+    pb_json_int(json, "memory_bytes", (int64_t)as->traits.memory_bytes);
+    pb_json_number(json, "memory_bytes_per_s", d->memory_gb_s * 1e9);
+    pb_json_number(json, "link_bytes_per_s", d->link_gb_s * 1e9);
+    pb_json_bool(json, "integrated", d->integrated);
+    pb_json_int(json, "cores", cores_of(as));
+    pb_json_int(json, "decoded_at_a_time", e.streams);
+    pb_json_object(json, "estimated_bytes_per_s");
+    pb_json_number(json, "decode_least", e.inflate_least);
+    pb_json_number(json, "decode_most", e.inflate_most);
+    pb_json_number(json, "decode_cores", cores_inflate(as, &e));
+    pb_json_number(json, "encode_least", e.encode_least);
+    pb_json_number(json, "encode_most", e.encode_most);
+    pb_json_end(json);
+}
+
+void cli_as_json_plan(const struct cli_as *as, const struct pb_plan *plan, struct pb_json *json)
+{
+    bool on_device = plan->whole.used && !plan->whole.all_by_host;
+    char text[TEXT], cores[80] = "";
+    struct pb_device_estimate e;
+    pb_known_device_estimate(as->device, &e);
+    cli_as_json(as, json);
+    if (plan->whole.shares)
+        (void)snprintf(cores, sizeof cores, ", and %.1f on %u cores, from one queue",
+                       plan->readers * e.core_inflate / 1e9, plan->readers);
+    if (on_device)
+        (void)snprintf(text, sizeof text,
+                       "on the GPU, %u blocks at a time: estimated %.1f to %.1f GB/s of pixels%s",
+                       e.streams, e.inflate_least / 1e9, e.inflate_most / 1e9, cores);
+    else
+        (void)snprintf(text, sizeof text, "on %d cores: estimated %.1f GB/s of pixels",
+                       (int)plan->readers, plan->readers * e.core_inflate / 1e9);
+    pb_json_string(json, "decoding", text);
+}
+
+static void line(const char *key, const char *text)
+{
+    printf("        %-7s ", key);
+    cli_wrap(stdout, 16, 80, text);
+}
+
+static void print_figures(const struct cli_as *as)
+{
+    const struct pb_known_device *d = as->device;
+    char text[TEXT], of_cpu[60] = "";
+    printf("%s  %s (sm_%d), not here: planned from its figures\n", d->name, d->model, d->compute);
+    (void)snprintf(text, sizeof text,
+                   "%u multiprocessors at %u MHz with %u KiB of shared memory, %u of a block",
+                   d->multiprocessors, d->clock_mhz, d->shared_kib, d->shared_block_kib);
+    line("gpu", text);
+    (void)snprintf(of_cpu, sizeof of_cpu, ", shared with the %u cores of its CPU", cores_of(as));
+    (void)snprintf(text, sizeof text, "%u GB, %.1f GB/s%s", d->memory_gb, d->memory_gb_s,
+                   d->integrated ? of_cpu : "");
+    line("memory", text);
+    (void)snprintf(text, sizeof text, "%.1f GB/s one way", d->link_gb_s);
+    line("link", d->integrated ? "none: the GPU uses slots where they are" : text);
+    line("source", d->source);
+}
+
+static void print_estimate(const struct cli_as *as)
+{
+    struct pb_device_estimate e;
+    char text[TEXT];
+    double rate;
+    pb_known_device_estimate(as->device, &e);
+    const char *limit = limit_of(as, &e, &rate);
+    say_decoding(as, &e, text, sizeof text);
+    line("decode", text);
+    (void)snprintf(text, sizeof text, "estimated %.1f to %.1f GB/s of results",
+                   e.encode_least / 1e9, e.encode_most / 1e9);
+    line("encode", text);
+    (void)snprintf(text, sizeof text,
+                   "%s: estimated %.1f GB/s of pixels of a deflated scene, before storage and "
+                   "checksums",
+                   limit, rate / 1e9);
+    line("limit", text);
+    line("", "Estimates scale what an H200 did by multiprocessors x clock; a core is taken to be "
+             "as fast as one there.");
+}
+
+static void json_plans(const struct pb_device_plan plans[PB_DEVICE_PLANS], struct pb_json *json)
+{
+    pb_json_array(json, "plans");
+    for (int i = 0; i < PB_DEVICE_PLANS; i++) {
+        pb_json_object(json, NULL);
+        pb_json_string(json, "tile", plans[i].tile);
+        pb_json_string(json, "plan", plans[i].plan);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
+int cli_as_show(const char *name, bool as_json)
+{
+    struct pb_device_plan plans[PB_DEVICE_PLANS];
+    struct cli_as as;
+    int rc = cli_as_find("devices", name, &as);
+    if (rc != CLI_DONE)
+        return rc;
+    pb_device_plan_list(&as.traits, plans);
+    if (as_json) {
+        struct pb_json *json = pb_json_create(true);
+        pb_json_object(json, NULL);
+        cli_as_json(&as, json);
+        json_plans(plans, json);
+        pb_json_end(json);
+        return cli_finish_json(json);
+    }
+    print_figures(&as);
+    print_estimate(&as);
+    for (int i = 0; i < PB_DEVICE_PLANS; i++) {
+        printf("        %-7s %s:\n                ", i == 0 ? "plans" : "", plans[i].tile);
+        cli_wrap(stdout, 16, 80, plans[i].plan);
+    }
+    return CLI_DONE;
+}

@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""`--as`: what would be done on a device that is not here, by its maker's figures. What is printed for a board and for a card
+is compared word by word: speeds are estimates and say so, all else is the plan of such a device."""
+import json
+
+from pbtest import main, run
+
+ORIN = """jetson-orin  Jetson AGX Orin 64GB (sm_87), not here: planned from its figures
+        gpu     16 multiprocessors at 1300 MHz with 164 KiB of shared memory,
+                163 of a block
+        memory  64 GB, 204.8 GB/s, shared with the 12 cores of its CPU
+        link    none: the GPU uses slots where they are
+        source  NVIDIA Jetson AGX Orin Series data sheet, DS-10662-001
+        decode  32 blocks of files at a time, 2 on a multiprocessor; estimated
+                1.9 to 3.9 GB/s of pixels, and 3.0 on 12 cores: of a queue that
+                both take from, the GPU would take 39 to 56 %
+        encode  estimated 10.1 to 19.0 GB/s of results
+        limit   decoding, by GPU and cores: estimated 4.9 GB/s of pixels of a
+                deflated scene, before storage and checksums
+                Estimates scale what an H200 did by multiprocessors x clock; a
+                core is taken to be as fast as one there.
+        plans   1024 x 1024 px, 2 bands of uint16, index:
+                in place, 128 pieces a tile, 32 blocks of 8 + 3 warps, 14080
+                bytes shared memory each
+"""
+L4 = """l4  NVIDIA L4 (sm_89), not here: planned from its figures
+        gpu     58 multiprocessors at 2040 MHz with 100 KiB of shared memory, 99
+                of a block
+        memory  24 GB, 300.0 GB/s
+        link    31.5 GB/s one way
+        source  NVIDIA L4 Tensor Core GPU product brief, PB-11316-001; PCIe 4.0
+                x16
+        decode  58 blocks of files at a time, 1 on a multiprocessor; estimated
+                5.5 to 22.0 GB/s of pixels, and """
+CONFIG = """pipelines:
+  v:
+    input: {bands: {R: 1, N: 2}}
+    steps: [index: {names: [NDVI]}]
+    products: [cog: {bands: [NDVI], type: float32}]
+"""
+
+
+def test_a_board_and_a_card_are_described(scratch):
+    assert run("pushbroom", "devices", "--as", "jetson-orin").stdout.startswith(ORIN), run("pushbroom", "devices", "--as", "jetson-orin").stdout
+    card = run("pushbroom", "devices", "--as=l4").stdout  # its cores are those of this machine
+    assert card.startswith(L4) and "58 blocks of 16\n                + 3 warps" in card, card
+    told = json.loads(run("pushbroom", "devices", "--as", "jetson-orin", "--json").stdout)
+    assert (told["decoded_at_a_time"], told["integrated"], told["cores"], len(told["plans"])) == (32, True, 12, 4), told
+    assert abs(told["estimated_bytes_per_s"]["decode_most"] / (46e9 * 16 * 1300 / (132 * 1870)) - 1) < 1e-9, told
+
+
+def test_names_that_are_unknown_get_the_list(scratch):
+    for command in (["devices"], ["run", "--dry-run", "-c", scratch / "c.yaml", "-o", scratch / "o", "x.tif"]):
+        (scratch / "c.yaml").write_text(CONFIG)
+        told = run("pushbroom", *command[:1], "--as", "jetson-orion", *command[1:], code=2).stderr
+        assert "there is no device 'jetson-orion'; did you mean 'jetson-orin'?" in told, told
+        assert "known: jetson-orin, jetson-orin-32, jetson-orin-nx, jetson-orin-nano, t4, a100, l4, h100, h200\n" in told, told
+
+
+def test_a_scene_is_planned_as_on_that_device(scratch):
+    scene = scratch / "s.tif"
+    run("make_scene", "--size", "1400x1400", "--compress", "DEFLATE", scene)
+    (scratch / "c.yaml").write_text(CONFIG)
+
+    def plan(device):
+        said = run("pushbroom", "run", "--dry-run", "--as", device, "-c", scratch / "c.yaml", "-o", scratch / "o", scene).stdout
+        return {line[2:12].strip(): line[13:] for line in said.splitlines() if line.startswith("  ")}
+    board, card = plan("jetson-orin"), plan("h200")
+    assert board["as"].startswith("jetson-orin, Jetson AGX Orin 64GB: not here, planned from its figures"), board
+    assert board["memory"].endswith("; computed on jetson-orin") and card["memory"].endswith("; computed on h200"), (board, card)
+    assert board["threads"].startswith("4 reading, "), board  # a core of its 12 a tile
+    assert "estimated" in board["decode"] and "estimated" in card["decode"], (board, card)
+    assert not (scratch / "o").exists()
+    told = json.loads(run("pushbroom", "run", "--dry-run", "--json", "--as", "t4", "-c", scratch / "c.yaml", "-o", scratch / "o", scene).stdout)
+    assert told["plan"]["as"]["device"] == told["plan"]["device"] == "t4" and told["plan"]["as"]["decoded_at_a_time"] == 40, told
+
+
+def test_it_is_of_plans_alone(scratch):
+    (scratch / "c.yaml").write_text(CONFIG)
+    common = ["-c", scratch / "c.yaml", "-o", scratch / "o", "x.tif"]
+    assert "--dry-run makes one" in run("pushbroom", "run", "--as", "l4", *common, code=2).stderr
+    assert "so is --device" in run("pushbroom", "run", "--dry-run", "--as", "l4", "--device", "cpu", *common, code=2).stderr
+    assert "--tune measures" in run("pushbroom", "devices", "--tune", "--as", "l4", code=2).stderr
+    assert "wants the name" in run("pushbroom", "devices", "--as", code=2).stderr
+
+
+if __name__ == "__main__":
+    main(globals())
