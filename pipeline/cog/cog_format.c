@@ -2,10 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/cog/cog_format.h"
 #include "pipeline/codec/predictor.h"
+#include "pipeline/cog/pyramid.h"
 
 #include <math.h>
 
-#define BLOCK_BYTES_MAX (UINT64_C(1) << 30) /* readers take no larger block */
+#define OVERVIEW_SIDE_PX 512
+#define BLOCK_BYTES_MAX  (UINT64_C(1) << 30) /* readers take no larger block */
 
 double pb_cog_writer_nodata(const struct pb_cog_options *options)
 {
@@ -88,4 +90,12 @@ int pb_cog_format(const struct pb_cog_options *o, struct pb_err *err, struct pb_
                        o->block_px, o->block_px, o->n_bands);
     *out = format;
     return check_rests(o, err);
+}
+
+uint32_t pb_cog_overviews(const struct pb_cog_options *o)
+{
+    int32_t side = o->block_px < OVERVIEW_SIDE_PX ? o->block_px : OVERVIEW_SIDE_PX;
+    if (o->overviews == PB_OVERVIEWS_NONE)
+        return 0;
+    return pb_pyramid_levels(o->grid->image_w, o->grid->image_h, side);
 }

@@ -9,4 +9,6 @@
 /* 0, or pipeline.product. err may be NULL. */
 int pb_cog_format(const struct pb_cog_options *options, struct pb_err *err,
                   struct pb_block_format *out);
+/* Levels of overviews. */
+uint32_t pb_cog_overviews(const struct pb_cog_options *options);
 #endif

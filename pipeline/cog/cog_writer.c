@@ -15,16 +15,7 @@
 #include <stdlib.h>
 
 #define LEVELS_MAX       32
-#define OVERVIEW_SIDE_PX 512
 #define GIVEN_TAGS_USUAL 64 /* for the plan; tags are known at the end only */
-
-static uint32_t overview_levels(const struct pb_cog_options *o)
-{
-    int32_t side = o->block_px < OVERVIEW_SIDE_PX ? o->block_px : OVERVIEW_SIDE_PX;
-    if (o->overviews == PB_OVERVIEWS_NONE)
-        return 0;
-    return pb_pyramid_levels(o->grid->image_w, o->grid->image_h, side);
-}
 
 static struct pb_pyramid_options pyramid_options(const struct pb_cog_options *o)
 {
@@ -34,7 +25,7 @@ static struct pb_pyramid_options pyramid_options(const struct pb_cog_options *o)
         .tiles_in_flight = o->tiles_in_flight,
         .workers = o->workers,
         .block_px = o->block_px,
-        .levels = overview_levels(o),
+        .levels = pb_cog_overviews(o),
         .n_bands = pb_cog_writer_planes(o),
         .nearest = o->overviews == PB_OVERVIEWS_NEAREST,
     };
@@ -56,7 +47,7 @@ static uint64_t bound_of(const struct pb_codec *codec, uint64_t bytes)
  * image, and with a mask of each. Returns how many. */
 static uint32_t list_levels(const struct pb_cog_options *o, struct pb_tiff_level *out_level)
 {
-    uint32_t n = 0, each = o->mask ? 2 : 1, overviews = overview_levels(o);
+    uint32_t n = 0, each = o->mask ? 2 : 1, overviews = pb_cog_overviews(o);
     for (uint32_t k = 0; k <= overviews && k < LEVELS_MAX; k++) {
         int32_t w = pb_pyramid_size(o->grid->image_w, k), h = pb_pyramid_size(o->grid->image_h, k);
         uint64_t blocks_of_level = (uint64_t)pb_cog_blocks_along(w, o->block_px) *

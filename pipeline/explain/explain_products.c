@@ -32,6 +32,11 @@ static void explain_product(const struct pb_run_view *view, size_t i, struct pb_
     }
     if (type->explain != NULL)
         type->explain(env, config, json);
+    if (view->plan->cuda && type->tile != NULL && i < PB_OUT_PRODUCTS) {
+        const char *why = view->plan->out.why[i];
+        pb_json_string(json, "encoded_on", why == NULL ? "device" : "host");
+        pb_json_string(json, "encoded_on_why", why);
+    }
     pb_json_end(json);
 }
 

@@ -156,6 +156,7 @@ int pb_plan_with_side(const struct pb_plan *base, const struct pb_plan_request *
         plan.order = PB_ORDER_ROWS;
         plan.whole_rows = true;
     }
+    pb_plan_out(&plan, r);
     plan.resident = pb_plan_resident(&plan, r);
     plan.format.line_px = plan.resident.by_line ? plan.resident.part_w : 0;
     if (plan.sums.chain.n > 0)
@@ -378,6 +379,7 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
         .order = plan->order,
         .tiles_in_flight = tiles < all ? (uint32_t)tiles : all,
         .workers = pb_plan_sink_workers(plan),
+        .by_device = plan->out.by_device,
         .band_names = (const char *const *)plan->output_names,
         .scene_bands = plan->output_bands,
         .kept = plan->kept,

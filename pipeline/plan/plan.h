@@ -17,6 +17,7 @@
 #include "pipeline/grid/cell_shape.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/metadata/calibration.h"
+#include "pipeline/plan/plan_out.h"
 #include "pipeline/product/product.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/raster/raw_blocks.h"
@@ -51,9 +52,10 @@ struct pb_plan_sums {
 /* Whether blocks go to the GPU as their files store them, and are decoded there (plan_whole.c). */
 struct pb_plan_whole {
     bool used;
-    const char *why_not;                 /* for people, when it is not; static */
-    uint64_t device_bytes;               /* of the GPU's memory, for blocks and pixels */
-    uint64_t piece_bytes;                /* a slot has at least so many */
+    const char *why_not;   /* for people, when it is not; static */
+    uint64_t device_bytes; /* of the GPU's memory, for blocks and pixels and what is made of them */
+    uint64_t least_bytes;  /* of it that decoding needs at least */
+    uint64_t piece_bytes;  /* a slot has at least so many */
     struct pb_raw_how how[PB_FILES_MAX]; /* of each source */
     const char *host_why; /* why the host decodes some of what goes there; NULL: it does not. Static
                            */
@@ -167,6 +169,7 @@ struct pb_plan {
     int32_t priority; /* of its pipeline */
     struct pb_plan_resident resident;
     struct pb_plan_whole whole;
+    struct pb_plan_out out; /* with whole.used */
     struct pb_plan_sums sums;
     enum pb_mem_kind mem;
     bool by_workers; /* this process computes on the CPU: each thread takes a tile through all
@@ -226,6 +229,7 @@ struct pb_plan_request {
     size_t n_rules;
     int32_t whole_said; /* of a request of another process: 1: blocks come as they are stored, -1:
                            they do not; 0: there is no such request */
+    const struct pb_plan_out *said_out; /* of such a request: what becomes of tiles; NULL else */
     const struct pb_whole_device
         *whole_device; /* for tests: of pb_stream; the plan does not look */
     bool remote; /* another process computes: slots lie in memory that both map, so never managed */

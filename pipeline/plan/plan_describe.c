@@ -53,14 +53,17 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
         (void)snprintf(text, bytes,
                        "kernel     one a tile, by streams and events\n"
                        "codecs     blocks are decoded on the %s, in at most %llu MiB of the GPU's "
-                       "memory%s%s%s\n",
+                       "memory%s%s%s\n"
+                       "           %u product%s made there of the decoded pixels, in %llu MiB\n",
                        plan->whole.all_by_host ? "host and go there" : "GPU",
                        (unsigned long long)(plan->whole.device_bytes >> 20),
                        plan->whole.shares ? ", and by cores where they are through earlier" : "",
                        plan->whole.host_why == NULL ? ""
                        : plan->whole.all_by_host    ? ": "
                                                     : "; some of it by the host: ",
-                       plan->whole.host_why != NULL ? plan->whole.host_why : "");
+                       plan->whole.host_why != NULL ? plan->whole.host_why : "", plan->out.n,
+                       plan->out.n == 1 ? " is" : "s are",
+                       (unsigned long long)((plan->out.device_bytes + (1 << 20) - 1) >> 20));
         return;
     }
     if (plan->resident.used)

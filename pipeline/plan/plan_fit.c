@@ -74,7 +74,10 @@ void pb_plan_size_slots(struct pb_plan *plan)
     plan->in_slot_bytes = pb_slot_tile_bytes(&plan->format, &largest);
     if (plan->whole.used && plan->in_slot_bytes < plan->whole.piece_bytes)
         plan->in_slot_bytes = (size_t)plan->whole.piece_bytes;
-    plan->out_slot_bytes = pb_plan_out_bytes(plan, &largest);
+    plan->out_slot_bytes =
+        plan->out.n == 0 || pb_plan_out_has_planes(plan) ? pb_plan_out_bytes(plan, &largest) : 0;
+    if (plan->out.n > 0 && plan->out_slot_bytes < plan->out.slot_bytes)
+        plan->out_slot_bytes = (size_t)plan->out.slot_bytes;
     plan->scratch_bytes = pb_chain_scratch_bytes(plan->chain, w, h);
     pb_plan_gate_size(plan, &largest);
 }

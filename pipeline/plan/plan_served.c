@@ -133,6 +133,7 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
     out->stripe_cols = own->grid.stripe_cols;
     out->unit_cols = own->grid.unit_cols;
     out->whole = own->whole.used ? 1 + (uint32_t)own->whole.shares : 0;
+    pb_served_say_out(&own->out, &out->out);
     out->by_streams = request->stream_why != NULL;
     out->has_transform = info->has_transform;
     memcpy(out->transform, info->transform, sizeof out->transform);
@@ -226,6 +227,7 @@ struct facts {
     struct pb_raster_info info[PB_FILES_MAX];
     struct pb_plan_other others[PB_FILES_MAX];
     struct pb_calibrated rules[PB_SERVED_RULES_MAX];
+    struct pb_plan_out out;
 };
 
 static void take_layout(const struct pb_served_layout *said, struct pb_raster_info *info)
@@ -289,6 +291,7 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
                                                           .k1 = from->k1,
                                                           .k2 = from->k2}};
     }
+    request->said_out = &facts->out;
     request->rules = facts->rules;
     request->n_rules = said->n_rules;
 }
@@ -334,7 +337,7 @@ static int size_pass(struct pb_plan *pass, const struct pb_plan_request *request
     int rc = pb_plan_with_side(&base, request, said->side_px, err, pass);
     if (rc < 0)
         return rc;
-    if (pass->whole.used != (said->whole != 0))
+    if (pass->whole.used != (said->whole != 0) || pass->out.n != said->out.n)
         return bad(err);
     pb_plan_size_slots(pass);
     pass->in_slots = said->in_slots;
@@ -368,6 +371,8 @@ int pb_plan_serve(const struct pb_plan_request *base, const struct pb_served_req
     struct pb_plan *plan = calloc(1, sizeof *plan), *pass = NULL;
     struct facts *facts = calloc(1, sizeof *facts);
     int rc = plan && facts ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+    if (rc == 0 && !pb_served_take_out(&said->out, &facts->out))
+        rc = bad(err);
     if (rc == 0) {
         take_facts(said, facts, &request);
         request.remote = true;

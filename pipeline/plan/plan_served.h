@@ -53,6 +53,21 @@ struct pb_served_source {
     struct pb_served_layout layout; /* of requests with `whole` */
 };
 
+/* A product whose blocks the other process makes: struct pb_plan_made in numbers. */
+struct pb_served_made {
+    uint32_t product, first_plane, n_planes, plane[PB_BANDS_MAX];
+    int32_t block_px, type, predictor, has_mask, nearest;
+    uint32_t n_bands, with, mask_with, levels;
+    double scale, offset, nodata, below, above;
+};
+
+/* What becomes of tiles there: struct pb_plan_out in numbers. */
+struct pb_served_out {
+    uint32_t n, size;
+    uint64_t host_planes;
+    struct pb_served_made made[PB_OUT_MADE];
+};
+
 /* What one process sends to the other. Numbers only, of which any bits are a value. */
 struct pb_served_request {
     uint32_t pass; /* index of an earlier pass; their number = the last */
@@ -63,7 +78,8 @@ struct pb_served_request {
     /* In which tiles come: enum pb_order, as in plan and grid. */
     uint32_t order, window_units;
     int32_t stripe_cols, unit_cols;
-    uint32_t whole;     /* 1: slots bring blocks as they are stored, 2: or decoded by cores */
+    uint32_t whole; /* 1: slots bring blocks as they are stored, 2: or decoded by cores */
+    struct pb_served_out out;
     int32_t by_streams; /* no kernel is to stay on the device */
     int32_t has_transform;
     double transform[6], unit_metres[2];
@@ -76,6 +92,10 @@ struct pb_served_request {
     uint32_t n_rules;
     struct pb_served_rule rule[PB_SERVED_RULES_MAX];
 };
+
+/* plan_served_out.c. False: it makes no sense. */
+void pb_served_say_out(const struct pb_plan_out *out, struct pb_served_out *said);
+bool pb_served_take_out(const struct pb_served_out *said, struct pb_plan_out *out);
 
 /* For pass `pass` of a plan that was made for this request. -E2BIG: more reductions than are sent.
  */

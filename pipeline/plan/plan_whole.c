@@ -317,6 +317,9 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
         whole.device_bytes = request->traits->memory_bytes / SHARE;
     whole.piece_bytes = piece_bytes(plan, request);
     set_shares(plan, request, &whole);
+    whole.least_bytes = all_bytes(plan, request);
+    if (pb_chain_keeps_grid(plan->chain) && least_bytes(plan, request) < whole.least_bytes)
+        whole.least_bytes = least_bytes(plan, request);
     if (!pb_chain_keeps_grid(plan->chain) && all_bytes(plan, request) > whole.device_bytes)
         whole.why_not = "the scene does not fit into compute.device_memory, and its grid changes";
     else if (least_bytes(plan, request) > whole.device_bytes &&

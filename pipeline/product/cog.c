@@ -5,6 +5,7 @@
  * written fails before the first pixel. */
 #include "config/base/json_writer.h"
 #include "pipeline/cog/cog_writer.h"
+#include "pipeline/cog/device_blocks.h"
 #include "pipeline/codec/predictor.h"
 #include "pipeline/paint/painter.h"
 #include "pipeline/product/cog.h"
@@ -49,11 +50,12 @@ static enum pb_overviews overviews_of(const struct pb_product_env *env,
 }
 
 /* The same for values that steps make: where(NDVI > 0.5, 1, 0) is a class in a float. */
-static bool has_classes(const struct cog *cog)
+static bool has_classes(const struct pb_product_env *env, const struct pb_cog_config *config,
+                        uint32_t n_bands, const uint32_t *plane)
 {
-    bool found = cog->config->classes.n > 0;
-    for (uint32_t b = 0; b < cog->n_bands && cog->env->classes != NULL; b++)
-        found = found || cog->env->classes[cog->plane[b]];
+    bool found = config->classes.n > 0;
+    for (uint32_t b = 0; b < n_bands && env->classes != NULL; b++)
+        found = found || env->classes[plane[b]];
     return found;
 }
 
@@ -160,6 +162,16 @@ static bool cog_wants_rows(const struct pb_product_config *config)
     return cog_of(config)->compress != PB_COMPRESS_NONE;
 }
 
+/* As far as the configuration, the header and the chain say it: all but tags and places. */
+static void complete_options(const struct pb_product_env *env, const struct pb_cog_config *config,
+                             const uint32_t *plane, struct pb_cog_options *options)
+{
+    if (config->overviews == PB_OVERVIEWS_AUTO && has_classes(env, config, options->n_bands, plane))
+        options->overviews = PB_OVERVIEWS_NEAREST;
+    if (pb_product_by_device(env, &config->product))
+        options->parts = PB_COG_BLOCKS;
+}
+
 static uint64_t cog_bytes(const struct pb_product_env *env, const struct pb_product_config *config)
 {
     const struct pb_cog_config *cog = cog_of(config);
@@ -169,8 +181,10 @@ static uint64_t cog_bytes(const struct pb_product_env *env, const struct pb_prod
     const struct pb_painter painter = painter_of(cog, ramp != NULL ? 3 : n, NULL);
     struct pb_cog_options options = options_of(env, cog, n, cog->is_painted ? &painter : NULL);
     uint32_t plane[PB_BANDS_MAX], rest[PB_REST_MAX * PB_BANDS_MAX];
-    if (env->rest != NULL && pb_product_bands(env, config, plane, NULL) == (int)n)
+    if (pb_product_bands(env, config, plane, NULL) == (int)n) {
         (void)list_rests(env, cog, plane, &options, rest);
+        complete_options(env, cog, plane, &options);
+    }
     uint64_t bytes = pb_cog_writer_bytes(&options);
     uint64_t table = ramp != NULL ? pb_ramp_table_bytes(ramp) : 0;
     return bytes == UINT64_MAX ? UINT64_MAX : bytes + table + sizeof(struct cog);
@@ -240,8 +254,7 @@ static int cog_create(const struct pb_product_env *env, const struct pb_product_
     if (rc == 0) {
         struct pb_cog_options options = options_of(env, cog->config, cog->n_bands,
                                                    cog->config->is_painted ? &cog->painter : NULL);
-        if (cog->config->overviews == PB_OVERVIEWS_AUTO && has_classes(cog))
-            options.overviews = PB_OVERVIEWS_NEAREST;
+        complete_options(env, cog->config, cog->plane, &options);
         cog->n_rest = list_rests(env, cog->config, cog->plane, &options, cog->rest);
         options.same = same_blocks(cog, &options);
         pb_product_file(env, config, cog->file, sizeof cog->file);
@@ -271,6 +284,45 @@ static int cog_tile(void *product, const struct pb_tile *tile, const struct pb_t
         planes[cog->n_bands + k] = pixels->rest + cog->rest[k] * pixels->plane_px;
     return pb_cog_writer_tile(cog->writer, &tile->core, pixels->plane_px > 0 ? planes : NULL,
                               worker, err);
+}
+
+/* The options of a product that is not made yet, and what the scene's blocks are to it. Returns how
+ * many bands it has. */
+static int look_ahead(const struct pb_product_env *env, const struct pb_cog_config *config,
+                      struct pb_painter *painter, uint32_t *plane, struct pb_cog_options *options,
+                      struct pb_cog_blocks *blocks)
+{
+    uint32_t rest[PB_REST_MAX * PB_BANDS_MAX];
+    int n = pb_product_bands(env, &config->product, plane, NULL);
+    *blocks = (struct pb_cog_blocks){.passes = false};
+    if (n < 1)
+        return n;
+    *painter = painter_of(config, (uint32_t)n, NULL);
+    *options = options_of(env, config, (uint32_t)n, config->is_painted ? painter : NULL);
+    (void)list_rests(env, config, plane, options, rest);
+    complete_options(env, config, plane, options);
+    pb_cog_blocks(env, config, options, plane, blocks);
+    return n;
+}
+
+static const char *cog_on_device(const struct pb_product_env *env,
+                                 const struct pb_product_config *config,
+                                 struct pb_device_blocks *out)
+{
+    uint32_t plane[PB_BANDS_MAX];
+    struct pb_painter painter;
+    struct pb_cog_options options;
+    struct pb_cog_blocks blocks;
+    int n = look_ahead(env, cog_of(config), &painter, plane, &options, &blocks);
+    return n < 1           ? "its bands are not known"
+           : blocks.copied ? "its blocks are copied from the scene"
+                           : pb_device_blocks_of(&options, plane, out);
+}
+
+static int cog_block(void *product, const struct pb_cog_block *block, uint32_t worker,
+                     struct pb_err *err)
+{
+    return pb_cog_writer_block(((struct cog *)product)->writer, block, worker, err);
 }
 
 static int cog_finish(void *product, const struct pb_product_result *earlier, size_t n_earlier,
@@ -303,16 +355,11 @@ static int cog_finish(void *product, const struct pb_product_result *earlier, si
 static void explain_blocks(const struct pb_product_env *env, const struct pb_cog_config *config,
                            struct pb_json *json)
 {
-    struct pb_cog_blocks blocks = {.passes = false};
-    uint32_t plane[PB_BANDS_MAX], rest[PB_REST_MAX * PB_BANDS_MAX];
-    int n = pb_product_bands(env, &config->product, plane, NULL);
-    if (n > 0) {
-        const struct pb_painter painter = painter_of(config, (uint32_t)n, NULL);
-        struct pb_cog_options options =
-            options_of(env, config, (uint32_t)n, config->is_painted ? &painter : NULL);
-        (void)list_rests(env, config, plane, &options, rest);
-        pb_cog_blocks(env, config, &options, plane, &blocks);
-    }
+    uint32_t plane[PB_BANDS_MAX];
+    struct pb_painter painter;
+    struct pb_cog_options options;
+    struct pb_cog_blocks blocks;
+    (void)look_ahead(env, config, &painter, plane, &options, &blocks);
     if (blocks.passes)
         pb_json_string(json, "blocks", blocks.copied ? "copied" : "encoded");
     if (blocks.passes && !blocks.copied)
@@ -360,6 +407,8 @@ const struct pb_product_type pb_product_cog = {
     .names_classes = pb_cog_names_classes,
     .create = cog_create,
     .tile = cog_tile,
+    .on_device = cog_on_device,
+    .block = cog_block,
     .finish = cog_finish,
     .destroy = cog_destroy,
 };

@@ -64,6 +64,14 @@ static void list_bands(const struct pb_product_env *env, char *out, size_t bytes
     }
 }
 
+bool pb_product_by_device(const struct pb_product_env *env, const struct pb_product_config *config)
+{
+    for (size_t i = 0; env->by_device != 0 && i < env->pipeline->n_products && i < 64; i++)
+        if (env->pipeline->products[i] == config)
+            return (env->by_device >> i & 1) != 0;
+    return false;
+}
+
 size_t pb_product_band_count(const struct pb_product_env *env,
                              const struct pb_product_config *config)
 {

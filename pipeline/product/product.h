@@ -59,6 +59,8 @@ enum pb_digits {
 };
 
 struct pb_chain;
+struct pb_cog_block;
+struct pb_device_blocks;
 struct pb_json;
 struct pb_metadata;
 struct pb_calibrated;
@@ -82,7 +84,9 @@ struct pb_product_env {
     enum pb_order order;
     uint32_t tiles_in_flight; /* at most so many tiles are between the first unfinished one and the
                                * last started one, in visiting order, counted in whole units */
-    uint32_t workers;         /* tile() is called with worker < workers */
+    uint32_t workers;         /* tile() and block() are called with worker < workers */
+    uint64_t by_device;       /* bit i: all blocks of product i of the pipeline are made by a
+                                 device, and come by block() instead of tile() */
     const char *scene;        /* base name of the products */
     const char *place; /* scene directory below products: scene, scene~N, a/b/scene; NULL = scene */
     struct pb_output_facts facts; /* of the metadata, for output.name; zeroed: none is known */
@@ -212,6 +216,13 @@ struct pb_product_type {
      * nothing. NULL = the kind needs no tiles. */
     int (*tile)(void *product, const struct pb_tile *tile, const struct pb_tile_planes *pixels,
                 uint32_t worker, struct pb_err *err);
+    /* What a device needs to make all blocks of the product, also of its overviews. NULL, or why it
+     * cannot: static words. A NULL function: it never can. Pure. */
+    const char *(*on_device)(const struct pb_product_env *env,
+                             const struct pb_product_config *config, struct pb_device_blocks *out);
+    /* Takes such a block, where env->by_device said so; as tile(). NULL where on_device is. */
+    int (*block)(void *product, const struct pb_cog_block *block, uint32_t worker,
+                 struct pb_err *err);
     /* After the last tile, once: writes and fsyncs <directory>/<file>. earlier: the results of all
      * other products, for a kind that describes them and so is finished last. The others finish at
      * the same time, each on one thread. */
@@ -241,6 +252,8 @@ int pb_products_ready(const struct pb_product_env *env, struct pb_err *err);
  * output.name: what finish writes. */
 void pb_product_file(const struct pb_product_env *env, const struct pb_product_config *config,
                      char *out, size_t bytes);
+/* Whether the product's blocks are made by a device: env->by_device. */
+bool pb_product_by_device(const struct pb_product_env *env, const struct pb_product_config *config);
 /* Bands of a product: those it names, else the default ones. */
 size_t pb_product_band_count(const struct pb_product_env *env,
                              const struct pb_product_config *config);

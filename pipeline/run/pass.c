@@ -128,8 +128,10 @@ static int make_exchange(struct pb_pass *pass, struct pb_err *err)
     int rc = pb_plan_exchange(plan, err, &sending);
     if (rc < 0)
         return rc;
-    /* Where another process dispatches tiles, as many are under way as it has slots for results. */
-    bool others = plan->whole.used && pass->stream.remote != NULL;
+    /* Where another process dispatches tiles, as many are under way as it has slots for results;
+     * and products that get no tiles hold nothing for them. */
+    bool others =
+        plan->whole.used && (pass->stream.remote != NULL || !pb_plan_out_has_planes(plan));
     uint32_t units = pb_order_units(&plan->grid, plan->order);
     pass->stream.in_flight = pb_in_flight_create(&plan->grid, plan->order,
                                                  others ? units : plan->window_units, &sending);

@@ -124,7 +124,7 @@ static int add_sums(void *object, const struct pb_tile *tile, const struct pb_ti
 struct pb_sink pb_reducing_sink(struct pb_reducing *reducing)
 {
     bool summed = reducing->plan->sums.chain.n > 0;
-    return (struct pb_sink){summed ? add_sums : add_tile, reducing};
+    return (struct pb_sink){.tile = summed ? add_sums : add_tile, .object = reducing};
 }
 
 /* Ends the round of one reduction. */

@@ -296,6 +296,7 @@ static void report(struct pb_run *run, struct pb_run_report *out)
         const struct pb_plan_whole *whole = &run->plan->whole;
         out->codecs = whole->used && !whole->all_by_host ? "device" : "host";
         out->codecs_why = whole->used ? whole->host_why : whole->why_not;
+        out->out = &run->plan->out;
     }
     out->gate.why = pb_chain_gate_why(run->plan->chain);
     out->memory_bytes = pb_plan_total_bytes(run->plan);

@@ -66,6 +66,8 @@ struct pb_run_options {
     unsigned mode;    /* permissions of product files; see struct pb_publish_options */
 };
 
+struct pb_plan_out;
+
 enum pb_phase { PB_PHASE_PLAN, PB_PHASE_COMPUTE, PB_PHASE_PUBLISH, PB_PHASE_DONE };
 
 struct pb_run_progress {
@@ -116,8 +118,10 @@ struct pb_run_report {
     const char *codecs; /* where blocks are decoded: "device" or "host"; NULL: there is no GPU */
     const char *codecs_why; /* why on the host, all of them or some; NULL = they are not. Both
                                static */
-    uint64_t memory_bytes;  /* planned */
-    uint64_t wanted_bytes;  /* compute.memory with which no core is left idle; 0: none is */
+    const struct pb_plan_out *out; /* which products were made on the device, with codecs; owned by
+                                      the run; NULL: there is no GPU */
+    uint64_t memory_bytes;         /* planned */
+    uint64_t wanted_bytes;         /* compute.memory with which no core is left idle; 0: none is */
     int32_t tile_px;
     struct pb_stage_report stage[3];
     struct pb_part_report part[PB_RUN_PARTS];

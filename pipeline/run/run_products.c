@@ -21,8 +21,13 @@ int pb_run_products_create(const struct pb_product_env *env, struct pb_err *err,
             return rc;
         p->type[i] = type;
         p->n = i + 1;
+        struct pb_sink sink = {.object = p->product[i], .product = (uint32_t)i};
+        if (pb_product_by_device(env, pipeline->products[i]))
+            sink.block = type->block;
+        else
+            sink.tile = type->tile;
         if (type->tile != NULL)
-            p->sinks[p->n_sinks++] = (struct pb_sink){type->tile, p->product[i]};
+            p->sinks[p->n_sinks++] = sink;
     }
     return 0;
 }

@@ -13,5 +13,10 @@ struct pb_sink {
     int (*tile)(void *object, const struct pb_tile *tile, const struct pb_tile_planes *pixels,
                 uint32_t worker, struct pb_err *err);
     void *object;
+    /* Where it gets finished blocks instead of tiles, as pb_product_type.block; tile is NULL then.
+     */
+    int (*block)(void *object, const struct pb_cog_block *block, uint32_t worker,
+                 struct pb_err *err);
+    uint32_t product; /* of the pipeline */
 };
 #endif

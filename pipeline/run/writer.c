@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Finished tiles are handed to every sink. A writer thread takes them from the channel behind an
  * executor and gives the slots back. */
+#include "pipeline/cog/cog_writer.h"
+#include "pipeline/run/block_slot.h"
 #include "pipeline/run/stream.h"
 #include "pipeline/run/rests.h"
 
@@ -15,6 +17,8 @@ int pb_stream_deliver(struct pb_stream *s, const struct pb_tile *tile,
     int rc = 0;
     pb_work_begin(PB_WORK_DELIVER, tile->number);
     for (size_t i = 0; i < s->n_sinks && rc >= 0; i++) {
+        if (s->sinks[i].tile == NULL)
+            continue;
         pb_work_begin(PB_WORK_PRODUCT, (uint32_t)i);
         rc = s->sinks[i].tile(s->sinks[i].object, tile, pixels, worker, err);
         pb_work_end();
@@ -46,11 +50,58 @@ int pb_stream_write(struct pb_stream *s, const struct pb_tile *tile, const void 
     return 0;
 }
 
+static int deliver_block(struct pb_stream *s, const struct pb_block_entry *entry,
+                         const struct wic_slot *slot, uint32_t worker, struct pb_err *err)
+{
+    const struct pb_cog_block block = {.level = entry->level,
+                                       .col = entry->col,
+                                       .row = entry->row,
+                                       .mask = entry->is_mask != 0,
+                                       .raw = entry->is_raw != 0,
+                                       .data = (const char *)slot->data + entry->at,
+                                       .bytes = (size_t)entry->bytes,
+                                       .moved = entry->moved};
+    if (entry->at > slot->bytes || entry->bytes > slot->bytes - entry->at)
+        return pb_fail(err, PB_E_SYSTEM, "a block ends behind its slot");
+    for (size_t i = 0; i < s->n_sinks; i++)
+        if (s->sinks[i].block != NULL && s->sinks[i].product == entry->product)
+            return s->sinks[i].block(s->sinks[i].object, &block, worker, err);
+    return pb_fail(err, PB_E_SYSTEM, "a block came of product %u, which takes none",
+                   entry->product);
+}
+
+/* Finished blocks; with the last ones of a row of tiles these are through. */
+static int write_blocks(struct pb_stream *s, const struct wic_slot *slot, uint32_t worker,
+                        struct pb_err *err)
+{
+    const struct pb_block_slot head = *(const struct pb_block_slot *)slot->user;
+    const struct pb_block_entry *entry = slot->data;
+    uint64_t start = pb_clock_mono_ns();
+    int rc = 0;
+    if (head.n > PB_BLOCK_SLOT_MOST || slot->bytes < PB_BLOCK_SLOT_HEAD)
+        return pb_fail(err, PB_E_SYSTEM, "a slot has more blocks than it can hold");
+    pb_work_begin(PB_WORK_DELIVER, 0);
+    for (uint32_t i = 0; i < head.n && rc == 0; i++)
+        rc = deliver_block(s, &entry[i], slot, worker, err);
+    pb_work_end();
+    atomic_fetch_add(&s->write.busy_ns, pb_clock_mono_ns() - start);
+    if (rc < 0)
+        return pb_fail(err, PB_E_OUTPUT_WRITE, "a product could not take a block");
+    atomic_fetch_add(&s->write.tiles, head.n_tiles);
+    atomic_fetch_add(&s->write.bytes, slot->bytes - PB_BLOCK_SLOT_HEAD);
+    rc = wic_release(s->out, slot);
+    for (uint32_t i = 0; i < head.n_tiles && rc == 0; i++) /* by rows, a tile is a unit */
+        pb_in_flight_done(s->in_flight, head.first_tile + i);
+    return rc;
+}
+
 /* 0, or what ends the thread; *err is filled when a product failed. */
 static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t worker,
                       struct pb_err *err)
 {
     const struct pb_tile *tile = slot->user;
+    if (tile->number == PB_BLOCK_SLOT_MARK)
+        return write_blocks(s, slot, worker, err);
     uint32_t unit = tile->unit;
     int rc = pb_stream_write(s, tile, slot->data, slot->bytes, worker, err);
     rc = rc ? rc : wic_release(s->out, slot);

@@ -3,6 +3,7 @@
 #include "service/worker/result_json.h"
 #include "kernels/chain/chain.h"
 #include "pipeline/metadata/calibration.h"
+#include "pipeline/plan/plan_out.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/sidecars.h"
 #include "service/worker/core_use.h"
@@ -263,6 +264,28 @@ static void print_files(struct pb_json *json, const struct pb_scene_files *files
     pb_json_end(json);
 }
 
+/* Where the blocks of products were made. */
+static void print_encoded(struct pb_json *json, const struct pb_run_result *result)
+{
+    const struct pb_plan_out *out = result->report.out;
+    const struct pb_pipeline_config *pipeline = result->pipeline;
+    if (out == NULL)
+        return;
+    pb_json_array(json, "encoded");
+    for (size_t i = 0; i < pipeline->n_products && i < PB_OUT_PRODUCTS; i++) {
+        const bool on_device = (out->by_device >> i & 1) != 0;
+        if (!on_device && out->why[i] == NULL)
+            continue;
+        pb_json_object(json, NULL);
+        pb_json_string(json, "type", pipeline->products[i]->kind->section.name);
+        pb_json_string(json, "name", pipeline->products[i]->name);
+        pb_json_string(json, "on", on_device ? "device" : "host");
+        pb_json_string(json, "why", out->why[i]);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
 void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
 {
     const struct pb_run_report *report = &result->report;
@@ -282,6 +305,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
         pb_json_string(json, "codecs", report->codecs);
         pb_json_string(json, "codecs_why", report->codecs_why);
     }
+    print_encoded(json, result);
     pb_json_int(json, "memory_bytes", (int64_t)report->memory_bytes);
     if (report->wanted_bytes > 0)
         pb_json_int(json, "memory_wanted_bytes", (int64_t)report->wanted_bytes);

@@ -5,6 +5,7 @@
  * fail in the same words; what the device refuses the host decodes. */
 #include "pipeline/device/device.h"
 #include "pipeline/run/pass.h"
+#include "pipeline/run/run_products.h"
 
 #include "run_suite.h"
 #include "served_session.h"
@@ -19,6 +20,7 @@
 #define REAL PB_SOURCE_DIR "/tests/data/"
 
 static struct pb_config *config;
+static int tile_px = 64;
 static struct pb_raster *raster;
 static struct pb_plan *plan;
 
@@ -50,20 +52,25 @@ static const char PLAIN[] = "      - math: {bands: {OUT: \"B1 * 2\", SUM: B1}}\n
 static bool cores_too; /* decode, beside a device that is as slow as they are */
 
 /* 0: the file is open and config says what becomes of it. */
-static int open_scene(const char *path, const char *steps)
+static int open_with(const char *path, const char *steps, const char *products)
 {
-    char text[1000];
+    char text[4000];
     struct pb_err_list errors;
     struct pb_err err = {0};
     (void)snprintf(text, sizeof text,
-                   "compute: {threads: 3, memory: 1GiB, tile: 64, codecs: %s}\n"
+                   "compute: {threads: 3, memory: 1GiB, tile: %d, codecs: %s}\n"
                    "pipelines:\n  p:\n    input: {match: [\"*\"]}\n    steps:\n%s"
-                   "    products:\n      - cog: {bands: [OUT, SUM], blocksize: 64}\n",
-                   cores_too ? "auto" : "device", steps);
+                   "    products:\n%s",
+                   tile_px, cores_too ? "auto" : "device", steps, products);
     ck_assert_msg(pb_config_parse(text, strlen(text), "f.yaml", &pb_products, &errors, &config) ==
                       0,
                   "%s", errors.err[0].msg);
     return pb_raster_open(path, &config->limits, &err, &raster);
+}
+
+static int open_scene(const char *path, const char *steps)
+{
+    return open_with(path, steps, "      - statistics: {bands: [OUT, SUM]}\n");
 }
 
 static void close_scene(void)
@@ -131,7 +138,7 @@ static const struct pb_remote remote = {.device = "cuda:0",
 
 static int make_pass(struct image *image, struct pb_err *err, struct pb_pass **out)
 {
-    const struct pb_sink sink = {take, image};
+    const struct pb_sink sink = {.tile = take, .object = image};
     static struct pb_sink kept;
     kept = sink;
     const struct pb_raster *const rasters[] = {raster};
@@ -168,6 +175,132 @@ static int run(struct image *image, struct pb_err *err)
     pb_pass_destroy(pass);
     return rc;
 }
+
+/* --- products --------------------------------------------------------------------------------- */
+
+/* Those that a device makes: overviews of both kinds, types, masks, codecs of which the host makes
+ * the rest, blocks that are left to it. */
+static const char MADE[] =
+    "      - cog: {name: a, bands: [OUT, SUM], blocksize: 64}\n"
+    "      - cog: {name: b, bands: [SUM], blocksize: 64, type: int16, nodata: -5,"
+    " overviews: average}\n"
+    "      - cog: {name: c, bands: [OUT], blocksize: 64, type: uint8, mask: true}\n"
+    "      - cog: {name: d, bands: [SUM], blocksize: 64, compress: zstd, overviews: nearest}\n"
+    "      - cog: {name: e, bands: [SUM, OUT], blocksize: 64, compress: none, mask: true}\n"
+    "      - cog: {name: f, bands: [OUT], blocksize: 64, level: 4, overviews: none}\n"
+    "      - cog: {name: g, bands: [OUT], blocksize: 64, type: float64, scale: 0.25,"
+    " offset: 3}\n";
+/* Those that are made of pixels, beside one that is not. */
+static const char MIXED[] = "      - cog: {name: a, bands: [SUM], blocksize: 64}\n"
+                            "      - statistics: {bands: [OUT]}\n"
+                            "      - quicklook: {bands: [OUT], size: 64, stretch: [0, 100]}\n";
+
+enum way { MUCH, LITTLE, ANOTHER, WAYS };
+
+static struct pb_run_products made;
+
+/* Of the plan, in a new directory; *rc: of the pass. */
+static void make_products(char *directory, int *rc, struct pb_err *err)
+{
+    struct pb_product_env env;
+    struct pb_pass *pass = NULL;
+    const struct pb_raster *const rasters[] = {raster};
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    pb_plan_product_env(plan, &request, &env);
+    env.raster = raster;
+    env.scene = env.input = "scene";
+    env.directory = directory;
+    *rc = pb_run_products_create(&env, err, &made);
+    ck_assert_msg(*rc == 0, "%s", err->msg);
+    const struct pb_pass_request asked = {.plan = plan,
+                                          .raster = rasters,
+                                          .limits = &config->limits,
+                                          .steps = config->pipelines[0].steps,
+                                          .sinks = made.sinks,
+                                          .n_sinks = made.n_sinks,
+                                          .remote = request.remote ? &remote : NULL,
+                                          .facts = &request,
+                                          .last = plan,
+                                          .whole_device = &whole_host_device};
+    *rc = pb_pass_create(&asked, err, &pass);
+    *rc = *rc ? *rc : pb_pass_start(pass, err);
+    *rc = *rc ? *rc : pb_pass_wait(pass, -1, err);
+    pb_pass_destroy(pass);
+    for (size_t i = 0; i < made.n && *rc == 0; i++) {
+        struct pb_product_result result;
+        *rc = made.type[i]->finish(made.product[i], NULL, 0, err, &result);
+    }
+    pb_run_products_destroy(&made);
+}
+
+static void remove_files(const char *directory)
+{
+    char command[300];
+    (void)snprintf(command, sizeof command, "rm -r '%s'", directory);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void same_files(const char *a, const char *b)
+{
+    char command[300];
+    (void)snprintf(command, sizeof command, "diff -r '%s' '%s' && test $(ls '%s' | wc -l) -gt 2", a,
+                   b, a);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* The least device memory with which the same is made there. */
+static uint64_t find_least(uint64_t by_device)
+{
+    uint64_t least = UINT64_C(1) << 36;
+    for (bool same_there = true; same_there; least /= same_there ? 2 : 1) {
+        config->compute.device_memory_bytes = least / 2;
+        ck_assert_int_eq(make_plan(true), 0);
+        same_there = plan->whole.used && plan->out.by_device == by_device;
+        ck_assert(!same_there || plan->out.device_bytes <= least / 2);
+        pb_plan_destroy(plan);
+    }
+    ck_assert_uint_lt(least, UINT64_C(1) << 26);
+    return least;
+}
+
+/* By the CPU, and by the device with much memory and with little. by_device: what is made there. */
+static void compare_products(const char *path, const char *products, uint64_t by_device)
+{
+    char cpu[] = "/tmp/pb_whole_XXXXXX";
+    struct pb_err err = {0};
+    int rc;
+    ck_assert_int_eq(open_with(path, PLAIN, products), 0);
+    ck_assert_int_eq(make_plan(false), 0);
+    make_products(cpu, &rc, &err);
+    ck_assert_msg(rc == 0, "%s", err.msg);
+    pb_plan_destroy(plan);
+    const uint64_t memory[WAYS] = {UINT64_C(1) << 36, find_least(by_device), UINT64_C(1) << 36};
+    for (enum way i = MUCH; i < WAYS; i++) {
+        char device[] = "/tmp/pb_whole_XXXXXX";
+        by_another = i == ANOTHER;
+        config->compute.device_memory_bytes = memory[i];
+        ck_assert_int_eq(make_plan(true), 0);
+        ck_assert_uint_eq(plan->out.by_device, by_device);
+        make_products(device, &rc, &err);
+        ck_assert_msg(rc == 0, "%s", err.msg);
+        same_files(cpu, device);
+        remove_files(device);
+        pb_plan_destroy(plan);
+    }
+    by_another = false;
+    remove_files(cpu);
+    close_scene();
+}
+
+START_TEST(products_made_on_the_device_are_the_cpus)
+{
+    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", MADE, 0x7f);
+    tile_px = 128;
+    compare_products(REAL "real/global/blue_marble_720x360_be.tif", MADE, 0x7f);
+    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", MIXED, 1);
+    ck_assert_int_gt(whole_host.blocks, 500);
+}
+END_TEST
 
 /* The least memory that the plan can do with: as many bands as there can be. */
 static void shrink_memory(void)
@@ -206,8 +339,6 @@ static void same_words(const struct pb_err *a, const struct pb_err *b)
     if (strstr(a->msg, "window at") == NULL)
         ck_assert_str_eq(a->msg, b->msg);
 }
-
-enum way { MUCH, LITTLE, ANOTHER, WAYS };
 
 /* By the CPU and by the device's way, with much memory and with little, and by another process.
  * What all of them return. */
@@ -536,6 +667,10 @@ int main(void)
     tcase_add_test(tc, a_lost_device_ends_the_pass);
     tcase_add_test(tc, a_device_that_is_lost_at_any_call_ends_the_pass);
     tcase_add_test(tc, aborted_at_any_moment_it_ends);
+    suite_add_tcase(suite, tc);
+    tc = tcase_create("products");
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, products_made_on_the_device_are_the_cpus);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

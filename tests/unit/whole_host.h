@@ -8,7 +8,9 @@
 #include "config/base/clock.h"
 #include "pipeline/codec/decode.h"
 #include "pipeline/codec/unpredict.h"
+#include "pipeline/cog/halve.h"
 #include "pipeline/run/whole/whole_device.h"
+#include "tests/encode_reference.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,10 +20,10 @@
 static struct {
     int refuse_each; /* every so many-th stream is refused, with garbage decoded; 0 = none */
     int fail_tile;   /* the tile that cannot be started, from 1; 0 = none */
-    _Atomic int streams, tiles, refused, opened;
+    _Atomic int streams, tiles, refused, opened, blocks;
 } whole_host;
 
-enum { WHOLE_HOST_MEMORIES = 64 };
+enum { WHOLE_HOST_MEMORIES = 400 };
 
 struct whole_host_device {
     const struct pb_plan *plan;
@@ -156,6 +158,54 @@ static int whole_host_tile(void *device, uint32_t lane, const struct pb_tile_in 
     return 0;
 }
 
+static int whole_host_halve(void *device, uint32_t queue, const struct pb_halve_part *parts,
+                            uint32_t n, uint32_t n_planes, int32_t most_rows, bool nearest,
+                            struct pb_err *err)
+{
+    (void)device, (void)queue, (void)err;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct pb_halve_part *p = &parts[i];
+        ck_assert_int_le(p->h, most_rows);
+        for (uint32_t b = 0; b < n_planes; b++)
+            (nearest ? pb_halve_nearest
+                     : pb_halve_average)(p->from + b * p->from_plane_px, p->from_row_px, p->w, p->h,
+                                         p->to + b * p->to_plane_px, p->to_row_px);
+    }
+    return 0;
+}
+
+static int whole_host_encode(void *device, uint32_t queue, const struct pb_encode_batch *batch,
+                             struct pb_err *err)
+{
+    struct pb_encode_needs needs;
+    uint64_t at = 16;
+    (void)device, (void)queue, (void)err;
+    ck_assert_int_eq(pb_encode_measure(&batch->format, batch->n_blocks, &needs), 0);
+    for (uint32_t i = 0; i < batch->n_blocks; i++) {
+        struct encode_reference made;
+        struct pb_encoded *out = &batch->encoded[i];
+        ck_assert(encode_reference_make(&batch->format, &batch->blocks[i], &made));
+        ck_assert_uint_eq(made.raw_bytes, needs.raw_bytes);
+        memcpy((uint8_t *)batch->workspace + needs.raw_at + i * needs.raw_stride, made.raw,
+               made.raw_bytes);
+        *out = (struct pb_encoded){.at = at, .moved = made.moved};
+        int n = atomic_fetch_add(&whole_host.blocks, 1);
+        out->state = batch->format.with == PB_ENCODE_RAW ? PB_ENCODED_RAW
+                     : made.has_strings                  ? PB_ENCODED_STRINGS
+                     : n % 5 == 3                        ? PB_ENCODED_NO_ROOM
+                                                         : PB_ENCODED;
+        if (out->state == PB_ENCODED) {
+            out->bytes = (uint32_t)made.encoded_bytes;
+            memcpy(batch->out + at, made.encoded, made.encoded_bytes);
+            at += (made.encoded_bytes + 20 + 15) / 16 * 16;
+        }
+        encode_reference_free(&made);
+    }
+    *batch->used = at;
+    ck_assert_uint_le(at, batch->out_bytes);
+    return 0;
+}
+
 static int whole_host_mark(void *device, uint32_t queue, uint32_t event, struct pb_err *err)
 {
     struct whole_host_device *d = device;
@@ -194,6 +244,8 @@ static const struct pb_whole_device whole_host_device = {
     .decode = whole_host_decode,
     .unpredict = whole_host_unpredict,
     .tile = whole_host_tile,
+    .halve = whole_host_halve,
+    .encode = whole_host_encode,
     .mark = whole_host_mark,
     .after = whole_host_after,
     .happened = whole_host_happened,

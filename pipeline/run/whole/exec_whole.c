@@ -18,7 +18,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define HANG_NS   (60 * SECOND_NS)
 
-enum { NAP_NS = 10000, STEPS = 256, THROUGH = 4 };
+enum { NAP_NS = 10000, STEPS = 256, THROUGH = 4, FLIGHTS_A_LANE = 8 };
 
 /* --- events ---------------------------------------------------------------------------------- */
 
@@ -28,19 +28,44 @@ uint32_t whole_event_slot(const struct pb_exec_whole *e, uint32_t slot)
     return 1 + slot;
 }
 
-uint32_t whole_event_begun(const struct pb_exec_whole *e, uint32_t lane)
+uint32_t whole_event_begun(const struct pb_exec_whole *e, uint32_t flight)
 {
-    return whole_event_slot(e, e->map.plan->in_slots) + lane;
+    return whole_event_slot(e, e->map.plan->in_slots) + flight;
+}
+
+uint32_t whole_event_flight(const struct pb_exec_whole *e, uint32_t flight)
+{
+    return whole_event_begun(e, e->n_flights) + flight;
 }
 
 uint32_t whole_event_lane(const struct pb_exec_whole *e, uint32_t lane)
 {
-    return whole_event_begun(e, e->n_lanes) + lane;
+    return whole_event_flight(e, e->n_flights) + lane;
+}
+
+uint32_t whole_event_strip(const struct pb_exec_whole *e, uint32_t strip)
+{
+    return whole_event_lane(e, e->n_lanes) + strip;
+}
+
+uint32_t whole_event_encoding(const struct pb_exec_whole *e, uint32_t batch)
+{
+    return whole_event_strip(e, e->map.plan->out.strips) + batch;
+}
+
+uint32_t whole_event_batch(const struct pb_exec_whole *e, uint32_t batch)
+{
+    return whole_event_encoding(e, PB_OUT_BATCHES) + batch;
+}
+
+uint32_t whole_event_down(const struct pb_exec_whole *e, uint32_t down)
+{
+    return whole_event_batch(e, PB_OUT_BATCHES) + down;
 }
 
 uint32_t whole_event_sent(const struct pb_exec_whole *e, uint32_t group)
 {
-    return whole_event_lane(e, e->n_lanes) + group;
+    return whole_event_down(e, WHOLE_DOWNS) + group;
 }
 
 uint32_t whole_event_decoding(const struct pb_exec_whole *e, uint32_t group)
@@ -129,7 +154,8 @@ static int open_channels(struct pb_exec_whole *e, struct pb_err *err)
 {
     int rc = open_channel(&e->copies, e->map.plan->in_slots, err);
     rc = rc ? rc : open_channel(&e->steps, STEPS, err);
-    rc = rc ? rc : open_channel(&e->flights, e->n_lanes, err);
+    rc = rc ? rc : open_channel(&e->flights, e->n_flights, err);
+    rc = rc ? rc : open_channel(&e->batches, PB_OUT_BATCHES, err);
     return rc ? rc : open_channel(&e->through, THROUGH, err);
 }
 
@@ -137,6 +163,7 @@ static int make_map(struct pb_exec_whole *e, struct pb_err *err)
 {
     const struct pb_plan *plan = e->stream->plan;
     struct pb_raw_blocks blocks[PB_FILES_MAX] = {{.n = 0}};
+    const uint64_t all = plan->whole.device_bytes, out = plan->out.device_bytes;
     int rc = 0;
     for (size_t i = 0; i < plan->n_sources && rc == 0; i++) {
         if (e->stream->whole_blocks != NULL)
@@ -148,7 +175,7 @@ static int make_map(struct pb_exec_whole *e, struct pb_err *err)
     }
     rc = rc ? rc
             : pb_whole_map_init(&e->map, plan, blocks, plan->in_slot_bytes,
-                                plan->whole.device_bytes, err);
+                                all > out ? all - out : 0, err);
     e->map.blocks = NULL; /* the sources have them */
     if (rc == 0 && ((e->left = calloc(e->map.n_bands, sizeof *e->left)) == NULL ||
                     (e->given = calloc(e->map.n_groups + 1, sizeof *e->given)) == NULL))
@@ -177,7 +204,9 @@ static int open_device(struct pb_exec_whole *e, struct pb_err *err)
     const struct pb_whole_counts counts = {.queues = QUEUE_LANE + e->n_lanes,
                                            .events = whole_events(e),
                                            .lanes = e->n_lanes,
-                                           .first_lane = QUEUE_LANE};
+                                           .first_lane = QUEUE_LANE,
+                                           .first_slow = QUEUE_DECODE,
+                                           .n_slow = DECODE_QUEUES};
     return e->ops->open(e->map.plan, &counts, err, &e->device);
 }
 
@@ -195,7 +224,7 @@ static int take_memory(struct pb_exec_whole *e, struct pb_err *err)
     e->lane_out = calloc(e->n_lanes, sizeof *e->lane_out);
     if (e->lane_out == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
-    for (uint32_t i = 0; i < e->n_lanes && rc == 0; i++) {
+    for (uint32_t i = 0; i < e->n_lanes && rc == 0 && map->plan->out.n == 0; i++) {
         void *memory = NULL;
         rc = e->ops->memory(e->device, e->map.plan->out_slot_bytes, err, &memory);
         e->lane_out[i] = memory;
@@ -209,6 +238,7 @@ void whole_close(struct pb_exec_whole *e)
         return;
     if (e->ops != NULL)
         e->ops->close(e->device);
+    whole_out_close(e);
     for (size_t i = 0; i < PB_FILES_MAX; i++) {
         if (e->stream->whole_blocks == NULL)
             pb_raw_blocks_free(&e->source[i].blocks);
@@ -217,6 +247,7 @@ void whole_close(struct pb_exec_whole *e)
     pb_whole_map_fini(&e->map);
     close_channel(&e->copies);
     close_channel(&e->steps);
+    close_channel(&e->batches);
     close_channel(&e->flights);
     close_channel(&e->through);
     free(e->lane_out);
@@ -240,6 +271,7 @@ int whole_open(struct pb_stream *stream, struct pb_err *err, struct pb_exec_whol
     pthread_mutex_init(&e->share_lock, NULL);
     e->stream = stream;
     e->n_lanes = stream->plan->workers;
+    e->n_flights = stream->plan->out.n > 0 ? e->n_lanes * FLIGHTS_A_LANE : e->n_lanes;
     int rc = make_map(e, err);
     if (rc < 0) {
         whole_close(e);
@@ -271,6 +303,7 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
     }
     rc = open_device(e, err);
     rc = rc ? rc : take_memory(e, err);
+    rc = rc ? rc : whole_out_open(e, err);
     rc = rc ? rc : whole_tables_make(e, err);
     rc = rc ? rc : open_channels(e, err);
     if (rc < 0) {
@@ -296,12 +329,13 @@ static void abort_all(struct pb_exec_whole *e)
     wic_abort(e->steps.channel);
     wic_abort(e->flights.channel);
     wic_abort(e->through.channel);
+    wic_abort(e->batches.channel);
 }
 
 static void exec_run(void *exec, uint32_t thread)
 {
     static int (*const body[WHOLE_THREADS])(struct pb_exec_whole *, struct pb_err *) = {
-        whole_feed, whole_release, whole_dispatch, whole_finish};
+        whole_feed, whole_release, whole_dispatch, whole_finish, whole_collect};
     struct pb_exec_whole *e = exec;
     struct pb_err err = {0};
     int rc = e->ops->use(e->device, &err);
@@ -327,7 +361,7 @@ static void exec_link(const void *exec, struct pb_link_report *out)
     const struct pb_exec_whole *e = exec;
     *out = (struct pb_link_report){.used = true,
                                    .to_device_bytes = e->in_bytes,
-                                   .from_device_bytes = e->out_bytes,
+                                   .from_device_bytes = e->out_bytes + e->block_bytes,
                                    .launches = e->launched,
                                    .device = {.used = true}};
     whole_count_blocks(e, &out->device);
@@ -340,7 +374,8 @@ static void exec_link(const void *exec, struct pb_link_report *out)
 
 static uint64_t exec_held(const void *exec)
 {
-    return pb_whole_map_bytes(&((const struct pb_exec_whole *)exec)->map);
+    const struct pb_exec_whole *e = exec;
+    return pb_whole_map_bytes(&e->map) + e->map.plan->out.device_bytes;
 }
 
 const struct pb_exec_type pb_exec_whole = {

@@ -7,12 +7,15 @@
  * at once; memory that they name stays until the work is done. 0, or a negative errno with *err
  * filled. Thread: any, with a queue used by one at a time. */
 #include "kernels/codec/decode_device.h"
+#include "kernels/codec/encode_device.h"
+#include "kernels/codec/halve_device.h"
 #include "kernels/codec/unpredict_device.h"
 #include "pipeline/plan/plan.h"
 
 struct pb_whole_counts {
     uint32_t queues, events, lanes;
-    uint32_t first_lane; /* the queue of lane 0; the others follow */
+    uint32_t first_lane;         /* the queue of lane 0; the others follow */
+    uint32_t first_slow, n_slow; /* queues whose work goes behind that of the others */
 };
 
 struct pb_whole_device {
@@ -36,6 +39,10 @@ struct pb_whole_device {
                      struct pb_err *err);
     int (*tile)(void *device, uint32_t lane, const struct pb_tile_in *in,
                 const struct pb_tile_out *out, struct pb_err *err);
+    int (*halve)(void *device, uint32_t queue, const struct pb_halve_part *parts, uint32_t n,
+                 uint32_t n_planes, int32_t most_rows, bool nearest, struct pb_err *err);
+    int (*encode)(void *device, uint32_t queue, const struct pb_encode_batch *batch,
+                  struct pb_err *err);
     /* The event has happened when what is in the queue by now is done; a later mark begins anew. */
     int (*mark)(void *device, uint32_t queue, uint32_t event, struct pb_err *err);
     /* What comes into the queue from now on waits for the event as it was marked last. */

@@ -16,7 +16,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-enum { MEMORIES_MAX = 64, NAP_NS = 10000 };
+enum { MEMORIES_MAX = 1024, NAP_NS = 10000 };
 
 struct cuda {
     const struct pb_plan *plan;
@@ -88,10 +88,16 @@ static void close_device(void *device)
 
 static int make_queues(struct cuda *c, struct pb_err *err)
 {
-    int rc = 0;
-    for (uint32_t i = 0; i < c->counts.queues && rc == 0; i++)
-        rc = pb_cuda_err(err, cudaStreamCreateWithFlags(&c->queue[i], cudaStreamNonBlocking),
-                         "creating a stream");
+    int least = 0, most = 0;
+    int rc =
+        pb_cuda_err(err, cudaDeviceGetStreamPriorityRange(&least, &most), "asking for priorities");
+    for (uint32_t i = 0; i < c->counts.queues && rc == 0; i++) {
+        const bool slow = i - c->counts.first_slow < c->counts.n_slow;
+        rc = pb_cuda_err(
+            err,
+            cudaStreamCreateWithPriority(&c->queue[i], cudaStreamNonBlocking, slow ? least : most),
+            "creating a stream");
+    }
     for (uint32_t i = 0; i < c->counts.events && rc == 0; i++)
         rc = pb_cuda_err(err, cudaEventCreate(&c->event[i]), "creating an event");
     rc = rc ? rc : pb_cuda_err(err, cudaEventCreate(&c->start), "creating an event");
@@ -199,6 +205,21 @@ static int tile(void *device, uint32_t lane, const struct pb_tile_in *in,
         "starting the kernels of a tile");
 }
 
+static int halve(void *device, uint32_t queue, const struct pb_halve_part *parts, uint32_t n,
+                 uint32_t n_planes, int32_t most_rows, bool nearest, struct pb_err *err)
+{
+    const struct cuda *c = device;
+    return pb_cuda_rc(err, pb_halve_cuda(parts, n, n_planes, most_rows, nearest, c->queue[queue]),
+                      "starting to make overviews");
+}
+
+static int encode(void *device, uint32_t queue, const struct pb_encode_batch *batch,
+                  struct pb_err *err)
+{
+    const struct cuda *c = device;
+    return pb_cuda_rc(err, pb_encode_cuda(batch, c->queue[queue]), "starting to encode blocks");
+}
+
 static int mark(void *device, uint32_t queue, uint32_t event, struct pb_err *err)
 {
     const struct cuda *c = device;
@@ -246,6 +267,8 @@ const struct pb_whole_device pb_whole_cuda = {
     .decode = decode,
     .unpredict = unpredict,
     .tile = tile,
+    .halve = halve,
+    .encode = encode,
     .mark = mark,
     .after = after,
     .happened = happened,

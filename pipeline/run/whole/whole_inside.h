@@ -7,20 +7,38 @@
  *
  * readers == stream.in (loads) ==> feeder == copies ==> releaser
  *                                   feeder == steps ==> dispatcher == flights ==> finisher
+ *                                       flights == strips == batches ==> collector
  * The feeder sends loads and queues the decoding of groups; the releaser gives slots back that
- * were sent; the dispatcher queues tiles whose groups are decoded; the finisher hands results to
- * the writers, and tells the feeder of bands that are through (`through`). */
+ * were sent; the dispatcher queues tiles whose groups are decoded, and what is made of rows of them
+ * (whole_out.h); the finisher hands results to the writers, and tells the feeder of bands that are
+ * through (`through`); the collector brings finished blocks to the writers. */
 #include "pipeline/profile/spans.h"
 #include "pipeline/run/remote.h"
 #include "pipeline/run/stream.h"
 #include "pipeline/run/whole/whole_device.h"
 #include "pipeline/run/whole/whole_map.h"
+#include "pipeline/run/whole/whole_out.h"
 #include "pipeline/run/whole/whole_share.h"
 
-enum { WHOLE_FEEDER, WHOLE_RELEASER, WHOLE_DISPATCHER, WHOLE_FINISHER, WHOLE_THREADS };
+enum {
+    WHOLE_FEEDER,
+    WHOLE_RELEASER,
+    WHOLE_DISPATCHER,
+    WHOLE_FINISHER,
+    WHOLE_COLLECTOR,
+    WHOLE_THREADS
+};
 
 /* Queues. */
-enum { QUEUE_SEND, QUEUE_SHARE, QUEUE_DECODE, DECODE_QUEUES = 4, QUEUE_LANE = 6 };
+enum {
+    QUEUE_SEND,
+    QUEUE_SHARE,
+    QUEUE_OUT,  /* what is made of rows of tiles */
+    QUEUE_DOWN, /* blocks to the host */
+    QUEUE_DECODE,
+    DECODE_QUEUES = 4,
+    QUEUE_LANE = QUEUE_DECODE + DECODE_QUEUES
+};
 
 /* How far the device is with decoding; in slots that go back to the readers, too. */
 struct whole_progress {
@@ -59,9 +77,9 @@ struct whole_step {
     uint32_t number;
 };
 
-/* A tile between dispatcher and finisher; its lane is the slot's index. */
+/* A tile between dispatcher and finisher; the slot's index says its lane and its event. */
 struct whole_flight {
-    struct wic_slot out;
+    struct wic_slot out; /* bytes 0: no plane of it goes to the host, and no slot is taken */
     uint32_t band;
 };
 _Static_assert(sizeof(struct whole_flight) <= WIC_USER_BYTES, "a flight fits the user bytes");
@@ -82,9 +100,10 @@ struct pb_exec_whole {
      * those that no core has decoded; results are written by the device. */
     struct pb_decode_stream *list, *device_list;
     struct pb_decode_result *result;
-    uint32_t n_lanes, decode_queues;
-    float **lane_out; /* device memory for results, by lane */
-    struct whole_channel copies, steps, flights, through;
+    uint32_t n_lanes, n_flights, decode_queues;
+    float **lane_out; /* device memory for results, by lane, where there are no strips */
+    struct whole_out out;
+    struct whole_channel copies, steps, flights, through, batches;
 
     pthread_mutex_t lock; /* next_piece, and the order of slots; held while there is no free one */
     uint32_t next_piece;
@@ -105,6 +124,7 @@ struct pb_exec_whole {
     /* The finisher's. */
     uint64_t out_bytes;
     uint32_t launched;
+    uint64_t block_bytes;     /* the collector's */
     struct pb_remote_end end; /* where another process decodes */
 
     _Atomic uint64_t waited_ns[PB_DEVICE_WAITS];
@@ -116,8 +136,13 @@ struct pb_exec_whole {
 /* Events; the first is EVENT_SHARED. */
 enum { EVENT_SHARED };
 uint32_t whole_event_slot(const struct pb_exec_whole *e, uint32_t slot);
-uint32_t whole_event_begun(const struct pb_exec_whole *e, uint32_t lane);
+uint32_t whole_event_begun(const struct pb_exec_whole *e, uint32_t flight);
+uint32_t whole_event_flight(const struct pb_exec_whole *e, uint32_t flight);
 uint32_t whole_event_lane(const struct pb_exec_whole *e, uint32_t lane);
+uint32_t whole_event_strip(const struct pb_exec_whole *e, uint32_t strip);
+uint32_t whole_event_encoding(const struct pb_exec_whole *e, uint32_t batch);
+uint32_t whole_event_batch(const struct pb_exec_whole *e, uint32_t batch);
+uint32_t whole_event_down(const struct pb_exec_whole *e, uint32_t down);
 uint32_t whole_event_sent(const struct pb_exec_whole *e, uint32_t group);
 uint32_t whole_event_decoding(const struct pb_exec_whole *e, uint32_t group);
 uint32_t whole_event_decoded(const struct pb_exec_whole *e, uint32_t group);
@@ -154,6 +179,7 @@ int whole_feed(struct pb_exec_whole *e, struct pb_err *err);
 int whole_release(struct pb_exec_whole *e, struct pb_err *err);
 int whole_dispatch(struct pb_exec_whole *e, struct pb_err *err);
 int whole_finish(struct pb_exec_whole *e, struct pb_err *err);
+int whole_collect(struct pb_exec_whole *e, struct pb_err *err);
 void whole_read(void *exec, uint32_t reader);
 /* Where a piece's pixels go, and how they are taken out of it (whole_target.c). */
 struct pb_unpredict_block whole_target(const struct pb_exec_whole *e,

@@ -123,20 +123,47 @@ static void view(const struct pb_exec_whole *e, const struct pb_tile *tile, uint
     }
 }
 
-static int queue_tile(struct pb_exec_whole *e, uint32_t lane, const struct pb_tile *tile,
+/* The planes that somebody on the host wants, to their places in the slot. */
+static int bring_planes(struct pb_exec_whole *e, uint32_t lane, const struct pb_tile_out *from,
+                        const struct wic_slot *to, struct pb_err *err)
+{
+    const struct pb_plan *plan = e->map.plan;
+    const size_t plane = from->plane_px;
+    uint32_t n = (uint32_t)plan->n_outputs, first = 0;
+    int rc = 0;
+    while (first < n && rc == 0) {
+        uint32_t end = first;
+        while (end < n && pb_plan_out_has_plane(plan, end))
+            end++;
+        if (end > first)
+            rc = e->ops->copy(e->device, QUEUE_LANE + lane, (float *)to->data + first * plane,
+                              from->data + first * plane, (end - first) * plane * sizeof(float),
+                              err);
+        e->out_bytes += (end - first) * plane * sizeof(float);
+        first = end > first ? end : first + 1;
+    }
+    return rc;
+}
+
+static int queue_tile(struct pb_exec_whole *e, uint32_t number, const struct pb_tile *tile,
                       struct whole_flight *flight, struct pb_err *err)
 {
+    const uint32_t lane = number % e->n_lanes;
     struct pb_tile_in in;
-    struct pb_tile_out out = {.data = e->lane_out[lane], .plane_px = pb_tile_out_px(tile)};
-    flight->out.bytes = pb_plan_out_bytes(e->map.plan, tile);
-    *(struct pb_tile *)flight->out.user = *tile;
+    struct pb_tile_out out = {.data = whole_out_place(e, tile->number),
+                              .plane_px = pb_tile_out_px(tile)};
+    if (out.data == NULL)
+        out.data = e->lane_out[lane];
     view(e, tile, flight->band, &in);
-    int rc = e->ops->mark(e->device, QUEUE_LANE + lane, whole_event_begun(e, lane), err);
+    int rc = whole_out_before(e, lane, tile->number, err);
+    rc = rc ? rc : e->ops->mark(e->device, QUEUE_LANE + lane, whole_event_begun(e, number), err);
     rc = rc ? rc : e->ops->tile(e->device, lane, &in, &out, err);
-    rc = rc ? rc
-            : e->ops->copy(e->device, QUEUE_LANE + lane, flight->out.data, out.data,
-                           flight->out.bytes, err);
-    return rc ? rc : e->ops->mark(e->device, QUEUE_LANE + lane, whole_event_lane(e, lane), err);
+    if (rc == 0 && pb_plan_out_has_planes(e->map.plan)) {
+        flight->out.bytes = pb_plan_out_bytes(e->map.plan, tile);
+        *(struct pb_tile *)flight->out.user = *tile;
+        rc = bring_planes(e, lane, &out, &flight->out, err);
+    }
+    return rc ? rc : e->ops->mark(e->device, QUEUE_LANE + lane, whole_event_flight(e, number), err);
 }
 
 static int dispatch_tile(struct pb_exec_whole *e, struct pb_tile *tile, struct pb_err *err)
@@ -151,7 +178,8 @@ static int dispatch_tile(struct pb_exec_whole *e, struct pb_tile *tile, struct p
     tile->parts = (uint32_t)e->map.plan->n_sources;
     rc = rc ? rc : pb_arrivals_note(s->arrivals, tile, err);
     uint64_t since = pb_clock_mono_ns();
-    rc = rc ? rc : wic_acquire(s->out, WIC_FOREVER, &flight.out);
+    if (rc == 0 && pb_plan_out_has_planes(e->map.plan))
+        rc = wic_acquire(s->out, WIC_FOREVER, &flight.out);
     rc = rc ? rc : wic_acquire(e->flights.channel, WIC_FOREVER, &slot);
     whole_waited(e, PB_DEVICE_WAIT_DISPATCH_SLOT, since);
     if (rc != 0)
@@ -162,7 +190,9 @@ static int dispatch_tile(struct pb_exec_whole *e, struct pb_tile *tile, struct p
     *(struct whole_flight *)slot.user = flight;
     atomic_fetch_add(&s->compute.busy_ns, pb_clock_mono_ns() - start);
     atomic_fetch_add(&s->read.tiles, 1);
-    return rc ? rc : wic_publish(e->flights.channel, &slot, 0);
+    rc = rc ? rc : wic_publish(e->flights.channel, &slot, 0);
+    /* Now no slot of results is held: the collector may wait for those. */
+    return rc ? rc : whole_out_after(e, tile->number, err);
 }
 
 /* The next unit. Where another process has the writers, slots for results limit how many are under
@@ -207,6 +237,7 @@ int whole_dispatch(struct pb_exec_whole *e, struct pb_err *err)
     if (rc != -EPIPE)
         return rc;
     wic_close(e->flights.channel);
+    wic_close(e->batches.channel);
     return 0;
 }
 
@@ -216,18 +247,18 @@ static int finish_tile(struct pb_exec_whole *e, const struct wic_slot *slot, str
 {
     struct pb_stream *s = e->stream;
     struct whole_flight flight = *(const struct whole_flight *)slot->user;
-    int rc = whole_wait_event(e, whole_event_lane(e, slot->index), PB_DEVICE_WAIT_FINISH_DONE,
+    int rc = whole_wait_event(e, whole_event_flight(e, slot->index), PB_DEVICE_WAIT_FINISH_DONE,
                               "computing a tile", err);
     rc = rc ? rc
             : whole_note_work(e, PB_DEVICE_COMPUTE, whole_event_begun(e, slot->index),
-                              whole_event_lane(e, slot->index), err);
+                              whole_event_flight(e, slot->index), err);
     if (rc < 0)
         return rc;
-    e->out_bytes += flight.out.bytes;
     e->launched++;
     atomic_fetch_add(&s->compute.tiles, 1);
     atomic_fetch_add(&s->compute.bytes, flight.out.bytes);
-    rc = wic_publish(s->out, &flight.out, flight.out.bytes);
+    if (flight.out.bytes > 0)
+        rc = wic_publish(s->out, &flight.out, flight.out.bytes);
     rc = rc ? rc : wic_release(e->flights.channel, slot);
     return rc ? rc : leave_band(e, flight.band);
 }

@@ -1,0 +1,60 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The device compresses as deflate's defaults do. For all other codecs it makes raw blocks, of
+ * which the host makes the rest. */
+#include "pipeline/cog/device_blocks.h"
+#include "pipeline/cog/cog_format.h"
+#include "pipeline/cog/mask_encoder.h"
+
+static enum pb_encode_with with_of(const struct pb_codec *codec, int level)
+{
+    if (codec != &pb_codec_deflate)
+        return PB_ENCODE_RAW;
+    return level == codec->default_float_level ? PB_ENCODE_RUNS
+           : level == codec->default_level     ? PB_ENCODE_INTEGERS
+                                               : PB_ENCODE_RAW;
+}
+
+const char *pb_device_blocks_of(const struct pb_cog_options *options, const uint32_t *plane,
+                                struct pb_device_blocks *out)
+{
+    struct pb_block_format format = {.codec = &pb_codec_none};
+    struct pb_encode_needs needs;
+    if (options->painter != NULL)
+        return "its pixels are painted";
+    if (pb_cog_writer_planes(options) > options->n_bands)
+        return "it has more digits than float32, which the host keeps";
+    if (pb_cog_format(options, NULL, &format) != 0)
+        return "its format cannot be";
+    if (format.codec->bands != 0)
+        return "its codec is one of pictures";
+    *out = (struct pb_device_blocks){
+        .format = {.block_px = options->block_px,
+                   .n_bands = format.n_bands,
+                   .scale = format.scale,
+                   .offset = format.offset,
+                   .quantizer = format.quantizer,
+                   .predictor = format.predictor,
+                   .with = with_of(format.codec, format.level)},
+        .has_mask = options->mask,
+        .mask_with = with_of(pb_mask_codec(format.codec), pb_codec_deflate.default_level),
+        .levels = pb_cog_overviews(options),
+        .nearest = options->overviews == PB_OVERVIEWS_NEAREST,
+    };
+    for (uint32_t b = 0; b < format.n_bands; b++)
+        out->format.plane[b] = (uint16_t)plane[b];
+    const struct pb_encode_format mask = pb_device_blocks_mask(out);
+    if (pb_encode_measure(&out->format, 1, &needs) != 0 ||
+        (out->has_mask && pb_encode_measure(&mask, 1, &needs) != 0))
+        return "the GPU's encoder does not take its format";
+    return NULL;
+}
+
+struct pb_encode_format pb_device_blocks_mask(const struct pb_device_blocks *blocks)
+{
+    struct pb_encode_format mask = blocks->format;
+    mask.mask = true;
+    mask.predictor = PB_PREDICTOR_NONE;
+    mask.with = blocks->mask_with;
+    return mask;
+}

@@ -1,0 +1,24 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_DEVICE_BLOCKS_H
+#define PB_DEVICE_BLOCKS_H
+/* Products whose blocks a device makes of planes that it has (kernels/codec/encode_device.h): those
+ * of the image and of all overviews, with the bytes that the CPU makes. Pure; any thread. */
+#include "kernels/codec/encode_device.h"
+
+struct pb_cog_options;
+
+struct pb_device_blocks {
+    struct pb_encode_format format; /* of the values; its planes are those of tiles */
+    bool has_mask;                  /* each block has one of a mask as well, which is encoded ... */
+    enum pb_encode_with mask_with;  /* ... so */
+    uint32_t levels;                /* of overviews */
+    bool nearest;                   /* they are; else averages */
+};
+
+/* NULL and *out; or why the host has to make them: static words. plane: of tiles, by band. */
+const char *pb_device_blocks_of(const struct pb_cog_options *options, const uint32_t *plane,
+                                struct pb_device_blocks *out);
+/* The format of a mask's blocks. */
+struct pb_encode_format pb_device_blocks_mask(const struct pb_device_blocks *blocks);
+#endif
