@@ -2,23 +2,24 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TEST_WHOLE_FAULTS_H
 #define PB_TEST_WHOLE_FAULTS_H
-/* The host in place of a GPU (whole_host.h) whose n-th call fails, as do all calls after it: a
- * device that is lost at any stage. A function of the table that is not listed here does not count.
- */
+/* The host in place of a GPU (whole_host.h) whose n-th call of one kind fails, as do all calls
+ * after it: a device that is lost at any stage. Which call of all it is depends on threads, of a
+ * kind it does not. A function of the table that is not listed here does not fail. */
 #include "whole_host.h"
 
 static struct {
+    const char *stage;
     int at; /* from 1; 0 = never */
     atomic_int calls;
-    _Atomic(const char *) struck; /* the first call that failed */
+    atomic_bool struck;
 } whole_faults;
 
 static bool whole_faults_strike(const char *name)
 {
-    int n = atomic_fetch_add(&whole_faults.calls, 1) + 1;
-    if (n == whole_faults.at)
-        atomic_store(&whole_faults.struck, name);
-    return whole_faults.at > 0 && n >= whole_faults.at;
+    if (whole_faults.at > 0 && strcmp(name, whole_faults.stage) == 0 &&
+        atomic_fetch_add(&whole_faults.calls, 1) + 1 == whole_faults.at)
+        atomic_store(&whole_faults.struck, true);
+    return atomic_load(&whole_faults.struck);
 }
 
 #define WHOLE_FAULT(name, parameters, arguments)                                                   \
@@ -63,8 +64,16 @@ WHOLE_FAULT(happened, (void *device, uint32_t event, const char *what, struct pb
 WHOLE_FAULT(when, (void *device, uint32_t event, uint64_t *out_ns, struct pb_err *err),
             (device, event, out_ns, err))
 
-/* The n-th call from now on fails; 0: none does. */
-static const struct pb_whole_device *whole_faults_at(int n)
+WHOLE_FAULT(halve,
+            (void *device, uint32_t queue, const struct pb_halve_part *parts, uint32_t n,
+             uint32_t n_planes, int32_t most_rows, bool nearest, struct pb_err *err),
+            (device, queue, parts, n, n_planes, most_rows, nearest, err))
+WHOLE_FAULT(encode,
+            (void *device, uint32_t queue, const struct pb_encode_batch *batch, struct pb_err *err),
+            (device, queue, batch, err))
+
+/* The n-th call of the stage from now on fails. */
+static const struct pb_whole_device *whole_faults_at(const char *stage, int n)
 {
     static struct pb_whole_device faulty;
     faulty = whole_host_device;
@@ -80,9 +89,12 @@ static const struct pb_whole_device *whole_faults_at(int n)
     faulty.after = whole_faults_after;
     faulty.happened = whole_faults_happened;
     faulty.when = whole_faults_when;
+    faulty.halve = whole_faults_halve;
+    faulty.encode = whole_faults_encode;
+    whole_faults.stage = stage;
     whole_faults.at = n;
     atomic_store(&whole_faults.calls, 0);
-    atomic_store(&whole_faults.struck, NULL);
+    atomic_store(&whole_faults.struck, false);
     return &faulty;
 }
 #endif
