@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* What a pass of several rounds reads in each is kept after the first, if the budget has room for
  * all of it: the rest of a scene would have to be read again all the same. Tiles that a gate may
- * leave out are read again. */
+ * leave out are read again, and where blocks go to a GPU as they are stored no reader has tiles. */
 #include "pipeline/plan/plan_keep.h"
 
 enum { ALIGN = 64 };
@@ -18,7 +18,8 @@ void pb_plan_keep(struct pb_plan *plan, uint64_t budget)
     const uint32_t n = pb_grid_count(&plan->grid);
     uint64_t bytes = n * (uint64_t)sizeof(size_t);
     plan->kept_bytes = 0;
-    if (!plan->is_earlier || pb_chain_rounds(plan->chain) < 2 || plan->gate.chain != NULL)
+    if (!plan->is_earlier || pb_chain_rounds(plan->chain) < 2 || plan->gate.chain != NULL ||
+        plan->whole.used)
         return;
     for (uint32_t i = 0; i < n && plan->total_bytes + bytes <= budget; i++)
         bytes += pb_plan_kept_bytes_of(plan, i);

@@ -112,6 +112,17 @@ static const char *refuse_sources(const struct pb_plan *plan, const struct pb_pl
                : NULL;
 }
 
+/* Whether a pass is run again and again with numbers of the round before. */
+static bool has_loops(const struct pb_plan *plan)
+{
+    const struct pb_chain_reduction *reduction;
+    size_t n = plan->is_earlier ? pb_chain_reductions(plan->chain, &reduction) : 0;
+    for (size_t i = 0; i < n; i++)
+        if (reduction[i].reduce.n_numbers > 0)
+            return true;
+    return false;
+}
+
 static const char *refuse(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     if (!plan->cuda || r->traits == NULL)
@@ -124,8 +135,6 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
         return "the scene has more blocks than the process that owns the GPU is told of";
     if (r->remote && r->pipeline->exchange.pattern != &wic_pattern_unidirectional)
         return "tiles go by an exchange, to another process";
-    if (plan->is_earlier)
-        return "what this pass makes is reduced";
     if (plan->mem != PB_MEM_PINNED)
         return "compute.buffers is not pinned";
     if (r->traits->integrated)
@@ -134,8 +143,8 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
         return "a gate looks at tiles before they are read";
     if (plan->n_wide > 0)
         return "a band has more digits than float32, which the host keeps";
-    if (plan->sums.chain.n > 0)
-        return "tiles are summed up";
+    if (has_loops(plan))
+        return "a step looks at the image again and again, and its tiles stay on the GPU";
     if (r->pipeline->exchange.of == PB_EXCHANGE_PARTS &&
         r->pipeline->exchange.pattern != &wic_pattern_unidirectional)
         return "the parts of tiles go by an exchange";

@@ -48,7 +48,8 @@ static bool may_go_on(const struct pb_plan *plan, bool is_copied)
     for (size_t i = 0; i < n; i++)
         loops = loops || reduction[i].reduce.n_numbers > 0;
     bool numbers_arrive = !loops || !is_copied || plan->sums.chain.n > 0;
-    return pb_chain_rounds(plan->chain) > 1 && numbers_arrive;
+    /* Its readers are through when all blocks have gone down. */
+    return pb_chain_rounds(plan->chain) > 1 && numbers_arrive && !plan->whole.used;
 }
 
 /* For the tiles of the rounds after this first one, but for those that the device keeps. */

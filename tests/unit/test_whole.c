@@ -4,7 +4,7 @@
  * the collection that may go this way gives the pixels that the CPU's readers give; damaged ones
  * fail in the same words; what the device refuses the host decodes. */
 #include "pipeline/device/device.h"
-#include "pipeline/run/pass.h"
+#include "pipeline/run/run_passes.h"
 #include "pipeline/run/run_products.h"
 
 #include "run_suite.h"
@@ -136,24 +136,29 @@ static const struct pb_remote remote = {.device = "cuda:0",
                                         .wait = served_session_wait,
                                         .close = close_session};
 
-static int make_pass(struct image *image, struct pb_err *err, struct pb_pass **out)
+static struct pb_pass_request pass_request(struct image *image)
 {
-    const struct pb_sink sink = {.tile = take, .object = image};
     static struct pb_sink kept;
-    kept = sink;
-    const struct pb_raster *const rasters[] = {raster};
-    const struct pb_pass_request pass = {.plan = plan,
-                                         .raster = rasters,
-                                         .limits = &config->limits,
-                                         .steps = config->pipelines[0].steps,
-                                         .sinks = &kept,
-                                         .n_sinks = 1,
-                                         .remote = request.remote ? &remote : NULL,
-                                         .facts = &request,
-                                         .last = plan,
-                                         .whole_device = device_table};
+    static const struct pb_raster *rasters[1];
+    kept = (struct pb_sink){.tile = take, .object = image};
+    rasters[0] = raster;
     *image = (struct image){.w = plan->geometry.w, .h = plan->geometry.h, .n = plan->n_outputs};
     image->planes = calloc((size_t)image->w * (size_t)image->h * image->n, sizeof(float));
+    return (struct pb_pass_request){.plan = plan,
+                                    .raster = rasters,
+                                    .limits = &config->limits,
+                                    .steps = config->pipelines[0].steps,
+                                    .sinks = &kept,
+                                    .n_sinks = 1,
+                                    .remote = request.remote ? &remote : NULL,
+                                    .facts = &request,
+                                    .last = plan,
+                                    .whole_device = device_table};
+}
+
+static int make_pass(struct image *image, struct pb_err *err, struct pb_pass **out)
+{
+    const struct pb_pass_request pass = pass_request(image);
     return pb_pass_create(&pass, err, out);
 }
 
@@ -173,6 +178,23 @@ static int run(struct image *image, struct pb_err *err)
     blocks += report.link.device.blocks;
     core_blocks += report.link.device.core_blocks;
     pb_pass_destroy(pass);
+    return rc;
+}
+
+/* All passes of the plan. */
+static int run_all(struct image *image, struct pb_err *err)
+{
+    const struct pb_pass_request last = pass_request(image);
+    struct pb_run_passes *passes = NULL;
+    for (size_t i = 0; i < plan->n_earlier; i++)
+        plan->earlier[i]->mem = PB_MEM_HOST;
+    int rc = pb_run_passes_create(&last, err, &passes);
+    rc = rc ? rc : pb_run_passes_start(passes, err);
+    rc = rc ? rc : pb_run_passes_wait(passes, -1, err);
+    memset(&report, 0, sizeof report);
+    if (rc == 0)
+        pb_run_passes_report(passes, &report);
+    pb_run_passes_destroy(passes);
     return rc;
 }
 
@@ -466,6 +488,44 @@ START_TEST(strips_that_reach_over_several_bands_are_there_in_all)
 }
 END_TEST
 
+static const char STRETCH[] = "      - stretch: {bands: [B1], percentiles: [3, 90]}\n"
+                              "      - math: {bands: {OUT: \"B1 * 0.7\"}}\n"
+                              "      - stretch: {bands: {SUM: OUT}, method: stddev}\n";
+
+/* rounds: that the first pass has, at least. */
+static void compare_passes(const char *path, int rounds)
+{
+    struct pb_err err = {0};
+    struct image cpu = {.n = 0}, whole = {.n = 0};
+    ck_assert_int_eq(open_scene(path, STRETCH), 0);
+    ck_assert_int_eq(make_plan(false), 0);
+    ck_assert_msg(run_all(&cpu, &err) == 0, "%s", err.msg);
+    pb_plan_destroy(plan);
+    for (int way = 0; way < 2; way++) {
+        by_another = way == 1;
+        ck_assert_int_eq(make_plan(true), 0);
+        ck_assert_uint_ge(plan->n_earlier, 1);
+        for (size_t i = 0; i < plan->n_earlier; i++)
+            ck_assert_msg(plan->earlier[i]->whole.used, "%s", plan->earlier[i]->whole.why_not);
+        ck_assert_int_ge(pb_chain_rounds(plan->earlier[0]->chain), rounds);
+        ck_assert_msg(run_all(&whole, &err) == 0, "%s", err.msg);
+        same(path, &cpu, &whole);
+        free(whole.planes);
+        pb_plan_destroy(plan);
+    }
+    by_another = false;
+    free(cpu.planes);
+    close_scene();
+}
+
+START_TEST(earlier_passes_find_the_numbers_that_the_cpu_finds)
+{
+    compare_passes(REAL "real/landsat7_L7_ETMs_6band.tif", 1);
+    compare_passes(REAL "real/mask_alpha/cog_rgb_mask.tif", 1);
+    compare_passes(REAL "real/dem/copernicus_dem90_S90.tif", 2);
+}
+END_TEST
+
 START_TEST(what_the_device_refuses_the_host_decodes)
 {
     whole_host.refuse_each = 3;
@@ -676,6 +736,7 @@ int main(void)
     tcase_add_test(tc, damaged_files_fail_in_the_same_words);
     tcase_add_test(tc, random_scenes_have_the_pixels_that_the_cpu_reads);
     tcase_add_test(tc, strips_that_reach_over_several_bands_are_there_in_all);
+    tcase_add_test(tc, earlier_passes_find_the_numbers_that_the_cpu_finds);
     tcase_add_test(tc, what_the_device_refuses_the_host_decodes);
     tcase_add_test(tc, cores_that_decode_too_make_the_same_pixels);
     tcase_add_test(tc, what_is_damaged_fails_in_the_same_words_whoever_decodes_it);

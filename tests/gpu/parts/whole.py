@@ -16,6 +16,7 @@ SCENES = {
     "deflate strips, bands": ["--size", "3000x2600", "--interleave", "BAND", "--strips", "--block", "7"],
     "none, one strip": ["--size", "3000x2600", "--compress", "NONE", "--strips", "--block", "3000", "--collar"],
     "float32": ["--size", "3000x2600", "--type", "Float32"],
+    "zstd, bands": ["--size", "2100x1600", "--compress", "ZSTD", "--interleave", "BAND"],
     "u8": ["--size", "2999x2601", "--type", "Byte", "--block", "256", "--collar"],
 }
 # Real files, where a checkout has them: a mask in an image of its own, alpha bands of 8 and 16 bits, and what the host decodes.
@@ -37,7 +38,17 @@ COLOURS = """
 """
 # Names of pipelines of one COG, which everything but the pixels' way leaves alone.
 BLUR = NDVI.replace("- index: {names: [NDVI]}", "- convolve: {kernel: gaussian, size: 15, bands: {NDVI: N}}")
-PIPELINES = {"ndvi": NDVI.replace("COMPRESS", "deflate"), "blur": BLUR.replace("COMPRESS", "deflate"), **CHAINS}
+# Passes before the last: of one round, and of several where values are float32.
+STRETCH = """
+  input: {match: ["*"], bands: {B: 1, G: 2, R: 3, N: 4}}
+  steps:
+    - stretch: {bands: [B, G], percentiles: [2, 98]}
+    - index: {names: [NDVI]}
+    - stretch: {bands: {SHOWN: NDVI}, high: 255}
+  products:
+    - cog: {bands: [B, G, SHOWN], compress: deflate}
+"""
+PIPELINES = {"ndvi": NDVI.replace("COMPRESS", "deflate"), "blur": BLUR.replace("COMPRESS", "deflate"), "stretch": STRETCH, **CHAINS}
 
 
 def same(host):
@@ -50,8 +61,9 @@ def same(host):
                 made, _ = host.run(config, scene, "cuda", "whole-cuda")
                 report = made.get("report", {})
                 good = reference["status"] == made["status"] == "successful" and sums(made) == sums(reference)
-                used = report.get("device"), report.get("codecs")
-                why = "" if good and used == ("cuda:0", "device") else made.get("error") or (used, report.get("codecs_why"), sums(made), sums(reference))
+                used = report.get("device"), report.get("codecs"), report.get("sync")
+                codecs = "host" if name.startswith("zstd") else "device"
+                why = "" if good and used == ("cuda:0", codecs, "stream") else made.get("error") or (used, report.get("codecs_why"), sums(made), sums(reference))
                 host.check(not why, f"{name:22} {chain:6} in {memory if memory != '0' else 'a quarter of the memory':23} {why}")
 
 
