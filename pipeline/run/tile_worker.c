@@ -126,6 +126,8 @@ static int read_next(struct pb_tile_workers *w, struct pb_err *err, struct pb_ti
     }
     atomic_fetch_add(&s->read.parked_ns, reader->parked);
     reader->parked = 0;
+    if (rc < 0 && err->code != PB_OK) /* before another worker fails because its reader has */
+        pb_stream_fail(s, err);
     give_reader_back(w, reader);
     return rc;
 }
