@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifndef PB_HAVE_CUDA
@@ -51,6 +52,20 @@ int pb_device_others(int32_t index, int32_t *out_pid)
     return 0;
 }
 #endif
+
+void pb_device_pretend(struct pb_device_traits *traits)
+{
+    const char *said = getenv("PUSHBROOM_TEST_GPU");
+    while (said != NULL && *said != '\0') {
+        unsigned n = 0;
+        size_t length = strcspn(said, ",");
+        if (length == 10 && strncmp(said, "integrated", length) == 0)
+            traits->integrated = true;
+        else if (sscanf(said, "multiprocessors=%4u", &n) == 1 && n > 0)
+            traits->gpu.multiprocessors = n;
+        said += length + (said[length] == ',');
+    }
+}
 
 int pb_device_list(struct pb_device *devices, int max, char why[200])
 {

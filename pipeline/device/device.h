@@ -54,6 +54,10 @@ int pb_device_use(int32_t index, struct pb_err *err);
 /* The version of the NVIDIA driver, "580.65.06", or "CUDA 13.0" where only that is known; "" =
  * there is none. */
 void pb_device_driver(char out[PB_DEVICE_DRIVER_BYTES]);
+/* What a test says that a device is, in the environment: PUSHBROOM_TEST_GPU, words from
+ * "integrated" and "multiprocessors=N", by commas. Runs of other GPUs' plans, on the one there is;
+ * what is not understood is left out. */
+void pb_device_pretend(struct pb_device_traits *traits);
 /* 0 or negative errno. */
 int pb_device_traits(int32_t index, struct pb_device_traits *out_traits);
 /* The device that a config selects now: *out_index = CUDA device or -1 for the CPU; why (200

@@ -104,6 +104,7 @@ int pb_device_traits(int32_t index, struct pb_device_traits *out_traits)
     pb_device_driver(driver);
     if (rc == 0)
         pb_tuning_load(out_traits->gpu.name, driver, &out_traits->tuning);
+    pb_device_pretend(out_traits);
     return rc;
 }
 

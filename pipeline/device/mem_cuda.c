@@ -21,8 +21,10 @@ static void keep_at_host(void *memory, size_t bytes)
 int pb_mem_cuda_alloc(enum pb_mem_kind kind, size_t bytes, struct pb_err *err, void **out_memory)
 {
     void *memory = NULL;
-    cudaError_t rc = kind == PB_MEM_PINNED ? cudaHostAlloc(&memory, bytes, cudaHostAllocPortable)
-                                           : cudaMallocManaged(&memory, bytes, cudaMemAttachGlobal);
+    cudaError_t rc =
+        kind == PB_MEM_PINNED
+            ? cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped)
+            : cudaMallocManaged(&memory, bytes, cudaMemAttachGlobal);
     if (rc != cudaSuccess)
         return pb_cuda_err(err, rc,
                            kind == PB_MEM_PINNED ? "pinning tile buffers"
@@ -44,8 +46,9 @@ void pb_mem_cuda_free(enum pb_mem_kind kind, void *memory)
 
 int pb_mem_pin(void *memory, size_t bytes, struct pb_err *err)
 {
-    return pb_cuda_err(err, cudaHostRegister(memory, bytes, cudaHostRegisterPortable),
-                       "pinning tile buffers");
+    return pb_cuda_err(
+        err, cudaHostRegister(memory, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped),
+        "pinning tile buffers");
 }
 
 void pb_mem_unpin(void *memory)

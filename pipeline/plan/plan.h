@@ -61,6 +61,7 @@ struct pb_plan_whole {
                            */
     bool all_by_host;     /* no block of any source is decoded on the GPU */
     uint32_t streams;     /* that the GPU decodes at once */
+    bool in_place;        /* blocks are read, and results written, where the host has its slots */
     bool shares;          /* cores decode blocks, too, where the GPU is behind */
     double core_rate, device_rate, link_rate; /* bytes/s, estimates: decoding, of a core and of the
                                                  GPU; sent to it */

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan/plan_threads.h"
 
-enum { STREAMS = 4 };
+enum { STREAMS = 4, GROUP_MOST = 64 };
 
 /* Whether a source decodes from its top only. */
 static bool is_top_down(const struct pb_plan *plan, const struct pb_plan_request *r)
@@ -35,6 +35,10 @@ void pb_plan_set_threads(struct pb_plan *plan, const struct pb_plan_request *r, 
     plan->workers = plan->cuda ? STREAMS : n;
     plan->writers = n;
     plan->in_slots = (lean ? n : plan->readers + plan->workers) + 1;
+    /* Blocks that are read in place have their slots until they are decoded: those of a group, and
+     * of the next one meanwhile. */
+    if (plan->whole.used && plan->whole.in_place)
+        plan->in_slots += 2 * (plan->whole.streams < GROUP_MOST ? plan->whole.streams : GROUP_MOST);
     plan->out_slots = (lean ? n : plan->workers + plan->writers) + 1;
     uint32_t tiles = plan->in_slots + plan->out_slots + (lean ? 0 : 2 * n);
     uint32_t unit = pb_order_unit_max(&plan->grid, plan->order);

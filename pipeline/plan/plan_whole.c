@@ -22,6 +22,7 @@ enum {
 #define CORE_BYTES_SECOND   250e6               /* that a core decodes */
 #define DEVICE_BYTES_SECOND 90e6                /* that a GPU decodes of one block */
 #define LINK_BYTES_SECOND   12e9                /* of a link that was not measured */
+#define SHARED_BYTES_SECOND 100e9               /* of memory that GPU and host share */
 
 static const struct pb_raster_info *info_of(const struct pb_plan_request *r, size_t source)
 {
@@ -137,8 +138,6 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
         return "tiles go by an exchange, to another process";
     if (plan->mem != PB_MEM_PINNED)
         return "compute.buffers is not pinned";
-    if (r->traits->integrated)
-        return "the GPU shares its memory with the host";
     if (plan->gate.chain != NULL)
         return "a gate looks at tiles before they are read";
     if (plan->n_wide > 0)
@@ -243,7 +242,7 @@ static void set_shares(const struct pb_plan *plan, const struct pb_plan_request 
     whole->streams = gpu->multiprocessors * pb_decode_streams_each(gpu->shared_bytes);
     whole->core_rate = CORE_BYTES_SECOND;
     whole->device_rate = whole->streams > 0 ? whole->streams * DEVICE_BYTES_SECOND : 1;
-    whole->link_rate = LINK_BYTES_SECOND;
+    whole->link_rate = whole->in_place ? SHARED_BYTES_SECOND : LINK_BYTES_SECOND;
     whole->shares =
         r->config->compute.codecs == PB_CODECS_AUTO && decoded > 0 && decoded <= SHARED_MOST &&
         (r->whole_said > 0 ? r->whole_said == 2
@@ -325,6 +324,7 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
     if (whole.device_bytes == 0)
         whole.device_bytes = request->traits->memory_bytes / SHARE;
     whole.piece_bytes = piece_bytes(plan, request);
+    whole.in_place = request->traits->integrated;
     set_shares(plan, request, &whole);
     whole.least_bytes = all_bytes(plan, request);
     if (pb_chain_keeps_grid(plan->chain) && least_bytes(plan, request) < whole.least_bytes)

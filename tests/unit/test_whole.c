@@ -467,7 +467,7 @@ START_TEST(random_scenes_have_the_pixels_that_the_cpu_reads)
         (void)unlink(path);
     }
     (void)rmdir(folder);
-    ck_assert_int_gt(scenes, n / 2);
+    ck_assert_int_ge(scenes, n / 2);
 }
 END_TEST
 
@@ -564,6 +564,8 @@ START_TEST(what_is_damaged_fails_in_the_same_words_whoever_decodes_it)
     (void)fclose(file);
     cores_too = true;
     traits.gpu.multiprocessors = 1;
+    compare(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN);
+    ck_assert_uint_gt(core_blocks, 0);
     for (int i = 1; i <= copies; i++) {
         char path[] = "/tmp/pb_whole_XXXXXX";
         int fd = mkstemp(path);
@@ -574,7 +576,6 @@ START_TEST(what_is_damaged_fails_in_the_same_words_whoever_decodes_it)
         (void)unlink(path);
     }
     ck_assert_int_gt(failed, copies / 2);
-    ck_assert_uint_gt(core_blocks, 0);
 }
 END_TEST
 
@@ -626,6 +627,32 @@ START_TEST(it_tells_how_long_the_device_was_occupied_and_what_was_waited_for)
         close_scene();
     }
     by_another = false;
+}
+END_TEST
+
+/* Alone, and with cores that decode, too; with small groups, as there are few slots. */
+START_TEST(a_device_that_shares_the_hosts_memory_reads_and_writes_slots)
+{
+    traits.integrated = true;
+    for (int cores = 0; cores < 2; cores++) {
+        cores_too = cores == 1;
+        traits.gpu.multiprocessors = cores == 1 ? 1 : 16;
+        whole_host.seen = 0;
+        compare(REAL "real/landsat7_L7_ETMs_6band.tif", BLUR);
+        ck_assert_uint_eq(report.link.to_device_bytes, 0);
+        ck_assert_uint_eq(report.link.from_device_bytes, 0);
+        ck_assert_int_gt(whole_host.seen, 10);
+        compare(REAL "derived/l7_none_band.tif", PLAIN);
+        compare(REAL "derived/l7_rgba.tif", BLUR);
+        compare(REAL "hostile/gdal__quad-lzw-old-style.tif", PLAIN);
+    }
+    ck_assert_uint_gt(core_blocks, 20);
+    cores_too = false;
+    ck_assert_int_eq(nftw(REAL "hostile", visit, 16, FTW_PHYS), 0);
+    whole_host.refuse_each = 3;
+    compare(REAL "real/landsat7_L7_ETMs_6band.tif", BLUR);
+    ck_assert_int_gt(whole_host.refused, 0);
+    ck_assert_int_eq(whole_host.opened, 0);
 }
 END_TEST
 
@@ -742,6 +769,7 @@ int main(void)
     tcase_add_test(tc, what_is_damaged_fails_in_the_same_words_whoever_decodes_it);
     tcase_add_test(tc, what_is_refused_elsewhere_fails_the_device);
     tcase_add_test(tc, it_tells_how_long_the_device_was_occupied_and_what_was_waited_for);
+    tcase_add_test(tc, a_device_that_shares_the_hosts_memory_reads_and_writes_slots);
     tcase_add_test(tc, a_lost_device_ends_the_pass);
     tcase_add_test(tc, a_device_that_is_lost_at_any_call_ends_the_pass);
     tcase_add_test(tc, aborted_at_any_moment_it_ends);

@@ -20,7 +20,7 @@
 static struct {
     int refuse_each; /* every so many-th stream is refused, with garbage decoded; 0 = none */
     int fail_tile;   /* the tile that cannot be started, from 1; 0 = none */
-    _Atomic int streams, tiles, refused, opened, blocks;
+    _Atomic int streams, tiles, refused, opened, blocks, seen;
 } whole_host;
 
 enum { WHOLE_HOST_MEMORIES = 400 };
@@ -82,6 +82,14 @@ static void whole_host_close(void *device)
 static int whole_host_use(void *device, struct pb_err *err)
 {
     (void)device, (void)err;
+    return 0;
+}
+
+static int whole_host_seen(void *device, void *host, struct pb_err *err, void **out)
+{
+    (void)device, (void)err;
+    whole_host.seen++;
+    *out = host;
     return 0;
 }
 
@@ -240,6 +248,7 @@ static const struct pb_whole_device whole_host_device = {
     .use = whole_host_use,
     .memory = whole_host_memory,
     .table = whole_host_memory,
+    .seen = whole_host_seen,
     .copy = whole_host_copy,
     .decode = whole_host_decode,
     .unpredict = whole_host_unpredict,

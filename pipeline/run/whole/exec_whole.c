@@ -178,7 +178,8 @@ static int make_map(struct pb_exec_whole *e, struct pb_err *err)
                                 all > out ? all - out : 0, err);
     e->map.blocks = NULL; /* the sources have them */
     if (rc == 0 && ((e->left = calloc(e->map.n_bands, sizeof *e->left)) == NULL ||
-                    (e->given = calloc(e->map.n_groups + 1, sizeof *e->given)) == NULL))
+                    (e->given = calloc(e->map.n_groups + 1, sizeof *e->given)) == NULL ||
+                    (e->held = calloc(plan->in_slots, sizeof *e->held)) == NULL))
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     pb_whole_share_init(&e->share, plan->whole.core_rate, plan->whole.device_rate,
                         plan->whole.link_rate);
@@ -213,6 +214,7 @@ static int open_device(struct pb_exec_whole *e, struct pb_err *err)
 static int take_memory(struct pb_exec_whole *e, struct pb_err *err)
 {
     const struct pb_whole_map *map = &e->map;
+    bool in_place = map->plan->whole.in_place;
     int rc = 0;
     for (uint32_t i = 0; i < pb_whole_map_rooms(map) && rc == 0; i++) {
         void *memory[3] = {NULL};
@@ -226,7 +228,7 @@ static int take_memory(struct pb_exec_whole *e, struct pb_err *err)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     for (uint32_t i = 0; i < e->n_lanes && rc == 0 && map->plan->out.n == 0; i++) {
         void *memory = NULL;
-        rc = e->ops->memory(e->device, e->map.plan->out_slot_bytes, err, &memory);
+        rc = e->ops->memory(e->device, in_place ? 0 : e->map.plan->out_slot_bytes, err, &memory);
         e->lane_out[i] = memory;
     }
     return rc;
@@ -253,6 +255,7 @@ void whole_close(struct pb_exec_whole *e)
     free(e->lane_out);
     free(e->decode);
     free(e->by_core);
+    free(e->held);
     free(e->given);
     free(e->left);
     pthread_mutex_destroy(&e->lock);

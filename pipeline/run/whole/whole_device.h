@@ -30,6 +30,8 @@ struct pb_whole_device {
     int (*memory)(void *device, size_t bytes, struct pb_err *err, void **out);
     int (*table)(void *device, size_t bytes, struct pb_err *err, void **out);
 
+    /* Where the device sees a slot of the host: *out is the device's pointer to the same bytes. */
+    int (*seen)(void *device, void *host, struct pb_err *err, void **out);
     int (*copy)(void *device, uint32_t queue, void *to, const void *from, size_t bytes,
                 struct pb_err *err);
     int (*decode)(void *device, uint32_t queue, enum pb_device_codec codec,

@@ -169,6 +169,12 @@ static int take_table(void *device, size_t bytes, struct pb_err *err, void **out
     return rc;
 }
 
+static int seen(void *device, void *host, struct pb_err *err, void **out)
+{
+    (void)device;
+    return pb_cuda_err(err, cudaHostGetDevicePointer(out, host, 0), "mapping a slot");
+}
+
 static int copy(void *device, uint32_t queue, void *to, const void *from, size_t bytes,
                 struct pb_err *err)
 {
@@ -263,6 +269,7 @@ const struct pb_whole_device pb_whole_cuda = {
     .use = use,
     .memory = take_memory,
     .table = take_table,
+    .seen = seen,
     .copy = copy,
     .decode = decode,
     .unpredict = unpredict,

@@ -40,6 +40,27 @@ static bool is_sent(const struct pb_exec_whole *e, uint32_t number)
     return group->stored_end == group->first || group->stored_end <= e->sent_pieces;
 }
 
+/* The slot goes back to the readers when the event has happened. */
+static int hand_back(struct pb_exec_whole *e, const struct wic_slot *slot, uint32_t event)
+{
+    struct wic_slot copy = {.user = NULL};
+    int rc = wic_acquire(e->copies.channel, WIC_FOREVER, &copy);
+    if (rc != 0)
+        return rc;
+    *(struct whole_sent *)copy.user = (struct whole_sent){*slot, event};
+    return wic_publish(e->copies.channel, &copy, 0);
+}
+
+/* Slots that were read in place, of a group whose decoding is queued. */
+static int hand_back_held(struct pb_exec_whole *e, uint32_t group)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < e->n_held && rc == 0; i++)
+        rc = hand_back(e, &e->held[i], whole_event_decoded(e, group));
+    e->n_held = 0;
+    return rc;
+}
+
 /* Queues the groups of which everything is sent, and enters the bands that come with them. */
 static int queue_groups(struct pb_exec_whole *e, struct pb_err *err)
 {
@@ -49,6 +70,7 @@ static int queue_groups(struct pb_exec_whole *e, struct pb_err *err)
         while (rc == 0 && e->entered <= e->map.group[group].band)
             rc = enter_band(e);
         rc = rc ? rc : whole_tables_decode(e, group, err);
+        rc = rc ? rc : hand_back_held(e, group);
         e->queued_groups++;
         rc = rc ? rc : tell(e, false, group);
     }
@@ -63,30 +85,48 @@ static unsigned char *place_of(const struct pb_exec_whole *e, const struct pb_wh
     return load->is_decoded ? room->decoded + piece->decoded_at : room->stored + piece->stored_at;
 }
 
+static int copy_load(struct pb_exec_whole *e, const struct wic_slot *slot,
+                     const struct pb_whole_load *load, struct pb_err *err)
+{
+    uint64_t bytes = pb_whole_load_bytes(&e->map, load);
+    uint32_t event = whole_event_slot(e, slot->index);
+    int rc = e->ops->copy(e->device, QUEUE_SEND, place_of(e, load), slot->data, (size_t)bytes, err);
+    rc = rc ? rc : e->ops->mark(e->device, QUEUE_SEND, event, err);
+    e->in_bytes += bytes;
+    return rc ? rc : hand_back(e, slot, event);
+}
+
+/* The slot stays until its group is decoded, which has at most half as many pieces as there are
+ * slots. */
+static int hold_load(struct pb_exec_whole *e, const struct wic_slot *slot,
+                     const struct pb_whole_load *load, struct pb_err *err)
+{
+    void *at = NULL;
+    int rc = e->ops->seen(e->device, slot->data, err, &at);
+    if (rc < 0)
+        return rc;
+    whole_tables_in_place(e, load, at);
+    e->held[e->n_held++] = *slot;
+    return 0;
+}
+
 static int send_load(struct pb_exec_whole *e, const struct wic_slot *slot, struct pb_err *err)
 {
+    const struct pb_plan *plan = e->map.plan;
     struct pb_whole_load load;
-    struct wic_slot copy = {.user = NULL};
     memcpy(&load, slot->user, sizeof load);
-    if (!pb_whole_load_is_next(&e->map, e->sent_pieces, &load, e->map.plan->in_slot_bytes))
+    if (!pb_whole_load_is_next(&e->map, e->sent_pieces, &load, plan->in_slot_bytes))
         return pb_fail(err, PB_E_SYSTEM, "blocks came that are not the next ones of the scene");
-    uint64_t bytes = pb_whole_load_bytes(&e->map, &load);
     uint32_t band = e->map.group[e->map.piece[load.first].group].band;
     int rc = 0;
     while (rc == 0 && e->entered <= band)
         rc = enter_band(e);
-    rc = rc ? rc
-            : e->ops->copy(e->device, QUEUE_SEND, place_of(e, &load), slot->data, (size_t)bytes,
-                           err);
-    rc = rc ? rc : e->ops->mark(e->device, QUEUE_SEND, whole_event_slot(e, slot->index), err);
-    rc = rc ? rc : wic_acquire(e->copies.channel, WIC_FOREVER, &copy);
-    if (rc != 0)
-        return rc;
-    memcpy(copy.user, slot, sizeof *slot);
     e->by_core[load.first] = load.is_decoded;
+    rc = rc                     ? rc
+         : plan->whole.in_place ? hold_load(e, slot, &load, err)
+                                : copy_load(e, slot, &load, err);
     e->sent_pieces = load.end;
-    e->in_bytes += bytes;
-    return wic_publish(e->copies.channel, &copy, 0);
+    return rc;
 }
 
 int whole_feed(struct pb_exec_whole *e, struct pb_err *err)
@@ -116,17 +156,17 @@ int whole_feed(struct pb_exec_whole *e, struct pb_err *err)
 
 int whole_release(struct pb_exec_whole *e, struct pb_err *err)
 {
-    struct wic_slot copy, slot;
+    struct wic_slot copy;
+    struct whole_sent sent;
     int rc;
     uint64_t since = pb_clock_mono_ns();
     while ((rc = wic_wait(e->copies.channel, WIC_FOREVER, &copy)) == 0) {
         whole_waited(e, PB_DEVICE_WAIT_RELEASE_CHUNK, since);
-        memcpy(&slot, copy.user, sizeof slot);
-        rc = whole_wait_event(e, whole_event_slot(e, slot.index), PB_DEVICE_WAIT_RELEASE_COPY,
-                              "copying blocks in", err);
+        memcpy(&sent, copy.user, sizeof sent);
+        rc = whole_wait_event(e, sent.event, PB_DEVICE_WAIT_RELEASE_COPY, "copying blocks in", err);
         if (rc == 0)
-            whole_note_progress(e, &slot);
-        rc = rc ? rc : wic_release(e->stream->in, &slot);
+            whole_note_progress(e, &sent.slot);
+        rc = rc ? rc : wic_release(e->stream->in, &sent.slot);
         rc = rc ? rc : wic_release(e->copies.channel, &copy);
         if (rc < 0)
             return rc;

@@ -82,6 +82,12 @@ struct whole_flight {
     struct wic_slot out; /* bytes 0: no plane of it goes to the host, and no slot is taken */
     uint32_t band;
 };
+/* A slot that goes back to the readers when the event has happened. */
+struct whole_sent {
+    struct wic_slot slot;
+    uint32_t event;
+};
+_Static_assert(sizeof(struct whole_sent) <= WIC_USER_BYTES, "a slot fits the user bytes");
 _Static_assert(sizeof(struct whole_flight) <= WIC_USER_BYTES, "a flight fits the user bytes");
 
 struct pb_exec_whole {
@@ -117,6 +123,8 @@ struct pb_exec_whole {
     /* The feeder's. */
     uint32_t entered, sent_pieces, queued_groups;
     uint64_t in_bytes;
+    struct wic_slot *held; /* in place: slots of the group that is not complete */
+    uint32_t n_held;
     /* The dispatcher's. */
     uint32_t shared_bands;
     uint32_t decoded_groups;
@@ -169,6 +177,9 @@ void whole_count_blocks(const struct pb_exec_whole *e, struct pb_device_report *
 
 /* Fills what the device reads of pieces (whole_tables.c). */
 int whole_tables_make(struct pb_exec_whole *e, struct pb_err *err);
+/* The load's pieces lie there, in the memory that device and host share. */
+void whole_tables_in_place(struct pb_exec_whole *e, const struct pb_whole_load *load,
+                           unsigned char *at);
 /* Queues the decoding of a group, of which everything is sent. */
 int whole_tables_decode(struct pb_exec_whole *e, uint32_t group, struct pb_err *err);
 /* Looks at the results of a group that is decoded; decodes what the device has refused. */

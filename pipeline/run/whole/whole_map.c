@@ -236,7 +236,9 @@ static uint32_t group_size(const struct pb_whole_map *map, uint32_t n)
 {
     uint32_t size = (n + GROUPS - 1) / GROUPS, most = 2 * map->plan->whole.streams;
     size = most == 0 || size < most ? size : most;
-    return size > GROUP_LEAST ? size : GROUP_LEAST;
+    size = size > GROUP_LEAST ? size : GROUP_LEAST;
+    most = map->plan->in_slots / 2; /* a piece has a slot of its own, at worst */
+    return map->plan->whole.in_place && size > most ? most : size;
 }
 
 /* Places of the group's pieces in their band's rooms; sorted before. */
@@ -334,6 +336,8 @@ static void place_windows(struct pb_whole_map *map)
         map->decoded_bytes =
             band->decoded_bytes > map->decoded_bytes ? band->decoded_bytes : map->decoded_bytes;
     }
+    if (map->plan->whole.in_place) /* they are in the slots */
+        map->stored_bytes = 0;
 }
 
 static void forget_bands(struct pb_whole_map *map)

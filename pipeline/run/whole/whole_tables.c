@@ -117,6 +117,20 @@ static void fill_alpha(struct pb_exec_whole *e, uint32_t i)
     e->alpha[i].in = e->block[i].in;
 }
 
+void whole_tables_in_place(struct pb_exec_whole *e, const struct pb_whole_load *load,
+                           unsigned char *at)
+{
+    for (uint32_t i = load->first; i < load->end; i++) {
+        unsigned char *in = at + (e->map.piece[i].stored_at - e->map.piece[load->first].stored_at);
+        if (is_decoded(e, i) && !load->is_decoded)
+            e->decode[i].in = in;
+        else
+            e->block[i].in = in;
+        if (e->alpha != NULL)
+            e->alpha[i].in = e->block[i].in;
+    }
+}
+
 /* A list on the host, and its place on the device. */
 static int take_list(struct pb_exec_whole *e, size_t bytes, struct pb_err *err, void **out_host,
                      void **out_device)

@@ -152,16 +152,19 @@ static int queue_tile(struct pb_exec_whole *e, uint32_t number, const struct pb_
     struct pb_tile_in in;
     struct pb_tile_out out = {.data = whole_out_place(e, tile->number),
                               .plane_px = pb_tile_out_px(tile)};
+    const bool has_planes = pb_plan_out_has_planes(e->map.plan),
+               in_place = out.data == NULL && has_planes && e->map.plan->whole.in_place;
     if (out.data == NULL)
         out.data = e->lane_out[lane];
     view(e, tile, flight->band, &in);
-    int rc = whole_out_before(e, lane, tile->number, err);
+    int rc = in_place ? e->ops->seen(e->device, flight->out.data, err, (void **)&out.data) : 0;
+    rc = rc ? rc : whole_out_before(e, lane, tile->number, err);
     rc = rc ? rc : e->ops->mark(e->device, QUEUE_LANE + lane, whole_event_begun(e, number), err);
     rc = rc ? rc : e->ops->tile(e->device, lane, &in, &out, err);
-    if (rc == 0 && pb_plan_out_has_planes(e->map.plan)) {
+    if (rc == 0 && has_planes) {
         flight->out.bytes = pb_plan_out_bytes(e->map.plan, tile);
         *(struct pb_tile *)flight->out.user = *tile;
-        rc = bring_planes(e, lane, &out, &flight->out, err);
+        rc = in_place ? 0 : bring_planes(e, lane, &out, &flight->out, err);
     }
     return rc ? rc : e->ops->mark(e->device, QUEUE_LANE + lane, whole_event_flight(e, number), err);
 }
