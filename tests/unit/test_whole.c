@@ -448,6 +448,24 @@ START_TEST(damaged_files_fail_in_the_same_words)
 }
 END_TEST
 
+/* Of a file with one reader, which the CPU's workers take in turn. */
+START_TEST(a_reader_that_fails_is_the_cause_and_not_what_the_next_one_finds)
+{
+    const char *path = REAL "hostile/pillow__crash-74d2a78403a5a59db1fb0a2b8735ac068a75f6e3.tif";
+    for (int i = 0; i < 60 / EACH; i++) {
+        struct image image;
+        struct pb_err err = {0};
+        ck_assert_int_eq(open_scene(path, PLAIN), 0);
+        ck_assert_int_eq(make_plan(false), 0);
+        ck_assert_int_lt(run(&image, &err), 0);
+        ck_assert_msg(err.code == PB_E_INPUT_DAMAGED, "%s", err.msg);
+        free(image.planes);
+        pb_plan_destroy(plan);
+        close_scene();
+    }
+}
+END_TEST
+
 /* The first ones, small; PB_SOAK=N takes N larger ones from PB_SEED on, CK_TIMEOUT_MULTIPLIER=10
  * the time. */
 START_TEST(random_scenes_have_the_pixels_that_the_cpu_reads)
@@ -761,6 +779,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, real_files_have_the_pixels_that_the_cpu_reads);
     tcase_add_test(tc, damaged_files_fail_in_the_same_words);
+    tcase_add_test(tc, a_reader_that_fails_is_the_cause_and_not_what_the_next_one_finds);
     tcase_add_test(tc, random_scenes_have_the_pixels_that_the_cpu_reads);
     tcase_add_test(tc, strips_that_reach_over_several_bands_are_there_in_all);
     tcase_add_test(tc, earlier_passes_find_the_numbers_that_the_cpu_finds);
