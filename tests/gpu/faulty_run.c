@@ -132,6 +132,8 @@ CALL(cudaFuncSetAttribute, (const void *f, enum cudaFuncAttribute what, int valu
 CALL(cudaGetDevice, (int *device), (device))
 CALL(cudaGetDeviceCount, (int *count), (count))
 CALL(cudaGetDeviceProperties, (struct cudaDeviceProp * out, int device), (out, device))
+CALL(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest), (least, greatest))
+CALL(cudaHostGetDevicePointer, (void **out, void *memory, unsigned flags), (out, memory, flags))
 CALL(cudaHostAlloc, (void **memory, size_t bytes, unsigned flags), (memory, bytes, flags))
 CALL(cudaHostRegister, (void *memory, size_t bytes, unsigned flags), (memory, bytes, flags))
 CALL(cudaMalloc, (void **memory, size_t bytes), (memory, bytes))
@@ -154,6 +156,8 @@ CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
 CALL(cudaPointerGetAttributes, (struct cudaPointerAttributes * out, const void *memory),
      (out, memory))
 CALL(cudaSetDevice, (int device), (device))
+CALL(cudaStreamCreateWithPriority, (cudaStream_t * stream, unsigned flags, int priority),
+     (stream, flags, priority))
 CALL(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned flags), (stream, flags))
 CALL(cudaStreamDestroy, (cudaStream_t stream), (stream))
 CALL(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned flags),
@@ -170,6 +174,7 @@ WAIT(cudaHostUnregister, (void *memory), (memory))
 WAIT(cudaMemcpy, (void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind),
      (to, from, bytes, kind))
 WAIT(cudaMemset, (void *memory, int value, size_t bytes), (memory, value, bytes))
+WAIT(cudaStreamSynchronize, (cudaStream_t stream), (stream))
 QUERY(cudaEventQuery, (cudaEvent_t event), (event))
 QUERY(cudaStreamQuery, (cudaStream_t stream), (stream))
 

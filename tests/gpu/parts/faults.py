@@ -26,6 +26,22 @@ WHAT_FAILS = ["-".join(way).removesuffix("-plain") for way in FAULTY_WAYS] + ["h
 CALLS_MAX = 2000  # of one run, many times what one makes
 
 
+# Calls that faulty_run leaves alone: they ask for words, or what a device is called.
+NOT_FAILED = {"cudaDeviceGetPCIBusId", "cudaDriverGetVersion", "cudaGetErrorName", "cudaGetErrorString"}
+
+
+def not_listed():
+    """CUDA calls of the product that faulty_run does not stand before, where the sources are beside this."""
+    root = pathlib.Path(__file__).resolve().parents[3]
+    sources = [p for folder in ("pipeline", "kernels", "wic/device") for p in (root / folder).rglob("*.c*")]
+    listing = root / "tests/gpu/faulty_run.c"
+    if not sources or not listing.exists():
+        return []
+    called = set().union(*(re.findall(r"\b(cuda[A-Z]\w+)\(", p.read_text()) for p in sources))
+    listed = set(re.findall(r"(?:(?:CALL|WAIT|QUERY)\(|__wrap_)(cuda\w+)", listing.read_text()))
+    return sorted(called - listed - NOT_FAILED)
+
+
 def damage(scene):
     """Bytes of some blocks in the middle, so that one of the later tiles is bad."""
     data = bytearray(scene.read_bytes())
@@ -134,6 +150,7 @@ def hangs_of_codecs(names):
 def cuda_faults(host, options):
     wanted = options.faults.split(",")
     print("9. CUDA calls that fail")
+    host.check(not not_listed(), f"every CUDA call of the product can fail here {not_listed()}")
     faults = Faults(host)
     late = []
     with concurrent.futures.ThreadPoolExecutor(max(2, min(8, (os.cpu_count() or 2) // 2))) as pool, concurrent.futures.ThreadPoolExecutor(4) as slow:
