@@ -188,20 +188,8 @@ static int make_map(struct pb_exec_whole *e, struct pb_err *err)
     return rc;
 }
 
-/* As many as their groups fill the device; more would only take turns. */
-static uint32_t find_decode_queues(const struct pb_exec_whole *e)
-{
-    uint32_t most = 1;
-    for (uint32_t g = 0; g < e->map.n_groups; g++)
-        if (e->map.group[g].end - e->map.group[g].first > most)
-            most = e->map.group[g].end - e->map.group[g].first;
-    uint32_t n = e->map.plan->whole.streams / most;
-    return n < 1 ? 1 : n < DECODE_QUEUES ? n : DECODE_QUEUES;
-}
-
 static int open_device(struct pb_exec_whole *e, struct pb_err *err)
 {
-    e->decode_queues = find_decode_queues(e);
     const struct pb_whole_counts counts = {.queues = QUEUE_LANE + e->n_lanes,
                                            .events = whole_events(e),
                                            .lanes = e->n_lanes,

@@ -106,7 +106,7 @@ struct pb_exec_whole {
      * those that no core has decoded; results are written by the device. */
     struct pb_decode_stream *list, *device_list;
     struct pb_decode_result *result;
-    uint32_t n_lanes, n_flights, decode_queues;
+    uint32_t n_lanes, n_flights;
     float **lane_out; /* device memory for results, by lane, where there are no strips */
     struct whole_out out;
     struct whole_channel copies, steps, flights, through, batches;

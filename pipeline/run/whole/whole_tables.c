@@ -277,7 +277,7 @@ static int decode_run(struct pb_exec_whole *e, uint32_t queue, const struct run 
 int whole_tables_decode(struct pb_exec_whole *e, uint32_t number, struct pb_err *err)
 {
     const struct pb_whole_group *group = &e->map.group[number];
-    uint32_t queue = QUEUE_DECODE + number % e->decode_queues, at = group->first;
+    uint32_t queue = QUEUE_DECODE + number % DECODE_QUEUES, at = group->first;
     struct run run;
     int rc = send_tables(e, group, err);
     rc = rc ? rc : e->ops->mark(e->device, QUEUE_SEND, whole_event_sent(e, number), err);
@@ -296,7 +296,7 @@ static int repair(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
     const struct pb_whole_piece *piece = &e->map.piece[i];
     struct whole_source *source = &e->source[piece->source];
     const struct pb_stream *s = e->stream;
-    uint32_t queue = QUEUE_DECODE + piece->group % e->decode_queues;
+    uint32_t queue = QUEUE_DECODE + piece->group % DECODE_QUEUES;
     const struct run run = {i, 1, true};
     const void *data = NULL;
     int rc = 0;
