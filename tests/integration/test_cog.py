@@ -204,7 +204,7 @@ def test_same_bytes():
 def test_same_bytes_whatever_waits_where():
     """Blocks that all fit into memory; that go straight into the file; that wait in the spool; gaps that
     the file system closes, and those that are closed by moving what is behind them."""
-    planes = scene(1500, 1111, 1, np.float32)
+    planes = scene(780, 613, 1, np.float32)
     places = [(SCRATCH, 0), (SCRATCH, 1)]
     shm = pathlib.Path("/dev/shm")
     if os.access(shm, os.W_OK):

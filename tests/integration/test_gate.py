@@ -103,7 +103,7 @@ THREADED = 3, 7  # of these, what the thread sanitizer sees: neighbours, and two
 def test_products_are_those_of_masking_to_the_byte(scratch):
     scene, bands = scene_of(scratch / "s.tif")
     for i, (steps, wanted) in enumerate(CHAINS):
-        if pbtest.FOR_RACES and i not in THREADED:
+        if pbtest.FOR_RACES and i not in THREADED or pbtest.SANITIZED and i % 2 == 0:  # odd ones have several threads
             continue
         settings = "{memory: 128MiB, tile: 64, threads: 3}" if i % 2 else "{memory: 128MiB, tile: 128, threads: 1}"
         report = compute(scratch, scene, gated("QA < 8"), steps, wanted, settings, name=f"g{i}")
