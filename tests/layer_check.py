@@ -12,8 +12,8 @@ ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 ORDER = ["wic", "kernels", "config", "pipeline", "service"]
 # The rooms of a layer, top first; "" is the layer's folder itself.
 ROOMS = {
-    "wic": ["examples", "bench", "bench/patterns", "bench/measure", "bench/replay", "bench/neighbours", "bench/soak", "bench/strategies", "bench/base", "device", "patterns", "pattern", ""],
-    "kernels": ["ops", "index", "chain", "expr", "graph", "vm", "reduce", "resample", "focal", "codec", ""],
+    "wic": ["examples", "bench", "bench/patterns", "bench/measure", "bench/replay", "bench/neighbours", "bench/soak", "bench/strategies", "bench/base", "depend", "device", "patterns", "pattern", ""],
+    "kernels": ["ops", "index", "work", "chain", "expr", "graph", "vm", "reduce", "resample", "focal", "codec", ""],
     "config": ["notify", "", "output", "yaml", "base"],
     "pipeline": ["explain", "run/whole", "run", "publish", "plan", "product", "metadata", "cog", "paint", "gdal", "scene", "archive", "raster", "codec", "device", "io", "profile", "grid"],
     "service": ["", "cli", "notify", "daemon", "status", "runner", "inbox", "gather", "processes", "worker", "device", "confine", "jobs", "help", "base"],

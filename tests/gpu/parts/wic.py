@@ -12,9 +12,9 @@ TRANSPORTS = ["pull", "lines", "mixed", "managed", "copy", "place", "resident"]
 
 
 def wic(host, _):
-    print("6. wic: ways out, replay, soaks")
+    print("6. wic: ways out, replay, joins of tasks, soaks")
     bench = host.program("wic-bench")
-    cases = [["--ways-out"], ["--replay"], ["--rounds", "1", "--seconds", "0.05", "--samples", "200", "--patterns", "all"]]
+    cases = [["--ways-out"], ["--replay"], ["--joins"], ["--rounds", "1", "--seconds", "0.05", "--samples", "200", "--patterns", "all"]]
     cases += [["--check", "--no-tune", "--window", "64", "--sizes", "4,64,1024", "--strategies", "all"]]
     cases += [["--soak", "1000000", "--transport", "pull"], ["--soak", "200000", "--lanes", "8"], ["--lanes", "8"]]
     cases += [["--soak", "200000", "--transport", transport] for transport in TRANSPORTS[1:]]

@@ -94,6 +94,8 @@ const option table[] = {
      [](O *o, const char *v) { o->lanes = number(v); }},
     {"--ways-out", nullptr, "every way in which the kernel leaves",
      [](O *o, const char *) { o->ways_out = true; }},
+    {"--joins", nullptr, "what it costs that tasks wait for all tasks of the stage before",
+     [](O *o, const char *) { o->joins = true; }},
     {"--replay", nullptr, "host and kernel walk the same schedules",
      [](O *o, const char *) { o->replay = true; }},
     {"--patterns", "SIZES",
@@ -140,6 +142,7 @@ void bench_help()
            "  wic-bench [options]          throughput, latency and leaving of each\n"
            "  wic-bench --frontier | --neighbours WHERE | --ablation | --check [options]\n"
            "  wic-bench --soak TILES [--transport NAME | --lanes N] | --ways-out | --replay | "
+           "--joins | "
            "--park MS\n\n");
     for (const option &o : table) {
         const std::string name =
