@@ -226,12 +226,12 @@ static int assemble(struct pb_cog_file *file, const struct pb_tiff_layout *layou
         gap[source.n_gaps++] = (struct pb_gap){at, file->run_at[r] - at - before};
         before = file->run_at[r] - at;
     }
-    int rc = placed == 0 ? pb_gap_file_sum(file->file, file->options.checksum, err) : 0;
+    int rc = pb_gap_file_sum(file->file, file->options.checksum, err);
     if (rc == 0)
         rc = pb_tiff_write(layout, &source, file->file, err);
     return rc != 0 ? rc
                    : pb_gap_file_finish(file->file, pb_tiff_layout_total(layout), gap,
-                                        source.n_gaps, file->options.checksum, err, out_checksum);
+                                        source.n_gaps, err, out_checksum);
 }
 
 int pb_cog_file_finish(struct pb_cog_file *file, struct pb_err *err, uint64_t *out_bytes,

@@ -202,6 +202,14 @@ static int put_block(struct writer *w, uint32_t k, uint64_t i)
     return rc;
 }
 
+/* The blocks of a level that are in the file. */
+static int pass_over(struct writer *w, const struct pb_tiff_directory *d)
+{
+    uint64_t at = pb_gap_before(w->source->gaps, w->source->n_gaps, d->data);
+    w->at = d->end;
+    return pb_gap_file_take(w->file, at, d->end - d->data, w->err);
+}
+
 static int put_blocks(struct writer *w)
 {
     const struct pb_tiff_image *image = &w->layout->image;
@@ -212,7 +220,7 @@ static int put_blocks(struct writer *w)
         if (rc == 0)
             rc = flush(w); /* a gap may be here */
         if (w->source->placed >> k & 1)
-            w->at = d->end;
+            rc = rc ? rc : pass_over(w, d);
         else
             for (uint64_t i = 0; rc == 0 && i < image->level[k].n_blocks; i++)
                 rc = put_block(w, k, i);

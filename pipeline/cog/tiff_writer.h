@@ -100,7 +100,7 @@ struct pb_tiff_blocks {
 
 /* Bytes that write() takes for the time it runs. */
 #define PB_TIFF_WRITE_BYTES (UINT64_C(160) << 10)
-/* Writes all but the blocks that are placed. */
+/* Writes all but the blocks that are placed, to a file whose sum is being taken. */
 int pb_tiff_write(const struct pb_tiff_layout *layout, const struct pb_tiff_blocks *source,
                   struct pb_gap_file *file, struct pb_err *err);
 void pb_tiff_layout_destroy(struct pb_tiff_layout *layout); /* NULL is fine */

@@ -4,6 +4,8 @@
 #include "pipeline/io/thread.h"
 #include "pipeline/profile/work.h"
 
+#include <assert.h>
+
 void pb_background_init(struct pb_background *background, pb_background_work *work, void *user)
 {
     *background = (struct pb_background){.work = work, .user = user};
@@ -18,18 +20,19 @@ static void *body(void *arg)
     pthread_mutex_lock(&background->lock);
     for (;;) {
         pb_work_begin(PB_WORK_WAIT, 0);
-        while (!background->busy && !background->stop)
+        while (background->n == 0 && !background->stop)
             pthread_cond_wait(&background->changed, &background->lock);
         pb_work_end();
-        if (!background->busy)
+        if (background->n == 0)
             break;
-        struct pb_background_part part = background->part;
+        struct pb_background_part part = background->part[background->first];
         pthread_mutex_unlock(&background->lock);
         int error = background->work(background->user, &part);
         pthread_mutex_lock(&background->lock);
         if (background->error == 0)
             background->error = error;
-        background->busy = false;
+        background->first = (background->first + 1) % PB_BACKGROUND_PARTS;
+        background->n--;
         pthread_cond_broadcast(&background->changed);
     }
     pthread_mutex_unlock(&background->lock);
@@ -47,19 +50,26 @@ void pb_background_give(struct pb_background *background, const struct pb_backgr
         return;
     }
     pthread_mutex_lock(&background->lock);
-    background->part = *part;
-    background->busy = true;
+    assert(background->n < PB_BACKGROUND_PARTS);
+    background->part[(background->first + background->n++) % PB_BACKGROUND_PARTS] = *part;
     pthread_cond_broadcast(&background->changed);
     pthread_mutex_unlock(&background->lock);
 }
 
-int pb_background_wait(struct pb_background *background)
+void pb_background_wait_for(struct pb_background *background, unsigned but)
 {
     pb_work_begin(PB_WORK_WAIT, 0);
     pthread_mutex_lock(&background->lock);
-    while (background->busy)
+    while (background->n > but)
         pthread_cond_wait(&background->changed, &background->lock);
+    pthread_mutex_unlock(&background->lock);
     pb_work_end();
+}
+
+int pb_background_wait(struct pb_background *background)
+{
+    pb_background_wait_for(background, 0);
+    pthread_mutex_lock(&background->lock);
     int error = background->error;
     pthread_mutex_unlock(&background->lock);
     return error;

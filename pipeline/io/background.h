@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_BACKGROUND_H
 #define PB_BACKGROUND_H
-/* A background thread that does one kind of work for its owner, one part at a time, while the owner
- * prepares the next part. It starts with the first part; if no thread can be started, the owner
- * does the work. One owner. */
+/* A background thread that does one kind of work for its owner, one part after the other, while the
+ * owner prepares the next ones. It starts with the first part; if no thread can be started, the
+ * owner does the work. One owner. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +20,10 @@ struct pb_background_part {
 /* 0 or an errno. */
 typedef int pb_background_work(void *user, const struct pb_background_part *part);
 
+/* Parts that wait, with the one that is being worked on. With more than one the thread goes on
+ * while the owner wakes up. */
+#define PB_BACKGROUND_PARTS 4
+
 struct pb_background {
     pb_background_work *work;
     void *user;
@@ -28,17 +32,20 @@ struct pb_background {
 
     pthread_mutex_t lock; /* all below */
     pthread_cond_t changed;
-    struct pb_background_part part;
-    bool busy, stop;
+    struct pb_background_part part[PB_BACKGROUND_PARTS]; /* n of them from `first` on, in a ring */
+    unsigned first, n;
+    bool stop;
     int error; /* the first one */
 };
 
 void pb_background_init(struct pb_background *background, pb_background_work *work, void *user);
-/* Passes it a part; only while it is idle, after init or wait. The part's data must not change
- * until the next wait. */
+/* Passes it a part, when it has fewer than PB_BACKGROUND_PARTS. The part's data must not change
+ * until it is through. */
 void pb_background_give(struct pb_background *background, const struct pb_background_part *part);
+/* Waits until all parts but so many are through; fewer than PB_BACKGROUND_PARTS. */
+void pb_background_wait_for(struct pb_background *background, unsigned but);
 /* Waits until it is idle. The first errno of all its work so far, 0 = none. */
 int pb_background_wait(struct pb_background *background);
-/* Waits for the end of its part and joins the thread. */
+/* Waits for the end of its parts and joins the thread. */
 void pb_background_fini(struct pb_background *background);
 #endif

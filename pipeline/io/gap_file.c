@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* The checksum of a file with gaps is taken before they are closed, as most of the file is in the
- * page cache then: removing a range drops it from there. A thread of its own hashes one half of a
- * buffer while the other is read. */
+ * page cache then: removing a range drops it from there. A thread of its own hashes what is being
+ * written, or parts of a buffer while others are read. */
 #include "pipeline/io/gap_file.h"
 #include "pipeline/io/background.h"
 #include "pipeline/io/file_room.h"
@@ -16,11 +16,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HALF_BYTES        ((size_t)PB_GAP_FILE_BYTES / 2)
+#define PART_BYTES        ((size_t)PB_GAP_FILE_BYTES / PB_BACKGROUND_PARTS)
+#define LET_GO_BYTES      (UINT64_C(4) << 20)
 #define PROBE_BYTES       (UINT64_C(1) << 20)
 #define WRITE_EACH_BYTES  (UINT64_C(8) << 20)
 #define HASH_BESIDE_BYTES ((size_t)1 << 20) /* shorter parts are not worth a thread */
@@ -30,7 +32,9 @@ struct pb_gap_file {
     bool move;
     struct pb_file_progress *progress;
     _Atomic uint64_t written;
-    struct pb_sum *sum; /* of what is written in order; NULL: it is read back */
+    bool collapses;     /* the file system takes a gap out, with the pages behind it */
+    char *buffer;       /* parts that are read back, or for moving; there with the sum */
+    struct pb_sum *sum; /* NULL: parts are written in any order */
     enum pb_checksum checksum;
     struct pb_background hash;             /* of a long part, while it is written */
     struct iovec hashed[PB_GAP_PARTS_MAX]; /* the part */
@@ -40,9 +44,10 @@ struct pb_gap_file {
 static int hash_parts(void *user, const struct pb_background_part *part)
 {
     const struct pb_gap_file *file = user;
-    (void)part;
     pb_work_begin(PB_WORK_CHECKSUM, 0);
-    for (int i = 0; i < file->n_hashed; i++)
+    if (part->data != NULL)
+        pb_sum_add(file->sum, part->data, part->bytes);
+    for (int i = 0; i < file->n_hashed && part->data == NULL; i++)
         pb_sum_add(file->sum, file->hashed[i].iov_base, file->hashed[i].iov_len);
     pb_work_end();
     return 0;
@@ -80,7 +85,7 @@ static bool has_holes(int fd, uint64_t bytes)
            (uint64_t)st.st_blocks * 512 < bytes;
 }
 
-bool pb_gap_file_may_reach(const struct pb_gap_file *file, uint64_t end)
+bool pb_gap_file_may_reach(struct pb_gap_file *file, uint64_t end)
 {
     struct rlimit most;
     const int fd = file->made.fd;
@@ -90,6 +95,8 @@ bool pb_gap_file_may_reach(const struct pb_gap_file *file, uint64_t end)
     pb_io_begin();
     bool may =
         has_holes(fd, end < PROBE_BYTES ? end : PROBE_BYTES) && ftruncate(fd, (off_t)end) == 0;
+    file->collapses = may && !file->move && end > 2 * PB_GAP_ALIGN &&
+                      fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 0, (off_t)PB_GAP_ALIGN) == 0;
     bool empty = ftruncate(fd, 0) == 0;
     pb_io_end();
     return may && empty;
@@ -118,7 +125,8 @@ int pb_gap_file_sum(struct pb_gap_file *file, enum pb_checksum checksum, struct 
 {
     file->checksum = checksum;
     file->sum = pb_sum_create(checksum);
-    return file->sum != NULL
+    file->buffer = malloc(PB_GAP_FILE_BYTES);
+    return file->sum != NULL && file->buffer != NULL
                ? 0
                : pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", file->made.path);
 }
@@ -128,20 +136,29 @@ static int stopped(const struct pb_gap_file *file, struct pb_err *err)
     return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while writing '%s'", file->made.path);
 }
 
+static bool is_stopped(const struct pb_gap_file *file)
+{
+    return file->progress != NULL && atomic_load(&file->progress->stop);
+}
+
+static size_t bytes_of(const struct iovec *parts, int n)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += parts[i].iov_len;
+    return bytes;
+}
+
 /* Until pb_background_wait. */
 static void begin_hash(struct pb_gap_file *file, const struct iovec *parts, int n)
 {
-    const struct pb_background_part part = {.at = 0};
-    size_t bytes = 0;
+    const struct pb_background_part part = {.data = NULL};
     file->n_hashed = n;
-    for (int i = 0; i < n; i++) {
-        file->hashed[i] = parts[i]; /* writing changes them */
-        bytes += parts[i].iov_len;
-    }
-    if (bytes < HASH_BESIDE_BYTES || file->checksum == PB_CHECKSUM_NONE)
-        (void)hash_parts(file, &part);
-    else
+    memcpy(file->hashed, parts, (size_t)n * sizeof *parts); /* writing changes them */
+    if (bytes_of(parts, n) >= HASH_BESIDE_BYTES && file->checksum != PB_CHECKSUM_NONE)
         pb_background_give(&file->hash, &part);
+    else
+        (void)hash_parts(file, &part);
 }
 
 static int write_parts(struct pb_gap_file *file, uint64_t at, struct iovec *parts, int n,
@@ -175,7 +192,7 @@ int pb_gap_file_write(struct pb_gap_file *file, uint64_t at, struct iovec *parts
     assert(n <= PB_GAP_PARTS_MAX);
     if (file->sum == NULL)
         return write_parts(file, at, parts, n, err);
-    if (file->progress != NULL && atomic_load(&file->progress->stop))
+    if (is_stopped(file))
         return stopped(file, err);
     begin_hash(file, parts, n);
     int rc = write_parts(file, at, parts, n, err);
@@ -198,56 +215,50 @@ static int read_back(const struct pb_gap_file *file, uint64_t at, char *to, size
     return 0;
 }
 
-static int hash_part(void *user, const struct pb_background_part *part)
+/* Pages from `at` on that nobody will find in the page cache: closing a gap takes them out of it,
+ * and would do so while everything else waits. */
+static void let_go(const struct pb_gap_file *file, uint64_t at, uint64_t bytes)
 {
-    pb_work_begin(PB_WORK_CHECKSUM, 0);
-    pb_sum_add(user, part->data, part->bytes);
+    pb_work_begin(PB_WORK_SYNC, 0);
+    if (file->collapses)
+        (void)posix_fadvise(file->made.fd, (off_t)at, (off_t)bytes, POSIX_FADV_DONTNEED);
     pb_work_end();
-    return 0;
 }
 
-/* A file's checksum while it is read. */
-struct reading {
-    struct pb_gap_file *file;
-    uint64_t total;
-    const struct pb_gap *gaps;
-    size_t n_gaps;
-    char *buffer; /* two halves */
-};
-
-/* Bytes from `at` on that are read at once: no further than the next gap. */
-static size_t part_bytes(const struct reading *r, uint64_t at)
+/* Part i of what is read back. */
+static int take_part(struct pb_gap_file *file, unsigned i, uint64_t at, size_t bytes, bool beside,
+                     struct pb_err *err)
 {
-    uint64_t end = r->total;
-    for (size_t i = 0; i < r->n_gaps; i++)
-        if (r->gaps[i].at > at && r->gaps[i].at < end)
-            end = r->gaps[i].at;
-    return end - at < HALF_BYTES ? (size_t)(end - at) : HALF_BYTES;
+    char *data = file->buffer + i % PB_BACKGROUND_PARTS * PART_BYTES;
+    const struct pb_background_part part = {data, bytes, at};
+    pb_background_wait_for(&file->hash, PB_BACKGROUND_PARTS - 1);
+    int rc = read_back(file, at, data, bytes, err);
+    if (rc == 0 && is_stopped(file))
+        rc = stopped(file, err);
+    if (rc == 0 && beside)
+        pb_background_give(&file->hash, &part);
+    else if (rc == 0)
+        (void)hash_parts(file, &part);
+    return rc;
 }
 
-static int take_sum(const struct reading *r, struct pb_sum *sum, struct pb_err *err)
+int pb_gap_file_take(struct pb_gap_file *file, uint64_t at, uint64_t bytes, struct pb_err *err)
 {
-    struct pb_file_progress *progress = r->file->progress;
-    struct pb_background hash;
-    unsigned half = 0;
+    const uint64_t end = at + bytes;
+    uint64_t kept = at; /* pages from there on have not been let go */
     int rc = 0;
-    pb_background_init(&hash, hash_part, sum);
-    for (uint64_t at = 0; rc == 0 && at < r->total; half ^= 1) {
-        struct pb_background_part part = {r->buffer + half * HALF_BYTES, part_bytes(r, at), at};
-        rc = read_back(r->file, pb_gap_before(r->gaps, r->n_gaps, at),
-                       r->buffer + half * HALF_BYTES, part.bytes, err);
-        (void)pb_background_wait(&hash);
-        if (rc != 0)
-            break;
-        if (progress != NULL && atomic_load(&progress->stop))
-            rc = stopped(r->file, err);
-        else if (r->total <= HALF_BYTES) /* a thread would not help */
-            (void)hash_part(sum, &part);
-        else
-            pb_background_give(&hash, &part);
-        at += part.bytes;
+    if (file->checksum == PB_CHECKSUM_NONE)
+        return 0;
+    for (unsigned i = 0; rc == 0 && at < end; i++) {
+        size_t n = end - at < PART_BYTES ? (size_t)(end - at) : PART_BYTES;
+        rc = take_part(file, i, at, n, bytes > PART_BYTES, err);
+        at += n;
+        if (at - kept >= LET_GO_BYTES) {
+            let_go(file, kept, at - kept);
+            kept = at;
+        }
     }
-    pb_background_fini(&hash);
+    (void)pb_background_wait(&file->hash);
     return rc;
 }
 
@@ -259,23 +270,16 @@ static int write_sum(const struct pb_gap_file *file, struct pb_err *err,
                : pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", file->made.path);
 }
 
-static int make_sum(const struct reading *r, enum pb_checksum checksum, struct pb_err *err)
+static int close_gaps(const struct pb_gap_file *file, uint64_t total, const struct pb_gap *gaps,
+                      size_t n_gaps, struct pb_err *err)
 {
-    struct pb_gap_file *file = r->file;
-    int rc = pb_gap_file_sum(file, checksum, err);
-    return rc == 0 && checksum != PB_CHECKSUM_NONE ? take_sum(r, file->sum, err) : rc;
-}
-
-static int close_gaps(const struct reading *r, struct pb_err *err)
-{
-    const struct pb_gap_file *file = r->file;
     struct pb_gap_close close = {
         .fd = file->made.fd,
-        .gaps = r->gaps,
-        .n = r->n_gaps,
-        .total = r->total,
+        .gaps = gaps,
+        .n = n_gaps,
+        .total = total,
         .move = file->move,
-        .buffer = r->buffer,
+        .buffer = file->buffer,
         .buffer_bytes = PB_GAP_FILE_BYTES,
         .stop = file->progress != NULL ? &file->progress->stop : NULL,
     };
@@ -287,27 +291,11 @@ static int close_gaps(const struct reading *r, struct pb_err *err)
     return error == 0 ? 0 : pb_io_fail(err, error, "cannot put together", file->made.path);
 }
 
-static int finish_gaps(struct pb_gap_file *file, uint64_t total, const struct pb_gap *gaps,
-                       size_t n_gaps, enum pb_checksum checksum, struct pb_err *err)
-{
-    struct reading reading = {file, total, gaps, n_gaps, malloc(PB_GAP_FILE_BYTES)};
-    if (reading.buffer == NULL)
-        return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", file->made.path);
-    int rc = make_sum(&reading, checksum, err);
-    if (rc == 0)
-        rc = close_gaps(&reading, err);
-    free(reading.buffer);
-    return rc;
-}
-
 int pb_gap_file_finish(struct pb_gap_file *file, uint64_t total, const struct pb_gap *gaps,
-                       size_t n_gaps, enum pb_checksum checksum, struct pb_err *err,
-                       char out_checksum[PB_CHECKSUM_TEXT_BYTES])
+                       size_t n_gaps, struct pb_err *err, char out_checksum[PB_CHECKSUM_TEXT_BYTES])
 {
-    const bool dismissed = file->progress != NULL && atomic_load(&file->progress->stop);
-    int rc = dismissed           ? stopped(file, err)
-             : file->sum != NULL ? 0 /* written in order: it has no gaps, and its length */
-                                 : finish_gaps(file, total, gaps, n_gaps, checksum, err);
+    assert(file->sum != NULL);
+    int rc = is_stopped(file) ? stopped(file, err) : close_gaps(file, total, gaps, n_gaps, err);
     rc = rc ? rc : write_sum(file, err, out_checksum);
     return rc ? rc : pb_file_made_finish(&file->made, err);
 }
@@ -319,5 +307,6 @@ void pb_gap_file_destroy(struct pb_gap_file *file)
     pb_background_fini(&file->hash);
     pb_file_made_drop(&file->made);
     pb_sum_destroy(file->sum);
+    free(file->buffer);
     free(file);
 }

@@ -141,8 +141,9 @@ static void write_and_load(const struct sample *sample)
     ck_assert_int_eq(pb_tiff_layout_create(&sample->image, &err, &layout), 0);
     uint64_t total = pb_tiff_layout_total(layout);
     ck_assert_int_eq(pb_gap_file_create(path, total, &err, &out), 0);
+    ck_assert_int_eq(pb_gap_file_sum(out, PB_CHECKSUM_SHA2_256, &err), 0);
     ck_assert_msg(pb_tiff_write(layout, &blocks, out, &err) == 0, "%s", err.msg);
-    ck_assert_int_eq(pb_gap_file_finish(out, total, NULL, 0, PB_CHECKSUM_SHA2_256, &err, sum), 0);
+    ck_assert_int_eq(pb_gap_file_finish(out, total, NULL, 0, &err, sum), 0);
     pb_gap_file_destroy(out);
     pb_tiff_layout_destroy(layout);
     check_sum(path, sum);
@@ -300,9 +301,9 @@ START_TEST(placed_blocks_make_the_file_that_waiting_ones_make)
                     data[j] = content(k, i, j);
                 ck_assert_int_eq(pb_tiff_place_even(layout, k, i, data, out, &err), 0);
             }
+        ck_assert_int_eq(pb_gap_file_sum(out, PB_CHECKSUM_SHA2_256, &err), 0);
         ck_assert_int_eq(pb_tiff_write(layout, &blocks, out, &err), 0);
-        ck_assert_int_eq(
-            pb_gap_file_finish(out, total, NULL, 0, PB_CHECKSUM_SHA2_256, &err, sum[placed]), 0);
+        ck_assert_int_eq(pb_gap_file_finish(out, total, NULL, 0, &err, sum[placed]), 0);
         ck_assert_uint_eq(atomic_load(&progress.bytes), total);
         pb_gap_file_destroy(out);
         pb_tiff_layout_destroy(layout);
@@ -332,7 +333,8 @@ START_TEST(writes_that_cannot_be_or_are_not_wanted_fail)
     ck_assert_int_eq(pb_gap_file_create(path, 0, &err, &out), 0);
     ck_assert_int_eq(pb_gap_file_write(out, 0, part, 2, &err), 0);
     /* One more byte than there is. */
-    ck_assert_int_lt(pb_gap_file_finish(out, 65, NULL, 0, PB_CHECKSUM_SHA2_256, &err, sum), 0);
+    ck_assert_int_eq(pb_gap_file_sum(out, PB_CHECKSUM_SHA2_256, &err), 0);
+    ck_assert_int_lt(pb_gap_file_take(out, 0, 65, &err), 0);
     ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
     pb_gap_file_destroy(out);
     ck_assert_int_ne(access(path, F_OK), 0);
@@ -343,8 +345,10 @@ START_TEST(writes_that_cannot_be_or_are_not_wanted_fail)
     part[0] = (struct iovec){data, 64};
     ck_assert_int_eq(pb_gap_file_write(out, 0, part, 1, &err), 0);
     atomic_store(&progress.stop, true);
-    ck_assert_int_eq(pb_gap_file_finish(out, 64, NULL, 0, PB_CHECKSUM_SHA2_256, &err, sum),
-                     -ECANCELED);
+    ck_assert_int_eq(pb_gap_file_sum(out, PB_CHECKSUM_SHA2_256, &err), 0);
+    ck_assert_int_eq(pb_gap_file_take(out, 0, 64, &err), -ECANCELED);
+    err = (struct pb_err){0};
+    ck_assert_int_eq(pb_gap_file_finish(out, 64, NULL, 0, &err, sum), -ECANCELED);
     ck_assert_int_eq(err.code, PB_E_JOB_DISMISSED);
     pb_gap_file_destroy(out);
     ck_assert_int_ne(access(path, F_OK), 0);
@@ -375,13 +379,17 @@ static void check_gaps(const char *where, bool move)
         ck_assert_int_eq(pb_gap_file_create(path, 0, &err, &out), 0);
         if (move)
             pb_gap_file_move(out);
+        ck_assert(pb_gap_file_may_reach(out, TOTAL + 4000 * PAGE));
         static const uint64_t ends[4] = {0, A, B, TOTAL};
         for (int r = 3; r-- > 0;) {
             struct iovec part = {data + ends[r], ends[r + 1] - ends[r]};
             ck_assert_int_eq(pb_gap_file_write(out, pb_gap_before(gap, 2, ends[r]), &part, 1, &err),
                              0);
         }
-        int rc = pb_gap_file_finish(out, TOTAL, gap, 2, PB_CHECKSUM_SHA2_256, &err, sum);
+        int rc = pb_gap_file_sum(out, PB_CHECKSUM_SHA2_256, &err);
+        for (int r = 0; r < 3 && rc == 0; r++)
+            rc = pb_gap_file_take(out, pb_gap_before(gap, 2, ends[r]), ends[r + 1] - ends[r], &err);
+        rc = rc ? rc : pb_gap_file_finish(out, TOTAL, gap, 2, &err, sum);
         ck_assert_msg(rc == 0, "%s: %s", where, err.msg);
         pb_gap_file_destroy(out);
         check_sum(path, sum);
