@@ -149,7 +149,7 @@ static void print_figures(const struct cli_as *as)
 {
     const struct pb_known_device *d = as->device;
     char text[TEXT], of_cpu[60] = "";
-    printf("%s  %s (sm_%d), not here: planned from its figures\n", d->name, d->model, d->compute);
+    printf("%s  %s (sm_%d), not here: by its figures\n", d->name, d->model, d->compute);
     (void)snprintf(text, sizeof text,
                    "%u multiprocessors at %u MHz with %u KiB of shared memory, %u of a block",
                    d->multiprocessors, d->clock_mhz, d->shared_kib, d->shared_block_kib);

@@ -7,7 +7,7 @@ import json
 
 from pbtest import main, run
 
-ORIN = """jetson-orin  Jetson AGX Orin 64GB (sm_87), not here: planned from its figures
+ORIN = """jetson-orin  Jetson AGX Orin 64GB (sm_87), not here: by its figures
         gpu     16 multiprocessors at 1300 MHz with 164 KiB of shared memory,
                 163 of a block
         memory  64 GB, 204.8 GB/s, shared with the 12 cores of its CPU
@@ -25,7 +25,7 @@ ORIN = """jetson-orin  Jetson AGX Orin 64GB (sm_87), not here: planned from its 
                 in place, 128 pieces a tile, 32 blocks of 8 + 3 warps, 14080
                 bytes shared memory each
 """
-L4 = """l4  NVIDIA L4 (sm_89), not here: planned from its figures
+L4 = """l4  NVIDIA L4 (sm_89), not here: by its figures
         gpu     58 multiprocessors at 2040 MHz with 100 KiB of shared memory, 99
                 of a block
         memory  24 GB, 300.0 GB/s

@@ -230,7 +230,7 @@ def test_a_pipeline_that_no_file_reaches_is_a_warning(scratch):
 def test_tables_fit_80_columns_and_have_no_escape_codes(scratch):
     names = [o["name"] for o in json.loads(run("pushbroom", "operators", "--json").stdout)]
     for words in (["operators"], ["indices"], ["indices", "--bands", "B,G,R,N"], ["indices", "NDVI", "--bands", "R,N"],
-                  ["indices", "TCARIOSAVI"], ["patterns"], ["patterns", "probabilistic"], ["devices"], *(["operators", name] for name in names)):
+                  ["indices", "TCARIOSAVI"], ["patterns"], ["patterns", "probabilistic"], ["devices"], ["devices", "--as", "jetson-orin-nano"], *(["operators", name] for name in names)):
         text = run("pushbroom", *words).stdout
         assert text and "\x1b" not in text, words
         check_width(text)
@@ -248,7 +248,7 @@ def test_without_a_gpu_there_is_nothing_to_tune(scratch):
 
 def test_json_everywhere_parses(scratch):
     for words in ("operators", "operators math", "indices", "indices NDVI", "indices --domain water --bands G,N", "patterns", "patterns multiple",
-                  "devices",
+                  "devices", "devices --as t4",
                   f"check-config {CONFIG}"):
         assert json.loads(run("pushbroom", *words.split(), "--json").stdout), words
     image = scene(scratch)
