@@ -50,6 +50,13 @@ const char *pb_device_blocks_of(const struct pb_cog_options *options, const uint
     return NULL;
 }
 
+void pb_device_parts_of(uint32_t n, const uint32_t *plane, struct pb_device_blocks *out)
+{
+    *out = (struct pb_device_blocks){.parts = true, .format = {.block_px = 64, .n_bands = n}};
+    for (uint32_t b = 0; b < n; b++)
+        out->format.plane[b] = (uint16_t)plane[b];
+}
+
 struct pb_encode_format pb_device_blocks_mask(const struct pb_device_blocks *blocks)
 {
     struct pb_encode_format mask = blocks->format;

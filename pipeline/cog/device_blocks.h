@@ -3,7 +3,8 @@
 #ifndef PB_DEVICE_BLOCKS_H
 #define PB_DEVICE_BLOCKS_H
 /* Products whose blocks a device makes of planes that it has (kernels/codec/encode_device.h): those
- * of the image and of all overviews, with the bytes that the CPU makes. Pure; any thread. */
+ * of the image and of all overviews, with the bytes that the CPU makes. Or what it finds in them
+ * (kernels/reduce/statistics_device.h): a part for each tile and band. Pure; any thread. */
 #include "kernels/codec/encode_device.h"
 
 struct pb_cog_options;
@@ -14,11 +15,15 @@ struct pb_device_blocks {
     enum pb_encode_with mask_with;  /* ... so */
     uint32_t levels;                /* of overviews */
     bool nearest;                   /* they are; else averages */
+    bool parts; /* a block is a struct pb_statistics_part of one plane of one tile: its level is the
+                   band, its column the tile's number; of the format bands and planes count */
 };
 
 /* NULL and *out; or why the host has to make them: static words. plane: of tiles, by band. */
 const char *pb_device_blocks_of(const struct pb_cog_options *options, const uint32_t *plane,
                                 struct pb_device_blocks *out);
+/* Parts of n bands. */
+void pb_device_parts_of(uint32_t n, const uint32_t *plane, struct pb_device_blocks *out);
 /* The format of a mask's blocks. */
 struct pb_encode_format pb_device_blocks_mask(const struct pb_device_blocks *blocks);
 #endif

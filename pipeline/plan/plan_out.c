@@ -4,6 +4,7 @@
 #include "pipeline/plan/plan_out.h"
 #include "pipeline/plan/plan.h"
 
+#include "kernels/reduce/statistics_device.h"
 #include "wic/pattern/schedule.h"
 
 #include <string.h>
@@ -83,12 +84,30 @@ static void size_layer(struct pb_plan_out *out, struct pb_plan_made *made, uint3
     out->slot_bytes = slot > out->slot_bytes ? slot : out->slot_bytes;
 }
 
+/* A batch of parts lies where encoded blocks do. */
+static void size_parts(const struct pb_plan *plan, struct pb_plan_out *out,
+                       struct pb_plan_made *made, uint64_t batch_bytes)
+{
+    const uint64_t part = sizeof(struct pb_statistics_part), slot = part + PB_BLOCK_SLOT_HEAD;
+    uint64_t n = batch_bytes / part;
+    made->row_blocks = (uint32_t)plan->grid.cols * made->blocks.format.n_bands;
+    n = n < 1 ? 1 : n < made->row_blocks ? n : made->row_blocks;
+    made->batch[0] = (uint32_t)n;
+    out->batch_most = n > out->batch_most ? (uint32_t)n : out->batch_most;
+    out->encoded_bytes = n * part > out->encoded_bytes ? n * part : out->encoded_bytes;
+    out->slot_bytes = slot > out->slot_bytes ? slot : out->slot_bytes;
+}
+
 static void size_product(const struct pb_plan *plan, struct pb_plan_out *out,
                          struct pb_plan_made *made, uint64_t batch_bytes)
 {
     const struct pb_grid *g = &plan->grid;
     const int32_t block_px = made->blocks.format.block_px;
     const int32_t side = g->side_px < g->image_h ? g->side_px : g->image_h;
+    if (made->blocks.parts) {
+        size_parts(plan, out, made, batch_bytes);
+        return;
+    }
     made->row_blocks = blocks(g->image_w, block_px) * blocks(side, block_px);
     for (uint32_t k = 1; k <= made->blocks.levels; k++) {
         const struct pb_out_level l = pb_plan_out_level(plan, made, k);
@@ -196,7 +215,7 @@ static const char *make_there(const struct pb_plan *plan, const struct pb_produc
     const char *why = type->on_device(env, config, &made.blocks);
     if (why != NULL)
         return why;
-    if (!is_even(plan, made.blocks.format.block_px))
+    if (!made.blocks.parts && !is_even(plan, made.blocks.format.block_px))
         return "compute.tile is not its blocksize times a power of two";
     place_planes(&made);
     out->made[out->n++] = made;
@@ -233,7 +252,7 @@ static void take_said(struct pb_plan *plan, const struct pb_plan_out *said)
     plan->out = *said;
     for (uint32_t i = 0; i < said->n; i++)
         good = good && said->made[i].first_plane + said->made[i].n_planes <= plan->n_outputs &&
-               is_even(plan, said->made[i].blocks.format.block_px);
+               (said->made[i].blocks.parts || is_even(plan, said->made[i].blocks.format.block_px));
     if (!good)
         plan->out.n = 0;
     else if (plan->out.n > 0)

@@ -19,6 +19,7 @@ static void say(const struct pb_plan_made *made, struct pb_served_made *out)
                                    .predictor = f->predictor,
                                    .has_mask = b->has_mask,
                                    .nearest = b->nearest,
+                                   .parts = b->parts,
                                    .n_bands = f->n_bands,
                                    .with = (uint32_t)f->with,
                                    .mask_with = (uint32_t)b->mask_with,
@@ -79,6 +80,9 @@ static bool take(const struct pb_served_made *said, struct pb_plan_made *out)
                                          .nearest = said->nearest != 0}};
     for (uint32_t i = 0; i < said->n_bands; i++)
         out->blocks.format.plane[i] = (uint16_t)said->plane[i];
+    out->blocks.parts = said->parts != 0;
+    if (out->blocks.parts) /* nothing is encoded */
+        return !out->blocks.has_mask && out->blocks.levels == 0;
     for (uint32_t layer = 0; layer < (out->blocks.has_mask ? 2u : 1u); layer++) {
         const struct pb_encode_format format = pb_plan_out_format(out, layer);
         if (pb_encode_measure(&format, 1, &needs) != 0)

@@ -9,6 +9,9 @@
 #include "config/base/json_writer.h"
 #include "kernels/reduce/histogram.h"
 #include "kernels/reduce/moments.h"
+#include "kernels/reduce/statistics_device.h"
+#include "pipeline/cog/cog_writer.h"
+#include "pipeline/cog/device_blocks.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/product_text.h"
 #include "pipeline/product/statistics.h"
@@ -115,6 +118,15 @@ static int statistics_create(const struct pb_product_env *env,
     return 0;
 }
 
+/* What was found in a band of a tile. */
+static void merge(struct band *band, struct worker *worker)
+{
+    pthread_mutex_lock(&band->lock);
+    pb_moments_merge(&band->moments, &worker->moments);
+    pb_histogram_merge(&band->histogram, &worker->part);
+    pthread_mutex_unlock(&band->lock);
+}
+
 static int statistics_tile(void *product, const struct pb_tile *tile,
                            const struct pb_tile_planes *pixels, uint32_t worker_index,
                            struct pb_err *err)
@@ -132,12 +144,36 @@ static int statistics_tile(void *product, const struct pb_tile *tile,
             continue;
         pb_histogram_part_begin(&worker->part, worker->moments.min, worker->moments.max);
         pb_histogram_part_add(&worker->part, plane, (size_t)tile->core.w * (size_t)tile->core.h);
-        struct band *band = &s->bands[b];
-        pthread_mutex_lock(&band->lock);
-        pb_moments_merge(&band->moments, &worker->moments);
-        pb_histogram_merge(&band->histogram, &worker->part);
-        pthread_mutex_unlock(&band->lock);
+        merge(&s->bands[b], worker);
     }
+    return 0;
+}
+
+static const char *statistics_on_device(const struct pb_product_env *env,
+                                        const struct pb_product_config *config,
+                                        struct pb_device_blocks *out)
+{
+    uint32_t plane[PB_BANDS_MAX];
+    int n = pb_product_bands(env, config, plane, NULL);
+    if (n < 1)
+        return "its bands are not known";
+    pb_device_parts_of((uint32_t)n, plane, out);
+    return NULL;
+}
+
+/* What a device has found in a band of a tile, which may be another process'. */
+static int statistics_block(void *product, const struct pb_cog_block *block, uint32_t worker_index,
+                            struct pb_err *err)
+{
+    struct statistics *s = product;
+    struct worker *worker = &s->workers[worker_index];
+    struct pb_statistics_part part;
+    assert(worker_index < s->env->workers);
+    if (block->level >= s->n_bands || block->bytes != sizeof part || block->raw || block->mask)
+        return pb_fail(err, PB_E_SYSTEM, "statistics of a tile that are none");
+    memcpy(&part, block->data, sizeof part);
+    if (pb_statistics_take(&part, &worker->moments, &worker->part))
+        merge(&s->bands[block->level], worker);
     return 0;
 }
 
@@ -245,6 +281,8 @@ const struct pb_product_type pb_product_statistics = {
     .bytes = statistics_bytes,
     .create = statistics_create,
     .tile = statistics_tile,
+    .on_device = statistics_on_device,
+    .block = statistics_block,
     .finish = statistics_finish,
     .destroy = statistics_destroy,
 };

@@ -72,6 +72,11 @@ WHOLE_FAULT(encode,
             (void *device, uint32_t queue, const struct pb_encode_batch *batch, struct pb_err *err),
             (device, queue, batch, err))
 
+WHOLE_FAULT(statistics,
+            (void *device, uint32_t queue, const struct pb_statistics_plane *planes, uint32_t n,
+             uint64_t most_px, struct pb_statistics_part *parts, struct pb_err *err),
+            (device, queue, planes, n, most_px, parts, err))
+
 /* The n-th call of the stage from now on fails. */
 static const struct pb_whole_device *whole_faults_at(const char *stage, int n)
 {
@@ -91,6 +96,7 @@ static const struct pb_whole_device *whole_faults_at(const char *stage, int n)
     faulty.when = whole_faults_when;
     faulty.halve = whole_faults_halve;
     faulty.encode = whole_faults_encode;
+    faulty.statistics = whole_faults_statistics;
     whole_faults.stage = stage;
     whole_faults.at = n;
     atomic_store(&whole_faults.calls, 0);

@@ -8,6 +8,9 @@
 #include "config/base/clock.h"
 #include "pipeline/codec/decode.h"
 #include "pipeline/codec/unpredict.h"
+#include "kernels/reduce/histogram.h"
+#include "kernels/reduce/moments.h"
+#include "kernels/reduce/statistics_key.h"
 #include "pipeline/cog/halve.h"
 #include "pipeline/run/whole/whole_device.h"
 #include "tests/encode_reference.h"
@@ -20,7 +23,7 @@
 static struct {
     int refuse_each; /* every so many-th stream is refused, with garbage decoded; 0 = none */
     int fail_tile;   /* the tile that cannot be started, from 1; 0 = none */
-    _Atomic int streams, tiles, refused, opened, blocks, seen;
+    _Atomic int parts, streams, tiles, refused, opened, blocks, seen;
 } whole_host;
 
 enum { WHOLE_HOST_MEMORIES = 400 };
@@ -182,6 +185,40 @@ static int whole_host_halve(void *device, uint32_t queue, const struct pb_halve_
     return 0;
 }
 
+/* By the CPU's reductions, and taken apart again. */
+static int whole_host_statistics(void *device, uint32_t queue,
+                                 const struct pb_statistics_plane *planes, uint32_t n,
+                                 uint64_t most_px, struct pb_statistics_part *parts,
+                                 struct pb_err *err)
+{
+    struct pb_histogram_part *histogram = malloc(sizeof *histogram);
+    (void)device, (void)queue, (void)err;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct pb_statistics_plane *p = &planes[i];
+        struct pb_moments moments;
+        ck_assert_uint_le((uint64_t)p->w * (uint64_t)p->h, most_px);
+        ck_assert_int_eq(p->w, (int32_t)p->row_px);
+        memset(histogram, 0, sizeof *histogram);
+        memset(&parts[i], 0, sizeof parts[i]);
+        pb_moments_begin(&moments);
+        pb_moments_add(&moments, p->data, p->w, p->h);
+        parts[i].valid = moments.valid;
+        whole_host.parts++;
+        if (moments.valid == 0)
+            continue;
+        pb_histogram_part_begin(histogram, moments.min, moments.max);
+        pb_histogram_part_add(histogram, p->data, (size_t)p->w * (size_t)p->h);
+        parts[i].min = pb_statistics_key(moments.min);
+        parts[i].max = pb_statistics_key(moments.max);
+        memcpy(parts[i].sum, moments.sum.limb, sizeof parts[i].sum);
+        memcpy(parts[i].squares, moments.squares.limb, sizeof parts[i].squares);
+        for (size_t k = 0; k < PB_HISTOGRAM_BINS; k++)
+            parts[i].bin[k] = histogram->lane[0][k] + histogram->lane[1][k];
+    }
+    free(histogram);
+    return 0;
+}
+
 static int whole_host_encode(void *device, uint32_t queue, const struct pb_encode_batch *batch,
                              struct pb_err *err)
 {
@@ -255,6 +292,7 @@ static const struct pb_whole_device whole_host_device = {
     .tile = whole_host_tile,
     .halve = whole_host_halve,
     .encode = whole_host_encode,
+    .statistics = whole_host_statistics,
     .mark = whole_host_mark,
     .after = whole_host_after,
     .happened = whole_host_happened,

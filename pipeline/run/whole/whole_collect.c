@@ -140,7 +140,8 @@ static int collect_batch(struct collector *c, const struct wic_slot *slot, struc
     const struct pb_encode_format format =
         pb_plan_out_format(e->out.made[note->made].plan, note->layer);
     struct found f = {note, batch, (const void *)(batch->told + WHOLE_FOUND_AT), {.bytes = 0}};
-    int rc = pb_encode_measure(&format, note->n, &f.needs);
+    const bool parts = e->out.made[note->made].plan->blocks.parts; /* none is raw */
+    int rc = parts ? 0 : pb_encode_measure(&format, note->n, &f.needs);
     rc = rc ? rc
             : whole_wait_event(e, whole_event_batch(e, slot->index), PB_DEVICE_WAIT_COLLECT_DONE,
                                "encoding blocks", err);

@@ -10,6 +10,7 @@
 #include "kernels/codec/encode_device.h"
 #include "kernels/codec/halve_device.h"
 #include "kernels/codec/unpredict_device.h"
+#include "kernels/reduce/statistics_device.h"
 #include "pipeline/plan/plan.h"
 
 struct pb_whole_counts {
@@ -45,6 +46,9 @@ struct pb_whole_device {
                  uint32_t n_planes, int32_t most_rows, bool nearest, struct pb_err *err);
     int (*encode)(void *device, uint32_t queue, const struct pb_encode_batch *batch,
                   struct pb_err *err);
+    int (*statistics)(void *device, uint32_t queue, const struct pb_statistics_plane *planes,
+                      uint32_t n, uint64_t most_px, struct pb_statistics_part *parts,
+                      struct pb_err *err);
     /* The event has happened when what is in the queue by now is done; a later mark begins anew. */
     int (*mark)(void *device, uint32_t queue, uint32_t event, struct pb_err *err);
     /* What comes into the queue from now on waits for the event as it was marked last. */

@@ -219,6 +219,15 @@ static int halve(void *device, uint32_t queue, const struct pb_halve_part *parts
                       "starting to make overviews");
 }
 
+static int statistics(void *device, uint32_t queue, const struct pb_statistics_plane *planes,
+                      uint32_t n, uint64_t most_px, struct pb_statistics_part *parts,
+                      struct pb_err *err)
+{
+    const struct cuda *c = device;
+    return pb_cuda_rc(err, pb_statistics_cuda(planes, n, most_px, parts, c->queue[queue]),
+                      "starting to find statistics");
+}
+
 static int encode(void *device, uint32_t queue, const struct pb_encode_batch *batch,
                   struct pb_err *err)
 {
@@ -276,6 +285,7 @@ const struct pb_whole_device pb_whole_cuda = {
     .tile = tile,
     .halve = halve,
     .encode = encode,
+    .statistics = statistics,
     .mark = mark,
     .after = after,
     .happened = happened,

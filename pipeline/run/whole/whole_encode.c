@@ -97,8 +97,8 @@ int whole_encode_open(struct pb_exec_whole *e, struct pb_err *err)
             : e->ops->table(e->device, plan->strips * out->parts_each * sizeof *out->parts, err,
                             &memory);
     out->parts = memory;
-    out->ready = calloc(n_blocks, sizeof *out->ready);
-    out->ready_block = calloc(n_blocks, sizeof *out->ready_block);
+    out->ready = calloc(n_blocks + 1, sizeof *out->ready);
+    out->ready_block = calloc(n_blocks + 1, sizeof *out->ready_block);
     if (rc == 0 && (out->ready == NULL || out->ready_block == NULL))
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     return rc;
@@ -126,6 +126,25 @@ static const float *tile_planes(const struct pb_exec_whole *e, const struct whol
 {
     *out_tile = (struct pb_tile){.number = number, .core = pb_grid_core(grid_of(e), number)};
     return whole_out_place(e, number) + made->plan->first_plane * pb_tile_out_px(out_tile);
+}
+
+_Static_assert(sizeof(struct pb_statistics_plane) <= sizeof(struct pb_encode_block),
+               "a list of blocks has room for as many planes");
+
+/* A plane for each band, where parts are made. */
+static void tile_parts(struct pb_exec_whole *e, const struct whole_made *made, uint32_t number)
+{
+    const struct pb_encode_format *format = &made->plan->blocks.format;
+    struct pb_tile tile;
+    const float *planes = tile_planes(e, made, number, &tile);
+    for (uint32_t b = 0; b < format->n_bands; b++)
+        add_block(&e->out, (struct whole_block){b, number, 0},
+                  (struct pb_encode_block){
+                      .data = planes + format->plane[b] * pb_tile_out_px(&tile),
+                      .row_px = (uint32_t)tile.core.w,
+                      .w = tile.core.w,
+                      .h = tile.core.h,
+                  });
 }
 
 static void tile_blocks(struct pb_exec_whole *e, const struct whole_made *made, uint32_t number)
@@ -243,6 +262,31 @@ static int make_overviews(struct pb_exec_whole *e, struct whole_made *made, stru
     return rc;
 }
 
+/* --- parts of statistics --------------------------------------------------------------------- */
+
+/* What the encoder would say of the blocks: all are there, one behind the other. */
+static void list_parts(const struct whole_batch *b, const struct pb_encode_block *ready, uint32_t n)
+{
+    struct pb_statistics_plane *plane = (struct pb_statistics_plane *)(void *)b->input;
+    struct pb_encoded *found = (struct pb_encoded *)(void *)(b->told + WHOLE_FOUND_AT);
+    for (uint32_t i = 0; i < n; i++) {
+        plane[i] = (struct pb_statistics_plane){
+            .data = ready[i].data, .row_px = ready[i].row_px, .w = ready[i].w, .h = ready[i].h};
+        found[i] = (struct pb_encoded){.at = i * sizeof(struct pb_statistics_part),
+                                       .bytes = sizeof(struct pb_statistics_part),
+                                       .state = PB_ENCODED};
+    }
+}
+
+static int find_parts(struct pb_exec_whole *e, const struct whole_batch *b, uint32_t n,
+                      struct pb_err *err)
+{
+    const uint64_t side = (uint64_t)grid_of(e)->side_px;
+    return e->ops->statistics(e->device, QUEUE_OUT,
+                              (const struct pb_statistics_plane *)(const void *)b->input, n,
+                              side * side, (struct pb_statistics_part *)(void *)b->encoded, err);
+}
+
 /* --- batches --------------------------------------------------------------------------------- */
 
 static int queue_batch(struct pb_exec_whole *e, const struct wic_slot *slot, struct pb_err *err)
@@ -261,10 +305,14 @@ static int queue_batch(struct pb_exec_whole *e, const struct wic_slot *slot, str
         .used = (uint64_t *)(void *)b->found,
     };
     int rc = e->ops->mark(e->device, QUEUE_OUT, whole_event_encoding(e, slot->index), err);
-    rc = rc ? rc : e->ops->encode(e->device, QUEUE_OUT, &batch, err);
-    rc =
-        rc ? rc
-           : e->ops->copy(e->device, QUEUE_OUT, b->told, b->found, whole_found_bytes(note->n), err);
+    if (rc == 0 && e->out.made[note->made].plan->blocks.parts) {
+        rc = find_parts(e, b, note->n, err);
+    } else {
+        rc = rc ? rc : e->ops->encode(e->device, QUEUE_OUT, &batch, err);
+        rc = rc ? rc
+                : e->ops->copy(e->device, QUEUE_OUT, b->told, b->found, whole_found_bytes(note->n),
+                               err);
+    }
     return rc ? rc : e->ops->mark(e->device, QUEUE_OUT, whole_event_batch(e, slot->index), err);
 }
 
@@ -280,7 +328,10 @@ static int send_batch(struct pb_exec_whole *e, struct whole_batch_note note, uin
     if (rc != 0)
         return rc;
     const struct whole_batch *b = &e->out.batch[slot.index];
-    memcpy(b->input, e->out.ready + first, note.n * sizeof *b->input);
+    if (e->out.made[note.made].plan->blocks.parts)
+        list_parts(b, e->out.ready + first, note.n);
+    else
+        memcpy(b->input, e->out.ready + first, note.n * sizeof *b->input);
     memcpy(b->block, e->out.ready_block + first, note.n * sizeof *b->block);
     if (is_last && !pb_plan_out_has_planes(e->map.plan)) {
         note.first_tile = e->out.row * cols;
@@ -317,7 +368,8 @@ int whole_encode_row(struct pb_exec_whole *e, struct pb_err *err)
     for (uint32_t i = 0; i < e->map.plan->out.n && rc == 0; i++) {
         out->n_ready = 0;
         for (uint32_t c = 0; c < cols; c++)
-            tile_blocks(e, &out->made[i], out->row * cols + c);
+            (out->made[i].plan->blocks.parts ? tile_parts : tile_blocks)(e, &out->made[i],
+                                                                         out->row * cols + c);
         rc = make_overviews(e, &out->made[i], err);
         rc = rc ? rc : encode_ready(e, i, err);
     }
