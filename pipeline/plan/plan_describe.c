@@ -60,7 +60,7 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
                        plan->whole.shares ? ", and by cores where they are through earlier" : "",
                        plan->whole.host_why == NULL ? ""
                        : plan->whole.all_by_host    ? ": "
-                                                    : "; some of it by the host: ",
+                                                    : "; the host decodes a part of it: ",
                        plan->whole.host_why != NULL ? plan->whole.host_why : "", plan->out.n,
                        plan->out.n == 1 ? " is" : "s are",
                        (unsigned long long)((plan->out.device_bytes + (1 << 20) - 1) >> 20));

@@ -41,7 +41,7 @@ static const char *by_host(const struct pb_raster_info *info)
                  info->tiff_compression == COMPRESSION_DEFLATE ||
                  info->tiff_compression == DEFLATE_OLD;
     if (!info->own_blocks)
-        return "the layout of a file's blocks is not a plain one";
+        return "a file's codec, or the layout of its blocks, is none that the GPU decodes";
     if (info->complex.kind != PB_COMPLEX_NONE)
         return "a file's pixels are complex numbers";
     if (!known)

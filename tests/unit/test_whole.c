@@ -446,6 +446,36 @@ START_TEST(real_files_have_the_pixels_that_the_cpu_reads)
 }
 END_TEST
 
+START_TEST(it_says_what_the_host_decodes_and_why)
+{
+    static const struct {
+        const char *file, *why; /* NULL: nothing is */
+        bool all;
+        enum pb_raw_mask mask;
+    } cases[] = {
+        {"real/landsat7_L7_ETMs_6band.tif", NULL, false, PB_RAW_MASK_NONE},
+        {"real/mask_alpha/cog_rgba.tif", NULL, false, PB_RAW_MASK_ALPHA},
+        {"real/mask_alpha/cog_rgb_mask.tif", "mask is stored apart", false, PB_RAW_MASK_HOST},
+        {"real/mask_alpha/RGBA.uint16_alpha255.tif", "more than 8 bits", true, PB_RAW_MASK_HOST},
+        {"real/mask_alpha/cogeo_jpeg_mask.tif", "codec", true, PB_RAW_MASK_HOST},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[300];
+        (void)snprintf(path, sizeof path, REAL "%s", cases[i].file);
+        ck_assert_int_eq(open_scene(path, PLAIN), 0);
+        ck_assert_int_eq(make_plan(true), 0);
+        const struct pb_plan_whole *whole = &plan->whole;
+        ck_assert_msg(whole->used && whole->all_by_host == cases[i].all &&
+                          whole->how[0].mask == cases[i].mask,
+                      "%s", path);
+        ck_assert_msg((whole->host_why == NULL) == (cases[i].why == NULL), "%s", path);
+        ck_assert(cases[i].why == NULL || strstr(whole->host_why, cases[i].why) != NULL);
+        pb_plan_destroy(plan);
+        close_scene();
+    }
+}
+END_TEST
+
 START_TEST(damaged_files_fail_in_the_same_words)
 {
     ck_assert_int_eq(nftw(REAL "hostile", visit, 16, FTW_PHYS), 0);
@@ -790,6 +820,7 @@ int main(void)
     pb_raster_init();
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, real_files_have_the_pixels_that_the_cpu_reads);
+    tcase_add_test(tc, it_says_what_the_host_decodes_and_why);
     tcase_add_test(tc, damaged_files_fail_in_the_same_words);
     tcase_add_test(tc, a_reader_that_fails_is_the_cause_and_not_what_the_next_one_finds);
     tcase_add_test(tc, random_scenes_have_the_pixels_that_the_cpu_reads);

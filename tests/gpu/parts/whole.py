@@ -25,7 +25,7 @@ FILES = {
     "cog_rgb_mask": ("device", "mask is stored apart"),
     "cog_rgba": ("device", ""),
     "RGBA.uint16_alpha255": ("host", "alpha band has more than 8 bits"),
-    "cogeo_jpeg_mask": ("host", "not a plain one"),
+    "cogeo_jpeg_mask": ("host", "is none that the GPU decodes"),
 }
 COLOURS = """
   input: {match: ["*"], bands: {R: 1, G: 2, B: 3}}
