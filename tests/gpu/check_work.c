@@ -263,6 +263,7 @@ int main(int argc, char **argv)
     const bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
     bool good = true;
     int n = 0;
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
     if (cudaGetDeviceCount(&n) != cudaSuccess || n == 0) {
         (void)fprintf(stderr, "skipped: no GPU\n");
         return 77;

@@ -24,7 +24,7 @@ struct work_slice {
 struct work_launches {
     struct work_gpu *g;
     cudaStream_t stream[LAUNCH_STREAMS], down;
-    cudaEvent_t up[SLICES_MOST], done[LAUNCH_STREAMS], halved;
+    cudaEvent_t up[SLICES_MOST], opened[SLICES_MOST], done[LAUNCH_STREAMS], halved;
     struct pb_chain_cuda *chain[LAUNCH_STREAMS];
     struct pb_decode_stream *streams; /* these on the device, in the order of pieces and blocks */
     struct pb_decode_result *results;
@@ -102,6 +102,8 @@ static inline void work_launches_make(struct work_gpu *g, uint32_t slices, struc
     }
     for (uint32_t i = 0; i < slices; i++)
         MUST(cudaEventCreateWithFlags(&l->up[i], cudaEventDisableTiming));
+    for (uint32_t i = 0; i < slices; i++)
+        MUST(cudaEventCreateWithFlags(&l->opened[i], cudaEventDisableTiming));
     MUST(cudaEventCreateWithFlags(&l->halved, cudaEventDisableTiming));
     MUST(cudaStreamCreateWithFlags(&l->down, cudaStreamNonBlocking));
 }
@@ -120,6 +122,8 @@ static inline void work_launches_free(struct work_launches *l)
     }
     for (uint32_t i = 0; i < l->n_slices; i++)
         MUST(cudaEventDestroy(l->up[i]));
+    for (uint32_t i = 0; i < l->n_slices; i++)
+        MUST(cudaEventDestroy(l->opened[i]));
     MUST(cudaEventDestroy(l->halved));
     MUST(cudaStreamDestroy(l->down));
     MUST(cudaFreeHost(l->out));
@@ -144,7 +148,7 @@ static inline void work_queue_encode(struct work_slice *slice, cudaStream_t stre
     MUST(cudaEventRecord(slice->encoded_event, stream));
 }
 
-static inline void work_queue_slice(struct work_launches *l, uint32_t i)
+static inline void work_queue_decode(struct work_launches *l, uint32_t i)
 {
     struct work_scene *s = &l->g->scene;
     struct work_slice *slice = &l->slice[i];
@@ -160,6 +164,17 @@ static inline void work_queue_slice(struct work_launches *l, uint32_t i)
     must_queue(
         pb_unpredict_cuda(&l->form, l->open + slice->first, n, (uint32_t)s->of->side, stream),
         "open");
+    MUST(cudaEventRecord(l->opened[i], stream));
+}
+
+/* Where tiles read their neighbours, after all pieces. */
+static inline void work_queue_tiles(struct work_launches *l, uint32_t i)
+{
+    struct work_scene *s = &l->g->scene;
+    struct work_slice *slice = &l->slice[i];
+    cudaStream_t stream = l->stream[i % LAUNCH_STREAMS];
+    for (uint32_t k = 0; k < l->n_slices && s->of->halo; k++)
+        MUST(cudaStreamWaitEvent(stream, l->opened[k], 0));
     for (uint32_t t = slice->first; t < slice->end; t++) {
         const struct pb_tile_out out = {s->view.tile_out + t * s->view.tile_out_px,
                                         s->view.tile_plane_px};
@@ -187,10 +202,16 @@ static inline void work_queue_overviews(struct work_launches *l)
 /* Milliseconds from the first copy until all blocks are in the host's memory. */
 static inline double work_launches_run(struct work_launches *l)
 {
+    const struct work_scene *s = &l->g->scene;
     MUST(cudaDeviceSynchronize());
     const double start = work_now_ms();
-    for (uint32_t i = 0; i < l->n_slices; i++)
-        work_queue_slice(l, i);
+    for (uint32_t i = 0; i < l->n_slices; i++) {
+        work_queue_decode(l, i);
+        if (!s->of->halo)
+            work_queue_tiles(l, i);
+    }
+    for (uint32_t i = 0; i < l->n_slices && s->of->halo; i++)
+        work_queue_tiles(l, i);
     work_queue_overviews(l);
     for (uint32_t i = 0; i <= l->n_slices; i++) {
         struct work_slice *slice = &l->slice[i];

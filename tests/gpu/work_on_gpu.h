@@ -16,7 +16,7 @@
 struct work_gpu {
     struct work_scene scene;
     struct pb_chain_device chain;
-    void *memory[64];
+    void *memory[512];
     size_t n_memory;
     void *rings;
     uint8_t *kinds; /* pinned: stored bytes of kinds one after the other, twice */
