@@ -8,6 +8,7 @@
 #include "pipeline/device/mem.h"
 #include "pipeline/run/run_threads.h"
 #include "pipeline/run/said_blocks.h"
+#include "pipeline/run/spare_room.h"
 #include "pipeline/run/stream.h"
 #include "pipeline/run/tile_pool.h"
 
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RATE_BYTES = 4 << 20, AGAIN_MS = 50 };
+enum { RATE_BYTES = 4 << 20, AGAIN_MS = 50, PAGE = 4096 };
 
 /* A slot's user bytes, where the other process does not write. */
 struct own_user {
@@ -82,6 +83,8 @@ static int make_room(const struct pb_served *s, size_t needed, uint64_t wanted, 
     if (room->slots != NULL && room->bytes >= needed && room->bytes <= bytes && room->pinned == pin)
         return 0;
     pb_tile_room_close(room);
+    if (pin && pb_spare_room_take(needed, bytes + PAGE - 1, pin, room)) /* whole pages */
+        return 0;
     return pb_tile_room_make(bytes, pin, err, room);
 }
 

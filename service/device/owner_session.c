@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "pipeline/product/product_kinds.h"
 #include "pipeline/run/served.h"
+#include "pipeline/run/spare_room.h"
 #include "service/base/line_reader.h"
 #include "service/base/peer.h"
 #include "service/device/blob.h"
@@ -352,8 +353,11 @@ void owner_session_run(struct owner *owner, int fd)
         }
     }
     int64_t bytes = (int64_t)s.room.bytes;
+    bool was_pinned = s.room.pinned;
     pb_tile_room_close(&s.room);
     owner_loaded(owner, 0, -bytes);
+    if (was_pinned && !pb_device_left_behind())
+        pb_spare_room_make((size_t)bytes, owner->index);
     pb_config_destroy(s.config);
     pb_line_reader_fini(&s.lines);
     (void)close(fd);

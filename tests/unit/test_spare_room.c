@@ -1,0 +1,98 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/run/spare_room.h"
+
+#include "run_suite.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <string.h>
+
+#define MIB ((size_t)1 << 20)
+
+static struct pb_tile_room room;
+
+static void end(void)
+{
+    pb_tile_room_close(&room);
+    pb_spare_room_drop();
+}
+
+START_TEST(who_asks_for_its_size_gets_it_also_while_it_is_made)
+{
+    for (int i = 0; i < 50; i++) {
+        pb_spare_room_make(MIB, -1);
+        pb_spare_room_make(2 * MIB, -1); /* there is one already */
+        ck_assert(pb_spare_room_take(MIB / 2, MIB, false, &room));
+        ck_assert_uint_eq(room.bytes, MIB);
+        ck_assert_int_ge(room.fd, 0);
+        memset(room.slots, 1, room.bytes);
+        pb_tile_room_close(&room);
+        ck_assert(!pb_spare_room_take(MIB / 2, MIB, false, &room)); /* once */
+        pb_spare_room_drop();
+    }
+}
+END_TEST
+
+START_TEST(another_size_or_kind_gets_none_and_it_goes)
+{
+    static const struct {
+        size_t least, most;
+        bool pin;
+    } wish[] = {{2 * MIB, 4 * MIB, false}, {MIB / 4, MIB / 2, false}, {MIB, MIB, true}};
+    for (int i = 0; i < 3; i++) {
+        pb_spare_room_make(MIB, -1);
+        ck_assert(!pb_spare_room_take(wish[i].least, wish[i].most, wish[i].pin, &room));
+        ck_assert_ptr_null(room.slots);
+        pb_spare_room_drop();
+    }
+}
+END_TEST
+
+START_TEST(without_one_nothing_is_taken)
+{
+    ck_assert(!pb_spare_room_take(0, MIB, false, &room));
+    pb_spare_room_drop();
+    pb_spare_room_make(0, -1);
+    ck_assert(!pb_spare_room_take(0, MIB, false, &room));
+}
+END_TEST
+
+static _Atomic int taken;
+
+static void *job(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 100; i++) {
+        struct pb_tile_room own = {0};
+        if (pb_spare_room_take(MIB, MIB, false, &own))
+            taken++;
+        pb_tile_room_close(&own);
+        pb_spare_room_make(MIB, -1);
+    }
+    return NULL;
+}
+
+START_TEST(jobs_beside_each_other_get_different_rooms)
+{
+    pthread_t thread[4];
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, job, NULL), 0);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+    ck_assert_int_gt(taken, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("spare_room");
+    TCase *tests = tcase_create("spare_room");
+    tcase_add_checked_fixture(tests, NULL, end);
+    tcase_add_test(tests, who_asks_for_its_size_gets_it_also_while_it_is_made);
+    tcase_add_test(tests, another_size_or_kind_gets_none_and_it_goes);
+    tcase_add_test(tests, without_one_nothing_is_taken);
+    tcase_add_test(tests, jobs_beside_each_other_get_different_rooms);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
