@@ -14,7 +14,7 @@
 enum { COMPRESSION_NONE = 1, COMPRESSION_LZW = 5, COMPRESSION_DEFLATE = 8, DEFLATE_OLD = 32946 };
 enum {
     SHARE = 4, /* jobs that a GPU has memory for, where none is said */
-    FASTER = 4 /* so many times as fast as all cores, a GPU decodes alone */
+    FASTER = 2 /* so many times as fast as all cores, a GPU decodes alone */
 };
 
 #define PIECE_MOST          (UINT64_C(64) << 20)
