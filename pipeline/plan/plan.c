@@ -157,6 +157,11 @@ int pb_plan_with_side(const struct pb_plan *base, const struct pb_plan_request *
         plan.whole_rows = true;
     }
     pb_plan_out(&plan, r);
+    if (pb_plan_whole_is_vain(&plan, r)) {
+        struct pb_plan host = *base;
+        host.whole.why_not = plan.whole.host_why;
+        return pb_plan_with_side(&host, r, side, err, out_plan);
+    }
     plan.resident = pb_plan_resident(&plan, r);
     plan.format.line_px = plan.resident.by_line ? plan.resident.part_w : 0;
     if (plan.sums.chain.n > 0)

@@ -20,9 +20,10 @@ enum {
 #define PIECE_MOST          (UINT64_C(64) << 20)
 #define SHARED_MOST         (UINT64_C(8) << 20) /* a decoded block that cores send */
 #define CORE_BYTES_SECOND   250e6               /* that a core decodes */
-#define DEVICE_BYTES_SECOND 90e6                /* that a GPU decodes of one block */
-#define LINK_BYTES_SECOND   12e9                /* of a link that was not measured */
-#define SHARED_BYTES_SECOND 100e9               /* of memory that GPU and host share */
+#define SET_UP_SECONDS      0.1
+#define DEVICE_BYTES_SECOND 90e6  /* that a GPU decodes of one block */
+#define LINK_BYTES_SECOND   12e9  /* of a link that was not measured */
+#define SHARED_BYTES_SECOND 100e9 /* of memory that GPU and host share */
 
 static const struct pb_raster_info *info_of(const struct pb_plan_request *r, size_t source)
 {
@@ -107,10 +108,7 @@ static const char *refuse_sources(const struct pb_plan *plan, const struct pb_pl
         if (why != NULL)
             return why;
     }
-    return r->config->compute.codecs == PB_CODECS_AUTO && r->whole_said == 0 &&
-                   plan->whole.all_by_host
-               ? plan->whole.host_why
-               : NULL;
+    return NULL;
 }
 
 /* Whether a pass is run again and again with numbers of the round before. */
@@ -214,6 +212,25 @@ static bool is_small(const struct pb_plan *plan, const struct pb_plan_request *r
         device = block / DEVICE_BYTES_SECOND > device ? block / DEVICE_BYTES_SECOND : device;
     }
     return device > 0 && host / cores(r) < device;
+}
+
+/* Whether the host has decoded all of it before setting up a GPU's memory would pay. */
+static bool is_small_of_host(const struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    double host = 0;
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        const struct pb_raster_info *info = info_of(r, i);
+        double pixel = (double)pb_raster_sample_bytes(info) * info->n_bands;
+        if (plan->source[i].n_bands > 0)
+            host += (double)info->width * info->height * pixel / CORE_BYTES_SECOND;
+    }
+    return plan->whole.all_by_host && host / cores(r) < SET_UP_SECONDS;
+}
+
+bool pb_plan_whole_is_vain(const struct pb_plan *plan, const struct pb_plan_request *request)
+{
+    return plan->whole.used && plan->whole.all_by_host && plan->out.n == 0 &&
+           request->config->compute.codecs == PB_CODECS_AUTO && request->whole_said == 0;
 }
 
 /* The most bytes of a compressed block, decoded. */
@@ -335,7 +352,7 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
              all_bytes(plan, request) > whole.device_bytes)
         whole.why_not = "compute.device_memory is too small for two rows of tiles";
     else if (request->config->compute.codecs == PB_CODECS_AUTO && request->whole_said == 0 &&
-             is_small(plan, request))
+             (is_small(plan, request) || is_small_of_host(plan, request)))
         whole.why_not = "the scene is small: the host's cores are through with it earlier";
     whole.used = whole.why_not == NULL;
     return whole;

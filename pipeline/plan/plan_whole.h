@@ -8,6 +8,9 @@
  * as they are stored, or why not. A why_not that the plan has already stays. Arithmetic only. */
 struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
                                    const struct pb_plan_request *request);
+/* Whether a plan of which plan->out is known gains nothing by this way: the host decodes all, and
+ * makes all products. Then whole.host_why is why it is not used. */
+bool pb_plan_whole_is_vain(const struct pb_plan *plan, const struct pb_plan_request *request);
 /* What readers hold that decode some of it, for the plan's number of them. */
 struct pb_plan_decoding pb_plan_whole_decoding(const struct pb_plan *plan,
                                                const struct pb_plan_request *request);

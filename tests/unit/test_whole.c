@@ -476,6 +476,35 @@ START_TEST(it_says_what_the_host_decodes_and_why)
 }
 END_TEST
 
+/* What the host decodes goes to the GPU when products are made there, and it is worth it. */
+START_TEST(what_the_host_decodes_goes_there_for_the_products)
+{
+    const char *path = REAL "real/mask_alpha/cogeo_jpeg_mask.tif";
+    for (int products = 0; products < 2; products++)
+        for (int32_t side = 1024; side <= 20480; side *= 20) {
+            struct pb_err err = {0};
+            ck_assert_int_eq(open_with(path, PLAIN, products ? MADE : PIXELS), 0);
+            config->compute.codecs = PB_CODECS_AUTO;
+            struct pb_raster_info info = *pb_raster_info(raster);
+            info.width = info.height = side;
+            request = (struct pb_plan_request){.config = config,
+                                               .pipeline = &config->pipelines[0],
+                                               .info = &info,
+                                               .cuda = true,
+                                               .traits = &traits};
+            ck_assert_msg(pb_plan_create(&request, &err, &plan) == 0, "%s", err.msg);
+            const char *why = plan->whole.why_not;
+            if (side == 1024)
+                ck_assert(why != NULL && strstr(why, "small") != NULL);
+            else
+                ck_assert((why == NULL) == (products == 1));
+            ck_assert(why == NULL || side == 1024 || strstr(why, "codec") != NULL);
+            pb_plan_destroy(plan);
+            close_scene();
+        }
+}
+END_TEST
+
 START_TEST(damaged_files_fail_in_the_same_words)
 {
     ck_assert_int_eq(nftw(REAL "hostile", visit, 16, FTW_PHYS), 0);
@@ -821,6 +850,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, real_files_have_the_pixels_that_the_cpu_reads);
     tcase_add_test(tc, it_says_what_the_host_decodes_and_why);
+    tcase_add_test(tc, what_the_host_decodes_goes_there_for_the_products);
     tcase_add_test(tc, damaged_files_fail_in_the_same_words);
     tcase_add_test(tc, a_reader_that_fails_is_the_cause_and_not_what_the_next_one_finds);
     tcase_add_test(tc, random_scenes_have_the_pixels_that_the_cpu_reads);
