@@ -360,6 +360,14 @@ static uint64_t wanted_bytes(struct candidates *all, const struct pb_plan *base,
     return least == UINT64_MAX ? 0 : least;
 }
 
+/* What is left of the budget is for finished blocks that a device makes. */
+static void give_room(struct pb_plan *plan, uint64_t left)
+{
+    const uint64_t most = plan->out.n > 0 ? plan->out.most_bytes : 0;
+    plan->out.room_bytes = most < left ? most : left;
+    plan->total_bytes += plan->out.room_bytes;
+}
+
 int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *request,
                 struct pb_err *err, struct pb_plan *out_plan)
 {
@@ -378,6 +386,7 @@ int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *reques
             continue;
         *out_plan = plan;
         out_plan->threads_wanted = threads_wanted(&sized, request);
+        give_room(out_plan, budget - needed(&plan));
         if (!plan.cuda && plan.writers < out_plan->threads_wanted)
             out_plan->wanted_bytes = wanted_bytes(all, &sized, request);
         rc = 0;

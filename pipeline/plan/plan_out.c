@@ -98,6 +98,19 @@ static void size_parts(const struct pb_plan *plan, struct pb_plan_out *out,
     out->slot_bytes = slot > out->slot_bytes ? slot : out->slot_bytes;
 }
 
+/* Of blocks that come compressed, as large as they were before: few become larger. */
+static uint64_t most_bytes(const struct pb_plan *plan, const struct pb_plan_made *made)
+{
+    const int32_t block_px = made->blocks.format.block_px;
+    struct pb_encode_needs needs = {.raw_bytes = 0};
+    uint64_t n = 0;
+    (void)pb_encode_measure(&made->blocks.format, 1, &needs);
+    for (uint32_t k = 0; k <= made->blocks.levels; k++)
+        n += (uint64_t)blocks(halved(plan->grid.image_w, k), block_px) *
+             blocks(halved(plan->grid.image_h, k), block_px);
+    return made->blocks.format.with != PB_ENCODE_RAW ? n * needs.raw_bytes : 0;
+}
+
 static void size_product(const struct pb_plan *plan, struct pb_plan_out *out,
                          struct pb_plan_made *made, uint64_t batch_bytes)
 {
@@ -116,6 +129,7 @@ static void size_product(const struct pb_plan *plan, struct pb_plan_out *out,
     }
     for (uint32_t layer = 0; layer < (made->blocks.has_mask ? 2u : 1u); layer++)
         size_layer(out, made, layer, batch_bytes);
+    out->most_bytes += most_bytes(plan, made);
 }
 
 static void size(const struct pb_plan *plan, struct pb_plan_out *out)
@@ -129,6 +143,7 @@ static void size(const struct pb_plan *plan, struct pb_plan_out *out)
     out->device_bytes = out->strips * (uint64_t)g->cols * out->tile_bytes;
     out->workspace_bytes = out->encoded_bytes = 0;
     out->batch_most = 0;
+    out->most_bytes = 0;
     out->slot_bytes = SLOT_LEAST;
     for (uint32_t i = 0; i < out->n; i++)
         size_product(plan, out, &out->made[i], sizes[out->size].batch_bytes);

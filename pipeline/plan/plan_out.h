@@ -47,7 +47,9 @@ struct pb_plan_out {
     uint64_t workspace_bytes, encoded_bytes; /* of a batch */
     uint32_t batch_most;                     /* blocks of any batch */
     uint64_t device_bytes;                   /* of all that */
-    uint64_t slot_bytes;                     /* that a slot of results has at least */
+    uint64_t room_bytes; /* of the host, for finished blocks: what compute.memory has left */
+    uint64_t most_bytes; /* that finished blocks of all products can take */
+    uint64_t slot_bytes; /* that a slot of results has at least */
 };
 
 /* Rows of a level's blocks that are on the device. */

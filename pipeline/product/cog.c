@@ -409,6 +409,7 @@ const struct pb_product_type pb_product_cog = {
     .tile = cog_tile,
     .on_device = cog_on_device,
     .block = cog_block,
+    .keeps_blocks = true,
     .finish = cog_finish,
     .destroy = cog_destroy,
 };

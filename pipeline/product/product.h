@@ -223,6 +223,8 @@ struct pb_product_type {
     /* Takes such a block, where env->by_device said so; as tile(). NULL where on_device is. */
     int (*block)(void *product, const struct pb_cog_block *block, uint32_t worker,
                  struct pb_err *err);
+    /* It writes blocks that stay in memory from there, when it is finished. */
+    bool keeps_blocks;
     /* After the last tile, once: writes and fsyncs <directory>/<file>. earlier: the results of all
      * other products, for a kind that describes them and so is finished last. The others finish at
      * the same time, each on one thread. */

@@ -175,7 +175,7 @@ static int make_products(struct pb_run *run, struct pb_err *err)
     run->results = calloc(run->options.pipeline->n_products + 1, sizeof *run->results);
     if (run->results == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the products");
-    return pb_run_products_create(&run->env, err, &run->products);
+    return pb_run_products_create(&run->env, run->plan->out.room_bytes, err, &run->products);
 }
 
 static int make_passes(struct pb_run *run, struct pb_err *err)

@@ -4,6 +4,7 @@
 #define PB_RUN_PRODUCTS_H
 /* The products of a run, in the order of the pipeline. One thread, but for the sinks. */
 #include "pipeline/product/product.h"
+#include "pipeline/run/block_room.h"
 #include "pipeline/run/sink.h"
 
 struct pb_run_products {
@@ -12,12 +13,13 @@ struct pb_run_products {
     size_t n;
     struct pb_sink *sinks; /* of the products that take tiles */
     size_t n_sinks;
+    struct pb_block_room room; /* of blocks that a device makes */
 };
 
-/* Makes the products of env->pipeline. After a failure what was made is destroyed by
- * pb_run_products_destroy. */
-int pb_run_products_create(const struct pb_product_env *env, struct pb_err *err,
-                           struct pb_run_products *out_products);
+/* Makes the products of env->pipeline; room_bytes: for blocks that a device makes. After a failure
+ * what was made is destroyed by pb_run_products_destroy. */
+int pb_run_products_create(const struct pb_product_env *env, uint64_t room_bytes,
+                           struct pb_err *err, struct pb_run_products *out_products);
 /* Zeroed products are fine. Removes no file. */
 void pb_run_products_destroy(struct pb_run_products *products);
 #endif

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+struct pb_block_room;
+
 struct pb_sink {
     /* As pb_product_type.tile: called by several writers at once, worker < workers. */
     int (*tile)(void *object, const struct pb_tile *tile, const struct pb_tile_planes *pixels,
@@ -17,6 +19,8 @@ struct pb_sink {
      */
     int (*block)(void *object, const struct pb_cog_block *block, uint32_t worker,
                  struct pb_err *err);
-    uint32_t product; /* of the pipeline */
+    uint32_t product;           /* of the pipeline */
+    struct pb_block_room *room; /* with block, for blocks that stay until the product is finished;
+                                   NULL = there is none */
 };
 #endif

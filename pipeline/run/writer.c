@@ -3,6 +3,7 @@
 /* Finished tiles are handed to every sink. A writer thread takes them from the channel behind an
  * executor and gives the slots back. */
 #include "pipeline/cog/cog_writer.h"
+#include "pipeline/run/block_room.h"
 #include "pipeline/run/block_slot.h"
 #include "pipeline/run/stream.h"
 #include "pipeline/run/rests.h"
@@ -50,6 +51,21 @@ int pb_stream_write(struct pb_stream *s, const struct pb_tile *tile, const void 
     return 0;
 }
 
+/* To the product, from memory that stays, where there is some. */
+static int give_block(const struct pb_sink *sink, struct pb_cog_block block, uint32_t worker,
+                      struct pb_err *err)
+{
+    const void *kept = NULL;
+    if (sink->room != NULL && !block.raw) {
+        pb_work_begin(PB_WORK_COPY, 0);
+        kept = pb_block_room_keep(sink->room, block.data, block.bytes);
+        pb_work_end();
+    }
+    block.stays = kept != NULL;
+    block.data = kept != NULL ? kept : block.data;
+    return sink->block(sink->object, &block, worker, err);
+}
+
 static int deliver_block(struct pb_stream *s, const struct pb_block_entry *entry,
                          const struct wic_slot *slot, uint32_t worker, struct pb_err *err)
 {
@@ -65,7 +81,7 @@ static int deliver_block(struct pb_stream *s, const struct pb_block_entry *entry
         return pb_fail(err, PB_E_SYSTEM, "a block ends behind its slot");
     for (size_t i = 0; i < s->n_sinks; i++)
         if (s->sinks[i].block != NULL && s->sinks[i].product == entry->product)
-            return s->sinks[i].block(s->sinks[i].object, &block, worker, err);
+            return give_block(&s->sinks[i], block, worker, err);
     return pb_fail(err, PB_E_SYSTEM, "a block came of product %u, which takes none",
                    entry->product);
 }

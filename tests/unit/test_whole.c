@@ -236,7 +236,7 @@ static void make_products(char *directory, int *rc, struct pb_err *err)
     env.raster = raster;
     env.scene = env.input = "scene";
     env.directory = directory;
-    *rc = pb_run_products_create(&env, err, &made);
+    *rc = pb_run_products_create(&env, plan->out.room_bytes, err, &made);
     ck_assert_msg(*rc == 0, "%s", err->msg);
     const struct pb_pass_request asked = {.plan = plan,
                                           .raster = rasters,

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -329,6 +330,7 @@ static void exec_run(void *exec, uint32_t thread)
         whole_feed, whole_release, whole_dispatch, whole_finish, whole_collect};
     struct pb_exec_whole *e = exec;
     struct pb_err err = {0};
+    (void)prctl(PR_SET_TIMERSLACK, (unsigned long)NAP_NS / 4); /* naps are short */
     int rc = e->ops->use(e->device, &err);
     rc = rc ? rc : body[thread](e, &err);
     if (rc == 0)
