@@ -12,6 +12,7 @@
 #include "pipeline/product/product.h"
 #include "pipeline/product/cog_asset.h"
 #include "pipeline/product/cog_blocks.h"
+#include "pipeline/product/cog_options.h"
 
 #include <errno.h>
 #include <math.h>
@@ -32,81 +33,6 @@ struct cog {
     char file[sizeof((struct pb_product_result *)NULL)->file];
     char path[4096 + sizeof((struct pb_product_result *)NULL)->file];
 };
-
-/* The average of two classes is no class, and integers may be classes: for measurements stored as
- * scaled integers the configuration has to select average. */
-static enum pb_overviews overviews_of(const struct pb_product_env *env,
-                                      const struct pb_cog_config *config)
-{
-    enum pb_overviews asked = config->overviews;
-    const struct pb_ramp *ramp = config->paint.chosen;
-    if (asked != PB_OVERVIEWS_AUTO)
-        return asked;
-    if (config->is_painted && !env->info->has_palette) /* what is painted are measurements */
-        return ramp != NULL && ramp->between == PB_RAMP_EXACT ? PB_OVERVIEWS_NEAREST
-                                                              : PB_OVERVIEWS_AVERAGE;
-    bool classes = !pb_type_is_float(config->type) || env->info->has_palette;
-    return classes ? PB_OVERVIEWS_NEAREST : PB_OVERVIEWS_AVERAGE;
-}
-
-/* The same for values that steps make: where(NDVI > 0.5, 1, 0) is a class in a float. */
-static bool has_classes(const struct pb_product_env *env, const struct pb_cog_config *config,
-                        uint32_t n_bands, const uint32_t *plane)
-{
-    bool found = config->classes.n > 0;
-    for (uint32_t b = 0; b < n_bands && env->classes != NULL; b++)
-        found = found || env->classes[plane[b]];
-    return found;
-}
-
-/* ramp may be NULL for the plan, which wants to know the channels alone. */
-static struct pb_painter painter_of(const struct pb_cog_config *config, uint32_t n_bands,
-                                    const struct pb_ramp_table *ramp)
-{
-    const double *range = config->paint.range;
-    return (struct pb_painter){
-        .n_planes = n_bands,
-        .ramp = ramp,
-        .low = {range[0], range[0], range[0]},
-        .high = {range[1], range[1], range[1]},
-        .alpha = config->has_alpha,
-        .has_nodata = config->has_nodata,
-        .nodata = config->is_painted && config->has_nodata ? (uint8_t)config->nodata : 0,
-    };
-}
-
-/* painter: NULL unless it is a picture. */
-static struct pb_cog_options options_of(const struct pb_product_env *env,
-                                        const struct pb_cog_config *config, uint32_t n_bands,
-                                        const struct pb_painter *painter)
-{
-    bool rgb = n_bands == 3 || config->paint.chosen != NULL;
-    return (struct pb_cog_options){
-        .grid = env->grid,
-        .order = env->order,
-        .tiles_in_flight = env->tiles_in_flight,
-        .workers = env->workers,
-        .directory = env->directory,
-        .progress = env->progress,
-        .checksum = env->checksum,
-        .n_bands = n_bands,
-        .painter = painter,
-        .type = config->type,
-        .compress = config->compress,
-        .level = config->quality != 0 ? config->quality : config->level,
-        .predictor = config->predictor,
-        .block_px = config->blocksize,
-        .overviews = overviews_of(env, config),
-        .has_nodata = config->has_nodata,
-        .nodata = config->nodata,
-        .mask = config->mask != 0,
-        .scale = config->has_scale     ? config->scale
-                 : config->offset != 0 ? 1
-                                       : 0,
-        .offset = config->offset,
-        .photometric = config->type == PB_U8 && rgb ? PB_PHOTOMETRIC_RGB : PB_PHOTOMETRIC_GRAY,
-    };
-}
 
 static const struct pb_cog_config *cog_of(const struct pb_product_config *config)
 {
@@ -162,28 +88,19 @@ static bool cog_wants_rows(const struct pb_product_config *config)
     return cog_of(config)->compress != PB_COMPRESS_NONE;
 }
 
-/* As far as the configuration, the header and the chain say it: all but tags and places. */
-static void complete_options(const struct pb_product_env *env, const struct pb_cog_config *config,
-                             const uint32_t *plane, struct pb_cog_options *options)
-{
-    if (config->overviews == PB_OVERVIEWS_AUTO && has_classes(env, config, options->n_bands, plane))
-        options->overviews = PB_OVERVIEWS_NEAREST;
-    if (pb_product_by_device(env, &config->product))
-        options->parts = PB_COG_BLOCKS;
-}
-
 static uint64_t cog_bytes(const struct pb_product_env *env, const struct pb_product_config *config)
 {
     const struct pb_cog_config *cog = cog_of(config);
     const struct pb_ramp *ramp = cog->paint.chosen;
     uint32_t n = (uint32_t)pb_product_band_count(env, config);
     /* A ramp paints three channels, as three bands do. */
-    const struct pb_painter painter = painter_of(cog, ramp != NULL ? 3 : n, NULL);
-    struct pb_cog_options options = options_of(env, cog, n, cog->is_painted ? &painter : NULL);
+    const struct pb_painter painter = pb_cog_painter(cog, ramp != NULL ? 3 : n, NULL);
+    struct pb_cog_options options =
+        pb_cog_options_of(env, cog, n, cog->is_painted ? &painter : NULL);
     uint32_t plane[PB_BANDS_MAX], rest[PB_REST_MAX * PB_BANDS_MAX];
     if (pb_product_bands(env, config, plane, NULL) == (int)n) {
         (void)list_rests(env, cog, plane, &options, rest);
-        complete_options(env, cog, plane, &options);
+        pb_cog_options_complete(env, cog, plane, &options);
     }
     uint64_t bytes = pb_cog_writer_bytes(&options);
     uint64_t table = ramp != NULL ? pb_ramp_table_bytes(ramp) : 0;
@@ -221,7 +138,7 @@ static int make_painter(struct cog *cog, struct pb_err *err)
     const struct pb_ramp *ramp = config->paint.chosen;
     if (ramp != NULL)
         cog->ramp = pb_ramp_table_create(ramp, config->paint.range[0], config->paint.range[1]);
-    cog->painter = painter_of(config, cog->n_bands, cog->ramp);
+    cog->painter = pb_cog_painter(config, cog->n_bands, cog->ramp);
     return ramp == NULL || cog->ramp != NULL
                ? 0
                : pb_fail(err, PB_E_MEMORY, "no memory for a product's colours");
@@ -252,9 +169,9 @@ static int cog_create(const struct pb_product_env *env, const struct pb_product_
         rc = make_painter(cog, err);
     }
     if (rc == 0) {
-        struct pb_cog_options options = options_of(env, cog->config, cog->n_bands,
-                                                   cog->config->is_painted ? &cog->painter : NULL);
-        complete_options(env, cog->config, cog->plane, &options);
+        struct pb_cog_options options = pb_cog_options_of(
+            env, cog->config, cog->n_bands, cog->config->is_painted ? &cog->painter : NULL);
+        pb_cog_options_complete(env, cog->config, cog->plane, &options);
         cog->n_rest = list_rests(env, cog->config, cog->plane, &options, cog->rest);
         options.same = same_blocks(cog, &options);
         pb_product_file(env, config, cog->file, sizeof cog->file);
@@ -297,10 +214,10 @@ static int look_ahead(const struct pb_product_env *env, const struct pb_cog_conf
     *blocks = (struct pb_cog_blocks){.passes = false};
     if (n < 1)
         return n;
-    *painter = painter_of(config, (uint32_t)n, NULL);
-    *options = options_of(env, config, (uint32_t)n, config->is_painted ? painter : NULL);
+    *painter = pb_cog_painter(config, (uint32_t)n, NULL);
+    *options = pb_cog_options_of(env, config, (uint32_t)n, config->is_painted ? painter : NULL);
     (void)list_rests(env, config, plane, options, rest);
-    complete_options(env, config, plane, options);
+    pb_cog_options_complete(env, config, plane, options);
     pb_cog_blocks(env, config, options, plane, blocks);
     return n;
 }
