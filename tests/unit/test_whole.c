@@ -225,12 +225,14 @@ enum way { MUCH, LITTLE, ANOTHER, WAYS };
 
 static struct pb_run_products made;
 
-/* Of the plan, in a new directory; *rc: of the pass. */
-static void make_products(char *directory, int *rc, struct pb_err *err)
+/* Of the plan, in a new directory, which need not outlive a power cut; *rc: of the pass. */
+static void make_products(char directory[40], int *rc, struct pb_err *err)
 {
     struct pb_product_env env;
     struct pb_pass *pass = NULL;
     const struct pb_raster *const rasters[] = {raster};
+    (void)snprintf(directory, 40, "%s/pb_whole_XXXXXX",
+                   access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(directory));
     pb_plan_product_env(plan, &request, &env);
     env.raster = raster;
@@ -292,7 +294,7 @@ static uint64_t find_least(uint64_t by_device)
 /* By the CPU, and by the device with much memory and with little. by_device: what is made there. */
 static void compare_products(const char *path, const char *products, uint64_t by_device)
 {
-    char cpu[] = "/tmp/pb_whole_XXXXXX";
+    char cpu[40];
     struct pb_err err = {0};
     int rc;
     ck_assert_int_eq(open_with(path, PLAIN, products), 0);
@@ -302,7 +304,7 @@ static void compare_products(const char *path, const char *products, uint64_t by
     pb_plan_destroy(plan);
     const uint64_t memory[WAYS] = {UINT64_C(1) << 36, find_least(by_device), UINT64_C(1) << 36};
     for (enum way i = MUCH; i < WAYS; i++) {
-        char device[] = "/tmp/pb_whole_XXXXXX";
+        char device[40];
         by_another = i == ANOTHER;
         config->compute.device_memory_bytes = memory[i];
         ck_assert_int_eq(make_plan(true), 0);
@@ -770,7 +772,7 @@ END_TEST
  * fails. Whether there were so many. */
 static bool lose_device(const char *stage, int n, bool products)
 {
-    char directory[] = "/tmp/pb_whole_XXXXXX";
+    char directory[40];
     struct image image = {.n = 0};
     struct pb_err err = {0};
     int rc;
