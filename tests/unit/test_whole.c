@@ -629,6 +629,31 @@ START_TEST(what_the_device_refuses_the_host_decodes)
 }
 END_TEST
 
+static bool plan_shares(uint32_t multiprocessors)
+{
+    traits.gpu.multiprocessors = multiprocessors;
+    ck_assert_int_eq(make_plan(true), 0);
+    bool shares = plan->whole.shares;
+    ck_assert_msg(plan->whole.used, "%s", plan->whole.why_not);
+    pb_plan_destroy(plan);
+    return shares;
+}
+
+/* 4 streams of 90 MB/s on a multiprocessor; 3 cores of 250 MB/s. */
+START_TEST(cores_decode_beside_a_gpu_that_is_at_most_twice_as_fast)
+{
+    for (int i = 0; i < 2; i++) {
+        cores_too = i == 0;
+        ck_assert_int_eq(open_scene(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN), 0);
+        ck_assert_int_eq(plan_shares(1), cores_too);
+        ck_assert_int_eq(plan_shares(4), cores_too);
+        ck_assert(!plan_shares(5));
+        ck_assert(!plan_shares(132));
+        close_scene();
+    }
+}
+END_TEST
+
 /* Each block once, by one of them; what is damaged in the same words. */
 START_TEST(cores_that_decode_too_make_the_same_pixels)
 {
@@ -862,6 +887,7 @@ int main(void)
     tcase_add_test(tc, strips_that_reach_over_several_bands_are_there_in_all);
     tcase_add_test(tc, earlier_passes_find_the_numbers_that_the_cpu_finds);
     tcase_add_test(tc, what_the_device_refuses_the_host_decodes);
+    tcase_add_test(tc, cores_decode_beside_a_gpu_that_is_at_most_twice_as_fast);
     tcase_add_test(tc, cores_that_decode_too_make_the_same_pixels);
     tcase_add_test(tc, what_is_damaged_fails_in_the_same_words_whoever_decodes_it);
     tcase_add_test(tc, what_is_refused_elsewhere_fails_the_device);
