@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Plans usual scenes as a run would, and prints the plan of the resident kernel. */
+/* Plans usual scenes as a run whose blocks the host decodes, and prints the plan of the resident
+ * kernel. */
 #include "pipeline/plan/device_plan.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan.h"
@@ -30,7 +31,7 @@ static int configure(const struct scene *scene, struct pb_config **out_config)
     if (scene->bands_text[0] != '\0')
         (void)snprintf(bands, sizeof bands, ", bands: {%s}", scene->bands_text);
     (void)snprintf(text, sizeof text,
-                   "compute: {threads: 1, memory: 4GiB}\n"
+                   "compute: {threads: 1, memory: 4GiB, codecs: host}\n"
                    "pipelines:\n"
                    "  usual:\n"
                    "    input: {match: [\"*\"]%s}\n"

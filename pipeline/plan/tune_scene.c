@@ -39,7 +39,7 @@ static int configure(const struct pb_tune_shape *shape, struct pb_err *err,
     struct pb_err_list errors;
     write_steps(shape->bands, steps);
     (void)snprintf(text, sizeof text,
-                   "compute: {threads: 1, memory: 4GiB, tile: %d}\n"
+                   "compute: {threads: 1, memory: 4GiB, codecs: host, tile: %d}\n"
                    "pipelines:\n"
                    "  tune:\n"
                    "    input: {match: [\"*\"]}\n"

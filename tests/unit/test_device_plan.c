@@ -9,7 +9,8 @@
 #include <check.h>
 #include <string.h>
 
-static const struct pb_device_traits h200 = {.gpu = {"NVIDIA H200", 90, 132, 233472, 232448}};
+static const struct pb_device_traits h200 = {.gpu = {"NVIDIA H200", 90, 132, 233472, 232448},
+                                             .memory_bytes = UINT64_C(150) << 30};
 
 START_TEST(usual_scenes_get_the_plan_of_a_run_on_a_gpu_that_was_measured)
 {

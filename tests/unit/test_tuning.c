@@ -304,7 +304,8 @@ START_TEST(every_shape_can_be_measured_on_every_gpu)
     for (size_t g = 0; g < 2; g++)
         for (size_t i = 0; i < PB_TUNE_SHAPES; i++) {
             const struct pb_tune_shape *shape = &pb_tune_shapes[i];
-            struct pb_device_traits traits = {.gpu = gpus[g], .tuning = one_row()};
+            struct pb_device_traits traits = {
+                .gpu = gpus[g], .tuning = one_row(), .memory_bytes = UINT64_C(16) << 30};
             struct pb_tune_scene scene;
             struct pb_err err = {0};
             ck_assert_msg(pb_tune_scene_open(shape, &traits, &err, &scene) == 0, "%s", err.msg);
