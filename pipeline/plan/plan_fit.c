@@ -20,6 +20,7 @@
 #include "pipeline/plan/plan_gate.h"
 #include "pipeline/plan/plan_threads.h"
 #include "pipeline/plan/plan_whole.h"
+#include "pipeline/product/product.h"
 #include "pipeline/profile/trace.h"
 
 #include "wic/wic.h"
@@ -360,10 +361,13 @@ static uint64_t wanted_bytes(struct candidates *all, const struct pb_plan *base,
     return least == UINT64_MAX ? 0 : least;
 }
 
-/* What is left of the budget is for finished blocks that a device makes. */
-static void give_room(struct pb_plan *plan, uint64_t left)
+/* What is left of the budget is for finished blocks that a device makes, if files are hashed by
+ * SHA-256: that takes longer than storage does, so nothing is lost by writing when all blocks are
+ * there. With another checksum storage is what takes longest, and begins with the first block. */
+static void give_room(struct pb_plan *plan, const struct pb_plan_request *r, uint64_t left)
 {
-    const uint64_t most = plan->out.n > 0 ? plan->out.most_bytes : 0;
+    const bool late = plan->out.n > 0 && pb_products_checksum(r->pipeline) == PB_CHECKSUM_SHA2_256;
+    const uint64_t most = late ? plan->out.most_bytes : 0;
     plan->out.room_bytes = most < left ? most : left;
     plan->total_bytes += plan->out.room_bytes;
 }
@@ -386,7 +390,7 @@ int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *reques
             continue;
         *out_plan = plan;
         out_plan->threads_wanted = threads_wanted(&sized, request);
-        give_room(out_plan, budget - needed(&plan));
+        give_room(out_plan, request, budget - needed(&plan));
         if (!plan.cuda && plan.writers < out_plan->threads_wanted)
             out_plan->wanted_bytes = wanted_bytes(all, &sized, request);
         rc = 0;

@@ -323,6 +323,20 @@ static void compare_products(const char *path, const char *products, uint64_t by
     close_scene();
 }
 
+START_TEST(finished_blocks_wait_in_memory_where_hashing_takes_longest)
+{
+    ck_assert_int_eq(open_with(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN,
+                               "      - cog: {bands: [OUT]}\n"
+                               "      - stac: {checksum: blake3, datetime: file-time}\n"),
+                     0);
+    ck_assert_int_eq(make_plan(true), 0);
+    ck_assert_uint_eq(plan->out.by_device, 1);
+    ck_assert_uint_eq(plan->out.room_bytes, 0);
+    pb_plan_destroy(plan);
+    close_scene();
+}
+END_TEST
+
 START_TEST(products_made_on_the_device_are_the_cpus)
 {
     compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", MADE, 0x7f);
@@ -900,6 +914,7 @@ int main(void)
     tc = tcase_create("products");
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, products_made_on_the_device_are_the_cpus);
+    tcase_add_test(tc, finished_blocks_wait_in_memory_where_hashing_takes_longest);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
