@@ -251,19 +251,34 @@ END_TEST
 
 /* Somebody who wants the device without kernels, now and then. */
 struct rival {
+    pthread_mutex_t lock; /* a kernel enters while it is wanted */
     atomic_int entered, unwanted;
-    atomic_bool stop;
     unsigned turns;
 };
+
+static bool may_enter(struct rival *r)
+{
+    pthread_mutex_lock(&r->lock);
+    bool may = atomic_load(&r->unwanted) == 0;
+    atomic_fetch_add(&r->entered, may);
+    pthread_mutex_unlock(&r->lock);
+    return may;
+}
+
+static void set_unwanted(struct rival *r, int unwanted)
+{
+    pthread_mutex_lock(&r->lock);
+    atomic_store(&r->unwanted, unwanted);
+    pthread_mutex_unlock(&r->lock);
+}
 
 /* In turn all of the device and half of it. */
 static uint32_t rival_enter(void *context)
 {
     struct rival *r = context;
-    while (atomic_load(&r->unwanted) && !atomic_load(&r->stop)) {
+    while (!may_enter(r)) {
         sleep_ns(MS / 10);
     }
-    atomic_fetch_add(&r->entered, 1);
     return r->turns++ % 2 == 0 ? WIC_SHARE_WHOLE : WIC_SHARE_WHOLE / 2;
 }
 
@@ -281,7 +296,7 @@ static bool rival_wants(void *context)
 
 START_TEST(unwanted_kernel_leaves_in_the_middle_and_comes_back)
 {
-    struct rival rival = {.stop = false};
+    struct rival rival = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct stream s = {.tiles = 20000,
                        .options = {.context = &rival,
                                    .enter = rival_enter,
@@ -289,18 +304,23 @@ START_TEST(unwanted_kernel_leaves_in_the_middle_and_comes_back)
                                    .is_unwanted = rival_wants}};
     stream_open(&s);
     start_proxy(&s);
-    start_threads(&s, s.tiles);
+    start_threads(&s, s.tiles / 2);
+    while (atomic_load(&rival.entered) == 0) {
+        sleep_ns(MS / 10);
+    }
     for (int i = 0; i < 5; i++) {
-        atomic_store(&rival.unwanted, 1);
+        set_unwanted(&rival, 1);
         while (atomic_load(&rival.entered) != 0) {
             sleep_ns(MS / 10);
         }
         sleep_ns(MS);
         ck_assert_int_eq(atomic_load(&rival.entered), 0);
-        atomic_store(&rival.unwanted, 0);
+        set_unwanted(&rival, 0);
         sleep_ns(MS);
     }
     join_producers(&s);
+    atomic_store(&s.to_start, s.tiles - s.tiles / 2); /* so there is work to come back for */
+    (void)producer_main(&s);
     wic_close(s.in);
     stream_close(&s);
     ck_assert_int_eq(s.rc, 0);
