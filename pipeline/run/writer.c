@@ -96,12 +96,15 @@ static int write_blocks(struct pb_stream *s, const struct wic_slot *slot, uint32
     int rc = 0;
     const uint32_t tiles = pb_grid_count(&s->plan->grid);
     if (head.n > PB_BLOCK_SLOT_MOST || slot->bytes < PB_BLOCK_SLOT_HEAD ||
-        head.first_tile > tiles || head.n_tiles > tiles - head.first_tile)
+        slot->bytes > s->plan->out_slot_bytes || head.first_tile > tiles ||
+        head.n_tiles > tiles - head.first_tile)
         return pb_fail(err, PB_E_SYSTEM,
                        "a slot has more blocks than it can hold, or of other tiles");
     pb_work_begin(PB_WORK_DELIVER, 0);
-    for (uint32_t i = 0; i < head.n && rc == 0; i++)
-        rc = deliver_block(s, &entry[i], slot, worker, err);
+    for (uint32_t i = 0; i < head.n && rc == 0; i++) {
+        const struct pb_block_entry own = entry[i]; /* others can write to the slot */
+        rc = deliver_block(s, &own, slot, worker, err);
+    }
     pb_work_end();
     atomic_fetch_add(&s->write.busy_ns, pb_clock_mono_ns() - start);
     if (rc < 0)

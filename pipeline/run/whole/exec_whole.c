@@ -203,7 +203,7 @@ static int open_device(struct pb_exec_whole *e, struct pb_err *err)
 static int take_memory(struct pb_exec_whole *e, struct pb_err *err)
 {
     const struct pb_whole_map *map = &e->map;
-    bool in_place = map->plan->whole.in_place;
+    bool in_place = map->plan->whole.in_place && pb_plan_out_has_planes(map->plan);
     int rc = 0;
     for (uint32_t i = 0; i < pb_whole_map_rooms(map) && rc == 0; i++) {
         void *memory[3] = {NULL};

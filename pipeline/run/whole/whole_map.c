@@ -29,6 +29,7 @@ static uint32_t group_size(const struct pb_whole_map *map, uint32_t n)
     size = most == 0 || size < most ? size : most;
     size = size > GROUP_LEAST ? size : GROUP_LEAST;
     most = map->plan->in_slots / 2; /* a piece has a slot of its own, at worst */
+    most = most > 0 ? most : 1;
     return map->plan->whole.in_place && size > most ? most : size;
 }
 
@@ -72,6 +73,35 @@ static void make_groups(struct pb_whole_map *map, uint32_t band, uint32_t first,
 }
 
 /* --- bands ----------------------------------------------------------------------------------- */
+
+static int32_t later(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What is decoded by the end of the band; pieces first .. end come with it. A mask that has no
+ * pieces of its own comes with the pixels. */
+static void find_end_rows(const struct pb_whole_map *map, struct pb_whole_band *band,
+                          uint32_t first, uint32_t end)
+{
+    bool has_mask[PB_FILES_MAX] = {false};
+    for (uint32_t i = 0; i < map->n_pieces; i++)
+        if (map->piece[i].is_mask)
+            has_mask[map->piece[i].source] = true;
+    for (size_t s = 0; s < map->plan->n_sources; s++) {
+        band->end_row[s] = band > map->band ? band[-1].end_row[s] : 0;
+        band->mask_end_row[s] = band > map->band ? band[-1].mask_end_row[s] : 0;
+    }
+    for (uint32_t i = first; i < end; i++) {
+        const struct pb_whole_piece *piece = &map->piece[i];
+        int32_t bottom = piece->rect.y + piece->rect.h;
+        int32_t *row = &band->end_row[piece->source], *mask = &band->mask_end_row[piece->source];
+        if (!piece->is_mask)
+            *row = later(*row, bottom);
+        if (piece->is_mask || !has_mask[piece->source])
+            *mask = later(*mask, bottom);
+    }
+}
 
 /* Rows of the windows that the band's tiles read, those of the pieces that come with it, and those
  * that came with bands before: the next band takes what it shares from this one alone. */
@@ -162,6 +192,7 @@ static int make_bands(struct pb_whole_map *map, uint32_t rows, struct pb_err *er
         while (piece < map->n_pieces && map->piece[piece].first < band->end)
             piece++;
         find_rows(map, band, first, piece);
+        find_end_rows(map, band, first, piece);
         make_groups(map, b, first, piece);
     }
     place_windows(map);

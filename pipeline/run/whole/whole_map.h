@@ -46,7 +46,10 @@ struct pb_whole_group {
 struct pb_whole_band {
     uint32_t first, end;                          /* tiles, in visiting order */
     uint32_t first_group, end_group;              /* none, where the band before has all pixels */
-    int32_t y[PB_SOURCES_MAX], h[PB_SOURCES_MAX]; /* rows of each window that are there */
+    int32_t y[PB_SOURCES_MAX], h[PB_SOURCES_MAX]; /* rows of each window that there is memory for */
+    /* Of each source: the row after the last one that was decoded, here or in a band before, of its
+     * pixels and of its mask. Sources of one window may have blocks of several heights. */
+    int32_t end_row[PB_FILES_MAX], mask_end_row[PB_FILES_MAX];
     uint64_t stored_bytes, decoded_bytes;
 };
 

@@ -24,26 +24,41 @@ static int leave_band(struct pb_exec_whole *e, uint32_t band)
 
 /* --- dispatcher ------------------------------------------------------------------------------ */
 
-/* Rows of a window that two bands have, from one's memory to the other's. */
-static int share_window(struct pb_exec_whole *e, uint32_t band, uint32_t w, struct pb_err *err)
+/* How many rows of a band there are above `end_row`. */
+static int32_t rows_above(const struct pb_whole_band *band, uint32_t w, int32_t end_row)
+{
+    int32_t rows = end_row - band->y[w];
+    return rows < band->h[w] ? rows : band->h[w];
+}
+
+/* Rows of a plane, from one band's memory to that of the next. */
+static int share_rows(struct pb_exec_whole *e, uint32_t band, uint32_t w, uint64_t at,
+                      uint64_t row_bytes, int32_t rows, struct pb_err *err)
 {
     const struct pb_whole_band *to = &e->map.band[band], *from = to - 1;
+    if (rows <= 0)
+        return 0;
+    return e->ops->copy(e->device, QUEUE_SHARE, e->room[band % 2].pixels + at,
+                        e->room[(band - 1) % 2].pixels + at +
+                            (uint64_t)(to->y[w] - from->y[w]) * row_bytes,
+                        (size_t)((uint64_t)rows * row_bytes), err);
+}
+
+/* Rows of a source that two bands have: those that are decoded, and no others, as the next pieces
+ * may be under way already. */
+static int share_source(struct pb_exec_whole *e, uint32_t band, size_t i, struct pb_err *err)
+{
+    const struct pb_plan_source *source = &e->map.plan->source[i];
+    const struct pb_whole_band *to = &e->map.band[band], *from = to - 1;
+    const uint32_t w = source->window;
     const struct pb_whole_window *window = &e->map.window[w];
-    int32_t end = from->y[w] + from->h[w], rows = end - to->y[w];
     int rc = 0;
-    rows = rows < to->h[w] ? rows : to->h[w];
-    for (uint32_t p = 0; p < e->map.plan->format.source[w].n_planes && rows > 0 && rc == 0; p++) {
-        uint64_t at = window->at + p * window->plane_bytes;
-        rc = e->ops->copy(e->device, QUEUE_SHARE, e->room[band % 2].pixels + at,
-                          e->room[(band - 1) % 2].pixels + at +
-                              (uint64_t)(to->y[w] - from->y[w]) * window->row_bytes,
-                          (size_t)rows * window->row_bytes, err);
-    }
-    if (rc == 0 && rows > 0 && window->mask_row_bytes > 0)
-        rc = e->ops->copy(e->device, QUEUE_SHARE, e->room[band % 2].pixels + window->mask_at,
-                          e->room[(band - 1) % 2].pixels + window->mask_at +
-                              (uint64_t)(to->y[w] - from->y[w]) * window->mask_row_bytes,
-                          (size_t)rows * window->mask_row_bytes, err);
+    for (size_t p = source->plane; p < source->plane + source->n_bands && rc == 0; p++)
+        rc = share_rows(e, band, w, window->at + p * window->plane_bytes, window->row_bytes,
+                        rows_above(to, w, from->end_row[i]), err);
+    if (rc == 0 && window->mask_row_bytes > 0)
+        rc = share_rows(e, band, w, window->mask_at, window->mask_row_bytes,
+                        rows_above(to, w, from->mask_end_row[i]), err);
     return rc;
 }
 
@@ -51,8 +66,8 @@ static int share_window(struct pb_exec_whole *e, uint32_t band, uint32_t w, stru
 static int share(struct pb_exec_whole *e, uint32_t band, struct pb_err *err)
 {
     int rc = 0;
-    for (uint32_t w = 0; w < PB_SOURCES_MAX && band > 0 && rc == 0; w++)
-        rc = share_window(e, band, w, err);
+    for (size_t i = 0; i < e->map.plan->n_sources && band > 0 && rc == 0; i++)
+        rc = share_source(e, band, i, err);
     rc = rc ? rc : e->ops->mark(e->device, QUEUE_SHARE, EVENT_SHARED, err);
     rc = rc ? rc
             : whole_wait_event(e, EVENT_SHARED, PB_DEVICE_WAIT_DISPATCH_DECODE,
