@@ -30,6 +30,8 @@ static int describe_cells(const struct pb_plan *plan, char *text, size_t bytes)
 {
     const struct decoded d = decoded_of(plan);
     char direct[80] = "";
+    if (plan->whole.used) /* the line of codecs says it */
+        return snprintf(text, bytes, "%s", "");
     if (d.cells == NULL)
         return snprintf(text, bytes, "decoding   every block once, straight into its tile\n");
     if (d.direct > 0)
@@ -45,25 +47,27 @@ static int describe_cells(const struct pb_plan *plan, char *text, size_t bytes)
 
 static void describe_device(const struct pb_plan *plan, char *text, size_t bytes)
 {
-    char chunks[200];
+    char chunks[200], made[100] = "";
     text[0] = '\0';
     if (!plan->cuda)
         return;
+    if (plan->out.n > 0)
+        (void)snprintf(made, sizeof made,
+                       "           %u product%s made there of the decoded pixels, in %llu MiB\n",
+                       plan->out.n, plan->out.n == 1 ? " is" : "s are",
+                       (unsigned long long)((plan->out.device_bytes + (1 << 20) - 1) >> 20));
     if (plan->whole.used) {
         (void)snprintf(text, bytes,
                        "kernel     one a tile, by streams and events\n"
                        "codecs     blocks are decoded on the %s, in at most %llu MiB of the GPU's "
-                       "memory%s%s%s\n"
-                       "           %u product%s made there of the decoded pixels, in %llu MiB\n",
+                       "memory%s%s%s\n%s",
                        plan->whole.all_by_host ? "host and go there" : "GPU",
                        (unsigned long long)(plan->whole.device_bytes >> 20),
                        plan->whole.shares ? ", and by cores where they are through earlier" : "",
                        plan->whole.host_why == NULL ? ""
                        : plan->whole.all_by_host    ? ": "
                                                     : "; the host decodes a part of it: ",
-                       plan->whole.host_why != NULL ? plan->whole.host_why : "", plan->out.n,
-                       plan->out.n == 1 ? " is" : "s are",
-                       (unsigned long long)((plan->out.device_bytes + (1 << 20) - 1) >> 20));
+                       plan->whole.host_why != NULL ? plan->whole.host_why : "", made);
         return;
     }
     if (plan->resident.used)
@@ -124,7 +128,10 @@ static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes
 {
     static const char *const mem[] = {"host", "pinned", "managed"};
     const double mib = 1024.0 * 1024.0;
-    char reductions[60] = "", kept[60] = "", rests[40] = "";
+    char reductions[60] = "", kept[60] = "", rests[40] = "", room[60] = "";
+    if (plan->out.room_bytes > 0)
+        (void)snprintf(room, sizeof room, ", finished blocks %.0f",
+                       (double)plan->out.room_bytes / mib);
     if (pb_plan_rest_bytes(plan) > 0)
         (void)snprintf(rests, sizeof rests, ", digits %.0f",
                        (double)pb_plan_rest_bytes(plan) / mib);
@@ -136,13 +143,13 @@ static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes
                        (double)plan->reduce_bytes / mib);
     (void)snprintf(text, bytes,
                    "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks "
-                   "%.0f, open files %.0f, products %.0f%s%s%s\n",
+                   "%.0f, open files %.0f, products %.0f%s%s%s%s\n",
                    (double)plan->total_bytes / mib, plan->in_slots,
                    (double)plan->in_slot_bytes / mib, plan->out_slots,
                    (double)plan->out_slot_bytes / mib, mem[plan->mem],
                    (double)plan->decoding.cells_bytes / mib,
                    (double)(plan->decoding.cache_bytes + plan->decoding.reader_bytes) / mib,
-                   (double)plan->product_bytes / mib, reductions, kept, rests);
+                   (double)plan->product_bytes / mib, room, reductions, kept, rests);
 }
 
 /* Bands of more digits than float32: which keep them, and of which pixels will be counted. */

@@ -128,6 +128,8 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
         return "there is no GPU";
     if (r->config->compute.codecs == PB_CODECS_HOST)
         return "compute.codecs is host";
+    if (plan->gate.chain != NULL)
+        return "a gate decides from pixels which tiles are read";
     if (r->whole_said < 0)
         return "they are decoded by the process that asks";
     if (r->remote && count_blocks(plan, r) > PB_SERVED_BLOCKS_MAX)
@@ -136,10 +138,8 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
         return "tiles go by an exchange, to another process";
     if (plan->mem != PB_MEM_PINNED)
         return "compute.buffers is not pinned";
-    if (plan->gate.chain != NULL)
-        return "a gate looks at tiles before they are read";
     if (plan->n_wide > 0)
-        return "a band has more digits than float32, which the host keeps";
+        return "a band has more digits than float32, and only the host keeps them";
     if (has_loops(plan))
         return "a step looks at the image again and again, and its tiles stay on the GPU";
     if (r->pipeline->exchange.of == PB_EXCHANGE_PARTS &&
@@ -353,7 +353,9 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
         whole.why_not = "compute.device_memory is too small for two rows of tiles";
     else if (request->config->compute.codecs == PB_CODECS_AUTO && request->whole_said == 0 &&
              (is_small(plan, request) || is_small_of_host(plan, request)))
-        whole.why_not = "the scene is small: the host's cores are through with it earlier";
+        whole.why_not = whole.all_by_host
+                            ? whole.host_why
+                            : "the scene is small: the host's cores are through with it earlier";
     whole.used = whole.why_not == NULL;
     return whole;
 }

@@ -97,7 +97,7 @@ static void add_values(const struct pb_json_value *product, char *text, size_t n
     else if (cli_json_text(product, "blocks_why")[0] != '\0')
         cli_add(text, n, ", blocks encoded anew: %s", cli_json_text(product, "blocks_why"));
     if (strcmp(cli_json_text(product, "encoded_on"), "device") == 0)
-        cli_add(text, n, ", made on the GPU");
+        cli_add(text, n, ", tiles and overviews made on the GPU");
     else if (cli_json_text(product, "encoded_on_why")[0] != '\0')
         cli_add(text, n, ", made on the host: %s", cli_json_text(product, "encoded_on_why"));
 }
