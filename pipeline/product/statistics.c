@@ -33,6 +33,7 @@ struct band {
 };
 
 struct worker {
+    uint64_t parts;            /* that came of a device */
     struct pb_moments moments; /* of one tile */
     struct pb_histogram_part part;
 };
@@ -172,6 +173,7 @@ static int statistics_block(void *product, const struct pb_cog_block *block, uin
     if (block->level >= s->n_bands || block->bytes != sizeof part || block->raw || block->mask)
         return pb_fail(err, PB_E_SYSTEM, "statistics of a tile that are none");
     memcpy(&part, block->data, sizeof part);
+    worker->parts++;
     if (pb_statistics_take(&part, &worker->moments, &worker->part))
         merge(&s->bands[block->level], worker);
     return 0;
@@ -237,6 +239,15 @@ static int write_json(const struct statistics *s, struct pb_json *json, struct p
     return pb_product_text(s->env, json, err, out);
 }
 
+/* From a device comes one part for each band of each tile, or none at all. */
+static bool is_complete(const struct statistics *s)
+{
+    uint64_t parts = 0;
+    for (uint32_t i = 0; i < s->env->workers; i++)
+        parts += s->workers[i].parts;
+    return parts == 0 || parts == (uint64_t)s->n_bands * pb_grid_count(s->env->grid);
+}
+
 static int statistics_finish(void *product, const struct pb_product_result *earlier,
                              size_t n_earlier, struct pb_err *err,
                              struct pb_product_result *out_result)
@@ -244,6 +255,8 @@ static int statistics_finish(void *product, const struct pb_product_result *earl
     struct statistics *s = product;
     (void)earlier;
     (void)n_earlier;
+    if (!is_complete(s))
+        return pb_fail(err, PB_E_SYSTEM, "the statistics of some tiles did not come from the GPU");
     for (uint32_t b = 0; b < s->n_bands; b++)
         conclude(s, b);
     struct pb_product_result result = {

@@ -39,14 +39,14 @@ static void *keep(void *unused)
     struct timespec end;
     int rc = make(&room); /* nobody changes what it reads while it is made */
     (void)unused;
-    (void)clock_gettime(CLOCK_REALTIME, &end);
+    (void)clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += PB_SPARE_ROOM_KEEP_MS / 1000;
     (void)pthread_mutex_lock(&spare.lock);
     spare.room = room;
     become(rc == 0 ? KEPT : TAKEN);
     rc = 0;
     while (spare.state == KEPT && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&spare.changed, &spare.lock, &end);
+        rc = pthread_cond_clockwait(&spare.changed, &spare.lock, CLOCK_MONOTONIC, &end);
     room = spare.state == KEPT ? spare.room : (struct pb_tile_room){0};
     become(NONE);
     (void)pthread_mutex_unlock(&spare.lock);
@@ -58,7 +58,7 @@ void pb_spare_room_make(size_t bytes, int32_t device)
 {
     pthread_t thread;
     (void)pthread_mutex_lock(&spare.lock);
-    if (spare.state == NONE && bytes > 0) {
+    if (spare.state == NONE && bytes > 0 && bytes <= PB_SPARE_ROOM_MOST) {
         spare.bytes = bytes;
         spare.device = device;
         spare.state = MAKING;
@@ -81,7 +81,7 @@ bool pb_spare_room_take(size_t least, size_t most, bool pin, struct pb_tile_room
     struct pb_tile_room unwanted = {0};
     bool taken = false;
     (void)pthread_mutex_lock(&spare.lock);
-    while (spare.state == MAKING && suits(least, most, pin))
+    while (spare.state == MAKING)
         (void)pthread_cond_wait(&spare.changed, &spare.lock);
     if (spare.state == KEPT) {
         taken = suits(least, most, pin);

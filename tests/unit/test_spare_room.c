@@ -55,6 +55,8 @@ START_TEST(without_one_nothing_is_taken)
     pb_spare_room_drop();
     pb_spare_room_make(0, -1);
     ck_assert(!pb_spare_room_take(0, MIB, false, &room));
+    pb_spare_room_make(PB_SPARE_ROOM_MOST + 1, -1);
+    ck_assert(!pb_spare_room_take(0, SIZE_MAX, false, &room));
 }
 END_TEST
 
