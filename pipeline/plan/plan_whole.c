@@ -249,6 +249,11 @@ static uint64_t decoded_bytes(const struct pb_plan *plan, const struct pb_plan_r
     return most;
 }
 
+bool pb_plan_whole_shares(uint32_t streams, double n_cores)
+{
+    return streams * DEVICE_BYTES_SECOND < FASTER * n_cores * CORE_BYTES_SECOND;
+}
+
 /* Whether cores decode as well: where they are a good part of what both can do. They have other
  * things to do, too. */
 static void set_shares(const struct pb_plan *plan, const struct pb_plan_request *r,
@@ -262,8 +267,7 @@ static void set_shares(const struct pb_plan *plan, const struct pb_plan_request 
     whole->link_rate = whole->in_place ? SHARED_BYTES_SECOND : LINK_BYTES_SECOND;
     whole->shares =
         r->config->compute.codecs == PB_CODECS_AUTO && decoded > 0 && decoded <= SHARED_MOST &&
-        (r->whole_said > 0 ? r->whole_said == 2
-                           : whole->device_rate < FASTER * cores(r) * CORE_BYTES_SECOND);
+        (r->whole_said > 0 ? r->whole_said == 2 : pb_plan_whole_shares(whole->streams, cores(r)));
     if (whole->shares && whole->piece_bytes < decoded)
         whole->piece_bytes = (decoded + 4095) / 4096 * 4096;
 }

@@ -11,6 +11,9 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
 /* Whether a plan of which plan->out is known gains nothing by this way: the host decodes all, and
  * makes all products. Then whole.host_why is why it is not used. */
 bool pb_plan_whole_is_vain(const struct pb_plan *plan, const struct pb_plan_request *request);
+/* Whether so many cores are a good part of what they and a GPU that decodes so many streams at once
+ * can do, so that both decode. */
+bool pb_plan_whole_shares(uint32_t streams, double n_cores);
 /* What readers hold that decode some of it, for the plan's number of them. */
 struct pb_plan_decoding pb_plan_whole_decoding(const struct pb_plan *plan,
                                                const struct pb_plan_request *request);

@@ -9,8 +9,10 @@
 #include "kernels/nearest.h"
 #include "pipeline/plan/device_plan.h"
 #include "pipeline/plan/plan.h"
+#include "pipeline/plan/plan_whole.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { KNOWN_MAX = 32, TEXT = 400 };
 
@@ -28,13 +30,35 @@ static double cores_inflate(const struct cli_as *as, const struct pb_device_esti
     return cores_of(as) * estimate->core_inflate;
 }
 
+static bool shares(const struct cli_as *as, const struct pb_device_estimate *estimate)
+{
+    return pb_plan_whole_shares(estimate->streams, cores_of(as));
+}
+
+/* Whose the cores are: those of boards are known. */
+static const char *cores_text(const struct cli_as *as)
+{
+    return as->device->cores > 0 ? "cores" : "cores of this machine";
+}
+
+/* "N" or "LEAST to MOST" with so many digits after the point. */
+static void say_range(double least, double most, int digits, char *out, size_t n)
+{
+    char other[20];
+    (void)snprintf(out, n, "%.*f", digits, least);
+    (void)snprintf(other, sizeof other, "%.*f", digits, most);
+    if (strcmp(out, other) != 0)
+        (void)snprintf(out, n, "%.*f to %s", digits, least, other);
+}
+
 /* What a scene waits for longest, and how much of its pixels that lets through in a second. */
 static const char *limit_of(const struct cli_as *as, const struct pb_device_estimate *estimate,
                             double *out_rate)
 {
-    const char *name = "decoding, by GPU and cores";
+    bool both = shares(as, estimate);
+    const char *name = both ? "decoding, by GPU and cores" : "decoding by the GPU";
     double link = as->device->link_gb_s * 1e9 / STORED_SHARE;
-    *out_rate = estimate->inflate_least + cores_inflate(as, estimate);
+    *out_rate = estimate->inflate_least + (both ? cores_inflate(as, estimate) : 0);
     if (estimate->encode_least / RESULT_SHARE < *out_rate) {
         *out_rate = estimate->encode_least / RESULT_SHARE;
         name = "encoding";
@@ -77,20 +101,29 @@ static void say_decoding(const struct cli_as *as, const struct pb_device_estimat
                          size_t n)
 {
     double cores = cores_inflate(as, e);
-    if (e->streams == 0)
+    char speed[40], share[40], with[200];
+    if (e->streams == 0) {
         (void)snprintf(out, n,
                        "none on the GPU, whose shared memory is too small; estimated %.1f GB/s of "
-                       "pixels on %u cores",
-                       cores / 1e9, cores_of(as));
+                       "pixels on %u %s",
+                       cores / 1e9, cores_of(as), cores_text(as));
+        return;
+    }
+    say_range(e->inflate_least / 1e9, e->inflate_most / 1e9, 1, speed, sizeof speed);
+    say_range(100 * e->inflate_least / (e->inflate_least + cores),
+              100 * e->inflate_most / (e->inflate_most + cores), 0, share, sizeof share);
+    if (shares(as, e))
+        (void)snprintf(with, sizeof with,
+                       ", and %.1f on %u %s: of a queue that both take from, the GPU would take %s "
+                       "%%",
+                       cores / 1e9, cores_of(as), cores_text(as), share);
     else
-        (void)snprintf(out, n,
-                       "%u blocks of files at a time, %u on a multiprocessor; estimated %.1f to "
-                       "%.1f GB/s of pixels, and %.1f on %u cores: of a queue that both take from, "
-                       "the GPU would take %.0f to %.0f %%",
-                       e->streams, e->blocks_each, e->inflate_least / 1e9, e->inflate_most / 1e9,
-                       cores / 1e9, cores_of(as),
-                       100 * e->inflate_least / (e->inflate_least + cores),
-                       100 * e->inflate_most / (e->inflate_most + cores));
+        (void)snprintf(with, sizeof with, ": %u %s would add too little, so the GPU decodes alone",
+                       cores_of(as), cores_text(as));
+    (void)snprintf(out, n,
+                   "%u blocks of files at a time, %u on a multiprocessor; estimated %s GB/s of "
+                   "pixels%s",
+                   e->streams, e->blocks_each, speed, with);
 }
 
 void cli_as_json(const struct cli_as *as, struct pb_json *json)
@@ -122,19 +155,22 @@ void cli_as_json(const struct cli_as *as, struct pb_json *json)
 void cli_as_json_plan(const struct cli_as *as, const struct pb_plan *plan, struct pb_json *json)
 {
     bool on_device = plan->whole.used && !plan->whole.all_by_host;
-    char text[TEXT], cores[80] = "";
+    char text[TEXT], cores[80] = "", speed[40];
     struct pb_device_estimate e;
     pb_known_device_estimate(as->device, &e);
+    say_range(e.inflate_least / 1e9, e.inflate_most / 1e9, 1, speed, sizeof speed);
     cli_as_json(as, json);
     if (plan->whole.shares)
         (void)snprintf(cores, sizeof cores, ", and %.1f on %u cores, from one queue",
                        plan->readers * e.core_inflate / 1e9, plan->readers);
     if (on_device)
         (void)snprintf(text, sizeof text,
-                       "on the GPU, %u blocks at a time: estimated %.1f to %.1f GB/s of pixels%s",
-                       e.streams, e.inflate_least / 1e9, e.inflate_most / 1e9, cores);
+                       "on the GPU, at most %u blocks at a time: of deflated ones estimated %s "
+                       "GB/s of pixels%s",
+                       e.streams, speed, cores);
     else
-        (void)snprintf(text, sizeof text, "on %d cores: estimated %.1f GB/s of pixels",
+        (void)snprintf(text, sizeof text,
+                       "on %d cores: of deflated blocks estimated %.1f GB/s of pixels",
                        (int)plan->readers, plan->readers * e.core_inflate / 1e9);
     pb_json_string(json, "decoding", text);
 }
@@ -159,21 +195,21 @@ static void print_figures(const struct cli_as *as)
                    d->integrated ? of_cpu : "");
     line("memory", text);
     (void)snprintf(text, sizeof text, "%.1f GB/s one way", d->link_gb_s);
-    line("link", d->integrated ? "none: the GPU uses slots where they are" : text);
+    line("link", d->integrated ? "none: GPU and CPU share memory, and nothing is copied" : text);
     line("source", d->source);
 }
 
 static void print_estimate(const struct cli_as *as)
 {
     struct pb_device_estimate e;
-    char text[TEXT];
+    char text[TEXT], speed[40];
     double rate;
     pb_known_device_estimate(as->device, &e);
+    say_range(e.encode_least / 1e9, e.encode_most / 1e9, 1, speed, sizeof speed);
     const char *limit = limit_of(as, &e, &rate);
     say_decoding(as, &e, text, sizeof text);
     line("decode", text);
-    (void)snprintf(text, sizeof text, "estimated %.1f to %.1f GB/s of results",
-                   e.encode_least / 1e9, e.encode_most / 1e9);
+    (void)snprintf(text, sizeof text, "estimated %s GB/s of results", speed);
     line("encode", text);
     (void)snprintf(text, sizeof text,
                    "%s: estimated %.1f GB/s of pixels of a deflated scene, before storage and "

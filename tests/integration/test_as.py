@@ -11,7 +11,7 @@ ORIN = """jetson-orin  Jetson AGX Orin 64GB (sm_87), not here: by its figures
         gpu     16 multiprocessors at 1300 MHz with 164 KiB of shared memory,
                 163 of a block
         memory  64 GB, 204.8 GB/s, shared with the 12 cores of its CPU
-        link    none: the GPU uses slots where they are
+        link    none: GPU and CPU share memory, and nothing is copied
         source  NVIDIA Jetson AGX Orin Series data sheet, DS-10662-001
         decode  32 blocks of files at a time, 2 on a multiprocessor; estimated
                 1.9 to 3.9 GB/s of pixels, and 3.0 on 12 cores: of a queue that
@@ -33,7 +33,7 @@ L4 = """l4  NVIDIA L4 (sm_89), not here: by its figures
         source  NVIDIA L4 Tensor Core GPU product brief, PB-11316-001; PCIe 4.0
                 x16
         decode  58 blocks of files at a time, 1 on a multiprocessor; estimated
-                5.5 to 22.0 GB/s of pixels, and """
+                5.5 to 22.0 GB/s of pixels"""
 CONFIG = """pipelines:
   v:
     input: {bands: {R: 1, N: 2}}
