@@ -214,7 +214,7 @@ static size_t bands_in(const struct pb_plan *plan)
 
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
-    char decoding[200], device[500], passes[160], memory[300], gate[240], digits[400], idle[160];
+    char decoding[200], device[500], passes[160], memory[400], gate[240], digits[400], idle[160];
     char kind[80] = "", threads[160];
     const char *left = plan->not_looked_at;
     (void)describe_cells(plan, decoding, sizeof decoding);
