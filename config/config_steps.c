@@ -11,7 +11,7 @@
 #define WRONG(load, node, ...)                                                                     \
     pb_report(&(load)->report, PB_E_CONFIG_VALUE, (node)->line, (node)->col, __VA_ARGS__)
 #define STEPS_MAX 64
-#define OPS_MAX   64
+#define OPS_MAX   128
 
 static const struct pb_op *find_op(struct pb_load *load, const struct pb_yaml *name)
 {

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The registry is ops.def read twice: once as declarations, once as a table. */
+ * The registry is ops.def read three times: as declarations, as a table, and as the group of each.
+ */
 #include "kernels/op.h"
 
 #include <errno.h>
@@ -9,12 +10,30 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PB_OP(name) extern const struct pb_op pb_op_##name;
+#define PB_OP(group, name) extern const struct pb_op pb_op_##name;
 #include "kernels/ops.def"
 #undef PB_OP
 
+enum group {
+#define PB_OP_GROUP(name, text) GROUP_##name,
+#include "kernels/ops_groups.def"
+#undef PB_OP_GROUP
+};
+
+static const char *const groups[] = {
+#define PB_OP_GROUP(name, text) text,
+#include "kernels/ops_groups.def"
+#undef PB_OP_GROUP
+};
+
 static const struct pb_op *const ops[] = {
-#define PB_OP(name) &pb_op_##name,
+#define PB_OP(group, name) &pb_op_##name,
+#include "kernels/ops.def"
+#undef PB_OP
+};
+
+static const enum group op_group[] = {
+#define PB_OP(group, name) GROUP_##group,
 #include "kernels/ops.def"
 #undef PB_OP
 };
@@ -27,6 +46,11 @@ size_t pb_op_count(void)
 const struct pb_op *pb_op_at(size_t i)
 {
     return ops[i];
+}
+
+const char *pb_op_group(size_t i)
+{
+    return groups[op_group[i]];
 }
 
 const struct pb_op *pb_op_find(const char *name)

@@ -131,6 +131,7 @@ bool pb_op_makes(const struct pb_op *op, const void *params, const char *band);
 /* The registry, in the order of ops.def. */
 size_t pb_op_count(void);
 const struct pb_op *pb_op_at(size_t i);
+const char *pb_op_group(size_t i); /* of the operator at i: "terrain, from elevations" */
 const struct pb_op *pb_op_find(const char *name); /* NULL = none */
 
 /* Fills *diag and returns -EINVAL. */

@@ -5,7 +5,7 @@
 /* The cases of every operator of the registry as chains, for whoever walks it: parity tests and
  * benchmarks. */
 #include "kernels/chain/chain.h"
-#include "kernels/ops/calibrate.h"
+#include "kernels/ops/pixel/calibrate.h"
 #include "tests/op_params.h"
 
 #include <math.h>

@@ -42,8 +42,17 @@ def operator(o):
             f"| parameter | values | default | |\n|---|---|---|---|\n{parameters}")
 
 
+def contents(operators):
+    """The groups with their operators, as a list of links."""
+    groups = {}
+    for o in operators:
+        groups.setdefault(o["group"], []).append(f"[{cell(o['name'])}](#{o['name']})")
+    return "\n" + "".join(f"- {cell(group)}: {', '.join(names)}\n" for group, names in groups.items())
+
+
 def main(program, root, write=None):
-    text = HEAD + "".join(map(operator, json.loads(subprocess.run([program, "operators", "--json"], check=True, capture_output=True).stdout)))
+    operators = json.loads(subprocess.run([program, "operators", "--json"], check=True, capture_output=True).stdout)
+    text = HEAD + contents(operators) + "".join(map(operator, operators))
     path = pathlib.Path(root) / "kernels/ops/README.md"
     if write == "--write":
         path.write_text(text)

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan/plan_calibrate.h"
 
-#include "kernels/ops/calibrate.h"
+#include "kernels/ops/pixel/calibrate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -154,10 +154,12 @@ static void print_notes(const char *doc)
     puts("");
 }
 
-static void json_operator(struct pb_json *json, const struct pb_op *op)
+static void json_operator(struct pb_json *json, size_t at)
 {
+    const struct pb_op *const op = pb_op_at(at);
     pb_json_object(json, NULL);
     pb_json_string(json, "name", op->name);
+    pb_json_string(json, "group", pb_op_group(at));
     pb_json_string(json, "summary", op->doc.summary);
     pb_json_string(json, "formula", op->doc.formula);
     pb_json_string(json, "units", op->doc.units);
@@ -204,17 +206,29 @@ static void print_operator(const struct pb_op *op)
         cli_print_key(&op->keys[i]);
 }
 
+#define OPS_MAX 128
+
 static const struct pb_op *find_operator(const char *name)
 {
-    const char *names[64];
+    const char *names[OPS_MAX];
     size_t n = 0;
     const struct pb_op *op = pb_op_find(name);
     if (op != NULL)
         return op;
-    for (; n < pb_op_count() && n < 64; n++)
+    for (; n < pb_op_count() && n < OPS_MAX; n++)
         names[n] = pb_op_at(n)->name;
     (void)cli_unknown_name("operators", "operator", name, pb_nearest(name, names, n));
     return NULL;
+}
+
+static void list_operators(void)
+{
+    for (size_t i = 0; i < pb_op_count(); i++) {
+        if (i == 0 || strcmp(pb_op_group(i), pb_op_group(i - 1)) != 0)
+            printf("%s%s:\n", i == 0 ? "" : "\n", pb_op_group(i));
+        printf("  %-15s %s\n", pb_op_at(i)->name, pb_op_at(i)->doc.summary);
+    }
+    puts("\n'pushbroom operators NAME' tells the parameters.");
 }
 
 int cli_operators(int argc, char **argv)
@@ -232,16 +246,13 @@ int cli_operators(int argc, char **argv)
         pb_json_array(json, NULL);
         for (size_t i = 0; i < pb_op_count(); i++)
             if (one == NULL || one == pb_op_at(i))
-                json_operator(json, pb_op_at(i));
+                json_operator(json, i);
         pb_json_end(json);
         return cli_finish_json(json);
     }
-    for (size_t i = 0; one == NULL && i < pb_op_count(); i++)
-        printf("%-11s %s\n", pb_op_at(i)->name, pb_op_at(i)->doc.summary);
-    if (one == NULL) {
-        puts("\n'pushbroom operators NAME' tells the parameters.");
-        return CLI_DONE;
-    }
-    print_operator(one);
+    if (one != NULL)
+        print_operator(one);
+    else
+        list_operators();
     return CLI_DONE;
 }

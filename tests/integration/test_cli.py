@@ -87,8 +87,10 @@ def test_what_needs_the_service_is_listed_so(scratch):
 
 
 def test_operators_are_listed_in_two_columns(scratch):
-    lines = run("pushbroom", "operators").stdout.split("\n\n")[0].splitlines()
-    columns = {len(re.match(r"\w+ +", line).group()) for line in lines}
+    groups = run("pushbroom", "operators").stdout.split("\n\n")[:-1]
+    lines = [line for group in groups for line in group.splitlines()[1:]]
+    columns = {len(re.match(r"  \w+ +", line).group()) for line in lines}
+    assert len(groups) > 5 and all(group.splitlines()[0].endswith(":") for group in groups), groups
     assert len(lines) > 20 and len(columns) == 1, lines
 
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/ops/calibrate.h"
+#include "kernels/ops/pixel/calibrate.h"
 #include "tests/unit/metadata_fixture.h"
 
 #include <math.h>

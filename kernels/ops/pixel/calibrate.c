@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* calibrate: stored values to reflectance, radiance or temperature, by the numbers that the scene's
  * metadata have for each band. They come from the layers above, as a rule for each entry. */
-#include "kernels/ops/calibrate.h"
+#include "kernels/ops/pixel/calibrate.h"
 
 #include "kernels/expr/band_list.h"
 
