@@ -73,12 +73,12 @@ void pb_gdal_file_add(struct pb_raster *raster)
     raster->has_sidecars = pb_gdal_file_sidecar(raster, 0) != NULL;
     pthread_mutex_lock(&vsi_lock);
     raster->vsi_id = ++vsi_last_id;
-    raster->next = vsi_list;
-    vsi_list = raster;
-    pthread_mutex_unlock(&vsi_lock);
     (void)snprintf(raster->vsi_name, sizeof raster->vsi_name, VSI_PREFIX "%llu%s%.255s",
                    (unsigned long long)raster->vsi_id, raster->has_sidecars ? "/" : "",
                    raster->has_sidecars ? pb_base_name(raster->file.path) : ".tif");
+    raster->next = vsi_list; /* from here on other threads read its name and sidecars */
+    vsi_list = raster;
+    pthread_mutex_unlock(&vsi_lock);
 }
 
 void pb_gdal_file_remove(struct pb_raster *raster)

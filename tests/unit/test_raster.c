@@ -517,6 +517,28 @@ START_TEST(reads_on_several_threads_with_a_raster_each)
 }
 END_TEST
 
+static void *open_often(void *barrier)
+{
+    pthread_barrier_wait(barrier);
+    for (int i = 0; i < 100; i++)
+        pb_raster_close(opened(REAL("landsat7_L7_ETMs_6band.tif")));
+    return NULL;
+}
+
+/* GDAL asks for a name, which is searched for among the rasters of all threads. */
+START_TEST(opens_on_several_threads_at_once)
+{
+    pthread_barrier_t barrier;
+    pthread_t thread[4];
+    pthread_barrier_init(&barrier, NULL, 4);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, open_often, &barrier), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+    pthread_barrier_destroy(&barrier);
+}
+END_TEST
+
 START_TEST(counts_the_cache_that_windows_need)
 {
     struct pb_raster_info info = {.width = 10980, .height = 10980, .n_bands = 4, .type = PB_U16};
@@ -565,6 +587,7 @@ int main(void)
     tcase_add_test(read_case, notices_that_the_file_changed);
     tcase_add_test(read_case, says_changed_when_the_file_is_cut_while_it_is_read);
     tcase_add_test(read_case, reads_on_several_threads_with_a_raster_each);
+    tcase_add_test(read_case, opens_on_several_threads_at_once);
     tcase_add_test(read_case, counts_the_cache_that_windows_need);
     tcase_set_timeout(read_case, 60);
     suite_add_tcase(suite, open_case);
