@@ -223,10 +223,15 @@ static const struct pb_op *find_operator(const char *name)
 
 static void list_operators(void)
 {
+    size_t longest = 0;
+    for (size_t i = 0; i < pb_op_count(); i++) {
+        const size_t length = strlen(pb_op_at(i)->name);
+        longest = length > longest ? length : longest;
+    }
     for (size_t i = 0; i < pb_op_count(); i++) {
         if (i == 0 || strcmp(pb_op_group(i), pb_op_group(i - 1)) != 0)
             printf("%s%s:\n", i == 0 ? "" : "\n", pb_op_group(i));
-        printf("  %-15s %s\n", pb_op_at(i)->name, pb_op_at(i)->doc.summary);
+        printf("  %-*s %s\n", (int)longest, pb_op_at(i)->name, pb_op_at(i)->doc.summary);
     }
     puts("\n'pushbroom operators NAME' tells the parameters.");
 }

@@ -64,7 +64,7 @@ const struct pb_op pb_op_texture = {
     .name = "texture",
     .doc =
         {
-            .summary = "mean, variance, deviation or coefficient of variation of a window",
+            .summary = "mean, variance, deviation or variation of a window",
             .formula = "Of n = size * size values: mean = sum / n; variance = (sum of squares - "
                        "sum * mean) / n, at least 0; deviation = sqrt(variance); variation = "
                        "deviation / mean. Sums are of float64.",

@@ -170,7 +170,7 @@ const struct pb_op pb_op_stretch = {
     .name = "stretch",
     .doc =
         {
-            .summary = "stretches bands between two values computed from the whole image",
+            .summary = "stretches bands between two values of the whole image",
             .formula = "(band - a) * ((high - low) / (b - a)) + low, in float32, where a and b are "
                        "the ends of the image's range; then clamped. Where a = b: low below it, "
                        "high above it, the middle of both at it; with beyond: keep the middle.",

@@ -337,7 +337,7 @@ const struct pb_op pb_op_mask = {
     .name = "mask",
     .doc =
         {
-            .summary = "makes bands invalid by a quality band (classes, bits) or a range",
+            .summary = "makes bands invalid by a quality band or a range",
             .formula = "mask = 0 where the pixel is dropped, or one within grow, else 1; band "
                        "where mask is 1, else invalid.",
             .units = "Those of the band; the mask has 1 and 0.",

@@ -298,7 +298,7 @@ const struct pb_op pb_op_composite = {
     .name = "composite",
     .doc =
         {
-            .summary = "makes one image of several observations, from those that are clear",
+            .summary = "makes one image of several observations, where clear",
             .formula = "median: of the valid values of clear observations, of an even number half "
                        "the sum of the two in the middle. max-ndvi: the observation with the "
                        "highest (nir - red) / (nir + red), of equal ones the first. latest-clear: "
