@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Bands made of all bands of a pixel, by fixed weights or by numbers of the whole image, against numpy and scipy."""
+import numpy as np
+from osgeo import gdal
+
+import pbtest
+from test_grids import compute, product, same, write
+
+F = np.float32
+TILES = "{memory: 64MiB, tile: 64, threads: 3}"
+
+
+def pixels_of(report):
+    pixels = gdal.Open(product(report, "cog")).ReadAsArray()
+    return pixels if pixels.ndim == 3 else pixels[None]
+
+
+def mistake(scratch, scene, bands, step, code=2):
+    """What is said of a step that cannot be."""
+    (scratch / "m.yaml").write_text(f"pipelines:\n  p:\n    input: {{bands: {{{', '.join(f'{b}: {i + 1}' for i, b in enumerate(bands))}}}}}\n"
+                                    f"    steps:\n      - {step}\n    products:\n      - statistics: {{}}\n      - stac: {{datetime: file-time}}\n")
+    return pbtest.run("pushbroom", "run", "-c", scratch / "m.yaml", "-o", scratch / "mo", scene, code=code).stderr
+
+
+# --- tasseled cap ---
+
+# brightness, greenness, wetness, as i.tasscap of GRASS has them, and tables of other programs for TM, Sentinel-2 and the surface
+LANDSAT = "B G R N S1 S2"
+CAPS = {"landsat-tm": (LANDSAT, [[.2043, .4158, .5524, .5741, .3124, .2303], [-.1603, -.2819, -.4934, .7940, -.0002, -.1446], [.0315, .2021, .3102, .1594, -.6806, -.6109]]),
+        "landsat-etm": (LANDSAT, [[.3561, .3972, .3904, .6966, .2286, .1596], [-.3344, -.3544, -.4556, .6966, -.0242, -.2630], [.2626, .2141, .0926, .0656, -.7629, -.5388]]),
+        "landsat-oli": (LANDSAT, [[.3029, .2786, .4733, .5599, .5080, .1872], [-.2941, -.2430, -.5424, .7276, .0713, -.1608], [.1511, .1973, .3283, .3407, -.7117, -.4559]]),
+        "landsat-oli-sr": (LANDSAT, [[.3690, .4271, .4689, .5073, .3824, .2406], [-.2870, -.2685, -.4087, .8145, .0637, -.1052], [.0382, .2137, .3536, .2270, -.6108, -.6351]]),
+        "sentinel2": (LANDSAT, [[.3510, .3813, .3437, .7196, .2396, .1949], [-.3599, -.3533, -.4734, .6633, .0087, -.2856], [.2578, .2305, .0883, .1071, -.7611, -.5308]]),
+        "sentinel2-13": ("B1 B2 B3 B4 B5 B6 B7 B8 B9 B10 B11 B12 B8A",
+                         [[.0356, .0822, .1360, .2611, .2964, .3338, .3877, .3895, .0949, .0009, .3882, .1366, .4750],
+                          [-.0635, -.1128, -.1680, -.3480, -.3303, .0852, .3302, .3165, .0467, -.0009, -.4578, -.4064, .3625],
+                          [.0649, .1363, .2802, .3072, .5288, .1379, -.0001, -.0807, -.0302, .0003, -.4064, -.5602, -.1389]]),
+        "modis": ("R N B G N2 S1 S2", [[.4395, .5945, .2460, .3918, .3506, .2136, .2678], [-.4064, .5129, -.2744, -.2893, .4882, -.0036, -.4169],
+                                       [.1147, .2489, .2408, .3132, -.3122, -.6416, -.5087]])}
+
+
+def test_tasseled_cap_has_the_published_weights(scratch):
+    """Of bands that are 1 in one column and 0 in the others the components are the weights; they are orthonormal as they were derived."""
+    for sensor, (bands, weights) in CAPS.items():
+        n, weights = len(bands.split()), np.array(weights)
+        scene = write(scratch / "s.tif", np.repeat(np.eye(n, dtype=F)[:, None, :], 3, 1), nodata=None, block=0)
+        given = "" if bands == LANDSAT else f"bands: [{bands.replace(' ', ', ')}], "
+        report = compute(scratch, scene, bands.split(), [f"tasseled_cap: {{sensor: {sensor}, {given}as: {{X: brightness, Y: greenness, Z: wetness}}}}"], "XYZ")
+        same(pixels_of(report), np.repeat(weights.astype(F)[:, None, :], 3, 1), sensor)
+        assert np.abs(weights @ weights.T - np.eye(3)).max() < 0.02, (sensor, weights @ weights.T)
+
+
+def test_tasseled_cap_of_a_scene(scratch):
+    pixels = np.random.default_rng(5).uniform(0, 1, (6, 70, 131)).astype(F)
+    pixels[3, 9:12, 60:70] = np.nan
+    scene = write(scratch / "s.tif", pixels, nodata=None)
+    report = compute(scratch, scene, LANDSAT.split(), ["tasseled_cap: {sensor: sentinel2, as: [wetness, brightness]}"], ["wetness", "brightness"], TILES)
+    expected = [np.add.reduce([F(w) * p for w, p in zip(CAPS["sentinel2"][1][c], pixels)], dtype=F) for c in (2, 0)]
+    same(pixels_of(report), np.array(expected), "tasseled cap")
+
+
+def test_tasseled_cap_says_what_is_wrong(scratch):
+    scene = write(scratch / "s.tif", np.ones((6, 9, 9), F), block=0)
+    for bands, step, words in ((LANDSAT.split(), "as: [brightness]", "sensor"), (list("BGRNXY"), "sensor: landsat-oli, as: [wetness]", "there is no band 'S1'"),
+                               (LANDSAT.split(), "sensor: modis, as: [wetness]", "bands 1 to 7"), (LANDSAT.split(), "sensor: modis, bands: [B, G], as: [wetness]", "'bands' names 2"),
+                               (LANDSAT.split(), "sensor: sentinel2, as: [TCW]", "{TCW: brightness}")):
+        assert words in (said := mistake(scratch, scene, bands, f"tasseled_cap: {{{step}}}")), said
+
+
+if __name__ == "__main__":
+    pbtest.main(globals())
