@@ -155,7 +155,7 @@ static const struct pb_key compute_keys[] = {
         "Where a GPU's job decodes the scene's blocks: on the host, or on the GPU, to which they "
         "go as they are stored; auto: there when that is faster and the layout and codec (none, "
         "deflate, LZW) of a file allow it. device: also when it is not faster; what the GPU cannot "
-        "decode the host decodes for it."),
+        "decode, or has no memory for, the host decodes, and the report says so."),
     RANGED(
         "device_memory", PB_KEY_SIZE, AT(pb_compute_config, device_memory_bytes), 0, 16 * TIB, "0",
         "GPU memory for blocks and pixels that are decoded there; 0 = a quarter of what it has."),

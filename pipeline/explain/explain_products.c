@@ -33,9 +33,12 @@ static void explain_product(const struct pb_run_view *view, size_t i, struct pb_
     if (type->explain != NULL)
         type->explain(env, config, json);
     if (view->plan->cuda && type->tile != NULL && i < PB_OUT_PRODUCTS) {
-        const char *why = view->plan->out.why[i];
-        pb_json_string(json, "encoded_on", why == NULL ? "device" : "host");
-        pb_json_string(json, "encoded_on_why", why);
+        const struct pb_plan_out *out = &view->plan->out;
+        char why[200] = "";
+        if (out->why[i] != NULL)
+            pb_plan_reason(out->why[i], out->why_bytes, why, sizeof why);
+        pb_json_string(json, "encoded_on", out->why[i] == NULL ? "device" : "host");
+        pb_json_string(json, "encoded_on_why", out->why[i] != NULL ? why : NULL);
     }
     pb_json_end(json);
 }

@@ -192,7 +192,8 @@ static int fit_side(const struct pb_plan *base, const struct pb_plan_request *r,
     int rc = pb_plan_with_side(base, r, side, &tried, &sided);
     if (rc == 0 && sided.whole.used && pb_plan_fit(&sided, r, NULL, &fitted) < 0) {
         struct pb_plan host = *base;
-        host.whole.why_not = "compute.memory is too small for it";
+        host.whole.why_not = "compute.memory is too small for its slots";
+        host.whole.why_bytes = pb_plan_least_bytes(&sided, r);
         rc = pb_plan_with_side(&host, r, side, &tried, &sided);
     }
     rc = rc ? rc : pb_plan_fit(&sided, r, &tried, &fitted);

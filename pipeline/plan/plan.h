@@ -53,6 +53,7 @@ struct pb_plan_sums {
 struct pb_plan_whole {
     bool used;
     const char *why_not;   /* for people, when it is not; static */
+    uint64_t why_bytes;    /* of what the reason calls too small: what would do; 0: no amount */
     uint64_t device_bytes; /* of the GPU's memory, for blocks and pixels and what is made of them */
     uint64_t least_bytes;  /* of it that decoding needs at least */
     uint64_t piece_bytes;  /* a slot has at least so many */
@@ -268,5 +269,7 @@ uint64_t pb_plan_total_bytes(const struct pb_plan *plan);
  * is. */
 uint64_t pb_plan_wanted_bytes(const struct pb_plan *plan);
 /* A few lines for people. Returns what snprintf would. */
+/* A reason in words, and the amount that would do unless it is 0. Any thread. */
+void pb_plan_reason(const char *why, uint64_t would_do, char *text, size_t bytes);
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes);
 #endif

@@ -45,9 +45,18 @@ static int describe_cells(const struct pb_plan *plan, char *text, size_t bytes)
                     pb_grid_stripe_cols(&plan->grid), plan->grid.cols);
 }
 
+void pb_plan_reason(const char *why, uint64_t would_do, char *text, size_t bytes)
+{
+    if (would_do == 0)
+        (void)snprintf(text, bytes, "%s", why);
+    else
+        (void)snprintf(text, bytes, "%s: %llu MiB would do", why,
+                       (unsigned long long)((would_do + (1 << 20) - 1) >> 20));
+}
+
 static void describe_device(const struct pb_plan *plan, char *text, size_t bytes)
 {
-    char chunks[200], made[100] = "";
+    char chunks[200], made[100] = "", why[200];
     text[0] = '\0';
     if (!plan->cuda)
         return;
@@ -70,12 +79,13 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
                        plan->whole.host_why != NULL ? plan->whole.host_why : "", made);
         return;
     }
+    pb_plan_reason(plan->whole.why_not, plan->whole.why_bytes, why, sizeof why);
     if (plan->resident.used)
         (void)wic_transfer_plan_print(&plan->resident.chunks, chunks, sizeof chunks);
     (void)snprintf(text, bytes,
                    "kernel     %s: %s\ncodecs     blocks are decoded on the host: %s\n%s",
                    plan->resident.used ? "stays on the GPU" : "one a tile, by streams and events",
-                   plan->resident.used ? chunks : plan->resident.why_not, plan->whole.why_not,
+                   plan->resident.used ? chunks : plan->resident.why_not, why,
                    plan->resident.alone ? "           one a tile in the service, whose "
                                           "parallel_jobs is over 1\n"
                                         : "");
@@ -214,7 +224,7 @@ static size_t bands_in(const struct pb_plan *plan)
 
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
-    char decoding[200], device[500], passes[160], memory[400], gate[240], digits[400], idle[160];
+    char decoding[200], device[700], passes[160], memory[400], gate[240], digits[400], idle[160];
     char kind[80] = "", threads[160];
     const char *left = plan->not_looked_at;
     (void)describe_cells(plan, decoding, sizeof decoding);

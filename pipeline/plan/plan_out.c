@@ -152,6 +152,13 @@ static void size(const struct pb_plan *plan, struct pb_plan_out *out)
         PB_OUT_BATCHES * (aligned(out->workspace_bytes) + aligned(out->encoded_bytes) + results);
 }
 
+/* compute.device_memory of which the smallest size would fit, as fits() has left it. */
+static uint64_t least_of_all(const struct pb_plan *plan, const struct pb_plan_out *out)
+{
+    const uint64_t beside = plan->whole.least_bytes + out->device_bytes;
+    return beside > 2 * out->device_bytes ? beside : 2 * out->device_bytes;
+}
+
 /* Whether it fits beside what decoding needs. */
 static bool fits(const struct pb_plan *plan, struct pb_plan_out *out)
 {
@@ -224,7 +231,7 @@ static const char *make_there(const struct pb_plan *plan, const struct pb_produc
     const struct pb_product_type *type = pb_product_type(config->kind);
     struct pb_plan_made made = {.product = (uint32_t)i};
     if (type->on_device == NULL)
-        return "this kind of product is made of pixels";
+        return "products of this kind are written from pixels";
     if (out->n == PB_OUT_MADE)
         return "16 others are made there";
     const char *why = type->on_device(env, config, &made.blocks);
@@ -285,6 +292,9 @@ void pb_plan_out(struct pb_plan *plan, const struct pb_plan_request *request)
         return;
     }
     plan->out = choose(plan, request, refuse(plan, request));
-    if (plan->out.n > 0 && !fits(plan, &plan->out))
-        plan->out = choose(plan, request, "compute.device_memory is too small for it");
+    if (plan->out.n > 0 && !fits(plan, &plan->out)) {
+        const uint64_t would_do = least_of_all(plan, &plan->out);
+        plan->out = choose(plan, request, "compute.device_memory is too small for finished blocks");
+        plan->out.why_bytes = would_do;
+    }
 }

@@ -40,6 +40,7 @@ struct pb_plan_out {
     uint64_t by_device;               /* bit i: product i is made there */
     const char *why[PB_OUT_PRODUCTS]; /* why product i is not; static; NULL: it is, or needs no
                                          pixels */
+    uint64_t why_bytes;               /* compute.device_memory that would do; 0: not the reason */
     uint64_t host_planes;             /* bit p: plane p of tiles goes to the host */
     uint32_t size;                    /* below PB_OUT_SIZES: how much memory is used for it */
     uint32_t strips;                  /* rows of tiles that are there at a time; 0: none */

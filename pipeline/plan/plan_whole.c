@@ -332,7 +332,8 @@ static void find_how(const struct pb_plan *plan, const struct pb_plan_request *r
 struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
                                    const struct pb_plan_request *request)
 {
-    struct pb_plan_whole whole = {.why_not = plan->whole.why_not};
+    struct pb_plan_whole whole = {.why_not = plan->whole.why_not,
+                                  .why_bytes = plan->whole.why_bytes};
     struct pb_plan with_how = *plan;
     find_how(plan, request, &whole);
     with_how.whole = whole;
@@ -361,5 +362,7 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
                             ? whole.host_why
                             : "the scene is small: the host's cores are through with it earlier";
     whole.used = whole.why_not == NULL;
+    if (!whole.used && whole.least_bytes > whole.device_bytes)
+        whole.why_bytes = whole.least_bytes;
     return whole;
 }

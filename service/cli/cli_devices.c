@@ -156,7 +156,9 @@ static int parse(int argc, char **argv, bool *json, bool *tune, const char **as)
         else
             return cli_usage("devices", "what does '%s' mean?", argv[i]);
     if (*as != NULL && *tune)
-        return cli_usage("devices", "--tune measures, and --as is for what is not here");
+        return cli_usage(
+            "devices",
+            "--tune measures a device that is here, --as plans for one that is not: leave one out");
     return CLI_DONE;
 }
 

@@ -96,13 +96,24 @@ static void add_values(const struct pb_json_value *product, char *text, size_t n
         cli_add(text, n, ", blocks copied from the file");
     else if (cli_json_text(product, "blocks_why")[0] != '\0')
         cli_add(text, n, ", blocks encoded anew: %s", cli_json_text(product, "blocks_why"));
-    if (strcmp(cli_json_text(product, "encoded_on"), "device") == 0)
-        cli_add(text, n, ", tiles and overviews made on the GPU");
-    else if (cli_json_text(product, "encoded_on_why")[0] != '\0')
-        cli_add(text, n, ", made on the host: %s", cli_json_text(product, "encoded_on_why"));
 }
 
-static void say_product(const struct pb_json_value *product)
+/* Where the product is made. *reason: why the one before it is made on the host; told once where it
+ * is the same. */
+static void add_where(const struct pb_json_value *product, const char **reason, char *text,
+                      size_t n)
+{
+    const char *why = cli_json_text(product, "encoded_on_why");
+    if (strcmp(cli_json_text(product, "encoded_on"), "device") == 0)
+        cli_add(text, n, ", tiles and overviews made on the GPU");
+    else if (why[0] != '\0' && strcmp(why, *reason) == 0)
+        cli_add(text, n, ", made on the host as well");
+    else if (why[0] != '\0')
+        cli_add(text, n, ", made on the host: %s", why);
+    *reason = why[0] != '\0' ? why : *reason;
+}
+
+static void say_product(const struct pb_json_value *product, const char **reason)
 {
     char text[2000] = "";
     cli_add(text, sizeof text, "%s", cli_json_text(product, "file"));
@@ -113,6 +124,7 @@ static void say_product(const struct pb_json_value *product)
         cli_add(text, sizeof text, ", %.0f x %.0f px", cli_json_number(product, "width"),
                 cli_json_number(product, "height"));
     add_values(product, text, sizeof text);
+    add_where(product, reason, text, sizeof text);
     if (cli_json_text(product, "collection")[0] != '\0')
         cli_add(text, sizeof text, ": of the collection %s", cli_json_text(product, "collection"));
     cli_line(cli_json_text(product, "type"), "%s", text);
@@ -186,6 +198,7 @@ static void say_schedule(const struct pb_json_value *plan, bool verbose)
 void cli_plan_text(const char *input, const char *pipeline, const char *why,
                    const struct pb_json_value *plan, bool verbose)
 {
+    const char *reason = "";
     const struct pb_json_value *products = pb_json_get(plan, "products", NULL);
     printf("%s%s%s\n", cli_color(stdout, CLI_BOLD), input, cli_color(stdout, CLI_PLAIN));
     cli_line("pipeline", "%s: %s", pipeline, why);
@@ -197,7 +210,7 @@ void cli_plan_text(const char *input, const char *pipeline, const char *why,
     say_grid(plan);
     say_place(plan);
     for (size_t i = 0; i < pb_json_count(products); i++)
-        say_product(pb_json_at(products, i));
+        say_product(pb_json_at(products, i), &reason);
     say_memory(plan);
     say_schedule(plan, verbose);
     (void)cli_flush();
