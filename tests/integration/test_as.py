@@ -81,7 +81,7 @@ def test_it_is_of_plans_alone(scratch):
     (scratch / "c.yaml").write_text(CONFIG)
     common = ["-c", scratch / "c.yaml", "-o", scratch / "o", "x.tif"]
     assert "it goes with --dry-run" in run("pushbroom", "run", "--as", "l4", *common, code=2).stderr
-    assert "so is --device" in run("pushbroom", "run", "--dry-run", "--as", "l4", "--device", "cpu", *common, code=2).stderr
+    assert "leave --device out" in run("pushbroom", "run", "--dry-run", "--as", "l4", "--device", "cpu", *common, code=2).stderr
     assert "--tune measures" in run("pushbroom", "devices", "--tune", "--as", "l4", code=2).stderr
     assert "wants the name" in run("pushbroom", "devices", "--as", code=2).stderr
 
