@@ -143,10 +143,10 @@ static struct pb_double2 divide(struct pb_double2 a, double n)
     return two_sum(q, (rest.high + rest.low) / n);
 }
 
-static struct pb_double2 square(struct pb_double2 a)
+static struct pb_double2 multiply(struct pb_double2 a, struct pb_double2 b)
 {
-    struct pb_double2 p = two_product(a.high, a.high);
-    return two_sum(p.high, p.low + 2 * a.high * a.low);
+    struct pb_double2 p = two_product(a.high, b.high);
+    return two_sum(p.high, p.low + (a.high * b.low + a.low * b.high));
 }
 
 double pb_exact_mean(const struct pb_exact_sum *sum, uint64_t n)
@@ -159,7 +159,16 @@ void pb_exact_moments(const struct pb_exact_sum *sum, const struct pb_exact_sum 
 {
     struct pb_double2 mean = divide(pb_exact_sum_double2(sum), (double)n);
     struct pb_double2 power = divide(pb_exact_sum_double2(squares), (double)n);
-    struct pb_double2 variance = subtract(power, square(mean));
+    struct pb_double2 variance = subtract(power, multiply(mean, mean));
     *out_mean = mean.high;
     *out_variance = variance.high > 0 ? variance.high : 0;
+}
+
+double pb_exact_covariance(const struct pb_exact_sum *products, const struct pb_exact_sum *x,
+                           const struct pb_exact_sum *y, uint64_t n)
+{
+    struct pb_double2 mean_x = divide(pb_exact_sum_double2(x), (double)n);
+    struct pb_double2 mean_y = divide(pb_exact_sum_double2(y), (double)n);
+    struct pb_double2 power = divide(pb_exact_sum_double2(products), (double)n);
+    return subtract(power, multiply(mean_x, mean_y)).high;
 }

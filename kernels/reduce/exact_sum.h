@@ -37,4 +37,8 @@ double pb_exact_mean(const struct pb_exact_sum *sum, uint64_t n);
  * variance is E[x^2] - E[x]^2 in twice the precision of double and never negative. */
 void pb_exact_moments(const struct pb_exact_sum *sum, const struct pb_exact_sum *squares,
                       uint64_t n, double *out_mean, double *out_variance);
+/* Population covariance out of the sums of n products x * y and of both factors; n > 0. In the same
+ * way E[x y] - E[x] E[y]. */
+double pb_exact_covariance(const struct pb_exact_sum *products, const struct pb_exact_sum *x,
+                           const struct pb_exact_sum *y, uint64_t n);
 #endif

@@ -2,23 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/reduce/reduce.h"
 #include "kernels/reduce/moments.h"
+#include "kernels/reduce/reduce_type.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct type {
-    size_t (*bytes)(const struct pb_reduce *reduce, const struct pb_samples *samples);
-    int (*rounds)(const struct pb_reduce *reduce, const struct pb_samples *samples);
-    void (*name)(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes);
-    void (*begin)(const struct pb_reduce *reduce, const struct pb_samples *samples,
-                  const float *numbers, void *state);
-    void (*add)(void *state, const float *const *planes, int32_t w, int32_t h);
-    void (*merge)(void *into, const void *from);
-    uint32_t (*end)(void *state, double *out_results);
-    void (*again)(void *state, const void *ended);
-};
 
 /* --- moments --------------------------------------------------------------------------------- */
 
@@ -184,69 +173,22 @@ static void threshold_again(void *state, const void *ended)
     pb_threshold_again(state, ended);
 }
 
-/* --- clusters -------------------------------------------------------------------------------- */
+static const struct pb_reduce_type moments = {moments_bytes, moments_rounds, moments_name,
+                                              moments_begin, moments_add,    moments_merge,
+                                              moments_end,   moments_again};
+static const struct pb_reduce_type percentiles = {
+    percentiles_bytes, percentiles_rounds, percentiles_name, percentiles_begin,
+    percentiles_add,   percentiles_merge,  percentiles_end,  percentiles_again};
+static const struct pb_reduce_type threshold = {threshold_bytes, threshold_rounds, threshold_name,
+                                                threshold_begin, threshold_add,    threshold_merge,
+                                                threshold_end,   threshold_again};
 
-static size_t clusters_bytes(const struct pb_reduce *reduce, const struct pb_samples *samples)
-{
-    (void)samples;
-    return pb_clusters_bytes(&reduce->clusters);
-}
-
-static int clusters_rounds(const struct pb_reduce *reduce, const struct pb_samples *samples)
-{
-    (void)samples;
-    return (int)reduce->clusters.rounds;
-}
-
-static void clusters_name(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes)
-{
-    const uint32_t classes = reduce->clusters.classes, centres = reduce->n_numbers;
-
-    if (k < centres)
-        (void)snprintf(text, bytes, "centre of class %u", k % classes + 1);
-    else if (k < centres + classes)
-        (void)snprintf(text, bytes, "pixels of class %u", k - centres + 1);
-    else
-        (void)snprintf(text, bytes, "%s", k == centres + classes ? "rounds" : "converged");
-}
-
-static void clusters_begin(const struct pb_reduce *reduce, const struct pb_samples *samples,
-                           const float *numbers, void *state)
-{
-    (void)samples;
-    pb_clusters_begin(state, &reduce->clusters, numbers);
-}
-
-static void clusters_add(void *state, const float *const *planes, int32_t w, int32_t h)
-{
-    pb_clusters_add(state, planes, (size_t)w * (size_t)h);
-}
-
-static void clusters_merge(void *into, const void *from)
-{
-    pb_clusters_merge(into, from);
-}
-
-static uint32_t clusters_end(void *state, double *out)
-{
-    return pb_clusters_end(state, out);
-}
-
-static void clusters_again(void *state, const void *ended)
-{
-    pb_clusters_again(state, ended);
-}
-
-static const struct type types[PB_REDUCE_COUNT] = {
-    [PB_REDUCE_MOMENTS] = {moments_bytes, moments_rounds, moments_name, moments_begin, moments_add,
-                           moments_merge, moments_end, moments_again},
-    [PB_REDUCE_PERCENTILES] = {percentiles_bytes, percentiles_rounds, percentiles_name,
-                               percentiles_begin, percentiles_add, percentiles_merge,
-                               percentiles_end, percentiles_again},
-    [PB_REDUCE_THRESHOLD] = {threshold_bytes, threshold_rounds, threshold_name, threshold_begin,
-                             threshold_add, threshold_merge, threshold_end, threshold_again},
-    [PB_REDUCE_CLUSTERS] = {clusters_bytes, clusters_rounds, clusters_name, clusters_begin,
-                            clusters_add, clusters_merge, clusters_end, clusters_again},
+static const struct pb_reduce_type *const types[PB_REDUCE_COUNT] = {
+    [PB_REDUCE_MOMENTS] = &moments,
+    [PB_REDUCE_PERCENTILES] = &percentiles,
+    [PB_REDUCE_THRESHOLD] = &threshold,
+    [PB_REDUCE_CLUSTERS] = &pb_reduce_type_clusters,
+    [PB_REDUCE_COMPONENTS] = &pb_reduce_type_components,
 };
 
 /* --- for all --------------------------------------------------------------------------------- */
@@ -295,6 +237,15 @@ struct pb_reduce pb_reduce_clusters(const struct pb_clusters_shape *shape)
     return reduce;
 }
 
+struct pb_reduce pb_reduce_components(const struct pb_components_shape *shape)
+{
+    struct pb_reduce reduce = plain(PB_REDUCE_COMPONENTS, pb_components_results(shape));
+
+    reduce.n_inputs = shape->bands;
+    reduce.components = *shape;
+    return reduce;
+}
+
 bool pb_reduce_is_spread(const struct pb_reduce *reduce, uint32_t k)
 {
     return reduce->kind == PB_REDUCE_MOMENTS && k == PB_MOMENTS_STDDEV;
@@ -302,29 +253,29 @@ bool pb_reduce_is_spread(const struct pb_reduce *reduce, uint32_t k)
 
 void pb_reduce_name(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes)
 {
-    types[reduce->kind].name(reduce, k, text, bytes);
+    types[reduce->kind]->name(reduce, k, text, bytes);
 }
 
 size_t pb_reduce_bytes(const struct pb_reduce *reduce, const struct pb_samples *samples)
 {
-    return types[reduce->kind].bytes(reduce, samples);
+    return types[reduce->kind]->bytes(reduce, samples);
 }
 
 int pb_reduce_rounds(const struct pb_reduce *reduce, const struct pb_samples *samples)
 {
-    return types[reduce->kind].rounds(reduce, samples);
+    return types[reduce->kind]->rounds(reduce, samples);
 }
 
 void pb_reduce_begin(const struct pb_reduce *reduce, const struct pb_samples *samples,
                      const float *numbers, void *state)
 {
-    types[reduce->kind].begin(reduce, samples, numbers, state);
+    types[reduce->kind]->begin(reduce, samples, numbers, state);
 }
 
 void pb_reduce_add(const struct pb_reduce *reduce, void *state, const float *const *planes,
                    int32_t w, int32_t h)
 {
-    types[reduce->kind].add(state, planes, w, h);
+    types[reduce->kind]->add(state, planes, w, h);
 }
 
 bool pb_reduce_has_sums(const struct pb_reduce *reduce)
@@ -341,12 +292,12 @@ void pb_reduce_add_sums(const struct pb_reduce *reduce, void *state, const int32
 
 void pb_reduce_merge(const struct pb_reduce *reduce, void *into, const void *from)
 {
-    types[reduce->kind].merge(into, from);
+    types[reduce->kind]->merge(into, from);
 }
 
 uint32_t pb_reduce_end(const struct pb_reduce *reduce, void *state, double *out_results)
 {
-    return types[reduce->kind].end(state, out_results);
+    return types[reduce->kind]->end(state, out_results);
 }
 
 const float *pb_reduce_next(const struct pb_reduce *reduce, const void *state)
@@ -356,5 +307,5 @@ const float *pb_reduce_next(const struct pb_reduce *reduce, const void *state)
 
 void pb_reduce_again(const struct pb_reduce *reduce, void *state, const void *ended)
 {
-    types[reduce->kind].again(state, ended);
+    types[reduce->kind]->again(state, ended);
 }

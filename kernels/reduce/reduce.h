@@ -12,6 +12,7 @@
  *
  * States are plain memory of the caller without pointers; one thread a state. */
 #include "kernels/reduce/clusters.h"
+#include "kernels/reduce/components.h"
 #include "kernels/reduce/percentiles.h"
 #include "kernels/reduce/threshold.h"
 
@@ -22,7 +23,8 @@
 #define PB_REDUCE_INPUTS_MAX (1 + PB_CLUSTERS_BANDS_MAX)
 /* Those of PB_REDUCE_CLUSTERS. */
 #define PB_REDUCE_NUMBERS_MAX (PB_CLUSTERS_MAX * PB_CLUSTERS_BANDS_MAX)
-#define PB_REDUCE_RESULTS_MAX (PB_REDUCE_NUMBERS_MAX + PB_CLUSTERS_MAX + 2)
+/* Those of PB_REDUCE_COMPONENTS; PB_REDUCE_CLUSTERS has fewer. */
+#define PB_REDUCE_RESULTS_MAX PB_COMPONENTS_RESULTS_MAX
 
 enum pb_reduce_kind {
 #define PB_REDUCE(name) PB_REDUCE_##name,
@@ -32,7 +34,7 @@ enum pb_reduce_kind {
 };
 
 /* Results of PB_REDUCE_MOMENTS. Those of PB_REDUCE_PERCENTILES: result i is percentile p[i]; of
- * PB_REDUCE_THRESHOLD and PB_REDUCE_CLUSTERS, a loop: in their headers. */
+ * PB_REDUCE_THRESHOLD, PB_REDUCE_COMPONENTS and PB_REDUCE_CLUSTERS, a loop: in their headers. */
 enum { PB_MOMENTS_MEAN, PB_MOMENTS_STDDEV, PB_MOMENTS_MINIMUM, PB_MOMENTS_MAXIMUM, PB_MOMENTS_N };
 
 /* Which reduction. Equal ones are equal bytes: zero it before. */
@@ -43,12 +45,14 @@ struct pb_reduce {
     uint32_t n_numbers; /* of a loop: that a round is made with; 0 = no loop */
     double p[PB_PERCENTILES_MAX];
     struct pb_clusters_shape clusters;
+    struct pb_components_shape components;
 };
 
 struct pb_reduce pb_reduce_moments(void);
 struct pb_reduce pb_reduce_percentiles(const double *p, uint32_t n);
 struct pb_reduce pb_reduce_threshold(void);
 struct pb_reduce pb_reduce_clusters(const struct pb_clusters_shape *shape);
+struct pb_reduce pb_reduce_components(const struct pb_components_shape *shape);
 /* Whether a result says how far values are apart: 0 for an image of one value. Others are that
  * value then. */
 bool pb_reduce_is_spread(const struct pb_reduce *reduce, uint32_t k);

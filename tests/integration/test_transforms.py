@@ -69,5 +69,97 @@ def test_tasseled_cap_says_what_is_wrong(scratch):
         assert words in (said := mistake(scratch, scene, bands, f"tasseled_cap: {{{step}}}")), said
 
 
+# --- principal components ---
+
+
+def told(report):
+    """{band: {name: value}}"""
+    return {r["band"]: {x["name"]: x["value"] for x in r["results"]} for r in report["report"]["reductions"]}
+
+
+def correlated(seed, n, kind, shape=(150, 210)):
+    """Bands that have to do with each other; some pixels without data in one band."""
+    numbers = np.random.default_rng(seed)
+    hidden = numbers.normal(0, 1, (n, *shape)) * np.geomspace(1, .05, n)[:, None, None]
+    pixels = np.einsum("ij,jyx->iyx", numbers.normal(0, 1, (n, n)), hidden)
+    pixels = (pixels * 300 + 2000).clip(1, 65535) if kind != F else pixels * .05 + .3
+    pixels = pixels.astype(kind)
+    pixels[numbers.integers(0, n), numbers.random(shape) < .03] = 0
+    return pixels
+
+
+def principal(bands, counted, correlation):
+    """Eigenvalues, eigenvectors as rows, means, deviations by numpy; the sign rule."""
+    values = np.array([b[counted] for b in bands], np.float64)
+    mean, deviation = values.mean(1), values.std(1, ddof=1)
+    matrix = np.corrcoef(values) if correlation else np.cov(values)
+    value, vector = np.linalg.eigh(matrix)
+    value, vector = value[::-1], vector.T[::-1]
+    signs = np.sign(vector[np.arange(len(vector)), np.abs(vector).argmax(1)])
+    return value, vector * signs[:, None], mean, deviation
+
+
+def check_pca(scratch, seed, n, kind, correlation, masked, device=TILES):
+    pixels, names = correlated(seed, n, kind), [f"B{i}" for i in range(n)]
+    made = [f"PC{i + 1}" for i in range(n)]
+    mask = np.random.default_rng(seed).integers(0, 2, pixels.shape[1:]).astype(kind)
+    scene = write(scratch / "s.tif", np.concatenate([pixels, mask[None] + kind(1)]))
+    bands = [np.where(p == 0, np.nan, p).astype(F) for p in pixels]
+    valid = np.logical_and.reduce([np.isfinite(b) for b in bands])
+    counted = valid & (mask == 1) if masked else valid
+    step = f"pca: {{bands: [{', '.join(names)}], as: [{', '.join(made)}], matrix: {'correlation' if correlation else 'covariance'}{', mask: CLEAR' if masked else ''}}}"
+    report = compute(scratch, scene, [*names, "M"], ['math: {bands: {CLEAR: "M - 1"}}', step], made, device)
+    value, vector, mean, deviation = principal(bands, counted, correlation)
+    found = told(report)
+    for c, name in enumerate(made):
+        weights = [found[name][f"weight of band {i + 1}"] for i in range(n)]
+        assert np.allclose(found[name]["eigenvalue"], value[c], rtol=1e-9, atol=1e-12 * value[0]), (name, found[name], value)
+        assert np.allclose(found[name]["explained share"], value[c] / value.sum(), atol=1e-10)
+        assert np.allclose(weights, vector[c], atol=1e-7), (name, weights, vector[c])
+    for i, name in enumerate(names):
+        assert np.allclose([found[name]["mean"], found[name]["standard deviation"]], [mean[i], deviation[i]], rtol=1e-12)
+    scale = deviation if correlation else np.ones(n)
+    expected = np.einsum("ij,jyx->iyx", vector, (np.array(bands, np.float64) - mean[:, None, None]) / scale[:, None, None])
+    expected[:, ~valid] = np.nan
+    ours = pixels_of(report)
+    assert (np.isnan(ours) == np.isnan(expected)).all()
+    assert np.nanmax(np.abs(ours - expected)) < 1e-5 * np.nanmax(np.abs(expected)), (seed, n, np.nanmax(np.abs(ours - expected)))
+
+
+def test_pca_is_that_of_numpy(scratch):
+    for seed, (n, kind, correlation, masked) in enumerate(((2, np.uint16, False, False), (6, np.uint16, False, True), (4, F, True, False), (16, F, False, False), (5, np.uint16, True, True))):
+        check_pca(scratch, seed, n, kind, correlation, masked)
+
+
+def test_pca_is_the_same_whatever_the_tiles(scratch):
+    scene = write(scratch / "s.tif", correlated(9, 5, F, (300, 333)))
+    made = []
+    for tile, threads in ((64, 1), (64, 4), (128, 2), (512, 1)):
+        report = compute(scratch, scene, "ABCDE", ["convolve: {kernel: gaussian, size: 3, bands: [A]}", "pca: {bands: [A, B, C, D, E], matrix: correlation, as: [X, Y]}"], "XY",
+                         f"{{memory: 128MiB, tile: {tile}, threads: {threads}}}")
+        made.append((pixels_of(report), told(report)))
+    for pixels, numbers in made[1:]:
+        same(pixels, made[0][0], "other tiles")
+        assert numbers == made[0][1]
+
+
+def test_pca_of_bands_without_variance(scratch):
+    """A constant band weighs nothing; a scene without data has no components."""
+    pixels = correlated(3, 2, np.uint16)
+    scene = write(scratch / "s.tif", np.concatenate([pixels, np.full_like(pixels[:1], 7), np.zeros_like(pixels[:1])]))
+    report = compute(scratch, scene, "ABCD", ["pca: {bands: [A, C, B], matrix: correlation, as: [X, Y, Z]}", "pca: {bands: [A, D], as: [E]}"], "XYZE", TILES)
+    found = told(report)
+    assert found["C"] == {"mean": 7, "standard deviation": 0} and found["X"]["weight of band 2"] == 0 and found["Z"]["eigenvalue"] == 0, found
+    ours = pixels_of(report)
+    assert np.isfinite(ours[:2, pixels.min(0) > 0]).all() and (ours[2][pixels.min(0) > 0] == 0).all() and np.isnan(ours[3]).all()
+
+
+def test_pca_says_what_is_wrong(scratch):
+    scene = write(scratch / "s.tif", np.ones((2, 9, 9), F), block=0)
+    for step, words in (("bands: [A], as: [X]", "2 to 16 bands have components, not 1"), ("bands: [A, B], as: [X, Y, Z]", "2 bands have 2 components, not 3"),
+                        ("bands: [A, C], as: [X]", "'C'")):
+        assert words in (said := mistake(scratch, scene, "AB", f"pca: {{{step}}}")), said
+
+
 if __name__ == "__main__":
     pbtest.main(globals())
