@@ -16,6 +16,7 @@
 #include <gdal.h>
 #include <gdal_alg.h>
 #include <gdal_frmts.h>
+#include <ogr_api.h>
 #include <ogr_srs_api.h>
 
 struct pb_raster {

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RASTER_H
 #define PB_RASTER_H
-/* Reading scenes, and everything else that needs GDAL: only raster_gdal*.c behind it
+/* Reading scenes, and everything else of rasters that needs GDAL: only raster_gdal*.c behind it
  * know GDAL. Only GDAL's drivers for TIFF and JPEG 2000 ever open a
  * file; sidecars and directory scans are
  * off. What a header declares is held against limits before anything is read. A pb_raster belongs

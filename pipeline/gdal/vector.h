@@ -1,0 +1,50 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_VECTOR_H
+#define PB_VECTOR_H
+/* Polygons of a vector file: GeoJSON, GeoPackage, Shapefile (with .dbf, .shx, .prj and .cpg beside
+ * it), in the coordinate system of a scene. The file is read into memory once and decoded there:
+ * GDAL opens no path, and what it looks for beside the file it does not find. */
+#include "pipeline/raster/polygons.h"
+
+struct pb_err;
+struct pb_raster;
+
+#define PB_VECTOR_BYTES_MAX    ((uint64_t)256 << 20) /* of the file, and of each beside it */
+#define PB_VECTOR_FEATURES_MAX 1000000
+#define PB_VECTOR_VERTICES_MAX 20000000
+#define PB_VECTOR_FIELDS_MAX   64
+
+struct pb_vector_request {
+    const char *path;
+    const char *layer;         /* NULL: the only one that the file has */
+    const char *const *fields; /* whose values each polygon gets; "fid": the number of the feature,
+                                  unless there is a field of that name */
+    size_t n_fields;
+    const char *where; /* a field: only features of which it has one of `values`; NULL: all. Two
+                          numbers are equal by value, "007" and "7" as well, where the field holds
+                          numbers */
+    const char *const *values;
+    size_t n_values;
+    double tolerance; /* edges that the transformation bends get vertices until they are so near to
+                         the curve, in units of the scene's CRS; 0: none are added */
+};
+
+/* The polygons and multipolygons of the file, in its order, in the scene's CRS (x to the east, y to
+ * the north, whatever the order of axes). Curves become lines; Z and M are dropped; a feature
+ * without geometry has no rings. The scene is borrowed for the call. The caller's
+ * (pb_polygons_free). Errors, which name the file, and the feature where there is one:
+ * vector.missing (no such file, no right), vector.invalid (not of these formats, damaged; no
+ * coordinate system where the scene has one, or the reverse; a geometry that is no polygon;
+ * coordinates that the scene's CRS does not have), vector.choice (no such layer or field, several
+ * layers and none named, no feature that `where` chooses), vector.limit, memory. Thread: any. */
+int pb_vector_read(const struct pb_vector_request *request, struct pb_raster *scene,
+                   struct pb_err *err, struct pb_polygons **out_polygons);
+
+/* A rectangle of another coordinate system: west, south, east, north in `crs` ("EPSG:4326", WKT, a
+ * PROJ string) become the rectangle around it in the scene's, with edges that are bent in between
+ * looked at, as GDAL's TransformBounds does. 0; vector.invalid: the CRS is not known, or the scene
+ * has none; -ERANGE without an error: no place of the rectangle has one in the scene's CRS. */
+int pb_vector_bounds(const double bounds[4], const char *crs, struct pb_raster *scene,
+                     struct pb_err *err, double out_bounds[4]);
+#endif

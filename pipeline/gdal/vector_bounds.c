@@ -1,0 +1,68 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/gdal/raster_gdal_place.h"
+#include "pipeline/gdal/raster_gdal_said.h"
+#include "pipeline/gdal/vector.h"
+#include "pipeline/gdal/vector_place.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+/* Points on each edge between its ends; what gdalwarp -te_srs and QGIS take. */
+#define EDGE_POINTS 21
+
+static int transform_bounds(const double bounds[4], OGRSpatialReferenceH from,
+                            OGRSpatialReferenceH to, double out[4])
+{
+    OGRCoordinateTransformationH way = pb_vector_to(from, to);
+    if (way == NULL)
+        return -ERANGE;
+    const int fine = OCTTransformBounds(way, bounds[0], bounds[1], bounds[2], bounds[3], &out[0],
+                                        &out[1], &out[2], &out[3], EDGE_POINTS);
+    OCTDestroyCoordinateTransformation(way);
+    for (int i = 0; i < 4; i++)
+        if (!fine || !isfinite(out[i]))
+            return -ERANGE;
+    return 0;
+}
+
+/* GDAL would also take names of files and addresses, and read them. */
+static bool is_crs_text(const char *text)
+{
+    static const char *const authorities[] = {
+        "EPSG:", "ESRI:", "IGNF:", "OGC:", "IAU_2015:", "urn:ogc:def:crs:", "+proj="};
+    const size_t n = strlen(text);
+    for (size_t i = 0; i < sizeof authorities / sizeof authorities[0]; i++)
+        if (strncasecmp(text, authorities[i], strlen(authorities[i])) == 0)
+            return true;
+    return n > 0 && text[n - 1] == ']' && strchr(text, '[') != NULL;
+}
+
+int pb_vector_bounds(const double bounds[4], const char *crs, struct pb_raster *scene,
+                     struct pb_err *err, double out_bounds[4])
+{
+    OGRSpatialReferenceH to = pb_gdal_srs(scene), from = OSRNewSpatialReference(NULL);
+    struct pb_gdal_words words;
+    double out[4];
+    int rc = 0;
+    if (to == NULL) {
+        OSRDestroySpatialReference(from);
+        return pb_fail(err, PB_E_VECTOR_INVALID,
+                       "the scene has no coordinate system, so bounds in %.80s say nothing", crs);
+    }
+    pb_gdal_listen(&words, scene);
+    if (!is_crs_text(crs) || OSRSetFromUserInput(from, crs) != OGRERR_NONE)
+        rc = pb_fail(err, PB_E_VECTOR_INVALID,
+                     "'%.80s' is no coordinate system that is known; write EPSG:4326, WKT or a "
+                     "PROJ string",
+                     crs);
+    if (rc == 0)
+        rc = transform_bounds(bounds, from, to, out);
+    pb_gdal_unlisten();
+    OSRDestroySpatialReference(from);
+    if (rc == 0)
+        memcpy(out_bounds, out, sizeof out);
+    return rc;
+}

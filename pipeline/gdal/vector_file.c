@@ -1,0 +1,123 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/gdal/vector_file.h"
+#include "config/base/base_name.h"
+#include "pipeline/gdal/raster_gdal_inside.h"
+#include "pipeline/gdal/vector.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* All of the file at fd in *out_bytes of GDAL's memory. */
+static int read_all(int fd, const char *path, struct pb_err *err, GByte **out, uint64_t *out_bytes)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return pb_fail_at(err, PB_E_VECTOR_MISSING, path, 0, 0, "cannot read it: %s",
+                          strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return pb_fail_at(err, PB_E_VECTOR_MISSING, path, 0, 0, "it is no regular file");
+    if ((uint64_t)status.st_size > PB_VECTOR_BYTES_MAX)
+        return pb_fail_at(err, PB_E_VECTOR_LIMIT, path, 0, 0,
+                          "it has %llu MiB; at most %llu are read",
+                          (unsigned long long)status.st_size >> 20,
+                          (unsigned long long)PB_VECTOR_BYTES_MAX >> 20);
+    const size_t bytes = (size_t)status.st_size;
+    GByte *data = VSIMalloc(bytes + 1);
+    size_t at = 0;
+    ssize_t n = 1;
+    if (data == NULL)
+        return pb_fail_at(err, PB_E_MEMORY, path, 0, 0, "no memory for its %zu bytes", bytes);
+    while (at < bytes && (n = pread(fd, data + at, bytes - at, (off_t)at)) > 0)
+        at += (size_t)n;
+    if (at == bytes) {
+        *out = data;
+        *out_bytes = bytes;
+        return 0;
+    }
+    VSIFree(data);
+    if (n == 0)
+        return pb_fail_at(err, PB_E_VECTOR_INVALID, path, 0, 0,
+                          "it became shorter while it was read");
+    return pb_fail_at(err, PB_E_VECTOR_MISSING, path, 0, 0, "cannot read it: %s", strerror(errno));
+}
+
+/* A copy of the file at the path below the folder; -ENOENT without an error: there is none. */
+static int add(struct pb_vector_file *file, const char *path, struct pb_err *err)
+{
+    char name[sizeof file->name];
+    GByte *data = NULL;
+    uint64_t bytes = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 && errno == ENOENT)
+        return -ENOENT;
+    if (fd < 0)
+        return pb_fail_at(err, PB_E_VECTOR_MISSING, path, 0, 0, "cannot open it: %s",
+                          strerror(errno));
+    int rc = read_all(fd, path, err, &data, &bytes);
+    (void)close(fd);
+    if (rc < 0)
+        return rc;
+    (void)snprintf(name, sizeof name, "%s/%.255s", file->folder, pb_base_name(path));
+    VSILFILE *in_memory = VSIFileFromMemBuffer(name, data, bytes, TRUE);
+    if (in_memory == NULL) {
+        VSIFree(data);
+        return pb_fail_at(err, PB_E_MEMORY, path, 0, 0, "no memory for its %llu bytes",
+                          (unsigned long long)bytes);
+    }
+    (void)VSIFCloseL(in_memory);
+    file->siblings = CSLAddString(file->siblings, pb_base_name(path));
+    return 0;
+}
+
+/* The other files of a Shapefile, in the case that the .shp has. */
+static int add_parts(struct pb_vector_file *file, const char *path, struct pb_err *err)
+{
+    static const char *const endings[][2] = {
+        {"shx", "SHX"}, {"dbf", "DBF"}, {"prj", "PRJ"}, {"cpg", "CPG"}};
+    const size_t n = strlen(path);
+    char part[4096];
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && n < sizeof part && i < sizeof endings / sizeof endings[0]; i++) {
+        memcpy(part, path, n + 1);
+        memcpy(part + n - 3, endings[i][path[n - 1] == 'P'], 3);
+        rc = add(file, part, err);
+        rc = rc == -ENOENT ? 0 : rc;
+    }
+    return rc;
+}
+
+int pb_vector_file_open(struct pb_vector_file *file, const char *path, struct pb_err *err)
+{
+    static atomic_uint last;
+    const size_t n = strlen(path);
+    memset(file, 0, sizeof *file);
+    (void)snprintf(file->folder, sizeof file->folder, "/vsimem/pb_vector_%u",
+                   atomic_fetch_add(&last, 1) + 1);
+    int rc = add(file, path, err);
+    if (rc == -ENOENT)
+        return pb_fail_at(err, PB_E_VECTOR_MISSING, path, 0, 0, "there is no such file");
+    if (rc == 0)
+        (void)snprintf(file->name, sizeof file->name, "%s/%.255s", file->folder,
+                       pb_base_name(path));
+    if (rc == 0 && n > 4 && strcasecmp(path + n - 4, ".shp") == 0)
+        rc = add_parts(file, path, err);
+    return rc;
+}
+
+void pb_vector_file_close(struct pb_vector_file *file)
+{
+    for (int i = 0; i < CSLCount(file->siblings); i++) {
+        char name[sizeof file->name];
+        (void)snprintf(name, sizeof name, "%s/%.255s", file->folder, file->siblings[i]);
+        (void)VSIUnlink(name);
+    }
+    CSLDestroy(file->siblings);
+    file->siblings = NULL;
+}

@@ -1,0 +1,307 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/gdal/raster_gdal_place.h"
+#include "pipeline/gdal/raster_gdal_said.h"
+#include "pipeline/gdal/vector.h"
+#include "pipeline/gdal/vector_file.h"
+#include "pipeline/gdal/vector_make.h"
+#include "pipeline/gdal/vector_place.h"
+#include "pipeline/io/text_clean.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of GDAL's C++ header ogrsf_frmts.h. */
+void RegisterOGRGeoJSON(void);
+void RegisterOGRGeoPackage(void);
+void RegisterOGRShape(void);
+
+/* A file while it is read. */
+struct reading {
+    const struct pb_vector_request *request;
+    struct pb_err *err;
+    struct pb_gdal_words words;
+    GDALDatasetH dataset;
+    OGRLayerH layer;
+    OGRCoordinateTransformationH to; /* NULL: coordinates stay */
+    int field[PB_VECTOR_FIELDS_MAX]; /* index of each field asked for; -1: the feature's number */
+    int where;                       /* likewise; -2: all features */
+    struct pb_vector_make make;
+};
+
+static void register_once(void)
+{
+    pb_raster_init();
+    RegisterOGRGeoJSON();
+    RegisterOGRGeoPackage();
+    RegisterOGRShape();
+}
+
+static int open_file(struct reading *r, const struct pb_vector_file *file)
+{
+    static const char *const drivers[] = {"GeoJSON", "GPKG", "ESRI Shapefile", NULL};
+    r->dataset = GDALOpenEx(file->name, GDAL_OF_VECTOR | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+                            drivers, NULL, (const char *const *)file->siblings);
+    if (r->dataset != NULL)
+        return 0;
+    return pb_fail_at(r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
+                      "it is no GeoJSON, GeoPackage or Shapefile that can be read (%s)",
+                      pb_gdal_said(&r->words));
+}
+
+/* The names of the layers, or of a layer's fields, for a message. */
+static void list_names(struct reading *r, bool fields, char *out, size_t bytes)
+{
+    OGRFeatureDefnH of = fields ? OGR_L_GetLayerDefn(r->layer) : NULL;
+    const int n = fields ? OGR_FD_GetFieldCount(of) : GDALDatasetGetLayerCount(r->dataset);
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < n && used + 80 < bytes; i++) {
+        char name[64];
+        (void)pb_text_clean(fields ? OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(of, i))
+                                   : OGR_L_GetName(GDALDatasetGetLayer(r->dataset, i)),
+                            name, sizeof name);
+        used += (size_t)CPLsnprintf(out + used, bytes - used, "%s%s", i > 0 ? ", " : "", name);
+    }
+    if (n == 0)
+        (void)CPLsnprintf(out, bytes, "none");
+}
+
+static int find_layer(struct reading *r)
+{
+    const char *name = r->request->layer;
+    char names[300];
+    list_names(r, false, names, sizeof names);
+    if (name != NULL)
+        r->layer = GDALDatasetGetLayerByName(r->dataset, name);
+    else if (GDALDatasetGetLayerCount(r->dataset) == 1)
+        r->layer = GDALDatasetGetLayer(r->dataset, 0);
+    if (r->layer != NULL)
+        return 0;
+    if (name != NULL)
+        return pb_fail_at(r->err, PB_E_VECTOR_CHOICE, r->request->path, 0, 0,
+                          "it has no layer '%.60s'; its layers: %s", name, names);
+    return pb_fail_at(r->err, PB_E_VECTOR_CHOICE, r->request->path, 0, 0,
+                      "name one of its layers: %s", names);
+}
+
+/* The index of a field of the layer; -1 = the feature's number. */
+static int find_field(struct reading *r, const char *name, int *out)
+{
+    char names[300];
+    *out = OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(r->layer), name);
+    if (*out >= 0 || strcmp(name, "fid") == 0)
+        return 0;
+    list_names(r, true, names, sizeof names);
+    return pb_fail_at(r->err, PB_E_VECTOR_CHOICE, r->request->path, 0, 0,
+                      "it has no field '%.60s'; its fields: %s", name, names);
+}
+
+static int find_fields(struct reading *r)
+{
+    const struct pb_vector_request *request = r->request;
+    int rc = 0;
+    if (request->n_fields > PB_VECTOR_FIELDS_MAX)
+        return pb_fail_at(r->err, PB_E_VECTOR_LIMIT, request->path, 0, 0,
+                          "at most %d of its fields can be asked for", PB_VECTOR_FIELDS_MAX);
+    for (size_t i = 0; rc == 0 && i < request->n_fields; i++)
+        rc = find_field(r, request->fields[i], &r->field[i]);
+    r->where = -2;
+    if (rc == 0 && request->where != NULL)
+        rc = find_field(r, request->where, &r->where);
+    return rc;
+}
+
+static int find_way(struct reading *r, const struct pb_raster *scene)
+{
+    OGRSpatialReferenceH from = OGR_L_GetSpatialRef(r->layer), to = pb_gdal_srs(scene);
+    if (from == NULL && to == NULL)
+        return 0;
+    if (from == NULL)
+        return pb_fail_at(
+            r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
+            "it says no coordinate system, and the scene has one%s",
+            strcmp(GDALGetDriverShortName(GDALGetDatasetDriver(r->dataset)), "ESRI Shapefile") == 0
+                ? "; that of a Shapefile is in its .prj file"
+                : "");
+    if (to == NULL)
+        return pb_fail_at(r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
+                          "it has a coordinate system, and the scene has none");
+    if (OSRIsSame(from, to))
+        return 0;
+    r->to = pb_vector_to(from, to);
+    if (r->to != NULL)
+        return 0;
+    return pb_fail_at(r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
+                      "there is no way from its coordinate system to the scene's (%s)",
+                      pb_gdal_said(&r->words));
+}
+
+static bool is_number(int type)
+{
+    return type == OFTInteger || type == OFTInteger64 || type == OFTReal;
+}
+
+/* Text is borrowed from the feature until its next field is asked for. */
+static struct pb_polygon_value value_of(OGRFeatureH feature, int field, char fid[24])
+{
+    if (field == -1) {
+        (void)CPLsnprintf(fid, 24, "%lld", (long long)OGR_F_GetFID(feature));
+        return (struct pb_polygon_value){fid, (double)OGR_F_GetFID(feature)};
+    }
+    if (!OGR_F_IsFieldSetAndNotNull(feature, field))
+        return (struct pb_polygon_value){NULL, NAN};
+    const int type = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(feature, field));
+    return (struct pb_polygon_value){OGR_F_GetFieldAsString(feature, field),
+                                     is_number(type) ? OGR_F_GetFieldAsDouble(feature, field)
+                                                     : (double)NAN};
+}
+
+static bool is_chosen(const struct reading *r, OGRFeatureH feature)
+{
+    char fid[24];
+    if (r->where == -2)
+        return true;
+    const struct pb_polygon_value value = value_of(feature, r->where, fid);
+    for (size_t i = 0; value.text != NULL && i < r->request->n_values; i++) {
+        const char *wanted = r->request->values[i];
+        char *end = NULL;
+        if (strcmp(value.text, wanted) == 0)
+            return true;
+        if (!isnan(value.num) && CPLStrtod(wanted, &end) == value.num && end != wanted &&
+            *end == '\0')
+            return true;
+    }
+    return false;
+}
+
+static int wrong_feature(struct reading *r, int64_t fid, int rc, const char *kind)
+{
+    const char *path = r->request->path;
+    if (rc == -ENOMEM)
+        return pb_fail_at(r->err, PB_E_MEMORY, path, 0, 0, "no memory for its polygons");
+    if (rc == -E2BIG)
+        return pb_fail_at(r->err, PB_E_VECTOR_LIMIT, path, 0, 0,
+                          "more than %d vertices up to feature %lld", PB_VECTOR_VERTICES_MAX,
+                          (long long)fid);
+    if (rc == -ERANGE)
+        return pb_fail_at(r->err, PB_E_VECTOR_INVALID, path, 0, 0,
+                          "feature %lld has coordinates that the scene's coordinate system does "
+                          "not have",
+                          (long long)fid);
+    return pb_fail_at(r->err, PB_E_VECTOR_INVALID, path, 0, 0,
+                      "feature %lld is a %s, not a polygon", (long long)fid, kind);
+}
+
+static int add_rings(struct reading *r, OGRGeometryH geometry)
+{
+    const OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
+    int rc = 0;
+    if (type == wkbLineString) /* a ring of a polygon */
+        return pb_vector_place_ring(&r->make, geometry, r->to, r->request->tolerance);
+    if (type != wkbPolygon && type != wkbMultiPolygon)
+        return -EINVAL;
+    for (int i = 0; rc == 0 && i < OGR_G_GetGeometryCount(geometry); i++)
+        rc = add_rings(r, OGR_G_GetGeometryRef(geometry, i));
+    return rc;
+}
+
+static int add_geometry(struct reading *r, OGRFeatureH feature)
+{
+    OGRGeometryH own = OGR_F_GetGeometryRef(feature), geometry = own;
+    if (own == NULL || OGR_G_IsEmpty(own))
+        return 0;
+    if (OGR_G_HasCurveGeometry(own, TRUE))
+        geometry = OGR_G_GetLinearGeometry(own, 0, NULL);
+    const OGRwkbGeometryType type =
+        geometry != NULL ? wkbFlatten(OGR_G_GetGeometryType(geometry)) : wkbUnknown;
+    int rc = type == wkbPolygon || type == wkbMultiPolygon ? add_rings(r, geometry) : -EINVAL;
+    if (geometry != own)
+        OGR_G_DestroyGeometry(geometry);
+    return rc == 0 ? 0 : wrong_feature(r, OGR_F_GetFID(feature), rc, OGR_G_GetGeometryName(own));
+}
+
+static int add_feature(struct reading *r, OGRFeatureH feature)
+{
+    int rc = 0;
+    if (!is_chosen(r, feature))
+        return 0;
+    if (r->make.n >= PB_VECTOR_FEATURES_MAX)
+        return pb_fail_at(r->err, PB_E_VECTOR_LIMIT, r->request->path, 0, 0,
+                          "more than %d features", PB_VECTOR_FEATURES_MAX);
+    if (pb_vector_make_polygon(&r->make, OGR_F_GetFID(feature)) < 0)
+        rc = -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < r->request->n_fields; i++) {
+        char fid[24];
+        const struct pb_polygon_value value = value_of(feature, r->field[i], fid);
+        char text[1024];
+        if (value.text != NULL)
+            (void)pb_text_clean(value.text, text, sizeof text);
+        rc = pb_vector_make_value(&r->make, value.text != NULL ? text : NULL, value.num);
+    }
+    if (rc < 0)
+        return wrong_feature(r, OGR_F_GetFID(feature), rc, "");
+    return add_geometry(r, feature);
+}
+
+static int read_features(struct reading *r)
+{
+    OGRFeatureH feature;
+    int rc = 0;
+    OGR_L_ResetReading(r->layer);
+    while (rc == 0 && (feature = OGR_L_GetNextFeature(r->layer)) != NULL) {
+        rc = add_feature(r, feature);
+        OGR_F_Destroy(feature);
+    }
+    if (rc < 0)
+        return rc;
+    if (r->words.n > 0)
+        return pb_fail_at(r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
+                          "it is damaged behind feature %lld: %s",
+                          r->make.n > 0 ? (long long)r->make.polygon[r->make.n - 1].fid : -1LL,
+                          pb_gdal_said(&r->words));
+    if (r->make.n > 0)
+        return 0;
+    return pb_fail_at(r->err, PB_E_VECTOR_CHOICE, r->request->path, 0, 0,
+                      r->where == -2 ? "it has no feature"
+                                     : "none of its features has one of the values given for '%s'",
+                      r->request->where);
+}
+
+int pb_vector_read(const struct pb_vector_request *request, struct pb_raster *scene,
+                   struct pb_err *err, struct pb_polygons **out_polygons)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct reading r = {.request = request, .err = err};
+    struct pb_vector_file file;
+    (void)pthread_once(&once, register_once);
+    int rc = pb_vector_file_open(&file, request->path, err);
+    pb_gdal_listen(&r.words, NULL);
+    if (rc == 0)
+        rc = open_file(&r, &file);
+    if (rc == 0)
+        rc = find_layer(&r);
+    if (rc == 0)
+        rc = find_fields(&r);
+    if (rc == 0)
+        rc = find_way(&r, scene);
+    if (rc == 0)
+        rc = read_features(&r);
+    struct pb_polygons *polygons =
+        rc == 0 ? pb_vector_make_polygons(&r.make, request->n_fields) : NULL;
+    if (rc == 0 && polygons == NULL)
+        rc = wrong_feature(&r, 0, -ENOMEM, "");
+    pb_vector_make_free(&r.make);
+    if (r.to != NULL)
+        OCTDestroyCoordinateTransformation(r.to);
+    if (r.dataset != NULL)
+        GDALClose(r.dataset);
+    pb_gdal_unlisten();
+    pb_vector_file_close(&file);
+    if (rc == 0)
+        *out_polygons = polygons;
+    return rc;
+}

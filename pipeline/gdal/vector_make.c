@@ -1,0 +1,125 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/gdal/vector_make.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for n and `more` entries in a list of `room`. */
+static int grow(void **list, size_t n, size_t more, size_t *room, size_t entry_bytes)
+{
+    size_t wanted = *room > 0 ? *room : 64;
+    if (n + more <= *room)
+        return 0;
+    while (wanted < n + more)
+        wanted *= 2;
+    void *larger = realloc(*list, wanted * entry_bytes);
+    if (larger == NULL)
+        return -ENOMEM;
+    *list = larger;
+    *room = wanted;
+    return 0;
+}
+
+int pb_vector_make_polygon(struct pb_vector_make *make, int64_t fid)
+{
+    void *list = make->polygon;
+    int rc = grow(&list, make->n, 1, &make->room, sizeof *make->polygon);
+    make->polygon = list;
+    if (rc == 0)
+        make->polygon[make->n++] = (struct pb_polygon){.fid = fid, .first_ring = make->n_rings};
+    return rc;
+}
+
+int pb_vector_make_ring(struct pb_vector_make *make)
+{
+    void *list = make->ring;
+    int rc = grow(&list, make->n_rings, 1, &make->ring_room, sizeof *make->ring);
+    make->ring = list;
+    if (rc < 0)
+        return rc;
+    make->ring[make->n_rings++] = (struct pb_ring){.first = make->n_vertices};
+    make->polygon[make->n - 1].n_rings++;
+    return 0;
+}
+
+int pb_vector_make_vertex(struct pb_vector_make *make, double x, double y)
+{
+    void *list = make->xy;
+    int rc = grow(&list, make->n_vertices, 1, &make->vertex_room, sizeof *make->xy);
+    make->xy = list;
+    if (rc < 0)
+        return rc;
+    make->xy[make->n_vertices][0] = x;
+    make->xy[make->n_vertices++][1] = y;
+    make->ring[make->n_rings - 1].n++;
+    return 0;
+}
+
+int pb_vector_make_value(struct pb_vector_make *make, const char *text, double num)
+{
+    const size_t bytes = text != NULL ? strlen(text) + 1 : 0;
+    void *values = make->value, *texts = make->text;
+    int rc = grow(&values, make->n_values, 1, &make->value_room, sizeof *make->value);
+    make->value = values;
+    if (rc == 0)
+        rc = grow(&texts, make->text_bytes, bytes, &make->text_room, 1);
+    make->text = texts;
+    if (rc < 0)
+        return rc;
+    if (bytes > 0)
+        memcpy(make->text + make->text_bytes, text, bytes);
+    make->value[make->n_values++] =
+        (struct pb_vector_value){.at = bytes > 0 ? make->text_bytes : SIZE_MAX, .num = num};
+    make->text_bytes += bytes;
+    return 0;
+}
+
+struct pb_polygons *pb_vector_make_polygons(const struct pb_vector_make *make, size_t n_fields)
+{
+    struct pb_polygons *polygons = calloc(1, sizeof *polygons);
+    const size_t bytes[] = {make->n_vertices * sizeof *make->xy, make->n * sizeof *make->polygon,
+                            make->n_values * sizeof(struct pb_polygon_value),
+                            make->n_rings * sizeof *make->ring, make->text_bytes};
+    char *at =
+        polygons != NULL ? malloc(bytes[0] + bytes[1] + bytes[2] + bytes[3] + bytes[4] + 1) : NULL;
+    if (at == NULL) {
+        free(polygons);
+        return NULL;
+    }
+    polygons->memory = at;
+    polygons->n = make->n;
+    polygons->n_rings = make->n_rings;
+    polygons->n_vertices = make->n_vertices;
+    polygons->xy = (double(*)[2])(void *)at;
+    polygons->polygon = (struct pb_polygon *)(void *)(at += bytes[0]);
+    struct pb_polygon_value *values = (struct pb_polygon_value *)(void *)(at += bytes[1]);
+    polygons->ring = (struct pb_ring *)(void *)(at += bytes[2]);
+    char *text = at + bytes[3];
+    if (bytes[0] > 0)
+        memcpy(polygons->xy, make->xy, bytes[0]);
+    if (bytes[1] > 0)
+        memcpy(polygons->polygon, make->polygon, bytes[1]);
+    if (bytes[3] > 0)
+        memcpy(polygons->ring, make->ring, bytes[3]);
+    if (bytes[4] > 0)
+        memcpy(text, make->text, bytes[4]);
+    for (size_t i = 0; i < make->n_values; i++) {
+        const struct pb_vector_value *v = &make->value[i];
+        values[i] = (struct pb_polygon_value){v->at != SIZE_MAX ? text + v->at : NULL, v->num};
+    }
+    for (size_t i = 0; i < make->n; i++)
+        polygons->polygon[i].values = values + i * n_fields;
+    return polygons;
+}
+
+void pb_vector_make_free(struct pb_vector_make *make)
+{
+    free(make->polygon);
+    free(make->ring);
+    free(make->xy);
+    free(make->text);
+    free(make->value);
+    memset(make, 0, sizeof *make);
+}

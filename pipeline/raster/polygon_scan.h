@@ -1,0 +1,40 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_POLYGON_SCAN_H
+#define PB_POLYGON_SCAN_H
+/* Polygons to pixels, a tile at a time: which polygon lies over each pixel. By the rules of GDAL's
+ * GDALRasterizeGeometries: a pixel belongs to a polygon when its centre is inside (even-odd over
+ * all rings of the feature; a centre on a left or upper edge is inside, one on a right edge is
+ * not), with PB_SCAN_TOUCHED also when a ring passes through it; where polygons overlap the last
+ * one counts. No raster of the whole grid exists: edges are listed by bands of rows.
+ *
+ * The scan keeps no reference to the polygons. It is read-only once made; any thread. */
+#include "kernels/geometry.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pb_polygons;
+struct pb_polygon_scan;
+
+enum pb_scan_rule { PB_SCAN_CENTRES, PB_SCAN_TOUCHED };
+
+/* polygons: in pixels of a grid of w x h (pb_polygons_to_pixels), borrowed for the call. NULL: no
+ * memory. The caller's (pb_polygon_scan_destroy). */
+struct pb_polygon_scan *pb_polygon_scan_create(const struct pb_polygons *polygons, int32_t w,
+                                               int32_t h, enum pb_scan_rule rule);
+void pb_polygon_scan_destroy(struct pb_polygon_scan *scan);
+
+/* Bytes that it holds, and that one call of pb_polygon_scan_zones needs beside it. */
+size_t pb_polygon_scan_bytes(const struct pb_polygon_scan *scan);
+size_t pb_polygon_scan_scratch_bytes(const struct pb_polygon_scan *scan);
+
+/* Whether a polygon's rectangle meets that of the pixels: false = zones would be all 0. */
+bool pb_polygon_scan_meets(const struct pb_polygon_scan *scan, const struct pb_rect *rect);
+
+/* out_zones[row * stride + column] of the rectangle, which lies in the grid: 0 = no polygon, else
+ * 1 + the number of the polygon. scratch: pb_polygon_scan_scratch_bytes, 8 byte aligned, the
+ * call's own. Thread: any, each with its own scratch. */
+void pb_polygon_scan_zones(const struct pb_polygon_scan *scan, const struct pb_rect *rect,
+                           void *scratch, uint32_t *out_zones, size_t stride);
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_POLYGONS_H
+#define PB_POLYGONS_H
+/* Polygons with attributes, as pb_vector_read (pipeline/gdal/vector.h) makes them of a file. A
+ * feature has any number of rings, outer and inner ones alike: a point is inside where a ray from
+ * it meets its rings an odd number of times. One allocation owns all of it; read-only once made,
+ * so any thread may read it. */
+#include "kernels/geometry.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* An attribute of a feature. */
+struct pb_polygon_value {
+    const char *text; /* valid UTF-8; NULL = null, or not set */
+    double num;       /* NaN: the field holds no number */
+};
+
+struct pb_polygon {
+    int64_t fid;                           /* the file's number of the feature */
+    size_t first_ring, n_rings;            /* 0 rings: it has no geometry, or none near the scene */
+    const struct pb_polygon_value *values; /* one for each field asked for, in that order */
+};
+
+/* The last vertex of a ring is not its first one again. */
+struct pb_ring {
+    size_t first, n; /* vertices */
+};
+
+struct pb_polygons {
+    struct pb_polygon *polygon;
+    size_t n;
+    struct pb_ring *ring;
+    size_t n_rings;
+    double (*xy)[2]; /* coordinates of the scene's CRS, or pixels after pb_polygons_to_pixels */
+    size_t n_vertices;
+    void *memory; /* holds all of the above */
+};
+
+/* Frees it; NULL is fine. */
+void pb_polygons_free(struct pb_polygons *polygons);
+
+/* Coordinates become pixels of the grid with that transform (GDAL's order): 0, 0 is the upper left
+ * corner of the upper left pixel. 0; -EINVAL: the transform cannot be inverted. Once only, by the
+ * owner. */
+int pb_polygons_to_pixels(struct pb_polygons *polygons, const double transform[6]);
+
+/* West, south, east, north (or left, top, right, bottom) of all vertices; false: there are none. */
+bool pb_polygons_bounds(const struct pb_polygons *polygons, double out[4]);
+#endif
