@@ -44,23 +44,20 @@ static bool steps_of(const struct pb_terrain *terrain, struct pb_builder *b, pb_
     return true;
 }
 
-static pb_value gradient(struct pb_builder *b, const struct pb_terrain *terrain, bool of_rows,
-                         pb_value elevation)
+static pb_value gradient(struct pb_builder *b, const struct pb_terrain *terrain,
+                         enum pb_gradient choice, pb_value elevation)
 {
-    static const enum pb_gradient choices[2][2] = {
-        {PB_GRADIENT_HORN_X, PB_GRADIENT_HORN_Y},
-        {PB_GRADIENT_ZEVENBERGEN_X, PB_GRADIENT_ZEVENBERGEN_Y}};
     struct pb_focal focal;
 
     memset(&focal, 0, sizeof focal); /* all of it: equal operations are equal bytes */
     focal.kind = PB_FOCAL_GRADIENT;
-    focal.choice = (int32_t)choices[terrain->method][of_rows];
+    focal.choice = (int32_t)choice;
     focal.edge = pb_focal_args_edge(terrain->edge);
     focal.radius = 1;
     return pb_builder_focal(b, &focal, elevation);
 }
 
-/* column * a + row * c, without the half that is 0. */
+/* column * a + row * c, without the half whose number is 0. */
 static pb_value combine(struct pb_builder *b, pb_value column, double a, pb_value row, double c)
 {
     const pb_value x = pb_builder_emit(b, PB_VM_MUL, column, pb_builder_constant(b, (float)a), -1);
@@ -72,7 +69,11 @@ static pb_value combine(struct pb_builder *b, pb_value column, double a, pb_valu
 static struct pb_terrain_slope slope_of(const struct pb_terrain *terrain, struct pb_builder *b,
                                         pb_value elevation)
 {
-    struct pb_terrain_slope slope = {PB_VALUE_POISON, PB_VALUE_POISON};
+    const bool horn = terrain->method == PB_TERRAIN_HORN;
+    struct pb_terrain_slope slope = {.east = PB_VALUE_POISON,
+                                     .north = PB_VALUE_POISON,
+                                     .terrain = terrain,
+                                     .elevation = PB_VALUE_POISON};
     double step[4];
 
     if (elevation == PB_VALUE_POISON)
@@ -85,13 +86,59 @@ static struct pb_terrain_slope slope_of(const struct pb_terrain *terrain, struct
     }
     /* The gradient along columns and rows is the transposed matrix of steps times that towards east
      * and north. */
-    const double factor = terrain->factor / (step[0] * step[3] - step[1] * step[2]);
-    const pb_value column = gradient(b, terrain, false, elevation);
-    const pb_value row = gradient(b, terrain, true, elevation);
+    const double scale = 1.0 / (step[0] * step[3] - step[1] * step[2]);
+    const double factor = terrain->factor;
+    const pb_value column =
+        gradient(b, terrain, horn ? PB_GRADIENT_HORN_X : PB_GRADIENT_ZEVENBERGEN_X, elevation);
+    const pb_value row =
+        gradient(b, terrain, horn ? PB_GRADIENT_HORN_Y : PB_GRADIENT_ZEVENBERGEN_Y, elevation);
 
-    slope.east = combine(b, column, step[3] * factor, row, -step[2] * factor);
-    slope.north = combine(b, column, -step[1] * factor, row, step[0] * factor);
+    slope.elevation = elevation;
+    slope.inverse[0] = step[3] * scale;
+    slope.inverse[1] = -step[2] * scale;
+    slope.inverse[2] = -step[1] * scale;
+    slope.inverse[3] = step[0] * scale;
+    slope.east = combine(b, column, slope.inverse[0] * factor, row, slope.inverse[1] * factor);
+    slope.north = combine(b, column, slope.inverse[2] * factor, row, slope.inverse[3] * factor);
     return slope;
+}
+
+/* Along two directions, that are x columns and y rows a metre each: of xx, yy and xy the
+ * derivatives along columns and rows. */
+static pb_value bend_along(struct pb_builder *b, const pb_value second[3], const double first[2],
+                           const double other[2], double factor)
+{
+    const pb_value straight = combine(b, second[0], first[0] * other[0] * factor, second[1],
+                                      first[1] * other[1] * factor);
+    const double across = (first[0] * other[1] + first[1] * other[0]) * factor;
+
+    if (across == 0.0)
+        return straight;
+    const pb_value skew =
+        pb_builder_emit(b, PB_VM_MUL, second[2], pb_builder_constant(b, (float)across), -1);
+    return first[0] * other[0] == 0.0 && first[1] * other[1] == 0.0
+               ? skew
+               : pb_builder_emit(b, PB_VM_ADD, straight, skew, -1);
+}
+
+struct pb_terrain_bend pb_terrain_args_bend(struct pb_builder *b,
+                                            const struct pb_terrain_slope *slope)
+{
+    static const enum pb_gradient choices[3] = {
+        PB_GRADIENT_ZEVENBERGEN_XX, PB_GRADIENT_ZEVENBERGEN_YY, PB_GRADIENT_ZEVENBERGEN_XY};
+    const double *const east = slope->inverse, *const north = slope->inverse + 2;
+    const double factor = slope->terrain->factor;
+    struct pb_terrain_bend bend = {PB_VALUE_POISON, PB_VALUE_POISON, PB_VALUE_POISON};
+    pb_value second[3];
+
+    if (slope->elevation == PB_VALUE_POISON)
+        return bend;
+    for (int i = 0; i < 3; i++)
+        second[i] = gradient(b, slope->terrain, choices[i], slope->elevation);
+    bend.east = bend_along(b, second, east, east, factor);
+    bend.north = bend_along(b, second, north, north, factor);
+    bend.both = bend_along(b, second, east, north, factor);
+    return bend;
 }
 
 int pb_terrain_args_define(const struct pb_terrain *terrain, const struct pb_items *bands,

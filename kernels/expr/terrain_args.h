@@ -7,6 +7,9 @@
  * build() only. */
 #include "kernels/expr/focal_args.h"
 
+/* Of `method`. */
+enum pb_terrain_method { PB_TERRAIN_HORN, PB_TERRAIN_ZEVENBERGEN_THORNE };
+
 /* The member `terrain` of the operators' structs. */
 struct pb_terrain {
     int32_t method, edge;
@@ -55,6 +58,9 @@ struct pb_terrain {
  * neither the scene nor `pixel` says how large pixels are. */
 struct pb_terrain_slope {
     pb_value east, north;
+    const struct pb_terrain *terrain; /* what it was made of, for pb_terrain_args_bend */
+    pb_value elevation;
+    double inverse[4];
 };
 /* Makes a value of the slope; params: the operator's struct. */
 typedef pb_value pb_terrain_value(const void *params, struct pb_builder *b,
@@ -62,6 +68,13 @@ typedef pb_value pb_terrain_value(const void *params, struct pb_builder *b,
 /* Defines what `value` makes of the slope of each of the step's bands. 0 or a negative errno. */
 int pb_terrain_args_define(const struct pb_terrain *terrain, const struct pb_items *bands,
                            pb_terrain_value *value, const void *params, struct pb_builder *b);
+/* How fast the slope changes, for each metre: the rise towards east along the east, that towards
+ * north along the north, and each along the other. By Zevenbergen and Thorne's differences. */
+struct pb_terrain_bend {
+    pb_value east, north, both;
+};
+struct pb_terrain_bend pb_terrain_args_bend(struct pb_builder *b,
+                                            const struct pb_terrain_slope *slope);
 /* The square of the length of the slope. */
 pb_value pb_terrain_args_square(struct pb_builder *b, const struct pb_terrain_slope *slope);
 #endif

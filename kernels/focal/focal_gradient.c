@@ -42,8 +42,17 @@ PB_CLONES static void gradient_row(const float *window, int32_t stride, int32_t 
     case PB_GRADIENT_ZEVENBERGEN_X:
         gradients(window, stride, PB_GRADIENT_ZEVENBERGEN_X, w, out);
         break;
-    default:
+    case PB_GRADIENT_ZEVENBERGEN_Y:
         gradients(window, stride, PB_GRADIENT_ZEVENBERGEN_Y, w, out);
+        break;
+    case PB_GRADIENT_ZEVENBERGEN_XX:
+        gradients(window, stride, PB_GRADIENT_ZEVENBERGEN_XX, w, out);
+        break;
+    case PB_GRADIENT_ZEVENBERGEN_YY:
+        gradients(window, stride, PB_GRADIENT_ZEVENBERGEN_YY, w, out);
+        break;
+    default:
+        gradients(window, stride, PB_GRADIENT_ZEVENBERGEN_XY, w, out);
         break;
     }
 }

@@ -12,4 +12,5 @@
 #include "kernels/focal/gradient_pixel.h"
 #include "kernels/focal/moments_pixel.h"
 #include "kernels/focal/rank_pixel.h"
+#include "kernels/focal/relief_pixel.h"
 #endif

@@ -3,11 +3,12 @@
 #ifndef PB_GRADIENT_PIXEL_H
 #define PB_GRADIENT_PIXEL_H
 /* How fast the pixels of a window rise along the columns (x, to the right) or the rows (y, down),
- * in the middle, for each pixel's length. C11 and C++17.
+ * in the middle, for each pixel's length, and how fast that changes. C11 and C++17.
  *
  * From the 3 x 3 pixels in the middle: Horn 1981 weighs the differences of three rows by 1, 2, 1;
- * Zevenbergen and Thorne 1987 take that of the row in the middle. Differences come before sums, for
- * those of near values are exact. All pixels of the window have to be valid. */
+ * Zevenbergen and Thorne 1987 take that of the row in the middle, and of
+ * the second derivatives XX and YY those along the middle, XY that of the corners. Differences come
+ * before sums, for those of near values are exact. All pixels of the window have to be valid. */
 #include "kernels/focal/focal.h"
 #include "kernels/pixel.h"
 
@@ -16,7 +17,10 @@ enum pb_gradient {
     PB_GRADIENT_HORN_X,
     PB_GRADIENT_HORN_Y,
     PB_GRADIENT_ZEVENBERGEN_X,
-    PB_GRADIENT_ZEVENBERGEN_Y
+    PB_GRADIENT_ZEVENBERGEN_Y,
+    PB_GRADIENT_ZEVENBERGEN_XX,
+    PB_GRADIENT_ZEVENBERGEN_YY,
+    PB_GRADIENT_ZEVENBERGEN_XY
 };
 
 /* From the differences of three pairs, that of the middle second. */
@@ -36,8 +40,14 @@ PB_PIXEL float pb_gradient_of(const float *above, const float *row, const float 
         return pb_gradient_horn(below[0] - above[0], below[1] - above[1], below[2] - above[2]);
     case PB_GRADIENT_ZEVENBERGEN_X:
         return (row[2] - row[0]) * 0.5f;
-    default:
+    case PB_GRADIENT_ZEVENBERGEN_Y:
         return (below[1] - above[1]) * 0.5f;
+    case PB_GRADIENT_ZEVENBERGEN_XX:
+        return (row[2] - row[1]) - (row[1] - row[0]);
+    case PB_GRADIENT_ZEVENBERGEN_YY:
+        return (below[1] - row[1]) - (row[1] - above[1]);
+    default:
+        return ((below[2] - below[0]) - (above[2] - above[0])) * 0.25f;
     }
 }
 

@@ -48,7 +48,9 @@ static int32_t any_choice(enum pb_focal_kind kind, int32_t side)
     case PB_FOCAL_DIRECTIONAL:
         return between(PB_MOMENT_MEAN, PB_MOMENT_VARIATION);
     case PB_FOCAL_GRADIENT:
-        return between(PB_GRADIENT_HORN_X, PB_GRADIENT_ZEVENBERGEN_Y);
+        return between(PB_GRADIENT_HORN_X, PB_GRADIENT_ZEVENBERGEN_XY);
+    case PB_FOCAL_RELIEF:
+        return between(PB_RELIEF_POSITION, PB_RELIEF_ROOT);
     case PB_FOCAL_ADAPTIVE:
         return between(PB_ADAPTIVE_BILATERAL, PB_ADAPTIVE_FROST);
     default:
@@ -207,10 +209,11 @@ static float moment(const struct pb_focal *s, const float *value, int n)
 /* By the weights of the literature, of the 3 x 3 pixels in the middle. */
 static float gradient(const struct pb_focal *s, const float *window)
 {
-    static const int weights[4][9] = {{-1, 0, 1, -2, 0, 2, -1, 0, 1},
-                                      {-1, -2, -1, 0, 0, 0, 1, 2, 1},
-                                      {0, 0, 0, -4, 0, 4, 0, 0, 0},
-                                      {0, -4, 0, 0, 0, 0, 0, 4, 0}};
+    static const int weights[7][9] = {
+        {-1, 0, 1, -2, 0, 2, -1, 0, 1}, {-1, -2, -1, 0, 0, 0, 1, 2, 1},
+        {0, 0, 0, -4, 0, 4, 0, 0, 0},   {0, -4, 0, 0, 0, 0, 0, 4, 0},
+        {0, 0, 0, 8, -16, 8, 0, 0, 0},  {0, 8, 0, 0, -16, 0, 0, 8, 0},
+        {2, 0, -2, 0, 0, 0, -2, 0, 2}};
     int side = 2 * s->radius + 1;
     long double sum = 0;
     for (int i = 0; i < 9; i++) {
@@ -218,6 +221,18 @@ static float gradient(const struct pb_focal *s, const float *window)
                window[(s->radius - 1 + i / 3) * side + s->radius - 1 + i % 3];
     }
     return (float)(sum / 8);
+}
+
+static float relief(const struct pb_focal *s, const float *value, int n)
+{
+    long double sum = 0;
+    for (int i = 0; i < n; i++) {
+        long double off = (long double)value[n / 2] - value[i];
+        sum += s->choice == PB_RELIEF_POSITION ? off
+               : s->choice == PB_RELIEF_MEAN   ? fabsl(off)
+                                               : off * off;
+    }
+    return (float)(s->choice == PB_RELIEF_ROOT ? sqrtl(sum) : sum / (n - 1));
 }
 
 /* With exp() of the C library. */
@@ -289,6 +304,8 @@ static float of_window(const struct pb_focal *s, float *window, int n)
         return moment(s, window, n);
     case PB_FOCAL_GRADIENT:
         return gradient(s, window);
+    case PB_FOCAL_RELIEF:
+        return relief(s, window, n);
     case PB_FOCAL_ADAPTIVE:
         return adaptive(s, window, n);
     case PB_FOCAL_DIRECTIONAL:
@@ -306,9 +323,10 @@ static float tolerance(enum pb_focal_kind kind)
     case PB_FOCAL_DIRECTIONAL:
         return 2e-6f;
     case PB_FOCAL_GRADIENT:
+    case PB_FOCAL_RELIEF:
         return 1e-6f;
-    case PB_FOCAL_ADAPTIVE:
-        return 1e-5f;
+    case PB_FOCAL_ADAPTIVE: /* exponents up to 87, whose rounding is so much of a weight */
+        return 2e-5f;
     default:
         return 0.0f;
     }

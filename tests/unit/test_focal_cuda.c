@@ -46,8 +46,9 @@ static int32_t any_choice(enum pb_focal_kind kind, int32_t side)
         return between(0, side * side - 1);
     case PB_FOCAL_MOMENTS:
     case PB_FOCAL_DIRECTIONAL:
-    case PB_FOCAL_GRADIENT:
         return between(0, 3);
+    case PB_FOCAL_GRADIENT:
+        return between(0, 6);
     case PB_FOCAL_ADAPTIVE:
         return between(0, 1);
     default:

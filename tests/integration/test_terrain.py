@@ -1,0 +1,133 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Operators on elevations against gdaldem and numpy, through `pushbroom run`, on generated and delivered elevations."""
+import numpy as np
+from osgeo import gdal
+
+import pbtest
+from test_operators import compute, near, of_gdaldem, terrain, windows_of
+
+gdal.UseExceptions()
+HORN_EAST = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]) / 8
+
+
+def delivered(name):
+    path = pbtest.DATA / "real/dem" / name
+    if not path.exists():
+        raise pbtest.Skip(f"{path} is not there")
+    return path
+
+
+def scenes(scratch):
+    yield terrain(scratch / "dem.tif", 301, 277, 0.001)
+    for name in ("storml_elev.tif", "olinda_dem_utm25s.tif"):
+        if (pbtest.DATA / "real/dem" / name).exists():
+            yield pbtest.DATA / "real/dem" / name
+
+
+def test_position_and_ruggedness_are_those_of_gdaldem(scratch):
+    for scene in scenes(scratch):
+        near(compute(scratch, scene, "tpi: {bands: {OUT: DEM}}", memory="16MiB"), of_gdaldem(scene, "TPI"), 1e-5, 1e-4)
+        near(compute(scratch, scene, "tri: {bands: {OUT: DEM}}"), of_gdaldem(scene, "TRI", alg="Riley"), 1e-5, 1e-5)
+        near(compute(scratch, scene, "tri: {method: wilson, bands: {OUT: DEM}}"), of_gdaldem(scene, "TRI", alg="Wilson"), 1e-5, 1e-5)
+
+
+def test_position_and_ruggedness_of_other_sizes_are_those_of_numpy(scratch):
+    scene = terrain(scratch / "dem.tif", 203, 111, 0.001)
+    for size, edge in ((5, "reflect"), (15, "clamp")):
+        windows = windows_of(scene, size, edge).astype(np.float64)
+        off = windows[:, :, size // 2, size // 2][:, :, None, None] - windows
+        n = size * size - 1
+        for step, theirs in (("tpi: {", off.sum((2, 3)) / n), ("tri: {", np.sqrt((off ** 2).sum((2, 3)))), ("tri: {method: wilson, ", np.abs(off).sum((2, 3)) / n)):
+            near(compute(scratch, scene, f"{step}size: {size}, edge: {edge}, bands: {{OUT: DEM}}}}"), theirs, 2e-6, 1e-5)
+
+
+def test_shadings_are_those_of_gdaldem(scratch):
+    for scene in scenes(scratch):
+        for method, alg in (("horn", "Horn"), ("zevenbergen-thorne", "ZevenbergenThorne")):
+            for step, options in (("shading: multidirectional, altitude: 35", {"multiDirectional": True, "altitude": 35}),
+                                  ("shading: combined, azimuth: 200", {"combined": True, "azimuth": 200}),
+                                  ("shading: igor, azimuth: 77", {"igor": True, "azimuth": 77})):
+                theirs = of_gdaldem(scene, "hillshade", alg=alg, zFactor=2, **{"computeEdges": False, **options})
+                near(compute(scratch, scene, f"hillshade: {{method: {method}, factor: 2, {step}, bands: {{OUT: DEM}}}}"), theirs, 0, 0.51)
+
+
+def test_level_ground_is_as_bright_as_gdaldem_has_it(scratch):
+    scene = terrain(scratch / "flat.tif", 64, 64, 0)
+    file = gdal.Open(str(scene), gdal.GA_Update)
+    file.GetRasterBand(1).WriteArray(np.full((64, 64), 7, np.float32))
+    file = None
+    for step, options in (("multidirectional", {"multiDirectional": True}), ("combined", {"combined": True}), ("igor", {"igor": True})):
+        near(compute(scratch, scene, f"hillshade: {{shading: {step}, bands: {{OUT: DEM}}}}"), of_gdaldem(scene, "hillshade", **options), 0, 0.51)
+    assert not np.nan_to_num(compute(scratch, scene, "aspect: {flat: zero, bands: {OUT: DEM}}")).any()
+    assert np.isfinite(compute(scratch, scene, "aspect: {flat: zero, edge: clamp, bands: {OUT: DEM}}")).all()
+    assert not compute(scratch, scene, "curvature: {kind: plan, edge: clamp, bands: {OUT: DEM}}").any()
+
+
+def test_trigonometric_aspect_is_that_of_gdaldem(scratch):
+    for scene in scenes(scratch):
+        theirs = of_gdaldem(scene, "aspect", trigonometric=True, zeroForFlat=True)
+        steep = of_gdaldem(scene, "slope", slopeFormat="percent") / 100
+        ours = compute(scratch, scene, "aspect: {angle: trigonometric, flat: zero, bands: {OUT: DEM}}")
+        assert (ours[np.isfinite(ours)] >= 0).all() and (ours[np.isfinite(ours)] < 360).all()
+        near(np.radians((ours - theirs + 180) % 360 - 180) * steep, np.where(np.isnan(steep), np.nan, 0), 0, 4e-6)  # gdaldem has 0 for invalid pixels, too
+
+
+def zevenbergen_thorne(windows, length, height):
+    """As the paper and RichDEM write it, of square pixels or not: D, E, F, G, H, and 100 times the curvatures."""
+    z = {i + 1: windows[:, :, i // 3, i % 3] for i in range(9)}
+    d = ((z[4] + z[6]) / 2 - z[5]) / length ** 2
+    e = ((z[2] + z[8]) / 2 - z[5]) / height ** 2
+    f = (-z[1] + z[3] + z[7] - z[9]) / (4 * length * height)
+    g = (-z[4] + z[6]) / (2 * length)
+    h = (z[2] - z[8]) / (2 * height)
+    square = g * g + h * h
+    with np.errstate(invalid="ignore"):
+        profile = np.where(square == 0, 0, 2 * (d * g * g + e * h * h + f * g * h) / square)
+        plan = np.where(square == 0, 0, -2 * (d * h * h + e * g * g - f * g * h) / square)
+    invalid = np.isnan(windows).any((2, 3))
+    return {kind: np.where(invalid, np.nan, 100 * value) for kind, value in (("total", -2 * (d + e)), ("profile", profile), ("plan", plan))}
+
+
+def test_curvatures_are_those_of_zevenbergen_and_thorne(scratch):
+    for scene in scenes(scratch):
+        _, length, _, _, _, height = gdal.Open(str(scene)).GetGeoTransform()
+        theirs = zevenbergen_thorne(windows_of(scene, 3, "nodata").astype(np.float64), length, -height)
+        for kind, values in theirs.items():
+            near(compute(scratch, scene, f"curvature: {{kind: {kind}, bands: {{OUT: DEM}}}}"), values, 1e-5, 2e-5)
+    near(compute(scratch, scene, "curvature: {kind: plan, unit: per-metre, factor: 2, bands: {OUT: DEM}}"), theirs["plan"] / 50, 1e-5, 1e-7)
+
+
+def test_curvature_of_a_turned_scene_looks_along_its_axes(scratch):
+    """A paraboloid seen by a grid that is turned, sheared and stretched."""
+    scene = scratch / "turned.tif"
+    t = [600000, 20, 9, 4100000, 7, -30]
+    row, column = np.mgrid[0:80, 0:90]
+    x, y = t[1] * column + t[2] * row, t[4] * column + t[5] * row
+    z = 0.001 * x ** 2 - 0.002 * y ** 2 + 0.0005 * x * y + 0.3 * x - 0.1 * y
+    file = gdal.GetDriverByName("GTiff").Create(str(scene), 90, 80, 1, gdal.GDT_Float32)
+    file.SetGeoTransform(t)
+    file.SetProjection("EPSG:32632")
+    file.GetRasterBand(1).WriteArray(z.astype(np.float32))
+    file = None
+    east, north = 0.002 * x + 0.0005 * y + 0.3, -0.004 * y + 0.0005 * x - 0.1
+    square = east ** 2 + north ** 2
+    profile = 100 * (0.002 * east ** 2 + 2 * 0.0005 * east * north - 0.004 * north ** 2) / square
+    plan = -100 * (0.002 * north ** 2 - 2 * 0.0005 * east * north - 0.004 * east ** 2) / square
+    inner = (slice(1, -1), slice(1, -1))
+    for kind, theirs in (("total", np.full_like(z, 0.2)), ("profile", profile), ("plan", plan)):
+        near(compute(scratch, scene, f"curvature: {{kind: {kind}, bands: {{OUT: DEM}}}}")[inner], theirs[inner], 1e-3, 1e-3)
+
+
+def test_a_light_that_is_not_asked_for_is_refused(scratch):
+    scene = terrain(scratch / "dem.tif", 64, 64, 0)
+    for step, word in (("shading: multidirectional, azimuth: 90", "azimuth"), ("shading: igor, altitude: 30", "altitude")):
+        config = scratch / "wrong.yaml"
+        config.write_text(f"pipelines: {{p: {{input: {{bands: {{DEM: 1}}}}, steps: [{{hillshade: {{{step}}}}}], products: [{{cog: {{type: float32}}}}]}}}}\n")
+        told = pbtest.run("pushbroom", "check-config", config, code=2)
+        assert f"{word}" in told.stdout + told.stderr and "leave it out" in told.stdout + told.stderr, told
+
+
+if __name__ == "__main__":
+    pbtest.main(globals())
