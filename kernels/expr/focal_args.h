@@ -11,7 +11,8 @@
 #define PB_KEY_FOCAL_SIZE(params, def_)                                                            \
     {                                                                                              \
         .name = "size", .type = PB_KEY_ODD, .offset = offsetof(params, size), .min = 3,            \
-        .max = PB_FOCAL_SIDE_MAX, .def = def_, .doc = "Side of the neighbourhood in pixels, odd."  \
+        .max = PB_FOCAL_WINDOW_SIDE_MAX, .def = def_,                                              \
+        .doc = "Side of the neighbourhood in pixels, odd."                                         \
     }
 #define PB_KEY_FOCAL_EDGE(params, def_)                                                            \
     {                                                                                              \

@@ -10,8 +10,8 @@
 
 namespace
 {
-using pb_device::band;
-using pb_device::patch;
+using pb_device::any_reach;
+using pb_device::fixed_reach;
 using pb_device::patch_task;
 
 constexpr int ROWS = 8; // warps of a block
@@ -38,79 +38,96 @@ __device__ patch_task mine(patch_task task)
     return task;
 }
 
-template <int R>
-__global__ void __launch_bounds__(THREADS) separable(const pb_focal focal, const patch_task task)
+extern __shared__ float shared[]; // pb_focal_patch_bytes
+
+template <class Reach>
+__global__ void __launch_bounds__(THREADS)
+    separable(const Reach reach, const pb_focal focal, const patch_task task)
 {
-    __shared__ float shared[(sizeof(patch<R>) + sizeof(band<R>)) / sizeof(float)];
-    pb_device::separable_patch<R>(focal.weight_x, focal.weight_y, mine(task), shared,
-                                  whole_block());
+    pb_device::separable_patch(reach, focal.weight_x, focal.weight_y, mine(task), shared,
+                               whole_block());
 }
 
-template <int R>
-__global__ void __launch_bounds__(THREADS) magnitude(const pb_focal focal, const patch_task task)
+template <class Reach>
+__global__ void __launch_bounds__(THREADS)
+    magnitude(const Reach reach, const pb_focal focal, const patch_task task)
 {
-    __shared__ float shared[(sizeof(patch<R>) + 2 * sizeof(band<R>)) / sizeof(float)];
-    pb_device::magnitude_patch<R>(focal.weight_x, focal.weight_y, mine(task), shared,
-                                  whole_block());
+    pb_device::magnitude_patch(reach, focal.weight_x, focal.weight_y, mine(task), shared,
+                               whole_block());
 }
 
-template <int R>
-__global__ void __launch_bounds__(THREADS) full(const pb_focal focal, const patch_task task)
+template <class Reach>
+__global__ void __launch_bounds__(THREADS)
+    full(const Reach reach, const pb_focal focal, const patch_task task)
 {
-    __shared__ float shared[sizeof(patch<R>) / sizeof(float)];
-    pb_device::full_patch<R>(focal.weight, mine(task), shared, whole_block(), false);
+    pb_device::full_patch(reach, focal.weight, mine(task), shared, whole_block(), false);
 }
 
 #define PB_FOCAL_SUM(NAME, name)
 #define PB_FOCAL_WINDOW(NAME, name)                                                                \
-    template <int R>                                                                               \
-    __global__ void __launch_bounds__(THREADS) name(const pb_focal focal, const patch_task task)   \
+    template <class Reach>                                                                         \
+    __global__ void __launch_bounds__(THREADS)                                                     \
+        name(const Reach reach, const pb_focal focal, const patch_task task)                       \
     {                                                                                              \
-        __shared__ float shared[sizeof(patch<R>) / sizeof(float)];                                 \
-        pb_device::name##_patch<R>(focal, mine(task), shared, whole_block(), false);               \
+        pb_device::name##_patch(reach, focal, mine(task), shared, whole_block(), false);           \
     }
 #include "kernels/focal/focal.def"
 
-template <int R> void launch(const pb_focal &focal, const patch_task &task, cudaStream_t stream)
+template <class Reach>
+void launch(const Reach reach, const pb_focal &focal, const patch_task &task, cudaStream_t stream)
 {
     constexpr int PATCH = pb_device::PATCH;
     const dim3 block(PATCH, ROWS);
     const dim3 grid(static_cast<unsigned>((task.out.rect.w + PATCH - 1) / PATCH),
                     static_cast<unsigned>((task.out.rect.h + PATCH - 1) / PATCH));
+    const size_t bytes = pb_focal_patch_bytes(&focal);
     switch (focal.kind) {
     case PB_FOCAL_SEPARABLE:
-        separable<R><<<grid, block, 0, stream>>>(focal, task);
+        separable<<<grid, block, bytes, stream>>>(reach, focal, task);
         break;
     case PB_FOCAL_MAGNITUDE:
-        magnitude<R><<<grid, block, 0, stream>>>(focal, task);
+        magnitude<<<grid, block, bytes, stream>>>(reach, focal, task);
         break;
 #define PB_FOCAL_SUM(NAME, name)
 #define PB_FOCAL_WINDOW(NAME, name)                                                                \
     case PB_FOCAL_##NAME:                                                                          \
-        name<R><<<grid, block, 0, stream>>>(focal, task);                                          \
+        if constexpr (pb_device::has_kind<Reach>(PB_FOCAL_##NAME)) {                               \
+            name<<<grid, block, bytes, stream>>>(reach, focal, task);                              \
+        }                                                                                          \
         break;
 #include "kernels/focal/focal.def"
     default:
-        full<R><<<grid, block, 0, stream>>>(focal, task);
+        full<<<grid, block, bytes, stream>>>(reach, focal, task);
         break;
     }
 }
 
+template <int R>
+void launch_fixed(const pb_focal &focal, const patch_task &task, cudaStream_t stream)
+{
+    launch(fixed_reach<R>{}, focal, task, stream);
+}
+
 using launcher = void (*)(const pb_focal &, const patch_task &, cudaStream_t);
-const launcher launchers[] = {launch<1>, launch<2>, launch<3>, launch<4>,
-                              launch<5>, launch<6>, launch<7>};
+const launcher launchers[] = {launch_fixed<1>, launch_fixed<2>, launch_fixed<3>, launch_fixed<4>,
+                              launch_fixed<5>, launch_fixed<6>, launch_fixed<7>};
 } // namespace
 
 int pb_focal_run_cuda(const struct pb_focal *focal, const struct pb_plane *in,
                       const struct pb_plane *out, int32_t image_w, int32_t image_h, void *stream)
 {
-    if (focal->radius < 1 || 2 * focal->radius + 1 > PB_FOCAL_SIDE_MAX) {
+    if (focal->radius < 1 || 2 * focal->radius + 1 > pb_focal_side_max(focal->kind)) {
         return -EINVAL;
     }
     if (out->rect.w <= 0 || out->rect.h <= 0) {
         return 0;
     }
-    launchers[focal->radius - 1](*focal, patch_task{*in, *out, image_w, image_h, focal->edge, 0, 0},
-                                 static_cast<cudaStream_t>(stream));
+    const patch_task task = {*in, *out, image_w, image_h, focal->edge, 0, 0};
+    const auto queue = static_cast<cudaStream_t>(stream);
+    if (pb_device::is_of_fixed_reach(*focal)) {
+        launchers[focal->radius - 1](*focal, task, queue);
+    } else {
+        launch(any_reach{focal->radius}, *focal, task, queue);
+    }
     return cudaGetLastError() == cudaSuccess ? 0 : -EIO;
 }

@@ -8,7 +8,8 @@
 // a warp has a column, a warp has every so many-th row. The plain kernels of focal.cu give a block
 // one patch and keep the weights in constant memory, one broadcast for a warp; run_focal lets a
 // thread group inside another kernel make a whole plane, weights from wherever they are. Nothing
-// needs `temp`.
+// needs `temp`. Radii up to 7 have code of their own, with loops unrolled; larger ones, which some
+// kinds have, share one text that gets the radius as a number.
 #include "kernels/thread_group.cuh"
 #include "kernels/focal/focal.h"
 #include "kernels/focal/focal_pixel.h"
@@ -18,8 +19,42 @@ namespace pb_device
 {
 constexpr int PATCH = PB_FOCAL_PATCH;
 
-template <int R> using patch = float[PATCH + 2 * R][PATCH + 2 * R];
-template <int R> using band = float[PATCH + 2 * R][PATCH];
+// How far a neighbourhood reaches: known when the code is compiled, or not.
+template <int R> struct fixed_reach {
+    static constexpr int radius = R;
+    static constexpr bool is_fixed = true;
+};
+struct any_reach {
+    int radius;
+    static constexpr bool is_fixed = false;
+};
+constexpr int FIXED_REACH_MAX = PB_FOCAL_WINDOW_SIDE_MAX / 2;
+
+// Whether the kind of this radius is made by the code for fixed reaches.
+inline __host__ __device__ bool is_of_fixed_reach(const pb_focal &focal)
+{
+    return focal.radius <= FIXED_REACH_MAX && focal.kind != PB_FOCAL_FLAT;
+}
+// Whether code is made for the window kind and a reach of this type.
+template <class Reach> __host__ __device__ constexpr bool has_kind(pb_focal_kind kind)
+{
+    return Reach::is_fixed == (kind != PB_FOCAL_FLAT);
+}
+
+// Floats from row to row of a patch in shared memory, and of all its rows. Rows summed along x come
+// behind it, PATCH floats each.
+template <class Reach> __host__ __device__ constexpr int pitch_of(Reach reach)
+{
+    return PATCH + 2 * reach.radius;
+}
+template <class Reach> __host__ __device__ constexpr int patch_px(Reach reach)
+{
+    return pitch_of(reach) * pitch_of(reach);
+}
+template <class Reach> __host__ __device__ constexpr int band_px(Reach reach)
+{
+    return pitch_of(reach) * PATCH;
+}
 
 // Where one patch comes from and goes to. x, y: its corner in the rectangle wanted.
 struct patch_task {
@@ -40,47 +75,54 @@ template <class Group> __device__ warp_lane find_warp_lane(const Group &group)
             static_cast<int>(group.threads / PATCH)};
 }
 
-// The pixels from R to the left and above of the patch to R right and below of it. Past the
-// rectangle wanted (last patches of a row or column) there may be no pixels, and nobody uses them.
-template <int R>
-__device__ void load_patch(const patch_task &task, const warp_lane &me, patch<R> &to)
+// The pixels from `reach` to the left and above of the patch to as far right and below of it. Past
+// the rectangle wanted (last patches of a row or column) there may be no pixels, and nobody uses
+// them.
+template <class Reach>
+__device__ void load_patch(Reach reach, const patch_task &task, const warp_lane &me, float *to)
 {
     const pb_rect in = task.in.rect, out = task.out.rect;
-    const int32_t x0 = task.x - R, y0 = task.y - R;
-    for (int i = me.warp; i < PATCH + 2 * R; i += me.warps) {
-        const int32_t row =
-            y0 + i < out.h + R ? pb_focal_index(out.y + y0 + i, task.image_h, task.edge) : -1;
-        for (int j = me.lane; j < PATCH + 2 * R; j += PATCH) {
-            const int32_t column =
-                x0 + j < out.w + R ? pb_focal_index(out.x + x0 + j, task.image_w, task.edge) : -1;
-            to[i][j] = row < 0 || column < 0
-                           ? pb_pixel_nan()
-                           : task.in.data[static_cast<size_t>(row - in.y) * in.w + (column - in.x)];
+    const int32_t x0 = task.x - reach.radius, y0 = task.y - reach.radius;
+    for (int i = me.warp; i < pitch_of(reach); i += me.warps) {
+        const int32_t row = y0 + i < out.h + reach.radius
+                                ? pb_focal_index(out.y + y0 + i, task.image_h, task.edge)
+                                : -1;
+        for (int j = me.lane; j < pitch_of(reach); j += PATCH) {
+            const int32_t column = x0 + j < out.w + reach.radius
+                                       ? pb_focal_index(out.x + x0 + j, task.image_w, task.edge)
+                                       : -1;
+            to[i * pitch_of(reach) + j] =
+                row < 0 || column < 0
+                    ? pb_pixel_nan()
+                    : task.in.data[static_cast<size_t>(row - in.y) * in.w + (column - in.x)];
         }
     }
 }
 
-template <int R>
-__device__ void sum_rows(const float *weight, const warp_lane &me, const patch<R> &from,
-                         band<R> &to)
+template <class Reach>
+__device__ void sum_rows(Reach reach, const float *weight, const warp_lane &me, const float *from,
+                         float *to)
 {
-    for (int i = me.warp; i < PATCH + 2 * R; i += me.warps) {
-        float sum = pb_focal_first(weight[0], from[i][me.lane]);
+    for (int i = me.warp; i < pitch_of(reach); i += me.warps) {
+        const float *const row = from + i * pitch_of(reach) + me.lane;
+        float sum = pb_focal_first(weight[0], row[0]);
 #pragma unroll
-        for (int k = 1; k <= 2 * R; k++) {
-            sum = pb_focal_next(sum, weight[k], from[i][me.lane + k]);
+        for (int k = 1; k <= 2 * reach.radius; k++) {
+            sum = pb_focal_next(sum, weight[k], row[k]);
         }
-        to[i][me.lane] = sum;
+        to[i * PATCH + me.lane] = sum;
     }
 }
 
-template <int R>
-__device__ float sum_column(const float *weight, const warp_lane &me, const band<R> &from, int row)
+template <class Reach>
+__device__ float sum_column(Reach reach, const float *weight, const warp_lane &me,
+                            const float *from, int row)
 {
-    float sum = pb_focal_first(weight[0], from[row][me.lane]);
+    const float *const column = from + row * PATCH + me.lane;
+    float sum = pb_focal_first(weight[0], column[0]);
 #pragma unroll
-    for (int k = 1; k <= 2 * R; k++) {
-        sum = pb_focal_next(sum, weight[k], from[row + k][me.lane]);
+    for (int k = 1; k <= 2 * reach.radius; k++) {
+        sum = pb_focal_next(sum, weight[k], column[k * PATCH]);
     }
     return sum;
 }
@@ -97,60 +139,59 @@ inline __device__ void store_pixel(const patch_task &task, const warp_lane &me, 
 // The three kinds over one patch. `shared`: pb_focal_patch_bytes. The next patch of the same
 // kind and radius may follow at once; before other use of `shared`, or of the pixels made, the
 // thread group must sync.
-template <int R, class Group>
-__device__ void separable_patch(const float *weight_x, const float *weight_y,
+template <class Reach, class Group>
+__device__ void separable_patch(Reach reach, const float *weight_x, const float *weight_y,
                                 const patch_task &task, float *shared, const Group &group)
 {
     const warp_lane me = find_warp_lane(group);
-    patch<R> &pixels = *reinterpret_cast<patch<R> *>(shared);
-    band<R> &rows = *reinterpret_cast<band<R> *>(&pixels + 1);
-    load_patch<R>(task, me, pixels); // nobody reads the last patch's any more: there was a sync
+    float *const rows = shared + patch_px(reach);
+    load_patch(reach, task, me, shared); // nobody reads the last patch's any more: there was a sync
     group.sync();
-    sum_rows<R>(weight_x, me, pixels, rows);
+    sum_rows(reach, weight_x, me, shared, rows);
     group.sync();
     for (int i = me.warp; i < PATCH; i += me.warps) {
-        store_pixel(task, me, i, sum_column<R>(weight_y, me, rows, i));
+        store_pixel(task, me, i, sum_column(reach, weight_y, me, rows, i));
     }
 }
 
-template <int R, class Group>
-__device__ void magnitude_patch(const float *weight_x, const float *weight_y,
+template <class Reach, class Group>
+__device__ void magnitude_patch(Reach reach, const float *weight_x, const float *weight_y,
                                 const patch_task &task, float *shared, const Group &group)
 {
     const warp_lane me = find_warp_lane(group);
-    patch<R> &pixels = *reinterpret_cast<patch<R> *>(shared);
-    band<R> &rows_x = *reinterpret_cast<band<R> *>(&pixels + 1), &rows_y = *(&rows_x + 1);
-    load_patch<R>(task, me, pixels);
+    float *const rows_x = shared + patch_px(reach), *const rows_y = rows_x + band_px(reach);
+    load_patch(reach, task, me, shared);
     group.sync();
-    sum_rows<R>(weight_x, me, pixels, rows_x);
-    sum_rows<R>(weight_y, me, pixels, rows_y);
+    sum_rows(reach, weight_x, me, shared, rows_x);
+    sum_rows(reach, weight_y, me, shared, rows_y);
     group.sync();
     for (int i = me.warp; i < PATCH; i += me.warps) {
-        const float gx = sum_column<R>(weight_y, me, rows_x, i);
-        const float gy = sum_column<R>(weight_x, me, rows_y, i);
+        const float gx = sum_column(reach, weight_y, me, rows_x, i);
+        const float gy = sum_column(reach, weight_x, me, rows_y, i);
         store_pixel(task, me, i, pb_focal_magnitude(gx, gy));
     }
 }
 
 // `again`: another patch of this kind follows.
-template <int R, class Group>
-__device__ void full_patch(const float *weight, const patch_task &task, float *shared,
+template <class Reach, class Group>
+__device__ void full_patch(Reach reach, const float *weight, const patch_task &task, float *shared,
                            const Group &group, bool again)
 {
-    constexpr int side = 2 * R + 1;
+    const int side = 2 * reach.radius + 1;
     const warp_lane me = find_warp_lane(group);
-    patch<R> &pixels = *reinterpret_cast<patch<R> *>(shared);
-    load_patch<R>(task, me, pixels);
+    load_patch(reach, task, me, shared);
     group.sync();
     for (int i = me.warp; i < PATCH; i += me.warps) {
-        float sum = pb_focal_first(weight[0], pixels[i][me.lane]);
+        const float *row = shared + i * pitch_of(reach) + me.lane;
+        float sum = pb_focal_first(weight[0], row[0]);
         for (int r = 0; r < side; r++) {
 #pragma unroll
             for (int k = 0; k < side; k++) {
                 if (r + k > 0) {
-                    sum = pb_focal_next(sum, weight[r * side + k], pixels[i + r][me.lane + k]);
+                    sum = pb_focal_next(sum, weight[r * side + k], row[k]);
                 }
             }
+            row += pitch_of(reach);
         }
         store_pixel(task, me, i, sum);
     }
@@ -162,17 +203,17 @@ __device__ void full_patch(const float *weight, const patch_task &task, float *s
 // A window kind over one patch.
 #define PB_FOCAL_SUM(NAME, name)
 #define PB_FOCAL_WINDOW(NAME, name)                                                                \
-    template <int R, class Group>                                                                  \
-    __device__ void name##_patch(const pb_focal &focal, const patch_task &task, float *shared,     \
-                                 const Group &group, bool again)                                   \
+    template <class Reach, class Group>                                                            \
+    __device__ void name##_patch(Reach reach, const pb_focal &focal, const patch_task &task,       \
+                                 float *shared, const Group &group, bool again)                    \
     {                                                                                              \
         const warp_lane me = find_warp_lane(group);                                                \
-        patch<R> &pixels = *reinterpret_cast<patch<R> *>(shared);                                  \
-        load_patch<R>(task, me, pixels);                                                           \
+        load_patch(reach, task, me, shared);                                                       \
         group.sync();                                                                              \
         for (int i = me.warp; i < PATCH; i += me.warps) {                                          \
             store_pixel(task, me, i,                                                               \
-                        pb_focal_##name(&pixels[i][me.lane], PATCH + 2 * R, R, &focal));           \
+                        pb_focal_##name(shared + i * pitch_of(reach) + me.lane, pitch_of(reach),   \
+                                        reach.radius, &focal));                                    \
         }                                                                                          \
         if (again) {                                                                               \
             group.sync(); /* the next patch is loaded over this one */                             \
@@ -180,36 +221,54 @@ __device__ void full_patch(const float *weight, const patch_task &task, float *s
     }
 #include "kernels/focal/focal.def"
 
-// All patches of a plane. The weights along x and y are read once: for all that the compiler knows
-// every pixel stored might change them.
-template <int R, class Group>
-__device__ void run_patches(const pb_focal &focal, patch_task task, float *shared,
-                            const Group &group)
+// One patch of any kind.
+template <class Reach, class Group>
+__device__ void run_patch(Reach reach, const pb_focal &focal, const float *weight_x,
+                          const float *weight_y, const patch_task &task, float *shared,
+                          const Group &group)
 {
-    float weight_x[2 * R + 1], weight_y[2 * R + 1];
-#pragma unroll
-    for (int k = 0; k <= 2 * R; k++) {
-        weight_x[k] = focal.weight_x[k];
-        weight_y[k] = focal.weight_y[k];
-    }
-    for (task.y = 0; task.y < task.out.rect.h; task.y += PATCH) {
-        for (task.x = 0; task.x < task.out.rect.w; task.x += PATCH) {
-            switch (focal.kind) {
-            case PB_FOCAL_SEPARABLE:
-                separable_patch<R>(weight_x, weight_y, task, shared, group);
-                break;
-            case PB_FOCAL_MAGNITUDE:
-                magnitude_patch<R>(weight_x, weight_y, task, shared, group);
-                break;
+    switch (focal.kind) {
+    case PB_FOCAL_SEPARABLE:
+        separable_patch(reach, weight_x, weight_y, task, shared, group);
+        break;
+    case PB_FOCAL_MAGNITUDE:
+        magnitude_patch(reach, weight_x, weight_y, task, shared, group);
+        break;
 #define PB_FOCAL_SUM(NAME, name)
 #define PB_FOCAL_WINDOW(NAME, name)                                                                \
     case PB_FOCAL_##NAME:                                                                          \
-        name##_patch<R>(focal, task, shared, group, true);                                         \
+        if constexpr (has_kind<Reach>(PB_FOCAL_##NAME)) {                                          \
+            name##_patch(reach, focal, task, shared, group, true);                                 \
+        }                                                                                          \
         break;
 #include "kernels/focal/focal.def"
-            default:
-                full_patch<R>(focal.weight, task, shared, group, true);
-                break;
+    default:
+        full_patch(reach, focal.weight, task, shared, group, true);
+        break;
+    }
+}
+
+// All patches of a plane. The weights along x and y of a fixed reach are read once: for all that
+// the compiler knows every pixel stored might change them.
+template <class Reach, class Group>
+__device__ void run_patches(Reach reach, const pb_focal &focal, patch_task task, float *shared,
+                            const Group &group)
+{
+    constexpr int held = Reach::is_fixed ? 2 * FIXED_REACH_MAX + 1 : 1;
+    float weight_x[held], weight_y[held];
+    if constexpr (Reach::is_fixed) {
+#pragma unroll
+        for (int k = 0; k <= 2 * reach.radius; k++) {
+            weight_x[k] = focal.weight_x[k];
+            weight_y[k] = focal.weight_y[k];
+        }
+    }
+    for (task.y = 0; task.y < task.out.rect.h; task.y += PATCH) {
+        for (task.x = 0; task.x < task.out.rect.w; task.x += PATCH) {
+            if constexpr (Reach::is_fixed) {
+                run_patch(reach, focal, weight_x, weight_y, task, shared, group);
+            } else {
+                run_patch(reach, focal, focal.weight_x, focal.weight_y, task, shared, group);
             }
         }
     }
@@ -217,33 +276,36 @@ __device__ void run_patches(const pb_focal &focal, patch_task task, float *share
 
 // One focal operation over a plane, as pb_focal_run_cpu, by a thread group. `shared`:
 // pb_focal_patch_bytes of shared memory that nobody uses meanwhile. The thread group must sync
-// afterwards, before `shared` or out's pixels are used. The radius is 1 .. 7.
+// afterwards, before `shared` or out's pixels are used. The radius is one that the kind has.
 template <class Group>
 __device__ void run_focal(const pb_focal &focal, const pb_plane &in, const pb_plane &out,
                           int32_t image_w, int32_t image_h, float *shared, const Group &group)
 {
     const patch_task task = {in, out, image_w, image_h, focal.edge, 0, 0};
-    switch (focal.radius) {
+    switch (is_of_fixed_reach(focal) ? focal.radius : 0) {
     case 1:
-        run_patches<1>(focal, task, shared, group);
+        run_patches(fixed_reach<1>{}, focal, task, shared, group);
         break;
     case 2:
-        run_patches<2>(focal, task, shared, group);
+        run_patches(fixed_reach<2>{}, focal, task, shared, group);
         break;
     case 3:
-        run_patches<3>(focal, task, shared, group);
+        run_patches(fixed_reach<3>{}, focal, task, shared, group);
         break;
     case 4:
-        run_patches<4>(focal, task, shared, group);
+        run_patches(fixed_reach<4>{}, focal, task, shared, group);
         break;
     case 5:
-        run_patches<5>(focal, task, shared, group);
+        run_patches(fixed_reach<5>{}, focal, task, shared, group);
         break;
     case 6:
-        run_patches<6>(focal, task, shared, group);
+        run_patches(fixed_reach<6>{}, focal, task, shared, group);
+        break;
+    case 7:
+        run_patches(fixed_reach<7>{}, focal, task, shared, group);
         break;
     default:
-        run_patches<7>(focal, task, shared, group);
+        run_patches(any_reach{focal.radius}, focal, task, shared, group);
         break;
     }
 }

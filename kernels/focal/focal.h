@@ -4,8 +4,8 @@
 #define PB_FOCAL_H
 /* A focal operation makes a plane from the neighbourhood of each pixel of another plane. The kinds
  * are listed in focal.def. A descriptor is plain data, so that it can be copied into a chain and to
- * a device. An invalid (NaN) neighbour makes the result invalid; pixels outside the IMAGE (not the
- * tile) follow the edge rule. C11 and C++17. Thread: any. */
+ * a device. An invalid (NaN) neighbour makes the result invalid, but FLAT leaves it out; pixels
+ * outside the IMAGE (not the tile) follow the edge rule. C11 and C++17. Thread: any. */
 #include "kernels/view.h"
 
 #include <stdbool.h>
@@ -14,7 +14,9 @@
 extern "C" {
 #endif
 
-#define PB_FOCAL_SIDE_MAX 15
+/* Of weighted sums and of PB_FOCAL_FLAT; of the other kinds. */
+#define PB_FOCAL_SIDE_MAX        31
+#define PB_FOCAL_WINDOW_SIDE_MAX 15
 /* On a GPU the threads of a block make patches of so many pixels a side, one after the other. */
 #define PB_FOCAL_PATCH 32
 
@@ -32,10 +34,10 @@ enum pb_focal_kind {
 struct pb_focal {
     enum pb_focal_kind kind;
     enum pb_edge edge;
-    int32_t radius; /* 1 .. 7; side = 2 * radius + 1 */
+    int32_t radius; /* 1 .. 15, or .. 7 (pb_focal_side_max); side = 2 * radius + 1 */
     int32_t choice; /* window kinds: of what kernels/focal/<name>_pixel.h offers */
     float strength; /* ADAPTIVE */
-    float weight_x[PB_FOCAL_SIDE_MAX], weight_y[PB_FOCAL_SIDE_MAX];
+    float weight_x[PB_FOCAL_SIDE_MAX], weight_y[PB_FOCAL_SIDE_MAX]; /* FLAT: flat_pixel.h */
     float weight[PB_FOCAL_SIDE_MAX * PB_FOCAL_SIDE_MAX];
 };
 
@@ -47,6 +49,9 @@ struct pb_plane {
 
 /* The kind's name as in focal.def. */
 const char *pb_focal_name(enum pb_focal_kind kind);
+
+/* The longest side that the kind has. */
+int32_t pb_focal_side_max(enum pb_focal_kind kind);
 
 /* Whether each pixel made is one of its neighbourhood. */
 bool pb_focal_chooses(const struct pb_focal *focal);

@@ -32,9 +32,17 @@ const char *pb_focal_name(enum pb_focal_kind kind)
     return kinds[kind].name;
 }
 
+int32_t pb_focal_side_max(enum pb_focal_kind kind)
+{
+    const bool is_wide = kind == PB_FOCAL_SEPARABLE || kind == PB_FOCAL_FULL ||
+                         kind == PB_FOCAL_MAGNITUDE || kind == PB_FOCAL_FLAT;
+
+    return is_wide ? PB_FOCAL_SIDE_MAX : PB_FOCAL_WINDOW_SIDE_MAX;
+}
+
 bool pb_focal_chooses(const struct pb_focal *focal)
 {
-    return focal->kind == PB_FOCAL_RANK ||
+    return focal->kind == PB_FOCAL_RANK || focal->kind == PB_FOCAL_FLAT ||
            (focal->kind == PB_FOCAL_EXTREME && focal->choice != PB_EXTREME_RANGE);
 }
 
@@ -70,16 +78,15 @@ static void fill_invalid(const struct pb_focal_job *job, float *out)
     }
 }
 
-/* The image rows that output row y needs; false when one is outside and counts as invalid. */
+/* The image rows that output row y needs, -1 = invalid; whether none of them is. */
 static bool rows_around(const struct pb_focal_job *job, int32_t y, int32_t rows[PB_FOCAL_SIDE_MAX])
 {
+    bool all = true;
     for (int32_t k = 0; k < job->side; k++) {
         rows[k] = pb_focal_index(y + k - job->focal->radius, job->image_h, job->focal->edge);
-        if (rows[k] < 0) {
-            return false;
-        }
+        all = all && rows[k] >= 0;
     }
-    return true;
+    return all;
 }
 
 size_t pb_focal_temp_px(const struct pb_focal *focal, const struct pb_rect *out_rect)
@@ -98,11 +105,11 @@ void pb_focal_run_cpu(const struct pb_focal *focal, const struct pb_plane *in,
                                .side = 2 * focal->radius + 1,
                                .temp = temp};
     int32_t rows[PB_FOCAL_SIDE_MAX];
-    assert(focal->radius >= 1 && job.side <= PB_FOCAL_SIDE_MAX);
+    assert(focal->radius >= 1 && job.side <= pb_focal_side_max(focal->kind));
     kinds[focal->kind].begin(&job);
     for (int32_t i = 0; i < out->rect.h; i++) {
         float *row = out->data + (size_t)i * (size_t)out->rect.w;
-        if (rows_around(&job, out->rect.y + i, rows)) {
+        if (rows_around(&job, out->rect.y + i, rows) || focal->kind == PB_FOCAL_FLAT) {
             kinds[focal->kind].row(&job, rows, row);
         } else {
             fill_invalid(&job, row);
@@ -117,7 +124,7 @@ size_t pb_focal_patch_bytes(const struct pb_focal *focal)
                           : focal->kind == PB_FOCAL_MAGNITUDE ? 2
                                                               : 0;
 
-    if (focal->radius < 1 || 2 * focal->radius + 1 > PB_FOCAL_SIDE_MAX)
+    if (focal->radius < 1 || 2 * focal->radius + 1 > pb_focal_side_max(focal->kind))
         return 0;
     return (size_t)(side * (side + bands * PB_FOCAL_PATCH)) * sizeof(float);
 }

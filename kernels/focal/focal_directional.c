@@ -49,7 +49,7 @@ struct strip {
     const float *window;
     const double *area[3]; /* rows of sums: of the first window's left areas */
     int32_t stride, radius, choice;
-    uint32_t members[PB_FOCAL_SIDE_MAX * PB_FOCAL_SIDE_MAX];
+    uint32_t members[PB_FOCAL_WINDOW_SIDE_MAX * PB_FOCAL_WINDOW_SIDE_MAX];
 };
 
 /* A bit for each half that there is. */
@@ -59,7 +59,8 @@ static inline uint32_t half_bit(int32_t x, int32_t y)
 }
 
 /* For each place in a window the halves that have it. */
-static void find_members(int32_t radius, uint32_t members[PB_FOCAL_SIDE_MAX * PB_FOCAL_SIDE_MAX])
+static void find_members(int32_t radius,
+                         uint32_t members[PB_FOCAL_WINDOW_SIDE_MAX * PB_FOCAL_WINDOW_SIDE_MAX])
 {
     const int32_t side = 2 * radius + 1;
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define WINDOW_MAX      (PB_FOCAL_SIDE_MAX * PB_FOCAL_SIDE_MAX)
+#define WINDOW_MAX      (PB_FOCAL_WINDOW_SIDE_MAX * PB_FOCAL_WINDOW_SIDE_MAX)
 #define COMPARATORS_MAX 4096 /* more than Batcher's for 256 */
 #define LANES           32
 

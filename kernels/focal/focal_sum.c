@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#define LOOP_MAX 15 /* of PB_FOCAL_EACH_SIDE */
+
 __attribute__((always_inline)) static inline void
 sum_of(int32_t n, const float *const *tap, const float *weight, int32_t w, float *restrict out)
 {
@@ -39,17 +41,44 @@ add_of(int32_t n, const float *const *tap, const float *weight, int32_t w, float
     }
 }
 
-PB_CLONES static void weighted_sum(int32_t side, const float *const *tap, const float *weight,
-                                   int32_t w, float *restrict out)
+PB_CLONES static void sum_of_few(int32_t n, const float *const *tap, const float *weight, int32_t w,
+                                 float *restrict out)
 {
-    PB_FOCAL_EACH_SIDE(side, sum_of, tap, weight, w, out);
+    PB_FOCAL_EACH_SIDE(n, sum_of, tap, weight, w, out);
 }
 
-/* Goes on with the sums that are in out. */
-PB_CLONES static void weighted_add(int32_t side, const float *const *tap, const float *weight,
-                                   int32_t w, float *restrict out)
+PB_CLONES static void add_few(int32_t n, const float *const *tap, const float *weight, int32_t w,
+                              float *restrict out)
 {
-    PB_FOCAL_EACH_SIDE(side, add_of, tap, weight, w, out);
+    PB_FOCAL_EACH_SIDE(n, add_of, tap, weight, w, out);
+}
+
+/* Goes on with the sums that are in out. More taps than there are loops for are three odd numbers
+ * of them, one after the other. */
+static void weighted_add(int32_t side, const float *const *tap, const float *weight, int32_t w,
+                         float *restrict out)
+{
+    const int32_t first = side > LOOP_MAX ? side / 3 | 1 : side;
+    const int32_t second = (side - first) / 2 | 1, third = side - first - second;
+
+    add_few(first, tap, weight, w, out);
+    if (first < side) {
+        add_few(second, tap + first, weight + first, w, out);
+        add_few(third, tap + first + second, weight + first + second, w, out);
+    }
+}
+
+static void weighted_sum(int32_t side, const float *const *tap, const float *weight, int32_t w,
+                         float *restrict out)
+{
+    const int32_t first = side > LOOP_MAX ? side / 3 | 1 : side;
+    const int32_t second = (side - first) / 2 | 1, third = side - first - second;
+
+    sum_of_few(first, tap, weight, w, out);
+    if (first < side) {
+        add_few(second, tap + first, weight + first, w, out);
+        add_few(third, tap + first + second, weight + first + second, w, out);
+    }
 }
 
 PB_CLONES static void finish_row(int32_t w, float *restrict out)

@@ -4,6 +4,7 @@
  * Windows on the CPU: where a row of them lies, in the plane itself where the image has all of
  * their pixels, else in a copy of `side` padded rows. */
 #include "kernels/focal/focal_job.h"
+#include "kernels/pixel.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -28,7 +29,14 @@ static bool is_inside(const struct pb_focal_job *job, const int32_t *rows)
             return false;
         }
     }
-    return out->x >= radius && out->x + out->w + radius <= job->image_w;
+    return rows[0] >= 0 && out->x >= radius && out->x + out->w + radius <= job->image_w;
+}
+
+static void fill_invalid(size_t px, float *row)
+{
+    for (size_t x = 0; x < px; x++) {
+        row[x] = pb_pixel_nan();
+    }
 }
 
 const float *pb_focal_find_windows(const struct pb_focal_job *job, const int32_t *rows,
@@ -43,7 +51,12 @@ const float *pb_focal_find_windows(const struct pb_focal_job *job, const int32_t
     size_t px = padded_row_px(job->focal, (size_t)out->w);
     for (int32_t k = 0; k < job->side; k++) {
         float *padded = job->temp + (size_t)k * px;
-        const float *source = pb_focal_source_row(job, rows[k], padded);
+        const float *source = padded;
+        if (rows[k] < 0) {
+            fill_invalid(px, padded);
+        } else {
+            source = pb_focal_source_row(job, rows[k], padded);
+        }
         if (source != padded) {
             memcpy(padded, source, px * sizeof *padded);
         }

@@ -301,8 +301,8 @@ pb_value pb_builder_focal(struct pb_builder *b, const struct pb_focal *focal, pb
         return -1;
     if (!known(b, x))
         return fail(b, "a step uses a value that does not exist");
-    if (focal->radius < 1 || 2 * focal->radius + 1 > PB_FOCAL_SIDE_MAX)
-        return fail(b, "a focal's radius must be 1 to 7");
+    if (focal->radius < 1 || 2 * focal->radius + 1 > pb_focal_side_max(focal->kind))
+        return fail(b, "a focal's radius is out of range");
     return x == PB_VALUE_POISON ? PB_VALUE_POISON : checked(b, pb_graph_focal(&b->graph, focal, x));
 }
 

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #define CORE 512
-#define HALO 16
+#define HALO 32
 #define SIDE (CORE + 2 * HALO)
 
 static double now_s(void)

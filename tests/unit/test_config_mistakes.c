@@ -95,7 +95,7 @@ static const struct {
      {"cog: 'X' and 'A' are on different grids"}},
     {"convolve: {size: 4, bands: {A: Q, C: R}}",
      "cog: {bands: [A, C, V]}",
-     {"'4' is not an odd whole number; allowed: 3 to 15", "no band 'Q'", "'V'"}},
+     {"'4' is not an odd whole number; allowed: 3 to 31", "no band 'Q'", "'V'"}},
     {"convolve: {weights: [1, 2], bands: {A: Q}}",
      "cog: {bands: [A]}",
      {"2 weights do not fit", "no band 'Q'"}},

@@ -53,8 +53,21 @@ static int32_t any_choice(enum pb_focal_kind kind, int32_t side)
         return between(PB_RELIEF_POSITION, PB_RELIEF_ROOT);
     case PB_FOCAL_ADAPTIVE:
         return between(PB_ADAPTIVE_BILATERAL, PB_ADAPTIVE_FROST);
+    case PB_FOCAL_FLAT:
+        return between(PB_FLAT_LEAST, PB_FLAT_GREATEST);
     default:
         return between(PB_EXTREME_LEAST, PB_EXTREME_RANGE);
+    }
+}
+
+/* Rows of a footprint: all centred, or anywhere; some of them empty. */
+static void any_footprint(struct pb_focal *s)
+{
+    bool centred = between(0, 1) == 0;
+    for (int i = 0; i < 2 * s->radius + 1; i++) {
+        int32_t half = between(-1, s->radius), first = between(0, 2 * s->radius);
+        s->weight_x[i] = (float)(centred ? s->radius - half : first);
+        s->weight_y[i] = (float)(centred ? s->radius + half : between(first - 1, 2 * s->radius));
     }
 }
 
@@ -70,6 +83,9 @@ static struct pb_focal any_focal(enum pb_focal_kind kind, enum pb_edge edge, int
         s.weight[i] = kind == PB_FOCAL_ADAPTIVE ? fabsf(any_float()) : any_float();
     }
     s.strength = 4 * fabsf(any_float());
+    if (kind == PB_FOCAL_FLAT) {
+        any_footprint(&s);
+    }
     return s;
 }
 
@@ -295,9 +311,25 @@ static float directional(const struct pb_focal *s, const float *value, int n)
     return moment(s, half, held);
 }
 
+/* Of pixel by pixel of the window, whether the footprint has it or not; NAN of none. */
+static float flat(const struct pb_focal *s, const float *window, int n)
+{
+    int side = 2 * s->radius + 1;
+    float found = NAN;
+    for (int i = 0; i < n; i++) {
+        bool covered = (float)(i % side) >= s->weight_x[i / side] &&
+                       (float)(i % side) <= s->weight_y[i / side] && !isnan(window[i]);
+        bool better = s->choice == PB_FLAT_LEAST ? window[i] < found : window[i] > found;
+        found = covered && (isnan(found) || better) ? window[i] : found;
+    }
+    return found;
+}
+
 static float of_window(const struct pb_focal *s, float *window, int n)
 {
     switch (s->kind) {
+    case PB_FOCAL_FLAT:
+        return flat(s, window, n);
     case PB_FOCAL_RANK:
         return rank(s, window, n);
     case PB_FOCAL_MOMENTS:
@@ -352,7 +384,8 @@ static float reference(const struct picture *p, const struct pb_focal *s, int32_
     float window[PB_FOCAL_SIDE_MAX * PB_FOCAL_SIDE_MAX];
     int n = (2 * s->radius + 1) * (2 * s->radius + 1);
     if (is_window_kind(s->kind)) {
-        return window_at(p, s, x, y, window) ? of_window(s, window, n) : NAN;
+        bool valid = window_at(p, s, x, y, window);
+        return valid || s->kind == PB_FOCAL_FLAT ? of_window(s, window, n) : NAN;
     }
     if (s->kind == PB_FOCAL_SEPARABLE) {
         return separable(p, s, s->weight_x, s->weight_y, x, y);
@@ -441,6 +474,22 @@ static void check_against_reference(const struct picture *p, const struct pb_foc
     }
 }
 
+/* An image of at most `most` pixels a side. */
+static void check_any(const struct pb_focal *s, int32_t most, int invalid_percent)
+{
+    struct picture p = {.w = between(1, most), .h = between(1, most)};
+    float *px = any_image(p.w, p.h, invalid_percent);
+    float *got = calloc((size_t)p.w * (size_t)p.h, sizeof *got);
+    p.px = px;
+    run_tile(&p, s, (struct pb_rect){0, 0, p.w, p.h}, got);
+    check_against_reference(&p, s, got);
+    if (is_window_kind(s->kind)) {
+        check_against_pixel_function(&p, s, got);
+    }
+    free(px);
+    free(got);
+}
+
 START_TEST(equals_the_reference_for_every_kind_radius_and_edge_rule)
 {
     for (int round = 0; round < 8; round++) {
@@ -448,18 +497,20 @@ START_TEST(equals_the_reference_for_every_kind_radius_and_edge_rule)
             struct pb_focal s = any_focal((enum pb_focal_kind)(combination % PB_FOCAL_COUNT),
                                           (enum pb_edge)(combination / PB_FOCAL_COUNT % 3),
                                           1 + combination / (3 * PB_FOCAL_COUNT));
-            int32_t most = round < 4 ? 9 : 45;
-            struct picture p = {.w = between(1, most), .h = between(1, most)};
-            float *px = any_image(p.w, p.h, round % 2 ? 2 : 0);
-            float *got = calloc((size_t)p.w * (size_t)p.h, sizeof *got);
-            p.px = px;
-            run_tile(&p, &s, (struct pb_rect){0, 0, p.w, p.h}, got);
-            check_against_reference(&p, &s, got);
-            if (is_window_kind(s.kind)) {
-                check_against_pixel_function(&p, &s, got);
-            }
-            free(px);
-            free(got);
+            check_any(&s, round < 4 ? 9 : 45, round % 2 ? 2 : 0);
+        }
+    }
+}
+END_TEST
+
+START_TEST(equals_the_reference_for_the_larger_radii_of_the_kinds_that_have_them)
+{
+    for (int n = 0; n < PB_FOCAL_COUNT * 3 * 8; n++) {
+        int32_t radius = 8 + n / (3 * PB_FOCAL_COUNT);
+        enum pb_focal_kind kind = (enum pb_focal_kind)(n % PB_FOCAL_COUNT);
+        if (2 * radius + 1 <= pb_focal_side_max(kind)) {
+            struct pb_focal s = any_focal(kind, (enum pb_edge)(n / PB_FOCAL_COUNT % 3), radius);
+            check_any(&s, n % 2 ? 36 : 12, kind == PB_FOCAL_FLAT ? 50 : 0);
         }
     }
 }
@@ -469,7 +520,8 @@ START_TEST(tiles_give_the_bits_of_the_whole_image)
 {
     for (int round = 0; round < 120; round++) {
         struct pb_focal s = any_focal((enum pb_focal_kind)(round % PB_FOCAL_COUNT),
-                                      (enum pb_edge)(round / PB_FOCAL_COUNT % 3), between(1, 7));
+                                      (enum pb_edge)(round / PB_FOCAL_COUNT % 3), 1);
+        s = any_focal(s.kind, s.edge, between(1, pb_focal_side_max(s.kind) / 2));
         struct picture p = {.w = between(1, 90), .h = between(1, 70)};
         float *px = any_image(p.w, p.h, 1);
         size_t bytes = (size_t)p.w * (size_t)p.h * sizeof(float);
@@ -534,6 +586,9 @@ START_TEST(an_invalid_neighbour_makes_the_result_invalid_even_with_weight_zero)
     struct picture p = {px, 25, 25};
     for (int kind = 0; kind < PB_FOCAL_COUNT; kind++) {
         struct pb_focal s = {.kind = (enum pb_focal_kind)kind, .edge = PB_EDGE_CLAMP};
+        if (kind == PB_FOCAL_FLAT) {
+            continue; /* leaves it out */
+        }
         s.radius = 2;
         s.choice = s.kind == PB_FOCAL_RANK       ? 12
                    : s.kind == PB_FOCAL_ADAPTIVE ? PB_ADAPTIVE_FROST
@@ -604,6 +659,7 @@ int main(void)
     TCase *tcase = tcase_create("focal");
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, equals_the_reference_for_every_kind_radius_and_edge_rule);
+    tcase_add_test(tcase, equals_the_reference_for_the_larger_radii_of_the_kinds_that_have_them);
     tcase_add_test(tcase, tiles_give_the_bits_of_the_whole_image);
     tcase_add_test(tcase, an_image_of_one_pixel_sees_itself_or_nothing);
     tcase_add_test(tcase, reflection_does_not_repeat_the_edge_pixel);

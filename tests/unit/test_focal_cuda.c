@@ -50,6 +50,7 @@ static int32_t any_choice(enum pb_focal_kind kind, int32_t side)
     case PB_FOCAL_GRADIENT:
         return between(0, 6);
     case PB_FOCAL_ADAPTIVE:
+    case PB_FOCAL_FLAT:
         return between(0, 1);
     default:
         return between(0, 2);
@@ -63,8 +64,8 @@ static struct pb_focal any_focal(int kind, int edge, int32_t radius)
     s.choice = any_choice(s.kind, 2 * radius + 1);
     s.strength = 4 * fabsf(any_float());
     for (int i = 0; i < PB_FOCAL_SIDE_MAX; i++) {
-        s.weight_x[i] = any_float();
-        s.weight_y[i] = any_float();
+        s.weight_x[i] = kind == PB_FOCAL_FLAT ? (float)between(0, 2 * radius) : any_float();
+        s.weight_y[i] = kind == PB_FOCAL_FLAT ? (float)between(0, 2 * radius) : any_float();
     }
     for (int i = 0; i < PB_FOCAL_SIDE_MAX * PB_FOCAL_SIDE_MAX; i++) {
         s.weight[i] = kind == PB_FOCAL_ADAPTIVE ? fabsf(any_float()) : any_float();
@@ -126,9 +127,12 @@ static void compare(const struct pb_focal *s, int32_t w, int32_t h, struct pb_re
 
 START_TEST(gives_the_bits_of_the_cpu)
 {
-    for (int n = 0; n < PB_FOCAL_COUNT * 3 * 7; n++) {
-        struct pb_focal s =
-            any_focal(n % PB_FOCAL_COUNT, n / PB_FOCAL_COUNT % 3, 1 + n / (3 * PB_FOCAL_COUNT));
+    for (int n = 0; n < PB_FOCAL_COUNT * 3 * (PB_FOCAL_SIDE_MAX / 2); n++) {
+        int32_t radius = 1 + n / (3 * PB_FOCAL_COUNT);
+        struct pb_focal s = any_focal(n % PB_FOCAL_COUNT, n / PB_FOCAL_COUNT % 3, radius);
+        if (2 * radius + 1 > pb_focal_side_max(s.kind)) {
+            continue;
+        }
         for (int round = 0; round < 8; round++) {
             int32_t most = round < 2 ? 8 : round < 6 ? 100 : 700;
             int32_t w = between(1, most), h = between(1, most);
@@ -142,8 +146,11 @@ END_TEST
 
 START_TEST(refuses_a_radius_out_of_range)
 {
-    struct pb_focal s = any_focal(PB_FOCAL_FULL, PB_EDGE_CLAMP, 8);
+    struct pb_focal s = any_focal(PB_FOCAL_FULL, PB_EDGE_CLAMP, 15);
     struct pb_plane none = {0};
+    s.radius = 16;
+    ck_assert_int_lt(pb_focal_run_cuda(&s, &none, &none, 1, 1, NULL), 0);
+    s = any_focal(PB_FOCAL_RANK, PB_EDGE_CLAMP, 8);
     ck_assert_int_lt(pb_focal_run_cuda(&s, &none, &none, 1, 1, NULL), 0);
 }
 END_TEST

@@ -113,7 +113,7 @@ static int set_own(struct pb_focal *s, const struct convolve *c, struct pb_build
     if ((size_t)side * (size_t)side != c->weights.n || (c->has_size && c->size != side)) {
         return pb_builder_mistake(b, PB_DIAG_VALUE, c->weights.items, 0,
                                   "%zu weights do not fit %s; give size * size of them: 9, 25, "
-                                  "49, 81, 121, 169 or 225",
+                                  "49 and so on to 961",
                                   c->weights.n, c->has_size ? "'size'" : "any size");
     }
     for (size_t i = 0; i < c->weights.n; i++) {

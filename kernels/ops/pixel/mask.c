@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RADIUS_MAX (PB_FOCAL_SIDE_MAX / 2)
+#define RADIUS_MAX (PB_FOCAL_WINDOW_SIDE_MAX / 2)
 
 enum { DISC, SQUARE };
 

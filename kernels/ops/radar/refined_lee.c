@@ -17,7 +17,7 @@ static const struct pb_key keys[] = {
      .type = PB_KEY_ODD,
      .offset = offsetof(struct refined_lee, size),
      .min = 5,
-     .max = PB_FOCAL_SIDE_MAX,
+     .max = PB_FOCAL_WINDOW_SIDE_MAX,
      .def = "7",
      .doc = "Side of the neighbourhood in pixels, odd."},
     PB_KEY_SPECKLE_LOOKS(struct refined_lee),
