@@ -266,6 +266,8 @@ struct pb_product_kind {
     size_t bytes;              /* of its struct */
     bool
         describes_others; /* describes the other products: made last, one in a pipeline, no bands */
+    bool is_optional;     /* the default file has it as comments: it needs what not every pipeline
+                             has */
     /* Checks of keys against each other, after reading (config/product_check.h). May set values
      * that follow from others. NULL = none. */
     void (*check)(struct pb_product_config *product, const struct pb_product_check *check);

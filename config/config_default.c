@@ -45,9 +45,13 @@ static void add_pipeline(struct pb_text *out, const struct pb_product_kinds *kin
     pb_text_add(out, "    products:\n");
     for (size_t i = 0; i < kinds->n; i++) {
         const struct pb_section *section = &kinds->kinds[i]->section;
+        const bool is_optional = kinds->kinds[i]->is_optional;
         pb_text_comment(out, 6, section->doc);
-        pb_text_add(out, "      - %s:\n", section->name);
-        pb_schema_default(out, section, 10);
+        pb_text_add(out, "      %s- %s:\n", is_optional ? "# " : "", section->name);
+        if (is_optional)
+            pb_schema_default_commented(out, section, 6, 5);
+        else
+            pb_schema_default(out, section, 10);
     }
 }
 
@@ -68,7 +72,7 @@ static void add_notify(struct pb_text *out)
             section.n -= PB_NOTIFY_COMMON;
             pb_text_add(out, "#       # name to expire: as above.\n");
         }
-        pb_schema_default_commented(out, &section, 7);
+        pb_schema_default_commented(out, &section, 0, 7);
     }
 }
 

@@ -46,8 +46,9 @@ void pb_schema_print_short(struct pb_text *out, const struct pb_section *section
 /* Every key with its documentation and default; keys without one as a comment. */
 void pb_schema_default(struct pb_text *out, const struct pb_section *section, int indent);
 
-/* The same in lines that are comments as a whole. */
-void pb_schema_default_commented(struct pb_text *out, const struct pb_section *section, int indent);
+/* The same in lines that are comments as a whole: `before` columns, '#', then `indent`. */
+void pb_schema_default_commented(struct pb_text *out, const struct pb_section *section, int before,
+                                 int indent);
 
 /* --- shared by the readers of maps with free keys --- */
 

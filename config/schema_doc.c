@@ -102,7 +102,8 @@ void pb_schema_default(struct pb_text *out, const struct pb_section *section, in
     }
 }
 
-void pb_schema_default_commented(struct pb_text *out, const struct pb_section *section, int indent)
+void pb_schema_default_commented(struct pb_text *out, const struct pb_section *section, int before,
+                                 int indent)
 {
     struct pb_text plain = {.text = NULL};
     pb_schema_default(&plain, section, indent);
@@ -110,7 +111,7 @@ void pb_schema_default_commented(struct pb_text *out, const struct pb_section *s
     out->failed = out->failed || text == NULL;
     for (char *line = text, *end; line != NULL && *line; line = end + 1) {
         end = strchr(line, '\n');
-        pb_text_add(out, "#%.*s\n", (int)(end - line), line);
+        pb_text_add(out, "%*s#%.*s\n", before, "", (int)(end - line), line);
     }
     free(text);
 }

@@ -96,6 +96,13 @@ static void read_unit(OGRSpatialReferenceH srs, struct pb_raster_info *info)
         if (rc == OGRERR_NONE && fabs(y * unit) < 1.5707)
             pb_ground_unit(semi_major, OSRGetInvFlattening(srs, &rc), y * unit, unit,
                            info->unit_metres);
+        const double inverse = OSRGetInvFlattening(srs, &rc);
+        const double flattening = inverse > 0 ? 1 / inverse : 0;
+        if (rc == OGRERR_NONE && isfinite(semi_major) && semi_major > 0 && unit > 0) {
+            info->ellipsoid_axis = semi_major;
+            info->ellipsoid_square = flattening * (2 - flattening);
+            info->unit_radians = unit;
+        }
     } else {
         info->unit_metres[0] = info->unit_metres[1] = OSRGetLinearUnits(srs, NULL);
     }

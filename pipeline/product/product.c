@@ -40,7 +40,8 @@ void pb_product_file(const struct pb_product_env *env, const struct pb_product_c
                      char *out, size_t bytes)
 {
     bool named = config->name != NULL && config->name[0] != '\0';
-    const char *suffix = pb_product_type(config->kind)->suffix;
+    const struct pb_product_type *type = pb_product_type(config->kind);
+    const char *suffix = type->suffix_of != NULL ? type->suffix_of(config) : type->suffix;
     const char *form = env->pipeline ? env->pipeline->output.name : NULL;
     char name[256];
     struct pb_err err;

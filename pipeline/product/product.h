@@ -168,6 +168,8 @@ struct pb_product_result {
 struct pb_product_type {
     const struct pb_product_kind *kind; /* its part for the configuration */
     const char *suffix;                 /* of the file's name: ".tif" */
+    /* The same where it depends on the configuration; static words. NULL = it never does. */
+    const char *(*suffix_of)(const struct pb_product_config *config);
 
     /* As an asset of a STAC item. */
     const char *asset; /* key, when the product has no name */

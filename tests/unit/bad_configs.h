@@ -290,7 +290,7 @@ static const struct bad_config bad_configs[] = {
     {PRODUCT("", "cgo: {}"),
      5, 9, 1, "there is no product 'cgo'; did you mean 'cog'?"},
     {PRODUCT("", "geotiff: {}"),
-     5, 9, 1, "there is no product 'geotiff'; allowed: cog, quicklook, statistics, stac"},
+     5, 9, 1, "there is no product 'geotiff'; allowed: cog, quicklook, statistics, zones, stac"},
     {PRODUCT("", "cog: {typ: uint8}"),
      5, 15, 1, "unknown key 'typ' in cog; did you mean 'type'?"},
     {PRODUCT("", "cog: {type: byte}"),

@@ -1,0 +1,43 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PRODUCT_ZONES_H
+#define PB_PRODUCT_ZONES_H
+/* What the configuration says of numbers by zone: the keys are in zones_keys.c. */
+#include "config/config.h"
+
+/* Order of the choices of the key format. */
+enum pb_zones_format { PB_ZONES_CSV, PB_ZONES_JSON };
+
+enum pb_zones_stat_kind {
+    PB_ZONES_VALID,
+    PB_ZONES_VALID_PERCENT,
+    PB_ZONES_MIN,
+    PB_ZONES_MAX,
+    PB_ZONES_RANGE,
+    PB_ZONES_MEAN,
+    PB_ZONES_STD,
+    PB_ZONES_SUM,
+    PB_ZONES_MAJORITY, /* this and all below: of the counts of values */
+    PB_ZONES_MINORITY,
+    PB_ZONES_VARIETY,
+    PB_ZONES_PERCENTILE
+};
+
+struct pb_zones_stat {
+    enum pb_zones_stat_kind kind;
+    double p;         /* PERCENTILE: 0 .. 100 */
+    const char *name; /* as written: "p95" */
+};
+
+struct pb_zones_config {
+    struct pb_product_config
+        product; /* its bands are those of the key, and that of `by` behind them */
+    struct pb_items by, stats, classes;
+    enum pb_zones_format format;
+
+    /* Follow from the keys. */
+    struct pb_zones_stat *stat; /* n_stats */
+    size_t n_stats;
+    bool counts_values; /* one of them needs the counts of values */
+};
+#endif

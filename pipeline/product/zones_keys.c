@@ -1,0 +1,162 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The keys of numbers by zone, and what the words of `stats` mean. */
+#include "pipeline/product/product_kinds.h"
+#include "pipeline/product/zones.h"
+
+#include "config/product_check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct pb_key keys[] = {
+    PB_PRODUCT_KEY_NAME(struct pb_zones_config, "landcover"),
+    PB_PRODUCT_KEY_BANDS(struct pb_zones_config, "[NDVI]",
+                         "Bands whose statistics are wanted; without this key: none, pixels and "
+                         "areas alone. The band of by has none."),
+    {.name = "by",
+     .type = PB_KEY_BAND,
+     .offset = offsetof(struct pb_zones_config, by),
+     .sample = "CLASS",
+     .example = "CLASS",
+     .doc = "A band of classes: a row for each of its values. Pixels where it is invalid belong to "
+            "none."},
+    {.name = "stats",
+     .type = PB_KEY_WORDS,
+     .offset = offsetof(struct pb_zones_config, stats),
+     .def = "[valid_percent, min, max, mean, std, median]",
+     .doc = "What is told of each band: valid (pixels), valid_percent, min, max, range, mean, std "
+            "(of the population), sum, median, percentiles such as p5 and p97.5 (linear between "
+            "ranks), majority and minority (the most and the least frequent value), variety (how "
+            "many values there are)."},
+    {.name = "classes",
+     .type = PB_KEY_CONSTANTS,
+     .offset = offsetof(struct pb_zones_config, classes),
+     .example = "{water: 6, snow: 11}",
+     .doc = "Names of values of by, for a column of their own."},
+    {.name = "format",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct pb_zones_config, format),
+     .choices = "csv|json",
+     .def = "csv",
+     .doc = "Of the file. csv: RFC 4180, a line of names first, empty where there is no value."},
+};
+
+static const struct {
+    const char *name;
+    enum pb_zones_stat_kind kind;
+} words[] = {
+    {"valid", PB_ZONES_VALID},       {"valid_percent", PB_ZONES_VALID_PERCENT},
+    {"min", PB_ZONES_MIN},           {"max", PB_ZONES_MAX},
+    {"range", PB_ZONES_RANGE},       {"mean", PB_ZONES_MEAN},
+    {"std", PB_ZONES_STD},           {"sum", PB_ZONES_SUM},
+    {"majority", PB_ZONES_MAJORITY}, {"minority", PB_ZONES_MINORITY},
+    {"variety", PB_ZONES_VARIETY},
+};
+
+/* "p5", "p97.5", or "median". */
+static bool read_percentile(const char *text, double *out_p)
+{
+    char *end = NULL;
+    if (strcmp(text, "median") == 0) {
+        *out_p = 50;
+        return true;
+    }
+    if (text[0] != 'p' || text[1] < '0' || text[1] > '9' ||
+        text[1 + strspn(text + 1, "0123456789.")] != '\0')
+        return false;
+    *out_p = strtod(text + 1, &end);
+    return *end == '\0' && *out_p <= 100;
+}
+
+static bool read_stat(const char *text, struct pb_zones_stat *out)
+{
+    out->name = text;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(words[i].name, text) == 0) {
+            out->kind = words[i].kind;
+            return true;
+        }
+    out->kind = PB_ZONES_PERCENTILE;
+    return read_percentile(text, &out->p);
+}
+
+static void check_stats(struct pb_zones_config *zones, const struct pb_product_check *check)
+{
+    const struct pb_items *stats = &zones->stats;
+    if (!pb_product_key_is_sound(check, "stats"))
+        return;
+    zones->stat = pb_product_key_alloc(check, stats->n + 1, sizeof *zones->stat);
+    for (size_t i = 0; zones->stat != NULL && i < stats->n; i++) {
+        const char *text = stats->items[i].text;
+        struct pb_zones_stat *stat = &zones->stat[zones->n_stats];
+        if (!read_stat(text, stat)) {
+            pb_product_key_wrong(check, "stats",
+                                 "zones.stats: '%.40s' is none; write valid, valid_percent, min, "
+                                 "max, range, mean, std, sum, median, majority, minority, variety, "
+                                 "or a percentile such as p95",
+                                 text);
+            continue;
+        }
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(stats->items[k].text, text) == 0)
+                pb_product_key_wrong(check, "stats", "zones.stats: %.40s is there twice", text);
+        zones->counts_values = zones->counts_values || stat->kind >= PB_ZONES_MAJORITY;
+        zones->n_stats++;
+    }
+}
+
+static void check_classes(const struct pb_zones_config *zones, const struct pb_product_check *check)
+{
+    const struct pb_items *classes = &zones->classes;
+    if (classes->n == 0 || !pb_product_key_is_sound(check, "classes"))
+        return;
+    if (zones->by.n == 0 && pb_product_key_is_sound(check, "by"))
+        pb_product_key_wrong(check, "classes",
+                             "zones.classes names values of a band of classes; write by: CLASS");
+    for (size_t i = 0; i < classes->n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (classes->items[k].num == classes->items[i].num)
+                pb_product_key_wrong(check, "classes",
+                                     "zones.classes: %.40s and %.40s are names of one value, %.40s",
+                                     classes->items[k].key, classes->items[i].key,
+                                     classes->items[i].text);
+}
+
+/* The band of `by` is one of the product's, so that the steps make it. */
+static void add_band(struct pb_zones_config *zones, const struct pb_product_check *check)
+{
+    struct pb_product_config *product = &zones->product;
+    char **all = pb_product_key_alloc(check, product->n_bands + 1, sizeof *all);
+    const char *by = zones->by.items[0].text;
+    if (all == NULL)
+        return;
+    for (size_t i = 0; i < product->n_bands; i++) {
+        if (strcmp(product->bands[i], by) == 0)
+            return;
+        all[i] = product->bands[i];
+    }
+    all[product->n_bands++] = (char *)(uintptr_t)by;
+    product->bands = all;
+}
+
+static void check_keys(struct pb_product_config *product, const struct pb_product_check *check)
+{
+    struct pb_zones_config *zones = (struct pb_zones_config *)product;
+    check_stats(zones, check);
+    check_classes(zones, check);
+    if (zones->by.n == 0 && pb_product_key_is_sound(check, "by"))
+        pb_product_key_wrong(check, "by", "zones: which zones? write by: CLASS, a band of classes");
+    else if (zones->by.n > 0 && pb_product_key_is_sound(check, "bands"))
+        add_band(zones, check);
+}
+
+const struct pb_product_kind pb_kind_zones = {
+    .section = {"zones",
+                "Pixels, areas and statistics of bands for each class of a band, as a table.", keys,
+                sizeof keys / sizeof keys[0]},
+    .bytes = sizeof(struct pb_zones_config),
+    .is_optional = true,
+    .check = check_keys,
+};

@@ -1,0 +1,165 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pixels, areas and statistics of zones, against numpy and PROJ, and the same bytes whatever the tiles, their order and the
+threads."""
+import csv
+import json
+
+import numpy as np
+from osgeo import gdal, osr
+
+import pbtest
+
+gdal.UseExceptions()
+HEAD = "service: {inbox: /i, work: /w, products: /p, quarantine: /q, state: /s, socket: /x.sock}\n"
+STATS = ["valid", "valid_percent", "min", "max", "range", "mean", "std", "sum", "median", "p5", "p97.5", "majority", "minority", "variety"]
+
+
+def scene(path, width, height, epsg=32633, transform=(600000, 10, 0, 5000000, 0, -10)):
+    """A band of classes with holes, one of integers with many values, one of floats in [-1, 1], each with holes of its own."""
+    rng = np.random.default_rng(5)
+    y, x = np.mgrid[0:height, 0:width]
+    classes = (x // 37 + y // 23 * 3) % 7 - 1.0
+    planes = [classes, rng.integers(0, 4000, classes.shape) * 1.0, np.sin(x / 50) * rng.random(classes.shape)]
+    planes = np.array(planes, np.float32)
+    for i, plane in enumerate(planes):
+        plane[rng.random(plane.shape) < 0.03] = np.nan
+        plane[10 * i:10 * i + 40, 20:90] = np.nan
+    ds = gdal.GetDriverByName("GTiff").Create(str(path), width, height, 3, gdal.GDT_Float32)
+    ds.SetGeoTransform(transform)
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(epsg)
+    ds.SetProjection(srs.ExportToWkt())
+    for i, plane in enumerate(planes):
+        ds.GetRasterBand(i + 1).WriteArray(plane)
+    return planes
+
+
+def write(scratch, config, path, side=512, threads=1, seed=0, code=0):
+    """The products of a pipeline without steps; tiles in any order."""
+    out = scratch / f"out{side}_{threads}_{seed}"
+    out.mkdir(exist_ok=True)
+    (scratch / "c.yaml").write_text(HEAD + "pipelines:\n  p:\n    input: {match: ['*'], bands: {KIND: 1, N: 2, F: 3}}\n    products:\n" + config)
+    pbtest.run("write_products", scratch / "c.yaml", "p", path, out, side, threads, seed, code=code)
+    return out
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def number(text):
+    return float(text) if text else np.nan
+
+
+def of_numpy(values):
+    """The statistics of one zone; values of a float32 plane."""
+    n, v = values.size, values[np.isfinite(values)].astype(np.float64)
+    if v.size == 0:
+        return {**dict.fromkeys(STATS, np.nan), "valid": 0, "valid_percent": 0.0 if n else np.nan, "variety": 0}
+    kinds, counts = np.unique(v, return_counts=True)
+    return dict(valid=v.size, valid_percent=100 * v.size / n, min=v.min(), max=v.max(), range=v.max() - v.min(), mean=v.mean(), std=v.std(), sum=v.sum(),
+                median=np.median(v), majority=kinds[counts.argmax()], minority=kinds[counts.argmin()], variety=kinds.size,
+                **{"p5": np.percentile(v, 5), "p97.5": np.percentile(v, 97.5)})
+
+
+def compare(row, band, values):
+    for name, expected in of_numpy(values).items():
+        np.testing.assert_allclose(number(row[f"{band}_{name}"]), expected, rtol=1e-6 if name in ("min", "max", "majority", "minority") else 1e-12, atol=1e-12,
+                                   err_msg=f"{band}_{name} of {row}")
+    assert number(row[f"{band}_error"]) == 0 or not np.isfinite(values).any(), row
+
+
+def test_classes_equal_numpy(scratch):
+    kind, n, f = scene(scratch / "a.tif", 333, 217)
+    out = write(scratch, f"      - zones: {{by: KIND, bands: [N, F], stats: [{', '.join(STATS)}], classes: {{water: 3}}}}\n", scratch / "a.tif", 64, 3, 9)
+    table = rows(out / "scene.zones.csv")
+    assert [float(r["KIND"]) for r in table] == [-1, 0, 1, 2, 3, 4, 5], table
+    assert [r["KIND_name"] for r in table] == ["", "", "", "", "water", "", ""]
+    for row in table:
+        inside = kind == float(row["KIND"])
+        assert int(row["pixels"]) == inside.sum()
+        assert float(row["area_m2"]) == inside.sum() * 100 and float(row["area_ha"]) == inside.sum() / 100
+        compare(row, "N", n[inside])
+        compare(row, "F", f[inside])
+
+
+def test_the_same_bytes_whatever_tiles_order_and_threads(scratch):
+    scene(scratch / "a.tif", 577, 334)
+    config = ("      - zones: {by: KIND, bands: [N, F], stats: [sum, std, median, majority]}\n"
+              "      - zones: {name: areas, by: KIND, format: json}\n")
+    names = ("scene.zones.csv", "scene.areas.zones.json")
+    whole = write(scratch, config, scratch / "a.tif", 1024)
+    expected = [(whole / name).read_bytes() for name in names]
+    areas = json.loads(expected[1])["zones"]
+    assert [a["pixels"] for a in areas] == [int(r["pixels"]) for r in rows(whole / names[0])]
+    assert set(areas[0]) == {"KIND", "pixels", "area_m2", "area_ha"}, areas[0]
+    for side, threads, seed in ((64, 1, 0), (64, 4, 7), (128, 3, 8)):
+        out = write(scratch, config, scratch / "a.tif", side, threads, seed)
+        assert [(out / name).read_bytes() for name in names] == expected, (side, threads, seed)
+
+
+def test_areas_of_geographic_grids_are_those_on_the_ellipsoid(scratch):
+    """GDAL 3.6 has no geodesic area in Python: cells in a cylindrical equal-area projection instead, where meridians and parallels are
+    straight."""
+    for epsg, transform in ((4326, (10.0, 0.5, 0, 80.0, 0, -0.7)), (3857, (1e6, 3000.0, 0, 1.2e7, 0, -9000.0))):
+        kind, _, _ = scene(scratch / "g.tif", 101, 217, epsg, transform)
+        out = write(scratch, "      - zones: {by: KIND}\n", scratch / "g.tif", 64)
+        source, equal = osr.SpatialReference(), osr.SpatialReference()
+        source.ImportFromEPSG(epsg)
+        source.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+        equal.ImportFromProj4("+proj=cea +ellps=WGS84 +units=m")
+        to = osr.CoordinateTransformation(source, equal)
+        corner = np.array([to.TransformPoint(transform[0] + transform[1], transform[3] + i * transform[5])[:2] for i in range(218)])
+        width = corner[0, 0] - to.TransformPoint(transform[0], transform[3])[0]
+        area = np.abs(np.diff(corner[:, 1])) * width
+        for row in rows(out / "scene.zones.csv"):
+            expected = ((kind == float(row["KIND"])).sum(axis=1) * area).sum()
+            np.testing.assert_allclose(float(row["area_m2"]), expected, rtol=1e-9)
+
+
+def test_areas_that_are_not_known_are_empty(scratch):
+    scene(scratch / "rotated.tif", 64, 64, 4326, (10.0, 0.5, 0.1, 60.0, 0.1, -0.5))
+    gdal.GetDriverByName("GTiff").Create(str(scratch / "plain.tif"), 64, 64, 3, gdal.GDT_Float32).WriteArray(np.ones((3, 64, 64), np.float32))
+    for name in ("plain.tif", "rotated.tif"):
+        for row in rows(write(scratch, "      - zones: {by: KIND}\n", scratch / name) / "scene.zones.csv"):
+            assert row["area_m2"] == row["area_ha"] == "" and int(row["pixels"]) > 0, row
+
+
+def test_a_band_that_is_no_class_fails_the_job(scratch):
+    scene(scratch / "a.tif", 333, 217)
+    (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {KIND: 1, N: 2, F: 3}}\n    products: [zones: {by: F}, stac: {datetime: file-time}]\n")
+    report, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "out", scratch / "a.tif", code=1)
+    assert report["error"]["code"] == "pipeline.product" and "'F' has more than 4096 values" in report["error"]["message"], report
+
+
+def test_the_table_is_an_asset_of_the_item(scratch):
+    scene(scratch / "a.tif", 333, 217)
+    (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {KIND: 1, N: 2, F: 3}}\n    products:\n"
+                                    "      - zones: {by: KIND, bands: [N]}\n      - zones: {name: areas, by: KIND, format: json}\n      - stac: {datetime: file-time}\n")
+    report, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "out", scratch / "a.tif")
+    item = json.loads(pbtest.pathlib.Path(report["products"][-1]["path"]).read_text())
+    assert {k: (a["href"], a["type"], a["roles"]) for k, a in item["assets"].items()} == {
+        "zones": ("./a.zones.csv", "text/csv", ["data"]), "areas": ("./a.areas.zones.json", "application/json", ["data"])}, item["assets"]
+
+
+def test_mistakes_are_found_before_a_pixel_is_read(scratch):
+    (scratch / "c.yaml").write_text("""pipelines:
+  p:
+    input: {match: ["*"], bands: {KIND: 1, N: 2}}
+    products:
+      - zones: {by: OTHER, bands: [N], stats: [median, p101, mean, mean]}
+      - zones: {name: b, bands: [N], classes: {a: 1, b: 1}}
+""")
+    said = pbtest.run("pushbroom", "check-config", scratch / "c.yaml", code=None)
+    text = said.stdout + said.stderr
+    assert said.returncode != 0
+    for words in (":5:9: zones: no step makes a band 'OTHER'", ":5:47: zones.stats: 'p101'", "zones.stats: mean is there twice",
+                  ":6:9: zones: which zones?", "a and b are names of one value, 1"):
+        assert words in text, (words, text)
+
+
+if __name__ == "__main__":
+    pbtest.main(globals())
