@@ -322,6 +322,32 @@ def test_difference_of_two_scenes(scratch):
     assert (both[0] == -2.0 * after).all() and (both[1] == 2.0 * after).all()
 
 
+def test_ratio_and_change_vector_of_two_scenes(scratch):
+    numbers = np.random.default_rng(2)
+    after, before = (numbers.integers(0, 60, (2, 75, 130)).astype(np.uint8) for _ in range(2))
+    before[:, :5] = after[:, :5]
+    write(scratch / "s.tif", after, nodata=255)
+    write(scratch / "before.tif", before, nodata=255)
+    source = f"      sources: {{BEFORE: {{file: {scratch}/before.tif, bands: {{A0: 1, B0: 2}}}}}}"
+    step = "change_vector: {bands: {M: magnitude, D: direction, S: sector}, after: [A, B], before: [A0, B0]}"
+    report = compute(scratch, scratch / "s.tif", "AB", ["ratio: {bands: {Q: A}, over: [A0]}", step], ["Q", "M", "D", "S"], sources=source)
+    made = gdal.Open(product(report, "cog")).ReadAsArray()
+    d = after.astype(np.float32) - before.astype(np.float32)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        same(made[0], np.where(before[0] == 0, np.nan, after[0].astype(np.float32) / before[0].astype(np.float32)), "ratio")
+    same(made[1], np.sqrt(d[0] * d[0] + d[1] * d[1]), "magnitude")
+    direction = np.where((d == 0).all(0), np.nan, np.degrees(np.arctan2(d[1].astype(float), d[0])) % 360)
+    assert (np.isnan(made[2]) == np.isnan(direction)).all() and np.nanmax(np.abs(made[2] - direction)) < 1e-4
+    same(made[3], ((d[0] > 0) + 2 * (d[1] > 0)).astype(np.float32), "sector")
+    for text, words in (("{bands: {X: direction}, after: [A], before: [A0]}", "a direction is that of two bands, and 'after' has 1"),
+                        ("{bands: {X: magnitud}, after: [A], before: [A0]}", "did you mean 'magnitude'?"),
+                        ("{bands: {X: magnitude}, after: [A, B], before: [A0]}", "'after' has 2 entries, 'before' 1")):
+        wrong = scratch / "wrong.yaml"
+        wrong.write_text((scratch / "c.yaml").read_text().replace(step, "change_vector: " + text).replace("[M]", "[Q]").replace("Q, M, D, S", "Q, X"))
+        done = pbtest.run("pushbroom", "check-config", wrong, code=2)
+        assert words in done.stdout + done.stderr, (text, done)
+
+
 def test_lineage_names_the_sources(scratch):
     write(scratch / "s.tif", np.ones((20, 30), np.uint8))
     write(scratch / "before.tif", np.ones((20, 30), np.uint8))

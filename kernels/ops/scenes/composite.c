@@ -4,6 +4,7 @@
  * composite: one image of several observations of the same place, pixel by pixel, from those that
  * are clear there. */
 #include "kernels/expr/band_list.h"
+#include "kernels/expr/value_stack.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,15 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OBSERVATIONS_MAX 16
+#define OBSERVATIONS_MAX PB_VALUE_STACK_MAX
 #define NAME_MAX_BYTES   64
 #define CLEAR_MAX_BYTES  4096
 
-enum method { MEDIAN, MAX_NDVI, LATEST_CLEAR };
+enum method { MEDIAN, MAX_NDVI, LATEST_CLEAR, MEAN, COUNT, MIN, MAX, PERCENTILE };
 
 struct composite {
     struct pb_items bands, of, clear;
     char *red, *nir;
+    double percentile;
+    bool has_percentile;
     int32_t method;
 };
 
@@ -27,10 +30,19 @@ static const struct pb_key keys[] = {
     {.name = "method",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct composite, method),
-     .choices = "median|max-ndvi|latest-clear",
+     .choices = "median|max-ndvi|latest-clear|mean|count|min|max|percentile",
      .def = "median",
-     .doc = "median: of each band by itself. max-ndvi: all bands of the observation with the "
-            "highest NDVI. latest-clear: all bands of the last one in `of` that is clear."},
+     .doc = "median, mean, min, max, percentile: of each band by itself. count: how many "
+            "observations of the band are clear and valid. max-ndvi: all bands of the observation "
+            "with the highest NDVI. latest-clear: all bands of the last one in `of` that is "
+            "clear."},
+    {.name = "percentile",
+     .type = PB_KEY_NUMBER,
+     .offset = offsetof(struct composite, percentile),
+     .more = offsetof(struct composite, has_percentile),
+     .min = 0,
+     .max = 100,
+     .doc = "Which one, for method: percentile."},
     {.name = "bands",
      .type = PB_KEY_NAMES,
      .offset = offsetof(struct composite, bands),
@@ -42,7 +54,7 @@ static const struct pb_key keys[] = {
      .type = PB_KEY_NAMES,
      .offset = offsetof(struct composite, of),
      .required = true,
-     .doc = "The observations, 1 to 16, by the endings of their bands' names, the earliest first."},
+     .doc = "The observations, 1 to 64, by the endings of their bands' names, the earliest first."},
     {.name = "clear",
      .type = PB_KEY_EXPRESSION,
      .offset = offsetof(struct composite, clear),
@@ -133,64 +145,20 @@ static int find_clear(struct work *w)
     return rc;
 }
 
-/* --- median ----------------------------------------------------------------------------------- */
+/* --- each band by itself ---------------------------------------------------------------------- */
 
-static void compare(struct work *w, pb_value *x, size_t i, size_t k)
+static pb_value alone(struct work *w, const char *base, const struct pb_item *item)
 {
-    const pb_value low = emit(w, PB_VM_MIN, x[i], x[k], -1);
+    static const enum pb_stack_measure measures[] = {
+        [MEDIAN] = PB_STACK_RANKED, [PERCENTILE] = PB_STACK_RANKED, [MEAN] = PB_STACK_MEAN,
+        [COUNT] = PB_STACK_COUNT,   [MIN] = PB_STACK_MIN,           [MAX] = PB_STACK_MAX};
+    const int32_t method = w->step->method;
+    pb_value x[OBSERVATIONS_MAX] = {0};
 
-    x[k] = emit(w, PB_VM_MAX, x[i], x[k], -1);
-    x[i] = low;
-}
-
-/* Batcher's merge exchange (Knuth, The Art of Computer Programming, 5.2.2 M). */
-static void sort(struct work *w, pb_value *x)
-{
-    size_t top = 1;
-
-    while (2 * top < w->n)
-        top *= 2;
-    for (size_t p = top; p > 0; p /= 2) {
-        size_t q = top, r = 0, d = p;
-
-        for (;;) {
-            for (size_t i = 0; i + d < w->n; i++)
-                if ((i & p) == r)
-                    compare(w, x, i, i + d);
-            if (q == p)
-                break;
-            d = q - p;
-            q /= 2;
-            r = p;
-        }
-    }
-}
-
-/* Invalid values sort to the end, as infinities that are never taken: of n valid ones the middle,
- * or half the sum of both. */
-static pb_value median(struct work *w, const char *base, const struct pb_item *item)
-{
-    const pb_value infinity = pb_builder_constant(w->b, INFINITY);
-    pb_value x[OBSERVATIONS_MAX], n = pb_builder_constant(w->b, 0.0f), result = w->nothing;
-
-    for (size_t i = 0; i < w->n; i++) {
-        const pb_value band = band_of(w, base, i, item);
-        const pb_value valid = emit(w, PB_VM_VALID, band, -1, -1);
-
-        n = emit(w, PB_VM_ADD, n, valid, -1);
-        x[i] = emit(w, PB_VM_WHERE, valid, band, infinity);
-    }
-    sort(w, x);
-    for (size_t k = 1; k <= w->n; k++) {
-        pb_value middle = x[k / 2];
-
-        if (k % 2 == 0)
-            middle = emit(w, PB_VM_MUL, emit(w, PB_VM_ADD, x[k / 2 - 1], middle, -1),
-                          pb_builder_constant(w->b, 0.5f), -1);
-        result = emit(w, PB_VM_WHERE, emit(w, PB_VM_EQ, n, pb_builder_constant(w->b, (float)k), -1),
-                      middle, result);
-    }
-    return result;
+    for (size_t i = 0; i < w->n; i++)
+        x[i] = band_of(w, base, i, item);
+    return pb_value_stack(w->b, measures[method],
+                          method == MEDIAN ? 0.5 : w->step->percentile / 100, x, w->n);
 }
 
 /* --- one observation for all bands ------------------------------------------------------------ */
@@ -237,6 +205,25 @@ static pb_value taken(struct work *w, const char *base, const struct pb_item *it
     return result;
 }
 
+static bool takes_whole(const struct composite *step)
+{
+    return step->method == MAX_NDVI || step->method == LATEST_CLEAR;
+}
+
+static int check(const struct composite *step, struct pb_builder *b)
+{
+    if (step->of.n > OBSERVATIONS_MAX)
+        return pb_builder_wrong(b, &step->of, "'of' names %zu observations; at most %d are taken",
+                                step->of.n, OBSERVATIONS_MAX);
+    if (step->method == PERCENTILE && !step->has_percentile)
+        return pb_builder_wrong(b, &step->method,
+                                "say which percentile: percentile: 25, for instance");
+    if (step->method != PERCENTILE && step->has_percentile)
+        return pb_builder_wrong(b, &step->percentile, "belongs to method: percentile");
+    /* Reported by who read the step. */
+    return step->of.n == 0 || step->bands.n == 0 ? -EINVAL : 0;
+}
+
 static int build(const void *params, struct pb_builder *b)
 {
     const struct composite *const step = params;
@@ -245,19 +232,15 @@ static int build(const void *params, struct pb_builder *b)
     pb_value *const values = calloc(bands->n + 1, sizeof *values);
     int rc = values ? 0 : -ENOMEM;
 
-    if (rc == 0 && w.n > OBSERVATIONS_MAX)
-        rc = pb_builder_wrong(b, &step->of, "'of' names %zu observations; at most %d are taken",
-                              w.n, OBSERVATIONS_MAX);
-    if (rc == 0 && (w.n == 0 || bands->n == 0)) /* reported by who read the step */
-        rc = -EINVAL;
+    rc = rc ? rc : check(step, b);
     w.nothing = pb_builder_constant(b, NAN);
     rc = rc ? rc : find_clear(&w);
-    if (rc == 0 && step->method != MEDIAN)
+    if (rc == 0 && takes_whole(step))
         choose(&w);
     /* All of them before a band is replaced that another one is made of. */
     for (size_t i = 0; i < bands->n && rc == 0; i++)
-        values[i] = step->method == MEDIAN ? median(&w, bands->items[i].text, &bands->items[i])
-                                           : taken(&w, bands->items[i].text, &bands->items[i]);
+        values[i] = takes_whole(step) ? taken(&w, bands->items[i].text, &bands->items[i])
+                                      : alone(&w, bands->items[i].text, &bands->items[i]);
     for (size_t i = 0; i < bands->n && rc == 0; i++)
         rc = pb_builder_define(b, pb_item_band(&bands->items[i]), values[i]);
     free(values);
@@ -290,6 +273,11 @@ static void exchange(const void *params, struct pb_op_exchange *out)
 
 static const struct pb_op_case cases[] = {
     CASE("median of two", "median", {"clear", {{.text = "(S{} > R) + (N > S{})"}}}),
+    CASE("mean of two", "mean", {"clear", {{.text = "S{} < N"}}}),
+    CASE("how many of two", "count", {"clear", {{.text = "S{} < N"}}}),
+    CASE("the least of two", "min", {"clear", {{.text = "S{} < N"}}}),
+    CASE("the greatest of two", "max", {"clear", {{.text = "S{} < N"}}}),
+    CASE("a percentile of two", "percentile", {"percentile", {{.text = "10", .num = 10}}}),
     CASE("the later of two", "latest-clear", {"clear", {{.text = "S{} < N"}}}),
     CASE("the greener of two", "max-ndvi", {"red", {{.text = "S"}}}, {"nir", {{.text = "S"}}}),
 };
@@ -299,21 +287,27 @@ const struct pb_op pb_op_composite = {
     .doc =
         {
             .summary = "makes one image of several observations, where clear",
-            .formula = "median: of the valid values of clear observations, of an even number half "
-                       "the sum of the two in the middle. max-ndvi: the observation with the "
+            .formula = "Of the valid values of clear observations. median: of an even number half "
+                       "the sum of the two in the middle. percentile: of n in order that at (n - "
+                       "1) * p / 100, counted from 0, between two of them in proportion. mean: "
+                       "their sum over their number. min, max; count: their number. max-ndvi: the "
+                       "observation with the "
                        "highest (nir - red) / (nir + red), of equal ones the first. latest-clear: "
                        "the last observation. In float32.",
-            .units = "Those of the bands.",
-            .nodata = "median: invalid where no clear observation has a valid value of the band. "
-                      "The others take an observation where it is clear and all bands that the "
-                      "step makes are valid (max-ndvi: the NDVI as well), and are invalid where "
-                      "there is none.",
+            .units = "Those of the bands; count: observations.",
+            .nodata =
+                "Invalid where no clear observation has a valid value of the band; count is 0 "
+                "there. max-ndvi and latest-clear take an observation where it is clear and all "
+                "bands that the "
+                "step makes are valid (max-ndvi: the NDVI as well), and are invalid where "
+                "there is none.",
             .source = "Maximum value composites: B. N. Holben, International Journal of Remote "
                       "Sensing 7 (11), 1986. Sorting network: Batcher's merge exchange.",
             .notes =
-                "The observations are the scene and sources of the pipeline's `input`, or bands of "
-                "one file, on one\n"
-                "grid. Their bands go by one name and an ending each: with of: [_1, _2], band R is "
+                "The observations are the scene and sources of the pipeline's `input`, up to 16 "
+                "files, or bands of\n"
+                "one file, up to 64, on one grid. Their bands go by one name and an ending each: "
+                "with of: [_1, _2], band R is "
                 "made of R_1 and R_2.\n"
                 "What is read of a tile is an exchange by the pattern multiple: its files, one "
                 "after the other, go down,\n"
@@ -321,7 +315,9 @@ const struct pb_op pb_op_composite = {
                 "\n"
                 "  - composite: {bands: [R, N], of: [_1, _2], clear: \"(SCL{} > 3) * (SCL{} < "
                 "8)\"}\n"
-                "  - composite: {method: max-ndvi, bands: [B, R, N], of: [_may, _june, _july]}\n",
+                "  - composite: {method: max-ndvi, bands: [B, R, N], of: [_may, _june, _july]}\n"
+                "  - composite: {method: percentile, percentile: 25, bands: [R], of: [_1, _2]}\n"
+                "  - composite: {method: count, bands: {CLEAR: R}, of: [_1, _2, _3]}\n",
         },
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],

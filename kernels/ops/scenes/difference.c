@@ -3,9 +3,7 @@
  *
  * difference: bands of one scene minus bands of another, on the first one's grid. */
 #include "kernels/expr/grid_args.h"
-
-#include <errno.h>
-#include <stdlib.h>
+#include "kernels/expr/scene_pairs.h"
 
 struct difference {
     struct pb_items bands, minus;
@@ -27,33 +25,16 @@ static const struct pb_key keys[] = {
     PB_KEY_METHOD(struct difference, "bilinear"),
 };
 
-static pb_value subtract(struct pb_builder *b, enum pb_resampling how, pb_value x, pb_value y)
-{
-    const int32_t grid = pb_builder_grid(b, x);
-
-    return pb_builder_emit(b, PB_VM_SUB, x, grid < 0 ? y : pb_builder_resample(b, how, y, grid),
-                           -1);
-}
-
 static int build(const void *params, struct pb_builder *b)
 {
     const struct difference *const difference = params;
-    const struct pb_items *const names = &difference->bands, *const minus = &difference->minus;
-    pb_value *const values = calloc(names->n + 1, sizeof *values);
-    int rc = values ? 0 : -ENOMEM;
+    const struct pb_scene_pairs pairs = {.bands = &difference->bands,
+                                         .others = &difference->minus,
+                                         .bands_name = "bands",
+                                         .others_name = "minus",
+                                         .how = (enum pb_resampling)difference->method};
 
-    if (names->n != minus->n)
-        rc = pb_builder_wrong(b, minus, "'bands' has %zu entries, 'minus' %zu; give one for each",
-                              names->n, minus->n);
-    /* All of them before a band is replaced that a later one may subtract. */
-    for (size_t i = 0; i < names->n && rc == 0; i++)
-        values[i] =
-            subtract(b, (enum pb_resampling)difference->method, pb_band_list_at(names, b, i).value,
-                     pb_band_list_at(minus, b, i).value);
-    for (size_t i = 0; i < names->n && rc == 0; i++)
-        rc = pb_builder_define(b, pb_item_band(&names->items[i]), values[i]);
-    free(values);
-    return rc;
+    return pb_scene_pairs_define(&pairs, b, PB_VM_SUB);
 }
 
 static const struct pb_op_case cases[] = {
