@@ -27,6 +27,9 @@
 
 /* The rule that a choice of `edge` names. */
 enum pb_edge pb_focal_args_edge(int32_t edge);
+/* Weights of a Gaussian that add up to 1, along x and y of the focal operation's radius. sigma in
+ * pixels; 0: that of OpenCV's getGaussianKernel. */
+void pb_focal_args_gaussian(struct pb_focal *focal, double sigma);
 /* Defines what the operation makes of each entry of `bands`; poison when it is NULL. */
 int pb_focal_args_define(const struct pb_items *bands, const struct pb_focal *focal,
                          struct pb_builder *b);

@@ -6,7 +6,7 @@ import numpy as np
 from osgeo import gdal
 
 import pbtest
-from test_operators import NODATA, compute, same, terrain
+from test_operators import NODATA, compute, near, same, terrain, windows_of
 
 gdal.UseExceptions()
 
@@ -62,6 +62,44 @@ def test_morphology_of_a_mask_in_tiles_is_that_of_the_whole_image(scratch):
     ours = compute(scratch, path, "morphology: {operation: open, shape: disc, size: 13, bands: {OUT: DEM}}", memory="16MiB")
     same(ours, theirs, None)
     assert set(np.unique(ours[np.isfinite(ours)])) == {0, 1}
+
+
+def weighted(scene, weights, edge="reflect"):
+    """In float64; NaN where one of the neighbourhood is invalid."""
+    windows = windows_of(scene, weights.shape[0], edge).astype(np.float64)
+    return np.einsum("yxij,ij->yx", windows, weights)
+
+
+def test_convolution_up_to_31_pixels_is_the_sum_of_the_definition(scratch):
+    scene = terrain(scratch / "dem.tif", 203, 111, 0.0001)
+    random = np.random.default_rng(7)
+    for size, whole in ((31, False), (17, True), (5, True)):
+        weights = np.outer(*random.integers(-9, 10, (2, size))) if whole else random.normal(0, 1, (size, size)).astype(np.float32)
+        text = ", ".join(str(float(w)) for w in weights.ravel())
+        ours = compute(scratch, scene, f"convolve: {{weights: [{text}], bands: {{OUT: DEM}}}}")
+        near(ours, weighted(scene, weights), 1e-5, 1e-5 * 400 * np.abs(weights).sum() / 10)
+    along = np.array([-1.0, 0, 1])
+    for kernel, across in (("prewitt", [1, 1, 1]), ("scharr", [3, 10, 3]), ("sobel", [1, 2, 1])):
+        gx = np.outer(across, along)
+        ours = compute(scratch, scene, f"convolve: {{kernel: {kernel}, edge: clamp, bands: {{OUT: DEM}}}}")
+        near(ours, np.hypot(weighted(scene, gx, "clamp"), weighted(scene, gx.T, "clamp")), 1e-5, 1e-3)
+    for kernel, corner in (("laplacian", 0), ("laplacian8", 1)):
+        weights = np.array([[corner, 1, corner], [1, -4 - 4 * corner, 1], [corner, 1, corner]])
+        near(compute(scratch, scene, f"convolve: {{kernel: {kernel}, bands: {{OUT: DEM}}}}"), weighted(scene, weights), 1e-5, 2e-3)
+
+
+def test_unsharp_adds_what_a_gaussian_takes_away(scratch):
+    scene = terrain(scratch / "dem.tif", 203, 111, 0.0005)
+    z = read(scene).astype(np.float64)
+    for radius, amount, threshold in ((1, 1, 0), (5, 0.5, 3), (1.7, 2, 1)):
+        reach = int(np.ceil(3 * radius))
+        line = np.exp(-np.arange(-reach, reach + 1) ** 2 / (2 * radius ** 2))
+        detail = z - weighted(scene, np.outer(line, line) / line.sum() ** 2)
+        theirs = np.where(np.abs(detail) >= threshold, z + amount * detail, z)
+        theirs[np.isnan(detail)] = np.nan
+        ours = compute(scratch, scene, f"unsharp: {{radius: {radius}, amount: {amount}, threshold: {threshold}, bands: {{OUT: DEM}}}}")
+        surely = ~(np.abs(np.abs(detail) - threshold) < 1e-3)
+        near(np.where(surely, ours, 0), np.where(surely, theirs, 0), 1e-6, 1e-3)
 
 
 if __name__ == "__main__":

@@ -353,6 +353,14 @@ START_TEST(refuses_parameters_that_exclude_each_other)
     give(&t, "kernel", &t.kernel, "sobel", 0);
     give(&t, "sigma", &t.sigma, NULL, 2);
     check_refused(&t, PB_DIAG_VALUE, NULL, "sigma", "'sigma' belongs to the gaussian");
+    struct step u = {0};
+    give(&u, "kernel", &u.kernel, "laplacian", 0);
+    give(&u, "size", &u.size, NULL, 5);
+    check_refused(&u, PB_DIAG_VALUE, NULL, "size", "this kernel has 3 x 3 weights");
+    struct step v = {0};
+    give(&v, "kernel", &v.kernel, "sobel", 0);
+    give(&v, "size", &v.size, NULL, 29);
+    check_refused(&v, PB_DIAG_VALUE, NULL, "size", "kernel sobel goes up to size 27");
 }
 END_TEST
 

@@ -3,16 +3,18 @@
  *
  * convolve: turns its parameters into a focal operation descriptor; the focal operation does the
  * rest. Gaussian and box are separable, which costs 2 n instead of n * n multiplications a pixel;
- * weights of the user's own are taken as they are. "kernel" and "size" have no default in the
- * table: own weights go with neither, and bring their size along. */
+ * weights of the user's own are, too, where they are a column times a row to the last bit. "kernel"
+ * and "size" have no default in the table: own weights go with neither, and bring their size along.
+ */
 #include "kernels/expr/focal_args.h"
 #include "kernels/graph/builder.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
-enum kernel { GAUSSIAN, BOX, SOBEL };
+enum kernel { GAUSSIAN, BOX, SOBEL, PREWITT, SCHARR, LAPLACIAN, LAPLACIAN8 };
+
+#define SOBEL_MAX 27 /* the weights are whole numbers that float32 holds */
 
 struct convolve {
     int32_t kernel; /* enum kernel */
@@ -27,7 +29,7 @@ static const struct pb_key keys[] = {
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct convolve, kernel),
      .more = offsetof(struct convolve, has_kernel),
-     .choices = "gaussian|box|sobel",
+     .choices = "gaussian|box|sobel|prewitt|scharr|laplacian|laplacian8",
      .doc = "Which weights; gaussian unless weights are given."},
     {.name = "size",
      .type = PB_KEY_ODD,
@@ -55,30 +57,32 @@ static const struct pb_key keys[] = {
 
 /* -- weights ----------------------------------------------------------------------------------- */
 
-/* The rule for sigma is that of OpenCV's getGaussianKernel. */
-static void set_gaussian(struct pb_focal *s, double sigma)
-{
-    int side = 2 * s->radius + 1;
-    double weight[PB_FOCAL_SIDE_MAX], sum = 0;
-    if (sigma <= 0) {
-        sigma = 0.3 * ((side - 1) * 0.5 - 1) + 0.8;
-    }
-    for (int i = 0; i < side; i++) {
-        double d = i - s->radius;
-        weight[i] = exp(-d * d / (2 * sigma * sigma));
-        sum += weight[i];
-    }
-    for (int i = 0; i < side; i++) {
-        s->weight_x[i] = s->weight_y[i] = (float)(weight[i] / sum);
-    }
-}
-
 static void set_box(struct pb_focal *s)
 {
     int side = 2 * s->radius + 1;
     for (int i = 0; i < side; i++) {
         s->weight_x[i] = s->weight_y[i] = 1.0f / (float)side;
     }
+}
+
+/* The length of the gradient: differences along a row or column, sums of three across. */
+static void set_gradient(struct pb_focal *s, float outer, float middle)
+{
+    s->weight_x[0] = -1;
+    s->weight_x[2] = 1;
+    s->weight_y[0] = s->weight_y[2] = outer;
+    s->weight_y[1] = middle;
+    s->kind = PB_FOCAL_MAGNITUDE;
+}
+
+/* diagonal: the weight of the four pixels at the corners. */
+static void set_laplacian(struct pb_focal *s, float diagonal)
+{
+    for (int i = 0; i < 9; i++) {
+        s->weight[i] = i % 2 == 1 ? 1 : diagonal;
+    }
+    s->weight[4] = -4 - 4 * diagonal;
+    s->kind = PB_FOCAL_FULL;
 }
 
 /* Sobel of any size: differences [-1 1] along, sums [1 1] across, both smoothed by [1 1] as often
@@ -100,6 +104,46 @@ static void set_sobel(struct pb_focal *s)
     s->kind = PB_FOCAL_MAGNITUDE;
 }
 
+/* Whether the weights are weight_y times row `p` of themselves to the last bit, which is then
+ * weight_x. Products of two float32 are exact in float64. */
+static bool is_multiple_of_row(struct pb_focal *s, int side, int p)
+{
+    const float *row = s->weight + (size_t)p * (size_t)side;
+    int q = 0;
+    while (q < side && row[q] == 0) {
+        q++;
+    }
+    if (q == side) {
+        return false;
+    }
+    memcpy(s->weight_x, row, (size_t)side * sizeof *row);
+    for (int i = 0; i < side; i++) {
+        s->weight_y[i] = s->weight[i * side + q] / row[q];
+        for (int j = 0; j < side; j++) {
+            if ((double)s->weight_y[i] * (double)row[j] != (double)s->weight[i * side + j]) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* FULL, or SEPARABLE where the weights are a column times a row. */
+static void set_kind(struct pb_focal *s)
+{
+    const int side = 2 * s->radius + 1;
+    for (int p = 0; p < side; p++) {
+        if (is_multiple_of_row(s, side, p)) {
+            memset(s->weight, 0, sizeof s->weight); /* equal operations are equal bytes */
+            s->kind = PB_FOCAL_SEPARABLE;
+            return;
+        }
+    }
+    memset(s->weight_x, 0, sizeof s->weight_x);
+    memset(s->weight_y, 0, sizeof s->weight_y);
+    s->kind = PB_FOCAL_FULL;
+}
+
 static int set_own(struct pb_focal *s, const struct convolve *c, struct pb_builder *b)
 {
     if (c->has_kernel) {
@@ -119,21 +163,45 @@ static int set_own(struct pb_focal *s, const struct convolve *c, struct pb_build
     for (size_t i = 0; i < c->weights.n; i++) {
         s->weight[i] = (float)c->weights.items[i].num;
     }
-    s->kind = PB_FOCAL_FULL;
     s->radius = side / 2;
+    set_kind(s);
     return 0;
 }
 
-static void set_named(struct pb_focal *s, const struct convolve *c)
+static int set_named(struct pb_focal *s, const struct convolve *c, struct pb_builder *b)
 {
-    s->radius = (c->has_size ? c->size : 3) / 2;
-    if (c->kernel == BOX) {
-        set_box(s);
-    } else if (c->kernel == SOBEL) {
-        set_sobel(s);
-    } else {
-        set_gaussian(s, c->sigma);
+    const int32_t size = c->has_size ? c->size : 3;
+    s->radius = size / 2;
+    if (c->kernel >= PREWITT && size != 3) {
+        return pb_builder_wrong(b, &c->size, "this kernel has 3 x 3 weights; leave 'size' out");
     }
+    if (c->kernel == SOBEL && size > SOBEL_MAX) {
+        return pb_builder_wrong(b, &c->size, "kernel sobel goes up to size %d", SOBEL_MAX);
+    }
+    switch ((enum kernel)c->kernel) {
+    case GAUSSIAN:
+        pb_focal_args_gaussian(s, c->sigma);
+        break;
+    case BOX:
+        set_box(s);
+        break;
+    case SOBEL:
+        set_sobel(s);
+        break;
+    case PREWITT:
+        set_gradient(s, 1, 1);
+        break;
+    case SCHARR:
+        set_gradient(s, 3, 10);
+        break;
+    case LAPLACIAN:
+        set_laplacian(s, 0);
+        break;
+    case LAPLACIAN8:
+        set_laplacian(s, 1);
+        break;
+    }
+    return 0;
 }
 
 static int make_focal(struct pb_focal *s, const struct convolve *c, struct pb_builder *b)
@@ -149,8 +217,7 @@ static int make_focal(struct pb_focal *s, const struct convolve *c, struct pb_bu
     if (c->weights.n > 0) {
         return set_own(s, c, b) < 0 ? -EINVAL : rc;
     }
-    set_named(s, c);
-    return rc;
+    return set_named(s, c, b) < 0 ? -EINVAL : rc;
 }
 
 /* -- building ---------------------------------------------------------------------------------- */
@@ -173,6 +240,12 @@ static const struct pb_op_case cases[] = {
      "EDGES",
      true,
      {{"kernel", {{.text = "sobel"}}}, {"bands", {{.key = "EDGES", .text = "N"}}}}},
+    {"gaussian 31",
+     "N",
+     true,
+     {{"kernel", {{.text = "gaussian"}}}, {"size", {{.text = "31", .num = 31}}}}},
+    {"scharr", "N", true, {{"kernel", {{.text = "scharr"}}}}},
+    {"laplacian", "N", true, {{"kernel", {{.text = "laplacian"}}}}},
 };
 
 const struct pb_op pb_op_convolve = {
@@ -183,24 +256,33 @@ const struct pb_op pb_op_convolve = {
             .formula =
                 "The sum of weight * value over size * size pixels. gaussian: weights "
                 "exp(-(x^2 + y^2) / (2 sigma^2)), which add up to 1; box: equal weights, which "
-                "add up to 1; sobel: sqrt(gx^2 + gy^2), the length of the gradient.",
+                "add up to 1; sobel, prewitt, scharr: sqrt(gx^2 + gy^2), the length of the "
+                "gradient, with [-1 0 1] along and [1 2 1], [1 1 1], [3 10 3] across; laplacian: "
+                "[0 1 0; 1 -4 1; 0 1 0], laplacian8: [1 1 1; 1 -8 1; 1 1 1].",
             .units =
                 "gaussian, box: those of the band. sobel: those of the band, times a factor (a "
-                "step of height 1 gives 4 with size 3). Weights: as they make them.",
+                "step of height 1 gives 4 with size 3; prewitt 3, scharr 16). laplacian: those of "
+                "the band. Weights: as they make them.",
             .nodata = "A pixel is invalid where one of its neighbourhood is, and with edge: nodata "
                       "where a part of it lies outside the image.",
             .source = "sobel: I. Sobel and G. Feldman, A 3x3 Isotropic Gradient Operator for Image "
                       "Processing, Stanford Artificial Intelligence Project 1968; larger sizes by "
                       "smoothing with [1 1]. gaussian: the rule for sigma is that of OpenCV's "
-                      "getGaussianKernel.",
+                      "getGaussianKernel. prewitt, laplacian: those of scipy.ndimage; scharr: that "
+                      "of OpenCV.",
             .notes =
                 "Weights of your own are laid over the image as written (no mirroring) and not\n"
-                "scaled. Outside the image, edge: reflect mirrors without repeating the edge\n"
+                "scaled. Sums are of float32, term by term: row by row from the upper left; of\n"
+                "gaussian, box, the gradients, and own weights that are a column times a row to\n"
+                "the last bit, along each row from the left and then down the rows, which takes\n"
+                "2 n instead of n * n multiplications. Outside the image, edge: reflect mirrors "
+                "without repeating the edge\n"
                 "pixel, clamp repeats the edge pixel, nodata gives pixels without data.\n"
                 "\n"
                 "  - convolve: {kernel: gaussian, size: 5, bands: [R, N]}\n"
                 "  - convolve: {kernel: sobel, bands: {EDGES: N}}\n"
-                "  - convolve: {weights: [0, -1, 0, -1, 4, -1, 0, -1, 0], bands: {LAP: R}}\n",
+                "  - convolve: {weights: [0, -1, 0, -1, 4, -1, 0, -1, 0], bands: {EDGES: R}}\n"
+                "  - convolve: {kernel: laplacian8, bands: {LAP: R}}\n",
         },
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
