@@ -6,11 +6,16 @@
  * find before a chain is built. Plain data. */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct pb_calibration_rule {
     double gain, offset; /* value = stored * gain + offset */
     bool has_planck;     /* then value = k2 / ln(k1 / value + 1) */
     double k1, k2;
+    /* Of radar: value = max(0, stored^2 - noise) / area, which change from pixel to pixel: inputs
+     * of the chain, by their numbers. */
+    bool has_tables;
+    int32_t area, noise; /* noise -1: none is taken off */
 };
 
 /* The rule for entry `entry` of the bands of the step whose struct is `params`. False: there is

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INPUTS_MAX  64
 #define OUTPUTS_MAX 4096
 
 /* Each source's grid. One that is not placed lies nowhere on the others. */
@@ -47,7 +46,11 @@ static int define_input(struct pb_builder *b, const struct pb_chain_input *input
 
     if (v >= 0 && input->bring > 0)
         v = pb_builder_resample(b, (enum pb_resampling)(input->bring - 1), v, b->source_grid[0]);
-    const int rc = v < 0 ? v : pb_builder_define(b, input->name, v);
+    b->input[number] = v;
+    b->n_inputs = (int32_t)number + 1;
+    if (v < 0 || input->name[0] == '\0')
+        return v < 0 ? v : 0;
+    const int rc = pb_builder_define(b, input->name, v);
     if (rc == 0 && (input->scale != 1.0 || input->offset != 0.0)) {
         b->bands[b->n_bands - 1].scale = (float)input->scale;
         b->bands[b->n_bands - 1].offset = (float)input->offset;
@@ -59,14 +62,14 @@ static int define_inputs(struct pb_builder *b, const struct pb_chain_spec *spec)
 {
     int rc = 0;
 
-    if (spec->n_inputs < 1 || spec->n_inputs > INPUTS_MAX)
+    if (spec->n_inputs < 1 || spec->n_inputs > PB_BUILDER_INPUTS_MAX)
         return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0,
-                                  "a scene must have 1 to %d bands, not %zu", INPUTS_MAX,
+                                  "a scene must have 1 to %d bands, not %zu", PB_BUILDER_INPUTS_MAX,
                                   spec->n_inputs);
     for (size_t i = 0; i < spec->n_inputs && rc == 0; i++) {
         const struct pb_chain_input *const input = &spec->inputs[i];
 
-        if (pb_builder_find(b, input->name) >= 0)
+        if (input->name[0] != '\0' && pb_builder_find(b, input->name) >= 0)
             return pb_builder_mistake(b, PB_DIAG_BAND, NULL, 0,
                                       "two bands of the scene are named '%s'", input->name);
         if ((int)input->type < 0 || input->type >= PB_TYPE_COUNT)

@@ -26,7 +26,7 @@ struct pb_chain_source {
 
 /* One band of a source. reflectance = DN * scale + offset; a DN equal to nodata is invalid. */
 struct pb_chain_input {
-    const char *name;
+    const char *name; /* "": for steps that ask for it by its number; no band */
     enum pb_type type;
     bool has_nodata;
     double nodata;

@@ -14,6 +14,13 @@ float pb_speckle_args_noise(double looks, int32_t data)
     return (float)(of_one_look / looks);
 }
 
+pb_value pb_decibel(struct pb_builder *b, pb_value x)
+{
+    const pb_value ten = pb_builder_constant(b, 4.342944819032518f); /* 10 / ln(10) */
+
+    return pb_builder_emit(b, PB_VM_MUL, pb_builder_emit(b, PB_VM_LOG, x, -1, -1), ten, -1);
+}
+
 /* Of x, from the mean and the variance around it. */
 static pb_value estimate(struct pb_builder *b, pb_value x, pb_value mean, pb_value variance,
                          float noise)

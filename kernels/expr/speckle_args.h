@@ -25,6 +25,9 @@
     "squared coefficient of variation of speckle, is 1 / looks of intensity and (4 / pi - 1) / "   \
     "looks of amplitude."
 
+/* 10 * log10(x), of a power; invalid for 0 and less. */
+pb_value pb_decibel(struct pb_builder *b, pb_value x);
+
 /* c above. data: the index in the choices of PB_KEY_SPECKLE_DATA. */
 float pb_speckle_args_noise(double looks, int32_t data);
 /* Defines Lee's estimate for each entry of `bands`, from the mean and the variance that a kind of

@@ -119,6 +119,11 @@ pb_value pb_builder_find(struct pb_builder *b, const char *name)
     return band ? band->value : -1;
 }
 
+pb_value pb_builder_input(const struct pb_builder *b, int32_t input)
+{
+    return b->error == 0 && input >= 0 && input < b->n_inputs ? b->input[input] : -1;
+}
+
 size_t pb_builder_band_count(const struct pb_builder *b)
 {
     return b->n_bands;

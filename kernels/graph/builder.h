@@ -36,6 +36,9 @@ pb_value pb_builder_find(struct pb_builder *b, const char *name);
 /* The whole numbers that a band of the scene is stored as, whatever the input's scale and offset
  * make of them, exact to about 2^20; of any other band its value. -1 when there is no such band. */
 pb_value pb_builder_stored(struct pb_builder *b, const char *name);
+/* Input number `input` of the chain as it is read, whether or not it has a name; -1 when there is
+ * none. */
+pb_value pb_builder_input(const struct pb_builder *b, int32_t input);
 /* Names known now, in order of definition: for messages and for "all bands". */
 size_t pb_builder_band_count(const struct pb_builder *b);
 const char *pb_builder_band_name(const struct pb_builder *b, size_t i);

@@ -11,8 +11,12 @@ struct pb_band {
     float scale, offset; /* of a band of the scene; scale 0: it is none, or is not scaled */
 };
 
+#define PB_BUILDER_INPUTS_MAX 64
+
 struct pb_builder {
     struct pb_graph graph;
+    pb_value input[PB_BUILDER_INPUTS_MAX]; /* of the chain, by number */
+    int32_t n_inputs;
     struct pb_band *bands; /* in order of definition, names unique */
     size_t n_bands, bands_room;
     int error;           /* the first that ends the building; sticks */

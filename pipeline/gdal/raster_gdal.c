@@ -124,6 +124,8 @@ int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_e
 int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *limits,
                          struct pb_err *err, struct pb_raster **out_raster)
 {
+    if (first->info.is_made)
+        return pb_raster_make(&first->made, err, out_raster);
     struct pb_raster *raster = calloc(1, sizeof *raster);
     if (raster == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to open %s", first->file.path);
@@ -174,5 +176,5 @@ const struct pb_raster_info *pb_raster_info(const struct pb_raster *raster)
 
 int pb_raster_unchanged(const struct pb_raster *raster, struct pb_err *err)
 {
-    return pb_raster_file_unchanged(&raster->file, err);
+    return raster->info.is_made ? 0 : pb_raster_file_unchanged(&raster->file, err);
 }

@@ -31,8 +31,13 @@ struct pb_raster {
     void *complex_row;      /* of a block: what GDAL gave, before it becomes real; NULL: not yet */
     struct pb_raster_blocks blocks;
     uint8_t (*palette)[4]; /* info.palette; NULL in a raster opened again, whose first has it */
+    struct pb_raster_made made; /* with info.is_made; nothing of the above is there then */
     struct pb_raster_info info;
 };
+
+/* Of a raster that is made: what pb_raster_read fills. */
+void pb_gdal_read_made(const struct pb_raster *raster, const int32_t *bands, size_t n_bands,
+                       const struct pb_window *to);
 
 struct pb_gdal_type {
     GDALDataType gdal;

@@ -27,7 +27,7 @@ static void stem_of(const char *path, char *out, size_t bytes)
 static bool is_named(const char *stem, const struct pb_meta_band *band)
 {
     char word[40], id[sizeof band->id];
-    if (!isdigit((unsigned char)band->id[0]) && strstr(band->id, "_B") == NULL)
+    if (!band->is_word && !isdigit((unsigned char)band->id[0]) && strstr(band->id, "_B") == NULL)
         return false;
     size_t length = strlen(band->id);
     for (const char *at = stem; *at != '\0';) {
@@ -182,6 +182,8 @@ int pb_calibration_of(const struct pb_metadata *facts, const struct pb_calibrati
     *out_band = band;
     if (to == PB_QUANTITY_TOA && input->irradiance > 0)
         return by_irradiance(facts, input, band, out, err);
+    if (to >= PB_QUANTITY_SIGMA0)
+        return pb_calibration_radar(facts, input, band, to, out, err);
     const struct pb_meta_scale *own = &band->to[to], *radiance = &band->to[PB_QUANTITY_RADIANCE];
     bool planck = to == PB_QUANTITY_TEMPERATURE && !own->known && radiance->known &&
                   !isnan(band->k1) && !isnan(band->k2);
@@ -204,6 +206,11 @@ char *pb_calibration_text(const struct pb_calibration_rule *rule, char *out, siz
 {
     char gain[PB_NUMBER_TEXT], offset[PB_NUMBER_TEXT], k1[PB_NUMBER_TEXT], k2[PB_NUMBER_TEXT];
     char line[2 * PB_NUMBER_TEXT + 16] = "DN";
+    if (rule->has_tables) {
+        (void)snprintf(out, bytes, "%s",
+                       rule->noise >= 0 ? "max(0, DN^2 - noise) / A^2" : "DN^2 / A^2");
+        return out;
+    }
     (void)pb_number_text(rule->gain, gain);
     (void)pb_number_text(fabs(rule->offset), offset);
     if (rule->offset == 0)

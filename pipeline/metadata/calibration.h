@@ -11,11 +11,13 @@
 
 /* A band as a pipeline reads it. */
 struct pb_calibration_input {
-    const char *name;  /* that the pipeline calls it */
-    const char *file;  /* path or name of its file, as it was delivered */
-    int32_t number;    /* in that file, from 1 */
-    int32_t n_bands;   /* of that file */
-    double irradiance; /* of the sun in it at 1 AU, W/(m2 um), that the user gives; 0 = none */
+    const char *name;      /* that the pipeline calls it */
+    const char *file;      /* path or name of its file, as it was delivered */
+    int32_t number;        /* in that file, from 1 */
+    int32_t n_bands;       /* of that file */
+    double irradiance;     /* of the sun in it at 1 AU, W/(m2 um), that the user gives; 0 = none */
+    bool noise;            /* thermal noise is to be taken off; of radar */
+    int32_t width, height; /* of the image; of radar */
     const char *as; /* what the user calls it among the product's bands; NULL = nothing is said */
 };
 
@@ -35,6 +37,11 @@ struct pb_calibrated {
 int pb_calibration_of(const struct pb_metadata *facts, const struct pb_calibration_input *input,
                       enum pb_quantity to, struct pb_calibration_rule *out,
                       const struct pb_meta_band **out_band, struct pb_err *err);
+/* The same of backscatter, for a band that is known: the tables are there, and of this image. The
+ * numbers of the rule's inputs are the caller's to say. */
+int pb_calibration_radar(const struct pb_metadata *facts, const struct pb_calibration_input *input,
+                         const struct pb_meta_band *band, enum pb_quantity to,
+                         struct pb_calibration_rule *out, struct pb_err *err);
 /* Where its numbers come from, in words: a rule of the metadata, or the user's irradiance. Returns
  * out, or a text of facts. */
 const char *pb_calibrated_source(const struct pb_calibrated *c, const struct pb_metadata *facts,

@@ -5,6 +5,7 @@
 #include "pipeline/metadata/family.h"
 #include "pipeline/metadata/meta_reader.h"
 #include "pipeline/raster/raster_file.h"
+#include "pipeline/sar/sar_tables.h"
 
 #include <errno.h>
 #include <math.h>
@@ -30,7 +31,8 @@ const struct pb_metadata_family *pb_metadata_family_at(size_t i)
 
 const char *pb_quantity_name(enum pb_quantity quantity)
 {
-    static const char *const names[] = {"toa", "surface", "radiance", "temperature"};
+    static const char *const names[] = {"toa",    "surface", "radiance", "temperature",
+                                        "sigma0", "beta0",   "gamma0"};
     return names[quantity];
 }
 
@@ -45,6 +47,12 @@ void pb_metadata_init(struct pb_metadata *out)
                                 .gsd = NAN,
                                 .relative_orbit = NAN,
                                 .absolute_orbit = NAN};
+}
+
+void pb_metadata_fini(struct pb_metadata *facts)
+{
+    pb_sar_destroy(facts->sar);
+    pb_metadata_init(facts);
 }
 
 static const struct pb_metadata_family *family_of(const struct pb_meta_node *root)
@@ -94,7 +102,7 @@ int pb_metadata_parse(const struct pb_metadata_text *texts, size_t n_texts, stru
     if (r.rc == 0 && out->family != NULL && out->family->finish != NULL)
         out->family->finish(&r);
     if (r.rc < 0)
-        pb_metadata_init(out);
+        pb_metadata_fini(out);
     return r.rc;
 }
 

@@ -17,12 +17,15 @@
 
 /* What stored values can be turned into. */
 enum pb_quantity {
-    PB_QUANTITY_TOA,        /* reflectance at the top of the atmosphere, 0 .. 1 */
-    PB_QUANTITY_SURFACE,    /* reflectance of the surface, 0 .. 1 */
-    PB_QUANTITY_RADIANCE,   /* at the sensor, W / (m2 sr um) */
-    PB_QUANTITY_TEMPERATURE /* K: of brightness, or of the surface for products that have that */
+    PB_QUANTITY_TOA,         /* reflectance at the top of the atmosphere, 0 .. 1 */
+    PB_QUANTITY_SURFACE,     /* reflectance of the surface, 0 .. 1 */
+    PB_QUANTITY_RADIANCE,    /* at the sensor, W / (m2 sr um) */
+    PB_QUANTITY_TEMPERATURE, /* K: of brightness, or of the surface for products that have that */
+    PB_QUANTITY_SIGMA0,      /* backscatter of radar: power, by the area on the ground, */
+    PB_QUANTITY_BETA0,       /* in the plane of range and azimuth, */
+    PB_QUANTITY_GAMMA0       /* and across the line of sight */
 };
-#define PB_QUANTITIES 4
+#define PB_QUANTITIES 7
 
 /* value = stored * gain + offset. */
 struct pb_meta_scale {
@@ -31,6 +34,7 @@ struct pb_meta_scale {
 };
 
 struct pb_meta_band {
+    bool is_word; /* the id is a word of the names of its files, of either case: VV */
     char
         id[16]; /* as the producer counts or calls it, without a leading "B": "4", "8A", "ST_B10" */
     char file[128]; /* base name of its file without suffix; "" = not said */
@@ -60,6 +64,7 @@ struct pb_metadata {
     char why_not[PB_QUANTITIES][200]; /* in words, what keeps it from that; "" = nothing is known */
     struct pb_meta_band band[PB_METADATA_BANDS_MAX];
     size_t n_bands;
+    struct pb_sar *sar; /* of radar; NULL: nothing is known */
 };
 
 /* A kind of product and how its metadata look. */
@@ -87,14 +92,16 @@ struct pb_metadata_family {
 size_t pb_metadata_family_count(void);
 const struct pb_metadata_family *pb_metadata_family_at(size_t i);
 
-/* Facts in which nothing is known. */
+/* Facts in which nothing is known. fini frees what facts own, and leaves such. */
 void pb_metadata_init(struct pb_metadata *out);
+void pb_metadata_fini(struct pb_metadata *facts);
 /* Reads the facts of one scene from its open files, 1 .. PB_METADATA_FILES_MAX, all of one family:
  * what they say is put together. 0; or a negative errno with input.metadata_invalid (syntax,
  * limits), input.metadata_unknown (no family), input.metadata_value, input.metadata_conflict (names
  * both files when two contradict each other); a failing disk is input.io. *out as of
  * pb_metadata_init on failure. Thread: worker. */
 struct pb_raster_file;
+struct pb_sar;
 int pb_metadata_read_files(struct pb_raster_file *files, size_t n_files, struct pb_metadata *out,
                            struct pb_err *err);
 /* The same of texts in memory; names for messages. */

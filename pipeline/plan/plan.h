@@ -163,7 +163,8 @@ struct pb_plan {
     size_t n_outputs;
     struct pb_calibrated *calibrated; /* by the steps that calibrate; n_calibrated */
     size_t n_calibrated;
-    size_t n_default; /* the first so many are what a product without a list of bands takes */
+    int32_t first_table; /* number of the chain's first input that is a table (pb_plan_tables) */
+    size_t n_default;    /* the first so many are what a product without a list of bands takes */
 
     bool cuda;
     const char *cpu_why; /* why it is the CPU although there is a GPU; NULL = it is not so */
@@ -207,7 +208,7 @@ struct pb_part_exchange;
 
 /* A source beside the scene, as it was found. */
 struct pb_plan_other {
-    const struct pb_source_config *config;
+    const struct pb_source_config *config; /* NULL: of tables that the metadata make */
     const struct pb_raster_info *info;
     bool placed;       /* whether its grid can be put onto the scene's */
     struct pb_map map; /* from the scene's grid */

@@ -130,6 +130,22 @@ static int place_file(const struct pb_plan_request *request, const struct pb_ras
     return 0;
 }
 
+/* Inputs without a name, for steps that calibrate. */
+static int list_tables(struct pb_plan *plan, const struct pb_plan_request *request,
+                       const struct pb_plan_other *o, struct inputs *in, struct pb_err *err)
+{
+    const struct pb_chain_source grid = {
+        .w = o->info->width, .h = o->info->height, .placed = true, .map = o->map};
+    const struct reading tables = {.key = "input", .scale = 1};
+    int rc = place_file(request, o->info, &grid, in, err);
+    plan->first_table = (int32_t)in->n;
+    rc = rc ? rc : add_bands(&tables, request->pipeline, o->info, in, err);
+    for (size_t i = (size_t)plan->first_table; i < in->n; i++)
+        in->input[i].name = "";
+    in->n_files++;
+    return rc;
+}
+
 static int list_other(const struct pb_plan_request *request, const struct pb_plan_other *o,
                       struct inputs *in, struct pb_err *err)
 {
@@ -154,7 +170,8 @@ static int list_other(const struct pb_plan_request *request, const struct pb_pla
     return rc;
 }
 
-static int list_inputs(const struct pb_plan_request *request, struct inputs *in, struct pb_err *err)
+static int list_inputs(struct pb_plan *plan, const struct pb_plan_request *request,
+                       struct inputs *in, struct pb_err *err)
 {
     const struct pb_input_config *c = &request->pipeline->input;
     const struct reading scene = {c->n_files > 0 ? "input.files" : "input",
@@ -174,7 +191,9 @@ static int list_inputs(const struct pb_plan_request *request, struct inputs *in,
                                                            .placed = true,
                                                            .map = pb_map_identity()};
     for (size_t i = 0; rc == 0 && i < request->n_others; i++)
-        rc = list_other(request, &request->others[i], in, err);
+        rc = request->others[i].config != NULL
+                 ? list_other(request, &request->others[i], in, err)
+                 : list_tables(plan, request, &request->others[i], in, err);
     return rc;
 }
 
@@ -379,7 +398,7 @@ int pb_plan_bands(struct pb_plan *plan, const struct pb_plan_request *request, s
     struct inputs *in = calloc(1, sizeof *in);
     int rc = wanted && in ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     if (rc == 0)
-        rc = list_inputs(request, in, err);
+        rc = list_inputs(plan, request, in, err);
     if (rc == 0)
         rc = wanted_bands(request->pipeline, in, wanted, err);
     if (rc == 0)

@@ -128,7 +128,7 @@ static bool reads_direct(const struct pb_plan *plan, size_t source,
     const struct axis x = axis_of(plan, source, false, info->block_w, info->width);
     const struct axis y = axis_of(plan, source, true, info->block_h, info->height);
     bool looked_at = plan->source[source].n_later < plan->source[source].n_bands;
-    return !looked_at && are_apart(&x) && are_apart(&y);
+    return !looked_at && (info->is_made || (are_apart(&x) && are_apart(&y)));
 }
 
 /* Sets how many cells are kept; returns how often a block is decoded, on average. */

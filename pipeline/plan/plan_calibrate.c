@@ -55,7 +55,7 @@ static bool is_done(const struct pb_plan *plan, size_t step, const char *band)
 
 static int add_entry(struct pb_plan *plan, const struct pb_plan_request *request,
                      const struct pb_plan_calibrate_inputs *in, size_t step, size_t entry,
-                     struct pb_err *err)
+                     int32_t *tables, struct pb_err *err)
 {
     const struct pb_calibrate *of = calibrate_of(&request->pipeline->steps[step]);
     const struct pb_item *item = &of->bands.items[entry];
@@ -74,14 +74,17 @@ static int add_entry(struct pb_plan *plan, const struct pb_plan_request *request
                        "calibrate: '%.60s' must come as it is stored: leave scale and offset of "
                        "the input out",
                        item->text);
-    const struct pb_calibration_input input = {
-        .name = item->text,
-        .file = request->file_names[in->file[i]],
-        .number = in->number[i],
-        .n_bands = in->file[i] == 0 ? request->info->n_bands
-                                    : request->others[in->file[i] - 1].info->n_bands,
-        .irradiance = irradiance_of(of, item->text),
-        .as = as_of(of, item->text)};
+    const struct pb_raster_info *info =
+        in->file[i] == 0 ? request->info : request->others[in->file[i] - 1].info;
+    const struct pb_calibration_input input = {.name = item->text,
+                                               .file = request->file_names[in->file[i]],
+                                               .number = in->number[i],
+                                               .n_bands = info->n_bands,
+                                               .width = info->width,
+                                               .height = info->height,
+                                               .noise = of->noise == 1,
+                                               .irradiance = irradiance_of(of, item->text),
+                                               .as = as_of(of, item->text)};
     *out = (struct pb_calibrated){.step = step,
                                   .entry = entry,
                                   .to = (enum pb_quantity)of->to,
@@ -89,10 +92,25 @@ static int add_entry(struct pb_plan *plan, const struct pb_plan_request *request
     int rc = pb_calibration_of(request->metadata, &input, out->to, &out->rule, &band, err);
     if (rc < 0)
         return rc;
+    if (out->rule.has_tables) {
+        out->rule.area = plan->first_table + (*tables)++;
+        out->rule.noise = out->rule.noise < 0 ? -1 : plan->first_table + (*tables)++;
+    }
     (void)snprintf(out->band, sizeof out->band, "%s", pb_item_band(item));
     (void)snprintf(out->of, sizeof out->of, "%s", band->id);
     plan->n_calibrated++;
     return 0;
+}
+
+int32_t pb_plan_tables(const struct pb_pipeline_config *pipeline)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < pipeline->n_steps; i++) {
+        const struct pb_calibrate *step = calibrate_of(&pipeline->steps[i]);
+        if (step != NULL && pb_calibrate_is_radar(step))
+            n += step->bands.n * (step->noise == 1 ? 2 : 1);
+    }
+    return n < INT32_MAX ? (int32_t)n : INT32_MAX;
 }
 
 static size_t count_entries(const struct pb_pipeline_config *pipeline)
@@ -109,6 +127,7 @@ int pb_plan_calibrate(struct pb_plan *plan, const struct pb_plan_request *reques
 {
     const struct pb_pipeline_config *pipeline = request->pipeline;
     size_t n = count_entries(pipeline);
+    int32_t tables = 0;
     int rc = 0;
     if (n == 0)
         return 0;
@@ -128,7 +147,7 @@ int pb_plan_calibrate(struct pb_plan *plan, const struct pb_plan_request *reques
         const struct pb_calibrate *step = calibrate_of(&pipeline->steps[s]);
         rc = step != NULL ? check_sensor(step, request->metadata, err) : 0;
         for (size_t e = 0; step != NULL && e < step->bands.n && rc == 0; e++)
-            rc = add_entry(plan, request, in, s, e, err);
+            rc = add_entry(plan, request, in, s, e, &tables, err);
     }
     return rc;
 }

@@ -13,6 +13,10 @@ struct pb_plan_calibrate_inputs {
     size_t n;
 };
 
+/* Planes of numbers for each pixel that its steps take besides files: a source of the plan, the
+ * last one, that the metadata make. 0: there is none. */
+int32_t pb_plan_tables(const struct pb_pipeline_config *pipeline);
+
 /* Fills plan->calibrated and n_calibrated; takes request->rules when there are any. On failure what
  * pb_calibration_of says, or pipeline.band, config.value, input.metadata_conflict. */
 int pb_plan_calibrate(struct pb_plan *plan, const struct pb_plan_request *request,

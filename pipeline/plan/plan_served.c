@@ -3,6 +3,7 @@
 #include "pipeline/plan/plan_served.h"
 
 #include "pipeline/plan/plan_bands.h"
+#include "pipeline/plan/plan_calibrate.h"
 #include "pipeline/plan/plan_fit.h"
 #include "pipeline/plan/plan_parts.h"
 
@@ -111,7 +112,10 @@ static int say_rules(const struct pb_plan *plan, struct pb_err *err, struct pb_s
                                                .gain = c->rule.gain,
                                                .offset = c->rule.offset,
                                                .k1 = c->rule.k1,
-                                               .k2 = c->rule.k2};
+                                               .k2 = c->rule.k2,
+                                               .has_tables = c->rule.has_tables,
+                                               .area = c->rule.area,
+                                               .noise = c->rule.noise};
     }
     return 0;
 }
@@ -192,6 +196,12 @@ static bool is_layout(const struct pb_served_source *s, const struct pb_limits *
            bytes <= INT64_MAX / 2;
 }
 
+/* The scene, other files, and what is made of its metadata. */
+static size_t sources_of(const struct pb_pipeline_config *pipeline)
+{
+    return 1 + pipeline->input.n_sources + (pb_plan_tables(pipeline) > 0);
+}
+
 static bool is_sound(const struct pb_served_request *said, const struct pb_plan_request *base)
 {
     bool counted = said->in_slots > 0 && said->in_slots <= PB_SERVED_SLOTS_MAX &&
@@ -207,7 +217,7 @@ static bool is_sound(const struct pb_served_request *said, const struct pb_plan_
     for (int i = 0; i < 2; i++)
         placed = placed && is_near(said->unit_metres[i]) && said->unit_metres[i] >= 0;
     if (!counted || !ordered || !sided || !placed || said->n_numbers > PB_SERVED_NUMBERS_MAX ||
-        said->n_sources != 1 + base->pipeline->input.n_sources || said->n_sources > PB_FILES_MAX)
+        said->n_sources != sources_of(base->pipeline) || said->n_sources > PB_FILES_MAX)
         return false;
     if (said->n_rules > PB_SERVED_RULES_MAX || said->whole > 2)
         return false;
@@ -276,7 +286,9 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
     request->n_others = said->n_sources - 1;
     for (uint32_t i = 1; i < said->n_sources; i++)
         facts->others[i - 1] =
-            (struct pb_plan_other){.config = &request->pipeline->input.sources[i - 1],
+            (struct pb_plan_other){.config = i <= request->pipeline->input.n_sources
+                                                 ? &request->pipeline->input.sources[i - 1]
+                                                 : NULL,
                                    .info = &facts->info[i],
                                    .placed = said->source[i].placed != 0,
                                    .map = said->source[i].map};
@@ -289,7 +301,10 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
                                                           .offset = from->offset,
                                                           .has_planck = from->has_planck != 0,
                                                           .k1 = from->k1,
-                                                          .k2 = from->k2}};
+                                                          .k2 = from->k2,
+                                                          .has_tables = from->has_tables != 0,
+                                                          .area = from->area,
+                                                          .noise = from->noise}};
     }
     request->said_out = &facts->out;
     request->rules = facts->rules;

@@ -20,7 +20,7 @@ enum {
 /* How a step calibrates an entry of its bands. */
 struct pb_served_rule {
     uint32_t step, entry;
-    int32_t has_planck;
+    int32_t has_planck, has_tables, area, noise;
     double gain, offset, k1, k2;
 };
 

@@ -78,6 +78,8 @@ static uint64_t stand_in_bytes(const struct pb_raster_info *info)
 
 static const char *refuse_source(const struct pb_raster_info *info, const struct pb_raw_how *how)
 {
+    if (info->is_made)
+        return "tables of the scene's metadata are made for each pixel by the host";
     if (how->by_host && stand_in_bytes(info) > PIECE_MOST)
         return "a block that the host would decode for it takes more than 64 MiB";
     if (info->top_down) /* rows come in their order, by one thread */

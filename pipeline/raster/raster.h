@@ -46,6 +46,7 @@ struct pb_raster_info {
     bool top_down; /* one compressed strip holds the image: rows decode in order, and going back
                       starts over */
     uint64_t stored_block_bytes; /* of the largest block as it lies in the file */
+    bool is_made;                /* pb_raster_make: there is no file */
     bool own_blocks;             /* decoded by block_reader.c: GDAL caches none of them; then: */
     bool tiled, big_endian;
     uint16_t tiff_compression, tiff_predictor; /* of tags 259 and 317 */
@@ -94,6 +95,18 @@ int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_e
  * first. Thread: any; first may be used by others at the same time. */
 int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *limits,
                          struct pb_err *err, struct pb_raster **out_raster);
+/* A raster without a file: float32 pixels that a function makes of `of`, both of which stay. `fill`
+ * writes the pixels of rect, which lies inside, of band `band` (from 1); it is called by several
+ * threads at the same time. Of the calls below it takes those that read pixels. */
+typedef void pb_raster_fill(const void *of, int32_t band, const struct pb_rect *rect, void *out,
+                            size_t row_bytes);
+struct pb_raster_made {
+    int32_t width, height, n_bands;
+    pb_raster_fill *fill;
+    const void *of;
+};
+int pb_raster_make(const struct pb_raster_made *made, struct pb_err *err,
+                   struct pb_raster **out_raster);
 void pb_raster_close(struct pb_raster *raster);
 const struct pb_raster_info *pb_raster_info(const struct pb_raster *raster);
 /* What says from now on which pixels are valid: takes mask or nodata values out of the info where

@@ -98,7 +98,7 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
                                         .pipeline = run->options.pipeline,
                                         .info = pb_raster_info(run->sources.raster[0]),
                                         .others = run->sources.others,
-                                        .n_others = run->options.pipeline->input.n_sources,
+                                        .n_others = pb_run_sources_others(&run->sources),
                                         .metadata = &run->metadata.facts,
                                         .file_names = run->metadata.name,
                                         .device_index = -1,
@@ -109,6 +109,7 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     rc = rc ? rc : pb_run_sources_check(&run->sources, run->plan, err);
     if (rc < 0)
         return rc;
+    pb_run_sources_calibrate(&run->sources, run->plan, &run->metadata.facts);
     if (request->cuda && !run->plan->cuda) {
         (void)snprintf(run->device, sizeof run->device, "cpu");
         run->options.remote = NULL; /* this process computes */
@@ -388,6 +389,7 @@ void pb_run_destroy(struct pb_run *run)
     pb_publish_close(run->publish);
     pb_plan_destroy(run->plan);
     pb_run_sources_close(&run->sources);
+    pb_metadata_fini(&run->metadata.facts);
     free(run);
 }
 

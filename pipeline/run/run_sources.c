@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/run_sources.h"
 
+#include "pipeline/plan/plan_calibrate.h"
 #include "pipeline/raster/source_files.h"
+#include "pipeline/sar/sar_tables.h"
 #include "pipeline/scene/scene_files.h"
 
 #include <limits.h>
@@ -142,6 +144,57 @@ static int open_other(struct pb_run_sources *s, size_t i, struct pb_err *err)
     return check_place(s, i + 1, err);
 }
 
+/* --- tables of the metadata ------------------------------------------------------------------*/
+
+static int make_tables(struct pb_run_sources *s, struct pb_err *err)
+{
+    const struct pb_pipeline_config *pipeline = s->options->pipeline;
+    const struct pb_raster_info *info = pb_raster_info(s->raster[0]);
+    const size_t at = input_of(s)->n_sources; /* among the others */
+    const int32_t n = pb_plan_tables(pipeline);
+    if (n == 0)
+        return 0;
+    s->tables = calloc(1, sizeof *s->tables);
+    if (s->tables == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the tables that calibrate");
+    if (at + 1 >= PB_FILES_MAX || n > (int32_t)(sizeof s->tables->plane / sizeof *s->tables->plane))
+        return pb_fail(err, PB_E_PIPELINE_BAND,
+                       "pipeline %s takes %d tables for what it calibrates, and %zu files: up to "
+                       "%zu, and %d files with them, are possible",
+                       pipeline->name, n, at + 1,
+                       sizeof s->tables->plane / sizeof *s->tables->plane, PB_FILES_MAX - 1);
+    const struct pb_raster_made made = {.width = info->width,
+                                        .height = info->height,
+                                        .n_bands = n,
+                                        .fill = pb_sar_fill,
+                                        .of = s->tables};
+    int rc = pb_raster_make(&made, err, &s->raster[at + 1]);
+    if (rc == 0)
+        s->others[at] = (struct pb_plan_other){
+            .info = pb_raster_info(s->raster[at + 1]), .placed = true, .map = pb_map_identity()};
+    return rc;
+}
+
+size_t pb_run_sources_others(const struct pb_run_sources *s)
+{
+    return input_of(s)->n_sources + (s->tables != NULL);
+}
+
+void pb_run_sources_calibrate(struct pb_run_sources *s, const struct pb_plan *plan,
+                              const struct pb_metadata *facts)
+{
+    for (size_t i = 0; s->tables != NULL && i < plan->n_calibrated; i++) {
+        const struct pb_calibrated *c = &plan->calibrated[i];
+        const struct pb_sar_channel *channel = pb_sar_find(facts->sar, c->of);
+        if (!c->rule.has_tables)
+            continue;
+        s->tables->plane[s->tables->n++] =
+            (struct pb_sar_plane){channel, (int32_t)c->to - PB_QUANTITY_SIGMA0};
+        if (c->rule.noise >= 0)
+            s->tables->plane[s->tables->n++] = (struct pb_sar_plane){channel, -1};
+    }
+}
+
 int pb_run_sources_open(struct pb_run_sources *s, const struct pb_run_options *options,
                         const char *scene, struct pb_err *err)
 {
@@ -164,6 +217,7 @@ int pb_run_sources_open(struct pb_run_sources *s, const struct pb_run_options *o
     }
     for (size_t i = 0; i < input_of(s)->n_sources && rc == 0; i++)
         rc = open_other(s, i, err);
+    rc = rc ? rc : make_tables(s, err);
     return pb_run_sources_blame(s, rc, err);
 }
 
@@ -172,6 +226,7 @@ void pb_run_sources_close(struct pb_run_sources *s)
     for (size_t i = 0; i < PB_FILES_MAX; i++)
         pb_raster_close(s->raster[i]);
     free(s->stand_in);
+    free(s->tables);
     memset(s, 0, sizeof *s);
 }
 

@@ -14,12 +14,20 @@ struct pb_run_sources {
     struct pb_raster *raster[PB_FILES_MAX]; /* NULL: not opened */
     struct pb_plan_other others[PB_FILES_MAX - 1];
     struct pb_raster_info *stand_in; /* of those that are not opened */
+    struct pb_sar_planes *tables; /* that steps which calibrate take, the source after those of the
+                                     files; NULL: they take none */
 };
 
 /* options and scene are to stay while the object is used. On failure *err names the file; fini is
  * needed in any case. input.grid: a file of the scene lies elsewhere. */
 int pb_run_sources_open(struct pb_run_sources *sources, const struct pb_run_options *options,
                         const char *scene, struct pb_err *err);
+/* How many sources beside the scene the plan has. */
+size_t pb_run_sources_others(const struct pb_run_sources *sources);
+/* What the plan's steps calibrate with is that of the metadata. After the plan is made, before the
+ * first read; facts stay. */
+void pb_run_sources_calibrate(struct pb_run_sources *sources, const struct pb_plan *plan,
+                              const struct pb_metadata *facts);
 void pb_run_sources_close(struct pb_run_sources *sources);
 /* The plan reads no file that is not open; system otherwise. */
 int pb_run_sources_check(const struct pb_run_sources *sources, const struct pb_plan *plan,

@@ -58,6 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         check_facts(&facts);
     else
         check_code(&err);
+    pb_metadata_fini(&facts);
     free(text);
     return 0;
 }

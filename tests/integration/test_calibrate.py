@@ -287,7 +287,7 @@ def test_radar_is_refused_with_words(scratch):
     shutil.copy(METADATA / "s1c-s4-grd-hh-short.xml", scratch / "s1.xml")
     config(scratch, ['match: ["s1.tif"]', "bands: {HH: 1}", 'metadata: "{scene}.xml"'],
            ["calibrate: {to: radiance, bands: [HH], as: {HH: HH}}"], "HH")
-    refused(scratch, scratch / "s1.tif", "input.metadata_value", "look-up tables of annotation/calibration")
+    refused(scratch, scratch / "s1.tif", "input.metadata_value", "write to: sigma0, beta0 or gamma0")
 
 
 def test_metadata_that_are_missing_are_named(scratch):
@@ -424,12 +424,6 @@ def test_samples_run_as_they_stand(scratch):
     raster(scratch / f"{pan}.tif", numbers(1))
     shutil.copy(METADATA / f"{pan}.IMD", scratch)
     assert sample(scratch, "vhr-pan.yaml", scratch / f"{pan}.tif", pan, "vhr-pan")["view:off_nadir"] == 14.4
-    radar = "S1C_S4_GRDH_1SDH_20250118T171404"
-    raster(scratch / f"{radar}.SAFE/measurement/s1c-s4-grd-vh-001.tiff", numbers(1))
-    (scratch / f"{radar}.SAFE/annotation/calibration").mkdir(parents=True)
-    shutil.copy(METADATA / "s1c-s4-grd-hh-short.xml", scratch / f"{radar}.SAFE/annotation/s1c-s4-grd-vh-001.xml")
-    (scratch / f"{radar}.SAFE/annotation/calibration/calibration-vh.xml").write_text("<calibration/>")
-    assert sample(scratch, "sentinel1-grd.yaml", scratch / f"{radar}.SAFE", radar, "sentinel1-grd")["platform"] == "sentinel-1c"
     name = "S2A_29RKH_20200219_0_L2A"
     (scratch / name).mkdir()
     for file, path in pbtest.sentinel2_files("B04.tif", "B08.tif", "SCL.tif", f"{name}.json").items():

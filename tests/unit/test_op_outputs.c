@@ -26,7 +26,7 @@ static void define_inputs(struct pb_builder *b, pb_value before[OP_CASE_BANDS])
 
     ck_assert_int_eq(pb_graph_grid(&b->graph, &grid), 0);
     for (size_t i = 0; i < OP_CASE_BANDS; i++) {
-        before[i] = pb_graph_input(&b->graph, (uint32_t)i, 0);
+        before[i] = b->input[b->n_inputs++] = pb_graph_input(&b->graph, (uint32_t)i, 0);
         ck_assert_int_eq(pb_builder_define(b, op_case_bands[i], before[i]), 0);
     }
 }

@@ -5,6 +5,7 @@
 #include "kernels/ops/pixel/calibrate.h"
 
 #include "kernels/expr/band_list.h"
+#include "kernels/expr/speckle_args.h"
 
 #include <string.h>
 
@@ -23,7 +24,8 @@ static const struct pb_key keys[] = {
      .def = "toa",
      .doc =
          "toa: reflectance at the top of the atmosphere. surface: reflectance of the surface, of "
-         "products that hold it. radiance: W/(m2 sr um) at the sensor. temperature: K."},
+         "products that hold it. radiance: W/(m2 sr um) at the sensor. temperature: K. sigma0, "
+         "beta0, gamma0: backscatter of radar."},
     {.name = "bands",
      .type = PB_KEY_NAMES,
      .offset = offsetof(struct pb_calibrate, bands),
@@ -41,7 +43,37 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct pb_calibrate, irradiance),
      .doc = "{BAND: 1608.01}: the sun's irradiance at 1 AU in one of bands, in W/(m2 um), in place "
             "of what is known of the satellite; for toa of products that have radiance."},
+    {.name = "noise",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct pb_calibrate, noise),
+     .choices = "false|true",
+     .def = "true",
+     .doc = "Whether thermal noise is taken off backscatter, by the noise annotation."},
+    {.name = "db",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct pb_calibrate, db),
+     .choices = "false|true",
+     .def = "false",
+     .doc = "Backscatter in decibels; 0, which noise may leave, has none and is invalid. Filters "
+            "for speckle take backscatter itself: make decibels after them, with `decibel`."},
 };
+
+/* max(0, DN^2 - noise) / area, invalid where DN is 0. */
+static pb_value backscatter(struct pb_builder *b, pb_value stored,
+                            const struct pb_calibration_rule *rule)
+{
+    const pb_value zero = pb_builder_constant(b, 0.0f);
+    const pb_value area = rule->has_tables ? pb_builder_input(b, rule->area)
+                                           : pb_builder_constant(b, (float)rule->gain);
+    const pb_value noise =
+        rule->has_tables && rule->noise >= 0 ? pb_builder_input(b, rule->noise) : zero;
+    const pb_value there = pb_builder_emit(b, PB_VM_GT, stored, zero, -1);
+    const pb_value below = pb_builder_emit(b, PB_VM_MUL, area, there, -1); /* x / 0 is invalid */
+    const pb_value power = pb_builder_emit(b, PB_VM_MUL, stored, stored, -1);
+    const pb_value rest = pb_builder_emit(b, PB_VM_SUB, power, noise, -1);
+
+    return pb_builder_emit(b, PB_VM_DIV, pb_builder_emit(b, PB_VM_MAX, rest, zero, -1), below, -1);
+}
 
 static pb_value calibrated(struct pb_builder *b, pb_value stored,
                            const struct pb_calibration_rule *rule)
@@ -117,7 +149,11 @@ static int build(const void *params, struct pb_builder *b)
             return pb_builder_mistake(b, PB_DIAG_VALUE, pick.item, 0,
                                       "the scene has no metadata that say what '%.60s' is",
                                       pick.item->text);
-        rc = pb_builder_define(b, pick.out, calibrated(b, pick.value, &rule));
+        pb_value value = pb_calibrate_is_radar(calibrate) ? backscatter(b, pick.value, &rule)
+                                                          : calibrated(b, pick.value, &rule);
+        if (pb_calibrate_is_radar(calibrate) && calibrate->db == 1)
+            value = pb_decibel(b, value);
+        rc = pb_builder_define(b, pick.out, value);
     }
     return rc;
 }
@@ -125,22 +161,32 @@ static int build(const void *params, struct pb_builder *b)
 static const struct pb_op_case cases[] = {
     {"gain and offset", "R", true, {{"bands", {{.text = "R"}}}}},
     {"planck", "T", false, {{"to", {{.text = "temperature"}}}, {"bands", {{"T", "N", 0, 0, 0}}}}},
+    {"sigma0", "S", true, {{"to", {{.text = "sigma0"}}}, {"bands", {{"S", "N", 0, 0, 0}}}}},
+    {"gamma0 in decibels",
+     "S",
+     false,
+     {{"to", {{.text = "gamma0"}}}, {"db", {{.text = "true"}}}, {"bands", {{"S", "N", 0, 0, 0}}}}},
 };
 
 const struct pb_op pb_op_calibrate = {
     .name = "calibrate",
     .doc =
         {
-            .summary = "makes reflectance, radiance or temperature, by metadata",
+            .summary = "makes reflectance, radiance, temperature or backscatter",
             .formula = "DN * gain + offset, in float32, multiplication first; temperature of "
-                       "Landsat Level 1: K2 / ln(K1 / radiance + 1)",
-            .units = "toa, surface: reflectance, 0 to 1; radiance: W/(m2 sr um); temperature: K",
-            .nodata = "Invalid where the band is, and where radiance is 0 or less for a "
-                      "temperature.",
-            .source = "Landsat 8-9 Data Users Handbook (LSDS-1574) and Level 2 Science Product "
-                      "Guide (LSDS-1619); Sentinel-2 Products Specification Document; Planet "
-                      "Imagery Product Specifications; Maxar, Absolute Radiometric "
-                      "Calibration 2016v0; Pleiades Imagery User Guide",
+                       "Landsat Level 1: K2 / ln(K1 / radiance + 1); backscatter of Sentinel-1: "
+                       "max(0, DN^2 - noise) / A^2",
+            .units = "toa, surface: reflectance, 0 to 1; radiance: W/(m2 sr um); temperature: K; "
+                     "sigma0, beta0, gamma0: power, or decibels",
+            .nodata = "Invalid where the band is, where radiance is 0 or less for a "
+                      "temperature, and where radar has DN 0, the border of its images.",
+            .source =
+                "Landsat 8-9 Data Users Handbook (LSDS-1574) and Level 2 Science Product "
+                "Guide (LSDS-1619); Sentinel-2 Products Specification Document; Planet "
+                "Imagery Product Specifications; Maxar, Absolute Radiometric "
+                "Calibration 2016v0; Pleiades Imagery User Guide; ESA, Radiometric Calibration "
+                "of S-1 Level-1 Products (ESA-EOPG-CSCOP-TN-0002), Sentinel-1 Product "
+                "Specification (S1-RS-MDA-52-7441)",
             .notes =
                 "Gain and offset of each band are read from the metadata that `input.metadata`\n"
                 "names; report, status and STAC item say the rule and its numbers. Without them\n"
@@ -157,19 +203,31 @@ const struct pb_op pb_op_calibrate = {
                 "                                                        WorldView-1 and -4\n"
                 "                                                        by `irradiance`\n"
                 "  pleiades     DIM_*.XML (also SPOT 6 and 7)            toa radiance\n"
-                "  sentinel1    annotation/*.xml                         nothing: its tables\n"
-                "                                                        vary with the pixel\n"
+                "  sentinel1    annotation/s1*.xml and, of annotation/   sigma0 beta0 gamma0\n"
+                "               calibration, calibration-*.xml and,\n"
+                "               with noise, noise-*.xml\n"
                 "\n"
                 "Reflectance of Landsat Level 1 is corrected for the sun's height. The offset of\n"
                 "Sentinel-2 follows the processing baseline, or what the copy's item says of it\n"
                 "(`boa_offset_applied`), never a date.\n"
+                "\n"
+                "Backscatter of Sentinel-1 is made with the tables of annotation/calibration, "
+                "which\n"
+                "change from pixel to pixel: A is interpolated between their lines and pixels, "
+                "and\n"
+                "so is the noise, which since version 2.9 of the processor is that of the range\n"
+                "times that of the azimuth; beyond a table's ends its first and last numbers "
+                "hold.\n"
+                "Where noise is more than DN^2 the result is 0, where SNAP has 0.0123 for the\n"
+                "difference. The image has to be whole: tables count its lines and pixels.\n"
                 "\n"
                 "Which band of the product a band is follows from the file's name (B04.tif,\n"
                 "*_SR_B4.TIF), or from its number in a file with all bands of the product; else\n"
                 "`as` says it.\n"
                 "\n"
                 "  - calibrate: {to: toa, bands: [R, N]}\n"
-                "  - calibrate: {to: temperature, bands: {BT: T}, as: {T: B10}}\n",
+                "  - calibrate: {to: temperature, bands: {BT: T}, as: {T: B10}}\n"
+                "  - calibrate: {to: sigma0, bands: [VV, VH]}\n",
         },
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],

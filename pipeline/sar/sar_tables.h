@@ -1,0 +1,73 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_SAR_TABLES_H
+#define PB_SAR_TABLES_H
+/* What a radar product brings for each pixel of its image: tables with a number for some pixels of
+ * some lines, between which others are interpolated. Lines and pixels count from 0, of the whole
+ * image. Pure arithmetic; read-only once they are filled, any thread.
+ * Source: ESA, Sentinel-1 Product Specification (S1-RS-MDA-52-7441), 6.2 and 6.3. */
+#include "kernels/geometry.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pb_arena;
+
+/* Numbers along one line. */
+struct pb_sar_vector {
+    int32_t line;
+    size_t n;                    /* at least 1 */
+    const double *pixel, *value; /* pixels ascend */
+};
+struct pb_sar_table {
+    struct pb_sar_vector *vector; /* lines ascend */
+    size_t n;                     /* 0: there is no such table */
+};
+
+/* A factor that changes with the line, in a part of the image. */
+struct pb_sar_block {
+    int32_t first_line, last_line, first_pixel, last_pixel; /* the last ones are within */
+    struct pb_sar_vector along;                             /* .pixel are lines */
+};
+
+enum pb_sar_area { PB_SAR_SIGMA, PB_SAR_BETA, PB_SAR_GAMMA, PB_SAR_AREAS };
+
+/* One polarisation. */
+struct pb_sar_channel {
+    char id[16];                            /* "VV" */
+    struct pb_sar_table area[PB_SAR_AREAS]; /* A: of DN^2 / A^2 */
+    struct pb_sar_table noise;              /* of DN^2, by range */
+    struct pb_sar_block *block;             /* what that is multiplied with; elsewhere 1 */
+    size_t n_blocks;
+    int32_t width, height; /* of the image; 0: not known */
+    bool noise_is_off;     /* the processor has removed it */
+};
+
+#define PB_SAR_CHANNELS_MAX 4
+struct pb_sar {
+    struct pb_arena *arena; /* has all of it, this struct as well */
+    struct pb_sar_channel channel[PB_SAR_CHANNELS_MAX];
+    size_t n;
+};
+
+/* Zeroed; NULL = out of memory. destroy accepts NULL. */
+struct pb_sar *pb_sar_create(void);
+void pb_sar_destroy(struct pb_sar *sar);
+/* The channel of that name, added when there is none; NULL: too many. */
+struct pb_sar_channel *pb_sar_channel(struct pb_sar *sar, const char *id);
+const struct pb_sar_channel *pb_sar_find(const struct pb_sar *sar, const char *id);
+
+/* What a plane of numbers is. */
+struct pb_sar_plane {
+    const struct pb_sar_channel *channel;
+    int32_t area; /* enum pb_sar_area: A^2; -1: the noise */
+};
+/* A pb_raster_fill of struct pb_sar_planes: the plane `band` (from 1) in `rect` as float32. */
+struct pb_sar_planes {
+    size_t n;
+    struct pb_sar_plane plane[64];
+};
+void pb_sar_fill(const void *planes, int32_t band, const struct pb_rect *rect, void *out,
+                 size_t row_bytes);
+#endif
