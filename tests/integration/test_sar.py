@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sentinel-1 through `pushbroom run`: backscatter by the tables of a SAFE folder against the same worked out by numpy in
-float64, and what is said when tables are missing or are those of another image."""
+"""Radar through `pushbroom run`: backscatter of Sentinel-1 by the tables of a SAFE folder against the same worked out by numpy in
+float64, speckle filters and means against theirs, and what is said when tables are missing or are those of another image."""
 import json
 import tempfile
 
@@ -82,6 +82,71 @@ def test_focal_steps_read_tables_around_their_tiles(scratch):
     whole = made(run(scratch, folder, steps, "VV", compute=", tile: 512"))
     parts = made(run(scratch, folder, steps, "VV", compute=", tile: 64, memory: 64MiB"))
     assert np.array_equal(whole, parts, equal_nan=True) and np.isfinite(whole).any()
+
+
+def windows(x, size):
+    """Of each pixel its neighbourhood, with the image's edge repeated."""
+    return np.lib.stride_tricks.sliding_window_view(np.pad(x, size // 2, mode="edge"), (size, size)).reshape(*x.shape, -1)
+
+
+def image(scratch, x):
+    path = scratch / f"{len(list(scratch.iterdir()))}.tif"
+    out = gdal.GetDriverByName("GTiff").Create(str(path), x.shape[1], x.shape[0], 1, gdal.GDT_Float32)
+    out.GetRasterBand(1).WriteArray(x)
+    out.FlushCache()
+    return path
+
+
+def filtered(scratch, x, step, tile=64):
+    """What one step makes of band VV."""
+    (scratch / "c.yaml").write_text(f"""compute: {{device: cpu, tile: {tile}}}
+pipelines:
+  p:
+    input: {{bands: {{VV: 1}}}}
+    steps: [{{{step}}}]
+    products: [{{cog: {{bands: [OUT], type: float32}}}}]
+""")
+    done = pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", tempfile.mkdtemp(dir=scratch), "--json", image(scratch, x))
+    return made(json.loads(done.stdout.splitlines()[-1]))[0]
+
+
+def speckled(seed, looks, height=131, width=117):
+    """Steps of brightness, a ramp, points and an area without any power, under speckle."""
+    random = np.random.default_rng(seed)
+    x = np.where(np.arange(width) > width // 2, 0.4, 0.05) * np.linspace(0.5, 1.5, height)[:, None]
+    x[::29, ::23] *= 50
+    x = x * random.gamma(looks, 1 / looks, x.shape)
+    x[90:110, 20:40] = 0
+    return x.astype(np.float32)
+
+
+def test_gamma_map_is_that_of_the_literature(scratch):
+    # Lopes et al. 1993 as OTB's GammaMAPImageFilter has it: the mean, its own value, or the root of the quadratic equation.
+    for looks, size in ((4.4, 7), (1, 5)):
+        x = speckled(int(looks), looks)
+        w = windows(x.astype(np.float64), size)
+        mean, variance = w.mean(axis=2), w.var(axis=2, ddof=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ci2, cu2 = variance / mean ** 2, 1 / looks
+            alpha = (1 + cu2) / (ci2 - cu2)
+            b = alpha - looks - 1
+            root = (b * mean + np.sqrt(mean ** 2 * b ** 2 + 4 * alpha * looks * mean * x)) / (2 * alpha)
+        near = np.abs(ci2 - 2 * cu2) < 1e-4  # float32 may be on the other side
+        expected = np.where(mean == 0, 0, np.where(ci2 <= cu2, mean, np.where(ci2 < 2 * cu2, root, x)))
+        out = filtered(scratch, x, f"gamma_map: {{size: {size}, looks: {looks}, edge: clamp, bands: {{OUT: VV}}}}")
+        assert np.allclose(out[~near], expected[~near], rtol=1e-5, atol=1e-9) and near.mean() < 1e-3
+        assert (expected == mean).any() and (expected == root).any() and (expected == x).any()
+
+
+def test_multilook_is_the_mean_of_blocks(scratch):
+    x = speckled(3, 1)
+    for rows, columns in ((2, 3), (1, 4), (5, 1)):
+        h, w = x.shape[0] // rows, x.shape[1] // columns
+        blocks = x[:h * rows, :w * columns].astype(np.float64).reshape(h, rows, w, columns)
+        step = f"multilook: {{range: {columns}, azimuth: {rows}, bands: {{OUT: VV}}"
+        assert np.allclose(filtered(scratch, x, step + "}"), blocks.mean(axis=(1, 3)), rtol=1e-6)
+        out = filtered(scratch, x, step + ", data: amplitude}")
+        assert np.allclose(out, np.sqrt((blocks ** 2).mean(axis=(1, 3))), rtol=1e-6)
 
 
 def refused(scratch, folder, steps, code, *words, metadata=METADATA):

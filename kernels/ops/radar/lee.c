@@ -48,7 +48,9 @@ const struct pb_op pb_op_lee = {
             .source = "J.-S. Lee, Digital Image Enhancement and Noise Filtering by Use of Local "
                       "Statistics, IEEE Transactions on Pattern Analysis and Machine Intelligence "
                       "2 (1980), 165-168: the estimate of least mean square error for "
-                      "multiplicative noise. The same as speck_lee of RAT.",
+                      "multiplicative noise. The same as speck_lee of RAT, and as filter kuan of "
+                      "OTB's Despeckle, which "
+                      "divides the variance by the number of pixels less 1.",
             .notes = "\n"
                      "  - lee: {looks: 4.4, bands: [VV, VH]}\n"
                      "  - lee: {size: 5, looks: 1, data: amplitude, bands: {SMOOTH: VV}}\n",
