@@ -253,6 +253,7 @@ struct pb_product_config {
     char *name;   /* distinguishes several of a kind: <scene>.<name>.tif; NULL = <scene>.tif */
     char **bands; /* empty: every band a step made, or every input band when there are no steps */
     size_t n_bands;
+    size_t n_more; /* bands behind those, and planes, that it needs and other keys name */
     char **planes; /* what the chain calls these bands when a step of the product's own makes them
                       (pb_product_stretch); NULL = as bands does */
     int line, col;

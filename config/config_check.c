@@ -130,7 +130,7 @@ static void report_outputs(struct check *t, const struct pb_diag *diag)
     for (size_t i = 0; diag->output != SIZE_MAX && i < pipeline->n_products; i++) {
         const struct pb_product_config *product = pipeline->products[i];
         bool by_default = product->n_bands == 0 && !product->kind->describes_others;
-        for (size_t k = 0; k < product->n_bands; k++)
+        for (size_t k = 0; k < product->n_bands + product->n_more; k++)
             if (strcmp(product->bands[k], t->spec.outputs[diag->output]) == 0)
                 report_band(t, product, product->bands[k], diag);
         if (by_default && diag->output < t->n_default && t->notes->is_sound)

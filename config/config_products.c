@@ -105,16 +105,14 @@ static bool grow_steps(const struct pb_product_check *check)
 
 /* {"R [2, 98]": R, ...}: no band of a configuration has such a name. */
 static bool name_planes(const struct pb_product_check *check, struct pb_product_config *product,
-                        const double percentiles[2], struct pb_items *out)
+                        const char *label, struct pb_items *out)
 {
     struct pb_arena *arena = check->load->arena;
     struct pb_item *items = pb_arena_alloc(arena, product->n_bands, sizeof *items);
-    char text[120], low[PB_UNITS_TEXT], high[PB_UNITS_TEXT];
+    char text[160];
     product->planes = pb_arena_alloc(arena, product->n_bands, sizeof *product->planes);
     for (size_t i = 0; items != NULL && product->planes != NULL && i < product->n_bands; i++) {
-        int n = snprintf(text, sizeof text, "%s [%s, %s]", product->bands[i],
-                         pb_units_number_text(percentiles[0], low),
-                         pb_units_number_text(percentiles[1], high));
+        int n = snprintf(text, sizeof text, "%.80s %.70s", product->bands[i], label);
         product->planes[i] = pb_arena_text(arena, text, (size_t)n);
         items[i] = (struct pb_item){.key = product->planes[i], .text = product->bands[i]};
     }
@@ -123,7 +121,7 @@ static bool name_planes(const struct pb_product_check *check, struct pb_product_
 }
 
 void pb_product_stretch(const struct pb_product_check *check, struct pb_product_config *product,
-                        const double percentiles[2])
+                        const char *params, const char *label)
 {
     struct pb_load *load = check->load;
     struct pb_step_config step = {.op = pb_op_find("stretch"),
@@ -131,10 +129,8 @@ void pb_product_stretch(const struct pb_product_check *check, struct pb_product_
                                   .line = product->line,
                                   .col = product->col};
     const struct pb_section section = pb_op_section(step.op);
-    char text[80], low[PB_UNITS_TEXT], high[PB_UNITS_TEXT];
-    (void)snprintf(text, sizeof text, "{percentiles: [%s, %s]}",
-                   pb_units_number_text(percentiles[0], low),
-                   pb_units_number_text(percentiles[1], high));
+    char text[200];
+    (void)snprintf(text, sizeof text, "{%.190s}", params);
     step.params = pb_arena_alloc(load->arena, 1, step.op->params_bytes);
     const struct pb_yaml *node = pb_default_node(load, text);
     if (step.params == NULL || node == NULL || !grow_steps(check))
@@ -142,7 +138,7 @@ void pb_product_stretch(const struct pb_product_check *check, struct pb_product_
     pb_schema_read(load, &section, node, step.params);
     for (size_t i = 0; i < section.n; i++)
         if (strcmp(section.keys[i].name, "bands") == 0 &&
-            !name_planes(check, product, percentiles,
+            !name_planes(check, product, label,
                          (struct pb_items *)(void *)((char *)step.params + section.keys[i].offset)))
             return;
     struct pb_pipeline_notes *notes = check->notes;

@@ -22,11 +22,14 @@ bool pb_product_key_is_given(const struct pb_product_check *check, const char *k
  * load. */
 const char *pb_product_key_path(const struct pb_product_check *check, const char *path);
 void *pb_product_key_alloc(const struct pb_product_check *check, size_t count, size_t size);
-/* Adds a step to the pipeline, after those of the file: each of the product's bands stretched
- * between two exact percentiles of the whole image to 0 .. 1. The product gets what it makes. To be
- * called once, with bands. */
+/* Adds a step to the pipeline, after those of the file: each of the product's bands stretched to 0
+ * ..
+ * 1. params: of the operator `stretch`, "percentiles: [2, 98]"; label: what the bands it makes are
+ * called, behind the name: "[2, 98]". The product gets what it makes. To be called once, with
+ * bands.
+ */
 void pb_product_stretch(const struct pb_product_check *check, struct pb_product_config *product,
-                        const double percentiles[2]);
+                        const char *params, const char *label);
 /* Reports a mistake at the key's value, or at the product when the key is not in the file. */
 void pb_product_key_wrong(const struct pb_product_check *check, const char *key, const char *format,
                           ...) __attribute__((format(printf, 3, 4)));

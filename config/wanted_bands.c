@@ -48,9 +48,10 @@ int pb_wanted_bands(const struct pb_pipeline_config *pipeline, const char *const
     }
     if (any_default || !any_named)
         rc = add_default(pipeline, inputs, n_inputs, out);
-    for (size_t i = 0; i < pipeline->n_products && rc == 0; i++)
-        for (size_t b = 0; b < pipeline->products[i]->n_bands && rc == 0; b++)
-            rc = add(out, pipeline->products[i]->planes != NULL ? pipeline->products[i]->planes[b]
-                                                                : pipeline->products[i]->bands[b]);
+    for (size_t i = 0; i < pipeline->n_products && rc == 0; i++) {
+        const struct pb_product_config *product = pipeline->products[i];
+        for (size_t b = 0; b < product->n_bands + product->n_more && rc == 0; b++)
+            rc = add(out, product->planes != NULL ? product->planes[b] : product->bands[b]);
+    }
     return rc;
 }

@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/paint/paint_config.h"
+#include "config/config.h"
 #include "pipeline/paint/colour_file.h"
+#include "pipeline/paint/stretch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,6 +73,11 @@ static struct pb_ramp *name_ramp(int choice, const struct pb_product_check *chec
     return ramp;
 }
 
+bool pb_paint_has_gamma(const struct pb_paint_config *paint)
+{
+    return paint->gamma > 0 && paint->gamma != 1;
+}
+
 static void check_file(const struct pb_paint_config *paint, struct pb_ramp *ramp,
                        const struct pb_product_check *check)
 {
@@ -91,6 +98,11 @@ static void check_file(const struct pb_paint_config *paint, struct pb_ramp *ramp
                              "range: the lines of %.100s have values of their own; leave the key "
                              "out, or write percentages there",
                              paint->colours);
+    if (!shares && pb_paint_has_gamma(paint))
+        pb_product_key_wrong(check, "gamma",
+                             "gamma: the lines of %.100s have values of their own; leave the key "
+                             "out, or write percentages there",
+                             paint->colours);
     if (!shares && paint->has_stretch)
         pb_product_key_wrong(check, "stretch",
                              "stretch: the lines of %.100s have values of their own; leave the key "
@@ -98,11 +110,66 @@ static void check_file(const struct pb_paint_config *paint, struct pb_ramp *ramp
                              paint->colours);
 }
 
+static void check_stretch(struct pb_paint_config *paint, const struct pb_product_check *check)
+{
+    if (paint->has_method && paint->has_range)
+        pb_product_key_wrong(check, "stretch_method",
+                             "range and stretch_method both say what the ends are; keep one of "
+                             "them");
+    if (paint->has_method && paint->has_stretch && paint->method != 0)
+        pb_product_key_wrong(check, "stretch",
+                             "stretch has percentiles, and stretch_method does without; keep one "
+                             "of them");
+    if (paint->deviations != 2 && paint->method != PB_STRETCH_STDDEV &&
+        pb_product_key_is_sound(check, "stretch_method"))
+        pb_product_key_wrong(check, "deviations",
+                             "deviations are for stretch_method: stddev; leave the key out");
+    if (paint->has_method && !paint->has_stretch) {
+        paint->stretch[0] = 2;
+        paint->stretch[1] = 98;
+        paint->has_stretch = true;
+    }
+}
+
+static void check_shade(const struct pb_paint_config *paint, size_t n_bands,
+                        const struct pb_product_check *check)
+{
+    if (paint->has_blend && paint->shade == NULL)
+        pb_product_key_wrong(check, "blend",
+                             "blend is for shade; leave the key out, or name the band with shade");
+    if (paint->shade != NULL && n_bands == 0 && pb_product_key_is_sound(check, "bands"))
+        pb_product_key_wrong(check, "shade",
+                             "shade: which bands are coloured? write bands: [NAME] as well");
+}
+
+void pb_paint_take_shade(const struct pb_paint_config *paint, struct pb_product_config *product,
+                         const struct pb_product_check *check)
+{
+    const size_t n = product->n_bands;
+    if (paint->shade == NULL || n == 0)
+        return;
+    char **bands = pb_product_key_alloc(check, n + 1, sizeof *bands);
+    char **planes = pb_product_key_alloc(check, n + 1, sizeof *planes);
+    if (bands == NULL || planes == NULL)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        bands[i] = product->bands[i];
+        planes[i] = product->planes != NULL ? product->planes[i] : bands[i];
+    }
+    bands[n] = planes[n] = paint->shade;
+    product->planes = product->planes != NULL ? planes : NULL;
+    product->bands = bands;
+    product->n_more = 1;
+}
+
 void pb_paint_check(struct pb_paint_config *paint, size_t n_bands,
                     const struct pb_product_check *check)
 {
     bool ramp = paint->ramp != 0 || paint->colours != NULL;
-    paint->is_asked = ramp || paint->has_range || paint->has_stretch;
+    check_stretch(paint, check);
+    check_shade(paint, n_bands, check);
+    paint->is_asked = ramp || paint->has_range || paint->has_stretch || pb_paint_has_gamma(paint) ||
+                      paint->shade != NULL;
     if (paint->ramp != 0 && paint->colours != NULL)
         pb_product_key_wrong(check, "colours", "ramp and colours say the same; keep one of them");
     if (paint->has_range && paint->has_stretch)

@@ -15,8 +15,14 @@ struct pb_paint_config {
     bool has_between;
     double range[2]; /* the values that become the two ends; the first may be the greater */
     bool has_range;
-    double stretch[2];            /* percentiles, 0 <= a < b <= 100 */
-    bool has_stretch;             /* given in the file */
+    double stretch[2]; /* percentiles, 0 <= a < b <= 100 */
+    bool has_stretch;  /* given in the file, or a method is */
+    int32_t method;    /* enum pb_stretch_method */
+    bool has_method;
+    double deviations, gamma;
+    char *shade;   /* a band of brightness; NULL = none */
+    int32_t blend; /* enum pb_paint_blend */
+    bool has_blend;
     bool is_asked;                /* the file says how values become levels */
     const struct pb_ramp *chosen; /* of ramp or colours; NULL = none. Set by pb_paint_check */
 };
@@ -45,16 +51,57 @@ struct pb_paint_config {
          .example = "exact",                                                                       \
          .doc = "Of values between two lines of the colour file: blended, the nearest line, or "   \
                 "none (exact); blended without this key."},                                        \
+        {.name = "stretch_method",                                                                 \
+         .type = PB_KEY_CHOICE,                                                                    \
+         .offset = offsetof(config, member.method),                                                \
+         .more = offsetof(config, member.has_method),                                              \
+         .choices = "percentiles|minmax|stddev|equalize",                                          \
+         .example = "equalize",                                                                    \
+         .doc = "What the ends are: the percentiles of stretch, the least and greatest value, or " \
+                "so many deviations around the mean; equalize: each level has as many pixels."},   \
+        {.name = "deviations",                                                                     \
+         .type = PB_KEY_NUMBER,                                                                    \
+         .offset = offsetof(config, member.deviations),                                            \
+         .min = 1e-6,                                                                              \
+         .max = 1e6,                                                                               \
+         .def = "2",                                                                               \
+         .doc = "Standard deviations to each side of the mean, for stretch_method: stddev."},      \
+        {.name = "gamma",                                                                          \
+         .type = PB_KEY_NUMBER,                                                                    \
+         .offset = offsetof(config, member.gamma),                                                 \
+         .min = 0.01,                                                                              \
+         .max = 100,                                                                               \
+         .def = "1",                                                                               \
+         .doc = "Levels, or shares of the ramp, to the power of 1 / gamma: above 1 brightens."},   \
+        {.name = "shade",                                                                          \
+         .type = PB_KEY_NAME,                                                                      \
+         .offset = offsetof(config, member.shade),                                                 \
+         .example = "SHADE",                                                                       \
+         .doc = "A band of brightness from 0 to 255, as hillshade makes it, that the colours are " \
+                "blended with."},                                                                  \
+        {.name = "blend",                                                                          \
+         .type = PB_KEY_CHOICE,                                                                    \
+         .offset = offsetof(config, member.blend),                                                 \
+         .more = offsetof(config, member.has_blend),                                               \
+         .choices = "multiply|overlay",                                                            \
+         .example = "overlay",                                                                     \
+         .doc = "How shade and colours are blended: multiply darkens what is in the shade, "       \
+                "overlay also brightens what is lit; multiply without this key."},                 \
     {                                                                                              \
         .name = "range", .type = PB_KEY_RANGE, .offset = offsetof(config, member.range),           \
         .more = offsetof(config, member.has_range), .example = "[-1, 1]",                          \
         .doc = "The values that become the two ends of the ramp, or black and white."              \
     }
 
+/* Whether gamma changes anything. */
+bool pb_paint_has_gamma(const struct pb_paint_config *paint);
 /* Checks the keys against each other and reads the ramp. n_bands: that the product names, 0 =
  * none. */
 void pb_paint_check(struct pb_paint_config *paint, size_t n_bands,
                     const struct pb_product_check *check);
+/* After pb_paint_check: the product needs the band of shade, too, behind those that it names. */
+void pb_paint_take_shade(const struct pb_paint_config *paint, struct pb_product_config *product,
+                         const struct pb_product_check *check);
 /* The ramp by its name, or the colour file; NULL = neither. Returns out otherwise. */
 const char *pb_paint_ramp_text(const struct pb_paint_config *paint, char *out, size_t bytes);
 #endif

@@ -3,16 +3,19 @@
 #include "pipeline/paint/stretch.h"
 #include "kernels/reduce/percentiles.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
-enum { MID_GREY = 128, CHUNK_PX = 1024 };
+enum { MID_GREY = 128, CHUNK_PX = 1024, AT_ONCE = 8 };
+
+static_assert(AT_ONCE <= PB_PERCENTILES_MAX, "of one object");
 
 static const struct pb_samples any = {.n = 0};
 
 size_t pb_stretch_bytes(void)
 {
-    return pb_percentiles_bytes(2, &any);
+    return pb_percentiles_bytes(AT_ONCE, &any);
 }
 
 bool pb_stretch_is_shown(const float *const *planes, uint32_t n_planes, size_t pixel)
@@ -40,27 +43,84 @@ static uint64_t add_shown(const float *const *planes, uint32_t n_planes, uint32_
     return shown;
 }
 
-int pb_stretch_find(const float *const *planes, uint32_t n_planes, size_t n_px,
-                    const double percentiles[2], struct pb_err *err, double *low, double *high,
-                    bool *out_any)
+/* n percentiles of a plane, 1 .. PB_PERCENTILES_MAX. False: no pixel is shown. */
+static bool find_percentiles(const float *const *planes, uint32_t n_planes, uint32_t p, size_t n_px,
+                             const double *percentile, uint32_t n, struct pb_percentiles *state,
+                             double *out)
 {
+    pb_percentiles_begin(state, percentile, n, &any);
+    if (add_shown(planes, n_planes, p, n_px, state) == 0)
+        return false;
+    while (!pb_percentiles_end(state, out))
+        (void)add_shown(planes, n_planes, p, n_px, state);
+    return true;
+}
+
+/* Mean and deviation in two passes over the shown pixels. False: there are none. */
+static bool find_deviations(const float *const *planes, uint32_t n_planes, uint32_t p, size_t n_px,
+                            double deviations, double out[2])
+{
+    double sum = 0, squares = 0;
+    uint64_t n = 0;
+    for (size_t i = 0; i < n_px; i++)
+        if (pb_stretch_is_shown(planes, n_planes, i)) {
+            sum += (double)planes[p][i];
+            n++;
+        }
+    const double mean = n > 0 ? sum / (double)n : 0;
+    for (size_t i = 0; i < n_px; i++)
+        if (pb_stretch_is_shown(planes, n_planes, i))
+            squares += ((double)planes[p][i] - mean) * ((double)planes[p][i] - mean);
+    const double width = n > 0 ? deviations * sqrt(squares / (double)n) : 0;
+    out[0] = mean - width;
+    out[1] = mean + width;
+    return n > 0;
+}
+
+int pb_stretch_find(const float *const *planes, uint32_t n_planes, size_t n_px,
+                    const struct pb_stretch_how *how, struct pb_err *err,
+                    struct pb_stretch_curve *out, bool *out_any)
+{
+    static const double ends[2] = {0, 100};
+    const double *two = how->method == PB_STRETCH_MINMAX ? ends : how->percentiles;
     struct pb_percentiles *state = malloc(pb_stretch_bytes());
     if (state == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for the stretch of a quicklook");
-    *out_any = false;
-    for (uint32_t p = 0; p < n_planes; p++) {
-        double found[2];
-        pb_percentiles_begin(state, percentiles, 2, &any);
-        if (add_shown(planes, n_planes, p, n_px, state) == 0)
-            break;
-        *out_any = true;
-        while (!pb_percentiles_end(state, found))
-            (void)add_shown(planes, n_planes, p, n_px, state);
-        low[p] = found[0];
-        high[p] = found[1];
+    *out_any = n_planes > 0;
+    for (uint32_t p = 0; p < n_planes && *out_any; p++) {
+        const uint32_t n = how->method == PB_STRETCH_EQUALIZE ? PB_STRETCH_POINTS : 2;
+        double found[PB_STRETCH_POINTS], percentile[PB_STRETCH_POINTS];
+        for (uint32_t i = 0; i < n; i++)
+            percentile[i] = n == 2 ? two[i] : 100.0 * i / (n - 1);
+        if (how->method == PB_STRETCH_STDDEV)
+            *out_any = find_deviations(planes, n_planes, p, n_px, how->deviations, found);
+        for (uint32_t i = 0; i < n && *out_any && how->method != PB_STRETCH_STDDEV; i += AT_ONCE)
+            *out_any = find_percentiles(planes, n_planes, p, n_px, percentile + i,
+                                        n - i < AT_ONCE ? n - i : AT_ONCE, state, found + i);
+        for (uint32_t i = 0; i < n && *out_any; i++)
+            out[p].at[i] = found[i];
+        out[p].n = *out_any ? n : out[p].n;
     }
     free(state);
     return 0;
+}
+
+/* Of one part from a to b; of one that has no width, its middle. */
+static double share_of(double value, double a, double b)
+{
+    if (a == b)
+        return value < a ? 0 : value > a ? 1 : 0.5;
+    const double t = (value - a) / (b - a);
+    return t < 0 ? 0 : t > 1 ? 1 : t;
+}
+
+double pb_stretch_share(const struct pb_stretch_curve *curve, double value)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i + 1 < curve->n; i++)
+        sum += share_of(value, curve->at[i], curve->at[i + 1]);
+    const double share = sum / (curve->n - 1);
+    return curve->gamma > 0 && curve->gamma != 1 ? pow(share, 1 / curve->gamma) : share;
 }
 
 uint8_t pb_stretch_shade(double value, double low, double high)

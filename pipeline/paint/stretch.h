@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STRETCH_H
 #define PB_STRETCH_H
-/* Maps the values of a picture to grey levels, linearly between two percentiles of the visible
- * pixels. Pure, but for the memory that pb_stretch_find counts in; any thread. */
+/* Maps the values of a picture to grey levels: linearly between two ends, which the visible pixels
+ * have or the configuration says, or by equal shares of the visible pixels; and by gamma. Pure, but
+ * for the memory that pb_stretch_find counts in; any thread. */
 #include "config/base/err.h"
 
 #include <stdbool.h>
@@ -15,11 +16,36 @@ size_t pb_stretch_bytes(void);
 
 /* A pixel is shown where every plane has a finite value. */
 bool pb_stretch_is_shown(const float *const *planes, uint32_t n_planes, size_t pixel);
-/* low[i] and high[i] of each plane, of n_px pixels; untouched, and *out_any false, when none is
- * shown. */
+
+/* As the operator `stretch` has it, and in its order. */
+enum pb_stretch_method {
+    PB_STRETCH_PERCENTILES,
+    PB_STRETCH_MINMAX,
+    PB_STRETCH_STDDEV,
+    PB_STRETCH_EQUALIZE
+};
+
+/* Points at equal distances of the result, which is linear between two: 2, the ends, or
+ * PB_STRETCH_POINTS. */
+#define PB_STRETCH_POINTS 16
+struct pb_stretch_curve {
+    uint32_t n;
+    double at[PB_STRETCH_POINTS];
+    double gamma; /* the result to the power of 1 / gamma; 0 or 1: as it is */
+};
+
+struct pb_stretch_how {
+    enum pb_stretch_method method;
+    double percentiles[2]; /* PERCENTILES */
+    double deviations;     /* STDDEV */
+};
+
+/* The points of each plane, of n_px pixels; untouched, and *out_any false, when none is shown. */
 int pb_stretch_find(const float *const *planes, uint32_t n_planes, size_t n_px,
-                    const double percentiles[2], struct pb_err *err, double *low, double *high,
-                    bool *out_any);
+                    const struct pb_stretch_how *how, struct pb_err *err,
+                    struct pb_stretch_curve *out, bool *out_any);
+/* Where a finite value lies, 0 .. 1; the first point may be above the last one of two. */
+double pb_stretch_share(const struct pb_stretch_curve *curve, double value);
 /* 0 at low and below, 255 at high and above. */
 uint8_t pb_stretch_shade(double value, double low, double high);
 #endif

@@ -94,7 +94,8 @@ static uint64_t cog_bytes(const struct pb_product_env *env, const struct pb_prod
     const struct pb_ramp *ramp = cog->paint.chosen;
     uint32_t n = (uint32_t)pb_product_band_count(env, config);
     /* A ramp paints three channels, as three bands do. */
-    const struct pb_painter painter = pb_cog_painter(cog, ramp != NULL ? 3 : n, NULL);
+    const uint32_t shade = cog->paint.shade != NULL;
+    const struct pb_painter painter = pb_cog_painter(cog, ramp != NULL ? 3 + shade : n, NULL);
     struct pb_cog_options options =
         pb_cog_options_of(env, cog, n, cog->is_painted ? &painter : NULL);
     uint32_t plane[PB_BANDS_MAX], rest[PB_REST_MAX * PB_BANDS_MAX];
@@ -137,7 +138,10 @@ static int make_painter(struct cog *cog, struct pb_err *err)
     const struct pb_cog_config *config = cog->config;
     const struct pb_ramp *ramp = config->paint.chosen;
     if (ramp != NULL)
-        cog->ramp = pb_ramp_table_create(ramp, config->paint.range[0], config->paint.range[1]);
+        cog->ramp =
+            pb_paint_has_gamma(&config->paint)
+                ? pb_ramp_table_create(ramp, 0, 1)
+                : pb_ramp_table_create(ramp, config->paint.range[0], config->paint.range[1]);
     cog->painter = pb_cog_painter(config, cog->n_bands, cog->ramp);
     return ramp == NULL || cog->ramp != NULL
                ? 0

@@ -7,9 +7,11 @@
 
 #include "config/product_check.h"
 #include "config/units.h"
+#include "pipeline/paint/stretch.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 
 static const struct pb_key keys[] = {
     PB_PRODUCT_KEY_NAME(struct pb_cog_config, "indices"),
@@ -184,6 +186,30 @@ static bool is_true(const struct pb_cog_config *cog)
     return cog->alpha == PB_COG_ALPHA_YES;
 }
 
+/* The bands stretched by a step of the product's own. */
+static void stretch_bands(struct pb_cog_config *cog, const struct pb_product_check *check)
+{
+    const struct pb_paint_config *paint = &cog->paint;
+    char params[160], label[120], low[PB_UNITS_TEXT], high[PB_UNITS_TEXT];
+    size_t length;
+    const char *method =
+        pb_key_choice("percentiles|minmax|stddev|equalize", paint->method, &length);
+    (void)pb_units_number_text(paint->stretch[0], low);
+    (void)pb_units_number_text(paint->stretch[1], high);
+    if (paint->method == PB_STRETCH_PERCENTILES) {
+        (void)snprintf(label, sizeof label, "[%s, %s]", low, high);
+        (void)snprintf(params, sizeof params, "percentiles: %s", label);
+    } else if (paint->method == PB_STRETCH_STDDEV) {
+        (void)snprintf(params, sizeof params, "method: stddev, deviations: %s",
+                       pb_units_number_text(paint->deviations, low));
+        (void)snprintf(label, sizeof label, "[stddev %s]", low);
+    } else {
+        (void)snprintf(params, sizeof params, "method: %.*s", (int)length, method);
+        (void)snprintf(label, sizeof label, "[%.*s]", (int)length, method);
+    }
+    pb_product_stretch(check, &cog->product, params, label);
+}
+
 /* Pictures: of uint8, with one band or three, and with an alpha band unless they say otherwise. */
 static void check_picture(struct pb_cog_config *cog, const struct pb_product_check *check)
 {
@@ -196,10 +222,11 @@ static void check_picture(struct pb_cog_config *cog, const struct pb_product_che
     if (!pb_product_key_is_given(check, "type"))
         cog->type = PB_U8;
     if (cog->type != PB_U8)
-        pb_product_key_wrong(check, "type",
-                             "cog: pictures (ramp, colours, range, stretch, alpha) are of uint8, "
-                             "not of %s; leave the type out",
-                             pb_type_name(cog->type));
+        pb_product_key_wrong(
+            check, "type",
+            "cog: pictures (ramp, colours, range, stretch, gamma, shade, alpha) are of uint8, "
+            "not of %s; leave the type out",
+            pb_type_name(cog->type));
     if (n != 1 && n != 3 && paint->chosen == NULL && pb_product_key_is_sound(check, "bands"))
         pb_product_key_wrong(check, "bands",
                              "cog: a picture has one band or three (red, green, blue), not %zu; "
@@ -229,7 +256,8 @@ static void check_picture(struct pb_cog_config *cog, const struct pb_product_che
         paint->range[1] = paint->has_stretch ? 1 : UINT8_MAX;
     }
     if (paint->has_stretch && (n == 1 || n == 3))
-        pb_product_stretch(check, &cog->product, paint->stretch);
+        stretch_bands(cog, check);
+    pb_paint_take_shade(paint, &cog->product, check);
 }
 
 static void check_nodata(struct pb_cog_config *cog, const struct pb_product_check *check)

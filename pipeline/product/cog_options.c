@@ -33,12 +33,18 @@ static bool has_classes(const struct pb_product_env *env, const struct pb_cog_co
 struct pb_painter pb_cog_painter(const struct pb_cog_config *config, uint32_t n_bands,
                                  const struct pb_ramp_table *ramp)
 {
-    const double *range = config->paint.range;
+    const struct pb_paint_config *paint = &config->paint;
+    const double *range = paint->range;
+    const struct pb_stretch_curve curve = {2, {range[0], range[1]}, paint->gamma};
     return (struct pb_painter){
-        .n_planes = n_bands,
+        .n_planes = n_bands - (paint->shade != NULL),
         .ramp = ramp,
         .low = {range[0], range[0], range[0]},
         .high = {range[1], range[1], range[1]},
+        .is_curved = pb_paint_has_gamma(paint),
+        .curve = {curve, curve, curve},
+        .has_shade = paint->shade != NULL,
+        .blend = (enum pb_paint_blend)paint->blend,
         .alpha = config->has_alpha,
         .has_nodata = config->has_nodata,
         .nodata = config->is_painted && config->has_nodata ? (uint8_t)config->nodata : 0,
@@ -49,7 +55,8 @@ struct pb_cog_options pb_cog_options_of(const struct pb_product_env *env,
                                         const struct pb_cog_config *config, uint32_t n_bands,
                                         const struct pb_painter *painter)
 {
-    bool rgb = n_bands == 3 || config->paint.chosen != NULL;
+    uint32_t shade = painter != NULL && painter->has_shade;
+    bool rgb = n_bands - shade == 3 || config->paint.chosen != NULL;
     return (struct pb_cog_options){
         .grid = env->grid,
         .order = env->order,

@@ -77,7 +77,7 @@ size_t pb_product_band_count(const struct pb_product_env *env,
                              const struct pb_product_config *config)
 {
     if (config->n_bands > 0)
-        return config->n_bands;
+        return config->n_bands + config->n_more;
     return env->n_default > 0 ? env->n_default : env->n_bands;
 }
 

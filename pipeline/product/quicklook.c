@@ -32,7 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN_MAX = 3, BLOCK_PX = 256, SIZE_DEFAULT = 1024 };
+enum { SHOWN_MAX = 3, PLANES_MAX = SHOWN_MAX + 1, BLOCK_PX = 256, SIZE_DEFAULT = 1024 };
 
 struct quicklook {
     const struct pb_product_env *env;
@@ -43,9 +43,9 @@ struct quicklook {
     struct pb_grid grid;        /* for the pyramid */
     struct pb_pyramid *pyramid; /* NULL when level 0 itself is kept */
     int32_t block_px;
-    float *level[SHOWN_MAX];       /* source_w x source_h each; tiles write disjoint parts of it */
-    float *target[SHOWN_MAX];      /* target_w x target_h; made by finish */
-    const float *shown[SHOWN_MAX]; /* the same */
+    float *level[PLANES_MAX];       /* source_w x source_h each; tiles write disjoint parts of it */
+    float *target[PLANES_MAX];      /* target_w x target_h; made by finish */
+    const float *shown[PLANES_MAX]; /* the same */
     struct pb_quicklook_colours colours;
     struct pb_turn turn;
 };
@@ -113,18 +113,19 @@ static struct pb_pyramid_options pyramid_options(const struct pb_product_env *en
 }
 
 /* Of a config without names, what is shown; env->n_bands are the product's bands then. */
-static uint32_t shown_of(size_t n_bands)
+static uint32_t shown_of(size_t n_bands, bool shaded)
 {
-    return n_bands >= SHOWN_MAX ? SHOWN_MAX : 1;
+    return shaded ? (uint32_t)n_bands : n_bands >= SHOWN_MAX ? SHOWN_MAX : 1;
 }
 
 static uint64_t quicklook_bytes(const struct pb_product_env *env,
                                 const struct pb_product_config *config)
 {
-    uint32_t n = shown_of(pb_product_band_count(env, config));
+    bool shaded = quicklook_of(config)->paint.shade != NULL;
+    uint32_t n = shown_of(pb_product_band_count(env, config), shaded);
     struct pb_shrink how = plan_sizes(env, config);
     uint64_t target = (uint64_t)how.target_w * (uint64_t)how.target_h;
-    uint32_t channels = pb_quicklook_channels(env, quicklook_of(config), n);
+    uint32_t channels = pb_quicklook_channels(env, quicklook_of(config), n - shaded);
     int32_t longer = how.target_w > how.target_h ? how.target_w : how.target_h;
     uint64_t bytes = sizeof(struct quicklook) +
                      n * (uint64_t)how.source_w * (uint64_t)how.source_h * sizeof(float) +
@@ -151,7 +152,7 @@ static void quicklook_destroy(void *product)
     if (q == NULL)
         return;
     pb_pyramid_destroy(q->pyramid);
-    for (uint32_t b = 0; b < SHOWN_MAX; b++) {
+    for (uint32_t b = 0; b < PLANES_MAX; b++) {
         free(q->level[b]);
         free(q->target[b]);
     }
@@ -181,7 +182,7 @@ static int on_block(void *user, uint32_t level, uint32_t col, uint32_t row, int3
     (void)err;
     if ((int32_t)level != q->how.level)
         return 0;
-    const float *planes[SHOWN_MAX];
+    const float *planes[PLANES_MAX];
     const size_t block = (size_t)q->block_px;
     const int32_t x = (int32_t)col * q->block_px, y = (int32_t)row * q->block_px;
     for (int32_t i = 0, at = 0; at < h; i++, at += q->block_px / 2) {
@@ -199,10 +200,12 @@ static int choose_bands(struct quicklook *q, struct pb_err *err)
     if (n < 0)
         return n;
     if (q->config->product.n_bands == 0)
-        n = (int)shown_of((size_t)n);
-    if (n != 1 && n != SHOWN_MAX)
+        n = (int)shown_of((size_t)n, false);
+    int coloured = n - (q->config->paint.shade != NULL);
+    if (coloured != 1 && coloured != SHOWN_MAX)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT,
-                       "quicklook.bands names %d bands; name 1 (grey) or 3 (red, green, blue)", n);
+                       "quicklook.bands names %d bands; name 1 (grey) or 3 (red, green, blue)",
+                       coloured);
     q->n_bands = (uint32_t)n;
     return 0;
 }
@@ -254,7 +257,7 @@ static int quicklook_tile(void *product, const struct pb_tile *tile,
                           const struct pb_tile_planes *pixels, uint32_t worker, struct pb_err *err)
 {
     struct quicklook *q = product;
-    const float *planes[SHOWN_MAX];
+    const float *planes[PLANES_MAX];
     const struct pb_rect *core = &tile->core;
     bool any = pixels->plane_px > 0;
     for (uint32_t b = 0; b < q->n_bands && any; b++)

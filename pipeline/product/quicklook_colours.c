@@ -57,30 +57,53 @@ static void describe_ends(struct pb_quicklook_colours *colours, const struct pb_
                           const struct pb_paint_config *paint, const uint32_t *plane)
 {
     const struct pb_painter *painter = &colours->painter;
+    char how[100];
     size_t used = 0, room = sizeof colours->ends;
     char *text = colours->ends;
     for (uint32_t p = 0; p < painter->n_planes && used < room; p++)
         used += (size_t)snprintf(text + used, room - used, "%s %.9g .. %.9g; ",
                                  env->band_names[plane[p]], painter->low[p], painter->high[p]);
-    if (used < room && paint->has_range)
-        (void)snprintf(text + used, room - used, "as configured");
-    else if (used < room)
-        (void)snprintf(text + used, room - used, "percentiles %g .. %g of the pixels shown",
+    if (paint->has_range)
+        (void)snprintf(how, sizeof how, "as configured");
+    else if (paint->method == PB_STRETCH_MINMAX)
+        (void)snprintf(how, sizeof how, "the extremes of the pixels shown");
+    else if (paint->method == PB_STRETCH_STDDEV)
+        (void)snprintf(how, sizeof how,
+                       "%g standard deviations around the mean of the pixels shown",
+                       paint->deviations);
+    else if (paint->method == PB_STRETCH_EQUALIZE)
+        (void)snprintf(how, sizeof how, "equalized over the pixels shown");
+    else
+        (void)snprintf(how, sizeof how, "percentiles %g .. %g of the pixels shown",
                        paint->stretch[0], paint->stretch[1]);
+    if (used < room)
+        used += (size_t)snprintf(text + used, room - used, "%s", how);
+    if (used < room && pb_paint_has_gamma(paint))
+        (void)snprintf(text + used, room - used, "; gamma %g", paint->gamma);
 }
 
 static int find_ends(struct pb_quicklook_colours *colours, const struct pb_paint_config *paint,
                      const float *const *shown, size_t n_px, struct pb_err *err)
 {
     struct pb_painter *painter = &colours->painter;
+    const struct pb_stretch_how how = {(enum pb_stretch_method)paint->method,
+                                       {paint->stretch[0], paint->stretch[1]},
+                                       paint->deviations};
+    int rc = 0;
     colours->any_shown = true;
+    for (uint32_t p = 0; p < painter->n_planes; p++)
+        painter->curve[p] =
+            (struct pb_stretch_curve){2, {paint->range[0], paint->range[1]}, paint->gamma};
+    if (!paint->has_range)
+        rc = pb_stretch_find(shown, painter->n_planes, n_px, &how, err, painter->curve,
+                             &colours->any_shown);
     for (uint32_t p = 0; p < painter->n_planes; p++) {
-        painter->low[p] = paint->range[0];
-        painter->high[p] = paint->range[1];
+        painter->low[p] = painter->curve[p].at[0];
+        painter->high[p] = painter->curve[p].at[painter->curve[p].n - 1];
     }
-    return paint->has_range ? 0
-                            : pb_stretch_find(shown, painter->n_planes, n_px, paint->stretch, err,
-                                              painter->low, painter->high, &colours->any_shown);
+    painter->is_curved =
+        pb_paint_has_gamma(paint) || (!paint->has_range && how.method == PB_STRETCH_EQUALIZE);
+    return rc;
 }
 
 static int take_ramp(struct pb_quicklook_colours *colours, const struct pb_paint_config *paint,
@@ -89,8 +112,10 @@ static int take_ramp(struct pb_quicklook_colours *colours, const struct pb_paint
     size_t length;
     const char *name = pb_key_choice(pb_ramp_choices, paint->ramp, &length);
     const char *slash = paint->colours != NULL ? strrchr(paint->colours, '/') : NULL;
-    colours->ramp =
-        pb_ramp_table_create(paint->chosen, colours->painter.low[0], colours->painter.high[0]);
+    const struct pb_painter *painter = &colours->painter;
+    colours->ramp = painter->is_curved
+                        ? pb_ramp_table_create(paint->chosen, 0, 1)
+                        : pb_ramp_table_create(paint->chosen, painter->low[0], painter->high[0]);
     if (colours->ramp == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for a quicklook's colours");
     if (paint->colours == NULL)
@@ -114,7 +139,8 @@ static void take_values(struct pb_quicklook_colours *colours, const struct pb_pa
         values->low[p] = painter->low[p];
         values->high[p] = painter->high[p];
     }
-    if (values->has_ends && !colours->any_shown)
+    /* A range tells neither a curve nor a shade. */
+    if ((values->has_ends && !colours->any_shown) || painter->is_curved || painter->has_shade)
         values->n = 0;
 }
 
@@ -131,7 +157,12 @@ int pb_quicklook_colours_init(struct pb_quicklook_colours *colours,
 {
     const struct pb_paint_config *paint = &config->paint;
     int rc = 0;
-    *colours = (struct pb_quicklook_colours){.painter = {.n_planes = n_planes, .alpha = true}};
+    *colours =
+        (struct pb_quicklook_colours){.painter = {.n_planes = n_planes - (paint->shade != NULL),
+                                                  .has_shade = paint->shade != NULL,
+                                                  .blend = (enum pb_paint_blend)paint->blend,
+                                                  .alpha = true}};
+    n_planes = colours->painter.n_planes;
     (void)snprintf(colours->colours, sizeof colours->colours, "%s",
                    n_planes == 1 ? "grey" : "red, green, blue");
     if (pb_quicklook_takes_table(env, config, n_planes, plane[0])) {

@@ -42,6 +42,7 @@ static void check_keys(struct pb_product_config *product, const struct pb_produc
         paint->stretch[0] = 2;
         paint->stretch[1] = 98;
     }
+    pb_paint_take_shade(paint, product, check);
 }
 
 const struct pb_product_kind pb_kind_quicklook = {

@@ -356,7 +356,7 @@ static const struct bad_config bad_configs[] = {
     {PRODUCT("", "quicklook: {stretch: 2}"),
      5, 30, 1, "quicklook.stretch must be two percentiles, the lower one first; write [2, 98], from 0 to 100"},
     {PRODUCT("", "cog: {bands: [B1], type: uint16, stretch: [2, 98]}"),
-     5, 34, 1, "cog: pictures (ramp, colours, range, stretch, alpha) are of uint8, not of uint16; leave the type out"},
+     5, 34, 1, "cog: pictures (ramp, colours, range, stretch, gamma, shade, alpha) are of uint8, not of uint16; leave the type out"},
     {PRODUCT("", "cog: {bands: [B1, B2], stretch: [2, 98]}"),
      5, 22, 1, "cog: a picture has one band or three (red, green, blue), not 2; write bands: [R, G, B]"},
     {PRODUCT("", "cog: {compress: jpeg}"),

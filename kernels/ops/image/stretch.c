@@ -8,13 +8,16 @@
 #include <float.h>
 #include <string.h>
 
-enum method { PERCENTILES, MINMAX, STDDEV };
+enum method { PERCENTILES, MINMAX, STDDEV, EQUALIZE };
+
+/* Equalisation is linear between so many percentiles, from 0 to 100. */
+enum { POINTS = 16, AT_ONCE = 8 };
 
 struct stretch {
     struct pb_items bands;
     char *mask;
     double percentiles[2];
-    double deviations, low, high;
+    double deviations, low, high, gamma;
     int32_t method, beyond;
 };
 
@@ -28,10 +31,11 @@ static const struct pb_key keys[] = {
     {.name = "method",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct stretch, method),
-     .choices = "percentiles|minmax|stddev",
+     .choices = "percentiles|minmax|stddev|equalize",
      .def = "percentiles",
      .doc = "The range that is stretched: between two percentiles, from the least to the greatest "
-            "value, or so many standard deviations around the mean."},
+            "value, or so many standard deviations around the mean; equalize: all values, so that "
+            "each part of the result has as many pixels."},
     {.name = "percentiles",
      .type = PB_KEY_PAIR,
      .offset = offsetof(struct stretch, percentiles),
@@ -59,6 +63,14 @@ static const struct pb_key keys[] = {
      .max = (double)FLT_MAX,
      .def = "1",
      .doc = "What the upper end becomes; may be less than low."},
+    {.name = "gamma",
+     .type = PB_KEY_NUMBER,
+     .offset = offsetof(struct stretch, gamma),
+     .min = 0.01,
+     .max = 100,
+     .def = "1",
+     .doc = "The share of the range to the power of 1 / gamma: above 1 brightens what is between "
+            "low and high."},
     {.name = "beyond",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct stretch, beyond),
@@ -94,6 +106,54 @@ static void find_range(const struct stretch *s, struct pb_builder *b, pb_value x
         out[0] = pb_builder_emit(b, PB_VM_SUB, mean, width, -1);
         out[1] = pb_builder_emit(b, PB_VM_ADD, mean, width, -1);
     }
+}
+
+/* 1 / (to - from), or the steepest slope there is where they are equal. */
+static pb_value slope_between(struct pb_builder *b, pb_value from, pb_value to)
+{
+    const pb_value wide = pb_builder_emit(b, PB_VM_GT, to, from, -1);
+    const pb_value span = pb_builder_emit(b, PB_VM_SUB, to, from, -1);
+    const pb_value slope = pb_builder_emit(b, PB_VM_DIV, pb_builder_constant(b, 1.0f), span, -1);
+
+    return pb_builder_emit(b, PB_VM_WHERE, wide, slope, pb_builder_constant(b, FLT_MAX));
+}
+
+/* The share of the pixels of `among` that are below x, 0 .. 1: each part between two percentiles
+ * adds what x has passed of it. */
+static pb_value equalize(struct pb_builder *b, pb_value x, pb_value among, const char *band)
+{
+    const pb_value zero = pb_builder_constant(b, 0.0f), one = pb_builder_constant(b, 1.0f);
+    pb_value point[POINTS], sum = zero;
+
+    for (int first = 0; first < POINTS; first += AT_ONCE) {
+        double percentile[AT_ONCE];
+
+        for (int i = 0; i < AT_ONCE; i++)
+            percentile[i] = 100.0 * (first + i) / (POINTS - 1);
+        const struct pb_reduce reduce = pb_reduce_percentiles(percentile, AT_ONCE);
+        for (int i = 0; i < AT_ONCE; i++)
+            point[first + i] = pb_builder_reduce(b, &reduce, among, (uint32_t)i, band);
+    }
+    for (int i = 0; i + 1 < POINTS; i++) {
+        const pb_value off = pb_builder_emit(b, PB_VM_SUB, x, point[i], -1);
+        const pb_value passed =
+            pb_builder_emit(b, PB_VM_MUL, off, slope_between(b, point[i], point[i + 1]), -1);
+
+        sum = pb_builder_emit(b, PB_VM_ADD, sum, pb_builder_emit(b, PB_VM_CLAMP, passed, zero, one),
+                              -1);
+    }
+    return pb_builder_emit(b, PB_VM_DIV, sum, pb_builder_constant(b, POINTS - 1), -1);
+}
+
+/* From a share of 0 .. 1, by gamma, to low .. high. */
+static pb_value bend(const struct stretch *s, struct pb_builder *b, pb_value share)
+{
+    const pb_value power = pb_builder_constant(b, (float)(1.0 / s->gamma));
+    const pb_value bent = s->gamma == 1.0 ? share : pb_builder_emit(b, PB_VM_POW, share, power, -1);
+    const pb_value span = pb_builder_constant(b, (float)s->high - (float)s->low);
+
+    return pb_builder_emit(b, PB_VM_ADD, pb_builder_emit(b, PB_VM_MUL, bent, span, -1),
+                           pb_builder_constant(b, (float)s->low), -1);
 }
 
 /* (x - a) * gain + base, where gain and base are numbers. The gain is made of halves, so that no
@@ -133,19 +193,32 @@ static int build(const void *params, struct pb_builder *b)
 {
     const struct stretch *const s = params;
     const size_t n = pb_band_list_count(&s->bands, b);
+    struct stretch share = *s;
     const pb_value mask = s->mask ? pb_band_list_named(b, &s->mask) : -1;
     int rc = 0;
 
+    share.low = 0.0;
+    share.high = 1.0;
     if (!isfinite((float)s->high - (float)s->low))
         rc = pb_builder_wrong(b, &s->high, "high - low is more than float32 holds");
+    if (s->beyond != 0 && (s->method == EQUALIZE || s->gamma != 1.0))
+        rc = pb_builder_wrong(b, &s->beyond,
+                              "beyond: keep continues a straight line; it goes with neither "
+                              "method: equalize nor gamma");
     for (size_t i = 0; i < n && rc == 0; i++) {
         const struct pb_band_pick pick = pb_band_list_at(&s->bands, b, i);
         pb_value range[2], x = pick.value;
 
         if (s->mask)
             x = pb_builder_emit(b, PB_VM_WHERE, mask, x, pb_builder_constant(b, NAN));
-        find_range(s, b, x, pick.out, range);
-        rc = pb_builder_define(b, pick.out, apply(s, b, pick.value, range));
+        if (s->method == EQUALIZE) {
+            range[0] = bend(s, b, equalize(b, pick.value, x, pick.out));
+        } else {
+            find_range(s, b, x, pick.out, range);
+            range[0] = s->gamma == 1.0 ? apply(s, b, pick.value, range)
+                                       : bend(s, b, apply(&share, b, pick.value, range));
+        }
+        rc = pb_builder_define(b, pick.out, range[0]);
     }
     return rc;
 }
@@ -158,6 +231,8 @@ static const struct pb_op_case cases[] = {
      {{"method", {{.text = "minmax"}}},
       {"low", {{.text = "255", .num = 255}}},
       {"mask", {{.text = "R"}}}}},
+    {"equalized", "N", true, {{"method", {{.text = "equalize"}}}}},
+    {"gamma", "N", true, {{"gamma", {{.text = "2.2", .num = 2.2}}}}},
     {"deviations, kept",
      "N",
      true,
@@ -171,9 +246,13 @@ const struct pb_op pb_op_stretch = {
     .doc =
         {
             .summary = "stretches bands between two values of the whole image",
-            .formula = "(band - a) * ((high - low) / (b - a)) + low, in float32, where a and b are "
-                       "the ends of the image's range; then clamped. Where a = b: low below it, "
-                       "high above it, the middle of both at it; with beyond: keep the middle.",
+            .formula =
+                "(band - a) * ((high - low) / (b - a)) + low, in float32, where a and b are "
+                "the ends of the image's range; then clamped. Where a = b: low below it, "
+                "high above it, the middle of both at it; with beyond: keep the middle. gamma: "
+                "share^(1 / gamma) * (high - low) + low, share the same for low 0 and high "
+                "1. equalize: the share is that of the valid pixels below the value, linear "
+                "between 16 percentiles at equal distances.",
             .units = "As low and high make them; 0 to 1 by default.",
             .nodata = "A pixel is invalid where the band is. Invalid pixels, and those that the "
                       "mask leaves out, do not count for the range.",
@@ -190,6 +269,7 @@ const struct pb_op pb_op_stretch = {
                 "\n"
                 "  - stretch: {bands: [R, G, B], high: 255}\n"
                 "  - stretch: {percentiles: [1, 99], mask: CLEAR, bands: {NDVI_S: NDVI}}\n"
+                "  - stretch: {method: equalize, high: 255}\n"
                 "  - stretch: {method: stddev, deviations: 2.5, beyond: keep}\n",
         },
     .keys = keys,
