@@ -52,6 +52,17 @@ def composite(scratch):
     return scratch / "a.tif"
 
 
+def elevations(scratch):
+    """A cone of 600 m on a plain, in pixels of 30 m."""
+    y, x = np.mgrid[0:352, 0:349]
+    dem = gdal.GetDriverByName("GTiff").Create(str(scratch / "dem.tif"), 349, 352, 1, gdal.GDT_Float32)
+    dem.SetGeoTransform([600000, 30, 0, 4100000, 0, -30])
+    dem.SetProjection("EPSG:32632")
+    dem.GetRasterBand(1).WriteArray(np.maximum(0, 600 - 6 * np.hypot(x - 170, y - 180)).astype(np.float32))
+    dem = None
+    return scratch / "dem.tif"
+
+
 # sample: what makes its scene, and the products, one a kind and name
 SINGLE = {
     "cloudfree": (cloudfree, ["cog", "quicklook", "statistics"]),
@@ -62,6 +73,7 @@ SINGLE = {
                  ["cog", "cog", "quicklook", "statistics", "stac"]),
     "pictures": (landsat7, ["cog", "cog", "quicklook", "quicklook", "stac"]),
     "sentinel2": (lambda s: bands(s / (S2.format("400") + ".tif"), 12), ["cog", "quicklook", "quicklook", "statistics", "stac"]),
+    "terrain": (elevations, ["cog", "cog", "cog", "quicklook", "quicklook", "quicklook", "statistics"]),
     "vegetation": (landsat7, ["cog", "quicklook", "statistics", "stac"]),
     "watermask": (landsat7, ["cog", "statistics"]),
 }

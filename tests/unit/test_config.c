@@ -128,7 +128,8 @@ static const char *const samples[] = {
     "samples/edges.yaml",         "samples/watermask.yaml",
     "config/pushbroom.yaml",      "samples/landsat-c2-l1-toa.yaml",
     "samples/planetscope.yaml",   "samples/sentinel1-grd.yaml",
-    "samples/sentinel2-l2a.yaml", "samples/vhr-pan.yaml"};
+    "samples/sentinel2-l2a.yaml", "samples/vhr-pan.yaml",
+    "samples/terrain.yaml"};
 
 START_TEST(samples_load_and_print_round_trip)
 {
