@@ -3,7 +3,8 @@
  *
  * Speed of every operator and of typical expressions on one CPU core: a warm tile of 512 x 512
  * UInt16 pixels with scale and nodata, over and over. Mpx/s counts output pixels. The GPU's figures
- * come from tests/gpu/check_ops. `bench_ops --json` prints one object a line. */
+ * come from tests/gpu/check_ops. `bench_ops [--json] [OPERATOR ...]`:
+ * one object a line; all operators unless named. */
 #include "tests/op_cases.h"
 
 #include <stdlib.h>
@@ -43,8 +44,21 @@ static uint16_t *px;
 static float *out_px;
 static bool json;
 
+static char **wanted; /* names, NULL behind the last; none = all */
+
+static bool is_wanted(const struct pb_op *op)
+{
+    bool found = !*wanted;
+
+    for (char **name = wanted; *name; name++)
+        found = found || strcmp(*name, op->name) == 0;
+    return found;
+}
+
 static bool bench(const struct pb_op *op, const struct pb_op_case *c)
 {
+    if (!is_wanted(op))
+        return true;
     struct pb_tile_in in = {.window[0].data = px,
                             .window[0].row_bytes = SIDE * sizeof *px,
                             .window[0].plane_bytes = (size_t)SIDE * SIDE * sizeof *px,
@@ -73,7 +87,7 @@ static bool bench(const struct pb_op *op, const struct pb_op_case *c)
     const double t = scratch ? time_tile(chain, &in, &out, scratch) : -1.0;
     if (t > 0.0 && json)
         printf("{\"op\":\"%s\",\"case\":\"%s\",\"device\":\"cpu\",\"instructions\":%zu,"
-               "\"mpx_per_s\":%.0f}\n",
+               "\"mpx_per_s\":%.2f}\n",
                op->name, c->label, pb_chain_instruction_count(chain), made_px / t * 1e-6);
     else if (t > 0.0)
         printf("%-9s %-12s %3zu instructions %8.0f Mpx/s\n", op->name, c->label,
@@ -91,6 +105,7 @@ int main(int argc, char **argv)
     px = malloc(n * sizeof *px);
     out_px = malloc((size_t)CORE * CORE * sizeof *out_px);
     json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    wanted = argv + (argc > 0 ? 1 : 0) + (json ? 1 : 0);
     for (size_t i = 0; px && i < n; i++) {
         random = random * 1664525u + 1013904223u;
         px[i] = (uint16_t)(random >> 18);

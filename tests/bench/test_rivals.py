@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE))
 from osgeo import gdal  # noqa: E402
 
+import operators  # noqa: E402
 from rivals import compare, contest, table  # noqa: E402
 from rivals.rows import ROWS, pipeline  # noqa: E402
 
@@ -116,5 +117,18 @@ class Best(unittest.TestCase):
         lines = list(table.markdown([{"title": "a row", "of": "seconds", "ratio": None, "results": [us]}]))
         self.assertIn("| a row | none |", lines[-1])
 
+
+class Operators(unittest.TestCase):
+    def test_rows_are_cases_of_operators(self):
+        for row in operators.ROWS:
+            (source,) = (HERE.parents[1] / "kernels/ops").glob(f"*/{row.operator}.c")
+            self.assertIn(f'{{"{row.case}",', source.read_text())
+
+    def test_a_row_has_our_speed_and_who_is_absent_is_told(self):
+        done = subprocess.run([HERE / "run", "operators", "--build", BUILD, "--operators", "scale", "--cores", "1", "--seconds", "0"],
+                              check=True, stdout=subprocess.PIPE, text=True)
+        (row,) = json.loads(done.stdout.splitlines()[-1])["rows"]
+        self.assertGreater(row["ns"], 0)
+        self.assertEqual(row["rivals"]["scipy"] is None, "scipy: ModuleNotFoundError" in done.stdout)
 
 unittest.main()

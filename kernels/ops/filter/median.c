@@ -49,6 +49,7 @@ static int build(const void *params, struct pb_builder *b)
 static const struct pb_op_case cases[] = {
     {"3 x 3", "N", true, {{NULL, {{.text = NULL}}}}},
     {"5 x 5", "N", true, {{"size", {{.text = "5", .num = 5}}}}},
+    {"7 x 7", "N", true, {{"size", {{.text = "7", .num = 7}}}}},
     {"7 x 7, 90 %",
      "N",
      true,

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 
-PACKAGES = ("numpy", "rasterio", "numexpr", "pyvips", "pyvips-binary", "opencv-python-headless")
+PACKAGES = ("numpy", "rasterio", "numexpr", "pyvips", "pyvips-binary", "opencv-python-headless", "scipy")
 DEBIAN = "/usr/bin/python3"
 VERSIONS = """
 import importlib, json, sys

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""rival.py ENGINE SECONDS: reads expressions, a line each, and answers each with ns a pixel on one thread, the best of at most SECONDS, or null and why.
+`copy` is what the machine takes to copy a pixel: 2 bytes read and 4 written, in planes that no cache holds."""
+import json
+import sys
+import time
+
+import numpy as np
+
+SIDE = 512
+
+
+def names_of(engine):
+    a = np.random.default_rng(1).integers(0, 16384, (SIDE, SIDE)).astype(np.float32) * np.float32(1e-4)
+
+    def disc(r):
+        y, x = np.mgrid[-r:r + 1, -r:r + 1]
+        return (x * x + y * y <= r * r).astype(np.uint8)
+
+    known = {"np": np, "a": a, "disc": disc, "line": lambda n: np.eye(n, dtype=np.uint8)[::-1].copy()}
+    if engine == "scipy":
+        import scipy.ndimage
+        known["nd"] = scipy.ndimage
+    elif engine == "opencv":
+        import cv2
+        cv2.setNumThreads(1)
+        known["cv2"] = cv2
+    elif engine == "gdal":
+        from osgeo import gdal
+        gdal.UseExceptions()
+        d = gdal.GetDriverByName("MEM").Create("", SIDE, SIDE, 1, gdal.GDT_Float32)
+        d.SetGeoTransform((0, 30, 0, 0, 0, -30))
+        d.GetRasterBand(1).WriteArray(a)
+        known.update(gdal=gdal, d=d)
+    return known
+
+
+def copy():
+    """np.copyto converts as it copies; its arithmetic is hidden by memory."""
+    source, to = np.zeros(1 << 26, np.uint16), np.zeros(1 << 26, np.float32)
+    best = min(timed(lambda: np.copyto(to, source)) for _ in range(3))
+    return best / source.size * 1e9
+
+
+def timed(work):
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def ns_a_pixel(work, seconds):
+    best, end = timed(work), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        best = min(best, timed(work))
+    return best / SIDE ** 2 * 1e9
+
+
+def main():
+    engine, seconds = sys.argv[1], float(sys.argv[2])
+    try:
+        known = names_of(engine)
+    except ImportError as e:
+        known = e
+    for line in sys.stdin:
+        try:
+            if isinstance(known, ImportError):
+                raise known
+            told = copy() if line.strip() == "copy" else ns_a_pixel(eval(f"lambda: {line}", known), seconds)  # of rows.py
+            print(json.dumps({"ns": told}), flush=True)
+        except Exception as e:  # whatever an engine of some version makes of it
+            print(json.dumps({"ns": None, "why": f"{type(e).__name__}: {e}"}), flush=True)
+
+
+main()
