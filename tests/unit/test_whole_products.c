@@ -1,0 +1,144 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Products whose blocks a device makes, with the host in place of the GPU: the CPU's files. */
+#include "run_suite.h"
+#include "whole_session.h"
+
+/* Those that a device makes: overviews of both kinds, types, masks, codecs of which the host makes
+ * the rest, blocks that are left to it. */
+static const char MADE[] =
+    "      - cog: {name: a, bands: [OUT, SUM], blocksize: 64}\n"
+    "      - cog: {name: b, bands: [SUM], blocksize: 64, type: int16, nodata: -5,"
+    " overviews: average}\n"
+    "      - cog: {name: c, bands: [OUT], blocksize: 64, type: uint8, mask: true}\n"
+    "      - cog: {name: d, bands: [SUM], blocksize: 64, compress: zstd, overviews: nearest}\n"
+    "      - cog: {name: e, bands: [SUM, OUT], blocksize: 64, compress: none, mask: true}\n"
+    "      - cog: {name: f, bands: [OUT], blocksize: 64, level: 4, overviews: none}\n"
+    "      - cog: {name: g, bands: [OUT], blocksize: 64, type: float64, scale: 0.25,"
+    " offset: 3}\n";
+/* Those that are made of pixels, beside one that is not. */
+static const char MIXED[] = "      - cog: {name: a, bands: [SUM], blocksize: 64}\n"
+                            "      - statistics: {bands: [OUT]}\n"
+                            "      - quicklook: {bands: [OUT], size: 64, stretch: [0, 100]}\n";
+
+static void same_files(const char *a, const char *b)
+{
+    char command[300];
+    (void)snprintf(command, sizeof command, "diff -r '%s' '%s' && test $(ls '%s' | wc -l) -gt 2", a,
+                   b, a);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* The least device memory with which the same is made there. */
+static uint64_t find_least(uint64_t by_device)
+{
+    uint64_t least = UINT64_C(1) << 36;
+    for (bool same_there = true; same_there; least /= same_there ? 2 : 1) {
+        config->compute.device_memory_bytes = least / 2;
+        ck_assert_int_eq(make_plan(true), 0);
+        same_there = plan->whole.used && plan->out.by_device == by_device;
+        ck_assert(!same_there || plan->out.device_bytes <= least / 2);
+        pb_plan_destroy(plan);
+    }
+    ck_assert_uint_lt(least, UINT64_C(1) << 26);
+    return least;
+}
+
+/* By the CPU, and by the device with much memory and with little. by_device: what is made there. */
+static void compare_products(const char *path, const char *products, uint64_t by_device)
+{
+    char cpu[40];
+    struct pb_err err = {0};
+    int rc;
+    ck_assert_int_eq(open_with(path, PLAIN, products), 0);
+    ck_assert_int_eq(make_plan(false), 0);
+    make_products(cpu, &rc, &err);
+    ck_assert_msg(rc == 0, "%s", err.msg);
+    pb_plan_destroy(plan);
+    const uint64_t memory[WAYS] = {UINT64_C(1) << 36, find_least(by_device), UINT64_C(1) << 36};
+    for (enum way i = MUCH; i < WAYS; i++) {
+        char device[40];
+        by_another = i == ANOTHER;
+        config->compute.device_memory_bytes = memory[i];
+        ck_assert_int_eq(make_plan(true), 0);
+        ck_assert_uint_eq(plan->out.by_device, by_device);
+        ck_assert_uint_gt(plan->out.room_bytes, 0);
+        if (i == LITTLE) /* most blocks are written as they come */
+            plan->out.room_bytes = 30000;
+        make_products(device, &rc, &err);
+        ck_assert_msg(rc == 0, "%s", err.msg);
+        same_files(cpu, device);
+        remove_files(device);
+        pb_plan_destroy(plan);
+    }
+    by_another = false;
+    remove_files(cpu);
+    close_scene();
+}
+
+START_TEST(products_made_on_the_device_are_the_cpus)
+{
+    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", MADE, 0x7f);
+    tile_px = 128;
+    compare_products(REAL "real/global/blue_marble_720x360_be.tif", MADE, 0x7f);
+    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", MIXED, 3);
+    ck_assert_int_gt(whole_host.parts, 10);
+    ck_assert_int_gt(whole_host.blocks, 500);
+}
+END_TEST
+
+START_TEST(finished_blocks_wait_in_memory_where_hashing_takes_longest)
+{
+    ck_assert_int_eq(open_with(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN,
+                               "      - cog: {bands: [OUT]}\n"
+                               "      - stac: {checksum: blake3, datetime: file-time}\n"),
+                     0);
+    ck_assert_int_eq(make_plan(true), 0);
+    ck_assert_uint_eq(plan->out.by_device, 1);
+    ck_assert_uint_eq(plan->out.room_bytes, 0);
+    pb_plan_destroy(plan);
+    close_scene();
+}
+END_TEST
+
+/* What the host decodes goes to the GPU when products are made there, and it is worth it. */
+START_TEST(what_the_host_decodes_goes_there_for_the_products)
+{
+    const char *path = REAL "real/mask_alpha/cogeo_jpeg_mask.tif";
+    for (int products = 0; products < 2; products++)
+        for (int32_t side = 1024; side <= 20480; side *= 20) {
+            struct pb_err err = {0};
+            ck_assert_int_eq(open_with(path, PLAIN, products ? MADE : PIXELS), 0);
+            config->compute.codecs = PB_CODECS_AUTO;
+            struct pb_raster_info info = *pb_raster_info(raster);
+            info.width = info.height = side;
+            request = (struct pb_plan_request){.config = config,
+                                               .pipeline = &config->pipelines[0],
+                                               .info = &info,
+                                               .cuda = true,
+                                               .traits = &traits};
+            ck_assert_msg(pb_plan_create(&request, &err, &plan) == 0, "%s", err.msg);
+            const char *why = plan->whole.why_not;
+            if (side == 1024)
+                ck_assert_ptr_nonnull(why);
+            else
+                ck_assert((why == NULL) == (products == 1));
+            ck_assert(why == NULL || strstr(why, "codec") != NULL);
+            pb_plan_destroy(plan);
+            close_scene();
+        }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("whole_products");
+    TCase *tc = tcase_create("all");
+    pb_raster_init();
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, products_made_on_the_device_are_the_cpus);
+    tcase_add_test(tc, finished_blocks_wait_in_memory_where_hashing_takes_longest);
+    tcase_add_test(tc, what_the_host_decodes_goes_there_for_the_products);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
