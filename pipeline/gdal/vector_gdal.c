@@ -140,7 +140,7 @@ static int find_way(struct reading *r, const struct pb_raster *scene)
                       pb_gdal_said(&r->words));
 }
 
-static bool is_number(int type)
+static bool is_number(OGRFieldType type)
 {
     return type == OFTInteger || type == OFTInteger64 || type == OFTReal;
 }
@@ -154,7 +154,7 @@ static struct pb_polygon_value value_of(OGRFeatureH feature, int field, char fid
     }
     if (!OGR_F_IsFieldSetAndNotNull(feature, field))
         return (struct pb_polygon_value){NULL, NAN};
-    const int type = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(feature, field));
+    const OGRFieldType type = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(feature, field));
     return (struct pb_polygon_value){OGR_F_GetFieldAsString(feature, field),
                                      is_number(type) ? OGR_F_GetFieldAsDouble(feature, field)
                                                      : (double)NAN};
