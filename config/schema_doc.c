@@ -45,6 +45,7 @@ const char *pb_key_form(enum pb_key_type type)
         [PB_KEY_NUMBERS] = "number or {NAME: number}",
         [PB_KEY_CONSTANTS] = "{NAME: number}",
         [PB_KEY_WEIGHTS] = "[numbers]",
+        [PB_KEY_VECTORS] = "{NAME: [numbers]}",
         [PB_KEY_WORDS] = "[words and numbers]",
     };
     return forms[type];

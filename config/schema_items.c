@@ -113,6 +113,8 @@ static const char *form_of(enum pb_key_type type)
         return "a number, or a map of names and numbers, such as {R: 0.5}";
     case PB_KEY_CONSTANTS:
         return "a map of names and numbers, such as {L: 0.5}";
+    case PB_KEY_VECTORS:
+        return "a map of names and lists of numbers, such as {SOIL: [0.1, 0.2], WATER: [0.05, 0]}";
     case PB_KEY_WORDS:
         return "a list of numbers and words, such as [0, 1, cloud]";
     default:
@@ -138,6 +140,26 @@ static bool form_fits(enum pb_key_type type, enum pb_yaml_kind kind)
     }
 }
 
+/* {NAME: [1, 2], ...}: the numbers of one name after those of another. */
+static void read_vectors(const struct reading *r, const struct pb_yaml *map,
+                         struct pb_items *out_items)
+{
+    size_t n = 0, good = 0;
+    for (size_t i = 0; i < map->n; i++)
+        n += map->items[i]->kind == PB_YAML_LIST ? map->items[i]->n : 0;
+    struct pb_item *items = pb_arena_alloc(r->load->arena, n + 1, sizeof *items);
+    for (size_t i = 0; items && i < map->n; i++) {
+        const struct pb_yaml *list = map->items[i];
+        if (list->kind != PB_YAML_LIST || list->n == 0 || n > ITEMS_MAX) {
+            WRONG(r->load, list, "%s: write a list of 1 to %d numbers", r->what, ITEMS_MAX);
+            return;
+        }
+        for (size_t k = 0; k < list->n; k++)
+            good += read_item(r, map->keys[i], list->items[k], &items[good]);
+    }
+    *out_items = (struct pb_items){items, good, good < n};
+}
+
 void pb_read_items(struct pb_load *load, const struct pb_key *key, const struct pb_yaml *node,
                    const char *what, struct pb_items *out_items)
 {
@@ -154,6 +176,10 @@ void pb_read_items(struct pb_load *load, const struct pb_key *key, const struct 
     size_t n = scalar ? 1 : node->n, good = 0;
     if (n == 0 || n > ITEMS_MAX) {
         WRONG(load, node, "%s has %zu entries; write 1 to %d", what, n, ITEMS_MAX);
+        return;
+    }
+    if (key->type == PB_KEY_VECTORS) {
+        read_vectors(&r, node, out_items);
         return;
     }
     struct pb_item *items = pb_arena_alloc(load->arena, n, sizeof *items);

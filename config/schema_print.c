@@ -42,8 +42,27 @@ static void print_device(struct pb_text *out, int kind, int32_t number)
         pb_text_add(out, ":%d", number);
 }
 
+/* {SOIL: [0.1, 0.2], WATER: [0.05, 0]} */
+static void print_vectors(struct pb_text *out, const struct pb_items *items)
+{
+    char number[PB_UNITS_TEXT];
+    for (size_t i = 0, n; i < items->n; i += n) {
+        n = pb_items_of_vector(items, i);
+        pb_text_add(out, "%s%s: [", i ? ", " : "{", items->items[i].key);
+        for (size_t k = 0; k < n; k++)
+            pb_text_add(out, "%s%s", k ? ", " : "",
+                        pb_units_number_text(items->items[i + k].num, number));
+        pb_text_add(out, "]");
+    }
+    pb_text_add(out, "}");
+}
+
 static void print_items(struct pb_text *out, const struct pb_key *key, const struct pb_items *items)
 {
+    if (key->type == PB_KEY_VECTORS) {
+        print_vectors(out, items);
+        return;
+    }
     bool map = items->items[0].key != NULL;
     bool list = !map && key->type != PB_KEY_NUMBERS && key->type != PB_KEY_EXPRESSION &&
                 key->type != PB_KEY_BAND;

@@ -21,6 +21,7 @@ bool pb_key_is_number(enum pb_key_type type)
     case PB_KEY_NUMBERS:
     case PB_KEY_CONSTANTS:
     case PB_KEY_WEIGHTS:
+    case PB_KEY_VECTORS:
         return true;
     default:
         return false;
@@ -62,6 +63,7 @@ bool pb_key_is_given(const struct pb_key *key, const void *base)
     case PB_KEY_NUMBERS:
     case PB_KEY_CONSTANTS:
     case PB_KEY_WEIGHTS:
+    case PB_KEY_VECTORS:
     case PB_KEY_WORDS:
         return ((const struct pb_items *)(const void *)at)->n > 0;
     default:
@@ -123,6 +125,7 @@ struct pb_items pb_key_items(const struct pb_key *key, const void *base, struct 
     case PB_KEY_NUMBERS:
     case PB_KEY_CONSTANTS:
     case PB_KEY_WEIGHTS:
+    case PB_KEY_VECTORS:
     case PB_KEY_WORDS:
         return *(const struct pb_items *)at;
     case PB_KEY_DEVICE:
@@ -164,4 +167,14 @@ const struct pb_key *pb_key_of(const struct pb_section *section, const void *bas
 const char *pb_item_band(const struct pb_item *item)
 {
     return item->key ? item->key : item->text;
+}
+
+size_t pb_items_of_vector(const struct pb_items *items, size_t first)
+{
+    size_t n = 1;
+
+    while (first + n < items->n &&
+           strcmp(items->items[first + n].key, items->items[first].key) == 0)
+        n++;
+    return n;
 }

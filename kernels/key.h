@@ -15,7 +15,7 @@
 struct pb_item {
     const char *key;  /* of a map; NULL = of a list, or a value alone */
     const char *text; /* the value as written */
-    double num;       /* NUMBERS, CONSTANTS, WEIGHTS */
+    double num;       /* NUMBERS, CONSTANTS, WEIGHTS, VECTORS */
     int line, col;
 };
 
@@ -62,6 +62,7 @@ enum pb_key_type {
     PB_KEY_NUMBERS,     /* struct pb_items: 0.5 (one item, key NULL), or {NAME: 0.5, ...} */
     PB_KEY_CONSTANTS,   /* struct pb_items: {NAME: 0.5, ...}                   */
     PB_KEY_WEIGHTS,     /* struct pb_items: [1, 2, 3]                          */
+    PB_KEY_VECTORS,     /* struct pb_items: {NAME: [1, 2, 3], ...}; an item for each number */
     PB_KEY_WORDS        /* struct pb_items: [cloud, 3]; num: NaN of a word     */
 };
 
@@ -114,4 +115,6 @@ const struct pb_key *pb_key_of(const struct pb_section *section, const void *bas
 /* The band that an entry of NAMES, BAND or EXPRESSIONS makes: {BAND: ...}, [BAND] or BAND.
  * Borrowed. */
 const char *pb_item_band(const struct pb_item *item);
+/* How many entries from `first` on are numbers of one entry of VECTORS. */
+size_t pb_items_of_vector(const struct pb_items *items, size_t first);
 #endif

@@ -79,6 +79,7 @@ static inline void op_set(const struct pb_key *key, struct op_params *params,
     case PB_KEY_NUMBERS:
     case PB_KEY_CONSTANTS:
     case PB_KEY_WEIGHTS:
+    case PB_KEY_VECTORS:
     case PB_KEY_WORDS:
         memcpy(at, &list, sizeof list);
         break;

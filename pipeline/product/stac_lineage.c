@@ -118,12 +118,33 @@ static void say_calibration(FILE *text, const struct pb_product_env *env, size_t
                       pb_calibrated_source(last, env->metadata, rule, sizeof rule));
 }
 
+/* "endmembers.SOIL = [0.1, 0.2], endmembers.WATER = [0.05, 0]" */
+static void say_vectors(FILE *text, const struct pb_key *key, const struct pb_items *items,
+                        bool *first)
+{
+    char number[PB_NUMBER_TEXT];
+    for (size_t i = 0, n; i < items->n; i += n) {
+        n = pb_items_of_vector(items, i);
+        (void)fprintf(text, "%s %s.%s = [", *first ? "" : ",", key->name, items->items[i].key);
+        *first = false;
+        for (size_t k = 0; k < n; k++) {
+            pb_stac_number_text(items->items[i + k].num, number);
+            (void)fprintf(text, "%s%s", k ? ", " : "", number);
+        }
+        (void)fprintf(text, "]");
+    }
+}
+
 /* What a key has: "name = value" for each entry, "name = [value, value]" of a list; *first: nothing
  * was said before. */
 static void say_items(FILE *text, const struct pb_step_config *step, const struct pb_key *key,
                       const struct pb_items *items, bool *first)
 {
     char formula[PB_STAC_FORMULA_BYTES], number[PB_NUMBER_TEXT];
+    if (key->type == PB_KEY_VECTORS) {
+        say_vectors(text, key, items, first);
+        return;
+    }
     bool list = items->n > 1 && items->items[0].key == NULL &&
                 !pb_stac_formula_of(step, key, &items->items[0], formula);
     for (size_t i = 0; i < items->n; i++) {

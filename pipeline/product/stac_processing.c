@@ -26,9 +26,27 @@ static void write_value(struct pb_json *json, const struct pb_key *key, const st
         pb_json_string(json, name, item->text);
 }
 
+static void write_vectors(struct pb_json *json, const struct pb_key *key,
+                          const struct pb_items *items)
+{
+    pb_json_object(json, key->name);
+    for (size_t i = 0, n; i < items->n; i += n) {
+        n = pb_items_of_vector(items, i);
+        pb_json_array(json, items->items[i].key);
+        for (size_t k = 0; k < n; k++)
+            pb_json_number(json, NULL, items->items[i + k].num);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
 static void write_items(struct pb_json *json, const struct pb_key *key,
                         const struct pb_items *items)
 {
+    if (key->type == PB_KEY_VECTORS) {
+        write_vectors(json, key, items);
+        return;
+    }
     bool list = key->type == PB_KEY_NAMES || key->type == PB_KEY_WEIGHTS ||
                 key->type == PB_KEY_WORDS || items->n > 1;
     if (items->items[0].key != NULL) {

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bands made of all bands of a pixel, by fixed weights or by numbers of the whole image, against numpy and scipy."""
+"""Bands made of all bands of a pixel, by fixed weights or by numbers of the whole image, against numpy."""
 import numpy as np
 from osgeo import gdal
 
@@ -159,6 +159,88 @@ def test_pca_says_what_is_wrong(scratch):
     for step, words in (("bands: [A], as: [X]", "2 to 16 bands have components, not 1"), ("bands: [A, B], as: [X, Y, Z]", "2 bands have 2 components, not 3"),
                         ("bands: [A, C], as: [X]", "'C'")):
         assert words in (said := mistake(scratch, scene, "AB", f"pca: {{{step}}}")), said
+
+
+# --- unmixing ---
+
+
+def mixtures(seed, bands, n, shape=(60, 75), noise=.02):
+    """Endmembers as columns, and pixels: mixtures with some noise, and some that are none."""
+    numbers = np.random.default_rng(seed)
+    ends = numbers.uniform(.02, .6, (bands, n))
+    shares = numbers.dirichlet(np.full(n, .5), shape) * numbers.uniform(.6, 1.4, (*shape, 1))
+    pixels = np.einsum("bn,yxn->byx", ends, shares) + numbers.normal(0, noise, (bands, *shape))
+    pixels[:, :5] = numbers.uniform(-.2, .8, (bands, 5, shape[1]))
+    pixels = pixels.astype(F)
+    pixels[numbers.integers(0, bands), 7, 3:9] = np.nan
+    return ends, pixels
+
+
+def some(ends, pixels, to_one):
+    """Of all endmembers, whatever their signs; with a sum of 1 the first is what the others leave."""
+    if not to_one:
+        return np.linalg.lstsq(ends, pixels, rcond=None)[0]
+    rest = np.linalg.lstsq(ends[:, 1:] - ends[:, :1], pixels - ends[:, :1], rcond=None)[0] if ends.shape[1] > 1 else np.zeros((0, pixels.shape[1]))
+    return np.concatenate([1 - rest.sum(0, keepdims=True), rest])
+
+
+def abundances(ends, pixels, method):
+    """[n, pixels]. With signs: of the sets whose abundances are none of them negative, the one that leaves least, as scipy.optimize.nnls finds it."""
+    n, to_one = ends.shape[1], method in ("sum-to-one", "fully-constrained")
+    if method in ("least-squares", "sum-to-one"):
+        return some(ends, pixels, to_one)
+    best, least = np.zeros((n, pixels.shape[1])), np.full(pixels.shape[1], np.inf) if to_one else (pixels ** 2).sum(0)
+    for chosen in ([i for i in range(n) if s >> i & 1] for s in range(1, 1 << n)):
+        made = np.zeros_like(best)
+        made[chosen] = some(ends[:, chosen], pixels, to_one)
+        left = ((ends @ made - pixels) ** 2).sum(0)
+        better = (made.min(0) >= 0) & (left < least)
+        best[:, better], least[better] = made[:, better], left[better]
+    return best
+
+
+def unmix(scratch, ends, pixels, method, device="{memory: 64MiB}"):
+    bands, n = ends.shape
+    names, made = [f"B{i}" for i in range(bands)], [f"E{i}" for i in range(n)]
+    spectra = ", ".join(f"{name}: [{', '.join(repr(float(v)) for v in end)}]" for name, end in zip(made, ends.T))
+    scene = write(scratch / "s.tif", pixels, nodata=None)
+    step = f"unmix: {{bands: [{', '.join(names)}], endmembers: {{{spectra}}}, as: [{', '.join(made)}], method: {method}, rmse: LEFT}}"
+    return compute(scratch, scene, names, [step], [*made, "LEFT"], device)
+
+
+def test_unmixing_is_that_of_all_sets(scratch):
+    for seed, (bands, n, method) in enumerate(((6, 3, "least-squares"), (4, 4, "sum-to-one"), (6, 4, "non-negative"), (5, 5, "fully-constrained"), (2, 2, "fully-constrained"),
+                                               (9, 6, "non-negative"))):
+        ends, pixels = mixtures(seed, bands, n)
+        made = pixels_of(unmix(scratch, ends, pixels, method))
+        valid = np.isfinite(pixels).all(0)
+        expected = np.full((n + 1, *valid.shape), np.nan)
+        values = pixels[:, valid].astype(np.float64)
+        expected[:n, valid] = abundances(ends, values, method)
+        expected[n, valid] = np.sqrt(((ends @ expected[:n, valid] - values) ** 2).mean(0))
+        assert (np.isnan(made) == ~valid).all()
+        error = np.abs(made - expected)[:, valid] / max(1, np.nanmax(np.abs(expected)))
+        limit = 2e-6 * np.linalg.cond(ends)
+        assert error.max() < limit < 1e-3, (method, error.max(), limit, np.linalg.cond(ends))
+        if method in ("sum-to-one", "fully-constrained"):
+            assert np.abs(made[:n, valid].sum(0) - 1).max() < 1e-4
+        if method in ("non-negative", "fully-constrained"):
+            assert made[:n, valid].min() == 0 and (made[:n, valid] == 0).mean() > .05
+
+
+def test_unmixing_takes_eight_endmembers(scratch):
+    ends, pixels = mixtures(11, 10, 8, (20, 30))
+    made = pixels_of(unmix(scratch, ends, pixels, "non-negative", TILES))
+    valid = np.isfinite(pixels).all(0)
+    assert np.abs(made[:8, valid] - abundances(ends, pixels[:, valid].astype(np.float64), "non-negative")).max() < 1e-6 * np.linalg.cond(ends)
+
+
+def test_unmixing_says_what_is_wrong(scratch):
+    scene = write(scratch / "s.tif", np.ones((3, 9, 9), F), block=0)
+    for step, words in (("endmembers: {X: [1, 2], Y: [1, 2, 3]}, as: [X]", "endmember X has 2 numbers; 'bands' has 3"), ("endmembers: {X: [1, 2, 3]}, as: [X]", "1 endmembers of 3 bands"),
+                        ("endmembers: {X: [1, 2, 3], Y: [2, 4, 6]}, as: [X]", "Y is a mixture"), ("endmembers: {X: [1, 2, 3], Y: [1, 0, 1]}, as: [Z]", "no endmember 'Z'"),
+                        ("endmembers: [1, 2], as: [X]", "a map of names and lists"), ("endmembers: {X: 3}, as: [X]", "write a list"), ("endmembers: {X: [1, a, 3]}, as: [X]", "number")):
+        assert words in (said := mistake(scratch, scene, "ABC", f"unmix: {{bands: [A, B, C], {step}}}")), said
 
 
 if __name__ == "__main__":
