@@ -243,5 +243,27 @@ def test_unmixing_says_what_is_wrong(scratch):
         assert words in (said := mistake(scratch, scene, "ABC", f"unmix: {{bands: [A, B, C], {step}}}")), said
 
 
+# --- masks ---
+
+
+def test_a_mask_by_otsus_threshold_is_one_step(scratch):
+    """The classes of classify, which test_classify.py compares; both sides, as a band and applied."""
+    numbers = np.random.default_rng(4)
+    pixels = np.where(numbers.random((90, 140)) < .4, numbers.normal(.7, .1, (90, 140)), numbers.normal(.2, .05, (90, 140))).astype(F)
+    pixels[3:9, 70:80] = np.nan
+    scene = write(scratch / "s.tif", np.stack([pixels, np.full_like(pixels, 5)]), nodata=None)
+    report = compute(scratch, scene, "AB", ["classify: {method: otsu, bands: [A], as: CLASS}", "mask: {name: HIGH, bands: [A], otsu: above, apply: {X: B}}",
+                                            "mask: {name: LOW, bands: [A], otsu: below, apply: {Y: B}}"], ["CLASS", "HIGH", "LOW", "X", "Y"], TILES)
+    classes, high, low, x, y = pixels_of(report)
+    found = told(report)
+    assert .3 < found["HIGH"]["threshold"] < .6 and found["HIGH"] == found["CLASS"] == found["LOW"] and found["CLASS"]["pixels of class 1"] > 3000, found
+    same(high, classes, "above")
+    same(low, 1 - classes, "below")
+    same(x, np.where(classes == 1, F(5), F(np.nan)), "kept above")
+    same(y, np.where(classes == 0, F(5), F(np.nan)), "kept below")
+    for step, words in (("bands: [A, B], otsu: above", "one band, not of 2"), ("band: A, otsu: above", "without band"), ("bands: [A], otsu: below, keep: [0, 1]", "without band")):
+        assert words in (said := mistake(scratch, scene, "AB", f"mask: {{{step}}}")), said
+
+
 if __name__ == "__main__":
     pbtest.main(globals())

@@ -17,12 +17,14 @@
 #define RADIUS_MAX (PB_FOCAL_WINDOW_SIDE_MAX / 2)
 
 enum { DISC, SQUARE };
+enum { ABOVE, BELOW };
 
 struct mask {
     struct pb_items name, band, bands;
     char *preset;
     struct pb_items drop, keep, drop_bits, keep_bits;
-    int32_t grow, shape, gate;
+    int32_t grow, shape, gate, otsu;
+    bool has_otsu;
     struct pb_items apply;
 };
 
@@ -46,7 +48,7 @@ static const struct pb_key keys[] = {
     {.name = "bands",
      .type = PB_KEY_NAMES,
      .offset = offsetof(struct mask, bands),
-     .doc = "In place of band: measurements that must all lie in the range keep."},
+     .doc = "In place of band: measurements that must all lie in the range keep; or one, by otsu."},
     {.name = "preset",
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct mask, preset),
@@ -59,6 +61,13 @@ static const struct pb_key keys[] = {
                 "inside."),
     WORDS(drop_bits, "Bits, from 0, or the preset's words: pixels with one of them are dropped."),
     WORDS(keep_bits, "Pixels without any of these bits are dropped."),
+    {.name = "otsu",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct mask, otsu),
+     .more = offsetof(struct mask, has_otsu),
+     .choices = "above|below",
+     .doc = "In place of keep, with one of bands: the side of Otsu's threshold of the whole image "
+            "that is kept; below has the threshold itself."},
     {.name = "grow",
      .type = PB_KEY_INT,
      .offset = offsetof(struct mask, grow),
@@ -143,6 +152,24 @@ static pb_value out_of_range(const struct mask *m, struct pb_builder *b)
     return inverted(b, inside);
 }
 
+/* Of one of `bands`: on the other side of the threshold, or unknown. */
+static pb_value beyond_threshold(const struct mask *m, struct pb_builder *b)
+{
+    const struct pb_reduce reduce = pb_reduce_threshold();
+
+    if (m->bands.n != 1) {
+        (void)pb_builder_wrong(b, &m->bands, "otsu finds the threshold of one band, not of %zu",
+                               m->bands.n);
+        return PB_VALUE_POISON;
+    }
+    const pb_value band = pb_band_list_at(&m->bands, b, 0).value;
+    const char *const name = m->name.n > 0 ? m->name.items[0].text : m->bands.items[0].text;
+    if (band == PB_VALUE_POISON || band < 0)
+        return PB_VALUE_POISON;
+    const pb_value threshold = pb_builder_reduce(b, &reduce, band, PB_THRESHOLD_VALUE, name);
+    return pb_builder_emit(b, m->otsu == ABOVE ? PB_VM_LE : PB_VM_GT, band, threshold, -1);
+}
+
 static bool find_preset(const struct mask *m, struct pb_builder *b, struct pb_mask_preset *out)
 {
     const char *names[16];
@@ -205,8 +232,16 @@ static pb_value dropped(const struct mask *m, struct pb_builder *b)
     }
     if (bad)
         return PB_VALUE_POISON;
+    if (m->has_otsu && (m->band.n > 0 || list || m->preset)) {
+        (void)pb_builder_wrong(b, &m->otsu,
+                               "otsu finds which values of 'bands' are kept: without band, preset, "
+                               "keep and drop");
+        return PB_VALUE_POISON;
+    }
     if (m->band.n > 0)
         return by_values(m, list, b);
+    if (m->has_otsu)
+        return beyond_threshold(m, b);
     if (m->preset || (list && list != &m->keep)) {
         (void)pb_builder_wrong(b, m->preset ? (const void *)&m->preset : (const void *)list,
                                "belongs to a quality band; 'bands' go with keep: [low, high]");
@@ -319,6 +354,10 @@ static const struct pb_op_case cases[] = {
      true,
      {{"bands", {{.text = "R"}, {.text = "N"}}},
       {"keep", {{.text = "0.1", .num = 0.1}, {.text = "30", .num = 30}}}}},
+    {"above a threshold of the image",
+     "R",
+     true,
+     {{"bands", {{.text = "N"}}}, {"otsu", {{.text = "above"}}}, {"apply", {{.text = "R"}}}}},
 };
 
 /* What a preset drops that no list overrules. */
@@ -359,6 +398,14 @@ const struct pb_op pb_op_mask = {
                 "is. Each 7 pixels\n"
                 "make the halo that tiles read larger by 7.\n"
                 "\n"
+                "otsu keeps one side of the threshold that parts the band's valid pixels into two "
+                "classes with the\n"
+                "greatest variance between them, as `classify` with method otsu finds it: the "
+                "scene is read once or\n"
+                "twice more. Threshold and pixels of both sides are told in the report and the "
+                "STAC "
+                "item.\n"
+                "\n"
                 "Presets and their words; those before the semicolon are dropped when the step has "
                 "no list:\n"
                 "  landsat-c2         QA_PIXEL: fill dilated_cloud cirrus cloud cloud_shadow;\n"
@@ -386,7 +433,8 @@ const struct pb_op pb_op_mask = {
                 "\n"
                 "  - mask: {name: CLEAR, band: SCL, drop: [0, 1, 3, 8, 9, 10], grow: 3}\n"
                 "  - mask: {band: QA, preset: landsat-c2, drop_bits: [fill, cloud], gate: true}\n"
-                "  - mask: {bands: [R, N], keep: [0, 1], apply: [R]}\n",
+                "  - mask: {bands: [R, N], keep: [0, 1], apply: [R]}\n"
+                "  - mask: {name: VEG, bands: [NDVI], otsu: above}\n",
         },
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
