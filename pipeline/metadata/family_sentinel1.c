@@ -39,8 +39,8 @@ static void read_product(struct pb_meta_reader *r, const struct pb_meta_node *ro
     const char *removed = pb_meta_text_below(root, "thermalNoiseCorrectionPerformed");
     const double width = pb_meta_number(r, image, "numberOfSamples", 1, 1e6);
     const double height = pb_meta_number(r, image, "numberOfLines", 1, 1e6);
-    const char *spacing = pb_meta_text_below(root, "azimuthPixelSpacing");
     const char *incidence = pb_meta_text_below(root, "incidenceAngleMidSwath");
+    const char *frequency = pb_meta_text_below(root, "radarFrequency");
     if (channel->width > 0)
         pb_meta_conflict(r, "polarisation %s has a second annotation; a scene is of one swath",
                          channel->id);
@@ -50,10 +50,17 @@ static void read_product(struct pb_meta_reader *r, const struct pb_meta_node *ro
         channel->height = (int32_t)height;
     }
     channel->noise_is_off = removed != NULL && strcmp(removed, "true") == 0;
-    if (spacing != NULL)
-        pb_meta_set_number(r, &out->gsd,
-                           pb_meta_number_of(r, spacing, "azimuthPixelSpacing", 0.1, 1000),
-                           "the ground sample distance");
+    pb_meta_set_number(r, &out->range_spacing,
+                       pb_meta_number(r, image, "rangePixelSpacing", 0.1, 1000),
+                       "the spacing of pixels in range");
+    pb_meta_set_number(r, &out->azimuth_spacing,
+                       pb_meta_number(r, image, "azimuthPixelSpacing", 0.1, 1000),
+                       "the spacing of pixels in azimuth");
+    pb_meta_set_number(r, &out->gsd, out->azimuth_spacing, "the ground sample distance");
+    if (frequency != NULL)
+        pb_meta_set_number(r, &out->radar_ghz,
+                           pb_meta_number_of(r, frequency, "radarFrequency", 1e8, 1e11) / 1e9,
+                           "the radar's frequency");
     if (incidence != NULL)
         pb_meta_set_number(r, &out->incidence,
                            pb_meta_number_of(r, incidence, "incidenceAngleMidSwath", 0, 90),
@@ -74,6 +81,7 @@ static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
     PB_META_SET(r, platform, platform, "the platform");
     PB_META_SET(r, instrument, "c-sar", "the instrument");
     PB_META_SET(r, level, type, "the type of product");
+    PB_META_SET(r, radar_mode, pb_meta_text(header, "mode"), "the mode of the radar");
     pb_meta_set_time(r, pb_meta_need_text(r, header, "startTime"), false);
     pb_meta_set_orbit(r, pb_meta_text_below(root, "pass"));
     pb_meta_set_number(r, &out->absolute_orbit,

@@ -46,7 +46,10 @@ void pb_metadata_init(struct pb_metadata *out)
                                 .cloud_cover = NAN,
                                 .gsd = NAN,
                                 .relative_orbit = NAN,
-                                .absolute_orbit = NAN};
+                                .absolute_orbit = NAN,
+                                .radar_ghz = NAN,
+                                .range_spacing = NAN,
+                                .azimuth_spacing = NAN};
 }
 
 void pb_metadata_fini(struct pb_metadata *facts)

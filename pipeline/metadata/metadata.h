@@ -64,7 +64,10 @@ struct pb_metadata {
     char why_not[PB_QUANTITIES][200]; /* in words, what keeps it from that; "" = nothing is known */
     struct pb_meta_band band[PB_METADATA_BANDS_MAX];
     size_t n_bands;
-    struct pb_sar *sar; /* of radar; NULL: nothing is known */
+    /* Of radar; "" and NaN where it is none. */
+    char radar_mode[8];                               /* "IW" */
+    double radar_ghz, range_spacing, azimuth_spacing; /* of the carrier; metres of a pixel */
+    struct pb_sar *sar;                               /* its tables; NULL: there are none */
 };
 
 /* A kind of product and how its metadata look. */

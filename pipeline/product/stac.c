@@ -234,6 +234,8 @@ static void write_extensions(const struct pb_stac_item *item)
         pb_json_string(json, NULL, EXTENSION "view/v1.0.0/schema.json");
     if (pb_stac_has_sat(item))
         pb_json_string(json, NULL, EXTENSION "sat/v1.1.0/schema.json");
+    if (pb_stac_has_sar(item))
+        pb_json_string(json, NULL, EXTENSION "sar/v1.0.0/schema.json");
     if (pb_stac_has_eo(item))
         pb_json_string(json, NULL, EXTENSION "eo/v2.0.0/schema.json");
     pb_json_end(json);

@@ -27,6 +27,30 @@ static void text(struct pb_json *json, const char *key, const char *given, const
         pb_json_string(json, key, value);
 }
 
+bool pb_stac_has_sar(const struct pb_stac_item *item)
+{
+    const struct pb_metadata *f = facts_of(item);
+    return f != NULL && f->radar_mode[0] != '\0' && f->n_bands > 0;
+}
+
+/* The polarisations are those of the metadata that were read. The satellites of the family look to
+ * the right, at 5.4 GHz. */
+static void radar_facts(const struct pb_stac_item *item, const struct pb_metadata *f)
+{
+    struct pb_json *json = item->json;
+    pb_json_string(json, "sar:instrument_mode", f->radar_mode);
+    pb_json_string(json, "sar:frequency_band", "C");
+    number(json, "sar:center_frequency", f->radar_ghz);
+    pb_json_array(json, "sar:polarizations");
+    for (size_t i = 0; i < f->n_bands; i++)
+        pb_json_string(json, NULL, f->band[i].id);
+    pb_json_end(json);
+    text(json, "sar:product_type", NULL, f->level);
+    number(json, "sar:pixel_spacing_range", f->range_spacing);
+    number(json, "sar:pixel_spacing_azimuth", f->azimuth_spacing);
+    pb_json_string(json, "sar:observation_direction", "right");
+}
+
 void pb_stac_facts(const struct pb_stac_item *item)
 {
     const struct pb_metadata *f = facts_of(item);
@@ -50,6 +74,8 @@ void pb_stac_facts(const struct pb_stac_item *item)
     text(json, "sat:orbit_state", NULL, f->orbit_state);
     number(json, "sat:relative_orbit", f->relative_orbit);
     number(json, "sat:absolute_orbit", f->absolute_orbit);
+    if (pb_stac_has_sar(item))
+        radar_facts(item, f);
     text(json, "pushbroom:source_product", NULL, f->product);
     text(json, "pushbroom:processing_baseline", NULL, f->baseline);
 }

@@ -14,6 +14,7 @@ void pb_stac_facts(const struct pb_stac_item *item);
 bool pb_stac_has_view(const struct pb_stac_item *item);
 bool pb_stac_has_sat(const struct pb_stac_item *item);
 bool pb_stac_has_eo(const struct pb_stac_item *item);
+bool pb_stac_has_sar(const struct pb_stac_item *item);
 /* Members of a band of an asset that is a band of the product, calibrated in place or not. */
 void pb_stac_band_facts(const struct pb_stac_item *item, const char *band);
 /* A member "calibration" of an object. */

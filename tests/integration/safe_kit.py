@@ -72,7 +72,7 @@ class Product:
         return f"<noiseAzimuthVectorList>{text}</noiseAzimuthVectorList>"
 
     def annotation(self, p):
-        return (f"<product>{HEADER.format(p.upper())}<generalAnnotation><productInformation><pass>Descending</pass>"
+        return (f"<product>{HEADER.format(p.upper())}<generalAnnotation><productInformation><pass>Descending</pass><radarFrequency>5.405000454334350e+09</radarFrequency>"
                 f"</productInformation></generalAnnotation><imageAnnotation><imageInformation><rangePixelSpacing>10.0</rangePixelSpacing>"
                 f"<azimuthPixelSpacing>10.0</azimuthPixelSpacing><numberOfSamples>{self.width}</numberOfSamples><numberOfLines>"
                 f"{self.height}</numberOfLines><incidenceAngleMidSwath>38.5</incidenceAngleMidSwath></imageInformation>"

@@ -13,14 +13,17 @@ import urllib.parse
 
 EXTENSIONS = "https://stac-extensions.github.io/"
 VERSIONS = {"proj": "projection/v2.0.0", "raster": "raster/v2.0.0", "processing": "processing/v1.2.0", "file": "file/v2.1.0",
-            "view": "view/v1.0.0", "eo": "eo/v2.0.0", "sat": "sat/v1.1.0", "classification": "classification/v2.0.0"}
+            "view": "view/v1.0.0", "eo": "eo/v2.0.0", "sat": "sat/v1.1.0", "sar": "sar/v1.0.0",
+            "classification": "classification/v2.0.0"}
 TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$")
 RANGES = {"view:sun_azimuth": (0, 360), "view:sun_elevation": (-90, 90), "view:azimuth": (0, 360), "view:off_nadir": (0, 90),
           "view:incidence_angle": (0, 90), "eo:cloud_cover": (0, 100), "sat:relative_orbit": (1, 1e9),
-          "sat:absolute_orbit": (1, 1e9)}
+          "sat:absolute_orbit": (1, 1e9), "sar:center_frequency": (0.1, 100), "sar:pixel_spacing_range": (0.1, 1000),
+          "sar:pixel_spacing_azimuth": (0.1, 1000)}
 COMMON_NAMES = {"pan", "coastal", "blue", "green", "green05", "yellow", "red", "rededge", "rededge071", "rededge075", "rededge078", "nir",
                 "nir08", "nir09", "cirrus", "swir16", "swir22", "lwir", "lwir11", "lwir12"}
-WORDS = {"eo:common_name": COMMON_NAMES, "sat:orbit_state": {"ascending", "descending", "geostationary"}}
+WORDS = {"eo:common_name": COMMON_NAMES, "sat:orbit_state": {"ascending", "descending", "geostationary"},
+         "sar:frequency_band": set("P L S C X Ku K Ka".split()), "sar:observation_direction": {"left", "right"}}
 
 
 def need(holds, what, value=None):

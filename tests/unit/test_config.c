@@ -129,7 +129,7 @@ static const char *const samples[] = {
     "config/pushbroom.yaml",      "samples/landsat-c2-l1-toa.yaml",
     "samples/planetscope.yaml",   "samples/sentinel1-grd.yaml",
     "samples/sentinel2-l2a.yaml", "samples/vhr-pan.yaml",
-    "samples/terrain.yaml"};
+    "samples/terrain.yaml",       "samples/sentinel1-flood.yaml"};
 
 START_TEST(samples_load_and_print_round_trip)
 {
