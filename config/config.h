@@ -272,6 +272,8 @@ struct pb_product_kind {
     /* Checks of keys against each other, after reading (config/product_check.h). May set values
      * that follow from others. NULL = none. */
     void (*check)(struct pb_product_config *product, const struct pb_product_check *check);
+    /* The vector file that it reads, or NULL. NULL = none does. */
+    const char *(*vector)(const struct pb_product_config *product);
     /* Why no scene of that pipeline can have the product, in words; static. NULL = one can, and a
      * kind without the function always can. */
     const char *(*never)(const struct pb_product_config *product,

@@ -14,6 +14,7 @@ struct pb_raster;
 #define PB_VECTOR_FEATURES_MAX 1000000
 #define PB_VECTOR_VERTICES_MAX 20000000
 #define PB_VECTOR_FIELDS_MAX   64
+#define PB_VECTOR_HANDED_MAX   64 /* files, those of a Shapefile each for itself */
 
 struct pb_vector_request {
     const char *path;
@@ -40,6 +41,11 @@ struct pb_vector_request {
  * layers and none named, no feature that `where` chooses), vector.limit, memory. Thread: any. */
 int pb_vector_read(const struct pb_vector_request *request, struct pb_raster *scene,
                    struct pb_err *err, struct pb_polygons **out_polygons);
+
+/* Opens the file, and those beside it, for a process that is about to lose the right to open files:
+ * what reads the path from then on gets what was opened, or the error. Beyond PB_VECTOR_HANDED_MAX
+ * nothing is kept. Thread: init. */
+void pb_vector_hand(const char *path);
 
 /* A rectangle of another coordinate system: west, south, east, north in `crs` ("EPSG:4326", WKT, a
  * PROJ string) become the rectangle around it in the scene's, with edges that are bent in between

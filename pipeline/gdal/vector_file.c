@@ -14,6 +14,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Files that were opened before the process lost the right to; one thread, at its start. */
+static struct {
+    char path[4096];
+    int fd, error;
+} handed[PB_VECTOR_HANDED_MAX];
+static size_t n_handed;
+
+static int open_path(const char *path)
+{
+    for (size_t i = 0; i < n_handed; i++) {
+        if (strcmp(handed[i].path, path) != 0)
+            continue;
+        errno = handed[i].error;
+        return handed[i].fd >= 0 ? fcntl(handed[i].fd, F_DUPFD_CLOEXEC, 0) : -1;
+    }
+    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+static void hand(const char *path)
+{
+    if (n_handed == PB_VECTOR_HANDED_MAX || strlen(path) >= sizeof handed[0].path)
+        return;
+    const int fd = open_path(path);
+    handed[n_handed].fd = fd;
+    handed[n_handed].error = fd < 0 ? errno : 0;
+    memcpy(handed[n_handed++].path, path, strlen(path) + 1);
+}
+
 /* All of the file at fd in *out_bytes of GDAL's memory. */
 static int read_all(int fd, const char *path, struct pb_err *err, GByte **out, uint64_t *out_bytes)
 {
@@ -54,7 +82,7 @@ static int add(struct pb_vector_file *file, const char *path, struct pb_err *err
     char name[sizeof file->name];
     GByte *data = NULL;
     uint64_t bytes = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = open_path(path);
     if (fd < 0 && errno == ENOENT)
         return -ENOENT;
     if (fd < 0)
@@ -76,27 +104,32 @@ static int add(struct pb_vector_file *file, const char *path, struct pb_err *err
     return 0;
 }
 
-/* The other files of a Shapefile, in the case that the .shp has. */
-static int add_parts(struct pb_vector_file *file, const char *path, struct pb_err *err)
+/* The path of another file of a Shapefile, in the case that the .shp has; false: there is none. */
+static bool part_of(const char *path, size_t i, char out[4096])
 {
     static const char *const endings[][2] = {
         {"shx", "SHX"}, {"dbf", "DBF"}, {"prj", "PRJ"}, {"cpg", "CPG"}};
     const size_t n = strlen(path);
+    if (i >= sizeof endings / sizeof endings[0] || n <= 4 || n >= 4096 ||
+        strcasecmp(path + n - 4, ".shp") != 0)
+        return false;
+    memcpy(out, path, n + 1);
+    memcpy(out + n - 3, endings[i][path[n - 1] == 'P'], 3);
+    return true;
+}
+
+void pb_vector_hand(const char *path)
+{
     char part[4096];
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && n < sizeof part && i < sizeof endings / sizeof endings[0]; i++) {
-        memcpy(part, path, n + 1);
-        memcpy(part + n - 3, endings[i][path[n - 1] == 'P'], 3);
-        rc = add(file, part, err);
-        rc = rc == -ENOENT ? 0 : rc;
-    }
-    return rc;
+    hand(path);
+    for (size_t i = 0; part_of(path, i, part); i++)
+        hand(part);
 }
 
 int pb_vector_file_open(struct pb_vector_file *file, const char *path, struct pb_err *err)
 {
     static atomic_uint last;
-    const size_t n = strlen(path);
+    char part[4096];
     memset(file, 0, sizeof *file);
     (void)snprintf(file->folder, sizeof file->folder, "/vsimem/pb_vector_%u",
                    atomic_fetch_add(&last, 1) + 1);
@@ -106,8 +139,10 @@ int pb_vector_file_open(struct pb_vector_file *file, const char *path, struct pb
     if (rc == 0)
         (void)snprintf(file->name, sizeof file->name, "%s/%.255s", file->folder,
                        pb_base_name(path));
-    if (rc == 0 && n > 4 && strcasecmp(path + n - 4, ".shp") == 0)
-        rc = add_parts(file, path, err);
+    for (size_t i = 0; rc == 0 && part_of(path, i, part); i++) {
+        rc = add(file, part, err);
+        rc = rc == -ENOENT ? 0 : rc;
+    }
     return rc;
 }
 

@@ -125,7 +125,7 @@ bool pb_zones_run(struct pb_zones_all *all, uint32_t worker, uint64_t zone,
     if (i < 0)
         i = pb_zone_sums_find(part->sums, zone);
     pb_zone_sums_pixels(part->sums, i, n, area);
-    for (uint32_t b = 0; b < all->shape.bands; b++) {
+    for (uint32_t b = 0; planes != NULL && b < all->shape.bands; b++) {
         pb_zone_sums_values(part->sums, i, b, planes[b], n);
         for (size_t done = 0; all->shape.counts_values && done < n;) {
             done += pb_value_counts_add(part->band[b].counts, zone, planes[b] + done, n - done);

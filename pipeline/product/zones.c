@@ -1,22 +1,28 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Numbers by zone, made while the tiles pass: rows of a tile are cut into runs of one zone, and
- * runs are summed up (numbers/zones_all.h). */
+ * runs are summed up (numbers/zones_all.h). Polygons are scanned a tile at a time, each for itself.
+ */
 #include "pipeline/product/zones.h"
 
 #include "kernels/reduce/statistics_key.h"
+#include "pipeline/gdal/vector_table.h"
 #include "pipeline/numbers/pixel_area.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/product_text.h"
 #include "pipeline/product/zones_rows.h"
+#include "pipeline/raster/polygon_scan.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { CLASSES_MAX = 4096 };
+/* Zones that may be, unless there is a polygon for each; and bytes that a polygon takes in a file.
+ */
+enum { ZONES_MAX = 4096, LEAST_FEATURE_BYTES = 100 };
 
 struct zones {
     const struct pb_product_env *env;
@@ -24,31 +30,60 @@ struct zones {
     uint32_t n_bands; /* with statistics */
     uint32_t plane[PB_BANDS_MAX], by;
     const char *name[PB_BANDS_MAX];
+    uint32_t most; /* zones */
     struct pb_zones_all *all;
     int64_t *area; /* of a pixel of each row; NULL = all are alike */
     struct pb_zones_names names;
+    struct pb_polygons *polygons; /* in pixels; NULL = zones are classes alone */
+    struct pb_polygon_scan *scan;
+    char *scratch; /* of each worker: zones of a tile, then what the scan needs */
+    size_t scratch_bytes, tile_bytes;
 };
 
-static struct pb_zones_shape shape_of(const struct pb_product_env *env,
-                                      const struct pb_product_config *product)
+static const struct pb_zones_config *config_of(const struct pb_product_config *product)
 {
-    const struct pb_zones_config *config = (const struct pb_zones_config *)product;
-    return (struct pb_zones_shape){.zones = CLASSES_MAX,
-                                   .bands = (uint32_t)pb_product_band_count(env, product) - 1,
-                                   .counts_values = config->counts_values,
+    return (const struct pb_zones_config *)product;
+}
+
+/* A power of two that holds the zones: classes, polygons, or some classes in each of them. */
+static uint32_t room_for(const struct pb_zones_config *config, uint64_t polygons)
+{
+    const uint64_t n = config->by.n > 0 ? 8 * polygons : polygons;
+    uint32_t room = config->by.n > 0 ? ZONES_MAX : 64;
+    while (room < n && room < UINT32_C(1) << 22)
+        room *= 2;
+    return room;
+}
+
+static struct pb_zones_shape shape_of(const struct pb_product_env *env,
+                                      const struct pb_product_config *product, uint32_t zones)
+{
+    const uint32_t bands = (uint32_t)pb_product_band_count(env, product);
+    return (struct pb_zones_shape){.zones = zones,
+                                   .bands = bands - (config_of(product)->by.n > 0),
+                                   .counts_values = config_of(product)->counts_values,
                                    .workers = env->workers};
 }
 
+/* By the size of the file of polygons, which is not read for the plan. */
 static uint64_t zones_bytes(const struct pb_product_env *env,
                             const struct pb_product_config *config)
 {
-    const struct pb_zones_shape shape = shape_of(env, config);
-    enum { CELL_BYTES = 64 }; /* of the table, and of its text */
+    enum { CELL_BYTES = 64, SCAN_FACTOR = 8 };
+    const struct pb_zones_config *zones = config_of(config);
+    struct stat status = {.st_size = 0};
+    if (zones->path != NULL && stat(zones->path, &status) != 0)
+        status.st_size = 0;
+    const uint64_t file = (uint64_t)status.st_size;
+    const uint32_t room = room_for(zones, file / LEAST_FEATURE_BYTES);
+    const struct pb_zones_shape shape = shape_of(env, config, room);
     const uint64_t cells =
-        (uint64_t)CLASSES_MAX *
-        (5 + shape.bands * (((const struct pb_zones_config *)config)->n_stats + 1));
+        (uint64_t)room * (5 + zones->n_fields + shape.bands * (zones->n_stats + 1));
+    const uint64_t tile = zones->path != NULL && env->grid != NULL
+                              ? (uint64_t)env->grid->side_px * (uint64_t)env->grid->side_px * 4
+                              : 0;
     return sizeof(struct zones) + pb_zones_bytes(&shape) + cells * CELL_BYTES +
-           (uint64_t)env->geometry.h * sizeof(int64_t);
+           (uint64_t)env->geometry.h * sizeof(int64_t) + file * SCAN_FACTOR + env->workers * tile;
 }
 
 static void zones_destroy(void *product)
@@ -57,6 +92,9 @@ static void zones_destroy(void *product)
     if (z == NULL)
         return;
     pb_zones_destroy(z->all);
+    pb_polygon_scan_destroy(z->scan);
+    pb_polygons_free(z->polygons);
+    free(z->scratch);
     free(z->area);
     free(z);
 }
@@ -84,7 +122,7 @@ static bool measure(struct zones *z)
 static int choose_bands(struct zones *z, struct pb_err *err)
 {
     const struct pb_product_config *config = &z->config->product;
-    const char *by = z->config->by.items[0].text;
+    const char *by = z->config->by.n > 0 ? z->config->by.items[0].text : "";
     uint32_t plane[PB_BANDS_MAX];
     const int n = pb_product_bands(z->env, config, plane, err);
     for (int i = 0; i < n; i++) {
@@ -101,68 +139,160 @@ static int choose_bands(struct zones *z, struct pb_err *err)
     return n;
 }
 
+static struct pb_vector_request request_of(const struct pb_zones_config *config)
+{
+    return (struct pb_vector_request){.path = config->path,
+                                      .layer = config->layer,
+                                      .fields = config->field,
+                                      .n_fields = config->n_fields};
+}
+
+/* The polygons, in pixels, and the scan of them. */
+static int read_polygons(struct zones *z, struct pb_err *err)
+{
+    const struct pb_product_env *env = z->env;
+    struct pb_vector_request request = request_of(z->config);
+    const double *t = env->transform;
+    if (!env->info->has_transform)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
+                       "zones: the scene has no geotransform, so polygons have no place in it");
+    request.tolerance = 0.1 * fmin(hypot(t[1], t[4]), hypot(t[2], t[5]));
+    int rc = pb_vector_read(&request, env->raster, err, &z->polygons);
+    if (rc < 0)
+        return rc;
+    z->names.polygons = z->polygons;
+    if (pb_polygons_to_pixels(z->polygons, t) != 0)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
+                       "zones: the scene's geotransform has no inverse");
+    z->scan = pb_polygon_scan_create(z->polygons, env->geometry.w, env->geometry.h,
+                                     z->config->touched ? PB_SCAN_TOUCHED : PB_SCAN_CENTRES);
+    if (z->scan == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for the polygons of %s", z->config->path);
+    const size_t side = (size_t)env->grid->side_px;
+    const size_t w = side < (size_t)env->geometry.w ? side : (size_t)env->geometry.w;
+    const size_t h = side < (size_t)env->geometry.h ? side : (size_t)env->geometry.h;
+    z->tile_bytes = (w * h * sizeof(uint32_t) + 63) / 64 * 64;
+    z->scratch_bytes = (z->tile_bytes + pb_polygon_scan_scratch_bytes(z->scan) + 63) / 64 * 64;
+    z->scratch = calloc(env->workers, z->scratch_bytes);
+    if (z->scratch == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for the zones of a tile");
+    return 0;
+}
+
 static int zones_create(const struct pb_product_env *env, const struct pb_product_config *config,
                         struct pb_err *err, void **out_product)
 {
-    const struct pb_zones_shape shape = shape_of(env, config);
     struct zones *z = calloc(1, sizeof *z);
     if (z == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for the numbers of zones");
     z->env = env;
-    z->config = (const struct pb_zones_config *)config;
-    const int n = choose_bands(z, err);
-    if (n < 0) {
-        zones_destroy(z);
-        return n;
+    z->config = config_of(config);
+    int rc = choose_bands(z, err);
+    if (rc >= 0)
+        rc = z->config->path != NULL ? read_polygons(z, err) : 0;
+    if (rc >= 0) {
+        z->most = room_for(z->config, z->polygons != NULL ? z->polygons->n : 0);
+        const struct pb_zones_shape shape = shape_of(env, config, z->most);
+        z->all = pb_zones_create(&shape);
+        if (z->all == NULL || !measure(z))
+            rc = pb_fail(err, PB_E_MEMORY, "no memory for the numbers of zones of %u bands",
+                         z->n_bands);
     }
-    z->all = pb_zones_create(&shape);
-    if (z->all == NULL || !measure(z)) {
+    if (rc < 0) {
         zones_destroy(z);
-        return pb_fail(err, PB_E_MEMORY, "no memory for the numbers of zones of %d bands", n);
+        return rc;
     }
     *out_product = z;
     return 0;
 }
 
+/* Whether the polygons can be read, and have what is asked of them. */
+static int zones_ready(const struct pb_product_env *env, const struct pb_product_config *config,
+                       struct pb_err *err)
+{
+    const struct pb_vector_request request = request_of(config_of(config));
+    struct pb_polygons *polygons = NULL;
+    if (request.path == NULL || env->raster == NULL)
+        return 0;
+    int rc = pb_vector_read(&request, env->raster, err, &polygons);
+    pb_polygons_free(polygons);
+    return rc;
+}
+
 static int too_many(const struct zones *z, struct pb_err *err)
 {
     return pb_fail(err, PB_E_PIPELINE_PRODUCT,
-                   "zones: band '%s' has more than %d values, so it is no band of classes; name "
+                   "zones: band '%s' has more than %u values%s, so it is no band of classes; name "
                    "another one in by, or make classes of it first (classify, cast, math)",
-                   z->config->by.items[0].text, CLASSES_MAX);
+                   z->config->by.items[0].text, z->most,
+                   z->polygons != NULL ? " in all polygons together" : "");
 }
 
-/* Runs of one class in a row of a tile. */
-static bool add_row(struct zones *z, const struct pb_tile_planes *pixels, size_t first, int32_t w,
-                    uint32_t worker, int64_t area)
+/* Where a worker is. */
+struct at {
+    struct zones *z;
+    const struct pb_rect *core;
+    const struct pb_tile_planes *pixels;
+    uint32_t worker;
+};
+
+/* n pixels of the tile from `first`, all of one zone. */
+static bool add_run(const struct at *at, uint64_t key, size_t first, int32_t n, int64_t area)
 {
-    const float *class = pixels->data + z->by * pixels->plane_px + first;
+    const struct zones *z = at->z;
     const float *planes[PB_BANDS_MAX];
+    const bool has_values = at->pixels->plane_px > 0;
+    for (uint32_t b = 0; has_values && b < z->n_bands; b++)
+        planes[b] = at->pixels->data + z->plane[b] * at->pixels->plane_px + first;
+    return pb_zones_run(z->all, at->worker, key, has_values ? planes : NULL, (size_t)n, area);
+}
+
+/* The same, cut into runs of one class where there are classes. Of row y of the image. */
+static bool add_runs(const struct at *at, uint32_t polygon, int32_t x, int32_t y, int32_t n)
+{
+    const struct zones *z = at->z;
+    const size_t first =
+        (size_t)(y - at->core->y) * (size_t)at->core->w + (size_t)(x - at->core->x);
+    const int64_t area = z->area != NULL ? z->area[y] : 0;
+    const float *class;
     bool fits = true;
-    for (int32_t x = 0, end; x < w && fits; x = end) {
-        const float value = class[x];
-        for (end = x + 1; end < w && class[end] == value;)
+    if (z->config->by.n == 0)
+        return add_run(at, pb_zones_key(polygon, 0), first, n, area);
+    if (at->pixels->plane_px == 0)
+        return true;
+    class = at->pixels->data + z->by * at->pixels->plane_px + first;
+    for (int32_t i = 0, end; i < n && fits; i = end) {
+        const float value = class[i];
+        for (end = i + 1; end < n && class[end] == value;)
             end++;
-        if (!isfinite(value))
-            continue;
-        for (uint32_t b = 0; b < z->n_bands; b++)
-            planes[b] = pixels->data + z->plane[b] * pixels->plane_px + first + (size_t)x;
-        fits = pb_zones_run(z->all, worker, pb_statistics_key(value + 0.0F), planes,
-                            (size_t)(end - x), area);
+        if (isfinite(value))
+            fits = add_run(at, pb_zones_key(polygon, pb_statistics_key(value + 0.0F)),
+                           first + (size_t)i, end - i, area);
     }
     return fits;
+}
+
+static bool add_polygon(void *user, uint32_t polygon, int32_t x, int32_t y, int32_t n)
+{
+    return add_runs(user, polygon + 1, x, y, n);
 }
 
 static int zones_tile(void *product, const struct pb_tile *tile,
                       const struct pb_tile_planes *pixels, uint32_t worker, struct pb_err *err)
 {
     struct zones *z = product;
-    const struct pb_rect *core = &tile->core;
+    struct at at = {z, &tile->core, pixels, worker};
     bool fits = true;
     assert(worker < z->env->workers);
-    for (int32_t y = 0; y < core->h && pixels->plane_px > 0 && fits; y++)
-        fits = add_row(z, pixels, (size_t)y * (size_t)core->w, core->w, worker,
-                       z->area != NULL ? z->area[core->y + y] : 0);
+    if (z->scan != NULL) {
+        char *scratch = z->scratch + worker * z->scratch_bytes;
+        fits = !pb_polygon_scan_meets(z->scan, &tile->core) ||
+               pb_polygon_scan_each(z->scan, &tile->core, scratch + z->tile_bytes,
+                                    (uint32_t *)(void *)scratch, add_polygon, &at);
+    } else {
+        for (int32_t y = 0; y < tile->core.h && fits; y++)
+            fits = add_runs(&at, 0, tile->core.x, tile->core.y + y, tile->core.w);
+    }
     return fits ? 0 : too_many(z, err);
 }
 
@@ -200,13 +330,35 @@ static int write_csv(const struct zones *z, const struct pb_table *table, struct
     return rc;
 }
 
-static const char *const media_types[] = {
-    [PB_ZONES_CSV] = "text/csv", [PB_ZONES_JSON] = "application/json"};
+static int write_vector(const struct zones *z, const struct pb_table *table,
+                        const uint32_t *polygon, struct pb_err *err, struct pb_product_result *out)
+{
+    const struct pb_vector_request request = request_of(z->config);
+    const struct pb_vector_rows rows = {
+        .table = table,
+        .feature = polygon,
+        .name = "zones",
+        .format = z->config->format == PB_ZONES_GEOJSON ? PB_VECTOR_GEOJSON : PB_VECTOR_GPKG};
+    char *file = NULL;
+    size_t bytes = 0;
+    int rc = pb_vector_table(&request, &rows, err, &file, &bytes);
+    const char *const parts[1] = {file};
+    if (rc == 0)
+        rc = pb_product_write(z->env, parts, &bytes, 1, err, out);
+    free(file);
+    return rc;
+}
+
+static const char *const media_types[] = {[PB_ZONES_CSV] = "text/csv",
+                                          [PB_ZONES_JSON] = "application/json",
+                                          [PB_ZONES_GEOJSON] = "application/geo+json",
+                                          [PB_ZONES_GPKG] = "application/geopackage+sqlite3"};
 
 static int zones_finish(void *product, const struct pb_product_result *earlier, size_t n_earlier,
                         struct pb_err *err, struct pb_product_result *out_result)
 {
     struct zones *z = product;
+    uint32_t *polygon = NULL;
     (void)earlier;
     (void)n_earlier;
     if (!pb_zones_end(z->all))
@@ -215,12 +367,14 @@ static int zones_finish(void *product, const struct pb_product_result *earlier, 
                                        .name = z->config->product.name,
                                        .media_type = media_types[z->config->format],
                                        .config = &z->config->product};
-    struct pb_table *table = pb_zones_table(z->config, &z->names, z->all);
+    struct pb_table *table = pb_zones_table(z->config, &z->names, z->all, &polygon);
     if (table == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for the table of zones");
     pb_product_file(z->env, &z->config->product, result.file, sizeof result.file);
-    int rc = z->config->format == PB_ZONES_JSON ? write_json(z, table, err, &result)
-                                                : write_csv(z, table, err, &result);
+    int rc = z->config->format == PB_ZONES_CSV    ? write_csv(z, table, err, &result)
+             : z->config->format == PB_ZONES_JSON ? write_json(z, table, err, &result)
+                                                  : write_vector(z, table, polygon, err, &result);
+    free(polygon);
     pb_table_destroy(table);
     if (rc == 0)
         *out_result = result;
@@ -229,8 +383,10 @@ static int zones_finish(void *product, const struct pb_product_result *earlier, 
 
 static const char *zones_ending(const struct pb_product_config *config)
 {
-    static const char *const endings[] = {
-        [PB_ZONES_CSV] = ".zones.csv", [PB_ZONES_JSON] = ".zones.json"};
+    static const char *const endings[] = {[PB_ZONES_CSV] = ".zones.csv",
+                                          [PB_ZONES_JSON] = ".zones.json",
+                                          [PB_ZONES_GEOJSON] = ".zones.geojson",
+                                          [PB_ZONES_GPKG] = ".zones.gpkg"};
     return endings[((const struct pb_zones_config *)config)->format];
 }
 
@@ -242,6 +398,7 @@ const struct pb_product_type pb_product_zones = {
     .title = "Pixels, areas and statistics by zone",
     .role = "data",
     .bytes = zones_bytes,
+    .ready = zones_ready,
     .create = zones_create,
     .tile = zones_tile,
     .finish = zones_finish,

@@ -6,7 +6,7 @@
 #include "config/config.h"
 
 /* Order of the choices of the key format. */
-enum pb_zones_format { PB_ZONES_CSV, PB_ZONES_JSON };
+enum pb_zones_format { PB_ZONES_CSV, PB_ZONES_JSON, PB_ZONES_GEOJSON, PB_ZONES_GPKG };
 
 enum pb_zones_stat_kind {
     PB_ZONES_VALID,
@@ -33,9 +33,15 @@ struct pb_zones_config {
     struct pb_product_config
         product; /* its bands are those of the key, and that of `by` behind them */
     struct pb_items by, stats, classes;
+    char *zones, *layer, *id; /* the vector file, one of its layers, and a field; NULL = none */
+    struct pb_items attributes;
+    int32_t touched;
     enum pb_zones_format format;
 
     /* Follow from the keys. */
+    const char *path;   /* of the vector file; NULL = none */
+    const char **field; /* n_fields: its id, then the attributes */
+    size_t n_fields;
     struct pb_zones_stat *stat; /* n_stats */
     size_t n_stats;
     bool counts_values; /* one of them needs the counts of values */

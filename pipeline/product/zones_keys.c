@@ -12,16 +12,46 @@
 
 static const struct pb_key keys[] = {
     PB_PRODUCT_KEY_NAME(struct pb_zones_config, "landcover"),
-    PB_PRODUCT_KEY_BANDS(struct pb_zones_config, "[NDVI]",
-                         "Bands whose statistics are wanted; without this key: none, pixels and "
-                         "areas alone. The band of by has none."),
+    PB_PRODUCT_KEY_BANDS(
+        struct pb_zones_config, "[NDVI]",
+        "Bands whose statistics are wanted; the band of by has none. Without this key: "
+        "every band the steps made, and with by pixels and areas alone."),
     {.name = "by",
      .type = PB_KEY_BAND,
      .offset = offsetof(struct pb_zones_config, by),
      .sample = "CLASS",
      .example = "CLASS",
      .doc = "A band of classes: a row for each of its values. Pixels where it is invalid belong to "
-            "none."},
+            "none. With zones: a row for each class in each polygon."},
+    {.name = "zones",
+     .type = PB_KEY_PATH,
+     .offset = offsetof(struct pb_zones_config, zones),
+     .example = "fields.gpkg",
+     .doc = "Polygons of a GeoJSON, GeoPackage or Shapefile, in any coordinate system: a row for "
+            "each. A pixel counts for every polygon that its centre is in. A relative path begins "
+            "at the configuration's directory."},
+    {.name = "layer",
+     .type = PB_KEY_TEXT,
+     .offset = offsetof(struct pb_zones_config, layer),
+     .example = "fields",
+     .doc = "Of the file of zones; without this key: the only one that it has."},
+    {.name = "id",
+     .type = PB_KEY_TEXT,
+     .offset = offsetof(struct pb_zones_config, id),
+     .example = "parcel",
+     .doc = "The field that names a polygon, the first column; without this key: fid, its number "
+            "in the file."},
+    {.name = "attributes",
+     .type = PB_KEY_WORDS,
+     .offset = offsetof(struct pb_zones_config, attributes),
+     .example = "[crop, owner]",
+     .doc = "Further fields of the polygons, a column each."},
+    {.name = "touched",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct pb_zones_config, touched),
+     .choices = "false|true",
+     .def = "false",
+     .doc = "Whether a pixel also counts for a polygon whose outline passes through it."},
     {.name = "stats",
      .type = PB_KEY_WORDS,
      .offset = offsetof(struct pb_zones_config, stats),
@@ -38,9 +68,11 @@ static const struct pb_key keys[] = {
     {.name = "format",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct pb_zones_config, format),
-     .choices = "csv|json",
+     .choices = "csv|json|geojson|gpkg",
      .def = "csv",
-     .doc = "Of the file. csv: RFC 4180, a line of names first, empty where there is no value."},
+     .doc = "Of the file. csv: RFC 4180, a line of names first, empty where there is no value. "
+            "geojson (RFC 7946, in longitude and latitude) and gpkg (GeoPackage, in the "
+            "coordinate system of zones) have the polygons with the columns as properties."},
 };
 
 static const struct {
@@ -141,22 +173,70 @@ static void add_band(struct pb_zones_config *zones, const struct pb_product_chec
     product->bands = all;
 }
 
+/* What only a vector file gives a meaning. */
+static void check_plain(const struct pb_zones_config *zones, const struct pb_product_check *check)
+{
+    static const char *const keys_of_vector[] = {"layer", "id", "attributes", "touched"};
+    for (size_t i = 0; i < sizeof keys_of_vector / sizeof keys_of_vector[0]; i++)
+        if (pb_product_key_is_given(check, keys_of_vector[i]))
+            pb_product_key_wrong(check, keys_of_vector[i],
+                                 "zones.%s is of a vector file; write zones: fields.gpkg, or leave "
+                                 "the key out",
+                                 keys_of_vector[i]);
+    if (zones->format >= PB_ZONES_GEOJSON)
+        pb_product_key_wrong(check, "format",
+                             "zones.format: classes of a band have no outline; write csv or json, "
+                             "or zones: fields.gpkg");
+}
+
+static void set_vector(struct pb_zones_config *zones, const struct pb_product_check *check)
+{
+    const struct pb_items *more = &zones->attributes;
+    zones->path = pb_product_key_path(check, zones->zones);
+    zones->field = pb_product_key_alloc(check, more->n + 1, sizeof *zones->field);
+    if (zones->field == NULL)
+        return;
+    zones->field[zones->n_fields++] = zones->id != NULL ? zones->id : "fid";
+    for (size_t i = 0; i < more->n; i++) {
+        zones->field[zones->n_fields++] = more->items[i].text;
+        for (size_t k = 0; k <= i; k++)
+            if (strcmp(zones->field[k], more->items[i].text) == 0)
+                pb_product_key_wrong(check, "attributes",
+                                     "zones.attributes: %.40s is a column already",
+                                     more->items[i].text);
+    }
+}
+
 static void check_keys(struct pb_product_config *product, const struct pb_product_check *check)
 {
     struct pb_zones_config *zones = (struct pb_zones_config *)product;
     check_stats(zones, check);
     check_classes(zones, check);
-    if (zones->by.n == 0 && pb_product_key_is_sound(check, "by"))
-        pb_product_key_wrong(check, "by", "zones: which zones? write by: CLASS, a band of classes");
+    if (zones->zones != NULL)
+        set_vector(zones, check);
+    else if (pb_product_key_is_sound(check, "zones"))
+        check_plain(zones, check);
+    if (zones->by.n == 0 && zones->zones == NULL && pb_product_key_is_sound(check, "by") &&
+        pb_product_key_is_sound(check, "zones"))
+        pb_product_key_wrong(check, "by",
+                             "zones: which zones? write by: CLASS, a band of classes, or zones: "
+                             "fields.gpkg, polygons of a file");
     else if (zones->by.n > 0 && pb_product_key_is_sound(check, "bands"))
         add_band(zones, check);
 }
 
+static const char *vector_of(const struct pb_product_config *product)
+{
+    return ((const struct pb_zones_config *)product)->path;
+}
+
 const struct pb_product_kind pb_kind_zones = {
     .section = {"zones",
-                "Pixels, areas and statistics of bands for each class of a band, as a table.", keys,
-                sizeof keys / sizeof keys[0]},
+                "Pixels, areas and statistics of bands for each class of a band, or each polygon "
+                "of a vector file, as a table.",
+                keys, sizeof keys / sizeof keys[0]},
     .bytes = sizeof(struct pb_zones_config),
+    .vector = vector_of,
     .is_optional = true,
     .check = check_keys,
 };

@@ -18,6 +18,12 @@ struct values {
     double mean, std, sum, error;
 };
 
+/* Of a row: what its zone is known by, and its number in the sums, -1 = no pixel is in it. */
+struct place {
+    uint64_t key, pixels;
+    int32_t i;
+};
+
 static void add_column(struct pb_table *table, const char *band, const char *what,
                        enum pb_cell_kind kind)
 {
@@ -31,11 +37,28 @@ static bool is_count(enum pb_zones_stat_kind kind)
     return kind == PB_ZONES_VALID || kind == PB_ZONES_VARIETY;
 }
 
+/* Whole numbers, numbers, or text. */
+static enum pb_cell_kind kind_of(const struct pb_polygons *polygons, size_t field)
+{
+    enum pb_cell_kind kind = PB_CELL_INT;
+    for (size_t i = 0; i < polygons->n; i++) {
+        const struct pb_polygon_value *value = &polygons->polygon[i].values[field];
+        if (value->text != NULL && isnan(value->num))
+            return PB_CELL_TEXT;
+        if (value->text != NULL && (value->num != rint(value->num) || fabs(value->num) > 0x1p53))
+            kind = PB_CELL_REAL;
+    }
+    return kind;
+}
+
 static void add_columns(struct pb_table *table, const struct pb_zones_config *config,
                         const struct pb_zones_names *names)
 {
-    const char *by = config->by.items[0].text;
-    pb_table_column(table, by, PB_CELL_REAL);
+    const char *by = config->by.n > 0 ? config->by.items[0].text : NULL;
+    for (size_t i = 0; names->polygons != NULL && i < config->n_fields; i++)
+        pb_table_column(table, config->field[i], kind_of(names->polygons, i));
+    if (by != NULL)
+        pb_table_column(table, by, PB_CELL_REAL);
     if (config->classes.n > 0)
         add_column(table, by, "name", PB_CELL_TEXT);
     pb_table_column(table, "pixels", PB_CELL_INT);
@@ -115,22 +138,24 @@ static void add_stat(struct pb_table *table, const struct pb_zones_stat *stat, s
     }
 }
 
+/* A zone without pixels. */
+static const struct pb_float_sums no_sums;
+
 static void add_band(struct pb_table *table, const struct pb_zones_config *config,
-                     const struct pb_zones_all *all, uint32_t i, uint32_t band)
+                     const struct pb_zones_all *all, const struct place *place, uint32_t band)
 {
-    const struct pb_zone *zone = pb_zone_sums_zone(pb_zones_sums(all), i);
-    struct values v = {.sums = pb_zone_sums_band(pb_zones_sums(all), i, band),
-                       .mean = (double)NAN,
-                       .std = (double)NAN};
+    struct values v = {.sums = &no_sums, .mean = (double)NAN, .std = (double)NAN};
+    if (place->i >= 0)
+        v.sums = pb_zone_sums_band(pb_zones_sums(all), (uint32_t)place->i, band);
     if (v.sums->n > 0)
         pb_float_sums_result(v.sums, &v.mean, &v.std, &v.sum);
     if (config->counts_values) {
         const struct pb_value_counts *counts = pb_zones_counts(all, band);
-        v.entry = pb_value_counts_of(counts, zone->key, &v.n);
+        v.entry = pb_value_counts_of(counts, place->key, &v.n);
         v.level = pb_value_counts_level(counts);
     }
     for (size_t s = 0; s < config->n_stats; s++)
-        add_stat(table, &config->stat[s], &v, zone->pixels);
+        add_stat(table, &config->stat[s], &v, place->pixels);
     if (config->counts_values)
         pb_table_real(table, v.sums->n > 0 ? v.error : (double)NAN);
 }
@@ -143,28 +168,43 @@ static const char *name_of(const struct pb_items *classes, double value)
     return NULL;
 }
 
-static void add_row(struct pb_table *table, const struct pb_zones_config *config,
-                    const struct pb_zones_names *names, const struct pb_zones_all *all, uint32_t i)
+static void add_field(struct pb_table *table, const struct pb_polygon_value *value,
+                      enum pb_cell_kind kind)
 {
-    const struct pb_zone *zone = pb_zone_sums_zone(pb_zones_sums(all), i);
-    const float value = pb_statistics_value((uint32_t)zone->key);
-    const double m2 = names->pixel_m2 != 0 ? (double)zone->pixels * names->pixel_m2
-                                           : (double)zone->area * names->unit_m2;
+    if (value->text == NULL)
+        pb_table_null(table);
+    else if (kind == PB_CELL_INT)
+        pb_table_int(table, (int64_t)value->num);
+    else if (kind == PB_CELL_REAL)
+        pb_table_real(table, value->num);
+    else
+        pb_table_text(table, value->text);
+}
+
+static void add_row(struct pb_table *table, const struct pb_zones_config *config,
+                    const struct pb_zones_names *names, const struct pb_zones_all *all,
+                    const struct place *place)
+{
+    const struct pb_zone *zone =
+        place->i >= 0 ? pb_zone_sums_zone(pb_zones_sums(all), (uint32_t)place->i) : NULL;
+    const float value = pb_statistics_value((uint32_t)place->key);
+    const double m2 = names->pixel_m2 != 0 ? (double)place->pixels * names->pixel_m2
+                      : zone != NULL       ? (double)zone->area * names->unit_m2
+                                           : 0;
     pb_table_row(table);
-    pb_table_float(table, value);
+    for (size_t i = 0; names->polygons != NULL && i < config->n_fields; i++)
+        add_field(table, &names->polygons->polygon[(place->key >> 32) - 1].values[i],
+                  pb_table_column_at(table, i)->kind);
+    if (config->by.n > 0)
+        pb_table_float(table, value);
     if (config->classes.n > 0)
         pb_table_text(table, name_of(&config->classes, (double)value));
-    pb_table_int(table, (int64_t)zone->pixels);
+    pb_table_int(table, (int64_t)place->pixels);
     pb_table_real(table, m2);
     pb_table_real(table, m2 / 10000);
     for (uint32_t b = 0; b < names->n_bands; b++)
-        add_band(table, config, all, i, b);
+        add_band(table, config, all, place, b);
 }
-
-struct place {
-    uint64_t key;
-    uint32_t i;
-};
 
 static int by_key(const void *a, const void *b)
 {
@@ -172,23 +212,55 @@ static int by_key(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-struct pb_table *pb_zones_table(const struct pb_zones_config *config,
-                                const struct pb_zones_names *names, const struct pb_zones_all *all)
+/* All rows in their order; NULL = no memory. */
+static struct place *order_of(const struct pb_zones_config *config,
+                              const struct pb_zones_names *names, const struct pb_zones_all *all,
+                              size_t *out_n)
 {
     const struct pb_zone_sums *sums = pb_zones_sums(all);
-    const uint32_t n = pb_zone_sums_count(sums);
-    struct place *order = calloc(n + 1, sizeof *order);
-    struct pb_table *table = order != NULL ? pb_table_create() : NULL;
-    add_columns(table, config, names);
-    for (uint32_t i = 0; order != NULL && i < n; i++)
-        order[i] = (struct place){pb_zone_sums_zone(sums, i)->key, i};
-    if (order != NULL)
-        qsort(order, n, sizeof *order, by_key);
-    for (uint32_t i = 0; order != NULL && i < n; i++)
-        add_row(table, config, names, all, order[i].i);
+    const size_t n = pb_zone_sums_count(sums);
+    const size_t n_polygons = names->polygons != NULL && config->by.n == 0 ? names->polygons->n : 0;
+    struct place *order = calloc(n + n_polygons + 1, sizeof *order);
+    size_t used = 0, own = n;
+    for (size_t i = 0; order != NULL && i < n; i++) {
+        const struct pb_zone *zone = pb_zone_sums_zone(sums, (uint32_t)i);
+        order[i] = (struct place){zone->key, zone->pixels, (int32_t)i};
+    }
+    if (order == NULL)
+        return NULL;
+    qsort(order, n, sizeof *order, by_key);
+    for (size_t p = 0; p < n_polygons; p++) { /* those that are not there */
+        const uint64_t key = pb_zones_key((uint32_t)p + 1, 0);
+        while (used < n && order[used].key < key)
+            used++;
+        if (used == n || order[used].key != key)
+            order[own++] = (struct place){key, 0, -1};
+    }
+    qsort(order, own, sizeof *order, by_key);
+    *out_n = own;
+    return order;
+}
+
+struct pb_table *pb_zones_table(const struct pb_zones_config *config,
+                                const struct pb_zones_names *names, const struct pb_zones_all *all,
+                                uint32_t **out_polygon)
+{
+    size_t n = 0;
+    struct place *order = order_of(config, names, all, &n);
+    uint32_t *polygon = calloc(n + 1, sizeof *polygon);
+    struct pb_table *table = order != NULL && polygon != NULL ? pb_table_create() : NULL;
+    if (table != NULL)
+        add_columns(table, config, names);
+    for (size_t i = 0; table != NULL && i < n; i++) {
+        add_row(table, config, names, all, &order[i]);
+        polygon[i] = (uint32_t)(order[i].key >> 32) - 1;
+    }
     free(order);
-    if (!pb_table_failed(table))
+    if (!pb_table_failed(table)) {
+        *out_polygon = polygon;
         return table;
+    }
+    free(polygon);
     pb_table_destroy(table);
     return NULL;
 }

@@ -6,15 +6,27 @@
 #include "pipeline/numbers/table.h"
 #include "pipeline/numbers/zones_all.h"
 #include "pipeline/product/zones.h"
+#include "pipeline/raster/polygons.h"
 
 struct pb_zones_names {
     const char *const *bands; /* n_bands, those with statistics */
     size_t n_bands;
     double pixel_m2; /* of every pixel; 0 = the sums have areas, of unit_m2 each; NaN = not known */
     double unit_m2;
+    const struct pb_polygons *polygons; /* NULL = zones are classes alone */
 };
 
-/* After pb_zones_end. NULL = no memory. */
+/* What a zone is known by in the sums: its polygon, from 1, 0 where zones are classes alone; and
+ * its class (pb_statistics_key), 0 where they are polygons alone. */
+static inline uint64_t pb_zones_key(uint32_t polygon, uint32_t class)
+{
+    return (uint64_t)polygon << 32 | class;
+}
+
+/* After pb_zones_end: rows in the order of polygons, then of classes; a polygon has a row even when
+ * it has no pixel, unless there are classes. *out_polygon: the number of each row's polygon, from
+ * 0, malloc'd, the caller's. NULL = no memory. */
 struct pb_table *pb_zones_table(const struct pb_zones_config *config,
-                                const struct pb_zones_names *names, const struct pb_zones_all *all);
+                                const struct pb_zones_names *names, const struct pb_zones_all *all,
+                                uint32_t **out_polygon);
 #endif

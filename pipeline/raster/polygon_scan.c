@@ -385,3 +385,58 @@ void pb_polygon_scan_zones(const struct pb_polygon_scan *scan, const struct pb_r
         y = to.bottom;
     }
 }
+
+/* The columns of the target that a polygon can have. */
+static struct target narrow(const struct target *to, const struct group *group)
+{
+    struct target out = *to;
+    out.left = (int32_t)fmin(fmax(floor(group->left) - 1, to->left), to->right);
+    out.right = (int32_t)fmin(fmax(ceil(group->right) + 1, out.left), to->right);
+    out.zones += out.left - to->left;
+    return out;
+}
+
+/* The runs of one polygon; leaves the target all zero. */
+static bool give_runs(const struct target *to, uint32_t polygon, pb_polygon_run *run, void *user)
+{
+    for (int32_t row = to->top; row < to->bottom; row++) {
+        uint32_t *const line = to->zones + (size_t)(row - to->top) * to->stride;
+        const int32_t n = to->right - to->left;
+        for (int32_t x = 0, end; x < n; x = end) {
+            for (end = x + 1; end < n && (line[end] != 0) == (line[x] != 0);)
+                end++;
+            if (line[x] != 0 && !run(user, polygon, to->left + x, row, end - x))
+                return false;
+        }
+        memset(line, 0, (size_t)n * sizeof *line);
+    }
+    return true;
+}
+
+bool pb_polygon_scan_each(const struct pb_polygon_scan *scan, const struct pb_rect *rect,
+                          void *scratch, uint32_t *zones, pb_polygon_run *run, void *user)
+{
+    const int32_t bottom = rect->y + rect->h;
+    memset(zones, 0, (size_t)rect->w * (size_t)rect->h * sizeof *zones);
+    for (int32_t y = rect->y; y < bottom;) {
+        const size_t band = (size_t)y / BAND_ROWS;
+        const int64_t end = ((int64_t)band + 1) * BAND_ROWS;
+        const struct target all = {.top = y,
+                                   .bottom = end < bottom ? (int32_t)end : bottom,
+                                   .left = rect->x,
+                                   .right = rect->x + rect->w,
+                                   .zones = zones + (size_t)(y - rect->y) * (size_t)rect->w,
+                                   .stride = (size_t)rect->w};
+        for (size_t g = scan->band[band]; g < scan->band[band + 1]; g++) {
+            const struct group *const group = &scan->group[g];
+            if (group->right < all.left || group->left > all.right)
+                continue;
+            const struct target to = narrow(&all, group);
+            fill_group(scan, group, &to, scratch);
+            if (!give_runs(&to, group->polygon, run, user))
+                return false;
+        }
+        y = all.bottom;
+    }
+    return true;
+}

@@ -37,4 +37,12 @@ bool pb_polygon_scan_meets(const struct pb_polygon_scan *scan, const struct pb_r
  * call's own. Thread: any, each with its own scratch. */
 void pb_polygon_scan_zones(const struct pb_polygon_scan *scan, const struct pb_rect *rect,
                            void *scratch, uint32_t *out_zones, size_t stride);
+
+/* n pixels of a row, from column x, that lie in the polygon of that number. false ends the scan. */
+typedef bool pb_polygon_run(void *user, uint32_t polygon, int32_t x, int32_t y, int32_t n);
+/* The same of each polygon by itself: a pixel in which several overlap is in a run of each. zones:
+ * rect->w * rect->h numbers, the call's own. False: a run ended it. Runs of a row that touch are
+ * one. */
+bool pb_polygon_scan_each(const struct pb_polygon_scan *scan, const struct pb_rect *rect,
+                          void *scratch, uint32_t *zones, pb_polygon_run *run, void *user);
 #endif

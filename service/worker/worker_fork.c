@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/worker_fork.h"
 
+#include "pipeline/gdal/vector.h"
 #include "pipeline/device/device.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/raster/source_files.h"
@@ -121,6 +122,12 @@ static void hand_sources(const struct pb_config *config, const struct pb_json_va
         return;
     pb_source_files_open(config, pipeline, scene, &files);
     pb_source_files_hand(config, pipeline, scene, &files);
+    for (size_t i = 0; i < pipeline->n_products; i++) {
+        const struct pb_product_config *product = pipeline->products[i];
+        const char *path = product->kind->vector != NULL ? product->kind->vector(product) : NULL;
+        if (path != NULL)
+            pb_vector_hand(path);
+    }
 }
 
 static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker_fork *fork,

@@ -63,11 +63,22 @@ def elevations(scratch):
     return scratch / "dem.tif"
 
 
+def fields(scratch):
+    """Two fields in longitude and latitude."""
+    def field(parcel, west, south, east, north):
+        ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+        return {"type": "Feature", "properties": {"parcel": parcel}, "geometry": {"type": "Polygon", "coordinates": [ring]}}
+    (scratch / "fields.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [
+        field("north", -34.90, -8.00, -34.88, -7.98), field("south", -34.91, -8.05, -34.89, -8.02)]}))
+    return landsat7(scratch)
+
+
 # sample: what makes its scene, and the products, one a kind and name
 SINGLE = {
     "cloudfree": (cloudfree, ["cog", "quicklook", "statistics"]),
     "composite": (composite, ["cog", "quicklook"]),
     "edges": (landsat7, ["cog", "quicklook"]),
+    "fields": (fields, ["zones", "zones", "quicklook", "stac"]),
     "landcover": (landsat7, ["cog", "statistics", "stac"]),
     "landsat8": (lambda s: bands(s / "LC08_L2SP_016037_20170813_20200903_02_T1.tif", 7),
                  ["cog", "cog", "quicklook", "statistics", "stac"]),
@@ -102,7 +113,7 @@ def run_sample(scratch, name):
     assert [p.name for p in made] == [p["file"] for p in planned["plan"]["products"]], planned
     assert str(made[0].parent) == planned["plan"]["directory"], planned
     for path, product in zip(made, planned["plan"]["products"]):
-        if path.suffix != ".json":
+        if path.suffix in (".tif", ".png"):
             image = gdal.Open(str(path))
             assert (image.RasterXSize, image.RasterYSize) == (product["width"], product["height"]), product
         if product["type"] == "cog":
@@ -120,7 +131,7 @@ def share_valid(path, band=1):
 
 def test_samples_of_single_files_run_and_the_plan_says_what_comes(scratch):
     for name in SINGLE:
-        if name not in ("cloudfree", "composite"):
+        if name not in ("cloudfree", "composite", "fields"):
             (scratch / name).mkdir()
             made, _ = run_sample(scratch / name, name)
             assert share_valid(made[0]) > 0.2, name
@@ -130,6 +141,20 @@ def test_clouds_of_a_file_beside(scratch):
     made, plan = run_sample(scratch, "cloudfree")
     assert [f["name"] for f in plan["files"]] == ["olinda.tif", f"{scratch}/scl/olinda_SCL.tif"], plan["files"]
     assert 0.4 < share_valid(made[0]) < 0.5, "half of it lies under clouds, and 20 m around them"
+
+
+def test_numbers_of_each_field(scratch):
+    made, _ = run_sample(scratch, "fields")
+    shown = [f["properties"] for f in json.loads(made[0].read_text())["features"]]
+    assert [f["parcel"] for f in shown] == ["north", "south"]
+    cover = [line.split(",") for line in made[1].read_text().splitlines()]
+    assert cover[0] == ["parcel", "COVER", "COVER_name", "pixels", "area_m2", "area_ha"], cover[0]
+    for field in shown:
+        assert -1 <= field["NDVI_p5"] <= field["NDVI_median"] <= field["NDVI_p95"] <= 1 and field["NDVI_valid_percent"] == 100, field
+        own = [row for row in cover if row[0] == field["parcel"]]
+        assert sum(int(row[3]) for row in own) == field["pixels"] > 3000 and {row[2] for row in own} <= {"water", "bare", "green"}, own
+        assert abs(field["area_m2"] - field["pixels"] * 28.5 ** 2) < 1, field
+    assert share_valid(made[2]) == 1
 
 
 def test_the_median_of_three_dates(scratch):

@@ -7,11 +7,12 @@ import csv
 import json
 
 import numpy as np
-from osgeo import gdal, osr
+from osgeo import gdal, ogr, osr
 
 import pbtest
 
 gdal.UseExceptions()
+ogr.UseExceptions()
 HEAD = "service: {inbox: /i, work: /w, products: /p, quarantine: /q, state: /s, socket: /x.sock}\n"
 STATS = ["valid", "valid_percent", "min", "max", "range", "mean", "std", "sum", "median", "p5", "p97.5", "majority", "minority", "variety"]
 
@@ -58,7 +59,7 @@ def of_numpy(values):
     """The statistics of one zone; values of a float32 plane."""
     n, v = values.size, values[np.isfinite(values)].astype(np.float64)
     if v.size == 0:
-        return {**dict.fromkeys(STATS, np.nan), "valid": 0, "valid_percent": 0.0 if n else np.nan, "variety": 0}
+        return {**dict.fromkeys(STATS, np.nan), "valid": 0, "valid_percent": 0.0 if n else np.nan, "sum": 0, "variety": 0}
     kinds, counts = np.unique(v, return_counts=True)
     return dict(valid=v.size, valid_percent=100 * v.size / n, min=v.min(), max=v.max(), range=v.max() - v.min(), mean=v.mean(), std=v.std(), sum=v.sum(),
                 median=np.median(v), majority=kinds[counts.argmax()], minority=kinds[counts.argmin()], variety=kinds.size,
@@ -128,6 +129,131 @@ def test_areas_that_are_not_known_are_empty(scratch):
             assert row["area_m2"] == row["area_ha"] == "" and int(row["pixels"]) > 0, row
 
 
+def fields(path, epsg=32633, driver="GeoJSON"):
+    """Overlapping polygons, one with a hole, one of two parts, one on the edge, one far away, one without geometry; on the grid of scene()."""
+    to, utm = osr.SpatialReference(), osr.SpatialReference()
+    to.ImportFromEPSG(epsg)
+    utm.ImportFromEPSG(32633)
+    for srs in (to, utm):
+        srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    def ring(*points):
+        return "(" + ", ".join(f"{600000 + x:.3f} {5000000 - y:.3f}" for x, y in points + points[:1]) + ")"
+    shapes = ["POLYGON (" + ring((103, 207), (1507, 311), (1291, 1402), (52, 1177)) + ")",
+              "POLYGON (" + ring((903, 117), (2507, 311), (2291, 1902), (652, 1677)) + ", " + ring((1203, 517), (1807, 611), (1491, 1302)) + ")",
+              "MULTIPOLYGON ((" + ring((-400, 1800), (300, 1500), (450, 3000)) + "), (" + ring((3000, 13), (4000, 55), (3100, 909)) + "))",
+              "POLYGON (" + ring((90000, 0), (91000, 0), (91000, 900)) + ")", None,
+              "POLYGON (" + ring((1001, 1001), (1003, 1001), (1003, 1003)) + ")"]
+    ds = ogr.GetDriverByName(driver).CreateDataSource(str(path))
+    layer = ds.CreateLayer("fields", to, ogr.wkbUnknown)
+    layer.CreateField(ogr.FieldDefn("parcel", ogr.OFTString))
+    layer.CreateField(ogr.FieldDefn("number", ogr.OFTInteger))
+    for i, wkt in enumerate(shapes):
+        feature = ogr.Feature(layer.GetLayerDefn())
+        feature["parcel"], feature["number"] = f"a, {i}", i * 10
+        if wkt:
+            shape = ogr.CreateGeometryFromWkt(wkt)
+            shape.Segmentize(200.0)
+            shape.Transform(osr.CoordinateTransformation(utm, to))
+            feature.SetGeometry(shape)
+        layer.CreateFeature(feature)
+    ds = None
+    return path
+
+
+def burn(path, like, touched=False):
+    """Of each feature: where GDAL burns it."""
+    grid, vector = gdal.Open(str(like)), ogr.Open(str(path))
+    out = []
+    for feature in vector.GetLayer(0):
+        one = ogr.GetDriverByName("MEM" if ogr.GetDriverByName("Memory") is None else "Memory").CreateDataSource("x")
+        layer = one.CreateLayer("x", vector.GetLayer(0).GetSpatialRef())
+        if feature.GetGeometryRef() is not None:
+            copy = ogr.Feature(layer.GetLayerDefn())
+            copy.SetGeometry(feature.GetGeometryRef())
+            layer.CreateFeature(copy)
+        target = gdal.GetDriverByName("MEM").Create("", grid.RasterXSize, grid.RasterYSize, 1)
+        target.SetGeoTransform(grid.GetGeoTransform())
+        target.SetProjection(grid.GetProjection())
+        gdal.RasterizeLayer(target, [1], layer, burn_values=[1], options=["ALL_TOUCHED=TRUE"] if touched else [])
+        out.append(target.ReadAsArray() == 1)
+    return out
+
+
+def test_polygons_equal_gdal_and_numpy(scratch):
+    kind, n, _ = scene(scratch / "a.tif", 333, 217)
+    fields(scratch / "f.geojson")
+    fields(scratch / "f.gpkg", driver="GPKG")
+    for file, touched, side in (("f.geojson", False, 64), ("f.gpkg", True, 128)):
+        out = write(scratch, f"      - zones: {{zones: {file}, id: parcel, attributes: [number], bands: [N], touched: {str(touched).lower()}, stats: [{', '.join(STATS)}]}}\n"
+                             f"      - zones: {{name: both, zones: {file}, id: number, by: KIND, bands: [N], stats: [{', '.join(STATS)}]}}\n", scratch / "a.tif", side, 3, 4)
+        table, inside = rows(out / "scene.zones.csv"), burn(scratch / file, scratch / "a.tif", touched)
+        assert [(r["parcel"], r["number"]) for r in table] == [(f"a, {i}", str(10 * i)) for i in range(6)], table
+        assert inside[0].any() and (inside[0] & inside[1]).any() and not inside[3].any()
+        for row, where in zip(table, inside):
+            if touched and row["number"] == "20":  # GDAL cuts lines at the edge of the grid, which moves them there
+                assert abs(int(row["pixels"]) - where.sum()) <= 2, (row, where.sum())
+                continue
+            assert int(row["pixels"]) == where.sum(), (row, where.sum())
+            assert float(row["area_m2"]) == where.sum() * 100
+            compare(row, "N", n[where])
+        inside, both = burn(scratch / file, scratch / "a.tif"), rows(out / "scene.both.zones.csv")
+        pairs = [(i * 10, k) for i, where in enumerate(inside) for k in np.unique(kind[where & np.isfinite(kind)])]
+        assert [(int(r["number"]), float(r["KIND"])) for r in both] == pairs
+        for row, (number_, k) in zip(both, pairs):
+            compare(row, "N", n[inside[number_ // 10] & (kind == k)])
+
+
+def test_outlines_and_numbers_as_geojson_and_geopackage(scratch):
+    scene(scratch / "a.tif", 333, 217)
+    fields(scratch / "f.gpkg", driver="GPKG")
+    config = "".join(f"      - zones: {{name: {form}, zones: f.gpkg, layer: fields, id: parcel, bands: [N], stats: [mean, majority], format: {form}}}\n" for form in ("csv", "geojson", "gpkg"))
+    out, again = write(scratch, config, scratch / "a.tif", 64, 4, 3), write(scratch, config, scratch / "a.tif", 1024)
+    table = rows(out / "scene.csv.zones.csv")
+    for form in ("geojson", "gpkg"):
+        assert (out / f"scene.{form}.zones.{form}").read_bytes() == (again / f"scene.{form}.zones.{form}").read_bytes()
+        layer = (ds := ogr.Open(str(out / f"scene.{form}.zones.{form}"))).GetLayer(0)
+        source = (sds := ogr.Open(str(scratch / "f.gpkg"))).GetLayer(0)
+        assert layer.GetSpatialRef().GetAuthorityCode(None) == {"geojson": "4326", "gpkg": "32633"}[form]
+        assert layer.GetFeatureCount() == len(table) == 6
+        for feature, outline, row in zip(layer, source, table):
+            for name, text in row.items():
+                value = feature[name]
+                assert (value is None and text == "") or str(value) == text or abs(value - float(text)) <= 1e-6 * abs(value), (name, value, text)
+            if (shape := outline.GetGeometryRef()) is None:
+                assert feature.GetGeometryRef() is None
+                continue
+            srs = layer.GetSpatialRef()
+            srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+            shape = shape.Clone()
+            shape.TransformTo(srs)
+            assert feature.GetGeometryRef().SymmetricDifference(shape).Area() <= 2e-7 * shape.Boundary().Length()
+
+
+def test_polygons_of_another_coordinate_system_and_of_a_run(scratch):
+    _, n, _ = scene(scratch / "a.tif", 333, 217)
+    fields(scratch / "f.geojson", 4326)
+    (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {KIND: 1, N: 2, F: 3}}\n    products:\n"
+                                    "      - zones: {zones: f.geojson, bands: [N], stats: [valid, mean], format: geojson}\n      - stac: {datetime: file-time}\n")
+    report, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "out", scratch / "a.tif")
+    features = json.loads(pbtest.pathlib.Path(report["products"][0]["path"]).read_text())["features"]
+    fields(scratch / "utm.geojson")
+    for feature, where in zip(features, burn(scratch / "utm.geojson", scratch / "a.tif")):
+        assert abs(feature["properties"]["pixels"] - where.sum()) <= 0.001 * where.sum(), feature["properties"]
+    item = json.loads(pbtest.pathlib.Path(report["products"][1]["path"]).read_text())
+    assert item["assets"]["zones"]["type"] == "application/geo+json", item["assets"]
+
+
+def test_what_is_wrong_with_a_vector_file_is_said_before_a_pixel_is_read(scratch):
+    scene(scratch / "a.tif", 64, 64)
+    fields(scratch / "f.geojson")
+    for keys, code, words in (("zones: no.geojson", "vector.missing", "no.geojson"), ("zones: f.geojson, id: plot", "vector.choice", "parcel"),
+                              ("zones: f.geojson, layer: other", "vector.choice", "fields")):
+        (scratch / "c.yaml").write_text(f"pipelines:\n  p:\n    input: {{match: ['*'], bands: {{N: 2}}}}\n    products: [zones: {{{keys}}}]\n")
+        for dry in ((), ("--dry-run",)):
+            report, = pbtest.run_json("pushbroom", "run", "--json", *dry, "-c", scratch / "c.yaml", "-o", scratch / "out", scratch / "a.tif", code=1)
+            assert report["error"]["code"] == code and words in report["error"]["message"], report
+
+
 def test_a_band_that_is_no_class_fails_the_job(scratch):
     scene(scratch / "a.tif", 333, 217)
     (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {KIND: 1, N: 2, F: 3}}\n    products: [zones: {by: F}, stac: {datetime: file-time}]\n")
@@ -152,12 +278,15 @@ def test_mistakes_are_found_before_a_pixel_is_read(scratch):
     products:
       - zones: {by: OTHER, bands: [N], stats: [median, p101, mean, mean]}
       - zones: {name: b, bands: [N], classes: {a: 1, b: 1}}
+      - zones: {name: c, by: KIND, id: parcel, format: gpkg}
+      - zones: {name: d, zones: f.gpkg, attributes: [fid]}
 """)
     said = pbtest.run("pushbroom", "check-config", scratch / "c.yaml", code=None)
     text = said.stdout + said.stderr
     assert said.returncode != 0
     for words in (":5:9: zones: no step makes a band 'OTHER'", ":5:47: zones.stats: 'p101'", "zones.stats: mean is there twice",
-                  ":6:9: zones: which zones?", "a and b are names of one value, 1"):
+                  ":6:9: zones: which zones?", ":7:40: zones.id is of a vector file", "classes of a band have no outline",
+                  "zones.attributes: fid is a column already", "a and b are names of one value, 1"):
         assert words in text, (words, text)
 
 
