@@ -5,6 +5,7 @@
 /* Grids of pixels, and where one lies on another. Pixel c of an axis covers [c, c + 1), its centre
  * is c + 0.5. Axes are parallel: a grid is a shifted and scaled one. Arithmetic in float64 without
  * contraction, so every device finds the same pixels. C11 and C++17. Thread: any. */
+#include "kernels/area.h"
 #include "kernels/calibration.h"
 #include "kernels/pixel.h"
 
@@ -28,6 +29,8 @@ struct pb_scene_facts {
                               known */
     pb_calibration_find *calibration; /* of steps that calibrate; NULL = no metadata were read */
     const void *calibration_of;
+    pb_area_find *area; /* of steps that name one; NULL = none was looked for */
+    const void *area_of;
 };
 
 PB_PIXEL struct pb_map pb_map_identity(void)

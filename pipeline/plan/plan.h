@@ -214,6 +214,12 @@ struct pb_plan_other {
     struct pb_map map; /* from the scene's grid */
 };
 
+/* The area of a step that names one (kernels/area.h). */
+struct pb_plan_area {
+    size_t step;
+    struct pb_area area;
+};
+
 struct pb_plan_request {
     const struct pb_config *config;
     const struct pb_pipeline_config *pipeline;
@@ -230,6 +236,8 @@ struct pb_plan_request {
     const char *const *file_names;      /* of the scene, then of others; for metadata */
     const struct pb_calibrated *rules;  /* n_rules; that another process has made of its metadata */
     size_t n_rules;
+    const struct pb_plan_area *areas; /* n_areas; NULL = no step names one */
+    size_t n_areas;
     int32_t whole_said; /* of a request of another process: 1: blocks come as they are stored, -1:
                            they do not; 0: there is no such request */
     const struct pb_plan_out *said_out; /* of such a request: what becomes of tiles; NULL else */

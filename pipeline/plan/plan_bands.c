@@ -224,6 +224,7 @@ static enum pb_code code_of(const struct pb_diag *diag, const struct pb_pipeline
     return diag->kind == PB_DIAG_EXPRESSION ? PB_E_PIPELINE_EXPRESSION
            : diag->kind == PB_DIAG_INDEX    ? PB_E_PIPELINE_INDEX
            : diag->kind == PB_DIAG_CONSTANT ? PB_E_PIPELINE_INDEX
+           : diag->kind == PB_DIAG_OUTSIDE  ? PB_E_INPUT_OUTSIDE
                                             : PB_E_PIPELINE_BAND;
 }
 
@@ -239,7 +240,8 @@ static void add_mistake(void *to, const struct pb_diag *diag)
                        m->pipeline->steps[diag->step].op->name, diag->msg);
     if (strstr(m->text, text + 1) != NULL)
         return; /* a name that an expression has twice */
-    if (used == 0)
+    /* What is wrong with the pipeline goes before a scene that has nothing to do with it. */
+    if (used == 0 || m->code == PB_E_INPUT_OUTSIDE)
         m->code = code_of(diag, m->pipeline);
     if (used == 0 || used + strlen(text) + sizeof "; also" < sizeof m->text)
         (void)snprintf(m->text + used, sizeof m->text - used, "%s%s", used ? "; also" : "",
@@ -264,6 +266,19 @@ static struct pb_scene_facts facts_of(const struct pb_raster_info *info)
     return facts;
 }
 
+/* params: of a step of the pipeline. */
+static bool find_area(const void *of, const void *params, struct pb_area *out)
+{
+    const struct pb_plan_request *request = of;
+    for (size_t i = 0; i < request->n_areas; i++)
+        if (request->areas[i].step < request->pipeline->n_steps &&
+            request->pipeline->steps[request->areas[i].step].params == params) {
+            *out = request->areas[i].area;
+            return true;
+        }
+    return false;
+}
+
 static int calibrate(struct pb_plan *plan, const struct pb_plan_request *request,
                      const struct inputs *in, struct pb_err *err)
 {
@@ -280,6 +295,8 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     const struct pb_plan_rules rules = {plan, pipeline};
     struct pb_scene_facts facts = facts_of(request->info);
     pb_plan_calibrate_facts(&rules, &facts);
+    facts.area = find_area;
+    facts.area_of = request;
     struct pb_chain_step *steps = calloc(pipeline->n_steps + 1, sizeof *steps);
     if (steps == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");

@@ -120,6 +120,25 @@ static int say_rules(const struct pb_plan *plan, struct pb_err *err, struct pb_s
     return 0;
 }
 
+static int say_areas(const struct pb_plan_request *request, struct pb_err *err,
+                     struct pb_served_request *out)
+{
+    if (request->n_areas > PB_SERVED_AREAS_MAX)
+        return pb_fail(err, PB_E_DEVICE_FAILED,
+                       "the pipeline crops more often than the process that owns the device takes");
+    out->n_areas = (uint32_t)request->n_areas;
+    for (uint32_t i = 0; i < out->n_areas; i++) {
+        const struct pb_area *a = &request->areas[i].area;
+        out->area[i] = (struct pb_served_area){.step = (uint32_t)request->areas[i].step,
+                                               .none = a->none,
+                                               .left = a->left,
+                                               .top = a->top,
+                                               .right = a->right,
+                                               .bottom = a->bottom};
+    }
+    return 0;
+}
+
 int pb_served_request_make(const struct pb_plan_request *request, const struct pb_plan *plan,
                            uint32_t pass, struct pb_err *err, struct pb_served_request *out)
 {
@@ -153,6 +172,7 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
             out->source[i + 1].map = request->others[i].map;
     }
     int rc = say_rules(plan, err, out);
+    rc = rc ? rc : say_areas(request, err, out);
     return rc ? rc : say_results(plan, own, err, out);
 }
 
@@ -219,8 +239,13 @@ static bool is_sound(const struct pb_served_request *said, const struct pb_plan_
     if (!counted || !ordered || !sided || !placed || said->n_numbers > PB_SERVED_NUMBERS_MAX ||
         said->n_sources != sources_of(base->pipeline) || said->n_sources > PB_FILES_MAX)
         return false;
-    if (said->n_rules > PB_SERVED_RULES_MAX || said->whole > 2)
+    if (said->n_rules > PB_SERVED_RULES_MAX || said->whole > 2 ||
+        said->n_areas > PB_SERVED_AREAS_MAX)
         return false;
+    for (uint32_t i = 0; i < said->n_areas; i++)
+        if (!is_near(said->area[i].left) || !is_near(said->area[i].top) ||
+            !is_near(said->area[i].right) || !is_near(said->area[i].bottom))
+            return false;
     for (uint32_t i = 0; i < said->n_rules; i++)
         if (!is_near(said->rule[i].gain) || !is_near(said->rule[i].offset) ||
             !is_near(said->rule[i].k1) || !is_near(said->rule[i].k2))
@@ -237,6 +262,7 @@ struct facts {
     struct pb_raster_info info[PB_FILES_MAX];
     struct pb_plan_other others[PB_FILES_MAX];
     struct pb_calibrated rules[PB_SERVED_RULES_MAX];
+    struct pb_plan_area areas[PB_SERVED_AREAS_MAX];
     struct pb_plan_out out;
 };
 
@@ -309,6 +335,17 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
     request->said_out = &facts->out;
     request->rules = facts->rules;
     request->n_rules = said->n_rules;
+    for (uint32_t i = 0; i < said->n_areas; i++) {
+        const struct pb_served_area *from = &said->area[i];
+        facts->areas[i] = (struct pb_plan_area){.step = from->step,
+                                                .area = {.none = from->none != 0,
+                                                         .left = from->left,
+                                                         .top = from->top,
+                                                         .right = from->right,
+                                                         .bottom = from->bottom}};
+    }
+    request->areas = facts->areas;
+    request->n_areas = said->n_areas;
 }
 
 /* There are as many numbers as the chain has. */

@@ -14,6 +14,7 @@ enum {
     PB_SERVED_WINDOW_MAX = 16384,
     PB_SERVED_NUMBERS_MAX = 4096,
     PB_SERVED_RULES_MAX = 256,
+    PB_SERVED_AREAS_MAX = 64,
     PB_SERVED_BLOCKS_MAX = 200000
 };
 
@@ -22,6 +23,13 @@ struct pb_served_rule {
     uint32_t step, entry;
     int32_t has_planck, has_tables, area, noise;
     double gain, offset, k1, k2;
+};
+
+/* The area of a step, in pixels of the scene. */
+struct pb_served_area {
+    uint32_t step;
+    int32_t none;
+    double left, top, right, bottom;
 };
 
 /* How a source lies in its blocks, where they come as they are stored. */
@@ -92,6 +100,8 @@ struct pb_served_request {
     double numbers[PB_SERVED_NUMBERS_MAX];
     uint32_t n_rules;
     struct pb_served_rule rule[PB_SERVED_RULES_MAX];
+    uint32_t n_areas;
+    struct pb_served_area area[PB_SERVED_AREAS_MAX];
 };
 
 /* plan_served_out.c. False: it makes no sense. */

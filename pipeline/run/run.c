@@ -11,6 +11,7 @@
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/run/remote.h"
 #include "pipeline/run/publish_results.h"
+#include "pipeline/run/run_areas.h"
 #include "pipeline/run/run_metadata.h"
 #include "pipeline/run/run_passes.h"
 #include "pipeline/run/run_products.h"
@@ -35,6 +36,7 @@ struct pb_run {
     const char *file_names[PB_INPUT_NAMES_MAX]; /* of a scene of many files */
     struct pb_run_sources sources;
     struct pb_run_metadata metadata;
+    struct pb_run_areas areas;
     struct pb_plan_request facts; /* what the plan was made from */
     struct pb_device_traits traits;
     struct pb_plan *plan;
@@ -101,6 +103,8 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
                                         .n_others = pb_run_sources_others(&run->sources),
                                         .metadata = &run->metadata.facts,
                                         .file_names = run->metadata.name,
+                                        .areas = run->areas.area,
+                                        .n_areas = run->areas.n,
                                         .device_index = -1,
                                         .jobs_beside = run->options.jobs_beside,
                                         .stream_why = run->options.stream_why};
@@ -211,6 +215,8 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
     if (rc == 0)
         rc = pb_run_metadata_read(&run->metadata, &run->options, run->scene,
                                   pb_raster_info(run->sources.raster[0]), err);
+    if (rc == 0)
+        rc = pb_run_areas_find(&run->areas, options->pipeline, run->sources.raster[0], err);
     if (rc == 0)
         rc = make_plan(run, err);
     if (rc == 0 && options->products != NULL)
@@ -388,6 +394,7 @@ void pb_run_destroy(struct pb_run *run)
     free(run->results);
     pb_publish_close(run->publish);
     pb_plan_destroy(run->plan);
+    pb_run_areas_fini(&run->areas);
     pb_run_sources_close(&run->sources);
     pb_metadata_fini(&run->metadata.facts);
     free(run);

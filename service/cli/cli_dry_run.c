@@ -189,6 +189,13 @@ int cli_dry_run(const struct cli_run_options *o, struct pb_config *config)
         struct pb_err err = input.err;
         if (err.code == PB_OK && explain(o, config, &as, &input, &err, &told) == 0)
             continue;
+        if (err.code == PB_E_INPUT_OUTSIDE) {
+            if (o->json)
+                cli_result_plan(input.path, input.pipeline->name, "null", &err);
+            else
+                cli_result_skipped(input.path, err.msg);
+            continue;
+        }
         if (!told)
             cli_input_failed(o, &input, "", &err);
         code = CLI_JOB_FAILED;

@@ -28,9 +28,12 @@ void cli_result_plan(const char *input, const char *pipeline, const char *plan,
     pb_json_object(json, NULL);
     pb_json_string(json, "input", input);
     pb_json_string(json, "pipeline", pipeline);
-    pb_json_string(json, "status", err == NULL ? "planned" : "failed");
+    bool skipped = err != NULL && err->code == PB_E_INPUT_OUTSIDE;
+    pb_json_string(json, "status", err == NULL ? "planned" : skipped ? "skipped" : "failed");
     pb_json_raw(json, "plan", plan);
-    if (err == NULL)
+    if (skipped)
+        pb_json_string(json, "skipped", err->msg);
+    if (err == NULL || skipped)
         pb_json_null(json, "error");
     else
         pb_result_print_err(json, "error", err);
@@ -196,6 +199,13 @@ static void print_product(const struct pb_json_value *product)
                "", moved);
 }
 
+void cli_result_skipped(const char *input, const char *why)
+{
+    printf("%s%s%s skipped, no products: %s\n", cli_color(stdout, CLI_GREEN), input,
+           cli_color(stdout, CLI_PLAIN), why);
+    (void)cli_flush();
+}
+
 void cli_result_text(const char *input, const struct pb_job *job)
 {
     struct pb_json_value *products = parse(job->products), *report = parse(job->report);
@@ -205,6 +215,13 @@ void cli_result_text(const char *input, const struct pb_job *job)
     const char *device = pb_json_get_text(report, "device");
     double seconds = (number_of(report, "elapsed_ms") + number_of(report, "publish_ms")) / 1e3;
     device = device ? device : "";
+    if (pb_job_is_left_out(job)) {
+        const char *why = pb_json_get_text(report, "skipped");
+        cli_result_skipped(input, why ? why : "");
+        pb_json_release(products);
+        pb_json_release(report);
+        return;
+    }
     printf("%s%s%s -> %s  (%.1f s on %s)\n", cli_color(stdout, CLI_GREEN), input,
            cli_color(stdout, CLI_PLAIN), job->directory ? job->directory : "", seconds, device);
     for (size_t i = 0; i < pb_json_count(products); i++)
@@ -237,6 +254,7 @@ void cli_result_done(const char *input, const struct pb_job *job)
     pb_json_string(json, "input", input);
     pb_json_string(json, "pipeline", job->pipeline);
     pb_json_string(json, "status", "successful");
+    pb_json_string(json, "stage", pb_job_is_left_out(job) ? "skipped" : "done");
     pb_json_string(json, "device_why", or_null(job->device_why));
     pb_json_string(json, "directory", job->directory);
     pb_json_raw(json, "products", job->products ? job->products : "[]");

@@ -8,6 +8,8 @@
 
 /* For people: where the products are. */
 void cli_result_text(const char *input, const struct pb_job *job);
+/* For people: the scene has no pixel in the area of its pipeline. */
+void cli_result_skipped(const char *input, const char *why);
 /* One JSON object on one line, of a job that is done, and of an input that failed: device_why as in
  * a job on the status socket, "" = no device failed. */
 void cli_result_done(const char *input, const struct pb_job *job);

@@ -122,6 +122,25 @@ bool pb_job_is_skipped(const struct pb_job *job)
            strcmp(job->error.code, pb_code_id(PB_E_INPUT_DUPLICATE)) == 0;
 }
 
+void pb_job_leave_out(struct pb_job *job, const char *message)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "skipped", message);
+    pb_json_end(json);
+    (void)pb_job_set(&job->products, "[]"); /* out of memory: without its details */
+    (void)pb_job_set(&job->report, pb_json_text(json, NULL));
+    (void)pb_job_set(&job->directory, NULL);
+    pb_json_destroy(json);
+    memset(&job->error, 0, sizeof job->error);
+    (void)snprintf(job->stage, sizeof job->stage, "skipped");
+}
+
+bool pb_job_is_left_out(const struct pb_job *job)
+{
+    return strcmp(job->stage, "skipped") == 0;
+}
+
 static void clear_run(struct pb_job *job)
 {
     job->progress = 0;
@@ -151,7 +170,8 @@ int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms)
         job->finished_ms = wall_ms;
         if (to == PB_JOB_SUCCESSFUL) {
             job->progress = 100;
-            (void)snprintf(job->stage, sizeof job->stage, "done");
+            if (!pb_job_is_left_out(job))
+                (void)snprintf(job->stage, sizeof job->stage, "done");
         }
     }
     job->status = to;

@@ -100,6 +100,12 @@ void pb_job_fail(struct pb_job *job, enum pb_code code, const char *format, ...)
 /* Whether its input was done before, so that it was not computed (service.duplicates): the input
  * goes where those of successful jobs go. */
 bool pb_job_is_skipped(const struct pb_job *job);
+/* A run that found no pixel of the scene in the area of its pipeline becomes a job without
+ * products, successful when it is moved; message: the words of that, kept in its report as
+ * `skipped`. */
+void pb_job_leave_out(struct pb_job *job, const char *message);
+/* Whether it was left out so: its stage is "skipped". */
+bool pb_job_is_left_out(const struct pb_job *job);
 /* The error that a worker sent; a missing code becomes "system". */
 void pb_job_fail_words(struct pb_job *job, const char *code, const char *message, const char *hint);
 

@@ -41,6 +41,11 @@ void pb_slot_end_well(struct pb_worker_slot *slot)
 
 void pb_slot_end_failed(struct pb_worker_slot *slot)
 {
+    if (pb_code_find(slot->line->error.code) == PB_E_INPUT_OUTSIDE) {
+        pb_job_leave_out(&slot->job, slot->line->error.message);
+        slot->over.end = PB_RUN_SUCCESSFUL;
+        return;
+    }
     slot->job.error = slot->line->error;
     slot->over.end = PB_RUN_FAILED;
 }

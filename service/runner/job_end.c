@@ -49,9 +49,20 @@ static void log_report(const struct pb_job *job)
     pb_json_release(report);
 }
 
+static const char *or_unknown(const char *text)
+{
+    return text != NULL ? text : "?";
+}
+
 static void log_end(const struct pb_job *job)
 {
-    if (job->status == PB_JOB_SUCCESSFUL)
+    struct pb_json_value *report = NULL;
+    if (pb_job_is_left_out(job) && job->report != NULL)
+        (void)pb_json_parse(job->report, strlen(job->report), REPORT_MAX, &report);
+    if (job->status == PB_JOB_SUCCESSFUL && pb_job_is_left_out(job))
+        pb_log(PB_LOG_NOTICE, "job %s: %s skipped, no products: %s", job->id, job->name,
+               or_unknown(pb_json_get_text(report, "skipped")));
+    else if (job->status == PB_JOB_SUCCESSFUL)
         pb_log(PB_LOG_NOTICE, "job %s: %s done in %.1f s on %s", job->id, job->name,
                (double)(job->finished_ms - job->started_ms) / 1000,
                job->device[0] ? job->device : "?");
@@ -59,6 +70,7 @@ static void log_end(const struct pb_job *job)
         pb_log(pb_job_is_skipped(job) ? PB_LOG_NOTICE : PB_LOG_WARNING, "job %s: %s %s: %s: %s",
                job->id, job->name, pb_job_status_name(job->status), job->error.code,
                job->error.message);
+    pb_json_release(report);
 }
 
 static void announce_end(struct pb_job_ends *ends, struct pb_pending *pending)

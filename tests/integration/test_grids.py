@@ -462,11 +462,64 @@ def test_ground_control_points_and_rpcs_move_along(scratch):
     assert [float(got[k]) for k in ("SAMP_OFF", "SAMP_SCALE", "LINE_OFF", "LINE_SCALE")] == [19.5, 30, 19.5, 25], got
 
 
+def edges_in(bounds, source, target):
+    """West, south, east, north of many points on the edges, by GDAL's transformation of single points."""
+    one, other = osr.SpatialReference(), osr.SpatialReference()
+    one.ImportFromEPSG(source)
+    other.ImportFromEPSG(target)
+    for system in (one, other):
+        system.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    west, south, east, north = bounds
+    t = np.linspace(0, 1, 4001)
+    x = np.concatenate([west + t * (east - west)] * 2 + [np.full(4001, west), np.full(4001, east)])
+    y = np.concatenate([np.full(4001, south), np.full(4001, north)] + [south + t * (north - south)] * 2)
+    points = np.array(osr.CoordinateTransformation(one, other).TransformPoints(np.stack([x, y], 1)))
+    return points[:, 0].min(), points[:, 1].min(), points[:, 0].max(), points[:, 1].max()
+
+
+def test_bounds_of_another_system_take_the_pixels_that_they_touch(scratch):
+    rng = np.random.default_rng(5)
+    pixels = rng.integers(1, 60000, (331, 457)).astype(np.uint16)
+    scene = write(scratch / "s.tif", pixels)
+    for bounds, epsg in (([9.005, 36.12, 9.03, 36.135], 4326), ([8.9, 36.1, 9.02, 36.13], 4326), ([8.5, 36.125, 9.6, 36.126], 4326),
+                         ([1003000, 4317000, 1005000, 4319000], 3857)):
+        report = compute(scratch, scene, "A", [f"crop: {{bounds: {bounds}, crs: 'EPSG:{epsg}'}}"], ["A"])
+        got = gdal.Open(product(report, "cog"))
+        west, south, east, north = edges_in(bounds, epsg, 32632)
+        left, top = (west - 500000) / 10, (4000000 - north) / 10
+        right, bottom = (east - 500000) / 10, (4000000 - south) / 10
+        x, y, x1, y1 = max(math.floor(left), 0), max(math.floor(top), 0), min(math.ceil(right), 457), min(math.ceil(bottom), 331)
+        assert (got.RasterXSize, got.RasterYSize) == (x1 - x, y1 - y), (bounds, got.RasterXSize, got.RasterYSize, x1 - x, y1 - y)
+        assert got.GetGeoTransform() == (500000 + 10 * x, 10, 0, 4000000 - 10 * y, 0, -10)
+        assert np.array_equal(got.ReadAsArray(), pixels[y:y1, x:x1])
+        plan = pbtest.run_json("pushbroom", "run", "--dry-run", "--json", "-c", scratch / "c.yaml", scene)[0]
+        assert plan["status"] == "planned", plan
+
+
+def test_scene_outside_is_skipped(scratch):
+    scene = write(scratch / "s.tif", np.ones((20, 30), np.uint8))
+    for step in ("crop: {bounds: [0, 0, 10, 10]}", "crop: {bounds: [7, 46, 8, 47], crs: EPSG:4326}"):
+        report = compute(scratch, scene, "A", [step], ["A"])
+        assert (report["status"], report["stage"], report["products"], report["directory"], report["error"]) == \
+            ("successful", "skipped", [], None, None), report
+        assert "the scene lies outside of the bounds" in report["report"]["skipped"], report
+        assert not (scratch / "out").exists() or not any((scratch / "out").rglob("*.tif")), list((scratch / "out").rglob("*"))
+        done = pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "out", scene)
+        assert "s.tif skipped, no products: " in done.stdout and done.returncode == 0, done.stdout
+        done = pbtest.run("pushbroom", "run", "--dry-run", "-c", scratch / "c.yaml", scene)
+        assert "s.tif skipped, no products: " in done.stdout, done.stdout
+        plan = pbtest.run_json("pushbroom", "run", "--dry-run", "--json", "-c", scratch / "c.yaml", scene)[0]
+        assert (plan["status"], plan["error"]) == ("skipped", None), plan
+
+
 def test_mistakes_say_what_to_do(scratch):
     scene = write(scratch / "s.tif", np.ones((20, 30), np.uint8))
     for steps, outputs, words in (
             (["crop: {window: [0, 0, 31, 20]}"], ["A"], "the window reaches to pixel 31, 20, the band has 30 x 20"),
-            (["crop: {bounds: [0, 0, 10, 10]}"], ["A"], "the scene lies outside of the bounds"),
+            (["crop: {bounds: [20, 0, 10, 10]}"], ["A"], "west below east"),
+            (["crop: {bounds: [7, 36, 8, 37], crs: EPSG:99999}"], ["A"], "'EPSG:99999' is no coordinate system that is known"),
+            (["crop: {bounds: [7, 36, 8, 37], crs: /etc/passwd}"], ["A"], "write EPSG:4326, WKT or a PROJ string"),
+            (["crop: {window: [0, 0, 3, 3], crs: EPSG:4326}"], ["A"], "a window is in pixels"),
             (["resample: {factor: 0.5, bands: {X: A}}", 'math: {bands: {Y: "X + A"}}'], ["Y"], "bands on different grids"),
             (["resample: {factor: 0.5, bands: {X: A}}"], ["X", "A"], "products take bands of one"),
             (["resample: {factor: 0.5, pixel: 3}"], ["A"], "give one of 'factor', 'pixel' and 'like'"),

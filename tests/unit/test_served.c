@@ -210,6 +210,8 @@ START_TEST(requests_that_make_no_sense_are_refused)
     REFUSED(r.source[0].map.offset_y = NAN);
     REFUSED(r.transform[0] = INFINITY);
     REFUSED(r.unit_metres[1] = -1);
+    REFUSED(r.n_areas = PB_SERVED_AREAS_MAX + 1);
+    REFUSED((r.n_areas = 1, r.area[0].right = NAN));
     REFUSED(r.pass = 1);
     REFUSED(r.room_bytes = UINT64_MAX);
     REFUSED(r.n_numbers = 1);

@@ -3,6 +3,7 @@
  *
  * crop: bands on a part of their grid. No pixel is computed for it: the bands are read elsewhere.
  */
+#include "kernels/ops/geometry/crop.h"
 #include "kernels/expr/grid_args.h"
 
 #include <string.h>
@@ -11,27 +12,29 @@
 /* Bounds that miss a pixel's edge by so little mean the edge. */
 #define EDGE_PX 1e-6
 
-struct crop {
-    struct pb_items window, bounds, bands;
-};
-
 static const struct pb_key keys[] = {
     {.name = "window",
      .type = PB_KEY_WEIGHTS,
-     .offset = offsetof(struct crop, window),
+     .offset = offsetof(struct pb_crop, window),
      .min = 0,
      .max = 1 << 24,
      .doc = "[x, y, width, height] in pixels; x and y of the upper left pixel."},
     {.name = "bounds",
      .type = PB_KEY_WEIGHTS,
-     .offset = offsetof(struct crop, bounds),
+     .offset = offsetof(struct pb_crop, bounds),
      .min = -COORDINATE_MAX,
      .max = COORDINATE_MAX,
-     .doc = "[west, south, east, north] in the scene's coordinate system; every pixel that they "
-            "touch."},
+     .doc = "[west, south, east, north] in the scene's coordinate system, or in that of `crs`; "
+            "every pixel that they touch."},
+    {.name = "crs",
+     .type = PB_KEY_TEXT,
+     .offset = offsetof(struct pb_crop, crs),
+     .doc = "The coordinate system of the bounds: EPSG:4326, WKT or a PROJ string. West and east "
+            "are x or longitude, south and north y or latitude, whatever the order of its axes; "
+            "west of a geographic one may be above east, across the antimeridian."},
     {.name = "bands",
      .type = PB_KEY_NAMES,
-     .offset = offsetof(struct crop, bands),
+     .offset = offsetof(struct pb_crop, bands),
      .makes_bands = true,
      .doc = "Bands to crop in place, or {NEW: BAND}; all bands unless given."},
 };
@@ -79,35 +82,71 @@ static void around(const double t[6], const struct pb_item *v, double low[2], do
     }
 }
 
-static int by_bounds(const struct pb_items *bounds, int32_t grid, struct pb_builder *b,
+/* The pixels of a grid between two places of it; -EINVAL after a report: there are none. */
+static int between(const double low[2], const double high[2], const struct pb_geometry *g,
+                   const struct pb_item *item, struct pb_builder *b, struct pb_rect *out)
+{
+    const double x0 = fmax(floor(low[0] + EDGE_PX), 0), y0 = fmax(floor(low[1] + EDGE_PX), 0);
+    const double x1 = fmin(ceil(high[0] - EDGE_PX), g->w), y1 = fmin(ceil(high[1] - EDGE_PX), g->h);
+
+    if (!(x1 > x0 && y1 > y0))
+        return pb_builder_mistake(b, PB_DIAG_OUTSIDE, item, 0,
+                                  "the scene lies outside of the bounds");
+    *out = (struct pb_rect){(int32_t)x0, (int32_t)y0, (int32_t)(x1 - x0), (int32_t)(y1 - y0)};
+    return 0;
+}
+
+/* The pixels of the area that was found for the step. */
+static int by_area(const struct pb_crop *crop, int32_t grid, struct pb_builder *b,
+                   struct pb_rect *out)
+{
+    const struct pb_scene_facts *const scene = pb_builder_scene(b);
+    const struct pb_geometry g = pb_builder_geometry(b, grid);
+    const struct pb_item *const item = crop->bounds.items;
+    struct pb_area area;
+
+    if (scene->area == NULL || !scene->area(scene->area_of, crop, &area) || isnan(g.map.scale_x))
+        return pb_builder_mistake(b, PB_DIAG_GRID, item, 0,
+                                  "it is not known where the band lies, so bounds in %.80s say "
+                                  "nothing; give a window in pixels",
+                                  crop->crs);
+    if (area.none)
+        return pb_builder_mistake(b, PB_DIAG_OUTSIDE, item, 0,
+                                  "the scene lies outside of the bounds");
+    const double low[2] = {area.left * g.map.scale_x + g.map.offset_x,
+                           area.top * g.map.scale_y + g.map.offset_y};
+    const double high[2] = {area.right * g.map.scale_x + g.map.offset_x,
+                            area.bottom * g.map.scale_y + g.map.offset_y};
+    return between(low, high, &g, item, b, out);
+}
+
+static int by_bounds(const struct pb_crop *crop, int32_t grid, struct pb_builder *b,
                      struct pb_rect *out)
 {
     const struct pb_geometry g = pb_builder_geometry(b, grid);
-    const struct pb_item *const v = bounds->items;
+    const struct pb_item *const v = crop->bounds.items;
+    const bool turned = crop->crs == NULL && crop->bounds.n == 4 && v[0].num >= v[2].num;
     double t[6], low[2], high[2];
 
-    if (bounds->n != 4 || v[0].num >= v[2].num || v[1].num >= v[3].num)
+    if (crop->bounds.n != 4 || turned || v[0].num == v[2].num || v[1].num >= v[3].num)
         return pb_builder_mistake(b, PB_DIAG_VALUE, v, 0,
                                   "bounds are [west, south, east, north], west below east, "
                                   "south below north");
     *out = (struct pb_rect){0, 0, g.w, g.h};
     if (pb_builder_scene(b)->assumed)
         return 0;
+    if (crop->crs != NULL)
+        return by_area(crop, grid, b, out);
     if (!pb_grid_args_transform(b, grid, t))
         return pb_builder_mistake(b, PB_DIAG_GRID, v, 0,
                                   "no geotransform is known for the band, so bounds say nothing; "
                                   "give a window in pixels");
     around(t, v, low, high);
-    const double x0 = fmax(floor(low[0] + EDGE_PX), 0), y0 = fmax(floor(low[1] + EDGE_PX), 0);
-    const double x1 = fmin(ceil(high[0] - EDGE_PX), g.w), y1 = fmin(ceil(high[1] - EDGE_PX), g.h);
-    if (!(x1 > x0 && y1 > y0))
-        return pb_builder_mistake(b, PB_DIAG_GRID, v, 0, "the scene lies outside of the bounds");
-    *out = (struct pb_rect){(int32_t)x0, (int32_t)y0, (int32_t)(x1 - x0), (int32_t)(y1 - y0)};
-    return 0;
+    return between(low, high, &g, v, b, out);
 }
 
 /* x on the part of its grid that the parameters name. */
-static pb_value crop_one(const struct crop *crop, struct pb_builder *b, pb_value x)
+static pb_value crop_one(const struct pb_crop *crop, struct pb_builder *b, pb_value x)
 {
     const int32_t grid = pb_builder_grid(b, x);
     struct pb_rect rect;
@@ -115,7 +154,7 @@ static pb_value crop_one(const struct crop *crop, struct pb_builder *b, pb_value
     if (grid < 0)
         return x;
     if ((crop->window.n ? by_window(&crop->window, grid, b, &rect)
-                        : by_bounds(&crop->bounds, grid, b, &rect)) < 0)
+                        : by_bounds(crop, grid, b, &rect)) < 0)
         return PB_VALUE_POISON;
     const struct pb_geometry whole = pb_builder_geometry(b, grid);
     const struct pb_geometry part = pb_grid_args_window(&whole, &rect);
@@ -124,13 +163,15 @@ static pb_value crop_one(const struct crop *crop, struct pb_builder *b, pb_value
 
 static int build(const void *params, struct pb_builder *b)
 {
-    const struct crop *const crop = params;
+    const struct pb_crop *const crop = params;
     const size_t n = pb_band_list_count(&crop->bands, b);
     bool good = true;
     int rc = 0;
 
     if ((crop->window.n > 0) == (crop->bounds.n > 0))
         return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "give either 'window' or 'bounds'");
+    if (crop->crs != NULL && crop->window.n > 0)
+        return pb_builder_wrong(b, &crop->crs, "a window is in pixels: leave 'crs' out");
     for (size_t i = 0; i < n && rc == 0; i++) {
         const struct pb_band_pick pick = pb_band_list_at(&crop->bands, b, i);
         const pb_value value = good ? crop_one(crop, b, pick.value) : PB_VALUE_POISON;
@@ -172,15 +213,21 @@ const struct pb_op pb_op_crop = {
          .notes =
              "The steps after it see the part alone: focal operations meet their edge there, and "
              "the\n"
-             "products have its size and place. Bounds that reach beyond the scene are cut to it; "
-             "a\n"
-             "scene outside of the bounds is refused, and so is a window that reaches beyond it.\n"
+             "products have its size and place. Bounds that reach beyond the scene are cut to it. "
+             "A\n"
+             "scene outside of the bounds is skipped: its job is successful and has no products. "
+             "A\n"
+             "window that reaches beyond the scene is refused.\n"
+             "\n"
+             "Bounds with a crs become those of the rectangle around them in the scene's system;\n"
+             "edges that are bent there are looked at in between, as by gdalwarp -te_srs.\n"
              "\n"
              "  - crop: {window: [1024, 2048, 512, 512]}\n"
-             "  - crop: {bounds: [600000, 4090000, 620000, 4100000]}\n"},
+             "  - crop: {bounds: [600000, 4090000, 620000, 4100000]}\n"
+             "  - crop: {bounds: [7.1, 46.2, 7.4, 46.4], crs: EPSG:4326}\n"},
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
-    .params_bytes = sizeof(struct crop),
+    .params_bytes = sizeof(struct pb_crop),
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],

@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_RUN_AREAS_H
+#define PB_RUN_AREAS_H
+/* The areas of a pipeline's steps that name them by coordinates of another system than the scene's:
+ * where they lie in the scene. One thread an object. */
+#include "pipeline/plan/plan.h"
+
+struct pb_run_areas {
+    struct pb_plan_area *area;
+    size_t n;
+};
+
+/* Of a zeroed object. The raster is the one whose grid is the scene's; both are borrowed for the
+ * call. Errors: those of pb_vector_bounds, memory. Needs fini in any case. */
+int pb_run_areas_find(struct pb_run_areas *areas, const struct pb_pipeline_config *pipeline,
+                      struct pb_raster *raster, struct pb_err *err);
+void pb_run_areas_fini(struct pb_run_areas *areas);
+#endif
