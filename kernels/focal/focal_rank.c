@@ -1,142 +1,152 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A rank of windows on the CPU: a sorting network over the pixels of a window, for LANES windows
- * beside each other at a time, so that every comparison is one of vectors. The network is Batcher's
- * merge exchange (Knuth, The Art of Computer Programming 3, 5.2.2 M) without the comparators that
- * the wanted rank does not depend on. temp: the padded rows, then the network. */
+ * A rank of windows on the CPU: the network of rank_network.h over the rows of LANES windows beside
+ * each other at a time, so that every comparison is one of vectors. temp: the padded rows, then the
+ * network, then its rows. */
 #include "kernels/focal/focal_job.h"
+#include "kernels/focal/rank_network.h"
 #include "kernels/pixel.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <string.h>
 
-#define WINDOW_MAX      (PB_FOCAL_WINDOW_SIDE_MAX * PB_FOCAL_WINDOW_SIDE_MAX)
-#define COMPARATORS_MAX 4096 /* more than Batcher's for 256 */
-#define LANES           32
+#define LANES  128
+#define VECTOR 16 /* whole vectors are made, whatever is in the last one */
+#define PITCH  (LANES + 2 * VECTOR)
+static_assert(PB_FOCAL_WINDOW_SIDE_MAX <= VECTOR, "what is made and shifted stays inside a row");
 
-/* Afterwards the lesser one is at `low`. */
-struct comparator {
-    uint8_t low, high;
-};
-
-struct network {
-    size_t n;
-    struct comparator comparator[COMPARATORS_MAX];
-};
-static_assert(WINDOW_MAX <= UINT8_MAX + 1, "a comparator's members are places in a window");
-
-/* All comparators that sort n values. */
-static void make_network(size_t n, struct network *network)
+static size_t round_px(size_t px)
 {
-    size_t top = 1;
-
-    while (2 * top < n)
-        top *= 2;
-    network->n = 0;
-    for (size_t p = top; p > 0; p /= 2) {
-        size_t q = top, r = 0, d = p;
-
-        for (;;) {
-            for (size_t i = 0; i + d < n; i++)
-                if ((i & p) == r)
-                    network->comparator[network->n++] =
-                        (struct comparator){(uint8_t)i, (uint8_t)(i + d)};
-            if (q == p)
-                break;
-            d = q - p;
-            q /= 2;
-            r = p;
-        }
-    }
-    assert(network->n <= COMPARATORS_MAX);
+    return (px + 15) / 16 * 16;
 }
 
-/* Leaves what the value at `rank` depends on: from the last comparator back. */
-static void prune(struct network *network, int32_t rank)
+static size_t network_px(void)
 {
-    bool needed[WINDOW_MAX + 1] = {false};
-    size_t kept = COMPARATORS_MAX;
-
-    needed[rank] = true;
-    for (size_t i = network->n; i-- > 0;) {
-        const struct comparator c = network->comparator[i];
-
-        if (needed[c.low] || needed[c.high]) {
-            needed[c.low] = needed[c.high] = true;
-            network->comparator[--kept] = c;
-        }
-    }
-    network->n = COMPARATORS_MAX - kept;
-    memmove(network->comparator, network->comparator + kept,
-            network->n * sizeof(struct comparator));
+    return round_px((sizeof(struct pb_rank_network) + sizeof(float) - 1) / sizeof(float));
 }
 
-static struct network *network_of(const struct pb_focal_job *job)
+static struct pb_rank_network *network_of(const struct pb_focal_job *job)
 {
     const size_t px = pb_focal_window_temp_px(job->focal, (size_t)job->out->rect.w);
 
-    return (struct network *)(void *)(job->temp + (px + 15) / 16 * 16);
+    return (struct pb_rank_network *)(void *)(job->temp + round_px(px));
+}
+
+static float *rows_of(const struct pb_focal_job *job)
+{
+    return (float *)(void *)network_of(job) + network_px();
 }
 
 size_t pb_focal_rank_temp_px(const struct pb_focal *focal, size_t w)
 {
-    return (pb_focal_window_temp_px(focal, w) + 15) / 16 * 16 +
-           (sizeof(struct network) + sizeof(float) - 1) / sizeof(float);
+    return round_px(pb_focal_window_temp_px(focal, w)) + network_px() +
+           (size_t)PB_RANK_ROWS_MAX * PITCH;
 }
 
 void pb_focal_rank_begin(struct pb_focal_job *job)
 {
-    struct network *const network = network_of(job);
+    struct pb_rank_network *const network = network_of(job);
 
-    assert(job->focal->choice >= 0 && job->focal->choice < job->side * job->side);
-    make_network((size_t)job->side * (size_t)job->side, network);
-    prune(network, job->focal->choice);
+    pb_rank_network_make(job->side, job->focal->choice, network);
+    memset(rows_of(job), 0, network->n_rows * PITCH * sizeof(float));
 }
 
-/* The windows at window[0] to window[n - 1]. n: 1 .. LANES. */
-PB_CLONES static void rank_of_lanes(const float *window, int32_t stride, int32_t side,
-                                    const struct network *network, int32_t rank, int32_t n,
-                                    float *out)
+/* Both, or one of them; n: a multiple of VECTOR. What is read lies at or ahead of what is written.
+ */
+__attribute__((always_inline)) static inline void both_of(const float *a, const float *b,
+                                                          float *low, float *high, int n)
 {
-    float value[WINDOW_MAX][LANES], invalid[LANES] = {0.0f};
+    PB_INDEPENDENT
+    for (int i = 0; i < n; i++) {
+        const float x = a[i], y = b[i];
 
-    for (int32_t y = 0; y < side; y++)
-        for (int32_t x = 0; x < side; x++) {
-            const float *const from = window + (size_t)y * (size_t)stride + x;
-            float *const to = value[y * side + x];
+        low[i] = x < y ? x : y;
+        high[i] = y < x ? x : y; /* whatever happens to NaN: `invalid` tells */
+    }
+}
 
-            if (n < LANES)
-                memset(to, 0, sizeof value[0]);
-            for (int32_t i = 0; i < n; i++) {
-                to[i] = from[i] + 0.0f; /* -0 becomes +0 */
-                invalid[i] += from[i] - from[i];
-            }
-        }
-    for (size_t k = 0; k < network->n; k++) {
-        float *const low = value[network->comparator[k].low];
-        float *const high = value[network->comparator[k].high];
+__attribute__((always_inline)) static inline void low_of(const float *a, const float *b, float *low,
+                                                         int n)
+{
+    PB_INDEPENDENT
+    for (int i = 0; i < n; i++)
+        low[i] = a[i] < b[i] ? a[i] : b[i];
+}
 
-        PB_INDEPENDENT
-        for (int i = 0; i < LANES; i++) {
-            const float a = low[i], b = high[i];
+__attribute__((always_inline)) static inline void high_of(const float *a, const float *b,
+                                                          float *high, int n)
+{
+    PB_INDEPENDENT
+    for (int i = 0; i < n; i++)
+        high[i] = b[i] < a[i] ? a[i] : b[i];
+}
 
-            low[i] = a < b ? a : b;
-            high[i] = b < a ? a : b; /* whatever happens to NaN: `invalid` tells */
+/* For so many windows. */
+PB_CLONES static void run_network(const struct pb_rank_network *network, int32_t windows,
+                                  float *rows)
+{
+    for (uint32_t k = 0; k < network->n_steps; k++) {
+        const struct pb_rank_step *const step = &network->step[k];
+        const float *const a = rows + (size_t)step->a * PITCH + step->shift_a;
+        const float *const b = rows + (size_t)step->b * PITCH + step->shift_b;
+        float *const low = rows + (size_t)step->low * PITCH;
+        float *const high = rows + (size_t)step->high * PITCH;
+        const int n = (windows + step->more + VECTOR - 1) / VECTOR * VECTOR;
+
+        if (step->high == PB_RANK_NONE)
+            low_of(a, b, low, n);
+        else if (step->low == PB_RANK_NONE)
+            high_of(a, b, high, n);
+        else
+            both_of(a, b, low, high, n);
+    }
+}
+
+/* Brings the rows of n windows; invalid[x] becomes NaN where the window has a pixel that is. */
+PB_CLONES static void load_rows(const float *window, int32_t stride, int32_t side, int32_t n,
+                                float *rows, float *restrict invalid)
+{
+    float column[LANES + VECTOR] = {0.0f};
+
+    for (int32_t k = 0; k < side; k++) {
+        const float *const from = window + (size_t)k * (size_t)stride;
+        float *const to = rows + (size_t)k * PITCH;
+
+        for (int32_t i = 0; i < n + side - 1; i++) {
+            to[i] = from[i] + 0.0f; /* -0 becomes +0 */
+            column[i] += from[i] - from[i];
         }
     }
     for (int32_t i = 0; i < n; i++)
-        out[i] = pb_pixel_result(value[rank][i] + invalid[i]);
+        invalid[i] = column[i];
+    for (int32_t k = 1; k < side; k++)
+        for (int32_t i = 0; i < n; i++)
+            invalid[i] += column[i + k];
+}
+
+PB_CLONES static void finish(const float *value, const float *invalid, int32_t n,
+                             float *restrict out)
+{
+    for (int32_t i = 0; i < n; i++)
+        out[i] = pb_pixel_result(value[i] + invalid[i]);
 }
 
 void pb_focal_rank_row(struct pb_focal_job *job, const int32_t *rows, float *out)
 {
+    const struct pb_rank_network *const network = network_of(job);
     const int32_t w = job->out->rect.w;
+    float *const values = rows_of(job);
+    float invalid[LANES];
     int32_t stride;
     const float *const window = pb_focal_find_windows(job, rows, &stride);
 
-    for (int32_t x = 0; x < w; x += LANES)
-        rank_of_lanes(window + x, stride, job->side, network_of(job), job->focal->choice,
-                      w - x < LANES ? w - x : LANES, out + x);
+    for (int32_t x = 0; x < w; x += LANES) {
+        const int32_t n = w - x < LANES ? w - x : LANES;
+
+        load_rows(window + x, stride, job->side, n, values, invalid);
+        run_network(network, n, values);
+        finish(values + (size_t)network->result * PITCH + network->result_shift, invalid, n,
+               out + x);
+    }
 }
