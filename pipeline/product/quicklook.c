@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* A small picture of the scene: one band as grey, by a ramp or in the colours of the scene's own
  * table, three as red, green and blue (quicklook_colours.h), always with alpha, transparent where
- * any shown band is invalid.
+ * any shown band is invalid; or a sheet of such pictures, one a band (quicklook_sheet.h).
  *
  * While the tiles pass, a pyramid of averages halves the shown bands until the longer side is below
  * twice the size wanted; that level stays in memory. finish() brings it to the exact size by an
@@ -21,6 +21,8 @@
 #include "pipeline/product/product.h"
 #include "pipeline/product/quicklook.h"
 #include "pipeline/product/quicklook_colours.h"
+#include "pipeline/product/quicklook_inside.h"
+#include "pipeline/product/quicklook_sheet.h"
 #include "pipeline/product/quicklook_turn.h"
 #include "pipeline/product/stac_asset.h"
 #include "pipeline/cog/pyramid.h"
@@ -32,23 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN_MAX = 3, PLANES_MAX = SHOWN_MAX + 1, BLOCK_PX = 256, SIZE_DEFAULT = 1024 };
-
-struct quicklook {
-    const struct pb_product_env *env;
-    const struct pb_quicklook_config *config;
-    uint32_t n_bands;
-    uint32_t plane[PB_BANDS_MAX];
-    struct pb_shrink how;
-    struct pb_grid grid;        /* for the pyramid */
-    struct pb_pyramid *pyramid; /* NULL when level 0 itself is kept */
-    int32_t block_px;
-    float *level[PLANES_MAX];       /* source_w x source_h each; tiles write disjoint parts of it */
-    float *target[PLANES_MAX];      /* target_w x target_h; made by finish */
-    const float *shown[PLANES_MAX]; /* the same */
-    struct pb_quicklook_colours colours;
-    struct pb_turn turn;
-};
+enum { SHOWN_MAX = 3, BLOCK_PX = 256, SIZE_DEFAULT = 1024 };
 
 static int32_t size_of(const struct pb_product_config *config)
 {
@@ -56,16 +42,25 @@ static int32_t size_of(const struct pb_product_config *config)
     return size > 0 ? size : SIZE_DEFAULT;
 }
 
+/* Longest side of one picture. */
+static int32_t side_of(const struct pb_product_env *env, const struct pb_product_config *config)
+{
+    const uint32_t n =
+        pb_quicklook_is_sheet(config) ? (uint32_t)pb_product_band_count(env, config) : 0;
+    return n > 0 ? pb_sheet_side(n, size_of(config)) : size_of(config);
+}
+
 static struct pb_shrink plan_sizes(const struct pb_product_env *env,
                                    const struct pb_product_config *config)
 {
     struct pb_shrink how = {.image_w = env->grid->image_w, .image_h = env->grid->image_h};
     int32_t longer = how.image_w > how.image_h ? how.image_w : how.image_h;
-    while ((int64_t)pb_pyramid_size(longer, (uint32_t)how.level) >= 2 * (int64_t)size_of(config))
+    const int32_t side = side_of(env, config);
+    while ((int64_t)pb_pyramid_size(longer, (uint32_t)how.level) >= 2 * (int64_t)side)
         how.level++;
     how.source_w = pb_pyramid_size(how.image_w, (uint32_t)how.level);
     how.source_h = pb_pyramid_size(how.image_h, (uint32_t)how.level);
-    pb_shrink_fit(how.image_w, how.image_h, size_of(config), &how.target_w, &how.target_h);
+    pb_shrink_fit(how.image_w, how.image_h, side, &how.target_w, &how.target_h);
     return how;
 }
 
@@ -113,24 +108,28 @@ static struct pb_pyramid_options pyramid_options(const struct pb_product_env *en
 }
 
 /* Of a config without names, what is shown; env->n_bands are the product's bands then. */
-static uint32_t shown_of(size_t n_bands, bool shaded)
+static uint32_t shown_of(size_t n_bands, bool all)
 {
-    return shaded ? (uint32_t)n_bands : n_bands >= SHOWN_MAX ? SHOWN_MAX : 1;
+    return all ? (uint32_t)n_bands : n_bands >= SHOWN_MAX ? SHOWN_MAX : 1;
 }
 
 static uint64_t quicklook_bytes(const struct pb_product_env *env,
                                 const struct pb_product_config *config)
 {
-    bool shaded = quicklook_of(config)->paint.shade != NULL;
-    uint32_t n = shown_of(pb_product_band_count(env, config), shaded);
+    bool shaded = quicklook_of(config)->paint.shade != NULL, sheet = pb_quicklook_is_sheet(config);
+    uint32_t n = shown_of(pb_product_band_count(env, config), shaded || sheet);
     struct pb_shrink how = plan_sizes(env, config);
     uint64_t target = (uint64_t)how.target_w * (uint64_t)how.target_h;
-    uint32_t channels = pb_quicklook_channels(env, quicklook_of(config), n - shaded);
-    int32_t longer = how.target_w > how.target_h ? how.target_w : how.target_h;
+    uint32_t channels = pb_quicklook_channels(env, quicklook_of(config), sheet ? 1 : n - shaded);
+    struct pb_sheet of = pb_sheet_of(sheet ? n : 1, how.target_w, how.target_h);
+    int32_t longer =
+        (int32_t)of.columns * (how.target_w > how.target_h ? how.target_w : how.target_h) +
+        (int32_t)of.columns * (PB_SHEET_GAP_PX + PB_SHEET_LABEL_PX);
     uint64_t bytes = sizeof(struct quicklook) +
                      n * (uint64_t)how.source_w * (uint64_t)how.source_h * sizeof(float) +
                      n * target * sizeof(float) +
-                     pb_quicklook_colours_bytes(env, quicklook_of(config)) +
+                     (sheet ? n : 1) * (sizeof(struct pb_quicklook_colours) +
+                                        pb_quicklook_colours_bytes(env, quicklook_of(config))) +
                      pb_png_bytes((uint32_t)longer, (int)channels) + PB_FILE_OUT_BYTES;
     if (how.level > 0) {
         int32_t block_px;
@@ -152,11 +151,13 @@ static void quicklook_destroy(void *product)
     if (q == NULL)
         return;
     pb_pyramid_destroy(q->pyramid);
-    for (uint32_t b = 0; b < PLANES_MAX; b++) {
+    for (uint32_t b = 0; b < PB_QUICKLOOK_PLANES_MAX; b++) {
         free(q->level[b]);
         free(q->target[b]);
     }
-    pb_quicklook_colours_fini(&q->colours);
+    for (uint32_t i = 0; i < q->n_pictures && q->colours != NULL; i++)
+        pb_quicklook_colours_fini(&q->colours[i]);
+    free(q->colours);
     free(q);
 }
 
@@ -182,7 +183,7 @@ static int on_block(void *user, uint32_t level, uint32_t col, uint32_t row, int3
     (void)err;
     if ((int32_t)level != q->how.level)
         return 0;
-    const float *planes[PLANES_MAX];
+    const float *planes[PB_QUICKLOOK_PLANES_MAX];
     const size_t block = (size_t)q->block_px;
     const int32_t x = (int32_t)col * q->block_px, y = (int32_t)row * q->block_px;
     for (int32_t i = 0, at = 0; at < h; i++, at += q->block_px / 2) {
@@ -199,14 +200,18 @@ static int choose_bands(struct quicklook *q, struct pb_err *err)
     int n = pb_product_bands(q->env, &q->config->product, q->plane, err);
     if (n < 0)
         return n;
+    bool sheet = pb_quicklook_is_sheet(&q->config->product);
     if (q->config->product.n_bands == 0)
-        n = (int)shown_of((size_t)n, false);
+        n = (int)shown_of((size_t)n, sheet);
     int coloured = n - (q->config->paint.shade != NULL);
-    if (coloured != 1 && coloured != SHOWN_MAX)
+    if (!sheet && coloured != 1 && coloured != SHOWN_MAX)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT,
                        "quicklook.bands names %d bands; name 1 (grey) or 3 (red, green, blue)",
                        coloured);
     q->n_bands = (uint32_t)n;
+    q->n_pictures = sheet ? q->n_bands : 1;
+    for (uint32_t i = 0; i < q->n_bands; i++)
+        q->name[i] = pb_product_band_name(q->env, &q->config->product, i);
     return 0;
 }
 
@@ -214,6 +219,9 @@ static int allocate(struct quicklook *q, struct pb_err *err)
 {
     size_t source = (size_t)q->how.source_w * (size_t)q->how.source_h;
     size_t target = (size_t)q->how.target_w * (size_t)q->how.target_h;
+    q->colours = calloc(q->n_pictures, sizeof *q->colours);
+    if (q->colours == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for a quicklook");
     for (uint32_t b = 0; b < q->n_bands; b++) {
         q->level[b] = malloc(source * sizeof(float));
         q->target[b] = malloc(target * sizeof(float));
@@ -257,7 +265,7 @@ static int quicklook_tile(void *product, const struct pb_tile *tile,
                           const struct pb_tile_planes *pixels, uint32_t worker, struct pb_err *err)
 {
     struct quicklook *q = product;
-    const float *planes[PLANES_MAX];
+    const float *planes[PB_QUICKLOOK_PLANES_MAX];
     const struct pb_rect *core = &tile->core;
     bool any = pixels->plane_px > 0;
     for (uint32_t b = 0; b < q->n_bands && any; b++)
@@ -266,63 +274,6 @@ static int quicklook_tile(void *product, const struct pb_tile *tile,
         return pb_pyramid_add(q->pyramid, core, any ? planes : NULL, (size_t)core->w, worker, err);
     keep_block(q, core->x, core->y, core->w, core->h, any ? planes : NULL, (size_t)core->w);
     return 0;
-}
-
-static void picture_size(const struct quicklook *q, int32_t *out_w, int32_t *out_h)
-{
-    *out_w = q->turn.transposed ? q->how.target_h : q->how.target_w;
-    *out_h = q->turn.transposed ? q->how.target_w : q->how.target_h;
-}
-
-static void fill_row(void *user, uint32_t y, uint8_t *out)
-{
-    const struct quicklook *q = user;
-    uint32_t channels = pb_painter_channels(&q->colours.painter);
-    size_t row_px = (size_t)q->how.target_w;
-    int32_t w, h;
-    picture_size(q, &w, &h);
-    for (int32_t x = 0; x < w; x++, out += channels)
-        pb_painter_row(&q->colours.painter, q->shown,
-                       pb_turn_pixel(&q->turn, w, h, x, (int32_t)y, row_px), 1, out);
-}
-
-static int write_png(const struct quicklook *q, struct pb_err *err, struct pb_product_result *out)
-{
-    int32_t w, h;
-    picture_size(q, &w, &h);
-    /* No colon in the keys: GDAL would cut them there. */
-    const struct pb_png_text texts[] = {
-        {"Title", q->env->scene},
-        {"Software", "pushbroom " PB_VERSION},
-        {"pushbroom.stretch", q->colours.ends},
-        {"pushbroom.colours", q->colours.colours},
-        {"pushbroom.orientation", pb_turn_text(&q->turn)},
-    };
-    struct pb_png_options options = {
-        .width = (uint32_t)w,
-        .height = (uint32_t)h,
-        .channels = (int)pb_painter_channels(&q->colours.painter),
-        .texts = texts,
-        .n_texts = sizeof texts / sizeof *texts,
-        .row = fill_row,
-        .user = (void *)(uintptr_t)q,
-    };
-    struct pb_file_out *file = NULL;
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", q->env->directory, out->file) < 0)
-        return pb_fail(err, PB_E_MEMORY, "no memory to write %s", out->file);
-    int rc = pb_file_out_create(path, q->env->checksum, err, &file);
-    if (rc == 0) {
-        pb_file_out_watch(file, q->env->progress);
-        rc = pb_png_write(file, &options, err);
-    }
-    if (rc == 0) {
-        out->bytes = pb_file_out_at(file);
-        rc = pb_file_out_finish(file, err, out->checksum);
-    }
-    pb_file_out_destroy(file);
-    free(path);
-    return rc;
 }
 
 static int quicklook_finish(void *product, const struct pb_product_result *earlier,
@@ -339,8 +290,10 @@ static int quicklook_finish(void *product, const struct pb_product_result *earli
         q->shown[b] = q->target[b];
     }
     size_t n_px = (size_t)q->how.target_w * (size_t)q->how.target_h;
-    int rc = pb_quicklook_colours_init(&q->colours, q->env, q->config, q->plane, q->n_bands,
-                                       q->shown, n_px, err);
+    int rc = 0;
+    for (uint32_t i = 0; i < q->n_pictures && rc == 0; i++)
+        rc = pb_quicklook_colours_init(&q->colours[i], q->env, q->config, q->plane + i,
+                                       q->n_bands - q->n_pictures + 1, q->shown + i, n_px, err);
     if (rc < 0)
         return rc;
     struct pb_product_result result = {
@@ -348,11 +301,11 @@ static int quicklook_finish(void *product, const struct pb_product_result *earli
         .name = q->config->product.name,
         .media_type = "image/png",
         .config = &q->config->product,
-        .shown = pb_quicklook_shown(&q->colours),
+        .shown = q->n_pictures == 1 ? pb_quicklook_shown(&q->colours[0]) : NULL,
     };
-    picture_size(q, &result.width, &result.height);
+    pb_quicklook_image_size(q, &result.width, &result.height);
     pb_product_file(q->env, &q->config->product, result.file, sizeof result.file);
-    rc = write_png(q, err, &result);
+    rc = pb_quicklook_write_png(q, err, &result);
     if (rc == 0)
         *out_result = result;
     return rc;
@@ -373,9 +326,11 @@ static void quicklook_explain(const struct pb_product_env *env,
     char ramp[200];
     bool turned = pb_turn_of(env->info).transposed;
     int32_t w, h;
-    pb_shrink_fit(env->geometry.w, env->geometry.h, size_of(config), &w, &h);
-    pb_json_int(json, "width", turned ? h : w);
-    pb_json_int(json, "height", turned ? w : h);
+    pb_shrink_fit(env->geometry.w, env->geometry.h, side_of(env, config), &w, &h);
+    struct pb_sheet sheet =
+        pb_sheet_of((uint32_t)pb_product_band_count(env, config), turned ? h : w, turned ? w : h);
+    pb_json_int(json, "width", pb_quicklook_is_sheet(config) ? pb_sheet_width(&sheet) : sheet.w);
+    pb_json_int(json, "height", pb_quicklook_is_sheet(config) ? pb_sheet_height(&sheet) : sheet.h);
     pb_json_string(json, "ramp",
                    pb_paint_ramp_text(&quicklook_of(config)->paint, ramp, sizeof ramp));
 }

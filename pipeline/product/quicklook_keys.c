@@ -17,6 +17,14 @@ static const struct pb_key keys[] = {
      .max = 16384,
      .def = "1024",
      .doc = "Longest side in pixels."},
+    {.name = "layout",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct pb_quicklook_config, layout),
+     .choices = "picture|sheet",
+     .def = "picture",
+     .doc =
+         "picture: of one band or three; sheet: a contact sheet of all bands, or those of bands, "
+         "each with its name and a stretch of its own."},
     {.name = "stretch",
      .type = PB_KEY_PAIR,
      .offset = offsetof(struct pb_quicklook_config, paint.stretch),
@@ -30,14 +38,23 @@ static const struct pb_key keys[] = {
 
 static void check_keys(struct pb_product_config *product, const struct pb_product_check *check)
 {
+    struct pb_quicklook_config *config = (struct pb_quicklook_config *)product;
+    bool sheet = config->layout == PB_QUICKLOOK_SHEET;
     size_t n = product->n_bands;
-    if (pb_product_key_is_sound(check, "bands") && n != 0 && n != 1 && n != 3)
+    if (!sheet && pb_product_key_is_sound(check, "bands") && n != 0 && n != 1 && n != 3)
         pb_product_key_wrong(check, "bands",
                              "quicklook.bands has %zu bands; write one (grey) or three (red, "
-                             "green, blue)",
+                             "green, blue), or layout: sheet",
                              n);
-    struct pb_paint_config *paint = &((struct pb_quicklook_config *)product)->paint;
-    pb_paint_check(paint, n, check);
+    struct pb_paint_config *paint = &config->paint;
+    if (sheet && paint->shade != NULL)
+        pb_product_key_wrong(check, "shade",
+                             "shade is for one picture, and layout: sheet has one of each band; "
+                             "leave the key out");
+    pb_paint_check(paint, sheet ? 1 : n, check);
+    paint->is_asked = paint->is_asked || sheet; /* levels, and not a table of colours */
+    if (sheet)
+        paint->shade = NULL;
     if (!paint->has_stretch) {
         paint->stretch[0] = 2;
         paint->stretch[1] = 98;

@@ -94,12 +94,35 @@ def test_shade_is_blended_with_colours(scratch):
                 assert (shaded[-1] == np.where(inside, 255, 0)).all(), kind
 
 
+def test_a_sheet_has_a_picture_of_each_band_under_its_name(scratch):
+    scene = scene_of(scratch / "s.tif", values_of(5, shape=(301, 402)))
+    sheet = "quicklook: {{name: sheet, layout: sheet, size: 400{}}}"
+    for number, (keys, channels) in enumerate((("", 2), (", ramp: magma, stretch_method: equalize", 4))):
+        made = make(scratch, scene, [sheet.format(keys)] + [f"quicklook: {{name: {b}, bands: [{b}], size: 118{keys}}}" for b in ("B1", "B2", "B3", "B4", "B5")], out=f"{number}")
+        image, single = pixels_of(made / "s.sheet.png"), [pixels_of(made / f"s.B{b}.png") for b in range(1, 6)]
+        _, h, w = single[0].shape  # two rows of three columns, 4 pixels apart, a line of 12 above each
+        assert image.shape == (channels, 2 * (h + 12) + 4, 3 * w + 8), image.shape
+        assert max(image.shape[1:]) <= 400
+        labels = []
+        for i, picture in enumerate(single):
+            y, x = i // 3 * (h + 16), i % 3 * (w + 4)
+            assert (image[:, y + 12:y + 12 + h, x:x + w] == picture).all(), i
+            labels.append(image[0, y:y + 12, x:x + w])
+            assert (image[-1, y:y + 12, x:x + w] == 255).all() and set(np.unique(labels[-1])) == {0, 255}
+            assert (labels[-1][:, :7] == labels[0][:, :7]).all() and not labels[-1][:, 13:].any(), "all begin with B, and have two letters"
+        assert len({label.tobytes() for label in labels}) == 5
+        assert not image[-1, :, w:w + 4].any() and not image[-1, h + 16:, 2 * (w + 4):].any(), "transparent between, and where no band is"
+        plan, = pbtest.run_json("pushbroom", "run", "--dry-run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "p", scene)
+        assert (plan["plan"]["products"][0]["width"], plan["plan"]["products"][0]["height"]) == image.shape[:0:-1], plan
+
+
 def test_keys_of_painting_are_checked(scratch):
     for product, words in (("quicklook: {bands: [B1], blend: overlay}", "blend is for shade"),
                            ("quicklook: {shade: B1}", "write bands: [NAME] as well"),
                            ("quicklook: {bands: [B1], shade: NOPE}", "NOPE"),
                            ("cog: {bands: [B1], range: [0, 1], stretch_method: minmax}", "keep one of them"),
                            ("quicklook: {bands: [B1], stretch: [1, 99], stretch_method: equalize}", "keep one of them"),
+                           ("quicklook: {bands: [B1], layout: sheet, shade: B1}", "shade is for one picture"),
                            ("quicklook: {bands: [B1], deviations: 3}", "deviations are for stretch_method: stddev"),
                            ("cog: {bands: [B1], gamma: 2, type: uint16}", "are of uint8")):
         told = pbtest.run("pushbroom", "check-config", config_of(scratch, [product], bands="bands: {B1: 1}"), code=2)

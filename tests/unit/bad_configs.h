@@ -346,7 +346,7 @@ static const struct bad_config bad_configs[] = {
     {PRODUCT("", "stac: {}\n      - stac: {name: b}"),
      6, 9, 1, "a second stac (first in line 5); one describes all products, keep one"},
     {PRODUCT("", "quicklook: {bands: [B1, B2]}"),
-     5, 28, 1, "quicklook.bands has 2 bands; write one (grey) or three (red, green, blue)"},
+     5, 28, 1, "quicklook.bands has 2 bands; write one (grey) or three (red, green, blue), or layout: sheet"},
     {PRODUCT("", "quicklook: {size: 1}"),
      5, 27, 1, "quicklook.size: 1 is out of range; allowed: 16 to 16384"},
     {PRODUCT("", "quicklook: {stretch: [98, 2]}"),
