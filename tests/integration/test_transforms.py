@@ -265,5 +265,52 @@ def test_a_mask_by_otsus_threshold_is_one_step(scratch):
         assert words in (said := mistake(scratch, scene, "AB", f"mask: {{{step}}}")), said
 
 
+# --- the sample of temperatures ---
+
+TEMPERATURE = pbtest.SOURCE / "samples/landsat-temperature.yaml"
+LEVEL2 = "LC08_L2SP_001062_20201031_20201106_02_T2"
+LEVEL1 = "LC08_L1TP_016037_20170813_20170814_01_RT"
+
+
+def celsius(scratch, folder):
+    report, = pbtest.run_json("pushbroom", "run", "--json", "-c", TEMPERATURE, "-o", scratch / "out", folder)
+    assert [p["type"] for p in report["products"]] == ["cog", "quicklook", "statistics", "stac"], report["products"]
+    return gdal.Open(product(report, "cog")).ReadAsArray(), gdal.Open(product(report, "quicklook")).ReadAsArray()
+
+
+def test_surface_temperature_without_clouds(scratch):
+    """Level 2: pixels that are made up, with the real metadata of one; two pixels around a cloud go with it."""
+    folder = scratch / LEVEL2
+    folder.mkdir()
+    stored = np.random.default_rng(8).integers(38000, 46000, (50, 70)).astype(np.uint16)
+    stored[:, :3] = 0
+    quality = np.full(stored.shape, 21824, np.uint16)
+    quality[20:26, 30:40] = 22280
+    for name, pixels in (("ST_B10", stored), ("QA_PIXEL", quality)):
+        write(folder / f"{LEVEL2}_{name}.TIF", pixels, (600000, 30, 0, 9000000, 0, -30), block=0, nodata=None, epsg=32619)
+    (folder / f"{LEVEL2}_MTL.txt").write_text((pbtest.SOURCE / f"tests/data/metadata/{LEVEL2}_MTL.txt").read_text())
+    made, picture = celsius(scratch, folder)
+    y, x = np.mgrid[0:50, 0:70]
+    near = np.hypot(np.maximum(np.maximum(20 - y, y - 25), 0), np.maximum(np.maximum(30 - x, x - 39), 0)) <= 2
+    kept = ~near & (stored > 0)
+    same(made, np.where(kept, stored.astype(F) * F(0.00341802) + F(149) - F(273.15), F(np.nan)), "degrees Celsius")
+    assert picture.shape[0] == 4 and (picture[3] == np.where(kept, 255, 0)).all()
+
+
+def test_brightness_temperature_of_a_real_scene(scratch):
+    """Level 1 of Collection 1, by Planck's law with the constants of its metadata."""
+    real = pbtest.SOURCE / "tests/data/real/landsat8_c1_016037"
+    (scratch / LEVEL1).symlink_to(real)
+    made, _ = celsius(scratch, scratch / LEVEL1)
+    stored, quality = (gdal.Open(str(real / f"{LEVEL1}_{name}.TIF")).ReadAsArray() for name in ("B10", "BQA"))
+    bad = (quality & 0b10001) > 0
+    for shift in (7, 11):  # high confidence of a cloud's shadow, of cirrus
+        bad |= (quality >> shift & 3) == 3
+    expected = 1321.0789 / np.log(774.8853 / (stored * 3.342e-4 + .1) + 1) - 273.15
+    kept = ~bad & (stored > 0)
+    assert (np.isfinite(made) == kept).all() and .1 < kept.mean() < .9
+    assert np.abs(made - expected)[kept].max() < 1e-3 and 10 < made[kept].mean() < 40
+
+
 if __name__ == "__main__":
     pbtest.main(globals())

@@ -122,14 +122,21 @@ static void round_trip(struct pb_config *config)
     pb_config_destroy(config);
 }
 
-static const char *const samples[] = {
-    "samples/vegetation.yaml",    "samples/pictures.yaml",
-    "samples/sentinel2.yaml",     "samples/landsat8.yaml",
-    "samples/edges.yaml",         "samples/watermask.yaml",
-    "config/pushbroom.yaml",      "samples/landsat-c2-l1-toa.yaml",
-    "samples/planetscope.yaml",   "samples/sentinel1-grd.yaml",
-    "samples/sentinel2-l2a.yaml", "samples/vhr-pan.yaml",
-    "samples/terrain.yaml",       "samples/sentinel1-flood.yaml"};
+static const char *const samples[] = {"samples/vegetation.yaml",
+                                      "samples/pictures.yaml",
+                                      "samples/sentinel2.yaml",
+                                      "samples/landsat8.yaml",
+                                      "samples/edges.yaml",
+                                      "samples/watermask.yaml",
+                                      "config/pushbroom.yaml",
+                                      "samples/landsat-c2-l1-toa.yaml",
+                                      "samples/planetscope.yaml",
+                                      "samples/sentinel1-grd.yaml",
+                                      "samples/sentinel2-l2a.yaml",
+                                      "samples/vhr-pan.yaml",
+                                      "samples/terrain.yaml",
+                                      "samples/sentinel1-flood.yaml",
+                                      "samples/landsat-temperature.yaml"};
 
 START_TEST(samples_load_and_print_round_trip)
 {
