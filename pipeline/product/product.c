@@ -145,3 +145,17 @@ const char *pb_products_collection(const struct pb_pipeline_config *pipeline)
     }
     return collection;
 }
+
+const char *pb_products_series(const struct pb_pipeline_config *pipeline, const char *kind,
+                               const char *name)
+{
+    for (size_t i = 0; i < pipeline->n_products; i++) {
+        const struct pb_product_config *config = pipeline->products[i];
+        const struct pb_product_type *type = pb_product_type(config->kind);
+        const char *own = config->name != NULL ? config->name : "";
+        if (type->series != NULL && strcmp(config->kind->section.name, kind) == 0 &&
+            strcmp(own, name != NULL ? name : "") == 0)
+            return type->series(config);
+    }
+    return NULL;
+}

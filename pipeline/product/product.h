@@ -191,6 +191,10 @@ struct pb_product_type {
     /* The collection that it makes its item a member of, or NULL. NULL = it makes none. */
     const char *(*collection)(const struct pb_product_config *config);
 
+    /* The CSV file in the directory of products that its rows go into before it is published
+     * (publish/series.h), or NULL. NULL = there is none. */
+    const char *(*series)(const struct pb_product_config *config);
+
     /* Of the files of all products; NULL = it says nothing of them. */
     enum pb_checksum (*checksum)(const struct pb_product_config *config);
 
@@ -248,6 +252,10 @@ int pb_product_names_check(const struct pb_product_env *env, struct pb_err *err)
 /* The STAC collection that the pipeline's item belongs to; NULL = none. Borrowed from the pipeline.
  */
 const char *pb_products_collection(const struct pb_pipeline_config *pipeline);
+/* The series that a product of the pipeline is put into, by kind and name (NULL = none); NULL = it
+ * is in none. Borrowed from the pipeline. */
+const char *pb_products_series(const struct pb_pipeline_config *pipeline, const char *kind,
+                               const char *name);
 /* The checksum that the files of the pipeline's products get. */
 enum pb_checksum pb_products_checksum(const struct pb_pipeline_config *pipeline);
 /* Whether all products of the pipeline can be made: ready() of each. */

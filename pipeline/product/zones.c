@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 /* Zones that may be, unless there is a polygon for each; and bytes that a polygon takes in a file.
  */
@@ -34,6 +35,7 @@ struct zones {
     struct pb_zones_all *all;
     int64_t *area; /* of a pixel of each row; NULL = all are alike */
     struct pb_zones_names names;
+    char datetime[32];
     struct pb_polygons *polygons; /* in pixels; NULL = zones are classes alone */
     struct pb_polygon_scan *scan;
     char *scratch; /* of each worker: zones of a tile, then what the scan needs */
@@ -206,6 +208,22 @@ static int zones_create(const struct pb_product_env *env, const struct pb_produc
     return 0;
 }
 
+/* Columns of a series: which scene, and when it was taken, as far as that is known. */
+static void name_scene(struct zones *z)
+{
+    const struct pb_product_env *env = z->env;
+    struct tm tm;
+    const time_t time = (time_t)env->facts.time_s;
+    if (z->config->append == NULL)
+        return;
+    if (env->facts.has_time && gmtime_r(&time, &tm) != NULL)
+        (void)strftime(z->datetime, sizeof z->datetime, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    else
+        (void)snprintf(z->datetime, sizeof z->datetime, "%s", env->info->datetime);
+    z->names.scene = env->scene;
+    z->names.datetime = z->datetime[0] != '\0' ? z->datetime : NULL;
+}
+
 /* Whether the polygons can be read, and have what is asked of them. */
 static int zones_ready(const struct pb_product_env *env, const struct pb_product_config *config,
                        struct pb_err *err)
@@ -367,6 +385,7 @@ static int zones_finish(void *product, const struct pb_product_result *earlier, 
                                        .name = z->config->product.name,
                                        .media_type = media_types[z->config->format],
                                        .config = &z->config->product};
+    name_scene(z);
     struct pb_table *table = pb_zones_table(z->config, &z->names, z->all, &polygon);
     if (table == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for the table of zones");
@@ -379,6 +398,11 @@ static int zones_finish(void *product, const struct pb_product_result *earlier, 
     if (rc == 0)
         *out_result = result;
     return rc;
+}
+
+static const char *zones_series(const struct pb_product_config *config)
+{
+    return config_of(config)->append;
 }
 
 static const char *zones_ending(const struct pb_product_config *config)
@@ -397,6 +421,7 @@ const struct pb_product_type pb_product_zones = {
     .asset = "zones",
     .title = "Pixels, areas and statistics by zone",
     .role = "data",
+    .series = zones_series,
     .bytes = zones_bytes,
     .ready = zones_ready,
     .create = zones_create,

@@ -33,6 +33,7 @@ struct pb_zones_config {
     struct pb_product_config
         product; /* its bands are those of the key, and that of `by` behind them */
     struct pb_items by, stats, classes;
+    char *append;
     char *zones, *layer, *id; /* the vector file, one of its layers, and a field; NULL = none */
     struct pb_items attributes;
     int32_t touched;

@@ -73,6 +73,13 @@ static const struct pb_key keys[] = {
      .doc = "Of the file. csv: RFC 4180, a line of names first, empty where there is no value. "
             "geojson (RFC 7946, in longitude and latitude) and gpkg (GeoPackage, in the "
             "coordinate system of zones) have the polygons with the columns as properties."},
+    {.name = "append",
+     .type = PB_KEY_NAME,
+     .offset = offsetof(struct pb_zones_config, append),
+     .example = "fields.csv",
+     .doc = "A CSV file in the directory of products that gets the rows as well, in place of those "
+            "that it has of the scene: a series over time. The table then begins with scene and "
+            "datetime (that of the metadata, else of the file's tag, in UTC). Needs format: csv."},
 };
 
 static const struct {
@@ -207,11 +214,30 @@ static void set_vector(struct pb_zones_config *zones, const struct pb_product_ch
     }
 }
 
+static void check_append(const struct pb_zones_config *zones, const struct pb_product_check *check)
+{
+    const char *name = zones->append;
+    if (name == NULL || !pb_product_key_is_sound(check, "append"))
+        return;
+    const size_t n = strlen(name);
+    if (n < 5 || n > 200 || name[0] == '.' || strchr(name, '/') != NULL ||
+        strcmp(name + n - 4, ".csv") != 0)
+        pb_product_key_wrong(check, "append",
+                             "zones.append: '%.40s' is no name of a CSV file; write one such as "
+                             "fields.csv, without a folder",
+                             name);
+    if (zones->format != PB_ZONES_CSV && pb_product_key_is_sound(check, "format"))
+        pb_product_key_wrong(check, "append",
+                             "zones.append is for tables; write format: csv, and a product of its "
+                             "own for another format");
+}
+
 static void check_keys(struct pb_product_config *product, const struct pb_product_check *check)
 {
     struct pb_zones_config *zones = (struct pb_zones_config *)product;
     check_stats(zones, check);
     check_classes(zones, check);
+    check_append(zones, check);
     if (zones->zones != NULL)
         set_vector(zones, check);
     else if (pb_product_key_is_sound(check, "zones"))

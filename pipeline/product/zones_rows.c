@@ -55,6 +55,10 @@ static void add_columns(struct pb_table *table, const struct pb_zones_config *co
                         const struct pb_zones_names *names)
 {
     const char *by = config->by.n > 0 ? config->by.items[0].text : NULL;
+    if (names->scene != NULL) {
+        pb_table_column(table, "scene", PB_CELL_TEXT);
+        pb_table_column(table, "datetime", PB_CELL_TEXT);
+    }
     for (size_t i = 0; names->polygons != NULL && i < config->n_fields; i++)
         pb_table_column(table, config->field[i], kind_of(names->polygons, i));
     if (by != NULL)
@@ -191,10 +195,15 @@ static void add_row(struct pb_table *table, const struct pb_zones_config *config
     const double m2 = names->pixel_m2 != 0 ? (double)place->pixels * names->pixel_m2
                       : zone != NULL       ? (double)zone->area * names->unit_m2
                                            : 0;
+    const size_t before = names->scene != NULL ? 2 : 0;
     pb_table_row(table);
+    if (names->scene != NULL) {
+        pb_table_text(table, names->scene);
+        pb_table_text(table, names->datetime);
+    }
     for (size_t i = 0; names->polygons != NULL && i < config->n_fields; i++)
         add_field(table, &names->polygons->polygon[(place->key >> 32) - 1].values[i],
-                  pb_table_column_at(table, i)->kind);
+                  pb_table_column_at(table, before + i)->kind);
     if (config->by.n > 0)
         pb_table_float(table, value);
     if (config->classes.n > 0)

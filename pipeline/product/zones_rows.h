@@ -13,6 +13,7 @@ struct pb_zones_names {
     size_t n_bands;
     double pixel_m2; /* of every pixel; 0 = the sums have areas, of unit_m2 each; NaN = not known */
     double unit_m2;
+    const char *scene, *datetime;       /* columns of every row; NULL = there are none */
     const struct pb_polygons *polygons; /* NULL = zones are classes alone */
 };
 

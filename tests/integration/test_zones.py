@@ -5,6 +5,10 @@
 threads."""
 import csv
 import json
+import os
+import signal
+import subprocess
+import time
 
 import numpy as np
 from osgeo import gdal, ogr, osr
@@ -254,6 +258,59 @@ def test_what_is_wrong_with_a_vector_file_is_said_before_a_pixel_is_read(scratch
             assert report["error"]["code"] == code and words in report["error"]["message"], report
 
 
+def series(scratch, scenes):
+    """Runs into one directory of products whose tables go into one file."""
+    for name in scenes:
+        scene(scratch / f"{name}.tif", 97, 71)
+    fields(scratch / "f.geojson")
+    (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {KIND: 1, N: 2, F: 3}}\n    products:\n"
+                                    "      - zones: {zones: f.geojson, id: parcel, bands: [N], stats: [mean], append: series.csv}\n")
+    return lambda name: [str(pbtest.BIN / "pushbroom"), "run", "--existing", "replace", "-c", str(scratch / "c.yaml"), "-o", str(scratch / "out"), str(scratch / f"{name}.tif")]
+
+
+def is_whole(path, scenes):
+    table = rows(path)
+    assert path.read_text().endswith("\n") and list(table[0])[:3] == ["scene", "datetime", "parcel"], table[0]
+    for name in {r["scene"] for r in table}:
+        assert name in scenes and [r["parcel"] for r in table if r["scene"] == name] == [f"a, {i}" for i in range(6)], table
+    return {r["scene"] for r in table}
+
+
+def test_a_series_has_the_rows_of_each_scene_once_whoever_is_killed(scratch):
+    scenes = ("a", "b", "c", "d")
+    command, path = series(scratch, scenes), scratch / "out/series.csv"
+    started = time.monotonic()
+    subprocess.run(command("a"), check=True, capture_output=True)
+    took = time.monotonic() - started
+    for i in range(12):  # killed at any place, all its processes
+        run = subprocess.Popen(command(scenes[i % 4]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        time.sleep(took * (0.35 + 0.06 * i))
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+        is_whole(path, scenes)
+    together = [subprocess.Popen(command(name), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for name in scenes]
+    for run in together:
+        said = run.communicate()[1]
+        assert run.returncode == 0, said
+    assert is_whole(path, scenes) == set(scenes)
+    before = path.read_bytes()
+    subprocess.run(command("b"), check=True, capture_output=True)
+    assert sorted(path.read_bytes().splitlines()) == sorted(before.splitlines()), "a scene that comes again adds no rows"
+
+
+def test_a_series_leaves_files_of_others_alone(scratch):
+    command, path = series(scratch, ("a",)), scratch / "out/series.csv"
+    (scratch / "out").mkdir()
+    for foreign in ("scene,other\n", "", "notes of mine"):
+        path.write_text(foreign)
+        done = subprocess.run(command("a"), capture_output=True, text=True)
+        assert done.returncode == 1 and "output.exists" in done.stderr and "series.csv is no series" in done.stderr, done
+        assert path.read_text() == foreign and not (scratch / "out/a").exists()
+    path.unlink()
+    path.symlink_to(scratch / "elsewhere.csv")
+    assert subprocess.run(command("a"), capture_output=True).returncode == 1 and not (scratch / "elsewhere.csv").exists()
+
+
 def test_a_band_that_is_no_class_fails_the_job(scratch):
     scene(scratch / "a.tif", 333, 217)
     (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {KIND: 1, N: 2, F: 3}}\n    products: [zones: {by: F}, stac: {datetime: file-time}]\n")
@@ -280,13 +337,16 @@ def test_mistakes_are_found_before_a_pixel_is_read(scratch):
       - zones: {name: b, bands: [N], classes: {a: 1, b: 1}}
       - zones: {name: c, by: KIND, id: parcel, format: gpkg}
       - zones: {name: d, zones: f.gpkg, attributes: [fid]}
+      - zones: {name: e, by: KIND, append: e.txt}
+      - zones: {name: f, by: KIND, append: f.csv, format: json}
 """)
     said = pbtest.run("pushbroom", "check-config", scratch / "c.yaml", code=None)
     text = said.stdout + said.stderr
     assert said.returncode != 0
     for words in (":5:9: zones: no step makes a band 'OTHER'", ":5:47: zones.stats: 'p101'", "zones.stats: mean is there twice",
                   ":6:9: zones: which zones?", ":7:40: zones.id is of a vector file", "classes of a band have no outline",
-                  "zones.attributes: fid is a column already", "a and b are names of one value, 1"):
+                  "zones.attributes: fid is a column already",
+                  "'e.txt' is no name of a CSV file", "zones.append is for tables", "a and b are names of one value, 1"):
         assert words in text, (words, text)
 
 
