@@ -203,11 +203,11 @@ int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extr
                        struct pb_err *err, struct pb_tiff_tags *out_tags);
 void pb_tiff_tags_free(struct pb_tiff_tags *tags);
 
-/* Footprint in longitude/latitude (WGS 84): the outline of the image, or of a grid on it, 4 corners
- * and points along the edges, counter-clockwise, closed (first = last). From the geotransform, else
- * GCPs, else RPC. Across the antimeridian longitudes run on past 180 (neighbours never jump), to be
- * cut there; a footprint around a pole is led along the antimeridian and over the pole. 0; -ENODATA
- * (no error filled) when the scene cannot be placed on the Earth. */
+/* Footprint in longitude/latitude (WGS 84): the outline of the image, or of a grid on it (of the
+ * Earth's disk, where a geostationary one reaches beyond it), counter-clockwise, first = last. From
+ * the geotransform, else GCPs, else RPC. Across the antimeridian longitudes run on past 180
+ * (neighbours never jump), to be cut there; around a pole it is led along the antimeridian and over
+ * the pole. 0; -ENODATA (no error filled) when the scene cannot be placed on the Earth. */
 struct pb_footprint {
     double lonlat[PB_BANDS_MAX][2];
     size_t n;

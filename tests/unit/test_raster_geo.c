@@ -286,6 +286,35 @@ START_TEST(finds_scenes_on_the_earth)
 }
 END_TEST
 
+/* The limb is where the line of sight is tangent to the ellipsoid: along the equator
+ * acos(a / (a + h)) = 81.300 degrees from the satellite, whose longitude is -75. */
+START_TEST(outline_of_a_full_disk_is_the_limb)
+{
+    struct pb_raster *raster = opened(REAL("geostationary/goes.tif"));
+    const struct pb_geometry west = {271, 542, {1, 1, 0, 0}};
+    const double limb = acos(6378137.0 / (6378137.0 + 35786023.0)) * 180 / acos(-1.0);
+    struct pb_footprint f;
+    ck_assert_int_eq(pb_raster_footprint(raster, NULL, &f), 0);
+    ck_assert_double_eq_tol(f.bbox[0], -75 - limb, 0.05);
+    ck_assert_double_eq_tol(f.bbox[2], -75 + limb, 0.05);
+    ck_assert_double_eq_tol(f.bbox[1], -f.bbox[3], 1e-3);
+    ck_assert_double_gt(f.bbox[3], 80);
+    ck_assert_double_lt(f.bbox[3], 82);
+    ck_assert_uint_eq(f.n, 4 * 8 + 1);
+    for (size_t i = 0; i < f.n; i++) { /* each vertex is a limb's angle from the point below it */
+        const double rad = acos(-1.0) / 180;
+        const double angle =
+            acos(cos(f.lonlat[i][1] * rad) * cos((f.lonlat[i][0] + 75) * rad)) / rad;
+        ck_assert_double_eq_tol(angle, limb, 0.3);
+    }
+    /* Half of it: the inner edge lies on the Earth. */
+    ck_assert_int_eq(pb_raster_footprint(raster, &west, &f), 0);
+    ck_assert_double_eq_tol(f.bbox[0], -75 - limb, 0.3);
+    ck_assert_double_eq_tol(f.bbox[2], -75, 0.3);
+    pb_raster_close(raster);
+}
+END_TEST
+
 START_TEST(has_no_footprint_without_a_place)
 {
     struct pb_footprint f;
@@ -416,6 +445,7 @@ int main(void)
     tcase_add_test(tags, keeps_pixel_is_point);
     tcase_add_test(tags, takes_tags_from_whole_files_only);
     tcase_add_test(place, finds_scenes_on_the_earth);
+    tcase_add_test(place, outline_of_a_full_disk_is_the_limb);
     tcase_add_test(place, has_no_footprint_without_a_place);
     tcase_add_test(place, says_the_crs_as_projjson);
     tcase_add_test(place, turns_every_ring_counter_clockwise);
