@@ -35,7 +35,7 @@ static inline struct pb_rect pb_rect_grow(const struct pb_rect *rect, int32_t ma
 }
 
 /* The most sources that a chain reads from: the delivered scene is the first. */
-#define PB_SOURCES_MAX 4
+#define PB_SOURCES_MAX 6
 
 /* Pixels of one source, as stored in its file, a plane a band: where a reader puts them and a chain
  * finds them. Planes lie one behind the other or interleaved by line. Memory is host or device,

@@ -18,7 +18,7 @@ extern "C" {
 #define PB_RESIDENT_LINE_WARPS 16
 #define PB_RESIDENT_PART_WARPS 8
 /* Shared memory of a block that it needs beside what pb_chain_block_measure says. */
-#define PB_RESIDENT_OWN_BYTES 640
+#define PB_RESIDENT_OWN_BYTES 832
 
 struct pb_chain_resident_shape {
     int px;               /* and below: as pb_chain_block_measure said for the parts and warps */

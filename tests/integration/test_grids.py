@@ -416,6 +416,28 @@ def test_pansharpening_is_that_of_gdal(scratch):
         assert off.max() <= most and (off > 1).mean() <= share, (kind, off.max(), (off > 1).mean(), np.argwhere(off > most)[:5])
 
 
+def test_ratio_component_substitution_is_the_band_times_pan_over_its_mean(scratch):
+    """Against numpy, on pixels of one grid, so that nothing is resampled; and where the bands of a coarser grid come out."""
+    numbers = np.random.default_rng(9)
+    pan, band = (numbers.integers(1, 900, (91, 133)).astype(np.uint16) for _ in range(2))
+    pan[40:44, 60:70] = 0
+    source = f"      sources: {{PAN: {{file: {scratch}/pan.tif, bands: {{P: 1}}}}}}"
+    write(scratch / "pan.tif", pan)
+    write(scratch / "s.tif", band)
+    for radius in (None, 1, 15):
+        step = "pansharpen: {algorithm: rcs, pan: P, bands: [A]" + (f", radius: {radius}}}" if radius else "}")
+        made = gdal.Open(product(compute(scratch, scratch / "s.tif", "A", [step], ["A"], sources=source), "cog")).ReadAsArray()
+        side, reach = 2 * (radius or 9) + 1, range(-(radius or 9), (radius or 9) + 1)
+        known = (pan > 0).astype(float)
+        sums, n = (sum(np.roll(np.roll(np.pad(x, side, mode="edge"), i, 0), k, 1) for i in reach for k in reach)[side:-side, side:-side]
+                   for x in (pan.astype(float), known))
+        right = np.where(pan == 0, np.nan, band * (pan / np.where(pan == 0, 1, sums / n)))
+        assert (np.isnan(made) == np.isnan(right)).all() and np.nanmax(np.abs(made - right) / right) < 1e-5, radius
+    write(scratch / "s.tif", band[::4, ::4], transform=(500000, 40, 0, 4000000, 0, -40))
+    report = compute(scratch, scratch / "s.tif", "A", ["pansharpen: {algorithm: rcs, pan: P, bands: [A]}"], ["A"], sources=source)
+    assert gdal.Open(product(report, "cog")).GetGeoTransform() == TRANSFORM
+
+
 def test_products_tell_where_they_lie(scratch):
     pixels = np.arange(1, 1 + 200 * 300, dtype=np.uint16).reshape(200, 300)
     scene = write(scratch / "s.tif", pixels)
