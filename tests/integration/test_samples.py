@@ -71,10 +71,37 @@ def fields(scratch):
     (scratch / "fields.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [
         field("north", -34.90, -8.00, -34.88, -7.98), field("south", -34.91, -8.05, -34.89, -8.02)]}))
     return landsat7(scratch)
+def vhr_pansharpen(scratch):
+    """A bundle of 1 to 4: the panchromatic file is the mean of the bands, larger, with detail of its own."""
+    name = "09DEC06145803-{}2AS-052869858050_01_P002.TIF"
+    multispectral = gdal.Open(str(bands(scratch / name.format("M"), 4)))
+    wide = gdal.Translate("", multispectral, format="MEM", width=4 * multispectral.RasterXSize, height=4 * multispectral.RasterYSize, resampleAlg="cubic")
+    pan = gdal.Translate("", wide, format="MEM", bandList=[1])
+    detail = 1 + 0.2 * np.random.default_rng(1).random((wide.RasterYSize, wide.RasterXSize))
+    pan.GetRasterBand(1).WriteArray((wide.ReadAsArray().mean(0) * detail).astype(np.uint16))
+    gdal.GetDriverByName("GTiff").CreateCopy(str(scratch / name.format("P")), pan)
+    return scratch / name.format("M")
+
+
+def burn_severity(scratch):
+    """The left half burned: less near infrared, more short-wave infrared."""
+    (scratch / "before").mkdir()
+    pixels = np.stack([np.full((352, 349), v) for v in (300, 400, 500, 3000, 1500, 1000)])
+    bands(scratch / "before/a.tif", 6, pixels)
+    pixels[3, :, :170], pixels[5, :, :170] = 1000, 2000
+    return bands(scratch / "a.tif", 6, pixels)
+
+
+def ndvi_month(scratch):
+    """Reflectances 0.1 of red, 0.5, 0.4 and 0.7 of near infrared, and a week of clouds."""
+    for week, (near, ground) in enumerate(((6000, 4), (5000, 5), (9000, 9), (8000, 4))):
+        bands(scratch / f"T31UFS_202606_{week + 1}.tif", 3, [np.full((352, 349), v) for v in (2000, near, ground)])
+    return scratch / "T31UFS_202606_2.tif"
 
 
 # sample: what makes its scene, and the products, one a kind and name
 SINGLE = {
+    "burn-severity": (burn_severity, ["cog", "cog", "quicklook", "statistics"]),
     "cloudfree": (cloudfree, ["cog", "quicklook", "statistics"]),
     "composite": (composite, ["cog", "quicklook"]),
     "edges": (landsat7, ["cog", "quicklook"]),
@@ -82,10 +109,12 @@ SINGLE = {
     "landcover": (landsat7, ["cog", "statistics", "stac"]),
     "landsat8": (lambda s: bands(s / "LC08_L2SP_016037_20170813_20200903_02_T1.tif", 7),
                  ["cog", "cog", "quicklook", "statistics", "stac"]),
+    "ndvi-month": (ndvi_month, ["cog", "cog", "quicklook"]),
     "pictures": (landsat7, ["cog", "cog", "quicklook", "quicklook", "stac"]),
     "sentinel2": (lambda s: bands(s / (S2.format("400") + ".tif"), 12), ["cog", "quicklook", "quicklook", "statistics", "stac"]),
     "terrain": (elevations, ["cog", "cog", "cog", "quicklook", "quicklook", "quicklook", "statistics"]),
     "vegetation": (landsat7, ["cog", "quicklook", "statistics", "stac"]),
+    "vhr-pansharpen": (vhr_pansharpen, ["cog", "quicklook"]),
     "watermask": (landsat7, ["cog", "statistics"]),
 }
 
@@ -131,7 +160,7 @@ def share_valid(path, band=1):
 
 def test_samples_of_single_files_run_and_the_plan_says_what_comes(scratch):
     for name in SINGLE:
-        if name not in ("cloudfree", "composite", "fields"):
+        if name not in ("burn-severity", "cloudfree", "composite", "fields", "ndvi-month", "vhr-pansharpen"):
             (scratch / name).mkdir()
             made, _ = run_sample(scratch / name, name)
             assert share_valid(made[0]) > 0.2, name
@@ -160,6 +189,29 @@ def test_numbers_of_each_field(scratch):
 def test_the_median_of_three_dates(scratch):
     made, _ = run_sample(scratch, "composite")
     assert (gdal.Open(str(made[0])).ReadAsArray() == 700).all(), "two of three are clear"
+
+
+def test_the_median_of_the_clear_weeks(scratch):
+    made, _ = run_sample(scratch, "ndvi-month")
+    assert (gdal.Open(str(made[0])).ReadAsArray() == 6667).all() and (gdal.Open(str(made[1])).ReadAsArray() == 3).all()
+
+
+def test_where_it_burned(scratch):
+    """The burn ratio falls from 0.5 to -1/3."""
+    made, _ = run_sample(scratch, "burn-severity")
+    dnbr, severity = (gdal.Open(str(path)).ReadAsArray() for path in made[:2])
+    assert np.allclose(dnbr[:, :170], 0.5 + 1 / 3) and (severity[:, :170] == 7).all()
+    assert (dnbr[:, 170:] == 0).all() and (severity[:, 170:] == 3).all()
+
+
+def test_pixels_of_the_panchromatic_file_with_the_level_of_the_bands(scratch):
+    made, plan = run_sample(scratch, "vhr-pansharpen")
+    sharp, coarse = gdal.Open(str(made[0])), gdal.Open(str(scratch / "09DEC06145803-M2AS-052869858050_01_P002.TIF"))
+    assert (sharp.RasterXSize, sharp.RasterYSize) == (4 * coarse.RasterXSize, 4 * coarse.RasterYSize)
+    for band in (1, 4):
+        ours, level = sharp.GetRasterBand(band).ReadAsArray().astype(float), coarse.GetRasterBand(band).ReadAsArray()
+        assert abs(ours.mean() / level.mean() - 1) < 0.02, "the level stays"
+        assert np.abs(np.diff(ours, axis=1)).mean() > 2 * np.abs(np.diff(np.kron(level, np.ones((4, 4))), axis=1)).mean(), "detail comes"
 
 
 def test_the_baseline_chooses_the_pipeline_of_sentinel2(scratch):

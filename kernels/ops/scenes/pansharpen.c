@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define BANDS_MAX  16
-#define RADIUS     9 /* OTB's */
+#define RADIUS     9 /* later OTBs'; it is 3 in OTB 8 */
 #define RADIUS_MAX ((PB_FOCAL_SIDE_MAX - 1) / 2.0)
 
 enum algorithm { BROVEY, RCS };
@@ -178,7 +178,8 @@ const struct pb_op pb_op_pansharpen = {
                       "of the bands, with rcs the band itself. The mean leaves invalid pixels out; "
                       "outside of the image the edge is repeated.",
             .source = "brovey: the rule of GDAL's gdal_pansharpen.py. rcs: that of OTB's "
-                      "BundleToPerfectSensor and Pansharpening, with their radius of 9.",
+                      "BundleToPerfectSensor and Pansharpening; in OTB 8 the radius is 3, in later "
+                      "ones 9.",
             .notes = "  - pansharpen: {pan: PAN, bands: [R, G, B]}\n"
                      "  - pansharpen: {algorithm: rcs, pan: PAN, bands: [B, G, R, N]}\n"
                      "  - pansharpen:\n"
