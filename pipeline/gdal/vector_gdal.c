@@ -29,6 +29,8 @@ struct reading {
     OGRCoordinateTransformationH to; /* NULL: coordinates stay */
     int field[PB_VECTOR_FIELDS_MAX]; /* index of each field asked for; -1: the feature's number */
     int where;                       /* likewise; -2: all features */
+    bool has_near;                   /* the scene's rectangle in the file's system is known */
+    double near[4];
     struct pb_vector_make make;
 };
 
@@ -115,6 +117,48 @@ static int find_fields(struct reading *r)
     return rc;
 }
 
+/* The rectangle around the scene in the file's coordinate system, where it is one. */
+static void find_near(struct reading *r, const struct pb_raster *scene, OGRSpatialReferenceH file)
+{
+    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY}, *near = r->near;
+    OGRCoordinateTransformationH back = pb_vector_to(pb_gdal_srs(scene), file);
+    for (int i = 0; i < 4; i++) {
+        double at[2];
+        GDALApplyGeoTransform((double *)(uintptr_t)scene->info.transform,
+                              i & 1 ? scene->info.width : 0, i & 2 ? scene->info.height : 0, &at[0],
+                              &at[1]);
+        for (int k = 0; k < 2; k++) {
+            low[k] = fmin(low[k], at[k]);
+            high[k] = fmax(high[k], at[k]);
+        }
+    }
+    r->has_near = back != NULL && scene->info.has_transform &&
+                  OCTTransformBounds(back, low[0], low[1], high[0], high[1], &near[0], &near[1],
+                                     &near[2], &near[3], 21) &&
+                  near[0] <= near[2] && near[1] <= near[3];
+    if (back != NULL)
+        OCTDestroyCoordinateTransformation(back);
+}
+
+/* Whether the geometry has nothing to do with the scene, as their rectangles show. */
+static bool is_far(const struct reading *r, OGRGeometryH geometry)
+{
+    OGREnvelope e;
+    OGR_G_GetEnvelope(geometry, &e);
+    return r->has_near && (e.MaxX < r->near[0] || e.MinX > r->near[2] || e.MaxY < r->near[1] ||
+                           e.MinY > r->near[3]);
+}
+
+/* The polygon under way has no rings any more. */
+static void take_rings_back(struct pb_vector_make *make)
+{
+    struct pb_polygon *polygon = &make->polygon[make->n - 1];
+    if (polygon->n_rings > 0)
+        make->n_vertices = make->ring[polygon->first_ring].first;
+    make->n_rings = polygon->first_ring;
+    polygon->n_rings = 0;
+}
+
 static int find_way(struct reading *r, const struct pb_raster *scene)
 {
     OGRSpatialReferenceH from = OGR_L_GetSpatialRef(r->layer), to = pb_gdal_srs(scene);
@@ -133,8 +177,10 @@ static int find_way(struct reading *r, const struct pb_raster *scene)
     if (OSRIsSame(from, to))
         return 0;
     r->to = pb_vector_to(from, to);
-    if (r->to != NULL)
+    if (r->to != NULL) {
+        find_near(r, scene, from);
         return 0;
+    }
     return pb_fail_at(r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
                       "there is no way from its coordinate system to the scene's (%s)",
                       pb_gdal_said(&r->words));
@@ -219,6 +265,10 @@ static int add_geometry(struct reading *r, OGRFeatureH feature)
     const OGRwkbGeometryType type =
         geometry != NULL ? wkbFlatten(OGR_G_GetGeometryType(geometry)) : wkbUnknown;
     int rc = type == wkbPolygon || type == wkbMultiPolygon ? add_rings(r, geometry) : -EINVAL;
+    if (rc == -ERANGE && is_far(r, geometry)) {
+        take_rings_back(&r->make); /* the scene's system does not reach so far */
+        rc = 0;
+    }
     if (geometry != own)
         OGR_G_DestroyGeometry(geometry);
     return rc == 0 ? 0 : wrong_feature(r, OGR_F_GetFID(feature), rc, OGR_G_GetGeometryName(own));

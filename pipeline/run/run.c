@@ -216,7 +216,8 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
         rc = pb_run_metadata_read(&run->metadata, &run->options, run->scene,
                                   pb_raster_info(run->sources.raster[0]), err);
     if (rc == 0)
-        rc = pb_run_areas_find(&run->areas, options->pipeline, run->sources.raster[0], err);
+        rc = pb_run_areas_find(&run->areas, options->config, options->pipeline,
+                               run->sources.raster[0], err);
     if (rc == 0)
         rc = make_plan(run, err);
     if (rc == 0 && options->products != NULL)

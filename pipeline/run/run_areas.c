@@ -6,8 +6,11 @@
 #include "pipeline/gdal/vector.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Pixels beyond which an edge is as good as there. */
 #define FAR_PX 1e9
@@ -16,7 +19,29 @@
 static const struct pb_crop *crop_of(const struct pb_step_config *step)
 {
     const struct pb_crop *crop = step->op == pb_op_find("crop") ? step->params : NULL;
-    return crop != NULL && crop->crs != NULL && crop->bounds.n == 4 ? crop : NULL;
+    bool has =
+        crop != NULL && (crop->polygons != NULL || (crop->crs != NULL && crop->bounds.n == 4));
+    return has ? crop : NULL;
+}
+
+/* The path of a vector file, which begins at the configuration's directory when it is relative.
+ * False: it is too long. */
+static bool find_path(const struct pb_config *config, const char *text, char out[PATH_MAX])
+{
+    const char *path = config->path != NULL ? config->path : "", *slash = strrchr(path, '/');
+    int base = text[0] != '/' && slash != NULL ? (int)(slash + 1 - path) : 0;
+    int n = snprintf(out, PATH_MAX, "%.*s%s", base, path, text);
+    return n > 0 && n < PATH_MAX;
+}
+
+void pb_run_areas_hand(const struct pb_config *config, const struct pb_pipeline_config *pipeline)
+{
+    for (size_t i = 0; i < pipeline->n_steps; i++) {
+        const struct pb_crop *crop = crop_of(&pipeline->steps[i]);
+        char path[PATH_MAX];
+        if (crop != NULL && crop->polygons != NULL && find_path(config, crop->polygons, path))
+            pb_vector_hand(path);
+    }
 }
 
 /* The pixels around a rectangle of the scene's coordinate system; false: it has no transform. */
@@ -53,8 +78,38 @@ static int find_area(const struct pb_crop *crop, struct pb_raster *raster, struc
     return rc == -ERANGE ? 0 : rc;
 }
 
-int pb_run_areas_find(struct pb_run_areas *areas, const struct pb_pipeline_config *pipeline,
-                      struct pb_raster *raster, struct pb_err *err)
+static int around_polygons(const struct pb_config *config, const struct pb_crop *crop,
+                           struct pb_raster *raster, struct pb_err *err, struct pb_area *out,
+                           bool *out_is)
+{
+    const struct pb_raster_info *info = pb_raster_info(raster);
+    struct pb_polygons *polygons = NULL;
+    char path[PATH_MAX];
+    double b[4];
+    if (!find_path(config, crop->polygons, path))
+        return pb_fail(err, PB_E_CONFIG_VALUE, "crop.polygons: the path is longer than %d bytes",
+                       PATH_MAX - 1);
+    const struct pb_vector_request request = {
+        .path = path,
+        .layer = crop->layer,
+        .tolerance = 0.1 * fmin(hypot(info->transform[1], info->transform[4]),
+                                hypot(info->transform[2], info->transform[5]))};
+    int rc = pb_vector_read(&request, raster, err, &polygons);
+    if (rc < 0)
+        return rc;
+    *out_is = info->has_transform && pb_polygons_to_pixels(polygons, info->transform) == 0;
+    out->none = !pb_polygons_bounds(polygons, b);
+    out->left = fmax(fmin(b[0], FAR_PX), -FAR_PX);
+    out->top = fmax(fmin(b[1], FAR_PX), -FAR_PX);
+    out->right = fmax(fmin(b[2], FAR_PX), -FAR_PX);
+    out->bottom = fmax(fmin(b[3], FAR_PX), -FAR_PX);
+    pb_polygons_free(polygons);
+    return 0;
+}
+
+int pb_run_areas_find(struct pb_run_areas *areas, const struct pb_config *config,
+                      const struct pb_pipeline_config *pipeline, struct pb_raster *raster,
+                      struct pb_err *err)
 {
     int rc = 0;
     areas->area = calloc(pipeline->n_steps + 1, sizeof *areas->area);
@@ -64,7 +119,9 @@ int pb_run_areas_find(struct pb_run_areas *areas, const struct pb_pipeline_confi
         const struct pb_crop *crop = crop_of(&pipeline->steps[i]);
         bool is = false;
         areas->area[areas->n].step = i;
-        if (crop != NULL)
+        if (crop != NULL && crop->polygons != NULL)
+            rc = around_polygons(config, crop, raster, err, &areas->area[areas->n].area, &is);
+        else if (crop != NULL)
             rc = find_area(crop, raster, err, &areas->area[areas->n].area, &is);
         areas->n += is;
     }

@@ -11,9 +11,13 @@ struct pb_run_areas {
     size_t n;
 };
 
+/* Opens the files that the steps name, for a process that is about to lose the right to open files
+ * (pb_vector_hand). Thread: init. */
+void pb_run_areas_hand(const struct pb_config *config, const struct pb_pipeline_config *pipeline);
 /* Of a zeroed object. The raster is the one whose grid is the scene's; both are borrowed for the
- * call. Errors: those of pb_vector_bounds, memory. Needs fini in any case. */
-int pb_run_areas_find(struct pb_run_areas *areas, const struct pb_pipeline_config *pipeline,
-                      struct pb_raster *raster, struct pb_err *err);
+ * call. Errors: those of pb_vector_bounds and pb_vector_read, memory. Needs fini in any case. */
+int pb_run_areas_find(struct pb_run_areas *areas, const struct pb_config *config,
+                      const struct pb_pipeline_config *pipeline, struct pb_raster *raster,
+                      struct pb_err *err);
 void pb_run_areas_fini(struct pb_run_areas *areas);
 #endif

@@ -518,6 +518,28 @@ def test_bounds_of_another_system_take_the_pixels_that_they_touch(scratch):
         assert plan["status"] == "planned", plan
 
 
+def test_polygons_take_the_rectangle_around_them(scratch):
+    pixels = np.random.default_rng(6).integers(1, 60000, (331, 457)).astype(np.uint16)
+    scene = write(scratch / "s.tif", pixels)
+    shapes = {"near": [[[9.01, 36.12], [9.02, 36.121], [9.012, 36.13], [9.01, 36.12]], [[9.03, 36.135], [9.031, 36.135], [9.03, 36.136], [9.03, 36.135]]],
+              "far": [[[-120, 10], [-119, 10], [-119, 11], [-120, 10]]], "beside": [[[9.2, 36.12], [9.3, 36.12], [9.2, 36.2], [9.2, 36.12]]]}
+    for name, rings in shapes.items():
+        (scratch / f"{name}.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [
+            {"type": "Feature", "properties": {}, "geometry": {"type": "Polygon", "coordinates": [ring]}} for ring in rings]}))
+    report = compute(scratch, scene, "A", ["crop: {polygons: near.geojson}"], ["A"])
+    got = gdal.Open(product(report, "cog"))
+    corners = [edges_in([x, y, x, y], 4326, 32632)[:2] for ring in shapes["near"] for x, y in ring]
+    x, x1 = math.floor(min((c[0] - 500000) / 10 for c in corners)), math.ceil(max((c[0] - 500000) / 10 for c in corners))
+    y, y1 = math.floor(min((4000000 - c[1]) / 10 for c in corners)), math.ceil(max((4000000 - c[1]) / 10 for c in corners))
+    assert got.GetGeoTransform() == (500000 + 10 * x, 10, 0, 4000000 - 10 * y, 0, -10), got.GetGeoTransform()
+    assert np.array_equal(got.ReadAsArray(), pixels[y:y1, x:x1])
+    for name in ("far", "beside"):
+        report = compute(scratch, scene, "A", [f"crop: {{polygons: {name}.geojson}}"], ["A"])
+        assert report["stage"] == "skipped" and "the scene lies outside of the polygons" in report["report"]["skipped"], report
+    report = compute(scratch, scene, "A", ["crop: {polygons: none.geojson}"], ["A"], code=1)
+    assert report["error"]["code"] == "vector.missing" and "none.geojson" in report["error"]["message"], report
+
+
 def test_scene_outside_is_skipped(scratch):
     scene = write(scratch / "s.tif", np.ones((20, 30), np.uint8))
     for step in ("crop: {bounds: [0, 0, 10, 10]}", "crop: {bounds: [7, 46, 8, 47], crs: EPSG:4326}"):
@@ -541,12 +563,12 @@ def test_mistakes_say_what_to_do(scratch):
             (["crop: {bounds: [20, 0, 10, 10]}"], ["A"], "west below east"),
             (["crop: {bounds: [7, 36, 8, 37], crs: EPSG:99999}"], ["A"], "'EPSG:99999' is no coordinate system that is known"),
             (["crop: {bounds: [7, 36, 8, 37], crs: /etc/passwd}"], ["A"], "write EPSG:4326, WKT or a PROJ string"),
-            (["crop: {window: [0, 0, 3, 3], crs: EPSG:4326}"], ["A"], "a window is in pixels"),
+            (["crop: {window: [0, 0, 3, 3], crs: EPSG:4326}"], ["A"], "'crs' is that of bounds"),
             (["resample: {factor: 0.5, bands: {X: A}}", 'math: {bands: {Y: "X + A"}}'], ["Y"], "bands on different grids"),
             (["resample: {factor: 0.5, bands: {X: A}}"], ["X", "A"], "products take bands of one"),
             (["resample: {factor: 0.5, pixel: 3}"], ["A"], "give one of 'factor', 'pixel' and 'like'"),
             (["resample: {like: Q}"], ["A"], "no band 'Q' here"),
-            (["crop: {}"], ["A"], "give either 'window' or 'bounds'")):
+            (["crop: {}"], ["A"], "give one of 'window', 'bounds' and 'polygons'")):
         done = pbtest.run("pushbroom", "run", "--json", "-c", config_of(scratch, steps, outputs), "-o", scratch / "out", scene, code=None)
         assert done.returncode != 0 and words in done.stdout + done.stderr, (words, done.stdout, done.stderr)
 

@@ -32,6 +32,16 @@ static const struct pb_key keys[] = {
      .doc = "The coordinate system of the bounds: EPSG:4326, WKT or a PROJ string. West and east "
             "are x or longitude, south and north y or latitude, whatever the order of its axes; "
             "west of a geographic one may be above east, across the antimeridian."},
+    {.name = "polygons",
+     .type = PB_KEY_PATH,
+     .offset = offsetof(struct pb_crop, polygons),
+     .doc =
+         "A GeoJSON, GeoPackage or Shapefile: the rectangle around all its polygons, in whatever "
+         "system it has. A relative path begins at the configuration's directory."},
+    {.name = "layer",
+     .type = PB_KEY_TEXT,
+     .offset = offsetof(struct pb_crop, layer),
+     .doc = "The layer of the polygons; needed where their file has several."},
     {.name = "bands",
      .type = PB_KEY_NAMES,
      .offset = offsetof(struct pb_crop, bands),
@@ -90,8 +100,8 @@ static int between(const double low[2], const double high[2], const struct pb_ge
     const double x1 = fmin(ceil(high[0] - EDGE_PX), g->w), y1 = fmin(ceil(high[1] - EDGE_PX), g->h);
 
     if (!(x1 > x0 && y1 > y0))
-        return pb_builder_mistake(b, PB_DIAG_OUTSIDE, item, 0,
-                                  "the scene lies outside of the bounds");
+        return pb_builder_mistake(b, PB_DIAG_OUTSIDE, item, 0, "the scene lies outside of the %s",
+                                  item != NULL ? "bounds" : "polygons");
     *out = (struct pb_rect){(int32_t)x0, (int32_t)y0, (int32_t)(x1 - x0), (int32_t)(y1 - y0)};
     return 0;
 }
@@ -107,12 +117,13 @@ static int by_area(const struct pb_crop *crop, int32_t grid, struct pb_builder *
 
     if (scene->area == NULL || !scene->area(scene->area_of, crop, &area) || isnan(g.map.scale_x))
         return pb_builder_mistake(b, PB_DIAG_GRID, item, 0,
-                                  "it is not known where the band lies, so bounds in %.80s say "
-                                  "nothing; give a window in pixels",
-                                  crop->crs);
+                                  "it is not known where the band lies, so %s%.80s say nothing; "
+                                  "give a window in pixels",
+                                  crop->polygons != NULL ? "polygons" : "bounds in ",
+                                  crop->polygons != NULL ? "" : crop->crs);
     if (area.none)
-        return pb_builder_mistake(b, PB_DIAG_OUTSIDE, item, 0,
-                                  "the scene lies outside of the bounds");
+        return pb_builder_mistake(b, PB_DIAG_OUTSIDE, item, 0, "the scene lies outside of the %s",
+                                  item != NULL ? "bounds" : "polygons");
     const double low[2] = {area.left * g.map.scale_x + g.map.offset_x,
                            area.top * g.map.scale_y + g.map.offset_y};
     const double high[2] = {area.right * g.map.scale_x + g.map.offset_x,
@@ -145,6 +156,15 @@ static int by_bounds(const struct pb_crop *crop, int32_t grid, struct pb_builder
     return between(low, high, &g, v, b, out);
 }
 
+static int by_polygons(const struct pb_crop *crop, int32_t grid, struct pb_builder *b,
+                       struct pb_rect *out)
+{
+    const struct pb_geometry g = pb_builder_geometry(b, grid);
+
+    *out = (struct pb_rect){0, 0, g.w, g.h};
+    return pb_builder_scene(b)->assumed ? 0 : by_area(crop, grid, b, out);
+}
+
 /* x on the part of its grid that the parameters name. */
 static pb_value crop_one(const struct pb_crop *crop, struct pb_builder *b, pb_value x)
 {
@@ -153,8 +173,9 @@ static pb_value crop_one(const struct pb_crop *crop, struct pb_builder *b, pb_va
 
     if (grid < 0)
         return x;
-    if ((crop->window.n ? by_window(&crop->window, grid, b, &rect)
-                        : by_bounds(crop, grid, b, &rect)) < 0)
+    if ((crop->window.n           ? by_window(&crop->window, grid, b, &rect)
+         : crop->polygons != NULL ? by_polygons(crop, grid, b, &rect)
+                                  : by_bounds(crop, grid, b, &rect)) < 0)
         return PB_VALUE_POISON;
     const struct pb_geometry whole = pb_builder_geometry(b, grid);
     const struct pb_geometry part = pb_grid_args_window(&whole, &rect);
@@ -168,10 +189,13 @@ static int build(const void *params, struct pb_builder *b)
     bool good = true;
     int rc = 0;
 
-    if ((crop->window.n > 0) == (crop->bounds.n > 0))
-        return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "give either 'window' or 'bounds'");
-    if (crop->crs != NULL && crop->window.n > 0)
-        return pb_builder_wrong(b, &crop->crs, "a window is in pixels: leave 'crs' out");
+    if ((crop->window.n > 0) + (crop->bounds.n > 0) + (crop->polygons != NULL) != 1)
+        return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0,
+                                  "give one of 'window', 'bounds' and 'polygons'");
+    if (crop->crs != NULL && crop->bounds.n == 0)
+        return pb_builder_wrong(b, &crop->crs, "'crs' is that of bounds: leave it out");
+    if (crop->layer != NULL && crop->polygons == NULL)
+        return pb_builder_wrong(b, &crop->layer, "'layer' is one of polygons: leave it out");
     for (size_t i = 0; i < n && rc == 0; i++) {
         const struct pb_band_pick pick = pb_band_list_at(&crop->bands, b, i);
         const pb_value value = good ? crop_one(crop, b, pick.value) : PB_VALUE_POISON;
@@ -224,7 +248,8 @@ const struct pb_op pb_op_crop = {
              "\n"
              "  - crop: {window: [1024, 2048, 512, 512]}\n"
              "  - crop: {bounds: [600000, 4090000, 620000, 4100000]}\n"
-             "  - crop: {bounds: [7.1, 46.2, 7.4, 46.4], crs: EPSG:4326}\n"},
+             "  - crop: {bounds: [7.1, 46.2, 7.4, 46.4], crs: EPSG:4326}\n"
+             "  - crop: {polygons: fields.geojson}\n"},
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct pb_crop),

@@ -7,6 +7,7 @@
 
 struct pb_crop {
     struct pb_items window, bounds, bands;
-    char *crs; /* of bounds; NULL: the scene's */
+    char *crs;              /* of bounds; NULL: the scene's */
+    char *polygons, *layer; /* a vector file; NULL: none, and its only layer */
 };
 #endif
