@@ -6,17 +6,14 @@
  * them is a focal operation for each 7 pixels; kept is what is left. */
 #include "kernels/expr/band_list.h"
 #include "kernels/expr/gate_args.h"
+#include "kernels/expr/mask_grow.h"
 #include "kernels/expr/mask_values.h"
-#include "kernels/focal/extreme_pixel.h"
 #include "kernels/nearest.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define RADIUS_MAX (PB_FOCAL_WINDOW_SIDE_MAX / 2)
-
-enum { DISC, SQUARE };
 enum { ABOVE, BELOW };
 
 struct mask {
@@ -250,42 +247,6 @@ static pb_value dropped(const struct mask *m, struct pb_builder *b)
     return out_of_range(m, b);
 }
 
-/* --- growing ---------------------------------------------------------------------------------- */
-
-/* One focal operation of up to 7 pixels. Pixels outside the image repeat its edge, which lies
- * nearer than they do: they add nothing. */
-static pb_value grow_once(struct pb_builder *b, pb_value v, int32_t radius, int32_t shape)
-{
-    struct pb_focal focal;
-    const int32_t side = 2 * radius + 1;
-
-    memset(&focal, 0, sizeof focal); /* all of it: equal operations are equal bytes */
-    focal.edge = PB_EDGE_CLAMP;
-    focal.radius = radius;
-    if (shape == SQUARE) {
-        focal.kind = PB_FOCAL_EXTREME;
-        focal.choice = PB_EXTREME_GREATEST;
-        return pb_builder_focal(b, &focal, v);
-    }
-    focal.kind = PB_FOCAL_FULL; /* counts dropped pixels: whole numbers, exact */
-    for (int32_t y = -radius; y <= radius; y++)
-        for (int32_t x = -radius; x <= radius; x++)
-            focal.weight[(y + radius) * side + x + radius] =
-                x * x + y * y <= radius * radius ? 1.0f : 0.0f;
-    return pb_builder_emit(b, PB_VM_GT, pb_builder_focal(b, &focal, v), number(b, 0), -1);
-}
-
-/* Pixels of which nothing is known neither grow nor are grown over: they stay unknown. */
-static pb_value grown(const struct mask *m, struct pb_builder *b, pb_value drop)
-{
-    const pb_value known = pb_builder_emit(b, PB_VM_VALID, drop, -1, -1);
-    pb_value v = pb_builder_emit(b, PB_VM_WHERE, known, drop, number(b, 0));
-
-    for (int32_t left = m->grow; left > 0; left -= RADIUS_MAX)
-        v = grow_once(b, v, left < RADIUS_MAX ? left : RADIUS_MAX, m->shape);
-    return pb_builder_emit(b, PB_VM_WHERE, known, v, number(b, NAN));
-}
-
 /* --- the step --------------------------------------------------------------------------------- */
 
 static int apply_to(const struct mask *m, struct pb_builder *b, pb_value keep)
@@ -314,7 +275,7 @@ static int build(const void *params, struct pb_builder *b)
     pb_value drop = dropped(m, b);
 
     if (m->grow > 0 && drop != PB_VALUE_POISON && drop >= 0)
-        drop = grown(m, b, drop);
+        drop = pb_mask_grown(b, drop, m->grow, m->shape == 1);
     const pb_value keep = inverted(b, drop);
     const int rc = apply_to(m, b, keep);
     return rc || m->name.n == 0 ? rc : pb_builder_define(b, m->name.items[0].text, keep);
