@@ -42,7 +42,7 @@
     }
 
 /* enum pb_bring */
-#define BRING_WORDS "none|nearest|bilinear|cubic|average|mode"
+#define BRING_WORDS "none|nearest|bilinear|cubic|average|mode|lanczos"
 
 static const struct pb_key service_keys[] = {
     PATH("inbox", inbox, "/var/lib/pushbroom/inbox", NULL,

@@ -7,6 +7,7 @@
  * contraction, so every device finds the same pixels. C11 and C++17. Thread: any. */
 #include "kernels/area.h"
 #include "kernels/calibration.h"
+#include "kernels/ground.h"
 #include "kernels/pixel.h"
 
 /* x of one grid is x * scale_x + offset_x of another, y likewise. Scales are above 0. */
@@ -14,10 +15,12 @@ struct pb_map {
     double scale_x, scale_y, offset_x, offset_y;
 };
 
-/* A grid: its size in pixels, and the map from a grid that all of a chain's grids refer to. */
+/* A grid: its size in pixels, and the map from a grid that all grids of its frame refer to. The
+ * scene's coordinate system is frame 0, each that a step brings pixels into is another. */
 struct pb_geometry {
     int32_t w, h;
     struct pb_map map;
+    int32_t frame;
 };
 
 /* What steps may know of the scene. */
@@ -31,6 +34,8 @@ struct pb_scene_facts {
     const void *calibration_of;
     pb_area_find *area; /* of steps that name one; NULL = none was looked for */
     const void *area_of;
+    const struct pb_ground_finder *ground; /* of steps that change the coordinate system; NULL = the
+                                              scene is not placed on the Earth */
 };
 
 PB_PIXEL struct pb_map pb_map_identity(void)

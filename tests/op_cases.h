@@ -6,6 +6,7 @@
  * benchmarks. */
 #include "kernels/chain/chain.h"
 #include "kernels/ops/pixel/calibrate.h"
+#include "tests/op_ground.h"
 #include "tests/op_params.h"
 
 #include <math.h>
@@ -100,7 +101,8 @@ static inline int op_case_chain(const struct pb_op *op, const struct pb_op_case 
     const struct pb_scene_facts scene = {.has_transform = true,
                                          .transform = {0, 1, 0, 0, 0, -1},
                                          .unit_metres = {1, 1},
-                                         .calibration = op_case_rule};
+                                         .calibration = op_case_rule,
+                                         .ground = &op_ground};
     const struct pb_chain_source source = {
         .w = side, .h = side, .placed = true, .map = pb_map_identity()};
     size_t at;

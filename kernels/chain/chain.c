@@ -30,7 +30,7 @@ static int define_grids(struct pb_builder *b, const struct pb_chain_spec *spec)
                                   PB_SOURCES_MAX, n);
     for (size_t i = 0; i < n; i++) {
         const struct pb_chain_source *const source = spec->n_sources ? &spec->sources[i] : &unsized;
-        struct pb_geometry grid = {source->w, source->h, source->map};
+        struct pb_geometry grid = {source->w, source->h, source->map, 0};
 
         if (!source->placed)
             grid.map.scale_x = grid.map.scale_y = (double)NAN;
@@ -288,6 +288,11 @@ void pb_chain_destroy(struct pb_chain *chain)
     free(chain->untouched);
     free(chain->computed);
     free(chain->leaf_places);
+    for (size_t i = 0; i < chain->n_warps; i++)
+        pb_warp_put(chain->warps[i]);
+    free(chain->warps);
+    free(chain->legs);
+    free(chain->ground.crs);
     free(chain->grids);
     free(chain->inputs);
     free(chain);
@@ -351,7 +356,9 @@ int pb_chain_describe(const struct pb_chain *chain, char *text, size_t bytes)
         for (size_t k = 0; k < stage->n_focals; k++) {
             const int side = 2 * stage->focals[k].focal.radius + 1;
 
-            if (stage->focals[k].is_resample)
+            if (stage->focals[k].is_warp)
+                SAY("%s%s", k ? ", " : "; warp ", pb_resampling_name(stage->focals[k].warp.how));
+            else if (stage->focals[k].is_resample)
                 SAY("%s%s", k ? ", " : "; resample ",
                     pb_resampling_name(stage->focals[k].resample.how));
             else

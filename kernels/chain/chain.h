@@ -161,6 +161,12 @@ bool pb_chain_keeps_grid(const struct pb_chain *chain);
 /* The grid of the outputs: its size and the map from the scene's grid. Not of a chain without
  * sources. */
 struct pb_geometry pb_chain_geometry(const struct pb_chain *chain);
+/* The place of the outputs' frame; NULL: it is the scene's. Borrowed from the chain. */
+const struct pb_ground *pb_chain_ground(const struct pb_chain *chain);
+/* Whether a step changes the coordinate system of pixels that the chain computes, and the bytes of
+ * the tables for that. */
+bool pb_chain_has_warp(const struct pb_chain *chain);
+size_t pb_chain_warp_bytes(const struct pb_chain *chain);
 /* Pixels needed around a core on every side, of a source's grid. */
 int32_t pb_chain_halo(const struct pb_chain *chain);
 /* The pixels of a source that a core of the outputs' grid needs, on the source's grid; may be

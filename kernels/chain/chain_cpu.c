@@ -4,6 +4,7 @@
  * Running a chain on the calling thread, and the geometry that both devices share. Scratch holds
  * the planes, the focal operations' temporary and, here only, the registers; it is laid out anew
  * for every tile from the size of its core, which is what create's callers bounded. */
+#include "kernels/chain/chain_frames.h"
 #include "kernels/chain/chain_stage.h"
 
 #include <errno.h>
@@ -22,6 +23,8 @@ struct pb_rect pb_chain_rect_on(const struct pb_chain *chain, uint16_t grid,
 {
     const struct pb_chain_grid *const g = &chain->grids[grid];
 
+    if (g->frame != chain->frame)
+        return pb_chain_frames_rect(chain, grid, core, margin);
     return pb_rect_on(&g->map, g->w, g->h, core, margin);
 }
 
@@ -46,6 +49,8 @@ struct pb_rect pb_chain_largest_rect(const struct pb_chain *chain, int32_t core_
 
     if (chain->keeps_grid)
         return (struct pb_rect){0, 0, core_w + 2 * margin, core_h + 2 * margin};
+    if (g->frame != chain->frame)
+        return pb_chain_frames_largest(chain, core_w, core_h, grid, margin);
     return (struct pb_rect){0, 0, least(ceil(core_w * g->map.scale_x) + 2 + 2.0 * margin, g->w),
                             least(ceil(core_h * g->map.scale_y) + 2 + 2.0 * margin, g->h)};
 }
@@ -85,8 +90,9 @@ void pb_chain_measure(const struct pb_chain *chain, int32_t core_w, int32_t core
             rect = pb_chain_largest_rect(chain, core_w, core_h, s->to_grid, s->to_margin);
             plane_px = larger(plane_px, area(&rect));
             temp_px =
-                larger(temp_px, s->is_resample ? pb_resample_temp_px(&s->resample, (size_t)rect.w)
-                                               : pb_focal_temp_px(&s->focal, &rect));
+                larger(temp_px, s->is_warp       ? pb_warp_temp_px(&s->warp, (size_t)rect.w)
+                                : s->is_resample ? pb_resample_temp_px(&s->resample, (size_t)rect.w)
+                                                 : pb_focal_temp_px(&s->focal, &rect));
         }
     }
     out_layout->plane_px = round_px(plane_px);
@@ -203,7 +209,9 @@ static void make_plane(const struct pb_chain *chain, const struct pb_stage_focal
     pb_chain_planes(chain, s, in, planes, &from, &to);
     if (to.rect.w == 0)
         return;
-    if (s->is_resample)
+    if (s->is_warp)
+        pb_warp_run_cpu(&s->warp, &from, &to, temp);
+    else if (s->is_resample)
         pb_resample_run_cpu(&s->resample, &from, &to, temp);
     else
         pb_focal_run_cpu(&s->focal, &from, &to, chain->keeps_grid ? in->image_w : grid->w,
@@ -214,10 +222,12 @@ int pb_chain_run_cpu(const struct pb_chain *chain, const struct pb_tile_in *in,
                      const struct pb_tile_out *out, void *scratch)
 {
     struct pb_chain_layout layout;
+    struct pb_rect bases[UINT8_MAX];
     const int rc = pb_chain_check(chain, in, out);
 
     if (rc < 0)
         return rc;
+    pb_chain_frames_bases(chain, &in->core, bases);
     pb_chain_measure(chain, in->core.w, in->core.h, &layout);
     float *const planes = scratch;
     float *const temp = planes + layout.planes_px;
@@ -228,6 +238,7 @@ int pb_chain_run_cpu(const struct pb_chain *chain, const struct pb_tile_in *in,
         struct pb_sweep sweep;
 
         pb_chain_sweep(chain, k, in, out, planes, &sweep);
+        sweep.bases = bases;
         if (sweep.n_code)
             pb_program_run_cpu(&sweep, registers);
         for (size_t i = 0; i < stage->n_focals; i++)

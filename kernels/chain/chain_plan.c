@@ -11,6 +11,7 @@
  * Operands have smaller ids than their users, hence sources in ascending order are a valid order of
  * stages, and margins are complete when they are summed up in descending order. */
 #include "kernels/chain/chain_plan.h"
+#include "kernels/chain/chain_frames.h"
 #include "kernels/chain/chain_leaves.h"
 #include "kernels/chain/chain_numbers.h"
 #include "kernels/chain/program_compile.h"
@@ -110,7 +111,8 @@ static int find_grids(struct plan *p)
             p->out_grid = graph->nodes[p->outputs[i]].grid;
     for (size_t i = 0; i < graph->n_grids; i++)
         chain->grids[i] = (struct pb_chain_grid){graph->grids[i].w, graph->grids[i].h,
-                                                 pb_graph_map(graph, p->out_grid, (int32_t)i)};
+                                                 pb_graph_map(graph, p->out_grid, (int32_t)i),
+                                                 graph->grids[i].frame, graph->grids[i].map};
     chain->geometry = graph->grids[p->out_grid];
     for (size_t v = 0; v < graph->n; v++) {
         const struct pb_node *const node = &graph->nodes[v];
@@ -120,7 +122,7 @@ static int find_grids(struct plan *p)
                     !(node->kind == PB_NODE_INPUT && p->spec->inputs[node->index].source > 0);
     }
     chain->keeps_grid = keeps;
-    return 0;
+    return pb_chain_frames_init(graph, p->out_grid, chain);
 }
 
 /* Places of the leaves that a program over `grid` loads. */
@@ -144,6 +146,8 @@ static int find_places(struct plan *p, uint16_t grid)
         place.grid_w = p->chain->grids[own].w;
         place.grid_h = p->chain->grids[own].h;
         place.map = p->chain->grids[own].map;
+        place.grid = own;
+        place.apart = p->chain->grids[own].frame != p->chain->frame;
         const int number = pb_chain_place(p->chain, &place);
         if (number < 0)
             return number;
@@ -215,18 +219,22 @@ static void mark_cone(struct plan *p, size_t stage)
 }
 
 /* How far the plane that v is made from must reach when v reaches as far as its margin says. */
-static int32_t reach_below(const struct plan *p, size_t v, struct pb_resample *out_resample)
+static int32_t reach_below(const struct plan *p, size_t v, struct pb_stage_focal *out)
 {
     const struct pb_node *const node = &p->graph->nodes[v];
 
     if (node->kind == PB_NODE_FOCAL)
         return p->margin[v] + p->graph->focals[node->index].radius;
     const uint16_t from = grid_of(p, node->arg[0]);
-    *out_resample = (struct pb_resample){.how = (enum pb_resampling)node->index,
+    out->is_warp = p->graph->grids[from].frame != p->graph->grids[node->grid].frame;
+    if (out->is_warp)
+        return pb_chain_frames_reach(p->graph, v, p->margin[v], p->chain, &out->warp);
+    out->resample = (struct pb_resample){.how = (enum pb_resampling)node->index,
                                          .source_w = p->graph->grids[from].w,
                                          .source_h = p->graph->grids[from].h,
                                          .map = pb_graph_map(p->graph, node->grid, from)};
-    return pb_resample_reach(out_resample, p->margin[v]);
+    out->is_resample = true;
+    return pb_resample_reach(&out->resample, p->margin[v]);
 }
 
 /* What a leaf of stage k must hold, and until when. A view's grid and its leaf's may be rounded
@@ -252,7 +260,7 @@ static void find_margins(struct plan *p)
 {
     struct pb_chain *const chain = p->chain;
     const struct pb_graph *const graph = p->graph;
-    struct pb_resample resample;
+    struct pb_stage_focal unused;
 
     for (size_t k = chain->n_stages; k-- > 0;) {
         struct pb_stage *const stage = &chain->stages[k];
@@ -260,7 +268,7 @@ static void find_margins(struct plan *p)
         for (size_t v = 0; v < graph->n && k + 1 < chain->n_stages; v++) {
             if (!is_of_stage(p, v, k))
                 continue;
-            const int32_t reach = reach_below(p, v, &resample);
+            const int32_t reach = reach_below(p, v, &unused);
             stage->margin = reach > stage->margin ? reach : stage->margin;
             stage->n_focals++;
         }
@@ -328,13 +336,12 @@ static struct pb_stage_focal make_plane(struct plan *p, size_t k, size_t v, uint
         .from = from,
         .from_margin = is_plane(p, (size_t)source) ? p->margin[source] : p->chain->stages[k].margin,
         .to_margin = p->margin[v],
-        .is_resample = node->kind == PB_NODE_RESAMPLE,
         .from_grid = grid_of(p, source),
         .to_grid = grid_of(p, (pb_value)v)};
 
     made.to = p->slot[v] = take_slot(p, k, p->last_stage[v]);
-    if (made.is_resample)
-        (void)reach_below(p, v, &made.resample);
+    if (node->kind == PB_NODE_RESAMPLE)
+        (void)reach_below(p, v, &made);
     else
         made.focal = p->graph->focals[node->index];
     return made;

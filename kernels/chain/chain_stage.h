@@ -9,6 +9,7 @@
 #include "kernels/vm/program.h"
 #include "kernels/focal/focal.h"
 #include "kernels/resample/resample.h"
+#include "kernels/resample/warp.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,7 +18,17 @@ extern "C" {
 /* A grid that planes or sources of the chain lie on. */
 struct pb_chain_grid {
     int32_t w, h;
-    struct pb_map map; /* from the outputs' grid */
+    struct pb_map map; /* from the outputs' grid, where that is of the same frame */
+    int32_t frame;
+    struct pb_map own; /* from the grid that those of its frame refer to */
+};
+
+/* Planes of a frame that are made from planes of another: what they need of it. */
+struct pb_chain_leg {
+    uint16_t to_grid;
+    int32_t to_margin;
+    int32_t from_frame;
+    const struct pb_warp *warp;
 };
 
 /* One focal operation or resampling: scratch plane `from` to scratch plane `to`. */
@@ -27,6 +38,8 @@ struct pb_stage_focal {
     int32_t from_margin, to_margin;
     bool is_resample;
     struct pb_resample resample;
+    bool is_warp;
+    struct pb_warp_job warp;
     uint16_t from_grid, to_grid; /* of chain.grids */
 };
 
@@ -81,6 +94,12 @@ struct pb_chain {
     struct pb_geometry geometry; /* of the outputs */
     struct pb_chain_grid *grids; /* of the graph */
     size_t n_grids;
+    int32_t frame;             /* of the outputs */
+    struct pb_chain_leg *legs; /* from one frame to another, those of planes made last first */
+    size_t n_legs;
+    struct pb_warp **warps; /* that the legs and jobs borrow; users of them */
+    size_t n_warps;
+    struct pb_ground ground;           /* of the outputs, where their frame is not 0; owned */
     struct pb_leaf_place *leaf_places; /* pb_instr.src[0] of loads */
     size_t n_leaf_places;
     struct pb_source_need sources[PB_SOURCES_MAX];

@@ -6,7 +6,12 @@ bool pb_grid_args_transform(const struct pb_builder *b, int32_t grid, double out
 {
     const struct pb_scene_facts *const scene = pb_builder_scene(b);
     const struct pb_geometry geometry = pb_builder_geometry(b, grid);
+    const struct pb_ground *const ground = pb_builder_ground(b, geometry.frame);
 
+    if (ground != NULL && !scene->assumed) {
+        pb_map_transform(&geometry.map, ground->transform, out_transform);
+        return true;
+    }
     if (!scene->has_transform || isnan(geometry.map.scale_x))
         return false;
     pb_map_transform(&geometry.map, scene->transform, out_transform);
@@ -25,7 +30,7 @@ bool pb_grid_args_pixel(const double t[6], double x, double y, double *out_colum
 
 struct pb_geometry pb_grid_args_window(const struct pb_geometry *grid, const struct pb_rect *window)
 {
-    struct pb_geometry out = {window->w, window->h, grid->map};
+    struct pb_geometry out = {window->w, window->h, grid->map, grid->frame};
 
     out.map.offset_x -= window->x;
     out.map.offset_y -= window->y;
@@ -38,5 +43,5 @@ struct pb_geometry pb_grid_args_scaled(const struct pb_geometry *grid, int32_t w
     const struct pb_map map = {grid->map.scale_x * factor_x, grid->map.scale_y * factor_y,
                                grid->map.offset_x * factor_x, grid->map.offset_y * factor_y};
 
-    return (struct pb_geometry){w, h, map};
+    return (struct pb_geometry){w, h, map, grid->frame};
 }

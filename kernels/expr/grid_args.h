@@ -10,7 +10,7 @@
 #define PB_KEY_METHOD(params, def_)                                                                \
     {                                                                                              \
         .name = "method", .type = PB_KEY_CHOICE, .offset = offsetof(params, method), .def = def_,  \
-        .choices = "nearest|bilinear|cubic|average|mode",                                          \
+        .choices = "nearest|bilinear|cubic|average|mode|lanczos",                                  \
         .doc = "How pixels of one grid are made from those of another."                            \
     }
 

@@ -10,9 +10,13 @@
 #include <string.h>
 
 /* What is not known is metres. */
-static double unit_of(const struct pb_scene_facts *scene, int axis)
+static double unit_of(const struct pb_builder *b, int32_t grid, int axis)
 {
-    return scene->unit_metres[axis] > 0 ? scene->unit_metres[axis] : 1.0;
+    const struct pb_ground *const ground = pb_builder_ground(b, pb_builder_geometry(b, grid).frame);
+    const double unit =
+        ground != NULL ? ground->unit_metres[axis] : pb_builder_scene(b)->unit_metres[axis];
+
+    return unit > 0 ? unit : 1.0;
 }
 
 /* Metres towards east and north that a step to the next column and row goes:
@@ -38,8 +42,8 @@ static bool steps_of(const struct pb_terrain *terrain, struct pb_builder *b, pb_
     if (!pb_grid_args_transform(b, grid, transform))
         return false;
     for (int i = 0; i < 2; i++) {
-        step[i] = transform[1 + i] * unit_of(scene, 0);
-        step[2 + i] = transform[4 + i] * unit_of(scene, 1);
+        step[i] = transform[1 + i] * unit_of(b, grid, 0);
+        step[2 + i] = transform[4 + i] * unit_of(b, grid, 1);
     }
     return true;
 }

@@ -94,6 +94,12 @@ int32_t pb_builder_grid(const struct pb_builder *b, pb_value value);
 struct pb_geometry pb_builder_geometry(const struct pb_builder *b, int32_t grid);
 /* The number of a grid; -1: too many (sticks). */
 int32_t pb_builder_add_grid(struct pb_builder *b, const struct pb_geometry *grid);
+/* The number of a new grid in another coordinate system, as the ask says, for values on `grid`; the
+ * ask's source_w, source_h and from are filled in. Two equal asks of a step should be one: each
+ * makes a frame of its own. -1: a mistake was reported. */
+int32_t pb_builder_warp(struct pb_builder *b, const struct pb_ground_ask *ask, int32_t grid);
+/* The place of a frame; NULL: the scene's own, frame 0. */
+const struct pb_ground *pb_builder_ground(const struct pb_builder *b, int32_t frame);
 /* x on `grid`. Where that is a part of x's own grid, pixel on pixel, no value changes, whatever
  * `how`. A scale beyond 1/64 to 64 is a mistake: the value is poison. */
 pb_value pb_builder_resample(struct pb_builder *b, enum pb_resampling how, pb_value x,

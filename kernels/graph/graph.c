@@ -23,6 +23,10 @@ void pb_graph_fini(struct pb_graph *graph)
     free(graph->focals);
     free(graph->reductions);
     free(graph->uses);
+    for (size_t i = 0; i < graph->n_warps; i++)
+        pb_warp_put(graph->warps[i].warp);
+    for (int32_t i = 0; i < graph->n_frames; i++)
+        free(graph->ground[i].crs);
     memset(graph, 0, sizeof *graph);
 }
 
@@ -168,7 +172,7 @@ int32_t pb_graph_grid(struct pb_graph *graph, const struct pb_geometry *grid)
 {
     for (size_t i = 0; i < graph->n_grids; i++)
         if (graph->grids[i].w == grid->w && graph->grids[i].h == grid->h &&
-            pb_map_equal(&graph->grids[i].map, &grid->map))
+            graph->grids[i].frame == grid->frame && pb_map_equal(&graph->grids[i].map, &grid->map))
             return (int32_t)i;
     if (graph->n_grids == PB_GRAPH_GRIDS_MAX)
         return -E2BIG;
@@ -178,8 +182,20 @@ int32_t pb_graph_grid(struct pb_graph *graph, const struct pb_geometry *grid)
 
 struct pb_map pb_graph_map(const struct pb_graph *graph, int32_t from, int32_t to)
 {
+    const struct pb_map none = {(double)NAN, (double)NAN, (double)NAN, (double)NAN};
+
+    if (graph->grids[from].frame != graph->grids[to].frame)
+        return none;
     return from == to ? pb_map_identity()
                       : pb_map_between(&graph->grids[from].map, &graph->grids[to].map);
+}
+
+const struct pb_graph_warp *pb_graph_warp(const struct pb_graph *graph, int32_t from, int32_t to)
+{
+    for (size_t i = 0; i < graph->n_warps; i++)
+        if (graph->warps[i].from == from && graph->warps[i].to == to)
+            return &graph->warps[i];
+    return NULL;
 }
 
 bool pb_graph_is_part(const struct pb_graph *graph, int32_t part, int32_t whole)

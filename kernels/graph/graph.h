@@ -9,10 +9,12 @@
 #include "kernels/graph/builder.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/resample/resample.h"
+#include "kernels/resample/warp.h"
 
 #define PB_GRAPH_NODES_MAX      65536
 #define PB_GRAPH_FOCALS_MAX     256
 #define PB_GRAPH_GRIDS_MAX      64
+#define PB_GRAPH_WARPS_MAX      32
 #define PB_GRAPH_REDUCTIONS_MAX 1024
 
 /* Kinds of nodes beside the operations of enum pb_vm_op. A VIEW is an input, or a plane that a
@@ -55,6 +57,12 @@ struct pb_graph_use {
     char band[64];
 };
 
+/* The way from one frame to another. NULL: the scene is assumed, and no pixel will be made. */
+struct pb_graph_warp {
+    int32_t from, to;
+    struct pb_warp *warp;
+};
+
 struct pb_graph {
     struct pb_node *nodes;
     size_t n, room;
@@ -63,6 +71,10 @@ struct pb_graph {
     size_t n_focals, focal_room;
     struct pb_geometry grids[PB_GRAPH_GRIDS_MAX];
     size_t n_grids;
+    struct pb_graph_warp warps[PB_GRAPH_WARPS_MAX];
+    size_t n_warps;
+    struct pb_ground ground[PB_GRAPH_WARPS_MAX]; /* of frame i + 1 */
+    int32_t n_frames;                            /* beside 0 */
     struct pb_graph_reduction *reductions;
     size_t n_reductions, reduction_room;
     struct pb_graph_use *uses; /* each once */
@@ -106,7 +118,9 @@ bool pb_node_is_plane(const struct pb_node *node);
 bool pb_node_is_number(const struct pb_node *node);
 /* Whether each pixel of a grid is one of another. */
 bool pb_graph_is_part(const struct pb_graph *graph, int32_t part, int32_t whole);
-/* From grid to grid. */
+/* The way between two frames; NULL = there is none. */
+const struct pb_graph_warp *pb_graph_warp(const struct pb_graph *graph, int32_t from, int32_t to);
+/* From grid to grid of one frame; NaN between frames. */
 struct pb_map pb_graph_map(const struct pb_graph *graph, int32_t from, int32_t to);
 pb_value pb_graph_op(struct pb_graph *graph, enum pb_vm_op op, pb_value x, pb_value y, pb_value z);
 

@@ -14,17 +14,25 @@ extern "C" {
 
 /* The footprint of a pixel is the area of the source that it covers.
  *   NEAREST   the source pixel that holds the centre
- *   BILINEAR  triangle of 1 pixel; CUBIC: Keys' kernel with a = -0.5, of 2 pixels. Both are as wide
- *             as the footprint when that is more than a pixel. Invalid where the source pixel that
- *             holds the centre is invalid, so that valid areas do not grow
+ *   BILINEAR  triangle of 1 pixel; CUBIC: Keys' kernel with a = -0.5, of 2 pixels; LANCZOS: of 3.
+ *             All are as wide as the footprint when that is more than a pixel. Invalid where the
+ *             source pixel that holds the centre is invalid, so that valid areas do not grow
  *   AVERAGE   mean over the footprint, weighted by area
  *   MODE      the value with the largest area of the footprint; of equal ones the smallest */
-enum pb_resampling { PB_NEAREST, PB_BILINEAR, PB_CUBIC, PB_AVERAGE, PB_MODE, PB_RESAMPLING_COUNT };
+enum pb_resampling {
+    PB_NEAREST,
+    PB_BILINEAR,
+    PB_CUBIC,
+    PB_AVERAGE,
+    PB_MODE,
+    PB_LANCZOS,
+    PB_RESAMPLING_COUNT
+};
 
 /* Scales that a map may have, and the most pixels that a footprint or kernel meets along an axis.
  */
 #define PB_RESAMPLE_SCALE_MAX 64
-#define PB_RESAMPLE_TAPS_MAX  (4 * PB_RESAMPLE_SCALE_MAX + 2)
+#define PB_RESAMPLE_TAPS_MAX  (6 * PB_RESAMPLE_SCALE_MAX + 2)
 
 struct pb_resample {
     enum pb_resampling how;

@@ -41,7 +41,7 @@ struct job {
 const char *pb_resampling_name(enum pb_resampling how)
 {
     static const char *const names[PB_RESAMPLING_COUNT] = {"nearest", "bilinear", "cubic",
-                                                           "average", "mode"};
+                                                           "average", "mode",     "lanczos"};
     return names[how];
 }
 
@@ -52,7 +52,7 @@ bool pb_resampling_chooses(enum pb_resampling how)
 
 static bool is_weighted(enum pb_resampling how)
 {
-    return how == PB_BILINEAR || how == PB_CUBIC || how == PB_AVERAGE;
+    return pb_tap_is_kernel(how) || how == PB_AVERAGE;
 }
 
 /* Half the width of a kernel along an axis, in pixels of the source. */
@@ -60,7 +60,7 @@ static double reach_of(enum pb_resampling how, double scale)
 {
     const double width = scale > 1.0 ? scale : 1.0;
 
-    return how == PB_CUBIC ? 2.0 * width : how == PB_NEAREST ? 0.0 : width;
+    return pb_tap_reach(how) * width;
 }
 
 int32_t pb_resample_reach(const struct pb_resample *resample, int32_t margin)

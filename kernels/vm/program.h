@@ -53,6 +53,8 @@ struct pb_leaf_place {
     int32_t dx, dy;
     int32_t grid_w, grid_h;
     struct pb_map map; /* from the grid of the tile's core */
+    int32_t grid;
+    bool apart; /* in another coordinate system than the outputs: planes are a base rect, grown */
 };
 
 /* How samples of one band become float32. */
@@ -78,6 +80,7 @@ struct pb_sweep {
     const float *planes; /* scratch plane p at planes + p * plane_px */
     size_t plane_px;
     const struct pb_leaf_place *places; /* NULL: one grid, of the tile's size */
+    const struct pb_rect *bases;        /* of places that are apart; NULL: none is */
 };
 
 /* Register memory of one CPU sweep in bytes; 64-byte aligned. */

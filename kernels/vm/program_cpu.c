@@ -68,8 +68,10 @@ static void run_plane(const struct strip *s, const struct pb_instr *instr)
     const struct pb_tile_in *const in = &sweep->in;
     const struct pb_leaf_place *const at = sweep->places ? &sweep->places[instr->src[0]] : NULL;
     const struct pb_rect rect =
-        at ? pb_rect_on(&at->map, at->grid_w, at->grid_h, &in->core, instr->margin)
-           : pb_rect_grow(&in->core, instr->margin, in->image_w, in->image_h);
+        at && at->apart
+            ? pb_rect_grow(&sweep->bases[instr->src[0]], instr->margin, at->grid_w, at->grid_h)
+        : at ? pb_rect_on(&at->map, at->grid_w, at->grid_h, &in->core, instr->margin)
+             : pb_rect_grow(&in->core, instr->margin, in->image_w, in->image_h);
     const int32_t x = at ? s->x + at->dx : s->x, y = at ? s->y + at->dy : s->y;
 
     memcpy(reg(s, instr->dst),

@@ -10,7 +10,7 @@
 static void explain_grid(const struct pb_run_view *view, struct pb_json *json)
 {
     const struct pb_product_env *env = view->env;
-    const struct pb_raster_info *info = env->info;
+    const struct pb_raster_info *info = env->place_info;
     pb_json_object(json, "grid");
     pb_json_string(json, "crs", info->crs_code[0] ? info->crs_code : NULL);
     pb_json_bool(json, "has_crs", info->has_crs);

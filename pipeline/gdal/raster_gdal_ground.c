@@ -147,7 +147,8 @@ int pb_raster_footprint(struct pb_raster *raster, const struct pb_geometry *grid
 {
     static bool (*const ways[])(const struct pb_raster *, double[N][2]) = {by_transform, by_limb,
                                                                            by_gcps, by_rpc};
-    const struct pb_geometry own = {raster->info.width, raster->info.height, pb_map_identity()};
+    const struct pb_geometry own = {
+        .w = raster->info.width, .h = raster->info.height, .map = pb_map_identity()};
     struct pb_gdal_words words; /* not read: the next transform is tried */
     int rc = -ENODATA;
     pb_gdal_listen(&words, raster);

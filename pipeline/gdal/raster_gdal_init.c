@@ -39,6 +39,7 @@ static void init_once(void)
     pb_gdal_file_install();
     GDALRegister_GTiff();
     GDALRegister_JP2OpenJPEG();
+    GDALRegister_MEM(); /* for places without pixels; opens no file */
     GDALSetCacheMax64(CACHE_FLOOR_BYTES);
 }
 

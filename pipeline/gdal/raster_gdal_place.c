@@ -86,7 +86,7 @@ static void read_orientation(struct pb_raster *raster)
         memcpy(info->orientation, d, sizeof d);
 }
 
-static void read_unit(OGRSpatialReferenceH srs, struct pb_raster_info *info)
+void pb_gdal_read_unit(OGRSpatialReferenceH srs, struct pb_raster_info *info)
 {
     const double *const t = info->transform;
     OGRErr rc = OGRERR_NONE;
@@ -130,7 +130,7 @@ void pb_gdal_read_place(struct pb_raster *raster)
     OGRSpatialReferenceH srs = pb_gdal_srs(raster);
     info->has_crs = srs != NULL;
     if (srs != NULL && info->has_transform)
-        read_unit(srs, info);
+        pb_gdal_read_unit(srs, info);
     const char *name = srs ? OSRGetAuthorityName(srs, NULL) : NULL;
     const char *code = srs ? OSRGetAuthorityCode(srs, NULL) : NULL;
     char both[sizeof info->crs_code];

@@ -114,7 +114,7 @@ static bool write_small(const struct pb_raster *raster, const struct pb_geo_extr
     if (to == NULL)
         return false;
     const struct pb_map map = map_of(extra);
-    copy_place(raster, &map, to);
+    copy_place(extra->placed != NULL ? extra->placed : raster, &map, to);
     for (int i = 0; i < n; i++) {
         GDALRasterBandH band = GDALGetRasterBand(to, i + 1);
         if (extra->band_names != NULL && extra->band_names[i] != NULL)
@@ -136,7 +136,7 @@ static void fix_tie_points(const struct pb_raster *raster, const struct pb_geo_e
     const struct pb_map map = map_of(extra);
     const char *point = GDALGetMetadataItem(raster->dataset, GDALMD_AREA_OR_POINT, NULL);
     double shift = point != NULL && strcmp(point, GDALMD_AOP_POINT) == 0 ? 0.5 : 0;
-    uint64_t n = (uint64_t)raster->info.n_gcps;
+    uint64_t n = extra->placed != NULL ? 0 : (uint64_t)raster->info.n_gcps;
     GDAL_GCP *gcp = n > 0 ? map_gcps(raster, &map) : NULL;
     for (size_t i = 0; gcp != NULL && i < tags->n && !raster->info.has_transform; i++) {
         double *value = tags->tag[i].value;

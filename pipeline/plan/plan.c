@@ -22,6 +22,7 @@
 #include "pipeline/plan/plan_sums.h"
 #include "pipeline/plan/plan_whole.h"
 #include "pipeline/plan/tile_exchange.h"
+#include "pipeline/raster/ground.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -247,6 +248,11 @@ int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *reques
         plan->cpu_why = "its tiles need planes of over 2^31 pixels, more than a GPU's kernels "
                         "count";
     }
+    if (plan->cuda && pb_chain_has_warp(plan->chain)) {
+        plan->cuda = false;
+        plan->cpu_why = "a step changes the coordinate system, which the CPU computes";
+        side = 0;
+    }
     plan->by_workers = !plan->cuda && (!request->remote || request->cuda);
     plan->mem = choose_mem(plan, request);
     return side > 0 ? side : choose_side(plan, request);
@@ -337,6 +343,7 @@ void pb_plan_destroy(struct pb_plan *plan)
         free(plan->earlier[i]);
     free(plan->earlier);
     pb_chain_destroy(plan->chain);
+    pb_raster_close(plan->placed);
     free(plan->calibrated);
     for (size_t i = 0; plan->output_names != NULL && i < plan->n_outputs; i++)
         free(plan->output_names[i]);
@@ -394,6 +401,8 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
         .chain = plan->chain,
         .n_bands = plan->n_outputs,
         .n_default = plan->n_default,
+        .placed = plan->placed,
+        .place_info = plan->placed != NULL ? pb_raster_info(plan->placed) : request->info,
     };
     pb_product_place(out_env, &plan->geometry);
 }

@@ -163,6 +163,8 @@ struct pb_plan {
     size_t n_outputs;
     struct pb_calibrated *calibrated; /* by the steps that calibrate; n_calibrated */
     size_t n_calibrated;
+    struct pb_raster *placed; /* where the products lie, when that is another coordinate system than
+                                 the scene's; else NULL */
     int32_t first_table; /* number of the chain's first input that is a table (pb_plan_tables) */
     size_t n_default;    /* the first so many are what a product without a list of bands takes */
 
@@ -224,6 +226,8 @@ struct pb_plan_request {
     const struct pb_config *config;
     const struct pb_pipeline_config *pipeline;
     const struct pb_raster_info *info;  /* of the scene */
+    struct pb_raster *raster;           /* of the scene, for steps that change its coordinate
+                                           system; NULL: there are none */
     const struct pb_plan_other *others; /* n_others; NULL = none */
     size_t n_others;
     bool cuda;

@@ -7,6 +7,7 @@
 #include "pipeline/plan/plan_gate.h"
 
 #include "config/wanted_bands.h"
+#include "pipeline/raster/ground.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -294,9 +295,14 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     const struct pb_pipeline_config *pipeline = request->pipeline;
     const struct pb_plan_rules rules = {plan, pipeline};
     struct pb_scene_facts facts = facts_of(request->info);
+    struct pb_ground_finder finder;
     pb_plan_calibrate_facts(&rules, &facts);
     facts.area = find_area;
     facts.area_of = request;
+    if (request->raster != NULL && request->info->has_transform && request->info->has_crs) {
+        finder = pb_raster_ground_finder(request->raster);
+        facts.ground = &finder;
+    }
     struct pb_chain_step *steps = calloc(pipeline->n_steps + 1, sizeof *steps);
     if (steps == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
@@ -317,7 +323,11 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     if (rc == -ENOMEM)
         return pb_fail(err, PB_E_MEMORY, "out of memory while compiling the steps");
     plan->n_default = wanted->n_default;
-    return rc < 0 ? fail_with(err, &mistakes) : 0;
+    if (rc < 0)
+        return fail_with(err, &mistakes);
+    const struct pb_ground *ground = pb_chain_ground(plan->chain);
+    const struct pb_geometry grid = pb_chain_geometry(plan->chain);
+    return ground != NULL ? pb_raster_placed(ground, grid.w, grid.h, err, &plan->placed) : 0;
 }
 
 /* What says which pixels of the scene are valid, for people. */

@@ -81,7 +81,7 @@ static struct pb_plan_wide wide_of(const struct pb_plan *plan,
                                 .nodata = band->nodata};
     for (size_t i = 0; i < source->n_bands && source->bands[i] != in->number[input]; i++)
         wide.plane++;
-    wide.shifts = in->source[source->window].placed && pb_map_is_shift(&shift);
+    wide.shifts = grid.frame == 0 && in->source[source->window].placed && pb_map_is_shift(&shift);
     if (wide.shifts) {
         wide.dx = (int32_t)shift.offset_x;
         wide.dy = (int32_t)shift.offset_y;

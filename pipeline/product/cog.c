@@ -127,6 +127,7 @@ static int make_tags(struct cog *cog, struct pb_cog_options *options, struct pb_
         .nodata = pb_cog_writer_nodata(options),
         .type = options->type,
         .grid = &cog->env->geometry,
+        .placed = cog->env->placed,
     };
     if (cog->n_bands == 1 && facts[0].palette_of > 0)
         options->photometric = PB_PHOTOMETRIC_PALETTE;

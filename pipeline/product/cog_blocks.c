@@ -78,7 +78,7 @@ static bool is_same_format(const struct pb_raster_info *info, const struct pb_bl
 static bool lies_on(const struct pb_product_env *env, int32_t side, struct pb_same_blocks *out)
 {
     const struct pb_geometry *g = &env->geometry; /* mapped from the scene's grid */
-    if (!pb_map_is_shift(&g->map) || g->map.offset_x > 0 || g->map.offset_y > 0)
+    if (g->frame != 0 || !pb_map_is_shift(&g->map) || g->map.offset_x > 0 || g->map.offset_y > 0)
         return false;
     out->dx = (int32_t)-g->map.offset_x;
     out->dy = (int32_t)-g->map.offset_y;

@@ -9,11 +9,13 @@
 
 void pb_product_place(struct pb_product_env *env, const struct pb_geometry *grid)
 {
-    env->geometry =
-        grid != NULL ? *grid
-                     : (struct pb_geometry){env->info->width, env->info->height, pb_map_identity()};
-    if (env->info->has_transform)
-        pb_map_transform(&env->geometry.map, env->info->transform, env->transform);
+    env->geometry = grid != NULL ? *grid
+                                 : (struct pb_geometry){env->info->width, env->info->height,
+                                                        pb_map_identity(), 0};
+    if (env->place_info == NULL)
+        env->place_info = env->info;
+    if (env->place_info->has_transform)
+        pb_map_transform(&env->geometry.map, env->place_info->transform, env->transform);
 }
 
 static int expand_name(const struct pb_product_env *env, const struct pb_product_config *config,

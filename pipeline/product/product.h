@@ -77,10 +77,13 @@ struct pb_product_env {
     struct pb_raster *raster; /* for metadata; used by create and by the finish of STAC items only,
                                  never at the same time as another */
     const struct pb_raster_info *info;
-    struct pb_geometry geometry; /* of the products: size, and the map from the scene's grid */
-    double transform[6];         /* of the products, where the scene has one */
-    const struct pb_grid *grid;  /* tiles; side_px is a multiple of every COG's block size (or the
-                                    one tile holds all) */
+    struct pb_raster *placed; /* where the products lie; NULL: where the scene does */
+    const struct pb_raster_info *place_info; /* of placed, else info: CRS and transform of the
+                                                grid that geometry maps from */
+    struct pb_geometry geometry;             /* of the products: size, and the map from that grid */
+    double transform[6];                     /* of the products, where the scene has one */
+    const struct pb_grid *grid; /* tiles; side_px is a multiple of every COG's block size (or the
+                                   one tile holds all) */
     enum pb_order order;
     uint32_t tiles_in_flight; /* at most so many tiles are between the first unfinished one and the
                                * last started one, in visiting order, counted in whole units */
@@ -120,8 +123,8 @@ struct pb_product_env {
     void *inputs_user;
 };
 
-/* Fills geometry and transform for products on the grid of env->info, or on `grid` when that is not
- * NULL. */
+/* Fills geometry, transform and place_info, unless that is set, for products on the grid of
+ * env->info, or on `grid` when that is not NULL. */
 void pb_product_place(struct pb_product_env *env, const struct pb_geometry *grid);
 
 /* Per-band results that STAC repeats; made by the statistics product. */

@@ -249,7 +249,7 @@ static int quicklook_create(const struct pb_product_env *env,
     q->env = env;
     q->config = quicklook_of(config);
     q->how = plan_sizes(env, config);
-    q->turn = pb_turn_of(env->info);
+    q->turn = pb_turn_of(env->place_info);
     int rc = choose_bands(q, err);
     if (rc == 0)
         rc = allocate(q, err);
@@ -324,7 +324,7 @@ static void quicklook_explain(const struct pb_product_env *env,
                               const struct pb_product_config *config, struct pb_json *json)
 {
     char ramp[200];
-    bool turned = pb_turn_of(env->info).transposed;
+    bool turned = pb_turn_of(env->place_info).transposed;
     int32_t w, h;
     pb_shrink_fit(env->geometry.w, env->geometry.h, side_of(env, config), &w, &h);
     struct pb_sheet sheet =

@@ -254,10 +254,17 @@ static void write_id(const struct pb_stac_item *item)
     pb_json_string(item->json, "id", id);
 }
 
+/* Where the products lie. */
+static struct pb_raster *place_of(const struct pb_product_env *env)
+{
+    return env->placed != NULL ? env->placed : env->raster;
+}
+
 static int write_item(const struct pb_stac_item *item, struct pb_err *err)
 {
     struct pb_footprint footprint;
-    bool placed = pb_raster_footprint(item->env->raster, &item->env->geometry, &footprint) == 0;
+    struct pb_raster *place = place_of(item->env);
+    bool placed = pb_raster_footprint(place, &item->env->geometry, &footprint) == 0;
     pb_json_object(item->json, NULL);
     pb_json_string(item->json, "type", "Feature");
     pb_json_string(item->json, "stac_version", "1.1.0");
@@ -305,8 +312,8 @@ static int stac_finish(void *product, const struct pb_product_result *earlier, s
         .results = earlier,
         .n_results = n_earlier,
         .json = pb_json_create(true),
-        .wkt2 = pb_raster_wkt2(stac->env->raster),
-        .projjson = pb_raster_projjson(stac->env->raster),
+        .wkt2 = pb_raster_wkt2(place_of(stac->env)),
+        .projjson = pb_raster_projjson(place_of(stac->env)),
     };
     const struct pb_product_env *env = stac->env;
     int rc = pb_stac_when(stac->config, env, &item.when, err);

@@ -56,7 +56,7 @@ static const struct pb_band_statistics *find_statistics(const struct pb_stac_ite
 
 void pb_stac_code(const struct pb_stac_item *item)
 {
-    const char *code = item->env->info->crs_code;
+    const char *code = item->env->place_info->crs_code;
     pb_json_string(item->json, "proj:code", code[0] ? code : NULL);
 }
 
@@ -100,7 +100,7 @@ static void write_proj_bbox(struct pb_json *json, const struct pb_product_env *e
 
 static void write_grid(const struct pb_stac_item *item)
 {
-    const struct pb_raster_info *info = item->env->info;
+    const struct pb_raster_info *info = item->env->place_info;
     pb_stac_code(item);
     if (info->crs_code[0] == '\0' && item->wkt2 != NULL)
         pb_json_string(item->json, "proj:wkt2", item->wkt2);

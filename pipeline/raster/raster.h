@@ -193,6 +193,7 @@ struct pb_geo_extra {
     double nodata;
     enum pb_type type;              /* of the product: decides how nodata is spelled */
     const struct pb_geometry *grid; /* of the product; NULL = the scene's */
+    const struct pb_raster *placed; /* where the product lies; NULL = the scene's place */
 };
 
 /* The tags that carry the scene's CRS, geotransform (or GCPs), RPCs and the extras: GeoKeys

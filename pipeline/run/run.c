@@ -99,6 +99,7 @@ static int make_plan(struct pb_run *run, struct pb_err *err)
     *request = (struct pb_plan_request){.config = run->options.config,
                                         .pipeline = run->options.pipeline,
                                         .info = pb_raster_info(run->sources.raster[0]),
+                                        .raster = run->sources.raster[0],
                                         .others = run->sources.others,
                                         .n_others = pb_run_sources_others(&run->sources),
                                         .metadata = &run->metadata.facts,

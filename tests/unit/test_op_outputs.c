@@ -22,7 +22,7 @@ static bool is_output(const struct pb_items *outputs, const char *band)
 
 static void define_inputs(struct pb_builder *b, pb_value before[OP_CASE_BANDS])
 {
-    const struct pb_geometry grid = {100, 100, pb_map_identity()};
+    const struct pb_geometry grid = {100, 100, pb_map_identity(), 0};
 
     ck_assert_int_eq(pb_graph_grid(&b->graph, &grid), 0);
     for (size_t i = 0; i < OP_CASE_BANDS; i++) {
@@ -38,8 +38,10 @@ static void report(void *to, const struct pb_diag *diag)
 
 static bool check_case(const struct pb_op *op, const struct pb_op_case *c)
 {
-    static const struct pb_scene_facts scene = {
-        .has_transform = true, .transform = {0, 1, 0, 0, 0, -1}, .calibration = op_case_rule};
+    static const struct pb_scene_facts scene = {.has_transform = true,
+                                                .transform = {0, 1, 0, 0, 0, -1},
+                                                .calibration = op_case_rule,
+                                                .ground = &op_ground};
     struct op_params params;
     struct pb_builder b;
     struct pb_diag last = {.kind = PB_DIAG_NONE};

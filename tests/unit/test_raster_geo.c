@@ -291,7 +291,7 @@ END_TEST
 START_TEST(outline_of_a_full_disk_is_the_limb)
 {
     struct pb_raster *raster = opened(REAL("geostationary/goes.tif"));
-    const struct pb_geometry west = {271, 542, {1, 1, 0, 0}};
+    const struct pb_geometry west = {271, 542, {1, 1, 0, 0}, 0};
     const double limb = acos(6378137.0 / (6378137.0 + 35786023.0)) * 180 / acos(-1.0);
     struct pb_footprint f;
     ck_assert_int_eq(pb_raster_footprint(raster, NULL, &f), 0);

@@ -115,6 +115,11 @@ static int by_area(const struct pb_crop *crop, int32_t grid, struct pb_builder *
     const struct pb_item *const item = crop->bounds.items;
     struct pb_area area;
 
+    if (g.frame != 0)
+        return pb_builder_wrong(b, &crop->crs,
+                                "bounds in another system are of the scene's own grid: crop before "
+                                "the warp, or leave 'crs' out and give bounds in the system that "
+                                "the bands were warped to");
     if (scene->area == NULL || !scene->area(scene->area_of, crop, &area) || isnan(g.map.scale_x))
         return pb_builder_mistake(b, PB_DIAG_GRID, item, 0,
                                   "it is not known where the band lies, so %s%.80s say nothing; "

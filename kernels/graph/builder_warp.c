@@ -1,0 +1,100 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Grids in other coordinate systems. */
+#include "kernels/graph/builder_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+const struct pb_ground *pb_builder_ground(const struct pb_builder *b, int32_t frame)
+{
+    return frame > 0 && frame <= b->graph.n_frames ? &b->graph.ground[frame - 1] : NULL;
+}
+
+/* Makes the frame; takes warp and the ground's text. */
+static int32_t add_frame(struct pb_builder *b, int32_t from, const struct pb_ground *ground,
+                         struct pb_warp *warp, int32_t w, int32_t h)
+{
+    struct pb_graph *const graph = &b->graph;
+    const struct pb_geometry grid = {w, h, pb_map_identity(), graph->n_frames + 1};
+
+    graph->ground[graph->n_frames++] = *ground;
+    graph->warps[graph->n_warps++] = (struct pb_graph_warp){from, grid.frame, warp};
+    return pb_builder_add_grid(b, &grid);
+}
+
+static int report(struct pb_builder *b, int rc, const char *why)
+{
+    if (rc == -ENOMEM) {
+        b->error = b->error ? b->error : rc;
+        return -1;
+    }
+    (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0, "%s",
+                             rc == -E2BIG ? "the way between the two coordinate systems is so "
+                                            "uneven that its table would not fit into 64 MiB; warp "
+                                            "a smaller area"
+                                          : why);
+    return -1;
+}
+
+/* The way from the new grid to that of frame `own`, which has the reference grid of w x h. */
+static int32_t open_way(struct pb_builder *b, const struct pb_ground_finder *finder,
+                        const struct pb_ground_ask *ask, int32_t own)
+{
+    struct pb_ground_way way = {0};
+    struct pb_warp *warp = NULL;
+    char why[300] = "";
+    int rc = finder->open(finder->of, ask, why, sizeof why, &way);
+
+    if (rc < 0)
+        return report(b, rc, why);
+    rc = pb_warp_create(way.w, way.h, ask->source_w, ask->source_h, finder->points, way.transform,
+                        &warp);
+    finder->close(way.transform);
+    if (rc < 0) {
+        free(way.ground.crs);
+        return report(b, rc, why);
+    }
+    return add_frame(b, own, &way.ground, warp, way.w, way.h);
+}
+
+/* The first grid of a frame is the one that its others refer to. */
+static const struct pb_geometry *reference_of(const struct pb_graph *graph, int32_t frame)
+{
+    size_t i = 0;
+
+    while (i < graph->n_grids && graph->grids[i].frame != frame)
+        i++;
+    return &graph->grids[i];
+}
+
+int32_t pb_builder_warp(struct pb_builder *b, const struct pb_ground_ask *ask, int32_t grid)
+{
+    struct pb_ground_ask full = *ask;
+
+    if (b->error || (size_t)grid >= b->graph.n_grids)
+        return -1;
+    const int32_t own = b->graph.grids[grid].frame;
+    if (b->graph.n_frames == PB_GRAPH_WARPS_MAX || b->graph.n_warps == PB_GRAPH_WARPS_MAX) {
+        (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
+                                 "the steps change the coordinate system more than %d times",
+                                 PB_GRAPH_WARPS_MAX);
+        return -1;
+    }
+    if (b->scene->assumed) {
+        const struct pb_ground nowhere = {.crs = NULL};
+        const struct pb_geometry same = b->graph.grids[grid];
+        return add_frame(b, own, &nowhere, NULL, same.w, same.h);
+    }
+    if (b->scene->ground == NULL || isnan(b->graph.grids[grid].map.scale_x)) {
+        (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
+                                 "the scene has no coordinate system with a geotransform, so its "
+                                 "pixels cannot be brought into another one");
+        return -1;
+    }
+    full.source_w = reference_of(&b->graph, own)->w;
+    full.source_h = reference_of(&b->graph, own)->h;
+    full.from = pb_builder_ground(b, own);
+    return open_way(b, b->scene->ground, &full, own);
+}

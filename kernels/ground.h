@@ -1,0 +1,46 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_GROUND_H
+#define PB_GROUND_H
+/* Where pixels lie on the ground, and the way from one such place to another, which the layers
+ * above find for steps that change the coordinate system. Plain data. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The place of a grid whose coordinate system is not the scene's. */
+struct pb_ground {
+    double transform[6];   /* GDAL's order */
+    double unit_metres[2]; /* as in struct pb_scene_facts */
+    char *crs;             /* WKT; owned by who owns the struct */
+    char code[64];         /* "EPSG:32633" or "" */
+};
+
+/* What a step asks for: a grid in another coordinate system. */
+struct pb_ground_ask {
+    const char *crs;              /* as GDAL's -t_srs takes it */
+    double pixel;                 /* side of pixels in units of the CRS; 0: as suggested */
+    bool has_bounds, align;       /* align: edges at multiples of the pixel */
+    double bounds[4];             /* west, south, east, north */
+    int32_t source_w, source_h;   /* of the grid that it is made from */
+    const struct pb_ground *from; /* the place of that; NULL: the scene's own */
+};
+
+/* An open way: from pixels of the new grid to those of the one it is made from. */
+struct pb_ground_way {
+    int32_t w, h; /* of the new grid */
+    struct pb_ground ground;
+    void *transform;
+};
+
+/* How the scene's pixels are placed elsewhere. open: 0; -EINVAL with words in why; -ENOMEM.
+ * points: x, y of the new grid become those of the old one, NaN where there is none. close frees
+ * the transform, the ground stays. Thread: that of the plan. */
+struct pb_ground_finder {
+    void *of;
+    int (*open)(void *of, const struct pb_ground_ask *ask, char *why, size_t why_bytes,
+                struct pb_ground_way *out_way);
+    void (*points)(void *transform, size_t n, double *x, double *y);
+    void (*close)(void *transform);
+};
+#endif

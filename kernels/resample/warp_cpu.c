@@ -1,0 +1,225 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Warping on the CPU: a part of a row at a time, first the positions, square by square of the tree,
+ * then the pixels. Kernels of their own width are made without a branch, all pixels of the part
+ * side by side; the order of additions is that of pb_resample_sum, hence the bits, too. A pixel
+ * whose sum is NaN has a neighbour that is invalid or not there, and is made by the pixel function.
+ */
+#include "kernels/resample/warp_pixel.h"
+
+#define PART_PX   256
+#define TAPS_MOST 6
+
+/* A part of a row: where its pixels lie, and what a kernel makes of that. */
+struct part {
+    int32_t n;
+    double x[PART_PX], y[PART_PX];
+    int32_t at[PART_PX];  /* of the upper left tap in the source's plane */
+    bool inside[PART_PX]; /* all taps are there */
+    float across[TAPS_MOST][PART_PX], down[TAPS_MOST][PART_PX]; /* weights */
+};
+
+int32_t pb_warp_reach(const struct pb_warp_job *job)
+{
+    const double scale = job->scale_x > job->scale_y ? job->scale_x : job->scale_y;
+
+    return (int32_t)ceil(pb_tap_reach(job->how) * scale) + 1;
+}
+
+size_t pb_warp_temp_px(const struct pb_warp_job *job, size_t w)
+{
+    (void)job;
+    (void)w;
+    return sizeof(struct part) / sizeof(float) + 2;
+}
+
+/* --- positions -------------------------------------------------------------------------------- */
+
+/* Of n pixels from `x` on (on the warp's new grid), which lie in one square. */
+PB_CLONES static void place_run(const struct pb_warp_job *job, const struct pb_warp_row *row,
+                                double column, double *restrict x, double *restrict y, int32_t n)
+{
+    const struct pb_warp_row r = *row;
+    const struct pb_map to = job->to, from = job->from;
+
+    for (int32_t i = 0; i < n; i++) {
+        const double at = (column + i) * to.scale_x + to.offset_x;
+        const double f = (at - r.left) * r.per_px;
+
+        x[i] = (r.x.v + f * (r.x.b + f * r.x.c)) * from.scale_x + from.offset_x;
+        y[i] = (r.y.v + f * (r.y.b + f * r.y.c)) * from.scale_y + from.offset_y;
+    }
+}
+
+/* How many pixels from `column` on, at most n, lie in the square. */
+static int32_t run_length(const struct pb_warp_job *job, const struct pb_warp_square *s,
+                          double column, int32_t n)
+{
+    const double end = s->x + s->size;
+    const double guess = ((end - job->to.offset_x) / job->to.scale_x) - column;
+    int32_t length = guess < 1 ? 1 : guess < n ? (int32_t)guess : n;
+
+    while (length > 1 && (column + (length - 1)) * job->to.scale_x + job->to.offset_x >= end)
+        length--;
+    while (length < n && (column + length) * job->to.scale_x + job->to.offset_x < end)
+        length++;
+    return length;
+}
+
+static void place_part(const struct pb_warp_job *job, int32_t column, int32_t row, struct part *p)
+{
+    const double y = (row + 0.5) * job->to.scale_y + job->to.offset_y;
+
+    for (int32_t i = 0; i < p->n;) {
+        const double first = column + i + 0.5;
+        const struct pb_warp_square s =
+            pb_warp_find(job->warp, first * job->to.scale_x + job->to.offset_x, y);
+        const struct pb_warp_row r = pb_warp_row_of(job->warp, &s, y);
+        /* The last square of a row reaches as far as the grid. */
+        const bool last = s.x + s.size >= (double)job->warp->cols * job->warp->side;
+        const int32_t n = last ? p->n - i : run_length(job, &s, first, p->n - i);
+
+        place_run(job, &r, first, p->x + i, p->y + i, n);
+        i += n;
+    }
+}
+
+/* --- kernels of their own width --------------------------------------------------------------- */
+
+/* Finds the first of `taps` pixels along an axis, clipped to where all of them are there; true
+ * where nothing was clipped. */
+static inline bool first_tap(double centre, int taps, double low, double high, double *out)
+{
+    const double first = floor(centre - 0.5) - (taps / 2 - 1);
+    const double clipped = first >= low ? first : low;
+
+    *out = clipped <= high ? clipped : high;
+    return first >= low && first <= high;
+}
+
+static inline float weight_of(enum pb_resampling how, double centre, double tap)
+{
+    const float t = (float)fabs(tap + 0.5 - centre);
+
+    return how == PB_CUBIC     ? pb_tap_cubic(t)
+           : how == PB_LANCZOS ? pb_tap_lanczos(t)
+           : t < 1.0f          ? 1.0f - t
+                               : 0.0f;
+}
+
+/* Taps and their weights of the pixels of a part. how and taps are constants where it is called. */
+static inline __attribute__((always_inline)) void weigh(enum pb_resampling how, int taps,
+                                                        const struct pb_rect *rect, struct part *p)
+{
+    const double right = (double)rect->x + rect->w - taps,
+                 bottom = (double)rect->y + rect->h - taps;
+    const double left = rect->x, top = rect->y;
+    const int32_t row_px = rect->w, n = p->n;
+
+    for (int32_t i = 0; i < n; i++) {
+        double x, y;
+        const bool in_x = first_tap(p->x[i], taps, left, right, &x);
+        const bool in_y = first_tap(p->y[i], taps, top, bottom, &y);
+
+        p->inside[i] = in_x & in_y;
+        p->at[i] = (int32_t)(y - top) * row_px + (int32_t)(x - left);
+        for (int k = 0; k < taps; k++) {
+            p->across[k][i] = weight_of(how, p->x[i], x + k);
+            p->down[k][i] = weight_of(how, p->y[i], y + k);
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void add_up(int taps, const float *restrict data,
+                                                         int32_t row_px, const struct part *p,
+                                                         float *restrict out)
+{
+    const int32_t n = p->n;
+
+    for (int32_t i = 0; i < n; i++) {
+        float sum = 0.0f, total = 0.0f, weights = 0.0f;
+
+        for (int k = 0; k < taps; k++)
+            weights = weights + p->across[k][i];
+        for (int j = 0; j < taps; j++) {
+            float row = 0.0f;
+
+            for (int k = 0; k < taps; k++)
+                row = row + p->across[k][i] * data[p->at[i] + j * row_px + k];
+            sum = sum + p->down[j][i] * row;
+            total = total + p->down[j][i] * weights;
+        }
+        sum = sum / total;
+        out[i] = p->inside[i] ? pb_pixel_result(sum) : pb_pixel_nan();
+    }
+}
+
+PB_CLONES static void make_bilinear(const struct pb_plane *in, struct part *p, float *out)
+{
+    weigh(PB_BILINEAR, 2, &in->rect, p);
+    add_up(2, in->data, in->rect.w, p, out);
+}
+
+PB_CLONES static void make_cubic(const struct pb_plane *in, struct part *p, float *out)
+{
+    weigh(PB_CUBIC, 4, &in->rect, p);
+    add_up(4, in->data, in->rect.w, p, out);
+}
+
+PB_CLONES static void make_lanczos(const struct pb_plane *in, struct part *p, float *out)
+{
+    weigh(PB_LANCZOS, 6, &in->rect, p);
+    add_up(6, in->data, in->rect.w, p, out);
+}
+
+/* Whether the part was made, but for pixels that are NaN. */
+static bool make_fast(const struct pb_warp_job *job, const struct pb_plane *in, struct part *p,
+                      float *out)
+{
+    const int32_t taps = 2 * (int32_t)pb_tap_reach(job->how);
+
+    if (!pb_tap_is_kernel(job->how) || job->scale_x != 1.0 || job->scale_y != 1.0 ||
+        in->rect.w < taps || in->rect.h < taps || (int64_t)in->rect.w * in->rect.h > INT32_MAX)
+        return false;
+    if (job->how == PB_BILINEAR)
+        make_bilinear(in, p, out);
+    else if (job->how == PB_CUBIC)
+        make_cubic(in, p, out);
+    else
+        make_lanczos(in, p, out);
+    return true;
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static void make_part(const struct pb_warp_job *job, const struct pb_plane *in, int32_t column,
+                      int32_t row, struct part *p, float *out)
+{
+    const struct pb_resample_source source = {in->data, in->rect};
+    const bool fast = make_fast(job, in, p, out);
+
+    for (int32_t i = 0; i < p->n; i++) {
+        const struct pb_warp_at at = {p->x[i], p->y[i]};
+
+        if (!fast || out[i] != out[i])
+            out[i] = pb_warp_pixel(job, &source, column + i, row, &at);
+    }
+}
+
+void pb_warp_run_cpu(const struct pb_warp_job *job, const struct pb_plane *in,
+                     const struct pb_plane *out, float *temp)
+{
+    struct part *const p = (struct part *)(((uintptr_t)temp + 7) & ~(uintptr_t)7);
+    const int32_t w = out->rect.w;
+
+    for (int32_t k = 0; k < out->rect.h; k++)
+        for (int32_t i = 0; i < w; i += PART_PX) {
+            const int32_t column = out->rect.x + i, row = out->rect.y + k;
+            float *const to = out->data + (size_t)k * (size_t)w + (size_t)i;
+
+            p->n = w - i < PART_PX ? w - i : PART_PX;
+            place_part(job, column, row, p);
+            make_part(job, in, column, row, p, to);
+        }
+}

@@ -1,0 +1,254 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WARP_PIXEL_H
+#define PB_WARP_PIXEL_H
+/* One pixel of a warped plane, for both devices. */
+#include "kernels/resample/resample_pixel.h"
+#include "kernels/resample/warp.h"
+
+/* Positions that are whole but for what float64 rounds away belong to the pixel that begins there.
+ * GDAL's warper adds the same. */
+#define PB_WARP_EDGE_PX 1e-10
+
+struct pb_warp_at {
+    double x, y; /* NaN: nowhere */
+};
+
+/* A square of the tree that holds a place: where it begins, and how large it is. */
+struct pb_warp_square {
+    double x, y, size;
+    uint32_t entry;
+};
+
+PB_PIXEL int32_t pb_warp_cell(double at, int32_t side, int32_t n)
+{
+    const int32_t cell = (int32_t)(at / side);
+    return cell < 0 ? 0 : cell < n ? cell : n - 1;
+}
+
+/* x, y: a place on the new grid, in pixels; inside of it. */
+PB_PIXEL struct pb_warp_square pb_warp_find(const struct pb_warp *warp, double x, double y)
+{
+    const int32_t col = pb_warp_cell(x, warp->side, warp->cols);
+    const int32_t row = pb_warp_cell(y, warp->side, warp->rows);
+    struct pb_warp_square s;
+    s.size = warp->side;
+    s.x = (double)col * s.size;
+    s.y = (double)row * s.size;
+    s.entry = warp->tree[(size_t)row * (size_t)warp->cols + (size_t)col];
+    while (s.entry != PB_WARP_VOID && (s.entry & PB_WARP_BRANCH) != 0) {
+        uint32_t child = s.entry & ~PB_WARP_BRANCH;
+        s.size = s.size * 0.5;
+        if (x >= s.x + s.size) {
+            s.x = s.x + s.size;
+            child = child + 1;
+        }
+        if (y >= s.y + s.size) {
+            s.y = s.y + s.size;
+            child = child + 2;
+        }
+        s.entry = warp->tree[child];
+    }
+    return s;
+}
+
+/* v + f * (b + f * c), which is `at` at 0, 1/2 and 1. */
+struct pb_warp_curve {
+    double v, b, c;
+};
+
+PB_PIXEL struct pb_warp_curve pb_warp_curve_of(double first, double middle, double last)
+{
+    struct pb_warp_curve curve;
+    curve.v = first;
+    curve.b = 4.0 * middle - 3.0 * first - last;
+    curve.c = 2.0 * first - 4.0 * middle + 2.0 * last;
+    return curve;
+}
+
+PB_PIXEL double pb_warp_curve_at(const struct pb_warp_curve *curve, double f)
+{
+    return curve->v + f * (curve->b + f * curve->c);
+}
+
+/* Along a row of a square, f of its height below its upper edge. */
+PB_PIXEL struct pb_warp_curve pb_warp_across(const double *known, double f)
+{
+    double at[3];
+    for (int i = 0; i < 3; i++) {
+        const struct pb_warp_curve down = pb_warp_curve_of(known[i], known[3 + i], known[6 + i]);
+        at[i] = pb_warp_curve_at(&down, f);
+    }
+    return pb_warp_curve_of(at[0], at[1], at[2]);
+}
+
+/* Positions along a row of a square. */
+struct pb_warp_row {
+    struct pb_warp_curve x, y;
+    double left, per_px; /* of the square, on the new grid */
+};
+
+PB_PIXEL struct pb_warp_row pb_warp_row_of(const struct pb_warp *warp,
+                                           const struct pb_warp_square *s, double y)
+{
+    struct pb_warp_row row;
+    row.left = s->x;
+    row.per_px = 1.0 / s->size;
+    if (s->entry == PB_WARP_VOID || s->size < 1.0) {
+        row.x.b = row.x.c = row.y.b = row.y.c = 0.0;
+        row.x.v = row.y.v = (double)pb_pixel_nan();
+        if (s->entry != PB_WARP_VOID) {
+            row.x.v = warp->leaf[s->entry].x[0];
+            row.y.v = warp->leaf[s->entry].y[0];
+        }
+        return row;
+    }
+    const double f = (y - s->y) * row.per_px;
+    row.x = pb_warp_across(warp->leaf[s->entry].x, f);
+    row.y = pb_warp_across(warp->leaf[s->entry].y, f);
+    return row;
+}
+
+PB_PIXEL struct pb_warp_at pb_warp_row_at(const struct pb_warp_row *row, double x)
+{
+    const double f = (x - row->left) * row->per_px;
+    struct pb_warp_at at;
+    at.x = pb_warp_curve_at(&row->x, f);
+    at.y = pb_warp_curve_at(&row->y, f);
+    return at;
+}
+
+/* A place inside of a square of more than half a pixel, in parts of its side. */
+PB_PIXEL void pb_warp_leaf_at(const struct pb_warp_leaf *leaf, double across, double down,
+                              struct pb_warp_at *out)
+{
+    const struct pb_warp_curve x = pb_warp_across(leaf->x, down);
+    const struct pb_warp_curve y = pb_warp_across(leaf->y, down);
+    out->x = pb_warp_curve_at(&x, across);
+    out->y = pb_warp_curve_at(&y, across);
+}
+
+/* Where a place of the made plane's grid lies on the grid of the plane that it is made from. */
+PB_PIXEL struct pb_warp_at pb_warp_position(const struct pb_warp_job *job, double x, double y)
+{
+    const double to_x = x * job->to.scale_x + job->to.offset_x;
+    const double to_y = y * job->to.scale_y + job->to.offset_y;
+    const struct pb_warp_square square = pb_warp_find(job->warp, to_x, to_y);
+    const struct pb_warp_row row = pb_warp_row_of(job->warp, &square, to_y);
+    struct pb_warp_at at = pb_warp_row_at(&row, to_x);
+    at.x = at.x * job->from.scale_x + job->from.offset_x;
+    at.y = at.y * job->from.scale_y + job->from.offset_y;
+    return at;
+}
+
+/* Taps from .. to - 1 that lie inside the grid. */
+PB_PIXEL void pb_warp_clip(struct pb_taps *taps, double from, double to, int32_t size)
+{
+    from = from > 0.0 ? from : 0.0;
+    to = to < size ? to : size;
+    taps->first = to > from ? (int32_t)from : 0;
+    taps->n = to > from ? (int32_t)(to - from) : 0;
+}
+
+/* Of a kernel around a centre: the pixels whose centres are nearer than it reaches. */
+PB_PIXEL struct pb_taps pb_warp_taps(enum pb_resampling how, double centre, double width,
+                                     int32_t size)
+{
+    const double reach = pb_tap_reach(how) * width;
+    const double holds = floor(centre + PB_WARP_EDGE_PX);
+    struct pb_taps taps;
+    taps.centre = holds >= 0.0 && holds < size ? (int32_t)holds : -1;
+    taps.low = centre;
+    taps.high = width;
+    taps.first = taps.n = 0;
+    if (taps.centre < 0) {
+        return taps;
+    }
+    if (how == PB_NEAREST) {
+        pb_warp_clip(&taps, holds, holds + 1.0, size);
+    } else {
+        pb_warp_clip(&taps, floor(centre - reach - 0.5) + 1.0, ceil(centre + reach - 0.5), size);
+    }
+    return taps;
+}
+
+/* Of an area, which reaches from one position to another. */
+PB_PIXEL struct pb_taps pb_warp_area(double one, double other, int32_t size)
+{
+    struct pb_taps taps;
+    taps.low = one < other ? one : other;
+    taps.high = one < other ? other : one;
+    taps.first = taps.n = 0;
+    taps.centre = -1;
+    if (taps.high > 0.0 && taps.low < size) {
+        pb_warp_clip(&taps, floor(taps.low + PB_WARP_EDGE_PX), ceil(taps.high - PB_WARP_EDGE_PX),
+                     size);
+    }
+    return taps;
+}
+
+PB_PIXEL bool pb_warp_is_area(enum pb_resampling how)
+{
+    return how == PB_AVERAGE || how == PB_MODE;
+}
+
+/* How often the value stands in the area up to pixel (x_at, y_at), row by row. */
+PB_PIXEL int32_t pb_warp_count(const struct pb_resample_source *source, const struct pb_taps *x,
+                               const struct pb_taps *y, int32_t x_at, int32_t y_at, float value)
+{
+    int32_t n = 0;
+    for (int32_t j = y->first; j <= y_at; j++) {
+        const int32_t end = j < y_at ? x->first + x->n : x_at + 1;
+        for (int32_t i = x->first; i < end; i++) {
+            n += pb_resample_at(source, i, j) == value;
+        }
+    }
+    return n;
+}
+
+/* The value that stands in the area most often; of equal ones the one that does so first. */
+PB_PIXEL float pb_warp_mode(const struct pb_resample_source *source, const struct pb_taps *x,
+                            const struct pb_taps *y)
+{
+    float best = pb_pixel_nan();
+    int32_t most = 0;
+    for (int32_t j = y->first; j < y->first + y->n; j++) {
+        for (int32_t i = x->first; i < x->first + x->n; i++) {
+            const float v = pb_resample_at(source, i, j);
+            const int32_t n = v == v ? pb_warp_count(source, x, y, i, j, v) : 0;
+            best = n > most ? v : best;
+            most = n > most ? n : most;
+        }
+    }
+    return best;
+}
+
+/* Pixel (column, row) of the made plane's grid, at that position (of its centre). */
+PB_PIXEL float pb_warp_pixel(const struct pb_warp_job *job, const struct pb_resample_source *source,
+                             int32_t column, int32_t row, const struct pb_warp_at *at)
+{
+    struct pb_resample resample;
+    struct pb_taps x, y;
+    resample.how = job->how;
+    resample.source_w = job->source_w;
+    resample.source_h = job->source_h;
+    resample.map = pb_map_identity();
+    if (pb_warp_is_area(job->how)) {
+        const struct pb_warp_at one = pb_warp_position(job, column, row);
+        const struct pb_warp_at other = pb_warp_position(job, column + 1.0, row + 1.0);
+        if (one.x != one.x || one.y != one.y || other.x != other.x || other.y != other.y) {
+            return pb_pixel_nan();
+        }
+        x = pb_warp_area(one.x, other.x, job->source_w);
+        y = pb_warp_area(one.y, other.y, job->source_h);
+    } else {
+        if (at->x != at->x || at->y != at->y) {
+            return pb_pixel_nan();
+        }
+        x = pb_warp_taps(job->how, at->x, job->scale_x, job->source_w);
+        y = pb_warp_taps(job->how, at->y, job->scale_y, job->source_h);
+    }
+    return job->how == PB_MODE ? pb_warp_mode(source, &x, &y)
+                               : pb_resample_pixel(&resample, source, &x, &y);
+}
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WARP_TREE_H
+#define PB_WARP_TREE_H
+#include "kernels/resample/warp.h"
+
+/* Fills tree, leaves and boxes of a warp whose sizes are known. 0; -ENOMEM; -E2BIG. */
+int pb_warp_fill(struct pb_warp *warp, pb_warp_points *points, void *of);
+#endif

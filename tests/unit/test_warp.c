@@ -1,0 +1,251 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Positions of the quadtree against the function that they come from; rows on the CPU against the
+ * pixel function; tiles against the whole image. */
+#include "kernels/resample/warp_pixel.h"
+#include "tests/op_cases.h"
+#include "tests/unit/chain_fixture.h"
+
+enum { SIDE = 300 };
+
+/* Where the function jumps, and where it is not defined. */
+#define JUMP_PX 141.5
+#define EDGE_PX 203.0
+
+static void hard_points(void *of, size_t n, double *x, double *y)
+{
+    (void)of;
+    for (size_t i = 0; i < n; i++) {
+        const double u = x[i], v = y[i];
+
+        x[i] = u + 0.2 * v + 2 * sin(u / 40) + (u + v / 7 < JUMP_PX ? 0 : -SIDE);
+        y[i] = v + u * u / 900;
+        if (hypot(u - 250, v - 250) > EDGE_PX)
+            x[i] = y[i] = NAN;
+    }
+}
+
+static struct pb_warp *make(pb_warp_points *points, int32_t side)
+{
+    struct pb_warp *warp = NULL;
+
+    ck_assert_int_eq(pb_warp_create(side, side, SIDE, SIDE, points, NULL, &warp), 0);
+    return warp;
+}
+
+static struct pb_warp_job job_of(const struct pb_warp *warp, enum pb_resampling how)
+{
+    struct pb_warp_job job = {.how = how,
+                              .warp = warp,
+                              .to = pb_map_identity(),
+                              .from = pb_map_identity(),
+                              .source_w = SIDE,
+                              .source_h = SIDE};
+
+    pb_warp_job_scale(&job);
+    return job;
+}
+
+static bool near_source(double x, double y)
+{
+    return x > -1 && y > -1 && x < SIDE + 1 && y < SIDE + 1;
+}
+
+START_TEST(positions_keep_the_bound_at_every_pixel_along_a_jump_and_an_edge)
+{
+    struct pb_warp *const warp = make(hard_points, SIDE);
+    const struct pb_warp_job job = job_of(warp, PB_NEAREST);
+    size_t there = 0;
+
+    for (int32_t k = 0; k < SIDE * SIDE; k++) {
+        double x = k % SIDE + 0.5, y = k / SIDE + 0.5;
+        const struct pb_warp_at at = pb_warp_position(&job, x, y);
+
+        hard_points(NULL, 1, &x, &y);
+        if (isnan(x))
+            ck_assert_msg(isnan(at.x), "pixel %d", k);
+        else if (near_source(x, y))
+            ck_assert_msg(fabs(at.x - x) < 1e-3 && fabs(at.y - y) < 1e-3, "pixel %d: %g %g", k,
+                          at.x - x, at.y - y);
+        there += near_source(x, y);
+    }
+    ck_assert_uint_gt(there, SIDE);
+    pb_warp_put(warp);
+}
+END_TEST
+
+START_TEST(bounds_hold_every_position_and_are_at_most_what_was_promised)
+{
+    struct pb_warp *const warp = make(hard_points, SIDE);
+    const struct pb_warp_job job = job_of(warp, PB_NEAREST);
+    uint32_t random = 5;
+
+    for (int i = 0; i < 60; i++) {
+        const int32_t x0 = (int32_t)(fx_random(&random) % 250),
+                      y0 = (int32_t)(fx_random(&random) % 250);
+        const int32_t w = 1 + (int32_t)(fx_random(&random) % 50),
+                      h = 1 + (int32_t)(fx_random(&random) % 50);
+        const struct pb_warp_box area = {x0, y0, x0 + w, y0 + h};
+        const struct pb_warp_box box = pb_warp_bounds(warp, &area);
+        double most_w, most_h;
+
+        pb_warp_most(warp, w, h, &most_w, &most_h);
+        ck_assert(fmin(box.x1, SIDE) - fmax(box.x0, 0) <= most_w);
+        ck_assert(fmin(box.y1, SIDE) - fmax(box.y0, 0) <= most_h);
+        for (int32_t k = 0; k < w * h; k++) {
+            const struct pb_warp_at at = pb_warp_position(&job, x0 + k % w + 0.5, y0 + k / w + 0.5);
+
+            ck_assert(isnan(at.x) ||
+                      (at.x >= box.x0 && at.x <= box.x1 && at.y >= box.y0 && at.y <= box.y1));
+        }
+    }
+    pb_warp_put(warp);
+}
+END_TEST
+
+START_TEST(a_pixel_alone_has_the_bits_of_the_row)
+{
+    static float px[SIDE * SIDE], made[SIDE * SIDE];
+    static pb_warp_points *const points[] = {hard_points, op_ground_points};
+    const struct pb_resample_source source = {px, {0, 0, SIDE, SIDE}};
+    const struct pb_plane in = {px, {0, 0, SIDE, SIDE}}, out = {made, {0, 0, 200, 200}};
+    uint32_t random = 3;
+
+    for (size_t i = 0; i < SIDE * SIDE; i++)
+        px[i] = fx_random(&random) % 40 ? fx_uniform(&random, -3, 900) : NAN;
+    for (int i = 0; i < 4 * PB_RESAMPLING_COUNT; i++) {
+        struct pb_warp *const warp = make(points[i / 2 % 2], 220);
+        struct pb_warp_job job = job_of(warp, (enum pb_resampling)(i / 4));
+
+        job.scale_x = i % 2 ? 2.3 : 1.0;
+        float *const temp = malloc(pb_warp_temp_px(&job, 200) * sizeof *temp);
+        ck_assert_ptr_nonnull(temp);
+        pb_warp_run_cpu(&job, &in, &out, temp);
+        for (int32_t k = 0; k < 200 * 200; k++) {
+            const struct pb_warp_at at = pb_warp_position(&job, k % 200 + 0.5, k / 200 + 0.5);
+            const float pixel = pb_warp_pixel(&job, &source, k % 200, k / 200, &at);
+
+            ck_assert_msg(memcmp(&pixel, &made[k], sizeof pixel) == 0, "%s: pixel %d: %a and %a",
+                          pb_resampling_name(job.how), k, (double)made[k], (double)pixel);
+        }
+        free(temp);
+        pb_warp_put(warp);
+    }
+}
+END_TEST
+
+START_TEST(lanczos_weights_are_those_of_the_formula)
+{
+    for (int i = 1; i < 3000; i++) {
+        const double t = i / 1000.0, pi = 3.14159265358979323846;
+        const double want = 3 * sin(pi * t) * sin(pi * t / 3) / (pi * pi * t * t);
+
+        ck_assert_double_eq_tol((double)pb_tap_lanczos((float)t), want, 4e-7);
+    }
+    ck_assert_float_eq(pb_tap_lanczos(0), 1);
+}
+END_TEST
+
+/* A crop and a focal operation on both sides of the warp, all of it, or in tiles of any size. */
+static void run_core(const struct pb_chain *chain, const uint16_t *px, const struct pb_rect *core,
+                     float *out)
+{
+    const struct pb_rect need = pb_chain_need(chain, 0, core);
+    const struct pb_rect most = pb_chain_need_most(chain, 0, core->w, core->h);
+    const struct pb_geometry grid = pb_chain_geometry(chain);
+    uint16_t *const part = malloc(((size_t)need.w * (size_t)need.h + 1) * sizeof *part);
+    void *const scratch =
+        aligned_alloc(64, (pb_chain_scratch_bytes(chain, core->w, core->h) + 63) / 64 * 64 + 64);
+    struct pb_tile_in in = {.core = *core, .image_w = grid.w, .image_h = grid.h};
+    const struct pb_tile_out to = {out, (size_t)core->w * (size_t)core->h};
+
+    ck_assert(need.w <= most.w && need.h <= most.h);
+    for (int32_t y = 0; y < need.h; y++)
+        memcpy(part + (size_t)y * (size_t)need.w, px + (size_t)(need.y + y) * SIDE + (size_t)need.x,
+               (size_t)need.w * sizeof *part);
+    in.window[0] = (struct pb_window){.data = part,
+                                      .row_bytes = (size_t)need.w * sizeof *part,
+                                      .plane_bytes = (size_t)need.w * (size_t)need.h * sizeof *part,
+                                      .rect = need};
+    ck_assert_int_eq(pb_chain_run_cpu(chain, &in, &to, scratch), 0);
+    free(part);
+    free(scratch);
+}
+
+START_TEST(tiles_of_any_size_make_the_whole_image)
+{
+    static uint16_t px[SIDE * SIDE];
+    static float whole[SIDE * SIDE], tile[SIDE * SIDE];
+    static const char *const methods[] = {"nearest", "bilinear", "cubic",
+                                          "lanczos", "average",  "mode"};
+    uint32_t random = 9;
+
+    for (size_t i = 0; i < SIDE * SIDE; i++)
+        px[i] = (uint16_t)(fx_random(&random) % 50);
+    for (size_t m = 0; m < 6; m++) {
+        struct op_params params[3];
+        const char *const names[] = {"median", "warp", "median"};
+        struct pb_chain_step steps[3];
+        const struct pb_item crs = {.text = "EPSG:3857"}, method = {.text = methods[m]};
+        const struct pb_scene_facts scene = {
+            .has_transform = true, .transform = {0, 1, 0, 0, 0, -1}, .ground = &op_ground};
+        const struct pb_chain_input input = {
+            .name = "a", .type = PB_U16, .has_nodata = true, .nodata = 3, .scale = 1};
+        const struct pb_chain_source source = {SIDE, SIDE, true, pb_map_identity()};
+        const char *const output = "a";
+        struct pb_chain *chain = NULL;
+        struct pb_diag diag;
+        size_t at;
+
+        for (int i = 0; i < 3; i++) {
+            op_defaults(pb_op_find(names[i]), &params[i]);
+            steps[i] = (struct pb_chain_step){pb_op_find(names[i]), &params[i]};
+        }
+        (void)op_give(steps[1].op, &params[1], "crs", &crs, 1);
+        (void)op_give(steps[1].op, &params[1], "method", &method, 1);
+        const struct pb_chain_spec spec = {.inputs = &input,
+                                           .n_inputs = 1,
+                                           .steps = steps,
+                                           .n_steps = 3,
+                                           .outputs = &output,
+                                           .n_outputs = 1,
+                                           .sources = &source,
+                                           .n_sources = 1,
+                                           .scene = &scene};
+        ck_assert_msg(pb_chain_create(&spec, &diag, &at, &chain) == 0, "%s", diag.msg);
+        const struct pb_geometry grid = pb_chain_geometry(chain);
+        const struct pb_rect all = {0, 0, grid.w, grid.h};
+        ck_assert_int_eq(grid.w, 285);
+        run_core(chain, px, &all, whole);
+        for (int32_t side = 31; side < 200; side += 53)
+            for (int32_t y = 0; y < grid.h; y += side)
+                for (int32_t x = 0; x < grid.w; x += side) {
+                    const struct pb_rect core = {x, y, x + side < grid.w ? side : grid.w - x,
+                                                 y + side < grid.h ? side : grid.h - y};
+
+                    run_core(chain, px, &core, tile);
+                    for (int32_t k = 0; k < core.h; k++)
+                        ck_assert_msg(memcmp(tile + (size_t)k * (size_t)core.w,
+                                             whole + (size_t)(y + k) * (size_t)grid.w + (size_t)x,
+                                             (size_t)core.w * sizeof *tile) == 0,
+                                      "%s: tile of %d px at %d, %d", methods[m], side, x, y);
+                }
+        pb_chain_destroy(chain);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("warp");
+    TCase *const tests = tcase_create("all");
+
+    tcase_add_test(tests, positions_keep_the_bound_at_every_pixel_along_a_jump_and_an_edge);
+    tcase_add_test(tests, bounds_hold_every_position_and_are_at_most_what_was_promised);
+    tcase_add_test(tests, a_pixel_alone_has_the_bits_of_the_row);
+    tcase_add_test(tests, lanczos_weights_are_those_of_the_formula);
+    tcase_add_test(tests, tiles_of_any_size_make_the_whole_image);
+    suite_add_tcase(suite, tests);
+    return fx_main(suite);
+}
