@@ -22,9 +22,9 @@ uint64_t pb_zones_bytes(const struct pb_zones_shape *shape);
 /* NULL = no memory. */
 struct pb_zones_all *pb_zones_create(const struct pb_zones_shape *shape);
 void pb_zones_destroy(struct pb_zones_all *all);
-/* n neighbouring pixels of a zone: pixel i of band b is planes[b][i]; NULL: none is valid. area: of each, in units of
- * the caller. False: there are more zones than the shape says; all that follows is undefined.
- * Allocates nothing. */
+/* n neighbouring pixels of a zone: pixel i of band b is planes[b][i]; NULL: none is valid. area: of
+ * each, in units of the caller. False: there are more zones than the shape says; all that follows
+ * is undefined. Allocates nothing. */
 bool pb_zones_run(struct pb_zones_all *all, uint32_t worker, uint64_t zone,
                   const float *const *planes, size_t n, int64_t area);
 /* After the last pixel. False as above. */
