@@ -13,6 +13,10 @@ struct pb_taps {
     double low, high; /* footprint, or centre and width of the kernel: what pb_tap_weight needs */
 };
 
+/* A footprint whose edge lies so near that of a pixel ends there: 1 / (1 / 49) is not 49, and the
+ * pixel beyond would count for one whose own have no data. */
+#define PB_TAP_EDGE_PX 1e-6
+
 /* Half the width of a kernel, in pixels of the finer grid. */
 PB_PIXEL double pb_tap_reach(enum pb_resampling how)
 {
@@ -46,8 +50,8 @@ PB_PIXEL struct pb_taps pb_taps_of(enum pb_resampling how, int32_t pixel, double
     } else {
         taps.low = pixel * scale + offset;
         taps.high = (pixel + 1.0) * scale + offset;
-        from = floor(taps.low);
-        to = ceil(taps.high);
+        from = floor(taps.low + PB_TAP_EDGE_PX);
+        to = ceil(taps.high - PB_TAP_EDGE_PX);
     }
     from = from > 0.0 ? from : 0.0;
     to = to < size ? to : size;

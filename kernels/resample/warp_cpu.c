@@ -91,7 +91,8 @@ static void place_part(const struct pb_warp_job *job, int32_t column, int32_t ro
  * where nothing was clipped. */
 static inline bool first_tap(double centre, int taps, double low, double high, double *out)
 {
-    const double first = floor(centre - 0.5) - (taps / 2 - 1);
+    const int before = taps / 2 - 1;
+    const double first = floor(centre - 0.5) - before;
     const double clipped = first >= low ? first : low;
 
     *out = clipped <= high ? clipped : high;

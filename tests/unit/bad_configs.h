@@ -481,6 +481,8 @@ static const struct bad_config bad_configs[] = {
      5, 26, 1, "convolve.size: '3.5' is not an odd whole number; allowed: 3 to 31"},
     {STEP("convolve: {size: 4}"),
      5, 26, 1, "convolve.size: '4' is not an odd whole number; allowed: 3 to 31"},
+    {STEP("convolve: {kernel: gaussian, sigma: 1e-170}"),
+     5, 45, 1, "convolve: 'sigma' is 0 or at least 0.01 pixels"},
     {STEP("convolve: {kernel: sobel, sigma: 2}"),
      5, 42, 1, "convolve: 'sigma' belongs to the gaussian kernel; leave it out"},
     {STEP("math: {bands: {X: R}, constants: 0.5}"),

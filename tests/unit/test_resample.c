@@ -38,6 +38,29 @@ static void check_plane(const struct pb_resample *r, const struct pb_plane *in,
         }
 }
 
+/* Of maps whose scales are quotients, as those of grids made of grids are. */
+START_TEST(an_area_of_whole_pixels_takes_no_others)
+{
+    const struct pb_map scene = pb_map_identity();
+
+    for (int32_t first = 1; first <= 64; first++)
+        for (int32_t then = 1; then <= 16; then++) {
+            const struct pb_map grid = {1.0 / first, 1.0 / first, 0, 0};
+            const struct pb_map made = {grid.scale_x / then, grid.scale_y / then, 0, 0};
+            const struct pb_map map = pb_map_between(&made, then == 1 ? &scene : &grid);
+            const int32_t scale = then == 1 ? first : then;
+
+            for (int32_t pixel = 0; pixel < 20000; pixel += 111) {
+                const struct pb_taps taps =
+                    pb_taps_of(PB_AVERAGE, pixel, map.scale_x, map.offset_x, 20001 * scale);
+
+                ck_assert_int_eq(taps.first, pixel * scale);
+                ck_assert_int_eq(taps.n, scale);
+            }
+        }
+}
+END_TEST
+
 START_TEST(a_pixel_alone_has_the_bits_of_the_row)
 {
     enum { SIDE = 60, MADE = 40 };
@@ -72,6 +95,7 @@ int main(void)
     TCase *const tests = tcase_create("all");
 
     tcase_add_test(tests, a_pixel_alone_has_the_bits_of_the_row);
+    tcase_add_test(tests, an_area_of_whole_pixels_takes_no_others);
     suite_add_tcase(suite, tests);
     return fx_main(suite);
 }

@@ -16,6 +16,8 @@ enum kernel { GAUSSIAN, BOX, SOBEL, PREWITT, SCHARR, LAPLACIAN, LAPLACIAN8 };
 
 #define SOBEL_MAX 27 /* the weights are whole numbers that float32 holds */
 
+#define SIGMA_LEAST 0.01 /* the pixel itself; smaller ones would not be numbers */
+
 struct convolve {
     int32_t kernel; /* enum kernel */
     int32_t size, edge;
@@ -210,6 +212,9 @@ static int make_focal(struct pb_focal *s, const struct convolve *c, struct pb_bu
     s->edge = pb_focal_args_edge(c->edge);
     if (c->sigma != 0 && (c->kernel != GAUSSIAN || c->weights.n > 0)) {
         rc = pb_builder_wrong(b, &c->sigma, "'sigma' belongs to the gaussian kernel; leave it out");
+    }
+    if (c->sigma > 0 && c->sigma < SIGMA_LEAST) {
+        rc = pb_builder_wrong(b, &c->sigma, "'sigma' is 0 or at least %g pixels", SIGMA_LEAST);
     }
     if (c->weights.is_partial) {
         return -EINVAL; /* told by who read them */
