@@ -51,7 +51,8 @@ struct pb_terrain {
     "The size of a pixel comes from the scene's georeferencing, in metres whatever the unit of "   \
     "the\n"                                                                                        \
     "coordinate system; of degrees, their lengths on the ellipsoid at the middle of the scene.\n"  \
-    "Columns and rows may point anywhere.\n"                                                       \
+    "Columns and rows may point anywhere. Of web Mercator they are lengths on the map, by which\n" \
+    "slopes are too gentle, as gdaldem's are: warp to UTM before, or give 'pixel'.\n"              \
     "\n"
 
 /* Metres that elevations rise for each metre towards east and north. Poison, after a report, when

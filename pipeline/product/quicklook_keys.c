@@ -22,9 +22,9 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct pb_quicklook_config, layout),
      .choices = "picture|sheet",
      .def = "picture",
-     .doc =
-         "picture: of one band or three; sheet: a contact sheet of all bands, or those of bands, "
-         "each with its name and a stretch of its own."},
+     .doc = "picture: of one band or three; sheet: a contact sheet of the bands that the steps "
+            "made, or those of bands, "
+            "each with its name and a stretch of its own."},
     {.name = "stretch",
      .type = PB_KEY_PAIR,
      .offset = offsetof(struct pb_quicklook_config, paint.stretch),

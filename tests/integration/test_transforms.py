@@ -65,7 +65,7 @@ def test_tasseled_cap_says_what_is_wrong(scratch):
     scene = write(scratch / "s.tif", np.ones((6, 9, 9), F), block=0)
     for bands, step, words in ((LANDSAT.split(), "as: [brightness]", "sensor"), (list("BGRNXY"), "sensor: landsat-oli, as: [wetness]", "there is no band 'S1'"),
                                (LANDSAT.split(), "sensor: modis, as: [wetness]", "bands 1 to 7"), (LANDSAT.split(), "sensor: modis, bands: [B, G], as: [wetness]", "'bands' names 2"),
-                               (LANDSAT.split(), "sensor: sentinel2, as: [TCW]", "{TCW: brightness}")):
+                               (LANDSAT.split(), "sensor: sentinel2, as: [TCW]", "{NAME: brightness}")):
         assert words in (said := mistake(scratch, scene, bands, f"tasseled_cap: {{{step}}}")), said
 
 

@@ -75,7 +75,8 @@ const struct pb_op pb_op_median = {
             .nodata = "A pixel is invalid where one of its neighbourhood is, and with edge: nodata "
                       "where a part of it lies outside the image.",
             .source = "J. W. Tukey, Exploratory Data Analysis, Addison-Wesley 1977. The numbers "
-                      "are those of percentile_filter in scipy.ndimage.",
+                      "are those of percentile_filter in scipy.ndimage, whose mode mirror is "
+                      "edge: reflect, and nearest edge: clamp.",
             .notes = "\n"
                      "  - median: {bands: {SMOOTH: VV}}\n"
                      "  - median: {size: 5, percentile: 90, edge: nodata, bands: [R, N]}\n",

@@ -145,10 +145,11 @@ static size_t component_of(struct pb_builder *b, const struct pb_item *item)
     while (c < COMPONENTS && strcmp(item->text, components[c]) != 0)
         c++;
     if (c == COMPONENTS)
-        (void)pb_builder_mistake(b, PB_DIAG_VALUE, item, 0,
-                                 "'%.60s' is none of brightness, greenness and wetness; to name a "
-                                 "band write {%.60s: brightness}",
-                                 item->text, pb_item_band(item));
+        (void)pb_builder_mistake(
+            b, PB_DIAG_VALUE, item, 0,
+            "'%.60s' is none of brightness, greenness and wetness; to give one "
+            "of them a name write {NAME: brightness}",
+            item->text);
     return c;
 }
 

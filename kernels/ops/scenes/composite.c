@@ -219,7 +219,7 @@ static int check(const struct composite *step, struct pb_builder *b)
         return pb_builder_wrong(b, &step->method,
                                 "say which percentile: percentile: 25, for instance");
     if (step->method != PERCENTILE && step->has_percentile)
-        return pb_builder_wrong(b, &step->percentile, "belongs to method: percentile");
+        return pb_builder_wrong(b, &step->percentile, "'percentile' belongs to method: percentile");
     /* Reported by who read the step. */
     return step->of.n == 0 || step->bands.n == 0 ? -EINVAL : 0;
 }

@@ -308,7 +308,7 @@ static int build(const void *params, struct pb_builder *b)
         return pb_builder_wrong(b, &step->of, "'of' names %zu scenes; at most %d are taken", w.n,
                                 SCENES_MAX);
     if (step->has_width && step->method != FEATHER)
-        return pb_builder_wrong(b, &step->width, "belongs to method: feather");
+        return pb_builder_wrong(b, &step->width, "'width' belongs to method: feather");
     if (step->like && step->has_extent)
         return pb_builder_wrong(b, &step->like, "'like' and 'extent' exclude each other");
     if (w.n == 0 || w.n_bands == 0) /* reported by who read the step */

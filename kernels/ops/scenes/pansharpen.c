@@ -122,9 +122,9 @@ static int check(const struct pansharpen *sharpen, struct pb_builder *b)
     if (names->n < 1 || names->n > BANDS_MAX)
         return pb_builder_wrong(b, names, "1 to %d bands, not %zu", BANDS_MAX, names->n);
     if (sharpen->algorithm == RCS && sharpen->weights.n > 0)
-        return pb_builder_wrong(b, &sharpen->weights, "belongs to algorithm: brovey");
+        return pb_builder_wrong(b, &sharpen->weights, "'weights' belongs to algorithm: brovey");
     if (sharpen->algorithm != RCS && sharpen->has_radius)
-        return pb_builder_wrong(b, &sharpen->radius, "belongs to algorithm: rcs");
+        return pb_builder_wrong(b, &sharpen->radius, "'radius' belongs to algorithm: rcs");
     pb_band_list_check_numbers(&sharpen->weights, names, b, "weights");
     return 0;
 }
