@@ -22,7 +22,7 @@ ORIN = """jetson-orin  Jetson AGX Orin 64GB (sm_87), not here: by its figures
                 Estimates scale what an H200 did by multiprocessors x clock; a
                 core is taken to be as fast as one there.
         plans   1024 x 1024 px, 2 bands of uint16, index:
-                in place, 128 pieces a tile, 32 blocks of 8 + 3 warps, 14080
+                in place, 128 pieces a tile, 32 blocks of 8 + 3 warps, 14336
                 bytes shared memory each
 """
 L4 = """l4  NVIDIA L4 (sm_89), not here: by its figures

@@ -24,7 +24,8 @@ static struct pb_chain *chain_of(const struct pb_op *op, const struct pb_op_case
     const struct pb_scene_facts scene = {.has_transform = true,
                                          .transform = {0, 1, 0, 0, 0, -1},
                                          .unit_metres = {1, 1},
-                                         .calibration = op_case_rule};
+                                         .calibration = op_case_rule,
+                                         .ground = &op_ground};
     const struct pb_chain_source source = {SIDE, SIDE, true, pb_map_identity()};
     struct pb_chain *chain = NULL;
     struct pb_diag diag;
