@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A group has two entries then: one bit of a key is left. */
+enum { LEVEL_MAX = 31 };
+
 /* Entries are dense, in the order in which they came; a table of twice as many slots finds them. */
 struct pb_value_counts {
     uint32_t entries, n, level, spare;
@@ -91,19 +94,23 @@ static void raise_level(struct pb_value_counts *counts, uint32_t by)
     }
 }
 
-void pb_value_counts_merge(struct pb_value_counts *into, struct pb_value_counts *from)
+bool pb_value_counts_merge(struct pb_value_counts *into, struct pb_value_counts *from)
 {
     if (into->level < from->level)
         raise_level(into, from->level - into->level);
     for (uint32_t i = 0; i < from->n; i++) {
         const struct pb_value_count *const one = &from->entry[i];
 
-        while (!take(into, one->group, one->key >> (into->level - from->level), one->n))
+        while (!take(into, one->group, one->key >> (into->level - from->level), one->n)) {
+            if (into->level == LEVEL_MAX)
+                return false;
             raise_level(into, 1);
+        }
     }
     from->n = 0;
     from->level = into->level;
     clear_slots(from);
+    return true;
 }
 
 uint32_t pb_value_counts_level(const struct pb_value_counts *counts)

@@ -20,7 +20,7 @@ struct pb_value_count {
 
 struct pb_value_counts;
 
-/* entries: a power of two, the groups fewer. */
+/* entries: a power of two, at least twice the groups: so many always fit. */
 size_t pb_value_counts_bytes(uint32_t entries);
 void pb_value_counts_begin(struct pb_value_counts *counts, uint32_t entries);
 /* Takes n values; those that are not finite are left out, -0 is 0. Returns how many were taken:
@@ -29,8 +29,8 @@ void pb_value_counts_begin(struct pb_value_counts *counts, uint32_t entries);
 size_t pb_value_counts_add(struct pb_value_counts *counts, uint64_t group, const float *value,
                            size_t n);
 /* Takes over what `from` has, raises the level where it does not fit, clears `from`, and hands its
- * level down. */
-void pb_value_counts_merge(struct pb_value_counts *into, struct pb_value_counts *from);
+ * level down. False: there are too many groups; `into` is undefined then. */
+bool pb_value_counts_merge(struct pb_value_counts *into, struct pb_value_counts *from);
 
 /* 0: counts are of values. */
 uint32_t pb_value_counts_level(const struct pb_value_counts *counts);

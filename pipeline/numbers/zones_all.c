@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Of a worker: zones that a row of tiles meets, and values that fit into a core's cache. Of all:
- * counts of values take 10 MiB a band. */
+ * counts of values take 8 MiB a band, more where there are more zones. */
 enum { WORKER_ZONES = 64, WORKER_VALUES = 8192, ALL_VALUES = 1 << 18 };
 
 struct part {
@@ -23,6 +23,13 @@ struct pb_zones_all {
     struct part whole, *worker;
 };
 
+/* A power of two, at least two of each zone: with fewer, counts of values may not fit at any level.
+ */
+static uint32_t all_values(const struct pb_zones_shape *shape)
+{
+    return 2 * shape->zones > ALL_VALUES ? 2 * shape->zones : ALL_VALUES;
+}
+
 static uint64_t part_bytes(const struct pb_zones_shape *shape, uint32_t zones, uint32_t values)
 {
     uint64_t bytes = sizeof(struct part) + pb_zone_sums_bytes(zones, shape->bands) +
@@ -32,7 +39,7 @@ static uint64_t part_bytes(const struct pb_zones_shape *shape, uint32_t zones, u
 
 uint64_t pb_zones_bytes(const struct pb_zones_shape *shape)
 {
-    return sizeof(struct pb_zones_all) + part_bytes(shape, shape->zones, ALL_VALUES) +
+    return sizeof(struct pb_zones_all) + part_bytes(shape, shape->zones, all_values(shape)) +
            shape->workers * part_bytes(shape, WORKER_ZONES, WORKER_VALUES);
 }
 
@@ -68,7 +75,7 @@ struct pb_zones_all *pb_zones_create(const struct pb_zones_shape *shape)
         return NULL;
     all->shape = *shape;
     all->worker = calloc(shape->workers + 1, sizeof *all->worker);
-    bool good = all->worker != NULL && begin(&all->whole, shape, shape->zones, ALL_VALUES);
+    bool good = all->worker != NULL && begin(&all->whole, shape, shape->zones, all_values(shape));
     for (uint32_t i = 0; i < shape->workers && good; i++)
         good = begin(&all->worker[i], shape, WORKER_ZONES, WORKER_VALUES);
     if (!good) {
@@ -107,12 +114,13 @@ static bool merge_sums(struct pb_zones_all *all, struct part *part)
     return fits;
 }
 
-static void merge_counts(struct pb_zones_all *all, struct part *part, uint32_t band)
+static bool merge_counts(struct pb_zones_all *all, struct part *part, uint32_t band)
 {
     struct counted *whole = &all->whole.band[band];
     pthread_mutex_lock(&whole->lock);
-    pb_value_counts_merge(whole->counts, part->band[band].counts);
+    bool fits = pb_value_counts_merge(whole->counts, part->band[band].counts);
     pthread_mutex_unlock(&whole->lock);
+    return fits;
 }
 
 bool pb_zones_run(struct pb_zones_all *all, uint32_t worker, uint64_t zone,
@@ -129,8 +137,8 @@ bool pb_zones_run(struct pb_zones_all *all, uint32_t worker, uint64_t zone,
         pb_zone_sums_values(part->sums, i, b, planes[b], n);
         for (size_t done = 0; all->shape.counts_values && done < n;) {
             done += pb_value_counts_add(part->band[b].counts, zone, planes[b] + done, n - done);
-            if (done < n)
-                merge_counts(all, part, b);
+            if (done < n && !merge_counts(all, part, b))
+                return false;
         }
     }
     return true;
@@ -142,7 +150,7 @@ bool pb_zones_end(struct pb_zones_all *all)
     for (uint32_t i = 0; i < all->shape.workers; i++) {
         fits = fits && merge_sums(all, &all->worker[i]);
         for (uint32_t b = 0; all->shape.counts_values && b < all->shape.bands; b++)
-            merge_counts(all, &all->worker[i], b);
+            fits = fits && merge_counts(all, &all->worker[i], b);
     }
     for (uint32_t b = 0; all->shape.counts_values && b < all->shape.bands; b++)
         pb_value_counts_sort(all->whole.band[b].counts);

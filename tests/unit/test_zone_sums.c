@@ -4,6 +4,7 @@
 #include "kernels/reduce/statistics_key.h"
 #include "kernels/reduce/value_counts.h"
 #include "kernels/reduce/zone_sums.h"
+#include "pipeline/numbers/zones_all.h"
 
 #include "run_suite.h"
 
@@ -129,7 +130,7 @@ static void count(struct pb_value_counts *into, struct pb_value_counts *part, ui
     for (size_t done = 0; done < n;) {
         done += pb_value_counts_add(part, group, value + done, n - done);
         if (done < n)
-            pb_value_counts_merge(into, part);
+            ck_assert(pb_value_counts_merge(into, part));
     }
 }
 
@@ -160,7 +161,7 @@ START_TEST(values_that_fit_are_counted_exactly)
     value[3] = NAN;
     count(counts, part, 5, value, VALUES);
     count(counts, part, UINT64_C(5) << 32, value, 10);
-    pb_value_counts_merge(counts, part);
+    ck_assert(pb_value_counts_merge(counts, part));
     pb_value_counts_sort(counts);
     ck_assert_uint_eq(pb_value_counts_level(counts), 0);
     ck_assert_ptr_null(pb_value_counts_of(counts, 6, &n));
@@ -206,7 +207,7 @@ START_TEST(values_that_do_not_fit_are_wrong_by_no_more_than_is_said)
             value[j] = swap;
         }
         count(counts, part, 1, value, VALUES);
-        pb_value_counts_merge(counts, part);
+        ck_assert(pb_value_counts_merge(counts, part));
         pb_value_counts_sort(counts);
         ck_assert(turn == 0 || pb_value_counts_level(counts) == level);
         level = pb_value_counts_level(counts);
@@ -228,6 +229,27 @@ START_TEST(values_that_do_not_fit_are_wrong_by_no_more_than_is_said)
 }
 END_TEST
 
+START_TEST(more_groups_than_entries_are_an_error)
+{
+    struct pb_value_counts *counts = counts_of(16), *part = counts_of(64);
+    const struct pb_zones_shape plain = {.zones = 1 << 20, .bands = 1, .workers = 1};
+    struct pb_zones_shape counting = plain;
+    const float value[] = {-1, 1, 2};
+    for (uint64_t group = 0; group < 8; group++) /* two values of each always fit */
+        ck_assert_uint_eq(pb_value_counts_add(part, group, value, 3), 3);
+    ck_assert(pb_value_counts_merge(counts, part));
+    ck_assert_uint_le(pb_value_counts_level(counts), 31);
+    for (uint64_t group = 0; group < 17; group++)
+        ck_assert_uint_eq(pb_value_counts_add(part, group, value, 1), 1);
+    ck_assert(!pb_value_counts_merge(counts, part));
+    free(counts);
+    free(part);
+    counting.counts_values = true;
+    ck_assert_uint_ge(pb_zones_bytes(&counting) - pb_zones_bytes(&plain),
+                      pb_value_counts_bytes(2 << 20));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("zone_sums");
@@ -237,6 +259,7 @@ int main(void)
     tcase_add_test(tc, zones_merge_into_the_same_whatever_the_parts);
     tcase_add_test(tc, values_that_fit_are_counted_exactly);
     tcase_add_test(tc, values_that_do_not_fit_are_wrong_by_no_more_than_is_said);
+    tcase_add_test(tc, more_groups_than_entries_are_an_error);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
