@@ -29,6 +29,8 @@ struct pb_vector_request {
     size_t n_values;
     double tolerance; /* edges that the transformation bends get vertices until they are so near to
                          the curve, in units of the scene's CRS; 0: none are added */
+    uint64_t stamp;   /* of pb_vector_table: that of the polygons, so that a file that has changed
+                         since then is an error; 0: it may have */
 };
 
 /* The polygons and multipolygons of the file, in its order, in the scene's CRS (x to the east, y to

@@ -42,8 +42,21 @@ static void hand(const char *path)
     memcpy(handed[n_handed++].path, path, strlen(path) + 1);
 }
 
+/* FNV-1a of what tells one state of a file from another. */
+static uint64_t stamped(uint64_t stamp, const struct stat *status)
+{
+    const uint64_t part[] = {(uint64_t)status->st_dev, (uint64_t)status->st_ino,
+                             (uint64_t)status->st_size, (uint64_t)status->st_mtim.tv_sec,
+                             (uint64_t)status->st_mtim.tv_nsec};
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
+        for (unsigned bit = 0; bit < 64; bit += 8)
+            stamp = (stamp ^ (part[i] >> bit & 0xff)) * UINT64_C(0x100000001b3);
+    return stamp != 0 ? stamp : 1;
+}
+
 /* All of the file at fd in *out_bytes of GDAL's memory. */
-static int read_all(int fd, const char *path, struct pb_err *err, GByte **out, uint64_t *out_bytes)
+static int read_all(int fd, const char *path, struct pb_err *err, GByte **out, uint64_t *out_bytes,
+                    uint64_t *io_stamp)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
@@ -67,6 +80,7 @@ static int read_all(int fd, const char *path, struct pb_err *err, GByte **out, u
     if (at == bytes) {
         *out = data;
         *out_bytes = bytes;
+        *io_stamp = stamped(*io_stamp, &status);
         return 0;
     }
     VSIFree(data);
@@ -88,7 +102,7 @@ static int add(struct pb_vector_file *file, const char *path, struct pb_err *err
     if (fd < 0)
         return pb_fail_at(err, PB_E_VECTOR_MISSING, path, 0, 0, "cannot open it: %s",
                           strerror(errno));
-    int rc = read_all(fd, path, err, &data, &bytes);
+    int rc = read_all(fd, path, err, &data, &bytes, &file->stamp);
     (void)close(fd);
     if (rc < 0)
         return rc;
@@ -131,6 +145,7 @@ int pb_vector_file_open(struct pb_vector_file *file, const char *path, struct pb
     static atomic_uint last;
     char part[4096];
     memset(file, 0, sizeof *file);
+    file->stamp = UINT64_C(0xcbf29ce484222325);
     (void)snprintf(file->folder, sizeof file->folder, "/vsimem/pb_vector_%u",
                    atomic_fetch_add(&last, 1) + 1);
     int rc = add(file, path, err);

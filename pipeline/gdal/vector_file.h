@@ -12,6 +12,7 @@ struct pb_vector_file {
     char folder[64]; /* "/vsimem/pb_vector_7" */
     char name[360];  /* what GDAL opens: in the folder, with the file's own name */
     char **siblings; /* all names in the folder; a list of GDAL's */
+    uint64_t stamp;  /* of device, inode, size and time of change of all of them; never 0 */
 };
 
 /* 0, or the errors of pb_vector_read about files; *file needs close in any case. Thread: any. */

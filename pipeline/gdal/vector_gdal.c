@@ -344,6 +344,8 @@ int pb_vector_read(const struct pb_vector_request *request, struct pb_raster *sc
         rc == 0 ? pb_vector_make_polygons(&r.make, request->n_fields) : NULL;
     if (rc == 0 && polygons == NULL)
         rc = wrong_feature(&r, 0, -ENOMEM, "");
+    else if (rc == 0)
+        polygons->stamp = file.stamp;
     pb_vector_make_free(&r.make);
     if (r.to != NULL)
         OCTDestroyCoordinateTransformation(r.to);

@@ -150,6 +150,11 @@ int pb_vector_table(const struct pb_vector_request *outlines, const struct pb_ve
     struct writing w = {.outlines = outlines, .rows = rows, .err = err};
     struct pb_vector_file file;
     int rc = pb_vector_file_open(&file, outlines->path, err);
+    if (rc == 0 && outlines->stamp != 0 && outlines->stamp != file.stamp)
+        rc =
+            pb_fail_at(err, PB_E_VECTOR_INVALID, outlines->path, 0, 0,
+                       "it has changed since its polygons were read, so its outlines may belong to "
+                       "other numbers; run the scene again");
     pb_gdal_listen(&w.words, NULL);
     CPLSetThreadLocalConfigOption("OGR_CURRENT_DATE", "1970-01-01T00:00:00.000Z");
     if (rc == 0)

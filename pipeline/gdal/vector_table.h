@@ -18,8 +18,8 @@ struct pb_vector_rows {
 
 /* The bytes of the file, malloc'd, the caller's. GeoJSON (RFC 7946) is in longitude and latitude, a
  * GeoPackage in the coordinate system of the file that `outlines` asks for; its outlines are
- * multipolygons. The same rows give the same bytes. Errors of pb_vector_read, and memory. Thread:
- * any. */
+ * multipolygons. The same rows give the same bytes. Errors of pb_vector_read, memory, and
+ * vector.invalid where outlines->stamp is not that of the file. Thread: any. */
 int pb_vector_table(const struct pb_vector_request *outlines, const struct pb_vector_rows *rows,
                     struct pb_err *err, char **out_file, size_t *out_bytes);
 #endif

@@ -35,7 +35,8 @@ struct pb_polygons {
     size_t n_rings;
     double (*xy)[2]; /* coordinates of the scene's CRS, or pixels after pb_polygons_to_pixels */
     size_t n_vertices;
-    void *memory; /* holds all of the above */
+    uint64_t stamp; /* of the state of the file that they are from (struct pb_vector_request) */
+    void *memory;   /* holds all of the above */
 };
 
 /* Frees it; NULL is fine. */

@@ -3,13 +3,14 @@
  *
  * Polygons of vector files, in the coordinate system of a scene. */
 #include "config/base/err.h"
-#include "pipeline/gdal/vector.h"
+#include "pipeline/gdal/vector_table.h"
 #include "pipeline/raster/raster.h"
 
 #include "run_suite.h"
 
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <gdal.h>
 #include <gdal_frmts.h>
 #include <math.h>
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/pb_test_vector_XXXXXX";
@@ -260,6 +262,39 @@ START_TEST(shapefile_without_its_system_is_refused)
 }
 END_TEST
 
+START_TEST(outlines_of_a_file_that_has_changed_are_refused)
+{
+    static const char text[] =
+        "{\"type\":\"FeatureCollection\",\"features\":[{\"type\":\"Feature\",\"properties\":{},"
+        "\"geometry\":{\"type\":\"Polygon\",\"coordinates\":[[[15,45],[15.1,45],[15.1,45.1],[15,45]"
+        "]]}}]}";
+    struct pb_vector_request request = {.path = in_folder("edited.geojson")};
+    const uint32_t feature = 0;
+    struct pb_err err = {0};
+    char *file = NULL;
+    size_t bytes = 0;
+    struct pb_table *table = pb_table_create();
+    pb_table_column(table, "n", PB_CELL_INT);
+    pb_table_row(table);
+    pb_table_int(table, 1);
+    const struct pb_vector_rows rows = {
+        .table = table, .feature = &feature, .name = "zones", .format = PB_VECTOR_GEOJSON};
+    write_file(request.path, text);
+    struct pb_polygons *polygons = read_good(&request);
+    request.stamp = polygons->stamp;
+    ck_assert_int_eq(pb_vector_table(&request, &rows, &err, &file, &bytes), 0);
+    write_file(request.path, text);
+    const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    ck_assert_int_eq(utimensat(AT_FDCWD, request.path, times, 0), 0);
+    free(file);
+    ck_assert_int_lt(pb_vector_table(&request, &rows, &err, &file, &bytes), 0);
+    ck_assert_int_eq(err.code, PB_E_VECTOR_INVALID);
+    ck_assert_msg(strstr(err.msg, "changed since") != NULL, "%s", err.msg);
+    pb_polygons_free(polygons);
+    pb_table_destroy(table);
+}
+END_TEST
+
 START_TEST(bounds_come_in_the_scenes_system)
 {
     struct pb_err err = {0};
@@ -290,6 +325,7 @@ int main(void)
                         sizeof mistakes / sizeof mistakes[0]);
     tcase_add_test(tc, shapefile_without_its_system_is_refused);
     tcase_add_test(tc, bounds_come_in_the_scenes_system);
+    tcase_add_test(tc, outlines_of_a_file_that_has_changed_are_refused);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
