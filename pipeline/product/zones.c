@@ -67,17 +67,28 @@ static struct pb_zones_shape shape_of(const struct pb_product_env *env,
                                    .workers = env->workers};
 }
 
-/* By the size of the file of polygons, which is not read for the plan. */
+/* 0: there is none, or it cannot be read, which is said later. */
+static uint64_t file_bytes(const struct pb_zones_config *config)
+{
+    struct stat status;
+    const bool is = config->path != NULL && stat(config->path, &status) == 0;
+    return is ? (uint64_t)status.st_size : 0;
+}
+
+/* What polygons and their scan may take: by the size of the file, which is not read for the plan.
+ */
+static uint64_t polygon_bytes(const struct pb_zones_config *config)
+{
+    enum { FACTOR = 8, LEAST = 4 << 20 };
+    return config->path != NULL ? LEAST + FACTOR * file_bytes(config) : 0;
+}
+
 static uint64_t zones_bytes(const struct pb_product_env *env,
                             const struct pb_product_config *config)
 {
-    enum { CELL_BYTES = 64, SCAN_FACTOR = 8 };
+    enum { CELL_BYTES = 64 };
     const struct pb_zones_config *zones = config_of(config);
-    struct stat status = {.st_size = 0};
-    if (zones->path != NULL && stat(zones->path, &status) != 0)
-        status.st_size = 0;
-    const uint64_t file = (uint64_t)status.st_size;
-    const uint32_t room = room_for(zones, file / LEAST_FEATURE_BYTES);
+    const uint32_t room = room_for(zones, file_bytes(zones) / LEAST_FEATURE_BYTES);
     const struct pb_zones_shape shape = shape_of(env, config, room);
     const uint64_t cells =
         (uint64_t)room * (5 + zones->n_fields + shape.bands * (zones->n_stats + 1));
@@ -85,7 +96,7 @@ static uint64_t zones_bytes(const struct pb_product_env *env,
                               ? (uint64_t)env->grid->side_px * (uint64_t)env->grid->side_px * 4
                               : 0;
     return sizeof(struct zones) + pb_zones_bytes(&shape) + cells * CELL_BYTES +
-           (uint64_t)env->geometry.h * sizeof(int64_t) + file * SCAN_FACTOR + env->workers * tile;
+           (uint64_t)env->geometry.h * sizeof(int64_t) + polygon_bytes(zones) + env->workers * tile;
 }
 
 static void zones_destroy(void *product)
@@ -101,21 +112,27 @@ static void zones_destroy(void *product)
     free(z);
 }
 
+/* Where the zones lie: the scene, or the grid that steps have moved it to. */
+static struct pb_raster *ground_of(const struct pb_product_env *env)
+{
+    return env->placed != NULL ? env->placed : env->raster;
+}
+
 /* Areas of rows as integers, so that sums of them are exact: the largest has 52 bits. */
 static bool measure(struct zones *z)
 {
     const struct pb_product_env *env = z->env;
     const int32_t h = env->geometry.h;
     double most = 0;
-    z->names.pixel_m2 = pb_pixel_area(env->info, env->transform, 0);
-    if (!isfinite(z->names.pixel_m2) || !pb_pixel_area_varies(env->info))
+    z->names.pixel_m2 = pb_pixel_area(env->place_info, env->transform, 0);
+    if (!isfinite(z->names.pixel_m2) || !pb_pixel_area_varies(env->place_info))
         return true;
     z->area = calloc((size_t)h, sizeof *z->area);
     for (int32_t y = 0; y < h; y++)
-        most = fmax(most, pb_pixel_area(env->info, env->transform, y));
+        most = fmax(most, pb_pixel_area(env->place_info, env->transform, y));
     const int bits = most > 0 ? 51 - ilogb(most) : 0;
     for (int32_t y = 0; z->area != NULL && y < h; y++)
-        z->area[y] = llrint(ldexp(pb_pixel_area(env->info, env->transform, y), bits));
+        z->area[y] = llrint(ldexp(pb_pixel_area(env->place_info, env->transform, y), bits));
     z->names.pixel_m2 = 0;
     z->names.unit_m2 = ldexp(1, -bits);
     return z->area != NULL;
@@ -149,27 +166,38 @@ static struct pb_vector_request request_of(const struct pb_zones_config *config)
                                       .n_fields = config->n_fields};
 }
 
-/* The polygons, in pixels, and the scan of them. */
-static int read_polygons(struct zones *z, struct pb_err *err)
+/* Fails where the polygons, their scan and the scratch of all workers are more than was planned. */
+static int check_room(const struct zones *z, uint64_t scan, uint64_t scratch, struct pb_err *err)
+{
+    const struct pb_polygons *polygons = z->polygons;
+    const uint64_t most = polygon_bytes(z->config), mib = 1 << 20;
+    const uint64_t values = polygons->n * z->config->n_fields * sizeof(struct pb_polygon_value);
+    const uint64_t bytes =
+        polygons->n_vertices * sizeof *polygons->xy + polygons->n_rings * sizeof *polygons->ring +
+        polygons->n * sizeof *polygons->polygon + values + scan + z->env->workers * scratch;
+    if (bytes <= most)
+        return 0;
+    return pb_fail_at(err, PB_E_VECTOR_LIMIT, z->config->path, 0, 0,
+                      "its polygons take %llu MiB on this grid, and %llu are planned for a file of "
+                      "its size",
+                      (unsigned long long)((bytes + mib - 1) / mib),
+                      (unsigned long long)(most / mib));
+}
+
+static int make_scan(struct zones *z, struct pb_err *err)
 {
     const struct pb_product_env *env = z->env;
-    struct pb_vector_request request = request_of(z->config);
-    const double *t = env->transform;
-    if (!env->info->has_transform)
-        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
-                       "zones: the scene has no geotransform, so polygons have no place in it");
-    request.tolerance = 0.1 * fmin(hypot(t[1], t[4]), hypot(t[2], t[5]));
-    int rc = pb_vector_read(&request, env->raster, err, &z->polygons);
+    const uint64_t bytes = pb_polygon_scan_bytes(z->polygons, env->geometry.w, env->geometry.h);
+    int rc = check_room(z, bytes, 0, err);
     if (rc < 0)
         return rc;
-    z->names.polygons = z->polygons;
-    if (pb_polygons_to_pixels(z->polygons, t) != 0)
-        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
-                       "zones: the scene's geotransform has no inverse");
     z->scan = pb_polygon_scan_create(z->polygons, env->geometry.w, env->geometry.h,
                                      z->config->touched ? PB_SCAN_TOUCHED : PB_SCAN_CENTRES);
     if (z->scan == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for the polygons of %s", z->config->path);
+    rc = check_room(z, bytes, pb_polygon_scan_scratch_bytes(z->scan), err);
+    if (rc < 0)
+        return rc;
     const size_t side = (size_t)env->grid->side_px;
     const size_t w = side < (size_t)env->geometry.w ? side : (size_t)env->geometry.w;
     const size_t h = side < (size_t)env->geometry.h ? side : (size_t)env->geometry.h;
@@ -179,6 +207,26 @@ static int read_polygons(struct zones *z, struct pb_err *err)
     if (z->scratch == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for the zones of a tile");
     return 0;
+}
+
+/* The polygons, in pixels, and the scan of them. */
+static int read_polygons(struct zones *z, struct pb_err *err)
+{
+    const struct pb_product_env *env = z->env;
+    struct pb_vector_request request = request_of(z->config);
+    const double *t = env->transform;
+    if (!env->place_info->has_transform)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
+                       "zones: the image has no geotransform, so polygons have no place in it");
+    request.tolerance = 0.1 * fmin(hypot(t[1], t[4]), hypot(t[2], t[5]));
+    int rc = pb_vector_read(&request, ground_of(env), err, &z->polygons);
+    if (rc < 0)
+        return rc;
+    z->names.polygons = z->polygons;
+    if (pb_polygons_to_pixels(z->polygons, t) != 0)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
+                       "zones: the image's geotransform has no inverse");
+    return make_scan(z, err);
 }
 
 static int zones_create(const struct pb_product_env *env, const struct pb_product_config *config,
@@ -232,13 +280,15 @@ static int zones_ready(const struct pb_product_env *env, const struct pb_product
     struct pb_polygons *polygons = NULL;
     if (request.path == NULL || env->raster == NULL)
         return 0;
-    int rc = pb_vector_read(&request, env->raster, err, &polygons);
+    int rc = pb_vector_read(&request, ground_of(env), err, &polygons);
     pb_polygons_free(polygons);
     return rc;
 }
 
 static int too_many(const struct zones *z, struct pb_err *err)
 {
+    if (z->config->by.n == 0)
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "zones: there are more than %u zones", z->most);
     return pb_fail(err, PB_E_PIPELINE_PRODUCT,
                    "zones: band '%s' has more than %u values%s, so it is no band of classes; name "
                    "another one in by, or make classes of it first (classify, cast, math)",
@@ -351,7 +401,7 @@ static int write_csv(const struct zones *z, const struct pb_table *table, struct
 static int write_vector(const struct zones *z, const struct pb_table *table,
                         const uint32_t *polygon, struct pb_err *err, struct pb_product_result *out)
 {
-    const struct pb_vector_request request = request_of(z->config);
+    struct pb_vector_request request = request_of(z->config);
     const struct pb_vector_rows rows = {
         .table = table,
         .feature = polygon,
@@ -359,6 +409,7 @@ static int write_vector(const struct zones *z, const struct pb_table *table,
         .format = z->config->format == PB_ZONES_GEOJSON ? PB_VECTOR_GEOJSON : PB_VECTOR_GPKG};
     char *file = NULL;
     size_t bytes = 0;
+    request.stamp = z->polygons->stamp;
     int rc = pb_vector_table(&request, &rows, err, &file, &bytes);
     const char *const parts[1] = {file};
     if (rc == 0)

@@ -25,8 +25,11 @@ struct pb_polygon_scan *pb_polygon_scan_create(const struct pb_polygons *polygon
                                                int32_t h, enum pb_scan_rule rule);
 void pb_polygon_scan_destroy(struct pb_polygon_scan *scan);
 
-/* Bytes that it holds, and that one call of pb_polygon_scan_zones needs beside it. */
-size_t pb_polygon_scan_bytes(const struct pb_polygon_scan *scan);
+/* Bytes that a scan of these will hold, beside the polygons: each edge once, and each polygon's
+ * number once for 64 rows that it reaches into. */
+size_t pb_polygon_scan_bytes(const struct pb_polygons *polygons, int32_t w, int32_t h);
+/* Bytes that one call of pb_polygon_scan_zones needs: 17 KiB, or the crossings of a polygon and a
+ * row where these are more. */
 size_t pb_polygon_scan_scratch_bytes(const struct pb_polygon_scan *scan);
 
 /* Whether a polygon's rectangle meets that of the pixels: false = zones would be all 0. */

@@ -247,6 +247,42 @@ def test_polygons_of_another_coordinate_system_and_of_a_run(scratch):
     assert item["assets"]["zones"]["type"] == "application/geo+json", item["assets"]
 
 
+def test_zones_lie_on_the_grid_that_a_warp_makes(scratch):
+    """Areas and polygons of a scene in degrees, on a grid in metres and back: as numpy and GDAL have them of the same image in a file."""
+    scene(scratch / "utm.tif", 120, 90)
+    fields(scratch / "f.geojson")
+    area = burn(scratch / "f.geojson", scratch / "utm.tif")[0].sum() * 100
+    gdal.Warp(str(scratch / "degrees.tif"), str(scratch / "utm.tif"), dstSRS="EPSG:4326")
+    for name, crs in (("degrees", 32633), ("utm", 4326)):
+        (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {KIND: 1, N: 2, F: 3}}\n    steps: [warp: {crs: 'EPSG:%d', method: nearest}]\n" % crs +
+                                        "    products:\n      - cog: {type: float32, nodata: -9999}\n      - zones: {by: KIND}\n      - zones: {name: f, zones: f.geojson, id: number, bands: [N], stats: [valid]}\n")
+        report, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / name, scratch / f"{name}.tif")
+        cog, classes, polygons = (p["path"] for p in report["products"])
+        again = scratch / f"again_{name}"
+        again.mkdir()
+        expected = write(again, "      - zones: {by: KIND}\n      - zones: {name: f, zones: ../f.geojson, id: number, bands: [N], stats: [valid]}\n", cog)
+        assert pbtest.pathlib.Path(classes).read_text() == (expected / "scene.zones.csv").read_text(), name
+        assert pbtest.pathlib.Path(polygons).read_text() == (expected / "scene.f.zones.csv").read_text(), name
+        table = rows(polygons)
+        assert int(table[0]["pixels"]) > 0 and abs(float(table[0]["area_m2"]) / area - 1) < 0.01, (table[0], area)
+
+
+def test_polygons_that_take_more_than_is_planned_are_refused(scratch):
+    """Small in the file, and over all of the rows of a tall grid."""
+    ds = gdal.GetDriverByName("GTiff").Create(str(scratch / "tall.tif"), 4, 60000, 1, gdal.GDT_Byte)
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(32633)
+    ds.SetProjection(srs.ExportToWkt())
+    ds.SetGeoTransform((0, 1, 0, 60000, 0, -1))
+    ds = None
+    feature = {"type": "Feature", "properties": {}, "geometry": {"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [0, 60000], [0, 0]]]}}
+    for n, code in ((20, 0), (2500, 1)):
+        (scratch / "f.geojson").write_text(json.dumps({"type": "FeatureCollection", "crs": {"type": "name", "properties": {"name": "EPSG:32633"}}, "features": [feature] * n}))
+        (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {N: 1}}\n    products: [zones: {zones: f.geojson}]\n")
+        report, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "out", scratch / "tall.tif", code=code)
+    assert report["error"]["code"] == "vector.limit" and "MiB on this grid" in report["error"]["message"], report
+
+
 def test_what_is_wrong_with_a_vector_file_is_said_before_a_pixel_is_read(scratch):
     scene(scratch / "a.tif", 64, 64)
     fields(scratch / "f.geojson")

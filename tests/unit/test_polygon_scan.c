@@ -174,6 +174,28 @@ START_TEST(rectangle_takes_its_pixels_and_a_hole_takes_them_out)
 }
 END_TEST
 
+/* Teeth over all rows: each edge crosses them all, and stands in the scan once. */
+START_TEST(comb_is_that_of_gdal_and_takes_memory_once_an_edge)
+{
+    enum { TEETH = VERTICES_MAX / 2 - 1 };
+    clear();
+    add_polygon();
+    add_ring();
+    for (unsigned i = 0; i < TEETH; i++) {
+        add_vertex(W * (i + 0.25) / TEETH, -5);
+        add_vertex(W * (i + 0.75) / TEETH, H - 0.75);
+    }
+    add_vertex(W, H + 5), add_vertex(0, H + 5);
+    compare(PB_SCAN_CENTRES, 256, "comb");
+    compare(PB_SCAN_TOUCHED, 37, "comb, touched");
+    const size_t bytes = pb_polygon_scan_bytes(&polygons, W, 100 * H);
+    ck_assert_uint_lt(bytes, 2 * TEETH * 42 + 4096 + (size_t)100 * H / 64 * 12);
+    struct pb_polygon_scan *scan = pb_polygon_scan_create(&polygons, W, H, PB_SCAN_CENTRES);
+    ck_assert_uint_lt(pb_polygon_scan_scratch_bytes(scan), 20000);
+    pb_polygon_scan_destroy(scan);
+}
+END_TEST
+
 START_TEST(coordinates_become_pixels)
 {
     double bounds[4];
@@ -202,6 +224,7 @@ int main(void)
     tcase_add_test(tc, pixels_are_those_of_gdal);
     tcase_add_test(tc, rectangle_takes_its_pixels_and_a_hole_takes_them_out);
     tcase_add_test(tc, coordinates_become_pixels);
+    tcase_add_test(tc, comb_is_that_of_gdal_and_takes_memory_once_an_edge);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
