@@ -23,6 +23,8 @@ struct pb_ground_ask {
     bool has_bounds, align;       /* align: edges at multiples of the pixel */
     double bounds[4];             /* west, south, east, north */
     int32_t source_w, source_h;   /* of the grid that it is made from */
+    double part[4];               /* left, top, right, bottom of what bands have of that grid, in
+                                     its pixels; the extent is that of this part */
     const struct pb_ground *from; /* the place of that; NULL: the scene's own */
 };
 

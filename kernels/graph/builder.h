@@ -95,9 +95,12 @@ struct pb_geometry pb_builder_geometry(const struct pb_builder *b, int32_t grid)
 /* The number of a grid; -1: too many (sticks). */
 int32_t pb_builder_add_grid(struct pb_builder *b, const struct pb_geometry *grid);
 /* The number of a new grid in another coordinate system, as the ask says, for values on `grid`; the
- * ask's source_w, source_h and from are filled in. Two equal asks of a step should be one: each
- * makes a frame of its own. -1: a mistake was reported. */
+ * ask's source_w, source_h and from are filled in. ask->part: see pb_builder_part. Two equal asks
+ * of a step should be one: each makes a frame of its own. -1: a mistake was reported. */
 int32_t pb_builder_warp(struct pb_builder *b, const struct pb_ground_ask *ask, int32_t grid);
+/* What the values on a grid have of the first grid of its frame: left, top, right, bottom in the
+ * pixels of that one. */
+void pb_builder_part(const struct pb_builder *b, int32_t grid, double out_part[4]);
 /* The place of a frame; NULL: the scene's own, frame 0. */
 const struct pb_ground *pb_builder_ground(const struct pb_builder *b, int32_t frame);
 /* x on `grid`. Where that is a part of x's own grid, pixel on pixel, no value changes, whatever

@@ -38,6 +38,26 @@ static int report(struct pb_builder *b, int rc, const char *why)
     return -1;
 }
 
+/* Whether a place of the new grid lies in the part that bands have, as far as the tree's squares
+ * show: each lies in the rectangle around its known positions. */
+static bool meets(const struct pb_warp *warp, const double part[4])
+{
+    for (size_t i = 0; i < warp->n_leaf; i++) {
+        const struct pb_warp_leaf *const leaf = &warp->leaf[i];
+        double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY;
+
+        for (int k = 0; k < PB_WARP_KNOWN; k++) {
+            x0 = fmin(x0, leaf->x[k]);
+            x1 = fmax(x1, leaf->x[k]);
+            y0 = fmin(y0, leaf->y[k]);
+            y1 = fmax(y1, leaf->y[k]);
+        }
+        if (x0 < part[2] && x1 > part[0] && y0 < part[3] && y1 > part[1])
+            return true;
+    }
+    return false;
+}
+
 /* The way from the new grid to that of frame `own`, which has the reference grid of w x h. */
 static int32_t open_way(struct pb_builder *b, const struct pb_ground_finder *finder,
                         const struct pb_ground_ask *ask, int32_t own)
@@ -56,6 +76,13 @@ static int32_t open_way(struct pb_builder *b, const struct pb_ground_finder *fin
         free(way.ground.crs);
         return report(b, rc, why);
     }
+    if (ask->has_bounds && !meets(warp, ask->part)) {
+        (void)pb_builder_mistake(b, PB_DIAG_OUTSIDE, NULL, 0,
+                                 "the scene lies outside of the bounds");
+        free(way.ground.crs);
+        pb_warp_put(warp);
+        return -1;
+    }
     return add_frame(b, own, &way.ground, warp, way.w, way.h);
 }
 
@@ -67,6 +94,16 @@ static const struct pb_geometry *reference_of(const struct pb_graph *graph, int3
     while (i < graph->n_grids && graph->grids[i].frame != frame)
         i++;
     return &graph->grids[i];
+}
+
+void pb_builder_part(const struct pb_builder *b, int32_t grid, double out_part[4])
+{
+    const struct pb_geometry *const g = &b->graph.grids[grid];
+
+    out_part[0] = -g->map.offset_x / g->map.scale_x;
+    out_part[1] = -g->map.offset_y / g->map.scale_y;
+    out_part[2] = (g->w - g->map.offset_x) / g->map.scale_x;
+    out_part[3] = (g->h - g->map.offset_y) / g->map.scale_y;
 }
 
 int32_t pb_builder_warp(struct pb_builder *b, const struct pb_ground_ask *ask, int32_t grid)

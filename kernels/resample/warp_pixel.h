@@ -206,9 +206,93 @@ PB_PIXEL int32_t pb_warp_count(const struct pb_resample_source *source, const st
     return n;
 }
 
-/* The value that stands in the area most often; of equal ones the one that does so first. */
-PB_PIXEL float pb_warp_mode(const struct pb_resample_source *source, const struct pb_taps *x,
-                            const struct pb_taps *y)
+#define PB_WARP_FEW_PX     16   /* an area of so few pixels is counted without a table */
+#define PB_WARP_SLOTS_MOST 4096 /* a table's, 32 KiB; a power of two */
+#define PB_WARP_PARTS_MOST (1u << 20)
+
+/* A value and how often it came so far. */
+struct pb_warp_slot {
+    float value;
+    int32_t n; /* 0: the slot is free */
+};
+
+/* What is there most often, how often, and after how many pixels of the area it was so. */
+struct pb_warp_most_often {
+    float value;
+    int32_t n, after;
+};
+
+PB_PIXEL uint32_t pb_warp_hash(float value)
+{
+    union {
+        float value;
+        uint32_t bits;
+    } of;
+    of.value = value + 0.0f; /* -0 is 0 */
+    of.bits = (of.bits ^ (of.bits >> 16)) * 0x7feb352du;
+    of.bits = (of.bits ^ (of.bits >> 15)) * 0x846ca68bu;
+    return of.bits ^ (of.bits >> 16);
+}
+
+/* Counts the value; its slot, or NULL: the table is three quarters full. */
+PB_PIXEL struct pb_warp_slot *pb_warp_tally(struct pb_warp_slot *table, uint32_t slots,
+                                            uint32_t hash, float value, uint32_t *used)
+{
+    uint32_t at = hash & (slots - 1);
+    while (table[at].n > 0 && table[at].value != value) {
+        at = (at + 1) & (slots - 1);
+    }
+    if (table[at].n == 0) {
+        if (*used >= slots / 4 * 3) {
+            return NULL;
+        }
+        *used = *used + 1;
+        table[at].value = value;
+    }
+    table[at].n = table[at].n + 1;
+    return &table[at];
+}
+
+/* Looks at the values of which the upper bits of the hash are `part`, of `parts`. False: they are
+ * more than the table holds. */
+PB_PIXEL bool pb_warp_mode_part(const struct pb_resample_source *source, const struct pb_taps *x,
+                                const struct pb_taps *y, struct pb_warp_slot *table, uint32_t slots,
+                                uint32_t part, uint32_t parts, struct pb_warp_most_often *best)
+{
+    struct pb_warp_most_often own = {pb_pixel_nan(), 0, 0};
+    uint32_t used = 0;
+    int32_t after = 0;
+    for (uint32_t i = 0; i < slots; i++) {
+        table[i].n = 0;
+    }
+    for (int32_t j = y->first; j < y->first + y->n; j++) {
+        for (int32_t i = x->first; i < x->first + x->n; i++) {
+            const float v = pb_resample_at(source, i, j);
+            const uint32_t hash = pb_warp_hash(v);
+            after = after + 1;
+            if (v != v || ((hash >> 12) & (parts - 1)) != part) {
+                continue;
+            }
+            const struct pb_warp_slot *const slot = pb_warp_tally(table, slots, hash, v, &used);
+            if (slot == NULL) {
+                return false;
+            }
+            if (slot->n > own.n) {
+                own.value = v;
+                own.n = slot->n;
+                own.after = after;
+            }
+        }
+    }
+    if (own.n > best->n || (own.n == best->n && own.n > 0 && own.after < best->after)) {
+        *best = own;
+    }
+    return true;
+}
+
+/* Each pixel's value is looked for in all before it. */
+PB_PIXEL float pb_warp_mode_plain(const struct pb_resample_source *source, const struct pb_taps *x,
+                                  const struct pb_taps *y)
 {
     float best = pb_pixel_nan();
     int32_t most = 0;
@@ -221,6 +305,34 @@ PB_PIXEL float pb_warp_mode(const struct pb_resample_source *source, const struc
         }
     }
     return best;
+}
+
+/* The value that stands in the area most often; of equal ones the one that does so first. Values of
+ * a large area are counted in a table, in as many rounds as it takes for those of each to fit. */
+PB_PIXEL float pb_warp_mode(const struct pb_resample_source *source, const struct pb_taps *x,
+                            const struct pb_taps *y)
+{
+    struct pb_warp_slot table[PB_WARP_SLOTS_MOST];
+    struct pb_warp_most_often best = {pb_pixel_nan(), 0, 0};
+    const int64_t n = (int64_t)x->n * y->n;
+    uint32_t slots = 32, parts = 1, part = 0;
+    while (slots < PB_WARP_SLOTS_MOST && slots < 2 * n) {
+        slots = slots * 2;
+    }
+    while (part < parts) {
+        if (n <= PB_WARP_FEW_PX || parts > n || parts > PB_WARP_PARTS_MOST) {
+            return pb_warp_mode_plain(source, x, y);
+        }
+        if (pb_warp_mode_part(source, x, y, table, slots, part, parts, &best)) {
+            part = part + 1;
+        } else {
+            parts = parts * 2;
+            part = 0;
+            best.n = 0;
+            best.value = pb_pixel_nan();
+        }
+    }
+    return best.value;
 }
 
 /* Pixel (column, row) of the made plane's grid, at that position (of its centre). */

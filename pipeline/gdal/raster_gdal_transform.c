@@ -15,6 +15,8 @@
 #include <string.h>
 
 enum { POINTS = 1024 };
+/* A part that misses an edge of its grid by so little reaches to it. */
+#define EDGE_PX  1e-6
 #define SIDE_MAX (1 << 30)
 
 /* A dataset without bands that lies there; NULL: it cannot be made. */
@@ -142,17 +144,78 @@ static void close_transform(void *transform)
     free(t);
 }
 
-static int find_grid(struct transform *t, GDALDatasetH source, const char *wkt,
+/* Whether bands have less than the grid that they lie on. */
+static bool is_part(const struct pb_ground_ask *ask)
+{
+    return ask->part[0] > EDGE_PX || ask->part[1] > EDGE_PX ||
+           ask->part[2] < ask->source_w - EDGE_PX || ask->part[3] < ask->source_h - EDGE_PX;
+}
+
+/* A dataset of that part alone; NULL: it cannot be made. */
+static GDALDatasetH make_part(const struct pb_raster *raster, const struct pb_ground_ask *ask)
+{
+    struct pb_ground ground = ask->from != NULL ? *ask->from : (struct pb_ground){.crs = NULL};
+    OGRSpatialReferenceH srs = ask->from == NULL ? pb_gdal_srs(raster) : NULL;
+    GDALDatasetH set = NULL;
+    char *wkt = NULL;
+    if (ask->from == NULL) {
+        memcpy(ground.transform, raster->info.transform, sizeof ground.transform);
+        if (raster->info.has_transform && srs != NULL && OSRExportToWkt(srs, &wkt) == OGRERR_NONE)
+            ground.crs = wkt;
+    }
+    if (ground.crs != NULL) {
+        double *t = ground.transform;
+        const double across = ask->part[2] - ask->part[0], down = ask->part[3] - ask->part[1];
+        const double w = fmax(floor(across + 0.5), 1), h = fmax(floor(down + 0.5), 1);
+        t[0] += ask->part[0] * t[1] + ask->part[1] * t[2];
+        t[3] += ask->part[0] * t[4] + ask->part[1] * t[5];
+        t[1] *= across / w;
+        t[4] *= across / w;
+        t[2] *= down / h;
+        t[5] *= down / h;
+        set = make_dataset(&ground, (int32_t)w, (int32_t)h);
+    }
+    CPLFree(wkt);
+    return set;
+}
+
+/* The extent and pixels that GDAL suggests for the source. */
+static bool suggest(GDALDatasetH source, const char *wkt, double t[6], int *w, int *h)
+{
+    char **options = CSLSetNameValue(NULL, "DST_SRS", wkt);
+    void *image = GDALCreateGenImgProjTransformer2(source, NULL, options);
+    double extent[4];
+    CSLDestroy(options);
+    const bool fine =
+        image != NULL && GDALSuggestedWarpOutput2(source, GDALGenImgProjTransform, image, t, w, h,
+                                                  extent, 0) == CE_None;
+    if (image != NULL)
+        GDALDestroyGenImgProjTransformer(image);
+    return fine;
+}
+
+static bool suggest_part(const struct pb_raster *raster, const char *wkt,
+                         const struct pb_ground_ask *ask, double t[6], int *w, int *h)
+{
+    GDALDatasetH part = make_part(raster, ask);
+    const bool fine = part != NULL && suggest(part, wkt, t, w, h);
+    if (part != NULL)
+        GDALClose(part);
+    return fine;
+}
+
+static int find_grid(struct transform *t, const struct pb_raster *raster, const char *wkt,
                      const struct pb_ground_ask *ask, char *why, size_t bytes,
                      struct pb_ground_way *way)
 {
     char **options = CSLSetNameValue(NULL, "DST_SRS", wkt);
-    double suggested[6], extent[4];
+    GDALDatasetH source = t->made != NULL ? t->made : raster->dataset;
+    double suggested[6];
     int w = 0, h = 0;
     t->image = GDALCreateGenImgProjTransformer2(source, NULL, options);
     CSLDestroy(options);
-    if (t->image == NULL || GDALSuggestedWarpOutput2(source, GDALGenImgProjTransform, t->image,
-                                                     suggested, &w, &h, extent, 0) != CE_None) {
+    if (t->image == NULL || !(is_part(ask) ? suggest_part(raster, wkt, ask, suggested, &w, &h)
+                                           : suggest(source, wkt, suggested, &w, &h))) {
         (void)snprintf(why, bytes,
                        "the scene cannot be brought into '%.80s': it lies where that is not "
                        "defined",
@@ -182,7 +245,7 @@ static int open_transform(const struct pb_raster *raster, const struct pb_ground
         rc = t->made != NULL ? 0 : -ENOMEM;
     }
     if (rc == 0)
-        rc = find_grid(t, t->made != NULL ? t->made : raster->dataset, wkt, ask, why, bytes, way);
+        rc = find_grid(t, raster, wkt, ask, why, bytes, way);
     CPLFree(wkt);
     if (rc < 0)
         close_transform(t);

@@ -58,6 +58,11 @@ int pb_vector_bounds(const double bounds[4], const char *crs, struct pb_raster *
                      "'%.80s' is no coordinate system that is known; write EPSG:4326, WKT or a "
                      "PROJ string",
                      crs);
+    if (rc == 0 && bounds[0] >= bounds[2] && !OSRIsGeographic(from))
+        rc = pb_fail(err, PB_E_CONFIG_VALUE,
+                     "bounds are [west, south, east, north], west below east; only in a geographic "
+                     "system, which %.80s is not, west may be above east",
+                     crs);
     if (rc == 0)
         rc = transform_bounds(bounds, from, to, out);
     pb_gdal_unlisten();

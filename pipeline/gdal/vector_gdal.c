@@ -6,6 +6,7 @@
 #include "pipeline/gdal/vector_file.h"
 #include "pipeline/gdal/vector_make.h"
 #include "pipeline/gdal/vector_place.h"
+#include "pipeline/gdal/vector_reach.h"
 #include "pipeline/io/text_clean.h"
 
 #include <errno.h>
@@ -29,8 +30,7 @@ struct reading {
     OGRCoordinateTransformationH to; /* NULL: coordinates stay */
     int field[PB_VECTOR_FIELDS_MAX]; /* index of each field asked for; -1: the feature's number */
     int where;                       /* likewise; -2: all features */
-    bool has_near;                   /* the scene's rectangle in the file's system is known */
-    double near[4];
+    struct pb_vector_reach reach;    /* where `to` is not NULL */
     struct pb_vector_make make;
 };
 
@@ -117,48 +117,6 @@ static int find_fields(struct reading *r)
     return rc;
 }
 
-/* The rectangle around the scene in the file's coordinate system, where it is one. */
-static void find_near(struct reading *r, const struct pb_raster *scene, OGRSpatialReferenceH file)
-{
-    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY}, *near = r->near;
-    OGRCoordinateTransformationH back = pb_vector_to(pb_gdal_srs(scene), file);
-    for (int i = 0; i < 4; i++) {
-        double at[2];
-        GDALApplyGeoTransform((double *)(uintptr_t)scene->info.transform,
-                              i & 1 ? scene->info.width : 0, i & 2 ? scene->info.height : 0, &at[0],
-                              &at[1]);
-        for (int k = 0; k < 2; k++) {
-            low[k] = fmin(low[k], at[k]);
-            high[k] = fmax(high[k], at[k]);
-        }
-    }
-    r->has_near = back != NULL && scene->info.has_transform &&
-                  OCTTransformBounds(back, low[0], low[1], high[0], high[1], &near[0], &near[1],
-                                     &near[2], &near[3], 21) &&
-                  near[0] <= near[2] && near[1] <= near[3];
-    if (back != NULL)
-        OCTDestroyCoordinateTransformation(back);
-}
-
-/* Whether the geometry has nothing to do with the scene, as their rectangles show. */
-static bool is_far(const struct reading *r, OGRGeometryH geometry)
-{
-    OGREnvelope e;
-    OGR_G_GetEnvelope(geometry, &e);
-    return r->has_near && (e.MaxX < r->near[0] || e.MinX > r->near[2] || e.MaxY < r->near[1] ||
-                           e.MinY > r->near[3]);
-}
-
-/* The polygon under way has no rings any more. */
-static void take_rings_back(struct pb_vector_make *make)
-{
-    struct pb_polygon *polygon = &make->polygon[make->n - 1];
-    if (polygon->n_rings > 0)
-        make->n_vertices = make->ring[polygon->first_ring].first;
-    make->n_rings = polygon->first_ring;
-    polygon->n_rings = 0;
-}
-
 static int find_way(struct reading *r, const struct pb_raster *scene)
 {
     OGRSpatialReferenceH from = OGR_L_GetSpatialRef(r->layer), to = pb_gdal_srs(scene);
@@ -178,7 +136,9 @@ static int find_way(struct reading *r, const struct pb_raster *scene)
         return 0;
     r->to = pb_vector_to(from, to);
     if (r->to != NULL) {
-        find_near(r, scene, from);
+        const struct pb_gdal_words words = r->words; /* places that are nowhere are no damage */
+        pb_vector_reach_find(&r->reach, scene, from);
+        r->words = words;
         return 0;
     }
     return pb_fail_at(r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
@@ -242,13 +202,45 @@ static int wrong_feature(struct reading *r, int64_t fid, int rc, const char *kin
                       "feature %lld is a %s, not a polygon", (long long)fid, kind);
 }
 
+/* The rings of the polygon under way beyond so many are taken back. */
+static void take_rings_back(struct pb_vector_make *make, size_t n_rings)
+{
+    if (make->n_rings > n_rings)
+        make->n_vertices = make->ring[n_rings].first;
+    make->n_rings = n_rings;
+    make->polygon[make->n - 1].n_rings = n_rings - make->polygon[make->n - 1].first_ring;
+}
+
+/* A polygon, or a part of a MultiPolygon. It is left out where the scene's system does not reach
+ * it, and so is a hole alone. */
+static int add_part(struct reading *r, OGRGeometryH part)
+{
+    const struct pb_gdal_words words = r->words;
+    const size_t before = r->make.n_rings;
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < OGR_G_GetGeometryCount(part); i++) {
+        OGRGeometryH ring = OGR_G_GetGeometryRef(part, i);
+        const size_t n_rings = r->make.n_rings;
+        rc = pb_vector_place_ring(&r->make, ring, r->to, r->request->tolerance);
+        const bool beyond = rc == -ERANGE && pb_vector_reach_is_beyond(&r->reach, ring, r->to);
+        if (beyond || (rc == -ERANGE && pb_vector_reach_is_far(&r->reach, part))) {
+            take_rings_back(&r->make, i == 0 || !beyond ? before : n_rings);
+            r->words = words;
+            rc = 0;
+            if (i == 0 || !beyond)
+                break;
+        }
+    }
+    return rc;
+}
+
 static int add_rings(struct reading *r, OGRGeometryH geometry)
 {
     const OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
     int rc = 0;
-    if (type == wkbLineString) /* a ring of a polygon */
-        return pb_vector_place_ring(&r->make, geometry, r->to, r->request->tolerance);
-    if (type != wkbPolygon && type != wkbMultiPolygon)
+    if (type == wkbPolygon)
+        return add_part(r, geometry);
+    if (type != wkbMultiPolygon)
         return -EINVAL;
     for (int i = 0; rc == 0 && i < OGR_G_GetGeometryCount(geometry); i++)
         rc = add_rings(r, OGR_G_GetGeometryRef(geometry, i));
@@ -265,10 +257,6 @@ static int add_geometry(struct reading *r, OGRFeatureH feature)
     const OGRwkbGeometryType type =
         geometry != NULL ? wkbFlatten(OGR_G_GetGeometryType(geometry)) : wkbUnknown;
     int rc = type == wkbPolygon || type == wkbMultiPolygon ? add_rings(r, geometry) : -EINVAL;
-    if (rc == -ERANGE && is_far(r, geometry)) {
-        take_rings_back(&r->make); /* the scene's system does not reach so far */
-        rc = 0;
-    }
     if (geometry != own)
         OGR_G_DestroyGeometry(geometry);
     return rc == 0 ? 0 : wrong_feature(r, OGR_F_GetFID(feature), rc, OGR_G_GetGeometryName(own));

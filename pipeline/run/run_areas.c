@@ -14,6 +14,8 @@
 
 /* Pixels beyond which an edge is as good as there. */
 #define FAR_PX 1e9
+/* Bounds that miss an edge of the scene by so little mean the edge. */
+#define EDGE_PX 1e-6
 
 /* The struct of a step that has an area; NULL = another one. */
 static const struct pb_crop *crop_of(const struct pb_step_config *step)
@@ -63,9 +65,40 @@ static bool to_pixels(const struct pb_raster_info *info, const double bounds[4],
     return true;
 }
 
+/* Longitudes turned by whole circles until they meet those of the scene. -EDOM: two parts of it do,
+ * which are not next to each other. bounds: of the scene's geographic system. */
+static int turn(const struct pb_raster_info *info, double bounds[4])
+{
+    const double *t = info->transform, circle = 2 * acos(-1.0) / info->unit_radians;
+    const double across = info->width * t[1], down = info->height * t[2];
+    const double low = t[0] + fmin(across, 0) + fmin(down, 0);
+    const double high = t[0] + fmax(across, 0) + fmax(down, 0), edge = EDGE_PX * hypot(t[1], t[2]);
+    const double west = bounds[0];
+    const double east = bounds[2] < west ? bounds[2] + circle : bounds[2];
+    int n = 0;
+    for (int i = -2; i <= 2; i++) {
+        const double from = west + i * circle, to = east + i * circle;
+        const bool all =
+            (from <= low + edge && to >= high - edge) || (from >= low - edge && to <= high + edge);
+        if (to <= low + edge || from >= high - edge)
+            continue;
+        bounds[0] = from;
+        bounds[2] = to;
+        if (all)
+            return 0;
+        n++;
+    }
+    if (n == 0) { /* beside the scene, whatever the turn */
+        bounds[0] = west;
+        bounds[2] = east;
+    }
+    return n > 1 ? -EDOM : 0;
+}
+
 static int find_area(const struct pb_crop *crop, struct pb_raster *raster, struct pb_err *err,
                      struct pb_area *out, bool *out_is)
 {
+    const struct pb_raster_info *info = pb_raster_info(raster);
     const struct pb_item *const v = crop->bounds.items;
     const double bounds[4] = {v[0].num, v[1].num, v[2].num, v[3].num};
     double own[4];
@@ -73,8 +106,12 @@ static int find_area(const struct pb_crop *crop, struct pb_raster *raster, struc
     *out_is = true;
     if (rc == -ERANGE)
         *out = (struct pb_area){.none = true};
-    else if (rc == 0)
-        *out_is = to_pixels(pb_raster_info(raster), own, out);
+    if (rc == 0 && info->has_transform && info->unit_radians > 0 && turn(info, own) < 0)
+        return pb_fail(err, PB_E_CONFIG_VALUE,
+                       "crop: the bounds hold both the western and the eastern edge of the scene, "
+                       "but not what lies between; crop each part in a pipeline of its own");
+    if (rc == 0)
+        *out_is = to_pixels(info, own, out);
     return rc == -ERANGE ? 0 : rc;
 }
 

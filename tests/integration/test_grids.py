@@ -540,6 +540,54 @@ def test_polygons_take_the_rectangle_around_them(scratch):
     assert report["error"]["code"] == "vector.missing" and "none.geojson" in report["error"]["message"], report
 
 
+def write_geographic(path, pixels, west, pixel):
+    out = gdal.GetDriverByName("GTiff").Create(str(path), pixels.shape[1], pixels.shape[0], 1, gdal.GDT_UInt16)
+    system = osr.SpatialReference()
+    system.ImportFromEPSG(4326)
+    out.SetGeoTransform((west, pixel, 0, 90, 0, -pixel))
+    out.SetProjection(system.ExportToWkt())
+    out.GetRasterBand(1).WriteArray(pixels)
+    return path
+
+
+def test_bounds_across_the_antimeridian(scratch):
+    pixels = np.arange(1, 90 * 180 + 1, dtype=np.uint16).reshape(90, 180)
+    scene = write_geographic(scratch / "east.tif", pixels, 0, 2)
+    for bounds, x, x1 in (([170, -20, -170, -10], 85, 95), ([-80, -20, -60, -10], 140, 150), ([-190, -20, -170, -10], 85, 95)):
+        report = compute(scratch, scene, "A", [f"crop: {{bounds: {bounds}, crs: EPSG:4326}}"], ["A"])
+        assert np.array_equal(gdal.Open(product(report, "cog")).ReadAsArray(), pixels[50:55, x:x1]), bounds
+    world = write_geographic(scratch / "world.tif", pixels, -180, 2)
+    report = compute(scratch, world, "A", ["crop: {bounds: [170, -20, -170, -10], crs: EPSG:4326}"], ["A"], code=1)
+    assert "the western and the eastern edge" in report["error"]["message"], report
+    report = compute(scratch, world, "A", ["crop: {bounds: [-180, -20, 180, -10], crs: EPSG:4326}"], ["A"])
+    assert np.array_equal(gdal.Open(product(report, "cog")).ReadAsArray(), pixels[50:55])
+    report = compute(scratch, world, "A", ["crop: {bounds: [20000, 0, 10000, 10000], crs: EPSG:3857}"], ["A"], code=1)
+    assert "west may be above east" in report["error"]["message"], report
+
+
+def test_polygons_that_the_scene_does_not_reach(scratch):
+    scene = scratch / "disc.tif"
+    out = gdal.GetDriverByName("GTiff").Create(str(scene), 110, 110, 1, gdal.GDT_UInt16)
+    system = osr.SpatialReference()
+    system.ImportFromProj4("+proj=geos +h=35785831 +lon_0=0 +datum=WGS84 +units=m")
+    out.SetGeoTransform((-5500000, 100000, 0, 5500000, 0, -100000))
+    out.SetProjection(system.ExportToWkt())
+    out.GetRasterBand(1).Fill(7)
+    out = None
+
+    def crop(*boxes, code=0):
+        rings = [[[[w, s], [e, s], [e, n], [w, n], [w, s]]] for w, s, e, n in boxes]
+        (scratch / "a.geojson").write_text(json.dumps({"type": "MultiPolygon", "coordinates": rings}))
+        return compute(scratch, scene, "A", ["crop: {polygons: a.geojson}"], ["A"], code=code)
+
+    assert crop((-176, 10, -175, 11))["stage"] == "skipped"
+    near, both = (gdal.Open(product(crop(*boxes), "cog")) for boxes in ([(5, 10, 15, 20)], [(-176, 10, -175, 11), (5, 10, 15, 20), (150, 0, 170, 30)]))
+    assert both.GetGeoTransform() == near.GetGeoTransform() and both.RasterXSize == near.RasterXSize < 20, both.GetGeoTransform()
+    for box in ((-180, -90, 180, 90), (60, -10, 120, 10)):
+        report = crop(box, code=1)
+        assert "coordinates that the scene's coordinate system does not have" in report["error"]["message"], report
+
+
 def test_scene_outside_is_skipped(scratch):
     scene = write(scratch / "s.tif", np.ones((20, 30), np.uint8))
     for step in ("crop: {bounds: [0, 0, 10, 10]}", "crop: {bounds: [7, 46, 8, 47], crs: EPSG:4326}"):

@@ -33,13 +33,14 @@ def field(w, h, holes=True):
     return v.astype(np.uint16)
 
 
-def warp(scratch, scene, params, compute="{memory: 64MiB}", code=0):
+def warp(scratch, scene, params, compute="{memory: 64MiB}", code=0, before=None):
     config = scratch / "c.yaml"
+    first = f"      - {before}\n" if before else ""
     config.write_text(f"""compute: {compute}
 pipelines:
   p:
     steps:
-      - warp: {{{params}}}
+{first}      - warp: {{{params}}}
     products:
       - cog: {{type: float32, nodata: -9999, blocksize: 64}}
       - stac: {{datetime: file-time}}
@@ -156,11 +157,34 @@ def test_what_cannot_be_is_refused_with_words(scratch):
     assert "no coordinate system with a geotransform" in report.stderr, report.stderr
 
 
+def test_what_is_cropped_first_has_the_extent_of_the_crop(scratch):
+    scene = write(scratch / "s.tif", field(301, 223, holes=False), UTM, 32632)
+    gdal.Translate(str(scratch / "part.tif"), str(scene), srcWin=[40, 70, 111, 83])
+    for params, options in (('crs: "EPSG:32633"', {"dstSRS": "EPSG:32633"}), ('crs: "EPSG:3857", pixel: 130', {"dstSRS": "EPSG:3857", "xRes": 130, "yRes": 130})):
+        report = warp(scratch, scene, f"{params}, method: nearest", before="crop: {window: [40, 70, 111, 83]}")
+        compare(scene, pixels(report), reference(scratch / "part.tif", resampleAlg="near", **options), "nearest")
+
+
+def test_a_scene_beside_the_bounds_is_skipped(scratch):
+    scene = write(scratch / "s.tif", field(60, 60), UTM, 32632)
+    for before, params in ((None, 'crs: "EPSG:32633", pixel: 100, bounds: [600000, 5900000, 603000, 5902000]'),
+                           ("crop: {window: [0, 0, 20, 20]}", 'crs: "EPSG:32632", pixel: 100, bounds: [403960, 5895040, 405960, 5896040]')):
+        report = warp(scratch, scene, params, before=before)
+        assert (report["stage"], report["products"]) == ("skipped", []), report
+        assert "the scene lies outside of the bounds" in report["report"]["skipped"], report
+    report = warp(scratch, scene, 'crs: "EPSG:32632", pixel: 100, bounds: [405860, 5894140, 407860, 5896040]')
+    assert report["stage"] == "done", report
+
+
 def test_bounds_of_another_system_do_not_follow_a_warp(scratch):
     scene = write(scratch / "s.tif", field(60, 60), UTM, 32632)
     path = config(scratch, 'crs: "EPSG:32633"}\n      - crop: {bounds: [7.4, 53.1, 7.5, 53.2], crs: "EPSG:4326"')
     done = pbtest.run("pushbroom", "run", "-c", path, "-o", scratch / "out", scene, code=None)
     assert done.returncode != 0 and "crop before the warp" in done.stderr, done.stderr
+    (scratch / "a.geojson").write_text('{"type": "Polygon", "coordinates": [[[7.4, 53.1], [7.5, 53.1], [7.5, 53.2], [7.4, 53.1]]]}')
+    path = config(scratch, 'crs: "EPSG:32633"}\n      - crop: {polygons: a.geojson')
+    done = pbtest.run("pushbroom", "run", "-c", path, "-o", scratch / "out", scene, code=None)
+    assert done.returncode != 0 and "around polygons is of the scene's own grid" in done.stderr and "'crs'" not in done.stderr, done.stderr
 
 
 def config(scratch, params):

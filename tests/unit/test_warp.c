@@ -7,6 +7,8 @@
 #include "tests/op_cases.h"
 #include "tests/unit/chain_fixture.h"
 
+#include <time.h>
+
 enum { SIDE = 300 };
 
 /* Where the function jumps, and where it is not defined. */
@@ -135,6 +137,67 @@ START_TEST(a_pixel_alone_has_the_bits_of_the_row)
 }
 END_TEST
 
+/* The definition: of the values that come most often the one that is the first to have done so. */
+static float mode_of(const float *px, int32_t n)
+{
+    float best = NAN;
+    int32_t most = 0;
+
+    for (int32_t i = 0; i < n; i++) {
+        int32_t count = 0;
+
+        for (int32_t k = 0; k <= i; k++)
+            count += px[k] == px[i];
+        best = count > most ? px[i] : best;
+        most = count > most ? count : most;
+    }
+    return best;
+}
+
+START_TEST(mode_of_a_large_area_is_that_of_the_definition)
+{
+    static float px[SIDE * SIDE];
+    const struct pb_resample_source source = {px, {0, 0, SIDE, SIDE}};
+    static const struct {
+        int32_t w, h;
+        uint32_t kinds;
+    } areas[] = {{5, 4, 3}, {17, 9, 40}, {60, 50, 11}, {SIDE, 40, 9000}, {SIDE, 20, 100000}};
+    uint32_t random = 11;
+
+    for (size_t c = 0; c < sizeof areas / sizeof areas[0]; c++) {
+        const struct pb_taps x = {.n = areas[c].w}, y = {.n = areas[c].h};
+        static float part[SIDE * SIDE];
+
+        for (int32_t i = 0; i < SIDE * SIDE; i++) {
+            px[i] = fx_random(&random) % 9 ? (float)(fx_random(&random) % areas[c].kinds) : NAN;
+            px[i] = fx_random(&random) % 2 ? px[i] : -px[i]; /* -0 is 0 */
+        }
+        for (int32_t i = 0; i < x.n * y.n; i++)
+            part[i] = px[i / x.n * SIDE + i % x.n];
+        const float want = mode_of(part, x.n * y.n), got = pb_warp_mode(&source, &x, &y);
+        ck_assert_msg(memcmp(&want, &got, sizeof got) == 0, "case %zu: %a, not %a", c, (double)got,
+                      (double)want);
+    }
+}
+END_TEST
+
+START_TEST(mode_of_a_very_large_area_takes_no_time)
+{
+    static float px[500 * 500];
+    const struct pb_resample_source source = {px, {0, 0, 500, 500}};
+    const struct pb_taps x = {.n = 500}, y = {.n = 500};
+    uint32_t random = 4;
+
+    for (size_t i = 0; i < sizeof px / sizeof *px; i++)
+        px[i] = (float)(fx_random(&random) % 200 + 1);
+    const clock_t before = clock();
+    for (int i = 0; i < 4; i++)
+        ck_assert(pb_warp_mode(&source, &x, &y) > 0);
+    /* 9 s where each pixel is looked for in all before it, 10 ms otherwise. */
+    ck_assert_int_lt((clock() - before) / CLOCKS_PER_SEC, 4);
+}
+END_TEST
+
 START_TEST(lanczos_weights_are_those_of_the_formula)
 {
     for (int i = 1; i < 3000; i++) {
@@ -244,6 +307,8 @@ int main(void)
     tcase_add_test(tests, positions_keep_the_bound_at_every_pixel_along_a_jump_and_an_edge);
     tcase_add_test(tests, bounds_hold_every_position_and_are_at_most_what_was_promised);
     tcase_add_test(tests, a_pixel_alone_has_the_bits_of_the_row);
+    tcase_add_test(tests, mode_of_a_large_area_is_that_of_the_definition);
+    tcase_add_test(tests, mode_of_a_very_large_area_takes_no_time);
     tcase_add_test(tests, lanczos_weights_are_those_of_the_formula);
     tcase_add_test(tests, tiles_of_any_size_make_the_whole_image);
     suite_add_tcase(suite, tests);

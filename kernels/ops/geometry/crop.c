@@ -115,6 +115,10 @@ static int by_area(const struct pb_crop *crop, int32_t grid, struct pb_builder *
     const struct pb_item *const item = crop->bounds.items;
     struct pb_area area;
 
+    if (g.frame != 0 && crop->polygons != NULL)
+        return pb_builder_wrong(b, &crop->polygons,
+                                "the rectangle around polygons is of the scene's own grid: crop "
+                                "before the warp, or give the warp its bounds");
     if (g.frame != 0)
         return pb_builder_wrong(b, &crop->crs,
                                 "bounds in another system are of the scene's own grid: crop before "

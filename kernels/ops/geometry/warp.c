@@ -4,6 +4,8 @@
  * warp: bands in another coordinate system. */
 #include "kernels/expr/grid_args.h"
 
+#include <string.h>
+
 #define COORDINATE_MAX 1e12
 
 struct warp {
@@ -33,7 +35,8 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct warp, bounds),
      .min = -COORDINATE_MAX,
      .max = COORDINATE_MAX,
-     .doc = "[west, south, east, north] of the new grid in that system; the scene's unless given."},
+     .doc = "[west, south, east, north] of the new grid in that system; that of the scene, or of "
+            "what was cropped of it, unless given."},
     {.name = "align",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct warp, align),
@@ -74,8 +77,30 @@ struct made {
     int32_t frame, grid; /* grid -1: after a report */
 };
 
-static int32_t grid_for(struct pb_builder *b, const struct pb_ground_ask *ask, pb_value value,
-                        struct made *made, size_t *n)
+/* The part of the old grid that holds all bands of the step that lie in its frame. */
+static void find_part(const struct warp *warp, struct pb_builder *b, int32_t frame,
+                      struct pb_ground_ask *ask)
+{
+    const size_t n = pb_band_list_count(&warp->bands, b);
+    const double none[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+
+    memcpy(ask->part, none, sizeof none);
+    for (size_t i = 0; i < n; i++) {
+        const int32_t grid = pb_builder_grid(b, pb_band_list_at(&warp->bands, b, i).value);
+        double part[4];
+
+        if (grid < 0 || pb_builder_geometry(b, grid).frame != frame)
+            continue;
+        pb_builder_part(b, grid, part);
+        for (int k = 0; k < 2; k++) {
+            ask->part[k] = fmin(ask->part[k], part[k]);
+            ask->part[2 + k] = fmax(ask->part[2 + k], part[2 + k]);
+        }
+    }
+}
+
+static int32_t grid_for(struct pb_builder *b, const struct warp *warp, struct pb_ground_ask *ask,
+                        pb_value value, struct made *made, size_t *n)
 {
     const int32_t own = pb_builder_grid(b, value);
     const int32_t frame = pb_builder_geometry(b, own).frame;
@@ -85,6 +110,7 @@ static int32_t grid_for(struct pb_builder *b, const struct pb_ground_ask *ask, p
             return made[i].grid;
     if (*n == PB_SOURCES_MAX)
         return -1;
+    find_part(warp, b, frame, ask);
     made[*n] = (struct made){frame, pb_builder_warp(b, ask, own)};
     return made[(*n)++].grid;
 }
@@ -103,7 +129,7 @@ static int build(const void *params, struct pb_builder *b)
         pb_value value = pick.value;
 
         if (pb_builder_grid(b, value) >= 0) {
-            const int32_t to = grid_for(b, &ask, value, made, &n_made);
+            const int32_t to = grid_for(b, warp, &ask, value, made, &n_made);
 
             value = to < 0 ? PB_VALUE_POISON
                            : pb_builder_resample(b, (enum pb_resampling)warp->method, value, to);

@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_VECTOR_REACH_H
+#define PB_VECTOR_REACH_H
+/* Where a scene lies in the coordinate system of a vector file, for geometries that the scene's own
+ * system does not reach. */
+#include "pipeline/gdal/raster_gdal_inside.h"
+
+#define PB_VECTOR_REACH_SIDE 21
+
+struct pb_vector_reach {
+    bool has_near; /* the rectangle around the scene in the file's system is known */
+    double near[4];
+    /* Pixels all over the scene, in the file's system, without those that are nowhere in it. */
+    double seen[PB_VECTOR_REACH_SIDE * PB_VECTOR_REACH_SIDE][2];
+    size_t n_seen;
+};
+
+/* srs and scene are borrowed. */
+void pb_vector_reach_find(struct pb_vector_reach *reach, const struct pb_raster *scene,
+                          OGRSpatialReferenceH file);
+/* Whether the geometry has nothing to do with the scene, as their rectangles show. */
+bool pb_vector_reach_is_far(const struct pb_vector_reach *reach, OGRGeometryH geometry);
+/* Whether the ring has nothing to do with the scene because none of its vertices has a place in the
+ * scene's system, and no pixel looked at lies in the rectangle around it. */
+bool pb_vector_reach_is_beyond(const struct pb_vector_reach *reach, OGRGeometryH ring,
+                               OGRCoordinateTransformationH to);
+#endif
