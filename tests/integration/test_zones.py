@@ -264,7 +264,7 @@ def test_zones_lie_on_the_grid_that_a_warp_makes(scratch):
         assert pbtest.pathlib.Path(classes).read_text() == (expected / "scene.zones.csv").read_text(), name
         assert pbtest.pathlib.Path(polygons).read_text() == (expected / "scene.f.zones.csv").read_text(), name
         table = rows(polygons)
-        assert int(table[0]["pixels"]) > 0 and abs(float(table[0]["area_m2"]) / area - 1) < 0.01, (table[0], area)
+        assert int(table[0]["N_valid"]) > 0 and float(table[0]["area_m2"]) > 0.99 * area, (table[0], area) # the grid goes around the scene
 
 
 def test_polygons_that_take_more_than_is_planned_are_refused(scratch):
