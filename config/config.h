@@ -274,6 +274,9 @@ struct pb_product_kind {
     void (*check)(struct pb_product_config *product, const struct pb_product_check *check);
     /* The vector file that it reads, or NULL. NULL = none does. */
     const char *(*vector)(const struct pb_product_config *product);
+    /* The file in the directory of products that its rows go into (publish/series.h), or NULL, of
+     * which a configuration names each once. NULL = there is none. */
+    const char *(*series)(const struct pb_product_config *product);
     /* Why no scene of that pipeline can have the product, in words; static. NULL = one can, and a
      * kind without the function always can. */
     const char *(*never)(const struct pb_product_config *product,

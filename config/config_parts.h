@@ -54,6 +54,8 @@ void pb_check_wants(struct pb_load *load, const struct pb_pipeline_config *pipel
 /* config_products.c */
 void pb_read_products(struct pb_load *load, const struct pb_yaml *list,
                       struct pb_pipeline_config *pipeline, struct pb_pipeline_notes *notes);
+/* After the pipelines: no two products put rows into one series. */
+void pb_check_series(struct pb_load *load, const struct pb_config *config);
 
 /* exchange.c. The key `exchange` of a pipeline (NULL = not given), before its steps are read; then
  * what its steps choose. */

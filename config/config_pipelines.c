@@ -187,4 +187,5 @@ void pb_read_pipelines(struct pb_load *load, const struct pb_yaml *root, struct 
         if (readable && !map->items[i]->damaged && !pb_arena_failed(load->arena))
             pb_check_chain(load, map->items[i], pipeline, &notes);
     }
+    pb_check_series(load, config);
 }

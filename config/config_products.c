@@ -225,6 +225,39 @@ static void check_file_name(struct pb_load *load, const struct pb_pipeline_confi
     }
 }
 
+/* The product that comes first in the configuration with that series; NULL = none before `until`.
+ */
+static const struct pb_product_config *series_before(const struct pb_config *config,
+                                                     const char *name,
+                                                     const struct pb_product_config *until)
+{
+    for (size_t i = 0; i < config->n_pipelines; i++)
+        for (size_t k = 0; k < config->pipelines[i].n_products; k++) {
+            const struct pb_product_config *product = config->pipelines[i].products[k];
+            const char *series = product->kind->series ? product->kind->series(product) : NULL;
+            if (product == until)
+                return NULL;
+            if (series != NULL && strcmp(series, name) == 0)
+                return product;
+        }
+    return NULL;
+}
+
+void pb_check_series(struct pb_load *load, const struct pb_config *config)
+{
+    for (size_t i = 0; i < config->n_pipelines; i++)
+        for (size_t k = 0; k < config->pipelines[i].n_products; k++) {
+            const struct pb_product_config *product = config->pipelines[i].products[k], *other;
+            const char *series = product->kind->series ? product->kind->series(product) : NULL;
+            if (series == NULL || (other = series_before(config, series, product)) == NULL)
+                continue;
+            pb_report(&load->report, PB_E_CONFIG_VALUE, product->line, product->col,
+                      "%s: the product in line %d puts its rows into '%.80s', too, and each would "
+                      "take the other's away; give one another name",
+                      product->kind->section.name, other->line, series);
+        }
+}
+
 void pb_read_products(struct pb_load *load, const struct pb_yaml *list,
                       struct pb_pipeline_config *pipeline, struct pb_pipeline_notes *notes)
 {

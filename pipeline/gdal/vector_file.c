@@ -132,10 +132,37 @@ static bool part_of(const char *path, size_t i, char out[4096])
     return true;
 }
 
+/* The log of a GeoPackage in SQLite's WAL mode; false: no name is so long. */
+static bool log_of(const char *path, char out[4096])
+{
+    const int n = snprintf(out, 4096, "%s-wal", path);
+    return n > 0 && n < 4096;
+}
+
+/* What is in the log is not in the file. */
+static int check_log(const char *path, struct pb_err *err)
+{
+    char name[4096];
+    struct stat status = {.st_size = 0};
+    int fd = log_of(path, name) ? open_path(name) : -1;
+    if (fd >= 0 ? fstat(fd, &status) != 0 : stat(name, &status) != 0)
+        status.st_size = 0;
+    if (fd >= 0)
+        (void)close(fd);
+    if (status.st_size == 0)
+        return 0;
+    return pb_fail_at(err, PB_E_VECTOR_INVALID, path, 0, 0,
+                      "a program writes to it, and what it wrote is in %s-wal still; close that "
+                      "program (QGIS), or copy the file with ogr2ogr",
+                      pb_base_name(path));
+}
+
 void pb_vector_hand(const char *path)
 {
     char part[4096];
     hand(path);
+    if (log_of(path, part) && access(part, F_OK) == 0)
+        hand(part);
     for (size_t i = 0; part_of(path, i, part); i++)
         hand(part);
 }
@@ -151,6 +178,8 @@ int pb_vector_file_open(struct pb_vector_file *file, const char *path, struct pb
     int rc = add(file, path, err);
     if (rc == -ENOENT)
         return pb_fail_at(err, PB_E_VECTOR_MISSING, path, 0, 0, "there is no such file");
+    if (rc == 0)
+        rc = check_log(path, err);
     if (rc == 0)
         (void)snprintf(file->name, sizeof file->name, "%s/%.255s", file->folder,
                        pb_base_name(path));

@@ -154,16 +154,37 @@ static bool is_number(OGRFieldType type)
 /* Text is borrowed from the feature until its next field is asked for. */
 static struct pb_polygon_value value_of(OGRFeatureH feature, int field, char fid[24])
 {
+    struct pb_polygon_value value = {.num = (double)NAN};
     if (field == -1) {
-        (void)CPLsnprintf(fid, 24, "%lld", (long long)OGR_F_GetFID(feature));
-        return (struct pb_polygon_value){fid, (double)OGR_F_GetFID(feature)};
+        value.whole = OGR_F_GetFID(feature);
+        (void)CPLsnprintf(fid, 24, "%lld", (long long)value.whole);
+        return (struct pb_polygon_value){fid, (double)value.whole, true, value.whole};
     }
     if (!OGR_F_IsFieldSetAndNotNull(feature, field))
-        return (struct pb_polygon_value){NULL, NAN};
+        return value;
     const OGRFieldType type = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(feature, field));
-    return (struct pb_polygon_value){OGR_F_GetFieldAsString(feature, field),
-                                     is_number(type) ? OGR_F_GetFieldAsDouble(feature, field)
-                                                     : (double)NAN};
+    if (is_number(type))
+        value.num = OGR_F_GetFieldAsDouble(feature, field);
+    value.is_whole =
+        is_number(type) &&
+        (type != OFTReal || (value.num == rint(value.num) && fabs(value.num) <= 0x1p53));
+    if (value.is_whole)
+        value.whole = OGR_F_GetFieldAsInteger64(feature, field);
+    value.text = OGR_F_GetFieldAsString(feature, field);
+    return value;
+}
+
+/* By value; whole numbers with all their digits. */
+static bool is_number_of(const struct pb_polygon_value *value, const char *wanted)
+{
+    char *end = NULL;
+    if (isnan(value->num))
+        return false;
+    errno = 0;
+    const long long whole = strtoll(wanted, &end, 10);
+    if (value->is_whole && end != wanted && *end == '\0')
+        return errno == 0 && whole == value->whole;
+    return CPLStrtod(wanted, &end) == value->num && end != wanted && *end == '\0';
 }
 
 static bool is_chosen(const struct reading *r, OGRFeatureH feature)
@@ -174,11 +195,7 @@ static bool is_chosen(const struct reading *r, OGRFeatureH feature)
     const struct pb_polygon_value value = value_of(feature, r->where, fid);
     for (size_t i = 0; value.text != NULL && i < r->request->n_values; i++) {
         const char *wanted = r->request->values[i];
-        char *end = NULL;
-        if (strcmp(value.text, wanted) == 0)
-            return true;
-        if (!isnan(value.num) && CPLStrtod(wanted, &end) == value.num && end != wanted &&
-            *end == '\0')
+        if (strcmp(value.text, wanted) == 0 || is_number_of(&value, wanted))
             return true;
     }
     return false;
@@ -274,11 +291,13 @@ static int add_feature(struct reading *r, OGRFeatureH feature)
         rc = -ENOMEM;
     for (size_t i = 0; rc == 0 && i < r->request->n_fields; i++) {
         char fid[24];
-        const struct pb_polygon_value value = value_of(feature, r->field[i], fid);
+        struct pb_polygon_value value = value_of(feature, r->field[i], fid);
         char text[1024];
-        if (value.text != NULL)
+        if (value.text != NULL) {
             (void)pb_text_clean(value.text, text, sizeof text);
-        rc = pb_vector_make_value(&r->make, value.text != NULL ? text : NULL, value.num);
+            value.text = text;
+        }
+        rc = pb_vector_make_value(&r->make, &value);
     }
     if (rc < 0)
         return wrong_feature(r, OGR_F_GetFID(feature), rc, "");

@@ -57,8 +57,9 @@ int pb_vector_make_vertex(struct pb_vector_make *make, double x, double y)
     return 0;
 }
 
-int pb_vector_make_value(struct pb_vector_make *make, const char *text, double num)
+int pb_vector_make_value(struct pb_vector_make *make, const struct pb_polygon_value *value)
 {
+    const char *text = value->text;
     const size_t bytes = text != NULL ? strlen(text) + 1 : 0;
     void *values = make->value, *texts = make->text;
     int rc = grow(&values, make->n_values, 1, &make->value_room, sizeof *make->value);
@@ -71,7 +72,7 @@ int pb_vector_make_value(struct pb_vector_make *make, const char *text, double n
     if (bytes > 0)
         memcpy(make->text + make->text_bytes, text, bytes);
     make->value[make->n_values++] =
-        (struct pb_vector_value){.at = bytes > 0 ? make->text_bytes : SIZE_MAX, .num = num};
+        (struct pb_vector_value){bytes > 0 ? make->text_bytes : SIZE_MAX, *value};
     make->text_bytes += bytes;
     return 0;
 }
@@ -107,7 +108,8 @@ struct pb_polygons *pb_vector_make_polygons(const struct pb_vector_make *make, s
         memcpy(text, make->text, bytes[4]);
     for (size_t i = 0; i < make->n_values; i++) {
         const struct pb_vector_value *v = &make->value[i];
-        values[i] = (struct pb_polygon_value){v->at != SIZE_MAX ? text + v->at : NULL, v->num};
+        values[i] = v->value;
+        values[i].text = v->at != SIZE_MAX ? text + v->at : NULL;
     }
     for (size_t i = 0; i < make->n; i++)
         polygons->polygon[i].values = values + i * n_fields;

@@ -17,8 +17,8 @@ struct pb_vector_make {
     char *text; /* of values, each with its NUL; a value's place is in at */
     size_t text_bytes, text_room;
     struct pb_vector_value {
-        size_t at; /* SIZE_MAX: null */
-        double num;
+        size_t at;                     /* SIZE_MAX: null */
+        struct pb_polygon_value value; /* without its text */
     } * value;
     size_t n_values, value_room;
 };
@@ -27,7 +27,7 @@ struct pb_vector_make {
 int pb_vector_make_polygon(struct pb_vector_make *make, int64_t fid);
 int pb_vector_make_ring(struct pb_vector_make *make);
 int pb_vector_make_vertex(struct pb_vector_make *make, double x, double y);
-int pb_vector_make_value(struct pb_vector_make *make, const char *text, double num);
+int pb_vector_make_value(struct pb_vector_make *make, const struct pb_polygon_value *value);
 /* The polygons; n_fields values each. NULL: no memory. */
 struct pb_polygons *pb_vector_make_polygons(const struct pb_vector_make *make, size_t n_fields);
 void pb_vector_make_free(struct pb_vector_make *make);

@@ -49,8 +49,9 @@ static int add_columns(struct writing *w)
         OGRFieldDefnH field = OGR_Fld_Create(column->name, types[column->kind]);
         const OGRErr rc = OGR_L_CreateField(w->layer, field, FALSE);
         OGR_Fld_Destroy(field);
-        if (rc != OGRERR_NONE)
-            return failed(w, "its copy gets no column");
+        if (rc != OGRERR_NONE || OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(w->layer)) != (int)i + 1 ||
+            OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(w->layer), column->name) != (int)i)
+            return failed(w, "its copy does not get its columns");
     }
     return 0;
 }
@@ -132,8 +133,12 @@ static int add_rows(struct writing *w)
 static int take_file(struct writing *w, char **out_file, size_t *out_bytes)
 {
     vsi_l_offset n = 0;
-    GDALClose(w->to);
+    w->words.n = 0;
+    w->words.first[0] = '\0';
+    GDALClose(w->to); /* writes what is left, and the index; it returns nothing */
     w->to = NULL;
+    if (w->words.n > 0)
+        return failed(w, "its copy cannot be completed");
     const GByte *bytes = VSIGetMemFileBuffer(w->path, &n, FALSE);
     char *copy = bytes != NULL ? malloc((size_t)n + 1) : NULL;
     if (copy == NULL)

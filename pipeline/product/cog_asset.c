@@ -18,7 +18,7 @@ size_t pb_cog_band_names(const struct pb_product_env *env, const struct pb_cog_c
 {
     static const char *const colours[] = {"red", "green", "blue"};
     bool ramp = config->paint.chosen != NULL;
-    size_t n = ramp ? 3 : n_planes;
+    size_t n = ramp ? 3 : n_planes - (config->paint.shade != NULL);
     for (size_t b = 0; b < n; b++)
         names[b] = ramp ? colours[b] : pb_product_band_name(env, &config->product, b);
     if (config->has_alpha)

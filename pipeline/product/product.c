@@ -153,11 +153,10 @@ const char *pb_products_series(const struct pb_pipeline_config *pipeline, const 
 {
     for (size_t i = 0; i < pipeline->n_products; i++) {
         const struct pb_product_config *config = pipeline->products[i];
-        const struct pb_product_type *type = pb_product_type(config->kind);
         const char *own = config->name != NULL ? config->name : "";
-        if (type->series != NULL && strcmp(config->kind->section.name, kind) == 0 &&
+        if (config->kind->series != NULL && strcmp(config->kind->section.name, kind) == 0 &&
             strcmp(own, name != NULL ? name : "") == 0)
-            return type->series(config);
+            return config->kind->series(config);
     }
     return NULL;
 }

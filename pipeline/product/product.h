@@ -194,10 +194,6 @@ struct pb_product_type {
     /* The collection that it makes its item a member of, or NULL. NULL = it makes none. */
     const char *(*collection)(const struct pb_product_config *config);
 
-    /* The CSV file in the directory of products that its rows go into before it is published
-     * (publish/series.h), or NULL. NULL = there is none. */
-    const char *(*series)(const struct pb_product_config *config);
-
     /* Of the files of all products; NULL = it says nothing of them. */
     enum pb_checksum (*checksum)(const struct pb_product_config *config);
 

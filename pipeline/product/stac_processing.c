@@ -82,24 +82,46 @@ static void write_formulas(struct pb_json *json, const struct pb_step_config *st
     }
 }
 
+/* Whether one of the first n uses is of the step and that band. */
+static bool is_among(const struct pb_chain *chain, size_t n, size_t step, const char *band)
+{
+    struct pb_chain_use use;
+    for (size_t i = 0; i < n && pb_chain_use_at(chain, i, &use); i++)
+        if (use.step == step && strcmp(use.band, band) == 0)
+            return true;
+    return false;
+}
+
+/* All results of a band, from its first use on: a step may need several reductions of it. */
+static void write_band(struct pb_json *json, const struct pb_chain *chain, size_t first,
+                       const struct pb_chain_use *of)
+{
+    struct pb_chain_use use;
+    pb_json_object(json, of->band);
+    for (size_t i = first; pb_chain_use_at(chain, i, &use); i++) {
+        if (use.step != of->step || strcmp(use.band, of->band) != 0)
+            continue;
+        for (uint32_t k = use.first; k < use.first + use.n; k++) {
+            char name[NAME_TEXT];
+            pb_reduce_name(&use.reduction->reduce, k, name, sizeof name);
+            pb_json_number(json, name, use.reduction->results[k]);
+        }
+    }
+    pb_json_end(json);
+}
+
 /* What a step reduced the image to: {"R": {"percentile 2": 412, ...}}. */
 static void write_results(struct pb_json *json, const struct pb_chain *chain, size_t step)
 {
     struct pb_chain_use use;
     bool any = false;
     for (size_t i = 0; chain != NULL && pb_chain_use_at(chain, i, &use); i++) {
-        if (use.step != step)
+        if (use.step != step || is_among(chain, i, step, use.band))
             continue;
         if (!any)
             pb_json_object(json, "results");
         any = true;
-        pb_json_object(json, use.band);
-        for (uint32_t k = use.first; k < use.first + use.n; k++) {
-            char name[NAME_TEXT];
-            pb_reduce_name(&use.reduction->reduce, k, name, sizeof name);
-            pb_json_number(json, name, use.reduction->results[k]);
-        }
-        pb_json_end(json);
+        write_band(json, chain, i, &use);
     }
     if (any)
         pb_json_end(json);

@@ -142,6 +142,7 @@ static int choose_bands(struct zones *z, struct pb_err *err)
 {
     const struct pb_product_config *config = &z->config->product;
     const char *by = z->config->by.n > 0 ? z->config->by.items[0].text : "";
+    char column[PB_ZONES_COLUMN_BYTES];
     uint32_t plane[PB_BANDS_MAX];
     const int n = pb_product_bands(z->env, config, plane, err);
     for (int i = 0; i < n; i++) {
@@ -155,6 +156,11 @@ static int choose_bands(struct zones *z, struct pb_err *err)
     }
     z->names.bands = z->name;
     z->names.n_bands = z->n_bands;
+    if (n >= 0 && !pb_zones_columns_differ(z->config, z->name, z->n_bands, column))
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
+                       "zones: two columns of the table would be called %s, case aside; name the "
+                       "bands otherwise, or leave out a field or a statistic",
+                       column);
     return n;
 }
 
@@ -277,9 +283,11 @@ static int zones_ready(const struct pb_product_env *env, const struct pb_product
                        struct pb_err *err)
 {
     const struct pb_vector_request request = request_of(config_of(config));
+    struct zones z = {.env = env, .config = config_of(config)};
     struct pb_polygons *polygons = NULL;
-    if (request.path == NULL || env->raster == NULL)
-        return 0;
+    const int n = choose_bands(&z, err);
+    if (n < 0 || request.path == NULL || env->raster == NULL)
+        return n < 0 ? n : 0;
     int rc = pb_vector_read(&request, ground_of(env), err, &polygons);
     pb_polygons_free(polygons);
     return rc;
@@ -451,11 +459,6 @@ static int zones_finish(void *product, const struct pb_product_result *earlier, 
     return rc;
 }
 
-static const char *zones_series(const struct pb_product_config *config)
-{
-    return config_of(config)->append;
-}
-
 static const char *zones_ending(const struct pb_product_config *config)
 {
     static const char *const endings[] = {[PB_ZONES_CSV] = ".zones.csv",
@@ -472,7 +475,6 @@ const struct pb_product_type pb_product_zones = {
     .asset = "zones",
     .title = "Pixels, areas and statistics by zone",
     .role = "data",
-    .series = zones_series,
     .bytes = zones_bytes,
     .ready = zones_ready,
     .create = zones_create,

@@ -3,6 +3,7 @@
 /* The keys of numbers by zone, and what the words of `stats` mean. */
 #include "pipeline/product/product_kinds.h"
 #include "pipeline/product/zones.h"
+#include "pipeline/product/zones_rows.h"
 
 #include "config/product_check.h"
 
@@ -232,6 +233,24 @@ static void check_append(const struct pb_zones_config *zones, const struct pb_pr
                              "own for another format");
 }
 
+/* Before the band of `by` is one of the product's; those that no key names are known with a scene.
+ */
+static void check_columns(const struct pb_zones_config *zones, const struct pb_product_check *check)
+{
+    const struct pb_product_config *product = &zones->product;
+    const char *bands[PB_BANDS_MAX];
+    char name[PB_ZONES_COLUMN_BYTES];
+    size_t n = 0;
+    for (size_t i = 0; i < product->n_bands && n < PB_BANDS_MAX; i++)
+        if (zones->by.n == 0 || strcmp(product->bands[i], zones->by.items[0].text) != 0)
+            bands[n++] = product->bands[i];
+    if (!pb_zones_columns_differ(zones, bands, n, name))
+        pb_product_key_wrong(check, zones->attributes.n > 0 ? "attributes" : "id",
+                             "zones: two columns of the table would be called %.80s, case aside; "
+                             "name the band or the class band otherwise, or leave out the field",
+                             name);
+}
+
 static void check_keys(struct pb_product_config *product, const struct pb_product_check *check)
 {
     struct pb_zones_config *zones = (struct pb_zones_config *)product;
@@ -242,6 +261,8 @@ static void check_keys(struct pb_product_config *product, const struct pb_produc
         set_vector(zones, check);
     else if (pb_product_key_is_sound(check, "zones"))
         check_plain(zones, check);
+    if (zones->n_fields > 0 || zones->by.n > 0)
+        check_columns(zones, check);
     if (zones->by.n == 0 && zones->zones == NULL && pb_product_key_is_sound(check, "by") &&
         pb_product_key_is_sound(check, "zones"))
         pb_product_key_wrong(check, "by",
@@ -256,6 +277,11 @@ static const char *vector_of(const struct pb_product_config *product)
     return ((const struct pb_zones_config *)product)->path;
 }
 
+static const char *series_of(const struct pb_product_config *product)
+{
+    return ((const struct pb_zones_config *)product)->append;
+}
+
 const struct pb_product_kind pb_kind_zones = {
     .section = {"zones",
                 "Pixels, areas and statistics of bands for each class of a band, or each polygon "
@@ -263,6 +289,7 @@ const struct pb_product_kind pb_kind_zones = {
                 keys, sizeof keys / sizeof keys[0]},
     .bytes = sizeof(struct pb_zones_config),
     .vector = vector_of,
+    .series = series_of,
     .is_optional = true,
     .check = check_keys,
 };

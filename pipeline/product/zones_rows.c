@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* The values of a band in a zone. */
 struct values {
@@ -27,7 +28,7 @@ struct place {
 static void add_column(struct pb_table *table, const char *band, const char *what,
                        enum pb_cell_kind kind)
 {
-    char name[160];
+    char name[PB_ZONES_COLUMN_BYTES];
     (void)snprintf(name, sizeof name, "%.80s_%.60s", band, what);
     pb_table_column(table, name, kind);
 }
@@ -41,11 +42,11 @@ static bool is_count(enum pb_zones_stat_kind kind)
 static enum pb_cell_kind kind_of(const struct pb_polygons *polygons, size_t field)
 {
     enum pb_cell_kind kind = PB_CELL_INT;
-    for (size_t i = 0; i < polygons->n; i++) {
+    for (size_t i = 0; polygons != NULL && i < polygons->n; i++) {
         const struct pb_polygon_value *value = &polygons->polygon[i].values[field];
         if (value->text != NULL && isnan(value->num))
             return PB_CELL_TEXT;
-        if (value->text != NULL && (value->num != rint(value->num) || fabs(value->num) > 0x1p53))
+        if (value->text != NULL && !value->is_whole)
             kind = PB_CELL_REAL;
     }
     return kind;
@@ -59,7 +60,7 @@ static void add_columns(struct pb_table *table, const struct pb_zones_config *co
         pb_table_column(table, "scene", PB_CELL_TEXT);
         pb_table_column(table, "datetime", PB_CELL_TEXT);
     }
-    for (size_t i = 0; names->polygons != NULL && i < config->n_fields; i++)
+    for (size_t i = 0; i < config->n_fields; i++)
         pb_table_column(table, config->field[i], kind_of(names->polygons, i));
     if (by != NULL)
         pb_table_column(table, by, PB_CELL_REAL);
@@ -75,6 +76,35 @@ static void add_columns(struct pb_table *table, const struct pb_zones_config *co
         if (config->counts_values)
             add_column(table, names->bands[b], "error", PB_CELL_REAL);
     }
+}
+
+/* A GeoPackage has two columns of its own. */
+static bool is_taken(const struct pb_table *table, size_t column, bool has_outlines)
+{
+    const char *name = pb_table_column_at(table, column)->name;
+    bool taken =
+        has_outlines && (strcasecmp(name, "feature_id") == 0 || strcasecmp(name, "geom") == 0);
+    for (size_t i = 0; i < column && !taken; i++)
+        taken = strcasecmp(pb_table_column_at(table, i)->name, name) == 0;
+    return taken;
+}
+
+bool pb_zones_columns_differ(const struct pb_zones_config *config, const char *const *bands,
+                             size_t n_bands, char out_name[PB_ZONES_COLUMN_BYTES])
+{
+    const struct pb_zones_names names = {
+        .bands = bands, .n_bands = n_bands, .scene = config->append, .datetime = config->append};
+    struct pb_table *table = pb_table_create();
+    bool differ = true;
+    add_columns(table, config, &names);
+    for (size_t i = 0; !pb_table_failed(table) && differ && i < pb_table_columns(table); i++) {
+        differ = !is_taken(table, i, config->format == PB_ZONES_GPKG);
+        if (!differ)
+            (void)snprintf(out_name, PB_ZONES_COLUMN_BYTES, "%s",
+                           pb_table_column_at(table, i)->name);
+    }
+    pb_table_destroy(table);
+    return differ;
 }
 
 /* What is found in the counts of values; only these are wrong by an error. */
@@ -178,7 +208,7 @@ static void add_field(struct pb_table *table, const struct pb_polygon_value *val
     if (value->text == NULL)
         pb_table_null(table);
     else if (kind == PB_CELL_INT)
-        pb_table_int(table, (int64_t)value->num);
+        pb_table_int(table, value->whole);
     else if (kind == PB_CELL_REAL)
         pb_table_real(table, value->num);
     else

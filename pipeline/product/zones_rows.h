@@ -24,6 +24,13 @@ static inline uint64_t pb_zones_key(uint32_t polygon, uint32_t class)
     return (uint64_t)polygon << 32 | class;
 }
 
+/* Whether the table's columns have names that differ, case aside, with those bands; of a GeoPackage
+ * from its own columns, feature_id and geom, too. *out_name: the one that is there twice. Thread:
+ * any. */
+#define PB_ZONES_COLUMN_BYTES 160
+bool pb_zones_columns_differ(const struct pb_zones_config *config, const char *const *bands,
+                             size_t n_bands, char out_name[PB_ZONES_COLUMN_BYTES]);
+
 /* After pb_zones_end: rows in the order of polygons, then of classes; a polygon has a row even when
  * it has no pixel, unless there are classes. *out_polygon: the number of each row's polygon, from
  * 0, malloc'd, the caller's. NULL = no memory. */

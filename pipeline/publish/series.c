@@ -3,6 +3,7 @@
 #include "pipeline/publish/series.h"
 
 #include "pipeline/io/io_fail.h"
+#include "pipeline/numbers/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,8 +33,10 @@ static int read_all(int directory, const char *name, struct text *out)
     struct stat st = {.st_mode = 0};
     int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     int rc = fd < 0 || fstat(fd, &st) != 0 ? -errno : 0;
-    if (rc == 0 && (!S_ISREG(st.st_mode) || st.st_size > most_bytes))
+    if (rc == 0 && !S_ISREG(st.st_mode))
         rc = -EEXIST;
+    if (rc == 0 && st.st_size > most_bytes)
+        rc = -EFBIG;
     const size_t bytes = rc == 0 ? (size_t)st.st_size : 0;
     char *data = rc == 0 ? malloc(bytes + 1) : NULL;
     if (rc == 0 && data == NULL)
@@ -77,29 +80,57 @@ static size_t line_of(const char *text)
     return end != NULL ? (size_t)(end - text) + 1 : strlen(text);
 }
 
-/* Whether a row begins with the first column of another one. */
-static bool is_of(const char *row, const char *like)
+/* Length of the first column of a row, with its quotes. */
+static size_t first_of(const char *row)
 {
-    const size_t n = strcspn(like, ",\n") + 1;
-    return strncmp(row, like, n) == 0;
+    size_t n = 0;
+    if (row[0] != '"')
+        return strcspn(row, ",\n");
+    do { /* "" is a quote in it */
+        n += 1 + strcspn(row + n + 1, "\"");
+        n += row[n] == '"';
+    } while (row[n] == '"');
+    return n;
 }
 
-/* The old rows but those of the new table's scene, and the new ones behind them. */
-static void merge(FILE *out, const struct text *old, const struct text *table)
+/* Whether a row's first column is that text, as it is written. */
+static bool is_of(const char *row, const char *scene)
+{
+    const size_t n = first_of(row);
+    return n == strlen(scene) && memcmp(row, scene, n) == 0;
+}
+
+/* The name as the first column has it; malloc'd, NULL = no memory. */
+static char *column_of(const char *scene)
+{
+    struct pb_table *table = pb_table_create();
+    size_t n = 0;
+    pb_table_column(table, "scene", PB_CELL_TEXT);
+    pb_table_row(table);
+    pb_table_text(table, scene);
+    char *text = pb_table_failed(table) ? NULL : pb_table_csv_rows(table, &n);
+    if (text != NULL)
+        text[n - 1] = '\0'; /* the line feed */
+    pb_table_destroy(table);
+    return text;
+}
+
+/* The old rows but those of the scene, and the new ones behind them. */
+static void merge(FILE *out, const struct text *old, const struct text *table, const char *scene)
 {
     const size_t header = line_of(table->data);
     const char *new_rows = table->data + header;
     (void)fwrite(table->data, 1, header, out);
     for (const char *row = old->data != NULL ? old->data + header : ""; *row != '\0';
          row += line_of(row))
-        if (!is_of(row, new_rows))
+        if (!is_of(row, scene))
             (void)fwrite(row, 1, line_of(row), out);
     (void)fputs(new_rows, out);
 }
 
 /* A whole file first, then the name. */
 static int replace(int directory, const char *name, const struct text *old,
-                   const struct text *table)
+                   const struct text *table, const char *scene)
 {
     char temporary[NAME_MAX + 1];
     struct stat st = {.st_mode = 0};
@@ -117,7 +148,7 @@ static int replace(int directory, const char *name, const struct text *old,
     }
     if (old->data != NULL && fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
         (void)fchmod(fd, st.st_mode & 0777);
-    merge(out, old, table);
+    merge(out, old, table, scene);
     bool fine = fflush(out) == 0 && !ferror(out) && fsync(fd) == 0;
     int error = fine ? 0 : errno != 0 ? errno : EIO;
     if (fclose(out) != 0 && fine)
@@ -132,25 +163,26 @@ static int replace(int directory, const char *name, const struct text *old,
 }
 
 /* With the lock held. */
-static int put(int directory, const char *name, const struct text *table)
+static int put(int directory, const char *name, const struct text *table, const char *scene)
 {
     struct text old = {.data = NULL};
     const size_t header = line_of(table->data);
-    if (table->data[header] == '\0') /* no zone had a pixel: which scene it was is not known */
-        return 0;
     int rc = read_all(directory, name, &old);
     if (rc == -ELOOP)
         rc = -EEXIST;
     if (rc == 0 && (old.n < header || memcmp(old.data, table->data, header) != 0 ||
                     old.data[old.n - 1] != '\n'))
         rc = -EEXIST;
-    if (rc == 0 || rc == -ENOENT)
-        rc = replace(directory, name, &old, table);
+    if (rc == -ENOENT && table->data[header] == '\0') /* no zone had a pixel */
+        rc = 0;
+    else if (rc == 0 || rc == -ENOENT)
+        rc = replace(directory, name, &old, table, scene);
     free(old.data);
     return rc;
 }
 
-int pb_series_put(const char *products, const char *name, const char *table, struct pb_err *err)
+int pb_series_put(const char *products, const char *name, const char *scene, const char *table,
+                  struct pb_err *err)
 {
     struct text text = {.data = NULL};
     char path[PATH_MAX];
@@ -159,13 +191,21 @@ int pb_series_put(const char *products, const char *name, const char *table, str
     int rc = directory < 0 ? -errno : read_all(AT_FDCWD, table, &text);
     if (rc == 0)
         rc = lock(directory);
+    char *column = column_of(scene);
     if (rc == 0)
-        rc = put(directory, name, &text);
+        rc = column != NULL ? put(directory, name, &text, column) : -ENOMEM;
+    free(column);
     if (directory >= 0)
         (void)close(directory); /* ends the lock */
     free(text.data);
     if (rc == -EEXIST)
         return pb_fail(err, PB_E_OUTPUT_EXISTS,
                        "%s is no series with the columns of this product; it stays as it is", path);
+    if (rc == -EFBIG)
+        return pb_fail(
+            err, PB_E_OUTPUT_EXISTS,
+            "%s: a series, and the table that is put into it, has at most %lld MiB; move "
+            "it away, and the next table begins another one",
+            path, (long long)most_bytes >> 20);
     return rc < 0 ? pb_io_fail(err, -rc, "cannot append to", path) : 0;
 }

@@ -11,8 +11,10 @@
  * number of processes. */
 #include "config/base/err.h"
 
-/* Puts the rows of the CSV file at `table`, a line of names first, into <products>/<name>, which is
- * made when there is none. output.exists: what is there is no series with these columns; it stays
- * as it is. Other errors: of files, and memory. */
-int pb_series_put(const char *products, const char *name, const char *table, struct pb_err *err);
+/* Puts the rows of the CSV file at `table`, a line of names first, all of that scene, into
+ * <products>/<name>, which is made when there is none and there are rows. A table without rows
+ * takes those of the scene away. output.exists: what is there is no series with these columns, or
+ * larger than a series may be; it stays as it is. Other errors: of files, and memory. */
+int pb_series_put(const char *products, const char *name, const char *scene, const char *table,
+                  struct pb_err *err);
 #endif

@@ -15,6 +15,8 @@
 struct pb_polygon_value {
     const char *text; /* valid UTF-8; NULL = null, or not set */
     double num;       /* NaN: the field holds no number */
+    bool is_whole;    /* `whole` is exactly it */
+    int64_t whole;
 };
 
 struct pb_polygon {

@@ -293,7 +293,7 @@ static int put_series(const struct pb_worker_job *job, const struct pb_json_valu
             continue;
         (void)snprintf(path, sizeof path, "%.3000s/%.255s", pb_publish_directory(job->publish),
                        file);
-        rc = pb_series_put(into, series, path, err);
+        rc = pb_series_put(into, series, pb_json_get_text(job->command, "scene"), path, err);
     }
     return rc;
 }

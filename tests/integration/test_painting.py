@@ -2,6 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """How values become levels and colours in quicklooks and painted COGs, against numpy: methods of stretch, gamma, shade."""
+import json
+
 import numpy as np
 from osgeo import gdal
 
@@ -92,6 +94,21 @@ def test_shade_is_blended_with_colours(scratch):
                 inside[7, 9] = False
                 near(shaded[:-1][:, inside], blended(plain[:-1][:, inside].astype(float), values[3][inside], how))
                 assert (shaded[-1] == np.where(inside, 255, 0)).all(), kind
+
+
+def test_the_item_has_the_bands_and_the_results_of_a_painted_cog(scratch):
+    values = values_of(4)
+    values[3] = np.random.default_rng(1).uniform(0, 255, values.shape[1:])
+    made = make(scratch, scene_of(scratch / "s.tif", values, nodata=-9999),
+                ["cog: {bands: [B1, B2, B3], stretch_method: equalize, shade: B4}", "stac: {datetime: file-time}"])
+    def once(pairs):
+        assert len({k for k, _ in pairs}) == len(pairs), [k for k, _ in pairs]
+        return dict(pairs)
+    item = json.loads((made / "s.stac.json").read_text(), object_pairs_hook=once)
+    bands = [b["name"] for b in next(iter(item["assets"].values()))["bands"]]
+    assert len(bands) == pixels_of(made / "s.tif").shape[0] == 4 and "B4" not in bands, bands
+    results = [s["results"] for s in item["properties"]["processing:expression"]["expression"]["steps"] if "results" in s]
+    assert [len(r[b]) for r in results for b in r] == [16, 16, 16], results
 
 
 def test_a_sheet_has_a_picture_of_each_band_under_its_name(scratch):

@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -334,6 +335,81 @@ def test_a_series_has_the_rows_of_each_scene_once_whoever_is_killed(scratch):
     assert sorted(path.read_bytes().splitlines()) == sorted(before.splitlines()), "a scene that comes again adds no rows"
 
 
+def test_a_series_tells_scenes_apart_whose_names_have_commas(scratch):
+    """A scene that comes again without zones has no rows any more."""
+    series(scratch, ("a,1", 'a,"2', "a"))
+    (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {KIND: 1, N: 2, F: 3}}\n    products:\n"
+                                    "      - zones: {by: KIND, append: series.csv}\n")
+    def put(name):
+        command = [str(pbtest.BIN / "pushbroom"), "run", "--existing", "replace", "-c", str(scratch / "c.yaml"), "-o", str(scratch / "out"), str(scratch / f"{name}.tif")]
+        subprocess.run(command, check=True, capture_output=True)
+        return [r["scene"] for r in rows(scratch / "out/series.csv")]
+    put("a,1")
+    put('a,"2')
+    each = put("a")
+    known = set(each)
+    n = len(each) // 3
+    assert len(known) == 3 and all(each.count(name) == n > 1 for name in known), each
+    assert sorted(put("a,1")) == sorted(each)
+    with_nothing = gdal.Open(str(scratch / "a,1.tif"), gdal.GA_Update)
+    with_nothing.GetRasterBand(1).WriteArray(np.full((71, 97), np.nan, np.float32))
+    with_nothing = None
+    assert sorted(put("a,1")) == sorted(name for name in each if "1" not in name)
+
+
+def test_a_series_that_is_too_large_is_said_to_be(scratch):
+    command, path = series(scratch, ("a",)), scratch / "out/series.csv"
+    path.parent.mkdir()
+    with path.open("wb") as file:
+        file.truncate((1 << 30) + 1)
+    done = subprocess.run(command("a"), capture_output=True, text=True)
+    assert done.returncode == 1 and "1024 MiB" in done.stderr and "is no series" not in done.stderr, done
+
+
+def test_numbers_of_64_bits_keep_their_digits(scratch):
+    scene(scratch / "a.tif", 64, 64)
+    fields(scratch / "f.gpkg", driver="GPKG")
+    layer = (ds := gdal.OpenEx(str(scratch / "f.gpkg"), gdal.OF_UPDATE)).GetLayer(0)
+    layer.CreateField(ogr.FieldDefn("code", ogr.OFTInteger64))
+    for i in range(6):
+        feature = layer.GetFeature(i + 1)
+        feature["code"] = 9007199254740993 + i
+        layer.SetFeature(feature)
+    feature = layer = ds = None
+    out = write(scratch, "      - zones: {zones: f.gpkg, id: code, bands: [N], stats: [mean]}\n      - zones: {name: g, zones: f.gpkg, id: code, bands: [N], stats: [mean], format: gpkg}\n",
+                scratch / "a.tif", 64)
+    expected = [9007199254740993 + i for i in range(6)]
+    assert [int(r["code"]) for r in rows(out / "scene.zones.csv")] == expected
+    ds = ogr.Open(str(out / "scene.g.zones.gpkg"))
+    assert [f["code"] for f in ds.GetLayer(0)] == expected
+
+
+def test_a_geopackage_that_is_written_to_is_refused(scratch):
+    scene(scratch / "a.tif", 64, 64)
+    fields(scratch / "f.gpkg", driver="GPKG")
+    with sqlite3.connect(scratch / "f.gpkg") as db:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("CREATE TABLE more (x)")
+        db.commit()
+        assert (scratch / "f.gpkg-wal").stat().st_size > 0
+        (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {N: 2}}\n    products: [zones: {zones: f.gpkg}]\n")
+        report, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "out", scratch / "a.tif", code=1)
+    assert report["error"]["code"] == "vector.invalid" and "f.gpkg-wal" in report["error"]["message"], report
+    db.close()
+
+
+def test_columns_of_one_name_are_refused_with_the_scene_s_bands(scratch):
+    scene(scratch / "a.tif", 64, 64)
+    fields(scratch / "f.gpkg", driver="GPKG")
+    ds = gdal.OpenEx(str(scratch / "f.gpkg"), gdal.OF_UPDATE)
+    ds.GetLayer(0).CreateField(ogr.FieldDefn("n_MEAN", ogr.OFTReal))
+    ds = None
+    (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {N: 2}}\n    products: [zones: {zones: f.gpkg, attributes: [n_MEAN]}]\n")
+    for dry in ((), ("--dry-run",)):
+        report, = pbtest.run_json("pushbroom", "run", "--json", *dry, "-c", scratch / "c.yaml", "-o", scratch / "out", scratch / "a.tif", code=1)
+        assert "two columns of the table would be called N_mean" in report["error"]["message"], report
+
+
 def test_a_series_leaves_files_of_others_alone(scratch):
     command, path = series(scratch, ("a",)), scratch / "out/series.csv"
     (scratch / "out").mkdir()
@@ -375,6 +451,13 @@ def test_mistakes_are_found_before_a_pixel_is_read(scratch):
       - zones: {name: d, zones: f.gpkg, attributes: [fid]}
       - zones: {name: e, by: KIND, append: e.txt}
       - zones: {name: f, by: KIND, append: f.csv, format: json}
+      - zones: {name: g, zones: f.gpkg, attributes: [AREA_ha], format: geojson}
+      - zones: {name: h, zones: f.gpkg, id: feature_id, format: gpkg}
+      - zones: {name: i, by: KIND, append: same.csv}
+  q:
+    input: {match: ["*"], bands: {KIND: 1}}
+    products:
+      - zones: {by: KIND, append: same.csv}
 """)
     said = pbtest.run("pushbroom", "check-config", scratch / "c.yaml", code=None)
     text = said.stdout + said.stderr
@@ -382,7 +465,9 @@ def test_mistakes_are_found_before_a_pixel_is_read(scratch):
     for words in (":5:9: zones: no step makes a band 'OTHER'", ":5:47: zones.stats: 'p101'", "zones.stats: mean is there twice",
                   ":6:9: zones: which zones?", ":7:40: zones.id is of a vector file", "classes of a band have no outline",
                   "zones.attributes: fid is a column already",
-                  "'e.txt' is no name of a CSV file", "zones.append is for tables", "a and b are names of one value, 1"):
+                  "'e.txt' is no name of a CSV file", "zones.append is for tables", "a and b are names of one value, 1",
+                  "two columns of the table would be called area_ha", "two columns of the table would be called feature_id",
+                  ":17:9: zones: the product in line 13 puts its rows into 'same.csv', too"):
         assert words in text, (words, text)
 
 
