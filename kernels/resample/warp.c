@@ -7,46 +7,153 @@
 #include "kernels/resample/warp_tree.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
-#define SAMPLES     64   /* along an axis, at which scales are measured */
+#define SAMPLES  8    /* along an axis of the old grid, at which scales are measured */
+#define STEPS    16   /* of Newton's method, which finds these on the new grid */
+#define FOUND_PX 1e-6 /* where it ends */
+#define SCALE_UNIT                                                                                 \
+    65536.0              /* scales are whole in parts of that: rounding of positions is not seen */
 #define SCALE_LEAST 1.05 /* of smaller ones nothing is seen; as GDAL's warper has it */
 #define SCALE_NEAR  0.05 /* nearly whole scales are whole; likewise */
 
 /* --- how large a new pixel is on the old grid ------------------------------------------------- */
 
-struct scales {
-    double x, y;
-    size_t n;
+/* A place of the old grid that is looked for on the new one. */
+struct sample {
+    double x, y;    /* on the old grid */
+    double at[2];   /* on the new one: the nearest position known */
+    double nearest; /* square of its distance; infinite: there is none */
 };
 
-static void measure_at(const struct pb_warp_job *job, double x, double y, struct scales *sum)
-{
-    const struct pb_warp *const w = job->warp;
-    const struct pb_warp_at at = pb_warp_position(job, x, y);
-    const struct pb_warp_at right = pb_warp_position(job, x + 1, y);
-    const struct pb_warp_at below = pb_warp_position(job, x, y + 1);
-    const double dx = hypot(right.x - at.x, below.x - at.x);
-    const double dy = hypot(right.y - at.y, below.y - at.y);
+struct scales {
+    const struct pb_warp *warp;
+    pb_warp_points *points;
+    void *of;
+    struct sample sample[SAMPLES * SAMPLES];
+    int32_t n_samples;
+    double x, y;
+    int32_t n;
+};
 
-    if (!(at.x >= 0 && at.y >= 0 && at.x < w->source_w && at.y < w->source_h) ||
-        !(dx < w->source_w / 2.0 + 1) || !(dy < w->source_h / 2.0 + 1))
-        return; /* outside, or at a jump */
-    sum->x += dx;
-    sum->y += dy;
-    sum->n++;
+/* What a position and its derivatives are at a place of the new grid. */
+struct slope {
+    double x, y, x_right, y_right, x_down, y_down;
+};
+
+static struct slope slope_at(const struct scales *s, const double at[2])
+{
+    double x[5] = {at[0], at[0] - 0.5, at[0] + 0.5, at[0], at[0]};
+    double y[5] = {at[1], at[1], at[1], at[1] - 0.5, at[1] + 0.5};
+
+    s->points(s->of, 5, x, y);
+    return (struct slope){x[0], y[0], x[2] - x[1], y[2] - y[1], x[4] - x[3], y[4] - y[3]};
 }
 
-static void measure(struct pb_warp *warp, struct scales *sum)
+static void add_scale(struct scales *s, const struct slope *slope)
 {
-    const struct pb_warp_job job = {
-        .warp = warp, .to = pb_map_identity(), .from = pb_map_identity()};
-    const int32_t across = warp->w < SAMPLES ? warp->w : SAMPLES;
-    const int32_t down = warp->h < SAMPLES ? warp->h : SAMPLES;
+    const double dx = hypot(slope->x_right, slope->x_down);
+    const double dy = hypot(slope->y_right, slope->y_down);
 
-    for (int32_t i = 0; i < across * down; i++)
-        measure_at(&job, floor((i % across + 0.5) * (warp->w / (double)across)),
-                   floor((i / across + 0.5) * (warp->h / (double)down)), sum);
+    if (!isfinite(dx) || !isfinite(dy))
+        return;
+    s->x += dx;
+    s->y += dy;
+    s->n++;
+}
+
+/* Follows the slope from the nearest position known to the sample, beyond the new grid, too: so
+ * the scale does not depend on which part of the old grid the new one covers. */
+static void find_sample(struct scales *s, const struct sample *sample)
+{
+    double at[2] = {sample->at[0], sample->at[1]};
+
+    for (int i = 0; i < STEPS && isfinite(at[0]) && isfinite(at[1]); i++) {
+        const struct slope d = slope_at(s, at);
+        const double x = sample->x - d.x, y = sample->y - d.y;
+        const double area = d.x_right * d.y_down - d.x_down * d.y_right;
+
+        if (fabs(x) < FOUND_PX && fabs(y) < FOUND_PX) {
+            add_scale(s, &d);
+            return;
+        }
+        at[0] += (x * d.y_down - y * d.x_down) / area;
+        at[1] += (y * d.x_right - x * d.y_right) / area;
+    }
+}
+
+/* Looks at a position that a leaf knows: x, y on the old grid, of (column, row) on the new one. */
+static void come_near(struct scales *s, double x, double y, double column, double row)
+{
+    for (int32_t i = 0; i < s->n_samples; i++) {
+        struct sample *const sample = &s->sample[i];
+        const double far = (x - sample->x) * (x - sample->x) + (y - sample->y) * (y - sample->y);
+
+        if (far < sample->nearest) {
+            sample->nearest = far;
+            sample->at[0] = column;
+            sample->at[1] = row;
+        }
+    }
+}
+
+/* All leaves of a square of the tree. */
+static void come_near_all(struct scales *s, uint32_t entry, double x, double y, double size)
+{
+    if (entry == PB_WARP_VOID)
+        return;
+    if ((entry & PB_WARP_BRANCH) != 0) {
+        for (uint32_t i = 0; i < 4; i++)
+            come_near_all(s, s->warp->tree[(entry & ~PB_WARP_BRANCH) + i],
+                          x + (i & 1 ? size / 2 : 0), y + (i >> 1 ? size / 2 : 0), size / 2);
+        return;
+    }
+    const struct pb_warp_leaf *const leaf = &s->warp->leaf[entry];
+    const int middle = size < 1.0 ? 0 : PB_WARP_KNOWN / 2;
+    const double half = size < 1.0 ? 0.0 : size / 2;
+
+    come_near(s, leaf->x[middle], leaf->y[middle], x + half, y + half);
+}
+
+static void place_samples(struct scales *s)
+{
+    const struct pb_warp *const w = s->warp;
+    const int32_t across = w->source_w < SAMPLES ? w->source_w : SAMPLES;
+    const int32_t down = w->source_h < SAMPLES ? w->source_h : SAMPLES;
+
+    s->n_samples = across * down;
+    for (int32_t i = 0; i < s->n_samples; i++)
+        s->sample[i] = (struct sample){.x = (i % across + 0.5) * (w->source_w / (double)across),
+                                       .y = (i / across + 0.5) * (w->source_h / (double)down),
+                                       .nearest = INFINITY};
+    for (int32_t i = 0; i < w->cols * w->rows; i++)
+        come_near_all(s, w->tree[i], (double)(i % w->cols) * w->side,
+                      (double)(i / w->cols) * w->side, w->side);
+}
+
+static double rounded(double scale)
+{
+    return floor(scale * SCALE_UNIT + 0.5) / SCALE_UNIT;
+}
+
+/* Means of the samples that are found; where none is, of the new grid where it comes nearest. 1
+ * where the tree has no leaf, hence no pixel is made. */
+static void measure(struct pb_warp *warp, pb_warp_points *points, void *of)
+{
+    struct scales s = {.warp = warp, .points = points, .of = of};
+
+    place_samples(&s);
+    for (int32_t i = 0; i < s.n_samples; i++)
+        find_sample(&s, &s.sample[i]);
+    for (int32_t i = 0, found = s.n; found == 0 && i < s.n_samples; i++)
+        if (s.sample[i].nearest < INFINITY) {
+            const struct slope d = slope_at(&s, s.sample[i].at);
+
+            add_scale(&s, &d);
+        }
+    warp->scale_x = s.n > 0 ? rounded(s.x / s.n) : 1;
+    warp->scale_y = s.n > 0 ? rounded(s.y / s.n) : 1;
 }
 
 void pb_warp_job_scale(struct pb_warp_job *job)
@@ -157,7 +264,6 @@ int pb_warp_create(int32_t w, int32_t h, int32_t source_w, int32_t source_h, pb_
                    void *of, struct pb_warp **out_warp)
 {
     struct pb_warp *const warp = calloc(1, sizeof *warp);
-    struct scales sum = {0, 0, 0};
     int rc = -ENOMEM;
 
     if (warp == NULL)
@@ -166,14 +272,11 @@ int pb_warp_create(int32_t w, int32_t h, int32_t source_w, int32_t source_h, pb_
         (struct pb_warp){.w = w, .h = h, .source_w = source_w, .source_h = source_h, .users = 1};
     rc = pb_warp_fill(warp, points, of);
     rc = rc ? rc : find_most(warp);
-    if (rc == 0)
-        measure(warp, &sum);
     if (rc < 0) {
         destroy(warp);
         return rc;
     }
-    warp->scale_x = sum.n > 0 ? sum.x / (double)sum.n : 1;
-    warp->scale_y = sum.n > 0 ? sum.y / (double)sum.n : 1;
+    measure(warp, points, of);
     *out_warp = warp;
     return 0;
 }

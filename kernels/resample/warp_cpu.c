@@ -67,6 +67,21 @@ static int32_t run_length(const struct pb_warp_job *job, const struct pb_warp_sq
     return length;
 }
 
+/* Pixels of the part whose centres lie beyond the new grid are nowhere. */
+static void hide_beyond(const struct pb_warp_job *job, int32_t column, int32_t row, struct part *p)
+{
+    const struct pb_map to = job->to;
+    const int32_t w = job->warp->w;
+    const bool row_is_on = pb_warp_is_on(row + 0.5, to.scale_y, to.offset_y, job->warp->h);
+
+    if (row_is_on && pb_warp_is_on(column + 0.5, to.scale_x, to.offset_x, w) &&
+        pb_warp_is_on(column + p->n - 0.5, to.scale_x, to.offset_x, w))
+        return;
+    for (int32_t i = 0; i < p->n; i++)
+        if (!row_is_on || !pb_warp_is_on(column + i + 0.5, to.scale_x, to.offset_x, w))
+            p->x[i] = p->y[i] = (double)pb_pixel_nan();
+}
+
 static void place_part(const struct pb_warp_job *job, int32_t column, int32_t row, struct part *p)
 {
     const double y = (row + 0.5) * job->to.scale_y + job->to.offset_y;
@@ -221,6 +236,7 @@ void pb_warp_run_cpu(const struct pb_warp_job *job, const struct pb_plane *in,
 
             p->n = w - i < PART_PX ? w - i : PART_PX;
             place_part(job, column, row, p);
+            hide_beyond(job, column, row, p);
             make_part(job, in, column, row, p, to);
         }
 }

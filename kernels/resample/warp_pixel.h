@@ -128,8 +128,9 @@ PB_PIXEL void pb_warp_leaf_at(const struct pb_warp_leaf *leaf, double across, do
     out->y = pb_warp_curve_at(&y, across);
 }
 
-/* Where a place of the made plane's grid lies on the grid of the plane that it is made from. */
-PB_PIXEL struct pb_warp_at pb_warp_position(const struct pb_warp_job *job, double x, double y)
+/* A corner of a pixel on the grid of the plane that it is made from; of pixels that end beyond the
+ * new grid by what its last squares say. */
+PB_PIXEL struct pb_warp_at pb_warp_corner(const struct pb_warp_job *job, double x, double y)
 {
     const double to_x = x * job->to.scale_x + job->to.offset_x;
     const double to_y = y * job->to.scale_y + job->to.offset_y;
@@ -138,6 +139,26 @@ PB_PIXEL struct pb_warp_at pb_warp_position(const struct pb_warp_job *job, doubl
     struct pb_warp_at at = pb_warp_row_at(&row, to_x);
     at.x = at.x * job->from.scale_x + job->from.offset_x;
     at.y = at.y * job->from.scale_y + job->from.offset_y;
+    return at;
+}
+
+/* Whether a place of the made plane's grid lies on the warp's new grid, along an axis. */
+PB_PIXEL bool pb_warp_is_on(double at, double scale, double offset, int32_t size)
+{
+    const double to = at * scale + offset;
+    return to >= 0.0 && to <= size;
+}
+
+/* Where a place of the made plane's grid lies on the grid of the plane that it is made from;
+ * nowhere, beyond the new grid. */
+PB_PIXEL struct pb_warp_at pb_warp_position(const struct pb_warp_job *job, double x, double y)
+{
+    struct pb_warp_at at;
+    at.x = at.y = (double)pb_pixel_nan();
+    if (pb_warp_is_on(x, job->to.scale_x, job->to.offset_x, job->warp->w) &&
+        pb_warp_is_on(y, job->to.scale_y, job->to.offset_y, job->warp->h)) {
+        at = pb_warp_corner(job, x, y);
+    }
     return at;
 }
 
@@ -346,9 +367,11 @@ PB_PIXEL float pb_warp_pixel(const struct pb_warp_job *job, const struct pb_resa
     resample.source_h = job->source_h;
     resample.map = pb_map_identity();
     if (pb_warp_is_area(job->how)) {
-        const struct pb_warp_at one = pb_warp_position(job, column, row);
-        const struct pb_warp_at other = pb_warp_position(job, column + 1.0, row + 1.0);
-        if (one.x != one.x || one.y != one.y || other.x != other.x || other.y != other.y) {
+        const struct pb_warp_at one = pb_warp_corner(job, column, row);
+        const struct pb_warp_at other = pb_warp_corner(job, column + 1.0, row + 1.0);
+        if (!pb_warp_is_on(column + 0.5, job->to.scale_x, job->to.offset_x, job->warp->w) ||
+            !pb_warp_is_on(row + 0.5, job->to.scale_y, job->to.offset_y, job->warp->h) ||
+            one.x != one.x || one.y != one.y || other.x != other.x || other.y != other.y) {
             return pb_pixel_nan();
         }
         x = pb_warp_area(one.x, other.x, job->source_w);

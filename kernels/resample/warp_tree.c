@@ -18,9 +18,12 @@
                          */
 #define BATCH       128 /* squares */
 #define EMPTY_SIDE  64  /* a square without any position is given up from here on */
-#define KERNEL_PX   4.0 /* of the widest kernel, and one more */
+#define EMPTY_PART  8   /* .. or from this part of the squares that the tree begins with */
+#define POINTS_MOST ((size_t)1 << 23) /* asked for, before a larger error is allowed */
+#define KERNEL_PX   4.0               /* of the widest kernel, and one more */
 #define ROUNDING_PX 1e-6 /* of sums of float64, by which a position may leave its corners' box */
 #define PROBES      16
+#define FAR         8.0 /* changes from point to point: twice the width of a square */
 
 /* A square whose entry is not known yet. */
 struct square {
@@ -40,6 +43,7 @@ struct maker {
     pb_warp_points *points;
     void *of;
     double error_px;
+    size_t asked; /* points */
     size_t tree_room, leaf_room;
     struct squares now, next;
     double size; /* of the squares of this level */
@@ -139,20 +143,61 @@ static struct seen look(const struct square *s, const struct lattice *all)
     return seen;
 }
 
+/* The most that a coordinate changes along a line of 5 points, from one to the next, but for its
+ * largest change: that may be a jump. */
+static double change_along(const double *v, size_t stride)
+{
+    double most = 0, second = 0;
+    int n = 0;
+
+    for (size_t i = 0; i < 4; i++) {
+        const double change = off(v[(i + 1) * stride], v[i * stride]);
+
+        if (isfinite(change)) {
+            second = fmax(second, fmin(most, change));
+            most = fmax(most, change);
+            n++;
+        }
+    }
+    return n > 1 ? second : most;
+}
+
+/* Whether every point lies so far from the old grid that nothing between it and the next ones comes
+ * near, on either side of a jump or an edge. */
+static bool is_far(const struct maker *m, const struct lattice *all)
+{
+    double change = 0;
+
+    for (size_t i = 0; i < 5; i++) {
+        change = fmax(change, fmax(change_along(all->x[i], 1), change_along(all->y[i], 1)));
+        change = fmax(change, fmax(change_along(&all->x[0][i], 5), change_along(&all->y[0][i], 5)));
+    }
+    const double more = FAR * change + KERNEL_PX;
+    for (int i = 0; i < 25; i++) {
+        const double x = all->x[i / 5][i % 5], y = all->y[i / 5][i % 5];
+
+        if (is_somewhere(x, y) && x >= -more && y >= -more && x <= m->warp->source_w + more &&
+            y <= m->warp->source_h + more)
+            return false;
+    }
+    return true;
+}
+
 /* Whether no pixel of the square needs one of the old grid. */
-static bool is_void(const struct maker *m, const struct seen *seen)
+static bool is_void(const struct maker *m, const struct seen *seen, const struct lattice *all)
 {
     const struct pb_warp *const w = m->warp;
 
     if (seen->places == 0)
-        return m->size <= EMPTY_SIDE;
-    if (seen->places < PB_WARP_KNOWN + PROBES)
-        return false;
+        return m->size <= fmax(EMPTY_SIDE, w->side / EMPTY_PART);
     /* As far as the square is wide: what lies between its points lies nearer. */
     const double more = fmax(seen->box.x1 - seen->box.x0, seen->box.y1 - seen->box.y0) +
                         2 * seen->error_px + KERNEL_PX;
-    return seen->box.x1 + more < 0 || seen->box.y1 + more < 0 ||
-           seen->box.x0 - more > w->source_w || seen->box.y0 - more > w->source_h;
+    if (seen->places == PB_WARP_KNOWN + PROBES &&
+        (seen->box.x1 + more < 0 || seen->box.y1 + more < 0 || seen->box.x0 - more > w->source_w ||
+         seen->box.y0 - more > w->source_h))
+        return true;
+    return is_far(m, all);
 }
 
 /* By how much a parabola may leave the box of its three points. */
@@ -245,7 +290,7 @@ static int decide(struct maker *m, const struct square *s, const double *x, cons
         return add_leaf(m, s);
     join(s, x, y, &all);
     const struct seen seen = look(s, &all);
-    if (is_void(m, &seen)) {
+    if (is_void(m, &seen, &all)) {
         m->warp->tree[s->slot] = PB_WARP_VOID;
         return 0;
     }
@@ -279,11 +324,13 @@ static int make_level(struct maker *m)
             x[i] = m->now.at[first + i / PROBES].x + col * m->size / 4;
             y[i] = m->now.at[first + i / PROBES].y + row * m->size / 4;
         }
-        if (m->size >= 1.0)
+        if (m->size >= 1.0) {
             m->points(m->of, n * PROBES, x, y);
+            m->asked += n * PROBES;
+        }
         for (size_t i = 0; i < n && rc == 0; i++)
             rc = decide(m, &m->now.at[first + i], x + i * PROBES, y + i * PROBES);
-        if (rc == 0 && used_bytes(m) > PB_WARP_TREE_BYTES)
+        if (rc == 0 && (used_bytes(m) > PB_WARP_TREE_BYTES || m->asked > POINTS_MOST))
             rc = -E2BIG;
     }
     const struct squares done = m->now;

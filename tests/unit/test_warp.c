@@ -299,6 +299,80 @@ START_TEST(tiles_of_any_size_make_the_whole_image)
 }
 END_TEST
 
+enum { WIDE = 9000 };
+
+/* Three pixels of the old grid for one of the new, on which it begins at places[of]. */
+static void small_points(void *of, size_t n, double *x, double *y)
+{
+    const double *const place = of;
+
+    for (size_t i = 0; i < n; i++) {
+        x[i] = 3 * (x[i] - *place) + 1e-5 * (y[i] - *place) * (y[i] - *place);
+        y[i] = 3 * (y[i] - *place);
+    }
+}
+
+START_TEST(scales_are_those_of_the_old_grid_wherever_it_lies)
+{
+    double places[] = {0, 4030, -60};
+    double scale[3];
+
+    for (int i = 0; i < 3; i++) {
+        struct pb_warp *warp = NULL;
+
+        ck_assert_int_eq(pb_warp_create(i == 1 ? WIDE : SIDE, i == 1 ? WIDE : SIDE, SIDE, SIDE,
+                                        small_points, &places[i], &warp),
+                         0);
+        scale[i] = warp->scale_x;
+        ck_assert_double_eq_tol(warp->scale_x, 3, 1e-4);
+        ck_assert_double_eq(warp->scale_y, 3);
+        pb_warp_put(warp);
+    }
+    ck_assert(scale[0] == scale[1] && scale[0] == scale[2]);
+}
+END_TEST
+
+static size_t asked;
+
+/* A jump far from the old grid, along all of the new one, over it on both sides. */
+static void far_jump_points(void *of, size_t n, double *x, double *y)
+{
+    (void)of;
+    asked += n;
+    for (size_t i = 0; i < n; i++) {
+        x[i] = x[i] - 1000;
+        y[i] = y[i] < 6000.3 + x[i] / 100 ? y[i] - 1000 : y[i] - 12000;
+    }
+}
+
+START_TEST(a_jump_far_from_the_old_grid_asks_for_few_points)
+{
+    struct pb_warp *warp = NULL;
+
+    asked = 0;
+    ck_assert_int_eq(pb_warp_create(WIDE, WIDE, SIDE, SIDE, far_jump_points, NULL, &warp), 0);
+    ck_assert_uint_lt(asked, 300000);
+    pb_warp_put(warp);
+}
+END_TEST
+
+START_TEST(pixels_beyond_the_new_grid_are_nowhere)
+{
+    struct pb_warp *const warp = make(op_ground_points, 200);
+    const struct pb_warp_job job = job_of(warp, PB_NEAREST);
+    static float px[SIDE * SIDE], made[40 * 30];
+    const struct pb_plane in = {px, {0, 0, SIDE, SIDE}}, out = {made, {180, 185, 40, 30}};
+    float *const temp = malloc(pb_warp_temp_px(&job, 40) * sizeof *temp);
+
+    ck_assert_ptr_nonnull(temp);
+    pb_warp_run_cpu(&job, &in, &out, temp);
+    for (int32_t k = 0; k < 40 * 30; k++)
+        ck_assert_msg(isnan(made[k]) == (k % 40 >= 20 || k / 40 >= 15), "pixel %d", k);
+    free(temp);
+    pb_warp_put(warp);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("warp");
@@ -311,6 +385,9 @@ int main(void)
     tcase_add_test(tests, mode_of_a_very_large_area_takes_no_time);
     tcase_add_test(tests, lanczos_weights_are_those_of_the_formula);
     tcase_add_test(tests, tiles_of_any_size_make_the_whole_image);
+    tcase_add_test(tests, scales_are_those_of_the_old_grid_wherever_it_lies);
+    tcase_add_test(tests, a_jump_far_from_the_old_grid_asks_for_few_points);
+    tcase_add_test(tests, pixels_beyond_the_new_grid_are_nowhere);
     suite_add_tcase(suite, tests);
     return fx_main(suite);
 }
