@@ -144,6 +144,12 @@ static int32_t union_grid(struct work *w, int32_t first)
         if (grid < 0)
             continue;
         const struct pb_geometry other = pb_builder_geometry(w->b, grid);
+        if (other.frame != own.frame)
+            return pb_builder_mistake(w->b, PB_DIAG_GRID, &w->step->of.items[i / w->n_bands], 0,
+                                      "scene '%.63s' lies in another coordinate system than the "
+                                      "first one; warp all of them in one step, or give 'like' or "
+                                      "extent: first",
+                                      w->step->of.items[i / w->n_bands].text);
         const struct pb_map map = pb_map_between(&other.map, &own.map);
         if (isnan(map.scale_x))
             continue;
