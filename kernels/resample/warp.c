@@ -123,13 +123,18 @@ static void place_samples(struct scales *s)
     const int32_t down = w->source_h < SAMPLES ? w->source_h : SAMPLES;
 
     s->n_samples = across * down;
-    for (int32_t i = 0; i < s->n_samples; i++)
+    for (int32_t i = 0; i < s->n_samples; i++) {
+        const int32_t row = i / across;
+
         s->sample[i] = (struct sample){.x = (i % across + 0.5) * (w->source_w / (double)across),
-                                       .y = (i / across + 0.5) * (w->source_h / (double)down),
+                                       .y = (row + 0.5) * (w->source_h / (double)down),
                                        .nearest = INFINITY};
-    for (int32_t i = 0; i < w->cols * w->rows; i++)
-        come_near_all(s, w->tree[i], (double)(i % w->cols) * w->side,
-                      (double)(i / w->cols) * w->side, w->side);
+    }
+    for (int32_t i = 0; i < w->cols * w->rows; i++) {
+        const int32_t row = i / w->cols;
+
+        come_near_all(s, w->tree[i], (double)(i % w->cols) * w->side, row * w->side, w->side);
+    }
 }
 
 static double rounded(double scale)

@@ -18,7 +18,7 @@
                          */
 #define BATCH       128 /* squares */
 #define EMPTY_SIDE  64  /* a square without any position is given up from here on */
-#define EMPTY_PART  8   /* .. or from this part of the squares that the tree begins with */
+#define EMPTY_PART  8.0 /* .. or from this part of the squares that the tree begins with */
 #define POINTS_MOST ((size_t)1 << 23) /* asked for, before a larger error is allowed */
 #define KERNEL_PX   4.0               /* of the widest kernel, and one more */
 #define ROUNDING_PX 1e-6 /* of sums of float64, by which a position may leave its corners' box */
@@ -355,8 +355,10 @@ static int begin(struct maker *m)
     }
     m->now.n = m->now.room = n;
     for (size_t i = 0; i < points; i++) {
+        const size_t row = i / across;
+
         x[i] = (double)(i % across) * (w->side / 2.0);
-        y[i] = (double)(i / across) * (w->side / 2.0);
+        y[i] = (double)row * (w->side / 2.0);
     }
     m->points(m->of, points, x, y);
     for (size_t i = 0; i < n; i++) {
