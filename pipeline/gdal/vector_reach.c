@@ -48,7 +48,8 @@ void pb_vector_reach_find(struct pb_vector_reach *reach, const struct pb_raster 
         for (int i = 0; i < PB_VECTOR_REACH_SIDE * PB_VECTOR_REACH_SIDE; i++) {
             double *at = reach->seen[reach->n_seen];
             const double side = PB_VECTOR_REACH_SIDE - 1;
-            place_at(scene, i % PB_VECTOR_REACH_SIDE / side, i / PB_VECTOR_REACH_SIDE / side, at);
+            const int column = i % PB_VECTOR_REACH_SIDE, row = i / PB_VECTOR_REACH_SIDE;
+            place_at(scene, column / side, row / side, at);
             reach->n_seen += has_place(back, at);
         }
     }
