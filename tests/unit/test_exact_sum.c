@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/reduce/exact_sum.h"
 
+#include "any_number.h"
 #include "run_suite.h"
 
 #include <check.h>
@@ -10,21 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t state = 88172645463325252u;
-static uint64_t rnd(void)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
-}
-
 /* Any finite double, all exponents alike. */
 static double any_double(void)
 {
     double x;
     do {
-        uint64_t bits = rnd();
+        uint64_t bits = any_bits();
         memcpy(&x, &bits, sizeof x);
     } while (!isfinite(x));
     return x;
@@ -105,7 +97,7 @@ START_TEST(agrees_with_the_fpu_on_pairs)
         double x[2] = {any_double(), 0};
         int e;
         (void)frexp(x[0], &e);
-        x[1] = ldexp((double)(int64_t)rnd(), e - 10 - (int)(rnd() % 120));
+        x[1] = ldexp((double)(int64_t)any_bits(), e - 10 - (int)(any_bits() % 120));
         if (!isfinite(x[1]))
             continue;
         double fpu = x[0] + x[1];
@@ -120,11 +112,12 @@ START_TEST(result_does_not_depend_on_order_or_splits)
     enum { N = 3000 };
     static double x[N];
     for (int i = 0; i < N; i++)
-        x[i] = i % 3 ? any_double() * 0x1p-20 : ldexp((double)(int64_t)rnd(), (int)(rnd() % 200));
+        x[i] = i % 3 ? any_double() * 0x1p-20
+                     : ldexp((double)(int64_t)any_bits(), (int)(any_bits() % 200));
     double expected = sum_of(x, N);
     for (int round = 0; round < 50; round++) {
         for (int i = N - 1; i > 0; i--) {
-            int j = (int)(rnd() % (uint64_t)(i + 1));
+            int j = (int)(any_bits() % (uint64_t)(i + 1));
             double t = x[i];
             x[i] = x[j];
             x[j] = t;
@@ -134,7 +127,7 @@ START_TEST(result_does_not_depend_on_order_or_splits)
         for (int p = 0; p < 5; p++)
             pb_exact_sum_init(&part[p]);
         for (int i = 0; i < N; i++)
-            pb_exact_sum_add(&part[rnd() % 5], x[i]);
+            pb_exact_sum_add(&part[any_bits() % 5], x[i]);
         for (int p = 1; p < 5; p++)
             pb_exact_sum_merge(&part[0], &part[p]);
         assert_same(pb_exact_sum_round(&part[0]), expected);

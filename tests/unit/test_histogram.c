@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/reduce/histogram.h"
 
+#include "any_number.h"
 #include "run_suite.h"
 
 #include <check.h>
@@ -9,25 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t state = 88172645463325252u;
-static uint64_t rnd(void)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
-}
-
-static float any_float(void)
-{
-    float x;
-    do {
-        uint32_t bits = (uint32_t)rnd();
-        memcpy(&x, &bits, sizeof x);
-    } while (!isfinite(x));
-    return x;
-}
 
 static struct pb_histogram_part part; /* its lanes are zero between uses */
 
@@ -76,7 +58,8 @@ END_TEST
 START_TEST(exponent_is_the_smallest_that_fits)
 {
     for (int i = 0; i < 20000; i++) {
-        float a = any_float(), b = i % 4 ? any_float() : a * (1.0f + (float)(rnd() % 100) / 1e4f);
+        float a = any_finite(),
+              b = i % 4 ? any_finite() : a * (1.0f + (float)(any_bits() % 100) / 1e4f);
         if (!isfinite(b))
             continue;
         float min = fminf(a, b), max = fmaxf(a, b);
@@ -98,9 +81,9 @@ START_TEST(counts_equal_a_naive_count_at_the_final_width)
     static float v[N];
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < N; i++)
-            v[i] = i % 97 == 0
-                       ? NAN
-                       : (float)((double)(int64_t)rnd() * ldexp(1.0, -60 + (int)(rnd() % 5)));
+            v[i] = i % 97 == 0 ? NAN
+                               : (float)((double)(int64_t)any_bits() *
+                                         ldexp(1.0, -60 + (int)(any_bits() % 5)));
         v[17] = -1e-40f; /* lies in bin -1, however wide the bins */
         v[18] = -0.0f;
         memset(&one, 0, sizeof one);
@@ -128,24 +111,25 @@ START_TEST(state_does_not_depend_on_order_or_splits)
     for (int round = 0; round < 60; round++) {
         int spread = round % 6;
         for (int i = 0; i < N; i++)
-            v[i] = spread == 0   ? any_float()
-                   : spread == 1 ? (float)(rnd() % 10000)
-                   : spread == 2 ? -1000.0f + (float)(rnd() % 1000) / 7.0f
-                   : spread == 3 ? ldexpf((float)(rnd() % 255) - 127.0f, (int)(rnd() % 60) - 90)
-                   : spread == 4 ? (rnd() % 50 ? 0.25f : 3e38f)
-                                 : (float)(int64_t)rnd() * 1e-19f;
+            v[i] = spread == 0   ? any_finite()
+                   : spread == 1 ? (float)(any_bits() % 10000)
+                   : spread == 2 ? -1000.0f + (float)(any_bits() % 1000) / 7.0f
+                   : spread == 3
+                       ? ldexpf((float)(any_bits() % 255) - 127.0f, (int)(any_bits() % 60) - 90)
+                   : spread == 4 ? (any_bits() % 50 ? 0.25f : 3e38f)
+                                 : (float)(int64_t)any_bits() * 1e-19f;
         memset(&one, 0, sizeof one);
         take(&one, v, N);
         for (int again = 0; again < 10; again++) {
             for (int i = N - 1; i > 0; i--) {
-                int j = (int)(rnd() % (uint64_t)(i + 1));
+                int j = (int)(any_bits() % (uint64_t)(i + 1));
                 float t = v[i];
                 v[i] = v[j];
                 v[j] = t;
             }
             memset(&two, 0, sizeof two);
             for (size_t i = 0, n; i < N; i += n) {
-                n = 1 + rnd() % 400;
+                n = 1 + any_bits() % 400;
                 n = i + n > N ? N - i : n;
                 take(&two, v + i, n);
             }
@@ -179,7 +163,7 @@ START_TEST(folding_keeps_every_count_and_the_limit)
     static uint64_t bucket[PB_HISTOGRAM_BINS];
     double min, max;
     for (int i = 0; i < N; i++)
-        v[i] = (float)(int64_t)rnd() * 1e-18f;
+        v[i] = (float)(int64_t)any_bits() * 1e-18f;
     memset(&one, 0, sizeof one);
     take(&one, v, N);
     const uint32_t limits[] = {1, 2, 3, 7, 100, 256, 4096};

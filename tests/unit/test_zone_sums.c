@@ -6,6 +6,7 @@
 #include "kernels/reduce/zone_sums.h"
 #include "pipeline/numbers/zones_all.h"
 
+#include "any_number.h"
 #include "run_suite.h"
 
 #include <check.h>
@@ -16,26 +17,6 @@
 
 enum { VALUES = 4096 };
 
-static uint64_t state = 88172645463325252u;
-static uint64_t rnd(void)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
-}
-
-/* Any finite float, all exponents alike. */
-static float any_float(void)
-{
-    float x;
-    do {
-        uint32_t bits = (uint32_t)rnd();
-        memcpy(&x, &bits, sizeof x);
-    } while (!isfinite(x));
-    return x;
-}
-
 START_TEST(sums_of_floats_are_those_of_exact_sums)
 {
     struct pb_float_sums sums = {.n = 0};
@@ -45,7 +26,7 @@ START_TEST(sums_of_floats_are_those_of_exact_sums)
     pb_exact_sum_init(&sum);
     pb_exact_sum_init(&squares);
     for (int i = 0; i < VALUES; i++) {
-        value[i] = i % 7 == 0 ? -value[i / 2] : any_float();
+        value[i] = i % 7 == 0 ? -value[i / 2] : any_finite();
         pb_exact_sum_add(&sum, (double)value[i]);
         pb_exact_sum_add(&squares, (double)value[i] * (double)value[i]);
     }
@@ -85,9 +66,9 @@ START_TEST(zones_merge_into_the_same_whatever_the_parts)
         pb_zone_sums_begin(part[i], ZONES, 2);
     }
     for (int i = 0; i < VALUES; i++) {
-        struct pb_zone_sums *const to[] = {whole, part[rnd() % PARTS]};
-        const uint64_t key = rnd() % ZONES << 32 | 7;
-        const float value[] = {any_float(), i % 5 == 0 ? NAN : (float)i};
+        struct pb_zone_sums *const to[] = {whole, part[any_bits() % PARTS]};
+        const uint64_t key = any_bits() % ZONES << 32 | 7;
+        const float value[] = {any_finite(), i % 5 == 0 ? NAN : (float)i};
         for (int k = 0; k < 2; k++) {
             const int32_t zone = pb_zone_sums_find(to[k], key);
             ck_assert_int_ge(zone, 0);
@@ -156,7 +137,7 @@ START_TEST(values_that_fit_are_counted_exactly)
     size_t n;
     double error = 0;
     for (int i = 0; i < VALUES; i++)
-        value[i] = (float)(rnd() % 300) - 100;
+        value[i] = (float)(any_bits() % 300) - 100;
     value[1] = value[0] = value[2] = -0.0F;
     value[3] = NAN;
     count(counts, part, 5, value, VALUES);
@@ -195,13 +176,13 @@ START_TEST(values_that_do_not_fit_are_wrong_by_no_more_than_is_said)
     uint32_t level = 0;
     double found[3][5];
     for (int i = 0; i < VALUES; i++)
-        value[i] = sorted[i] = (float)(rnd() >> 40) * 0x1p-23F - 1;
+        value[i] = sorted[i] = (float)(any_bits() >> 40) * 0x1p-23F - 1;
     qsort(sorted, VALUES, sizeof sorted[0], ascending);
     for (int turn = 0; turn < 3; turn++) {
         struct pb_value_counts *counts = counts_of(512), *part = counts_of(turn == 1 ? 32 : 256);
         size_t n;
         for (size_t i = VALUES; turn > 0 && i-- > 1;) {
-            const size_t j = rnd() % (i + 1);
+            const size_t j = any_bits() % (i + 1);
             const float swap = value[i];
             value[i] = value[j];
             value[j] = swap;
