@@ -54,6 +54,21 @@ struct pb_band_pick pb_band_list_at(const struct pb_items *names, struct pb_buil
     return (struct pb_band_pick){item ? pb_item_band(item) : in, find(b, in, item), item};
 }
 
+pb_value pb_band_list_ended(struct pb_builder *b, const char *base, const struct pb_item *ending,
+                            const struct pb_item *at, const char *whose)
+{
+    char name[2 * 64];
+
+    (void)snprintf(name, sizeof name, "%.63s%.63s", base, ending->text);
+    const pb_value x = pb_builder_find(b, name);
+    if (x >= 0)
+        return x;
+    (void)pb_builder_mistake(b, PB_DIAG_BAND, at, 0,
+                             "no band '%s' here, which is '%.63s' of %s '%.63s'", name, base, whose,
+                             ending->text);
+    return PB_VALUE_POISON;
+}
+
 double pb_band_list_number(const struct pb_items *numbers, const char *out, double fallback)
 {
     for (size_t i = 0; i < numbers->n; i++)

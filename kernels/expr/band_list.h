@@ -24,6 +24,12 @@ struct pb_band_pick pb_band_list_at(const struct pb_items *names, struct pb_buil
  * value is poison. name: the member of the struct that build() got. */
 pb_value pb_band_list_named(struct pb_builder *b, char *const *name);
 
+/* The value of the band with the name `base` and an entry's text behind it, of one of several
+ * images whose bands go by one name and an ending each. When there is none that is reported at the
+ * item `at`, and the value is poison. whose: "scene". */
+pb_value pb_band_list_ended(struct pb_builder *b, const char *base, const struct pb_item *ending,
+                            const struct pb_item *at, const char *whose);
+
 /* What a NUMBERS parameter says for the band `out`: the one number for all, its own entry, or
  * `fallback`. */
 double pb_band_list_number(const struct pb_items *numbers, const char *out, double fallback);

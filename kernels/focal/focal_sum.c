@@ -53,28 +53,15 @@ PB_CLONES static void add_few(int32_t n, const float *const *tap, const float *w
     PB_FOCAL_EACH_SIDE(n, add_of, tap, weight, w, out);
 }
 
-/* Goes on with the sums that are in out. More taps than there are loops for are three odd numbers
+/* goes_on: with the sums that are in out. More taps than there are loops for are three odd numbers
  * of them, one after the other. */
-static void weighted_add(int32_t side, const float *const *tap, const float *weight, int32_t w,
-                         float *restrict out)
+static void weighted_sum(int32_t side, const float *const *tap, const float *weight, bool goes_on,
+                         int32_t w, float *restrict out)
 {
     const int32_t first = side > LOOP_MAX ? side / 3 | 1 : side;
     const int32_t second = (side - first) / 2 | 1, third = side - first - second;
 
-    add_few(first, tap, weight, w, out);
-    if (first < side) {
-        add_few(second, tap + first, weight + first, w, out);
-        add_few(third, tap + first + second, weight + first + second, w, out);
-    }
-}
-
-static void weighted_sum(int32_t side, const float *const *tap, const float *weight, int32_t w,
-                         float *restrict out)
-{
-    const int32_t first = side > LOOP_MAX ? side / 3 | 1 : side;
-    const int32_t second = (side - first) / 2 | 1, third = side - first - second;
-
-    sum_of_few(first, tap, weight, w, out);
+    (goes_on ? add_few : sum_of_few)(first, tap, weight, w, out);
     if (first < side) {
         add_few(second, tap + first, weight + first, w, out);
         add_few(third, tap + first + second, weight + first + second, w, out);
@@ -119,7 +106,7 @@ static const float *filtered_row(const struct pb_focal_job *job, struct pb_focal
         for (int32_t k = 0; k < job->side; k++) {
             tap[k] = source + k;
         }
-        weighted_sum(job->side, tap, ring->weight, job->out->rect.w, row);
+        weighted_sum(job->side, tap, ring->weight, false, job->out->rect.w, row);
         ring->held[slot] = y;
     }
     return row;
@@ -132,7 +119,7 @@ static void columns_of_rows(const struct pb_focal_job *job, struct pb_focal_ring
     for (int32_t k = 0; k < job->side; k++) {
         tap[k] = filtered_row(job, ring, rows[k]);
     }
-    weighted_sum(job->side, tap, weight, job->out->rect.w, out);
+    weighted_sum(job->side, tap, weight, false, job->out->rect.w, out);
 }
 
 void pb_focal_separable_row(struct pb_focal_job *job, const int32_t *rows, float *out)
@@ -165,11 +152,7 @@ void pb_focal_full_row(struct pb_focal_job *job, const int32_t *rows, float *out
             tap[i] = source + i;
         }
         const float *weight = job->focal->weight + (size_t)k * (size_t)job->side;
-        if (k == 0) {
-            weighted_sum(job->side, tap, weight, w, out);
-        } else {
-            weighted_add(job->side, tap, weight, w, out);
-        }
+        weighted_sum(job->side, tap, weight, k > 0, w, out);
     }
     finish_row(w, out);
 }

@@ -8,12 +8,10 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define OBSERVATIONS_MAX PB_VALUE_STACK_MAX
-#define NAME_MAX_BYTES   64
 #define CLEAR_MAX_BYTES  4096
 
 enum method { MEDIAN, MAX_NDVI, LATEST_CLEAR, MEAN, COUNT, MIN, MAX, PERCENTILE };
@@ -90,16 +88,11 @@ static pb_value emit(struct work *w, enum pb_vm_op op, pb_value x, pb_value y, p
 /* A band of an observation, invalid where that is not clear. */
 static pb_value band_of(struct work *w, const char *base, size_t i, const struct pb_item *item)
 {
-    char name[2 * NAME_MAX_BYTES];
+    const struct pb_item *const ending = &w->step->of.items[i];
+    const pb_value x = pb_band_list_ended(w->b, base, ending, item ? item : ending, "observation");
 
-    (void)snprintf(name, sizeof name, "%.63s%.63s", base, w->step->of.items[i].text);
-    const pb_value x = pb_builder_find(w->b, name);
-    if (x < 0) {
-        (void)pb_builder_mistake(w->b, PB_DIAG_BAND, item ? item : &w->step->of.items[i], 0,
-                                 "no band '%s' here, which is '%.63s' of observation '%.63s'", name,
-                                 base, w->step->of.items[i].text);
-        return PB_VALUE_POISON;
-    }
+    if (x == PB_VALUE_POISON)
+        return x;
     return w->clear[i] < 0 ? x : emit(w, PB_VM_WHERE, w->clear[i], x, w->nothing);
 }
 

@@ -2,18 +2,17 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * mosaic: one image of scenes that lie beside each other, on one grid. */
+#include "kernels/expr/band_list.h"
 #include "kernels/expr/grid_args.h"
 #include "kernels/expr/value_stack.h"
 #include "kernels/focal/extreme_pixel.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SCENES_MAX      16
-#define NAME_MAX_BYTES  64
 #define SIDE_MAX        (1 << 30)
 #define WIDTH           32
 #define FOCAL_RADIUS    (PB_FOCAL_WINDOW_SIDE_MAX / 2)
@@ -98,21 +97,6 @@ static pb_value number(struct work *w, double v)
 }
 
 /* --- where the scenes lie --------------------------------------------------------------------- */
-
-static pb_value find_band(struct work *w, size_t i, size_t k)
-{
-    const struct pb_item *const band = &w->step->bands.items[k], *const of = &w->step->of.items[i];
-    char name[2 * NAME_MAX_BYTES];
-
-    (void)snprintf(name, sizeof name, "%.63s%.63s", band->text, of->text);
-    const pb_value x = pb_builder_find(w->b, name);
-    if (x >= 0)
-        return x;
-    (void)pb_builder_mistake(w->b, PB_DIAG_BAND, of, 0,
-                             "no band '%s' here, which is '%.63s' of scene '%.63s'", name,
-                             band->text, of->text);
-    return PB_VALUE_POISON;
-}
 
 /* Columns, or rows, of one grid that another one reaches over. */
 struct reach {
@@ -291,11 +275,14 @@ static pb_value joined(struct work *w, size_t k)
 
 static int define_all(struct work *w)
 {
-    const struct pb_items *const bands = &w->step->bands;
+    const struct mosaic *const step = w->step;
+    const struct pb_items *const bands = &step->bands;
     int rc = 0;
 
     for (size_t i = 0; i < w->n * w->n_bands; i++)
-        w->x[i] = find_band(w, i / w->n_bands, i % w->n_bands);
+        w->x[i] = pb_band_list_ended(w->b, bands->items[i % w->n_bands].text,
+                                     &step->of.items[i / w->n_bands],
+                                     &step->of.items[i / w->n_bands], "scene");
     w->grid = find_grid(w);
     place(w);
     for (size_t i = 0; w->step->method == FEATHER && i < w->n; i++)
