@@ -165,7 +165,9 @@ struct pb_source_config {
     int32_t complex;  /* enum pb_complex_as */
     int32_t resample; /* enum pb_bring */
     bool of_scene;    /* one of input.files */
-    bool is_needed;   /* an output may depend on it; known when the load is over */
+    int32_t nth;      /* of_scene: as in struct pb_file_config */
+    bool optional;
+    bool is_needed; /* an output may depend on it; known when the load is over */
 };
 
 /* An entry of input.files: one band of a scene of many files. */
@@ -173,6 +175,8 @@ struct pb_file_config {
     char *band;
     char *match; /* fnmatch pattern of the base name, or with a slash of the path inside the scene;
                     {scene} = the scene's name; upper and lower case are alike */
+    int32_t nth; /* which of the files that fit, in input.order, from 1; 0 = one fits */
+    int32_t optional; /* not 0: a scene without the file has the band, valid nowhere */
     int32_t index;    /* of the band in the file, 1-based */
     int32_t resample; /* enum pb_bring */
     double scale, offset;
@@ -181,6 +185,14 @@ struct pb_file_config {
     double nodata;
     bool has_complex; /* else as the input */
     int32_t complex;  /* enum pb_complex_as */
+};
+
+/* In which order `nth` counts files, as in input.order. */
+enum pb_file_order {
+    PB_FILES_BY_NAME,
+    PB_FILES_BY_NAME_DOWN,
+    PB_FILES_BY_DATE,
+    PB_FILES_BY_DATE_DOWN
 };
 
 /* When a scene of many files is complete. */
@@ -198,6 +210,8 @@ struct pb_input_config {
     size_t n_match;
     char *scene; /* pattern of the folders that are a scene each; NULL = none */
     char *group; /* regular expression of the names of loose files that make a scene; NULL = none */
+    char *by;    /* the scene's name from groups of the expression; NULL = its group "scene" */
+    int32_t order;                          /* enum pb_file_order */
     struct pb_group_pattern *group_pattern; /* compiled; the config's */
     struct pb_file_config *files; /* of a scene of many files; n_files 0 = scenes are one file */
     size_t n_files;
@@ -221,6 +235,7 @@ struct pb_input_config {
     /* What follows from the above (config/input_files.h): the bands of the file that gives the
      * grid, how they are scaled, and all other files, those of the scene first. */
     char *file;                   /* pattern of that file; NULL = the scene is one file */
+    int32_t file_nth;             /* as in struct pb_file_config */
     struct pb_band_config *bands; /* empty: B1, B2, ... by number */
     size_t n_bands;
     struct pb_source_config *sources;
@@ -288,6 +303,7 @@ struct pb_product_kind {
 struct pb_product_kinds {
     const struct pb_product_kind *const *kinds;
     size_t n;
+    bool (*is_crs)(const char *text); /* whether it is a coordinate system; NULL: nobody knows */
 };
 
 struct pb_pipeline_config {

@@ -3,20 +3,153 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "config/group_pattern.h"
 
+#include <ctype.h>
 #include <pcre2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MATCH_LIMIT 100000u
+#define NAME_BYTES  33 /* of a group: PCRE2's limit */
 
 struct pb_group_pattern {
     pcre2_code *code;
     pcre2_match_context *context;
-    int scene; /* number of the group */
+    const char *by;
 };
 
-struct pb_group_pattern *pb_group_pattern_create(const char *pattern, char *text, size_t bytes)
+static const struct {
+    const char *word, *pattern;
+} families[] = {
+    {"sentinel2", "(?<scene>T(?<tile>\\d\\d[A-Z]{3})_(?<date>\\d{8}T\\d{6}))"
+                  "_(B\\d[\\dA]|SCL|TCI|AOT|WVP|PVI)(_[126]0m)?\\.(jp2|tiff?)"},
+    {"landsat", "(?<scene>L[COTEM]0\\d_L[12][A-Z]{2}_(?<tile>\\d{6})_(?<date>\\d{8})_\\d{8}"
+                "_0[12]_(RT|T[12]))_\\w+\\.(tif|txt|xml|json)"},
+};
+
+static const char *expression_of(const char *pattern)
+{
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (strcmp(families[i].word, pattern) == 0)
+            return families[i].pattern;
+    return pattern;
+}
+
+static const char *template_of(const char *by)
+{
+    return by == NULL                ? "{scene}"
+           : strcmp(by, "date") == 0 ? "{date:%Y%m%d}"
+           : strcmp(by, "tile") == 0 ? "{tile}"
+                                     : by;
+}
+
+/* --- input.by ---------------------------------------------------------------------------------*/
+
+/* "{NAME}" or "{NAME:FORMAT}" at the brace; the character behind it, or NULL. */
+static const char *read_part(const char *brace, char name[NAME_BYTES], char format[64])
+{
+    const char *end = strchr(brace, '}');
+    const char *colon = end ? memchr(brace, ':', (size_t)(end - brace)) : NULL;
+    const char *stop = colon ? colon : end;
+    if (end == NULL || stop - brace - 1 >= NAME_BYTES || stop == brace + 1 || end - stop >= 64)
+        return NULL;
+    (void)snprintf(name, NAME_BYTES, "%.*s", (int)(stop - brace - 1), brace + 1);
+    (void)snprintf(format, 64, "%.*s", colon ? (int)(end - colon - 1) : 0, colon ? colon + 1 : "");
+    return end + 1;
+}
+
+static bool has_group(const struct pb_group_pattern *group, const char *name)
+{
+    return pcre2_substring_number_from_name(group->code, (PCRE2_SPTR)name) !=
+           PCRE2_ERROR_NOSUBSTRING;
+}
+
+/* Whether all parts can be filled in; else why. */
+static bool check_by(const struct pb_group_pattern *group, bool is_given, char *text, size_t bytes)
+{
+    char name[NAME_BYTES], format[64];
+    const char *p = strchr(group->by, '{');
+    if (p == NULL)
+        (void)snprintf(text, bytes, "input.by: '%.80s' names no group in braces", group->by);
+    for (; p != NULL && text[0] == '\0'; p = strchr(p, '{')) {
+        p = read_part(p, name, format);
+        if (p == NULL) {
+            (void)snprintf(text, bytes, "input.by: a brace in '%.80s' holds no name of a group",
+                           group->by);
+            break;
+        }
+        if (!has_group(group, name) && is_given)
+            (void)snprintf(text, bytes,
+                           "it has no group (?<%s>...), which input.by '%.80s' is made of", name,
+                           group->by);
+        else if (!has_group(group, name))
+            (void)snprintf(text, bytes,
+                           "it has no group (?<scene>...), which tells the scenes "
+                           "apart; or say input.by");
+        else if (format[0] != '\0' && strcmp(name, "date") != 0)
+            (void)snprintf(text, bytes, "input.by: a format is for {date:%%Y%%m}, not for {%s}",
+                           name);
+    }
+    return text[0] == '\0';
+}
+
+/* Year, month and day from the digits of a date. */
+static bool read_date(const char *date, struct tm *out)
+{
+    char digits[9] = "";
+    size_t n = 0;
+    for (const char *p = date; *p != '\0' && n < 8; p++)
+        if (isdigit((unsigned char)*p))
+            digits[n++] = *p;
+    *out = (struct tm){.tm_isdst = 0};
+    const char *end = n == 8 ? strptime(digits, "%Y%m%d", out) : NULL;
+    struct tm same = *out;
+    return end != NULL && *end == '\0' && timegm(&same) != -1 && same.tm_mday == out->tm_mday;
+}
+
+/* The value of one part behind the text that is there: false when there is none or no room. */
+static bool add_part(pcre2_match_data *data, const char *name, const char *format, char *out)
+{
+    char value[256];
+    PCRE2_SIZE bytes = sizeof value;
+    struct tm tm;
+    size_t used = strlen(out);
+    if (pcre2_substring_copy_byname(data, (PCRE2_SPTR)name, (PCRE2_UCHAR *)value, &bytes) != 0 ||
+        bytes == 0)
+        return false;
+    if (format[0] != '\0') {
+        char formatted[256];
+        if (!read_date(value, &tm) || strftime(formatted, sizeof formatted, format, &tm) == 0)
+            return false;
+        (void)snprintf(value, sizeof value, "%s", formatted);
+    }
+    return (size_t)snprintf(out + used, 256 - used, "%s", value) < 256 - used;
+}
+
+static bool fill(const struct pb_group_pattern *group, pcre2_match_data *data, char out[256])
+{
+    char name[NAME_BYTES], format[64];
+    bool ok = true;
+    out[0] = '\0';
+    for (const char *p = group->by; ok && *p != '\0';) {
+        const size_t used = strlen(out), plain = strcspn(p, "{");
+        ok = used + plain < 256;
+        if (ok)
+            (void)snprintf(out + used, 256 - used, "%.*s", (int)plain, p);
+        p += plain;
+        if (ok && *p == '{') {
+            p = read_part(p, name, format);
+            ok = p != NULL && add_part(data, name, format, out);
+        }
+    }
+    return ok;
+}
+
+/* --- the expression ---------------------------------------------------------------------------*/
+
+struct pb_group_pattern *pb_group_pattern_create(const char *pattern, const char *by, char *text,
+                                                 size_t bytes)
 {
     int error = 0;
     PCRE2_SIZE at = 0;
@@ -24,7 +157,8 @@ struct pb_group_pattern *pb_group_pattern_create(const char *pattern, char *text
     text[0] = '\0';
     if (group == NULL)
         return NULL;
-    group->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+    group->by = template_of(by);
+    group->code = pcre2_compile((PCRE2_SPTR)expression_of(pattern), PCRE2_ZERO_TERMINATED,
                                 PCRE2_ANCHORED | PCRE2_CASELESS, &error, &at, NULL);
     group->context = pcre2_match_context_create(NULL);
     if (group->code == NULL) {
@@ -32,11 +166,7 @@ struct pb_group_pattern *pb_group_pattern_create(const char *pattern, char *text
         (void)pcre2_get_error_message(error, why, sizeof why);
         (void)snprintf(text, bytes, "%s, at character %zu", (const char *)why, (size_t)at + 1);
     } else {
-        group->scene = pcre2_substring_number_from_name(group->code, (PCRE2_SPTR) "scene");
-        if (group->scene <= 0)
-            (void)snprintf(text, bytes,
-                           "it has no group (?<scene>...), which tells the scenes "
-                           "apart");
+        (void)check_by(group, by != NULL, text, bytes);
     }
     if (text[0] == '\0' && group->context != NULL) {
         (void)pcre2_set_match_limit(group->context, MATCH_LIMIT);
@@ -56,17 +186,26 @@ void pb_group_pattern_destroy(struct pb_group_pattern *group)
     free(group);
 }
 
-bool pb_group_pattern_fits(const struct pb_group_pattern *group, const char *name, char *out_scene)
+/* NULL: it does not fit. The caller frees it. */
+static pcre2_match_data *match(const struct pb_group_pattern *group, const char *name)
 {
     pcre2_match_data *data = pcre2_match_data_create_from_pattern(group->code, NULL);
-    bool fits = data != NULL && pcre2_match(group->code, (PCRE2_SPTR)name, PCRE2_ZERO_TERMINATED, 0,
-                                            PCRE2_ENDANCHORED, data, group->context) > 0;
-    const PCRE2_SIZE *span = fits ? pcre2_get_ovector_pointer(data) + 2 * group->scene : NULL;
-    size_t n = fits && span[0] != PCRE2_UNSET && span[1] > span[0] ? span[1] - span[0] : 0;
+    if (data != NULL && pcre2_match(group->code, (PCRE2_SPTR)name, PCRE2_ZERO_TERMINATED, 0,
+                                    PCRE2_ENDANCHORED, data, group->context) > 0)
+        return data;
+    pcre2_match_data_free(data);
+    return NULL;
+}
+
+bool pb_group_pattern_fits(const struct pb_group_pattern *group, const char *name, char *out_scene)
+{
+    char scene[256];
+    pcre2_match_data *data = match(group, name);
     /* The scene names a folder, and hidden ones are no inputs. */
-    fits = n > 0 && n < 256 && name[span[0]] != '.' && memchr(name + span[0], '/', n) == NULL;
+    bool fits = data != NULL && fill(group, data, scene) && scene[0] != '\0' && scene[0] != '.' &&
+                strchr(scene, '/') == NULL;
     if (fits)
-        (void)snprintf(out_scene, 256, "%.*s", (int)n, name + span[0]);
+        memcpy(out_scene, scene, strlen(scene) + 1);
     pcre2_match_data_free(data);
     return fits;
 }
@@ -79,4 +218,26 @@ bool pb_group_pattern_begins(const struct pb_group_pattern *group, const char *t
                                     data, group->context) == PCRE2_ERROR_PARTIAL;
     pcre2_match_data_free(data);
     return begins;
+}
+
+bool pb_group_pattern_has_date(const struct pb_group_pattern *group)
+{
+    return has_group(group, "date");
+}
+
+void pb_group_pattern_date(const struct pb_group_pattern *group, const char *name,
+                           char out[PB_GROUP_DATE_BYTES])
+{
+    char value[256] = "";
+    PCRE2_SIZE bytes = sizeof value;
+    size_t n = 0;
+    pcre2_match_data *data = match(group, name);
+    if (data != NULL &&
+        pcre2_substring_copy_byname(data, (PCRE2_SPTR) "date", (PCRE2_UCHAR *)value, &bytes) != 0)
+        value[0] = '\0';
+    for (const char *p = value; *p != '\0' && n + 1 < PB_GROUP_DATE_BYTES; p++)
+        if (isdigit((unsigned char)*p) || (n == 8 && *p == 'T'))
+            out[n++] = *p;
+    out[n] = '\0';
+    pcre2_match_data_free(data);
 }

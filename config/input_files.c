@@ -31,10 +31,10 @@ static bool has(const struct pb_yaml *node, const char *key)
 /* Whether both are bands of one file that is read in one way. */
 static bool is_one_file(const struct pb_file_config *a, const struct pb_file_config *b)
 {
-    return strcmp(a->match, b->match) == 0 && a->scale == b->scale && a->offset == b->offset &&
-           a->has_nodata == b->has_nodata && (!a->has_nodata || a->nodata == b->nodata) &&
-           a->resample == b->resample && a->has_complex == b->has_complex &&
-           (!a->has_complex || a->complex == b->complex);
+    return strcmp(a->match, b->match) == 0 && a->nth == b->nth && a->optional == b->optional &&
+           a->scale == b->scale && a->offset == b->offset && a->has_nodata == b->has_nodata &&
+           (!a->has_nodata || a->nodata == b->nodata) && a->resample == b->resample &&
+           a->has_complex == b->has_complex && (!a->has_complex || a->complex == b->complex);
 }
 
 static void settle_scaling(struct pb_input_config *input)
@@ -72,6 +72,8 @@ static struct pb_source_config gather(struct pb_load *load, struct pb_input_conf
                                     .complex = lead->complex,
                                     .resample = lead->resample,
                                     .of_scene = true,
+                                    .nth = lead->nth,
+                                    .optional = lead->optional != 0,
                                     .is_needed = true};
     file.bands = pb_arena_alloc(load->arena, input->n_files, sizeof *file.bands);
     for (size_t i = 0; file.bands && i < input->n_files; i++) {
@@ -105,6 +107,12 @@ static void spread_files(struct pb_load *load, const struct pb_yaml *node,
     input->files[grid].resample = PB_BRING_NO;
     const struct pb_source_config first = gather(load, input, grid, taken);
     input->file = first.file;
+    input->file_nth = first.nth;
+    if (first.optional)
+        WRONG(load, place(node, node, "files"),
+              "input.files.%.63s: optional is not for the band whose grid is the scene's; name "
+              "another one with input.grid",
+              first.name);
     input->bands = first.bands;
     input->n_bands = first.n_bands;
     input->scale = first.scale;
@@ -140,7 +148,7 @@ static void check_sidecars(struct pb_load *load, const struct pb_yaml *node,
 static void check_keys(struct pb_load *load, const struct pb_yaml *owner,
                        const struct pb_yaml *node, const struct pb_input_config *input)
 {
-    static const char *const of_files[] = {"scene", "group", "grid", "complete"};
+    static const char *const of_files[] = {"scene", "group", "by", "grid", "complete"};
     check_sidecars(load, place(owner, node, "sidecars"), input);
     if (!has(node, "files")) {
         bool waits = input->n_metadata + input->n_sidecars > 0; /* then "complete" may be */
@@ -185,11 +193,28 @@ static void compile_group(struct pb_load *load, const struct pb_yaml *node,
                           struct pb_input_config *input)
 {
     char why[200];
-    input->group_pattern = pb_group_pattern_create(input->group, why, sizeof why);
+    input->group_pattern = pb_group_pattern_create(input->group, input->by, why, sizeof why);
     if (input->group_pattern == NULL && why[0] == '\0')
         pb_arena_fail(load->arena);
     else if (input->group_pattern == NULL)
         WRONG(load, node, "input.group: '%.120s' cannot be used: %s", input->group, why);
+}
+
+/* Keys that need something of the expression of input.group. */
+static void check_order(struct pb_load *load, const struct pb_yaml *owner,
+                        const struct pb_yaml *node, const struct pb_input_config *input)
+{
+    const bool dated = input->order >= PB_FILES_BY_DATE;
+    if (input->by != NULL && input->group == NULL)
+        WRONG(load, place(owner, node, "by"),
+              "input.by is made of groups of input.group, which is not there");
+    if (input->order != PB_FILES_BY_NAME && input->n_files == 0)
+        WRONG(load, place(owner, node, "order"),
+              "input.order is about scenes of many files; name them with input.files");
+    else if (dated && (input->group == NULL || (input->group_pattern != NULL &&
+                                                !pb_group_pattern_has_date(input->group_pattern))))
+        WRONG(load, place(owner, node, "order"),
+              "input.order: dates are those of (?<date>...) in input.group, which is not there");
 }
 
 void pb_input_files_resolve(struct pb_load *load, const struct pb_yaml *owner,
@@ -199,6 +224,7 @@ void pb_input_files_resolve(struct pb_load *load, const struct pb_yaml *owner,
     check_keys(load, owner, node, input);
     if (input->group != NULL && input->n_files > 0)
         compile_group(load, place(owner, node, "group"), input);
+    check_order(load, owner, node, input);
     input->bands = input->own_bands;
     input->n_bands = input->n_own_bands;
     input->sources = pb_arena_alloc(load->arena, PB_FILES_MAX + input->n_own_sources + 1,

@@ -16,6 +16,7 @@ const char *pb_key_form(enum pb_key_type type)
         [PB_KEY_TEXT] = "text",
         [PB_KEY_PATH] = "path",
         [PB_KEY_NAME] = "name",
+        [PB_KEY_CRS] = "coordinate system",
         [PB_KEY_INT] = "whole number",
         [PB_KEY_ODD] = "odd whole number",
         [PB_KEY_POWER] = "power of two",

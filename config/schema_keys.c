@@ -243,17 +243,30 @@ static const struct pb_key input_keys[] = {
      .example = "\"(?<scene>LC0[89]_L2SP_.*)_(SR_B[1-7]|QA_PIXEL|MTL)\\\\.(TIF|txt)\"",
      .doc =
          "Regular expression (Perl's) for the names of loose files that make a scene together, in "
-         "place of match: files with the same (?<scene>...) belong to one. 'pushbroom run' takes "
+         "place of match: files with the same (?<scene>...) belong to one (by says more). "
+         "sentinel2 and landsat stand for the names of the files of these products, with the "
+         "groups scene, date and tile (of Landsat path and row). 'pushbroom run' takes "
          "any of them for all that lie beside it; the service takes them from the inbox when all "
          "are there (complete). What it fits is no scene of its own, whatever a match fits."},
+    {.name = "by",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_input_config, by),
+     .example = "\"{tile}_{date:%Y%m}\"",
+     .doc = "What makes one scene of loose files, in place of (?<scene>...): a text with named "
+            "groups of input.group in braces. {date:%Y%m} is (?<date>...), which begins with year, "
+            "month and day in digits, in a format of strftime. date is {date:%Y%m%d}, tile is "
+            "{tile}."},
+    CHOICE("order", AT(pb_input_config, order), "name|name-descending|date|date-descending", "name",
+           "The order in which nth of input.files counts: by the names of files, or by "
+           "(?<date>...) of input.group and then by their names."),
     OPTION(
         "files", PB_KEY_FILES, AT(pb_input_config, files), AT(pb_input_config, n_files),
         "{R: B04.tif, N: B08.tif, SCL: {match: SCL.tif, resample: nearest, scale: 1}}",
         "The bands of a scene of many files, in place of bands: each a pattern for the file's "
         "name, or, with a slash, for its path inside the scene; or a map with the keys match, "
-        "band, resample, scale, offset, nodata and complex. {scene} is the scene's name, @(a|b) "
-        "one of "
-        "several; upper and lower case are the same. A band that no product needs is not opened."),
+        "band, nth, optional, resample, scale, offset, nodata and complex. {scene} is the scene's "
+        "name, @(a|b) one of several; upper and lower case are the same. A band that no product "
+        "needs is not opened."),
     {.name = "grid",
      .type = PB_KEY_TEXT,
      .offset = AT(pb_input_config, grid),
@@ -267,10 +280,12 @@ static const struct pb_key input_keys[] = {
      TWO(pb_input_config, complete, has_complete),
      .section = &pb_section_complete,
      .example = "{all: true, expire: 30m}",
-     .doc = "When a scene of many files is complete. all: true = with every file of files, false = "
-            "with those that products need, true of one file = with each of its sidecars. expire: "
-            "a scene of the inbox to which nothing was added "
-            "for this long goes to quarantine incomplete."},
+     .doc =
+         "When a scene of many files is complete. all: true = with every file of files, false = "
+         "with those that products need, true of one file = with each of its sidecars. expire: "
+         "a scene of the inbox to which nothing was added "
+         "for this long goes to quarantine incomplete, or is computed where optional files alone "
+         "are missing."},
     {.name = "metadata",
      .type = PB_KEY_FILE_NAMES,
      TWO(pb_input_config, metadata, n_metadata),
@@ -299,6 +314,12 @@ static const struct pb_key file_keys[] = {
      .doc = "Pattern for the file's name, or with a slash for its path inside the scene."},
     RANGED("band", PB_KEY_INT, AT(pb_file_config, index), 1, PB_BANDS_MAX, "1",
            "Number of the band in the file, counted from 1."),
+    RANGED("nth", PB_KEY_INT, AT(pb_file_config, nth), 0, PB_FILES_MAX, "0",
+           "Which of the files that fit, in input.order, counted from 1: R_1, R_2, ... of the "
+           "observations of a place. 0: one file may fit."),
+    CHOICE("optional", AT(pb_file_config, optional), "false|true", "false",
+           "Whether a scene may lack the file: its bands are valid nowhere then. The service waits "
+           "for it as complete.expire says."),
     CHOICE("resample", AT(pb_file_config, resample), BRING_WORDS, "none",
            "How the band reaches the scene's grid; none = it stays on its own."),
     {.name = "scale",
@@ -329,7 +350,7 @@ static const struct pb_key complete_keys[] = {
            "need."),
     RANGED("expire", PB_KEY_DURATION, AT(pb_complete_config, expire_ms), 0, 30 * DAY, "30m",
            "A scene of the inbox to which nothing was added for this long and that still lacks "
-           "files goes to quarantine."),
+           "files goes to quarantine; one that lacks optional files alone is computed then."),
 };
 
 static const struct pb_key source_keys[] = {

@@ -165,6 +165,7 @@ static void print_value(struct pb_text *out, const struct pb_key *key, const voi
     case PB_KEY_TEXT:
     case PB_KEY_PATH:
     case PB_KEY_NAME:
+    case PB_KEY_CRS:
         pb_text_yaml(out, *(char *const *)at);
         break;
     case PB_KEY_INT:

@@ -4,6 +4,7 @@
  * valid, so an invalid key keeps its default and later checks report nothing about it. */
 #include "config/schema_values.h"
 
+#include "kernels/nearest.h"
 #include "config/base/arena.h"
 #include "config/schema_doc.h"
 #include "config/units.h"
@@ -144,6 +145,19 @@ static bool read_nodata(const struct slot *s)
     return true;
 }
 
+/* Whether the word nearest to a wrong one is one of several that begin alike (landsat-tm,
+ * landsat-etm), so that naming it would be a guess. */
+static bool is_one_of_several(const char *wrong, const char *const *words, size_t n,
+                              const char *choices)
+{
+    const char *near = pb_nearest(wrong, words, n);
+    const char *dash = near != NULL ? strchr(near, '-') : NULL;
+    size_t alike = 0;
+    for (size_t i = 0; dash != NULL && i < n; i++)
+        alike += strncmp(words[i], near, (size_t)(dash - near) + 1) == 0;
+    return alike > 1 && strncmp(wrong, near, (size_t)(dash - near)) == 0 && choices != NULL;
+}
+
 static bool read_choice(const struct slot *s)
 {
     const char *words[PB_CHOICES_MAX];
@@ -156,7 +170,10 @@ static bool read_choice(const struct slot *s)
         memcpy(target(s), &value, sizeof value);
         return true;
     }
-    if (!pb_arena_failed(s->load->arena))
+    if (is_one_of_several(s->node->text, words, n, s->key->choices))
+        WRONG(s->load, s->node, "%s: '%.80s' is not known; known: %.200s", s->what, s->node->text,
+              s->key->choices);
+    else if (!pb_arena_failed(s->load->arena))
         WRONG(s->load, s->node, "%s: '%.80s' is not known%s", s->what, s->node->text,
               pb_suggest(s->node->text, words, n, suggestion, sizeof suggestion));
     return false;
@@ -199,6 +216,14 @@ static bool read_text(const struct slot *s)
               s->what, text);
         return false;
     }
+    if (s->key->type == PB_KEY_CRS && s->load->kinds != NULL && s->load->kinds->is_crs != NULL &&
+        !s->load->kinds->is_crs(text)) {
+        WRONG(s->load, s->node,
+              "%s: '%.80s' is no coordinate system that is known; write EPSG:4326, WKT or a PROJ "
+              "string",
+              s->what, text);
+        return false;
+    }
     *(char **)target(s) = pb_arena_text(s->load->arena, text, strlen(text));
     return true;
 }
@@ -213,6 +238,7 @@ void pb_read_scalar(struct pb_load *load, const struct pb_key *key, const struct
         [PB_KEY_TEXT] = {"a text", read_text},
         [PB_KEY_PATH] = {"a path", read_text},
         [PB_KEY_NAME] = {"a name", read_text},
+        [PB_KEY_CRS] = {"a coordinate system such as EPSG:4326", read_text},
         [PB_KEY_INT] = {"a whole number", read_int},
         [PB_KEY_ODD] = {"an odd whole number", read_int},
         [PB_KEY_POWER] = {"a power of two", read_power},

@@ -178,7 +178,12 @@ int pb_scene_files_check(const struct pb_pipeline_config *pipeline,
                          struct pb_err *err)
 {
     struct pb_scene_found found;
-    return pb_scene_search(pipeline, walk, folder, scene, err, &found);
+    int rc = pb_scene_search(pipeline, walk, folder, scene, err, &found);
+    if (rc == 0 && found.n_absent > 0)
+        rc = pb_fail_at(err, PB_E_INPUT_INCOMPLETE, folder, 0, 0,
+                        "%zu optional file%s of the scene may still come", found.n_absent,
+                        found.n_absent == 1 ? "" : "s");
+    return rc;
 }
 
 void pb_scene_files_close(struct pb_scene_files *files)

@@ -55,8 +55,8 @@ int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *f
  * folder, and the scene as the expression tells it in place of a file's name. */
 int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const char *path,
                               int64_t reader, struct pb_err *err, struct pb_scene_files *out);
-/* Whether the walked folder has the files of a complete scene, without opening one: 0, or the
- * errors of open. */
+/* Whether the walked folder has the files of a complete scene, the optional ones among them,
+ * without opening one: 0, or the errors of open. */
 struct pb_scene_walk;
 int pb_scene_files_check(const struct pb_pipeline_config *pipeline,
                          const struct pb_scene_walk *walk, const char *folder, const char *scene,

@@ -3,13 +3,22 @@
 #include "pipeline/scene/scene_search.h"
 
 #include "config/base/base_name.h"
+#include "config/group_pattern.h"
 #include "pipeline/scene/sidecar_names.h"
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char SCENE[] = "{scene}";
+
+/* A file that is looked for. */
+struct wish {
+    const char *what, *pattern;
+    int32_t nth; /* as in struct pb_file_config */
+    bool is_needed, optional;
+};
 
 struct search {
     const struct pb_pipeline_config *pipeline;
@@ -17,7 +26,7 @@ struct search {
     const struct pb_scene_walk *walk;
     struct pb_err *err;
     char missing[300]; /* "SCL (SCL.tif), B (B02.tif)" */
-    size_t n_missing, n_wanted;
+    size_t n_missing, n_wanted, n_absent;
 };
 
 int pb_scene_search_pattern(const char *pattern, const char *scene, char *out, struct pb_err *err)
@@ -41,13 +50,16 @@ int pb_scene_search_pattern(const char *pattern, const char *scene, char *out, s
                : pb_fail(err, PB_E_CONFIG_VALUE, "the pattern %.100s... is too long", pattern);
 }
 
-static void note_missing(struct search *s, const char *what, const char *pattern)
+static void note_missing(struct search *s, const struct wish *wish)
 {
+    char text[sizeof s->missing - 3], nth[40] = "";
     size_t used = strlen(s->missing);
+    if (wish->nth > 0)
+        (void)snprintf(nth, sizeof nth, "number %d of ", wish->nth);
+    (void)snprintf(text, sizeof text, "%s (%s%s)", wish->what, nth, wish->pattern);
     s->n_missing++;
-    if (used + strlen(what) + strlen(pattern) + 6 < sizeof s->missing)
-        (void)snprintf(s->missing + used, sizeof s->missing - used, "%s%s (%s)", used ? ", " : "",
-                       what, pattern);
+    if (used + strlen(text) + 3 < sizeof s->missing)
+        (void)snprintf(s->missing + used, sizeof s->missing - used, "%s%s", used ? ", " : "", text);
     else if (used > 3 && strcmp(s->missing + used - 3, "...") != 0 && used + 6 < sizeof s->missing)
         (void)snprintf(s->missing + used, sizeof s->missing - used, ", ...");
 }
@@ -65,38 +77,99 @@ static bool is_sidecar_of(const struct pb_scene_entry *main, const struct pb_sce
     return pb_sidecar_is_any_of(pb_base_name(main->path), NULL, 0, true, pb_base_name(other->path));
 }
 
+/* --- files that are counted -------------------------------------------------------------------*/
+
+struct counted {
+    const struct pb_scene_entry *entry;
+    char date[PB_GROUP_DATE_BYTES];
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct counted *left = a, *right = b;
+    int order = strcmp(pb_base_name(left->entry->path), pb_base_name(right->entry->path));
+    return order != 0 ? order : strcmp(left->entry->path, right->entry->path);
+}
+
+static int by_date(const void *a, const void *b)
+{
+    const struct counted *left = a, *right = b;
+    int order = strcmp(left->date, right->date);
+    return order != 0 ? order : by_name(a, b);
+}
+
+static bool is_main(const struct counted *file, size_t n, size_t i)
+{
+    bool is = true;
+    for (size_t k = 0; k < n && is; k++)
+        is = k == i || !is_sidecar_of(file[k].entry, file[i].entry);
+    return is;
+}
+
+/* Entry number nth, from 1, of those that fit, in input.order. */
+static int find_nth(struct search *s, const struct wish *wish, const char *filled,
+                    const struct pb_scene_entry **out)
+{
+    const struct pb_input_config *input = &s->pipeline->input;
+    const bool dated = input->order >= PB_FILES_BY_DATE;
+    const bool down =
+        input->order == PB_FILES_BY_NAME_DOWN || input->order == PB_FILES_BY_DATE_DOWN;
+    size_t n = 0, kept = 0;
+    struct counted *file = calloc(s->walk->n + 1, sizeof *file);
+    if (file == NULL)
+        return pb_fail(s->err, PB_E_MEMORY, "out of memory for the files of %s", s->folder);
+    for (size_t i = 0; i < s->walk->n; i++)
+        if (pb_scene_walk_fits(filled, s->walk->entry[i].path))
+            file[n++].entry = &s->walk->entry[i];
+    for (size_t i = 0; i < n; i++)
+        if (is_main(file, n, i))
+            file[kept++].entry = file[i].entry;
+    for (size_t i = 0; i < kept && dated; i++)
+        pb_group_pattern_date(input->group_pattern, pb_base_name(file[i].entry->path),
+                              file[i].date);
+    qsort(file, kept, sizeof *file, dated ? by_date : by_name);
+    const size_t nth = (size_t)wish->nth;
+    if (nth <= kept)
+        *out = file[down ? kept - nth : nth - 1].entry;
+    free(file);
+    return 0;
+}
+
+/* --- each file --------------------------------------------------------------------------------*/
+
 /* The one entry that fits; *out NULL: none does. */
-static int find(struct search *s, const char *what, const char *pattern,
-                const struct pb_scene_entry **out)
+static int find(struct search *s, const struct wish *wish, const struct pb_scene_entry **out)
 {
     char filled[PATH_MAX];
     *out = NULL;
-    int rc = pb_scene_search_pattern(pattern, s->scene, filled, s->err);
-    for (size_t i = 0; i < s->walk->n && rc == 0; i++) {
+    int rc = pb_scene_search_pattern(wish->pattern, s->scene, filled, s->err);
+    if (rc == 0 && wish->nth > 0)
+        rc = find_nth(s, wish, filled, out);
+    for (size_t i = 0; i < s->walk->n && rc == 0 && wish->nth == 0; i++) {
         const struct pb_scene_entry *entry = &s->walk->entry[i];
         if (!pb_scene_walk_fits(filled, entry->path))
             continue;
         if (*out != NULL && is_sidecar_of(*out, entry))
             continue;
         if (*out != NULL && !is_sidecar_of(entry, *out))
-            return two_files(s, what, *out, entry);
+            return two_files(s, wish->what, *out, entry);
         *out = entry;
     }
-    if (rc == 0 && *out == NULL)
-        note_missing(s, what, pattern);
+    if (rc == 0 && *out == NULL && !wish->optional)
+        note_missing(s, wish);
     return rc;
 }
 
 /* One file of the scene: looked for when it belongs to a complete one, told when needed. */
-static int take(struct search *s, const char *what, const char *pattern, bool is_needed,
-                const struct pb_scene_entry **out)
+static int take(struct search *s, const struct wish *wish, const struct pb_scene_entry **out)
 {
     const struct pb_scene_entry *entry = NULL;
-    if (!is_needed && s->pipeline->input.complete.all == 0)
+    if (!wish->is_needed && s->pipeline->input.complete.all == 0)
         return 0;
-    s->n_wanted++;
-    int rc = find(s, what, pattern, &entry);
-    if (rc == 0 && is_needed)
+    s->n_wanted += !wish->optional;
+    int rc = find(s, wish, &entry);
+    s->n_absent += rc == 0 && entry == NULL && wish->optional;
+    if (rc == 0 && wish->is_needed)
         *out = entry;
     return rc;
 }
@@ -111,15 +184,20 @@ int pb_scene_search(const struct pb_pipeline_config *pipeline, const struct pb_s
     char what[100];
     memset(out, 0, sizeof *out);
     (void)snprintf(what, sizeof what, "band %s", input->bands[0].name);
-    int rc = take(&s, what, input->file, true, &out->file[0]);
+    struct wish wish = {what, input->file, input->file_nth, .is_needed = true};
+    int rc = take(&s, &wish, &out->file[0]);
     for (size_t i = 0; i < input->n_sources && rc == 0; i++) {
         const struct pb_source_config *source = &input->sources[i];
         (void)snprintf(what, sizeof what, "band %s", source->name);
+        wish = (struct wish){what, source->file, source->nth, source->is_needed, source->optional};
         if (source->of_scene)
-            rc = take(&s, what, source->file, source->is_needed, &out->file[i + 1]);
+            rc = take(&s, &wish, &out->file[i + 1]);
     }
-    for (size_t i = 0; i < input->n_metadata && rc == 0; i++)
-        rc = take(&s, "metadata", input->metadata[i], true, &out->metadata[i]);
+    for (size_t i = 0; i < input->n_metadata && rc == 0; i++) {
+        wish = (struct wish){"metadata", input->metadata[i], .is_needed = true};
+        rc = take(&s, &wish, &out->metadata[i]);
+    }
+    out->n_absent = s.n_absent;
     if (rc == 0 && s.n_missing > 0)
         rc = pb_fail_at(err, PB_E_INPUT_INCOMPLETE, folder, 0, 0,
                         "%zu of %zu files of the scene %s missing: %s", s.n_missing, s.n_wanted,

@@ -11,6 +11,7 @@
 struct pb_scene_found {
     const struct pb_scene_entry *file[PB_FILES_MAX]; /* as in struct pb_scene_files */
     const struct pb_scene_entry *metadata[PB_METADATA_FILES_MAX];
+    size_t n_absent; /* optional files that belong to a complete scene and are not there */
 };
 
 /* A pattern of the configuration with the scene's name for {scene}, whose letters stand for

@@ -388,6 +388,58 @@ def test_groups_that_are_none(scratch):
     assert "make two pipelines" in pbtest.run("pushbroom", "check-config", both, code=2).stderr
 
 
+def of_dates(scratch, by, order, count=2, group=r"'(?<tile>[a-z]+)_(?<date>\d{8})_x\.tif'", name="c"):
+    path = scratch / f"{name}.yaml"
+    files = "".join(f", {chr(65 + k)}: {{match: '*.tif', nth: {k + 1}, optional: true}}" for k in range(1, count))
+    path.write_text(f"pipelines:\n  dates:\n    input: {{group: {group}, by: {by}, order: {order}, files: {{A: {{match: '*.tif', nth: 1}}{files}}}}}\n"
+                    "    products: [cog: {type: float32}]\n")
+    return path
+
+
+def test_files_of_a_date_or_a_tile_are_one_scene(scratch):
+    """They are counted by their names or dates; what is more than the pipeline counts is said."""
+    pixels = {"b_20260110_x": 1, "a_20260110_x": 2, "a_20251231_x": 3, "a_20260105_x": 4}
+    for name, value in pixels.items():
+        small(scratch / f"{name}.tif", np.full((20, 30), value, np.uint16))
+    (scratch / "a_20261399_x.tif").write_bytes((scratch / "a_20260110_x.tif").read_bytes())  # no date
+    def of(by, order, file, scene, first, not_used=()):
+        told, = pbtest.run_json("pushbroom", "run", "--dry-run", "--json", "-c", of_dates(scratch, by, order), scratch / f"{file}.tif")
+        plan = told["plan"]
+        assert plan["scene"] == scene and [pixels[f["name"][:-4]] for f in plan["files"]] == list(first), plan
+        assert plan["not_used"] == [f"{name}.tif" for name in not_used], plan["not_used"]
+    of("date", "name", "b_20260110_x", "20260110", (2, 1))
+    of("date", "name-descending", "b_20260110_x", "20260110", (1, 2))
+    of("'{date:%Y}'", "date", "a_20260105_x", "2026", (4, 2), ["b_20260110_x"])
+    of("'{date:%Y}'", "date-descending", "a_20260105_x", "2026", (1, 2), ["a_20260105_x"])
+    of("'{tile}{date:%m}'", "date", "a_20251231_x", "a12", (3,))
+    done, = pbtest.run_json("pushbroom", "run", "--json", "-c", of_dates(scratch, "date", "name"), "-o", scratch / "out", scratch / "a_20260105_x.tif")
+    made = gdal.Open(done["products"][0]["path"]).ReadAsArray()
+    assert (made[0] == 4).all() and np.isnan(made[1]).all(), "a file that did not come is valid nowhere"
+
+
+def test_names_of_products_that_are_known(scratch):
+    for group, name, by, scene in (("sentinel2", "T31UFS_20260604T105031_B04_10m.jp2", "date", "20260604"),
+                                   ("sentinel2", "T31UFS_20260604T105031_SCL_20m.jp2", "'{scene}'", "T31UFS_20260604T105031"),
+                                   ("landsat", "LC08_L2SP_016037_20200829_20200906_02_T1_SR_B4.TIF", "'{tile}-{date:%j}'", "016037-242")):
+        small(scratch / name, np.full((20, 30), 1, np.uint16))
+        path = of_dates(scratch, by, "date", 1, group)
+        path.write_text(path.read_text().replace("'*.tif'", f"'*{name[-12:]}'"))
+        told, = pbtest.run_json("pushbroom", "run", "--dry-run", "--json", "-c", path, scratch / name)
+        assert told["plan"]["scene"] == scene, told
+
+
+def test_mistakes_of_groups(scratch):
+    def wrong(words, **of):
+        told = pbtest.run("pushbroom", "check-config", of_dates(scratch, **{"by": "date", "order": "name", **of}), code=2).stderr
+        assert words in told and "c.yaml:3:" in told, told
+    wrong("it has no group (?<date>...), which input.by '{date:%Y%m%d}' is made of", group="'(?<scene>a).tif'")
+    wrong("it has no group (?<scene>...), which tells the scenes apart; or say input.by", group="'a.tif'", by="null")
+    wrong("a format is for {date:%Y%m}, not for {tile}", by="'{tile:%Y}'")
+    wrong("a brace in '{tile' holds no name of a group", by="'{tile'")
+    wrong("'x' names no group in braces", by="x")
+    wrong("input.order: dates are those of (?<date>...) in input.group", by="'{scene}'", group="'(?<scene>a).tif'", order="date")
+
+
 def test_the_effective_configuration_is_one(scratch):
     shown = pbtest.run("pushbroom", "check-config", config(scratch, more="      grid: R\n      complete: {all: false, expire: 2h}")).stdout
     again = scratch / "again.yaml"

@@ -20,7 +20,15 @@ static const char text[] = "pipelines:\n"
                            "    products: [statistics: {bands: [R, N]}]\n"
                            "  second:\n"
                            "    input: {group: '(?<scene>a\\d)_B.tif', files: {B: '*_B.tif'}}\n"
-                           "    products: [statistics: {}]\n";
+                           "    products: [statistics: {}]\n"
+                           "  dates:\n"
+                           "    input:\n"
+                           "      group: '(?<tile>t\\d)_(?<date>\\d{8})\\.tif'\n"
+                           "      by: '{tile}_{date:%Y%m}'\n"
+                           "      files: {R: {match: '*.tif', nth: 1}, N: {match: '*.tif', nth: 2, "
+                           "optional: true}}\n"
+                           "      complete: {expire: 10s}\n"
+                           "    products: [statistics: {bands: [R, N]}]\n";
 
 static struct pb_config *config;
 static struct pb_sets *sets;
@@ -120,6 +128,24 @@ START_TEST(an_incomplete_set_is_due_a_while_after_its_last_file)
 }
 END_TEST
 
+START_TEST(a_set_waits_a_while_for_optional_files)
+{
+    add("t1_20260604.tif", 10000, true);
+    add("t2_20260604.tif", 9000, true);
+    add("t3_20260630.tif", 1, true);
+    add("t3_20260604.tif", 1, true);
+    add("t3_20260704.tif", 1, true);
+    ck_assert_uint_eq(judge(true), 4);
+    ck_assert_str_eq(pb_sets_at(sets, 0)->scene, "t1_202606");
+    ck_assert(pb_sets_at(sets, 0)->is_due);
+    ck_assert(!pb_sets_at(sets, 1)->is_due);
+    ck_assert_str_eq(pb_sets_at(sets, 1)->missing, "1 optional file of the scene may still come");
+    ck_assert(pb_sets_at(sets, 2)->is_due && !pb_sets_at(sets, 2)->is_incomplete);
+    ck_assert_str_eq(pb_sets_at(sets, 3)->scene, "t3_202607");
+    ck_assert_int_eq(pb_sets_due_ms(sets, WALL), 1000);
+}
+END_TEST
+
 START_TEST(nothing_expires_by_a_clock_that_was_set)
 {
     add("a1_R.tif", 60000, true);
@@ -146,6 +172,7 @@ int main(void)
     tcase_add_test(tests, files_of_a_scene_are_one_set_whatever_their_order);
     tcase_add_test(tests, files_of_other_directories_are_other_sets);
     tcase_add_test(tests, a_set_waits_until_each_of_its_files_is_still);
+    tcase_add_test(tests, a_set_waits_a_while_for_optional_files);
     tcase_add_test(tests, an_incomplete_set_is_due_a_while_after_its_last_file);
     tcase_add_test(tests, nothing_expires_by_a_clock_that_was_set);
     tcase_add_test(tests, a_scan_without_files_has_no_sets);
