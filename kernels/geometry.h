@@ -36,6 +36,8 @@ struct pb_scene_facts {
     const void *area_of;
     const struct pb_ground_finder *ground; /* of steps that change the coordinate system; NULL = the
                                               scene is not placed on the Earth */
+    const struct pb_ground_tile *tile; /* that products are made of, of a step that cuts them into
+                                          tiles; NULL = none was chosen */
 };
 
 PB_PIXEL struct pb_map pb_map_identity(void)

@@ -43,6 +43,7 @@ bool pb_key_is_given(const struct pb_key *key, const void *base)
     case PB_KEY_TEXT:
     case PB_KEY_PATH:
     case PB_KEY_NAME:
+    case PB_KEY_CRS:
         return *(char *const *)(const void *)at != NULL;
     case PB_KEY_PATTERNS:
     case PB_KEY_FILE_NAMES:

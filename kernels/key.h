@@ -33,6 +33,7 @@ enum pb_key_type {
     PB_KEY_TEXT,        /* char *                                              */
     PB_KEY_PATH,        /* char *, not empty                                   */
     PB_KEY_NAME,        /* char *, part of a file name                         */
+    PB_KEY_CRS,         /* char *, a coordinate system that is known            */
     PB_KEY_INT,         /* int32_t; more: given                                */
     PB_KEY_ODD,         /* int32_t, odd; more: given                           */
     PB_KEY_POWER,       /* int32_t, power of two, 0 if that is the default; more: given */

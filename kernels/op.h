@@ -98,6 +98,7 @@ struct pb_op {
     size_t n_keys;
     size_t params_bytes; /* of the operator's struct, which the keys fill; zeroed before */
     bool wants_stored;   /* its bands are the scene's as they are stored: scale 1, offset 0 */
+    bool joins;          /* it puts files together that may lie beside each other */
     bool wants_metadata; /* it needs the scene's metadata: input.metadata */
     /* Adds the step's values to the chain being built (kernels/graph/builder.h). params: the
      * operator's struct. After a mistake it goes on with poison, so that the next one is found as

@@ -42,9 +42,11 @@ static int define_grids(struct pb_builder *b, const struct pb_chain_spec *spec)
 /* The band, brought onto the scene's grid where that is wanted. */
 static int define_input(struct pb_builder *b, const struct pb_chain_input *input, uint32_t number)
 {
-    pb_value v = pb_graph_input(&b->graph, number, b->source_grid[input->source]);
+    pb_value v = input->is_absent
+                     ? pb_builder_constant(b, NAN)
+                     : pb_graph_input(&b->graph, number, b->source_grid[input->source]);
 
-    if (v >= 0 && input->bring > 0)
+    if (v >= 0 && input->bring > 0 && !input->is_absent)
         v = pb_builder_resample(b, (enum pb_resampling)(input->bring - 1), v, b->source_grid[0]);
     b->input[number] = v;
     b->n_inputs = (int32_t)number + 1;

@@ -32,6 +32,7 @@ struct pb_chain_input {
     double nodata;
     double scale, offset;
     uint32_t source; /* index into spec.sources */
+    bool is_absent;  /* it is valid nowhere, and nothing of its source is read */
     int32_t bring; /* how the band reaches the scene's grid, an enum pb_resampling + 1; 0: it stays
                       on its source's */
 };

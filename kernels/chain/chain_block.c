@@ -41,11 +41,11 @@ int pb_chain_block_measure(const struct pb_chain *chain, int32_t part_w, int32_t
 
         if (bytes > shared_limit)
             continue;
-        *out_needs =
-            (struct pb_chain_block_needs){.shared_bytes = (uint32_t)((bytes + 15) / 16 * 16),
-                                          .scratch_bytes = layout.planes_px * sizeof(float),
-                                          .plane_px = layout.plane_px,
-                                          .px = choices[i]};
+        *out_needs = (struct pb_chain_block_needs){
+            .shared_bytes = (uint32_t)((bytes + 15) / 16 * 16),
+            .scratch_bytes = (layout.planes_px + pb_chain_bases_px(chain)) * sizeof(float),
+            .plane_px = layout.plane_px,
+            .px = choices[i]};
         return 0;
     }
     return -E2BIG;

@@ -10,9 +10,11 @@
 #include "kernels/chain/chain_block.h"
 #include "kernels/chain/chain_device.h"
 #include "kernels/chain/chain_stage.h"
+#include "kernels/chain/frames.cuh"
 #include "kernels/vm/program.cuh"
 #include "kernels/focal/focal.cuh"
 #include "kernels/resample/resample.cuh"
+#include "kernels/resample/warp.cuh"
 
 // What a kernel is compiled for: the code of planes is long, and that of grids costs registers.
 enum class pb_chain_kind {
@@ -38,6 +40,7 @@ struct part_sweep {
     float *planes;
     size_t plane_px;
     const pb_leaf_place *places;
+    const pb_rect *bases;
 };
 
 inline __device__ const pb_rect &core_of(const part_sweep &sweep)
@@ -56,8 +59,7 @@ template <class Sweep>
 __device__ pb_rect rect_on(const pb_chain_device &chain, const on_grids<Sweep> &sweep,
                            uint32_t grid, int32_t margin)
 {
-    const pb_chain_grid &on = chain.grids[grid];
-    return pb_rect_on(&on.map, on.w, on.h, &sweep.core, margin);
+    return rect_of_grid(chain, sweep.bases, grid, sweep.core, margin);
 }
 
 // One focal operation or resampling of a stage. The group must sync afterwards.
@@ -75,7 +77,12 @@ __device__ void make_plane(const pb_chain_device &chain, const pb_stage_focal &s
                            float *shared, const Group &group)
 {
     const pb_chain_grid &on = chain.grids[s.to_grid];
-    if (s.is_resample) {
+    if (to.rect.w == 0) {
+        return;
+    }
+    if (s.is_warp) {
+        run_warp(s.warp, from, to, group);
+    } else if (s.is_resample) {
         run_resample(s.resample, from, to, group);
     } else {
         run_focal(s.focal, from, to, on.w, on.h, shared, group);
@@ -128,6 +135,9 @@ __device__ void pb_chain_block_run(const pb_chain_device &chain, const pb_tile_i
     const pb_device::member me = {group.thread, group.threads};
     float *const corner = out + static_cast<size_t>(part.y - in.core.y) * in.core.w +
                           static_cast<size_t>(part.x - in.core.x);
+    auto *const bases = reinterpret_cast<pb_rect *>(memory.scratch);
+    float *const planes =
+        KIND == pb_chain_kind::GRIDS ? memory.scratch + chain.bases_px : memory.scratch;
     typename pb_device::sweep_type<KIND>::type sweep{pb_device::part_sweep{in,
                                                                            part,
                                                                            chain.inputs,
@@ -137,12 +147,19 @@ __device__ void pb_chain_block_run(const pb_chain_device &chain, const pb_tile_i
                                                                            nullptr,
                                                                            0,
                                                                            0,
-                                                                           memory.scratch,
+                                                                           planes,
                                                                            memory.plane_px,
-                                                                           chain.places}};
+                                                                           chain.places,
+                                                                           bases}};
 
     if (has_planes && chain.n_stages > 1) {
         group.sync(); // nobody reads the last part's planes any more
+    }
+    if (KIND == pb_chain_kind::GRIDS && chain.n_apart > 0) {
+        if (group.thread == 0) {
+            pb_device::find_bases(chain, part, bases);
+        }
+        group.sync();
     }
     for (uint32_t k = 0; k < chain.n_stages; k++) {
         const pb_device_stage &stage = chain.stages[k];
@@ -150,7 +167,7 @@ __device__ void pb_chain_block_run(const pb_chain_device &chain, const pb_tile_i
         sweep.code = chain.code + stage.code;
         sweep.n_code = stage.n_code;
         sweep.rect = pb_device::rect_on(chain, sweep, stage.grid, stage.margin);
-        sweep.out = last ? corner : memory.scratch;
+        sweep.out = last ? corner : planes;
         sweep.out_px = last ? out_px : memory.plane_px;
         sweep.out_row = last ? in.core.w : sweep.rect.w;
         if (stage.n_code) {

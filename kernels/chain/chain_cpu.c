@@ -100,6 +100,12 @@ void pb_chain_measure(const struct pb_chain *chain, int32_t core_w, int32_t core
     out_layout->temp_px = round_px(temp_px);
 }
 
+size_t pb_chain_bases_px(const struct pb_chain *chain)
+{
+    return chain->n_legs > 0 ? round_px(chain->n_grids * sizeof(struct pb_rect) / sizeof(float))
+                             : 0;
+}
+
 size_t pb_chain_plane_px(const struct pb_chain *chain, int32_t w, int32_t h)
 {
     struct pb_chain_layout layout;
@@ -222,7 +228,7 @@ int pb_chain_run_cpu(const struct pb_chain *chain, const struct pb_tile_in *in,
                      const struct pb_tile_out *out, void *scratch)
 {
     struct pb_chain_layout layout;
-    struct pb_rect bases[UINT8_MAX];
+    struct pb_rect bases[PB_GRAPH_GRIDS_MAX];
     const int rc = pb_chain_check(chain, in, out);
 
     if (rc < 0)

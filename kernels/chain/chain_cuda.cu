@@ -6,6 +6,7 @@
 #include "kernels/chain/chain_cuda.h"
 #include "kernels/chain/chain_device.h"
 #include "kernels/chain/chain_stage.h"
+#include "kernels/chain/frames.cuh"
 #include "kernels/launch.cuh"
 
 #include <cstdlib>
@@ -14,21 +15,34 @@ struct pb_chain_cuda {
     const pb_chain *chain;
     int32_t core_w, core_h;
     pb_chain_device device;
+    float *memory; // the rects of grids of other coordinate systems, then the planes
     float *planes;
 };
 
 namespace
 {
 // Bytes of scratch; never nothing.
-size_t scratch_bytes(const pb_chain_layout &layout)
+size_t scratch_bytes(const pb_chain *chain, const pb_chain_layout &layout)
 {
-    return (layout.planes_px + 64) * sizeof(float);
+    return (pb_chain_bases_px(chain) + layout.planes_px + 64) * sizeof(float);
 }
 
-int run_focal(const pb_chain *chain, const pb_stage_focal &s, const pb_tile_in *in,
+__global__ void find_bases(const __grid_constant__ pb_chain_device chain,
+                           const __grid_constant__ pb_rect core, pb_rect *bases)
+{
+    pb_device::find_bases(chain, core, bases);
+}
+
+int run_focal(const pb_chain_cuda *gpu, const pb_stage_focal &s, const pb_tile_in *in,
               const pb_plane &from, const pb_plane &to, void *stream)
 {
+    const pb_chain *const chain = gpu->chain;
     const pb_chain_grid &grid = chain->grids[s.to_grid];
+    if (s.is_warp) {
+        pb_warp_job job = s.warp;
+        job.warp = gpu->device.warps + pb_chain_device_warp(chain, s.warp.warp);
+        return pb_warp_run_cuda(&job, &from, &to, stream);
+    }
     if (s.is_resample) {
         return pb_resample_run_cuda(&s.resample, &from, &to, stream);
     }
@@ -42,7 +56,7 @@ int run_focals(const pb_chain_cuda *gpu, const pb_stage &stage, const pb_tile_in
     for (size_t i = 0; i < stage.n_focals && rc == 0; i++) {
         pb_plane from, to;
         pb_chain_planes(gpu->chain, &stage.focals[i], in, gpu->planes, &from, &to);
-        rc = run_focal(gpu->chain, stage.focals[i], in, from, to, stream);
+        rc = run_focal(gpu, stage.focals[i], in, from, to, stream);
     }
     return rc;
 }
@@ -63,11 +77,12 @@ int pb_chain_cuda_create(const struct pb_chain *chain, int32_t core_w, int32_t c
     int rc = pb_chain_device_create(chain, &gpu->device);
     if (rc == 0) {
         const cudaError_t error =
-            cudaMalloc(reinterpret_cast<void **>(&gpu->planes), scratch_bytes(layout));
+            cudaMalloc(reinterpret_cast<void **>(&gpu->memory), scratch_bytes(chain, layout));
         if (error != cudaSuccess) {
             (void)cudaGetLastError(); // it is reported here and must not show up elsewhere
         }
         rc = wic_cuda_errno(error);
+        gpu->planes = gpu->memory + pb_chain_bases_px(chain);
     }
     if (rc < 0) {
         pb_chain_cuda_destroy(gpu);
@@ -82,10 +97,15 @@ int pb_chain_cuda_launch(struct pb_chain_cuda *gpu, const struct pb_tile_in *in,
 {
     const pb_chain *const chain = gpu->chain;
     const pb_instr *code = gpu->device.code;
+    auto *const bases = reinterpret_cast<pb_rect *>(gpu->memory);
     int rc = pb_chain_check(chain, in, out);
 
     if (rc == 0 && (in->core.w > gpu->core_w || in->core.h > gpu->core_h)) {
         rc = -EINVAL;
+    }
+    if (rc == 0 && gpu->device.n_apart > 0) {
+        find_bases<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(gpu->device, in->core, bases);
+        rc = cudaGetLastError() == cudaSuccess ? 0 : -EIO;
     }
     for (size_t k = 0; k < chain->n_stages && rc == 0; k++) {
         pb_sweep sweep;
@@ -93,6 +113,7 @@ int pb_chain_cuda_launch(struct pb_chain_cuda *gpu, const struct pb_tile_in *in,
         sweep.code = code;
         sweep.inputs = gpu->device.inputs;
         sweep.places = gpu->device.places;
+        sweep.bases = bases;
         if (sweep.n_code) {
             rc = pb_program_run_cuda(&sweep, stream);
         }
@@ -107,7 +128,7 @@ int pb_chain_cuda_launch(struct pb_chain_cuda *gpu, const struct pb_tile_in *in,
 void pb_chain_cuda_destroy(struct pb_chain_cuda *gpu)
 {
     if (gpu) {
-        (void)cudaFree(gpu->planes);
+        (void)cudaFree(gpu->memory);
         pb_chain_device_destroy(&gpu->device);
         free(gpu);
     }

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/chain/chain_frames.h"
+#include "kernels/chain/frames_pixel.h"
 
 #include <errno.h>
 #include <math.h>
@@ -66,54 +67,56 @@ int32_t pb_chain_frames_reach(const struct pb_graph *graph, size_t v, int32_t ma
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
-/* What the rect of a leg's grid needs of the frame that it comes from, in pixels of the grid which
- * that refers to. */
-static struct pb_warp_box leg_box(const struct pb_chain *chain, const struct pb_chain_leg *leg,
-                                  const struct pb_rect *core)
-{
-    const struct pb_rect rect = pb_chain_rect_on(chain, leg->to_grid, core, leg->to_margin);
-    const struct pb_map *const own = &chain->grids[leg->to_grid].own;
-    const struct pb_warp_box none = {INFINITY, INFINITY, -INFINITY, -INFINITY};
-    const struct pb_warp_box area = {(rect.x - own->offset_x) / own->scale_x,
-                                     (rect.y - own->offset_y) / own->scale_y,
-                                     (rect.x + rect.w - own->offset_x) / own->scale_x,
-                                     (rect.y + rect.h - own->offset_y) / own->scale_y};
-
-    return rect.w == 0 ? none : pb_warp_bounds(leg->warp, &area);
-}
-
 struct pb_rect pb_chain_frames_rect(const struct pb_chain *chain, uint16_t grid,
                                     const struct pb_rect *core, int32_t margin)
 {
     const struct pb_chain_grid *const g = &chain->grids[grid];
-    double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY;
-    struct pb_rect base = {0, 0, 0, 0};
+    struct pb_warp_box box = pb_frames_no_box();
 
     for (size_t i = 0; i < chain->n_legs; i++) {
-        if (chain->legs[i].from_frame != g->frame)
+        const struct pb_chain_leg *const leg = &chain->legs[i];
+
+        if (leg->from_frame != g->frame)
             continue;
-        const struct pb_warp_box box = leg_box(chain, &chain->legs[i], core);
-        x0 = fmin(x0, box.x0 * g->own.scale_x + g->own.offset_x);
-        y0 = fmin(y0, box.y0 * g->own.scale_y + g->own.offset_y);
-        x1 = fmax(x1, box.x1 * g->own.scale_x + g->own.offset_x);
-        y1 = fmax(y1, box.y1 * g->own.scale_y + g->own.offset_y);
+        const struct pb_rect rect = pb_chain_rect_on(chain, leg->to_grid, core, leg->to_margin);
+        pb_frames_add(&box, leg, &chain->grids[leg->to_grid], g, &rect);
     }
-    x0 = fmax(floor(x0), 0);
-    y0 = fmax(floor(y0), 0);
-    x1 = fmin(ceil(x1), g->w);
-    y1 = fmin(ceil(y1), g->h);
-    if (!(x1 > x0 && y1 > y0))
-        return base;
-    base = (struct pb_rect){(int32_t)x0, (int32_t)y0, (int32_t)(x1 - x0), (int32_t)(y1 - y0)};
-    return pb_rect_grow(&base, margin, g->w, g->h);
+    const struct pb_rect base = pb_frames_rect(&box, g->w, g->h);
+    return base.w > 0 ? pb_rect_grow(&base, margin, g->w, g->h) : base;
 }
 
 void pb_chain_frames_bases(const struct pb_chain *chain, const struct pb_rect *core,
                            struct pb_rect *bases)
 {
-    for (size_t i = 0; i < chain->n_leaf_places; i++)
-        if (chain->leaf_places[i].apart)
-            bases[i] = pb_chain_frames_rect(chain, (uint16_t)chain->leaf_places[i].grid, core, 0);
+    for (size_t i = 0; i < chain->n_grids; i++)
+        if (chain->grids[i].frame != chain->frame)
+            bases[i] = pb_chain_frames_rect(chain, (uint16_t)i, core, 0);
+}
+
+/* --- the order in which a GPU finds them ------------------------------------------------------ */
+
+/* Appends the grids that a grid's base is found from, then the grid. */
+static size_t visit(const struct pb_chain *chain, uint16_t grid, uint16_t *order, size_t n)
+{
+    if (chain->grids[grid].frame == chain->frame)
+        return n;
+    for (size_t i = 0; i < n; i++)
+        if (order[i] == grid)
+            return n;
+    for (size_t i = 0; i < chain->n_legs; i++)
+        if (chain->legs[i].from_frame == chain->grids[grid].frame)
+            n = visit(chain, chain->legs[i].to_grid, order, n);
+    order[n] = grid;
+    return n + 1;
+}
+
+size_t pb_chain_frames_order(const struct pb_chain *chain, uint16_t *out_order)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < chain->n_grids && chain->n_legs > 0; i++)
+        n = visit(chain, (uint16_t)i, out_order, n);
+    return n;
 }
 
 struct pb_rect pb_chain_frames_largest(const struct pb_chain *chain, int32_t core_w, int32_t core_h,

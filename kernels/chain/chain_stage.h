@@ -134,6 +134,9 @@ struct pb_rect pb_chain_largest_rect(const struct pb_chain *chain, int32_t core_
 /* Whether the chain has a gate that reads the input. */
 bool pb_chain_gate_reads(const struct pb_chain *chain, uint32_t input);
 
+/* Floats that a GPU keeps, in front of the planes, of rects by grid: pb_chain_frames_bases. */
+size_t pb_chain_bases_px(const struct pb_chain *chain);
+
 /* Scratch of one tile in floats: planes, then the focal operations' temporary. */
 struct pb_chain_layout {
     size_t plane_px, planes_px, temp_px;

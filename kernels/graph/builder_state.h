@@ -27,6 +27,7 @@ struct pb_builder {
     bool has_gate;
     pb_value gate_keep;
     double gate_minimum;
+    bool has_tiles;         /* a step cuts products into tiles */
     bool told_grids;        /* of this step: that two grids do not go together */
     pb_diag_report *report; /* NULL: mistakes are counted only */
     void *report_to;

@@ -135,3 +135,11 @@ int32_t pb_builder_warp(struct pb_builder *b, const struct pb_ground_ask *ask, i
     full.from = pb_builder_ground(b, own);
     return open_way(b, b->scene->ground, &full, own);
 }
+
+bool pb_builder_tiles(struct pb_builder *b)
+{
+    const bool first = !b->has_tiles;
+
+    b->has_tiles = true;
+    return first;
+}

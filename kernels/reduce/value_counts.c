@@ -107,10 +107,16 @@ bool pb_value_counts_merge(struct pb_value_counts *into, struct pb_value_counts 
             raise_level(into, 1);
         }
     }
+    if (from->n > 0)
+        clear_slots(from);
     from->n = 0;
     from->level = into->level;
-    clear_slots(from);
     return true;
+}
+
+void pb_value_counts_take_level(struct pb_value_counts *empty, const struct pb_value_counts *of)
+{
+    empty->level = of->level;
 }
 
 uint32_t pb_value_counts_level(const struct pb_value_counts *counts)

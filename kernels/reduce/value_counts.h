@@ -31,6 +31,8 @@ size_t pb_value_counts_add(struct pb_value_counts *counts, uint64_t group, const
 /* Takes over what `from` has, raises the level where it does not fit, clears `from`, and hands its
  * level down. False: there are too many groups; `into` is undefined then. */
 bool pb_value_counts_merge(struct pb_value_counts *into, struct pb_value_counts *from);
+/* Gives an object that has nothing the level of another one, so that it may be merged into that. */
+void pb_value_counts_take_level(struct pb_value_counts *empty, const struct pb_value_counts *of);
 
 /* 0: counts are of values. */
 uint32_t pb_value_counts_level(const struct pb_value_counts *counts);

@@ -179,30 +179,6 @@ void pb_warp_job_scale(struct pb_warp_job *job)
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
-static void join(struct pb_warp_box *to, const struct pb_warp_box *box)
-{
-    if (box->x1 < box->x0)
-        return;
-    to->x0 = fmin(to->x0, box->x0);
-    to->y0 = fmin(to->y0, box->y0);
-    to->x1 = fmax(to->x1, box->x1);
-    to->y1 = fmax(to->y1, box->y1);
-}
-
-struct pb_warp_box pb_warp_bounds(const struct pb_warp *warp, const struct pb_warp_box *area)
-{
-    const int32_t col0 = pb_warp_cell(area->x0, warp->side, warp->cols);
-    const int32_t col1 = pb_warp_cell(area->x1, warp->side, warp->cols);
-    const int32_t row0 = pb_warp_cell(area->y0, warp->side, warp->rows);
-    const int32_t row1 = pb_warp_cell(area->y1, warp->side, warp->rows);
-    struct pb_warp_box out = {INFINITY, INFINITY, -INFINITY, -INFINITY};
-
-    for (int32_t row = row0; row <= row1; row++)
-        for (int32_t col = col0; col <= col1; col++)
-            join(&out, &warp->box[(size_t)row * (size_t)warp->cols + (size_t)col]);
-    return out;
-}
-
 /* The largest part of the old grid that n x n squares lie on. box: of n - 1 x n - 1 squares, which
  * become those of n x n. */
 static void most_of(const struct pb_warp *warp, struct pb_warp_box *box, double out[2])
@@ -214,11 +190,11 @@ static void most_of(const struct pb_warp *warp, struct pb_warp_box *box, double 
         const bool right = i % cols + 1 < cols, below = i / cols + 1 < rows;
 
         if (right)
-            join(&box[i], &box[i + 1]);
+            pb_warp_box_join(&box[i], &box[i + 1]);
         if (below)
-            join(&box[i], &box[i + cols]);
+            pb_warp_box_join(&box[i], &box[i + cols]);
         if (right && below)
-            join(&box[i], &box[i + cols + 1]);
+            pb_warp_box_join(&box[i], &box[i + cols + 1]);
         const double x0 = fmax(box[i].x0, 0), x1 = fmin(box[i].x1, warp->source_w);
         const double y0 = fmax(box[i].y0, 0), y1 = fmin(box[i].y1, warp->source_h);
         out[0] = x1 > x0 ? fmax(out[0], x1 - x0) : out[0];

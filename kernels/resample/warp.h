@@ -64,9 +64,8 @@ struct pb_warp *pb_warp_get(struct pb_warp *warp);
 void pb_warp_put(struct pb_warp *warp);
 size_t pb_warp_bytes(const struct pb_warp *warp);
 
-/* What positions of the rect lie in; *area in pixels of the new grid. */
-struct pb_warp_box pb_warp_bounds(const struct pb_warp *warp, const struct pb_warp_box *area);
-/* The width and height that pb_warp_bounds() of w x h pixels has at most, wherever they are. */
+/* The width and height that pb_warp_bounds() (warp_pixel.h) of w x h pixels has at most, wherever
+ * they are. */
 void pb_warp_most(const struct pb_warp *warp, double w, double h, double *out_w, double *out_h);
 
 /* Pixels of one plane made from those of another. */
@@ -88,6 +87,10 @@ size_t pb_warp_temp_px(const struct pb_warp_job *job, size_t w);
 /* in->rect holds what out->rect needs, clipped to the source's grid; it may be empty. */
 void pb_warp_run_cpu(const struct pb_warp_job *job, const struct pb_plane *in,
                      const struct pb_plane *out, float *temp);
+/* CUDA builds only. The same bits; job->warp and what it points to are in device memory. Queues on
+ * stream (cudaStream_t). 0 or -EIO. Allocates nothing. */
+int pb_warp_run_cuda(const struct pb_warp_job *job, const struct pb_plane *in,
+                     const struct pb_plane *out, void *stream);
 #ifdef __cplusplus
 }
 #endif

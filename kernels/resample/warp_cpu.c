@@ -9,7 +9,7 @@
 #include "kernels/resample/warp_pixel.h"
 
 #define PART_PX   256
-#define TAPS_MOST 6
+#define TAPS_MOST PB_WARP_NARROW_MOST
 
 /* A part of a row: where its pixels lie, and what a kernel makes of that. */
 struct part {
@@ -102,28 +102,6 @@ static void place_part(const struct pb_warp_job *job, int32_t column, int32_t ro
 
 /* --- kernels of their own width --------------------------------------------------------------- */
 
-/* Finds the first of `taps` pixels along an axis, clipped to where all of them are there; true
- * where nothing was clipped. */
-static inline bool first_tap(double centre, int taps, double low, double high, double *out)
-{
-    const int before = taps / 2 - 1;
-    const double first = floor(centre - 0.5) - before;
-    const double clipped = first >= low ? first : low;
-
-    *out = clipped <= high ? clipped : high;
-    return first >= low && first <= high;
-}
-
-static inline float weight_of(enum pb_resampling how, double centre, double tap)
-{
-    const float t = (float)fabs(tap + 0.5 - centre);
-
-    return how == PB_CUBIC     ? pb_tap_cubic(t)
-           : how == PB_LANCZOS ? pb_tap_lanczos(t)
-           : t < 1.0f          ? 1.0f - t
-                               : 0.0f;
-}
-
 /* Taps and their weights of the pixels of a part. how and taps are constants where it is called. */
 static inline __attribute__((always_inline)) void weigh(enum pb_resampling how, int taps,
                                                         const struct pb_rect *rect, struct part *p)
@@ -135,14 +113,14 @@ static inline __attribute__((always_inline)) void weigh(enum pb_resampling how, 
 
     for (int32_t i = 0; i < n; i++) {
         double x, y;
-        const bool in_x = first_tap(p->x[i], taps, left, right, &x);
-        const bool in_y = first_tap(p->y[i], taps, top, bottom, &y);
+        const bool in_x = pb_warp_first_tap(p->x[i], taps, left, right, &x);
+        const bool in_y = pb_warp_first_tap(p->y[i], taps, top, bottom, &y);
 
         p->inside[i] = in_x & in_y;
         p->at[i] = (int32_t)(y - top) * row_px + (int32_t)(x - left);
         for (int k = 0; k < taps; k++) {
-            p->across[k][i] = weight_of(how, p->x[i], x + k);
-            p->down[k][i] = weight_of(how, p->y[i], y + k);
+            p->across[k][i] = pb_warp_weight(how, p->x[i], x + k);
+            p->down[k][i] = pb_warp_weight(how, p->y[i], y + k);
         }
     }
 }
@@ -193,10 +171,10 @@ PB_CLONES static void make_lanczos(const struct pb_plane *in, struct part *p, fl
 static bool make_fast(const struct pb_warp_job *job, const struct pb_plane *in, struct part *p,
                       float *out)
 {
-    const int32_t taps = 2 * (int32_t)pb_tap_reach(job->how);
+    const int32_t taps = pb_warp_narrow(job);
 
-    if (!pb_tap_is_kernel(job->how) || job->scale_x != 1.0 || job->scale_y != 1.0 ||
-        in->rect.w < taps || in->rect.h < taps || (int64_t)in->rect.w * in->rect.h > INT32_MAX)
+    if (taps == 0 || in->rect.w < taps || in->rect.h < taps ||
+        (int64_t)in->rect.w * in->rect.h > INT32_MAX)
         return false;
     if (job->how == PB_BILINEAR)
         make_bilinear(in, p, out);

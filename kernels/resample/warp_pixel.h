@@ -26,6 +26,35 @@ PB_PIXEL int32_t pb_warp_cell(double at, int32_t side, int32_t n)
     return cell < 0 ? 0 : cell < n ? cell : n - 1;
 }
 
+PB_PIXEL void pb_warp_box_join(struct pb_warp_box *to, const struct pb_warp_box *box)
+{
+    if (box->x1 >= box->x0) {
+        to->x0 = fmin(to->x0, box->x0);
+        to->y0 = fmin(to->y0, box->y0);
+        to->x1 = fmax(to->x1, box->x1);
+        to->y1 = fmax(to->y1, box->y1);
+    }
+}
+
+/* What positions of the rect lie in; *area in pixels of the new grid. */
+PB_PIXEL struct pb_warp_box pb_warp_bounds(const struct pb_warp *warp,
+                                           const struct pb_warp_box *area)
+{
+    const int32_t col0 = pb_warp_cell(area->x0, warp->side, warp->cols);
+    const int32_t col1 = pb_warp_cell(area->x1, warp->side, warp->cols);
+    const int32_t row0 = pb_warp_cell(area->y0, warp->side, warp->rows);
+    const int32_t row1 = pb_warp_cell(area->y1, warp->side, warp->rows);
+    struct pb_warp_box out;
+    out.x0 = out.y0 = (double)INFINITY;
+    out.x1 = out.y1 = -(double)INFINITY;
+    for (int32_t row = row0; row <= row1; row++) {
+        for (int32_t col = col0; col <= col1; col++) {
+            pb_warp_box_join(&out, &warp->box[(size_t)row * (size_t)warp->cols + (size_t)col]);
+        }
+    }
+    return out;
+}
+
 /* x, y: a place on the new grid, in pixels; inside of it. */
 PB_PIXEL struct pb_warp_square pb_warp_find(const struct pb_warp *warp, double x, double y)
 {
@@ -213,6 +242,38 @@ PB_PIXEL bool pb_warp_is_area(enum pb_resampling how)
     return how == PB_AVERAGE || how == PB_MODE;
 }
 
+/* --- kernels of their own width: PB_WARP_NARROW_MOST taps a side at most ---------------------- */
+
+#define PB_WARP_NARROW_MOST 6
+
+/* Finds the first of `taps` pixels along an axis, clipped to where all of them are there; true
+ * where nothing was clipped. */
+PB_PIXEL bool pb_warp_first_tap(double centre, int taps, double low, double high, double *out)
+{
+    const int before = taps / 2 - 1;
+    const double first = floor(centre - 0.5) - before;
+    const double clipped = first >= low ? first : low;
+    *out = clipped <= high ? clipped : high;
+    return first >= low && first <= high;
+}
+
+PB_PIXEL float pb_warp_weight(enum pb_resampling how, double centre, double tap)
+{
+    const float t = (float)fabs(tap + 0.5 - centre);
+    return how == PB_CUBIC     ? pb_tap_cubic(t)
+           : how == PB_LANCZOS ? pb_tap_lanczos(t)
+           : t < 1.0f          ? 1.0f - t
+                               : 0.0f;
+}
+
+/* How many taps a side the job's kernel has; 0: it is none, or a wider one. */
+PB_PIXEL int pb_warp_narrow(const struct pb_warp_job *job)
+{
+    return pb_tap_is_kernel(job->how) && job->scale_x == 1.0 && job->scale_y == 1.0
+               ? 2 * (int)pb_tap_reach(job->how)
+               : 0;
+}
+
 /* How often the value stands in the area up to pixel (x_at, y_at), row by row. */
 PB_PIXEL int32_t pb_warp_count(const struct pb_resample_source *source, const struct pb_taps *x,
                                const struct pb_taps *y, int32_t x_at, int32_t y_at, float value)
@@ -227,8 +288,14 @@ PB_PIXEL int32_t pb_warp_count(const struct pb_resample_source *source, const st
     return n;
 }
 
-#define PB_WARP_FEW_PX     16   /* an area of so few pixels is counted without a table */
-#define PB_WARP_SLOTS_MOST 4096 /* a table's, 32 KiB; a power of two */
+#define PB_WARP_FEW_PX 16 /* an area of so few pixels is counted without a table */
+/* A table's, 32 KiB, and a thread's of a GPU, 512 bytes; powers of two. What comes out is the same
+ * with any number. */
+#if defined(__CUDA_ARCH__) || defined(PB_EMULATED)
+#define PB_WARP_SLOTS_MOST 64
+#else
+#define PB_WARP_SLOTS_MOST 4096
+#endif
 #define PB_WARP_PARTS_MOST (1u << 20)
 
 /* A value and how often it came so far. */

@@ -75,6 +75,12 @@ inline __device__ pb_rect grown(const pb_rect &core, int32_t margin, int32_t ima
     return {left, top, right - left, bottom - top};
 }
 
+// What a base rect of another coordinate system becomes with a margin.
+inline __device__ pb_rect base_grown(const pb_rect &base, int32_t margin, int32_t w, int32_t h)
+{
+    return base.w > 0 ? grown(base, margin, w, h) : base;
+}
+
 // What a load reads: pixel (x, y) of the sweep is (x + dx, y + dy) of a window or of a plane.
 struct window_leaf {
     const pb_window &window;
@@ -108,6 +114,10 @@ template <class Sweep>
 __device__ plane_leaf find_plane(const on_grids<Sweep> &sweep, const pb_instr &instr)
 {
     const pb_leaf_place &place = sweep.places[instr.src[0]];
+    if (place.apart) {
+        return {base_grown(sweep.bases[place.grid], instr.margin, place.grid_w, place.grid_h),
+                place.dx, place.dy};
+    }
     return {pb_rect_on(&place.map, place.grid_w, place.grid_h, &core_of(sweep), instr.margin),
             place.dx, place.dy};
 }

@@ -80,7 +80,7 @@ struct pb_sweep {
     const float *planes; /* scratch plane p at planes + p * plane_px */
     size_t plane_px;
     const struct pb_leaf_place *places; /* NULL: one grid, of the tile's size */
-    const struct pb_rect *bases;        /* of places that are apart; NULL: none is */
+    const struct pb_rect *bases;        /* by grid, of places that are apart; NULL: none */
 };
 
 /* Register memory of one CPU sweep in bytes; 64-byte aligned. */

@@ -69,7 +69,7 @@ static void run_plane(const struct strip *s, const struct pb_instr *instr)
     const struct pb_leaf_place *const at = sweep->places ? &sweep->places[instr->src[0]] : NULL;
     const struct pb_rect rect =
         at && at->apart
-            ? pb_rect_grow(&sweep->bases[instr->src[0]], instr->margin, at->grid_w, at->grid_h)
+            ? pb_rect_grow(&sweep->bases[at->grid], instr->margin, at->grid_w, at->grid_h)
         : at ? pb_rect_on(&at->map, at->grid_w, at->grid_h, &in->core, instr->margin)
              : pb_rect_grow(&in->core, instr->margin, in->image_w, in->image_h);
     const int32_t x = at ? s->x + at->dx : s->x, y = at ? s->y + at->dy : s->y;

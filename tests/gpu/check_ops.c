@@ -35,8 +35,6 @@ static bool check_case_tile(const struct pb_chain *chain, enum pb_type type,
 {
     static const uint32_t source_of[OP_CASE_BANDS] = {0};
 
-    if (pb_chain_has_warp(chain))
-        return true; /* the CPU computes it */
     const struct random_image image = {
         .seed = random_below(1u << 20), .type = type, .w = SIDE, .h = SIDE};
 

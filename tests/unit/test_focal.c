@@ -82,6 +82,9 @@ static struct pb_focal any_focal(enum pb_focal_kind kind, enum pb_edge edge, int
     for (int i = 0; i < (2 * radius + 1) * (2 * radius + 1); i++) {
         s.weight[i] = kind == PB_FOCAL_ADAPTIVE ? fabsf(any_float()) : any_float();
     }
+    if (kind == PB_FOCAL_ADAPTIVE && s.choice == PB_ADAPTIVE_FROST) {
+        s.weight[2 * radius * (radius + 1)] = 0; /* how far away the middle is */
+    }
     s.strength = 4 * fabsf(any_float());
     if (kind == PB_FOCAL_FLAT) {
         any_footprint(&s);
@@ -353,12 +356,11 @@ static float tolerance(enum pb_focal_kind kind)
     switch (kind) {
     case PB_FOCAL_MOMENTS:
     case PB_FOCAL_DIRECTIONAL:
+    case PB_FOCAL_ADAPTIVE:
         return 2e-6f;
     case PB_FOCAL_GRADIENT:
     case PB_FOCAL_RELIEF:
         return 1e-6f;
-    case PB_FOCAL_ADAPTIVE: /* exponents up to 87, whose rounding is so much of a weight */
-        return 2e-5f;
     default:
         return 0.0f;
     }
