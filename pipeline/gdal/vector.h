@@ -16,6 +16,12 @@ struct pb_raster;
 #define PB_VECTOR_FIELDS_MAX   64
 #define PB_VECTOR_HANDED_MAX   64 /* files, those of a Shapefile each for itself */
 
+/* What is wrong with a filter. */
+struct pb_vector_wrong {
+    bool is;   /* the filter is wrong, or chooses nothing: the error says so and names no place */
+    size_t at; /* the byte in it that is; SIZE_MAX: not known */
+};
+
 struct pb_vector_request {
     const char *path;
     const char *layer;         /* NULL: the only one that the file has */
@@ -27,6 +33,9 @@ struct pb_vector_request {
                           numbers */
     const char *const *values;
     size_t n_values;
+    const char *filter; /* an expression of SQL over the attributes, as ogr2ogr -where: only
+                           features of which it is true; NULL: all */
+    struct pb_vector_wrong *out_wrong; /* with `filter`: zeroed before */
     double tolerance; /* edges that the transformation bends get vertices until they are so near to
                          the curve, in units of the scene's CRS; 0: none are added */
     uint64_t stamp;   /* of pb_vector_table: that of the polygons, so that a file that has changed
@@ -35,12 +44,13 @@ struct pb_vector_request {
 
 /* The polygons and multipolygons of the file, in its order, in the scene's CRS (x to the east, y to
  * the north, whatever the order of axes). Curves become lines; Z and M are dropped; a feature
- * without geometry has no rings. The scene is borrowed for the call. The caller's
- * (pb_polygons_free). Errors, which name the file, and the feature where there is one:
- * vector.missing (no such file, no right), vector.invalid (not of these formats, damaged; no
- * coordinate system where the scene has one, or the reverse; a geometry that is no polygon;
- * coordinates that the scene's CRS does not have), vector.choice (no such layer or field, several
- * layers and none named, no feature that `where` chooses), vector.limit, memory. Thread: any. */
+ * without geometry has no rings, and points and lines are left out and counted. The scene is
+ * borrowed for the call. The caller's (pb_polygons_free). Errors, which name the file, and the
+ * feature where there is one: vector.missing (no such file, no right), vector.invalid (not of these
+ * formats, damaged; no coordinate system where the scene has one, or the reverse; no geometry that
+ * is a polygon; coordinates that the scene's CRS does not have), vector.choice (no such layer or
+ * field, several layers and none named, no feature that `where` chooses), vector.limit, memory.
+ * Thread: any. */
 int pb_vector_read(const struct pb_vector_request *request, struct pb_raster *scene,
                    struct pb_err *err, struct pb_polygons **out_polygons);
 
@@ -48,6 +58,12 @@ int pb_vector_read(const struct pb_vector_request *request, struct pb_raster *sc
  * what reads the path from then on gets what was opened, or the error. Beyond PB_VECTOR_HANDED_MAX
  * nothing is kept. Thread: init. */
 void pb_vector_hand(const char *path);
+
+/* Whether the text names a coordinate system: "EPSG:4326", WKT, a PROJ string, "WGS84". No file or
+ * address is looked at. Thread: any. */
+bool pb_vector_is_crs(const char *text);
+/* The rectangle around the scene, west, south, east, north, in `crs`; false: it has none there. */
+bool pb_vector_scene_bounds(const char *crs, struct pb_raster *scene, double out_bounds[4]);
 
 /* A rectangle of another coordinate system: west, south, east, north in `crs` ("EPSG:4326", WKT, a
  * PROJ string) become the rectangle around it in the scene's, with edges that are bent in between

@@ -40,6 +40,46 @@ static bool is_crs_text(const char *text)
     return n > 0 && text[n - 1] == ']' && strchr(text, '[') != NULL;
 }
 
+static bool take_crs(OGRSpatialReferenceH srs, const char *text)
+{
+    return is_crs_text(text) ? OSRSetFromUserInput(srs, text) == OGRERR_NONE
+                             : OSRSetWellKnownGeogCS(srs, text) == OGRERR_NONE;
+}
+
+bool pb_vector_is_crs(const char *text)
+{
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    struct pb_gdal_words words;
+    pb_gdal_listen(&words, NULL);
+    const bool is = take_crs(srs, text);
+    pb_gdal_unlisten();
+    OSRDestroySpatialReference(srs);
+    return is;
+}
+
+bool pb_vector_scene_bounds(const char *crs, struct pb_raster *scene, double out_bounds[4])
+{
+    const struct pb_raster_info *info = &scene->info;
+    OGRSpatialReferenceH from = pb_gdal_srs(scene), to = OSRNewSpatialReference(NULL);
+    double own[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    struct pb_gdal_words words;
+    for (int i = 0; i < 4; i++) {
+        double at[2];
+        GDALApplyGeoTransform((double *)(uintptr_t)info->transform, i & 1 ? info->width : 0,
+                              i & 2 ? info->height : 0, &at[0], &at[1]);
+        for (int k = 0; k < 2; k++) {
+            own[k] = fmin(own[k], at[k]);
+            own[k + 2] = fmax(own[k + 2], at[k]);
+        }
+    }
+    pb_gdal_listen(&words, scene);
+    const bool is = from != NULL && info->has_transform && take_crs(to, crs) &&
+                    transform_bounds(own, from, to, out_bounds) == 0;
+    pb_gdal_unlisten();
+    OSRDestroySpatialReference(to);
+    return is;
+}
+
 int pb_vector_bounds(const double bounds[4], const char *crs, struct pb_raster *scene,
                      struct pb_err *err, double out_bounds[4])
 {
@@ -53,7 +93,7 @@ int pb_vector_bounds(const double bounds[4], const char *crs, struct pb_raster *
                        "the scene has no coordinate system, so bounds in %.80s say nothing", crs);
     }
     pb_gdal_listen(&words, scene);
-    if (!is_crs_text(crs) || OSRSetFromUserInput(from, crs) != OGRERR_NONE)
+    if (!take_crs(from, crs))
         rc = pb_fail(err, PB_E_VECTOR_INVALID,
                      "'%.80s' is no coordinate system that is known; write EPSG:4326, WKT or a "
                      "PROJ string",

@@ -190,6 +190,19 @@ int pb_vector_file_open(struct pb_vector_file *file, const char *path, struct pb
     return rc;
 }
 
+void pb_vector_file_blame(const struct pb_vector_file *file, const char *path, struct pb_err *err)
+{
+    const size_t n = strlen(file->folder);
+    const char *base = pb_base_name(path);
+    char text[sizeof err->msg];
+    for (char *at; err != NULL && n > 0 && (at = strstr(err->msg, file->folder)) != NULL;) {
+        const char *rest = at + n + (at[n] == '/');
+        (void)snprintf(text, sizeof text, "%.*s%.*s%s", (int)(at - err->msg), err->msg,
+                       (int)(base - path), path, rest);
+        (void)snprintf(err->msg, sizeof err->msg, "%s", text);
+    }
+}
+
 void pb_vector_file_close(struct pb_vector_file *file)
 {
     for (int i = 0; i < CSLCount(file->siblings); i++) {

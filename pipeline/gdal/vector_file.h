@@ -17,5 +17,7 @@ struct pb_vector_file {
 
 /* 0, or the errors of pb_vector_read about files; *file needs close in any case. Thread: any. */
 int pb_vector_file_open(struct pb_vector_file *file, const char *path, struct pb_err *err);
+/* In a message of an error, the file's name in memory becomes the path that it was read from. */
+void pb_vector_file_blame(const struct pb_vector_file *file, const char *path, struct pb_err *err);
 void pb_vector_file_close(struct pb_vector_file *file);
 #endif

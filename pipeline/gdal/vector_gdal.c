@@ -32,6 +32,9 @@ struct reading {
     int where;                       /* likewise; -2: all features */
     struct pb_vector_reach reach;    /* where `to` is not NULL */
     struct pb_vector_make make;
+    size_t n_left_out; /* features that are no polygons */
+    int64_t first_left_out;
+    char left_out[40]; /* what the first of them is */
 };
 
 static void register_once(void)
@@ -115,6 +118,37 @@ static int find_fields(struct reading *r)
     if (rc == 0 && request->where != NULL)
         rc = find_field(r, request->where, &r->where);
     return rc;
+}
+
+/* Where in the expression OGR's parser stopped: it says so by a caret below at most 40 characters
+ * before that place. SIZE_MAX: it does not say. */
+static size_t wrong_at(const char *said)
+{
+    const char *last = strrchr(said, '\n');
+    const char *caret = last != NULL ? strchr(last, '^') : NULL;
+    return caret != NULL && caret - last - 1 < 40 ? (size_t)(caret - last - 1) : SIZE_MAX;
+}
+
+static int wrong_filter(struct reading *r, const char *what, size_t at)
+{
+    char names[300];
+    const char *around = strstr(what, ". Occurred around");
+    const int n = around != NULL ? (int)(around - what) : (int)strlen(what);
+    list_names(r, true, names, sizeof names);
+    *r->request->out_wrong = (struct pb_vector_wrong){true, at};
+    return pb_fail(r->err, PB_E_VECTOR_CHOICE, "%.*s; the fields of %s: %s", n, what,
+                   r->request->path, names);
+}
+
+/* Sets the attribute filter, and reads a feature by it: a GeoPackage finds its mistakes then. */
+static int set_filter(struct reading *r)
+{
+    if (r->request->filter == NULL)
+        return 0;
+    if (OGR_L_SetAttributeFilter(r->layer, r->request->filter) != OGRERR_NONE)
+        return wrong_filter(r, pb_gdal_said(&r->words), wrong_at(CPLGetLastErrorMsg()));
+    OGR_F_Destroy(OGR_L_GetNextFeature(r->layer));
+    return r->words.n > 0 ? wrong_filter(r, pb_gdal_said(&r->words), SIZE_MAX) : 0;
 }
 
 static int find_way(struct reading *r, const struct pb_raster *scene)
@@ -279,10 +313,23 @@ static int add_geometry(struct reading *r, OGRFeatureH feature)
     return rc == 0 ? 0 : wrong_feature(r, OGR_F_GetFID(feature), rc, OGR_G_GetGeometryName(own));
 }
 
+/* Points and lines have no pixels inside. */
+static bool leave_out(struct reading *r, OGRFeatureH feature)
+{
+    OGRGeometryH geometry = OGR_F_GetGeometryRef(feature);
+    if (!pb_vector_is_left_out(geometry))
+        return false;
+    if (r->n_left_out++ == 0) {
+        r->first_left_out = OGR_F_GetFID(feature);
+        (void)CPLsnprintf(r->left_out, sizeof r->left_out, "%s", OGR_G_GetGeometryName(geometry));
+    }
+    return true;
+}
+
 static int add_feature(struct reading *r, OGRFeatureH feature)
 {
     int rc = 0;
-    if (!is_chosen(r, feature))
+    if (!is_chosen(r, feature) || leave_out(r, feature))
         return 0;
     if (r->make.n >= PB_VECTOR_FEATURES_MAX)
         return pb_fail_at(r->err, PB_E_VECTOR_LIMIT, r->request->path, 0, 0,
@@ -322,6 +369,10 @@ static int read_features(struct reading *r)
                           pb_gdal_said(&r->words));
     if (r->make.n > 0)
         return 0;
+    if (r->n_left_out > 0)
+        return wrong_feature(r, r->first_left_out, -EINVAL, r->left_out);
+    if (r->request->filter != NULL)
+        return wrong_filter(r, "no feature fits it", SIZE_MAX);
     return pb_fail_at(r->err, PB_E_VECTOR_CHOICE, r->request->path, 0, 0,
                       r->where == -2 ? "it has no feature"
                                      : "none of its features has one of the values given for '%s'",
@@ -344,6 +395,8 @@ int pb_vector_read(const struct pb_vector_request *request, struct pb_raster *sc
     if (rc == 0)
         rc = find_fields(&r);
     if (rc == 0)
+        rc = set_filter(&r);
+    if (rc == 0)
         rc = find_way(&r, scene);
     if (rc == 0)
         rc = read_features(&r);
@@ -351,14 +404,19 @@ int pb_vector_read(const struct pb_vector_request *request, struct pb_raster *sc
         rc == 0 ? pb_vector_make_polygons(&r.make, request->n_fields) : NULL;
     if (rc == 0 && polygons == NULL)
         rc = wrong_feature(&r, 0, -ENOMEM, "");
-    else if (rc == 0)
+    if (rc == 0) {
         polygons->stamp = file.stamp;
+        polygons->n_left_out = r.n_left_out;
+        polygons->first_left_out = r.first_left_out;
+    }
     pb_vector_make_free(&r.make);
     if (r.to != NULL)
         OCTDestroyCoordinateTransformation(r.to);
     if (r.dataset != NULL)
         GDALClose(r.dataset);
     pb_gdal_unlisten();
+    if (rc < 0)
+        pb_vector_file_blame(&file, request->path, err);
     pb_vector_file_close(&file);
     if (rc == 0)
         *out_polygons = polygons;

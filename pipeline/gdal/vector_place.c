@@ -26,6 +26,11 @@ OGRCoordinateTransformationH pb_vector_to(OGRSpatialReferenceH from, OGRSpatialR
     return made;
 }
 
+bool pb_vector_is_left_out(OGRGeometryH geometry)
+{
+    return geometry != NULL && !OGR_G_IsEmpty(geometry) && OGR_G_GetDimension(geometry) < 2;
+}
+
 static int find_place(struct place *place, OGRCoordinateTransformationH to)
 {
     double x = place->file[0], y = place->file[1];

@@ -6,6 +6,9 @@
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/vector_make.h"
 
+/* Whether a feature of that geometry, which may be NULL, is none of the polygons: a point or line.
+ */
+bool pb_vector_is_left_out(OGRGeometryH geometry);
 /* From one coordinate system to another, x before y in both; NULL: none is known. The caller's
  * (OCTDestroyCoordinateTransformation). srs are borrowed. */
 OGRCoordinateTransformationH pb_vector_to(OGRSpatialReferenceH from, OGRSpatialReferenceH to);

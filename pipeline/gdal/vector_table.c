@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/gdal/vector_table.h"
+#include "pipeline/gdal/vector_place.h"
 #include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/gdal/vector_file.h"
 
@@ -119,12 +120,17 @@ static int add_rows(struct writing *w)
     size_t row = 0;
     int rc = 0;
     OGR_L_ResetReading(w->source);
-    for (uint32_t i = 0; rc == 0 && row < n; i++) {
+    for (uint32_t i = 0; rc == 0 && row < n;) {
         feature = OGR_L_GetNextFeature(w->source);
         if (feature == NULL)
             return failed(w, "it has changed while it was used");
+        if (pb_vector_is_left_out(OGR_F_GetGeometryRef(feature))) {
+            OGR_F_Destroy(feature);
+            continue;
+        }
         for (; rc == 0 && row < n && w->rows->feature[row] == i; row++)
             rc = add_row(w, row, OGR_F_GetGeometryRef(feature));
+        i++;
         OGR_F_Destroy(feature);
     }
     return rc;

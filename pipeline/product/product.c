@@ -23,7 +23,7 @@ static int expand_name(const struct pb_product_env *env, const struct pb_product
 {
     bool named = config->name != NULL && config->name[0] != '\0';
     struct pb_output_facts facts = env->facts;
-    facts.scene = env->scene;
+    facts.scene = pb_product_base(env);
     facts.pipeline = env->pipeline->name;
     facts.product = named ? config->name : config->kind->section.name;
     return pb_output_name_expand(env->pipeline->output.name, &facts, err, out);
@@ -48,7 +48,7 @@ void pb_product_file(const struct pb_product_env *env, const struct pb_product_c
     char name[256];
     struct pb_err err;
     if (form == NULL || expand_name(env, config, &err, name) != 0) {
-        (void)snprintf(out, bytes, "%s%s%s%s", env->scene, named ? "." : "",
+        (void)snprintf(out, bytes, "%s%s%s%s", pb_product_base(env), named ? "." : "",
                        named ? config->name : "", suffix);
         return;
     }

@@ -15,6 +15,7 @@
 #include "pipeline/raster/raster.h"
 #include "pipeline/grid/tile.h"
 #include "kernels/tile_slot.h"
+#include "kernels/tiling.h"
 
 #include <stdint.h>
 
@@ -90,7 +91,9 @@ struct pb_product_env {
     uint32_t workers;         /* tile() and block() are called with worker < workers */
     uint64_t by_device;       /* bit i: all blocks of product i of the pipeline are made by a
                                  device, and come by block() instead of tile() */
-    const char *scene;        /* base name of the products */
+    const char *scene;        /* base name of the products, unless `name` is */
+    const char *name;         /* of a tile: scene and tile; NULL = scene */
+    const struct pb_ground_tile *tile; /* of a grid, that the products are; NULL = they are not */
     const char *place; /* scene directory below products: scene, scene~N, a/b/scene; NULL = scene */
     struct pb_output_facts facts; /* of the metadata, for output.name; zeroed: none is known */
     const char *input;            /* path of the scene */
@@ -127,6 +130,14 @@ struct pb_product_env {
  * env->info, or on `grid` when that is not NULL. */
 void pb_product_place(struct pb_product_env *env, const struct pb_geometry *grid);
 
+#define PB_STATISTICS_PERCENTILES_MAX 32
+
+/* Percentile p, 0 .. 100, of a band. */
+struct pb_band_percentile {
+    double p;
+    double value, error; /* by how much it may be wrong; both NaN when there is no value */
+};
+
 /* Per-band results that STAC repeats; made by the statistics product. */
 struct pb_band_statistics {
     char name[64];
@@ -135,6 +146,8 @@ struct pb_band_statistics {
     double histogram_min, histogram_max;
     uint32_t n_buckets;
     uint64_t *bucket; /* owned by the product */
+    uint32_t n_percentiles;
+    struct pb_band_percentile percentile[PB_STATISTICS_PERCENTILES_MAX];
 };
 
 /* How a picture shows values: those of 1 or 3 planes as levels or colours. */
@@ -166,6 +179,7 @@ struct pb_product_result {
     const struct pb_shown *shown; /* of pictures, owned by the product; NULL = by a table of
                                      colours, or nothing is shown */
     int32_t width, height;        /* of raster products */
+    char warning[200];            /* of what it leaves out, for people; "" = nothing */
 };
 
 struct pb_product_type {
@@ -193,6 +207,11 @@ struct pb_product_type {
 
     /* The collection that it makes its item a member of, or NULL. NULL = it makes none. */
     const char *(*collection)(const struct pb_product_config *config);
+
+    /* When the scene was taken, as RFC 3339, of a day its beginning, into out (40 bytes): whether
+     * it knows. NULL = it does not say. */
+    bool (*time)(const struct pb_product_env *env, const struct pb_product_config *config,
+                 char *out);
 
     /* Of the files of all products; NULL = it says nothing of them. */
     enum pb_checksum (*checksum)(const struct pb_product_config *config);
@@ -246,6 +265,11 @@ struct pb_product_type {
 /* The type of one of the kinds in pb_products. Static. */
 const struct pb_product_type *pb_product_type(const struct pb_product_kind *kind);
 
+/* What the products are named by. */
+static inline const char *pb_product_base(const struct pb_product_env *env)
+{
+    return env->name != NULL ? env->name : env->scene;
+}
 /* Whether output.name can be expanded for every product; output.path if not. */
 int pb_product_names_check(const struct pb_product_env *env, struct pb_err *err);
 /* The STAC collection that the pipeline's item belongs to; NULL = none. Borrowed from the pipeline.

@@ -12,6 +12,9 @@
 
 /* All of them, for pb_config_load. */
 extern const struct pb_product_kinds pb_products;
+/* The same, with which coordinate systems are looked up as well: opens PROJ's database, so not in a
+ * process that is confined or forks afterwards. */
+extern const struct pb_product_kinds pb_products_strict;
 /* By name: "cog"; NULL = none. */
 const struct pb_product_kind *pb_product_kind_find(const char *name);
 

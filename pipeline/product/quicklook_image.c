@@ -68,7 +68,7 @@ int pb_quicklook_write_png(const struct quicklook *q, struct pb_err *err,
     pb_quicklook_image_size(q, &w, &h);
     /* No colon in the keys: GDAL would cut them there. */
     const struct pb_png_text texts[] = {
-        {"Title", q->env->scene},
+        {"Title", pb_product_base(q->env)},
         {"Software", "pushbroom " PB_VERSION},
         {"pushbroom.stretch", sheet ? "each band by itself" : q->colours[0].ends},
         {"pushbroom.colours", q->colours[0].colours},

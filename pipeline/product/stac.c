@@ -190,16 +190,24 @@ static void write_pixels(struct pb_json *json, const struct pb_product_env *env)
     pb_json_end(json);
 }
 
+/* A tile of a grid that the extension has a name for. */
+static bool has_grid(const struct pb_stac_item *item)
+{
+    return item->env->tile != NULL && item->env->tile->code[0] != '\0';
+}
+
 static void write_properties(const struct pb_stac_item *item)
 {
     struct pb_json *json = item->json;
     char now[32];
     time_text(time(NULL), now, sizeof now);
     pb_json_object(json, "properties");
-    pb_json_string(json, "title", item->env->scene);
+    pb_json_string(json, "title", pb_product_base(item->env));
     write_datetime(json, &item->when);
     pb_json_string(json, "created", now);
     pb_json_string(json, "updated", now);
+    if (has_grid(item))
+        pb_json_string(json, "grid:code", item->env->tile->code);
     pb_stac_facts(item);
     pb_stac_code(item);
     write_software(item);
@@ -230,6 +238,8 @@ static void write_extensions(const struct pb_stac_item *item)
         pb_json_string(json, NULL, EXTENSION "file/v2.1.0/schema.json");
     if (pb_stac_has_renders(item))
         pb_json_string(json, NULL, EXTENSION "render/v2.0.0/schema.json");
+    if (has_grid(item))
+        pb_json_string(json, NULL, EXTENSION "grid/v1.1.0/schema.json");
     if (pb_stac_has_view(item))
         pb_json_string(json, NULL, EXTENSION "view/v1.0.0/schema.json");
     if (pb_stac_has_sat(item))
@@ -247,8 +257,9 @@ static void write_id(const struct pb_stac_item *item)
 {
     const struct pb_product_env *env = item->env;
     char id[PB_OUTPUT_PATH_BYTES + 400];
-    (void)snprintf(id, sizeof id, "%s.%s", env->place ? env->place : env->scene,
-                   env->pipeline->name);
+    (void)snprintf(id, sizeof id, "%s.%s%s%s", env->place ? env->place : env->scene,
+                   env->pipeline->name, env->tile != NULL ? "." : "",
+                   env->tile != NULL ? env->tile->id : "");
     for (char *slash = id; (slash = strchr(slash, '/')) != NULL;)
         *slash = '.';
     pb_json_string(item->json, "id", id);
@@ -330,6 +341,17 @@ static int stac_finish(void *product, const struct pb_product_result *earlier, s
     return rc;
 }
 
+static bool stac_time(const struct pb_product_env *env, const struct pb_product_config *config,
+                      char *out)
+{
+    struct pb_stac_when when;
+    struct pb_err err = {0};
+    const int rc = pb_stac_when((const struct pb_stac_config *)config, env, &when, &err);
+    if (rc == 0)
+        (void)snprintf(out, sizeof when.start, "%s", when.datetime[0] ? when.datetime : when.start);
+    return rc == 0;
+}
+
 const struct pb_product_type pb_product_stac = {
     .kind = &pb_kind_stac,
     .suffix = ".stac.json",
@@ -338,6 +360,7 @@ const struct pb_product_type pb_product_stac = {
     .role = "metadata",
     .bytes = stac_bytes,
     .collection = stac_collection,
+    .time = stac_time,
     .checksum = stac_checksum,
     .ready = stac_ready,
     .explain = stac_explain,

@@ -10,6 +10,8 @@
 #include "pipeline/product/stac_presets.h"
 #include "pipeline/product/stac_processing.h"
 
+#include "config/units.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -147,6 +149,17 @@ static void write_nodata(struct pb_json *json, const struct pb_stac_pixels *pixe
         pb_json_string(json, "nodata", isnan(nodata) ? "nan" : nodata < 0 ? "-inf" : "inf");
 }
 
+/* Beside the fields of STAC, called as titiler and rio-tiler call them: "percentile_98". */
+static void write_percentiles(struct pb_json *json, const struct pb_band_statistics *statistics)
+{
+    for (uint32_t i = 0; i < statistics->n_percentiles; i++) {
+        char name[64] = "percentile_", text[PB_UNITS_TEXT];
+        (void)pb_units_number_text(statistics->percentile[i].p, text);
+        (void)snprintf(name, sizeof name, "percentile_%s", text);
+        pb_json_number(json, name, statistics->percentile[i].value);
+    }
+}
+
 /* The raster extension wants at least three buckets. */
 static void write_statistics(struct pb_json *json, const struct pb_band_statistics *statistics)
 {
@@ -156,6 +169,7 @@ static void write_statistics(struct pb_json *json, const struct pb_band_statisti
         pb_json_float(json, "maximum", (float)statistics->maximum);
         pb_json_number(json, "mean", statistics->mean);
         pb_json_number(json, "stddev", statistics->stddev);
+        write_percentiles(json, statistics);
     }
     pb_json_int(json, "count", (int64_t)statistics->count);
     pb_json_number(json, "valid_percent",

@@ -5,13 +5,14 @@
  *
  * Each worker sweeps a tile twice, first for moments and range, then (in cache) for the histogram,
  * into memory of its own, and merges under the band's lock: one lock a tile and band, nothing else
- * shared. */
+ * shared. Percentiles are of values counted beside that (numbers/value_tally.h). */
 #include "config/base/json_writer.h"
 #include "kernels/reduce/histogram.h"
 #include "kernels/reduce/moments.h"
 #include "kernels/reduce/statistics_device.h"
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/cog/device_blocks.h"
+#include "pipeline/numbers/value_tally.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/product_text.h"
 #include "pipeline/product/statistics.h"
@@ -45,8 +46,14 @@ struct statistics {
     uint32_t plane[PB_BANDS_MAX];
     struct band *bands;
     struct worker *workers;
+    struct pb_value_tally *tally; /* NULL = no percentiles are wanted */
     struct pb_band_statistics *result;
 };
+
+static const struct pb_items *percentiles_of(const struct pb_product_config *config)
+{
+    return &((const struct pb_statistics_config *)config)->percentiles;
+}
 
 static uint32_t buckets_of(const struct pb_product_config *config)
 {
@@ -58,7 +65,9 @@ static uint64_t statistics_bytes(const struct pb_product_env *env,
                                  const struct pb_product_config *config)
 {
     uint64_t n = pb_product_band_count(env, config);
-    return sizeof(struct statistics) +
+    uint64_t tally =
+        percentiles_of(config)->n > 0 ? pb_value_tally_bytes((uint32_t)n, env->workers) : 0;
+    return sizeof(struct statistics) + tally +
            n * (sizeof(struct band) + sizeof(struct pb_band_statistics) +
                 buckets_of(config) * (sizeof(uint64_t) + TEXT_BYTES)) +
            env->workers * sizeof(struct worker);
@@ -74,6 +83,7 @@ static void statistics_destroy(void *product)
     for (uint32_t b = 0; s->result != NULL && b < s->n_bands; b++)
         free(s->result[b].bucket);
     free(s->result);
+    pb_value_tally_destroy(s->tally);
     free(s->workers);
     free(s->bands);
     free(s);
@@ -93,7 +103,9 @@ static int allocate(struct statistics *s)
         pb_moments_begin(&s->bands[b].moments);
         s->n_locks++;
     }
-    return 0;
+    if (percentiles_of(s->config)->n > 0)
+        s->tally = pb_value_tally_create(s->n_bands, s->env->workers);
+    return percentiles_of(s->config)->n > 0 && s->tally == NULL ? -1 : 0;
 }
 
 static int statistics_create(const struct pb_product_env *env,
@@ -137,6 +149,7 @@ static int statistics_tile(void *product, const struct pb_tile *tile,
     (void)err;
     assert(worker_index < s->env->workers);
     assert(tile->core.x % PB_MOMENTS_RUN == 0);
+    const size_t n = (size_t)tile->core.w * (size_t)tile->core.h;
     for (uint32_t b = 0; b < s->n_bands && pixels->plane_px > 0; b++) {
         const float *plane = pixels->data + s->plane[b] * pixels->plane_px;
         pb_moments_begin(&worker->moments);
@@ -144,8 +157,10 @@ static int statistics_tile(void *product, const struct pb_tile *tile,
         if (worker->moments.valid == 0)
             continue;
         pb_histogram_part_begin(&worker->part, worker->moments.min, worker->moments.max);
-        pb_histogram_part_add(&worker->part, plane, (size_t)tile->core.w * (size_t)tile->core.h);
+        pb_histogram_part_add(&worker->part, plane, n);
         merge(&s->bands[b], worker);
+        if (s->tally != NULL)
+            pb_value_tally_add(s->tally, worker_index, b, plane, n);
     }
     return 0;
 }
@@ -158,6 +173,8 @@ static const char *statistics_on_device(const struct pb_product_env *env,
     int n = pb_product_bands(env, config, plane, NULL);
     if (n < 1)
         return "its bands are not known";
+    if (percentiles_of(config)->n > 0)
+        return "percentiles are counted by the host";
     pb_device_parts_of((uint32_t)n, plane, out);
     return NULL;
 }
@@ -179,6 +196,22 @@ static int statistics_block(void *product, const struct pb_cog_block *block, uin
     return 0;
 }
 
+/* The ends are known without counts. */
+static void conclude_percentiles(const struct statistics *s, uint32_t b)
+{
+    const struct pb_items *wanted = percentiles_of(s->config);
+    struct pb_band_statistics *out = &s->result[b];
+    for (size_t i = 0; i < wanted->n; i++) {
+        struct pb_band_percentile *one = &out->percentile[out->n_percentiles++];
+        one->p = wanted->items[i].num;
+        one->value = pb_value_tally_percentile(s->tally, b, one->p, &one->error);
+        if (out->valid > 0 && (one->p <= 0 || one->p >= 100)) {
+            one->value = one->p <= 0 ? out->minimum : out->maximum;
+            one->error = 0;
+        }
+    }
+}
+
 static void conclude(const struct statistics *s, uint32_t b)
 {
     const struct band *band = &s->bands[b];
@@ -188,13 +221,32 @@ static void conclude(const struct statistics *s, uint32_t b)
     out->valid = band->moments.valid;
     out->minimum = out->maximum = out->mean = out->stddev = NAN;
     out->histogram_min = out->histogram_max = NAN;
+    if (out->valid > 0) {
+        pb_moments_result(&band->moments, &out->mean, &out->stddev);
+        out->minimum = band->moments.min;
+        out->maximum = band->moments.max;
+    }
+    conclude_percentiles(s, b);
     if (out->valid == 0)
         return;
-    pb_moments_result(&band->moments, &out->mean, &out->stddev);
-    out->minimum = band->moments.min;
-    out->maximum = band->moments.max;
     out->n_buckets = pb_histogram_fold(&band->histogram, buckets_of(s->config), out->bucket,
                                        &out->histogram_min, &out->histogram_max);
+}
+
+/* NaN is written as null. */
+static void write_percentiles(struct pb_json *json, const struct pb_band_statistics *band)
+{
+    if (band->n_percentiles == 0)
+        return;
+    pb_json_array(json, "percentiles");
+    for (uint32_t i = 0; i < band->n_percentiles; i++) {
+        pb_json_object(json, NULL);
+        pb_json_number(json, "percentile", band->percentile[i].p);
+        pb_json_number(json, "value", band->percentile[i].value);
+        pb_json_number(json, "error", band->percentile[i].error);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
 }
 
 static void write_band(struct pb_json *json, const struct pb_band_statistics *band)
@@ -208,6 +260,7 @@ static void write_band(struct pb_json *json, const struct pb_band_statistics *ba
     pb_json_float(json, "maximum", (float)band->maximum);
     pb_json_number(json, "mean", band->mean);
     pb_json_number(json, "stddev", band->stddev);
+    write_percentiles(json, band);
     if (band->n_buckets == 0) {
         pb_json_null(json, "histogram");
     } else {
@@ -229,7 +282,7 @@ static int write_json(const struct statistics *s, struct pb_json *json, struct p
 {
     const char *slash = strrchr(s->env->input, '/');
     pb_json_object(json, NULL);
-    pb_json_string(json, "scene", s->env->scene);
+    pb_json_string(json, "scene", pb_product_base(s->env));
     pb_json_string(json, "input", slash ? slash + 1 : s->env->input);
     pb_json_array(json, "bands");
     for (uint32_t b = 0; b < s->n_bands; b++)
@@ -257,6 +310,8 @@ static int statistics_finish(void *product, const struct pb_product_result *earl
     (void)n_earlier;
     if (!is_complete(s))
         return pb_fail(err, PB_E_SYSTEM, "the statistics of some tiles did not come from the GPU");
+    if (s->tally != NULL)
+        pb_value_tally_end(s->tally);
     for (uint32_t b = 0; b < s->n_bands; b++)
         conclude(s, b);
     struct pb_product_result result = {
@@ -276,12 +331,12 @@ static int statistics_finish(void *product, const struct pb_product_result *earl
     return rc;
 }
 
-/* The histogram's classes, a line each. */
+/* The histogram's classes and the percentiles, a line each. */
 static uint64_t statistics_item_bytes(const struct pb_product_env *env,
                                       const struct pb_product_config *config)
 {
     enum { LINE_BYTES = 48 };
-    return env->n_bands * (uint64_t)buckets_of(config) * LINE_BYTES;
+    return env->n_bands * (buckets_of(config) + percentiles_of(config)->n) * LINE_BYTES;
 }
 
 const struct pb_product_type pb_product_statistics = {

@@ -7,6 +7,7 @@
 
 struct pb_statistics_config {
     struct pb_product_config product;
-    int32_t buckets; /* of the histogram, 1 .. 4096 */
+    int32_t buckets;             /* of the histogram, 1 .. 4096 */
+    struct pb_items percentiles; /* 0 .. 100, each once */
 };
 #endif

@@ -5,6 +5,7 @@
  */
 #include "pipeline/product/zones.h"
 
+#include "kernels/chain/chain.h"
 #include "kernels/reduce/statistics_key.h"
 #include "pipeline/gdal/vector_table.h"
 #include "pipeline/numbers/pixel_area.h"
@@ -35,7 +36,8 @@ struct zones {
     struct pb_zones_all *all;
     int64_t *area; /* of a pixel of each row; NULL = all are alike */
     struct pb_zones_names names;
-    char datetime[32];
+    char datetime[40];
+    int32_t size[2];
     struct pb_polygons *polygons; /* in pixels; NULL = zones are classes alone */
     struct pb_polygon_scan *scan;
     char *scratch; /* of each worker: zones of a tile, then what the scan needs */
@@ -91,7 +93,7 @@ static uint64_t zones_bytes(const struct pb_product_env *env,
     const uint32_t room = room_for(zones, file_bytes(zones) / LEAST_FEATURE_BYTES);
     const struct pb_zones_shape shape = shape_of(env, config, room);
     const uint64_t cells =
-        (uint64_t)room * (5 + zones->n_fields + shape.bands * (zones->n_stats + 1));
+        (uint64_t)room * (6 + zones->n_fields + shape.bands * (zones->n_stats + 1));
     const uint64_t tile = zones->path != NULL && env->grid != NULL
                               ? (uint64_t)env->grid->side_px * (uint64_t)env->grid->side_px * 4
                               : 0;
@@ -138,6 +140,15 @@ static bool measure(struct zones *z)
     return z->area != NULL;
 }
 
+/* Whether the band of `by` has neither values of the scene's files nor a few values or whole
+ * numbers that steps made. */
+static bool is_continuous(const struct zones *z)
+{
+    const struct pb_product_env *env = z->env;
+    return z->config->by.n > 0 && env->classes != NULL && env->chain != NULL &&
+           !env->classes[z->by] && pb_chain_origins(env->chain)[z->by] < 0;
+}
+
 static int choose_bands(struct zones *z, struct pb_err *err)
 {
     const struct pb_product_config *config = &z->config->product;
@@ -156,6 +167,12 @@ static int choose_bands(struct zones *z, struct pb_err *err)
     }
     z->names.bands = z->name;
     z->names.n_bands = z->n_bands;
+    if (n >= 0 && is_continuous(z))
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
+                       "zones: band '%s' of by is computed, and nothing makes its values classes; "
+                       "round them first (cast: {type: uint8}, math with round), or use classify "
+                       "or conditions",
+                       by);
     if (n >= 0 && !pb_zones_columns_differ(z->config, z->name, z->n_bands, column))
         return pb_fail(err, PB_E_PIPELINE_PRODUCT,
                        "zones: two columns of the table would be called %s, case aside; name the "
@@ -229,6 +246,9 @@ static int read_polygons(struct zones *z, struct pb_err *err)
     if (rc < 0)
         return rc;
     z->names.polygons = z->polygons;
+    z->size[0] = env->geometry.w;
+    z->size[1] = env->geometry.h;
+    z->names.size = z->size;
     if (pb_polygons_to_pixels(z->polygons, t) != 0)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT,
                        "zones: the image's geotransform has no inverse");
@@ -262,6 +282,17 @@ static int zones_create(const struct pb_product_env *env, const struct pb_produc
     return 0;
 }
 
+/* What another product of the pipeline says of the time; "" = none does. */
+static void time_of_products(const struct pb_product_env *env, char *out)
+{
+    const struct pb_pipeline_config *pipeline = env->pipeline;
+    for (size_t i = 0; i < pipeline->n_products && out[0] == '\0'; i++) {
+        const struct pb_product_type *type = pb_product_type(pipeline->products[i]->kind);
+        if (type != NULL && type->time != NULL && !type->time(env, pipeline->products[i], out))
+            out[0] = '\0';
+    }
+}
+
 /* Columns of a series: which scene, and when it was taken, as far as that is known. */
 static void name_scene(struct zones *z)
 {
@@ -270,11 +301,13 @@ static void name_scene(struct zones *z)
     const time_t time = (time_t)env->facts.time_s;
     if (z->config->append == NULL)
         return;
-    if (env->facts.has_time && gmtime_r(&time, &tm) != NULL)
+    time_of_products(env, z->datetime);
+    const bool told = z->datetime[0] != '\0';
+    if (!told && env->facts.has_time && gmtime_r(&time, &tm) != NULL)
         (void)strftime(z->datetime, sizeof z->datetime, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    else
+    else if (!told)
         (void)snprintf(z->datetime, sizeof z->datetime, "%s", env->info->datetime);
-    z->names.scene = env->scene;
+    z->names.scene = pb_product_base(env);
     z->names.datetime = z->datetime[0] != '\0' ? z->datetime : NULL;
 }
 
@@ -378,7 +411,7 @@ static int write_json(const struct zones *z, const struct pb_table *table, struc
     const char *slash = strrchr(z->env->input, '/');
     struct pb_json *json = pb_json_create(true);
     pb_json_object(json, NULL);
-    pb_json_string(json, "scene", z->env->scene);
+    pb_json_string(json, "scene", pb_product_base(z->env));
     pb_json_string(json, "input", slash ? slash + 1 : z->env->input);
     pb_json_array(json, "zones");
     for (size_t row = 0; row < pb_table_rows(table); row++) {
@@ -444,6 +477,8 @@ static int zones_finish(void *product, const struct pb_product_result *earlier, 
                                        .name = z->config->product.name,
                                        .media_type = media_types[z->config->format],
                                        .config = &z->config->product};
+    if (z->polygons != NULL)
+        pb_polygons_left_out(z->polygons, z->config->path, result.warning, sizeof result.warning);
     name_scene(z);
     struct pb_table *table = pb_zones_table(z->config, &z->names, z->all, &polygon);
     if (table == NULL)

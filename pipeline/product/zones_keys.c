@@ -29,8 +29,10 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct pb_zones_config, zones),
      .example = "fields.gpkg",
      .doc = "Polygons of a GeoJSON, GeoPackage or Shapefile, in any coordinate system: a row for "
-            "each. A pixel counts for every polygon that its centre is in. A relative path begins "
-            "at the configuration's directory."},
+            "each. A pixel counts for every polygon that its centre is in. The column `cut` is 1 "
+            "where "
+            "the polygon reaches beyond the image. Points and lines are left out, which the job's "
+            "warning says. A relative path begins at the configuration's directory."},
     {.name = "layer",
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct pb_zones_config, layer),
@@ -80,7 +82,9 @@ static const struct pb_key keys[] = {
      .example = "fields.csv",
      .doc = "A CSV file in the directory of products that gets the rows as well, in place of those "
             "that it has of the scene: a series over time. The table then begins with scene and "
-            "datetime (that of the metadata, else of the file's tag, in UTC). Needs format: csv."},
+            "datetime (what stac.datetime says where the pipeline has a STAC item, of a day its "
+            "beginning; else that of the metadata or of the file's tag, in UTC). Needs format: "
+            "csv."},
 };
 
 static const struct {

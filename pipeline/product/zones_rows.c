@@ -10,6 +10,9 @@
 #include <string.h>
 #include <strings.h>
 
+/* An outline along the edge of the image is not beyond it. */
+#define EDGE_PX 1e-6
+
 /* The values of a band in a zone. */
 struct values {
     const struct pb_float_sums *sums;
@@ -67,6 +70,8 @@ static void add_columns(struct pb_table *table, const struct pb_zones_config *co
     if (config->classes.n > 0)
         add_column(table, by, "name", PB_CELL_TEXT);
     pb_table_column(table, "pixels", PB_CELL_INT);
+    if (config->n_fields > 0)
+        pb_table_column(table, "cut", PB_CELL_INT);
     pb_table_column(table, "area_m2", PB_CELL_REAL);
     pb_table_column(table, "area_ha", PB_CELL_REAL);
     for (size_t b = 0; b < names->n_bands; b++) {
@@ -215,6 +220,19 @@ static void add_field(struct pb_table *table, const struct pb_polygon_value *val
         pb_table_text(table, value->text);
 }
 
+/* Whether the polygon reaches beyond the image. */
+static bool is_cut(const struct pb_zones_names *names, size_t number)
+{
+    const struct pb_polygons *all = names->polygons;
+    const struct pb_polygon *polygon = &all->polygon[number];
+    for (size_t r = polygon->first_ring; r < polygon->first_ring + polygon->n_rings; r++)
+        for (size_t i = all->ring[r].first; i < all->ring[r].first + all->ring[r].n; i++)
+            for (int k = 0; k < 2; k++)
+                if (all->xy[i][k] < -EDGE_PX || all->xy[i][k] > names->size[k] + EDGE_PX)
+                    return true;
+    return false;
+}
+
 static void add_row(struct pb_table *table, const struct pb_zones_config *config,
                     const struct pb_zones_names *names, const struct pb_zones_all *all,
                     const struct place *place)
@@ -239,6 +257,8 @@ static void add_row(struct pb_table *table, const struct pb_zones_config *config
     if (config->classes.n > 0)
         pb_table_text(table, name_of(&config->classes, (double)value));
     pb_table_int(table, (int64_t)place->pixels);
+    if (config->n_fields > 0)
+        pb_table_int(table, is_cut(names, (size_t)(place->key >> 32) - 1));
     pb_table_real(table, m2);
     pb_table_real(table, m2 / 10000);
     for (uint32_t b = 0; b < names->n_bands; b++)

@@ -11,6 +11,7 @@
 struct pb_zones_names {
     const char *const *bands; /* n_bands, those with statistics */
     size_t n_bands;
+    const int32_t *size; /* width and height of the image, that polygons may reach beyond */
     double pixel_m2; /* of every pixel; 0 = the sums have areas, of unit_m2 each; NaN = not known */
     double unit_m2;
     const char *scene, *datetime;       /* columns of every row; NULL = there are none */

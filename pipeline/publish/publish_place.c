@@ -3,6 +3,7 @@
 #include "pipeline/publish/publish_place.h"
 #include "pipeline/io/io_fail.h"
 #include "pipeline/io/file_name.h"
+#include "pipeline/io/path.h"
 #include "pipeline/product/product.h"
 
 #include <dirent.h>
@@ -94,6 +95,22 @@ static bool is_same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+/* The directory that the input lies in. Loose files of a scene go by its name in theirs, where
+ * nothing needs to have that name. */
+static bool directory_of(const char *path, char real[PATH_MAX])
+{
+    char parent[PATH_MAX];
+    if (realpath(path, real) != NULL) {
+        char *slash = strrchr(real, '/');
+        slash[slash == real ? 1 : 0] = '\0';
+        return true;
+    }
+    if (errno != ENOENT)
+        return false;
+    pb_path_parent(path, parent);
+    return realpath(parent, real) != NULL;
+}
+
 /* Whether the file lies in the directory or below it, by whatever path. Unknown counts as yes. */
 static bool lies_in(const char *path, const struct stat *directory)
 {
@@ -101,10 +118,8 @@ static bool lies_in(const char *path, const struct stat *directory)
     struct stat here, above;
     if (path == NULL)
         return false;
-    if (realpath(path, real) == NULL)
+    if (!directory_of(path, real))
         return true;
-    char *slash = strrchr(real, '/');
-    slash[slash == real ? 1 : 0] = '\0';
     int fd = open(real, O_PATH | O_DIRECTORY | O_CLOEXEC);
     bool found = fd < 0 || fstat(fd, &here) != 0;
     while (!found && !(found = is_same(&here, directory))) {

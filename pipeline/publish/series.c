@@ -199,11 +199,11 @@ int pb_series_put(const char *products, const char *name, const char *scene, con
         (void)close(directory); /* ends the lock */
     free(text.data);
     if (rc == -EEXIST)
-        return pb_fail(err, PB_E_OUTPUT_EXISTS,
+        return pb_fail(err, PB_E_OUTPUT_SERIES,
                        "%s is no series with the columns of this product; it stays as it is", path);
     if (rc == -EFBIG)
         return pb_fail(
-            err, PB_E_OUTPUT_EXISTS,
+            err, PB_E_OUTPUT_SERIES,
             "%s: a series, and the table that is put into it, has at most %lld MiB; move "
             "it away, and the next table begins another one",
             path, (long long)most_bytes >> 20);

@@ -16,4 +16,8 @@ struct pb_ground_finder pb_raster_ground_finder(struct pb_raster *raster);
  * (footprint, CRS, georeferencing tags). To be closed by pb_raster_close. */
 int pb_raster_placed(const struct pb_ground *ground, int32_t w, int32_t h, struct pb_err *err,
                      struct pb_raster **out_raster);
+
+/* n points of one EPSG system become those of another, x east and y north; NaN where there is none.
+ * False: PROJ knows no way, or memory is out. */
+bool pb_raster_points(int from, int to, size_t n, double *x, double *y);
 #endif

@@ -3,6 +3,7 @@
 #include "pipeline/raster/polygons.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 void pb_polygons_free(struct pb_polygons *polygons)
@@ -39,4 +40,16 @@ bool pb_polygons_bounds(const struct pb_polygons *polygons, double out[4])
         out[2 + k] = high[k];
     }
     return polygons->n_vertices > 0;
+}
+
+void pb_polygons_left_out(const struct pb_polygons *polygons, const char *path, char *text,
+                          size_t bytes)
+{
+    text[0] = '\0';
+    if (polygons->n_left_out > 0)
+        (void)snprintf(text, bytes,
+                       "%zu feature%s of %.100s left out: %s no polygon (the first: feature %lld)",
+                       polygons->n_left_out, polygons->n_left_out == 1 ? "" : "s", path,
+                       polygons->n_left_out == 1 ? "it is" : "they are",
+                       (long long)polygons->first_left_out);
 }

@@ -37,10 +37,15 @@ struct pb_polygons {
     size_t n_rings;
     double (*xy)[2]; /* coordinates of the scene's CRS, or pixels after pb_polygons_to_pixels */
     size_t n_vertices;
-    uint64_t stamp; /* of the state of the file that they are from (struct pb_vector_request) */
-    void *memory;   /* holds all of the above */
+    uint64_t stamp;    /* of the state of the file that they are from (struct pb_vector_request) */
+    size_t n_left_out; /* features of the file that are no polygons */
+    int64_t first_left_out; /* the number of the first of them */
+    void *memory;           /* holds all of the above */
 };
 
+/* Says in words that features of the file were left out; "" when none was. */
+void pb_polygons_left_out(const struct pb_polygons *polygons, const char *path, char *text,
+                          size_t bytes);
 /* Frees it; NULL is fine. */
 void pb_polygons_free(struct pb_polygons *polygons);
 

@@ -95,13 +95,14 @@ int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_e
  * first. Thread: any; first may be used by others at the same time. */
 int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *limits,
                          struct pb_err *err, struct pb_raster **out_raster);
-/* A raster without a file: float32 pixels that a function makes of `of`, both of which stay. `fill`
+/* A raster without a file: pixels that a function makes of `of`, both of which stay. `fill`
  * writes the pixels of rect, which lies inside, of band `band` (from 1); it is called by several
  * threads at the same time. Of the calls below it takes those that read pixels. */
 typedef void pb_raster_fill(const void *of, int32_t band, const struct pb_rect *rect, void *out,
                             size_t row_bytes);
 struct pb_raster_made {
     int32_t width, height, n_bands;
+    enum pb_type type; /* of what fill makes */
     pb_raster_fill *fill;
     const void *of;
 };

@@ -335,6 +335,14 @@ def test_a_series_has_the_rows_of_each_scene_once_whoever_is_killed(scratch):
     assert sorted(path.read_bytes().splitlines()) == sorted(before.splitlines()), "a scene that comes again adds no rows"
 
 
+def test_a_series_has_the_time_that_the_item_has(scratch):
+    for name, source, wanted in (("a_20260604", "name:%Y%m%d", "2026-06-04T00:00:00Z"), ("b", "2026-05-04T10:30:00Z", "2026-05-04T10:30:00Z")):
+        command = series(scratch, (name,))(name)
+        (scratch / "c.yaml").write_text((scratch / "c.yaml").read_text() + f"      - stac: {{datetime: '{source}'}}\n")
+        subprocess.run(command, check=True, capture_output=True)
+        assert {r["datetime"] for r in rows(scratch / "out/series.csv") if r["scene"] == name} == {wanted}
+
+
 def test_a_series_tells_scenes_apart_whose_names_have_commas(scratch):
     """A scene that comes again without zones has no rows any more."""
     series(scratch, ("a,1", 'a,"2', "a"))
@@ -416,7 +424,7 @@ def test_a_series_leaves_files_of_others_alone(scratch):
     for foreign in ("scene,other\n", "", "notes of mine"):
         path.write_text(foreign)
         done = subprocess.run(command("a"), capture_output=True, text=True)
-        assert done.returncode == 1 and "output.exists" in done.stderr and "series.csv is no series" in done.stderr, done
+        assert done.returncode == 1 and "output.series" in done.stderr and "name another table in zones.append" in done.stderr and "series.csv is no series" in done.stderr, done
         assert path.read_text() == foreign and not (scratch / "out/a").exists()
     path.unlink()
     path.symlink_to(scratch / "elsewhere.csv")

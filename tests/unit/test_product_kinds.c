@@ -54,7 +54,7 @@ static const struct pb_product_kind tally = {
     .check = check_keys,
 };
 static const struct pb_product_kind *const list[] = {&tally, &pb_kind_cog};
-static const struct pb_product_kinds kinds = {list, 2};
+static const struct pb_product_kinds kinds = {.kinds = list, .n = 2};
 
 static struct pb_err_list errors;
 

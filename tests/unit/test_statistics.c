@@ -8,6 +8,9 @@
 #include <math.h>
 
 static const struct pb_statistics_config plain_config = {.product.kind = &pb_kind_statistics};
+static const struct pb_item p_items[] = {{.num = 0}, {.num = 2}, {.num = 50}, {.num = 97.5}};
+static const struct pb_statistics_config percentiles_config = {
+    .product.kind = &pb_kind_statistics, .percentiles = {.items = p_items, .n = 4}};
 static const struct feed simple = {128, 2, true};
 
 static void fill(struct image *image)
@@ -79,6 +82,48 @@ START_TEST(do_not_depend_on_tiles_order_or_threads)
     struct image image = image_create(700, 450, 3);
     fill(&image);
     assert_feed_does_not_matter(&image, &pb_product_statistics, &plain_config.product);
+    assert_feed_does_not_matter(&image, &pb_product_statistics, &percentiles_config.product);
+    free(image.data);
+}
+END_TEST
+
+static int ascending(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* With fewer values than are counted apart: of numpy's definition, exactly. */
+START_TEST(percentiles_lie_between_ranks)
+{
+    struct image image = image_create(333, 217, 3);
+    struct outcome out;
+    struct pb_err err = {0};
+    const size_t n = 333 * 217;
+    fill(&image);
+    ck_assert_int_eq(feed_product(&image, &pb_product_statistics, &percentiles_config.product,
+                                  &simple, NULL, &err, &out),
+                     0);
+    for (size_t b = 0; b < 3; b++) {
+        float *sorted = malloc(n * sizeof *sorted);
+        size_t valid = 0;
+        for (size_t i = 0; i < n; i++)
+            if (isfinite(image.data[b * n + i]))
+                sorted[valid++] = image.data[b * n + i];
+        qsort(sorted, valid, sizeof *sorted, ascending);
+        ck_assert_uint_eq(out.statistics[b].n_percentiles, 4);
+        for (size_t i = 0; i < 4; i++) {
+            const struct pb_band_percentile *one = &out.statistics[b].percentile[i];
+            const double at = p_items[i].num / 100 * (double)(valid - 1);
+            const size_t rank = (size_t)at;
+            const double low = (double)sorted[rank], high = (double)sorted[rank + 1];
+            ck_assert(one->p == p_items[i].num && one->error == 0);
+            ck_assert_double_eq_tol(one->value, low + (high - low) * (at - (double)rank),
+                                    1e-15 * fabs(high) + 1e-300);
+        }
+        free(sorted);
+    }
+    outcome_free(&out);
     free(image.data);
 }
 END_TEST
@@ -205,6 +250,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, agree_with_a_naive_computation);
     tcase_add_test(tc, do_not_depend_on_tiles_order_or_threads);
+    tcase_add_test(tc, percentiles_lie_between_ranks);
     tcase_add_test(tc, runs_end_at_the_same_places_whatever_the_tiles);
     tcase_add_test(tc, zero_has_no_sign);
     tcase_add_test(tc, constant_band_has_no_deviation);

@@ -351,8 +351,10 @@ const struct pb_op pb_op_mosaic = {
                 "one file: up to 16, of up to 6 different grids or types of pixels. Their bands go "
                 "by one name and an ending each: with "
                 "of: [_1, _2], band R\n"
-                "is made of R_1 and R_2; their order is that of `of`. The grid continues the "
-                "pixels of the first one.\n"
+                "is made of R_1 and R_2; their order is that of `of`, and of input.order where "
+                "input.files counts files (nth).\n"
+                "Files of one scene need not share a pixel in a pipeline with this step. The grid "
+                "continues the pixels of the first one.\n"
                 "The edge of the mosaic itself lowers no weight of feather. Tiles read width - 1 "
                 "pixels more on each\n"
                 "side.\n"
@@ -363,6 +365,7 @@ const struct pb_op pb_op_mosaic = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct mosaic),
+    .joins = true,
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],
