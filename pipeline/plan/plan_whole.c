@@ -79,7 +79,8 @@ static uint64_t stand_in_bytes(const struct pb_raster_info *info)
 static const char *refuse_source(const struct pb_raster_info *info, const struct pb_raw_how *how)
 {
     if (info->is_made)
-        return "tables of the scene's metadata are made for each pixel by the host";
+        return "the host makes a plane of numbers beside the files (tables of the metadata, or a "
+               "cutline)";
     if (how->by_host && stand_in_bytes(info) > PIECE_MOST)
         return "a block that the host would decode for it takes more than 64 MiB";
     if (info->top_down) /* rows come in their order, by one thread */
@@ -364,6 +365,8 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
                             ? whole.host_why
                             : "the scene is small: the host's cores are through with it earlier";
     whole.used = whole.why_not == NULL;
+    whole.keeps = whole.used && !request->remote && request->whole_said == 0 &&
+                  all_bytes(plan, request) <= whole.device_bytes;
     if (!whole.used && whole.least_bytes > whole.device_bytes)
         whole.why_bytes = whole.least_bytes;
     return whole;

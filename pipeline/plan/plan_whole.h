@@ -14,6 +14,12 @@ bool pb_plan_whole_is_vain(const struct pb_plan *plan, const struct pb_plan_requ
 /* Whether so many cores are a good part of what they and a GPU that decodes so many streams at once
  * can do, so that both decode. */
 bool pb_plan_whole_shares(uint32_t streams, double n_cores);
+/* Of a pass that leaves its pixels on the GPU: files of which the passes after it read more bands
+ * bring those with the others, behind the pass's own, where a window is one file and there is room.
+ * False: nothing changes. */
+bool pb_plan_whole_widen(struct pb_plan *plan, const struct pb_plan_request *request);
+/* Whether a pass finds all pixels that it reads on the GPU, where the pass before has left them. */
+bool pb_plan_whole_holds(const struct pb_plan *before, const struct pb_plan *plan);
 /* What readers hold that decode some of it, for the plan's number of them. */
 struct pb_plan_decoding pb_plan_whole_decoding(const struct pb_plan *plan,
                                                const struct pb_plan_request *request);

@@ -29,6 +29,10 @@ static void say_layout(const struct pb_raw_blocks *blocks, const struct pb_raste
     memcpy(out->fill, blocks->fill->sample, sizeof out->fill);
 }
 
+/* Of a source that the pass does not read: any that makes sense. */
+static const struct pb_served_layout unread = {
+    .block_w = 256, .block_h = 256, .by_host = 1, .compression = COMPRESSION_NONE, .predictor = 1};
+
 /* Room for n more sizes. */
 static int make_room(uint32_t **stored, uint32_t has, uint64_t n, struct pb_err *err)
 {
@@ -70,6 +74,8 @@ int pb_said_blocks_make(const struct pb_plan *plan, const struct pb_raster *cons
         if (plan->source[i].n_bands > 0)
             rc = say_source(raster[i], &plan->whole.how[i], &request->source[i].layout, &stored, &n,
                             err);
+        else
+            request->source[i].layout = unread;
     if (rc < 0) {
         free(stored);
         return rc;

@@ -24,6 +24,7 @@
 _Static_assert(sizeof(struct pb_tile) <= WIC_USER_BYTES, "a slot's user bytes hold its tile");
 
 struct pb_gate;
+struct pb_reducing;
 struct pb_rests;
 
 struct pb_stage_counter {
@@ -33,6 +34,7 @@ struct pb_stage_counter {
 struct pb_remote;
 struct pb_remote_session;
 struct pb_whole_device;
+struct pb_whole_kept;
 struct pb_raw_blocks;
 
 struct pb_stream {
@@ -49,9 +51,12 @@ struct pb_stream {
                                                     NULL = a CUDA device */
     const struct pb_raw_blocks *whole_blocks;   /* of each source, as the process with the files has
                                                    told; NULL = they are this one's */
-    struct pb_in_flight *in_flight;             /* the readers' and writers' end of the exchange */
-    struct pb_arrivals *arrivals; /* the executor's, to be told of every tile that it takes;
-                                     NULL: it is in another process, or nothing is checked */
+    struct pb_whole_kept *kept;     /* pixels of earlier passes that the executor may take, and may
+                                        leave there; NULL: it does not */
+    struct pb_reducing *reducing;   /* of an earlier pass: states for a device; else NULL */
+    struct pb_in_flight *in_flight; /* the readers' and writers' end of the exchange */
+    struct pb_arrivals *arrivals;   /* the executor's, to be told of every tile that it takes;
+                                       NULL: it is in another process, or nothing is checked */
     /* Of the parts of sources; NULL = readers share nothing. */
     struct pb_block_cache *cache[PB_FILES_MAX][PB_PLAN_PARTS];
     struct pb_gate *gate;        /* NULL: no tile is left out */
@@ -117,12 +122,21 @@ struct pb_exec_type {
     uint32_t (*stored)(const void *exec);
     /* Device memory that it holds beside copies of slots. NULL = little. */
     uint64_t (*held)(const void *exec);
+    /* The pass is complete, and another one follows: what that can use goes to stream.kept. NULL =
+     * nothing. */
+    void (*keep)(void *exec);
 };
 extern const struct pb_exec_type pb_exec_cpu;
 /* Blocks are decoded on a device (run/whole): that of stream.whole_device. */
 extern const struct pb_exec_type pb_exec_whole;
 /* The same by another process: its readers. */
 extern const struct pb_exec_type pb_exec_whole_remote;
+/* Where passes of a run on one leave decoded pixels for each other (run/whole/whole_kept.h). NULL =
+ * no memory. drop: frees what is there, on which no work is queued; NULL is fine, as for destroy.
+ */
+struct pb_whole_kept *pb_whole_kept_create(void);
+void pb_whole_kept_drop(struct pb_whole_kept *kept);
+void pb_whole_kept_destroy(struct pb_whole_kept *kept);
 /* CUDA builds only: a resident kernel, whose warps are parked until tiles arrive; and its fallback,
  * one kernel per tile in streams joined by events. Both give the same bits. */
 extern const struct pb_exec_type pb_exec_cuda, pb_exec_stream;

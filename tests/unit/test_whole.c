@@ -195,6 +195,160 @@ static void compare_passes(const char *path, int rounds)
     close_scene();
 }
 
+/* Compressed blocks that all passes have decoded, with the CPU's pixels. may_keep: a pass may leave
+ * them on the device where the plan says so. */
+static uint64_t count_blocks(const char *path, bool may_keep, const struct image *cpu)
+{
+    struct image whole = {.n = 0};
+    struct pb_err err = {0};
+    ck_assert_int_eq(make_plan(true), 0);
+    for (size_t i = 0; i < plan->n_earlier; i++) {
+        ck_assert(plan->earlier[i]->whole.used);
+        may_keep = may_keep && plan->earlier[i]->whole.keeps;
+        plan->earlier[i]->whole.keeps = may_keep;
+    }
+    ck_assert_msg(run_all(&whole, &err) == 0, "%s", err.msg);
+    same(path, cpu, &whole);
+    ck_assert_int_eq(whole_host.kept, 0);
+    ck_assert(may_keep == (report.link.device.kept_bytes > 0));
+    pb_plan_destroy(plan);
+    free(whole.planes);
+    return report.link.device.blocks;
+}
+
+/* passes: in all, with rounds; where pixels stay only the first one reads. */
+static void compare_kept(const char *path, const char *steps, uint64_t passes)
+{
+    struct image cpu = {.n = 0};
+    struct pb_err err = {0};
+    ck_assert_int_eq(open_scene(path, steps), 0);
+    ck_assert_int_eq(make_plan(false), 0);
+    ck_assert_msg(run_all(&cpu, &err) == 0, "%s", err.msg);
+    pb_plan_destroy(plan);
+    const uint64_t once = count_blocks(path, true, &cpu);
+    const uint64_t each = count_blocks(path, false, &cpu);
+    ck_assert_uint_gt(once, 0);
+    ck_assert_uint_eq(each, passes * once);
+    free(cpu.planes);
+    close_scene();
+}
+
+/* As little memory as still decodes there does not hold the scene. */
+static void compare_little(const char *path)
+{
+    struct image cpu = {.n = 0};
+    struct pb_err err = {0};
+    uint64_t memory = UINT64_C(1) << 30;
+    for (bool used = true; used; memory = used ? memory / 8 * 7 : memory / 7 * 8 + 8) {
+        config->compute.device_memory_bytes = memory;
+        ck_assert_int_eq(make_plan(true), 0);
+        used = plan->whole.used && plan->earlier[0]->whole.used;
+        pb_plan_destroy(plan);
+    }
+    config->compute.device_memory_bytes = memory;
+    ck_assert_int_eq(make_plan(true), 0);
+    ck_assert(!plan->earlier[0]->whole.keeps);
+    pb_plan_destroy(plan);
+    ck_assert_int_eq(make_plan(false), 0);
+    ck_assert_msg(run_all(&cpu, &err) == 0, "%s", err.msg);
+    pb_plan_destroy(plan);
+    (void)count_blocks(path, true, &cpu);
+    free(cpu.planes);
+}
+
+static const char LATER[] = "      - stretch: {bands: [B2], percentiles: [3, 90]}\n"
+                            "      - math: {bands: {OUT: \"B2 * 0.7 + B1\", SUM: \"B3 - B2\"}}\n";
+static const char HALO[] = "      - stretch: {bands: [B1], percentiles: [3, 90]}\n"
+                           "      - convolve: {kernel: gaussian, size: 9, bands: {OUT: B1}}\n"
+                           "      - math: {bands: {SUM: \"B1 + OUT\"}}\n";
+
+START_TEST(later_passes_take_pixels_that_are_on_the_device)
+{
+    compare_kept(REAL "real/landsat7_L7_ETMs_6band.tif", STRETCH, 3);
+    compare_kept(REAL "real/landsat7_L7_ETMs_6band.tif", LATER, 2);
+    compare_kept(REAL "real/landsat7_L7_ETMs_6band.tif", HALO, 2);
+    compare_kept(REAL "real/mask_alpha/cog_rgb_mask.tif", HALO, 2);
+    compare_kept(REAL "real/dem/copernicus_dem90_S90.tif", STRETCH, 4);
+    ck_assert_int_eq(open_scene(REAL "real/landsat7_L7_ETMs_6band.tif", LATER), 0);
+    compare_little(REAL "real/landsat7_L7_ETMs_6band.tif");
+    close_scene();
+}
+END_TEST
+
+/* Percentiles and moments there, covariances on the host, of planes that only they need. */
+START_TEST(a_device_finds_what_it_can_and_the_host_the_rest)
+{
+    const char *path = REAL "real/landsat7_L7_ETMs_6band.tif";
+    const char *steps = "      - pca: {bands: [B1, B2, B3], as: [P1, P2, P3]}\n"
+                        "      - stretch: {bands: [B4], percentiles: [3, 90]}\n"
+                        "      - stretch: {bands: [B5], method: stddev}\n"
+                        "      - math: {bands: {OUT: \"P1 + B4\", SUM: \"P2 + B5\"}}\n";
+    whole_host.counted = whole_host.parts = 0;
+    compare_kept(path, steps, 2);
+    ck_assert_int_gt(whole_host.counted, 0);
+    ck_assert_int_gt(whole_host.parts, 0);
+    ck_assert_int_eq(open_scene(path, steps), 0);
+    ck_assert_int_eq(make_plan(true), 0);
+    ck_assert_uint_eq(plan->n_earlier, 1);
+    ck_assert_int_eq(__builtin_popcountll(plan->earlier[0]->out.reduced), 2);
+    ck_assert_int_eq(__builtin_popcountll(plan->earlier[0]->out.host_planes), 3);
+    pb_plan_destroy(plan);
+    close_scene();
+}
+END_TEST
+
+START_TEST(the_plan_says_which_passes_read_nothing)
+{
+    char text[2000];
+    ck_assert_int_eq(open_scene(REAL "real/landsat7_L7_ETMs_6band.tif", STRETCH), 0);
+    ck_assert_int_eq(make_plan(true), 0);
+    (void)pb_plan_describe(plan, text, sizeof text);
+    ck_assert_msg(strstr(text, "for 2 reductions, 2 of them found on the GPU; 2 of the 3 passes in "
+                               "all take the pixels that are on the GPU already\n") != NULL,
+                  "%s", text);
+    pb_plan_destroy(plan);
+    by_another = true;
+    ck_assert_int_eq(make_plan(true), 0);
+    (void)pb_plan_describe(plan, text, sizeof text);
+    ck_assert_ptr_null(strstr(text, "already"));
+    pb_plan_destroy(plan);
+    by_another = false;
+    close_scene();
+}
+END_TEST
+
+/* Two files share a window; the second one is read by the last pass alone. */
+START_TEST(of_several_files_those_are_read_that_are_not_on_the_device)
+{
+    char folder[] = "/tmp/pb_kept_XXXXXX", first[60], second[60];
+    struct image cpu = {.n = 0};
+    struct pb_err err = {0};
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(first, sizeof first, "%s/a.tif", folder);
+    (void)snprintf(second, sizeof second, "%s/b.tif", folder);
+    GDALAllRegister();
+    make_tiled(first, "64", 1);
+    make_tiled(second, "64", 2);
+    other_path = second;
+    ck_assert_int_eq(open_scene(first, "      - stretch: {bands: [B1], percentiles: [3, 90]}\n"
+                                       "      - math: {bands: {OUT: \"B1 + Q\", SUM: Q}}\n"),
+                     0);
+    ck_assert_int_eq(make_plan(false), 0);
+    ck_assert_msg(run_all(&cpu, &err) == 0, "%s", err.msg);
+    pb_plan_destroy(plan);
+    const uint64_t once = count_blocks(first, true, &cpu);
+    const uint64_t each = count_blocks(first, false, &cpu);
+    ck_assert_uint_gt(once, 0);
+    ck_assert_uint_eq(each * 2, once * 3);
+    free(cpu.planes);
+    close_scene();
+    other_path = NULL;
+    (void)unlink(first);
+    (void)unlink(second);
+    (void)rmdir(folder);
+}
+END_TEST
+
 START_TEST(earlier_passes_find_the_numbers_that_the_cpu_finds)
 {
     compare_passes(REAL "real/landsat7_L7_ETMs_6band.tif", 1);
@@ -227,6 +381,10 @@ int main(void)
     tcase_add_test(tc, strips_that_reach_over_several_bands_are_there_in_all);
     tcase_add_test(tc, files_with_blocks_of_several_heights_share_bands);
     tcase_add_test(tc, earlier_passes_find_the_numbers_that_the_cpu_finds);
+    tcase_add_test(tc, later_passes_take_pixels_that_are_on_the_device);
+    tcase_add_test(tc, a_device_finds_what_it_can_and_the_host_the_rest);
+    tcase_add_test(tc, the_plan_says_which_passes_read_nothing);
+    tcase_add_test(tc, of_several_files_those_are_read_that_are_not_on_the_device);
     tcase_add_test(tc, what_the_device_refuses_the_host_decodes);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

@@ -10,6 +10,7 @@
 #include "pipeline/codec/unpredict.h"
 #include "kernels/reduce/histogram.h"
 #include "kernels/reduce/moments.h"
+#include "kernels/reduce/percentiles.h"
 #include "kernels/reduce/statistics_key.h"
 #include "pipeline/cog/halve.h"
 #include "pipeline/run/whole/whole_device.h"
@@ -23,7 +24,7 @@
 static struct {
     int refuse_each; /* every so many-th stream is refused, with garbage decoded; 0 = none */
     int fail_tile;   /* the tile that cannot be started, from 1; 0 = none */
-    _Atomic int parts, streams, tiles, refused, opened, blocks, seen;
+    _Atomic int parts, streams, tiles, refused, opened, blocks, seen, kept, counted;
 } whole_host;
 
 enum { WHOLE_HOST_MEMORIES = 400 };
@@ -80,6 +81,24 @@ static void whole_host_close(void *device)
     free(d->marked);
     free(d);
     whole_host.opened--;
+}
+
+static void whole_host_keep(void *device, void *memory)
+{
+    struct whole_host_device *d = device;
+    int i = 0;
+    while (i < d->n && d->memory[i] != memory)
+        i++;
+    ck_assert_int_lt(i, d->n);
+    d->memory[i] = d->memory[--d->n];
+    whole_host.kept++;
+}
+
+static void whole_host_drop(int32_t device_index, void *memory)
+{
+    (void)device_index;
+    free(memory);
+    whole_host.kept--;
 }
 
 static int whole_host_use(void *device, struct pb_err *err)
@@ -219,6 +238,21 @@ static int whole_host_statistics(void *device, uint32_t queue,
     return 0;
 }
 
+static int whole_host_percentiles(void *device, uint32_t queue, struct pb_percentiles *state,
+                                  const struct pb_statistics_plane *planes, uint32_t n,
+                                  uint64_t most_px, struct pb_err *err)
+{
+    (void)device, (void)queue, (void)err;
+    for (uint32_t i = 0; i < n; i++) {
+        ck_assert_uint_le((uint64_t)planes[i].w * (uint64_t)planes[i].h, most_px);
+        for (int32_t y = 0; y < planes[i].h; y++)
+            pb_percentiles_add(state, planes[i].data + (size_t)y * planes[i].row_px,
+                               (size_t)planes[i].w);
+        whole_host.counted++;
+    }
+    return 0;
+}
+
 static int whole_host_encode(void *device, uint32_t queue, const struct pb_encode_batch *batch,
                              struct pb_err *err)
 {
@@ -285,6 +319,8 @@ static const struct pb_whole_device whole_host_device = {
     .use = whole_host_use,
     .memory = whole_host_memory,
     .table = whole_host_memory,
+    .keep = whole_host_keep,
+    .drop = whole_host_drop,
     .seen = whole_host_seen,
     .copy = whole_host_copy,
     .decode = whole_host_decode,
@@ -293,6 +329,7 @@ static const struct pb_whole_device whole_host_device = {
     .halve = whole_host_halve,
     .encode = whole_host_encode,
     .statistics = whole_host_statistics,
+    .percentiles = whole_host_percentiles,
     .mark = whole_host_mark,
     .after = whole_host_after,
     .happened = whole_host_happened,

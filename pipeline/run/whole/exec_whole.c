@@ -174,9 +174,7 @@ static int make_map(struct pb_exec_whole *e, struct pb_err *err)
                                     err);
         blocks[i] = e->source[i].blocks;
     }
-    rc = rc ? rc
-            : pb_whole_map_init(&e->map, plan, blocks, plan->in_slot_bytes,
-                                all > out ? all - out : 0, err);
+    rc = rc ? rc : pb_whole_kept_map(e, blocks, all > out ? all - out : 0, err);
     e->map.blocks = NULL; /* the sources have them */
     if (rc == 0 && ((e->left = calloc(e->map.n_bands, sizeof *e->left)) == NULL ||
                     (e->given = calloc(e->map.n_groups + 1, sizeof *e->given)) == NULL ||
@@ -211,6 +209,8 @@ static int take_memory(struct pb_exec_whole *e, struct pb_err *err)
         rc = rc ? rc : e->ops->memory(e->device, map->stored_bytes, err, &memory[1]);
         rc = rc ? rc : e->ops->memory(e->device, map->decoded_bytes, err, &memory[2]);
         e->room[i] = (struct whole_room){memory[0], memory[1], memory[2]};
+        if (e->taken.in_place)
+            e->room[i].pixels = e->stream->kept->pixels;
     }
     e->lane_out = calloc(e->n_lanes, sizeof *e->lane_out);
     if (e->lane_out == NULL)
@@ -230,6 +230,7 @@ void whole_close(struct pb_exec_whole *e)
     if (e->ops != NULL)
         e->ops->close(e->device);
     whole_out_close(e);
+    whole_reduce_close(e);
     for (size_t i = 0; i < PB_FILES_MAX; i++) {
         if (e->stream->whole_blocks == NULL)
             pb_raw_blocks_free(&e->source[i].blocks);
@@ -297,6 +298,7 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
     rc = rc ? rc : take_memory(e, err);
     rc = rc ? rc : whole_out_open(e, err);
     rc = rc ? rc : whole_tables_make(e, err);
+    rc = rc ? rc : whole_reduce_open(e, err);
     rc = rc ? rc : open_channels(e, err);
     if (rc < 0) {
         exec_destroy(e);
@@ -358,6 +360,7 @@ static void exec_link(const void *exec, struct pb_link_report *out)
                                    .launches = e->launched,
                                    .device = {.used = true}};
     whole_count_blocks(e, &out->device);
+    out->device.kept_bytes = e->taken.bytes;
     out->device.occupied_ns = pb_spans_covered(&e->occupied);
     for (int i = 0; i < PB_DEVICE_WORKS; i++)
         out->device.work_ns[i] = pb_spans_covered(&e->worked[i]);
@@ -368,7 +371,15 @@ static void exec_link(const void *exec, struct pb_link_report *out)
 static uint64_t exec_held(const void *exec)
 {
     const struct pb_exec_whole *e = exec;
-    return pb_whole_map_bytes(&e->map) + e->map.plan->out.device_bytes;
+    const uint64_t kept = e->stream->kept != NULL ? e->stream->kept->bytes : 0;
+    return pb_whole_map_bytes(&e->map) + e->map.plan->out.device_bytes + kept;
+}
+
+static void exec_keep(void *exec)
+{
+    struct pb_exec_whole *e = exec;
+    if (e->stream->kept != NULL && e->map.plan->whole.keeps)
+        pb_whole_kept_put(e->stream->kept, e);
 }
 
 const struct pb_exec_type pb_exec_whole = {
@@ -379,5 +390,6 @@ const struct pb_exec_type pb_exec_whole = {
     .destroy = exec_destroy,
     .link = exec_link,
     .held = exec_held,
+    .keep = exec_keep,
     .read = whole_read,
 };

@@ -10,6 +10,7 @@
 #include "kernels/codec/encode_device.h"
 #include "kernels/codec/halve_device.h"
 #include "kernels/codec/unpredict_device.h"
+#include "kernels/reduce/percentiles_device.h"
 #include "kernels/reduce/statistics_device.h"
 #include "pipeline/plan/plan.h"
 
@@ -30,6 +31,9 @@ struct pb_whole_device {
     /* Memory of the device, and of the host for tables that both read and write. Freed by close. */
     int (*memory)(void *device, size_t bytes, struct pb_err *err, void **out);
     int (*table)(void *device, size_t bytes, struct pb_err *err, void **out);
+    /* memory() of the device is the caller's from now on, who drops it when nothing uses it. */
+    void (*keep)(void *device, void *memory);
+    void (*drop)(int32_t device_index, void *memory);
 
     /* Where the device sees a slot of the host: *out is the device's pointer to the same bytes. */
     int (*seen)(void *device, void *host, struct pb_err *err, void **out);
@@ -49,6 +53,9 @@ struct pb_whole_device {
     int (*statistics)(void *device, uint32_t queue, const struct pb_statistics_plane *planes,
                       uint32_t n, uint64_t most_px, struct pb_statistics_part *parts,
                       struct pb_err *err);
+    int (*percentiles)(void *device, uint32_t queue, struct pb_percentiles *state,
+                       const struct pb_statistics_plane *planes, uint32_t n, uint64_t most_px,
+                       struct pb_err *err);
     /* The event has happened when what is in the queue by now is done; a later mark begins anew. */
     int (*mark)(void *device, uint32_t queue, uint32_t event, struct pb_err *err);
     /* What comes into the queue from now on waits for the event as it was marked last. */

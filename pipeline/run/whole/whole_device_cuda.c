@@ -169,6 +169,26 @@ static int take_table(void *device, size_t bytes, struct pb_err *err, void **out
     return rc;
 }
 
+static void keep(void *device, void *memory)
+{
+    struct cuda *c = device;
+    for (uint32_t i = 0; i < c->n_memories; i++)
+        if (c->memory[i] == memory) {
+            c->memory[i] = c->memory[--c->n_memories];
+            return;
+        }
+}
+
+static void drop(int32_t device_index, void *memory)
+{
+    (void)cudaSetDevice(device_index);
+    if (!pb_residency_free_begin())
+        pb_device_leave_behind();
+    if (!pb_device_left_behind())
+        (void)cudaFree(memory);
+    pb_residency_free_end();
+}
+
 static int seen(void *device, void *host, struct pb_err *err, void **out)
 {
     (void)device;
@@ -228,6 +248,15 @@ static int statistics(void *device, uint32_t queue, const struct pb_statistics_p
                       "starting to find statistics");
 }
 
+static int percentiles(void *device, uint32_t queue, struct pb_percentiles *state,
+                       const struct pb_statistics_plane *planes, uint32_t n, uint64_t most_px,
+                       struct pb_err *err)
+{
+    const struct cuda *c = device;
+    return pb_cuda_rc(err, pb_percentiles_cuda(state, planes, n, most_px, c->queue[queue]),
+                      "starting to count values");
+}
+
 static int encode(void *device, uint32_t queue, const struct pb_encode_batch *batch,
                   struct pb_err *err)
 {
@@ -278,6 +307,8 @@ const struct pb_whole_device pb_whole_cuda = {
     .use = use,
     .memory = take_memory,
     .table = take_table,
+    .keep = keep,
+    .drop = drop,
     .seen = seen,
     .copy = copy,
     .decode = decode,
@@ -286,6 +317,7 @@ const struct pb_whole_device pb_whole_cuda = {
     .halve = halve,
     .encode = encode,
     .statistics = statistics,
+    .percentiles = percentiles,
     .mark = mark,
     .after = after,
     .happened = happened,

@@ -16,6 +16,7 @@
 #include "pipeline/run/remote.h"
 #include "pipeline/run/stream.h"
 #include "pipeline/run/whole/whole_device.h"
+#include "pipeline/run/whole/whole_kept.h"
 #include "pipeline/run/whole/whole_map.h"
 #include "pipeline/run/whole/whole_out.h"
 #include "pipeline/run/whole/whole_share.h"
@@ -90,6 +91,25 @@ struct whole_sent {
 _Static_assert(sizeof(struct whole_sent) <= WIC_USER_BYTES, "a slot fits the user bytes");
 _Static_assert(sizeof(struct whole_flight) <= WIC_USER_BYTES, "a flight fits the user bytes");
 
+struct pb_chain_reduction;
+struct pb_histogram_part;
+/* A reduction that the device finds (whole_reduce.c). */
+struct whole_reduced {
+    const struct pb_chain_reduction *reduction;
+    void *state;         /* the round's, on the host; the finisher's */
+    void *device, *told; /* of percentiles: the state there, and a table; NULL: moments */
+    size_t bytes;        /* of both */
+};
+
+/* Those of moments first. By flight: a list of planes, and what was found in those of moments. */
+struct whole_reduce {
+    struct whole_reduced *of;
+    uint32_t n;
+    struct pb_statistics_plane *planes;      /* a table */
+    struct pb_statistics_part *parts, *told; /* of the device, a table */
+    struct pb_histogram_part *scratch;
+};
+
 struct pb_exec_whole {
     struct pb_stream *stream;
     const struct pb_whole_device *ops;
@@ -97,6 +117,7 @@ struct pb_exec_whole {
     struct pb_whole_map map;
     struct whole_source source[PB_FILES_MAX];
     struct whole_room room[2];
+    struct pb_whole_held taken; /* of stream->kept */
     /* By piece. */
     struct pb_decode_stream *decode;
     struct pb_unpredict_block *block, *device_block;
@@ -109,6 +130,7 @@ struct pb_exec_whole {
     uint32_t n_lanes, n_flights;
     float **lane_out; /* device memory for results, by lane, where there are no strips */
     struct whole_out out;
+    struct whole_reduce reduce;
     struct whole_channel copies, steps, flights, through, batches;
 
     pthread_mutex_t lock; /* next_piece, and the order of slots; held while there is no free one */
@@ -184,6 +206,17 @@ void whole_tables_in_place(struct pb_exec_whole *e, const struct pb_whole_load *
 int whole_tables_decode(struct pb_exec_whole *e, uint32_t group, struct pb_err *err);
 /* Looks at the results of a group that is decoded; decodes what the device has refused. */
 int whole_tables_check(struct pb_exec_whole *e, uint32_t group, struct pb_err *err);
+
+/* Reductions of the pass that are found on the device. open: memory and states. tile: queues what
+ * is found in a tile that is queued; take: the finisher's, of a flight that has ended; end: after
+ * all of them. */
+int whole_reduce_open(struct pb_exec_whole *e, struct pb_err *err);
+void whole_reduce_close(struct pb_exec_whole *e);
+int whole_reduce_tile(struct pb_exec_whole *e, uint32_t lane, uint32_t flight,
+                      const struct pb_tile *tile, const struct pb_tile_out *out,
+                      struct pb_err *err);
+void whole_reduce_take(struct pb_exec_whole *e, uint32_t flight);
+int whole_reduce_end(struct pb_exec_whole *e, struct pb_err *err);
 
 /* Bodies of threads. 0 at the end, -ECANCELED, or an error. */
 int whole_feed(struct pb_exec_whole *e, struct pb_err *err);

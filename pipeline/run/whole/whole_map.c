@@ -228,7 +228,7 @@ static int find_bands(struct pb_whole_map *map, uint64_t budget, struct pb_err *
 
 int pb_whole_map_init(struct pb_whole_map *map, const struct pb_plan *plan,
                       const struct pb_raw_blocks *blocks, uint64_t slot_bytes, uint64_t budget,
-                      struct pb_err *err)
+                      const bool *leave_out, struct pb_err *err)
 {
     *map = (struct pb_whole_map){
         .plan = plan, .blocks = blocks, .n_tiles = pb_grid_count(&plan->grid)};
@@ -242,7 +242,7 @@ int pb_whole_map_init(struct pb_whole_map *map, const struct pb_plan *plan,
     map->need = calloc(map->n_tiles, sizeof *map->need);
     if (map->need == NULL)
         return pb_whole_no_memory(err);
-    int rc = pb_whole_pieces_make(map, slot_bytes, err);
+    int rc = pb_whole_pieces_make(map, slot_bytes, leave_out, err);
     rc = rc ? rc : find_bands(map, budget, err);
     return rc;
 }

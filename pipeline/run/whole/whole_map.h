@@ -74,11 +74,12 @@ struct pb_whole_map {
 };
 
 /* plan and blocks, one for each source of the plan, are borrowed until fini. slot_bytes: of a
- * load. budget: device memory that pb_whole_map_bytes may be. memory; plan.memory where not even
- * two rows of tiles fit. *map needs fini in any case. */
+ * load. budget: device memory that pb_whole_map_bytes may be. leave_out: of each source, whether
+ * its pixels come from elsewhere and it has no pieces; NULL: all have. memory; plan.memory where
+ * not even two rows of tiles fit. *map needs fini in any case. */
 int pb_whole_map_init(struct pb_whole_map *map, const struct pb_plan *plan,
                       const struct pb_raw_blocks *blocks, uint64_t slot_bytes, uint64_t budget,
-                      struct pb_err *err);
+                      const bool *leave_out, struct pb_err *err);
 void pb_whole_map_fini(struct pb_whole_map *map);
 /* Device memory for pixels and blocks. */
 uint64_t pb_whole_map_bytes(const struct pb_whole_map *map);

@@ -217,13 +217,14 @@ static int make_pieces(struct pb_whole_map *map, struct cells *cells, struct pb_
     return 0;
 }
 
-int pb_whole_pieces_make(struct pb_whole_map *map, uint64_t slot_bytes, struct pb_err *err)
+int pb_whole_pieces_make(struct pb_whole_map *map, uint64_t slot_bytes, const bool *leave_out,
+                         struct pb_err *err)
 {
     const struct pb_plan *plan = map->plan;
     struct cells cells[PB_FILES_MAX] = {{.n = 0}};
     int rc = 0;
     for (uint32_t i = 0; i < plan->n_sources && rc == 0; i++)
-        if (plan->source[i].n_bands > 0)
+        if (plan->source[i].n_bands > 0 && (leave_out == NULL || !leave_out[i]))
             rc = cells_init(&cells[i], &map->blocks[i], slot_bytes);
     if (rc < 0)
         rc = pb_whole_no_memory(err);

@@ -5,8 +5,10 @@
 /* The list of pieces of a map. Private to run/whole. */
 #include "pipeline/run/whole/whole_map.h"
 
-/* Fills map->piece and map->n_pieces; plan, blocks and n_tiles are there. memory. */
-int pb_whole_pieces_make(struct pb_whole_map *map, uint64_t slot_bytes, struct pb_err *err);
+/* Fills map->piece and map->n_pieces; plan, blocks and n_tiles are there. leave_out: as
+ * pb_whole_map_init has it. memory. */
+int pb_whole_pieces_make(struct pb_whole_map *map, uint64_t slot_bytes, const bool *leave_out,
+                         struct pb_err *err);
 /* Orders of pieces, for qsort: by the tile that needs them first; within a group by source and
  * place, those that are not stored last. */
 int pb_whole_by_first(const void *a, const void *b);

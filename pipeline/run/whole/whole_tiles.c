@@ -62,12 +62,14 @@ static int share_source(struct pb_exec_whole *e, uint32_t band, size_t i, struct
     return rc;
 }
 
-/* Of a band of which the one before is decoded. */
+/* Of a band of which the one before is decoded; of the first one, from the pass before. */
 static int share(struct pb_exec_whole *e, uint32_t band, struct pb_err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < e->map.plan->n_sources && band > 0 && rc == 0; i++)
         rc = share_source(e, band, i, err);
+    if (band == 0)
+        rc = pb_whole_kept_copy(e, err);
     rc = rc ? rc : e->ops->mark(e->device, QUEUE_SHARE, EVENT_SHARED, err);
     rc = rc ? rc
             : whole_wait_event(e, EVENT_SHARED, PB_DEVICE_WAIT_DISPATCH_DECODE,
@@ -176,6 +178,7 @@ static int queue_tile(struct pb_exec_whole *e, uint32_t number, const struct pb_
     rc = rc ? rc : whole_out_before(e, lane, tile->number, err);
     rc = rc ? rc : e->ops->mark(e->device, QUEUE_LANE + lane, whole_event_begun(e, number), err);
     rc = rc ? rc : e->ops->tile(e->device, lane, &in, &out, err);
+    rc = rc ? rc : whole_reduce_tile(e, lane, number, tile, &out, err);
     if (rc == 0 && has_planes) {
         flight->out.bytes = pb_plan_out_bytes(e->map.plan, tile);
         *(struct pb_tile *)flight->out.user = *tile;
@@ -272,6 +275,7 @@ static int finish_tile(struct pb_exec_whole *e, const struct wic_slot *slot, str
                               whole_event_flight(e, slot->index), err);
     if (rc < 0)
         return rc;
+    whole_reduce_take(e, slot->index);
     e->launched++;
     atomic_fetch_add(&s->compute.tiles, 1);
     atomic_fetch_add(&s->compute.bytes, flight.out.bytes);
@@ -291,5 +295,5 @@ int whole_finish(struct pb_exec_whole *e, struct pb_err *err)
         rc = finish_tile(e, &slot, err);
         since = pb_clock_mono_ns();
     }
-    return rc == -EPIPE ? 0 : rc;
+    return rc == -EPIPE ? whole_reduce_end(e, err) : rc;
 }

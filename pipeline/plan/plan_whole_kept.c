@@ -1,0 +1,57 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* What a pass leaves on the GPU for those after it (run/whole/whole_kept.h). */
+#include "pipeline/plan/plan_whole.h"
+
+static bool has_band(const struct pb_plan_source *source, int32_t band)
+{
+    for (size_t k = 0; k < source->n_bands; k++)
+        if (source->bands[k] == band)
+            return true;
+    return false;
+}
+
+static bool is_alone(const struct pb_plan *plan, size_t source)
+{
+    for (size_t i = 0; i < plan->n_sources; i++)
+        if (i != source && plan->source[i].n_bands > 0 &&
+            plan->source[i].window == plan->source[source].window)
+            return false;
+    return true;
+}
+
+/* The bands of a source that passes after this one read, behind its own. */
+static void add_later_bands(struct pb_plan *plan, size_t i)
+{
+    struct pb_plan_source *own = &plan->source[i];
+    for (const struct pb_plan *later = plan->next; later != NULL; later = later->next)
+        for (size_t k = 0; k < later->source[i].n_bands; k++)
+            if (own->n_bands < PB_BANDS_MAX && !has_band(own, later->source[i].bands[k]))
+                own->bands[own->n_bands++] = later->source[i].bands[k];
+    own->n_later = own->n_bands;
+}
+
+bool pb_plan_whole_widen(struct pb_plan *plan, const struct pb_plan_request *request)
+{
+    struct pb_plan wide = *plan;
+    bool more = false;
+    for (size_t i = 0; i < plan->n_sources; i++)
+        if (plan->source[i].n_bands > 0 && is_alone(plan, i)) {
+            add_later_bands(&wide, i);
+            more = more || wide.source[i].n_bands > plan->source[i].n_bands;
+        }
+    wide.whole = more ? pb_plan_whole(&wide, request) : plan->whole;
+    if (!more || !wide.whole.keeps)
+        return false;
+    *plan = wide;
+    return true;
+}
+
+bool pb_plan_whole_holds(const struct pb_plan *before, const struct pb_plan *plan)
+{
+    bool all = before->whole.keeps && plan->whole.used;
+    for (size_t i = 0; i < plan->n_sources && all; i++)
+        for (size_t k = 0; k < plan->source[i].n_bands && all; k++)
+            all = has_band(&before->source[i], plan->source[i].bands[k]);
+    return all;
+}
