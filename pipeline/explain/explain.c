@@ -28,6 +28,32 @@ static void explain_grid(const struct pb_run_view *view, struct pb_json *json)
     pb_json_end(json);
 }
 
+/* The tiles of a grid; the products and the schedule are those of the first that is planned. */
+static void explain_tiles(const struct pb_run_view *view, struct pb_json *json)
+{
+    const struct pb_run_tiles *tiles = view->tiles;
+    if (tiles->n == 0)
+        return;
+    pb_json_array(json, "tiles");
+    for (size_t i = 0; i < tiles->n; i++) {
+        const struct pb_run_tile *tile = &tiles->tile[i];
+        pb_json_object(json, NULL);
+        pb_json_string(json, "id", tile->place.id);
+        pb_json_string(json, "state", pb_run_tile_state(tile->state));
+        pb_json_string(json, "crs", tile->place.crs);
+        pb_json_array(json, "bounds");
+        for (int k = 0; k < 4; k++)
+            pb_json_number(json, NULL, tile->place.bounds[k]);
+        pb_json_end(json);
+        if (tile->w > 0) {
+            pb_json_int(json, "width", tile->w);
+            pb_json_int(json, "height", tile->h);
+        }
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
 /* The lines of a plan, "key  words"; one without a key goes on with that before it. */
 static void explain_schedule(const struct pb_run_view *view, struct pb_json *json)
 {
@@ -62,6 +88,7 @@ int pb_explain(const struct pb_run *run, const struct pb_explain_options *option
     pb_explain_files(&view, options, json);
     pb_explain_steps(&view, json);
     explain_grid(&view, json);
+    explain_tiles(&view, json);
     int rc = pb_explain_products(&view, options, json, err);
     pb_json_int(json, "memory_bytes", (int64_t)pb_plan_total_bytes(view.plan));
     pb_json_int(json, "memory_budget_bytes", (int64_t)view.options->config->compute.memory_bytes);

@@ -131,18 +131,26 @@ static void explain_file(const struct pb_run_view *view, size_t i, struct pb_jso
     pb_json_end(json);
 }
 
-/* Bands whose files no product needs. */
-static void explain_not_opened(const struct pb_run_view *view, struct pb_json *json)
+static bool is_absent(const struct pb_source_config *source)
+{
+    return source->optional && source->is_needed;
+}
+
+/* Bands whose files no product needs, or, absent, whose optional files the scene lacks. */
+static void explain_not_read(const struct pb_run_view *view, bool absent, struct pb_json *json)
 {
     const struct pb_input_config *input = &view->options->pipeline->input;
-    pb_json_array(json, "not_opened");
+    pb_json_array(json, absent ? "absent" : "not_opened");
     for (size_t i = 0; i < input->n_sources; i++) {
-        if (view->sources->raster[i + 1] != NULL)
+        const struct pb_source_config *source = &input->sources[i];
+        if (view->sources->raster[i + 1] != NULL || is_absent(source) != absent)
             continue;
-        pb_json_object(json, NULL);
-        pb_json_string(json, "band", input->sources[i].name);
-        pb_json_string(json, "match", input->sources[i].file);
-        pb_json_end(json);
+        for (size_t k = 0; k < (absent ? source->n_bands : 1); k++) {
+            pb_json_object(json, NULL);
+            pb_json_string(json, "band", absent ? source->bands[k].name : source->name);
+            pb_json_string(json, "match", source->file);
+            pb_json_end(json);
+        }
     }
     pb_json_end(json);
 }
@@ -154,14 +162,26 @@ static bool fits(const struct pb_run_view *view, const char *pattern, const char
            pb_scene_walk_fits(filled, path);
 }
 
+/* Of files that are counted those that were opened: more may fit than there are numbers. */
+static bool is_of_file(const struct pb_run_view *view, size_t i, const char *pattern, int32_t nth,
+                       const char *path)
+{
+    const struct pb_scene_files *files = view->options->files;
+    const char *opened = nth > 0 ? files->file[i].path : NULL;
+    if (nth > 0)
+        return opened != NULL && strcmp(pb_scene_files_inner(files, opened), path) == 0;
+    return fits(view, pattern, path);
+}
+
 static bool is_of_pipeline(const struct pb_run_view *view, const char *path)
 {
     const struct pb_input_config *input = &view->options->pipeline->input;
-    bool found = fits(view, input->file, path);
+    bool found = is_of_file(view, 0, input->file, input->file_nth, path);
     for (size_t i = 0; i < input->n_metadata && !found; i++)
         found = fits(view, input->metadata[i], path);
     for (size_t i = 0; i < input->n_sources && !found; i++)
-        found = input->sources[i].of_scene && fits(view, input->sources[i].file, path);
+        found = input->sources[i].of_scene &&
+                is_of_file(view, i + 1, input->sources[i].file, input->sources[i].nth, path);
     return found;
 }
 
@@ -176,7 +196,7 @@ static bool is_sidecar(const struct pb_run_options *o, const char *path)
     return is;
 }
 
-/* What lies in the folder, or belongs to the group, and no pattern of the pipeline fits. */
+/* What lies in the folder, or belongs to the group, and no entry of input.files takes. */
 static void explain_not_used(const struct pb_run_view *view, bool is_group, struct pb_json *json)
 {
     const struct pb_run_options *o = view->options;
@@ -189,6 +209,7 @@ static void explain_not_used(const struct pb_run_view *view, bool is_group, stru
     int rc = is_group ? pb_scene_walk_open_group(folder, o->pipeline->input.group_pattern,
                                                  view->scene, NULL, &walk)
                       : pb_scene_walk_open(folder, NULL, &walk);
+    pb_json_bool(json, "counts_files", o->pipeline->input.file_nth > 0);
     pb_json_array(json, "not_used");
     for (size_t i = 0; rc == 0 && i < walk.n; i++)
         if (!is_of_pipeline(view, walk.entry[i].path) && !is_sidecar(o, walk.entry[i].path))
@@ -244,7 +265,8 @@ void pb_explain_files(const struct pb_run_view *view, const struct pb_explain_op
         if (view->sources->raster[i] != NULL)
             explain_file(view, i, json);
     pb_json_end(json);
-    explain_not_opened(view, json);
+    explain_not_read(view, false, json);
+    explain_not_read(view, true, json);
     if (is_folder && !is_archive)
         explain_not_used(view, options->is_group, json);
     pb_sidecars_print(view->options->sidecars, json);

@@ -7,7 +7,7 @@
 #include "pipeline/explain/explain.h"
 #include "pipeline/run/run_view.h"
 
-/* "files", "not_opened", "not_used", "metadata" */
+/* "files", "not_opened", "absent", "not_used", "metadata" */
 void pb_explain_files(const struct pb_run_view *view, const struct pb_explain_options *options,
                       struct pb_json *json);
 /* Members of a grid: "pixel" in units of the CRS and "pixel_metres", as far as they are known. */

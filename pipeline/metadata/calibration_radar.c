@@ -7,9 +7,9 @@
 static int lacks(const struct pb_calibration_input *input, const struct pb_meta_band *band,
                  const char *what, struct pb_err *err)
 {
-    return pb_fail(err, PB_E_INPUT_METADATA_VALUE,
-                   "calibrate: the metadata have no %s of %s, which %.60s needs", what, band->id,
-                   input->name);
+    return pb_fail(err, PB_E_INPUT_METADATA_MISSING,
+                   "calibrate: the metadata (input.metadata) have no %s of %s, which %.60s needs",
+                   what, band->id, input->name);
 }
 
 int pb_calibration_radar(const struct pb_metadata *facts, const struct pb_calibration_input *input,

@@ -153,6 +153,8 @@ int pb_plan_with_side(const struct pb_plan *base, const struct pb_plan_request *
     pb_plan_gate_set(&plan);
     plan.sums = pb_plan_sums(&plan);
     plan.whole = pb_plan_whole(&plan, r);
+    if (plan.whole.keeps && pb_plan_whole_widen(&plan, r))
+        plan.format = slot_format(&plan);
     if (plan.whole.used) {
         plan.order = PB_ORDER_ROWS;
         plan.whole_rows = true;
@@ -248,9 +250,15 @@ int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *reques
         plan->cpu_why = "its tiles need planes of over 2^31 pixels, more than a GPU's kernels "
                         "count";
     }
-    if (plan->cuda && pb_chain_has_warp(plan->chain)) {
+    if (plan->cuda && request->remote && pb_chain_has_warp(plan->chain)) {
         plan->cuda = false;
-        plan->cpu_why = "a step changes the coordinate system, which the CPU computes";
+        plan->cpu_why = "a step changes the coordinate system, and the process that owns the GPU "
+                        "is not told of it";
+        side = 0;
+    }
+    if (plan->cuda && request->tile != NULL) {
+        plan->cuda = false;
+        plan->cpu_why = "products of tiles of a grid are made by the CPU";
         side = 0;
     }
     plan->by_workers = !plan->cuda && (!request->remote || request->cuda);
@@ -290,6 +298,7 @@ static int plan_passes(struct pb_plan *plan, const struct pb_plan_request *reque
                        struct pb_err *err)
 {
     for (size_t i = 0; i < plan->n_earlier; i++) {
+        plan->earlier[i]->next = i + 1 < plan->n_earlier ? plan->earlier[i + 1] : plan;
         uint64_t least = least_bytes(plan->earlier[i], request);
         plan->reserve_bytes = least > plan->reserve_bytes ? least : plan->reserve_bytes;
     }

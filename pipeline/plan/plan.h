@@ -63,6 +63,7 @@ struct pb_plan_whole {
     bool all_by_host;     /* no block of any source is decoded on the GPU */
     uint32_t streams;     /* that the GPU decodes at once */
     bool in_place;        /* blocks are read, and results written, where the host has its slots */
+    bool keeps;           /* there is memory for the whole scene, which stays for later passes */
     bool shares;          /* cores decode blocks, too, where the GPU is behind */
     double core_rate, device_rate, link_rate; /* bytes/s, estimates: decoding, of a core and of the
                                                  GPU; sent to it */
@@ -165,8 +166,9 @@ struct pb_plan {
     size_t n_calibrated;
     struct pb_raster *placed; /* where the products lie, when that is another coordinate system than
                                  the scene's; else NULL */
-    int32_t first_table; /* number of the chain's first input that is a table (pb_plan_tables) */
-    size_t n_default;    /* the first so many are what a product without a list of bands takes */
+    int32_t first_table;   /* number of the chain's first input that is a table (pb_plan_tables) */
+    int32_t first_cutline; /* and of the first that is a plane of polygons (pb_plan_cutlines) */
+    size_t n_default;      /* the first so many are what a product without a list of bands takes */
 
     bool cuda;
     const char *cpu_why; /* why it is the CPU although there is a GPU; NULL = it is not so */
@@ -193,14 +195,15 @@ struct pb_plan {
     uint64_t wanted_bytes;   /* the memory with which there are so many; 0: there are, or a GPU
                                 computes */
     struct pb_plan_decoding decoding;
-    bool is_earlier;        /* this is a pass before the one that makes the products */
-    uint64_t held_bytes;    /* of the products, in an earlier pass */
-    uint64_t reduce_bytes;  /* of the reductions, in an earlier pass */
-    uint64_t kept_bytes;    /* of tiles, from the first round of an earlier pass for those after
-                               it; 0: each round reads again */
-    uint64_t product_bytes; /* in an earlier pass: held_bytes */
-    uint64_t total_bytes;   /* host memory of all the above, without that of earlier passes */
-    uint64_t reserve_bytes; /* what earlier passes need beside the products, at least */
+    const struct pb_plan *next; /* of an earlier pass: the one after it */
+    bool is_earlier;            /* this is a pass before the one that makes the products */
+    uint64_t held_bytes;        /* of the products, in an earlier pass */
+    uint64_t reduce_bytes;      /* of the reductions, in an earlier pass */
+    uint64_t kept_bytes;        /* of tiles, from the first round of an earlier pass for those after
+                                   it; 0: each round reads again */
+    uint64_t product_bytes;     /* in an earlier pass: held_bytes */
+    uint64_t total_bytes;       /* host memory of all the above, without that of earlier passes */
+    uint64_t reserve_bytes;     /* what earlier passes need beside the products, at least */
 };
 
 struct pb_device_traits;
@@ -208,10 +211,19 @@ struct pb_whole_device;
 struct pb_tile_exchange;
 struct pb_part_exchange;
 
+/* A source whose pixels no file has. */
+enum pb_plan_made_of {
+    PB_MADE_OF_FILE,    /* it is a file */
+    PB_MADE_OF_TABLES,  /* numbers of the metadata (pb_plan_tables) */
+    PB_MADE_OF_POLYGONS /* planes that cut (pb_plan_cutlines) */
+};
+
 /* A source beside the scene, as it was found. */
 struct pb_plan_other {
-    const struct pb_source_config *config; /* NULL: of tables that the metadata make */
+    const struct pb_source_config *config; /* of a file; NULL else */
+    enum pb_plan_made_of made_of;
     const struct pb_raster_info *info;
+    bool is_absent;    /* an optional file that the scene lacks: bands that are valid nowhere */
     bool placed;       /* whether its grid can be put onto the scene's */
     struct pb_map map; /* from the scene's grid */
 };
@@ -219,7 +231,7 @@ struct pb_plan_other {
 /* The area of a step that names one (kernels/area.h). */
 struct pb_plan_area {
     size_t step;
-    struct pb_area area;
+    struct pb_area area; /* its cutline: number among the planes of polygons */
 };
 
 struct pb_plan_request {
@@ -242,6 +254,10 @@ struct pb_plan_request {
     size_t n_rules;
     const struct pb_plan_area *areas; /* n_areas; NULL = no step names one */
     size_t n_areas;
+    uint64_t cutline_bytes, cutline_thread_bytes; /* of the areas' polygons, in all and for each
+                                                     thread that reads */
+    const struct pb_ground_tile *tile; /* that the products are of, for a step that cuts them into
+                                          tiles; NULL = none does */
     int32_t whole_said; /* of a request of another process: 1: blocks come as they are stored, -1:
                            they do not; 0: there is no such request */
     const struct pb_plan_out *said_out; /* of such a request: what becomes of tiles; NULL else */

@@ -37,6 +37,7 @@ struct reading {
     double scale, offset, nodata;
     bool has_nodata;
     int32_t bring; /* enum pb_bring */
+    bool is_absent;
 };
 
 static int add_band(const struct reading *r, const struct pb_raster_info *info, const char *name,
@@ -63,6 +64,7 @@ static int add_band(const struct reading *r, const struct pb_raster_info *info, 
         .scale = r->scale,
         .offset = r->offset,
         .bring = r->bring,
+        .is_absent = r->is_absent,
         .source = in->window[in->n_files],
     };
     in->n++;
@@ -131,17 +133,21 @@ static int place_file(const struct pb_plan_request *request, const struct pb_ras
     return 0;
 }
 
-/* Inputs without a name, for steps that calibrate. */
-static int list_tables(struct pb_plan *plan, const struct pb_plan_request *request,
-                       const struct pb_plan_other *o, struct inputs *in, struct pb_err *err)
+/* Inputs without a name, for steps that calibrate or cut. */
+static int list_made(struct pb_plan *plan, const struct pb_plan_request *request,
+                     const struct pb_plan_other *o, struct inputs *in, struct pb_err *err)
 {
     const struct pb_chain_source grid = {
         .w = o->info->width, .h = o->info->height, .placed = true, .map = o->map};
     const struct reading tables = {.key = "input", .scale = 1};
+    const size_t first = in->n;
     int rc = place_file(request, o->info, &grid, in, err);
-    plan->first_table = (int32_t)in->n;
+    if (o->made_of == PB_MADE_OF_TABLES)
+        plan->first_table = (int32_t)first;
+    else
+        plan->first_cutline = (int32_t)first;
     rc = rc ? rc : add_bands(&tables, request->pipeline, o->info, in, err);
-    for (size_t i = (size_t)plan->first_table; i < in->n; i++)
+    for (size_t i = first; i < in->n; i++)
         in->input[i].name = "";
     in->n_files++;
     return rc;
@@ -160,10 +166,13 @@ static int list_other(const struct pb_plan_request *request, const struct pb_pla
                                   o->config->offset,
                                   o->config->nodata,
                                   o->config->has_nodata,
-                                  o->config->resample};
+                                  o->config->resample,
+                                  o->is_absent};
     const struct pb_chain_source grid = {
         .w = o->info->width, .h = o->info->height, .placed = o->placed, .map = o->map};
-    int rc = place_file(request, o->info, &grid, in, err);
+    int rc = o->is_absent ? 0 : place_file(request, o->info, &grid, in, err);
+    if (o->is_absent)
+        in->window[in->n_files] = 0; /* nothing is read there */
     rc = rc ? rc : add_bands(&other, request->pipeline, o->info, in, err);
     if (o->config->of_scene)
         in->n_scene = in->n;
@@ -182,7 +191,8 @@ static int list_inputs(struct pb_plan *plan, const struct pb_plan_request *reque
                                   c->offset,
                                   c->nodata,
                                   c->has_nodata,
-                                  PB_BRING_NO};
+                                  PB_BRING_NO,
+                                  false};
     int rc = add_bands(&scene, request->pipeline, request->info, in, err);
     in->n_scene = in->n;
     in->n_files = 1;
@@ -192,9 +202,9 @@ static int list_inputs(struct pb_plan *plan, const struct pb_plan_request *reque
                                                            .placed = true,
                                                            .map = pb_map_identity()};
     for (size_t i = 0; rc == 0 && i < request->n_others; i++)
-        rc = request->others[i].config != NULL
+        rc = request->others[i].made_of == PB_MADE_OF_FILE
                  ? list_other(request, &request->others[i], in, err)
-                 : list_tables(plan, request, &request->others[i], in, err);
+                 : list_made(plan, request, &request->others[i], in, err);
     return rc;
 }
 
@@ -226,6 +236,7 @@ static enum pb_code code_of(const struct pb_diag *diag, const struct pb_pipeline
            : diag->kind == PB_DIAG_INDEX    ? PB_E_PIPELINE_INDEX
            : diag->kind == PB_DIAG_CONSTANT ? PB_E_PIPELINE_INDEX
            : diag->kind == PB_DIAG_OUTSIDE  ? PB_E_INPUT_OUTSIDE
+           : diag->kind == PB_DIAG_GRID     ? PB_E_PIPELINE_GRID
                                             : PB_E_PIPELINE_BAND;
 }
 
@@ -267,14 +278,21 @@ static struct pb_scene_facts facts_of(const struct pb_raster_info *info)
     return facts;
 }
 
+struct area_facts {
+    const struct pb_plan *plan;
+    const struct pb_plan_request *request;
+};
+
 /* params: of a step of the pipeline. */
 static bool find_area(const void *of, const void *params, struct pb_area *out)
 {
-    const struct pb_plan_request *request = of;
+    const struct area_facts *facts = of;
+    const struct pb_plan_request *request = facts->request;
     for (size_t i = 0; i < request->n_areas; i++)
         if (request->areas[i].step < request->pipeline->n_steps &&
             request->pipeline->steps[request->areas[i].step].params == params) {
             *out = request->areas[i].area;
+            out->cutline += facts->plan->first_cutline;
             return true;
         }
     return false;
@@ -295,10 +313,12 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     const struct pb_pipeline_config *pipeline = request->pipeline;
     const struct pb_plan_rules rules = {plan, pipeline};
     struct pb_scene_facts facts = facts_of(request->info);
+    const struct area_facts areas = {plan, request};
     struct pb_ground_finder finder;
     pb_plan_calibrate_facts(&rules, &facts);
     facts.area = find_area;
-    facts.area_of = request;
+    facts.area_of = &areas;
+    facts.tile = request->tile;
     if (request->raster != NULL && request->info->has_transform && request->info->has_crs) {
         finder = pb_raster_ground_finder(request->raster);
         facts.ground = &finder;

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan/plan_calibrate.h"
 
+#include "kernels/ops/geometry/crop.h"
 #include "kernels/ops/pixel/calibrate.h"
 
 #include <stdio.h>
@@ -111,6 +112,14 @@ int32_t pb_plan_tables(const struct pb_pipeline_config *pipeline)
             n += step->bands.n * (step->noise == 1 ? 2 : 1);
     }
     return n < INT32_MAX ? (int32_t)n : INT32_MAX;
+}
+
+int32_t pb_plan_cutlines(const struct pb_pipeline_config *pipeline)
+{
+    int32_t n = 0;
+    for (size_t i = 0; i < pipeline->n_steps; i++)
+        n += pipeline->steps[i].op == pb_op_find("crop") && pb_crop_cuts(pipeline->steps[i].params);
+    return n;
 }
 
 static size_t count_entries(const struct pb_pipeline_config *pipeline)

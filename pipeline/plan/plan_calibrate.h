@@ -13,9 +13,13 @@ struct pb_plan_calibrate_inputs {
     size_t n;
 };
 
-/* Planes of numbers for each pixel that its steps take besides files: a source of the plan, the
- * last one, that the metadata make. 0: there is none. */
+/* Planes of numbers for each pixel that its steps take besides files: a source of the plan,
+ * behind those of the files, that the metadata make. 0: there is none. */
 int32_t pb_plan_tables(const struct pb_pipeline_config *pipeline);
+
+/* Planes of polygons that its steps cut with: a source of the plan behind that, if there are any.
+ */
+int32_t pb_plan_cutlines(const struct pb_pipeline_config *pipeline);
 
 /* Fills plan->calibrated and n_calibrated; takes request->rules when there are any. On failure what
  * pb_calibration_of says, or pipeline.band, config.value, input.metadata_conflict. */

@@ -3,6 +3,7 @@
 /* A plan in words: for `run --dry-run` and check-config. */
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan/plan_digits.h"
+#include "pipeline/plan/plan_whole.h"
 
 #include <stdio.h>
 
@@ -91,26 +92,51 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
                                         : "");
 }
 
+/* Passes, with the rounds of each, that find their pixels on the GPU; the last one is one of them.
+ */
+static size_t count_held(const struct pb_plan *plan)
+{
+    size_t held = 0;
+    for (size_t i = 0; i < plan->n_earlier; i++) {
+        const struct pb_plan *pass = plan->earlier[i];
+        held += pass->whole.keeps ? (size_t)pb_chain_rounds(pass->chain) - 1 : 0;
+        held += pb_plan_whole_holds(pass, pass->next);
+    }
+    return held;
+}
+
 static void describe_passes(const struct pb_plan *plan, char *text, size_t bytes)
 {
     const struct pb_chain_reduction *reductions;
-    size_t passes = 0, again = 0, n = 0;
-    char kept[60] = "";
+    size_t passes = 0, again = 0, n = 0, there = 0;
+    char kept[60] = "", held[120] = "", found[60] = "";
     text[0] = '\0';
     for (size_t i = 0; i < plan->n_earlier; i++) {
         const struct pb_plan *pass = plan->earlier[i];
         size_t rounds = (size_t)pb_chain_rounds(pass->chain);
         passes += rounds;
         again += pass->kept_bytes > 0 ? rounds - 1 : 0;
-        n += pb_chain_reductions(pass->chain, &reductions);
+        const size_t own = pb_chain_reductions(pass->chain, &reductions);
+        for (size_t k = 0; k < own; k++)
+            there += pb_plan_out_reduces(pass, k);
+        n += own;
     }
     if (again > 0)
         (void)snprintf(kept, sizeof kept, ", %zu of them from memory", again);
+    if (there > 0)
+        (void)snprintf(found, sizeof found, ", %zu of them found on the GPU", there);
+    const size_t on_device = count_held(plan);
+    if (on_device > 0)
+        (void)snprintf(
+            held, sizeof held,
+            "; %s%zu of the %zu passes in all take%s the pixels that are on the GPU already",
+            passes > plan->n_earlier ? "up to " : "", on_device, passes + 1,
+            on_device == 1 ? "s" : "");
     if (n > 0)
         (void)snprintf(text, bytes,
-                       "before     %s%zu pass%s over the scene for %zu reduction%s%s\n",
+                       "before     %s%zu pass%s over the scene for %zu reduction%s%s%s%s\n",
                        passes > plan->n_earlier ? "up to " : "", passes, passes == 1 ? "" : "es", n,
-                       n == 1 ? "" : "s", kept);
+                       n == 1 ? "" : "s", found, kept, held);
 }
 
 static void describe_gate(const struct pb_plan *plan, char *text, size_t bytes)
@@ -224,7 +250,7 @@ static size_t bands_in(const struct pb_plan *plan)
 
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
-    char decoding[200], device[700], passes[160], memory[400], gate[240], digits[400], idle[160];
+    char decoding[200], device[700], passes[320], memory[400], gate[240], digits[400], idle[160];
     char kind[80] = "", threads[160];
     const char *left = plan->not_looked_at;
     (void)describe_cells(plan, decoding, sizeof decoding);

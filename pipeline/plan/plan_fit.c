@@ -117,11 +117,12 @@ static struct pb_plan without_products(const struct pb_plan *base, const struct 
                                                         : pb_plan_cache_mapped(&plan, r);
     plan.readers = plan.decoding.readers;
     plan.product_bytes = 0;
-    plan.total_bytes =
-        plan.decoding.cells_bytes + plan.decoding.cache_bytes + plan.decoding.reader_bytes +
-        slots_bytes(&plan) + (plan.cuda ? 0 : (uint64_t)plan.workers * plan.scratch_bytes) +
-        pb_chain_warp_bytes(plan.chain) + pb_plan_gate_bytes(&plan, r) + list_bytes(&plan) +
-        pb_plan_rest_bytes(&plan) + (r->remote ? 0 : pb_trace_bytes());
+    plan.total_bytes = plan.decoding.cells_bytes + plan.decoding.cache_bytes +
+                       plan.decoding.reader_bytes + slots_bytes(&plan) +
+                       (plan.cuda ? 0 : (uint64_t)plan.workers * plan.scratch_bytes) +
+                       pb_chain_warp_bytes(plan.chain) + pb_plan_gate_bytes(&plan, r) +
+                       list_bytes(&plan) + pb_plan_rest_bytes(&plan) + r->cutline_bytes +
+                       plan.readers * r->cutline_thread_bytes + (r->remote ? 0 : pb_trace_bytes());
     return plan;
 }
 
@@ -142,7 +143,8 @@ static uint64_t product_bytes(const struct pb_plan *plan, const struct pb_plan_r
 /* States of the reductions of an earlier pass: a set for each writer and one more. */
 static uint64_t reduce_bytes(const struct pb_plan *plan)
 {
-    return (pb_plan_sink_workers(plan) + (uint64_t)1) * pb_chain_reduce_bytes(plan->chain);
+    return (pb_plan_sink_workers(plan) + (uint64_t)1 + (plan->out.reduced != 0)) *
+           pb_chain_reduce_bytes(plan->chain);
 }
 
 /* The most that is held at a time, in this pass or, with the products, in one before it. */
@@ -361,13 +363,12 @@ static uint64_t wanted_bytes(struct candidates *all, const struct pb_plan *base,
     return least == UINT64_MAX ? 0 : least;
 }
 
-/* What is left of the budget is for finished blocks that a device makes, if files are hashed by
- * SHA-256: that takes longer than storage does, so nothing is lost by writing when all blocks are
- * there. With another checksum storage is what takes longest, and begins with the first block. */
-static void give_room(struct pb_plan *plan, const struct pb_plan_request *r, uint64_t left)
+/* What is left of the budget is for finished blocks that a device makes: a product whose blocks are
+ * all there is written by one thread in the order of the file. Sixteen writers at once wait for the
+ * lock of its inode, and the gaps that they leave have to be closed, after all is on the disk. */
+static void give_room(struct pb_plan *plan, uint64_t left)
 {
-    const bool late = plan->out.n > 0 && pb_products_checksum(r->pipeline) == PB_CHECKSUM_SHA2_256;
-    const uint64_t most = late ? plan->out.most_bytes : 0;
+    const uint64_t most = plan->out.n > 0 ? plan->out.most_bytes : 0;
     plan->out.room_bytes = most < left ? most : left;
     plan->total_bytes += plan->out.room_bytes;
 }
@@ -390,7 +391,7 @@ int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *reques
             continue;
         *out_plan = plan;
         out_plan->threads_wanted = threads_wanted(&sized, request);
-        give_room(out_plan, request, budget - needed(&plan));
+        give_room(out_plan, budget - needed(&plan));
         if (!plan.cuda && plan.writers < out_plan->threads_wanted)
             out_plan->wanted_bytes = wanted_bytes(all, &sized, request);
         rc = 0;

@@ -12,6 +12,8 @@
 #define ALIGN      256
 #define SLOT_LEAST (UINT64_C(1) << 20)
 
+enum { REDUCE_FLIGHTS = 64 }; /* tiles under way, at most */
+
 /* From what is fast to what takes little memory. */
 static const struct {
     uint32_t strips;
@@ -53,7 +55,12 @@ struct pb_out_level pb_plan_out_level(const struct pb_plan *plan, const struct p
 
 bool pb_plan_out_has_planes(const struct pb_plan *plan)
 {
-    return plan->out.host_planes != 0;
+    return plan->out.host_planes != 0 || plan->is_earlier;
+}
+
+bool pb_plan_out_reduces(const struct pb_plan *plan, size_t i)
+{
+    return i < 64 && (plan->out.reduced >> i & 1) != 0;
 }
 
 bool pb_plan_out_has_plane(const struct pb_plan *plan, uint32_t plane)
@@ -281,10 +288,39 @@ static void take_said(struct pb_plan *plan, const struct pb_plan_out *said)
         size(plan, &plan->out);
 }
 
+/* As far as there is memory, percentiles and moments of one plane are found where it is made, in
+ * this process; other reductions take planes. */
+static struct pb_plan_out of_earlier(const struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    struct pb_plan_out out = {.host_planes = UINT64_MAX};
+    const struct pb_chain_reduction *reduction;
+    const size_t n = pb_chain_reductions(plan->chain, &reduction);
+    if (!plan->whole.used || r->remote || r->whole_said != 0)
+        return out;
+    const uint64_t all = plan->whole.device_bytes, least = plan->whole.least_bytes;
+    const uint64_t left = all > least ? all - least : 0;
+    out.host_planes = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct pb_reduce *reduce = &reduction[i].reduce;
+        const uint64_t bytes = out.device_bytes + aligned(pb_chain_state_bytes(&reduction[i])) +
+                               REDUCE_FLIGHTS * sizeof(struct pb_statistics_part);
+        if (i < 64 && bytes <= left &&
+            (reduce->kind == PB_REDUCE_PERCENTILES || reduce->kind == PB_REDUCE_MOMENTS)) {
+            out.reduced |= UINT64_C(1) << i;
+            out.device_bytes = bytes;
+            continue;
+        }
+        for (uint32_t k = 0; k < reduce->n_inputs; k++)
+            out.host_planes |=
+                reduction[i].output[k] < 64 ? UINT64_C(1) << reduction[i].output[k] : UINT64_MAX;
+    }
+    return out;
+}
+
 void pb_plan_out(struct pb_plan *plan, const struct pb_plan_request *request)
 {
     if (plan->is_earlier && request->said_out == NULL) {
-        plan->out = (struct pb_plan_out){.host_planes = UINT64_MAX};
+        plan->out = of_earlier(plan, request);
         return;
     }
     if (request->said_out != NULL) {

@@ -42,9 +42,10 @@ struct pb_plan_out {
                                          pixels */
     uint64_t why_bytes;               /* compute.device_memory that would do; 0: not the reason */
     uint64_t host_planes;             /* bit p: plane p of tiles goes to the host */
-    uint32_t size;                    /* below PB_OUT_SIZES: how much memory is used for it */
-    uint32_t strips;                  /* rows of tiles that are there at a time; 0: none */
-    uint64_t tile_bytes;              /* of a tile's planes in a strip */
+    uint64_t reduced;    /* of an earlier pass, bit i: its reduction i is found there */
+    uint32_t size;       /* below PB_OUT_SIZES: how much memory is used for it */
+    uint32_t strips;     /* rows of tiles that are there at a time; 0: none */
+    uint64_t tile_bytes; /* of a tile's planes in a strip */
     uint64_t workspace_bytes, encoded_bytes; /* of a batch */
     uint32_t batch_most;                     /* blocks of any batch */
     uint64_t device_bytes;                   /* of all that */
@@ -68,7 +69,9 @@ struct pb_out_level pb_plan_out_level(const struct pb_plan *plan, const struct p
                                       uint32_t level);
 /* The format of its blocks or, layer 1, of their masks. */
 struct pb_encode_format pb_plan_out_format(const struct pb_plan_made *made, uint32_t layer);
-/* Whether any plane of tiles goes to the host. */
+/* Whether tiles go to the host: with planes, or to be counted. */
 bool pb_plan_out_has_planes(const struct pb_plan *plan);
+/* Whether reduction i of an earlier pass is found on the device. */
+bool pb_plan_out_reduces(const struct pb_plan *plan, size_t i);
 bool pb_plan_out_has_plane(const struct pb_plan *plan, uint32_t plane);
 #endif

@@ -131,6 +131,8 @@ static int say_areas(const struct pb_plan_request *request, struct pb_err *err,
         const struct pb_area *a = &request->areas[i].area;
         out->area[i] = (struct pb_served_area){.step = (uint32_t)request->areas[i].step,
                                                .none = a->none,
+                                               .has_cutline = a->has_cutline,
+                                               .cutline = a->cutline,
                                                .left = a->left,
                                                .top = a->top,
                                                .right = a->right,
@@ -168,6 +170,7 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
     for (size_t i = 0; i < request->n_others; i++) {
         say_source(request->others[i].info, &out->source[i + 1]);
         out->source[i + 1].placed = request->others[i].placed;
+        out->source[i + 1].is_absent = request->others[i].is_absent;
         if (request->others[i].placed)
             out->source[i + 1].map = request->others[i].map;
     }
@@ -219,7 +222,25 @@ static bool is_layout(const struct pb_served_source *s, const struct pb_limits *
 /* The scene, other files, and what is made of its metadata. */
 static size_t sources_of(const struct pb_pipeline_config *pipeline)
 {
-    return 1 + pipeline->input.n_sources + (pb_plan_tables(pipeline) > 0);
+    return 1 + pipeline->input.n_sources + (pb_plan_tables(pipeline) > 0) +
+           (pb_plan_cutlines(pipeline) > 0);
+}
+
+/* A plane that the last source has. */
+static bool is_cutline(const struct pb_served_request *said, const struct pb_served_area *area,
+                       const struct pb_pipeline_config *pipeline)
+{
+    return area->has_cutline == 0 || (pb_plan_cutlines(pipeline) > 0 && area->cutline >= 0 &&
+                                      area->cutline < said->source[said->n_sources - 1].n_bands);
+}
+
+/* What source i + 1 is made of. */
+static enum pb_plan_made_of made_of(const struct pb_pipeline_config *pipeline, size_t i)
+{
+    if (i < pipeline->input.n_sources)
+        return PB_MADE_OF_FILE;
+    return i == pipeline->input.n_sources && pb_plan_tables(pipeline) > 0 ? PB_MADE_OF_TABLES
+                                                                          : PB_MADE_OF_POLYGONS;
 }
 
 static bool is_sound(const struct pb_served_request *said, const struct pb_plan_request *base)
@@ -244,7 +265,8 @@ static bool is_sound(const struct pb_served_request *said, const struct pb_plan_
         return false;
     for (uint32_t i = 0; i < said->n_areas; i++)
         if (!is_near(said->area[i].left) || !is_near(said->area[i].top) ||
-            !is_near(said->area[i].right) || !is_near(said->area[i].bottom))
+            !is_near(said->area[i].right) || !is_near(said->area[i].bottom) ||
+            !is_cutline(said, &said->area[i], base->pipeline))
             return false;
     for (uint32_t i = 0; i < said->n_rules; i++)
         if (!is_near(said->rule[i].gain) || !is_near(said->rule[i].offset) ||
@@ -315,7 +337,9 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
             (struct pb_plan_other){.config = i <= request->pipeline->input.n_sources
                                                  ? &request->pipeline->input.sources[i - 1]
                                                  : NULL,
+                                   .made_of = made_of(request->pipeline, i - 1),
                                    .info = &facts->info[i],
+                                   .is_absent = said->source[i].is_absent != 0,
                                    .placed = said->source[i].placed != 0,
                                    .map = said->source[i].map};
     request->others = facts->others;
@@ -339,6 +363,8 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
         const struct pb_served_area *from = &said->area[i];
         facts->areas[i] = (struct pb_plan_area){.step = from->step,
                                                 .area = {.none = from->none != 0,
+                                                         .has_cutline = from->has_cutline != 0,
+                                                         .cutline = from->cutline,
                                                          .left = from->left,
                                                          .top = from->top,
                                                          .right = from->right,

@@ -28,7 +28,7 @@ struct pb_served_rule {
 /* The area of a step, in pixels of the scene. */
 struct pb_served_area {
     uint32_t step;
-    int32_t none;
+    int32_t none, has_cutline, cutline;
     double left, top, right, bottom;
 };
 
@@ -52,7 +52,7 @@ struct pb_served_stored {
 struct pb_served_source {
     int32_t w, h, n_bands;
     int32_t type; /* enum pb_type */
-    int32_t has_mask, placed;
+    int32_t has_mask, placed, is_absent;
     int32_t is_complex; /* in the file: as the type, and without nodata, which is NaN already */
     struct pb_map map;
     /* By band. */

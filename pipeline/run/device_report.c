@@ -34,6 +34,7 @@ void pb_device_report_add(struct pb_device_report *to, const struct pb_device_re
     to->pin_ns += more->pin_ns;
     to->blocks += more->blocks;
     to->core_blocks += more->core_blocks;
+    to->kept_bytes += more->kept_bytes;
     for (int i = 0; i < PB_DEVICE_WORKS; i++)
         to->work_ns[i] += more->work_ns[i];
     for (int i = 0; i < PB_DEVICE_WAITS; i++)

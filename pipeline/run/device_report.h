@@ -24,6 +24,7 @@ struct pb_device_report {
     uint64_t set_up_ns, pin_ns; /* before the first tile, in all; pinning slots, of that */
     uint64_t wait_ns[PB_DEVICE_WAITS];
     uint64_t blocks, core_blocks; /* that were decoded; by cores, of these */
+    uint64_t kept_bytes; /* pixels that passes after the first one took from the device's memory */
 };
 
 /* "decode", "compute", "encode". Static, as the next two. */

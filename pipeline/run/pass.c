@@ -167,6 +167,8 @@ static int make_stream(struct pb_pass *pass, const struct pb_pass_request *reque
         s->raster[i] = request->raster[i];
     s->limits = request->limits;
     s->whole_device = request->whole_device;
+    s->kept = request->kept;
+    s->reducing = request->reducing;
     s->store = request->store;
     s->sinks = request->sinks;
     s->n_sinks = request->n_sinks;
@@ -228,6 +230,12 @@ int pb_pass_again(struct pb_pass *pass, struct pb_err *err)
     if (rc == 0 && (rc = pb_plan_exchange(pass->plan, err, &walk)) == 0)
         pb_in_flight_again(s->in_flight, &walk);
     return rc;
+}
+
+void pb_pass_keep(struct pb_pass *pass)
+{
+    if (pass->exec_type->keep != NULL)
+        pass->exec_type->keep(pass->exec);
 }
 
 void pb_pass_end(struct pb_pass *pass)

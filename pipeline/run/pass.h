@@ -19,7 +19,9 @@ struct pb_pass_request {
     size_t n_sinks;
     bool open;                                  /* it may be run again (pb_pass_again) */
     const struct pb_whole_device *whole_device; /* of pb_stream; NULL but in tests */
-    const struct pb_remote *remote;             /* the process that computes; NULL: this one */
+    struct pb_whole_kept *kept;                 /* of pb_stream, as the next */
+    struct pb_reducing *reducing;
+    const struct pb_remote *remote;      /* the process that computes; NULL: this one */
     const struct pb_plan_request *facts; /* with remote: what the last pass's plan was made from */
     const struct pb_plan *last;          /* with remote: that plan */
     uint32_t number;                     /* with remote: of the pass, as pb_served_request has it */
@@ -46,6 +48,8 @@ int pb_pass_start(struct pb_pass *pass, struct pb_err *err);
 /* An open pass whose tiles are through: they begin again, with the slots, the executor and the
  * threads that there are. */
 int pb_pass_again(struct pb_pass *pass, struct pb_err *err);
+/* A pass that is complete leaves in request.kept what the next one can use. */
+void pb_pass_keep(struct pb_pass *pass);
 /* An open pass whose tiles are through is not run again: its threads come to their end, for which
  * pb_pass_wait waits. */
 void pb_pass_end(struct pb_pass *pass);

@@ -74,7 +74,11 @@ int pb_publish_results(struct pb_publish *publish, const struct pb_run_products 
         return pb_fail(err, PB_E_MEMORY, "out of memory for publishing");
     int rc = PB_PUBLISH_MOVED;
     for (int i = 0; i < PLACES_MAX && rc == PB_PUBLISH_MOVED; i++) {
-        rc = i == 0 ? 0 : pb_finish_items(products, err, results);
+        if (i > 0 && products == NULL) /* of tiles, whose items are written */
+            rc = pb_fail(err, PB_E_OUTPUT_EXISTS,
+                         "another input took the place of this scene meanwhile; run it again");
+        else
+            rc = i == 0 ? 0 : pb_finish_items(products, err, results);
         rc = rc ? rc : describe(results, n, files, err);
         rc = rc ? rc : pb_publish_commit(publish, files, n, err, out_directory);
     }

@@ -12,8 +12,9 @@ int pb_publish_begin(const struct pb_run_options *run, const struct pb_output_fa
                      const struct pb_raster_info *info, struct pb_err *err,
                      struct pb_publish **out_publish);
 /* Commits the n results of the products. When the scene's place was taken since the run began, its
- * STAC items, whose ids hold the place, are written anew for the next one. out_directory: PATH_MAX
- * bytes. */
+ * STAC items, whose ids hold the place, are written anew for the next one. products: NULL =
+ * they are of several tiles, and most are not there any more; output.exists then. out_directory:
+ * PATH_MAX bytes. */
 int pb_publish_results(struct pb_publish *publish, const struct pb_run_products *products,
                        struct pb_product_result *results, size_t n, struct pb_err *err,
                        char *out_directory);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Set 0 is what the others are merged into. A reduction that is complete after the first round
- * takes no part in the next one. */
+/* Set 0 is what the others are merged into; a device has the last one. A reduction that is complete
+ * after the first round takes no part in the next one. */
 #include "pipeline/run/reducing.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/run/rounds.h"
@@ -13,7 +13,7 @@ struct pb_reducing {
     struct pb_chain *pass;
     const struct pb_chain_reduction *reduction;
     size_t n;
-    uint32_t workers;
+    uint32_t workers; /* and a device */
     size_t set_bytes;
     uint8_t *sets;             /* workers + 1 */
     size_t *offset;            /* of a reduction's state in a set */
@@ -73,7 +73,7 @@ int pb_reducing_create(const struct pb_plan *plan, const struct pb_step_config *
     r->plan = plan;
     r->pass = plan->chain;
     r->n = pb_chain_reductions(r->pass, &r->reduction);
-    r->workers = pb_plan_sink_workers(plan);
+    r->workers = pb_plan_sink_workers(plan) + (plan->out.reduced != 0);
     r->set_bytes = pb_chain_reduce_bytes(r->pass);
     int rc = allocate(r, err);
     if (rc == 0)
@@ -98,11 +98,16 @@ static int add_tile(void *object, const struct pb_tile *tile, const struct pb_ti
         const float *planes[PB_REDUCE_INPUTS_MAX];
         for (uint32_t k = 0; k < reduction->reduce.n_inputs; k++)
             planes[k] = pixels->data + reduction->output[k] * pixels->plane_px;
-        if (!r->done[i])
+        if (!r->done[i] && !pb_plan_out_reduces(r->plan, i))
             pb_reduce_add(&reduction->reduce, state_of(r, worker + 1, i), planes, tile->core.w,
                           tile->core.h);
     }
     return 0;
+}
+
+void *pb_reducing_device_state(struct pb_reducing *r, size_t i)
+{
+    return r->done[i] ? NULL : state_of(r, r->workers, i);
 }
 
 /* What a device has summed up, part by part. */

@@ -20,5 +20,9 @@ struct pb_sink pb_reducing_sink(struct pb_reducing *reducing);
  * `whole`; else the pass is to be run once more, and the numbers of its loops are set for that. */
 int pb_reducing_end(struct pb_reducing *reducing, struct pb_chain *whole, bool *out_all,
                     struct pb_err *err);
+/* The state of reduction i in this round for a device that finds it (pb_plan_out_reduces), to which
+ * sinks add nothing then; NULL: it takes no part in the round. Thread: one at a time, until the
+ * round ends. */
+void *pb_reducing_device_state(struct pb_reducing *reducing, size_t i);
 void pb_reducing_destroy(struct pb_reducing *reducing); /* NULL is fine */
 #endif

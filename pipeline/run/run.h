@@ -25,6 +25,7 @@ struct pb_run;
 struct pb_remote;
 struct pb_scene_files;
 struct pb_metadata_files;
+struct pb_run_tiles;
 struct pb_sidecars;
 
 struct pb_run_options {
@@ -149,7 +150,9 @@ struct pb_run_result {
     const struct pb_sidecars *sidecars;        /* the caller's; NULL = none */
     const struct pb_calibrated *calibrated;    /* n_calibrated, by the steps that calibrate */
     size_t n_calibrated;
-    const char *warning; /* of a success, "" = none; owned by the run */
+    const struct pb_run_tiles *tiles; /* of a grid (run_tiles.h); NULL = there are none; owned by
+                                         the run */
+    const char *warning;              /* of a success, "" = none; owned by the run */
 };
 
 int pb_run_create(const struct pb_run_options *options, struct pb_err *err,

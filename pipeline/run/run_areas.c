@@ -4,6 +4,8 @@
 
 #include "kernels/ops/geometry/crop.h"
 #include "pipeline/gdal/vector.h"
+#include "pipeline/raster/polygon_mask.h"
+#include "pipeline/raster/polygon_scan.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -101,7 +103,7 @@ static int find_area(const struct pb_crop *crop, struct pb_raster *raster, struc
     const struct pb_raster_info *info = pb_raster_info(raster);
     const struct pb_item *const v = crop->bounds.items;
     const double bounds[4] = {v[0].num, v[1].num, v[2].num, v[3].num};
-    double own[4];
+    double own[4], scene[4];
     int rc = pb_vector_bounds(bounds, crop->crs, raster, err, own);
     *out_is = true;
     if (rc == -ERANGE)
@@ -112,16 +114,66 @@ static int find_area(const struct pb_crop *crop, struct pb_raster *raster, struc
                        "but not what lies between; crop each part in a pipeline of its own");
     if (rc == 0)
         *out_is = to_pixels(info, own, out);
+    out->has_both = (rc == 0 || rc == -ERANGE) && pb_vector_scene_bounds(crop->crs, raster, scene);
+    if (out->has_both) {
+        memcpy(out->named, bounds, sizeof out->named);
+        memcpy(out->scene, scene, sizeof out->scene);
+    }
     return rc == -ERANGE ? 0 : rc;
 }
 
-static int around_polygons(const struct pb_config *config, const struct pb_crop *crop,
-                           struct pb_raster *raster, struct pb_err *err, struct pb_area *out,
+/* The rectangle around the scene, in its own system. */
+static void scene_of(const struct pb_raster_info *info, double out[4])
+{
+    const double *t = info->transform;
+    const double across[2] = {info->width * t[1], info->height * t[2]};
+    const double down[2] = {info->width * t[4], info->height * t[5]};
+    out[0] = t[0] + fmin(across[0], 0) + fmin(across[1], 0);
+    out[1] = t[3] + fmin(down[0], 0) + fmin(down[1], 0);
+    out[2] = t[0] + fmax(across[0], 0) + fmax(across[1], 0);
+    out[3] = t[3] + fmax(down[0], 0) + fmax(down[1], 0);
+}
+
+/* The error is at the step's `where`. */
+static int wrong_where(const struct pb_config *config, const struct pb_crop *crop, size_t at,
+                       struct pb_err *err)
+{
+    const struct pb_item *const item = &crop->where.items[0];
+    const int col = item->col + (item->col > 0 && at != SIZE_MAX ? (int)at : 0);
+    char words[sizeof err->msg];
+    (void)snprintf(words, sizeof words, "%s", err->msg);
+    *err = (struct pb_err){0};
+    return pb_fail_at(err, PB_E_VECTOR_CHOICE, config->path, item->line, col, "crop.where: %s",
+                      words);
+}
+
+/* The plane of the polygons, in pixels, for a step that cuts. */
+static int add_mask(struct pb_run_areas *areas, const struct pb_crop *crop,
+                    const struct pb_polygons *polygons, const struct pb_raster_info *info,
+                    struct pb_err *err)
+{
+    struct pb_polygon_scan *scan =
+        pb_polygon_scan_create(polygons, info->width, info->height,
+                               crop->touched == 1 ? PB_SCAN_TOUCHED : PB_SCAN_CENTRES);
+    if (areas->masks == NULL)
+        areas->masks = pb_polygon_masks_create();
+    if (scan != NULL && areas->masks != NULL && pb_polygon_masks_add(areas->masks, scan) == 0) {
+        areas->bytes += pb_polygon_scan_bytes(polygons, info->width, info->height);
+        return 0;
+    }
+    pb_polygon_scan_destroy(scan);
+    return pb_fail(err, PB_E_MEMORY, "no memory for the polygons of %s", crop->polygons);
+}
+
+static int around_polygons(struct pb_run_areas *areas, const struct pb_config *config,
+                           const struct pb_crop *crop, struct pb_raster *raster, struct pb_err *err,
                            bool *out_is)
 {
+    struct pb_area *const out = &areas->area[areas->n].area;
     const struct pb_raster_info *info = pb_raster_info(raster);
     struct pb_polygons *polygons = NULL;
     char path[PATH_MAX];
+    struct pb_vector_wrong wrong = {.is = false};
     double b[4];
     if (!find_path(config, crop->polygons, path))
         return pb_fail(err, PB_E_CONFIG_VALUE, "crop.polygons: the path is longer than %d bytes",
@@ -129,19 +181,33 @@ static int around_polygons(const struct pb_config *config, const struct pb_crop 
     const struct pb_vector_request request = {
         .path = path,
         .layer = crop->layer,
+        .filter = crop->where.n > 0 ? crop->where.items[0].text : NULL,
+        .out_wrong = &wrong,
         .tolerance = 0.1 * fmin(hypot(info->transform[1], info->transform[4]),
                                 hypot(info->transform[2], info->transform[5]))};
     int rc = pb_vector_read(&request, raster, err, &polygons);
+    if (rc < 0 && wrong.is)
+        return wrong_where(config, crop, wrong.at, err);
     if (rc < 0)
         return rc;
+    if (areas->warning[0] == '\0')
+        pb_polygons_left_out(polygons, crop->polygons, areas->warning, sizeof areas->warning);
+    out->has_both = info->has_transform && pb_polygons_bounds(polygons, out->named);
+    if (out->has_both)
+        scene_of(info, out->scene);
     *out_is = info->has_transform && pb_polygons_to_pixels(polygons, info->transform) == 0;
     out->none = !pb_polygons_bounds(polygons, b);
     out->left = fmax(fmin(b[0], FAR_PX), -FAR_PX);
     out->top = fmax(fmin(b[1], FAR_PX), -FAR_PX);
     out->right = fmax(fmin(b[2], FAR_PX), -FAR_PX);
     out->bottom = fmax(fmin(b[3], FAR_PX), -FAR_PX);
+    if (*out_is && pb_crop_cuts(crop)) {
+        out->has_cutline = true;
+        out->cutline = areas->masks != NULL ? (int32_t)pb_polygon_masks_count(areas->masks) : 0;
+        rc = add_mask(areas, crop, polygons, info, err);
+    }
     pb_polygons_free(polygons);
-    return 0;
+    return rc;
 }
 
 int pb_run_areas_find(struct pb_run_areas *areas, const struct pb_config *config,
@@ -157,7 +223,7 @@ int pb_run_areas_find(struct pb_run_areas *areas, const struct pb_config *config
         bool is = false;
         areas->area[areas->n].step = i;
         if (crop != NULL && crop->polygons != NULL)
-            rc = around_polygons(config, crop, raster, err, &areas->area[areas->n].area, &is);
+            rc = around_polygons(areas, config, crop, raster, err, &is);
         else if (crop != NULL)
             rc = find_area(crop, raster, err, &areas->area[areas->n].area, &is);
         areas->n += is;
@@ -165,8 +231,22 @@ int pb_run_areas_find(struct pb_run_areas *areas, const struct pb_config *config
     return rc;
 }
 
+int pb_run_areas_ready(struct pb_run_areas *areas, const struct pb_plan *plan, struct pb_err *err)
+{
+    uint32_t most = plan->readers;
+    if (areas->masks == NULL)
+        return 0;
+    for (size_t i = 0; i < plan->n_earlier; i++)
+        most = plan->earlier[i]->readers > most ? plan->earlier[i]->readers : most;
+    if (pb_polygon_masks_ready(areas->masks, most) == 0)
+        return 0;
+    return pb_fail(err, PB_E_MEMORY, "no memory for the cutline of a tile");
+}
+
 void pb_run_areas_fini(struct pb_run_areas *areas)
 {
+    pb_polygon_masks_destroy(areas->masks);
+    areas->masks = NULL;
     free(areas->area);
     areas->area = NULL;
     areas->n = 0;

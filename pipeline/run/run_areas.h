@@ -6,9 +6,15 @@
  * where they lie in the scene. One thread an object. */
 #include "pipeline/plan/plan.h"
 
+struct pb_polygon_masks;
+struct pb_polygons;
+
 struct pb_run_areas {
     struct pb_plan_area *area;
     size_t n;
+    struct pb_polygon_masks *masks; /* of the steps that cut; NULL: there are none */
+    char warning[200];              /* of what a file's polygons leave out; "" = nothing */
+    uint64_t bytes;                 /* that these hold, without those of threads */
 };
 
 /* Opens the files that the steps name, for a process that is about to lose the right to open files
@@ -19,5 +25,7 @@ void pb_run_areas_hand(const struct pb_config *config, const struct pb_pipeline_
 int pb_run_areas_find(struct pb_run_areas *areas, const struct pb_config *config,
                       const struct pb_pipeline_config *pipeline, struct pb_raster *raster,
                       struct pb_err *err);
+/* Memory for the threads that read by the plan. After the plan, before the first read. */
+int pb_run_areas_ready(struct pb_run_areas *areas, const struct pb_plan *plan, struct pb_err *err);
 void pb_run_areas_fini(struct pb_run_areas *areas);
 #endif

@@ -15,6 +15,7 @@ struct pb_run_passes {
     struct pb_pass_request last;  /* the pass that makes the products */
     struct pb_reducing *reducing; /* of the pass, when it is an earlier one */
     struct pb_tile_store *store;  /* of its tiles, when the plan keeps them */
+    struct pb_whole_kept *kept;   /* what passes leave on a device; NULL: nothing */
     struct pb_sink sink;
     struct pb_run_report report; /* of the passes that have ended */
     atomic_bool stopped;
@@ -73,12 +74,16 @@ static int make_pass(struct pb_run_passes *p, struct pb_err *err)
     request.plan = plan_of(p);
     request.last = p->last.plan;
     request.number = (uint32_t)p->number;
+    request.kept = p->kept;
+    if (!request.plan->whole.used)
+        pb_whole_kept_drop(p->kept);
     if (!is_last(p)) {
         if (p->reducing == NULL)
             rc = pb_reducing_create(request.plan, request.steps, err, &p->reducing);
         if (rc < 0)
             return rc;
         request.store = p->store;
+        request.reducing = p->reducing;
         request.open = may_go_on(request.plan, request.plan->cuda || request.remote != NULL);
         p->sink = pb_reducing_sink(p->reducing);
         request.sinks = &p->sink;
@@ -102,7 +107,11 @@ int pb_run_passes_create(const struct pb_pass_request *request, struct pb_err *e
         return pb_fail(err, PB_E_MEMORY, "out of memory for the run");
     p->last = *request;
     pthread_mutex_init(&p->lock, NULL);
-    int rc = make_pass(p, err);
+    int rc = 0;
+    if (request->plan->n_earlier > 0 && request->remote == NULL &&
+        (p->kept = pb_whole_kept_create()) == NULL)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory for the run");
+    rc = rc ? rc : make_pass(p, err);
     if (rc < 0) {
         pb_run_passes_destroy(p);
         return rc;
@@ -134,6 +143,7 @@ static void end_pass(struct pb_run_passes *p, bool next)
 {
     struct pb_pass *ended = p->pass;
     pb_pass_report(ended, &p->report);
+    pb_pass_keep(ended);
     pthread_mutex_lock(&p->lock);
     p->pass = NULL;
     p->tiles_before += atomic_load(&ended->stream.write.tiles) - p->tiles_counted;
@@ -279,6 +289,7 @@ void pb_run_passes_destroy(struct pb_run_passes *p)
         return;
     pb_pass_destroy(p->pass);
     forget_pass(p);
+    pb_whole_kept_destroy(p->kept);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }

@@ -3,6 +3,7 @@
 #include "pipeline/run/run_sources.h"
 
 #include "pipeline/plan/plan_calibrate.h"
+#include "pipeline/raster/polygon_mask.h"
 #include "pipeline/raster/source_files.h"
 #include "pipeline/sar/sar_tables.h"
 #include "pipeline/scene/scene_files.h"
@@ -66,7 +67,16 @@ static bool meets(double offset, double scale, int32_t own, int32_t other)
     return offset < other && offset + scale * own > 0;
 }
 
-/* That a file of the scene lies where the grid is, at least in part. */
+/* Whether a step puts files beside each other. */
+static bool joins(const struct pb_pipeline_config *pipeline)
+{
+    bool found = false;
+    for (size_t i = 0; i < pipeline->n_steps && !found; i++)
+        found = pipeline->steps[i].op->joins;
+    return found;
+}
+
+/* That a file of the scene lies where the grid is, at least in part, unless a step joins them. */
 static int check_place(const struct pb_run_sources *s, size_t file, struct pb_err *err)
 {
     const struct pb_plan_other *other = &s->others[file - 1];
@@ -76,8 +86,8 @@ static int check_place(const struct pb_run_sources *s, size_t file, struct pb_er
         return 0;
     if (!other->placed)
         return elsewhere(s, file, err);
-    if (meets(m->offset_x, m->scale_x, a->width, b->width) &&
-        meets(m->offset_y, m->scale_y, a->height, b->height))
+    if (joins(s->options->pipeline) || (meets(m->offset_x, m->scale_x, a->width, b->width) &&
+                                        meets(m->offset_y, m->scale_y, a->height, b->height)))
         return 0;
     return pb_fail_at(err, PB_E_INPUT_GRID, s->options->files->folder, 0, 0,
                       "%s lies beside %s, whose grid is the scene's: they have no pixel in common",
@@ -99,6 +109,7 @@ static void stand_in(struct pb_run_sources *s, size_t i)
         if (config->bands[b].index > info->n_bands)
             info->n_bands = config->bands[b].index;
     s->others[i].info = info;
+    s->others[i].is_absent = config->optional;
     s->others[i].placed = true;
     s->others[i].map = pb_map_identity();
 }
@@ -166,23 +177,58 @@ static int make_tables(struct pb_run_sources *s, struct pb_err *err)
     const struct pb_raster_made made = {.width = info->width,
                                         .height = info->height,
                                         .n_bands = n,
+                                        .type = PB_F32,
                                         .fill = pb_sar_fill,
                                         .of = s->tables};
     int rc = pb_raster_make(&made, err, &s->raster[at + 1]);
     if (rc == 0)
-        s->others[at] = (struct pb_plan_other){
-            .info = pb_raster_info(s->raster[at + 1]), .placed = true, .map = pb_map_identity()};
+        s->others[at] = (struct pb_plan_other){.made_of = PB_MADE_OF_TABLES,
+                                               .info = pb_raster_info(s->raster[at + 1]),
+                                               .placed = true,
+                                               .map = pb_map_identity()};
     return rc;
 }
 
 size_t pb_run_sources_others(const struct pb_run_sources *s)
 {
-    return input_of(s)->n_sources + (s->tables != NULL);
+    return input_of(s)->n_sources + (s->tables != NULL) + s->cuts;
+}
+
+int pb_run_sources_cut(struct pb_run_sources *s, const struct pb_polygon_masks *masks,
+                       struct pb_err *err)
+{
+    const struct pb_raster_info *info = pb_raster_info(s->raster[0]);
+    const size_t at = pb_run_sources_others(s); /* among the others */
+    if (masks == NULL)
+        return 0;
+    if (at + 1 >= PB_FILES_MAX)
+        return pb_fail(
+            err, PB_E_PIPELINE_BAND,
+            "pipeline %s has a cutline and %zu files: up to %d files are possible beside "
+            "it",
+            s->options->pipeline->name, at + 1, PB_FILES_MAX - 1);
+    const struct pb_raster_made made = {.width = info->width,
+                                        .height = info->height,
+                                        .n_bands = (int32_t)pb_polygon_masks_count(masks),
+                                        .type = PB_U8,
+                                        .fill = pb_polygon_masks_fill,
+                                        .of = masks};
+    int rc = pb_raster_make(&made, err, &s->raster[at + 1]);
+    if (rc < 0)
+        return rc;
+    s->others[at] = (struct pb_plan_other){.made_of = PB_MADE_OF_POLYGONS,
+                                           .info = pb_raster_info(s->raster[at + 1]),
+                                           .placed = true,
+                                           .map = pb_map_identity()};
+    s->cuts = true;
+    return 0;
 }
 
 void pb_run_sources_calibrate(struct pb_run_sources *s, const struct pb_plan *plan,
                               const struct pb_metadata *facts)
 {
+    if (s->tables != NULL)
+        s->tables->n = 0; /* those of another tile's plan are the same */
     for (size_t i = 0; s->tables != NULL && i < plan->n_calibrated; i++) {
         const struct pb_calibrated *c = &plan->calibrated[i];
         const struct pb_sar_channel *channel = pb_sar_find(facts->sar, c->of);

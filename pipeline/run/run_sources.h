@@ -8,6 +8,8 @@
 #include "pipeline/plan/plan.h"
 #include "pipeline/run/run.h"
 
+struct pb_polygon_masks;
+
 struct pb_run_sources {
     const struct pb_run_options *options;   /* borrowed */
     const char *scene;                      /* borrowed */
@@ -16,12 +18,17 @@ struct pb_run_sources {
     struct pb_raster_info *stand_in; /* of those that are not opened */
     struct pb_sar_planes *tables; /* that steps which calibrate take, the source after those of the
                                      files; NULL: they take none */
+    bool cuts;                    /* there is a source of polygons */
 };
 
 /* options and scene are to stay while the object is used. On failure *err names the file; fini is
  * needed in any case. input.grid: a file of the scene lies elsewhere. */
 int pb_run_sources_open(struct pb_run_sources *sources, const struct pb_run_options *options,
                         const char *scene, struct pb_err *err);
+/* One source more, behind all others: the planes of polygons that steps cut with, which stay while
+ * it is open; NULL: there are none. Before the plan. */
+int pb_run_sources_cut(struct pb_run_sources *sources, const struct pb_polygon_masks *masks,
+                       struct pb_err *err);
 /* How many sources beside the scene the plan has. */
 size_t pb_run_sources_others(const struct pb_run_sources *sources);
 /* What the plan's steps calibrate with is that of the metadata. After the plan is made, before the

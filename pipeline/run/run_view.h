@@ -8,13 +8,15 @@
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_metadata.h"
 #include "pipeline/run/run_sources.h"
+#include "pipeline/run/run_tiles.h"
 
 struct pb_run_view {
     const struct pb_run_options *options;
     const char *scene, *device;
     const struct pb_run_sources *sources;
     const struct pb_run_metadata *metadata;
-    const struct pb_plan *plan;
+    const struct pb_plan *plan;       /* of the first tile, where there are some */
+    const struct pb_run_tiles *tiles; /* n 0: there are none */
     const struct pb_product_env *env;
 };
 

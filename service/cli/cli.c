@@ -326,9 +326,14 @@ void cli_print_err(const struct pb_err *err)
 
 struct pb_config *cli_load_config(const char *path)
 {
+    return cli_load_config_as(path, &pb_products);
+}
+
+struct pb_config *cli_load_config_as(const char *path, const struct pb_product_kinds *kinds)
+{
     struct pb_err_list errors; /* on the stack: it also tells that memory is exhausted */
     struct pb_config *config = NULL;
-    if (pb_config_load(path, &pb_products, &errors, &config) == 0)
+    if (pb_config_load(path, kinds, &errors, &config) == 0)
         return config;
     if (errors.n == 1 && errors.err[0].line <= 0) { /* of the file, not in it */
         char text[sizeof errors.err[0].file + sizeof errors.err[0].msg + 200];

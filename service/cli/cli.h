@@ -45,6 +45,8 @@ int cli_flush(void);
 void cli_end_by(int signal_number);
 /* Loads a config or prints every mistake; NULL after printing. */
 struct pb_config *cli_load_config(const char *path);
+/* The same with other kinds of products (pb_products_strict). */
+struct pb_config *cli_load_config_as(const char *path, const struct pb_product_kinds *kinds);
 
 /* --- on a terminal (cli_screen.c) --- */
 bool cli_is_terminal(FILE *out); /* and colours are wanted (NO_COLOR unset, TERM not dumb) */

@@ -52,7 +52,7 @@ static int check_config_json(const char *path)
 {
     struct pb_err_list errors;
     struct pb_config *config = NULL;
-    int rc = pb_config_load(path, &pb_products, &errors, &config);
+    int rc = pb_config_load(path, &pb_products_strict, &errors, &config);
     struct pb_json *json = pb_json_create(true);
     pb_json_object(json, NULL);
     pb_json_bool(json, "ok", rc == 0);
@@ -97,7 +97,7 @@ int cli_check_config(int argc, char **argv)
         return cli_usage("check-config", "no FILE given");
     if (json)
         return check_config_json(path);
-    struct pb_config *config = cli_load_config(path);
+    struct pb_config *config = cli_load_config_as(path, &pb_products_strict);
     if (config == NULL)
         return CLI_USAGE;
     char *text = pb_config_print(config);

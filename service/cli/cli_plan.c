@@ -62,6 +62,35 @@ static void say_grid(const struct pb_json_value *plan)
     cli_line("grid", "%s", text);
 }
 
+/* Of a grid of tiles; what follows is told of the first that is planned. */
+static void say_tiles(const struct pb_json_value *plan)
+{
+    const struct pb_json_value *tiles = pb_json_get(plan, "tiles", NULL);
+    const char *first = "";
+    size_t n = 0;
+    for (size_t i = 0; i < pb_json_count(tiles); i++) {
+        const struct pb_json_value *tile = pb_json_at(tiles, i),
+                                   *bounds = pb_json_get(tile, "bounds", NULL);
+        const bool outside = strcmp(cli_json_text(tile, "state"), "outside") == 0;
+        if (!outside && n++ == 0)
+            first = cli_json_text(tile, "id");
+        if (outside)
+            cli_line(i == 0 ? "tiles" : "", "%s: the scene does not reach it, no products",
+                     cli_json_text(tile, "id"));
+        else
+            cli_line(i == 0 ? "tiles" : "",
+                     "%s: %s, %.0f x %.0f px, upper left corner %.10g, %.10g",
+                     cli_json_text(tile, "id"), cli_json_text(tile, "crs"),
+                     cli_json_number(tile, "width"), cli_json_number(tile, "height"),
+                     cli_json_at(bounds, 0), cli_json_at(bounds, 3));
+    }
+    if (n > 1)
+        cli_line("",
+                 "grid and products of %s follow, those of the others are alike; a tile without "
+                 "a valid pixel gets none",
+                 first);
+}
+
 /* --- what is made --------------------------------------------------------------------------- */
 
 /* "NDVI, EVI" */
@@ -207,6 +236,7 @@ void cli_plan_text(const char *input, const char *pipeline, const char *why,
     cli_line("valid", "%s", cli_json_text(plan, "valid"));
     say_calibration(plan);
     say_steps(plan);
+    say_tiles(plan);
     say_grid(plan);
     say_place(plan);
     for (size_t i = 0; i < pb_json_count(products); i++)

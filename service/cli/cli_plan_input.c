@@ -75,6 +75,19 @@ static void say_file(const struct pb_json_value *file, const char *kind)
         say_bands(file);
 }
 
+/* Bands of optional files that the scene lacks. */
+static void say_absent(const struct pb_json_value *plan)
+{
+    const struct pb_json_value *bands = pb_json_get(plan, "absent", NULL);
+    char text[4000] = "";
+    for (size_t i = 0; i < pb_json_count(bands); i++)
+        cli_add(text, sizeof text, "%s%s", i ? ", " : "",
+                cli_json_text(pb_json_at(bands, i), "band"));
+    if (text[0] != '\0')
+        cli_line("not there", "%s: the scene lacks the optional files, so %s valid nowhere", text,
+                 pb_json_count(bands) == 1 ? "it is" : "they are");
+}
+
 /* Names up to a number that a reader takes in. */
 static void say_left_out(const struct pb_json_value *plan)
 {
@@ -88,6 +101,7 @@ static void say_left_out(const struct pb_json_value *plan)
     if (text[0] != '\0')
         cli_line("not opened", "%s: no product needs %s", text,
                  pb_json_count(bands) == 1 ? "it" : "them");
+    say_absent(plan);
     text[0] = '\0';
     for (size_t i = 0; i < shown; i++)
         cli_add(text, sizeof text, "%s%.200s", i ? ", " : "",
@@ -95,8 +109,9 @@ static void say_left_out(const struct pb_json_value *plan)
     if (shown < n)
         cli_add(text, sizeof text, " and %zu more", n - shown);
     if (n > 0)
-        cli_line("not used", "%s: no pattern of the pipeline fits %s", text,
-                 n == 1 ? "it" : "them");
+        cli_line("not used", "%s: no pattern of the pipeline fits %s%s", text,
+                 n == 1 ? "it" : "them",
+                 cli_json_is_true(plan, "counts_files") ? ", or nth counts fewer files" : "");
 }
 
 static void say_metadata(const struct pb_json_value *plan)

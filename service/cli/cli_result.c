@@ -85,6 +85,9 @@ static void print_gpu(const struct pb_json_value *gpu)
     if (number_of(gpu, "core_blocks") > 0)
         printf("; %.0f of %.0f blocks decoded by cores", number_of(gpu, "core_blocks"),
                number_of(gpu, "blocks"));
+    if (number_of(gpu, "kept_bytes") > 0)
+        printf("; %.1f GB of pixels taken from its memory by later passes",
+               number_of(gpu, "kept_bytes") / 1e9);
     printf("; set up in %.2f s\n", number_of(gpu, "set_up_ms") / 1e3);
 }
 
@@ -151,6 +154,38 @@ void cli_result_sidecars(const struct pb_json_value *sidecars)
                        pb_json_text_of(pb_json_at(names, i)),
                        k == 0 ? "" : ", not read: input.sidecars does not list it");
     }
+}
+
+/* "tiles      2 made: 32UPE, 32UQE; no valid pixel in 32UPD" */
+void cli_result_tiles(const struct pb_json_value *tiles)
+{
+    static const char *const states[][2] = {
+        {"made", "made"}, {"empty", "no valid pixel in"}, {"outside", "not reached by the scene:"}};
+    char text[2048] = "";
+    for (size_t k = 0; k < sizeof states / sizeof states[0]; k++) {
+        size_t n = 0;
+        for (size_t i = 0; i < pb_json_count(tiles); i++) {
+            const struct pb_json_value *tile = pb_json_at(tiles, i);
+            const char *id = pb_json_get_text(tile, "id"), *is = pb_json_get_text(tile, "state");
+            if (id == NULL || is == NULL || strcmp(is, states[k][0]) != 0)
+                continue;
+            const size_t used = strlen(text);
+            (void)snprintf(text + used, sizeof text - used, "%s%s%s%s",
+                           n > 0      ? ", "
+                           : used > 0 ? "; "
+                                      : "",
+                           n == 0 ? states[k][1] : "",
+                           n > 0    ? ""
+                           : k == 0 ? ": "
+                                    : " ",
+                           id);
+            n++;
+        }
+    }
+    if (text[0] == '\0')
+        return;
+    printf("  %-10s ", "tiles");
+    cli_wrap(stdout, 13, cli_columns(stdout), text);
 }
 
 /* "digits     7 pixels of band ID (uint32) ..." */
@@ -226,6 +261,7 @@ void cli_result_text(const char *input, const struct pb_job *job)
            cli_color(stdout, CLI_PLAIN), job->directory ? job->directory : "", seconds, device);
     for (size_t i = 0; i < pb_json_count(products); i++)
         print_product(pb_json_at(products, i));
+    cli_result_tiles(pb_json_get(report, "tiles", NULL));
     cli_result_calibration(pb_json_get(report, "calibration", NULL));
     cli_result_sidecars(pb_json_get(report, "sidecars", NULL));
     print_exchanges(pb_json_get(report, "exchanges", NULL));

@@ -20,6 +20,8 @@ void cli_result_failed(const char *input, const char *pipeline, const char *devi
 void cli_result_plan(const char *input, const char *pipeline, const char *plan,
                      const struct pb_err *err);
 struct pb_json_value;
+/* A line of what became of the tiles of a report; NULL: there are none. */
+void cli_result_tiles(const struct pb_json_value *tiles);
 /* Lines "  calibrate  R = toa of band 4: DN * 2.26e-05 - 0.113" of a report's member; NULL: none.
  */
 void cli_result_calibration(const struct pb_json_value *calibration);

@@ -174,6 +174,7 @@ static void print_job(const struct pb_json_value *job)
     if (cli_job_number(job, "priority") != 0)
         printf("  %-10s %d\n", "priority", (int)cli_job_number(job, "priority"));
     print_products(job);
+    cli_result_tiles(pb_json_get(pb_json_get(job, "report", NULL), "tiles", NULL));
     cli_result_calibration(pb_json_get(pb_json_get(job, "report", NULL), "calibration", NULL));
     cli_result_sidecars(pb_json_get(pb_json_get(job, "report", NULL), "sidecars", NULL));
     cli_result_limit(pb_json_get(job, "report", NULL));

@@ -4,6 +4,7 @@
 #include "kernels/chain/chain.h"
 #include "pipeline/metadata/calibration.h"
 #include "pipeline/plan/plan_out.h"
+#include "pipeline/run/run_tiles.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/sidecars.h"
 #include "service/worker/core_use.h"
@@ -94,6 +95,7 @@ static void print_gpu(struct pb_json *json, const struct pb_device_report *gpu, 
     pb_json_end(json);
     pb_json_int(json, "blocks", (int64_t)gpu->blocks);
     pb_json_int(json, "core_blocks", (int64_t)gpu->core_blocks);
+    pb_json_int(json, "kept_bytes", (int64_t)gpu->kept_bytes);
     pb_json_array(json, "waits");
     for (int i = 0; i < PB_DEVICE_WAITS; i++) {
         pb_json_object(json, NULL);
@@ -286,6 +288,21 @@ static void print_encoded(struct pb_json *json, const struct pb_run_result *resu
     pb_json_end(json);
 }
 
+/* The tiles of a grid, and what became of each. */
+static void print_tiles(struct pb_json *json, const struct pb_run_tiles *tiles)
+{
+    if (tiles == NULL)
+        return;
+    pb_json_array(json, "tiles");
+    for (size_t i = 0; i < tiles->n; i++) {
+        pb_json_object(json, NULL);
+        pb_json_string(json, "id", tiles->tile[i].place.id);
+        pb_json_string(json, "state", pb_run_tile_state(tiles->tile[i].state));
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
 void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
 {
     const struct pb_run_report *report = &result->report;
@@ -314,6 +331,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     pb_json_int(json, "publish_ms", report->publish_ms);
     print_work(json, report);
     print_files(json, result->files);
+    print_tiles(json, result->tiles);
     pb_sidecars_print(result->sidecars, json);
     print_calibration(json, result);
     print_exchanges(json, result->pipeline);

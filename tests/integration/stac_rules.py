@@ -13,7 +13,7 @@ import urllib.parse
 
 EXTENSIONS = "https://stac-extensions.github.io/"
 VERSIONS = {"proj": "projection/v2.0.0", "raster": "raster/v2.0.0", "processing": "processing/v1.2.0", "file": "file/v2.1.0",
-            "view": "view/v1.0.0", "eo": "eo/v2.0.0", "sat": "sat/v1.1.0", "sar": "sar/v1.0.0",
+            "view": "view/v1.0.0", "grid": "grid/v1.1.0", "eo": "eo/v2.0.0", "sat": "sat/v1.1.0", "sar": "sar/v1.0.0",
             "classification": "classification/v2.0.0"}
 TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$")
 RANGES = {"view:sun_azimuth": (0, 360), "view:sun_elevation": (-90, 90), "view:azimuth": (0, 360), "view:off_nadir": (0, 90),

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """mosaic: scenes beside each other on one grid, against gdalwarp, gdalbuildvrt and numpy: odd
 sizes, holes, scenes that do not touch, tiles and threads."""
+import json
+import pathlib
 import warnings
 
 import numpy as np
@@ -168,6 +170,30 @@ def test_mistakes_say_what_to_do(scratch):
     (scratch / "c.yaml").write_text(right)
     failed, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "other", scratch / "t0.tif", code=1)
     assert "cannot be placed on the scene" in failed["error"]["message"], failed
+
+
+def tiles_of_a_delivery(scratch, order="name"):
+    """Loose tiles of one day that share no pixel; one more may come."""
+    places = ((0, 0, 70, 50), (70, 0, 61, 50), (0, 50, 70, 43))
+    pixels = scenes(scratch, places)
+    files = "".join(f", A_{i}: {{match: '*.tif', nth: {i + 1}, optional: true}}" for i in range(1, 4))
+    (scratch / "t.yaml").write_text(f"""pipelines:
+  tiles:
+    input: {{group: '(?<scene>t)\\d\\.tif', order: {order}, nodata: 0, files: {{A_0: {{match: '*.tif', nth: 1}}{files}}}}}
+    steps: [mosaic: {{bands: [A], of: [_0, _1, _2, _3]}}]
+    products: [cog: {{bands: [A], type: float32}}, stac: {{datetime: file-time}}]
+""")
+    return places, pixels
+
+
+def test_tiles_of_a_delivery_need_not_share_a_pixel(scratch):
+    for order in ("name", "name-descending"):
+        places, pixels = tiles_of_a_delivery(scratch, order)
+        report, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "t.yaml", "-o", scratch / order, scratch / "t1.tif")
+        made = gdal.Open(report["products"][0]["path"]).ReadAsArray()
+        np.testing.assert_array_equal(made, np.nanmax(whole(places, pixels)[:, 0], axis=0))
+        item = json.loads(pathlib.Path(report["products"][1]["path"]).read_text())
+        assert [link["title"] for link in item["links"] if link["rel"] == "derived_from"] == [f"t{i}.tif" for i in range(3)], item["links"]
 
 
 if __name__ == "__main__":

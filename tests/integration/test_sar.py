@@ -161,9 +161,9 @@ def test_tables_that_are_missing_or_of_another_image_are_refused(scratch):
     product = Product(4, polarisations=("vv", "vh"))
     folder = product.write(scratch)
     sigma = ["calibrate: {to: sigma0, bands: [VV]}"]
-    refused(scratch, folder, sigma, "input.metadata_value", "no calibration", "VV", metadata=METADATA[:1])
-    refused(scratch, folder, sigma, "input.metadata_value", "noise: false", metadata=METADATA[:2])
-    refused(scratch, folder, sigma, "input.metadata_value", "no annotation", metadata=METADATA[1:3])
+    refused(scratch, folder, sigma, "input.metadata_missing", "no calibration", "VV", metadata=METADATA[:1])
+    refused(scratch, folder, sigma, "input.metadata_missing", "noise: false", metadata=METADATA[:2])
+    refused(scratch, folder, sigma, "input.metadata_missing", "no annotation", metadata=METADATA[1:3])
     refused(scratch, folder, ["calibrate: {to: toa, bands: [VV]}"], "input.metadata_value", "write to: sigma0")
     annotation = next((folder / "annotation").glob("s1*vv*.xml"))
     text = annotation.read_text()

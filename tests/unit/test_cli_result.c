@@ -53,7 +53,7 @@ END_TEST
 START_TEST(a_gpu_that_decodes_has_a_line_of_its_own)
 {
     make(LINK ",\"gpu\":{\"occupied_ms\":950,\"occupied_share\":0.5,\"set_up_ms\":400,\"blocks\":"
-              "484,\"core_blocks\":120,"
+              "484,\"core_blocks\":120,\"kept_bytes\":964000000,"
               "\"work\":[{\"name\":\"decode\",\"ms\":900},{\"name\":\"compute\",\"ms\":200},"
               "{\"name\":\"encode\",\"ms\":0}]},\"limit\":\"read: 5% of both cores\","
               "\"limited_by\":\"decoding on the GPU: under way 90% of the 1.00 s of tiles\"");
@@ -61,7 +61,8 @@ START_TEST(a_gpu_that_decodes_has_a_line_of_its_own)
     ck_assert_ptr_nonnull(strstr(
         text, "  cuda:0     5.0 GB to it (5% of the link), 1.0 GB from it\n"
               "  gpu        occupied 0.95 s (50%): decode 0.90 s, compute 0.20 s; 120 of 484 "
-              "blocks decoded by cores; set up in "
+              "blocks decoded by cores; 1.0 GB of pixels taken from its memory by later "
+              "passes; set up in "
               "0.40 s\n"
               "  limited by decoding on the GPU: under way 90% of the 1.00 s of tiles\n"
               "  cores      read: 5% of both cores\n"));

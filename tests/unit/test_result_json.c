@@ -130,7 +130,8 @@ START_TEST(a_gpu_that_decodes_tells_what_it_did_and_what_its_threads_waited_for)
                                      .set_up_ns = 90000000,
                                      .pin_ns = 60000000,
                                      .blocks = 484,
-                                     .core_blocks = 120};
+                                     .core_blocks = 120,
+                                     .kept_bytes = 964000000};
     gpu->wait_ns[PB_DEVICE_WAIT_DISPATCH_DECODE] = 1000000000;
     got = pb_json_get(printed(), "gpu", NULL);
     ck_assert_double_eq_tol(number(got, "occupied_ms"), 500, 1e-9);
@@ -139,6 +140,7 @@ START_TEST(a_gpu_that_decodes_tells_what_it_did_and_what_its_threads_waited_for)
     ck_assert_double_eq_tol(number(got, "pin_ms"), 60, 1e-9);
     ck_assert_str_eq(source(got, "blocks"), "484");
     ck_assert_str_eq(source(got, "core_blocks"), "120");
+    ck_assert_str_eq(source(got, "kept_bytes"), "964000000");
     const struct pb_json_value *work = pb_json_at(pb_json_get(got, "work", NULL), PB_DEVICE_DECODE);
     ck_assert_str_eq(pb_json_get_text(work, "name"), "decode");
     ck_assert_double_eq_tol(number(work, "share"), 0.2, 1e-9);

@@ -5,6 +5,7 @@
  * anything can do to the side that computes. */
 #include "run_fixture.h"
 
+#include "pipeline/plan/plan_served.h"
 #include "wic/channel.h"
 
 #include "run_suite.h"
@@ -148,6 +149,71 @@ START_TEST(rules_of_calibration_travel)
 }
 END_TEST
 
+/* What a process that owns a GPU finds in a request for blocks as they are stored. */
+struct asked {
+    struct pb_plan_request base;
+    struct pb_err why;
+    int rc;
+    uint32_t whole;
+};
+
+static int serve_plan(void *user, const struct pb_plan *pass,
+                      const struct pb_served_request *request,
+                      const struct pb_served_stored *stored, struct pb_err *err,
+                      struct pb_remote_session *out)
+{
+    struct asked *asked = user;
+    struct pb_plan *plan = NULL, *own = NULL;
+    (void)pass;
+    (void)stored;
+    (void)out;
+    asked->whole = request->whole;
+    asked->rc = pb_plan_serve(&asked->base, request, &asked->why, &plan, &own);
+    pb_plan_destroy(plan);
+    return pb_fail(err, PB_E_JOB_DISMISSED, "nothing is computed here");
+}
+
+START_TEST(a_file_that_no_step_reads_is_fine_where_blocks_come_as_stored)
+{
+    static const struct pb_device_traits gpu = {.gpu = {"NVIDIA H200", 90, 132, 233472, 232448},
+                                                .memory_bytes = UINT64_C(150) << 30};
+    static const char format[] = "compute: {device: cuda, codecs: device, tile: 64}\n"
+                                 "pipelines:\n"
+                                 "  p:\n"
+                                 "    input:\n"
+                                 "      match: ['*.tif']\n"
+                                 "      bands: {A: 1, B: 2}\n"
+                                 "      sources: {X: {file: %s, bands: {X: 1}}}\n"
+                                 "    steps:\n"
+                                 "      - math: {bands: {S: 'A + B'}}\n"
+                                 "    products:\n"
+                                 "      - cog: {bands: [S], type: float32, blocksize: 64}\n";
+    struct asked asked = {.rc = 1};
+    char yaml[sizeof format + sizeof input];
+    const struct pb_remote remote = {
+        .device = "cuda:0", .traits = &gpu, .user = &asked, .open = serve_plan};
+    struct pb_err_list *errors = calloc(1, sizeof *errors);
+    struct pb_err err = {0};
+    struct pb_run *run = NULL;
+    (void)snprintf(yaml, sizeof yaml, format, input);
+    pb_config_destroy(config);
+    config = NULL;
+    ck_assert_msg(pb_config_parse(yaml, strlen(yaml), "test", &pb_products, errors, &config) == 0,
+                  "%s", errors->err[0].msg);
+    free(errors);
+    struct pb_run_options options = options_of(input);
+    options.remote = &remote;
+    asked.base = base_request();
+    asked.base.device_index = 0;
+    asked.base.traits = &gpu;
+    asked.base.cuda = true;
+    ck_assert_int_lt(pb_run_create(&options, &err, &run), 0);
+    ck_assert_msg(err.code == PB_E_JOB_DISMISSED, "%s", err.msg);
+    ck_assert_uint_gt(asked.whole, 0);
+    ck_assert_msg(asked.rc == 0, "%s", asked.why.msg);
+}
+END_TEST
+
 /* --- requests -------------------------------------------------------------------------------- */
 
 static struct pb_served_request sound(void)
@@ -212,6 +278,7 @@ START_TEST(requests_that_make_no_sense_are_refused)
     REFUSED(r.unit_metres[1] = -1);
     REFUSED(r.n_areas = PB_SERVED_AREAS_MAX + 1);
     REFUSED((r.n_areas = 1, r.area[0].right = NAN));
+    REFUSED((r.n_areas = 1, r.area[0].has_cutline = 1)); /* the pipeline cuts nothing */
     REFUSED(r.pass = 1);
     REFUSED(r.room_bytes = UINT64_MAX);
     REFUSED(r.n_numbers = 1);
@@ -441,6 +508,7 @@ int main(void)
     tcase_add_test(tc, numbers_of_loops_travel);
     tcase_add_test(tc, rules_of_calibration_travel);
     tcase_add_test(tc, tiles_that_a_gate_leaves_out_are_not_sent);
+    tcase_add_test(tc, a_file_that_no_step_reads_is_fine_where_blocks_come_as_stored);
     tcase_add_test(tc, requests_that_make_no_sense_are_refused);
     tcase_add_test(tc, of_a_tile_number_and_unit_count_alone);
     tcase_add_test(tc, a_tile_out_of_its_turn_ends_the_session);

@@ -6,7 +6,7 @@ import collections
 from .codecs import codecs, codecs_sanitizer
 from .devices import devices, tune
 from .faults import cuda_faults
-from .grids import grids, rounds
+from .grids import grids, rounds, warps
 from .lanes import lanes
 from .operators import operators
 from .products import products
@@ -29,6 +29,7 @@ PARTS = [
     Part("", "codecs", codecs, "blocks of files and 100,000 damaged ones decoded by the GPU and by the host (check_codecs), planes of samples (check_samples); blocks encoded by both (check_encode), statistics by both (check_statistics); products by resident workers (check_work); speed"),
     Part("3.", "products", products, "whole pipelines: checksums of CPU and GPU, pinned, managed and host buffers; a run that is stopped for 6 s"),
     Part("", "grids", grids, "the same of chains over several grids and sources, and of several passes: crop, resample, difference, pansharpen, stretch, classify, all of them"),
+    Part("", "warps", warps, "the same of chains into other coordinate systems, by all methods"),
     Part("", "rounds", rounds, "classes that are found in rounds, by the CPU and by the GPU, which keeps the scene"),
     Part("", "lanes", lanes, "several jobs at once, as lanes of one kernel: the CPU's products, jobs that are killed, six jobs beside streams"),
     Part("3d.", "service", service, "the real service: jobs of several chains at once, on every GPU there is; an owner that is killed (service_on_gpus.py)"),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains of several grids and sources, and classes that are found in rounds, CPU against GPU."""
 from .host import sums
-from .pipelines import GRIDS, ROUNDS, USED, WAYS, grid_pipeline, grid_scene
+from .pipelines import GRIDS, ROUNDS, USED, WARPS, WAYS, grid_pipeline, grid_scene
 
 
 def grids(host, _):
@@ -22,6 +22,24 @@ def grids(host, _):
                 made.get("error") or (used, made.get("device_why"), sums(made), sums(reference), reference.get("error"))
             host.check(same and right, f"{name:10} {buffers:8} {sync:7} {what}")
     host.end_owner()
+
+
+def warps(host, _):
+    """In one process, which has the GPU for itself."""
+    print("3d. products in other coordinate systems, CPU against GPU, byte for byte")
+    scene = grid_scene(host)
+
+    def made(label, pipeline, *way):
+        out = host.work / f"out-{label}".replace(" ", "_").replace(",", "")
+        done = host.call(host.program("bench_in_process"), host.config(label, pipeline, *way), out, scene)
+        return {path.name: path.read_bytes() for path in out.rglob("*.tif")}, (done.stdout + done.stderr).strip()
+
+    for name in WARPS:
+        pipeline = grid_pipeline(host.work, name)
+        reference, _ = made(f"{name} cpu", pipeline, "auto", "wic", "cpu")
+        for buffers, sync in WAYS[:4]:
+            products, said = made(f"{name} {buffers} {sync}", pipeline, buffers, sync, "cuda")
+            host.check(reference and products == reference and said.startswith("cuda"), f"{name:24} {buffers:8} {sync:7} {said[-150:]}")
 
 
 def rounds(host, _):

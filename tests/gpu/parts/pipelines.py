@@ -89,12 +89,18 @@ GRIDS = {
              "resample: {factor: 0.61, method: average, bands: [S, T]}", "roughness: {size: 5, bands: {ROUGH: S}}", 'math: {bands: {X: "ROUGH + sqrt(abs(T))"}}'],
             ["S", "T", "X"]),
 }
+# Into other coordinate systems: by a process that has the GPU for itself.
+WARPS = {
+    **{f"warp {m}": ([f"warp: {{crs: 'EPSG:3857', method: {m}, bands: {{X: N, Y: R}}}}"], ["X", "Y"]) for m in (*METHODS, "lanczos")},
+    **{f"warp, coarser, {m}": (["median: {bands: {SOFT: N}}", f"warp: {{crs: 'EPSG:32634', pixel: 27.3, method: {m}, bands: {{X: SOFT, Y: R}}}}",
+                                "roughness: {bands: {W: X}}"], ["X", "Y", "W"]) for m in ("bilinear", "mode")},
+}
 WAYS = [("pinned", "wic"), ("pinned", "stream"), ("managed", "wic"), ("managed", "stream"), ("host", "wic")]
 USED = {"managed": "pinned"}  # what the process that owns the GPU shares with others is host memory
 
 
 def grid_pipeline(work, name):
-    steps, outputs = GRIDS[name]
+    steps, outputs = (GRIDS | WARPS)[name]
     sources = f"""
     sources:
       OLD: {{file: {work}/old.tif, bands: {{OLD_B: 1, OLD_G: 2, OLD_R: 3, OLD_N: 4}}, scale: 0.01}}
