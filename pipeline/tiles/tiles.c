@@ -68,8 +68,9 @@ static bool exists(const struct pb_mgrs_square *s)
 {
     double x[SAMPLES * SAMPLES], y[SAMPLES * SAMPLES], reach[2];
     for (int i = 0; i < SAMPLES * SAMPLES; i++) {
-        x[i] = s->east + (double)SQUARE * (i % SAMPLES) / (SAMPLES - 1);
-        y[i] = s->north + (double)SQUARE * (i / SAMPLES) / (SAMPLES - 1);
+        const int column = i % SAMPLES, row = i / SAMPLES;
+        x[i] = s->east + (double)SQUARE * column / (SAMPLES - 1);
+        y[i] = s->north + (double)SQUARE * row / (SAMPLES - 1);
     }
     if (!pb_raster_points(epsg_of(s->zone, s->south), LONLAT, SAMPLES * SAMPLES, x, y))
         return false;

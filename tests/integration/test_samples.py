@@ -179,7 +179,7 @@ def test_numbers_of_each_field(scratch):
     shown = [f["properties"] for f in json.loads(made[0].read_text())["features"]]
     assert [f["parcel"] for f in shown] == ["north", "south"]
     cover = [line.split(",") for line in made[1].read_text().splitlines()]
-    assert cover[0] == ["parcel", "COVER", "COVER_name", "pixels", "area_m2", "area_ha"], cover[0]
+    assert cover[0] == ["parcel", "COVER", "COVER_name", "pixels", "cut", "area_m2", "area_ha"], cover[0]
     for field in shown:
         assert -1 <= field["NDVI_p5"] <= field["NDVI_median"] <= field["NDVI_p95"] <= 1 and field["NDVI_valid_percent"] == 100, field
         own = [row for row in cover if row[0] == field["parcel"]]

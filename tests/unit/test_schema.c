@@ -122,8 +122,8 @@ START_TEST(both_ends_of_every_range_are_allowed)
             double step = end < 2 ? 0 : end == 2 ? -1 : 1; /* 2, 3: just outside */
             if (key->type == PB_KEY_NUMBER || (end == 2 && key->min == 0))
                 continue;
-            pb_text_add(&text, "%s: %.0f%s\n", key->name, edge + step,
-                        key->type == PB_KEY_DURATION ? "ms" : "");
+            pb_text_add(&text, key->type == PB_KEY_WEIGHTS ? "%s: [%.0f%s]\n" : "%s: %.0f%s\n",
+                        key->name, edge + step, key->type == PB_KEY_DURATION ? "ms" : "");
             char *yaml = pb_text_take(&text);
             memset(&errors, 0, sizeof errors);
             pb_schema_read(&load, section, pb_default_node(&load, yaml), &values);

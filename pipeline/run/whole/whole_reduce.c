@@ -116,11 +116,12 @@ int whole_reduce_tile(struct pb_exec_whole *e, uint32_t lane, uint32_t flight,
                       const struct pb_tile *tile, const struct pb_tile_out *out, struct pb_err *err)
 {
     const uint64_t px = (uint64_t)tile->core.w * (uint64_t)tile->core.h;
-    struct pb_statistics_plane *plane = planes_of(e, flight);
+    struct pb_statistics_plane *plane;
     uint32_t moments = 0;
     int rc = 0;
     if (e->reduce.planes == NULL) /* nothing is found here */
         return 0;
+    plane = planes_of(e, flight);
     for (uint32_t i = 0; i < e->reduce.n; i++) {
         const struct whole_reduced *of = &e->reduce.of[i];
         plane[i] = (struct pb_statistics_plane){.data = out->data +
@@ -145,7 +146,10 @@ int whole_reduce_tile(struct pb_exec_whole *e, uint32_t lane, uint32_t flight,
 
 void whole_reduce_take(struct pb_exec_whole *e, uint32_t flight)
 {
-    const struct pb_statistics_part *part = parts_of(e, e->reduce.told, flight);
+    const struct pb_statistics_part *part;
+    if (e->reduce.told == NULL) /* no moments are found here */
+        return;
+    part = parts_of(e, e->reduce.told, flight);
     for (uint32_t i = 0; i < e->reduce.n && e->reduce.of[i].device == NULL; i++) {
         struct pb_moments moments;
         memset(e->reduce.scratch, 0, sizeof *e->reduce.scratch);
