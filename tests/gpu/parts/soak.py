@@ -69,15 +69,18 @@ def outcome(result):
     error = result.get("error")
     if not isinstance(error, dict):
         return str(error)
-    return (error["code"], "a window" if "window at" in error["message"] else BLOCK.sub("a block", error["message"]))
+    message = error["message"]
+    return error["code"], "a window" if "window at" in message else message
 
 
 def agree(cpu, gpu):
-    """Whether two outcomes are one. An image and its mask have codecs of their own: where blocks of both are damaged, either is named."""
+    """Whether two outcomes are one: of a block that both name, the same is said; of two that are damaged, which have codecs and damages of their
+    own, either is found first."""
     if cpu == gpu or not isinstance(cpu, tuple) or not isinstance(gpu, tuple):
         return cpu == gpu
-    told = [re.fullmatch(r"(.*a block does not decode): (\w+): .*", message, re.S) for _, message in (cpu, gpu)]
-    return cpu[0] == gpu[0] and all(told) and told[0][1] == told[1][1] and told[0][2] != told[1][2]
+    named = [BLOCK.search(message) for _, message in (cpu, gpu)]
+    told = [re.fullmatch(r"(.*a block does not decode): \w+: .*", BLOCK.sub("a block", message), re.S) for _, message in (cpu, gpu)]
+    return cpu[0] == gpu[0] and all(named) and all(told) and named[0][0] != named[1][0] and told[0][1] == told[1][1]
 
 
 def both(host, found, name):
