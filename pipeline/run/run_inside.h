@@ -1,0 +1,70 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_RUN_INSIDE_H
+#define PB_RUN_INSIDE_H
+/* A run, for run.c (its calls), run_make.c (plan, products and passes) and run_publish.c (what
+ * comes of them). One thread, but for what says otherwise. */
+#include "pipeline/plan/plan.h"
+#include "pipeline/run/remote.h"
+#include "pipeline/run/run.h"
+#include "pipeline/run/run_areas.h"
+#include "pipeline/run/run_metadata.h"
+#include "pipeline/run/run_passes.h"
+#include "pipeline/run/run_products.h"
+#include "pipeline/run/run_sources.h"
+#include "pipeline/run/run_tiles.h"
+#include "pipeline/run/run_work.h"
+#include "pipeline/scene/scene_files.h"
+
+#include <limits.h>
+#include <pthread.h>
+
+/* Which calls have been made. */
+enum run_state { MADE, STARTED, COMPUTED, PUBLISHED };
+
+struct pb_run {
+    struct pb_run_options options;
+    const struct pb_remote *remote; /* computes by the plan; NULL: this process does */
+    char scene[NAME_MAX + 1];
+    char device[64];
+    const char *file_names[PB_INPUT_NAMES_MAX]; /* of a scene of many files */
+    struct pb_run_sources sources;
+    struct pb_run_metadata metadata;
+    struct pb_run_areas areas;
+    struct pb_run_tiles tiles;
+    /* Plan, products and passes are those of the tile under way, where there are tiles. */
+    struct pb_plan_request facts; /* what the plan was made from */
+    struct pb_device_traits traits;
+    struct pb_plan *plan;
+    struct pb_publish *publish;
+    const char *place; /* scene directory below products; the publisher's, or the caller's */
+    struct pb_product_env env;
+    struct pb_digits_report digits[PB_BANDS_MAX]; /* env.digits */
+    struct pb_product_result *results;
+    size_t n_results;
+
+    struct pb_run_products products;
+    pthread_mutex_t lock;         /* which passes there are, for progress and abort */
+    struct pb_run_passes *passes; /* NULL: not made, or between two tiles */
+    uint64_t bytes_before;        /* read for the tiles before; under the lock */
+    struct pb_run_work work;
+
+    enum run_state state;          /* of the calls; the caller's thread only */
+    struct pb_file_progress files; /* of the products being written */
+    _Atomic int stage;
+    _Atomic uint64_t started_ns, ended_ns;
+};
+
+/* All that is known once the scene is open: the tiles of a grid, a plan, and unless it is a dry run
+ * the place, the products and the passes. */
+int pb_run_make_first(struct pb_run *run, struct pb_err *err);
+/* The plan of the tile under way, or of the scene; and the environment of its products. */
+int pb_run_make_plan(struct pb_run *run, struct pb_err *err);
+void pb_run_forget_plan(struct pb_run *run);
+/* The products and passes of the plan. */
+int pb_run_make_tile(struct pb_run *run, struct pb_err *err);
+/* Finishes the products of what was computed, unless it is a tile without a valid pixel. */
+int pb_run_finish_products(struct pb_run *run, struct pb_err *err);
+/* The error of a call that comes before another one was made. */
+int pb_run_out_of_order(struct pb_err *err, const char *call);
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* What a run is made of once its scene is open, in this order: device, plan, place, products, first
+ * pass. */
+#include "pipeline/device/device.h"
+#include "pipeline/raster/polygon_mask.h"
+#include "pipeline/run/publish_results.h"
+#include "pipeline/run/run_inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int choose_device(const struct pb_compute_config *compute, int32_t *out_index, char name[64],
+                         char why[200], struct pb_err *err)
+{
+    int rc = pb_device_choose(compute, out_index, why, err);
+    if (rc == 0 && *out_index >= 0)
+        (void)snprintf(name, 64, "cuda:%d", *out_index);
+    else if (rc == 0)
+        (void)snprintf(name, 64, "cpu");
+    return rc;
+}
+
+/* The device and what the plan has to know of it. */
+static int find_device(struct pb_run *run, struct pb_plan_request *request, struct pb_err *err)
+{
+    const struct pb_remote *remote = run->options.remote;
+    char why[200];
+    if (remote != NULL) {
+        (void)snprintf(run->device, sizeof run->device, "%s", remote->device);
+        request->device_index = remote->device_index;
+        request->traits = remote->traits;
+        request->cuda = remote->traits != NULL;
+        request->remote = true;
+        request->jobs_beside = 0; /* one process has them all */
+        if (remote->stream_why != NULL)
+            request->stream_why = remote->stream_why;
+        return 0;
+    }
+    int rc =
+        choose_device(&run->options.config->compute, &request->device_index, run->device, why, err);
+    request->cuda = rc == 0 && request->device_index >= 0;
+    if (request->cuda && pb_device_traits(request->device_index, &run->traits) == 0)
+        request->traits = &run->traits;
+    return rc;
+}
+
+/* The environment of the products, before they have a place. */
+static int make_env(struct pb_run *run, struct pb_err *err)
+{
+    const struct pb_plan_request *request = &run->facts;
+    pb_plan_product_env(run->plan, request, &run->env);
+    run->env.raster = run->sources.raster[0];
+    run->env.scene = run->scene;
+    run->env.tile = request->tile;
+    if (request->tile != NULL) {
+        (void)snprintf(run->tiles.name, sizeof run->tiles.name, "%s_%s", run->scene,
+                       request->tile->id);
+        run->env.name = run->tiles.name;
+    }
+    run->env.input = run->options.input;
+    if (run->options.files != NULL && run->options.files->n_members > 0)
+        run->env.n_files = pb_scene_files_names(run->options.files, run->file_names);
+    run->env.files = run->file_names;
+    run->env.sidecars = run->options.sidecars;
+    run->env.device = run->device;
+    run->env.progress = &run->files;
+    run->env.checksum = pb_products_checksum(request->pipeline);
+    run->env.metadata = &run->metadata.facts;
+    run->env.file_names = run->metadata.name;
+    run->env.calibrated = run->plan->calibrated;
+    run->env.n_calibrated = run->plan->n_calibrated;
+    pb_run_metadata_output(&run->metadata, &run->env.facts);
+    run->env.facts.scene = run->scene;
+    run->env.facts.pipeline = run->options.pipeline->name;
+    int rc = pb_product_names_check(&run->env, err);
+    return rc ? rc : pb_products_ready(&run->env, err);
+}
+
+int pb_run_make_plan(struct pb_run *run, struct pb_err *err)
+{
+    struct pb_plan_request *request = &run->facts;
+    *request = (struct pb_plan_request){.config = run->options.config,
+                                        .pipeline = run->options.pipeline,
+                                        .info = pb_raster_info(run->sources.raster[0]),
+                                        .raster = run->sources.raster[0],
+                                        .others = run->sources.others,
+                                        .n_others = pb_run_sources_others(&run->sources),
+                                        .metadata = &run->metadata.facts,
+                                        .file_names = run->metadata.name,
+                                        .areas = run->areas.area,
+                                        .n_areas = run->areas.n,
+                                        .cutline_bytes = run->areas.bytes,
+                                        .tile = pb_run_tiles_place(&run->tiles),
+                                        .device_index = -1,
+                                        .jobs_beside = run->options.jobs_beside,
+                                        .stream_why = run->options.stream_why};
+    if (run->areas.masks != NULL)
+        request->cutline_thread_bytes = pb_polygon_masks_thread_bytes(run->areas.masks);
+    int rc = find_device(run, request, err);
+    rc = rc ? rc : pb_plan_create(request, err, &run->plan);
+    rc = rc ? rc : pb_run_sources_check(&run->sources, run->plan, err);
+    if (rc < 0)
+        return rc;
+    pb_run_sources_calibrate(&run->sources, run->plan, &run->metadata.facts);
+    run->remote = run->options.remote;
+    if (request->cuda && !run->plan->cuda) {
+        (void)snprintf(run->device, sizeof run->device, "cpu");
+        run->remote = NULL;
+    }
+    return make_env(run, err);
+}
+
+/* What output.path needs is known before the first pixel is read, or the run fails. */
+static int find_place(struct pb_run *run, struct pb_err *err)
+{
+    const char *path = run->options.pipeline->output.path;
+    struct pb_output_place place;
+    int rc = pb_output_path_expand(path, &run->env.facts, err, &place);
+    run->place = run->options.place;
+    if (rc != 0 || run->options.place != NULL || run->options.locate == NULL ||
+        !pb_output_path_needs_metadata(path))
+        return rc;
+    run->place = run->options.locate(run->options.user, &run->env.facts);
+    return run->place ? 0 : pb_fail(err, PB_E_JOB_DISMISSED, "the run was cancelled");
+}
+
+static int inputs_of_publish(void *user, struct pb_err *err, const struct pb_input_files **out)
+{
+    return pb_publish_inputs(user, err, out);
+}
+
+/* Where the products go, of all tiles. */
+static int make_place(struct pb_run *run, struct pb_err *err)
+{
+    const size_t n_tiles = run->tiles.n > 0 ? run->tiles.n : 1;
+    int rc = find_place(run, err);
+    if (rc == 0 && run->options.directory == NULL)
+        rc = pb_publish_begin(&run->options, &run->env.facts,
+                              pb_raster_info(run->sources.raster[0]), err, &run->publish);
+    if (rc < 0)
+        return rc;
+    if (run->publish != NULL)
+        run->place = pb_publish_place(run->publish);
+    run->results = calloc(n_tiles * run->options.pipeline->n_products + 1, sizeof *run->results);
+    return run->results != NULL ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory for the products");
+}
+
+static int make_products(struct pb_run *run, struct pb_err *err)
+{
+    run->env.place = run->place;
+    run->env.directory = run->options.directory;
+    run->env.inputs = run->options.inputs;
+    run->env.inputs_user = run->options.user;
+    if (run->publish != NULL) {
+        run->env.directory = pb_publish_directory(run->publish);
+        run->env.inputs = inputs_of_publish;
+        run->env.inputs_user = run->publish;
+    }
+    int rc = pb_run_products_create(&run->env, run->plan->out.room_bytes, err, &run->products);
+    if (rc == 0 && run->tiles.n > 0)
+        run->products.sinks[run->products.n_sinks++] = pb_run_tiles_sink(&run->tiles, &run->env);
+    return rc;
+}
+
+static int make_passes(struct pb_run *run, struct pb_err *err)
+{
+    const struct pb_pass_request request = {
+        .plan = run->plan,
+        .raster = (const struct pb_raster *const *)run->sources.raster,
+        .limits = &run->options.config->limits,
+        .steps = run->options.pipeline->steps,
+        .sinks = run->products.sinks,
+        .n_sinks = run->products.n_sinks,
+        .remote = run->remote,
+        .facts = &run->facts};
+    struct pb_run_passes *passes = NULL;
+    int rc = pb_run_passes_create(&request, err, &passes);
+    pthread_mutex_lock(&run->lock);
+    run->passes = passes;
+    if (rc == 0 && atomic_load(&run->files.stop))
+        pb_run_passes_abort(passes, NULL);
+    pthread_mutex_unlock(&run->lock);
+    return rc;
+}
+
+/* --- tiles of a grid ------------------------------------------------------------------------ */
+
+void pb_run_forget_plan(struct pb_run *run)
+{
+    pb_plan_destroy(run->plan);
+    run->plan = NULL;
+}
+
+/* Plans each tile, so that what cannot be is refused before a pixel is read. */
+static int plan_tiles(struct pb_run *run, struct pb_err *err)
+{
+    struct pb_run_tiles *tiles = &run->tiles;
+    int rc = 0;
+    for (tiles->at = 0; tiles->at < tiles->n && rc == 0; tiles->at++) {
+        struct pb_err why = {0};
+        rc = pb_run_make_plan(run, &why);
+        rc = pb_run_tiles_planned(tiles, rc, run->plan, &why);
+        pb_run_forget_plan(run);
+        if (rc < 0 && err != NULL && err->code == PB_OK)
+            *err = why;
+    }
+    return rc ? rc : pb_run_tiles_settle(tiles, run->options.pipeline, err);
+}
+
+int pb_run_make_tile(struct pb_run *run, struct pb_err *err)
+{
+    int rc = make_products(run, err);
+    return rc ? rc : make_passes(run, err);
+}
+
+int pb_run_make_first(struct pb_run *run, struct pb_err *err)
+{
+    const bool makes = run->options.products != NULL;
+    int rc = pb_run_tiles_find(&run->tiles, run->options.pipeline, run->sources.raster[0], err);
+    if (rc == 0 && run->tiles.n > 0)
+        rc = plan_tiles(run, err);
+    rc = rc ? rc : pb_run_make_plan(run, err);
+    rc = rc ? rc : pb_run_areas_ready(&run->areas, run->plan, err); /* also for later tiles */
+    if (rc == 0 && makes)
+        rc = make_place(run, err);
+    if (rc == 0 && makes)
+        rc = pb_run_make_tile(run, err);
+    return rc;
+}
+
+int pb_run_device(const struct pb_compute_config *compute, char device[64], char why[200],
+                  struct pb_err *err)
+{
+    int32_t index = -1;
+    return choose_device(compute, &index, device, why, err);
+}

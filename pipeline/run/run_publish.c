@@ -1,0 +1,132 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* What comes of a run: products are finished and published, and a report says what it took. */
+#include "config/base/clock.h"
+#include "pipeline/device/device.h"
+#include "pipeline/plan/plan_resident.h"
+#include "pipeline/run/finish.h"
+#include "pipeline/run/publish_results.h"
+#include "pipeline/run/run_inside.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What products say of the digits of bands, now that all pixels are through. */
+static void note_digits(struct pb_run *run)
+{
+    struct pb_run_report through = {.n_digits = 0};
+    pb_run_passes_report(run->passes, &through);
+    memcpy(run->digits, through.digits, sizeof run->digits);
+    run->env.digits = run->digits;
+    run->env.n_digits = through.n_digits;
+}
+
+int pb_run_finish_products(struct pb_run *run, struct pb_err *err)
+{
+    size_t n = 0;
+    int rc = 0;
+    note_digits(run);
+    const bool made = run->tiles.n == 0 || atomic_load(&run->tiles.valid);
+    if (made)
+        rc = pb_finish_products(&run->products, run->plan->writers, &run->files, err,
+                                run->results + run->n_results, &n);
+    run->n_results += n;
+    if (run->tiles.n > 0)
+        run->tiles.tile[run->tiles.at].state = made ? PB_TILE_MADE : PB_TILE_EMPTY;
+    return rc;
+}
+
+const char *pb_run_buffers_why(const struct pb_run *run)
+{
+    return pb_plan_buffers_why(run->plan, &run->facts);
+}
+
+/* The first thing of a success that people should know. */
+static const char *warning_of(const struct pb_run *run)
+{
+    const char *text = run->publish != NULL ? pb_publish_warning(run->publish) : "";
+    if (text[0] == '\0')
+        text = run->areas.warning;
+    for (size_t i = 0; text[0] == '\0' && i < run->options.pipeline->n_products; i++)
+        text = run->results[i].warning;
+    return text;
+}
+
+static void report(struct pb_run *run, struct pb_run_report *out)
+{
+    static const char *const mem[] = {"host", "pinned", "managed"};
+    pb_run_passes_report(run->passes, out);
+    if (run->tiles.n > 0) {
+        pb_run_tiles_report(&run->tiles, out);
+        *out = run->tiles.report;
+    }
+    (void)snprintf(out->device, sizeof out->device, "%s", run->device);
+    (void)snprintf(out->buffers, sizeof out->buffers, "%s", mem[run->plan->mem]);
+    out->buffers_why = pb_run_buffers_why(run);
+    (void)snprintf(out->sync_why, sizeof out->sync_why, "%s",
+                   pb_plan_stream_why(run->plan, run->options.config));
+    if (run->plan->cuda) {
+        const struct pb_plan_whole *whole = &run->plan->whole;
+        out->codecs = whole->used && !whole->all_by_host ? "device" : "host";
+        out->codecs_why = whole->used ? whole->host_why : whole->why_not;
+        out->out = &run->plan->out;
+    }
+    out->gate.why = pb_chain_gate_why(run->plan->chain);
+    if (pb_plan_total_bytes(run->plan) > out->memory_bytes)
+        out->memory_bytes = pb_plan_total_bytes(run->plan);
+    out->wanted_bytes = pb_plan_wanted_bytes(run->plan);
+    out->tile_px = run->plan->grid.side_px;
+    memcpy(out->part, run->work.part, sizeof out->part);
+    out->process_ns = pb_run_work_process_ns();
+    out->cores = pb_device_cores();
+    out->elapsed_ms =
+        (int64_t)((atomic_load(&run->ended_ns) - atomic_load(&run->started_ns)) / 1000000);
+}
+
+static int finish(struct pb_run *run, struct pb_err *err, char out_directory[4096])
+{
+    int rc = pb_run_finish_products(run, err);
+    if (rc == 0 && run->n_results == 0 && run->tiles.n > 0)
+        rc = pb_fail(err, PB_E_INPUT_OUTSIDE, "no tile has a valid pixel of the scene");
+    if (rc == 0 && atomic_load(&run->files.stop))
+        rc = pb_fail(err, PB_E_JOB_DISMISSED, "cancelled before publishing");
+    if (rc == 0)
+        rc = pb_run_sources_unchanged(&run->sources, err);
+    if (rc == 0 && run->publish == NULL)
+        (void)snprintf(out_directory, 4096, "%s", run->env.directory);
+    pb_work_begin(PB_WORK_PUBLISH, 0);
+    if (rc == 0 && run->publish != NULL)
+        rc = pb_publish_results(run->publish, run->tiles.n < 2 ? &run->products : NULL,
+                                run->results, run->n_results, err, out_directory);
+    pb_work_end();
+    return rc;
+}
+
+int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result *out_result)
+{
+    uint64_t start = pb_clock_mono_ns();
+    if (run->state != COMPUTED)
+        return pb_run_out_of_order(err, "publish");
+    run->state = PUBLISHED; /* once, also when it fails */
+    atomic_store(&run->stage, PB_PHASE_PUBLISH);
+    pb_run_work_begin(&run->work);
+    int rc = finish(run, err, out_result->directory);
+    pb_run_work_end(&run->work, PB_RUN_FINISH);
+    if (rc < 0)
+        return rc;
+    out_result->products = run->results;
+    out_result->n_products = run->n_results;
+    out_result->chain = run->tiles.n > 1 ? NULL : run->plan->chain; /* each tile has its own */
+    out_result->tiles = run->tiles.n > 0 ? &run->tiles : NULL;
+    out_result->pipeline = run->options.pipeline;
+    out_result->files = run->options.files;
+    out_result->sidecars = run->options.sidecars;
+    out_result->metadata = &run->metadata.facts;
+    out_result->calibrated = run->plan->calibrated;
+    out_result->n_calibrated = run->plan->n_calibrated;
+    out_result->warning = warning_of(run);
+    report(run, &out_result->report);
+    out_result->report.publish_ms = (int64_t)((pb_clock_mono_ns() - start) / 1000000);
+    atomic_store(&run->stage, PB_PHASE_DONE);
+    return 0;
+}
