@@ -306,6 +306,8 @@ struct pb_product_kinds {
     bool (*is_crs)(const char *text); /* whether it is a coordinate system; NULL: nobody knows */
 };
 
+struct pb_warp_op; /* kernels/ops/geometry/warp.h */
+
 struct pb_pipeline_config {
     char *name;
     int32_t priority; /* of its jobs; the highest goes first */
@@ -369,6 +371,8 @@ int pb_config_parse(const char *text, size_t bytes, const char *name,
                     struct pb_config **out_config);
 void pb_config_destroy(struct pb_config *config);
 
+/* The step whose grid cuts products into tiles; NULL: there is none. */
+const struct pb_warp_op *pb_pipeline_tile_step(const struct pb_pipeline_config *pipeline);
 const struct pb_pipeline_config *pb_config_pipeline(const struct pb_config *config,
                                                     const char *name);
 /* First pipeline one of whose patterns fits the base name of path, upper and lower case being

@@ -6,6 +6,7 @@
 #include "config/base/arena.h"
 #include "config/output/output_path.h"
 #include "config/yaml/yaml_tree.h"
+#include "kernels/ops/geometry/warp.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -102,6 +103,36 @@ static void read_output(struct pb_load *load, const struct pb_yaml *body,
         WRONG(load, pb_yaml_find(map, "name", NULL), "output.name: '%.80s' %s", output->name, why);
 }
 
+const struct pb_warp_op *pb_pipeline_tile_step(const struct pb_pipeline_config *pipeline)
+{
+    for (size_t i = 0; i < pipeline->n_steps; i++) {
+        const struct pb_step_config *step = &pipeline->steps[i];
+        const struct pb_warp_op *warp = step->op == pb_op_find("warp") ? step->params : NULL;
+        if (warp != NULL && warp->grid != PB_TILING_NONE)
+            return warp;
+    }
+    return NULL;
+}
+
+/* The files of a grid's tiles lie side by side. */
+static void check_tile_names(struct pb_load *load, const struct pb_yaml *body,
+                             const struct pb_pipeline_config *pipeline)
+{
+    const char *name = pipeline->output.name;
+    const struct pb_yaml *node = pb_yaml_find(pb_yaml_find(body, "output", NULL), "name", NULL);
+    if (name == NULL || node == NULL || pb_arena_failed(load->arena))
+        return;
+    if (pb_output_name_has_tile(name) && pb_pipeline_tile_step(pipeline) == NULL)
+        WRONG(load, node,
+              "output.name: '%.80s' has {tile}, and no step makes tiles; leave it out, or give "
+              "warp a grid",
+              name);
+    else if (pb_pipeline_tile_step(pipeline) != NULL && !pb_output_name_has_tile(name) &&
+             strstr(name, "{scene}") == NULL)
+        WRONG(load, node,
+              "output.name: '%.80s' gives the files of all tiles one name; add {tile} to it", name);
+}
+
 /* False when there is nothing in it to check further. */
 static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
                           const struct pb_yaml *body, struct pb_pipeline_config *pipeline,
@@ -146,6 +177,7 @@ static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
     const struct pb_yaml *exchange = pb_yaml_find(body, "exchange", NULL);
     pb_read_exchange(load, exchange, pipeline);
     pb_read_steps(load, pb_yaml_find(body, "steps", NULL), pipeline, notes);
+    check_tile_names(load, body, pipeline);
     pb_choose_exchanges(load, exchange, pipeline);
     if (notes->input_is_sound)
         pb_check_wants(load, pipeline, notes);

@@ -384,8 +384,9 @@ static const struct pb_key output_keys[] = {
             "one more may follow. A value that the scene does not tell is an error."},
     OPTION("name", PB_KEY_TEXT, AT(pb_output_config, name), 0, "\"{scene}_{product}\"",
            "Name of a product's file without its suffix, also with {product}: the product's name, "
-           "else its kind; without this key: {scene}, or {scene}.{product} for products with a "
-           "name."),
+           "else its kind, and with {tile}: the tile of a grid (warp); {scene} stands for "
+           "<scene>_<tile> where there is no {tile}. Without this key: {scene}, or "
+           "{scene}.{product} for products with a name."),
     CHOICE("exists", AT(pb_output_config, exists), "refuse|replace|version", "refuse",
            "What is done when another input has the place already: fail, replace what pushbroom "
            "made there, or use {scene}~2. The same input again always replaces its own."),

@@ -30,15 +30,16 @@ static bool is_format(const char *format)
 
 static bool is_placeholder(const struct pb_template_placeholder *p, bool in_name, char why[200])
 {
-    static const char *const keys[] = {"scene", "pipeline", "sensor", "datetime", "product"};
-    size_t n = in_name ? 5 : 4, i = 0;
+    static const char *const keys[] = {"scene",    "pipeline", "sensor",
+                                       "datetime", "product",  "tile"};
+    size_t n = in_name ? 6 : 4, i = 0;
     while (i < n && strcmp(keys[i], p->key) != 0)
         i++;
     if (i == n)
         (void)snprintf(why, 200,
                        "has an unknown {%s}; allowed: {scene}, {pipeline}, {sensor}, "
                        "{datetime:%%Y%%m%%d}%s",
-                       p->key, in_name ? ", {product}" : "");
+                       p->key, in_name ? ", {product}, {tile}" : "");
     else if (strcmp(p->key, "datetime") != 0 && p->format[0] != '\0')
         (void)snprintf(why, 200, "has a format in {%s}, which only {datetime} takes", p->key);
     else if (!is_format(p->format))
@@ -114,6 +115,11 @@ bool pb_output_name_check(const char *name, char why[200])
     return check_part(name, true, &has_scene, why);
 }
 
+bool pb_output_name_has_tile(const char *name)
+{
+    return strstr(name, "{tile}") != NULL;
+}
+
 /* --- values ----------------------------------------------------------------------------------- */
 
 /* NULL = not known. room: for times. */
@@ -126,6 +132,8 @@ static const char *value_of(const struct pb_template_placeholder *p,
         return facts->pipeline;
     if (strcmp(p->key, "product") == 0)
         return facts->product;
+    if (strcmp(p->key, "tile") == 0)
+        return facts->tile;
     if (strcmp(p->key, "sensor") == 0)
         return facts->sensor;
     struct tm tm;

@@ -6,6 +6,7 @@
  *
  *   {scene}  {pipeline}          always known
  *   {product}                    of output.name: the product's name, else its kind
+ *   {tile}                       of output.name: the tile of a grid that the products are of
  *   {sensor}  {datetime:FORMAT}  of the scene's metadata; FORMAT as of strftime, UTC
  *
  * A path is relative to the directory of products and has components, split at every '/', also
@@ -26,6 +27,7 @@
 struct pb_output_facts {
     const char *scene, *pipeline;
     const char *product; /* NULL: of a path */
+    const char *tile;    /* NULL: of a path, or there is no grid of tiles */
     const char *sensor;  /* NULL = not known */
     bool has_time;
     int64_t time_s; /* of acquisition, since 1970-01-01 UTC */
@@ -40,6 +42,9 @@ struct pb_output_place {
 /* Whether the template can be used; else what is wrong with it, as "<template> <why>". */
 bool pb_output_path_check(const char *path, char why[200]);
 bool pb_output_name_check(const char *name, char why[200]);
+/* Whether a name that was checked has {tile}, so that its {scene} is the scene's alone; without
+ * it {scene} stands for the scene and the tile, "<scene>_<tile>". */
+bool pb_output_name_has_tile(const char *name);
 /* Fails with output.path when a value is not known, or makes no name of a directory. */
 int pb_output_path_expand(const char *path, const struct pb_output_facts *facts, struct pb_err *err,
                           struct pb_output_place *out);

@@ -23,7 +23,10 @@ static int expand_name(const struct pb_product_env *env, const struct pb_product
 {
     bool named = config->name != NULL && config->name[0] != '\0';
     struct pb_output_facts facts = env->facts;
-    facts.scene = pb_product_base(env);
+    if (env->tile != NULL)
+        facts.tile = env->tile->id;
+    facts.scene =
+        pb_output_name_has_tile(env->pipeline->output.name) ? env->scene : pb_product_base(env);
     facts.pipeline = env->pipeline->name;
     facts.product = named ? config->name : config->kind->section.name;
     return pb_output_name_expand(env->pipeline->output.name, &facts, err, out);

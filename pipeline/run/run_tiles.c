@@ -15,22 +15,10 @@
 /* As many as a worker may announce (PB_WORKER_PRODUCTS_MAX). */
 enum { PRODUCTS_MAX = 256 };
 
-/* The step that cuts products into tiles; NULL: there is none. */
-static const struct pb_warp_op *step_of(const struct pb_pipeline_config *pipeline)
-{
-    for (size_t i = 0; i < pipeline->n_steps; i++) {
-        const struct pb_step_config *step = &pipeline->steps[i];
-        const struct pb_warp_op *warp = step->op == pb_op_find("warp") ? step->params : NULL;
-        if (warp != NULL && warp->grid != PB_TILING_NONE)
-            return warp;
-    }
-    return NULL;
-}
-
 int pb_run_tiles_find(struct pb_run_tiles *tiles, const struct pb_pipeline_config *pipeline,
                       struct pb_raster *raster, struct pb_err *err)
 {
-    const struct pb_warp_op *warp = step_of(pipeline);
+    const struct pb_warp_op *warp = pb_pipeline_tile_step(pipeline);
     const struct pb_raster_info *info = pb_raster_info(raster);
     struct pb_tile_list list;
     if (warp == NULL || !info->has_transform || !info->has_crs)
@@ -79,7 +67,7 @@ int pb_run_tiles_planned(struct pb_run_tiles *tiles, int rc, const struct pb_pla
 int pb_run_tiles_settle(struct pb_run_tiles *tiles, const struct pb_pipeline_config *pipeline,
                         struct pb_err *err)
 {
-    const bool named = step_of(pipeline)->tiles.n > 0;
+    const bool named = pb_pipeline_tile_step(pipeline)->tiles.n > 0;
     size_t n = 0, to_do = 0;
     for (size_t i = 0; i < pipeline->n_products; i++)
         if (pipeline->products[i]->kind->series != NULL &&

@@ -120,6 +120,22 @@ def test_web_mercator_tiles_join(scratch):
     assert np.array_equal(tile[1536:, :512], gdal.Open(f"{small['directory']}/s_10-548-335.tif").ReadAsArray())
 
 
+def test_each_tile_has_names_of_its_own(scratch):
+    scene = write(scratch / "s.tif", field(300, 260), (13.0, 0.001, 0, 52.6, 0, -0.001), 4326)
+    products = "[cog: {blocksize: 64}, stac: {datetime: file-time}]"
+    tiles = ["10-548-335", "10-548-336", "10-549-335", "10-549-336"]
+    for name, form in (("{tile}_{scene}_x", "{}_s_x"), ("{scene}-y", "s_{}-y"), ("{tile}", "{}")):
+        report = run(scratch, scene, "grid: web-mercator, zoom: 11, size: 512", products=products, output=f'{{name: "{name}"}}')
+        names = sorted(p.name for p in pathlib.Path(report["directory"]).iterdir() if not p.name.startswith("."))
+        assert names == sorted(form.format(t) + end for t in tiles for end in (".tif", ".stac.json")), (name, names)
+        items = [json.load(open(f"{report['directory']}/{form.format(t)}.stac.json")) for t in tiles]
+        assert [i["assets"]["data"]["href"] for i in items] == [f"./{form.format(t)}.tif" for t in tiles], name
+    for params, name, words in (("grid: web-mercator, zoom: 11, size: 512", "x_{product}", "c.yaml:4:20: output.name: 'x_{product}' gives the files of all tiles one name"),
+                                ('crs: "EPSG:3857", pixel: 10', "{tile}", "output.name: '{tile}' has {tile}, and no step makes tiles")):
+        done = pbtest.run("pushbroom", "check-config", config(scratch, params, output=f'{{name: "{name}"}}'), code=2)
+        assert words in done.stderr, done.stderr
+
+
 def test_a_scene_around_the_earth(scratch):
     for west in (-180, 0):
         scene = write(scratch / "s.tif", field(360, 180), (west, 1, 0, 90, 0, -1), 4326)

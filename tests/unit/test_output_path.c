@@ -97,6 +97,8 @@ START_TEST(names_of_files_have_the_product)
     ck_assert_str_eq(name, "S2A_x_cog");
     ck_assert(!pb_output_name_check("a/{scene}", why));
     ck_assert(!pb_output_name_check(".{scene}", why));
+    ck_assert(pb_output_name_check("{tile}_{scene}", why));
+    ck_assert(!pb_output_path_check("{scene}/{tile}", why));
     ck_assert(pb_output_name_check("{sensor}_{datetime:%Y%m%d}_{product}", why));
 }
 END_TEST
