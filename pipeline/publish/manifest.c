@@ -183,6 +183,8 @@ int pb_manifest_put(int directory, const struct pb_manifest *manifest, unsigned 
 void pb_manifest_fini(struct pb_manifest *manifest)
 {
     free(manifest->file);
+    free(manifest->pixels);
     manifest->file = NULL;
-    manifest->n_files = 0;
+    manifest->pixels = NULL;
+    manifest->n_files = manifest->n_pixels = 0;
 }

@@ -50,9 +50,12 @@ struct pb_manifest {
     char path[PB_OUTPUT_PATH_BYTES + 520]; /* of a directory of products, below products/ */
     char version[32];                      /* of the pushbroom that wrote it; filled by read */
     struct pb_input_id input;
-    bool has_files; /* filled by read: more than one file was read, or those of a folder */
+    bool has_files;      /* filled by read: more than one file was read, or those of a folder */
+    char (*pixels)[800]; /* filled by read: names of the input's files of pixels, n_pixels; of an
+                            input that is one file none */
+    size_t n_pixels;
     const struct pb_input_files *inputs; /* borrowed, for write alone; NULL = not known */
-    struct pb_manifest_file *file;       /* n_files; pb_manifest_fini frees them */
+    struct pb_manifest_file *file;       /* n_files; pb_manifest_fini frees them and pixels */
     size_t n_files;
 };
 

@@ -5,6 +5,7 @@
 #include "config/base/json_reader.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/publish/manifest.h"
+#include "pipeline/raster/input_files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -142,6 +143,27 @@ static bool take_input(const struct pb_json_value *value, struct pb_input_id *ou
            pb_json_get_int(value, "mtime_ns", &out->mtime_ns) == 0;
 }
 
+/* Those of pixels of the files that were read. */
+static int take_pixels(const struct pb_json_value *files, struct pb_manifest *m)
+{
+    const size_t n = pb_json_count(files);
+    if (!pb_json_is_array(files))
+        return -EINVAL;
+    m->pixels = calloc(n + 1, sizeof *m->pixels);
+    if (m->pixels == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        const struct pb_json_value *file = pb_json_at(files, i);
+        const char *role = pb_json_get_text(file, "role");
+        if (role == NULL || strcmp(role, pb_input_role_name(PB_INPUT_PIXELS)) != 0)
+            continue;
+        if (!take_text(file, "file", m->pixels[m->n_pixels], sizeof m->pixels[0]))
+            return -EINVAL;
+        m->n_pixels++;
+    }
+    return 0;
+}
+
 static int take_manifest(const struct pb_json_value *root, struct pb_manifest *m)
 {
     int64_t format = 0;
@@ -153,6 +175,9 @@ static int take_manifest(const struct pb_json_value *root, struct pb_manifest *m
     if (!fits)
         return -EINVAL;
     m->has_files = pb_json_get(input, "files", NULL) != NULL;
+    int rc = m->has_files ? take_pixels(pb_json_get(input, "files", NULL), m) : 0;
+    if (rc < 0)
+        return rc;
     if (pb_json_get(root, "pipeline", NULL) == NULL)
         return 0;
     if (pb_json_get(root, "path", NULL) != NULL &&

@@ -46,6 +46,7 @@ struct pb_publish_options {
      * input will ever be taken for the same. */
     struct pb_input_sum *sum;
     bool is_folder;         /* the input is a folder that is a scene: files are named inside it */
+    bool is_set;            /* the input is loose files: products of files that it lacks stay */
     const char *input_path; /* a directory that this file lies in is not replaced; NULL = no file */
     enum pb_existing existing;
     unsigned mode; /* permissions of the files, and with search for readers of the directories; 0 =

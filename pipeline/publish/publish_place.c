@@ -5,6 +5,7 @@
 #include "pipeline/io/file_name.h"
 #include "pipeline/io/path.h"
 #include "pipeline/product/product.h"
+#include "pipeline/raster/input_sum.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -154,13 +155,32 @@ static int of_another(const struct pb_input_id *found, const struct pb_input_id 
                    found->name, (unsigned long long)found->bytes, why);
 }
 
+/* The first file of pixels that the products there were made of and the wanted set lacks; NULL =
+ * none. */
+static const char *lacks(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
+{
+    for (size_t i = 0; wanted->set != NULL && i < found->n_pixels; i++)
+        if (!pb_input_sum_has(wanted->set, found->pixels[i]))
+            return found->pixels[i];
+    return NULL;
+}
+
 /* Whether products of that input may be exchanged for the wanted one's; else *look says why not. */
-static bool may_replace(const struct pb_input_id *found, const struct pb_place_wanted *wanted,
+static bool may_replace(const struct pb_manifest *found, const struct pb_place_wanted *wanted,
                         struct pb_place_look *look)
 {
-    if (wanted->existing == PB_EXISTING_REPLACE || pb_input_id_equal(found, wanted->input))
+    const char *without = lacks(found, wanted);
+    if (pb_input_id_equal(&found->input, wanted->input))
         return true;
-    (void)of_another(found, wanted->input, look);
+    if (wanted->existing == PB_EXISTING_REPLACE && without != NULL)
+        (void)another(look,
+                      "holds products of %zu files, and this input lacks '%.160s' of them; bring "
+                      "all of them together, or remove these products",
+                      found->n_pixels, without);
+    else if (wanted->existing != PB_EXISTING_REPLACE)
+        (void)of_another(&found->input, wanted->input, look);
+    else
+        return true;
     return false;
 }
 
@@ -175,7 +195,7 @@ static int look_at_products(int fd, const char *what, const struct pb_place_want
                      found.pipeline[0] ? "the products of pipeline " : "directories of products",
                      found.pipeline);
     if (rc == 1)
-        rc = may_replace(&found.input, wanted, look);
+        rc = may_replace(&found, wanted, look);
     if (rc == 1)
         rc = holds_only(fd, what, &found, look);
     if (rc == 1 && fstat(fd, &look->products) != 0)
@@ -213,7 +233,7 @@ static int look_at_scene(int fd, const struct pb_place_wanted *wanted, struct pb
     int rc = read_manifest(fd, "", out, &marker);
     if (rc == 1 && marker.pipeline[0] != '\0')
         rc = another(out, "is a directory of products itself");
-    if (rc == 1 && !may_replace(&marker.input, wanted, out))
+    if (rc == 1 && !may_replace(&marker, wanted, out))
         rc = 0;
     out->same_input = rc == 1;
     out->takes_over = rc == 1 && !pb_input_id_equal(&marker.input, wanted->input);

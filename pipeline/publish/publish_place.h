@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
+struct pb_input_sum;
+
 struct pb_place_wanted {
     const char *shown; /* the directory that gets the place, for messages */
     const char *scene; /* name of the place without a version */
@@ -17,6 +19,9 @@ struct pb_place_wanted {
     const struct pb_input_id *input;
     const char *input_path; /* see struct pb_publish_options */
     enum pb_existing existing;
+    /* Loose files that make a scene together: products of files that it lacks are not replaced.
+     * NULL = the input is no such set. */
+    const struct pb_input_sum *set;
 };
 
 enum pb_place_state {

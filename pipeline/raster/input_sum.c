@@ -274,6 +274,20 @@ bool pb_input_sum_is_of_one(const struct pb_input_sum *sum)
     return sum->n == 1 && sum->part[0].name == NULL;
 }
 
+bool pb_input_sum_has(const struct pb_input_sum *sum, const char *name)
+{
+    char clean[sizeof((struct pb_input_file){0}.name)];
+    for (size_t i = 0; i < sum->n; i++) {
+        const struct part *part = &sum->part[i];
+        if (part->name == NULL || part->role != PB_INPUT_PIXELS)
+            continue;
+        (void)pb_text_clean(part->name, clean, sizeof clean);
+        if (strcmp(clean, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 void pb_input_sum_files(const struct pb_input_sum *sum, struct pb_input_files *out)
 {
     memset(out, 0, sizeof *out);

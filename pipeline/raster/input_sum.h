@@ -36,6 +36,9 @@ void pb_input_sum_on_wait(struct pb_input_sum *sum, void (*alive)(void *user, ui
 int pb_input_sum_get(struct pb_input_sum *sum, struct pb_err *err, char out_hex[65]);
 /* Whether it is of one file, and nothing is read beside that. */
 bool pb_input_sum_is_of_one(const struct pb_input_sum *sum);
+/* Whether a file of pixels of that name (as in struct pb_input_file) is among them; from create
+ * on. */
+bool pb_input_sum_has(const struct pb_input_sum *sum, const char *name);
 /* The files as they were read, in the order of create, after a get that returned 0. Leaves
  * out->folder, and the name of a whole input, empty. */
 void pb_input_sum_files(const struct pb_input_sum *sum, struct pb_input_files *out);

@@ -43,18 +43,19 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
     const char *input = job->path, *name = pb_json_get_text(command, "name"),
                *job_id = pb_json_get_text(command, "job");
     bool unnamed = pb_json_get_text(command, "foreground") != NULL;
-    struct pb_publish_options options = {.products = pb_json_get_text(command, "products"),
-                                         .scene = pb_json_get_text(command, "scene"),
-                                         .pipeline = pb_json_get_text(command, "pipeline"),
-                                         .job = unnamed ? NULL : job_id,
-                                         .input_path = input,
-                                         .is_folder =
-                                             files != NULL && job->pipeline->input.group == NULL,
-                                         .path = output->path,
-                                         .late = true,
-                                         .collection = pb_products_collection(job->pipeline),
-                                         .existing = existing_of(command, output),
-                                         .mode = mode};
+    struct pb_publish_options options = {
+        .products = pb_json_get_text(command, "products"),
+        .scene = pb_json_get_text(command, "scene"),
+        .pipeline = pb_json_get_text(command, "pipeline"),
+        .job = unnamed ? NULL : job_id,
+        .input_path = input,
+        .is_folder = files != NULL && job->pipeline->input.group == NULL,
+        .is_set = files != NULL && job->pipeline->input.group != NULL,
+        .path = output->path,
+        .late = true,
+        .collection = pb_products_collection(job->pipeline),
+        .existing = existing_of(command, output),
+        .mode = mode};
     pb_input_id_set(&options.input,
                     name    ? name
                     : files ? files->folder

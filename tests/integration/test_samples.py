@@ -207,6 +207,13 @@ def test_the_median_of_the_clear_days_of_a_month(scratch):
     assert [b["band"] for b in plan["absent"]] == ["R_5", "N_5", "SCL_5", "R_6", "N_6", "SCL_6"] and plan["not_used"] == [], plan
     shown = pbtest.run("pushbroom", "run", "--dry-run", "--existing", "replace", "-c", config, "-o", scratch / "out", scene).stdout
     assert "not there  R_5, N_5, SCL_5, R_6, N_6, SCL_6: the scene lacks" in shown and "20260704" not in shown, shown
+    for day in ("04", "09", "14"): # a composite of more is not replaced by one of the file that came last
+        (scratch / f"T31UFS_202606{day}T105031.tif").unlink()
+    last = scratch / "T31UFS_20260624T105031.tif"
+    refused, = pbtest.run_json("pushbroom", "run", "--json", "--existing", "replace", "-c", config, "-o", scratch / "out", last, code=1)
+    assert refused["error"]["code"] == "output.exists", refused
+    assert "holds products of 4 files, and this input lacks 'T31UFS_20260604T105031.tif' of them; bring all of them together" in refused["error"]["message"], refused
+    assert values(made) == [6667, 3]
 
 
 def test_where_it_burned(scratch):
