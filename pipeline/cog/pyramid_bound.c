@@ -32,14 +32,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENTRIES_MAX = 1 << 20 };
+enum { ENTRIES_MAX = 1 << 17 };
 
 struct sweep {
     const struct pb_pyramid_options *options;
     uint32_t n_tiles, window, workers;
-    uint32_t each;    /* places of f in an entry */
-    uint32_t entries; /* that is, of n_tiles */
-    int32_t *change;  /* by entry: blocks that start minus blocks that ended; entries + 1 */
+    uint32_t each;         /* places of f in an entry */
+    uint32_t entries;      /* that is, of n_tiles */
+    int32_t *change;       /* by entry: blocks that start minus blocks that ended; entries + 1 */
+    struct column *column; /* of a level's blocks; as many as level 1 has */
 };
 
 int32_t pb_pyramid_blocks(int32_t image_px, int32_t block_px, uint32_t level)
@@ -50,6 +51,12 @@ int32_t pb_pyramid_blocks(int32_t image_px, int32_t block_px, uint32_t level)
 
 struct span {
     uint32_t first, last;
+};
+
+/* A column of blocks, in columns of tiles: where its left children end, where it ends itself. */
+struct column {
+    uint32_t child, last;
+    bool is_one; /* it lies within one of them */
 };
 
 /* Tile columns (rows) that a block covers. */
@@ -87,6 +94,17 @@ static uint32_t most_at_once(const struct sweep *sweep)
     return most;
 }
 
+static void find_columns(struct sweep *sweep, uint32_t level)
+{
+    const int32_t w = sweep->options->grid->image_w;
+    const int32_t cols = pb_pyramid_blocks(w, sweep->options->block_px, level);
+    for (int32_t col = 0; col < cols; col++) {
+        const struct span x = tiles_of(sweep, level, col, w);
+        sweep->column[col] =
+            (struct column){child_end(sweep, level, col, 0, w), x.last, x.first == x.last};
+    }
+}
+
 /* Intervals of a level's blocks (half 0) or of their lower halves (1); those within one tile are
  * counted instead. */
 static uint32_t add_level(struct sweep *sweep, uint32_t level, int32_t half)
@@ -100,15 +118,12 @@ static uint32_t add_level(struct sweep *sweep, uint32_t level, int32_t half)
     for (int32_t row = 0; row < rows && 2 * row + half < rows_below; row++) {
         struct span y = tiles_of(sweep, level, row, grid->image_h);
         uint32_t y_child = child_end(sweep, level, row, half, grid->image_h);
-        for (int32_t col = 0; col < cols; col++) {
-            struct span x = tiles_of(sweep, level, col, grid->image_w);
-            if (x.first == x.last && y.first == y.last) {
+        for (const struct column *x = sweep->column; x < sweep->column + cols; x++) {
+            if (x->is_one && y.first == y.last)
                 own += own < sweep->workers;
-                continue;
-            }
-            uint32_t x_child = child_end(sweep, level, col, 0, grid->image_w);
-            add_interval(sweep, pb_order_position(grid, order, x_child, y_child),
-                         pb_order_position(grid, order, x.last, y.last));
+            else
+                add_interval(sweep, pb_order_position(grid, order, x->child, y_child),
+                             pb_order_position(grid, order, x->last, y.last));
         }
     }
     return own;
@@ -127,6 +142,7 @@ static struct pb_pyramid_held count_level(struct sweep *sweep, uint32_t level)
         return held;
     }
     memset(sweep->change, 0, (sweep->entries + (size_t)1) * sizeof *sweep->change);
+    find_columns(sweep, level);
     uint32_t own = add_level(sweep, level, 0);
     held.blocks = most_at_once(sweep) + own;
     own += add_level(sweep, level, 1);
@@ -145,11 +161,13 @@ int pb_pyramid_bound(const struct pb_pyramid_options *options, struct pb_pyramid
     out_held[0] = (struct pb_pyramid_held){0, 0};
     if (options->levels == 0)
         return 0;
+    const int32_t columns = pb_pyramid_blocks(options->grid->image_w, options->block_px, 1);
     sweep.change = malloc((sweep.entries + (size_t)1) * sizeof *sweep.change);
-    if (sweep.change == NULL)
-        return -ENOMEM;
-    for (uint32_t level = 1; level <= options->levels; level++)
+    sweep.column = malloc((size_t)columns * sizeof *sweep.column);
+    const bool have = sweep.change != NULL && sweep.column != NULL;
+    for (uint32_t level = 1; have && level <= options->levels; level++)
         out_held[level] = count_level(&sweep, level);
     free(sweep.change);
-    return 0;
+    free(sweep.column);
+    return have ? 0 : -ENOMEM;
 }

@@ -161,13 +161,26 @@ static uint32_t rows_position(const struct pb_grid *grid, uint32_t col, uint32_t
     return first * (uint32_t)grid->rows + row * own + (col - first);
 }
 
-/* Cells and the tiles in them follow one and the same curve, so the walk goes down to tiles. */
+/* The 16 bits of v on the even places of the result. */
+static uint32_t spread(uint32_t v)
+{
+    v = (v | v << 8) & 0x00ff00ffu;
+    v = (v | v << 4) & 0x0f0f0f0fu;
+    v = (v | v << 2) & 0x33333333u;
+    return (v | v << 1) & 0x55555555u;
+}
+
+/* Cells and the tiles in them follow one and the same curve, so the walk goes down to tiles. In a
+ * square that lies inside, the rest of the way is the bits of column and row in turn. */
 static uint32_t z_position(const struct pb_grid *grid, uint32_t col, uint32_t row)
 {
     uint64_t w = (uint64_t)grid->cols, h = (uint64_t)grid->rows, x = 0, y = 0, before = 0, side = 1;
     while (side < w || side < h)
         side *= 2;
     while (side > 1) {
+        if (side <= 1u << 16 && x + side <= w && y + side <= h)
+            return (uint32_t)before +
+                   (spread((uint32_t)(col - x)) | spread((uint32_t)(row - y)) << 1);
         side /= 2;
         bool right = col >= x + side, down = row >= y + side;
         uint64_t left_w = inside(x, side, w), upper_h = inside(y, side, h);
