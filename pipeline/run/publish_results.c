@@ -13,22 +13,21 @@ int pb_publish_begin(const struct pb_run_options *run, const struct pb_output_fa
                      const struct pb_raster_info *info, struct pb_err *err,
                      struct pb_publish **out_publish)
 {
-    struct pb_publish_options options = {.products = run->products,
-                                         .scene = facts->scene,
-                                         .sensor = facts->sensor,
-                                         .has_time = facts->has_time,
-                                         .time_s = facts->time_s,
-                                         .pipeline = run->pipeline->name,
-                                         .path = run->pipeline->output.path,
-                                         .collection = pb_products_collection(run->pipeline),
-                                         .job = run->job,
-                                         .input_path = run->input,
-                                         .is_folder = run->files != NULL &&
-                                                      run->pipeline->input.group == NULL,
-                                         .is_set = run->files != NULL &&
-                                                   run->pipeline->input.group != NULL,
-                                         .existing = run->pipeline->output.exists,
-                                         .mode = run->mode};
+    struct pb_publish_options options = {
+        .products = run->products,
+        .scene = facts->scene,
+        .sensor = facts->sensor,
+        .has_time = facts->has_time,
+        .time_s = facts->time_s,
+        .pipeline = run->pipeline->name,
+        .path = run->pipeline->output.path,
+        .collection = pb_products_collection(run->pipeline),
+        .job = run->job,
+        .input_path = run->input,
+        .is_folder = run->files != NULL && run->pipeline->input.group == NULL,
+        .is_set = run->files != NULL && run->pipeline->input.group != NULL,
+        .existing = run->pipeline->output.exists,
+        .mode = run->mode};
     struct pb_raster_file file = {.fd = -1};
     const struct pb_scene_files *files = run->files;
     const struct pb_scene_inputs inputs = {.config = run->config,
