@@ -169,19 +169,20 @@ static const char *lacks(const struct pb_manifest *found, const struct pb_place_
 static bool may_replace(const struct pb_manifest *found, const struct pb_place_wanted *wanted,
                         struct pb_place_look *look)
 {
-    const char *without = lacks(found, wanted);
+    const char *without;
     if (pb_input_id_equal(&found->input, wanted->input))
         return true;
-    if (wanted->existing == PB_EXISTING_REPLACE && without != NULL)
+    if (wanted->existing != PB_EXISTING_REPLACE) {
+        (void)of_another(&found->input, wanted->input, look);
+        return false;
+    }
+    without = lacks(found, wanted);
+    if (without != NULL)
         (void)another(look,
                       "holds products of %zu files, and this input lacks '%.160s' of them; bring "
                       "all of them together, or remove these products",
                       found->n_pixels, without);
-    else if (wanted->existing != PB_EXISTING_REPLACE)
-        (void)of_another(&found->input, wanted->input, look);
-    else
-        return true;
-    return false;
+    return without == NULL;
 }
 
 /* The open directory of products, which is there; what: how messages call it. */

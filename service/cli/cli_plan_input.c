@@ -75,32 +75,36 @@ static void say_file(const struct pb_json_value *file, const char *kind)
         say_bands(file);
 }
 
+/* The names of a list of bands; returns how many there are. */
+static size_t list_bands(const struct pb_json_value *plan, const char *key, char *out, size_t bytes)
+{
+    const struct pb_json_value *bands = pb_json_get(plan, key, NULL);
+    const size_t n = pb_json_count(bands);
+    out[0] = '\0';
+    for (size_t i = 0; i < n; i++)
+        cli_add(out, bytes, "%s%s", i ? ", " : "", cli_json_text(pb_json_at(bands, i), "band"));
+    return n;
+}
+
 /* Bands of optional files that the scene lacks. */
 static void say_absent(const struct pb_json_value *plan)
 {
-    const struct pb_json_value *bands = pb_json_get(plan, "absent", NULL);
-    char text[4000] = "";
-    for (size_t i = 0; i < pb_json_count(bands); i++)
-        cli_add(text, sizeof text, "%s%s", i ? ", " : "",
-                cli_json_text(pb_json_at(bands, i), "band"));
-    if (text[0] != '\0')
+    char text[4000];
+    const size_t n = list_bands(plan, "absent", text, sizeof text);
+    if (n > 0)
         cli_line("not there", "%s: the scene lacks the optional files, so %s valid nowhere", text,
-                 pb_json_count(bands) == 1 ? "it is" : "they are");
+                 n == 1 ? "it is" : "they are");
 }
 
 /* Names up to a number that a reader takes in. */
 static void say_left_out(const struct pb_json_value *plan)
 {
-    const struct pb_json_value *bands = pb_json_get(plan, "not_opened", NULL),
-                               *names = pb_json_get(plan, "not_used", NULL);
+    const struct pb_json_value *names = pb_json_get(plan, "not_used", NULL);
     size_t n = pb_json_count(names), shown = n > 12 ? 10 : n;
-    char text[4000] = "";
-    for (size_t i = 0; i < pb_json_count(bands); i++)
-        cli_add(text, sizeof text, "%s%s", i ? ", " : "",
-                cli_json_text(pb_json_at(bands, i), "band"));
-    if (text[0] != '\0')
-        cli_line("not opened", "%s: no product needs %s", text,
-                 pb_json_count(bands) == 1 ? "it" : "them");
+    char text[4000];
+    const size_t unopened = list_bands(plan, "not_opened", text, sizeof text);
+    if (unopened > 0)
+        cli_line("not opened", "%s: no product needs %s", text, unopened == 1 ? "it" : "them");
     say_absent(plan);
     text[0] = '\0';
     for (size_t i = 0; i < shown; i++)

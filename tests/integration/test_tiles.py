@@ -9,23 +9,13 @@ import numpy as np
 from osgeo import gdal, osr
 
 import pbtest
+from test_warp import write
 
 gdal.UseExceptions()
 # Where delivered Sentinel-2 tiles lie: read of the products' own files, and of ESA's list of tiles.
 CORNERS = {"19UDP": (32619, 399960, 5400000), "29RKH": (32629, 199980, 2800020), "01CEM": (32701, 499980, 1200040), "33XVP": (32633, 399960, 9400020),
            "28PDC": (32628, 399960, 1800000)}
 REAL = {"19UDP": "sentinel2_19UDP_jp2/R10m/B04.jp2", "29RKH": "sentinel2_29RKH/B04.tif"}
-
-
-def write(path, array, transform, epsg):
-    out = gdal.GetDriverByName("GTiff").Create(str(path), array.shape[1], array.shape[0], 1, gdal.GDT_UInt16)
-    system = osr.SpatialReference()
-    system.ImportFromEPSG(epsg)
-    out.SetGeoTransform(transform)
-    out.SetProjection(system.ExportToWkt())
-    out.GetRasterBand(1).WriteArray(array)
-    out.GetRasterBand(1).SetNoDataValue(0)
-    return path
 
 
 def field(w, h):
