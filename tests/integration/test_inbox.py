@@ -4,6 +4,7 @@
 """What pushbroomd takes from its inbox and what it leaves there: files that are still written, links,
 directories that are replaced, a machine that has no descriptors or no space left."""
 import contextlib
+import ctypes
 import mmap
 import os
 import pathlib
@@ -16,6 +17,13 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import DaemonCase, main, wait_for  # noqa: E402
+
+
+def exchange(one, other):
+    """Both names change their directories in one step (renameat2, RENAME_EXCHANGE)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.renameat2(-100, os.fsencode(one), -100, os.fsencode(other), 2) != 0:
+        raise OSError(ctypes.get_errno(), "renameat2 of %s and %s" % (one, other))
 
 
 class Inbox(DaemonCase):
@@ -229,8 +237,8 @@ class Links(Inbox):
 class Directory(Inbox):
     def test_an_inbox_that_was_replaced_between_two_looks_is_watched(self):
         d = self.daemon(rescan="2s")
-        os.rename(d.root / "inbox", d.root / "old")
-        (d.root / "inbox").mkdir()
+        (d.root / "new").mkdir()
+        exchange(d.root / "inbox", d.root / "new")  # a look between two renames would find no inbox
         wait_for(lambda: "is watched" in d.log_text())
         d.write_config(rescan="1h")  # from here on only events bring files
         d.process.send_signal(1)
