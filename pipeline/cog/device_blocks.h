@@ -15,6 +15,8 @@ struct pb_device_blocks {
     enum pb_encode_with mask_with;  /* ... so */
     uint32_t levels;                /* of overviews */
     bool nearest;                   /* they are; else averages */
+    bool top_only; /* only blocks of the coarsest overview are made, of the image where there is
+                      none */
     bool parts; /* a block is a struct pb_statistics_part of one plane of one tile: its level is the
                    band, its column the tile's number; of the format bands and planes count */
 };

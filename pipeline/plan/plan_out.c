@@ -40,6 +40,11 @@ struct pb_encode_format pb_plan_out_format(const struct pb_plan_made *made, uint
     return layer == 0 ? made->blocks.format : pb_device_blocks_mask(&made->blocks);
 }
 
+bool pb_plan_out_makes(const struct pb_plan_made *made, uint32_t level)
+{
+    return !made->blocks.top_only || level == made->blocks.levels;
+}
+
 struct pb_out_level pb_plan_out_level(const struct pb_plan *plan, const struct pb_plan_made *made,
                                       uint32_t level)
 {
@@ -128,10 +133,12 @@ static void size_product(const struct pb_plan *plan, struct pb_plan_out *out,
         size_parts(plan, out, made, batch_bytes);
         return;
     }
-    made->row_blocks = blocks(g->image_w, block_px) * blocks(side, block_px);
+    made->row_blocks =
+        pb_plan_out_makes(made, 0) ? blocks(g->image_w, block_px) * blocks(side, block_px) : 0;
     for (uint32_t k = 1; k <= made->blocks.levels; k++) {
         const struct pb_out_level l = pb_plan_out_level(plan, made, k);
-        made->row_blocks += blocks(l.w, block_px) * blocks(l.rows, block_px);
+        if (pb_plan_out_makes(made, k))
+            made->row_blocks += blocks(l.w, block_px) * blocks(l.rows, block_px);
         out->device_bytes += aligned(l.plane_px * made->n_planes * sizeof(float));
     }
     for (uint32_t layer = 0; layer < (made->blocks.has_mask ? 2u : 1u); layer++)

@@ -67,6 +67,8 @@ void pb_plan_out(struct pb_plan *plan, const struct pb_plan_request *request);
 /* level: from 1. */
 struct pb_out_level pb_plan_out_level(const struct pb_plan *plan, const struct pb_plan_made *made,
                                       uint32_t level);
+/* Whether blocks of that level are made; 0: the image. */
+bool pb_plan_out_makes(const struct pb_plan_made *made, uint32_t level);
 /* The format of its blocks or, layer 1, of their masks. */
 struct pb_encode_format pb_plan_out_format(const struct pb_plan_made *made, uint32_t layer);
 /* Whether tiles go to the host: with planes, or to be counted. */

@@ -20,6 +20,7 @@ static void say(const struct pb_plan_made *made, struct pb_served_made *out)
                                    .has_mask = b->has_mask,
                                    .nearest = b->nearest,
                                    .parts = b->parts,
+                                   .top_only = b->top_only,
                                    .n_bands = f->n_bands,
                                    .with = (uint32_t)f->with,
                                    .mask_with = (uint32_t)b->mask_with,
@@ -77,7 +78,8 @@ static bool take(const struct pb_served_made *said, struct pb_plan_made *out)
                                          .has_mask = said->has_mask != 0,
                                          .mask_with = (enum pb_encode_with)said->mask_with,
                                          .levels = said->levels,
-                                         .nearest = said->nearest != 0}};
+                                         .nearest = said->nearest != 0,
+                                         .top_only = said->top_only != 0}};
     for (uint32_t i = 0; i < said->n_bands; i++)
         out->blocks.format.plane[i] = (uint16_t)said->plane[i];
     out->blocks.parts = said->parts != 0;

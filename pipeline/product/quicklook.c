@@ -5,7 +5,8 @@
  * any shown band is invalid; or a sheet of such pictures, one a band (quicklook_sheet.h).
  *
  * While the tiles pass, a pyramid of averages halves the shown bands until the longer side is below
- * twice the size wanted; that level stays in memory. finish() brings it to the exact size by an
+ * twice the size wanted; that level stays in memory. Where a device halves them, the blocks of that
+ * level come from there (quicklook_blocks.c). finish() brings it to the exact size by an
  * area average (of classes both take the nearest pixel), paints the pixels and writes the PNG.
  * Pyramid, average and percentiles have one order of additions each, so the bytes depend on the
  * pixels only.
@@ -34,61 +35,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN_MAX = 3, BLOCK_PX = 256, SIZE_DEFAULT = 1024 };
-
-static int32_t size_of(const struct pb_product_config *config)
-{
-    int32_t size = ((const struct pb_quicklook_config *)config)->size_px;
-    return size > 0 ? size : SIZE_DEFAULT;
-}
-
-/* Longest side of one picture. */
-static int32_t side_of(const struct pb_product_env *env, const struct pb_product_config *config)
-{
-    const uint32_t n =
-        pb_quicklook_is_sheet(config) ? (uint32_t)pb_product_band_count(env, config) : 0;
-    return n > 0 ? pb_sheet_side(n, size_of(config)) : size_of(config);
-}
-
-static struct pb_shrink plan_sizes(const struct pb_product_env *env,
-                                   const struct pb_product_config *config)
-{
-    struct pb_shrink how = {.image_w = env->grid->image_w, .image_h = env->grid->image_h};
-    int32_t longer = how.image_w > how.image_h ? how.image_w : how.image_h;
-    const int32_t side = side_of(env, config);
-    while ((int64_t)pb_pyramid_size(longer, (uint32_t)how.level) >= 2 * (int64_t)side)
-        how.level++;
-    how.source_w = pb_pyramid_size(how.image_w, (uint32_t)how.level);
-    how.source_h = pb_pyramid_size(how.image_h, (uint32_t)how.level);
-    pb_shrink_fit(how.image_w, how.image_h, side, &how.target_w, &how.target_h);
-    return how;
-}
-
-/* A single tile may have any side; rounded up it still holds all. */
-static struct pb_grid pyramid_grid(const struct pb_grid *grid, int32_t *out_block_px)
-{
-    struct pb_grid out = *grid;
-    if (grid->cols == 1 && grid->rows == 1)
-        out.side_px = (grid->side_px + BLOCK_PX - 1) / BLOCK_PX * BLOCK_PX;
-    int32_t block_px = BLOCK_PX;
-    while (out.side_px % block_px != 0)
-        block_px /= 2;
-    *out_block_px = block_px;
-    return out;
-}
-
 static const struct pb_quicklook_config *quicklook_of(const struct pb_product_config *config)
 {
     return (const struct pb_quicklook_config *)config;
-}
-
-/* The average of two classes is none: an index into a palette is a class, and so is what a colour
- * file names value by value. */
-static bool shows_classes(const struct pb_product_env *env,
-                          const struct pb_quicklook_config *config)
-{
-    const struct pb_ramp *ramp = config->paint.chosen;
-    return env->info->has_palette || (ramp != NULL && ramp->between == PB_RAMP_EXACT);
 }
 
 static struct pb_pyramid_options pyramid_options(const struct pb_product_env *env, bool classes,
@@ -107,18 +56,12 @@ static struct pb_pyramid_options pyramid_options(const struct pb_product_env *en
     };
 }
 
-/* Of a config without names, what is shown; env->n_bands are the product's bands then. */
-static uint32_t shown_of(size_t n_bands, bool all)
-{
-    return all ? (uint32_t)n_bands : n_bands >= SHOWN_MAX ? SHOWN_MAX : 1;
-}
-
 static uint64_t quicklook_bytes(const struct pb_product_env *env,
                                 const struct pb_product_config *config)
 {
     bool shaded = quicklook_of(config)->paint.shade != NULL, sheet = pb_quicklook_is_sheet(config);
-    uint32_t n = shown_of(pb_product_band_count(env, config), shaded || sheet);
-    struct pb_shrink how = plan_sizes(env, config);
+    uint32_t n = pb_quicklook_shown_of(pb_product_band_count(env, config), shaded || sheet);
+    struct pb_shrink how = pb_quicklook_sizes(env, config);
     uint64_t target = (uint64_t)how.target_w * (uint64_t)how.target_h;
     uint32_t channels = pb_quicklook_channels(env, quicklook_of(config), sheet ? 1 : n - shaded);
     struct pb_sheet of = pb_sheet_of(sheet ? n : 1, how.target_w, how.target_h);
@@ -131,10 +74,10 @@ static uint64_t quicklook_bytes(const struct pb_product_env *env,
                      (sheet ? n : 1) * (sizeof(struct pb_quicklook_colours) +
                                         pb_quicklook_colours_bytes(env, quicklook_of(config))) +
                      pb_png_bytes((uint32_t)longer, (int)channels) + PB_FILE_OUT_BYTES;
-    if (how.level > 0) {
+    if (how.level > 0 && !pb_product_by_device(env, config)) {
         int32_t block_px;
-        struct pb_grid grid = pyramid_grid(env->grid, &block_px);
-        bool classes = shows_classes(env, quicklook_of(config));
+        struct pb_grid grid = pb_quicklook_grid(env->grid, &block_px);
+        bool classes = pb_quicklook_shows_classes(env, quicklook_of(config));
         struct pb_pyramid_options options =
             pyramid_options(env, classes, &grid, block_px, how.level, n);
         uint64_t pyramid = pb_pyramid_bytes(&options);
@@ -171,7 +114,7 @@ static void keep_block(struct quicklook *q, int32_t x, int32_t y, int32_t w, int
             for (int32_t i = 0; i < w && planes == NULL; i++)
                 to[i] = NAN;
             if (planes != NULL)
-                memcpy(to, planes[b] + (size_t)row * row_px, (size_t)w * sizeof(float));
+                pb_quicklook_take(planes[b] + (size_t)row * row_px, 1, w, to);
         }
 }
 
@@ -197,14 +140,12 @@ static int on_block(void *user, uint32_t level, uint32_t col, uint32_t row, int3
 
 static int choose_bands(struct quicklook *q, struct pb_err *err)
 {
-    int n = pb_product_bands(q->env, &q->config->product, q->plane, err);
+    int n = pb_quicklook_planes(q->env, &q->config->product, q->plane, err);
     if (n < 0)
         return n;
     bool sheet = pb_quicklook_is_sheet(&q->config->product);
-    if (q->config->product.n_bands == 0)
-        n = (int)shown_of((size_t)n, sheet);
     int coloured = n - (q->config->paint.shade != NULL);
-    if (!sheet && coloured != 1 && coloured != SHOWN_MAX)
+    if (!sheet && coloured != 1 && coloured != PB_QUICKLOOK_SHOWN_MAX)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT,
                        "quicklook.bands names %d bands; name 1 (grey) or 3 (red, green, blue)",
                        coloured);
@@ -229,11 +170,12 @@ static int allocate(struct quicklook *q, struct pb_err *err)
             return pb_fail(err, PB_E_MEMORY, "no memory for a quicklook of %d x %d",
                            q->how.target_w, q->how.target_h);
     }
-    if (q->how.level == 0)
+    if (q->how.level == 0 || pb_product_by_device(q->env, &q->config->product))
         return 0;
-    q->grid = pyramid_grid(q->env->grid, &q->block_px);
-    struct pb_pyramid_options options = pyramid_options(
-        q->env, shows_classes(q->env, q->config), &q->grid, q->block_px, q->how.level, q->n_bands);
+    q->grid = pb_quicklook_grid(q->env->grid, &q->block_px);
+    struct pb_pyramid_options options =
+        pyramid_options(q->env, pb_quicklook_shows_classes(q->env, q->config), &q->grid,
+                        q->block_px, q->how.level, q->n_bands);
     options.sink = on_block;
     options.user = q;
     return pb_pyramid_create(&options, err, &q->pyramid);
@@ -248,7 +190,7 @@ static int quicklook_create(const struct pb_product_env *env,
         return pb_fail(err, PB_E_MEMORY, "no memory for a quicklook");
     q->env = env;
     q->config = quicklook_of(config);
-    q->how = plan_sizes(env, config);
+    q->how = pb_quicklook_sizes(env, config);
     q->turn = pb_turn_of(env->place_info);
     int rc = choose_bands(q, err);
     if (rc == 0)
@@ -282,7 +224,7 @@ static int quicklook_finish(void *product, const struct pb_product_result *earli
 {
     struct quicklook *q = product;
     void (*shrink)(const struct pb_shrink *how, const float *source, float *target) =
-        shows_classes(q->env, q->config) ? pb_shrink_nearest : pb_shrink_area;
+        pb_quicklook_shows_classes(q->env, q->config) ? pb_shrink_nearest : pb_shrink_area;
     (void)earlier;
     (void)n_earlier;
     for (uint32_t b = 0; b < q->n_bands; b++) {
@@ -326,7 +268,7 @@ static void quicklook_explain(const struct pb_product_env *env,
     char ramp[200];
     bool turned = pb_turn_of(env->place_info).transposed;
     int32_t w, h;
-    pb_shrink_fit(env->geometry.w, env->geometry.h, side_of(env, config), &w, &h);
+    pb_shrink_fit(env->geometry.w, env->geometry.h, pb_quicklook_side(env, config), &w, &h);
     struct pb_sheet sheet =
         pb_sheet_of((uint32_t)pb_product_band_count(env, config), turned ? h : w, turned ? w : h);
     pb_json_int(json, "width", pb_quicklook_is_sheet(config) ? pb_sheet_width(&sheet) : sheet.w);
@@ -346,6 +288,8 @@ const struct pb_product_type pb_product_quicklook = {
     .explain = quicklook_explain,
     .create = quicklook_create,
     .tile = quicklook_tile,
+    .on_device = pb_quicklook_on_device,
+    .block = pb_quicklook_block,
     .finish = quicklook_finish,
     .destroy = quicklook_destroy,
 };

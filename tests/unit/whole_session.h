@@ -75,8 +75,7 @@ static inline int open_with(const char *path, const char *steps, const char *pro
 }
 
 /* Products that are made of pixels. */
-static const char PIXELS[] = "      - quicklook: {name: o, bands: [OUT]}\n"
-                             "      - quicklook: {name: s, bands: [SUM]}\n";
+static const char PIXELS[] = "      - statistics: {bands: [OUT, SUM], percentiles: [50]}\n";
 
 static inline int open_scene(const char *path, const char *steps)
 {

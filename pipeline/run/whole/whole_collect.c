@@ -132,6 +132,18 @@ static uint32_t end_of(const struct pb_exec_whole *e, const struct found *f, uin
     return end;
 }
 
+/* A row of tiles is through, of which no block comes. */
+static int bring_none(struct collector *c, const struct whole_batch_note *note, struct pb_err *err)
+{
+    struct wic_slot slot = {.user = NULL};
+    int rc = take_slot(c, &slot, err);
+    if (rc != 0)
+        return rc;
+    *(struct pb_block_slot *)slot.user = (struct pb_block_slot){
+        .mark = PB_BLOCK_SLOT_MARK, .first_tile = note->first_tile, .n_tiles = note->n_tiles};
+    return wic_publish(c->e->stream->out, &slot, PB_BLOCK_SLOT_HEAD);
+}
+
 static int collect_batch(struct collector *c, const struct wic_slot *slot, struct pb_err *err)
 {
     struct pb_exec_whole *e = c->e;
@@ -141,7 +153,7 @@ static int collect_batch(struct collector *c, const struct wic_slot *slot, struc
         pb_plan_out_format(e->out.made[note->made].plan, note->layer);
     struct found f = {note, batch, (const void *)(batch->told + WHOLE_FOUND_AT), {.bytes = 0}};
     const bool parts = e->out.made[note->made].plan->blocks.parts; /* none is raw */
-    int rc = parts ? 0 : pb_encode_measure(&format, note->n, &f.needs);
+    int rc = parts || note->n == 0 ? 0 : pb_encode_measure(&format, note->n, &f.needs);
     rc = rc ? rc
             : whole_wait_event(e, whole_event_batch(e, slot->index), PB_DEVICE_WAIT_COLLECT_DONE,
                                "encoding blocks", err);
@@ -157,6 +169,7 @@ static int collect_batch(struct collector *c, const struct wic_slot *slot, struc
     }
     while (rc == 0 && c->n > 0)
         rc = settle(c, err);
+    rc = rc == 0 && note->n == 0 ? bring_none(c, note, err) : rc;
     return rc ? rc : wic_release(e->batches.channel, slot);
 }
 

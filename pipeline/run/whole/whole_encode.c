@@ -255,7 +255,8 @@ static int make_overviews(struct pb_exec_whole *e, struct whole_made *made, stru
         struct whole_level *l = &made->level[k];
         if (l->end - l->base < l->size.rows && l->end < l->size.h)
             break;
-        level_blocks(e, made, k);
+        if (pb_plan_out_makes(made->plan, k))
+            level_blocks(e, made, k);
         rc = k < levels ? halve_level(e, made, k, err) : 0;
         l->base = l->end;
     }
@@ -305,9 +306,9 @@ static int queue_batch(struct pb_exec_whole *e, const struct wic_slot *slot, str
         .used = (uint64_t *)(void *)b->found,
     };
     int rc = e->ops->mark(e->device, QUEUE_OUT, whole_event_encoding(e, slot->index), err);
-    if (rc == 0 && e->out.made[note->made].plan->blocks.parts) {
+    if (rc == 0 && note->n > 0 && e->out.made[note->made].plan->blocks.parts) {
         rc = find_parts(e, b, note->n, err);
-    } else {
+    } else if (note->n > 0) {
         rc = rc ? rc : e->ops->encode(e->device, QUEUE_OUT, &batch, err);
         rc = rc ? rc
                 : e->ops->copy(e->device, QUEUE_OUT, b->told, b->found, whole_found_bytes(note->n),
@@ -342,6 +343,8 @@ static int send_batch(struct pb_exec_whole *e, struct whole_batch_note note, uin
     return rc ? rc : wic_publish(e->batches.channel, &slot, 0);
 }
 
+/* What is ready of product i, in batches. The last one of a row of tiles says that the row is
+ * through, and has no blocks where the last product has none in this row. */
 static int encode_ready(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
 {
     const struct pb_plan_made *made = e->out.made[i].plan;
@@ -355,21 +358,28 @@ static int encode_ready(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
             const bool is_last = left <= most && layer + 1 == layers && i + 1 == e->map.plan->out.n;
             rc = send_batch(e, note, at, is_last, err);
         }
+    if (n == 0 && i + 1 == e->map.plan->out.n && !pb_plan_out_has_planes(e->map.plan))
+        rc = send_batch(e, (struct whole_batch_note){.made = i}, 0, true, err);
     return rc;
+}
+
+/* The blocks of the row's tiles that the product has. */
+static void row_blocks(struct pb_exec_whole *e, const struct whole_made *made)
+{
+    const uint32_t cols = (uint32_t)grid_of(e)->cols;
+    e->out.n_ready = 0;
+    for (uint32_t c = 0; c < cols && pb_plan_out_makes(made->plan, 0); c++)
+        (made->plan->blocks.parts ? tile_parts : tile_blocks)(e, made, e->out.row * cols + c);
 }
 
 int whole_encode_row(struct pb_exec_whole *e, struct pb_err *err)
 {
-    const uint32_t cols = (uint32_t)grid_of(e)->cols;
     struct whole_out *out = &e->out;
     int rc = 0;
     out->row_parts = out->parts + out->row % e->map.plan->out.strips * out->parts_each;
     out->n_parts = 0;
     for (uint32_t i = 0; i < e->map.plan->out.n && rc == 0; i++) {
-        out->n_ready = 0;
-        for (uint32_t c = 0; c < cols; c++)
-            (out->made[i].plan->blocks.parts ? tile_parts : tile_blocks)(e, &out->made[i],
-                                                                         out->row * cols + c);
+        row_blocks(e, &out->made[i]);
         rc = make_overviews(e, &out->made[i], err);
         rc = rc ? rc : encode_ready(e, i, err);
     }
