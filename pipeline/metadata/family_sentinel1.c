@@ -4,6 +4,7 @@
  * annotation/calibration the tables of calibration and of noise. */
 #include "pipeline/metadata/family.h"
 #include "pipeline/metadata/meta_reader.h"
+#include "pipeline/metadata/sentinel1_geometry.h"
 #include "pipeline/metadata/sentinel1_tables.h"
 #include "pipeline/sar/sar_tables.h"
 
@@ -49,6 +50,7 @@ static void read_product(struct pb_meta_reader *r, const struct pb_meta_node *ro
         channel->width = (int32_t)width;
         channel->height = (int32_t)height;
     }
+    pb_sentinel1_geometry(r, root, channel);
     channel->noise_is_off = removed != NULL && strcmp(removed, "true") == 0;
     pb_meta_set_number(r, &out->range_spacing,
                        pb_meta_number(r, image, "rangePixelSpacing", 0.1, 1000),

@@ -123,6 +123,36 @@ double pb_meta_julian_day(const char *when)
     return ((double)timegm(&t) + seconds) / 86400.0 + 2440587.5;
 }
 
+/* Whole seconds since 1970 and the rest of an ISO 8601 time. */
+static bool split_time(const char *text, time_t *out_whole, double *out_rest)
+{
+    struct tm t = {0};
+    int minutes;
+    if (!read_fields(&text, &t))
+        return false;
+    *out_rest = 0;
+    if (*text == '.') {
+        const size_t n = 1 + strspn(text + 1, "0123456789");
+        *out_rest = n > 1 ? strtod(text, NULL) : 0;
+        text += n;
+    }
+    if (!zone(text, &minutes))
+        return false;
+    t.tm_year -= 1900;
+    t.tm_mon -= 1;
+    *out_whole = timegm(&t) - (time_t)minutes * 60;
+    return true;
+}
+
+double pb_meta_seconds(const char *since, const char *when)
+{
+    time_t from, to;
+    double from_rest, to_rest;
+    if (!split_time(since, &from, &from_rest) || !split_time(when, &to, &to_rest))
+        return NAN;
+    return (double)(to - from) + (to_rest - from_rest);
+}
+
 /* --- in names --------------------------------------------------------------------------------- */
 
 struct found {

@@ -11,6 +11,9 @@
 int pb_meta_time(const char *text, char *out, size_t bytes);
 /* Of a time that pb_meta_time made; NaN of another text. */
 double pb_meta_julian_day(const char *when);
+/* Seconds from one ISO 8601 time to another, of which a fraction keeps all digits of a double; NaN:
+ * one of them is no time. */
+double pb_meta_seconds(const char *since, const char *when);
 
 /* A time in a name. pattern: text with %Y (4 digits), %m %d %H %M %S (2), %j (day of the year, 3),
  * %y (2: 1970 to 2069) and %%, where * stands for any text and ? for one character. It may lie

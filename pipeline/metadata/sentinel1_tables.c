@@ -4,73 +4,18 @@
  * relies on lines and pixels that ascend, and on numbers that are finite: it is checked here. */
 #include "pipeline/metadata/sentinel1_tables.h"
 
-#include "config/base/arena.h"
 #include "pipeline/metadata/meta_reader.h"
+#include "pipeline/metadata/sentinel1_lists.h"
 #include "pipeline/sar/sar_tables.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define LINE_MAX_ 1e8 /* more than any image has */
-#define SPACE     " \t\r\n"
-
-struct list {
-    double *number;
-    size_t n;
-};
-
-static void no_memory(struct pb_meta_reader *r)
-{
-    if (r->rc == 0)
-        r->rc = pb_fail(r->err, PB_E_MEMORY, "no memory for the scene's metadata");
-}
-
-static void *room(struct pb_meta_reader *r, size_t n, size_t size)
-{
-    void *out = r->rc == 0 ? pb_arena_alloc(r->out->sar->arena, n, size) : NULL;
-    if (out == NULL)
-        no_memory(r);
-    return out;
-}
-
-static size_t count_words(const char *text)
-{
-    size_t n = 0;
-    for (text += strspn(text, SPACE); *text != '\0'; text += strspn(text, SPACE), n++)
-        text += strcspn(text, SPACE);
-    return n;
-}
-
-/* The numbers of a list, within low .. high; ascend: each is more than the one before. */
-static struct list read_list(struct pb_meta_reader *r, const struct pb_meta_node *node,
-                             const char *name, double low, double high, bool ascend)
-{
-    const char *text = pb_meta_need_text(r, node, name);
-    struct list out = {NULL, text != NULL ? count_words(text) : 0};
-    if (text != NULL && out.n == 0)
-        pb_meta_wrong(r, "%s has no numbers", name);
-    out.number = r->rc == 0 ? room(r, out.n, sizeof *out.number) : NULL;
-    for (size_t i = 0; r->rc == 0 && i < out.n; i++) {
-        char *end = NULL;
-        out.number[i] = strtod(text, &end);
-        if (end == text || strchr(SPACE, *end) == NULL || !isfinite(out.number[i]) ||
-            out.number[i] < low || out.number[i] > high)
-            pb_meta_wrong(r, "number %zu of %s is '%.*s', which cannot be: %g to %g is possible",
-                          i + 1, name, (int)strcspn(text + strspn(text, SPACE), SPACE),
-                          text + strspn(text, SPACE), low, high);
-        else if (ascend && i > 0 && out.number[i] <= out.number[i - 1])
-            pb_meta_wrong(r, "%s does not ascend at number %zu", name, i + 1);
-        text = end;
-    }
-    return out;
-}
 
 static struct pb_sar_vector vector_of(struct pb_meta_reader *r, const struct pb_meta_node *node,
-                                      struct list at, const char *name, double low)
+                                      struct pb_sentinel1_list at, const char *name, double low)
 {
-    const struct list value = read_list(r, node, name, low, 1e30, false);
+    const struct pb_sentinel1_list value = pb_sentinel1_read_list(r, node, name, low, 1e30, false);
     if (r->rc == 0 && value.n != at.n)
         pb_meta_wrong(r, "%s has %zu numbers for %zu places", name, value.n, at.n);
     return (struct pb_sar_vector){.n = at.n, .pixel = at.number, .value = value.number};
@@ -82,12 +27,14 @@ static void read_tables(struct pb_meta_reader *r, const struct pb_meta_node *vec
                         struct pb_sar_table *out)
 {
     for (size_t k = 0; k < n_names; k++)
-        out[k] = (struct pb_sar_table){.vector = room(r, vectors->n + 1, sizeof *out[k].vector)};
+        out[k] = (struct pb_sar_table){
+            .vector = pb_sentinel1_room(r, vectors->n + 1, sizeof *out[k].vector)};
     for (const struct pb_meta_node *v = vectors->first; v != NULL && r->rc == 0; v = v->next) {
         if (v->name[0] == '@')
             continue;
         const double line = pb_meta_need_number(r, v, "line", -LINE_MAX_, LINE_MAX_);
-        const struct list at = read_list(r, v, "pixel", 0, LINE_MAX_, true);
+        const struct pb_sentinel1_list at =
+            pb_sentinel1_read_list(r, v, "pixel", 0, LINE_MAX_, true);
         for (size_t k = 0; k < n_names && r->rc == 0; k++) {
             struct pb_sar_vector vector = vector_of(r, v, at, names[k], low);
             if (r->rc < 0 || out[k].vector == NULL)
@@ -109,7 +56,7 @@ struct pb_sar_channel *pb_sentinel1_channel(struct pb_meta_reader *r, const char
     if (r->out->sar == NULL)
         r->out->sar = pb_sar_create();
     if (r->out->sar == NULL) {
-        no_memory(r);
+        pb_sentinel1_no_memory(r);
         return NULL;
     }
     struct pb_sar_channel *channel = pb_sar_channel(r->out->sar, polarisation);
@@ -143,7 +90,8 @@ static void read_block(struct pb_meta_reader *r, const struct pb_meta_node *v,
         bound[i] = isnan(number) ? bound[i] : (int32_t)number;
     }
     *out = (struct pb_sar_block){bound[0], bound[1], bound[2], bound[3], {0}};
-    const struct list lines = read_list(r, v, "line", -LINE_MAX_, LINE_MAX_, true);
+    const struct pb_sentinel1_list lines =
+        pb_sentinel1_read_list(r, v, "line", -LINE_MAX_, LINE_MAX_, true);
     out->along = vector_of(r, v, lines, "noiseAzimuthLut", 0);
 }
 
@@ -162,7 +110,7 @@ void pb_sentinel1_noise(struct pb_meta_reader *r, const struct pb_meta_node *roo
         read_tables(r, range != NULL ? range : old, &names[range == NULL], 1, 0, &out->noise);
     if (r->rc < 0 || azimuth == NULL)
         return;
-    out->block = room(r, azimuth->n + 1, sizeof *out->block);
+    out->block = pb_sentinel1_room(r, azimuth->n + 1, sizeof *out->block);
     for (const struct pb_meta_node *v = azimuth->first; v != NULL && r->rc == 0; v = v->next)
         if (v->name[0] != '@')
             read_block(r, v, &out->block[out->n_blocks++]);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct pb_arena;
+struct pb_range_doppler;
 
 /* Numbers along one line. */
 struct pb_sar_vector {
@@ -49,6 +50,8 @@ struct pb_sar {
     struct pb_arena *arena; /* has all of it, this struct as well */
     struct pb_sar_channel channel[PB_SAR_CHANNELS_MAX];
     size_t n;
+    const struct pb_range_doppler *geometry; /* of all channels; NULL: why_no_geometry says why */
+    char why_no_geometry[160];
 };
 
 /* Zeroed; NULL = out of memory. destroy accepts NULL. */

@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_SENTINEL1_LISTS_H
+#define PB_SENTINEL1_LISTS_H
+/* Lists of numbers in Sentinel-1's annotations, and the memory of what is read of them: that of the
+ * reader's facts (pb_metadata.sar). One thread. */
+#include <stdbool.h>
+#include <stddef.h>
+
+struct pb_meta_node;
+struct pb_meta_reader;
+
+struct pb_sentinel1_list {
+    double *number;
+    size_t n;
+};
+
+/* Zeroed; NULL after any failure, which the reader has. */
+void *pb_sentinel1_room(struct pb_meta_reader *r, size_t n, size_t size);
+/* The numbers of the text at `name`, at least one, within low .. high; ascend: each is more than
+ * the one before. A list without numbers after a mistake, which the reader has. */
+struct pb_sentinel1_list pb_sentinel1_read_list(struct pb_meta_reader *r,
+                                                const struct pb_meta_node *node, const char *name,
+                                                double low, double high, bool ascend);
+/* The reader's failure: memory is out. */
+void pb_sentinel1_no_memory(struct pb_meta_reader *r);
+#endif
