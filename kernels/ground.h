@@ -14,7 +14,18 @@ struct pb_ground {
     double unit_metres[2]; /* as in struct pb_scene_facts */
     char *crs;             /* WKT; owned by who owns the struct */
     char code[64];         /* "EPSG:32633" or "" */
+    char by[128];          /* what places the scene's pixels, for people: "the geotransform" */
 };
+
+/* What says where the pixels of a scene lie. */
+enum pb_ground_model {
+    PB_GROUND_AUTO,      /* the first of the next three that the scene has: transform, GCPs, RPCs */
+    PB_GROUND_TRANSFORM, /* its geotransform */
+    PB_GROUND_GCPS,      /* a polynomial that fits its ground control points */
+    PB_GROUND_TPS,       /* a thin-plate spline through these */
+    PB_GROUND_RPC        /* its rational polynomial coefficients */
+};
+#define PB_GROUND_MODELS "auto|transform|gcps|tps|rpc" /* the words, in the same order */
 
 /* What a step asks for: a grid in another coordinate system. */
 struct pb_ground_ask {
@@ -26,6 +37,10 @@ struct pb_ground_ask {
     double part[4];               /* left, top, right, bottom of what bands have of that grid, in
                                      its pixels; the extent is that of this part */
     const struct pb_ground *from; /* the place of that; NULL: the scene's own */
+    enum pb_ground_model model;   /* of the scene; not looked at where from is given */
+    int32_t order;                /* of the polynomial; 0: as GDAL chooses it */
+    bool has_height;              /* else the RPCs' own mean height */
+    double height;                /* of all pixels, in metres above the ellipsoid; for RPCs */
 };
 
 /* An open way: from pixels of the new grid to those of the one it is made from. */

@@ -124,10 +124,20 @@ int32_t pb_builder_warp(struct pb_builder *b, const struct pb_ground_ask *ask, i
         const struct pb_geometry same = b->graph.grids[grid];
         return add_frame(b, own, &nowhere, NULL, same.w, same.h);
     }
-    if (b->scene->ground == NULL || isnan(b->graph.grids[grid].map.scale_x)) {
+    if (isnan(b->graph.grids[grid].map.scale_x)) {
+        (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0, "a band is of " PB_UNPLACED_SOURCE);
+        return -1;
+    }
+    if (b->scene->ground == NULL) {
         (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
-                                 "the scene has no coordinate system with a geotransform, so its "
-                                 "pixels cannot be brought into another one");
+                                 "the scene is not placed on the Earth, so its pixels cannot be "
+                                 "brought into another system");
+        return -1;
+    }
+    if (own > 0 && ask->model != PB_GROUND_AUTO) {
+        (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
+                                 "a step before this one has brought the bands into another "
+                                 "system, where they have a geotransform: leave 'from' out");
         return -1;
     }
     full.source_w = reference_of(&b->graph, own)->w;

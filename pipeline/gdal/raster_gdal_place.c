@@ -37,19 +37,27 @@ bool pb_gdal_transform(GDALTransformerFunc transform, void *arg, double (*xy)[2]
     return fine;
 }
 
-bool pb_gdal_rpc_to_ground(const struct pb_raster *raster, double (*xy)[2], int n)
+bool pb_gdal_read_rpc(const struct pb_raster *raster, GDALRPCInfoV2 *out_rpc)
 {
-    GDALRPCInfoV2 rpc;
-    char height[64];
+    const GDALRPCInfoV2 *const rpc = out_rpc;
     if (!raster->info.has_rpc ||
-        !GDALExtractRPCInfoV2(GDALGetMetadata(raster->dataset, "RPC"), &rpc))
+        !GDALExtractRPCInfoV2(GDALGetMetadata(raster->dataset, "RPC"), out_rpc))
         return false;
-    const double scales[] = {rpc.dfLINE_SCALE, rpc.dfSAMP_SCALE, rpc.dfLAT_SCALE, rpc.dfLONG_SCALE,
-                             rpc.dfHEIGHT_SCALE};
+    const double scales[] = {rpc->dfLINE_SCALE, rpc->dfSAMP_SCALE, rpc->dfLAT_SCALE,
+                             rpc->dfLONG_SCALE, rpc->dfHEIGHT_SCALE};
     for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
         if (!isfinite(scales[i]) || scales[i] == 0)
             return false;
     }
+    return true;
+}
+
+bool pb_gdal_rpc_to_ground(const struct pb_raster *raster, double (*xy)[2], int n)
+{
+    GDALRPCInfoV2 rpc;
+    char height[64];
+    if (!pb_gdal_read_rpc(raster, &rpc))
+        return false;
     (void)CPLsnprintf(height, sizeof height, "RPC_HEIGHT=%.17g", rpc.dfHEIGHT_OFF);
     const char *const options[] = {height, NULL};
     void *arg = GDALCreateRPCTransformerV2(&rpc, FALSE, 0, (char **)(uintptr_t)options);

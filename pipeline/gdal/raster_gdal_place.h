@@ -14,6 +14,9 @@ OGRSpatialReferenceH pb_gdal_srs(const struct pb_raster *raster);
  * false: one of them has no place; xy is undefined then. */
 bool pb_gdal_transform(GDALTransformerFunc transform, void *arg, double (*xy)[2], int n);
 
+/* The RPCs; false: the scene has none, or such with a scale that is 0 or not finite. */
+bool pb_gdal_read_rpc(const struct pb_raster *raster, GDALRPCInfoV2 *out_rpc);
+
 /* Pixels -> longitude, latitude by the RPCs, at their own mean height: the terrain is not known. */
 bool pb_gdal_rpc_to_ground(const struct pb_raster *raster, double (*xy)[2], int n);
 

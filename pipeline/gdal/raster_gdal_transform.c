@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The way from a grid in one coordinate system to one in another: GDAL's transformer of images,
- * which is also gdalwarp's, and the extent and pixels that it suggests. */
+ * The way from a grid in one coordinate system to one in another: GDAL's transformers, which are
+ * also gdalwarp's, and the extent and pixels that they suggest. */
+#include "pipeline/gdal/raster_gdal_grid.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
+#include "pipeline/gdal/raster_gdal_model.h"
 #include "pipeline/gdal/raster_gdal_place.h"
 #include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/raster/ground.h"
@@ -16,119 +18,10 @@
 
 enum { POINTS = 1024 };
 /* A part that misses an edge of its grid by so little reaches to it. */
-#define EDGE_PX  1e-6
-#define SIDE_MAX (1 << 30)
-
-/* A dataset without bands that lies there; NULL: it cannot be made. */
-static GDALDatasetH make_dataset(const struct pb_ground *ground, int32_t w, int32_t h)
-{
-    OGRSpatialReferenceH srs = OSRNewSpatialReference(ground->crs);
-    GDALDatasetH set = GDALCreate(GDALGetDriverByName("MEM"), "", w, h, 0, GDT_Byte, NULL);
-    bool fine = srs != NULL && set != NULL;
-    if (fine) {
-        OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
-        fine = GDALSetSpatialRef(set, srs) == CE_None &&
-               GDALSetGeoTransform(set, (double *)(uintptr_t)ground->transform) == CE_None;
-    }
-    OSRDestroySpatialReference(srs);
-    if (!fine && set != NULL)
-        GDALClose(set);
-    return fine ? set : NULL;
-}
-
-/* Whether the text can only be a code (EPSG:32633), WKT, PROJJSON or a PROJ string. GDAL would look
- * for a file or an address by any other name. */
-static bool is_definition(const char *crs)
-{
-    static const char code[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:.+-";
-    if (strchr(crs, '[') != NULL || crs[0] == '{')
-        return true;
-    if (crs[0] == '+')
-        return strstr(crs, "+init") == NULL;
-    return strchr(crs, ':') != NULL && strspn(crs, code) == strlen(crs);
-}
-
-/* The WKT of what a user calls a CRS; the caller's (CPLFree). NULL: it is none. */
-static char *wkt_of(const char *crs)
-{
-    static const char *const options[] = {"FORMAT=WKT2_2019", NULL};
-    OGRSpatialReferenceH srs = is_definition(crs) ? OSRNewSpatialReference(NULL) : NULL;
-    char *wkt = NULL;
-    if (srs != NULL && OSRSetFromUserInput(srs, crs) == OGRERR_NONE)
-        (void)OSRExportToWktEx(srs, &wkt, options);
-    OSRDestroySpatialReference(srs);
-    return wkt;
-}
-
-/* --- the new grid ----------------------------------------------------------------------------- */
-
-static int too_large(char *why, size_t bytes, double w, double h)
-{
-    (void)snprintf(why, bytes,
-                   "the grid would have %.0f x %.0f pixels; 1 to %d are allowed along an axis", w,
-                   h, SIDE_MAX);
-    return -EINVAL;
-}
-
-/* Of the suggested transform and size: what the ask wants otherwise, by the rules of gdalwarp. */
-static int set_grid(const struct pb_ground_ask *ask, const double t[6], int w, int h, char *why,
-                    size_t bytes, struct pb_ground_way *way)
-{
-    const double pixel = ask->pixel > 0 ? ask->pixel : t[1];
-    double low[2] = {t[0], t[3] + h * t[5]}, high[2] = {t[0] + w * t[1], t[3]};
-    if (!ask->has_bounds && ask->pixel == 0) {
-        memcpy(way->ground.transform, t, sizeof way->ground.transform);
-        way->w = w;
-        way->h = h;
-        return 0;
-    }
-    for (int i = 0; i < 2; i++) {
-        low[i] = ask->has_bounds ? ask->bounds[i] : low[i];
-        high[i] = ask->has_bounds ? ask->bounds[2 + i] : high[i];
-        low[i] = ask->align ? floor(low[i] / pixel + 1e-9) * pixel : low[i];
-        high[i] = ask->align ? ceil(high[i] / pixel - 1e-9) * pixel : high[i];
-    }
-    const double n[2] = {floor((high[0] - low[0] + pixel / 2) / pixel),
-                         floor((high[1] - low[1] + pixel / 2) / pixel)};
-    if (!(n[0] >= 1 && n[1] >= 1 && n[0] <= SIDE_MAX && n[1] <= SIDE_MAX))
-        return too_large(why, bytes, n[0], n[1]);
-    /* Without a given size pixels become as large as fits the bounds. */
-    const double across = ask->pixel > 0 ? pixel : (high[0] - low[0]) / n[0];
-    const double down = ask->pixel > 0 ? pixel : (high[1] - low[1]) / n[1];
-    const double fitted[6] = {low[0], across, 0, high[1], 0, -down};
-    memcpy(way->ground.transform, fitted, sizeof fitted);
-    way->w = (int32_t)n[0];
-    way->h = (int32_t)n[1];
-    return 0;
-}
-
-static int describe(struct pb_ground_way *way, const char *wkt)
-{
-    struct pb_raster_info *info = calloc(1, sizeof *info);
-    OGRSpatialReferenceH srs = OSRNewSpatialReference(wkt);
-    way->ground.crs = strdup(wkt);
-    int rc = info != NULL && srs != NULL && way->ground.crs != NULL ? 0 : -ENOMEM;
-    if (rc == 0) {
-        info->width = way->w;
-        info->height = way->h;
-        memcpy(info->transform, way->ground.transform, sizeof info->transform);
-        pb_gdal_read_unit(srs, info);
-        memcpy(way->ground.unit_metres, info->unit_metres, sizeof info->unit_metres);
-    }
-    if (rc < 0) {
-        free(way->ground.crs);
-        way->ground.crs = NULL;
-    }
-    OSRDestroySpatialReference(srs);
-    free(info);
-    return rc;
-}
-
-/* --- the finder ------------------------------------------------------------------------------- */
+#define EDGE_PX 1e-6
 
 struct transform {
-    void *image;
+    struct pb_gdal_model model;
     GDALDatasetH made; /* the old grid's; NULL: the scene's own is used */
 };
 
@@ -137,12 +30,13 @@ static void close_transform(void *transform)
     struct transform *t = transform;
     if (t == NULL)
         return;
-    if (t->image != NULL)
-        GDALDestroyGenImgProjTransformer(t->image);
+    pb_gdal_model_close(&t->model);
     if (t->made != NULL)
         GDALClose(t->made);
     free(t);
 }
+
+/* --- the suggested grid ----------------------------------------------------------------------- */
 
 /* Whether bands have less than the grid that they lie on. */
 static bool is_part(const struct pb_ground_ask *ask)
@@ -151,88 +45,131 @@ static bool is_part(const struct pb_ground_ask *ask)
            ask->part[2] < ask->source_w - EDGE_PX || ask->part[3] < ask->source_h - EDGE_PX;
 }
 
-/* A dataset of that part alone; NULL: it cannot be made. */
+/* The size of a part in whole pixels, and by how much its pixels are larger than they were. */
+static void size_of_part(const struct pb_ground_ask *ask, int32_t size[2], double grown[2])
+{
+    for (int i = 0; i < 2; i++) {
+        const double length = ask->part[2 + i] - ask->part[i];
+        size[i] = (int32_t)fmax(floor(length + 0.5), 1);
+        grown[i] = length / size[i];
+    }
+}
+
+/* A dataset of the part alone, which has a geotransform; NULL: it cannot be made. */
 static GDALDatasetH make_part(const struct pb_raster *raster, const struct pb_ground_ask *ask)
 {
     struct pb_ground ground = ask->from != NULL ? *ask->from : (struct pb_ground){.crs = NULL};
-    OGRSpatialReferenceH srs = ask->from == NULL ? pb_gdal_srs(raster) : NULL;
     GDALDatasetH set = NULL;
     char *wkt = NULL;
-    if (ask->from == NULL) {
+    if (ask->from == NULL && OSRExportToWkt(pb_gdal_srs(raster), &wkt) == OGRERR_NONE) {
         memcpy(ground.transform, raster->info.transform, sizeof ground.transform);
-        if (raster->info.has_transform && srs != NULL && OSRExportToWkt(srs, &wkt) == OGRERR_NONE)
-            ground.crs = wkt;
+        ground.crs = wkt;
     }
     if (ground.crs != NULL) {
-        double *t = ground.transform;
-        const double across = ask->part[2] - ask->part[0], down = ask->part[3] - ask->part[1];
-        const double w = fmax(floor(across + 0.5), 1), h = fmax(floor(down + 0.5), 1);
+        double *t = ground.transform, grown[2];
+        int32_t size[2];
+        size_of_part(ask, size, grown);
         t[0] += ask->part[0] * t[1] + ask->part[1] * t[2];
         t[3] += ask->part[0] * t[4] + ask->part[1] * t[5];
-        t[1] *= across / w;
-        t[4] *= across / w;
-        t[2] *= down / h;
-        t[5] *= down / h;
-        set = make_dataset(&ground, (int32_t)w, (int32_t)h);
+        t[1] *= grown[0];
+        t[4] *= grown[0];
+        t[2] *= grown[1];
+        t[5] *= grown[1];
+        set = pb_gdal_grid_dataset(&ground, size[0], size[1]);
     }
     CPLFree(wkt);
     return set;
 }
 
-/* The extent and pixels that GDAL suggests for the source. */
-static bool suggest(GDALDatasetH source, const char *wkt, double t[6], int *w, int *h)
+/* What GDAL suggests for an image of the source's size. */
+struct suggestion {
+    double transform[6];
+    int w, h;
+};
+
+static bool suggest(GDALDatasetH source, GDALTransformerFunc points, void *of,
+                    struct suggestion *out)
 {
-    char **options = CSLSetNameValue(NULL, "DST_SRS", wkt);
-    void *image = GDALCreateGenImgProjTransformer2(source, NULL, options);
     double extent[4];
-    CSLDestroy(options);
-    const bool fine =
-        image != NULL && GDALSuggestedWarpOutput2(source, GDALGenImgProjTransform, image, t, w, h,
-                                                  extent, 0) == CE_None;
-    if (image != NULL)
-        GDALDestroyGenImgProjTransformer(image);
-    return fine;
+    return GDALSuggestedWarpOutput2(source, points, of, out->transform, &out->w, &out->h, extent,
+                                    0) == CE_None;
 }
 
-static bool suggest_part(const struct pb_raster *raster, const char *wkt,
-                         const struct pb_ground_ask *ask, double t[6], int *w, int *h)
+static bool suggest_placed_part(const struct pb_raster *raster, const char *wkt,
+                                const struct pb_ground_ask *ask, struct suggestion *out)
 {
+    char **options = CSLSetNameValue(NULL, "DST_SRS", wkt);
     GDALDatasetH part = make_part(raster, ask);
-    const bool fine = part != NULL && suggest(part, wkt, t, w, h);
+    void *image = part != NULL ? GDALCreateGenImgProjTransformer2(part, NULL, options) : NULL;
+    const bool fine = image != NULL && suggest(part, GDALGenImgProjTransform, image, out);
+    CSLDestroy(options);
+    if (image != NULL)
+        GDALDestroyGenImgProjTransformer(image);
     if (part != NULL)
         GDALClose(part);
     return fine;
 }
 
+/* Of a scene without a geotransform. */
+static bool suggest_part(const struct pb_gdal_model *model, const struct pb_ground_ask *ask,
+                         struct suggestion *out)
+{
+    struct pb_gdal_model part = *model; /* borrows its transformers */
+    int32_t size[2];
+    double grown[2];
+    size_of_part(ask, size, grown);
+    for (int i = 0; i < 2; i++) {
+        part.part[i] = ask->part[i];
+        part.scale[i] = 1 / grown[i];
+    }
+    GDALDatasetH set =
+        GDALCreate(GDALGetDriverByName("MEM"), "", size[0], size[1], 0, GDT_Byte, NULL);
+    const bool fine = set != NULL && suggest(set, pb_gdal_model_transform, &part, out);
+    if (set != NULL)
+        GDALClose(set);
+    return fine;
+}
+
+static bool suggest_grid(struct transform *t, const struct pb_raster *raster, const char *wkt,
+                         const struct pb_ground_ask *ask, struct suggestion *out)
+{
+    GDALDatasetH source = t->made != NULL ? t->made : raster->dataset;
+    if (is_part(ask))
+        return t->model.model == PB_GROUND_TRANSFORM ? suggest_placed_part(raster, wkt, ask, out)
+                                                     : suggest_part(&t->model, ask, out);
+    /* Its own transformer lets GDAL see what it is, so that equal systems keep their grid. */
+    return t->model.rpc == NULL ? suggest(source, GDALGenImgProjTransform, t->model.image, out)
+                                : suggest(source, pb_gdal_model_transform, &t->model, out);
+}
+
+/* --- the finder ------------------------------------------------------------------------------- */
+
 static int find_grid(struct transform *t, const struct pb_raster *raster, const char *wkt,
                      const struct pb_ground_ask *ask, char *why, size_t bytes,
                      struct pb_ground_way *way)
 {
-    char **options = CSLSetNameValue(NULL, "DST_SRS", wkt);
-    GDALDatasetH source = t->made != NULL ? t->made : raster->dataset;
-    double suggested[6];
-    int w = 0, h = 0;
-    t->image = GDALCreateGenImgProjTransformer2(source, NULL, options);
-    CSLDestroy(options);
-    if (t->image == NULL || !(is_part(ask) ? suggest_part(raster, wkt, ask, suggested, &w, &h)
-                                           : suggest(source, wkt, suggested, &w, &h))) {
+    struct suggestion suggested;
+    if (!suggest_grid(t, raster, wkt, ask, &suggested)) {
         (void)snprintf(why, bytes,
-                       "the scene cannot be brought into '%.80s': it lies where that is not "
+                       "the scene cannot be brought into '%.80s' by %s: it lies where that is not "
                        "defined",
-                       ask->crs);
+                       ask->crs, t->model.by);
         return -EINVAL;
     }
-    int rc = set_grid(ask, suggested, w, h, why, bytes, way);
-    if (rc == 0)
-        GDALSetGenImgProjTransformerDstGeoTransform(t->image, way->ground.transform);
-    return rc < 0 ? rc : describe(way, wkt);
+    const int rc =
+        pb_gdal_grid_set(ask, wkt, suggested.transform, suggested.w, suggested.h, why, bytes, way);
+    if (rc == 0) {
+        GDALSetGenImgProjTransformerDstGeoTransform(t->model.image, way->ground.transform);
+        memcpy(way->ground.by, t->model.by, sizeof way->ground.by);
+    }
+    return rc;
 }
 
 static int open_transform(const struct pb_raster *raster, const struct pb_ground_ask *ask,
                           char *why, size_t bytes, struct pb_ground_way *way)
 {
     struct transform *t = calloc(1, sizeof *t);
-    char *wkt = wkt_of(ask->crs);
+    char *wkt = pb_gdal_grid_wkt(ask->crs);
     int rc = t != NULL ? 0 : -ENOMEM;
     if (rc == 0 && wkt == NULL) {
         (void)snprintf(why, bytes,
@@ -241,8 +178,11 @@ static int open_transform(const struct pb_raster *raster, const struct pb_ground
         rc = -EINVAL;
     }
     if (rc == 0 && ask->from != NULL) {
-        t->made = make_dataset(ask->from, ask->source_w, ask->source_h);
-        rc = t->made != NULL ? 0 : -ENOMEM;
+        t->made = pb_gdal_grid_dataset(ask->from, ask->source_w, ask->source_h);
+        rc = t->made != NULL ? pb_gdal_model_made(t->made, ask, wkt, why, bytes, &t->model)
+                             : -ENOMEM;
+    } else if (rc == 0) {
+        rc = pb_gdal_model_open(raster, ask, wkt, why, bytes, &t->model);
     }
     if (rc == 0)
         rc = find_grid(t, raster, wkt, ask, why, bytes, way);
@@ -275,7 +215,8 @@ static void points_of(void *transform, size_t n, double *x, double *y)
     for (size_t first = 0; first < n; first += POINTS) {
         int some = n - first < POINTS ? (int)(n - first) : POINTS;
         memset(z, 0, sizeof z);
-        bool fine = GDALGenImgProjTransform(t->image, TRUE, some, x + first, y + first, z, ok);
+        bool fine = pb_gdal_model_transform((void *)(uintptr_t)&t->model, TRUE, some, x + first,
+                                            y + first, z, ok);
         for (int i = 0; i < some; i++)
             if (!fine || !ok[i] || !isfinite(x[first + (size_t)i]) ||
                 !isfinite(y[first + (size_t)i]))
@@ -301,7 +242,7 @@ int pb_raster_placed(const struct pb_ground *ground, int32_t w, int32_t h, struc
     raster->info.width = w;
     raster->info.height = h;
     pb_gdal_listen(&words, NULL);
-    raster->dataset = make_dataset(ground, w, h);
+    raster->dataset = pb_gdal_grid_dataset(ground, w, h);
     if (raster->dataset != NULL)
         pb_gdal_read_place(raster);
     pb_gdal_unlisten();

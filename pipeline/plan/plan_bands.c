@@ -319,7 +319,7 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     facts.area = find_area;
     facts.area_of = &areas;
     facts.tile = request->tile;
-    if (request->raster != NULL && request->info->has_transform && request->info->has_crs) {
+    if (request->raster != NULL) {
         finder = pb_raster_ground_finder(request->raster);
         facts.ground = &finder;
     }

@@ -8,8 +8,8 @@
 #include "kernels/ground.h"
 #include "pipeline/raster/raster.h"
 
-/* How a scene's pixels are placed elsewhere; raster is borrowed while the finder is used. It needs
- * a geotransform and a coordinate system. */
+/* How a scene's pixels are placed elsewhere; raster is borrowed while the finder is used. What it
+ * lacks for that is told when a way is opened. */
 struct pb_ground_finder pb_raster_ground_finder(struct pb_raster *raster);
 
 /* A raster without pixels that lies on a ground, for all that products say about their place

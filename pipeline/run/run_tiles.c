@@ -21,7 +21,8 @@ int pb_run_tiles_find(struct pb_run_tiles *tiles, const struct pb_pipeline_confi
     const struct pb_warp_op *warp = pb_pipeline_tile_step(pipeline);
     const struct pb_raster_info *info = pb_raster_info(raster);
     struct pb_tile_list list;
-    if (warp == NULL || !info->has_transform || !info->has_crs)
+    if (warp == NULL ||
+        !((info->has_transform && info->has_crs) || info->n_gcps > 0 || info->has_rpc))
         return 0; /* without a place the step says what is missing */
     int rc = pb_tiles_find(warp, raster, err, &list);
     if (rc == 0 && list.n == 0)

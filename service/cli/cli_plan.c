@@ -60,6 +60,8 @@ static void say_grid(const struct pb_json_value *plan)
     else
         cli_add(text, sizeof text, ", not placed on the Earth");
     cli_line("grid", "%s", text);
+    if (cli_json_text(grid, "placed_by")[0] != '\0')
+        cli_line("", "the scene is placed by %s", cli_json_text(grid, "placed_by"));
 }
 
 /* Of a grid of tiles; what follows is told of the first that is planned. */

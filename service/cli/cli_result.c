@@ -263,6 +263,8 @@ void cli_result_text(const char *input, const struct pb_job *job)
         print_product(pb_json_at(products, i));
     cli_result_tiles(pb_json_get(report, "tiles", NULL));
     cli_result_calibration(pb_json_get(report, "calibration", NULL));
+    if (pb_json_get_text(report, "placed_by") != NULL)
+        printf("  %-10s the scene by %s\n", "placed", pb_json_get_text(report, "placed_by"));
     cli_result_sidecars(pb_json_get(report, "sidecars", NULL));
     print_exchanges(pb_json_get(report, "exchanges", NULL));
     if (gate != NULL)

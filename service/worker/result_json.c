@@ -148,6 +148,14 @@ static void print_digits(struct pb_json *json, const struct pb_run_report *repor
     pb_json_end(json);
 }
 
+/* Of products in a coordinate system that a step chose. */
+static void print_place(struct pb_json *json, const struct pb_chain *chain)
+{
+    const struct pb_ground *ground = chain != NULL ? pb_chain_ground(chain) : NULL;
+    if (ground != NULL && ground->by[0] != '\0')
+        pb_json_string(json, "placed_by", ground->by);
+}
+
 static void print_reduction(struct pb_json *json, const struct pb_chain_use *use)
 {
     const struct pb_chain_reduction *r = use->reduction;
@@ -334,6 +342,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     print_tiles(json, result->tiles);
     pb_sidecars_print(result->sidecars, json);
     print_calibration(json, result);
+    print_place(json, result->chain);
     print_exchanges(json, result->pipeline);
     print_reductions(json, result->chain);
     print_gate(json, &report->gate);

@@ -154,7 +154,7 @@ def test_what_cannot_be_is_refused_with_words(scratch):
     plain = gdal.GetDriverByName("GTiff").Create(str(scratch / "plain.tif"), 20, 20)
     del plain
     report = pbtest.run("pushbroom", "run", "-c", config(scratch, 'crs: "EPSG:32633"'), "-o", scratch / "out", scratch / "plain.tif", code=None)
-    assert "no coordinate system with a geotransform" in report.stderr, report.stderr
+    assert "no geotransform with a coordinate system, no three ground control points and no RPCs" in report.stderr, report.stderr
 
 
 def test_what_is_cropped_first_has_the_extent_of_the_crop(scratch):

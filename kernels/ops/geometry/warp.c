@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define COORDINATE_MAX 1e12
+#define HEIGHT_MAX     1e5
 
 static const struct pb_key keys[] = {
     {.name = "crs",
@@ -63,6 +64,30 @@ static const struct pb_key keys[] = {
      .def = "false",
      .choices = "false|true",
      .doc = "Whether the edges of the new grid become multiples of pixel, outwards."},
+    {.name = "from",
+     .type = PB_KEY_CHOICE,
+     .offset = offsetof(struct pb_warp_op, from),
+     .def = "auto",
+     .choices = PB_GROUND_MODELS,
+     .doc = "What says where the scene's pixels lie: its geotransform; a polynomial or a "
+            "thin-plate spline of its ground control points; its RPCs. auto: the first of "
+            "transform, gcps and rpc that the scene has."},
+    {.name = "order",
+     .type = PB_KEY_INT,
+     .offset = offsetof(struct pb_warp_op, order),
+     .more = offsetof(struct pb_warp_op, has_order),
+     .min = 1,
+     .max = 3,
+     .doc = "Of from: gcps: the order of the polynomial, which takes 3, 6 or 10 points or more; "
+            "2 from 6 points on unless given, else 1."},
+    {.name = "height",
+     .type = PB_KEY_NUMBER,
+     .offset = offsetof(struct pb_warp_op, height),
+     .more = offsetof(struct pb_warp_op, has_height),
+     .min = -HEIGHT_MAX,
+     .max = HEIGHT_MAX,
+     .doc = "Of from: rpc: the height of all pixels, in metres above the ellipsoid; HEIGHT_OFF of "
+            "the RPCs unless given."},
     PB_KEY_METHOD(struct pb_warp_op, "bilinear"),
     {.name = "bands",
      .type = PB_KEY_NAMES,
@@ -178,12 +203,10 @@ static int ask_tile(const struct pb_warp_op *warp, struct pb_builder *b, struct 
     return 0;
 }
 
-static int make_ask(const struct pb_warp_op *warp, struct pb_builder *b, struct pb_ground_ask *out)
+static int ask_grid(const struct pb_warp_op *warp, struct pb_builder *b, struct pb_ground_ask *out)
 {
     const struct pb_item *const v = warp->bounds.items;
 
-    if (warp->grid != PB_TILING_NONE)
-        return ask_tile(warp, b, out);
     *out =
         (struct pb_ground_ask){.crs = warp->crs, .pixel = warp->pixel, .align = warp->align != 0};
     if (warp->crs == NULL)
@@ -207,6 +230,23 @@ static int make_ask(const struct pb_warp_op *warp, struct pb_builder *b, struct 
     out->has_bounds = true;
     for (int i = 0; i < 4; i++)
         out->bounds[i] = v[i].num;
+    return 0;
+}
+
+static int make_ask(const struct pb_warp_op *warp, struct pb_builder *b, struct pb_ground_ask *out)
+{
+    const int rc = warp->grid != PB_TILING_NONE ? ask_tile(warp, b, out) : ask_grid(warp, b, out);
+
+    if (rc < 0)
+        return rc;
+    if (warp->has_order && warp->from != PB_GROUND_GCPS)
+        return pb_builder_wrong(b, &warp->order, "it is one of from: gcps");
+    if (warp->has_height && warp->from != PB_GROUND_RPC)
+        return pb_builder_wrong(b, &warp->height, "it is one of from: rpc");
+    out->model = (enum pb_ground_model)warp->from;
+    out->order = warp->order;
+    out->has_height = warp->has_height;
+    out->height = warp->height;
     return 0;
 }
 
@@ -333,6 +373,20 @@ const struct pb_op pb_op_warp = {
              "rectangle between two corners of the pixel, mode takes the value that is there most\n"
              "often. All bands of a step get one grid.\n"
              "\n"
+             "A scene without a geotransform is placed by its ground control points (Sentinel-1 "
+             "GRD) or its\n"
+             "RPCs, with the transformers of gdalwarp: gcps is -order, tps is -tps, rpc is -rpc. "
+             "All pixels\n"
+             "lie at one height then; where the ground is 100 m higher, an image that looks 20 "
+             "degrees off the\n"
+             "vertical shows it 36 m beside its place. gdalwarp takes a height of 0 where none is "
+             "given, this\n"
+             "step the mean height that the RPCs name. Beyond 1.5 times the longitudes and "
+             "latitudes that\n"
+             "RPCs are made for, a place is outside of the scene. The dry run and the report say "
+             "what placed\n"
+             "the scene. A spline goes through 1024 points at most.\n"
+             "\n"
              "With grid, every tile gets a set of products, named <scene>_<tile>, and a STAC item "
              "of its\n"
              "own; all are published at once, in the job's directory. mgrs: Sentinel-2's tiles of\n"
@@ -348,6 +402,8 @@ const struct pb_op pb_op_warp = {
              "  - warp: {crs: \"EPSG:32633\", pixel: 10, align: true}\n"
              "  - warp: {crs: \"EPSG:3857\", method: cubic, bands: [R, G, B]}\n"
              "  - warp: {crs: \"EPSG:4326\", pixel: 0.0001, bounds: [13.0, 52.3, 13.8, 52.7]}\n"
+             "  - warp: {crs: \"EPSG:32740\", pixel: 10, from: gcps, order: 3}\n"
+             "  - warp: {crs: \"EPSG:32755\", pixel: 0.5, from: rpc, height: 420}\n"
              "  - warp: {grid: mgrs, pixel: 10, tiles: [32UQD], method: cubic}\n"
              "  - warp: {grid: web-mercator, zoom: 14, size: 4096}\n"},
     .keys = keys,

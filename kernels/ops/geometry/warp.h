@@ -14,6 +14,9 @@ struct pb_warp_op {
     int32_t align, method, grid; /* grid: enum pb_tiling */
     int32_t zoom, size;
     bool has_zoom, has_size; /* of web-mercator; size: 0 = not given */
+    int32_t from, order;     /* from: enum pb_ground_model; order: 0 = not given */
+    double height;
+    bool has_order, has_height;
 };
 
 /* Side of the tiles of web-mercator in pixels. */

@@ -1,0 +1,121 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/gdal/raster_gdal_grid.h"
+#include "pipeline/gdal/raster_gdal_place.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIDE_MAX (1 << 30)
+
+GDALDatasetH pb_gdal_grid_dataset(const struct pb_ground *ground, int32_t w, int32_t h)
+{
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(ground->crs);
+    GDALDatasetH set = GDALCreate(GDALGetDriverByName("MEM"), "", w, h, 0, GDT_Byte, NULL);
+    bool fine = srs != NULL && set != NULL;
+    if (fine) {
+        OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
+        fine = GDALSetSpatialRef(set, srs) == CE_None &&
+               GDALSetGeoTransform(set, (double *)(uintptr_t)ground->transform) == CE_None;
+    }
+    OSRDestroySpatialReference(srs);
+    if (!fine && set != NULL)
+        GDALClose(set);
+    return fine ? set : NULL;
+}
+
+/* Whether the text can only be a code (EPSG:32633), WKT, PROJJSON or a PROJ string. GDAL would look
+ * for a file or an address by any other name. */
+static bool is_definition(const char *crs)
+{
+    static const char code[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:.+-";
+    if (strchr(crs, '[') != NULL || crs[0] == '{')
+        return true;
+    if (crs[0] == '+')
+        return strstr(crs, "+init") == NULL;
+    return strchr(crs, ':') != NULL && strspn(crs, code) == strlen(crs);
+}
+
+char *pb_gdal_grid_wkt(const char *crs)
+{
+    static const char *const options[] = {"FORMAT=WKT2_2019", NULL};
+    OGRSpatialReferenceH srs = is_definition(crs) ? OSRNewSpatialReference(NULL) : NULL;
+    char *wkt = NULL;
+    if (srs != NULL && OSRSetFromUserInput(srs, crs) == OGRERR_NONE)
+        (void)OSRExportToWktEx(srs, &wkt, options);
+    OSRDestroySpatialReference(srs);
+    return wkt;
+}
+
+static int too_large(char *why, size_t bytes, double w, double h)
+{
+    (void)snprintf(why, bytes,
+                   "the grid would have %.0f x %.0f pixels; 1 to %d are allowed along an axis", w,
+                   h, SIDE_MAX);
+    return -EINVAL;
+}
+
+/* Of the suggested transform and size: what the ask wants otherwise, by the rules of gdalwarp. */
+static int choose(const struct pb_ground_ask *ask, const double t[6], int w, int h, char *why,
+                  size_t bytes, struct pb_ground_way *way)
+{
+    const double pixel = ask->pixel > 0 ? ask->pixel : t[1];
+    double low[2] = {t[0], t[3] + h * t[5]}, high[2] = {t[0] + w * t[1], t[3]};
+    if (!ask->has_bounds && ask->pixel == 0) {
+        memcpy(way->ground.transform, t, sizeof way->ground.transform);
+        way->w = w;
+        way->h = h;
+        return 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        low[i] = ask->has_bounds ? ask->bounds[i] : low[i];
+        high[i] = ask->has_bounds ? ask->bounds[2 + i] : high[i];
+        low[i] = ask->align ? floor(low[i] / pixel + 1e-9) * pixel : low[i];
+        high[i] = ask->align ? ceil(high[i] / pixel - 1e-9) * pixel : high[i];
+    }
+    const double n[2] = {floor((high[0] - low[0] + pixel / 2) / pixel),
+                         floor((high[1] - low[1] + pixel / 2) / pixel)};
+    if (!(n[0] >= 1 && n[1] >= 1 && n[0] <= SIDE_MAX && n[1] <= SIDE_MAX))
+        return too_large(why, bytes, n[0], n[1]);
+    /* Without a given size pixels become as large as fits the bounds. */
+    const double across = ask->pixel > 0 ? pixel : (high[0] - low[0]) / n[0];
+    const double down = ask->pixel > 0 ? pixel : (high[1] - low[1]) / n[1];
+    const double fitted[6] = {low[0], across, 0, high[1], 0, -down};
+    memcpy(way->ground.transform, fitted, sizeof fitted);
+    way->w = (int32_t)n[0];
+    way->h = (int32_t)n[1];
+    return 0;
+}
+
+static int describe(struct pb_ground_way *way, const char *wkt)
+{
+    struct pb_raster_info *info = calloc(1, sizeof *info);
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(wkt);
+    way->ground.crs = strdup(wkt);
+    int rc = info != NULL && srs != NULL && way->ground.crs != NULL ? 0 : -ENOMEM;
+    if (rc == 0) {
+        info->width = way->w;
+        info->height = way->h;
+        memcpy(info->transform, way->ground.transform, sizeof info->transform);
+        pb_gdal_read_unit(srs, info);
+        memcpy(way->ground.unit_metres, info->unit_metres, sizeof info->unit_metres);
+    }
+    if (rc < 0) {
+        free(way->ground.crs);
+        way->ground.crs = NULL;
+    }
+    OSRDestroySpatialReference(srs);
+    free(info);
+    return rc;
+}
+
+int pb_gdal_grid_set(const struct pb_ground_ask *ask, const char *wkt, const double suggested[6],
+                     int w, int h, char *why, size_t why_bytes, struct pb_ground_way *way)
+{
+    const int rc = choose(ask, suggested, w, h, why, why_bytes, way);
+    return rc < 0 ? rc : describe(way, wkt);
+}

@@ -1,0 +1,241 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * RPCs are the second half of the way, behind the one from the new grid to longitude and latitude:
+ * far from the scene their fractions make any numbers, so there a place is nowhere. */
+#include "pipeline/gdal/raster_gdal_model.h"
+#include "pipeline/gdal/raster_gdal_place.h"
+#include "pipeline/gdal/raster_gdal_said.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { POINTS = 1024, TPS_MOST = 1024 };
+/* RPCs are fitted within their scales around their offsets; so many of these are trusted. */
+#define RPC_REACH 1.5
+
+/* --- what a scene has ------------------------------------------------------------------------- */
+
+static bool has_transform(const struct pb_raster *raster)
+{
+    return raster->info.has_transform && pb_gdal_srs(raster) != NULL;
+}
+
+static bool has_gcps(const struct pb_raster *raster)
+{
+    return raster->info.n_gcps >= 3 && GDALGetGCPSpatialRef(raster->dataset) != NULL;
+}
+
+/* The model that the ask means; AUTO: the scene has none. */
+static enum pb_ground_model find_model(const struct pb_raster *raster,
+                                       const struct pb_ground_ask *ask)
+{
+    GDALRPCInfoV2 rpc;
+    if (ask->model != PB_GROUND_AUTO)
+        return ask->model;
+    return has_transform(raster)            ? PB_GROUND_TRANSFORM
+           : has_gcps(raster)               ? PB_GROUND_GCPS
+           : pb_gdal_read_rpc(raster, &rpc) ? PB_GROUND_RPC
+                                            : PB_GROUND_AUTO;
+}
+
+static int undefined(const struct pb_gdal_model *m, const struct pb_ground_ask *ask, char *why,
+                     size_t bytes)
+{
+    (void)snprintf(why, bytes,
+                   "the scene cannot be brought into '%.80s' by %s: it lies where that is not "
+                   "defined",
+                   ask->crs, m->by);
+    return -EINVAL;
+}
+
+static int missing(char *why, size_t bytes, const char *words)
+{
+    (void)snprintf(why, bytes, "%s", words);
+    return -EINVAL;
+}
+
+/* --- GDAL's transformers ---------------------------------------------------------------------- */
+
+static void *open_image(GDALDatasetH source, const char *method, const char *order, const char *wkt)
+{
+    char **options = CSLSetNameValue(NULL, "DST_SRS", wkt);
+    options = method != NULL ? CSLSetNameValue(options, "METHOD", method) : options;
+    options = order != NULL ? CSLSetNameValue(options, "MAX_GCP_ORDER", order) : options;
+    options = source == NULL ? CSLSetNameValue(options, "SRC_SRS", "EPSG:4326") : options;
+    void *image = GDALCreateGenImgProjTransformer2(source, NULL, options);
+    CSLDestroy(options);
+    return image;
+}
+
+static int open_transform(const struct pb_raster *raster, const struct pb_ground_ask *ask,
+                          const char *wkt, char *why, size_t bytes, struct pb_gdal_model *m)
+{
+    (void)ask;
+    if (!has_transform(raster))
+        return missing(why, bytes, "the scene has no geotransform with a coordinate system");
+    (void)snprintf(m->by, sizeof m->by, "the geotransform");
+    m->image = open_image(raster->dataset, "GEOTRANSFORM", NULL, wkt);
+    return 0;
+}
+
+int pb_gdal_model_made(GDALDatasetH made, const struct pb_ground_ask *ask, const char *wkt,
+                       char *why, size_t why_bytes, struct pb_gdal_model *out)
+{
+    *out = (struct pb_gdal_model){.model = PB_GROUND_TRANSFORM, .scale = {1, 1}};
+    (void)snprintf(out->by, sizeof out->by, "%s", ask->from->by);
+    out->image = open_image(made, "GEOTRANSFORM", NULL, wkt);
+    return out->image != NULL ? 0 : undefined(out, ask, why, why_bytes);
+}
+
+static int check_gcps(const struct pb_raster *raster, const struct pb_ground_ask *ask, char *why,
+                      size_t bytes)
+{
+    static const int needs[] = {3, 3, 6, 10};
+    const int n = raster->info.n_gcps;
+    if (n == 0)
+        return missing(why, bytes, "the scene has no ground control points");
+    if (GDALGetGCPSpatialRef(raster->dataset) == NULL)
+        return missing(why, bytes, "the scene's ground control points have no coordinate system");
+    if (ask->model == PB_GROUND_TPS && n > TPS_MOST)
+        (void)snprintf(why, bytes,
+                       "a spline goes through up to %d ground control points, and the scene has "
+                       "%d: take from: gcps",
+                       TPS_MOST, n);
+    else if (n < needs[ask->order])
+        (void)snprintf(why, bytes,
+                       "the scene has %d ground control point%s, and %s takes %d or more", n,
+                       n == 1 ? "" : "s",
+                       ask->model == PB_GROUND_TPS ? "a spline"
+                       : ask->order > 1            ? "a polynomial of that order"
+                                                   : "a polynomial",
+                       needs[ask->order]);
+    else
+        return 0;
+    return -EINVAL;
+}
+
+static int open_gcps(const struct pb_raster *raster, const struct pb_ground_ask *ask,
+                     const char *wkt, char *why, size_t bytes, struct pb_gdal_model *m)
+{
+    const int n = raster->info.n_gcps, rc = check_gcps(raster, ask, why, bytes);
+    if (rc < 0)
+        return rc;
+    if (m->model == PB_GROUND_TPS) {
+        (void)snprintf(m->by, sizeof m->by, "a thin-plate spline through %d ground control points",
+                       n);
+        m->image = open_image(raster->dataset, "GCP_TPS", NULL, wkt);
+        return 0;
+    }
+    const int order = ask->order > 0 ? ask->order : n >= 6 ? 2 : 1; /* GDAL's choice */
+    const char digit[2] = {(char)('0' + order), '\0'};
+    (void)snprintf(m->by, sizeof m->by, "a polynomial of order %d of %d ground control points",
+                   order, n);
+    m->image = open_image(raster->dataset, "GCP_POLYNOMIAL", digit, wkt);
+    return 0;
+}
+
+static int open_rpc(const struct pb_raster *raster, const struct pb_ground_ask *ask,
+                    const char *wkt, char *why, size_t bytes, struct pb_gdal_model *m)
+{
+    GDALRPCInfoV2 rpc;
+    char height[64];
+    if (!raster->info.has_rpc)
+        return missing(why, bytes, "the scene has no RPCs");
+    if (!pb_gdal_read_rpc(raster, &rpc))
+        return missing(why, bytes, "the scene's RPCs are not complete, or have a scale of 0");
+    const double h = ask->has_height ? ask->height : rpc.dfHEIGHT_OFF;
+    (void)CPLsnprintf(height, sizeof height, "RPC_HEIGHT=%.17g", h);
+    (void)CPLsnprintf(m->by, sizeof m->by, "RPCs at a height of %.10g m%s", h,
+                      ask->has_height ? "" : ", their own mean");
+    const char *const options[] = {height, NULL};
+    m->lonlat[0] = rpc.dfLONG_OFF;
+    m->lonlat[1] = rpc.dfLAT_OFF;
+    m->reach[0] = RPC_REACH * fabs(rpc.dfLONG_SCALE);
+    m->reach[1] = RPC_REACH * fabs(rpc.dfLAT_SCALE);
+    m->image = open_image(NULL, NULL, NULL, wkt);
+    m->rpc = GDALCreateRPCTransformerV2(&rpc, FALSE, 0, (char **)(uintptr_t)options);
+    return 0;
+}
+
+int pb_gdal_model_open(const struct pb_raster *raster, const struct pb_ground_ask *ask,
+                       const char *wkt, char *why, size_t why_bytes, struct pb_gdal_model *out)
+{
+    static int (*const ways[])(const struct pb_raster *, const struct pb_ground_ask *, const char *,
+                               char *, size_t, struct pb_gdal_model *) = {
+        [PB_GROUND_TRANSFORM] = open_transform,
+        [PB_GROUND_GCPS] = open_gcps,
+        [PB_GROUND_TPS] = open_gcps,
+        [PB_GROUND_RPC] = open_rpc,
+    };
+    *out = (struct pb_gdal_model){.model = find_model(raster, ask), .scale = {1, 1}};
+    if (out->model == PB_GROUND_AUTO)
+        return missing(why, why_bytes,
+                       "the scene has no geotransform with a coordinate system, no three ground "
+                       "control points and no RPCs, so its pixels cannot be brought into another "
+                       "system");
+    const int rc = ways[out->model](raster, ask, wkt, why, why_bytes, out);
+    const bool is_open = out->image != NULL && (out->rpc != NULL || out->model != PB_GROUND_RPC);
+    return rc < 0 || is_open ? rc : undefined(out, ask, why, why_bytes);
+}
+
+/* --- points ----------------------------------------------------------------------------------- */
+
+static bool is_near(const struct pb_gdal_model *m, double lon, double lat)
+{
+    return fabs(remainder(lon - m->lonlat[0], 360.0)) <= m->reach[0] &&
+           fabs(lat - m->lonlat[1]) <= m->reach[1];
+}
+
+/* At most POINTS of them. */
+static bool by_rpc(const struct pb_gdal_model *m, int to_source, int n, double *x, double *y,
+                   double *z, int *ok)
+{
+    int first[POINTS];
+    bool fine = to_source ? GDALGenImgProjTransform(m->image, TRUE, n, x, y, z, first)
+                          : GDALRPCTransform(m->rpc, FALSE, n, x, y, z, first);
+    for (int i = 0; to_source && i < n; i++)
+        first[i] = first[i] && is_near(m, x[i], y[i]);
+    fine = fine && (to_source ? GDALRPCTransform(m->rpc, TRUE, n, x, y, z, ok)
+                              : GDALGenImgProjTransform(m->image, FALSE, n, x, y, z, ok));
+    for (int i = 0; i < n; i++)
+        ok[i] = fine && ok[i] && first[i];
+    return fine;
+}
+
+static void to_part(const struct pb_gdal_model *m, int to_source, int n, double *x, double *y)
+{
+    for (int i = 0; i < n; i++) {
+        x[i] = to_source ? (x[i] - m->part[0]) * m->scale[0] : x[i] / m->scale[0] + m->part[0];
+        y[i] = to_source ? (y[i] - m->part[1]) * m->scale[1] : y[i] / m->scale[1] + m->part[1];
+    }
+}
+
+int pb_gdal_model_transform(void *model, int to_source, int n, double *x, double *y, double *z,
+                            int *ok)
+{
+    const struct pb_gdal_model *m = model;
+    bool fine = true;
+    for (int at = 0; at < n && fine; at += POINTS) {
+        const int some = n - at < POINTS ? n - at : POINTS;
+        if (!to_source)
+            to_part(m, to_source, some, x + at, y + at);
+        fine = m->rpc != NULL ? by_rpc(m, to_source, some, x + at, y + at, z + at, ok + at)
+                              : GDALGenImgProjTransform(m->image, to_source, some, x + at, y + at,
+                                                        z + at, ok + at);
+        if (to_source)
+            to_part(m, to_source, some, x + at, y + at);
+    }
+    return fine;
+}
+
+void pb_gdal_model_close(struct pb_gdal_model *model)
+{
+    if (model->image != NULL)
+        GDALDestroyGenImgProjTransformer(model->image);
+    if (model->rpc != NULL)
+        GDALDestroyRPCTransformer(model->rpc);
+    model->image = model->rpc = NULL;
+}
