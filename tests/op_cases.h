@@ -51,6 +51,16 @@ static inline bool op_cases_walk(bool (*check)(const struct pb_op *op, const str
     return good;
 }
 
+/* Whether the name is among those of the list, which ends with NULL; an empty list has all. */
+static inline bool op_is_among(char *const *names, const char *name)
+{
+    bool found = *names == NULL;
+
+    for (; *names != NULL; names++)
+        found = found || strcmp(*names, name) == 0;
+    return found;
+}
+
 /* Results of the reductions of a chain that is run without its earlier passes: as good as any. */
 static inline void op_case_set_results(struct pb_chain *chain)
 {
