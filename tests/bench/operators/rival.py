@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""rival.py ENGINE SECONDS: reads expressions, a line each, and answers each with ns a pixel on one thread, the best of at most SECONDS, or null and why.
+"""rival.py ENGINE SECONDS: reads expressions, a line each, and answers each with ns a pixel made on one thread, the best of at most SECONDS, or null and why.
 `copy` is what the machine takes to copy a pixel: 2 bytes read and 4 written, in planes that no cache holds."""
 import json
 import sys
@@ -12,13 +12,24 @@ SIDE = 512
 
 
 def names_of(engine):
-    a = np.random.default_rng(1).integers(0, 16384, (SIDE, SIDE)).astype(np.float32) * np.float32(1e-4)
+    stored = np.random.default_rng(1).integers(0, 16384, (3, SIDE, SIDE)).astype(np.uint16)
+    a, b, c = stored.astype(np.float32) * np.float32(1e-4)
 
     def disc(r):
         y, x = np.mgrid[-r:r + 1, -r:r + 1]
         return (x * x + y * y <= r * r).astype(np.uint8)
 
-    known = {"np": np, "a": a, "disc": disc, "line": lambda n: np.eye(n, dtype=np.uint8)[::-1].copy()}
+    def cross(r):
+        footprint = np.zeros((2 * r + 1, 2 * r + 1), np.uint8)
+        footprint[r, :] = footprint[:, r] = 1
+        return footprint
+
+    def load(samples):
+        pixels = samples * np.float32(1e-4)
+        pixels[samples == 0] = np.nan
+        return pixels
+
+    known = {"np": np, "a": a, "b": b, "c": c, "load": load, **dict(zip("ABC", stored)), "disc": disc, "cross": cross, "line": lambda n: np.eye(n, dtype=np.uint8)[::-1].copy()}
     if engine == "scipy":
         import scipy.ndimage
         known["nd"] = scipy.ndimage
@@ -32,7 +43,7 @@ def names_of(engine):
         d = gdal.GetDriverByName("MEM").Create("", SIDE, SIDE, 1, gdal.GDT_Float32)
         d.SetGeoTransform((0, 30, 0, 0, 0, -30))
         d.GetRasterBand(1).WriteArray(a)
-        known.update(gdal=gdal, d=d)
+        known.update(gdal=gdal, d=d, dem=lambda kind, **options: gdal.DEMProcessing("", d, kind, format="MEM", **options))
     return known
 
 
@@ -49,11 +60,15 @@ def timed(work):
     return time.perf_counter() - start
 
 
+def pixels_of(made):
+    return made.size if isinstance(made, np.ndarray) else made.RasterXSize * made.RasterYSize
+
+
 def ns_a_pixel(work, seconds):
-    best, end = timed(work), time.perf_counter() + seconds
+    made, best, end = pixels_of(work()), timed(work), time.perf_counter() + seconds
     while time.perf_counter() < end:
         best = min(best, timed(work))
-    return best / SIDE ** 2 * 1e9
+    return best / made * 1e9
 
 
 def main():

@@ -1,8 +1,10 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: a line is a case of an operator (the label in its descriptor) and, by engine, the expression that does the same. An expression
-sees np, the plane `a` (512 x 512 float32), its footprint helpers `disc` and `line`, and of its engine: scipy `nd`, opencv `cv2`, gdal `gdal` and the
-dataset `d` of the plane in memory."""
+"""What is measured in memory: a line is a case of an operator (the label in its descriptor) and, by engine, the expression that does the same. An
+expression sees np, planes `a`, `b`, `c` (512 x 512 float32), its footprint helpers `disc`, `line` and `cross`, and of its engine: scipy `nd`, opencv
+`cv2`, gdal `gdal`, the dataset `d` of plane a in memory and `dem`, which calls gdaldem with it. What it gives has the pixels that are counted. Of steps on single pixels,
+where loading is a good part of the work, both sides begin with stored samples: `A`, `B`, `C` are planes of UInt16, of which `load` makes reflectance
+with NaN for nodata."""
 import collections
 
 Row = collections.namedtuple("Row", "operator case rivals")
@@ -13,7 +15,15 @@ def row(operator, case, **rivals):
 
 
 ROWS = [
-    row("scale", "one factor", scipy="a * np.float32(2)"),
+    row("scale", "one factor", scipy="load(A) * np.float32(2)"),
+    row("index", "NDVI", scipy="((a := load(A)) - (b := load(B))) / (a + b)"),
+    row("decibel", "power", scipy="10 * np.log10(load(A))"),
+    row("stretch", "percentiles", scipy="np.clip((load(A) - np.float32(0.1)) * np.float32(200), 0, 255)"),
+    row("pca", "three bands", scipy="sum((load(P) - np.float32(0.5)) * np.float32(0.6) for P in (A, B, C))"),
+    row("change_vector", "magnitude of two", scipy="np.sqrt((load(A) - (b := load(B))) ** 2 + (b - load(C)) ** 2)"),
+    row("composite", "median of two", scipy="np.nanmedian(np.stack([load(A), load(B)]), 0)"),
+    row("composite", "mean of two", scipy="np.nanmean(np.stack([load(A), load(B)]), 0)"),
+    row("mosaic", "the first of two", scipy="np.where(np.isnan(a := load(A)), load(B), a)"),
     row("convolve", "gaussian", scipy="nd.gaussian_filter(a, 1.1, radius=2)", opencv="cv2.GaussianBlur(a, (5, 5), 1.1)"),
     row("convolve", "gaussian 31", scipy="nd.gaussian_filter(a, 5, radius=15)", opencv="cv2.GaussianBlur(a, (31, 31), 5)"),
     row("convolve", "sobel", scipy="np.hypot(nd.sobel(a, 0), nd.sobel(a, 1))", opencv="cv2.magnitude(cv2.Sobel(a, -1, 1, 0), cv2.Sobel(a, -1, 0, 1))"),
@@ -29,6 +39,25 @@ ROWS = [
     row("morphology", "close disc 9", scipy="nd.grey_closing(a, footprint=disc(4))", opencv="cv2.morphologyEx(a, cv2.MORPH_CLOSE, disc(4))"),
     row("morphology", "gradient disc 31", scipy="nd.morphological_gradient(a, footprint=disc(15))", opencv="cv2.morphologyEx(a, cv2.MORPH_GRADIENT, disc(15))"),
     row("morphology", "tophat line 45", scipy="nd.white_tophat(a, footprint=line(5))", opencv="cv2.morphologyEx(a, cv2.MORPH_TOPHAT, line(5))"),
-    row("roughness", "3 x 3", gdal="gdal.DEMProcessing('', d, 'roughness', format='MEM')"),
-    row("slope", "degrees", gdal="gdal.DEMProcessing('', d, 'slope', format='MEM')"),
+    row("morphology", "dilate cross 15", scipy="nd.grey_dilation(a, footprint=cross(7))", opencv="cv2.dilate(a, cross(7))"),
+    row("texture", "mean 15 x 15", scipy="nd.uniform_filter(a, 15)", opencv="cv2.blur(a, (15, 15))"),
+    row("texture", "deviation", scipy="np.sqrt(np.maximum(nd.uniform_filter(a * a, 3) - nd.uniform_filter(a, 3) ** 2, 0))",
+        opencv="np.sqrt(np.maximum(cv2.blur(a * a, (3, 3)) - cv2.blur(a, (3, 3)) ** 2, 0))"),
+    row("texture", "variance 7 x 7", scipy="nd.uniform_filter(a * a, 7) - nd.uniform_filter(a, 7) ** 2", opencv="cv2.blur(a * a, (7, 7)) - cv2.blur(a, (7, 7)) ** 2"),
+    row("bilateral", "5 x 5", opencv="cv2.bilateralFilter(a, 5, 50, 2)"),
+    row("bilateral", "15 x 15", opencv="cv2.bilateralFilter(a, 15, 0.05, 3)"),
+    row("lee", "7 x 7", scipy="(m := nd.uniform_filter(a, 7)) + (a - m) * np.clip(1 - m * m / (nd.uniform_filter(a * a, 7) - m * m), 0, 1)"),
+    row("multilook", "2 x 2", scipy="a.reshape(256, 2, 256, 2).mean((1, 3))"),
+    row("roughness", "3 x 3", gdal="dem('roughness')"),
+    row("slope", "degrees", gdal="dem('slope')"),
+    row("slope", "zevenbergen-thorne", gdal="dem('slope', alg='ZevenbergenThorne')"),
+    row("aspect", "horn", gdal="dem('aspect')"),
+    row("hillshade", "from north-west", gdal="dem('hillshade')"),
+    row("hillshade", "multidirectional", gdal="dem('hillshade', multiDirectional=True)"),
+    row("hillshade", "igor", gdal="dem('hillshade', igor=True)"),
+    row("tpi", "3 x 3", gdal="dem('TPI')"),
+    row("tri", "riley", gdal="dem('TRI', alg='Riley')"),
+    row("resample", "half", gdal="gdal.Translate('', d, format='MEM', width=256, height=256, resampleAlg='bilinear')"),
+    row("resample", "cubic", gdal="gdal.Translate('', d, format='MEM', width=896, height=896, resampleAlg='cubic')"),
+    row("resample", "mode", gdal="gdal.Translate('', d, format='MEM', width=154, height=154, resampleAlg='mode')"),
 ]
