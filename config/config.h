@@ -6,6 +6,7 @@
  * image: syntax, names, types, ranges, operators and their parameters, expressions, products. All
  * mistakes of a file are reported at once (up to PB_CONFIG_ERRORS_MAX). The value owns every string
  * in it. Any thread may read. */
+#include "config/base/checksum_kind.h"
 #include "config/base/err.h"
 #include "config/exchange.h"
 #include "config/yaml/report.h"
@@ -246,6 +247,7 @@ struct pb_output_config {
     char *path; /* of the directory of a scene's products; config/output/output_path.h */
     char *name; /* of a product's file without its suffix; NULL = <scene>, <scene>.<product> */
     enum pb_existing exists;
+    enum pb_checksum checksum; /* of inputs, and of files unless stac.checksum says another */
 };
 
 struct pb_product_config;

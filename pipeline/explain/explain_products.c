@@ -80,6 +80,7 @@ static int explain_place(const struct pb_run_view *view, const char *products, s
     const struct pb_output_config *output = &view->options->pipeline->output;
     const struct pb_input_id input = identity_of(view);
     struct pb_output_place place;
+    enum pb_checksum needs;
     char chosen[256], shown[PB_OUTPUT_PATH_BYTES + 4096];
     int rc = pb_output_path_expand(output->path, &view->env->facts, err, &place);
     if (rc < 0)
@@ -91,11 +92,12 @@ static int explain_place(const struct pb_run_view *view, const char *products, s
                                            .inner = place.inner,
                                            .pipeline = view->options->pipeline->name,
                                            .input = &input,
+                                           .checksum = output->checksum,
                                            .input_path = view->options->input,
                                            .existing = output->exists};
     int fd = open(products, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int base_fd = fd < 0 ? -1 : pb_publish_parents(fd, place.parents, false, 0);
-    rc = pb_place_choose(base_fd, &wanted, err, chosen);
+    rc = pb_place_choose(base_fd, &wanted, err, chosen, &needs);
     const char *found = rc < 0 ? "another input" : there(base_fd, chosen, &wanted, rc == 1);
     if (base_fd >= 0)
         (void)close(base_fd);

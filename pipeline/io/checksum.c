@@ -30,11 +30,6 @@ const char *pb_checksum_name(enum pb_checksum kind)
     return kinds[kind].name;
 }
 
-const char *pb_checksum_multihash(enum pb_checksum kind)
-{
-    return kinds[kind].multihash;
-}
-
 struct pb_sum *pb_sum_create(enum pb_checksum kind)
 {
     struct pb_sum *sum = calloc(1, sizeof *sum);
@@ -98,4 +93,20 @@ int pb_checksum_parse(const char *text, enum pb_checksum *out_kind, const char *
     *out_kind = PB_CHECKSUM_NONE;
     *out_digits = NULL;
     return 0;
+}
+
+const char *pb_checksum_digits(const char *text)
+{
+    const char *colon = strchr(text, ':');
+    return colon != NULL ? colon + 1 : "";
+}
+
+bool pb_checksum_multihash(const char *text, char out[PB_CHECKSUM_MULTIHASH_BYTES])
+{
+    enum pb_checksum kind;
+    const char *digits;
+    if (pb_checksum_parse(text, &kind, &digits) != 0 || digits == NULL)
+        return false;
+    (void)snprintf(out, PB_CHECKSUM_MULTIHASH_BYTES, "%s%s", kinds[kind].multihash, digits);
+    return true;
 }

@@ -136,9 +136,9 @@ enum pb_checksum pb_products_checksum(const struct pb_pipeline_config *pipeline)
     for (size_t i = 0; i < pipeline->n_products; i++) {
         const struct pb_product_type *type = pb_product_type(pipeline->products[i]->kind);
         if (type->checksum != NULL)
-            return type->checksum(pipeline->products[i]);
+            return type->checksum(pipeline->products[i], pipeline);
     }
-    return PB_CHECKSUM_SHA2_256;
+    return pipeline->output.checksum;
 }
 
 const char *pb_products_collection(const struct pb_pipeline_config *pipeline)

@@ -214,7 +214,8 @@ struct pb_product_type {
                  char *out);
 
     /* Of the files of all products; NULL = it says nothing of them. */
-    enum pb_checksum (*checksum)(const struct pb_product_config *config);
+    enum pb_checksum (*checksum)(const struct pb_product_config *config,
+                                 const struct pb_pipeline_config *pipeline);
 
     /* Resident bytes it will hold besides the tiles, for the plan; env->raster and directory may be
      * NULL. */

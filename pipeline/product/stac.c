@@ -87,9 +87,11 @@ static int stac_create(const struct pb_product_env *env, const struct pb_product
     return 0;
 }
 
-static enum pb_checksum stac_checksum(const struct pb_product_config *config)
+static enum pb_checksum stac_checksum(const struct pb_product_config *config,
+                                      const struct pb_pipeline_config *pipeline)
 {
-    return ((const struct pb_stac_config *)config)->checksum;
+    int32_t own = ((const struct pb_stac_config *)config)->checksum;
+    return own == 0 ? pipeline->output.checksum : (enum pb_checksum)(own - 1);
 }
 
 static const char *stac_collection(const struct pb_product_config *config)
@@ -218,6 +220,7 @@ static void write_properties(const struct pb_stac_item *item)
             pb_json_string(json, NULL, item->env->files[i]);
         pb_json_end(json);
     }
+    pb_stac_unlinked(item);
     pb_stac_renders(item);
     write_pixels(json, item->env);
     pb_json_string(json, "processing:lineage", item->lineage);

@@ -22,7 +22,7 @@ struct pb_stac_config {
     enum pb_stac_time time;
     const char *pattern; /* of NAME */
     char *platform, *constellation, *collection;
-    enum pb_checksum checksum; /* of the files of all products */
-    char *derived_from;        /* address of an input, with {file}; NULL = its content is */
+    int32_t checksum;   /* of the files of all products: 0 = output.checksum, else 1 + the kind */
+    char *derived_from; /* address of an input, with {file}; NULL = its content is */
 };
 #endif

@@ -39,11 +39,6 @@ void pb_stac_href(const char *prefix, const char *file, char *out, size_t bytes)
     out[n] = '\0';
 }
 
-void pb_stac_multihash(const char sha256[65], char out[72])
-{
-    (void)snprintf(out, 72, "1220%.64s", sha256); /* the code of sha2-256, 32 bytes */
-}
-
 static const struct pb_band_statistics *find_statistics(const struct pb_stac_item *item,
                                                         const char *band)
 {
@@ -344,13 +339,10 @@ int pb_stac_asset(const struct pb_stac_item *item, size_t i, struct pb_err *err)
     const struct pb_product_result *result = &item->results[i];
     const struct pb_product_type *type = pb_product_type(result->kind);
     struct pb_json *json = item->json;
-    char key[80], href[1024], checksum[72];
-    enum pb_checksum kind;
-    const char *digits;
+    char key[80], href[1024], checksum[PB_CHECKSUM_MULTIHASH_BYTES];
     int rc = 0;
     pb_stac_asset_key(item, i, key, sizeof key);
     pb_stac_href("./", result->file, href, sizeof href);
-    bool has_checksum = pb_checksum_parse(result->checksum, &kind, &digits) == 0 && digits != NULL;
     pb_json_object(json, key);
     pb_json_string(json, "href", href);
     if (result->media_type != NULL)
@@ -358,10 +350,8 @@ int pb_stac_asset(const struct pb_stac_item *item, size_t i, struct pb_err *err)
     pb_json_string(json, "title", type->title);
     write_roles(json, result);
     pb_json_int(json, "file:size", (int64_t)result->bytes);
-    if (has_checksum) {
-        (void)snprintf(checksum, sizeof checksum, "%s%s", pb_checksum_multihash(kind), digits);
+    if (pb_checksum_multihash(result->checksum, checksum))
         pb_json_string(json, "file:checksum", checksum);
-    }
     if (type->describe)
         rc = type->describe(item, result, err);
     pb_json_end(json);

@@ -51,8 +51,6 @@ void pb_stac_picture(const struct pb_stac_item *item, int32_t width, int32_t hei
 /* The legend of a picture: its ramp, or the lines of its colour file, and its ends. Nothing for one
  * that has no ramp. */
 void pb_stac_legend(const struct pb_stac_item *item, const struct pb_paint_config *paint);
-/* "file:checksum": sha2-256 as a multihash. */
-void pb_stac_multihash(const char sha256[65], char out[72]);
 /* prefix and the escaped file name as a relative URI reference. */
 void pb_stac_href(const char *prefix, const char *file, char *out, size_t bytes);
 #endif

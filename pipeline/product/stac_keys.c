@@ -41,12 +41,13 @@ static const struct pb_key keys[] = {
     {.name = "checksum",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct pb_stac_config, checksum),
-     .choices = "sha2-256|blake3|none",
-     .def = "sha2-256",
+     .choices = "output|sha2-256|blake3|none",
+     .def = "output",
      .doc = "Checksum of the files of the pipeline's products, in file:checksum of the item, in "
-            ".pushbroom.json and where a job's products are told. It is taken when a file is "
-            "complete, from the page cache; blake3 takes a third of the time or less, none takes "
-            "none, and its files cannot be verified later. Inputs have SHA-256 in any case."},
+            ".pushbroom.json and where a job's products are told; output: that of output.checksum. "
+            "It is taken when a file is complete, from the page cache; blake3 takes a third of the "
+            "time or less, none takes none, and its files cannot be verified later. Inputs have "
+            "that of output.checksum in any case."},
     {.name = "derived_from",
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct pb_stac_config, derived_from),
@@ -54,7 +55,8 @@ static const struct pb_key keys[] = {
      .doc = "Address of the files that were read, for the item's links derived_from and via, which "
             "have their sizes and checksums. {file} is a file's name, with the folder's of a scene "
             "that is one. Without this key the address is the checksum: ni:///sha-256;... (RFC "
-            "6920)."},
+            "6920). There is no such address for BLAKE3: with output.checksum: blake3 the item "
+            "then lists the files in its property pushbroom:inputs instead."},
 };
 
 /* The pattern without quotes around it; NULL = no memory. */

@@ -184,9 +184,11 @@ static void say_step(FILE *text, const struct pb_product_env *env, size_t which)
 /* "Read: B02.tif (sha256 ...), ... " */
 static void say_inputs(FILE *text, const struct pb_input_files *inputs)
 {
-    for (size_t i = 0; inputs != NULL && i < inputs->n; i++)
-        (void)fprintf(text, "%s%s (sha256 %s)", i ? ", " : "Read: ", inputs->file[i].name,
-                      inputs->file[i].sha256);
+    for (size_t i = 0; inputs != NULL && i < inputs->n; i++) {
+        const char *checksum = inputs->file[i].checksum;
+        (void)fprintf(text, "%s%s (%.*s %s)", i ? ", " : "Read: ", inputs->file[i].name,
+                      (int)strcspn(checksum, ":"), checksum, pb_checksum_digits(checksum));
+    }
     if (inputs != NULL && inputs->n > 0)
         (void)fprintf(text, ". ");
 }

@@ -53,6 +53,12 @@ static const char *media_type(const char *name)
     return NULL;
 }
 
+/* RFC 6920 has addresses for SHA-256, and none for BLAKE3. */
+static bool has_content_href(const struct pb_input_file *file)
+{
+    return strncmp(file->checksum, "sha256:", strlen("sha256:")) == 0;
+}
+
 /* base64url without padding, as RFC 6920 wants it, of the 32 bytes that the hex says. */
 static void content_href(const char *hex, char *out, size_t bytes)
 {
@@ -96,7 +102,7 @@ static void input_href(const struct pb_stac_item *item, const struct pb_input_fi
     const char *form = item->config->derived_from, *mark = form ? strstr(form, "{file}") : NULL;
     char path[HREF_BYTES / 2];
     if (mark == NULL) {
-        content_href(file->sha256, out, HREF_BYTES);
+        content_href(pb_checksum_digits(file->checksum), out, HREF_BYTES);
         return;
     }
     escape_path(item->inputs, file->name, path, sizeof path);
@@ -104,12 +110,16 @@ static void input_href(const struct pb_stac_item *item, const struct pb_input_fi
                    form, path, mark + strlen("{file}"));
 }
 
+static bool has_href(const struct pb_stac_item *item, const struct pb_input_file *file)
+{
+    return item->config->derived_from != NULL || has_content_href(file);
+}
+
 static void write_input(const struct pb_stac_item *item, const struct pb_input_file *file)
 {
-    char href[HREF_BYTES], checksum[72];
+    char href[HREF_BYTES], checksum[PB_CHECKSUM_MULTIHASH_BYTES];
     struct pb_json *json = item->json;
     input_href(item, file, href);
-    pb_stac_multihash(file->sha256, checksum);
     pb_json_object(json, NULL);
     pb_json_string(json, "rel", file->role == PB_INPUT_METADATA ? "via" : "derived_from");
     pb_json_string(json, "href", href);
@@ -117,8 +127,36 @@ static void write_input(const struct pb_stac_item *item, const struct pb_input_f
         pb_json_string(json, "type", media_type(file->name));
     pb_json_string(json, "title", file->name);
     pb_json_int(json, "file:size", (int64_t)file->bytes);
-    pb_json_string(json, "file:checksum", checksum);
+    if (pb_checksum_multihash(file->checksum, checksum))
+        pb_json_string(json, "file:checksum", checksum);
     pb_json_end(json);
+}
+
+static void list_input(struct pb_json *json, const struct pb_input_file *file)
+{
+    char checksum[PB_CHECKSUM_MULTIHASH_BYTES];
+    pb_json_object(json, NULL);
+    pb_json_string(json, "role", pb_input_role_name(file->role));
+    pb_json_string(json, "file", file->name);
+    pb_json_int(json, "size", (int64_t)file->bytes);
+    if (pb_checksum_multihash(file->checksum, checksum))
+        pb_json_string(json, "checksum", checksum);
+    pb_json_end(json);
+}
+
+void pb_stac_unlinked(const struct pb_stac_item *item)
+{
+    size_t n = 0;
+    for (size_t i = 0; item->inputs != NULL && i < item->inputs->n; i++) {
+        const struct pb_input_file *file = &item->inputs->file[i];
+        if (has_href(item, file))
+            continue;
+        if (n++ == 0)
+            pb_json_array(item->json, "pushbroom:inputs");
+        list_input(item->json, file);
+    }
+    if (n > 0)
+        pb_json_end(item->json);
 }
 
 void pb_stac_links(const struct pb_stac_item *item)
@@ -127,6 +165,7 @@ void pb_stac_links(const struct pb_stac_item *item)
     if (item->config->collection != NULL)
         write_collection(item);
     for (size_t i = 0; item->inputs != NULL && i < item->inputs->n; i++)
-        write_input(item, &item->inputs->file[i]);
+        if (has_href(item, &item->inputs->file[i]))
+            write_input(item, &item->inputs->file[i]);
     pb_json_end(item->json);
 }

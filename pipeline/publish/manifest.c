@@ -47,25 +47,52 @@ bool pb_input_id_alike(const struct pb_input_id *a, const struct pb_input_id *b)
     return a->bytes == b->bytes;
 }
 
+/* The kinds that are known of both, and those of them that are equal. */
+static void compare(const struct pb_input_id *a, const struct pb_input_id *b, int *out_known,
+                    int *out_equal)
+{
+    *out_known = *out_equal = 0;
+    for (int k = 0; k < PB_CHECKSUM_KINDS; k++) {
+        bool known = a->checksum[k][0] != '\0' && b->checksum[k][0] != '\0';
+        *out_known += known;
+        *out_equal += known && strcmp(a->checksum[k], b->checksum[k]) == 0;
+    }
+}
+
+bool pb_input_id_comparable(const struct pb_input_id *a, const struct pb_input_id *b)
+{
+    int known, equal;
+    compare(a, b, &known, &equal);
+    return known > 0;
+}
+
 bool pb_input_id_equal(const struct pb_input_id *a, const struct pb_input_id *b)
 {
-    return pb_input_id_alike(a, b) && a->sha256[0] != '\0' && strcmp(a->sha256, b->sha256) == 0;
+    int known, equal;
+    compare(a, b, &known, &equal);
+    return pb_input_id_alike(a, b) && known > 0 && equal == known;
 }
 
 /* --- writing ---------------------------------------------------------------------------------*/
 
-static void print_file(struct pb_json *json, const struct pb_manifest_file *file)
+/* The digits under the name of the kind; nothing for none. */
+static void print_checksum(struct pb_json *json, const char *checksum)
 {
     enum pb_checksum kind;
     const char *digits;
+    if (pb_checksum_parse(checksum, &kind, &digits) == 0 && digits != NULL)
+        pb_json_string(json, pb_checksum_name(kind), digits);
+}
+
+static void print_file(struct pb_json *json, const struct pb_manifest_file *file)
+{
     pb_json_object(json, NULL);
     pb_json_string(json, "type", file->type);
     if (file->name[0] != '\0')
         pb_json_string(json, "name", file->name);
     pb_json_string(json, "file", file->file);
     pb_json_int(json, "bytes", (int64_t)file->bytes);
-    if (pb_checksum_parse(file->checksum, &kind, &digits) == 0 && digits != NULL)
-        pb_json_string(json, pb_checksum_name(kind), digits);
+    print_checksum(json, file->checksum);
     pb_json_string(json, "media_type", file->media_type);
     pb_json_end(json);
 }
@@ -82,7 +109,7 @@ static void print_inputs(struct pb_json *json, const struct pb_input_files *inpu
         pb_json_string(json, "role", pb_input_role_name(file->role));
         pb_json_string(json, "file", file->name);
         pb_json_int(json, "bytes", (int64_t)file->bytes);
-        pb_json_string(json, "sha256", file->sha256);
+        print_checksum(json, file->checksum);
         pb_json_end(json);
     }
     pb_json_end(json);
@@ -104,8 +131,8 @@ static void print_manifest(struct pb_json *json, const struct pb_manifest *m)
     pb_json_string(json, "name", m->input.name);
     pb_json_int(json, "bytes", (int64_t)m->input.bytes);
     pb_json_int(json, "mtime_ns", m->input.mtime_ns);
-    if (m->input.sha256[0] != '\0')
-        pb_json_string(json, "sha256", m->input.sha256);
+    for (int k = 0; k < PB_CHECKSUM_KINDS; k++)
+        print_checksum(json, m->input.checksum[k]);
     print_inputs(json, m->inputs);
     pb_json_end(json);
     if (m->pipeline[0] != '\0') {

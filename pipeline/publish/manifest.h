@@ -31,7 +31,7 @@ struct pb_input_id {
     char name[800]; /* file name as delivered, without its directory; UTF-8 (pb_input_id_set) */
     uint64_t bytes;
     int64_t mtime_ns;
-    char sha256[65]; /* of its bytes, 64 hex digits; "" = not known */
+    char checksum[PB_CHECKSUM_KINDS][PB_CHECKSUM_TEXT_BYTES]; /* of its bytes; "" = not known */
 };
 
 struct pb_manifest_file {
@@ -62,10 +62,13 @@ struct pb_manifest {
 /* path: its base name is taken; bytes that are not UTF-8 are spelled %XX behind "bytes:". The
  * checksum is not known then. */
 void pb_input_id_set(struct pb_input_id *id, const char *path, uint64_t bytes, int64_t mtime_ns);
-/* The same content: size and checksum, which is known of both. Name and mtime tell nothing. */
+/* The same content: size and checksum, of a kind that is known of both. Name and mtime tell
+ * nothing. */
 bool pb_input_id_equal(const struct pb_input_id *a, const struct pb_input_id *b);
 /* The same as far as it is known without the checksum. */
 bool pb_input_id_alike(const struct pb_input_id *a, const struct pb_input_id *b);
+/* Whether a kind of checksum is known of both, so that equal or not is the answer. */
+bool pb_input_id_comparable(const struct pb_input_id *a, const struct pb_input_id *b);
 
 /* Writes (anew) and syncs the manifest of the open directory, with permissions `mode`. shown: the
  * directory's path, for messages. */

@@ -92,19 +92,25 @@ static bool is_plain_path(const char *path)
     return plain;
 }
 
-/* The digits under the checksum's name; without any there is none. */
+/* The digits under the kind's name; without them there is none. */
+static bool take_kind(const struct pb_json_value *value, enum pb_checksum kind,
+                      char out[PB_CHECKSUM_TEXT_BYTES])
+{
+    const char *name = pb_checksum_name(kind);
+    const char *digits = pb_json_get_text(value, name);
+    out[0] = '\0';
+    if (digits == NULL)
+        return pb_json_get(value, name, NULL) == NULL;
+    return snprintf(out, PB_CHECKSUM_TEXT_BYTES, "%s:%s", name, digits) < PB_CHECKSUM_TEXT_BYTES;
+}
+
+/* The first kind that there is. */
 static bool take_checksum(const struct pb_json_value *value, char out[PB_CHECKSUM_TEXT_BYTES])
 {
     out[0] = '\0';
-    for (int kind = 0; kind < PB_CHECKSUM_NONE; kind++) {
-        const char *name = pb_checksum_name((enum pb_checksum)kind);
-        const char *digits = pb_json_get_text(value, name);
-        if (digits != NULL)
-            return snprintf(out, PB_CHECKSUM_TEXT_BYTES, "%s:%s", name, digits) <
-                   PB_CHECKSUM_TEXT_BYTES;
-        if (pb_json_get(value, name, NULL) != NULL)
+    for (int kind = 0; kind < PB_CHECKSUM_KINDS && out[0] == '\0'; kind++)
+        if (!take_kind(value, (enum pb_checksum)kind, out))
             return false;
-    }
     return true;
 }
 
@@ -135,9 +141,9 @@ static int take_files(const struct pb_json_value *files, struct pb_manifest *m)
 
 static bool take_input(const struct pb_json_value *value, struct pb_input_id *out)
 {
-    if (pb_json_get(value, "sha256", NULL) != NULL &&
-        !take_text(value, "sha256", out->sha256, sizeof out->sha256))
-        return false;
+    for (int kind = 0; kind < PB_CHECKSUM_KINDS; kind++)
+        if (!take_kind(value, (enum pb_checksum)kind, out->checksum[kind]))
+            return false;
     return take_text(value, "name", out->name, sizeof out->name) &&
            take_count(value, "bytes", &out->bytes) &&
            pb_json_get_int(value, "mtime_ns", &out->mtime_ns) == 0;

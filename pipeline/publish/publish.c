@@ -70,8 +70,7 @@ static int move_on(struct pb_publish *p, struct pb_err *err)
 {
     char was[256];
     (void)memcpy(was, p->place, sizeof was);
-    int rc = pb_place_choose(p->base_fd, &p->wanted, err, p->place);
-    pb_publish_show_place(p);
+    int rc = pb_publish_choose_place(p, err);
     if (rc < 0)
         return rc;
     return strcmp(was, p->place) == 0 ? -EAGAIN : PB_PUBLISH_MOVED;
@@ -116,6 +115,10 @@ static int try_place(struct pb_publish *p, struct pb_err *err)
         return rc;
     if (look.state == PB_PLACE_ANOTHER)
         return move_on(p, err);
+    if (look.state == PB_PLACE_ALIKE) { /* published meanwhile, with another kind of checksum */
+        rc = pb_publish_know_input(p, look.needs, err);
+        return rc ? rc : -EAGAIN;
+    }
     rc = look.takes_over ? take_over(p, look.scene_fd, err) : 0;
     rc = rc ? rc : move_to(p, &look, &move);
     if (look.scene_fd >= 0)

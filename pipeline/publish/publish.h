@@ -9,7 +9,7 @@
  * lock on the temporary directory distinguishes live ones from those of dead processes.
  *
  * <products>/<scene> belongs to one input, which its own manifest names. The same content (size and
- * SHA-256) replaces its older products in one exchange; another one is refused, replaces them as
+ * checksum) replaces its older products in one exchange; another one is refused, replaces them as
  * well, or gets the next free place <scene>~2, <scene>~3, ... Files that pushbroom did not make
  * are never replaced or removed: no directory without a manifest, none that holds a file its
  * manifest does not name, none that the input lies in.
@@ -41,9 +41,10 @@ struct pb_publish_options {
     int64_t time_s;         /* since 1970-01-01 UTC */
     const char *job;        /* id, for the manifest; NULL = none */
     struct pb_input_id input;
-    /* Tells the checksum that `input` lacks: before open returns, when a directory of an input
-     * alike is there, else by commit. Taken, also when open fails; NULL = `input` has it, or no
-     * input will ever be taken for the same. */
+    /* Tells the checksums that `input` lacks: its own kind before open returns, when a directory of
+     * an input alike is there, else by commit; another kind where such a directory has that one.
+     * Taken, also when open fails; NULL = `input` has it, or no input will ever be taken for the
+     * same. */
     struct pb_input_sum *sum;
     bool is_folder;         /* the input is a folder that is a scene: files are named inside it */
     bool is_set;            /* the input is loose files: products of files that it lacks stay */

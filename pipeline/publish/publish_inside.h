@@ -37,8 +37,10 @@ struct pb_publish {
 
 /* The name that the directory of the files has when it is published. */
 const char *pb_publish_leaf_of(const struct pb_publish *p);
-/* Completes the input's identity. */
-int pb_publish_know_input(struct pb_publish *p, struct pb_err *err);
+/* Completes the input's identity by a checksum of that kind. */
+int pb_publish_know_input(struct pb_publish *p, enum pb_checksum kind, struct pb_err *err);
+/* Chooses p->place, by the input's checksums where it depends on them. */
+int pb_publish_choose_place(struct pb_publish *p, struct pb_err *err);
 void pb_publish_show_place(struct pb_publish *p);
 /* The manifest that makes the temporary directory ours, and later the scene directory this
  * input's. It is not synced: p->mark_fd. */

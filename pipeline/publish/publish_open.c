@@ -60,14 +60,17 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
     p->sum = options->sum;
     p->is_folder = options->is_folder;
     p->mode = options->mode;
-    p->wanted = (struct pb_place_wanted){.shown = p->base,
-                                         .scene = p->path.scene,
-                                         .inner = p->path.inner,
-                                         .pipeline = p->pipeline,
-                                         .input = &p->input,
-                                         .input_path = options->input_path ? p->input_path : NULL,
-                                         .existing = options->existing,
-                                         .set = options->is_set ? p->sum : NULL};
+    p->wanted = (struct pb_place_wanted){
+        .shown = p->base,
+        .scene = p->path.scene,
+        .inner = p->path.inner,
+        .pipeline = p->pipeline,
+        .input = &p->input,
+        .checksum = options->sum != NULL ? pb_input_sum_kind(options->sum) : PB_CHECKSUM_SHA2_256,
+        .is_final = options->sum == NULL,
+        .input_path = options->input_path ? p->input_path : NULL,
+        .existing = options->existing,
+        .set = options->is_set ? p->sum : NULL};
     int rc = copy(p->products, sizeof p->products, options->products, "path", err);
     rc = rc ? rc : copy(p->pipeline, sizeof p->pipeline, options->pipeline, "name", err);
     rc = rc ? rc : copy(p->job, sizeof p->job, options->job, "job", err);
@@ -89,17 +92,16 @@ const char *pb_publish_leaf_of(const struct pb_publish *p)
     return !p->placed ? p->pipeline : p->path.inner[0] != '\0' ? p->path.inner : p->path.scene;
 }
 
-/* Completes the input's identity. */
-int pb_publish_know_input(struct pb_publish *p, struct pb_err *err)
+int pb_publish_know_input(struct pb_publish *p, enum pb_checksum kind, struct pb_err *err)
 {
-    if (p->sum == NULL || p->input.sha256[0] != '\0')
+    if (p->sum == NULL || p->input.checksum[kind][0] != '\0')
         return 0;
-    return pb_input_sum_get(p->sum, err, p->input.sha256);
+    return pb_input_sum_get(p->sum, kind, err, p->input.checksum[kind]);
 }
 
 int pb_publish_inputs(struct pb_publish *p, struct pb_err *err, const struct pb_input_files **out)
 {
-    int rc = pb_publish_know_input(p, err);
+    int rc = pb_publish_know_input(p, p->wanted.checksum, err);
     if (rc < 0)
         return rc;
     if (p->sum != NULL && p->inputs.n == 0) {
@@ -120,11 +122,13 @@ void pb_publish_show_place(struct pb_publish *p)
                    p->path.parents[0] ? "/" : "", p->place);
 }
 
-static int choose_place(struct pb_publish *p, struct pb_err *err)
+int pb_publish_choose_place(struct pb_publish *p, struct pb_err *err)
 {
-    int rc = pb_place_choose(p->base_fd, &p->wanted, err, p->place);
-    if (rc == 1 && (rc = pb_publish_know_input(p, err)) == 0)
-        rc = pb_place_choose(p->base_fd, &p->wanted, err, p->place);
+    enum pb_checksum kind;
+    int rc;
+    while ((rc = pb_place_choose(p->base_fd, &p->wanted, err, p->place, &kind)) == 1)
+        if ((rc = pb_publish_know_input(p, kind, err)) < 0)
+            break;
     pb_publish_show_place(p);
     return rc;
 }
@@ -144,7 +148,7 @@ int pb_publish_write_mark(struct pb_publish *p, struct pb_err *err)
     (void)snprintf(marker.scene, sizeof marker.scene, "%s", p->place);
     pb_publish_drop_mark(p);
     int rc = pb_manifest_put(p->temp_fd, &marker, 0644, p->directory, err, &p->mark_fd);
-    p->identified = rc == 0 && marker.input.sha256[0] != '\0';
+    p->identified = rc == 0 && marker.input.checksum[p->wanted.checksum][0] != '\0';
     if (rc == 0)
         (void)snprintf(p->marked, sizeof p->marked, "%s", p->place);
     return rc;
@@ -183,7 +187,7 @@ int pb_publish_open_base(struct pb_publish *p, bool make, struct pb_err *err)
 static int choose_first(struct pb_publish *p, struct pb_err *err)
 {
     int rc = pb_publish_open_base(p, false, err);
-    return rc ? rc : choose_place(p, err);
+    return rc ? rc : pb_publish_choose_place(p, err);
 }
 
 int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err,
@@ -250,7 +254,7 @@ void pb_publish_expect(struct pb_publish *p, uint64_t bytes)
 
 int pb_publish_prepare(struct pb_publish *p, struct pb_err *err)
 {
-    int rc = p->placed ? pb_publish_know_input(p, err) : 0;
+    int rc = p->placed ? pb_publish_know_input(p, p->wanted.checksum, err) : 0;
     if (rc != 0 || !p->placed || (strcmp(p->marked, p->place) == 0 && p->identified))
         return rc;
     rc = pb_publish_write_mark(p, err);

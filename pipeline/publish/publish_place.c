@@ -139,17 +139,31 @@ static bool lies_in(const char *path, const struct stat *directory)
     return found;
 }
 
-static int of_another(const struct pb_input_id *found, const struct pb_input_id *wanted,
+/* A kind of checksum that is known of the found one, if possible that which the wanted one gets in
+ * any case. */
+static bool needs(const struct pb_input_id *found, const struct pb_place_wanted *wanted,
+                  enum pb_checksum *out)
+{
+    bool any = false;
+    for (int k = 0; k < PB_CHECKSUM_KINDS && !wanted->is_final; k++)
+        if (found->checksum[k][0] != '\0' && (!any || k == (int)wanted->checksum)) {
+            *out = (enum pb_checksum)k;
+            any = true;
+        }
+    return any;
+}
+
+static int of_another(const struct pb_input_id *found, const struct pb_place_wanted *wanted,
                       struct pb_place_look *look)
 {
     const char *why = "";
-    if (pb_input_id_alike(found, wanted)) {
-        if (wanted->sha256[0] == '\0' && found->sha256[0] != '\0') {
+    if (pb_input_id_alike(found, wanted->input)) {
+        bool comparable = pb_input_id_comparable(found, wanted->input);
+        if (!comparable && needs(found, wanted, &look->needs)) {
             look->state = PB_PLACE_ALIKE;
             return 0;
         }
-        why =
-            found->sha256[0] != '\0' ? " with other content" : " without a checksum of its content";
+        why = comparable ? " with other content" : " without a checksum of its content";
     }
     return another(look, "holds the products of another input, '%.200s' of %llu bytes%s",
                    found->name, (unsigned long long)found->bytes, why);
@@ -173,7 +187,7 @@ static bool may_replace(const struct pb_manifest *found, const struct pb_place_w
     if (pb_input_id_equal(&found->input, wanted->input))
         return true;
     if (wanted->existing != PB_EXISTING_REPLACE) {
-        (void)of_another(&found->input, wanted->input, look);
+        (void)of_another(&found->input, wanted, look);
         return false;
     }
     without = lacks(found, wanted);
@@ -222,8 +236,6 @@ static int look_inside(int scene_fd, const struct pb_place_wanted *wanted,
         return rc;
     rc = look_at_products(fd, what, wanted, look);
     (void)close(fd);
-    if (rc == 0 && look->state == PB_PLACE_ALIKE) /* the scene directory's manifest decides */
-        rc = another(look, "%sholds other products", what);
     return rc;
 }
 
@@ -275,21 +287,21 @@ int pb_place_look(int base_fd, const char *place, const struct pb_place_wanted *
     return rc;
 }
 
-static int state_of(int base_fd, const char *place, const struct pb_place_wanted *wanted,
-                    enum pb_place_state *out_state)
+/* The same without an open directory. */
+static int only_look(int base_fd, const char *place, const struct pb_place_wanted *wanted,
+                     struct pb_place_look *out)
 {
-    struct pb_place_look look;
-    int rc = pb_place_look(base_fd, place, wanted, &look);
-    if (rc == 0 && look.scene_fd >= 0)
-        (void)close(look.scene_fd);
-    *out_state = look.state;
+    int rc = pb_place_look(base_fd, place, wanted, out);
+    if (rc == 0 && out->scene_fd >= 0)
+        (void)close(out->scene_fd);
+    out->scene_fd = -1;
     return rc;
 }
 
-/* The version that is this input's already, or may be: 1, its name and whether it only may; 0 =
- * there is none. */
+/* The version that is this input's already, or may be: 1, its name and what it is; 0 = there is
+ * none. */
 static int find_own(int base_fd, const struct pb_place_wanted *wanted, char out_place[256],
-                    bool *out_alike)
+                    struct pb_place_look *out)
 {
     const struct dirent *e;
     int fd = openat(base_fd, ".", DIRECTORY_FLAGS), found = 0;
@@ -301,12 +313,11 @@ static int find_own(int base_fd, const struct pb_place_wanted *wanted, char out_
         return rc;
     }
     while (found == 0 && (e = readdir(dir)) != NULL) {
-        enum pb_place_state state;
         if (!pb_file_name_is_place(e->d_name, wanted->scene) ||
-            state_of(base_fd, e->d_name, wanted, &state) < 0)
+            only_look(base_fd, e->d_name, wanted, out) < 0)
             continue;
-        found = state == PB_PLACE_OURS || state == PB_PLACE_HOLDS || state == PB_PLACE_ALIKE;
-        *out_alike = state == PB_PLACE_ALIKE;
+        found = out->state == PB_PLACE_OURS || out->state == PB_PLACE_HOLDS ||
+                out->state == PB_PLACE_ALIKE;
         if (found)
             (void)snprintf(out_place, 256, "%s", e->d_name);
     }
@@ -314,30 +325,32 @@ static int find_own(int base_fd, const struct pb_place_wanted *wanted, char out_
     return found;
 }
 
+static int chosen(const struct pb_place_look *look, enum pb_checksum *out_needs)
+{
+    *out_needs = look->needs;
+    return look->state == PB_PLACE_ALIKE;
+}
+
 int pb_place_choose(int base_fd, const struct pb_place_wanted *wanted, struct pb_err *err,
-                    char out_place[256])
+                    char out_place[256], enum pb_checksum *out_needs)
 {
     struct pb_place_look look;
-    bool alike = false;
     pb_file_name_place(wanted->scene, 1, out_place);
-    int rc = pb_place_look(base_fd, out_place, wanted, &look);
-    if (rc == 0 && look.scene_fd >= 0)
-        (void)close(look.scene_fd);
+    int rc = only_look(base_fd, out_place, wanted, &look);
     if (rc < 0)
         return pb_io_fail(err, -rc, "cannot look at", out_place);
     if (look.state != PB_PLACE_ANOTHER)
-        return look.state == PB_PLACE_ALIKE;
+        return chosen(&look, out_needs);
     if (wanted->existing != PB_EXISTING_VERSION)
         return pb_fail(err, PB_E_OUTPUT_EXISTS, "%s/%s %s", wanted->shown, out_place, look.why);
-    rc = find_own(base_fd, wanted, out_place, &alike);
+    rc = find_own(base_fd, wanted, out_place, &look);
     for (unsigned n = 2; rc == 0 && n < VERSIONS_MAX; n++) {
-        enum pb_place_state state;
         pb_file_name_place(wanted->scene, n, out_place);
-        rc = state_of(base_fd, out_place, wanted, &state);
-        if (rc == 0 && state != PB_PLACE_ANOTHER)
-            return state == PB_PLACE_ALIKE;
+        rc = only_look(base_fd, out_place, wanted, &look);
+        if (rc == 0 && look.state != PB_PLACE_ANOTHER)
+            return chosen(&look, out_needs);
     }
     if (rc == 1)
-        return alike;
+        return chosen(&look, out_needs);
     return pb_io_fail(err, rc < 0 ? -rc : EEXIST, "cannot find a free place for", wanted->scene);
 }

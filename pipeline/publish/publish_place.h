@@ -17,7 +17,9 @@ struct pb_place_wanted {
     const char *inner; /* of the directory in it that holds the files; "" = it holds them itself */
     const char *pipeline;
     const struct pb_input_id *input;
-    const char *input_path; /* see struct pb_publish_options */
+    enum pb_checksum checksum; /* that `input` has, or gets in any case */
+    bool is_final;             /* no other checksum of `input` will be known */
+    const char *input_path;    /* see struct pb_publish_options */
     enum pb_existing existing;
     /* Loose files that make a scene together: products of files that it lacks are not replaced.
      * NULL = the input is no such set. */
@@ -28,8 +30,8 @@ enum pb_place_state {
     PB_PLACE_FREE,   /* there is nothing of that name */
     PB_PLACE_OURS,   /* this input's scene directory, and nothing of the inner name in it */
     PB_PLACE_HOLDS,  /* older products of this input and pipeline: to be exchanged */
-    PB_PLACE_ALIKE,  /* an input's of this size; the wanted one's checksum, not known yet, tells
-                        whether it is this one */
+    PB_PLACE_ALIKE,  /* an input's of this size; the wanted one's checksum `needs`, not known yet,
+                        tells whether it is this one */
     PB_PLACE_ANOTHER /* of another input that is not to be replaced, or foreign */
 };
 
@@ -40,7 +42,8 @@ struct pb_place_look {
     struct stat products; /* HOLDS: the directory of the older products */
     char why[320];        /* ANOTHER: "holds ..." */
     bool same_input;      /* the place is this input's, whatever lies in it */
-    bool takes_over;      /* the scene directory's manifest names another input, to be replaced */
+    enum pb_checksum needs; /* ALIKE: the kind that the directory's manifest has */
+    bool takes_over;        /* the scene directory's manifest names another input, to be replaced */
 };
 
 /* Looks at <base>/<place>; base_fd -1: that directory does not exist. 0, or a negative errno when
@@ -48,8 +51,8 @@ struct pb_place_look {
 int pb_place_look(int base_fd, const char *place, const struct pb_place_wanted *wanted,
                   struct pb_place_look *out);
 /* The place to use: the scene's own name, else, with versions, the one that is this input's, else
- * the first free one; or output.exists. 1: that depends on the checksum of the wanted input; call
- * again with it. */
+ * the first free one; or output.exists. 1: that depends on the wanted input's checksum of the kind
+ * *out_needs; call again with it. */
 int pb_place_choose(int base_fd, const struct pb_place_wanted *wanted, struct pb_err *err,
-                    char out_place[256]);
+                    char out_place[256], enum pb_checksum *out_needs);
 #endif

@@ -4,6 +4,7 @@
 #define PB_INPUT_FILES_READ_H
 /* The files that a run has read, with their checksums (input_sum.h computes them). Plain data. */
 #include "config/config.h"
+#include "pipeline/io/checksum.h"
 
 #include <stdint.h>
 
@@ -18,7 +19,7 @@ enum pb_input_role {
 struct pb_input_file {
     char name[800]; /* inside the folder; UTF-8 (pb_input_id_set) */
     uint64_t bytes;
-    char sha256[65];
+    char checksum[PB_CHECKSUM_TEXT_BYTES];
     enum pb_input_role role;
 };
 struct pb_input_files {

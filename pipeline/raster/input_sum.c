@@ -7,94 +7,47 @@
  * without privileges may only lower it. */
 #include "pipeline/raster/input_sum.h"
 #include "config/base/clock.h"
-#include "pipeline/io/sha256.h"
 #include "pipeline/io/text_clean.h"
 #include "pipeline/io/thread.h"
 #include "pipeline/profile/work.h"
+#include "pipeline/raster/input_pass.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define CHUNK_BYTES (256u << 10)
-#define ALIVE_MS    500
-
-struct part {
-    struct pb_raster_file file; /* its descriptor and path are own copies */
-    char *name;                 /* NULL: the file is the whole input */
-    enum pb_input_role role;
-    bool beside;
-    uint64_t bytes; /* written by the thread, read after join, as hex */
-    char hex[65];
-};
+#define ALIVE_MS 500
 
 struct pb_input_sum {
-    struct part *part;
-    size_t n;
+    struct pb_input_pass pass; /* of the thread; read after join, also by the one that continues */
+    enum pb_checksum kind;     /* of the input */
     pthread_t thread;
     bool started, joined;
-    uint64_t total;         /* bytes of all parts */
-    _Atomic uint64_t leave; /* how many of them may wait for idle cores */
+    _Atomic uint64_t leave; /* how many bytes may wait for idle cores */
     atomic_bool awaited;
     pthread_mutex_t lock;
     pthread_cond_t ended;
     bool done; /* protected by lock */
-    atomic_bool stop;
-    _Atomic uint64_t bytes;
     void (*alive)(void *user, uint64_t bytes);
     void *user;
-    /* Of the thread; read after join, also by the thread that continues. */
-    int rc; /* 1: it left the rest */
-    bool yields;
-    size_t next;
-    struct pb_sha256 *own, *all; /* of part[next], of all lines */
-    char hex[65];
-    unsigned char chunk[CHUNK_BYTES];
+    int rc;      /* as pb_input_pass_run; read after join */
+    bool yields; /* of the thread */
 };
 
-static int copy_part(struct part *part, const struct pb_input_part *from, struct pb_err *err)
-{
-    const struct pb_raster_file *file = from->file;
-    const char *name = from->name;
-    part->role = from->role;
-    part->beside = from->beside;
-    part->file = (struct pb_raster_file){.fd = -1,
-                                         .base = file->base,
-                                         .bytes = file->bytes,
-                                         .path = strdup(file->path),
-                                         .stat = file->stat,
-                                         .handed = file->handed};
-    part->name = name != NULL ? strdup(name) : NULL;
-    if (part->file.path == NULL || (name != NULL && part->name == NULL))
-        return pb_fail(err, PB_E_MEMORY, "out of memory for the checksum of %s", file->path);
-    part->file.fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
-    return part->file.fd >= 0
-               ? 0
-               : pb_raster_file_fail(err, errno, file->path, "cannot open the file once more");
-}
-
-int pb_input_sum_create(const struct pb_input_part *part, size_t n, struct pb_err *err,
-                        struct pb_input_sum **out_sum)
+int pb_input_sum_create(const struct pb_input_part *part, size_t n, enum pb_checksum kind,
+                        struct pb_err *err, struct pb_input_sum **out_sum)
 {
     struct pb_input_sum *sum = calloc(1, sizeof *sum);
-    if (sum != NULL)
-        sum->part = calloc(n, sizeof *sum->part);
-    if (sum == NULL || sum->part == NULL) {
-        free(sum);
+    if (sum == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the checksum of %s",
                        part[0].file->path);
-    }
     (void)pthread_mutex_init(&sum->lock, NULL);
     (void)pthread_cond_init(&sum->ended, NULL);
-    int rc = 0;
-    for (; sum->n < n && rc == 0; sum->n++) {
-        rc = copy_part(&sum->part[sum->n], &part[sum->n], err);
-        sum->total += part[sum->n].file->bytes;
-    }
+    sum->kind = kind;
+    sum->pass.kinds[kind] = true;
+    int rc = pb_input_pass_init(&sum->pass, part, n, err);
     if (rc < 0) {
         pb_input_sum_destroy(sum);
         return rc;
@@ -103,72 +56,28 @@ int pb_input_sum_create(const struct pb_input_part *part, size_t n, struct pb_er
     return 0;
 }
 
-/* Whether the thread leaves the rest to another: it runs on idle cores, and somebody waits. */
-static bool gives_up(struct pb_input_sum *sum)
+enum pb_checksum pb_input_sum_kind(const struct pb_input_sum *sum)
 {
+    return sum->kind;
+}
+
+void pb_input_sum_want(struct pb_input_sum *sum, enum pb_checksum kind)
+{
+    if (!sum->started)
+        sum->pass.kinds[kind] = true;
+}
+
+/* Whether the thread leaves the rest to another: it runs on idle cores, and somebody waits. */
+static bool gives_up(void *user)
+{
+    struct pb_input_sum *sum = user;
     const struct sched_param none = {0};
     if (atomic_load(&sum->awaited))
         return sum->yields;
-    uint64_t done = atomic_load(&sum->bytes), leave = atomic_load(&sum->leave);
-    if (!sum->yields && leave > 0 && sum->total - done <= leave)
+    uint64_t done = atomic_load(&sum->pass.bytes), leave = atomic_load(&sum->leave);
+    if (!sum->yields && leave > 0 && sum->pass.total - done <= leave)
         sum->yields = sched_setscheduler(0, SCHED_IDLE, &none) == 0;
     return false;
-}
-
-/* The part's own sum. 1: the rest is left to another thread. */
-static int add_file(struct pb_input_sum *sum, struct part *part)
-{
-    if (sum->own == NULL)
-        sum->own = pb_sha256_create();
-    int rc = sum->own == NULL ? -ENOMEM : 1;
-    while (rc > 0 && !atomic_load(&sum->stop)) {
-        if (gives_up(sum))
-            return 1;
-        ssize_t n = pb_raster_file_read(&part->file, part->bytes, sum->chunk, sizeof sum->chunk);
-        rc = n < 0 ? (int)n : n > 0;
-        if (n > 0) {
-            pb_sha256_add(sum->own, sum->chunk, (size_t)n);
-            part->bytes += (uint64_t)n;
-            atomic_fetch_add(&sum->bytes, (uint64_t)n);
-        }
-    }
-    rc = rc > 0 ? -ECANCELED : rc;
-    rc = rc ? rc : pb_sha256_hex(sum->own, part->hex);
-    pb_sha256_destroy(sum->own);
-    sum->own = NULL;
-    return rc;
-}
-
-/* The line of sha256sum(1): sum, two spaces, name. */
-static void add_line(const struct part *part, struct pb_sha256 *all)
-{
-    pb_sha256_add(all, part->hex, 64);
-    pb_sha256_add(all, "  ", 2);
-    pb_sha256_add(all, part->name, strlen(part->name));
-    pb_sha256_add(all, "\n", 1);
-}
-
-static int add_all(struct pb_input_sum *sum)
-{
-    const struct part *whole = NULL;
-    int rc = 0;
-    if (sum->all == NULL && (sum->all = pb_sha256_create()) == NULL)
-        return -ENOMEM;
-    while (sum->next < sum->n) {
-        struct part *part = &sum->part[sum->next];
-        rc = add_file(sum, part);
-        if (rc != 0)
-            return rc;
-        if (part->name != NULL && !part->beside)
-            add_line(part, sum->all);
-        sum->next++;
-    }
-    for (size_t i = 0; i < sum->n; i++)
-        whole = sum->part[i].name == NULL ? &sum->part[i] : whole;
-    rc = pb_sha256_hex(sum->all, sum->hex);
-    if (rc == 0 && whole != NULL)
-        (void)memcpy(sum->hex, whole->hex, sizeof sum->hex);
-    return rc;
 }
 
 static void *body(void *arg)
@@ -176,7 +85,7 @@ static void *body(void *arg)
     struct pb_input_sum *sum = arg;
     (void)pthread_setname_np(pthread_self(), "pb-sum");
     pb_work_begin(PB_WORK_INPUT_SUM, 0);
-    sum->rc = add_all(sum);
+    sum->rc = pb_input_pass_run(&sum->pass, gives_up, sum);
     pb_work_end();
     (void)pthread_mutex_lock(&sum->lock);
     sum->done = true;
@@ -234,7 +143,7 @@ static void join(struct pb_input_sum *sum)
         return;
     while (!wait_for_end(sum))
         if (sum->alive != NULL)
-            sum->alive(sum->user, atomic_load(&sum->bytes));
+            sum->alive(sum->user, atomic_load(&sum->pass.bytes));
     (void)pthread_join(sum->thread, NULL);
     sum->joined = true;
 }
@@ -253,35 +162,53 @@ static int finish(struct pb_input_sum *sum, struct pb_err *err)
     return rc;
 }
 
-int pb_input_sum_get(struct pb_input_sum *sum, struct pb_err *err, char out_hex[65])
+/* The same of a kind that nobody wanted before. */
+static int finish_kind(struct pb_input_sum *sum, enum pb_checksum kind, struct pb_err *err)
 {
+    bool only[PB_CHECKSUM_KINDS] = {false};
+    pb_input_sum_want(sum, kind);
     int rc = finish(sum, err);
+    if (rc < 0 || sum->rc < 0 || sum->pass.checksum[kind][0] != '\0')
+        return rc;
+    only[kind] = true;
+    pb_input_pass_begin(&sum->pass, only);
+    rc = start_thread(sum, err);
+    if (rc == 0)
+        join(sum);
+    return rc;
+}
+
+int pb_input_sum_get(struct pb_input_sum *sum, enum pb_checksum kind, struct pb_err *err,
+                     char out_checksum[PB_CHECKSUM_TEXT_BYTES])
+{
+    const struct pb_input_pass *pass = &sum->pass;
+    int rc = finish_kind(sum, kind, err);
     if (rc < 0)
         return rc;
-    for (size_t i = 0; sum->rc < 0 && i < sum->n; i++)
-        rc = rc ? rc : pb_raster_file_check(&sum->part[i].file, err);
+    for (size_t i = 0; sum->rc < 0 && i < pass->n; i++)
+        rc = rc ? rc : pb_raster_file_check(&pass->file[i].file, err);
     if (sum->rc < 0)
         return rc ? rc : pb_fail(err, PB_E_MEMORY, "no memory for the checksum of the input");
-    for (size_t i = 0; i < sum->n && rc == 0; i++)
-        rc = pb_raster_file_unchanged(&sum->part[i].file, err);
+    for (size_t i = 0; i < pass->n && rc == 0; i++)
+        rc = pb_raster_file_unchanged(&pass->file[i].file, err);
     if (rc == 0)
-        (void)memcpy(out_hex, sum->hex, sizeof sum->hex);
+        (void)memcpy(out_checksum, pass->checksum[kind], PB_CHECKSUM_TEXT_BYTES);
     return rc;
 }
 
 bool pb_input_sum_is_of_one(const struct pb_input_sum *sum)
 {
-    return sum->n == 1 && sum->part[0].name == NULL;
+    return sum->pass.n == 1 && sum->pass.file[0].name == NULL;
 }
 
 bool pb_input_sum_has(const struct pb_input_sum *sum, const char *name)
 {
     char clean[sizeof((struct pb_input_file){0}.name)];
-    for (size_t i = 0; i < sum->n; i++) {
-        const struct part *part = &sum->part[i];
-        if (part->name == NULL || part->role != PB_INPUT_PIXELS)
+    for (size_t i = 0; i < sum->pass.n; i++) {
+        const struct pb_input_pass_file *file = &sum->pass.file[i];
+        if (file->name == NULL || file->role != PB_INPUT_PIXELS)
             continue;
-        (void)pb_text_clean(part->name, clean, sizeof clean);
+        (void)pb_text_clean(file->name, clean, sizeof clean);
         if (strcmp(clean, name) == 0)
             return true;
     }
@@ -291,13 +218,13 @@ bool pb_input_sum_has(const struct pb_input_sum *sum, const char *name)
 void pb_input_sum_files(const struct pb_input_sum *sum, struct pb_input_files *out)
 {
     memset(out, 0, sizeof *out);
-    for (size_t i = 0; i < sum->n && out->n < PB_INPUT_FILES_MAX; i++) {
-        const struct part *part = &sum->part[i];
+    for (size_t i = 0; i < sum->pass.n && out->n < PB_INPUT_FILES_MAX; i++) {
+        const struct pb_input_pass_file *from = &sum->pass.file[i];
         struct pb_input_file *file = &out->file[out->n++];
-        (void)pb_text_clean(part->name, file->name, sizeof file->name);
-        file->bytes = part->bytes;
-        (void)memcpy(file->sha256, part->hex, sizeof file->sha256);
-        file->role = part->role;
+        (void)pb_text_clean(from->name, file->name, sizeof file->name);
+        file->bytes = from->bytes;
+        (void)memcpy(file->checksum, from->checksum[sum->kind], sizeof file->checksum);
+        file->role = from->role;
     }
 }
 
@@ -305,16 +232,10 @@ void pb_input_sum_destroy(struct pb_input_sum *sum)
 {
     if (sum == NULL)
         return;
-    atomic_store(&sum->stop, true);
+    atomic_store(&sum->pass.stop, true);
     sum->alive = NULL;
     join(sum);
-    for (size_t i = 0; i < sum->n; i++) {
-        pb_raster_file_close(&sum->part[i].file);
-        free(sum->part[i].name);
-    }
-    free(sum->part);
-    pb_sha256_destroy(sum->own);
-    pb_sha256_destroy(sum->all);
+    pb_input_pass_fini(&sum->pass);
     (void)pthread_cond_destroy(&sum->ended);
     (void)pthread_mutex_destroy(&sum->lock);
     free(sum);

@@ -89,7 +89,8 @@ int pb_scene_inputs_sum(const struct pb_scene_inputs *inputs, struct pb_err *err
     struct list list = {.n = 0};
     add_scene(&list, inputs);
     add_sources(&list, inputs);
-    int rc = pb_input_sum_create(list.part, list.n, err, out_sum);
+    int rc =
+        pb_input_sum_create(list.part, list.n, inputs->pipeline->output.checksum, err, out_sum);
     for (size_t i = 0; i < list.n_sources; i++)
         pb_raster_file_close(&list.source[i]);
     return rc;

@@ -21,8 +21,9 @@ struct pb_scene_inputs {
     const struct pb_sidecars *sidecars;       /* beside `file`; NULL = none; `files` has its own */
 };
 
-/* The checksum of the input, which that of the metadata beside a single file and those of sources
- * do not change, and with it those of all files. What is in `inputs` is borrowed for the call. */
+/* The checksum of the input, of the kind that the pipeline has (output.checksum), which that of the
+ * metadata beside a single file and those of sources do not change, and with it those of all files.
+ * What is in `inputs` is borrowed for the call. */
 int pb_scene_inputs_sum(const struct pb_scene_inputs *inputs, struct pb_err *err,
                         struct pb_input_sum **out_sum);
 #endif

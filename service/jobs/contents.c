@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/jobs/contents.h"
 
+#include "pipeline/io/checksum.h"
 #include "service/jobs/job_store_sql.h"
 
 #include <errno.h>
@@ -9,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SUM_DIGITS 64
-#define SAME       " WHERE pipeline = ?1 AND bytes = ?2 AND sha256 = ?3"
+#define SAME " WHERE pipeline = ?1 AND bytes = ?2 AND checksum = ?3"
 
 struct change {
     struct pb_job_change base; /* first: apply gets it */
@@ -36,8 +36,8 @@ static sqlite3_stmt *prepare(struct pb_job_store *store, const char *sql,
     }
     (void)sqlite3_bind_text(s, 1, content->pipeline, -1, SQLITE_STATIC);
     (void)sqlite3_bind_int64(s, 2, content->bytes);
-    if (content->sha256 != NULL)
-        (void)sqlite3_bind_text(s, 3, content->sha256, -1, SQLITE_STATIC);
+    if (content->checksum != NULL)
+        (void)sqlite3_bind_text(s, 3, content->checksum, -1, SQLITE_STATIC);
     return s;
 }
 
@@ -48,7 +48,7 @@ static int apply(struct pb_job_store *store, struct pb_job_change *base)
     sqlite3_stmt *s = prepare(store,
                               done == NULL ? "DELETE FROM contents" SAME
                                            : "INSERT OR REPLACE INTO contents (pipeline, bytes,"
-                                             " sha256, job, directory, time_ms)"
+                                             " checksum, job, directory, time_ms)"
                                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                               change->content, &base->err);
     if (s == NULL)
@@ -77,17 +77,16 @@ int pb_contents_forget(struct pb_job_store *store, const struct pb_content *cont
     return pb_job_store_commit(store, &change.base, err);
 }
 
-/* Appends the rows' sums to the text; SQLITE_DONE, or what went wrong. */
+/* The rows' sums, a space behind each; SQLITE_DONE, or what went wrong. */
 static int gather(sqlite3_stmt *s, char *sums)
 {
     size_t n = 0;
     int rc;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         const char *sum = (const char *)sqlite3_column_text(s, 0);
-        if (sum == NULL || strlen(sum) != SUM_DIGITS)
+        if (sum == NULL || strlen(sum) >= PB_CHECKSUM_TEXT_BYTES)
             continue;
-        (void)memcpy(sums + n, sum, SUM_DIGITS);
-        n += SUM_DIGITS;
+        n += (size_t)snprintf(sums + n, PB_CHECKSUM_TEXT_BYTES + 1, "%s ", sum);
     }
     sums[n] = '\0';
     return rc;
@@ -98,7 +97,7 @@ static int read_like(struct pb_job_store *store, const struct pb_content *conten
 {
     const struct pb_content any = {content->pipeline, content->bytes, NULL};
     sqlite3_stmt *s = prepare(store,
-                              "SELECT sha256 FROM contents WHERE pipeline = ?1 AND bytes = ?2"
+                              "SELECT checksum FROM contents WHERE pipeline = ?1 AND bytes = ?2"
                               " AND time_ms >= ?3 ORDER BY time_ms DESC LIMIT ?4",
                               &any, err);
     if (s == NULL)
@@ -113,7 +112,7 @@ static int read_like(struct pb_job_store *store, const struct pb_content *conten
 int pb_contents_like(struct pb_job_store *store, const struct pb_content *content, int64_t since_ms,
                      struct pb_err *err, char **out_sums)
 {
-    char *sums = malloc((size_t)PB_CONTENTS_MAX * SUM_DIGITS + 1);
+    char *sums = malloc((size_t)PB_CONTENTS_MAX * PB_CHECKSUM_TEXT_BYTES + 1);
     if (sums == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     pb_job_store_take(store);

@@ -14,7 +14,7 @@
 struct pb_content {
     const char *pipeline;
     int64_t bytes;
-    const char *sha256; /* 64 hex digits, lower case */
+    const char *checksum; /* as of pipeline/io/checksum.h; not NONE */
 };
 
 /* Who did it, when (wall clock) and where its products went. */
@@ -26,9 +26,8 @@ struct pb_content_done {
 
 int pb_contents_add(struct pb_job_store *store, const struct pb_content *content,
                     const struct pb_content_done *done, struct pb_err *err);
-/* The checksums of contents of that pipeline and size (content->sha256 is not used) that were done
- * since then, the newest PB_CONTENTS_MAX, 64 digits each without anything between them: malloc'd;
- * NULL = none. */
+/* The checksums of contents of that pipeline and size (content->checksum is not used) that were
+ * done since then, the newest PB_CONTENTS_MAX, a space behind each: malloc'd; NULL = none. */
 int pb_contents_like(struct pb_job_store *store, const struct pb_content *content, int64_t since_ms,
                      struct pb_err *err, char **out_sums);
 /* 1 and *out, 0 = it is not there, negative errno. */

@@ -22,8 +22,9 @@
 #include <unistd.h>
 
 /* 2: device_why; 3: uid, identity, counts; 4: the journal; 5: kept; 6: priority;
- * 7: folder; 8: delivered; 9: companion; 10: contents */
-#define SCHEMA_VERSION 10
+ * 7: folder; 8: delivered; 9: companion; 10: contents;
+ * 11: their checksums have a kind */
+#define SCHEMA_VERSION 11
 
 #define ARCHIVED "(NEW.status = 2 OR (NEW.status = 4 AND NEW.error_code = 'input.duplicate'))"
 
@@ -122,6 +123,10 @@ static const char *const schema[SCHEMA_VERSION] = {
     " INSERT OR REPLACE INTO kept VALUES (NEW.companion,"
     " CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)); END;"
     "PRAGMA user_version = 10;",
+
+    "ALTER TABLE contents RENAME COLUMN sha256 TO checksum;"
+    "UPDATE contents SET checksum = 'sha256:' || checksum;"
+    "PRAGMA user_version = 11;",
 };
 
 static bool execute(sqlite3 *db, const char *sql)

@@ -15,8 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SUM_DIGITS 64
-
 /* The manifest of the products in a directory, if they are that job's and complete. */
 static int read_products(const char *directory, const char *job, struct pb_manifest *out)
 {
@@ -31,6 +29,23 @@ static int read_products(const char *directory, const char *job, struct pb_manif
     return rc;
 }
 
+/* By each checksum that is known of it. */
+static int remember(struct pb_job_store *store, const struct pb_job *job,
+                    const struct pb_input_id *input, struct pb_err *err)
+{
+    struct pb_content_done done = {.time_ms = job->finished_ms};
+    int rc = 0;
+    (void)snprintf(done.job, sizeof done.job, "%s", job->id);
+    (void)snprintf(done.directory, sizeof done.directory, "%s", job->directory);
+    for (int k = 0; k < PB_CHECKSUM_KINDS && rc == 0; k++) {
+        const struct pb_content content = {job->pipeline, (int64_t)input->bytes,
+                                           input->checksum[k]};
+        if (content.checksum[0] != '\0')
+            rc = pb_contents_add(store, &content, &done, err);
+    }
+    return rc;
+}
+
 void pb_duplicates_remember(struct pb_job_store *store, const struct pb_job *job)
 {
     struct pb_manifest manifest = {0};
@@ -38,14 +53,8 @@ void pb_duplicates_remember(struct pb_job_store *store, const struct pb_job *job
     if (job->directory == NULL)
         return;
     int rc = read_products(job->directory, job->id, &manifest);
-    if (rc == 0 && !manifest.has_files && manifest.input.sha256[0] != '\0') {
-        const struct pb_content content = {job->pipeline, (int64_t)manifest.input.bytes,
-                                           manifest.input.sha256};
-        struct pb_content_done done = {.time_ms = job->finished_ms};
-        (void)snprintf(done.job, sizeof done.job, "%s", job->id);
-        (void)snprintf(done.directory, sizeof done.directory, "%s", job->directory);
-        rc = pb_contents_add(store, &content, &done, &err);
-    }
+    if (rc == 0 && !manifest.has_files)
+        rc = remember(store, job, &manifest.input, &err);
     pb_manifest_fini(&manifest);
     if (rc != 0)
         pb_log(PB_LOG_WARNING, "job %s: its content is not remembered (service.duplicates): %s",
@@ -80,21 +89,22 @@ static void explain(struct pb_job *job, const struct pb_content *content,
 {
     char when[PB_CLOCK_TEXT_BYTES];
     pb_clock_text(done->time_ms, when);
-    pb_job_fail(job, PB_E_INPUT_DUPLICATE,
-                "job %s did the same content (%lld bytes, SHA-256 %.12s...) through %s at %s; the "
-                "products are in %.700s",
-                done->job, (long long)content->bytes, content->sha256, job->pipeline, when,
-                done->directory);
+    pb_job_fail(
+        job, PB_E_INPUT_DUPLICATE,
+        "job %s did the same content (%lld bytes, %.19s...) through %s at %s; the products are "
+        "in %.700s",
+        done->job, (long long)content->bytes, content->checksum, job->pipeline, when,
+        done->directory);
 }
 
 enum pb_duplicates_verdict pb_duplicates_judge(struct pb_job_store *store, struct pb_job *job)
 {
-    char sum[SUM_DIGITS + 1];
-    struct pb_content content = {.pipeline = job->pipeline, .sha256 = sum};
+    char sum[PB_CHECKSUM_TEXT_BYTES];
+    struct pb_content content = {.pipeline = job->pipeline, .checksum = sum};
     struct pb_content_done done;
     struct pb_manifest manifest = {0};
     struct pb_err err = {0};
-    (void)snprintf(sum, sizeof sum, "%.64s", job->error.message);
+    (void)snprintf(sum, sizeof sum, "%.*s", PB_CHECKSUM_TEXT_BYTES - 1, job->error.message);
     if (!find_bytes(job, &content.bytes))
         return PB_DUPLICATES_FALSE;
     int rc = pb_contents_find(store, &content, &err, &done);
@@ -114,16 +124,38 @@ enum pb_duplicates_verdict pb_duplicates_judge(struct pb_job_store *store, struc
     return PB_DUPLICATES_GONE;
 }
 
+/* Whether it is in the list, which has a space behind each. */
+static bool is_known(const char *known, const char *checksum)
+{
+    const size_t n = strlen(checksum);
+    for (const char *at = known; (at = strstr(at, checksum)) != NULL; at += n)
+        if ((at == known || at[-1] == ' ') && at[n] == ' ')
+            return true;
+    return false;
+}
+
+static bool has_kind(const char *known, enum pb_checksum kind)
+{
+    char word[32];
+    (void)snprintf(word, sizeof word, "%s:", pb_checksum_name(kind));
+    return strstr(known, word) != NULL;
+}
+
 int pb_duplicates_compare(struct pb_input_sum *sum, const char *known, struct pb_err *err)
 {
-    char hex[SUM_DIGITS + 1];
-    if (known == NULL)
+    char checksum[PB_CHECKSUM_TEXT_BYTES];
+    int rc = 0;
+    if (known == NULL || !pb_input_sum_is_of_one(sum))
         return 0;
-    int rc = pb_input_sum_get(sum, err, hex);
-    if (rc != 0 || !pb_input_sum_is_of_one(sum))
-        return rc;
-    for (; strnlen(known, SUM_DIGITS) == SUM_DIGITS; known += SUM_DIGITS)
-        if (strncmp(known, hex, SUM_DIGITS) == 0)
-            return pb_fail(err, PB_E_INPUT_DUPLICATE, "%s", hex);
-    return 0;
+    for (int k = 0; k < PB_CHECKSUM_KINDS; k++)
+        if (has_kind(known, (enum pb_checksum)k))
+            pb_input_sum_want(sum, (enum pb_checksum)k);
+    for (int k = 0; k < PB_CHECKSUM_KINDS && rc == 0; k++) {
+        if (!has_kind(known, (enum pb_checksum)k))
+            continue;
+        rc = pb_input_sum_get(sum, (enum pb_checksum)k, err, checksum);
+        if (rc == 0 && is_known(known, checksum))
+            rc = pb_fail(err, PB_E_INPUT_DUPLICATE, "%s", checksum);
+    }
+    return rc;
 }

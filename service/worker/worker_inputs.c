@@ -18,7 +18,7 @@ struct pb_json *pb_worker_inputs_command(const struct pb_input_files *inputs)
         pb_json_string(json, "role", pb_input_role_name(file->role));
         pb_json_string(json, "name", file->name);
         pb_json_int(json, "bytes", (int64_t)file->bytes);
-        pb_json_string(json, "sha256", file->sha256);
+        pb_json_string(json, "checksum", file->checksum);
         pb_json_end(json);
     }
     pb_json_end(json);
@@ -35,14 +35,16 @@ static bool take(const struct pb_json_value *value, const char *key, char *out, 
 static bool take_file(const struct pb_json_value *value, struct pb_input_file *out)
 {
     const char *role = pb_json_get_text(value, "role");
+    enum pb_checksum kind;
+    const char *digits;
     int64_t bytes = -1;
     for (int i = PB_INPUT_PIXELS; role != NULL && i <= PB_INPUT_SOURCE; i++)
         if (strcmp(role, pb_input_role_name((enum pb_input_role)i)) == 0)
             out->role = (enum pb_input_role)i;
     bool good = take(value, "name", out->name, sizeof out->name) &&
-                take(value, "sha256", out->sha256, sizeof out->sha256) &&
-                strlen(out->sha256) == 64 && pb_json_get_int(value, "bytes", &bytes) == 0 &&
-                bytes >= 0;
+                take(value, "checksum", out->checksum, sizeof out->checksum) &&
+                pb_checksum_parse(out->checksum, &kind, &digits) == 0 && digits != NULL &&
+                pb_json_get_int(value, "bytes", &bytes) == 0 && bytes >= 0;
     out->bytes = (uint64_t)bytes;
     return good;
 }

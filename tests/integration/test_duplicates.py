@@ -59,7 +59,7 @@ class Duplicates(DaemonCase):
         self.deliver(d, "again.tif")
         job = d.wait_job("again.tif", "dismissed")
         self.assertEqual(job["error"]["code"], "input.duplicate")
-        for word in (first["id"], str(d.root / "products/first/plain"), "SHA-256"):
+        for word in (first["id"], str(d.root / "products/first/plain"), "sha256:"):
             self.assertIn(word, job["error"]["message"])
         wait_for(lambda: (d.root / "work/done/again.tif").exists())
         self.assertEqual(d.files("quarantine"), [])
@@ -77,6 +77,32 @@ class Duplicates(DaemonCase):
         self.assertIn("job.dismissed", kinds)
         self.assertNotIn("input.quarantined", kinds)
         self.assertIn(str(d.root / "work/done/again.tif"), kept)
+
+    def test_what_was_done_is_known_whichever_checksum_the_pipeline_has_now(self):
+        d = self.service()
+        plain = d.config.read_text()
+        assert "\n  plain:\n" in plain, plain
+        blake3 = plain.replace("\n  plain:\n", "\n  plain:\n    output: {checksum: blake3}\n", 1)
+        done = {}
+        for text, digit, kind in ((plain, 0, "sha256:"), (blake3, 1, "blake3:")):
+            self.assertEqual(d.stop()[0], 0)
+            d.config.write_text(text)
+            d.start()
+            # What the other pipeline did is known; what nobody did, of the same size, is computed.
+            for known, by in done.items():
+                self.deliver(d, "old-%d.tif" % known, change=known)
+                job = d.wait_job("old-%d.tif" % known, "dismissed")
+                self.assertIn(by, job["error"]["message"])
+            self.deliver(d, "new-%d.tif" % digit, change=digit)
+            d.wait_job("new-%d.tif" % digit, "successful")
+            done[digit] = kind
+        self.assertEqual(d.stop()[0], 0)
+        d.config.write_text(plain)
+        d.start()
+        self.deliver(d, "last.tif", change=1)
+        self.assertIn("blake3:", d.wait_job("last.tif", "dismissed")["error"]["message"])
+        self.deliver(d, "other.tif", change=2)
+        d.wait_job("other.tif", "successful")
 
     def test_one_other_byte_is_computed(self):
         d = self.service()

@@ -149,7 +149,6 @@ def checksums_of(scratch, folder, kind):
 
 
 def test_checksums_of_products_are_of_the_kind_that_is_asked_for(scratch):
-    b3sum = lambda path: subprocess.run(["b3sum", "--no-names", path], check=True, capture_output=True, text=True).stdout.strip()
     for kind, key, multihash, digest in (("sha2-256", "sha256", "1220", sum_of), ("blake3", "blake3", "1e20", b3sum)):
         told, kept, assets = checksums_of(scratch, kind, kind)
         assert len(told) == 3, told
@@ -164,6 +163,68 @@ def test_without_checksums_of_products_the_inputs_still_have_theirs(scratch):
     told, kept, assets = checksums_of(scratch, "none", "none")
     assert set(told.values()) == {None} and all(k == {} for k in kept.values()) and set(assets.values()) == {None}, (told, kept, assets)
     assert manifest(scratch / "none")["input"]["sha256"] == sum_of(scratch / "s.tif")
+
+
+def b3sum(path):
+    return subprocess.run(["b3sum", "--no-names", path], check=True, capture_output=True, text=True).stdout.strip()
+
+
+BLAKE3 = "    output: {checksum: blake3}\n" + ONE_FILE
+
+
+def test_inputs_have_the_checksum_of_the_pipeline(scratch):
+    scene, mtl = landsat("B4.TIF"), landsat("MTL.txt")
+    run(scratch, BLAKE3, scene)
+    item, said = made(scratch), manifest(scratch)
+    assert said["input"]["blake3"] == b3sum(scene) and "sha256" not in said["input"], said["input"]
+    assert [(f["file"], f["blake3"]) for f in said["input"]["files"]] == [(p.name, b3sum(p)) for p in (scene, mtl)]
+    assert all("blake3" in f for f in said["files"])  # stac.checksum follows
+    # No address says a BLAKE3, so the files are listed where no address is needed.
+    assert not any(x["rel"] in ("derived_from", "via") for x in item["links"]), item["links"]
+    assert item["properties"]["pushbroom:inputs"] == [
+        {"role": role, "file": p.name, "size": p.stat().st_size, "checksum": "1e20" + b3sum(p)} for role, p in (("pixels", scene), ("metadata", mtl))]
+    for path in (scene, mtl):
+        assert f"{path.name} (blake3 {b3sum(path)})" in item["properties"]["processing:lineage"]
+    # Where an address is given they are links.
+    shutil.rmtree(scratch / "out")
+    run(scratch, BLAKE3.replace("stac: {}", 'stac: {derived_from: "https://x.org/{file}", checksum: sha2-256}'), scene)
+    item, said = made(scratch), manifest(scratch)
+    assert "pushbroom:inputs" not in item["properties"]
+    for path, rel in ((scene, "derived_from"), (mtl, "via")):
+        link = link_of(item, path)
+        assert (link["rel"], link["href"], link["file:checksum"]) == (rel, f"https://x.org/{path.name}", "1e20" + b3sum(path)), link
+    assert "blake3" in said["input"] and all("sha256" in f for f in said["files"])  # each as it is asked for
+
+
+def test_of_a_scene_of_many_files_the_blake3_is_that_of_b3sums_lines(scratch):
+    folder = folder_of(scratch)
+    run(scratch, """    output: {checksum: blake3}
+    input:
+      scene: "S2?_*_L2A/"
+      files: {R: B04.tif, N: B08.tif}
+    steps: [{math: {bands: {X: N - R}}}]
+    products: [{cog: {bands: [X], type: float32}}]
+""", folder)
+    lines = subprocess.run(["b3sum", "B04.tif", "B08.tif"], check=True, capture_output=True, cwd=folder).stdout
+    (scratch / "lines").write_bytes(lines)
+    assert manifest(scratch)["input"]["blake3"] == b3sum(scratch / "lines")
+
+
+def test_the_same_scene_replaces_its_products_when_the_checksum_is_changed(scratch):
+    text = "    input: {match: ['*.tif'], bands: {B: 1, G: 2, R: 3, N: 4}}\n    products: [{cog: {bands: [N]}}]\n"
+    other = "    output: {checksum: blake3, exists: refuse}\n" + text
+    (scratch / "other").mkdir()
+    for seed, path in ((1, "s.tif"), (2, "other/s.tif")):
+        pbtest.run("make_scene", "--size", "300x200", "--compress", "NONE", "--seed", str(seed), scratch / path)
+    assert (scratch / "s.tif").stat().st_size == (scratch / "other/s.tif").stat().st_size
+    for config, kind, digest in ((text, "sha256", sum_of), (other, "blake3", b3sum), (text, "sha256", sum_of)):
+        before = [p for p in (scratch / "out").rglob("*.tif")]
+        run(scratch, config, scratch / "s.tif")
+        assert manifest(scratch)["input"][kind] == digest(scratch / "s.tif"), manifest(scratch)["input"]
+        after = [p for p in (scratch / "out").rglob("*.tif")]
+        assert before in ([], after), (before, after)
+        refused = run(scratch, text if config is other else other, scratch / "other/s.tif", code=1)
+        assert refused["error"]["code"] == "output.exists" and "with other content" in refused["error"]["message"], refused
 
 
 def test_what_two_files_of_metadata_say_is_put_together(scratch):

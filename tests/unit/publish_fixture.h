@@ -85,7 +85,7 @@ static inline struct pb_publish_options options_for(const char *scene, int n)
 {
     struct pb_publish_options o = {.products = root, .scene = scene, .pipeline = "p", .job = "job"};
     pb_input_id_set(&o.input, "scene.tif", 100, n);
-    snprintf(o.input.sha256, sizeof o.input.sha256, "%064d", n);
+    snprintf(o.input.checksum[PB_CHECKSUM_SHA2_256], PB_CHECKSUM_TEXT_BYTES, "sha256:%064d", n);
     return o;
 }
 

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/jobs/contents.h"
 
+#include "pipeline/io/checksum.h"
+
 #include "run_suite.h"
 
 #include <check.h>
@@ -37,12 +39,14 @@ static void end(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* 64 times the digit. */
+/* 64 times the digit; of a capital letter the other kind. */
 static const char *sum(char digit)
 {
-    static char texts[128][65];
-    (void)memset(texts[(int)digit], digit, 64);
-    return texts[(int)digit];
+    static char texts[128][PB_CHECKSUM_TEXT_BYTES];
+    char *text = texts[(int)digit];
+    (void)memset(text, digit, PB_CHECKSUM_TEXT_BYTES - 1);
+    (void)memcpy(text, digit < 'a' ? "blake3:" : "sha256:", 7);
+    return text;
 }
 
 static struct pb_content content(const char *pipeline, int64_t bytes, char digit)
@@ -67,8 +71,10 @@ static const char *like(const char *pipeline, int64_t bytes, int64_t since_ms)
     char *sums = NULL;
     size_t n = 0;
     ck_assert_int_eq(pb_contents_like(store, &which, since_ms, NULL, &sums), 0);
-    for (; sums != NULL && sums[64 * n] != '\0'; n++)
-        digits[n] = sums[64 * n];
+    for (const char *at = sums; at != NULL && at[0] != '\0'; at = strchr(at, ' ') + 1) {
+        digits[n] = strchr(at, ':')[1];
+        ck_assert_int_eq(strncmp(at, sum(digits[n++]), PB_CHECKSUM_TEXT_BYTES - 1), 0);
+    }
     digits[n] = '\0';
     free(sums);
     return digits;
@@ -77,12 +83,12 @@ static const char *like(const char *pipeline, int64_t bytes, int64_t since_ms)
 START_TEST(contents_of_that_pipeline_size_and_time_are_listed_newest_first)
 {
     add(content("p", 10, 'a'), "1", 100);
-    add(content("p", 10, 'b'), "2", 200);
+    add(content("p", 10, 'B'), "2", 200);
     add(content("p", 11, 'c'), "3", 300);
     add(content("q", 10, 'd'), "4", 400);
-    ck_assert_str_eq(like("p", 10, 0), "ba");
-    ck_assert_str_eq(like("p", 10, 100), "ba");
-    ck_assert_str_eq(like("p", 10, 101), "b");
+    ck_assert_str_eq(like("p", 10, 0), "Ba");
+    ck_assert_str_eq(like("p", 10, 100), "Ba");
+    ck_assert_str_eq(like("p", 10, 101), "B");
     ck_assert_str_eq(like("p", 10, 201), "");
     ck_assert_str_eq(like("q", 10, 0), "d");
     ck_assert_str_eq(like("q", 11, 0), "");
@@ -123,12 +129,24 @@ START_TEST(what_is_forgotten_or_too_old_is_gone)
 }
 END_TEST
 
+/* Opens the store after that was done to the closed one. */
+static void open_again_after(const char *sql)
+{
+    char path[PB_FILES_PATH_BYTES];
+    sqlite3 *db = NULL;
+    pb_job_store_close(store);
+    store = NULL;
+    ck_assert_int_eq(pb_files_join(path, directory, "jobs.db"), 0);
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
+    open_store();
+}
+
 START_TEST(a_store_of_version_9_gets_the_table_and_keeps_its_jobs)
 {
     static const char back[] = "DROP TABLE contents; ALTER TABLE jobs DROP COLUMN anyway;"
                                "PRAGMA user_version = 9;";
-    char path[PB_FILES_PATH_BYTES];
-    sqlite3 *db = NULL;
     struct pb_job job;
     pb_job_init(&job);
     (void)snprintf(job.id, sizeof job.id, "20261121-082850-aaaa");
@@ -138,17 +156,25 @@ START_TEST(a_store_of_version_9_gets_the_table_and_keeps_its_jobs)
     ck_assert_int_eq(pb_job_store_find(store, "aaaa", NULL, &job), 0);
     ck_assert(job.anyway);
     pb_job_fini(&job);
-    pb_job_store_close(store);
-    store = NULL;
-    ck_assert_int_eq(pb_files_join(path, directory, "jobs.db"), 0);
-    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_exec(db, back, NULL, NULL, NULL), SQLITE_OK);
-    (void)sqlite3_close(db);
-    open_store();
+    open_again_after(back);
     ck_assert_int_eq(pb_job_store_find(store, "aaaa", NULL, &job), 0);
     ck_assert(!job.anyway);
     pb_job_fini(&job);
     add(content("p", 10, 'a'), "1", 100);
+    ck_assert_str_eq(like("p", 10, 0), "a");
+}
+END_TEST
+
+START_TEST(checksums_of_version_10_are_of_sha256)
+{
+    struct pb_content_done done;
+    const struct pb_content a = content("p", 10, 'a');
+    add(a, "1", 100);
+    open_again_after("ALTER TABLE contents RENAME COLUMN checksum TO sha256;"
+                     "UPDATE contents SET sha256 = substr(sha256, 8);"
+                     "PRAGMA user_version = 10;");
+    ck_assert_int_eq(pb_contents_find(store, &a, NULL, &done), 1);
+    ck_assert_str_eq(done.job, "1");
     ck_assert_str_eq(like("p", 10, 0), "a");
 }
 END_TEST
@@ -162,6 +188,7 @@ int main(void)
     tcase_add_test(tests, one_is_found_with_who_did_it_last);
     tcase_add_test(tests, what_is_forgotten_or_too_old_is_gone);
     tcase_add_test(tests, a_store_of_version_9_gets_the_table_and_keeps_its_jobs);
+    tcase_add_test(tests, checksums_of_version_10_are_of_sha256);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/raster/input_sum.h"
-#include "pipeline/io/sha256.h"
 
 #include "run_suite.h"
 
@@ -19,7 +18,7 @@ enum { FILES = 3, BYTES = 24 << 20 };
 static char directory[] = "/tmp/pb-sum-XXXXXX";
 static char path[FILES][64];
 static const char *const names[FILES] = {"B02.tif", "B03.tif", "B04.tif"};
-static char wanted[FILES][65];
+static char wanted[PB_CHECKSUM_KINDS][FILES][PB_CHECKSUM_TEXT_BYTES];
 static struct pb_raster_file file[FILES];
 
 static void must(bool holds)
@@ -28,12 +27,13 @@ static void must(bool holds)
         abort();
 }
 
-static void hex_of(const char *data, size_t bytes, char out[65])
+static void sum_of(const char *data, size_t bytes, enum pb_checksum kind,
+                   char out[PB_CHECKSUM_TEXT_BYTES])
 {
-    struct pb_sha256 *sum = pb_sha256_create();
-    pb_sha256_add(sum, data, bytes);
-    must(pb_sha256_hex(sum, out) == 0);
-    pb_sha256_destroy(sum);
+    struct pb_sum *sum = pb_sum_create(kind);
+    pb_sum_add(sum, data, bytes);
+    must(pb_sum_text(sum, out) == 0);
+    pb_sum_destroy(sum);
 }
 
 static void make_files(void)
@@ -48,36 +48,37 @@ static void make_files(void)
         (void)snprintf(path[i], sizeof path[i], "%s/%s", directory, names[i]);
         FILE *out = fopen(path[i], "wb");
         must(out != NULL && fwrite(data, 1, bytes, out) == bytes && fclose(out) == 0);
-        hex_of(data, bytes, wanted[i]);
+        for (int kind = 0; kind < PB_CHECKSUM_KINDS; kind++)
+            sum_of(data, bytes, (enum pb_checksum)kind, wanted[kind][i]);
         must(pb_raster_file_open(&file[i], path[i], &err) == 0);
     }
     free(data);
 }
 
-static struct pb_input_sum *create(size_t n, bool whole)
+static struct pb_input_sum *create(size_t n, bool whole, enum pb_checksum kind)
 {
     struct pb_input_part part[FILES];
     struct pb_input_sum *sum;
     struct pb_err err = {0};
     for (size_t i = 0; i < n; i++)
         part[i] = (struct pb_input_part){.file = &file[i], .name = whole ? NULL : names[i]};
-    ck_assert_int_eq(pb_input_sum_create(part, n, &err, &sum), 0);
+    ck_assert_int_eq(pb_input_sum_create(part, n, kind, &err, &sum), 0);
     return sum;
 }
 
-/* Of all files: of the lines that sha256sum(1) prints. */
-static void check_all(struct pb_input_sum *sum)
+/* Of all files: of the lines that sha256sum(1) and b3sum(1) print. */
+static void check_all(struct pb_input_sum *sum, enum pb_checksum kind)
 {
-    char lines[FILES * 80] = "", hex[65], all[65];
+    char lines[FILES * 80] = "", text[PB_CHECKSUM_TEXT_BYTES], all[PB_CHECKSUM_TEXT_BYTES];
     struct pb_err err = {0};
     for (int i = 0; i < FILES; i++)
-        (void)snprintf(lines + strlen(lines), sizeof lines - strlen(lines), "%s  %s\n", wanted[i],
-                       names[i]);
-    hex_of(lines, strlen(lines), all);
-    ck_assert_int_eq(pb_input_sum_get(sum, &err, hex), 0);
-    ck_assert_str_eq(hex, all);
-    ck_assert_int_eq(pb_input_sum_get(sum, &err, hex), 0); /* once more */
-    ck_assert_str_eq(hex, all);
+        (void)snprintf(lines + strlen(lines), sizeof lines - strlen(lines), "%s  %s\n",
+                       strchr(wanted[kind][i], ':') + 1, names[i]);
+    sum_of(lines, strlen(lines), kind, all);
+    for (int again = 0; again < 2; again++) {
+        ck_assert_int_eq(pb_input_sum_get(sum, kind, &err, text), 0);
+        ck_assert_str_eq(text, all);
+    }
 }
 
 /* The scheduling of the thread that computes it; -1: there is none. */
@@ -115,7 +116,7 @@ START_TEST(what_may_be_left_waits_for_idle_cores)
         const struct pb_input_part part = {.file = &long_file};
         const struct timespec pause = {0, 1000000};
         struct pb_input_sum *sum;
-        ck_assert_int_eq(pb_input_sum_create(&part, 1, &err, &sum), 0);
+        ck_assert_int_eq(pb_input_sum_create(&part, 1, PB_CHECKSUM_SHA2_256, &err, &sum), 0);
         ck_assert_int_eq(pb_input_sum_start(sum, &err), 0);
         while (policy() != SCHED_OTHER)
             (void)nanosleep(&pause, NULL);
@@ -135,17 +136,17 @@ START_TEST(is_the_same_whenever_it_is_waited_for)
 {
     for (long us = 0; us < 40000; us = us * 2 + 100) {
         struct pb_err err = {0};
-        struct pb_input_sum *sum = create(FILES, false);
+        struct pb_input_sum *sum = create(FILES, false, PB_CHECKSUM_SHA2_256);
         const struct timespec pause = {0, us * 1000};
         struct pb_input_files files;
         pb_input_sum_leave(sum, 50 << 20); /* of 54 MiB */
         ck_assert_int_eq(pb_input_sum_start(sum, &err), 0);
         (void)nanosleep(&pause, NULL);
-        check_all(sum);
+        check_all(sum, PB_CHECKSUM_SHA2_256);
         pb_input_sum_files(sum, &files);
         ck_assert_uint_eq(files.n, FILES);
         for (int i = 0; i < FILES; i++) {
-            ck_assert_str_eq(files.file[i].sha256, wanted[i]);
+            ck_assert_str_eq(files.file[i].checksum, wanted[PB_CHECKSUM_SHA2_256][i]);
             ck_assert_uint_eq(files.file[i].bytes, file[i].bytes);
         }
         pb_input_sum_destroy(sum);
@@ -155,12 +156,65 @@ END_TEST
 
 START_TEST(of_one_file_it_is_the_files_own)
 {
-    struct pb_err err = {0};
-    char hex[65];
-    struct pb_input_sum *sum = create(1, true);
-    ck_assert_int_eq(pb_input_sum_get(sum, &err, hex), 0); /* without a start */
-    ck_assert_str_eq(hex, wanted[0]);
-    ck_assert(pb_input_sum_is_of_one(sum));
+    for (int kind = 0; kind < PB_CHECKSUM_KINDS; kind++) {
+        struct pb_err err = {0};
+        char text[PB_CHECKSUM_TEXT_BYTES];
+        struct pb_input_sum *sum = create(1, true, (enum pb_checksum)kind);
+        ck_assert_int_eq(pb_input_sum_get(sum, (enum pb_checksum)kind, &err, text), 0);
+        ck_assert_str_eq(text, wanted[kind][0]);
+        ck_assert(pb_input_sum_is_of_one(sum));
+        pb_input_sum_destroy(sum);
+    }
+}
+END_TEST
+
+/* Bytes that this process has read so far. */
+static uint64_t bytes_read(void)
+{
+    unsigned long long n = 0;
+    FILE *in = fopen("/proc/self/io", "r");
+    ck_assert(in != NULL && fscanf(in, "rchar: %llu", &n) == 1);
+    fclose(in);
+    return n;
+}
+
+/* The files are read once for both kinds when both are wanted before; else once for each. */
+START_TEST(another_kind_is_computed_when_it_is_asked_for)
+{
+    uint64_t all = 0;
+    for (int i = 0; i < FILES; i++)
+        all += file[i].bytes;
+    for (int before = 0; before < 2; before++) {
+        struct pb_err err = {0};
+        struct pb_input_files files;
+        struct pb_input_sum *sum = create(FILES, false, PB_CHECKSUM_BLAKE3);
+        const uint64_t start = bytes_read();
+        if (before)
+            pb_input_sum_want(sum, PB_CHECKSUM_SHA2_256);
+        ck_assert_int_eq(pb_input_sum_start(sum, &err), 0);
+        check_all(sum, PB_CHECKSUM_BLAKE3);
+        check_all(sum, PB_CHECKSUM_SHA2_256);
+        ck_assert_uint_eq((bytes_read() - start) / all, before ? 1 : 2);
+        pb_input_sum_files(sum, &files);
+        for (int i = 0; i < FILES; i++) { /* of the input's kind */
+            ck_assert_str_eq(files.file[i].checksum, wanted[PB_CHECKSUM_BLAKE3][i]);
+            ck_assert_uint_eq(files.file[i].bytes, file[i].bytes);
+        }
+        pb_input_sum_destroy(sum);
+    }
+}
+END_TEST
+
+/* Both are of the first pass when the other one is asked for before the thread was started. */
+START_TEST(the_other_kind_brings_the_inputs_own_along)
+{
+    struct pb_input_sum *sum = create(FILES, false, PB_CHECKSUM_BLAKE3);
+    uint64_t all = 0, start = bytes_read();
+    for (int i = 0; i < FILES; i++)
+        all += file[i].bytes;
+    check_all(sum, PB_CHECKSUM_SHA2_256);
+    check_all(sum, PB_CHECKSUM_BLAKE3);
+    ck_assert_uint_eq((bytes_read() - start) / all, 1);
     pb_input_sum_destroy(sum);
 }
 END_TEST
@@ -168,10 +222,10 @@ END_TEST
 START_TEST(ends_where_nobody_wants_it)
 {
     struct pb_err err = {0};
-    struct pb_input_sum *sum = create(FILES, false);
+    struct pb_input_sum *sum = create(FILES, false, PB_CHECKSUM_SHA2_256);
     ck_assert_int_eq(pb_input_sum_start(sum, &err), 0);
     pb_input_sum_destroy(sum);
-    pb_input_sum_destroy(create(FILES, false));
+    pb_input_sum_destroy(create(FILES, false, PB_CHECKSUM_SHA2_256));
     pb_input_sum_destroy(NULL);
 }
 END_TEST
@@ -179,11 +233,11 @@ END_TEST
 START_TEST(a_file_that_was_changed_meanwhile_fails_it)
 {
     struct pb_err err = {0};
-    char hex[65];
-    struct pb_input_sum *sum = create(FILES, false);
+    char text[PB_CHECKSUM_TEXT_BYTES];
+    struct pb_input_sum *sum = create(FILES, false, PB_CHECKSUM_SHA2_256);
     ck_assert_int_eq(pb_input_sum_start(sum, &err), 0);
     ck_assert_int_eq(truncate(path[2], 5), 0);
-    ck_assert_int_lt(pb_input_sum_get(sum, &err, hex), 0);
+    ck_assert_int_lt(pb_input_sum_get(sum, PB_CHECKSUM_SHA2_256, &err, text), 0);
     ck_assert_int_eq(err.code, PB_E_INPUT_CHANGED);
     pb_input_sum_destroy(sum);
 }
@@ -200,6 +254,8 @@ int main(void)
     tcase_add_test(tc, what_may_be_left_waits_for_idle_cores);
     tcase_add_test(tc, is_the_same_whenever_it_is_waited_for);
     tcase_add_test(tc, of_one_file_it_is_the_files_own);
+    tcase_add_test(tc, another_kind_is_computed_when_it_is_asked_for);
+    tcase_add_test(tc, the_other_kind_brings_the_inputs_own_along);
     tcase_add_test(tc, ends_where_nobody_wants_it);
     tcase_add_test(tc, a_file_that_was_changed_meanwhile_fails_it);
     suite_add_tcase(suite, tc);

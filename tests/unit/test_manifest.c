@@ -62,7 +62,7 @@ static struct pb_manifest products_of(const char *job, const char *scene)
     snprintf(m.job, sizeof m.job, "%s", job);
     snprintf(m.scene, sizeof m.scene, "%s", scene);
     pb_input_id_set(&m.input, "/in/a.tif", 77, INT64_C(1700000000123456789));
-    memset(m.input.sha256, 'a', 64);
+    snprintf(m.input.checksum[PB_CHECKSUM_SHA2_256], PB_CHECKSUM_TEXT_BYTES, "sha256:" DIGITS);
     return m;
 }
 
@@ -114,6 +114,26 @@ START_TEST(a_scene_directory_has_an_input_and_no_files)
 }
 END_TEST
 
+START_TEST(checksums_of_both_kinds_are_kept)
+{
+    struct pb_manifest read, m = {.scene = "a"};
+    struct pb_err err = {0};
+    int fd = open_directory("a");
+    pb_input_id_set(&m.input, "a.tif", 1, 2);
+    snprintf(m.input.checksum[PB_CHECKSUM_SHA2_256], PB_CHECKSUM_TEXT_BYTES, "sha256:" DIGITS);
+    for (int both = 0; both < 2; both++) {
+        if (both)
+            snprintf(m.input.checksum[PB_CHECKSUM_BLAKE3], PB_CHECKSUM_TEXT_BYTES,
+                     "blake3:" DIGITS);
+        ck_assert_int_eq(pb_manifest_write(fd, &m, 0644, "a", &err), 0);
+        ck_assert_int_eq(pb_manifest_read(fd, &read), 0);
+        ck_assert_int_eq(memcmp(read.input.checksum, m.input.checksum, sizeof m.input.checksum), 0);
+        pb_manifest_fini(&read);
+    }
+    close(fd);
+}
+END_TEST
+
 START_TEST(what_others_wrote_is_not_taken)
 {
     static const char *const others[] = {
@@ -127,6 +147,8 @@ START_TEST(what_others_wrote_is_not_taken)
         "{\"manifest\":1,\"pushbroom\":\"1\",\"scene\":\"../"
         "a\",\"input\":{\"name\":\"a\",\"bytes\":"
         "1,\"mtime_ns\":1}}",
+        "{\"manifest\":1,\"pushbroom\":\"1\",\"scene\":\"a\",\"input\":{\"name\":\"a\",\"bytes\":1,"
+        "\"mtime_ns\":1,\"blake3\":1}}",
         "{\"manifest\":1,\"pushbroom\":\"1\",\"scene\":\"a\",\"input\":{\"name\":\"a\",\"bytes\":-"
         "1,"
         "\"mtime_ns\":1}}",
@@ -178,12 +200,25 @@ START_TEST(inputs_are_equal_only_by_a_checksum_that_both_have)
     pb_input_id_set(&b, "a.tif", 1, 1);
     ck_assert(pb_input_id_alike(&a, &b));
     ck_assert(!pb_input_id_equal(&a, &b));
-    memset(a.sha256, '1', 64);
-    ck_assert(!pb_input_id_equal(&a, &b) && !pb_input_id_equal(&b, &a));
-    memset(b.sha256, '1', 64);
-    ck_assert(pb_input_id_equal(&a, &b));
-    b.sha256[63] = '2';
-    ck_assert(!pb_input_id_equal(&a, &b));
+    for (int kind = 0; kind < PB_CHECKSUM_KINDS; kind++) {
+        char *of_a = a.checksum[kind], *of_b = b.checksum[kind];
+        strcpy(of_a, "x:1");
+        ck_assert(!pb_input_id_equal(&a, &b) && !pb_input_id_equal(&b, &a));
+        ck_assert(!pb_input_id_comparable(&a, &b));
+        strcpy(of_b, "x:1");
+        ck_assert(pb_input_id_comparable(&a, &b));
+        ck_assert(pb_input_id_equal(&a, &b));
+        strcpy(of_b, "x:2");
+        ck_assert(!pb_input_id_equal(&a, &b));
+        ck_assert(pb_input_id_comparable(&a, &b));
+        of_a[0] = of_b[0] = '\0';
+    }
+    /* Of different kinds they cannot be compared; a second kind that is known of both decides. */
+    strcpy(a.checksum[PB_CHECKSUM_SHA2_256], "x:1");
+    strcpy(b.checksum[PB_CHECKSUM_BLAKE3], "x:1");
+    ck_assert(!pb_input_id_comparable(&a, &b) && !pb_input_id_equal(&a, &b));
+    strcpy(b.checksum[PB_CHECKSUM_SHA2_256], "x:1");
+    ck_assert(pb_input_id_comparable(&a, &b) && pb_input_id_equal(&a, &b));
 }
 END_TEST
 
@@ -249,6 +284,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, reads_back_what_was_written);
     tcase_add_test(tc, a_scene_directory_has_an_input_and_no_files);
+    tcase_add_test(tc, checksums_of_both_kinds_are_kept);
     tcase_add_test(tc, what_others_wrote_is_not_taken);
     tcase_add_test(tc, names_that_are_no_utf8_stay_different);
     tcase_add_test(tc, inputs_are_equal_only_by_a_checksum_that_both_have);

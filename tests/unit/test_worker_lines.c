@@ -153,7 +153,8 @@ START_TEST(inputs_arrive_as_they_were_sent)
     struct pb_json_value *value = NULL;
     size_t bytes = 0;
     for (size_t i = 0; i < 2; i++) {
-        memset(sent.file[i].sha256, i ? 'b' : 'a', 64);
+        memcpy(sent.file[i].checksum, i ? "sha256:" : "blake3:", 7);
+        memset(sent.file[i].checksum + 7, i ? 'b' : 'a', 64);
         sent.file[i].bytes = UINT64_C(1) << (40 + i);
         sent.file[i].role = i ? PB_INPUT_METADATA : PB_INPUT_PIXELS;
         (void)snprintf(sent.file[i].name, sizeof sent.file[i].name, "dir/%zu \"x\"", i);
@@ -167,7 +168,8 @@ START_TEST(inputs_arrive_as_they_were_sent)
     pb_json_destroy(json);
     static const char *const bad[] = {
         "{}", "{\"folder\":\"\",\"files\":[]}",
-        "{\"folder\":\"\",\"files\":[{\"name\":\"a\",\"bytes\":1,\"sha256\":\"12\"}]}"};
+        "{\"folder\":\"\",\"files\":[{\"name\":\"a\",\"bytes\":1,\"checksum\":\"sha256:12\"}]}",
+        "{\"folder\":\"\",\"files\":[{\"name\":\"a\",\"bytes\":1,\"checksum\":\"\"}]}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ck_assert_int_eq(pb_json_parse(bad[i], strlen(bad[i]), 1000, &value), 0);
         ck_assert(!pb_worker_inputs_read(value, &got));

@@ -41,7 +41,7 @@ ALL = INPUT + """  steps:
     - statistics: {}
     - stac: {datetime: file-time}
 """
-BLAKE3 = "    - stac: {datetime: file-time, checksum: blake3}\n"
+BLAKE3 = "  output: {checksum: blake3}\n"
 
 # What is aimed at: a figure (stream, or total: with publishing) is to be so many times smaller than `base`, which is in seconds and what 16 cores of the
 # host with the H200 took before there was any decoding on a GPU; without a base, than the CPU beside it.

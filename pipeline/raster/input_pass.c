@@ -1,0 +1,169 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/raster/input_pass.h"
+#include "pipeline/raster/input_sum.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is read lies in a core's own cache when it is hashed. */
+#define CHUNK_BYTES (256u << 10)
+
+static int copy_file(struct pb_input_pass_file *to, const struct pb_input_part *from,
+                     struct pb_err *err)
+{
+    const struct pb_raster_file *file = from->file;
+    const char *name = from->name;
+    to->role = from->role;
+    to->beside = from->beside;
+    to->file = (struct pb_raster_file){.fd = -1,
+                                       .base = file->base,
+                                       .bytes = file->bytes,
+                                       .path = strdup(file->path),
+                                       .stat = file->stat,
+                                       .handed = file->handed};
+    to->name = name != NULL ? strdup(name) : NULL;
+    if (to->file.path == NULL || (name != NULL && to->name == NULL))
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the checksum of %s", file->path);
+    to->file.fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
+    return to->file.fd >= 0
+               ? 0
+               : pb_raster_file_fail(err, errno, file->path, "cannot open the file once more");
+}
+
+int pb_input_pass_init(struct pb_input_pass *pass, const struct pb_input_part *part, size_t n,
+                       struct pb_err *err)
+{
+    int rc = 0;
+    pass->file = calloc(n, sizeof *pass->file);
+    pass->chunk = malloc(CHUNK_BYTES);
+    if (pass->file == NULL || pass->chunk == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the checksum of %s",
+                       part[0].file->path);
+    for (; pass->n < n && rc == 0; pass->n++) {
+        rc = copy_file(&pass->file[pass->n], &part[pass->n], err);
+        pass->total += part[pass->n].file->bytes;
+    }
+    return rc;
+}
+
+/* Those of the pass's kinds that are not there yet. */
+static int begin_sums(const struct pb_input_pass *pass, struct pb_sum *sum[PB_CHECKSUM_KINDS])
+{
+    for (int k = 0; k < PB_CHECKSUM_KINDS; k++)
+        if (pass->kinds[k] && sum[k] == NULL &&
+            (sum[k] = pb_sum_create((enum pb_checksum)k)) == NULL)
+            return -ENOMEM;
+    return 0;
+}
+
+static void drop_sums(struct pb_sum *sum[PB_CHECKSUM_KINDS])
+{
+    for (int k = 0; k < PB_CHECKSUM_KINDS; k++) {
+        pb_sum_destroy(sum[k]);
+        sum[k] = NULL;
+    }
+}
+
+static int end_sums(struct pb_sum *sum[PB_CHECKSUM_KINDS],
+                    char out[PB_CHECKSUM_KINDS][PB_CHECKSUM_TEXT_BYTES])
+{
+    int rc = 0;
+    for (int k = 0; k < PB_CHECKSUM_KINDS && rc == 0; k++)
+        rc = sum[k] != NULL ? pb_sum_text(sum[k], out[k]) : 0;
+    drop_sums(sum);
+    return rc;
+}
+
+/* The next chunk: 1; 0 at the end of the file; negative errno. */
+static int add_chunk(struct pb_input_pass *pass, struct pb_input_pass_file *file)
+{
+    ssize_t n = pb_raster_file_read(&file->file, file->bytes, pass->chunk, CHUNK_BYTES);
+    if (n <= 0)
+        return (int)n;
+    for (int k = 0; k < PB_CHECKSUM_KINDS; k++)
+        if (pass->own[k] != NULL)
+            pb_sum_add(pass->own[k], pass->chunk, (size_t)n);
+    file->bytes += (uint64_t)n;
+    atomic_fetch_add(&pass->bytes, (uint64_t)n);
+    return 1;
+}
+
+/* The file's own sums. 1: the rest is left. */
+static int add_file(struct pb_input_pass *pass, struct pb_input_pass_file *file,
+                    bool (*leaves)(void *user), void *user)
+{
+    int rc = begin_sums(pass, pass->own);
+    if (rc < 0)
+        return rc;
+    do {
+        if (atomic_load(&pass->stop))
+            return -ECANCELED;
+        if (leaves(user))
+            return 1;
+        rc = add_chunk(pass, file);
+    } while (rc > 0);
+    return rc ? rc : end_sums(pass->own, file->checksum);
+}
+
+/* The lines of sha256sum(1) and b3sum(1): digits, two spaces, name. */
+static void add_lines(const struct pb_input_pass_file *file, struct pb_sum *all[PB_CHECKSUM_KINDS])
+{
+    for (int k = 0; k < PB_CHECKSUM_KINDS; k++) {
+        if (all[k] == NULL)
+            continue;
+        pb_sum_add(all[k], pb_checksum_digits(file->checksum[k]),
+                   strlen(pb_checksum_digits(file->checksum[k])));
+        pb_sum_add(all[k], "  ", 2);
+        pb_sum_add(all[k], file->name, strlen(file->name));
+        pb_sum_add(all[k], "\n", 1);
+    }
+}
+
+/* A file that is the whole input has the input's checksums. */
+static int end_pass(struct pb_input_pass *pass)
+{
+    int rc = end_sums(pass->all, pass->checksum);
+    for (size_t i = 0; i < pass->n; i++)
+        if (pass->file[i].name == NULL)
+            memcpy(pass->checksum, pass->file[i].checksum, sizeof pass->checksum);
+    return rc;
+}
+
+void pb_input_pass_begin(struct pb_input_pass *pass, const bool kinds[PB_CHECKSUM_KINDS])
+{
+    drop_sums(pass->own);
+    drop_sums(pass->all);
+    memcpy(pass->kinds, kinds, sizeof pass->kinds);
+    for (size_t i = 0; i < pass->n; i++)
+        pass->file[i].bytes = 0;
+    pass->next = 0;
+    atomic_store(&pass->bytes, 0);
+}
+
+int pb_input_pass_run(struct pb_input_pass *pass, bool (*leaves)(void *user), void *user)
+{
+    int rc = begin_sums(pass, pass->all);
+    while (rc == 0 && pass->next < pass->n) {
+        struct pb_input_pass_file *file = &pass->file[pass->next];
+        rc = add_file(pass, file, leaves, user);
+        if (rc == 0 && file->name != NULL && !file->beside)
+            add_lines(file, pass->all);
+        pass->next += rc == 0;
+    }
+    return rc ? rc : end_pass(pass);
+}
+
+void pb_input_pass_fini(struct pb_input_pass *pass)
+{
+    for (size_t i = 0; i < pass->n; i++) {
+        pb_raster_file_close(&pass->file[i].file);
+        free(pass->file[i].name);
+    }
+    free(pass->file);
+    free(pass->chunk);
+    drop_sums(pass->own);
+    drop_sums(pass->all);
+}
