@@ -8,7 +8,8 @@
 
 enum pb_edge pb_focal_args_edge(int32_t edge)
 {
-    static const enum pb_edge edges[] = {PB_EDGE_REFLECT, PB_EDGE_CLAMP, PB_EDGE_NODATA};
+    static const enum pb_edge edges[] = {PB_EDGE_REFLECT, PB_EDGE_CLAMP, PB_EDGE_NODATA,
+                                         PB_EDGE_EXTRAPOLATE};
 
     return edges[edge];
 }

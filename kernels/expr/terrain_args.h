@@ -39,14 +39,27 @@ struct pb_terrain {
 #define PB_KEY_TERRAIN_EDGE(params)                                                                \
     {                                                                                              \
         .name = "edge", .type = PB_KEY_CHOICE, .offset = offsetof(params, terrain.edge),           \
-        .def = "nodata", .choices = "reflect|clamp|nodata",                                        \
-        .doc = "What stands for pixels outside the image."                                         \
+        .def = "nodata", PB_TERRAIN_EDGES                                                          \
     }
+/* `edge` of operators with a struct of their own. */
+#define PB_KEY_RELIEF_EDGE(params)                                                                 \
+    {                                                                                              \
+        .name = "edge", .type = PB_KEY_CHOICE, .offset = offsetof(params, edge), .def = "nodata",  \
+        PB_TERRAIN_EDGES                                                                           \
+    }
+#define PB_TERRAIN_EDGES                                                                           \
+    .choices = "reflect|clamp|nodata|extrapolate",                                                 \
+    .doc = "What stands for pixels outside the image. extrapolate: twice the pixel at the edge "   \
+           "less the one as far inside, and an invalid neighbour counts as the pixel itself: "     \
+           "-compute_edges of gdaldem, which repeats columns at the four corners instead."
 
 /* For the documentation of the operators. */
 #define PB_TERRAIN_NODATA                                                                          \
     "A pixel is invalid where one of its 3 x 3 neighbourhood is, and with edge: nodata where a "   \
-    "part of it lies outside the image."
+    "part of it lies outside the image; with edge: extrapolate only where it is itself."
+#define PB_RELIEF_NODATA                                                                           \
+    "A pixel is invalid where one of its neighbourhood is, and with edge: nodata where a part of " \
+    "it lies outside the image; with edge: extrapolate only where it is itself."
 #define PB_TERRAIN_NOTES                                                                           \
     "The size of a pixel comes from the scene's georeferencing, in metres whatever the unit of "   \
     "the\n"                                                                                        \

@@ -75,26 +75,54 @@ template <class Group> __device__ warp_lane find_warp_lane(const Group &group)
             static_cast<int>(group.threads / PATCH)};
 }
 
+// A pixel of the image, which the plane has.
+inline __device__ float pixel_at(const patch_task &task, int32_t x, int32_t y)
+{
+    const pb_rect in = task.in.rect;
+    return task.in.data[static_cast<size_t>(y - in.y) * in.w + (x - in.x)];
+}
+
+// What stands at a place of the image or outside of it: columns first, as on the CPU.
+inline __device__ float extrapolated_row(const patch_task &task, int32_t x, int32_t y)
+{
+    if (x >= 0 && x < task.image_w) {
+        return pixel_at(task, x, y);
+    }
+    return pb_focal_beyond(pixel_at(task, pb_focal_index(x, task.image_w, PB_EDGE_CLAMP), y),
+                           pixel_at(task, pb_focal_index(x, task.image_w, PB_EDGE_REFLECT), y));
+}
+
+inline __device__ float extrapolated(const patch_task &task, int32_t x, int32_t y)
+{
+    if (y >= 0 && y < task.image_h) {
+        return extrapolated_row(task, x, y);
+    }
+    return pb_focal_beyond(
+        extrapolated_row(task, x, pb_focal_index(y, task.image_h, PB_EDGE_CLAMP)),
+        extrapolated_row(task, x, pb_focal_index(y, task.image_h, PB_EDGE_REFLECT)));
+}
+
 // The pixels from `reach` to the left and above of the patch to as far right and below of it. Past
 // the rectangle wanted (last patches of a row or column) there may be no pixels, and nobody uses
 // them.
 template <class Reach>
 __device__ void load_patch(Reach reach, const patch_task &task, const warp_lane &me, float *to)
 {
-    const pb_rect in = task.in.rect, out = task.out.rect;
+    const pb_rect out = task.out.rect;
+    const bool extrapolates = task.edge == PB_EDGE_EXTRAPOLATE;
     const int32_t x0 = task.x - reach.radius, y0 = task.y - reach.radius;
     for (int i = me.warp; i < pitch_of(reach); i += me.warps) {
         const int32_t row = y0 + i < out.h + reach.radius
                                 ? pb_focal_index(out.y + y0 + i, task.image_h, task.edge)
-                                : -1;
+                                : PB_FOCAL_NONE;
         for (int j = me.lane; j < pitch_of(reach); j += PATCH) {
             const int32_t column = x0 + j < out.w + reach.radius
                                        ? pb_focal_index(out.x + x0 + j, task.image_w, task.edge)
-                                       : -1;
-            to[i * pitch_of(reach) + j] =
-                row < 0 || column < 0
-                    ? pb_pixel_nan()
-                    : task.in.data[static_cast<size_t>(row - in.y) * in.w + (column - in.x)];
+                                       : PB_FOCAL_NONE;
+            to[i * pitch_of(reach) + j] = row == PB_FOCAL_NONE || column == PB_FOCAL_NONE
+                                              ? pb_pixel_nan()
+                                          : extrapolates ? extrapolated(task, column, row)
+                                                         : pixel_at(task, column, row);
         }
     }
 }

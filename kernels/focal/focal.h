@@ -4,8 +4,9 @@
 #define PB_FOCAL_H
 /* A focal operation makes a plane from the neighbourhood of each pixel of another plane. The kinds
  * are listed in focal.def. A descriptor is plain data, so that it can be copied into a chain and to
- * a device. An invalid (NaN) neighbour makes the result invalid, but FLAT leaves it out; pixels
- * outside the IMAGE (not the tile) follow the edge rule. C11 and C++17. Thread: any. */
+ * a device. An invalid (NaN) neighbour makes the result invalid, but FLAT leaves it out, and see
+ * EXTRAPOLATE; pixels outside the IMAGE (not the tile) follow the edge rule. C11 and C++17. Thread:
+ * any. */
 #include "kernels/view.h"
 
 #include <stdbool.h>
@@ -20,8 +21,11 @@ extern "C" {
 /* On a GPU the threads of a block make patches of so many pixels a side, one after the other. */
 #define PB_FOCAL_PATCH 32
 
-/* REFLECT does not repeat the edge pixel: -1 is pixel 1 (an image of one pixel: that pixel). */
-enum pb_edge { PB_EDGE_REFLECT, PB_EDGE_CLAMP, PB_EDGE_NODATA };
+/* REFLECT does not repeat the edge pixel: -1 is pixel 1 (an image of one pixel: that pixel).
+ * EXTRAPOLATE, of window kinds only: outside, twice the edge pixel less the reflected one, along
+ * the columns and then along the rows. EXTREME, GRADIENT and RELIEF then take an invalid neighbour
+ * for the pixel in the middle. */
+enum pb_edge { PB_EDGE_REFLECT, PB_EDGE_CLAMP, PB_EDGE_NODATA, PB_EDGE_EXTRAPOLATE, PB_EDGE_COUNT };
 enum pb_focal_kind {
 #define PB_FOCAL_SUM(NAME, name)    PB_FOCAL_##NAME,
 #define PB_FOCAL_WINDOW(NAME, name) PB_FOCAL_##NAME,

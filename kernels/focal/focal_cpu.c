@@ -46,6 +46,17 @@ bool pb_focal_chooses(const struct pb_focal *focal)
            (focal->kind == PB_FOCAL_EXTREME && focal->choice != PB_EXTREME_RANGE);
 }
 
+/* Column x outside the image; row: its column 0. */
+static float pixel_beside(const struct pb_focal_job *job, int32_t x, const float *row)
+{
+    int32_t column = pb_focal_index(x, job->image_w, job->focal->edge);
+    if (job->focal->edge == PB_EDGE_EXTRAPOLATE) {
+        return pb_focal_beyond(row[pb_focal_index(x, job->image_w, PB_EDGE_CLAMP)],
+                               row[pb_focal_index(x, job->image_w, PB_EDGE_REFLECT)]);
+    }
+    return column == PB_FOCAL_NONE ? pb_pixel_nan() : row[column];
+}
+
 const float *pb_focal_source_row(const struct pb_focal_job *job, int32_t y, float *padded)
 {
     const struct pb_rect *in = &job->in->rect;
@@ -65,8 +76,7 @@ const float *pb_focal_source_row(const struct pb_focal_job *job, int32_t y, floa
                 break;
             }
         }
-        int32_t column = pb_focal_index(x, job->image_w, job->focal->edge);
-        padded[x - left] = column < 0 ? pb_pixel_nan() : row[column - in->x];
+        padded[x - left] = pixel_beside(job, x, row - in->x);
     }
     return padded;
 }
@@ -78,13 +88,13 @@ static void fill_invalid(const struct pb_focal_job *job, float *out)
     }
 }
 
-/* The image rows that output row y needs, -1 = invalid; whether none of them is. */
+/* What pb_focal_index says of the image rows that output row y needs; whether it has all. */
 static bool rows_around(const struct pb_focal_job *job, int32_t y, int32_t rows[PB_FOCAL_SIDE_MAX])
 {
     bool all = true;
     for (int32_t k = 0; k < job->side; k++) {
         rows[k] = pb_focal_index(y + k - job->focal->radius, job->image_h, job->focal->edge);
-        all = all && rows[k] >= 0;
+        all = all && rows[k] != PB_FOCAL_NONE;
     }
     return all;
 }
@@ -106,6 +116,7 @@ void pb_focal_run_cpu(const struct pb_focal *focal, const struct pb_plane *in,
                                .temp = temp};
     int32_t rows[PB_FOCAL_SIDE_MAX];
     assert(focal->radius >= 1 && job.side <= pb_focal_side_max(focal->kind));
+    assert(focal->edge != PB_EDGE_EXTRAPOLATE || kinds[focal->kind].begin != pb_focal_sum_begin);
     kinds[focal->kind].begin(&job);
     for (int32_t i = 0; i < out->rect.h; i++) {
         float *row = out->data + (size_t)i * (size_t)out->rect.w;

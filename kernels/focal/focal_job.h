@@ -21,8 +21,8 @@ struct pb_focal_job {
     struct pb_focal_ring ring[2]; /* of sums */
 };
 
-/* Makes a row of the output. rows: the `side` image rows around it, the edge rule applied; -1 = a
- * row of invalid pixels, which FLAT alone gets. */
+/* Makes a row of the output. rows: the `side` image rows around it, as pb_focal_index says;
+ * PB_FOCAL_NONE = a row of invalid pixels, which FLAT alone gets. */
 typedef void pb_focal_row(struct pb_focal_job *job, const int32_t *rows, float *out);
 /* Before the first row. */
 typedef void pb_focal_begin(struct pb_focal_job *job);
@@ -68,8 +68,7 @@ pb_focal_temp pb_focal_sum_temp_px;
 pb_focal_temp pb_focal_window_temp_px;
 
 /* The upper left pixel of the first window of a row, rows *out_stride floats apart: in the plane
- * itself where the image has all pixels of the row's windows, else in a copy in temp; rows[k] < 0
- * is one of invalid pixels. */
+ * itself where the image has all pixels of the row's windows, else in a copy in temp. */
 const float *pb_focal_find_windows(const struct pb_focal_job *job, const int32_t *rows,
                                    int32_t *out_stride);
 

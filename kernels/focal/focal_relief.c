@@ -20,7 +20,8 @@ void pb_focal_relief_begin(struct pb_focal_job *job)
 
 /* row: the sums of one row of each window. */
 __attribute__((always_inline)) static inline void reliefs(const float *window, int32_t stride,
-                                                          int32_t radius, int32_t choice, int32_t w,
+                                                          int32_t radius, bool fills,
+                                                          int32_t choice, int32_t w,
                                                           float *restrict row, float *restrict out)
 {
     const int32_t side = 2 * radius + 1;
@@ -34,7 +35,7 @@ __attribute__((always_inline)) static inline void reliefs(const float *window, i
             const float *const value = window + (size_t)y * (size_t)stride + k;
 
             for (int32_t x = 0; x < w; x++)
-                row[x] += pb_relief_term(middle[x], value[x], choice);
+                row[x] += pb_relief_term(middle[x], value[x], fills, choice);
         }
         for (int32_t x = 0; x < w; x++)
             out[x] += row[x];
@@ -43,20 +44,30 @@ __attribute__((always_inline)) static inline void reliefs(const float *window, i
         out[x] = pb_pixel_result(pb_relief_of(out[x], others, choice));
 }
 
-PB_CLONES static void relief_row(const float *window, int32_t stride, int32_t radius,
-                                 int32_t choice, int32_t w, float *row, float *out)
+__attribute__((always_inline)) static inline void
+reliefs_of(const float *window, int32_t stride, int32_t radius, bool fills, int32_t choice,
+           int32_t w, float *restrict row, float *restrict out)
 {
     switch (choice) {
     case PB_RELIEF_POSITION:
-        reliefs(window, stride, radius, PB_RELIEF_POSITION, w, row, out);
+        reliefs(window, stride, radius, fills, PB_RELIEF_POSITION, w, row, out);
         break;
     case PB_RELIEF_MEAN:
-        reliefs(window, stride, radius, PB_RELIEF_MEAN, w, row, out);
+        reliefs(window, stride, radius, fills, PB_RELIEF_MEAN, w, row, out);
         break;
     default:
-        reliefs(window, stride, radius, PB_RELIEF_ROOT, w, row, out);
+        reliefs(window, stride, radius, fills, PB_RELIEF_ROOT, w, row, out);
         break;
     }
+}
+
+PB_CLONES static void relief_row(const float *window, int32_t stride, int32_t radius, bool fills,
+                                 int32_t choice, int32_t w, float *row, float *out)
+{
+    if (fills)
+        reliefs_of(window, stride, radius, true, choice, w, row, out);
+    else
+        reliefs_of(window, stride, radius, false, choice, w, row, out);
 }
 
 void pb_focal_relief_row(struct pb_focal_job *job, const int32_t *rows, float *out)
@@ -67,5 +78,5 @@ void pb_focal_relief_row(struct pb_focal_job *job, const int32_t *rows, float *o
     int32_t stride;
     const float *const window = pb_focal_find_windows(job, rows, &stride);
 
-    relief_row(window, stride, focal->radius, focal->choice, w, row, out);
+    relief_row(window, stride, focal->radius, pb_focal_fills(focal), focal->choice, w, row, out);
 }

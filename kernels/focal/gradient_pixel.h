@@ -8,9 +8,9 @@
  * From the 3 x 3 pixels in the middle: Horn 1981 weighs the differences of three rows by 1, 2, 1;
  * Zevenbergen and Thorne 1987 take that of the row in the middle, and of
  * the second derivatives XX and YY those along the middle, XY that of the corners. Differences come
- * before sums, for those of near values are exact. All pixels of the window have to be valid. */
-#include "kernels/focal/focal.h"
-#include "kernels/pixel.h"
+ * before sums, for those of near values are exact. All pixels of the window have to be valid, or
+ * are filled (pb_focal_fills). */
+#include "kernels/focal/focal_pixel.h"
 
 /* pb_focal.choice of PB_FOCAL_GRADIENT */
 enum pb_gradient {
@@ -51,11 +51,28 @@ PB_PIXEL float pb_gradient_of(const float *above, const float *row, const float 
     }
 }
 
+/* The same with invalid neighbours taken for the pixel in the middle. */
+PB_PIXEL float pb_gradient_filled(const float *above, const float *row, const float *below,
+                                  int32_t choice)
+{
+    float filled[9];
+
+    for (int32_t x = 0; x < 3; x++) {
+        filled[x] = pb_focal_neighbour(above[x], row[1], true);
+        filled[3 + x] = pb_focal_neighbour(row[x], row[1], true);
+        filled[6 + x] = pb_focal_neighbour(below[x], row[1], true);
+    }
+    return pb_gradient_of(filled, filled + 3, filled + 6, choice) + (row[1] - row[1]);
+}
+
 PB_PIXEL float pb_focal_gradient(const float *window, int32_t stride, int32_t radius,
                                  const struct pb_focal *focal)
 {
     const float *const row = window + radius * stride + radius - 1;
     float invalid = 0.0f;
+
+    if (pb_focal_fills(focal))
+        return pb_gradient_filled(row - stride, row, row + stride, focal->choice);
 
     for (int32_t y = 0; y <= 2 * radius; y++)
         for (int32_t x = 0; x <= 2 * radius; x++)

@@ -129,5 +129,43 @@ def test_a_light_that_is_not_asked_for_is_refused(scratch):
         assert f"{word}" in told.stdout + told.stderr and "leave it out" in told.stdout + told.stderr, told
 
 
+def without_corners(values):
+    """gdaldem repeats columns there."""
+    values = values.astype(np.float32)
+    values[[0, 0, -1, -1], [0, -1, 0, -1]] = np.nan
+    return values
+
+
+def test_edges_and_holes_are_computed_as_gdaldem_does(scratch):
+    operators = [("slope: {", "slope", {}, 1e-5, 1e-4), ("slope: {method: zevenbergen-thorne, ", "slope", {"alg": "ZevenbergenThorne"}, 1e-5, 1e-4),
+                 ("hillshade: {", "hillshade", {}, 0, 0.51), ("hillshade: {shading: multidirectional, ", "hillshade", {"multiDirectional": True}, 0, 0.51),
+                 ("tpi: {", "TPI", {}, 1e-5, 1e-4), ("tri: {", "TRI", {"alg": "Riley"}, 1e-5, 1e-5), ("tri: {method: wilson, ", "TRI", {"alg": "Wilson"}, 1e-5, 1e-5),
+                 ("roughness: {", "roughness", {}, 0, 0)]
+    for scene in scenes(scratch):
+        for step, name, options, relative, absolute in operators:
+            theirs = without_corners(of_gdaldem(scene, name, computeEdges=True, **options))
+            ours = without_corners(compute(scratch, scene, f"{step}edge: extrapolate, bands: {{OUT: DEM}}}}", memory="16MiB"))
+            near(ours, theirs, relative, absolute)
+            assert np.isfinite(ours[0, 1:-1]).any() and np.isfinite(ours[1:-1, 0]).any(), step
+
+
+def extrapolated(z):
+    """The pixels around each, those outside on the line through the edge and the pixel inside; NaN becomes the pixel in the middle."""
+    z = np.vstack([2 * z[0] - z[1], z, 2 * z[-1] - z[-2]])
+    z = np.column_stack([2 * z[:, 0] - z[:, 1], z, 2 * z[:, -1] - z[:, -2]])
+    windows = np.lib.stride_tricks.sliding_window_view(z, (3, 3))
+    return np.where(np.isnan(windows), windows[:, :, 1:2, 1:2], windows)
+
+
+def test_corners_lie_on_the_same_lines(scratch):
+    scene = terrain(scratch / "dem.tif", 61, 47, 0.02)
+    z = gdal.Open(str(scene)).ReadAsArray().astype(np.float64)
+    windows = extrapolated(np.where(z == -9999, np.nan, z))
+    slope = 100 * np.hypot((windows * HORN_EAST).sum((2, 3)) / 30, (windows * HORN_EAST.T).sum((2, 3)) / 30)
+    near(compute(scratch, scene, "slope: {unit: percent, edge: extrapolate, bands: {OUT: DEM}}"), slope, 1e-5, 1e-4)
+    for kind, theirs in zevenbergen_thorne(windows, 30, 30).items():
+        near(compute(scratch, scene, f"curvature: {{kind: {kind}, edge: extrapolate, bands: {{OUT: DEM}}}}"), theirs, 1e-4, 1e-4)
+
+
 if __name__ == "__main__":
     pbtest.main(globals())

@@ -133,6 +133,14 @@ struct picture {
 
 static float pixel(const struct picture *p, enum pb_edge edge, int32_t x, int32_t y)
 {
+    if (edge == PB_EDGE_EXTRAPOLATE && (y < 0 || y >= p->h)) {
+        return 2 * pixel(p, edge, x, walk(y, p->h, PB_EDGE_CLAMP)) -
+               pixel(p, edge, x, walk(y, p->h, PB_EDGE_REFLECT));
+    }
+    if (edge == PB_EDGE_EXTRAPOLATE && (x < 0 || x >= p->w)) {
+        return 2 * pixel(p, edge, walk(x, p->w, PB_EDGE_CLAMP), y) -
+               pixel(p, edge, walk(x, p->w, PB_EDGE_REFLECT), y);
+    }
     int32_t column = walk(x, p->w, edge), row = walk(y, p->h, edge);
     return column < 0 || row < 0 ? NAN : p->px[(int64_t)row * p->w + column];
 }
@@ -207,6 +215,20 @@ static bool is_window_kind(enum pb_focal_kind kind)
     default:
         return false;
     }
+}
+
+/* Whether invalid neighbours are taken for the pixel in the middle. */
+static bool is_filled(const struct pb_focal *s)
+{
+    return s->edge == PB_EDGE_EXTRAPOLATE &&
+           (s->kind == PB_FOCAL_EXTREME || s->kind == PB_FOCAL_GRADIENT ||
+            s->kind == PB_FOCAL_RELIEF);
+}
+
+/* Weighted sums do not extrapolate. */
+static bool has_edge(enum pb_focal_kind kind, enum pb_edge edge)
+{
+    return edge != PB_EDGE_EXTRAPOLATE || is_window_kind(kind);
 }
 
 /* In two passes. */
@@ -387,6 +409,12 @@ static float reference(const struct picture *p, const struct pb_focal *s, int32_
     int n = (2 * s->radius + 1) * (2 * s->radius + 1);
     if (is_window_kind(s->kind)) {
         bool valid = window_at(p, s, x, y, window);
+        if (is_filled(s)) {
+            valid = !isnan(window[n / 2]);
+            for (int i = 0; i < n; i++) {
+                window[i] = isnan(window[i]) ? window[n / 2] : window[i];
+            }
+        }
         return valid || s->kind == PB_FOCAL_FLAT ? of_window(s, window, n) : NAN;
     }
     if (s->kind == PB_FOCAL_SEPARABLE) {
@@ -495,11 +523,13 @@ static void check_any(const struct pb_focal *s, int32_t most, int invalid_percen
 START_TEST(equals_the_reference_for_every_kind_radius_and_edge_rule)
 {
     for (int round = 0; round < 8; round++) {
-        for (int combination = 0; combination < PB_FOCAL_COUNT * 3 * 7; combination++) {
-            struct pb_focal s = any_focal((enum pb_focal_kind)(combination % PB_FOCAL_COUNT),
-                                          (enum pb_edge)(combination / PB_FOCAL_COUNT % 3),
-                                          1 + combination / (3 * PB_FOCAL_COUNT));
-            check_any(&s, round < 4 ? 9 : 45, round % 2 ? 2 : 0);
+        for (int n = 0; n < PB_FOCAL_COUNT * PB_EDGE_COUNT * 7; n++) {
+            enum pb_focal_kind kind = (enum pb_focal_kind)(n % PB_FOCAL_COUNT);
+            enum pb_edge edge = (enum pb_edge)(n / PB_FOCAL_COUNT % PB_EDGE_COUNT);
+            struct pb_focal s = any_focal(kind, edge, 1 + n / (PB_EDGE_COUNT * PB_FOCAL_COUNT));
+            if (has_edge(kind, edge)) {
+                check_any(&s, round < 4 ? 9 : 45, round % 2 ? 2 : 0);
+            }
         }
     }
 }
@@ -507,11 +537,12 @@ END_TEST
 
 START_TEST(equals_the_reference_for_the_larger_radii_of_the_kinds_that_have_them)
 {
-    for (int n = 0; n < PB_FOCAL_COUNT * 3 * 8; n++) {
-        int32_t radius = 8 + n / (3 * PB_FOCAL_COUNT);
+    for (int n = 0; n < PB_FOCAL_COUNT * PB_EDGE_COUNT * 8; n++) {
+        int32_t radius = 8 + n / (PB_EDGE_COUNT * PB_FOCAL_COUNT);
         enum pb_focal_kind kind = (enum pb_focal_kind)(n % PB_FOCAL_COUNT);
-        if (2 * radius + 1 <= pb_focal_side_max(kind)) {
-            struct pb_focal s = any_focal(kind, (enum pb_edge)(n / PB_FOCAL_COUNT % 3), radius);
+        enum pb_edge edge = (enum pb_edge)(n / PB_FOCAL_COUNT % PB_EDGE_COUNT);
+        if (2 * radius + 1 <= pb_focal_side_max(kind) && has_edge(kind, edge)) {
+            struct pb_focal s = any_focal(kind, edge, radius);
             check_any(&s, n % 2 ? 36 : 12, kind == PB_FOCAL_FLAT ? 50 : 0);
         }
     }
@@ -520,9 +551,12 @@ END_TEST
 
 START_TEST(tiles_give_the_bits_of_the_whole_image)
 {
-    for (int round = 0; round < 120; round++) {
+    for (int round = 0; round < 160; round++) {
         struct pb_focal s = any_focal((enum pb_focal_kind)(round % PB_FOCAL_COUNT),
-                                      (enum pb_edge)(round / PB_FOCAL_COUNT % 3), 1);
+                                      (enum pb_edge)(round / PB_FOCAL_COUNT % PB_EDGE_COUNT), 1);
+        if (!has_edge(s.kind, s.edge)) {
+            continue;
+        }
         s = any_focal(s.kind, s.edge, between(1, pb_focal_side_max(s.kind) / 2));
         struct picture p = {.w = between(1, 90), .h = between(1, 70)};
         float *px = any_image(p.w, p.h, 1);
@@ -579,6 +613,24 @@ START_TEST(reflection_does_not_repeat_the_edge_pixel)
     s.edge = PB_EDGE_CLAMP;
     run_tile(&p, &s, (struct pb_rect){0, 0, 3, 1}, got);
     ck_assert(got[0] == 3 * (1 + 1 + 2) && got[1] == 3 * 7 && got[2] == 3 * (2 + 4 + 4));
+}
+END_TEST
+
+START_TEST(extrapolation_goes_on_along_the_line_and_fills_invalid_neighbours)
+{
+    float px[] = {1, 2, 4, 8, NAN, 32}, got[6];
+    struct picture p = {px, 6, 1};
+    struct pb_focal s = {.kind = PB_FOCAL_GRADIENT,
+                         .edge = PB_EDGE_EXTRAPOLATE,
+                         .radius = 1,
+                         .choice = PB_GRADIENT_ZEVENBERGEN_X};
+    run_tile(&p, &s, (struct pb_rect){0, 0, 6, 1}, got);
+    ck_assert(got[0] == 1.0f && got[1] == 1.5f && got[2] == 3.0f && got[3] == 2.0f);
+    ck_assert(isnan(got[4]) && got[5] == 0.0f);
+    s.kind = PB_FOCAL_EXTREME;
+    s.choice = PB_EXTREME_RANGE;
+    run_tile(&p, &s, (struct pb_rect){0, 0, 6, 1}, got);
+    ck_assert(got[0] == 2.0f && got[3] == 4.0f && isnan(got[4]) && got[5] == 0.0f);
 }
 END_TEST
 
@@ -665,6 +717,7 @@ int main(void)
     tcase_add_test(tcase, tiles_give_the_bits_of_the_whole_image);
     tcase_add_test(tcase, an_image_of_one_pixel_sees_itself_or_nothing);
     tcase_add_test(tcase, reflection_does_not_repeat_the_edge_pixel);
+    tcase_add_test(tcase, extrapolation_goes_on_along_the_line_and_fills_invalid_neighbours);
     tcase_add_test(tcase, an_invalid_neighbour_makes_the_result_invalid_even_with_weight_zero);
     tcase_add_test(tcase, what_is_no_finite_number_leaves_as_the_one_nan);
     if (getenv("PB_FOCAL_SPEED") != NULL) {

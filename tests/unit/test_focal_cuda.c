@@ -127,10 +127,12 @@ static void compare(const struct pb_focal *s, int32_t w, int32_t h, struct pb_re
 
 START_TEST(gives_the_bits_of_the_cpu)
 {
-    for (int n = 0; n < PB_FOCAL_COUNT * 3 * (PB_FOCAL_SIDE_MAX / 2); n++) {
-        int32_t radius = 1 + n / (3 * PB_FOCAL_COUNT);
-        struct pb_focal s = any_focal(n % PB_FOCAL_COUNT, n / PB_FOCAL_COUNT % 3, radius);
-        if (2 * radius + 1 > pb_focal_side_max(s.kind)) {
+    for (int n = 0; n < PB_FOCAL_COUNT * PB_EDGE_COUNT * (PB_FOCAL_SIDE_MAX / 2); n++) {
+        int32_t radius = 1 + n / (PB_EDGE_COUNT * PB_FOCAL_COUNT);
+        int edge = n / PB_FOCAL_COUNT % PB_EDGE_COUNT;
+        struct pb_focal s = any_focal(n % PB_FOCAL_COUNT, edge, radius);
+        if (2 * radius + 1 > pb_focal_side_max(s.kind) ||
+            (edge == PB_EDGE_EXTRAPOLATE && s.kind <= PB_FOCAL_MAGNITUDE)) { /* sums do not */
             continue;
         }
         for (int round = 0; round < 8; round++) {

@@ -3,7 +3,7 @@
  *
  * roughness: the range of the elevations around a pixel. Of 3 x 3 pixels, and without data at the
  * image's edge, it is that of gdaldem: Wilson et al. 2007, Marine Geodesy 30:3-35. */
-#include "kernels/expr/focal_args.h"
+#include "kernels/expr/terrain_args.h"
 #include "kernels/focal/extreme_pixel.h"
 #include "kernels/graph/builder.h"
 
@@ -16,7 +16,7 @@ struct roughness {
 
 static const struct pb_key keys[] = {
     PB_KEY_FOCAL_SIZE(struct roughness, "3"),
-    PB_KEY_FOCAL_EDGE(struct roughness, "nodata"),
+    PB_KEY_RELIEF_EDGE(struct roughness),
     PB_KEY_FOCAL_BANDS(struct roughness),
 };
 
@@ -41,6 +41,10 @@ static const struct pb_op_case cases[] = {
      {{"size", {{.text = "7", .num = 7}}},
       {"edge", {{.text = "reflect"}}},
       {"bands", {{.text = "R"}, {.text = "N"}}}}},
+    {"5 x 5 extrapolated",
+     "N",
+     true,
+     {{"size", {{.text = "5", .num = 5}}}, {"edge", {{.text = "extrapolate"}}}}},
 };
 
 const struct pb_op pb_op_roughness = {
@@ -50,8 +54,7 @@ const struct pb_op pb_op_roughness = {
             .summary = "range of the values around each pixel: roughness of terrain",
             .formula = "The greatest less the least value of size * size pixels.",
             .units = "Those of the band: metres for elevations in metres.",
-            .nodata = "A pixel is invalid where one of its neighbourhood is, and with edge: nodata "
-                      "where a part of it lies outside the image.",
+            .nodata = PB_RELIEF_NODATA,
             .source =
                 "Wilson et al. 2007, Marine Geodesy 30:3-35. With size 3 and edge nodata, the "
                 "defaults, it is the roughness of gdaldem.",

@@ -59,6 +59,7 @@ static const struct pb_op_case cases[] = {
      "N",
      true,
      {{"method", {{.text = "zevenbergen-thorne"}}}, {"edge", {{.text = "clamp"}}}}},
+    {"extrapolated", "N", true, {{"edge", {{.text = "extrapolate"}}}}},
 };
 
 const struct pb_op pb_op_slope = {

@@ -3,7 +3,7 @@
  *
  * tpi: topographic position index, as gdaldem and Wilson et al. 2007, Marine Geodesy 30:3-35, have
  * it, and of larger neighbourhoods. */
-#include "kernels/expr/focal_args.h"
+#include "kernels/expr/terrain_args.h"
 #include "kernels/focal/relief_pixel.h"
 #include "kernels/graph/builder.h"
 
@@ -16,7 +16,7 @@ struct tpi {
 
 static const struct pb_key keys[] = {
     PB_KEY_FOCAL_SIZE(struct tpi, "3"),
-    PB_KEY_FOCAL_EDGE(struct tpi, "nodata"),
+    PB_KEY_RELIEF_EDGE(struct tpi),
     PB_KEY_FOCAL_BANDS(struct tpi),
 };
 
@@ -51,8 +51,7 @@ const struct pb_op pb_op_tpi = {
             .formula = "The pixel less the mean of the other size * size - 1 pixels: above 0 on "
                        "ridges, below 0 in valleys.",
             .units = "Those of the band: metres for elevations in metres.",
-            .nodata = "A pixel is invalid where one of its neighbourhood is, and with edge: nodata "
-                      "where a part of it lies outside the image.",
+            .nodata = PB_RELIEF_NODATA,
             .source = "Wilson et al. 2007, Marine Geodesy 30:3-35. With size 3 and edge nodata, "
                       "the defaults, it is the TPI of gdaldem.",
             .notes = "\n"

@@ -3,7 +3,7 @@
  *
  * tri: terrain ruggedness index, in both definitions that gdaldem has, and of larger
  * neighbourhoods. */
-#include "kernels/expr/focal_args.h"
+#include "kernels/expr/terrain_args.h"
 #include "kernels/focal/relief_pixel.h"
 #include "kernels/graph/builder.h"
 
@@ -23,7 +23,7 @@ static const struct pb_key keys[] = {
      .doc = "riley: root of the sum of the squared differences, for land; wilson: mean of the "
             "absolute differences, for the sea floor."},
     PB_KEY_FOCAL_SIZE(struct tri, "3"),
-    PB_KEY_FOCAL_EDGE(struct tri, "nodata"),
+    PB_KEY_RELIEF_EDGE(struct tri),
     PB_KEY_FOCAL_BANDS(struct tri),
 };
 
@@ -49,6 +49,7 @@ static const struct pb_op_case cases[] = {
       {"size", {{.text = "5", .num = 5}}},
       {"edge", {{.text = "reflect"}}},
       {"bands", {{.key = "T", .text = "N"}}}}},
+    {"extrapolated", "N", true, {{"edge", {{.text = "extrapolate"}}}}},
 };
 
 const struct pb_op pb_op_tri = {
@@ -59,8 +60,7 @@ const struct pb_op pb_op_tri = {
             .formula = "Of the differences d between the pixel and the other size * size - 1: "
                        "riley: sqrt(sum of d^2); wilson: mean of |d|.",
             .units = "Those of the band: metres for elevations in metres.",
-            .nodata = "A pixel is invalid where one of its neighbourhood is, and with edge: nodata "
-                      "where a part of it lies outside the image.",
+            .nodata = PB_RELIEF_NODATA,
             .source = "Riley et al. 1999, Intermountain Journal of Sciences 5:23-27; Wilson et al. "
                       "2007, Marine Geodesy 30:3-35. With size 3 and edge nodata, the defaults, it "
                       "is the TRI of gdaldem with -alg Riley or Wilson.",
