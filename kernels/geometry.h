@@ -27,9 +27,8 @@ struct pb_geometry {
 struct pb_scene_facts {
     bool assumed; /* no scene is there yet: sizes and places stand for those that will come */
     bool has_transform;
-    double transform[6];   /* GDAL's order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow */
-    double unit_metres[2]; /* of x and y: how long on the ground in the middle of the scene; 0: not
-                              known */
+    double transform[6];              /* GDAL's order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow */
+    struct pb_ground_unit unit;       /* of x and y */
     pb_calibration_find *calibration; /* of steps that calibrate; NULL = no metadata were read */
     const void *calibration_of;
     pb_area_find *area; /* of steps that name one; NULL = none was looked for */

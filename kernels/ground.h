@@ -4,17 +4,19 @@
 #define PB_GROUND_H
 /* Where pixels lie on the ground, and the way from one such place to another, which the layers
  * above find for steps that change the coordinate system. Plain data. */
+#include "kernels/ground_unit.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* The place of a grid whose coordinate system is not the scene's. */
 struct pb_ground {
-    double transform[6];   /* GDAL's order */
-    double unit_metres[2]; /* as in struct pb_scene_facts */
-    char *crs;             /* WKT; owned by who owns the struct */
-    char code[64];         /* "EPSG:32633" or "" */
-    char by[128];          /* what places the scene's pixels, for people: "the geotransform" */
+    double transform[6];        /* GDAL's order */
+    struct pb_ground_unit unit; /* of x and y */
+    char *crs;                  /* WKT; owned by who owns the struct */
+    char code[64];              /* "EPSG:32633" or "" */
+    char by[128];               /* what places the scene's pixels, for people: "the geotransform" */
 };
 
 /* What says where the pixels of a scene lie. */

@@ -110,7 +110,11 @@ static inline int op_case_chain(const struct pb_op *op, const struct pb_op_case 
     struct pb_chain_step step = {op, &params};
     const struct pb_scene_facts scene = {.has_transform = true,
                                          .transform = {0, 1, 0, 0, 0, -1},
-                                         .unit_metres = {1, 1},
+                                         .unit = {.metres = {637, 633},
+                                                  .axis = 6378137,
+                                                  .square = 0.0067,
+                                                  .radians = 1e-4,
+                                                  .law = PB_GROUND_LATITUDE},
                                          .calibration = op_case_rule,
                                          .ground = &op_ground};
     const struct pb_chain_source source = {

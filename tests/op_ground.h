@@ -37,13 +37,14 @@ static inline int op_ground_open(void *of, const struct pb_ground_ask *ask, char
     if (curved == NULL)
         return -12;
     *curved = ask->source_w > OP_GROUND_SIDE ? (double)OP_GROUND_SIDE / ask->source_w : 1.0;
-    *out = (struct pb_ground_way){.transform = curved,
-                                  .w = ask->source_w > 5 ? (int32_t)(ask->source_w * 0.95)
-                                                         : ask->source_w,
-                                  .h = ask->source_h,
-                                  .ground = {.transform = {10, 1.1, 0, 20, 0, -1.1},
-                                             .unit_metres = {1, 1},
-                                             .crs = strdup("LOCAL_CS[\"test\"]")}};
+    *out = (struct pb_ground_way){
+        .transform = curved,
+        .w = ask->source_w > 5 ? (int32_t)(ask->source_w * 0.95) : ask->source_w,
+        .h = ask->source_h,
+        .ground = {
+            .transform = {10, 1.1, 0, 20, 0, -1.1},
+            .unit = {.metres = {1, 1}, .axis = 6378137, .radians = 1e-3, .law = PB_GROUND_MERCATOR},
+            .crs = strdup("LOCAL_CS[\"test\"]")}};
     if (out->ground.crs == NULL)
         free(curved);
     return out->ground.crs != NULL ? 0 : -12;

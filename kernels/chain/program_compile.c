@@ -237,6 +237,9 @@ static int load_leaf(struct compiler *c, pb_value v, size_t s)
     } else if (node->kind == PB_NODE_INPUT) {
         instr.code = PB_CODE_INPUT;
         instr.index = c->spec->input_plane[node->index];
+    } else if (node->kind == PB_NODE_INDEX) {
+        instr.code = PB_CODE_INDEX;
+        instr.index = (uint16_t)node->index;
     } else {
         instr.code = PB_CODE_PLANE;
         instr.index = c->spec->plane_slot[leaf];

@@ -4,30 +4,29 @@
 
 #include "kernels/expr/band_list.h"
 #include "kernels/expr/grid_args.h"
+#include "kernels/expr/ground_args.h"
 #include "kernels/focal/gradient_pixel.h"
 
 #include <math.h>
 #include <string.h>
 
 /* What is not known is metres. */
-static double unit_of(const struct pb_builder *b, int32_t grid, int axis)
+static double unit_of(const struct pb_ground_unit *unit, int axis)
 {
-    const struct pb_ground *const ground = pb_builder_ground(b, pb_builder_geometry(b, grid).frame);
-    const double unit =
-        ground != NULL ? ground->unit_metres[axis] : pb_builder_scene(b)->unit_metres[axis];
-
-    return unit > 0 ? unit : 1.0;
+    return unit->law == PB_GROUND_EVEN && unit->metres[axis] > 0 ? unit->metres[axis] : 1.0;
 }
 
-/* Metres towards east and north that a step to the next column and row goes:
- * { east a column, east a row, north a column, north a row }. False: not known. */
+/* How far towards east and north a step to the next column and row goes: { east a column, east a
+ * row, north a column, north a row }, in metres; in units of the coordinate system where per_metre
+ * says how many of them a metre has at each pixel, else per_metre[0] is -1. False: not known. */
 static bool steps_of(const struct pb_terrain *terrain, struct pb_builder *b, pb_value elevation,
-                     double step[4])
+                     double step[4], pb_value per_metre[2])
 {
     const struct pb_scene_facts *const scene = pb_builder_scene(b);
     const int32_t grid = pb_builder_grid(b, elevation);
     double transform[6];
 
+    per_metre[0] = per_metre[1] = -1;
     if (terrain->pixel > 0 || grid < 0) {
         step[0] = terrain->pixel > 0 ? terrain->pixel : 1.0;
         step[1] = step[2] = 0.0;
@@ -41,9 +40,12 @@ static bool steps_of(const struct pb_terrain *terrain, struct pb_builder *b, pb_
     }
     if (!pb_grid_args_transform(b, grid, transform))
         return false;
+    const struct pb_ground_unit *const unit = pb_ground_args_unit(b, grid);
     for (int i = 0; i < 2; i++) {
-        step[i] = transform[1 + i] * unit_of(b, grid, 0);
-        step[2 + i] = transform[4 + i] * unit_of(b, grid, 1);
+        step[i] = transform[1 + i] * unit_of(unit, 0);
+        step[2 + i] = transform[4 + i] * unit_of(unit, 1);
+        if (unit->law != PB_GROUND_EVEN)
+            per_metre[i] = pb_ground_args_per_metre(b, grid, transform, i);
     }
     return true;
 }
@@ -70,6 +72,12 @@ static pb_value combine(struct pb_builder *b, pb_value column, double a, pb_valu
     return c == 0.0 ? x : a == 0.0 ? y : pb_builder_emit(b, PB_VM_ADD, x, y, -1);
 }
 
+/* What was made for each unit of the coordinate system, for each metre. */
+static pb_value in_metres(struct pb_builder *b, pb_value x, pb_value per_metre)
+{
+    return per_metre < 0 ? x : pb_builder_emit(b, PB_VM_MUL, x, per_metre, -1);
+}
+
 static struct pb_terrain_slope slope_of(const struct pb_terrain *terrain, struct pb_builder *b,
                                         pb_value elevation)
 {
@@ -82,7 +90,7 @@ static struct pb_terrain_slope slope_of(const struct pb_terrain *terrain, struct
 
     if (elevation == PB_VALUE_POISON)
         return slope;
-    if (!steps_of(terrain, b, elevation, step)) {
+    if (!steps_of(terrain, b, elevation, step, slope.per_metre)) {
         (void)pb_builder_wrong(b, &terrain->pixel,
                                "the scene has no geotransform that says how large its pixels are; "
                                "give 'pixel', their side in metres");
@@ -102,8 +110,12 @@ static struct pb_terrain_slope slope_of(const struct pb_terrain *terrain, struct
     slope.inverse[1] = -step[2] * scale;
     slope.inverse[2] = -step[1] * scale;
     slope.inverse[3] = step[0] * scale;
-    slope.east = combine(b, column, slope.inverse[0] * factor, row, slope.inverse[1] * factor);
-    slope.north = combine(b, column, slope.inverse[2] * factor, row, slope.inverse[3] * factor);
+    slope.east =
+        in_metres(b, combine(b, column, slope.inverse[0] * factor, row, slope.inverse[1] * factor),
+                  slope.per_metre[0]);
+    slope.north =
+        in_metres(b, combine(b, column, slope.inverse[2] * factor, row, slope.inverse[3] * factor),
+                  slope.per_metre[1]);
     return slope;
 }
 
@@ -139,9 +151,13 @@ struct pb_terrain_bend pb_terrain_args_bend(struct pb_builder *b,
         return bend;
     for (int i = 0; i < 3; i++)
         second[i] = gradient(b, slope->terrain, choices[i], slope->elevation);
-    bend.east = bend_along(b, second, east, east, factor);
-    bend.north = bend_along(b, second, north, north, factor);
-    bend.both = bend_along(b, second, east, north, factor);
+    const pb_value *const per = slope->per_metre;
+    bend.east =
+        in_metres(b, in_metres(b, bend_along(b, second, east, east, factor), per[0]), per[0]);
+    bend.north =
+        in_metres(b, in_metres(b, bend_along(b, second, north, north, factor), per[1]), per[1]);
+    bend.both =
+        in_metres(b, in_metres(b, bend_along(b, second, east, north, factor), per[0]), per[1]);
     return bend;
 }
 

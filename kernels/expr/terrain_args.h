@@ -63,9 +63,11 @@ struct pb_terrain {
 #define PB_TERRAIN_NOTES                                                                           \
     "The size of a pixel comes from the scene's georeferencing, in metres whatever the unit of "   \
     "the\n"                                                                                        \
-    "coordinate system; of degrees, their lengths on the ellipsoid at the middle of the scene.\n"  \
-    "Columns and rows may point anywhere. Of web Mercator they are lengths on the map, by which\n" \
-    "slopes are too gentle, as gdaldem's are: warp to UTM before, or give 'pixel'.\n"              \
+    "coordinate system. Of degrees, and of Mercator's projection (also web Mercator), it is the\n" \
+    "length on the ellipsoid at the pixel's own latitude, which gdaldem has for the middle of "    \
+    "the\n"                                                                                        \
+    "scene at most; a pixel within 6 m of a pole is invalid. Columns and rows may point "          \
+    "anywhere.\n"                                                                                  \
     "\n"
 
 /* Metres that elevations rise for each metre towards east and north. Poison, after a report, when
@@ -75,6 +77,8 @@ struct pb_terrain_slope {
     const struct pb_terrain *terrain; /* what it was made of, for pb_terrain_args_bend */
     pb_value elevation;
     double inverse[4];
+    pb_value
+        per_metre[2]; /* -1: inverse is of metres; else of units, so many of which a metre has */
 };
 /* Makes a value of the slope; params: the operator's struct. */
 typedef pb_value pb_terrain_value(const void *params, struct pb_builder *b,

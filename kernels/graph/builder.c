@@ -200,6 +200,11 @@ int32_t pb_builder_add_grid(struct pb_builder *b, const struct pb_geometry *grid
     return number == -E2BIG ? fail(b, "the steps make more than 64 grids") : number;
 }
 
+pb_value pb_builder_index(struct pb_builder *b, uint32_t axis, int32_t grid)
+{
+    return b->error ? -1 : checked(b, pb_graph_index(&b->graph, axis, grid));
+}
+
 static bool scale_fits(double scale)
 {
     return scale <= PB_RESAMPLE_SCALE_MAX && scale * PB_RESAMPLE_SCALE_MAX >= 1.0;

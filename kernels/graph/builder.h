@@ -103,6 +103,8 @@ bool pb_builder_tiles(struct pb_builder *b);
 /* What the values on a grid have of the first grid of its frame: left, top, right, bottom in the
  * pixels of that one. */
 void pb_builder_part(const struct pb_builder *b, int32_t grid, double out_part[4]);
+/* The number of each pixel's column (axis 0) or row (1) on a grid. */
+pb_value pb_builder_index(struct pb_builder *b, uint32_t axis, int32_t grid);
 /* The place of a frame; NULL: the scene's own, frame 0. */
 const struct pb_ground *pb_builder_ground(const struct pb_builder *b, int32_t frame);
 /* x on `grid`. Where that is a part of x's own grid, pixel on pixel, no value changes, whatever

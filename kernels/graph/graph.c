@@ -129,6 +129,13 @@ pb_value pb_graph_input(struct pb_graph *graph, uint32_t index, int32_t grid)
                    .kind = PB_NODE_INPUT, .arg = {-1, -1, -1}, .index = index, .grid = grid});
 }
 
+pb_value pb_graph_index(struct pb_graph *graph, uint32_t axis, int32_t grid)
+{
+    return pb_graph_add(
+        graph,
+        &(struct pb_node){.kind = PB_NODE_INDEX, .arg = {-1, -1, -1}, .index = axis, .grid = grid});
+}
+
 pb_value pb_graph_focal(struct pb_graph *graph, const struct pb_focal *focal, pb_value x)
 {
     size_t i = 0;
@@ -342,7 +349,8 @@ void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes)
 {
     for (size_t id = 0; id < graph->n; id++) {
         const struct pb_node *const node = &graph->nodes[id];
-        bool few = node->kind != PB_NODE_INPUT && chooses(graph, node);
+        bool few =
+            node->kind != PB_NODE_INPUT && node->kind != PB_NODE_INDEX && chooses(graph, node);
 
         /* A condition chooses and makes no value. */
         for (int i = node->kind == PB_VM_WHERE ? 1 : 0; i < node->arity && few; i++)

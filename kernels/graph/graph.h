@@ -18,16 +18,17 @@
 #define PB_GRAPH_REDUCTIONS_MAX 1024
 
 /* Kinds of nodes beside the operations of enum pb_vm_op. A VIEW is an input, or a plane that a
- * focal operation or a resampling made, on a grid that is a part of its own, pixel on pixel. A
- * SCALAR is a result of a reduction: one number, known after a pass over what is reduced, which is
- * no operand of it. A ROUND is a number of a loop in the round under way; its operand is that of
- * the first round. What a loop reduces is made with its ROUNDs, what comes after it with its
- * SCALARs. */
+ * focal operation or a resampling made, on a grid that is a part of its own, pixel on pixel. An
+ * INDEX is the number of the pixel's column or row on the grid. A SCALAR is a result of a
+ * reduction: one number, known after a pass over what is reduced, which is no operand of it. A
+ * ROUND is a number of a loop in the round under way; its operand is that of the first round. What
+ * a loop reduces is made with its ROUNDs, what comes after it with its SCALARs. */
 enum {
     PB_NODE_CONST = PB_VM_COUNT,
     PB_NODE_INPUT,
     PB_NODE_FOCAL,
     PB_NODE_VIEW,
+    PB_NODE_INDEX,
     PB_NODE_RESAMPLE,
     PB_NODE_SCALAR,
     PB_NODE_ROUND
@@ -37,7 +38,8 @@ struct pb_node {
     int16_t kind; /* enum pb_vm_op or PB_NODE_* */
     int16_t arity;
     pb_value arg[3]; /* unused: -1 */
-    uint32_t index;  /* INPUT: of spec.inputs; FOCAL: of focal operations; RESAMPLE: enum
+    uint32_t index;  /* INPUT: of spec.inputs; FOCAL: of focal operations; INDEX: 0 of
+                        columns, 1 of rows; RESAMPLE: enum
                         pb_resampling; SCALAR, ROUND: reduction * PB_REDUCE_RESULTS_MAX + result */
     int32_t grid;    /* where its pixels lie; -1: a number, everywhere the same */
     float number;    /* CONST */
@@ -91,6 +93,8 @@ pb_value pb_graph_add(struct pb_graph *graph, const struct pb_node *node);
  * ids of this graph. */
 pb_value pb_graph_constant(struct pb_graph *graph, float number);
 pb_value pb_graph_input(struct pb_graph *graph, uint32_t index, int32_t grid);
+/* axis: 0: the numbers of the grid's columns, 1: of its rows. */
+pb_value pb_graph_index(struct pb_graph *graph, uint32_t axis, int32_t grid);
 /* Over a constant: on grid 0. */
 pb_value pb_graph_focal(struct pb_graph *graph, const struct pb_focal *focal, pb_value x);
 /* x on another grid, of which it has every pixel under a shift by whole pixels. Goes down to inputs

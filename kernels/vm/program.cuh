@@ -122,6 +122,23 @@ __device__ plane_leaf find_plane(const on_grids<Sweep> &sweep, const pb_instr &i
             place.dx, place.dy};
 }
 
+// How far a pixel's place on the grid of an index is from that on the sweep's.
+struct index_shift {
+    int32_t dx, dy;
+};
+
+template <class Sweep> __device__ index_shift find_shift(const Sweep &, const pb_instr &)
+{
+    return {0, 0};
+}
+
+template <class Sweep>
+__device__ index_shift find_shift(const on_grids<Sweep> &sweep, const pb_instr &instr)
+{
+    const pb_leaf_place &place = sweep.places[instr.src[0]];
+    return {place.dx, place.dy};
+}
+
 template <typename T, int PX>
 __device__ void load_samples(const window_leaf &leaf, uint32_t plane, const place<PX> &at,
                              T (&out)[PX])
@@ -195,6 +212,18 @@ __device__ pixels<PX> load_plane(const Sweep &sweep, const pb_instr &instr, cons
     for (int j = 0; j < PX; j++) {
         const size_t row = static_cast<size_t>(at.y[j] + leaf.dy - leaf.rect.y) * leaf.rect.w;
         out.v[j] = plane[row + (at.x[j] + leaf.dx - leaf.rect.x)];
+    }
+    return out;
+}
+
+template <int PX, class Sweep>
+__device__ pixels<PX> load_index(const Sweep &sweep, const pb_instr &instr, const place<PX> &at)
+{
+    const index_shift shift = find_shift(sweep, instr);
+    pixels<PX> out;
+#pragma unroll
+    for (int j = 0; j < PX; j++) {
+        out.v[j] = static_cast<float>(instr.index == 1 ? at.y[j] + shift.dy : at.x[j] + shift.dx);
     }
     return out;
 }
@@ -288,6 +317,9 @@ __device__ void execute(const Sweep &sweep, const register_file<PX> &registers, 
         break;
     case PB_CODE_PLANE:
         registers[instr.dst] = load_plane<PX>(sweep, instr, at);
+        break;
+    case PB_CODE_INDEX:
+        registers[instr.dst] = load_index<PX>(sweep, instr, at);
         break;
     default: // PB_CODE_STORE
         store_pixels<PX>(sweep, instr, at, registers.operand(instr, 0));

@@ -30,6 +30,7 @@ enum pb_code {
     /* Loads; src[0]: where the pixels lie, an index into struct pb_sweep's places. */
     PB_CODE_INPUT, /* dst = sample of input `index` as float32, scaled, NaN when invalid */
     PB_CODE_PLANE, /* dst = pixel of scratch plane `index`, which covers the core grown by margin */
+    PB_CODE_INDEX, /* dst = column (index 0) or row (1) of the pixel on its grid */
     PB_CODE_STORE, /* output plane `index` = src[0]: finite or NaN */
     PB_CODE_COUNT
 };

@@ -80,6 +80,20 @@ static void run_plane(const struct strip *s, const struct pb_instr *instr)
            s->n * sizeof(float));
 }
 
+static void run_index(const struct strip *s, const struct pb_instr *instr)
+{
+    const struct pb_leaf_place *const places = s->sweep->places;
+    const int32_t x = s->x + (places ? places[instr->src[0]].dx : 0);
+    const int32_t y = s->y + (places ? places[instr->src[0]].dy : 0);
+    float *const out = reg(s, instr->dst);
+
+    if (instr->index == 1)
+        pb_vm_fill((float)y, out, s->n);
+    else
+        for (size_t i = 0; i < s->n; i++)
+            out[i] = (float)(x + (int32_t)i);
+}
+
 static void run_store(const struct strip *s, const struct pb_instr *instr)
 {
     const struct pb_sweep *const sweep = s->sweep;
@@ -114,6 +128,8 @@ static void run_strip(const struct strip *s)
             run_input(s, instr);
         else if (instr->code == PB_CODE_PLANE)
             run_plane(s, instr);
+        else if (instr->code == PB_CODE_INDEX)
+            run_index(s, instr);
         else if (instr->code == PB_CODE_STORE)
             run_store(s, instr);
         else

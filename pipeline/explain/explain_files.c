@@ -82,11 +82,11 @@ void pb_explain_pixel(const struct pb_raster_info *info, const double t[6], stru
     pb_json_number(json, NULL, x);
     pb_json_number(json, NULL, y);
     pb_json_end(json);
-    if (info->unit_metres[0] <= 0 || info->unit_metres[1] <= 0)
+    if (info->unit.metres[0] <= 0 || info->unit.metres[1] <= 0)
         return;
     pb_json_array(json, "pixel_metres");
-    pb_json_number(json, NULL, x * info->unit_metres[0]);
-    pb_json_number(json, NULL, y * info->unit_metres[1]);
+    pb_json_number(json, NULL, x * info->unit.metres[0]);
+    pb_json_number(json, NULL, y * info->unit.metres[1]);
     pb_json_end(json);
 }
 

@@ -102,7 +102,7 @@ static int describe(struct pb_ground_way *way, const char *wkt)
         info->height = way->h;
         memcpy(info->transform, way->ground.transform, sizeof info->transform);
         pb_gdal_read_unit(srs, info);
-        memcpy(way->ground.unit_metres, info->unit_metres, sizeof info->unit_metres);
+        way->ground.unit = info->unit;
     }
     if (rc < 0) {
         free(way->ground.crs);

@@ -3,7 +3,6 @@
  *
  * Where an image lies on the ground, as GDAL makes it of tie points, GeoKeys and RPCs. */
 #include "pipeline/gdal/raster_gdal_place.h"
-#include "pipeline/raster/ground_unit.h"
 #include "pipeline/raster/outline.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_said.h"
@@ -94,29 +93,74 @@ static void read_orientation(struct pb_raster *raster)
         memcpy(info->orientation, d, sizeof d);
 }
 
-void pb_gdal_read_unit(OGRSpatialReferenceH srs, struct pb_raster_info *info)
+/* The laws of the systems whose units are not the same everywhere. */
+static void read_latitude(OGRSpatialReferenceH srs, struct pb_ground_unit *unit)
+{
+    unit->law = PB_GROUND_LATITUDE;
+    unit->radians = OSRGetAngularUnits(srs, NULL);
+}
+
+/* Of web Mercator, whatever its code, WKT has the sphere in an extension: the ellipsoid's latitudes
+ * are put on the map as if they were the sphere's. */
+static void read_mercator(OGRSpatialReferenceH srs, struct pb_ground_unit *unit)
+{
+    const char *const how = OSRGetAttrValue(srs, "EXTENSION", 1);
+    const char *const projection = OSRGetAttrValue(srs, "PROJECTION", 0);
+    double scale = OSRGetNormProjParm(srs, SRS_PP_SCALE_FACTOR, 1.0, NULL);
+    if (strcmp(projection, SRS_PT_MERCATOR_2SP) == 0) {
+        const double parallel = OSRGetNormProjParm(srs, SRS_PP_STANDARD_PARALLEL_1, 0, NULL);
+        const double latitude = parallel * (M_PI / 180), sine = sin(latitude);
+        scale = cos(latitude) / sqrt(1 - unit->square * sine * sine);
+    }
+    unit->law = PB_GROUND_MERCATOR;
+    unit->map_square = how != NULL && strstr(how, "+b=6378137 ") != NULL ? 0 : unit->square;
+    unit->radians = OSRGetLinearUnits(srs, NULL) / (unit->axis * scale);
+    unit->origin = OSRGetProjParm(srs, SRS_PP_FALSE_NORTHING, 0, NULL);
+}
+
+static bool is_mercator(OGRSpatialReferenceH srs)
+{
+    const char *const projection = OSRGetAttrValue(srs, "PROJECTION", 0);
+    return projection != NULL && (strcmp(projection, SRS_PT_MERCATOR_1SP) == 0 ||
+                                  strcmp(projection, SRS_PT_MERCATOR_2SP) == 0);
+}
+
+/* Of those: the law, if all its numbers are known and the middle of the image has a latitude. */
+static void read_law(OGRSpatialReferenceH srs, const struct pb_raster_info *info,
+                     struct pb_ground_unit *out)
 {
     const double *const t = info->transform;
-    OGRErr rc = OGRERR_NONE;
-    if (OSRIsGeographic(srs)) {
-        const double unit = OSRGetAngularUnits(srs, NULL), semi_major = OSRGetSemiMajor(srs, &rc);
-        const double y = t[3] + info->width / 2.0 * t[4] + info->height / 2.0 * t[5];
-        if (rc == OGRERR_NONE && fabs(y * unit) < 1.5707)
-            pb_ground_unit(semi_major, OSRGetInvFlattening(srs, &rc), y * unit, unit,
-                           info->unit_metres);
-        const double inverse = OSRGetInvFlattening(srs, &rc);
-        const double flattening = inverse > 0 ? 1 / inverse : 0;
-        if (rc == OGRERR_NONE && isfinite(semi_major) && semi_major > 0 && unit > 0) {
-            info->ellipsoid_axis = semi_major;
-            info->ellipsoid_square = flattening * (2 - flattening);
-            info->unit_radians = unit;
-        }
-    } else {
-        info->unit_metres[0] = info->unit_metres[1] = OSRGetLinearUnits(srs, NULL);
-    }
+    const double y = t[3] + info->width / 2.0 * t[4] + info->height / 2.0 * t[5];
+    OGRErr rc = OGRERR_NONE, round = OGRERR_NONE;
+    struct pb_ground_unit unit = {.axis = OSRGetSemiMajor(srs, &rc)};
+    const double inverse = OSRGetInvFlattening(srs, &round);
+    const double flattening = round == OGRERR_NONE && inverse > 0 ? 1 / inverse : 0;
+    unit.square = flattening * (2 - flattening);
+    if (OSRIsGeographic(srs))
+        read_latitude(srs, &unit);
+    else
+        read_mercator(srs, &unit);
+    const bool known = rc == OGRERR_NONE && isfinite(unit.axis) && unit.axis > 0 &&
+                       isfinite(unit.radians) && unit.radians > 0 && isfinite(unit.origin) &&
+                       unit.square >= 0 && unit.square < 1;
+    if (!known)
+        return;
+    pb_ground_metres(&unit, y, unit.metres);
+    if (fabs(pb_ground_latitude(&unit, y)) >= 1.5707)
+        unit.metres[0] = unit.metres[1] = 0;
+    *out = unit;
+}
+
+void pb_gdal_read_unit(OGRSpatialReferenceH srs, struct pb_raster_info *info)
+{
+    struct pb_ground_unit *const unit = &info->unit;
+    if (OSRIsGeographic(srs) || is_mercator(srs))
+        read_law(srs, info, unit);
+    else
+        unit->metres[0] = unit->metres[1] = OSRGetLinearUnits(srs, NULL);
     for (int i = 0; i < 2; i++)
-        if (!isfinite(info->unit_metres[i]) || info->unit_metres[i] < 0)
-            info->unit_metres[i] = 0;
+        if (!isfinite(unit->metres[i]) || unit->metres[i] < 0)
+            unit->metres[i] = 0;
 }
 
 void pb_gdal_read_place(struct pb_raster *raster)

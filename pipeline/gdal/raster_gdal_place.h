@@ -20,7 +20,7 @@ bool pb_gdal_read_rpc(const struct pb_raster *raster, GDALRPCInfoV2 *out_rpc);
 /* Pixels -> longitude, latitude by the RPCs, at their own mean height: the terrain is not known. */
 bool pb_gdal_rpc_to_ground(const struct pb_raster *raster, double (*xy)[2], int n);
 
-/* Fills in info->unit_metres, of the transform and size in info. */
+/* Fills in info->unit, of the transform and size in info. */
 void pb_gdal_read_unit(OGRSpatialReferenceH srs, struct pb_raster_info *info);
 /* Fills in the georeferencing of raster->info. */
 void pb_gdal_read_place(struct pb_raster *raster);

@@ -3,8 +3,8 @@
 #ifndef PB_PIXEL_AREA_H
 #define PB_PIXEL_AREA_H
 /* How large a pixel is on the ground. Of a projected CRS it is what its units say: the area on the
- * map. Of a geographic CRS, and of web Mercator (EPSG:3857), whose scale grows with the latitude,
- * it is the area on the ellipsoid between the meridians and parallels that bound the pixel, and
+ * map. Of a geographic CRS, and of Mercator's projection, whose scale grows with the latitude, it
+ * is the area on the ellipsoid between the meridians and parallels that bound the pixel, and
  * depends on the row. Pure; any thread. */
 #include "pipeline/raster/raster.h"
 

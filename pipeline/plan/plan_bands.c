@@ -272,9 +272,8 @@ static int fail_with(struct pb_err *err, const struct mistakes *m)
 
 static struct pb_scene_facts facts_of(const struct pb_raster_info *info)
 {
-    struct pb_scene_facts facts = {.has_transform = info->has_transform};
+    struct pb_scene_facts facts = {.has_transform = info->has_transform, .unit = info->unit};
     memcpy(facts.transform, info->transform, sizeof facts.transform);
-    memcpy(facts.unit_metres, info->unit_metres, sizeof facts.unit_metres);
     return facts;
 }
 

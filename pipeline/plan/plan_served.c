@@ -162,7 +162,7 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
     out->by_streams = request->stream_why != NULL;
     out->has_transform = info->has_transform;
     memcpy(out->transform, info->transform, sizeof out->transform);
-    memcpy(out->unit_metres, info->unit_metres, sizeof out->unit_metres);
+    out->unit = info->unit;
     out->n_sources = 1 + (uint32_t)request->n_others;
     say_source(info, &out->source[0]);
     out->source[0].placed = true;
@@ -243,6 +243,17 @@ static enum pb_plan_made_of made_of(const struct pb_pipeline_config *pipeline, s
                                                                           : PB_MADE_OF_POLYGONS;
 }
 
+static bool is_unit(const struct pb_ground_unit *unit)
+{
+    const bool even = unit->law == PB_GROUND_EVEN;
+    const bool known = even || unit->law == PB_GROUND_LATITUDE || unit->law == PB_GROUND_MERCATOR;
+    bool fine = known && unit->square >= 0 && unit->square < 1 && unit->map_square >= 0 &&
+                unit->map_square < 1 && is_near(unit->origin);
+    for (int i = 0; i < 2; i++)
+        fine = fine && is_near(unit->metres[i]) && unit->metres[i] >= 0;
+    return fine && (even || (is_scale(unit->axis) && is_scale(unit->radians)));
+}
+
 static bool is_sound(const struct pb_served_request *said, const struct pb_plan_request *base)
 {
     bool counted = said->in_slots > 0 && said->in_slots <= PB_SERVED_SLOTS_MAX &&
@@ -255,8 +266,7 @@ static bool is_sound(const struct pb_served_request *said, const struct pb_plan_
     bool placed = true;
     for (int i = 0; i < 6; i++)
         placed = placed && (!said->has_transform || is_near(said->transform[i]));
-    for (int i = 0; i < 2; i++)
-        placed = placed && is_near(said->unit_metres[i]) && said->unit_metres[i] >= 0;
+    placed = placed && is_unit(&said->unit);
     if (!counted || !ordered || !sided || !placed || said->n_numbers > PB_SERVED_NUMBERS_MAX ||
         said->n_sources != sources_of(base->pipeline) || said->n_sources > PB_FILES_MAX)
         return false;
@@ -329,7 +339,7 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
     request->whole_said = said->whole != 0 ? (int32_t)said->whole : -1;
     facts->info[0].has_transform = said->has_transform != 0;
     memcpy(facts->info[0].transform, said->transform, sizeof said->transform);
-    memcpy(facts->info[0].unit_metres, said->unit_metres, sizeof said->unit_metres);
+    facts->info[0].unit = said->unit;
     request->info = &facts->info[0];
     request->n_others = said->n_sources - 1;
     for (uint32_t i = 1; i < said->n_sources; i++)

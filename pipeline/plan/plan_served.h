@@ -91,7 +91,8 @@ struct pb_served_request {
     struct pb_served_out out;
     int32_t by_streams; /* no kernel is to stay on the device */
     int32_t has_transform;
-    double transform[6], unit_metres[2];
+    double transform[6];
+    struct pb_ground_unit unit;
     uint32_t n_sources;
     struct pb_served_source source[PB_FILES_MAX];
     /* What the chain's programs have from passes before: the results of all reductions, in the

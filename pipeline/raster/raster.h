@@ -53,17 +53,13 @@ struct pb_raster_info {
     uint64_t decoder_bytes;                    /* what our own decoders hold */
     char compression[32];                      /* "NONE", "DEFLATE", ... */
     bool has_transform;
-    double transform[6];     /* GDAL order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow; finite,
-                                invertible */
-    double unit_metres[2];   /* of the CRS's x and y: how long on the ground in the middle of the
-                                image; 0: not known */
-    double ellipsoid_axis;   /* of a geographic CRS: its semi-major axis in metres; 0: it is none */
-    double ellipsoid_square; /* of the same: the square of its eccentricity */
-    double unit_radians;     /* of the same: of its x and y */
-    bool has_orientation;    /* by the transform, else by GCPs or RPCs */
-    double orientation[4];   /* about: dx/dcol, dx/drow, dy/dcol, dy/drow */
-    bool has_crs;            /* of the image, else of its GCPs */
-    char crs_code[64];       /* "EPSG:32622" or "" */
+    double transform[6];        /* GDAL order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow; finite,
+                                   invertible */
+    struct pb_ground_unit unit; /* of the CRS's x and y */
+    bool has_orientation;       /* by the transform, else by GCPs or RPCs */
+    double orientation[4];      /* about: dx/dcol, dx/drow, dy/dcol, dy/drow */
+    bool has_crs;               /* of the image, else of its GCPs */
+    char crs_code[64];          /* "EPSG:32622" or "" */
     int32_t n_gcps;
     bool has_rpc;
     char datetime[32]; /* TIFFTAG_DATETIME as RFC 3339 (taken as UTC), or "" */

@@ -71,7 +71,7 @@ static bool to_pixels(const struct pb_raster_info *info, const double bounds[4],
  * which are not next to each other. bounds: of the scene's geographic system. */
 static int turn(const struct pb_raster_info *info, double bounds[4])
 {
-    const double *t = info->transform, circle = 2 * acos(-1.0) / info->unit_radians;
+    const double *t = info->transform, circle = 2 * acos(-1.0) / info->unit.radians;
     const double across = info->width * t[1], down = info->height * t[2];
     const double low = t[0] + fmin(across, 0) + fmin(down, 0);
     const double high = t[0] + fmax(across, 0) + fmax(down, 0), edge = EDGE_PX * hypot(t[1], t[2]);
@@ -108,7 +108,8 @@ static int find_area(const struct pb_crop *crop, struct pb_raster *raster, struc
     *out_is = true;
     if (rc == -ERANGE)
         *out = (struct pb_area){.none = true};
-    if (rc == 0 && info->has_transform && info->unit_radians > 0 && turn(info, own) < 0)
+    if (rc == 0 && info->has_transform && info->unit.law == PB_GROUND_LATITUDE &&
+        turn(info, own) < 0)
         return pb_fail(err, PB_E_CONFIG_VALUE,
                        "crop: the bounds hold both the western and the eastern edge of the scene, "
                        "but not what lies between; crop each part in a pipeline of its own");

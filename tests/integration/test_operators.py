@@ -166,16 +166,6 @@ def test_bilateral_and_frost_weigh_by_the_windows_values(scratch):
         near(compute(scratch, scene, f"frost: {{size: {size}, damping: {damping}, edge: {edge}, bands: {{OUT: DEM}}}}", memory="16MiB"), theirs, 2e-6)
 
 
-def geographic(path, width, height, step):
-    """Elevations like those of terrain() in degrees around 60 degrees of latitude."""
-    terrain(path, width, height, 0.001)
-    file = gdal.Open(str(path), gdal.GA_Update)
-    file.SetGeoTransform([10, step, 0, 60 + height / 2 * step, 0, -step])
-    file.SetProjection("EPSG:4326")
-    file = None
-    return path
-
-
 def of_gdaldem(scene, what, **options):
     theirs = gdal.DEMProcessing("", str(scene), what, format="MEM", **options)
     nodata = theirs.GetRasterBand(1).GetNoDataValue()
@@ -205,17 +195,6 @@ def test_level_ground_has_no_aspect(scratch):
     assert not compute(scratch, scene, "slope: {edge: clamp, bands: {OUT: DEM}}").any()
     assert np.isnan(compute(scratch, scene, "aspect: {edge: clamp, bands: {OUT: DEM}}")).all()
     same(compute(scratch, scene, "hillshade: {edge: clamp, bands: {OUT: DEM}}"), np.full((64, 64), np.float32(1 + 254 * np.float32(np.sqrt(0.5)))), None)
-
-
-def test_slope_of_degrees_is_that_of_their_length_on_the_ellipsoid(scratch):
-    scene = geographic(scratch / "degrees.tif", 120, 100, 1 / 3600)
-    z = windows_of(scene, 3, "nodata").astype(np.float64)
-    latitude, a, e2 = np.radians(60), 6378137.0, 0.00669437999014
-    east = a / np.sqrt(1 - e2 * np.sin(latitude) ** 2) * np.cos(latitude) * np.radians(1 / 3600)
-    north = a * (1 - e2) / (1 - e2 * np.sin(latitude) ** 2) ** 1.5 * np.radians(1 / 3600)
-    horn = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]) / 8
-    theirs = np.degrees(np.arctan(np.hypot((z * horn).sum((2, 3)) / east, (z * horn.T).sum((2, 3)) / north)))
-    near(compute(scratch, scene, "slope: {bands: {OUT: DEM}}"), theirs, 1e-5, 1e-4)
 
 
 def test_slope_of_a_turned_scene_looks_along_its_axes(scratch):

@@ -6,7 +6,7 @@ import numpy as np
 from osgeo import gdal
 
 import pbtest
-from test_operators import compute, near, of_gdaldem, terrain, windows_of
+from test_operators import compute, near, of_gdaldem, same, terrain, windows_of
 
 gdal.UseExceptions()
 HORN_EAST = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]) / 8
@@ -165,6 +165,125 @@ def test_corners_lie_on_the_same_lines(scratch):
     near(compute(scratch, scene, "slope: {unit: percent, edge: extrapolate, bands: {OUT: DEM}}"), slope, 1e-5, 1e-4)
     for kind, theirs in zevenbergen_thorne(windows, 30, 30).items():
         near(compute(scratch, scene, f"curvature: {{kind: {kind}, edge: extrapolate, bands: {{OUT: DEM}}}}"), theirs, 1e-4, 1e-4)
+
+
+AXIS, SQUARE = 6378137.0, (2 - 1 / 298.257223563) / 298.257223563  # WGS 84
+
+
+def isometric(latitude, square):
+    e = np.sqrt(square)
+    return np.arctanh(np.sin(latitude)) - e * np.arctanh(e * np.sin(latitude))
+
+
+def latitudes(isometrics, square):
+    """By bisection."""
+    low, high = np.full_like(isometrics, -1.55), np.full_like(isometrics, 1.55)
+    for _ in range(60):
+        middle = (low + high) / 2
+        below = isometric(middle, square) < isometrics
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return low
+
+
+def metres(system, y):
+    """Of a unit of x and of y, at each y: the distance on the ellipsoid between places a thousandth of a unit apart, or by calculus."""
+    if system == "EPSG:4326":
+        latitude, radians, share = np.radians(y), np.pi / 180, 1.0
+    else:
+        square = 0 if system == "EPSG:3857" else SQUARE
+        latitude, radians = latitudes(y / AXIS, square), 1 / AXIS
+        share = (latitudes((y + 1) / AXIS, square) - latitudes((y - 1) / AXIS, square)) / (2 * radians)
+    root = np.sqrt(1 - SQUARE * np.sin(latitude) ** 2)
+    return AXIS / root * np.cos(latitude) * radians, AXIS * (1 - SQUARE) / root ** 3 * radians * share
+
+
+def relief(path, system, transform, width, height, z=None):
+    random = np.random.default_rng(width)
+    y, x = np.mgrid[0:height, 0:width]
+    rough = 900 + 400 * np.sin(x / 19) + 300 * np.cos(y / 13) + random.normal(0, 30, (height, width))
+    file = gdal.GetDriverByName("GTiff").Create(str(path), width, height, 1, gdal.GDT_Float32, ["TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=64"])
+    file.SetGeoTransform(transform)
+    file.SetProjection(system)
+    file.GetRasterBand(1).WriteArray((rough if z is None else z).astype(np.float32))
+    return path
+
+
+def slope_of(scene, system, transform):
+    """Percent, of each pixel by the lengths at its own centre."""
+    windows = windows_of(scene, 3, "nodata").astype(np.float64)
+    rows, columns = windows.shape[:2]
+    row, column = np.mgrid[0:rows, 0:columns] + 0.5
+    east_unit, north_unit = metres(system, transform[3] + column * transform[4] + row * transform[5])
+    along, down = (windows * HORN_EAST).sum((2, 3)), (windows * HORN_EAST.T).sum((2, 3))
+    inverse = np.linalg.inv([[transform[1], transform[4]], [transform[2], transform[5]]])  # of the gradient's matrix
+    east = (inverse[0, 0] * along + inverse[0, 1] * down) / east_unit
+    north = (inverse[1, 0] * along + inverse[1, 1] * down) / north_unit
+    return 100 * np.hypot(east, north), east, north
+
+
+def test_degrees_are_as_long_as_they_are_in_each_row(scratch):
+    """30 seconds of arc from the south of Sicily to the north of Bavaria, and a turned grid beside the pole."""
+    for number, (transform, width, height) in enumerate((([12, 1 / 120, 0, 48, 0, -1 / 120], 203, 1211), ([-40, 0.01, 0.004, 86, 0.003, -0.009], 131, 117))):
+        scene = relief(scratch / f"degrees{number}.tif", "EPSG:4326", transform, width, height)
+        theirs, east, north = slope_of(scene, "EPSG:4326", transform)
+        for memory in ("16MiB", "64MiB"):
+            near(compute(scratch, scene, "slope: {unit: percent, bands: {OUT: DEM}}", memory=memory), theirs, 3e-6, 1e-5)
+        aspect = np.degrees(np.arctan2(-east, -north)) % 360
+        turned = (compute(scratch, scene, "aspect: {bands: {OUT: DEM}}") - aspect + 180) % 360 - 180
+        near(turned, np.where(np.isnan(aspect), np.nan, 0), 0, 2e-3)
+    one = gdal.DEMProcessing("", str(scene), "slope", format="MEM", slopeFormat="percent", scale=111120).ReadAsArray()[5, 5]
+    assert abs(one / theirs[5, 5] - 1) > 0.1  # one length for all is no substitute
+
+
+def test_metres_of_mercator_are_those_on_the_ground(scratch):
+    for system in ("EPSG:3857", "EPSG:3395"):
+        transform = [-5000000, 900, 0, 9000000, 0, -900]  # from 62.5 degrees north to 24
+        scene = relief(scratch / f"{system[5:]}.tif", system, transform, 67, 6500)
+        near(compute(scratch, scene, "slope: {unit: percent, bands: {OUT: DEM}}"), slope_of(scene, system, transform)[0], 5e-6, 1e-5)
+
+
+def test_curvature_in_degrees_is_by_row(scratch):
+    transform = [8, 0.001, 0, 71, 0, -0.001]
+    scene = relief(scratch / "dem.tif", "EPSG:4326", transform, 97, 901)
+    east, north = metres("EPSG:4326", 71 - (np.arange(901) + 0.5) / 1000)
+    theirs = zevenbergen_thorne(windows_of(scene, 3, "nodata").astype(np.float64), east[:, None] / 1000, north[:, None] / 1000)
+    for kind, values in theirs.items():
+        near(compute(scratch, scene, f"curvature: {{kind: {kind}, bands: {{OUT: DEM}}}}"), values, 2e-5, 2e-5)
+
+
+def test_a_crop_of_degrees_has_the_pixels_of_the_whole(scratch):
+    transform = [12, 1 / 120, 0, 48, 0, -1 / 120]
+    scene = relief(scratch / "dem.tif", "EPSG:4326", transform, 203, 411)
+    whole = compute(scratch, scene, "slope: {bands: {OUT: DEM}}")
+    after = compute(scratch, scene, "slope: {bands: {OUT: DEM}}\n      - crop: {window: [20, 150, 90, 200]}")
+    same(after, whole[150:350, 20:110], None)
+    before = compute(scratch, scene, "crop: {window: [20, 150, 90, 200]}\n      - slope: {bands: {OUT: DEM}}")
+    near(before[1:-1, 1:-1], whole[151:349, 21:109], 1e-6)
+
+
+def test_bands_warped_to_mercator_have_their_true_slope(scratch):
+    """The same plane seen in metres of UTM and of web Mercator rises alike."""
+    row, column = np.mgrid[0:300, 0:280]
+    scene = relief(scratch / "utm.tif", "EPSG:32633", [500000, 100, 0, 6700000, 0, -100], 280, 300, 0.13 * 100 * column + 0.21 * 100 * row)
+    ours = compute(scratch, scene, "warp: {crs: 'EPSG:3857', method: cubic}\n      - slope: {unit: percent, bands: {OUT: DEM}}")
+    inner = ours[60:-60, 60:-60]
+    assert np.nanmax(np.abs(inner - 100 * np.hypot(0.13, 0.21))) < 0.05, (np.nanmin(inner), np.nanmax(inner))
+
+
+def test_the_globe_is_computed_but_for_its_poles(scratch):
+    """Centres of pixels from pole to pole, both included."""
+    scene = relief(scratch / "globe.tif", "EPSG:4326", [-180.25, 0.5, 0, 90.25, 0, -0.5], 720, 361)
+    ours = compute(scratch, scene, "slope: {unit: percent, edge: extrapolate, bands: {OUT: DEM}}")
+    assert np.isnan(ours[[0, -1]]).all() and np.isfinite(ours[1:-1]).all()
+    theirs, _, _ = slope_of(scene, "EPSG:4326", [-180.25, 0.5, 0, 90.25, 0, -0.5])
+    near(ours[1:-1, 1:-1], theirs[1:-1, 1:-1], 5e-6, 1e-5)
+
+
+def test_delivered_degrees_are_as_long_as_they_are_in_each_row(scratch):
+    """A delivered tile that ends 100 m from the south pole, where a degree of longitude has a metre and a half."""
+    scene = delivered("copernicus_dem90_S90.tif")
+    theirs, _, _ = slope_of(scene, "EPSG:4326", gdal.Open(str(scene)).GetGeoTransform())
+    near(compute(scratch, scene, "slope: {unit: percent, bands: {OUT: DEM}}"), theirs, 1e-5, 1e-5)
 
 
 if __name__ == "__main__":

@@ -107,10 +107,11 @@ def test_the_same_bytes_whatever_tiles_order_and_threads(scratch):
         assert [(out / name).read_bytes() for name in names] == expected, (side, threads, seed)
 
 
-def test_areas_of_geographic_grids_are_those_on_the_ellipsoid(scratch):
+def test_areas_of_degrees_and_of_mercator_are_those_on_the_ellipsoid(scratch):
     """GDAL 3.6 has no geodesic area in Python: cells in a cylindrical equal-area projection instead, where meridians and parallels are
     straight."""
-    for epsg, transform in ((4326, (10.0, 0.5, 0, 80.0, 0, -0.7)), (3857, (1e6, 3000.0, 0, 1.2e7, 0, -9000.0))):
+    for epsg, transform in ((4326, (10.0, 0.5, 0, 80.0, 0, -0.7)), (3857, (1e6, 3000.0, 0, 1.2e7, 0, -9000.0)),
+                            (3395, (1e6, 3000.0, 0, 1.2e7, 0, -9000.0)), (5641, (1e6, 3000.0, 0, 1.4e7, 0, -9000.0))):
         kind, _, _ = scene(scratch / "g.tif", 101, 217, epsg, transform)
         out = write(scratch, "      - zones: {by: KIND}\n", scratch / "g.tif", 64)
         source, equal = osr.SpatialReference(), osr.SpatialReference()

@@ -23,7 +23,7 @@ static struct pb_chain *chain_of(const struct pb_op *op, const struct pb_op_case
     const struct pb_chain_step steps[2] = {{pb_op_find("gate"), &gate}, {op, &params}};
     const struct pb_scene_facts scene = {.has_transform = true,
                                          .transform = {0, 1, 0, 0, 0, -1},
-                                         .unit_metres = {1, 1},
+                                         .unit = {.metres = {1, 1}},
                                          .calibration = op_case_rule,
                                          .ground = &op_ground};
     const struct pb_chain_source source = {SIDE, SIDE, true, pb_map_identity()};

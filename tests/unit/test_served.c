@@ -275,7 +275,11 @@ START_TEST(requests_that_make_no_sense_are_refused)
     REFUSED(r.source[0].map.scale_x = 0);
     REFUSED(r.source[0].map.offset_y = NAN);
     REFUSED(r.transform[0] = INFINITY);
-    REFUSED(r.unit_metres[1] = -1);
+    REFUSED(r.unit.metres[1] = -1);
+    REFUSED(r.unit.law = 7);
+    REFUSED((r.unit.law = PB_GROUND_LATITUDE, r.unit.axis = 0));
+    REFUSED((r.unit.law = PB_GROUND_MERCATOR, r.unit.axis = 6e6, r.unit.radians = NAN));
+    REFUSED(r.unit.map_square = 1);
     REFUSED(r.n_areas = PB_SERVED_AREAS_MAX + 1);
     REFUSED((r.n_areas = 1, r.area[0].right = NAN));
     REFUSED((r.n_areas = 1, r.area[0].has_cutline = 1)); /* the pipeline cuts nothing */
