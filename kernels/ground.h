@@ -21,13 +21,15 @@ struct pb_ground {
 
 /* What says where the pixels of a scene lie. */
 enum pb_ground_model {
-    PB_GROUND_AUTO,      /* the first of the next three that the scene has: transform, GCPs, RPCs */
+    PB_GROUND_AUTO,      /* the first that the scene has: transform, sensor, GCPs, RPCs */
     PB_GROUND_TRANSFORM, /* its geotransform */
     PB_GROUND_GCPS,      /* a polynomial that fits its ground control points */
     PB_GROUND_TPS,       /* a thin-plate spline through these */
-    PB_GROUND_RPC        /* its rational polynomial coefficients */
+    PB_GROUND_RPC,       /* its rational polynomial coefficients */
+    PB_GROUND_SENSOR     /* a model of its sensor: range-Doppler, of radar */
 };
-#define PB_GROUND_MODELS "auto|transform|gcps|tps|rpc" /* the words, in the same order */
+/* The words, in the same order. */
+#define PB_GROUND_MODELS "auto|transform|gcps|tps|rpc|range-doppler"
 
 /* What a step asks for: a grid in another coordinate system. */
 struct pb_ground_ask {
@@ -41,14 +43,17 @@ struct pb_ground_ask {
     const struct pb_ground *from; /* the place of that; NULL: the scene's own */
     enum pb_ground_model model;   /* of the scene; not looked at where from is given */
     int32_t order;                /* of the polynomial; 0: as GDAL chooses it */
-    bool has_height;              /* else the RPCs' own mean height */
-    double height;                /* of all pixels, in metres above the ellipsoid; for RPCs */
+    bool has_height;              /* else the mean height that the model names */
+    double height;                /* of all pixels, in metres above the ellipsoid; for RPCs and
+                                     sensors */
 };
 
 /* An open way: from pixels of the new grid to those of the one it is made from. */
 struct pb_ground_way {
     int32_t w, h; /* of the new grid */
     struct pb_ground ground;
+    double error_px; /* by which positions may be off, in pixels of the old grid, where points would
+                        be many; 0: as little as memory allows */
     void *transform;
 };
 

@@ -70,7 +70,7 @@ static int32_t open_way(struct pb_builder *b, const struct pb_ground_finder *fin
     if (rc < 0)
         return report(b, rc, why);
     rc = pb_warp_create(way.w, way.h, ask->source_w, ask->source_h, finder->points, way.transform,
-                        &warp);
+                        way.error_px, &warp);
     finder->close(way.transform);
     if (rc < 0) {
         free(way.ground.crs);

@@ -242,7 +242,7 @@ static void destroy(struct pb_warp *warp)
 }
 
 int pb_warp_create(int32_t w, int32_t h, int32_t source_w, int32_t source_h, pb_warp_points *points,
-                   void *of, struct pb_warp **out_warp)
+                   void *of, double error_px, struct pb_warp **out_warp)
 {
     struct pb_warp *const warp = calloc(1, sizeof *warp);
     int rc = -ENOMEM;
@@ -251,7 +251,7 @@ int pb_warp_create(int32_t w, int32_t h, int32_t source_w, int32_t source_h, pb_
         return rc;
     *warp =
         (struct pb_warp){.w = w, .h = h, .source_w = source_w, .source_h = source_h, .users = 1};
-    rc = pb_warp_fill(warp, points, of);
+    rc = pb_warp_fill(warp, points, of, error_px);
     rc = rc ? rc : find_most(warp);
     if (rc < 0) {
         destroy(warp);

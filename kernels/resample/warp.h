@@ -55,10 +55,10 @@ struct pb_warp {
 /* From pixels of the new grid (x, y) to positions on the old one, in place; NaN: there is none. */
 typedef void pb_warp_points(void *of, size_t n, double *x, double *y);
 
-/* 0; -ENOMEM; -E2BIG: more points are needed than PB_WARP_TREE_BYTES hold. The caller is its one
- * user. Thread: any, one. */
+/* error_px: by which positions may be off; PB_WARP_ERROR_PX at least. 0; -ENOMEM; -E2BIG: more
+ * points are needed than PB_WARP_TREE_BYTES hold. The caller is its one user. Thread: any, one. */
 int pb_warp_create(int32_t w, int32_t h, int32_t source_w, int32_t source_h, pb_warp_points *points,
-                   void *of, struct pb_warp **out_warp);
+                   void *of, double error_px, struct pb_warp **out_warp);
 /* Another user; the last that puts it frees it. NULL is fine. Thread: one at a time. */
 struct pb_warp *pb_warp_get(struct pb_warp *warp);
 void pb_warp_put(struct pb_warp *warp);

@@ -410,7 +410,7 @@ static int make_tree(struct pb_warp *warp, pb_warp_points *points, void *of, dou
     return rc;
 }
 
-int pb_warp_fill(struct pb_warp *warp, pb_warp_points *points, void *of)
+int pb_warp_fill(struct pb_warp *warp, pb_warp_points *points, void *of, double error_px)
 {
     int rc = -E2BIG;
 
@@ -422,7 +422,8 @@ int pb_warp_fill(struct pb_warp *warp, pb_warp_points *points, void *of)
     warp->box = calloc((size_t)warp->cols * (size_t)warp->rows, sizeof *warp->box);
     if (warp->box == NULL)
         return -ENOMEM;
-    for (double error = PB_WARP_ERROR_PX; rc == -E2BIG && error <= PB_WARP_ERROR_MOST; error *= 8)
+    for (double error = fmax(error_px, PB_WARP_ERROR_PX);
+         rc == -E2BIG && error <= PB_WARP_ERROR_MOST; error *= 8)
         rc = make_tree(warp, points, of, error);
     return rc;
 }

@@ -5,5 +5,5 @@
 #include "kernels/resample/warp.h"
 
 /* Fills tree, leaves and boxes of a warp whose sizes are known. 0; -ENOMEM; -E2BIG. */
-int pb_warp_fill(struct pb_warp *warp, pb_warp_points *points, void *of);
+int pb_warp_fill(struct pb_warp *warp, pb_warp_points *points, void *of, double error_px);
 #endif

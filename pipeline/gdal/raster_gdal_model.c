@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * RPCs are the second half of the way, behind the one from the new grid to longitude and latitude:
- * far from the scene their fractions make any numbers, so there a place is nowhere. */
+ * RPCs and sensors are the second half of the way, behind the one from the new grid to longitude
+ * and latitude. Far from the scene the fractions of RPCs make any numbers, so there a place is
+ * nowhere. */
 #include "pipeline/gdal/raster_gdal_model.h"
 #include "pipeline/gdal/raster_gdal_place.h"
 #include "pipeline/gdal/raster_gdal_said.h"
@@ -28,14 +29,24 @@ static bool has_gcps(const struct pb_raster *raster)
     return raster->info.n_gcps >= 3 && GDALGetGCPSpatialRef(raster->dataset) != NULL;
 }
 
+/* A part of an image has its numbers of pixels, not their places. */
+static bool is_sensors_image(const struct pb_ground_source *source)
+{
+    const struct pb_raster_info *info = &source->raster->info;
+    return source->sensor.of != NULL && info->width == source->sensor.width &&
+           info->height == source->sensor.height;
+}
+
 /* The model that the ask means; AUTO: the scene has none. */
-static enum pb_ground_model find_model(const struct pb_raster *raster,
+static enum pb_ground_model find_model(const struct pb_ground_source *source,
                                        const struct pb_ground_ask *ask)
 {
+    const struct pb_raster *raster = source->raster;
     GDALRPCInfoV2 rpc;
     if (ask->model != PB_GROUND_AUTO)
         return ask->model;
     return has_transform(raster)            ? PB_GROUND_TRANSFORM
+           : is_sensors_image(source)       ? PB_GROUND_SENSOR
            : has_gcps(raster)               ? PB_GROUND_GCPS
            : pb_gdal_read_rpc(raster, &rpc) ? PB_GROUND_RPC
                                             : PB_GROUND_AUTO;
@@ -70,9 +81,10 @@ static void *open_image(GDALDatasetH source, const char *method, const char *ord
     return image;
 }
 
-static int open_transform(const struct pb_raster *raster, const struct pb_ground_ask *ask,
+static int open_transform(const struct pb_ground_source *source, const struct pb_ground_ask *ask,
                           const char *wkt, char *why, size_t bytes, struct pb_gdal_model *m)
 {
+    const struct pb_raster *raster = source->raster;
     (void)ask;
     if (!has_transform(raster))
         return missing(why, bytes, "the scene has no geotransform with a coordinate system");
@@ -117,9 +129,10 @@ static int check_gcps(const struct pb_raster *raster, const struct pb_ground_ask
     return -EINVAL;
 }
 
-static int open_gcps(const struct pb_raster *raster, const struct pb_ground_ask *ask,
+static int open_gcps(const struct pb_ground_source *source, const struct pb_ground_ask *ask,
                      const char *wkt, char *why, size_t bytes, struct pb_gdal_model *m)
 {
+    const struct pb_raster *raster = source->raster;
     const int n = raster->info.n_gcps, rc = check_gcps(raster, ask, why, bytes);
     if (rc < 0)
         return rc;
@@ -137,9 +150,10 @@ static int open_gcps(const struct pb_raster *raster, const struct pb_ground_ask 
     return 0;
 }
 
-static int open_rpc(const struct pb_raster *raster, const struct pb_ground_ask *ask,
+static int open_rpc(const struct pb_ground_source *source, const struct pb_ground_ask *ask,
                     const char *wkt, char *why, size_t bytes, struct pb_gdal_model *m)
 {
+    const struct pb_raster *raster = source->raster;
     GDALRPCInfoV2 rpc;
     char height[64];
     if (!raster->info.has_rpc)
@@ -160,23 +174,51 @@ static int open_rpc(const struct pb_raster *raster, const struct pb_ground_ask *
     return 0;
 }
 
-int pb_gdal_model_open(const struct pb_raster *raster, const struct pb_ground_ask *ask,
+static int open_sensor(const struct pb_ground_source *source, const struct pb_ground_ask *ask,
+                       const char *wkt, char *why, size_t bytes, struct pb_gdal_model *m)
+{
+    const struct pb_ground_sensor *sensor = &source->sensor;
+    const struct pb_raster_info *info = &source->raster->info;
+    if (sensor->of == NULL)
+        return missing(why, bytes, sensor->why_none);
+    if (!is_sensors_image(source)) {
+        (void)snprintf(
+            why, bytes,
+            "the scene has %d x %d pixels, and its annotation is of an image of %d x %d: "
+            "it places the whole image only",
+            info->width, info->height, sensor->width, sensor->height);
+        return -EINVAL;
+    }
+    m->height = ask->has_height ? ask->height : sensor->mean_height;
+    if (!isfinite(m->height))
+        return missing(why, bytes,
+                       "the annotation has no tie points, whose mean height would be taken: write "
+                       "height");
+    (void)CPLsnprintf(m->by, sizeof m->by, "%s, at a height of %.10g m%s", sensor->name, m->height,
+                      ask->has_height ? "" : ", the mean of its tie points");
+    m->image = open_image(NULL, NULL, NULL, wkt);
+    m->sensor = sensor;
+    return 0;
+}
+
+int pb_gdal_model_open(const struct pb_ground_source *source, const struct pb_ground_ask *ask,
                        const char *wkt, char *why, size_t why_bytes, struct pb_gdal_model *out)
 {
-    static int (*const ways[])(const struct pb_raster *, const struct pb_ground_ask *, const char *,
-                               char *, size_t, struct pb_gdal_model *) = {
+    static int (*const ways[])(const struct pb_ground_source *, const struct pb_ground_ask *,
+                               const char *, char *, size_t, struct pb_gdal_model *) = {
         [PB_GROUND_TRANSFORM] = open_transform,
         [PB_GROUND_GCPS] = open_gcps,
         [PB_GROUND_TPS] = open_gcps,
         [PB_GROUND_RPC] = open_rpc,
+        [PB_GROUND_SENSOR] = open_sensor,
     };
-    *out = (struct pb_gdal_model){.model = find_model(raster, ask), .scale = {1, 1}};
+    *out = (struct pb_gdal_model){.model = find_model(source, ask), .scale = {1, 1}};
     if (out->model == PB_GROUND_AUTO)
         return missing(why, why_bytes,
                        "the scene has no geotransform with a coordinate system, no three ground "
                        "control points and no RPCs, so its pixels cannot be brought into another "
                        "system");
-    const int rc = ways[out->model](raster, ask, wkt, why, why_bytes, out);
+    const int rc = ways[out->model](source, ask, wkt, why, why_bytes, out);
     const bool is_open = out->image != NULL && (out->rpc != NULL || out->model != PB_GROUND_RPC);
     return rc < 0 || is_open ? rc : undefined(out, ask, why, why_bytes);
 }
@@ -189,16 +231,46 @@ static bool is_near(const struct pb_gdal_model *m, double lon, double lat)
            fabs(lat - m->lonlat[1]) <= m->reach[1];
 }
 
-/* At most POINTS of them. */
 static bool by_rpc(const struct pb_gdal_model *m, int to_source, int n, double *x, double *y,
                    double *z, int *ok)
 {
+    bool near[POINTS];
+    for (int i = 0; i < n; i++)
+        near[i] = !to_source || is_near(m, x[i], y[i]);
+    const bool fine = GDALRPCTransform(m->rpc, to_source, n, x, y, z, ok);
+    for (int i = 0; i < n; i++)
+        ok[i] = ok[i] && near[i];
+    return fine;
+}
+
+static bool by_sensor(const struct pb_gdal_model *m, int to_source, int n, double *x, double *y,
+                      double *z, int *ok)
+{
+    const struct pb_ground_sensor *s = m->sensor;
+    (void)z;
+    for (int i = 0; i < n; i++) {
+        const double a = x[i], b = y[i];
+        ok[i] = to_source ? s->pixel(s->of, a, b, m->height, &x[i], &y[i])
+                          : s->ground(s->of, a, b, m->height, &x[i], &y[i]);
+    }
+    return true;
+}
+
+bool pb_gdal_model_by_lonlat(const struct pb_gdal_model *m)
+{
+    return m->rpc != NULL || m->sensor != NULL;
+}
+
+/* At most POINTS of them. */
+static bool by_lonlat(const struct pb_gdal_model *m, int to_source, int n, double *x, double *y,
+                      double *z, int *ok)
+{
+    bool (*const half)(const struct pb_gdal_model *, int, int, double *, double *, double *,
+                       int *) = m->rpc != NULL ? by_rpc : by_sensor;
     int first[POINTS];
     bool fine = to_source ? GDALGenImgProjTransform(m->image, TRUE, n, x, y, z, first)
-                          : GDALRPCTransform(m->rpc, FALSE, n, x, y, z, first);
-    for (int i = 0; to_source && i < n; i++)
-        first[i] = first[i] && is_near(m, x[i], y[i]);
-    fine = fine && (to_source ? GDALRPCTransform(m->rpc, TRUE, n, x, y, z, ok)
+                          : half(m, FALSE, n, x, y, z, first);
+    fine = fine && (to_source ? half(m, TRUE, n, x, y, z, ok)
                               : GDALGenImgProjTransform(m->image, FALSE, n, x, y, z, ok));
     for (int i = 0; i < n; i++)
         ok[i] = fine && ok[i] && first[i];
@@ -222,9 +294,10 @@ int pb_gdal_model_transform(void *model, int to_source, int n, double *x, double
         const int some = n - at < POINTS ? n - at : POINTS;
         if (!to_source)
             to_part(m, to_source, some, x + at, y + at);
-        fine = m->rpc != NULL ? by_rpc(m, to_source, some, x + at, y + at, z + at, ok + at)
-                              : GDALGenImgProjTransform(m->image, to_source, some, x + at, y + at,
-                                                        z + at, ok + at);
+        fine = pb_gdal_model_by_lonlat(m)
+                   ? by_lonlat(m, to_source, some, x + at, y + at, z + at, ok + at)
+                   : GDALGenImgProjTransform(m->image, to_source, some, x + at, y + at, z + at,
+                                             ok + at);
         if (to_source)
             to_part(m, to_source, some, x + at, y + at);
     }

@@ -19,6 +19,9 @@
 enum { POINTS = 1024 };
 /* A part that misses an edge of its grid by so little reaches to it. */
 #define EDGE_PX 1e-6
+/* Models of sensors have breaks: with polynomials for some times, between which they are
+ * interpolated. To this they are followed with a tenth of the points that 1/65536 would take. */
+#define SENSOR_ERROR_PX (1.0 / 64.0)
 
 struct transform {
     struct pb_gdal_model model;
@@ -138,8 +141,9 @@ static bool suggest_grid(struct transform *t, const struct pb_raster *raster, co
         return t->model.model == PB_GROUND_TRANSFORM ? suggest_placed_part(raster, wkt, ask, out)
                                                      : suggest_part(&t->model, ask, out);
     /* Its own transformer lets GDAL see what it is, so that equal systems keep their grid. */
-    return t->model.rpc == NULL ? suggest(source, GDALGenImgProjTransform, t->model.image, out)
-                                : suggest(source, pb_gdal_model_transform, &t->model, out);
+    return pb_gdal_model_by_lonlat(&t->model)
+               ? suggest(source, pb_gdal_model_transform, &t->model, out)
+               : suggest(source, GDALGenImgProjTransform, t->model.image, out);
 }
 
 /* --- the finder ------------------------------------------------------------------------------- */
@@ -161,11 +165,12 @@ static int find_grid(struct transform *t, const struct pb_raster *raster, const 
     if (rc == 0) {
         GDALSetGenImgProjTransformerDstGeoTransform(t->model.image, way->ground.transform);
         memcpy(way->ground.by, t->model.by, sizeof way->ground.by);
+        way->error_px = t->model.sensor != NULL ? SENSOR_ERROR_PX : 0;
     }
     return rc;
 }
 
-static int open_transform(const struct pb_raster *raster, const struct pb_ground_ask *ask,
+static int open_transform(const struct pb_ground_source *source, const struct pb_ground_ask *ask,
                           char *why, size_t bytes, struct pb_ground_way *way)
 {
     struct transform *t = calloc(1, sizeof *t);
@@ -182,10 +187,10 @@ static int open_transform(const struct pb_raster *raster, const struct pb_ground
         rc = t->made != NULL ? pb_gdal_model_made(t->made, ask, wkt, why, bytes, &t->model)
                              : -ENOMEM;
     } else if (rc == 0) {
-        rc = pb_gdal_model_open(raster, ask, wkt, why, bytes, &t->model);
+        rc = pb_gdal_model_open(source, ask, wkt, why, bytes, &t->model);
     }
     if (rc == 0)
-        rc = find_grid(t, raster, wkt, ask, why, bytes, way);
+        rc = find_grid(t, source->raster, wkt, ask, why, bytes, way);
     CPLFree(wkt);
     if (rc < 0)
         close_transform(t);
@@ -197,10 +202,10 @@ static int open_transform(const struct pb_raster *raster, const struct pb_ground
 static int open_way(void *of, const struct pb_ground_ask *ask, char *why, size_t why_bytes,
                     struct pb_ground_way *out_way)
 {
-    const struct pb_raster *raster = of;
+    const struct pb_ground_source *source = of;
     struct pb_gdal_words words; /* why says it in the terms of the step */
-    pb_gdal_listen(&words, raster);
-    int rc = open_transform(raster, ask, why, why_bytes, out_way);
+    pb_gdal_listen(&words, source->raster);
+    int rc = open_transform(source, ask, why, why_bytes, out_way);
     pb_gdal_unlisten();
     return rc;
 }
@@ -225,10 +230,12 @@ static void points_of(void *transform, size_t n, double *x, double *y)
     pb_gdal_unlisten();
 }
 
-struct pb_ground_finder pb_raster_ground_finder(struct pb_raster *raster)
+struct pb_ground_finder pb_raster_ground_finder(const struct pb_ground_source *source)
 {
-    return (struct pb_ground_finder){
-        .of = raster, .open = open_way, .points = points_of, .close = close_transform};
+    return (struct pb_ground_finder){.of = (void *)(uintptr_t)source,
+                                     .open = open_way,
+                                     .points = points_of,
+                                     .close = close_transform};
 }
 
 int pb_raster_placed(const struct pb_ground *ground, int32_t w, int32_t h, struct pb_err *err,

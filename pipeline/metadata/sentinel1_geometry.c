@@ -189,7 +189,8 @@ void pb_sentinel1_geometry(struct pb_meta_reader *r, const struct pb_meta_node *
         return;
     struct pb_sar *sar = r->out->sar;
     if (in.why != NULL)
-        (void)snprintf(sar->why_no_geometry, sizeof sar->why_no_geometry, "%s", in.why);
+        (void)snprintf(sar->why_no_geometry, sizeof sar->why_no_geometry,
+                       "the annotation does not place the image's pixels: %s", in.why);
     else if (sar->geometry != NULL && !is_same(sar->geometry, m))
         pb_meta_conflict(r, "polarisation %s has another geometry than the one before",
                          channel->id);

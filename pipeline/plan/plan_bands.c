@@ -8,6 +8,7 @@
 
 #include "config/wanted_bands.h"
 #include "pipeline/raster/ground.h"
+#include "pipeline/sar/sar_sensor.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -313,15 +314,14 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     const struct pb_plan_rules rules = {plan, pipeline};
     struct pb_scene_facts facts = facts_of(request->info);
     const struct area_facts areas = {plan, request};
-    struct pb_ground_finder finder;
+    const struct pb_ground_source source = {
+        request->raster, pb_sar_sensor(request->metadata != NULL ? request->metadata->sar : NULL)};
+    const struct pb_ground_finder finder = pb_raster_ground_finder(&source);
     pb_plan_calibrate_facts(&rules, &facts);
     facts.area = find_area;
     facts.area_of = &areas;
     facts.tile = request->tile;
-    if (request->raster != NULL) {
-        finder = pb_raster_ground_finder(request->raster);
-        facts.ground = &finder;
-    }
+    facts.ground = request->raster != NULL ? &finder : NULL;
     struct pb_chain_step *steps = calloc(pipeline->n_steps + 1, sizeof *steps);
     if (steps == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");

@@ -8,9 +8,30 @@
 #include "kernels/ground.h"
 #include "pipeline/raster/raster.h"
 
-/* How a scene's pixels are placed elsewhere; raster is borrowed while the finder is used. What it
+/* A model of a scene's sensor, which the layers above have: between pixels of the whole image and
+ * longitude, latitude (WGS 84, degrees) at a height above the ellipsoid in metres. False: there is
+ * no such place, or pixel. */
+struct pb_ground_sensor {
+    const void *of;       /* NULL: there is none */
+    const char *why_none; /* for people, then */
+    const char *name;     /* for people: "range-Doppler by the annotation" */
+    int32_t width, height;
+    double mean_height; /* of the ground; NaN: not known */
+    bool (*pixel)(const void *of, double lon, double lat, double height, double *out_x,
+                  double *out_y);
+    bool (*ground)(const void *of, double x, double y, double height, double *out_lon,
+                   double *out_lat);
+};
+
+/* What says where a scene's pixels lie. */
+struct pb_ground_source {
+    struct pb_raster *raster;
+    struct pb_ground_sensor sensor;
+};
+
+/* How a scene's pixels are placed elsewhere; source is borrowed while the finder is used. What it
  * lacks for that is told when a way is opened. */
-struct pb_ground_finder pb_raster_ground_finder(struct pb_raster *raster);
+struct pb_ground_finder pb_raster_ground_finder(const struct pb_ground_source *source);
 
 /* A raster without pixels that lies on a ground, for all that products say about their place
  * (footprint, CRS, georeferencing tags). To be closed by pb_raster_close. */

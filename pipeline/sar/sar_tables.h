@@ -51,7 +51,7 @@ struct pb_sar {
     struct pb_sar_channel channel[PB_SAR_CHANNELS_MAX];
     size_t n;
     const struct pb_range_doppler *geometry; /* of all channels; NULL: why_no_geometry says why */
-    char why_no_geometry[160];
+    char why_no_geometry[240];
 };
 
 /* Zeroed; NULL = out of memory. destroy accepts NULL. */

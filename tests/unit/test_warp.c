@@ -32,7 +32,7 @@ static struct pb_warp *make(pb_warp_points *points, int32_t side)
 {
     struct pb_warp *warp = NULL;
 
-    ck_assert_int_eq(pb_warp_create(side, side, SIDE, SIDE, points, NULL, &warp), 0);
+    ck_assert_int_eq(pb_warp_create(side, side, SIDE, SIDE, points, NULL, 0, &warp), 0);
     return warp;
 }
 
@@ -321,7 +321,7 @@ START_TEST(scales_are_those_of_the_old_grid_wherever_it_lies)
         struct pb_warp *warp = NULL;
 
         ck_assert_int_eq(pb_warp_create(i == 1 ? WIDE : SIDE, i == 1 ? WIDE : SIDE, SIDE, SIDE,
-                                        small_points, &places[i], &warp),
+                                        small_points, &places[i], 0, &warp),
                          0);
         scale[i] = warp->scale_x;
         ck_assert_double_eq_tol(warp->scale_x, 3, 1e-4);
@@ -350,9 +350,45 @@ START_TEST(a_jump_far_from_the_old_grid_asks_for_few_points)
     struct pb_warp *warp = NULL;
 
     asked = 0;
-    ck_assert_int_eq(pb_warp_create(WIDE, WIDE, SIDE, SIDE, far_jump_points, NULL, &warp), 0);
+    ck_assert_int_eq(pb_warp_create(WIDE, WIDE, SIDE, SIDE, far_jump_points, NULL, 0, &warp), 0);
     ck_assert_uint_lt(asked, 300000);
     pb_warp_put(warp);
+}
+END_TEST
+
+/* Bends along lines, as positions have whose polynomials are interpolated in time. */
+static void bent_points(void *of, size_t n, double *x, double *y)
+{
+    (void)of;
+    asked += n;
+    for (size_t i = 0; i < n; i++)
+        x[i] += 0.02 * fabs(remainder(y[i] + 0.1 * x[i], 90.0));
+}
+
+START_TEST(an_allowed_error_is_kept_and_takes_few_points)
+{
+    size_t exact = 0;
+
+    for (int i = 0; i < 2; i++) {
+        const double error = i == 0 ? 0 : 1 / 64.0;
+        struct pb_warp *warp = NULL;
+
+        asked = 0;
+        ck_assert_int_eq(pb_warp_create(SIDE, SIDE, SIDE, SIDE, bent_points, NULL, error, &warp),
+                         0);
+        const size_t points = asked;
+        const struct pb_warp_job job = job_of(warp, PB_NEAREST);
+        for (int32_t k = 0; k < SIDE * SIDE; k++) {
+            double x = k % SIDE + 0.5, y = k / SIDE + 0.5;
+            const struct pb_warp_at at = pb_warp_position(&job, x, y);
+
+            bent_points(NULL, 1, &x, &y);
+            ck_assert(!near_source(x, y) || fabs(at.x - x) <= 3 * fmax(error, PB_WARP_ERROR_PX));
+        }
+        ck_assert(i == 0 || 3 * points < exact);
+        exact = points;
+        pb_warp_put(warp);
+    }
 }
 END_TEST
 
@@ -387,6 +423,7 @@ int main(void)
     tcase_add_test(tests, tiles_of_any_size_make_the_whole_image);
     tcase_add_test(tests, scales_are_those_of_the_old_grid_wherever_it_lies);
     tcase_add_test(tests, a_jump_far_from_the_old_grid_asks_for_few_points);
+    tcase_add_test(tests, an_allowed_error_is_kept_and_takes_few_points);
     tcase_add_test(tests, pixels_beyond_the_new_grid_are_nowhere);
     suite_add_tcase(suite, tests);
     return fx_main(suite);

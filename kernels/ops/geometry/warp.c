@@ -70,8 +70,9 @@ static const struct pb_key keys[] = {
      .def = "auto",
      .choices = PB_GROUND_MODELS,
      .doc = "What says where the scene's pixels lie: its geotransform; a polynomial or a "
-            "thin-plate spline of its ground control points; its RPCs. auto: the first of "
-            "transform, gcps and rpc that the scene has."},
+            "thin-plate spline of its ground control points; its RPCs; orbit and times of "
+            "Sentinel-1 GRD, of the annotation among input.metadata. auto: the first of transform, "
+            "range-doppler, gcps and rpc that the scene has."},
     {.name = "order",
      .type = PB_KEY_INT,
      .offset = offsetof(struct pb_warp_op, order),
@@ -86,8 +87,9 @@ static const struct pb_key keys[] = {
      .more = offsetof(struct pb_warp_op, has_height),
      .min = -HEIGHT_MAX,
      .max = HEIGHT_MAX,
-     .doc = "Of from: rpc: the height of all pixels, in metres above the ellipsoid; HEIGHT_OFF of "
-            "the RPCs unless given."},
+     .doc = "Of from: rpc and range-doppler: the height of all pixels, in metres above the "
+            "ellipsoid; HEIGHT_OFF of the RPCs, or the mean of the annotation's tie points, unless "
+            "given."},
     PB_KEY_METHOD(struct pb_warp_op, "bilinear"),
     {.name = "bands",
      .type = PB_KEY_NAMES,
@@ -241,8 +243,8 @@ static int make_ask(const struct pb_warp_op *warp, struct pb_builder *b, struct 
         return rc;
     if (warp->has_order && warp->from != PB_GROUND_GCPS)
         return pb_builder_wrong(b, &warp->order, "it is one of from: gcps");
-    if (warp->has_height && warp->from != PB_GROUND_RPC)
-        return pb_builder_wrong(b, &warp->height, "it is one of from: rpc");
+    if (warp->has_height && warp->from != PB_GROUND_RPC && warp->from != PB_GROUND_SENSOR)
+        return pb_builder_wrong(b, &warp->height, "it is one of from: rpc and range-doppler");
     out->model = (enum pb_ground_model)warp->from;
     out->order = warp->order;
     out->has_height = warp->has_height;
@@ -373,8 +375,7 @@ const struct pb_op pb_op_warp = {
              "rectangle between two corners of the pixel, mode takes the value that is there most\n"
              "often. All bands of a step get one grid.\n"
              "\n"
-             "A scene without a geotransform is placed by its ground control points (Sentinel-1 "
-             "GRD) or its\n"
+             "A scene without a geotransform is placed by its ground control points or its\n"
              "RPCs, with the transformers of gdalwarp: gcps is -order, tps is -tps, rpc is -rpc. "
              "All pixels\n"
              "lie at one height then; where the ground is 100 m higher, an image that looks 20 "
@@ -386,6 +387,31 @@ const struct pb_op pb_op_warp = {
              "RPCs are made for, a place is outside of the scene. The dry run and the report say "
              "what placed\n"
              "the scene. A spline goes through 1024 points at most.\n"
+             "\n"
+             "range-doppler places an image of Sentinel-1 GRD by its orbit, the times of its lines "
+             "and the\n"
+             "polynomials between slant and ground range, all of its annotation "
+             "(annotation/s1*.xml among\n"
+             "input.metadata), as the terrain correction of SNAP does. Of 420 tie points in two "
+             "real "
+             "annotations it\n"
+             "finds the lines to 0.004 and, by the polynomial that ESA takes for these points, the "
+             "pixels to\n"
+             "0.00005. Between the times of two polynomials this step takes what lies between "
+             "them, ESA's points the\n"
+             "nearer one: 0.3 pixels in the mean, up to 1.6 where the terrain changes along the "
+             "path. Positions\n"
+             "are followed to 1/64 pixel. By from: gcps a polynomial misses the same tie points by "
+             "30 to 54 "
+             "pixels in the\n"
+             "mean square over mountains, because they lie at different heights. What lies h "
+             "higher than the height "
+             "that is\n"
+             "taken is shown h / tan(angle of incidence) nearer to the radar: for 100 m, 168 m at "
+             "31 degrees, 100 m\n"
+             "at 45. The height is one above the ellipsoid, 50 m above that of the sea in Europe. "
+             "Slopes that\n"
+             "the radar sees turned over (layover) or not at all (shadow) are not masked.\n"
              "\n"
              "With grid, every tile gets a set of products, named <scene>_<tile>, and a STAC item "
              "of its\n"
@@ -404,6 +430,7 @@ const struct pb_op pb_op_warp = {
              "  - warp: {crs: \"EPSG:4326\", pixel: 0.0001, bounds: [13.0, 52.3, 13.8, 52.7]}\n"
              "  - warp: {crs: \"EPSG:32740\", pixel: 10, from: gcps, order: 3}\n"
              "  - warp: {crs: \"EPSG:32755\", pixel: 0.5, from: rpc, height: 420}\n"
+             "  - warp: {crs: \"EPSG:32633\", pixel: 10, from: range-doppler, height: 547}\n"
              "  - warp: {grid: mgrs, pixel: 10, tiles: [32UQD], method: cubic}\n"
              "  - warp: {grid: web-mercator, zoom: 14, size: 4096}\n"},
     .keys = keys,

@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""warp of Sentinel-1 GRD by orbit and times: a made landscape is projected into the image by numpy (radar_kit.py) and must come
+back to its place."""
+import functools
+import re
+
+import numpy as np
+from osgeo import gdal
+
+import pbtest
+from radar_kit import UTM, Geometry, Landscape, RadarProduct, convert
+
+gdal.UseExceptions()
+LAND, WATER = 100.0, 10.0
+MODEL = "range-Doppler of its annotation"
+
+
+@functools.cache
+def landscape():
+    land = Landscape(Geometry(300, 260))
+    return land, np.round(land.seen(LAND, WATER)).astype(np.uint16)
+
+
+class Scene:
+    def __init__(self, scratch):
+        self.land, image = landscape()
+        self.folder = RadarProduct(self.land, dn=image).write(scratch)
+
+
+def config(scratch, warp, metadata='["annotation/s1*-vv-*.xml"]', before="", compute=""):
+    (scratch / "c.yaml").write_text(f"""compute: {{device: cpu{compute}}}
+pipelines:
+  p:
+    input:
+      scene: "S1?_*_GRD*"
+      files: {{VV: "measurement/*-vv-*.tif*"}}
+      {f"metadata: {metadata}" if metadata else ""}
+    steps:
+{before}      - warp: {{crs: "EPSG:{UTM}"{warp}}}
+    products:
+      - cog: {{bands: [VV], type: float32}}
+""")
+    return scratch / "c.yaml"
+
+
+def on_map(land):
+    return f", pixel: 10, bounds: [{land.left}, {land.upper - 10 * land.n}, {land.left + 10 * land.n}, {land.upper}]"
+
+
+def warp(scratch, scene, params, code=0, how=(), **more):
+    return pbtest.run_json("pushbroom", "run", "--json", "-c", config(scratch, params, **more), "-o", scratch / "out", "--existing", "version", *how, scene.folder,
+                           code=code)[0]
+
+
+def product(report):
+    path = next(p["path"] for p in report["products"] if p["type"] == "cog")
+    return gdal.Open(path).ReadAsArray()
+
+
+def middle(land, image, disc, reach):
+    """Of what is dark within `reach` metres around a disc, in metres east and north of it, weighted by darkness."""
+    x, y = land.pixels()
+    dark = np.where((x - disc[0]) ** 2 + (y - disc[1]) ** 2 < reach ** 2, np.clip((LAND - image) / (LAND - WATER), 0, 1), 0)
+    return np.array([(dark * (x - disc[0])).sum(), (dark * (y - disc[1])).sum()]) / dark.sum()
+
+
+def wrong(land, image, edge):
+    """Of the pixels that are further than `edge` metres from a shore: how many are land for water or the reverse."""
+    x, y = land.pixels()
+    sure = np.ones(x.shape, bool)
+    for disc in (land.hill, land.lake):
+        sure &= np.abs(np.hypot(x - disc[0], y - disc[1]) - disc[2]) > edge
+    return int(((image < (LAND + WATER) / 2) != land.water(x, y))[sure].sum())
+
+
+def layover(land):
+    """Metres by which the tarn is moved toward the radar in an image of a plain: h / tan(incidence)."""
+    lon, lat = convert(*map(np.array, land.hill[:2]), back=True)
+    return land.top / np.tan(np.radians(land.geometry.incidence(lon, lat, land.base)))
+
+
+def test_at_one_height_the_plain_is_in_its_place_and_the_hill_leans_toward_the_radar(scratch):
+    scene = Scene(scratch)
+    land = scene.land
+    report = warp(scratch, scene, on_map(land) + f", from: range-doppler, height: {land.base}")
+    assert report["report"]["placed_by"] == f"{MODEL}, at a height of 1500 m", report["report"]["placed_by"]
+    image = product(report)
+    assert np.isfinite(image).all()
+    off = middle(land, image, land.lake, 2 * land.lake[2])
+    assert np.hypot(*off) < 1, off  # a tenth of a pixel
+    moved, expected = middle(land, image, land.hill, 450), layover(land)
+    # It flies to the south and looks to the west: the radar is in the east.
+    assert moved[0] > 0 and abs(np.hypot(*moved) - expected) < 0.015 * expected and abs(moved[1]) < 0.3 * moved[0], (moved, expected)
+    assert wrong(land, image, 10) > 300
+    # At the height of the tarn that is in its place instead.
+    higher = product(warp(scratch, scene, on_map(land) + f", from: range-doppler, height: {land.base + land.top}"))
+    assert np.hypot(*middle(land, higher, land.hill, 250)) < 15 and np.hypot(*middle(land, higher, land.lake, 450)) > 100
+
+
+def test_auto_takes_it_before_ground_control_points(scratch):
+    scene = Scene(scratch)
+    plans = [warp(scratch, scene, "", how=("--dry-run",)), warp(scratch, scene, "", how=("--dry-run",), metadata=""),
+             warp(scratch, scene, ", from: gcps", how=("--dry-run",))]
+    said = [plan["plan"]["grid"]["placed_by"] for plan in plans]
+    assert said[0] == f"{MODEL}, at a height of 1500 m, the mean of its tie points", said
+    assert said[1] == said[2] == "a polynomial of order 2 of 9 ground control points", said
+    # Both are right on the plain, so their grids are nearly the same.
+    ours, points = (np.array(plan["plan"]["grid"]["transform"]) for plan in plans[:2])
+    assert np.abs(ours - points)[[0, 3]].max() < 15 and abs(ours[1] - points[1]) < 0.1, (ours, points)
+    text = pbtest.run("pushbroom", "run", "-c", config(scratch, ""), "-o", scratch / "out", "--dry-run", scene.folder).stdout
+    assert f"the scene is placed by {MODEL}" in text, text
+
+
+def test_pixels_do_not_depend_on_tiles_and_threads(scratch):
+    scene = Scene(scratch)
+    images = [product(warp(scratch, scene, ", pixel: 7, method: cubic", compute=how)) for how in (", threads: 1, tile: 512", ", threads: 2, tile: 64")]
+    assert np.array_equal(*images, equal_nan=True) and np.isfinite(images[0]).mean() > 0.6
+
+
+def test_steps_before_it_may_change_the_grid(scratch):
+    scene = Scene(scratch)
+    land = scene.land
+    image = product(warp(scratch, scene, on_map(land) + f", from: range-doppler, height: {land.base}",
+                         before="      - multilook: {range: 2, azimuth: 2, bands: [VV]}\n"))
+    assert np.hypot(*middle(land, image, land.lake, 2 * land.lake[2])) < 1.5
+    part = warp(scratch, scene, ", pixel: 10, align: true", before="      - crop: {window: [100, 20, 150, 180]}\n", how=("--dry-run",))["plan"]["grid"]
+    whole = warp(scratch, scene, ", pixel: 10, align: true", how=("--dry-run",))["plan"]["grid"]
+    assert part["width"] * part["height"] < 0.5 * whole["width"] * whole["height"]
+    lon, lat = land.geometry.place(100, 200, land.base)
+    x, y = convert(np.array(lon), np.array(lat))
+    assert abs(part["transform"][3] - 10 * part["height"] - y) < 60, (part, x, y)
+
+
+def refused(scratch, scene, params, code, *words, **more):
+    error = warp(scratch, scene, params, code=1, **more)["error"]
+    assert error["code"] == code and all(w in error["message"] for w in words), error
+
+
+def test_what_cannot_be_is_refused_with_words(scratch):
+    scene = Scene(scratch)
+    doppler = ", from: range-doppler"
+    refused(scratch, scene, doppler, "pipeline.grid", "annotation/s1*.xml", "input.metadata", metadata="")
+    refused(scratch, scene, doppler, "pipeline.grid", "annotation/s1*.xml", metadata='["annotation/calibration/calibration-*-vv-*.xml"]')
+    report = warp(scratch, scene, ", bounds: [600000, 5192000, 610000, 5200000]" + doppler)["report"]
+    assert "outside of the bounds" in report["skipped"], report
+    path = next((scene.folder / "annotation").glob("s1*-vv-*.xml"))
+    text = path.read_text()
+    for old, new, word in ((">300<", ">301<", "300 x 260 pixels, and its annotation is of an image of 301 x 260"), ("Ground Range", "Slant Range", "GRD products"),
+                           ("orbitList", "oList", "no state vectors"), ("<geolocationGridPoint>.*</geolocationGridPoint>", "", "write height")):
+        path.write_text(re.sub(old, new, text))
+        refused(scratch, scene, doppler, "pipeline.grid", word)
+        if new:  # what places it otherwise is there
+            said = warp(scratch, scene, "", how=("--dry-run",))["plan"]["grid"]["placed_by"]
+            assert "ground control points" in said, said
+    path.write_text(text)
+    done = pbtest.run("pushbroom", "check-config", config(scratch, ", height: 100"), code=2)
+    assert "9:43" in done.stderr and "rpc and range-doppler" in done.stderr, done.stderr
+
+
+if __name__ == "__main__":
+    pbtest.main(globals())
