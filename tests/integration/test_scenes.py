@@ -183,6 +183,21 @@ def test_the_samples_run_as_they_stand(scratch):
     assert np.array_equal(np.isnan(got), np.isnan(want)) and np.isfinite(got).any()
 
 
+def test_the_sample_of_one_mgrs_tile_runs_as_it_stands(scratch):
+    """Its pixels lie on those of the tile, where the scene's are five times as large."""
+    folder = folder_of(scratch, files=("B04.tif", "B08.tif", "SCL.tif", f"{FOLDER}.json"))
+    report = compute(scratch, folder, pbtest.SOURCE / "samples/sentinel2-mgrs.yaml")
+    assert [p["path"].rsplit("/", 1)[1] for p in report["products"]][0] == f"{FOLDER}_29RKH.tif", report
+    file = gdal.Open(report["products"][0]["path"])
+    assert (file.RasterXSize, file.RasterYSize, *file.GetGeoTransform()) == (5490, 5490, 199980, 20, 0, 2800020, 0, -20)
+    red, near, scl = (band(folder / f"{name}.tif").astype(np.float64) for name in ("B04", "B08", "SCL"))
+    clear = np.isin(scl, (2, 4, 5, 6, 7, 11)).repeat(2, axis=0).repeat(2, axis=1)
+    got = file.ReadAsArray()[2::5, 2::5] * 0.0001  # the middle of each of the scene's pixels
+    valid = got > -3
+    assert (valid <= clear).all() and 0.5 < valid.mean() < clear.mean(), "clouds have grown"
+    assert np.abs(got - (near - red) / (near + red))[valid].max() <= 0.5e-4 + 1e-6
+
+
 def test_what_is_missing_is_named(scratch):
     folder = small_folder(scratch)
     (folder / "SCL.tif").unlink()
@@ -437,6 +452,7 @@ def test_mistakes_of_groups(scratch):
     wrong("a format is for {date:%Y%m}, not for {tile}", by="'{tile:%Y}'")
     wrong("a brace in '{tile' holds no name of a group", by="'{tile'")
     wrong("'x' names no group in braces", by="x")
+    wrong("'place' stands without its braces: write \"{place}\"", group=r"'(?<place>.+)_B\d\.tif'", by="place")
     wrong("input.order: dates are those of (?<date>...) in input.group", by="'{scene}'", group="'(?<scene>a).tif'", order="date")
 
 
