@@ -35,9 +35,9 @@ struct pb_raster {
     struct pb_raster_info info;
 };
 
-/* Of a raster that is made: what pb_raster_read fills. */
-void pb_gdal_read_made(const struct pb_raster *raster, const int32_t *bands, size_t n_bands,
-                       const struct pb_window *to);
+/* Of a raster that is made: what pb_raster_read does. */
+int pb_gdal_read_made(const struct pb_raster *raster, const int32_t *bands, size_t n_bands,
+                      const struct pb_window *to, struct pb_err *err);
 
 struct pb_gdal_type {
     GDALDataType gdal;

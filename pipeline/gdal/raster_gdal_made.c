@@ -8,6 +8,18 @@
 
 enum { BLOCK_PX = 256 }; /* nothing is kept of a block; plans ask for a size */
 
+void pb_raster_made_info(const struct pb_raster_made *made, struct pb_raster_info *out_info)
+{
+    *out_info = (struct pb_raster_info){.width = made->width,
+                                        .height = made->height,
+                                        .n_bands = made->n_bands,
+                                        .type = made->type,
+                                        .block_w = BLOCK_PX,
+                                        .block_h = BLOCK_PX,
+                                        .is_made = true,
+                                        .compression = "NONE"};
+}
+
 int pb_raster_make(const struct pb_raster_made *made, struct pb_err *err,
                    struct pb_raster **out_raster)
 {
@@ -16,22 +28,17 @@ int pb_raster_make(const struct pb_raster_made *made, struct pb_err *err,
         return pb_fail(err, PB_E_MEMORY, "out of memory for a raster");
     raster->made = *made;
     raster->file.fd = -1;
-    raster->info = (struct pb_raster_info){.width = made->width,
-                                           .height = made->height,
-                                           .n_bands = made->n_bands,
-                                           .type = made->type,
-                                           .block_w = BLOCK_PX,
-                                           .block_h = BLOCK_PX,
-                                           .is_made = true,
-                                           .compression = "NONE"};
+    pb_raster_made_info(made, &raster->info);
     *out_raster = raster;
     return 0;
 }
 
-void pb_gdal_read_made(const struct pb_raster *raster, const int32_t *bands, size_t n_bands,
-                       const struct pb_window *to)
+int pb_gdal_read_made(const struct pb_raster *raster, const int32_t *bands, size_t n_bands,
+                      const struct pb_window *to, struct pb_err *err)
 {
-    for (size_t i = 0; i < n_bands; i++)
-        raster->made.fill(raster->made.of, bands[i], &to->rect,
-                          (char *)to->data + i * to->plane_bytes, to->row_bytes);
+    int rc = 0;
+    for (size_t i = 0; i < n_bands && rc == 0; i++)
+        rc = raster->made.fill(raster->made.of, bands[i], &to->rect,
+                               (char *)to->data + i * to->plane_bytes, to->row_bytes, err);
+    return rc;
 }

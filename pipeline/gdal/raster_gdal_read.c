@@ -259,10 +259,8 @@ static int read_window(struct pb_raster *raster, const int32_t *bands, size_t n_
                           "its pixels are complex numbers (%s); what they are read as was not "
                           "chosen",
                           pb_complex_name(info->complex.kind));
-    if (info->is_made) {
-        pb_gdal_read_made(raster, bands, n_bands, to);
-        return 0;
-    }
+    if (info->is_made)
+        return pb_gdal_read_made(raster, bands, n_bands, to, err);
     if (info->own_blocks)
         return read_own(&read, bands, n_bands, err);
     int rc = check_blocks(&read, false, err);

@@ -114,16 +114,17 @@ static void fill_part(const struct pb_polygon_scan *scan, const struct pb_rect *
             out[(size_t)y * row_bytes + (size_t)x] = zones[(size_t)y * PART_W + (size_t)x] != 0;
 }
 
-void pb_polygon_masks_fill(const void *planes, int32_t band, const struct pb_rect *rect, void *out,
-                           size_t row_bytes)
+int pb_polygon_masks_fill(const void *planes, int32_t band, const struct pb_rect *rect, void *out,
+                          size_t row_bytes, struct pb_err *err)
 {
     struct pb_polygon_masks *const masks = (struct pb_polygon_masks *)(uintptr_t)planes;
     const struct pb_polygon_scan *scan = masks->scan[band - 1];
     unsigned char *const bytes = out;
+    (void)err;
     if (rect->w < 1 || rect->h < 1 || !pb_polygon_scan_meets(scan, rect)) {
         for (int32_t y = 0; y < rect->h; y++)
             memset(bytes + (size_t)y * row_bytes, 0, (size_t)rect->w);
-        return;
+        return 0;
     }
     const uint32_t own = take(masks);
     for (int32_t y = 0; y < rect->h;) {
@@ -139,4 +140,5 @@ void pb_polygon_masks_fill(const void *planes, int32_t band, const struct pb_rec
         y += h;
     }
     give(masks, own);
+    return 0;
 }

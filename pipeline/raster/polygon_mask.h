@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct pb_err;
 struct pb_polygon_masks;
 struct pb_polygon_scan;
 
@@ -27,6 +28,6 @@ size_t pb_polygon_masks_thread_bytes(const struct pb_polygon_masks *masks);
 int pb_polygon_masks_ready(struct pb_polygon_masks *masks, uint32_t threads);
 /* A pb_raster_fill: the bytes of plane `band` (from 1) in rect, which lies in the grid. Thread:
  * any. */
-void pb_polygon_masks_fill(const void *masks, int32_t band, const struct pb_rect *rect, void *out,
-                           size_t row_bytes);
+int pb_polygon_masks_fill(const void *masks, int32_t band, const struct pb_rect *rect, void *out,
+                          size_t row_bytes, struct pb_err *err);
 #endif

@@ -93,9 +93,10 @@ int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *
                          struct pb_err *err, struct pb_raster **out_raster);
 /* A raster without a file: pixels that a function makes of `of`, both of which stay. `fill`
  * writes the pixels of rect, which lies inside, of band `band` (from 1); it is called by several
- * threads at the same time. Of the calls below it takes those that read pixels. */
-typedef void pb_raster_fill(const void *of, int32_t band, const struct pb_rect *rect, void *out,
-                            size_t row_bytes);
+ * threads at the same time. 0, or what pb_fail returns. Of the calls below it takes those that read
+ * pixels. */
+typedef int pb_raster_fill(const void *of, int32_t band, const struct pb_rect *rect, void *out,
+                           size_t row_bytes, struct pb_err *err);
 struct pb_raster_made {
     int32_t width, height, n_bands;
     enum pb_type type; /* of what fill makes */
@@ -104,6 +105,8 @@ struct pb_raster_made {
 };
 int pb_raster_make(const struct pb_raster_made *made, struct pb_err *err,
                    struct pb_raster **out_raster);
+/* What pb_raster_info says of it. */
+void pb_raster_made_info(const struct pb_raster_made *made, struct pb_raster_info *out_info);
 void pb_raster_close(struct pb_raster *raster);
 const struct pb_raster_info *pb_raster_info(const struct pb_raster *raster);
 /* What says from now on which pixels are valid: takes mask or nodata values out of the info where

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct pb_arena;
+struct pb_err;
 struct pb_range_doppler;
 
 /* Numbers along one line. */
@@ -71,6 +72,6 @@ struct pb_sar_planes {
     size_t n;
     struct pb_sar_plane plane[64];
 };
-void pb_sar_fill(const void *planes, int32_t band, const struct pb_rect *rect, void *out,
-                 size_t row_bytes);
+int pb_sar_fill(const void *planes, int32_t band, const struct pb_rect *rect, void *out,
+                size_t row_bytes, struct pb_err *err);
 #endif
