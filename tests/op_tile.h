@@ -53,13 +53,34 @@ static inline struct pb_tile_in op_tile_in(const struct pb_chain *chain, int32_t
     const bool keeps = pb_chain_keeps_grid(chain);
     const struct pb_rect need = pb_chain_need(chain, 0, &core);
     const size_t row_bytes = (size_t)need.w * sizeof(uint16_t);
+    const struct pb_chain_image *images;
+    const size_t n_images = pb_chain_images(chain, &images);
+    struct pb_tile_in in = {.window[0].row_bytes = row_bytes,
+                            .window[0].plane_bytes = (size_t)need.h * row_bytes,
+                            .window[0].rect = need,
+                            .core = core,
+                            .image_w = keeps ? side : grid.w,
+                            .image_h = keeps ? side : grid.h};
 
-    return (struct pb_tile_in){.window[0].row_bytes = row_bytes,
-                               .window[0].plane_bytes = (size_t)need.h * row_bytes,
-                               .window[0].rect = need,
-                               .core = core,
-                               .image_w = keeps ? side : grid.w,
-                               .image_h = keeps ? side : grid.h};
+    for (size_t i = 0; i < n_images; i++) {
+        struct pb_window *const to = &in.window[images[i].source];
+
+        to->rect = pb_chain_need(chain, images[i].source, &core);
+        to->row_bytes = (size_t)to->rect.w * sizeof(float);
+        to->plane_bytes = (size_t)to->rect.h * to->row_bytes;
+    }
+    return in;
+}
+
+/* The same with memory for the bands; whole images are what lies there as floats. */
+static inline void op_tile_set_data(const struct pb_chain *chain, void *data, struct pb_tile_in *in)
+{
+    const struct pb_chain_image *images;
+    const size_t n_images = pb_chain_images(chain, &images);
+
+    in->window[0].data = data;
+    for (size_t i = 0; i < n_images; i++)
+        in->window[images[i].source].data = data;
 }
 
 static inline void op_tile_free(struct op_tile *tile)
@@ -81,8 +102,11 @@ static inline bool op_tile_make(const struct pb_chain *chain, int32_t side, int3
 
     *out_tile = (struct op_tile){.in = op_tile_in(chain, side, core),
                                  .made_px = (size_t)core.w * (size_t)core.h};
-    const size_t bytes = n_planes * out_tile->in.window[0].plane_bytes;
-    out_tile->in.window[0].data = malloc(bytes + 1);
+    size_t bytes = n_planes * out_tile->in.window[0].plane_bytes;
+    for (size_t i = 1; i < PB_SOURCES_MAX; i++)
+        if (out_tile->in.window[i].plane_bytes > bytes)
+            bytes = out_tile->in.window[i].plane_bytes;
+    op_tile_set_data(chain, malloc(bytes + 1), &out_tile->in);
     out_tile->out = (struct pb_tile_out){
         malloc(pb_chain_output_count(chain) * out_tile->made_px * sizeof(float)),
         out_tile->made_px};

@@ -82,6 +82,9 @@ static int define_inputs(struct pb_builder *b, const struct pb_chain_spec *spec)
                                       input->name);
         rc = define_input(b, input, (uint32_t)i);
     }
+    /* Behind what the spec has. */
+    b->graph.first_image = (uint32_t)spec->n_inputs;
+    b->graph.images_max = PB_SOURCES_MAX - (spec->n_sources ? spec->n_sources : 1);
     return rc;
 }
 
@@ -193,6 +196,23 @@ static int build(struct pb_builder *b, const struct pb_chain_spec *spec, pb_valu
     return rc;
 }
 
+/* The spec with the whole images of the graph as inputs, each alone on a source. inputs:
+ * room for all. */
+static struct pb_chain_spec with_images(const struct pb_graph *graph,
+                                        const struct pb_chain_spec *spec,
+                                        struct pb_chain_input *inputs)
+{
+    const uint32_t n_sources = spec->n_sources ? (uint32_t)spec->n_sources : 1;
+    struct pb_chain_spec all = *spec;
+
+    memcpy(inputs, spec->inputs, spec->n_inputs * sizeof *inputs);
+    for (uint32_t i = 0; i < graph->n_images; i++)
+        inputs[all.n_inputs++] = (struct pb_chain_input){
+            .name = "", .type = PB_F32, .scale = 1.0, .source = n_sources + i};
+    all.inputs = inputs;
+    return all;
+}
+
 /* The gate, the chain, and the passes before it. */
 static int plan(struct pb_builder *b, const pb_value *values, const struct pb_chain_spec *spec,
                 struct pb_chain *chain)
@@ -218,6 +238,8 @@ int pb_chain_build(const struct pb_chain_spec *spec, pb_diag_report *report, voi
 {
     struct pb_chain *chain = calloc(1, sizeof *chain);
     pb_value *const values = calloc(spec->n_outputs + 1, sizeof *values);
+    struct pb_chain_input inputs[PB_BUILDER_INPUTS_MAX + PB_SOURCES_MAX];
+    struct pb_chain_spec all;
     struct pb_builder b;
     int rc = -ENOMEM;
 
@@ -228,9 +250,11 @@ int pb_chain_build(const struct pb_chain_spec *spec, pb_diag_report *report, voi
         goto out;
     rc = build(&b, spec, values);
     if (rc == 0)
-        rc = pb_chain_describe_outputs(&b.graph, values, spec, chain);
+        all = with_images(&b.graph, spec, inputs);
     if (rc == 0)
-        rc = plan(&b, values, spec, chain);
+        rc = pb_chain_describe_outputs(&b.graph, values, &all, chain);
+    if (rc == 0)
+        rc = plan(&b, values, &all, chain);
     if (rc == -E2BIG)
         rc = pb_builder_mistake(
             &b, PB_DIAG_VALUE, NULL, 0,
@@ -275,6 +299,7 @@ void pb_chain_destroy(struct pb_chain *chain)
     free(chain->earlier);
     pb_chain_destroy(chain->own_gate);
     free(chain->uses);
+    free(chain->images);
     free(chain->reductions);
     free(chain->numbers);
     free(chain->patches);

@@ -8,6 +8,7 @@
  * sweep; focal operations cut the graph into stages and add to the halo. The same chain runs on the
  * CPU here and on a GPU in chain_cuda.h. Immutable once made, but for the results of reductions:
  * any number of threads may run it, each with scratch of its own. */
+#include "kernels/areas/areas.h"
 #include "kernels/geometry.h"
 #include "kernels/op.h"
 #include "kernels/reduce/reduce.h"
@@ -115,6 +116,20 @@ void pb_chain_loop_again(struct pb_chain *pass, const struct pb_chain_reduction 
  * been copied to a device: that is done anew. */
 void pb_chain_set_results(struct pb_chain *chain, const struct pb_chain_reduction *reduction,
                           const double *results);
+
+/* A whole image that an earlier pass makes of an output: an input of passes after that one, behind
+ * those of the spec, alone on a source behind those of the spec. */
+struct pb_chain_image {
+    struct pb_sieve sieve;
+    uint32_t number; /* among all of the chain */
+    uint32_t output; /* of the pass that makes it */
+    uint32_t input, source;
+    struct pb_geometry grid;
+    size_t step; /* that asked for it first */
+};
+
+/* Of a whole chain: all, `output` not set; of an earlier pass: those that it makes. */
+size_t pb_chain_images(const struct pb_chain *chain, const struct pb_chain_image **out_images);
 
 /* --- the gate ---------------------------------------------------------------------------------
  * A step may say which pixels pass (pb_builder_gate). Where the outputs are invalid as long as

@@ -35,14 +35,18 @@ static bool is_muted(const struct pb_node *node, const uint8_t *state)
     return any;
 }
 
-static bool depends_on_reductions(const struct pb_graph *graph, pb_value v, uint8_t *flags)
+static bool depends_on_passes(const struct pb_graph *graph, pb_value v, uint8_t *flags)
 {
     bool depends = false;
 
     flags[v] = 1;
     pb_graph_mark(graph, flags, true);
     for (size_t i = 0; i < graph->n; i++) {
-        depends = depends || (flags[i] && graph->nodes[i].kind == PB_NODE_SCALAR);
+        const struct pb_node *const node = &graph->nodes[i];
+
+        depends =
+            depends ||
+            (flags[i] && (node->kind == PB_NODE_SCALAR || pb_graph_image_of(graph, node) != NULL));
         flags[i] = 0;
     }
     return depends;
@@ -75,14 +79,18 @@ static int find_muted(struct pb_graph *graph, pb_value keep, struct pb_chain_gat
     gating->muted = calloc(graph->n, 1);
     if (!gating->muted)
         return -ENOMEM;
-    gating->follows_reductions = depends_on_reductions(graph, keep, gating->muted);
+    gating->follows_reductions = depends_on_passes(graph, keep, gating->muted);
     if (gating->follows_reductions)
         return 0;
     for (int i = 0; i < n_views; i++)
         gating->muted[views[i]] = CLOSED;
-    for (size_t v = 0; v < graph->n; v++)
-        if (is_muted(&graph->nodes[v], gating->muted))
+    for (size_t v = 0; v < graph->n; v++) {
+        const struct pb_graph_image *const image = pb_graph_image_of(graph, &graph->nodes[v]);
+
+        if (is_muted(&graph->nodes[v], gating->muted) ||
+            (image && gating->muted[image->of] == MUTED)) /* what is invalid stays so */
             gating->muted[v] = MUTED;
+    }
     return 0;
 }
 
@@ -161,6 +169,11 @@ void pb_chain_gating_reach(const struct pb_graph *graph, struct pb_chain *pass)
         all = all && uses(pass, pass->gate->used[i]);
     if (!all)
         pass->gate = NULL;
+    for (size_t i = 0; i < pass->n_used && !all; i++)
+        if (graph->n_images > 0 && pass->used[i] >= graph->first_image)
+            (void)snprintf(pass->gate_why, sizeof pass->gate_why,
+                           "the last pass reads an image that an earlier one has kept; that one "
+                           "leaves tiles out");
 }
 
 /* --- what a run asks ------------------------------------------------------------------------- */

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A value's level is the number of passes that must have been run before it can be computed: a
- * result of a reduction is one above what is reduced. The reductions of a level and a grid make one
- * pass. */
+ * result of a reduction is one above what is reduced, a whole image one above what it is made of.
+ * The reductions and images of a level and a grid make one pass. */
 #include "kernels/chain/chain_passes.h"
 #include "kernels/chain/chain_numbers.h"
 #include "kernels/chain/chain_plan.h"
@@ -59,6 +59,9 @@ static void find_live(struct passes *p)
             p->live[node->arg[k]] = 1;
         for (uint32_t i = 0; i < inputs_of(p->graph, v); i++)
             p->live[reduction_of(p->graph, v)->input[i]] = 1;
+        const struct pb_graph_image *const image = pb_graph_image_of(p->graph, node);
+        if (image)
+            p->live[image->of] = 1;
     }
 }
 
@@ -70,8 +73,11 @@ static void find_levels(struct passes *p)
 
         for (int k = 0; k < node->arity; k++)
             level = p->level[node->arg[k]] > level ? p->level[node->arg[k]] : level;
+        const struct pb_graph_image *const image = pb_graph_image_of(p->graph, node);
         if (node->kind == PB_NODE_SCALAR)
             level = (uint16_t)(level_below(p, reduction_of(p->graph, v)) + 1);
+        else if (image)
+            level = (uint16_t)(p->level[image->of] + 1);
         p->level[v] = level;
         if (p->live[v] && level > p->levels)
             p->levels = level;
@@ -92,7 +98,7 @@ static struct pb_samples samples_of(const struct passes *p, pb_value v)
     }
     if (node->kind == PB_NODE_VIEW)
         node = &p->graph->nodes[node->arg[0]];
-    if (node->kind != PB_NODE_INPUT)
+    if (node->kind != PB_NODE_INPUT || pb_graph_image_of(p->graph, node))
         return samples;
     const struct pb_chain_input *const input = &p->spec->inputs[node->index];
     if (input->type > PB_U16)
@@ -144,6 +150,19 @@ static void add_reduction(struct passes *p, struct pb_chain *pass, uint32_t numb
         to->results[k] = (double)NAN;
 }
 
+static void add_images(struct passes *p, struct pb_chain *pass, uint16_t level, int32_t grid)
+{
+    for (size_t i = 0; i < p->graph->n_images; i++) {
+        const struct pb_graph_image *const from = &p->graph->images[i];
+
+        if (!p->live[from->value] || p->level[from->of] != level ||
+            p->graph->nodes[from->of].grid != grid)
+            continue;
+        pass->images[pass->n_images] = p->chain->images[i];
+        pass->images[pass->n_images++].output = output_of(p, from->of);
+    }
+}
+
 static int add_pass(struct passes *p, uint16_t level, int32_t grid)
 {
     const struct pb_graph *const graph = p->graph;
@@ -152,16 +171,18 @@ static int add_pass(struct passes *p, uint16_t level, int32_t grid)
     if (!pass)
         return -ENOMEM;
     p->chain->earlier[p->chain->n_earlier++] = pass;
-    pass->reductions = calloc(graph->n_reductions, sizeof *pass->reductions);
-    if (!pass->reductions)
+    pass->reductions = calloc(graph->n_reductions + 1, sizeof *pass->reductions);
+    pass->images = calloc(graph->n_images + 1, sizeof *pass->images);
+    if (!pass->reductions || !pass->images)
         return -ENOMEM;
     p->n_outputs = 0;
+    add_images(p, pass, level, grid);
     for (size_t i = 0; i < graph->n_reductions; i++) {
         if (is_needed(p, i) && level_below(p, &graph->reductions[i]) == level &&
             graph->nodes[graph->reductions[i].input[0]].grid == grid)
             add_reduction(p, pass, (uint32_t)i);
     }
-    if (pass->n_reductions > 0) {
+    if (p->n_outputs > 0) {
         pb_chain_gating_give(p->gating, p->outputs, p->n_outputs, NULL, pass);
         const int rc = pb_chain_plan(graph, p->outputs, p->n_outputs, p->spec, pass);
         pb_chain_gating_reach(graph, pass);
@@ -196,6 +217,27 @@ static const struct pb_chain_reduction *find_reduction(const struct pb_chain *ch
     return NULL;
 }
 
+static int list_images(const struct pb_graph *graph, const struct pb_chain_spec *spec,
+                       struct pb_chain *chain)
+{
+    chain->images = calloc(graph->n_images + 1, sizeof *chain->images);
+    if (!chain->images)
+        return -ENOMEM;
+    for (size_t i = 0; i < graph->n_images; i++) {
+        const struct pb_graph_image *const from = &graph->images[i];
+        const uint32_t input = graph->nodes[from->value].index;
+
+        chain->images[chain->n_images++] =
+            (struct pb_chain_image){.sieve = from->sieve,
+                                    .number = (uint32_t)i,
+                                    .input = input,
+                                    .source = spec->inputs[input].source,
+                                    .grid = graph->grids[graph->nodes[from->value].grid],
+                                    .step = from->step};
+    }
+    return 0;
+}
+
 /* The uses of reductions that some pass makes. */
 static int list_uses(const struct pb_graph *graph, struct pb_chain *chain)
 {
@@ -223,17 +265,19 @@ int pb_chain_passes(const struct pb_graph *graph, const pb_value *outputs,
     struct passes p = {.graph = graph, .spec = spec, .gating = gating, .chain = chain};
     int rc = -ENOMEM;
 
-    if (graph->n_reductions == 0)
+    if (graph->n_reductions == 0 && graph->n_images == 0)
         return 0;
     p.live = calloc(graph->n, 1);
     p.level = calloc(graph->n, sizeof *p.level);
-    p.outputs = calloc(graph->n_reductions * PB_REDUCE_INPUTS_MAX, sizeof *p.outputs);
+    p.outputs =
+        calloc(graph->n_reductions * PB_REDUCE_INPUTS_MAX + graph->n_images, sizeof *p.outputs);
     if (p.live && p.level && p.outputs) {
         for (size_t i = 0; i < spec->n_outputs; i++)
             p.live[outputs[i]] = 1;
         find_live(&p);
         find_levels(&p);
-        rc = make_passes(&p);
+        rc = list_images(graph, spec, chain);
+        rc = rc ? rc : make_passes(&p);
         rc = rc ? rc : list_uses(graph, chain);
     }
     free(p.live);
@@ -259,6 +303,12 @@ size_t pb_chain_reductions(const struct pb_chain *pass,
 {
     *out_reductions = pass->reductions;
     return pass->n_reductions;
+}
+
+size_t pb_chain_images(const struct pb_chain *chain, const struct pb_chain_image **out_images)
+{
+    *out_images = chain->images;
+    return chain->n_images;
 }
 
 size_t pb_chain_state_bytes(const struct pb_chain_reduction *reduction)

@@ -121,6 +121,8 @@ struct pb_chain {
     size_t n_earlier;
     struct pb_chain_use *uses; /* of their reductions */
     size_t n_uses;
+    struct pb_chain_image *images; /* pb_chain_images */
+    size_t n_images;
 };
 
 /* What `core` touches of a grid, grown and clipped. */

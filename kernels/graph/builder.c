@@ -26,6 +26,8 @@ void pb_builder_init(struct pb_builder *b, pb_diag_report *report, void *to)
     b->report = report;
     b->report_to = to;
     pb_graph_init(&b->graph);
+    b->graph.first_image = PB_BUILDER_INPUTS_MAX;
+    b->graph.images_max = PB_SOURCES_MAX - 1;
 }
 
 void pb_builder_fini(struct pb_builder *b)
@@ -330,6 +332,24 @@ pb_value pb_builder_reduce(struct pb_builder *b, const struct pb_reduce *reduce,
     return x == PB_VALUE_POISON
                ? PB_VALUE_POISON
                : checked(b, pb_graph_reduce(&b->graph, reduce, x, result, b->step, band));
+}
+
+pb_value pb_builder_sieve(struct pb_builder *b, const struct pb_sieve *sieve, pb_value x)
+{
+    if (b->error)
+        return -1;
+    if (!known(b, x))
+        return fail(b, "a step uses a value that does not exist");
+    if (x == PB_VALUE_POISON)
+        return x;
+    const pb_value made = pb_graph_sieve(&b->graph, sieve, x, b->step);
+    if (made != -E2BIG)
+        return checked(b, made);
+    (void)pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0,
+                             "the pipeline sieves more than %zu bands, which is all that go beside "
+                             "its files; sieve in another pipeline",
+                             b->graph.images_max);
+    return PB_VALUE_POISON;
 }
 
 int pb_builder_gate(struct pb_builder *b, pb_value keep, double minimum)

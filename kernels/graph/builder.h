@@ -7,6 +7,7 @@
  * reported, and the value that it keeps from being made is poison. Running out of memory or over a
  * limit sticks: after it every call returns an invalid id or the error. One thread, during
  * pb_chain_build only. */
+#include "kernels/areas/areas.h"
 #include "kernels/op.h"
 #include "kernels/focal/focal.h"
 #include "kernels/geometry.h"
@@ -64,6 +65,10 @@ pb_value pb_builder_focal(struct pb_builder *b, const struct pb_focal *focal, pb
  * the result is not told. */
 pb_value pb_builder_reduce(struct pb_builder *b, const struct pb_reduce *reduce, pb_value x,
                            uint32_t result, const char *band);
+
+/* x with small areas of equal values replaced (kernels/areas/areas.h). All of x is made in a pass
+ * of its own before that. */
+pb_value pb_builder_sieve(struct pb_builder *b, const struct pb_sieve *sieve, pb_value x);
 
 /* Says that pixels of `keep` which are 0 or invalid do not pass, and that the step makes bands
  * invalid there: a tile without a pixel that passes need not be computed, nor one with a smaller

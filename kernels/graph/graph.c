@@ -308,7 +308,7 @@ static int32_t origin_of(const struct pb_graph *graph, const struct pb_node *nod
     int32_t origin = -1;
 
     if (node->kind == PB_NODE_INPUT)
-        return (int32_t)node->index;
+        return pb_graph_image_of(graph, node) ? -1 : (int32_t)node->index;
     for (int i = where ? 1 : 0; passes && i < node->arity; i++) {
         const struct pb_node *const from = &graph->nodes[node->arg[i]];
         const int32_t one = origins[node->arg[i]];
@@ -332,8 +332,11 @@ void pb_graph_computed(const struct pb_graph *graph, uint8_t *flags)
 {
     for (size_t i = graph->n; i-- > 0;) {
         const struct pb_node *const node = &graph->nodes[i];
+        const struct pb_graph_image *const image = pb_graph_image_of(graph, node);
         const bool where = node->kind == PB_VM_WHERE;
 
+        if (image && flags[i])
+            flags[image->of] |= PB_GRAPH_COMPUTED;
         for (int k = 0; k < node->arity; k++) {
             const bool passes = !where || k > 0; /* the condition makes no value */
 
@@ -355,6 +358,6 @@ void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes)
         /* A condition chooses and makes no value. */
         for (int i = node->kind == PB_VM_WHERE ? 1 : 0; i < node->arity && few; i++)
             few = classes[node->arg[i]] != 0;
-        classes[id] = few || is_decision(node->kind);
+        classes[id] = few || is_decision(node->kind) || pb_graph_image_of(graph, node);
     }
 }

@@ -5,6 +5,7 @@
 /* The value graph of a chain while it is being built: single assignment, equal values shared,
  * constants folded with the very pixel functions that would run. A node's operands come before it,
  * so ascending ids are a topological order. One thread. */
+#include "kernels/areas/areas.h"
 #include "kernels/geometry.h"
 #include "kernels/graph/builder.h"
 #include "kernels/reduce/reduce.h"
@@ -59,6 +60,14 @@ struct pb_graph_use {
     char band[64];
 };
 
+/* A value whose pixels depend on all pixels of another one, `of`: a pass before makes the whole
+ * image, which then is an input on the grid of `of`. */
+struct pb_graph_image {
+    struct pb_sieve sieve;
+    pb_value of, value;
+    size_t step; /* that asked for it first */
+};
+
 /* The way from one frame to another. NULL: the scene is assumed, and no pixel will be made. */
 struct pb_graph_warp {
     int32_t from, to;
@@ -81,6 +90,9 @@ struct pb_graph {
     size_t n_reductions, reduction_room;
     struct pb_graph_use *uses; /* each once */
     size_t n_uses, use_room;
+    struct pb_graph_image images[PB_SOURCES_MAX];
+    size_t n_images, images_max;
+    uint32_t first_image; /* number of the input that the first one is; the others follow */
 };
 
 void pb_graph_init(struct pb_graph *graph);
@@ -116,6 +128,12 @@ pb_value pb_graph_loop_number(struct pb_graph *graph, uint32_t loop, uint32_t k,
 pb_value pb_graph_result(struct pb_graph *graph, uint32_t reduction, uint32_t k);
 /* Keeps for people that a step uses n results for a band. 0, -ENOMEM or -E2BIG. */
 int pb_graph_use(struct pb_graph *graph, const struct pb_graph_use *use);
+/* x sieved, new or known; x itself where it is a number. -E2BIG: there are images_max. */
+pb_value pb_graph_sieve(struct pb_graph *graph, const struct pb_sieve *sieve, pb_value x,
+                        size_t step);
+/* The image that the node is; NULL = it is none. */
+const struct pb_graph_image *pb_graph_image_of(const struct pb_graph *graph,
+                                               const struct pb_node *node);
 /* Whether a focal operation or a resampling made it: a plane. */
 bool pb_node_is_plane(const struct pb_node *node);
 /* Whether it is one number for all pixels: a constant, or what is made of scalars. */

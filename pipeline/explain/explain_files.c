@@ -28,14 +28,6 @@ static struct bands bands_of(const struct pb_run_view *view, size_t i)
                   : (struct bands){input->sources[i - 1].bands, input->sources[i - 1].n_bands};
 }
 
-static bool is_read(const struct pb_plan_source *source, int32_t number)
-{
-    for (size_t b = 0; b < source->n_bands; b++)
-        if (source->bands[b] == number)
-            return true;
-    return false;
-}
-
 static bool is_named(const struct bands *bands, int32_t number)
 {
     for (size_t b = 0; b < bands->n; b++)
@@ -55,17 +47,17 @@ static void explain_band(const char *name, int32_t number, bool read, struct pb_
 
 static void explain_bands(const struct pb_run_view *view, size_t i, struct pb_json *json)
 {
-    const struct pb_plan_source *source = &view->plan->source[i];
+    const struct pb_plan *plan = view->plan;
     const struct bands bands = bands_of(view, i);
     const struct pb_raster_info *info = pb_raster_info(view->sources->raster[i]);
     char name[16];
     pb_json_array(json, "bands");
     for (size_t b = 0; b < bands.n; b++)
-        explain_band(bands.band[b].name, bands.band[b].index, is_read(source, bands.band[b].index),
-                     json);
+        explain_band(bands.band[b].name, bands.band[b].index,
+                     pb_plan_reads(plan, i, bands.band[b].index), json);
     for (int32_t b = 1; bands.n == 0 && b <= info->n_bands; b++) {
         (void)snprintf(name, sizeof name, "B%d", b);
-        explain_band(name, b, is_read(source, b), json);
+        explain_band(name, b, pb_plan_reads(plan, i, b), json);
     }
     pb_json_end(json);
     pb_json_array(json, "unnamed_bands");

@@ -49,6 +49,31 @@ static struct pb_slot_format slot_format(const struct pb_plan *plan)
     return format;
 }
 
+static bool reads_itself(const struct pb_plan *plan, size_t source, int32_t band)
+{
+    for (size_t b = 0; b < plan->source[source].n_bands; b++)
+        if (band == 0 || plan->source[source].bands[b] == band)
+            return true;
+    return false;
+}
+
+bool pb_plan_reads(const struct pb_plan *plan, size_t source, int32_t band)
+{
+    bool reads = reads_itself(plan, source, band);
+    for (size_t i = 0; i < plan->n_earlier && !reads; i++)
+        reads = reads_itself(plan->earlier[i], source, band);
+    return reads;
+}
+
+const struct pb_raster_info *pb_plan_info(const struct pb_plan *plan,
+                                          const struct pb_plan_request *request, size_t source)
+{
+    if (source == 0)
+        return request->info;
+    return source <= request->n_others ? request->others[source - 1].info
+                                       : &plan->images[source - 1 - request->n_others].info;
+}
+
 struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_t unit)
 {
     struct pb_tile tile = {
@@ -256,6 +281,12 @@ int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *reques
                         "is not told of it";
         side = 0;
     }
+    if (plan->cuda && request->remote && plan->n_images > 0) {
+        plan->cuda = false;
+        plan->cpu_why = "a step sieves, for which this process keeps whole images that the one "
+                        "which owns the GPU does not have";
+        side = 0;
+    }
     if (plan->cuda && request->tile != NULL) {
         plan->cuda = false;
         plan->cpu_why = "products of tiles of a grid are made by the CPU";
@@ -354,6 +385,7 @@ void pb_plan_destroy(struct pb_plan *plan)
     pb_chain_destroy(plan->chain);
     pb_raster_close(plan->placed);
     free(plan->calibrated);
+    free(plan->images);
     for (size_t i = 0; plan->output_names != NULL && i < plan->n_outputs; i++)
         free(plan->output_names[i]);
     free(plan->output_names);

@@ -136,6 +136,13 @@ struct pb_plan_wide {
     char name[64]; /* in the pipeline */
 };
 
+/* A whole image of the chain (pb_chain_images) as a source behind those of files, whose pixels an
+ * earlier pass keeps. */
+struct pb_plan_image {
+    struct pb_raster_info info;
+    uint32_t file; /* number among the sources of the plan */
+};
+
 struct pb_plan {
     struct pb_chain *chain;
     struct pb_plan **earlier; /* passes before this one, in order: their chains belong to this one,
@@ -148,6 +155,9 @@ struct pb_plan {
     int32_t halo;    /* of a chain that keeps the scene's grid */
     struct pb_plan_source source[PB_FILES_MAX]; /* the scene first, alone in window 0 */
     size_t n_sources, n_windows;
+    struct pb_plan_image *images; /* of the whole chain; those of an earlier pass belong to the last
+                                     one */
+    size_t n_images;
     struct pb_slot_format format; /* of input slots */
     struct pb_plan_gate gate;
     int32_t *output_bands;      /* of the scene that outputs are, unchanged, 1-based; 0 = none */
@@ -199,6 +209,7 @@ struct pb_plan {
     bool is_earlier;            /* this is a pass before the one that makes the products */
     uint64_t held_bytes;        /* of the products, in an earlier pass */
     uint64_t reduce_bytes;      /* of the reductions, in an earlier pass */
+    uint64_t image_bytes;       /* of what makes whole images, in an earlier pass */
     uint64_t kept_bytes;        /* of tiles, from the first round of an earlier pass for those after
                                    it; 0: each round reads again */
     uint64_t product_bytes;     /* in an earlier pass: held_bytes */
@@ -269,6 +280,11 @@ struct pb_plan_request {
 int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
                    struct pb_plan **out_plan);
 void pb_plan_destroy(struct pb_plan *plan);
+/* Whether the last pass, or one before it, reads that band (from 1) of a source; 0: any. */
+bool pb_plan_reads(const struct pb_plan *plan, size_t source, int32_t band);
+/* Of a source of the plan: the scene, one of request->others, or a whole image. */
+const struct pb_raster_info *pb_plan_info(const struct pb_plan *plan,
+                                          const struct pb_plan_request *request, size_t source);
 /* Tile `number` of the grid, of that unit of the visiting order. */
 struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_t unit);
 /* Threads that hand tiles to products or reductions: the writers, and readers of tiles that are

@@ -5,6 +5,7 @@
 #include "pipeline/plan/plan_calibrate.h"
 #include "pipeline/plan/plan_digits.h"
 #include "pipeline/plan/plan_gate.h"
+#include "pipeline/plan/plan_images.h"
 
 #include "config/wanted_bands.h"
 #include "pipeline/raster/ground.h"
@@ -15,14 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { INPUTS_MAX = PB_BANDS_MAX + PB_SOURCES_MAX };
+
 /* The bands of all sources: the scene's under the config's names, or B1, B2, ... without names; the
  * others' as their part of the config calls them. */
 struct inputs {
-    struct pb_chain_input input[PB_BANDS_MAX];
-    int32_t number[PB_BANDS_MAX];
+    struct pb_chain_input input[INPUTS_MAX];
+    int32_t number[INPUTS_MAX];
     char own_name[PB_BANDS_MAX][8];
-    size_t n, n_scene;           /* of all files; of the scene's, which come first */
-    uint32_t file[PB_BANDS_MAX]; /* of the input: 0 = the scene */
+    size_t n, n_scene;         /* of all files; of the scene's, which come first */
+    uint32_t file[INPUTS_MAX]; /* of the input: 0 = the scene */
     struct pb_chain_source source[PB_SOURCES_MAX];
     const struct pb_raster_info *first[PB_SOURCES_MAX]; /* the first file in each */
     size_t n_sources;
@@ -377,7 +380,7 @@ static void set_sources(struct pb_plan *plan, const struct pb_plan_request *requ
     plan->n_sources = in->n_files;
     plan->n_windows = in->n_sources;
     for (size_t i = 0; i < in->n_files; i++) {
-        const struct pb_raster_info *info = i == 0 ? request->info : request->others[i - 1].info;
+        const struct pb_raster_info *info = pb_plan_info(plan, request, i);
         plan->source[i] = (struct pb_plan_source){
             .window = in->window[i], .type = info->type, .has_mask = info->has_mask};
     }
@@ -389,7 +392,7 @@ static void set_sources(struct pb_plan *plan, const struct pb_plan_request *requ
         planes[source->window]++;
     }
     for (uint32_t i = 0; i < plan->n_sources; i++)
-        pb_plan_gate_split(plan, i, i == 0 ? request->info : request->others[i - 1].info);
+        pb_plan_gate_split(plan, i, pb_plan_info(plan, request, i));
 }
 
 /* Plans of the passes that the chain needs before it. */
@@ -404,6 +407,8 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
             break;
         pass->chain = pb_chain_earlier(plan->chain, plan->n_earlier);
         pass->is_earlier = true;
+        pass->images = plan->images;
+        pass->n_images = plan->n_images;
         pass->n_outputs = pb_chain_output_count(pass->chain);
         set_sources(pass, request, in);
         plan->earlier[plan->n_earlier] = pass;
@@ -411,6 +416,32 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
     return plan->earlier != NULL && plan->n_earlier == n
                ? 0
                : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+}
+
+/* Whole images follow the other inputs, each on a source of its own. */
+static int list_images(struct pb_plan *plan, struct inputs *in, struct pb_err *err)
+{
+    const struct pb_chain_image *images;
+    size_t n = pb_chain_images(plan->chain, &images);
+    if (in->n_files + n > PB_FILES_MAX)
+        return pb_fail(err, PB_E_PIPELINE_BAND,
+                       "a pipeline reads at most %d files, the bands that it sieves among them, "
+                       "and this one %zu",
+                       PB_FILES_MAX, in->n_files + n);
+    int rc = pb_plan_images(plan, in->n_files, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        in->input[in->n] = (struct pb_chain_input){
+            .name = "", .type = PB_F32, .scale = 1, .source = images[i].source};
+        in->number[in->n] = 1;
+        in->file[in->n++] = (uint32_t)in->n_files;
+        in->source[images[i].source] = (struct pb_chain_source){.w = images[i].grid.w,
+                                                                .h = images[i].grid.h,
+                                                                .placed = true,
+                                                                .map = images[i].grid.map};
+        in->window[in->n_files++] = images[i].source;
+        in->n_sources++;
+    }
+    return rc;
 }
 
 static int find_digits(struct pb_plan *plan, const struct pb_plan_request *request,
@@ -453,6 +484,8 @@ int pb_plan_bands(struct pb_plan *plan, const struct pb_plan_request *request, s
         rc = compile(plan, request, in, wanted, err);
     if (rc == 0)
         rc = copy_names(plan, wanted, err);
+    if (rc == 0)
+        rc = list_images(plan, in, err);
     if (rc == 0) {
         set_sources(plan, request, in);
         rc = find_digits(plan, request, in, err);

@@ -155,7 +155,7 @@ struct pb_plan_decoding pb_plan_cache_mapped(const struct pb_plan *plan,
     struct pb_plan_decoding out = {.readers = plan->readers, .decodes = 1.0};
     for (size_t i = 0; i < plan->n_sources; i++) {
         struct pb_plan_cells *cells = &out.cells[i];
-        const struct pb_raster_info *info = i == 0 ? request->info : request->others[i - 1].info;
+        const struct pb_raster_info *info = pb_plan_info(plan, request, i);
         if (plan->source[i].n_bands == 0)
             continue;
         if (reads_direct(plan, i, info)) {

@@ -105,11 +105,29 @@ static size_t count_held(const struct pb_plan *plan)
     return held;
 }
 
+/* "2 reductions, 1 of them found on the GPU, and 1 sieved image": what passes before the last are
+ * for. */
+static void describe_purpose(size_t reductions, size_t on_device, size_t images, char *text,
+                             size_t bytes)
+{
+    char found[60] = "", numbers[120] = "", sieved[40] = "";
+    if (on_device > 0)
+        (void)snprintf(found, sizeof found, ", %zu of them found on the GPU", on_device);
+    if (reductions > 0)
+        (void)snprintf(numbers, sizeof numbers, "%zu reduction%s%s", reductions,
+                       reductions == 1 ? "" : "s", found);
+    if (images > 0)
+        (void)snprintf(sieved, sizeof sieved, "%s%zu sieved image%s", reductions > 0 ? " and " : "",
+                       images, images == 1 ? "" : "s");
+    (void)snprintf(text, bytes, "%s%s", numbers, sieved);
+}
+
 static void describe_passes(const struct pb_plan *plan, char *text, size_t bytes)
 {
     const struct pb_chain_reduction *reductions;
-    size_t passes = 0, again = 0, n = 0, there = 0;
-    char kept[60] = "", held[120] = "", found[60] = "";
+    const struct pb_chain_image *made;
+    size_t passes = 0, again = 0, n = 0, there = 0, images = 0;
+    char kept[60] = "", held[120] = "", purpose[160] = "";
     text[0] = '\0';
     for (size_t i = 0; i < plan->n_earlier; i++) {
         const struct pb_plan *pass = plan->earlier[i];
@@ -120,11 +138,11 @@ static void describe_passes(const struct pb_plan *plan, char *text, size_t bytes
         for (size_t k = 0; k < own; k++)
             there += pb_plan_out_reduces(pass, k);
         n += own;
+        images += pb_chain_images(pass->chain, &made);
     }
     if (again > 0)
         (void)snprintf(kept, sizeof kept, ", %zu of them from memory", again);
-    if (there > 0)
-        (void)snprintf(found, sizeof found, ", %zu of them found on the GPU", there);
+    describe_purpose(n, there, images, purpose, sizeof purpose);
     const size_t on_device = count_held(plan);
     if (on_device > 0)
         (void)snprintf(
@@ -132,11 +150,10 @@ static void describe_passes(const struct pb_plan *plan, char *text, size_t bytes
             "; %s%zu of the %zu passes in all take%s the pixels that are on the GPU already",
             passes > plan->n_earlier ? "up to " : "", on_device, passes + 1,
             on_device == 1 ? "s" : "");
-    if (n > 0)
-        (void)snprintf(text, bytes,
-                       "before     %s%zu pass%s over the scene for %zu reduction%s%s%s%s\n",
-                       passes > plan->n_earlier ? "up to " : "", passes, passes == 1 ? "" : "es", n,
-                       n == 1 ? "" : "s", found, kept, held);
+    if (plan->n_earlier > 0)
+        (void)snprintf(text, bytes, "before     %s%zu pass%s over the scene for %s%s%s\n",
+                       passes > plan->n_earlier ? "up to " : "", passes, passes == 1 ? "" : "es",
+                       purpose, kept, held);
 }
 
 static void describe_gate(const struct pb_plan *plan, char *text, size_t bytes)
@@ -164,7 +181,10 @@ static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes
 {
     static const char *const mem[] = {"host", "pinned", "managed"};
     const double mib = 1024.0 * 1024.0;
-    char reductions[60] = "", kept[60] = "", rests[40] = "", room[60] = "";
+    char reductions[60] = "", kept[60] = "", rests[40] = "", room[60] = "", areas[60] = "";
+    if (plan->image_bytes > 0)
+        (void)snprintf(areas, sizeof areas, ", sieved areas %.0f (the pass before)",
+                       (double)plan->image_bytes / mib);
     if (plan->out.room_bytes > 0)
         (void)snprintf(room, sizeof room, ", finished blocks %.0f",
                        (double)plan->out.room_bytes / mib);
@@ -179,13 +199,13 @@ static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes
                        (double)plan->reduce_bytes / mib);
     (void)snprintf(text, bytes,
                    "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks "
-                   "%.0f, open files %.0f, products %.0f%s%s%s%s\n",
+                   "%.0f, open files %.0f, products %.0f%s%s%s%s%s\n",
                    (double)plan->total_bytes / mib, plan->in_slots,
                    (double)plan->in_slot_bytes / mib, plan->out_slots,
                    (double)plan->out_slot_bytes / mib, mem[plan->mem],
                    (double)plan->decoding.cells_bytes / mib,
                    (double)(plan->decoding.cache_bytes + plan->decoding.reader_bytes) / mib,
-                   (double)plan->product_bytes / mib, room, reductions, kept, rests);
+                   (double)plan->product_bytes / mib, room, reductions, areas, kept, rests);
 }
 
 /* Bands of more digits than float32: which keep them, and of which pixels will be counted. */
@@ -250,7 +270,7 @@ static size_t bands_in(const struct pb_plan *plan)
 
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
-    char decoding[200], device[700], passes[320], memory[400], gate[240], digits[400], idle[160];
+    char decoding[200], device[700], passes[440], memory[400], gate[240], digits[400], idle[160];
     char kind[80] = "", threads[160];
     const char *left = plan->not_looked_at;
     (void)describe_cells(plan, decoding, sizeof decoding);

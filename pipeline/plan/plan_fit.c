@@ -18,6 +18,7 @@
 #include "pipeline/plan/plan_cache.h"
 #include "pipeline/plan/plan_digits.h"
 #include "pipeline/plan/plan_gate.h"
+#include "pipeline/plan/plan_images.h"
 #include "pipeline/plan/plan_threads.h"
 #include "pipeline/plan/plan_whole.h"
 #include "pipeline/product/product.h"
@@ -163,7 +164,9 @@ static struct pb_plan with_products(struct pb_plan plan, const struct pb_plan_re
     if (plan.is_earlier) { /* the products are there already */
         plan.product_bytes = plan.held_bytes;
         plan.reduce_bytes = reduce_bytes(&plan);
+        plan.image_bytes = pb_plan_image_bytes(&plan);
         plan.total_bytes = add(plan.total_bytes, add(plan.product_bytes, plan.reduce_bytes));
+        plan.total_bytes = add(plan.total_bytes, plan.image_bytes);
         return plan;
     }
     for (size_t k = 0; k < all->n && c->product_bytes == 0; k++)
@@ -299,26 +302,30 @@ static int refuse(const struct pb_plan *plan, const struct pb_plan_request *r, s
         return pb_fail(err, PB_E_PLAN_MEMORY,
                        "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) "
                        "needs at least %llu MiB: %llu for products, %llu for the pass before, "
-                       "which reduces the image",
+                       "which %s the image",
                        (unsigned long long)(r->config->compute.memory_bytes >> 20), r->info->width,
                        r->info->height, r->info->block_w, r->info->block_h,
                        (unsigned long long)mib(needed(plan)),
                        (unsigned long long)mib(plan->product_bytes),
-                       (unsigned long long)mib(plan->reserve_bytes));
-    char reductions[60] = "";
+                       (unsigned long long)mib(plan->reserve_bytes),
+                       plan->n_images > 0 ? "reduces or sieves" : "reduces");
+    char reductions[60] = "", areas[60] = "";
     if (plan->reduce_bytes > 0)
         (void)snprintf(reductions, sizeof reductions, "%llu for reductions, ",
                        (unsigned long long)mib(plan->reduce_bytes));
+    if (plan->image_bytes > 0)
+        (void)snprintf(areas, sizeof areas, "%llu for the areas that are sieved, ",
+                       (unsigned long long)mib(plan->image_bytes));
     return pb_fail(err, PB_E_PLAN_MEMORY,
                    "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) needs "
-                   "at least %llu MiB: %llu for decoded blocks, %llu for products, %s%llu for "
+                   "at least %llu MiB: %llu for decoded blocks, %llu for products, %s%s%llu for "
                    "tiles of %d px",
                    (unsigned long long)(r->config->compute.memory_bytes >> 20), r->info->width,
                    r->info->height, r->info->block_w, r->info->block_h,
                    (unsigned long long)mib(plan->total_bytes), (unsigned long long)mib(decoded),
-                   (unsigned long long)mib(plan->product_bytes), reductions,
+                   (unsigned long long)mib(plan->product_bytes), reductions, areas,
                    (unsigned long long)mib(plan->total_bytes - decoded - plan->product_bytes -
-                                           plan->reduce_bytes),
+                                           plan->reduce_bytes - plan->image_bytes),
                    plan->grid.side_px);
 }
 

@@ -107,10 +107,8 @@ uint64_t pb_plan_gate_bytes(const struct pb_plan *plan, const struct pb_plan_req
         return 0;
     uint64_t bytes = 0;
     for (size_t i = 0; i < plan->n_sources; i++)
-        bytes += 2 * (pb_plan_gate_blocks(&plan->source[i],
-                                          i == 0 ? request->info : request->others[i - 1].info) /
-                          8 +
-                      8);
+        bytes +=
+            2 * (pb_plan_gate_blocks(&plan->source[i], pb_plan_info(plan, request, i)) / 8 + 8);
     return bytes + plan->readers *
                        ((uint64_t)g->read_bytes + g->scratch_bytes + g->plane_px * sizeof(float));
 }

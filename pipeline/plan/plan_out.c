@@ -295,6 +295,15 @@ static void take_said(struct pb_plan *plan, const struct pb_plan_out *said)
         size(plan, &plan->out);
 }
 
+/* Whole images are made of planes. */
+static void add_image_planes(const struct pb_plan *plan, struct pb_plan_out *out)
+{
+    const struct pb_chain_image *image;
+    const size_t n = pb_chain_images(plan->chain, &image);
+    for (size_t i = 0; i < n; i++)
+        out->host_planes |= image[i].output < 64 ? UINT64_C(1) << image[i].output : UINT64_MAX;
+}
+
 /* As far as there is memory, percentiles and moments of one plane are found where it is made, in
  * this process; other reductions take planes. */
 static struct pb_plan_out of_earlier(const struct pb_plan *plan, const struct pb_plan_request *r)
@@ -321,6 +330,7 @@ static struct pb_plan_out of_earlier(const struct pb_plan *plan, const struct pb
             out.host_planes |=
                 reduction[i].output[k] < 64 ? UINT64_C(1) << reduction[i].output[k] : UINT64_MAX;
     }
+    add_image_planes(plan, &out);
     return out;
 }
 

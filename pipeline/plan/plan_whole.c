@@ -25,11 +25,6 @@ enum {
 #define LINK_BYTES_SECOND   12e9  /* of a link that was not measured */
 #define SHARED_BYTES_SECOND 100e9 /* of memory that GPU and host share */
 
-static const struct pb_raster_info *info_of(const struct pb_plan_request *r, size_t source)
-{
-    return source == 0 ? r->info : r->others[source - 1].info;
-}
-
 static bool is_compressed(const struct pb_raster_info *info)
 {
     return info->tiff_compression != COMPRESSION_NONE;
@@ -79,8 +74,8 @@ static uint64_t stand_in_bytes(const struct pb_raster_info *info)
 static const char *refuse_source(const struct pb_raster_info *info, const struct pb_raw_how *how)
 {
     if (info->is_made)
-        return "the host makes a plane of numbers beside the files (tables of the metadata, or a "
-               "cutline)";
+        return "the host makes a plane of numbers beside the files (tables of the metadata, a "
+               "cutline, or what a step has sieved)";
     if (how->by_host && stand_in_bytes(info) > PIECE_MOST)
         return "a block that the host would decode for it takes more than 64 MiB";
     if (info->top_down) /* rows come in their order, by one thread */
@@ -92,7 +87,7 @@ static uint64_t count_blocks(const struct pb_plan *plan, const struct pb_plan_re
 {
     uint64_t n = 0;
     for (size_t i = 0; i < plan->n_sources; i++) {
-        const struct pb_raster_info *info = info_of(r, i);
+        const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         uint64_t across = (uint64_t)(info->width + info->block_w - 1) / (uint64_t)info->block_w;
         uint64_t down = (uint64_t)(info->height + info->block_h - 1) / (uint64_t)info->block_h;
         if (plan->source[i].n_bands > 0 && !plan->whole.how[i].by_host)
@@ -106,8 +101,9 @@ static const char *refuse_sources(const struct pb_plan *plan, const struct pb_pl
 {
     for (size_t i = 0; i < plan->n_sources; i++) {
         const struct pb_plan_source *source = &plan->source[i];
-        const char *why =
-            source->n_bands > 0 ? refuse_source(info_of(r, i), &plan->whole.how[i]) : NULL;
+        const char *why = source->n_bands > 0
+                              ? refuse_source(pb_plan_info(plan, r, i), &plan->whole.how[i])
+                              : NULL;
         if (why != NULL)
             return why;
     }
@@ -154,7 +150,7 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
 /* Of a pixel, as it comes. */
 static uint64_t pixel_bytes(const struct pb_plan *plan, const struct pb_plan_request *r, size_t i)
 {
-    const struct pb_raster_info *info = info_of(r, i);
+    const struct pb_raster_info *info = pb_plan_info(plan, r, i);
     const struct pb_plan_source *source = &plan->source[i];
     return plan->whole.how[i].by_host ? pb_type_bytes(info->type) * source->n_bands
                                       : pb_raster_sample_bytes(info) * (uint64_t)info->n_bands;
@@ -165,7 +161,7 @@ static uint64_t all_bytes(const struct pb_plan *plan, const struct pb_plan_reque
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < plan->n_sources; i++) {
-        const struct pb_raster_info *info = info_of(r, i);
+        const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         const struct pb_plan_source *source = &plan->source[i];
         uint64_t px = (uint64_t)info->width * (uint64_t)info->height;
         uint64_t plane =
@@ -181,7 +177,7 @@ static uint64_t least_bytes(const struct pb_plan *plan, const struct pb_plan_req
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < plan->n_sources; i++) {
-        const struct pb_raster_info *info = info_of(r, i);
+        const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         uint64_t rows = (uint64_t)plan->grid.side_px + 2 * (uint64_t)plan->halo;
         rows += is_compressed(info) ? 2 * (uint64_t)info->block_h : 0;
         rows = rows < (uint64_t)info->height ? rows : (uint64_t)info->height;
@@ -205,7 +201,7 @@ static bool is_small(const struct pb_plan *plan, const struct pb_plan_request *r
 {
     double host = 0, device = 0;
     for (size_t i = 0; i < plan->n_sources; i++) {
-        const struct pb_raster_info *info = info_of(r, i);
+        const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         double pixel = (double)pb_raster_sample_bytes(info) * info->n_bands;
         double block = (double)info->block_w * info->block_h * pixel;
         if (plan->source[i].n_bands == 0 || !is_compressed(info) || plan->whole.how[i].by_host)
@@ -222,7 +218,7 @@ static bool is_small_of_host(const struct pb_plan *plan, const struct pb_plan_re
 {
     double host = 0;
     for (size_t i = 0; i < plan->n_sources; i++) {
-        const struct pb_raster_info *info = info_of(r, i);
+        const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         double pixel = (double)pb_raster_sample_bytes(info) * info->n_bands;
         if (plan->source[i].n_bands > 0)
             host += (double)info->width * info->height * pixel / CORE_BYTES_SECOND;
@@ -241,7 +237,7 @@ static uint64_t decoded_bytes(const struct pb_plan *plan, const struct pb_plan_r
 {
     uint64_t most = 0;
     for (size_t i = 0; i < plan->n_sources; i++) {
-        const struct pb_raster_info *info = info_of(r, i);
+        const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         uint64_t bytes = pb_raster_sample_bytes(info) * (uint64_t)info->block_w *
                          (uint64_t)info->block_h *
                          (info->pixel_interleaved ? (uint64_t)info->n_bands : 1);
@@ -280,7 +276,7 @@ static uint64_t piece_bytes(const struct pb_plan *plan, const struct pb_plan_req
 {
     uint64_t most = 0;
     for (size_t i = 0; i < plan->n_sources; i++) {
-        const struct pb_raster_info *info = info_of(r, i);
+        const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         uint64_t row = pb_raster_sample_bytes(info) * (uint64_t)info->n_bands *
                        (uint64_t)(info->tiled ? info->block_w : info->width);
         uint64_t bytes = is_compressed(info) ? info->stored_block_bytes : row;
@@ -301,7 +297,7 @@ struct pb_plan_decoding pb_plan_whole_decoding(const struct pb_plan *plan,
 {
     struct pb_plan_decoding out = {.readers = plan->readers, .decodes = 1.0};
     for (size_t i = 0; i < plan->n_sources; i++) {
-        const struct pb_raster_info *info = info_of(request, i);
+        const struct pb_raster_info *info = pb_plan_info(plan, request, i);
         const struct pb_raw_how *how = &plan->whole.how[i];
         struct pb_rect cell = {.x = 0};
         if (plan->source[i].n_bands > 0 && plan->whole.shares && is_compressed(info))
@@ -326,7 +322,7 @@ static void find_how(const struct pb_plan *plan, const struct pb_plan_request *r
         const char *why = NULL;
         if (plan->source[i].n_bands == 0)
             continue;
-        out->how[i] = how_of(&plan->source[i], info_of(r, i), &why);
+        out->how[i] = how_of(&plan->source[i], pb_plan_info(plan, r, i), &why);
         out->host_why = out->host_why != NULL ? out->host_why : why;
         out->all_by_host = out->all_by_host && out->how[i].by_host;
     }

@@ -13,6 +13,7 @@ struct pb_pass_request {
     const struct pb_plan *plan;
     const struct pb_raster *const *raster; /* plan->n_sources */
     const struct pb_limits *limits;
+    const char *directory;              /* of temporary files; with plan->n_images */
     const struct pb_step_config *steps; /* of the pipeline */
     struct pb_tile_store *store;        /* tiles are kept there, or come from it; NULL = none */
     const struct pb_sink *sinks;        /* that get every tile */

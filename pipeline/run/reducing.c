@@ -53,11 +53,12 @@ static int begin_one(struct pb_reducing *r, size_t i, const struct pb_step_confi
 
 static int allocate(struct pb_reducing *r, struct pb_err *err)
 {
-    r->done = calloc(r->n, sizeof *r->done);
-    r->rounds = calloc(r->n, sizeof(struct pb_rounds *));
-    r->offset = calloc(r->n, sizeof *r->offset);
-    r->results = calloc(r->n * PB_REDUCE_RESULTS_MAX, sizeof *r->results);
-    r->sets = aligned_alloc(64, r->set_bytes * (r->workers + (size_t)1));
+    const size_t n = r->n + 1; /* a pass may make whole images alone */
+    r->done = calloc(n, sizeof *r->done);
+    r->rounds = calloc(n, sizeof(struct pb_rounds *));
+    r->offset = calloc(n, sizeof *r->offset);
+    r->results = calloc(n * PB_REDUCE_RESULTS_MAX, sizeof *r->results);
+    r->sets = aligned_alloc(64, r->set_bytes * (r->workers + (size_t)1) + 64);
     if (r->done == NULL || r->rounds == NULL || r->offset == NULL || r->results == NULL ||
         r->sets == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the reductions");

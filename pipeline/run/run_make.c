@@ -170,6 +170,7 @@ static int make_passes(struct pb_run *run, struct pb_err *err)
         .plan = run->plan,
         .raster = (const struct pb_raster *const *)run->sources.raster,
         .limits = &run->options.config->limits,
+        .directory = run->env.directory,
         .steps = run->options.pipeline->steps,
         .sinks = run->products.sinks,
         .n_sinks = run->products.n_sinks,

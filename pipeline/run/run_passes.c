@@ -6,6 +6,7 @@
 #include "pipeline/run/run_passes.h"
 #include "config/base/clock.h"
 #include "pipeline/run/reducing.h"
+#include "pipeline/run/run_images.h"
 #include "pipeline/run/tile_store.h"
 
 #include <errno.h>
@@ -16,7 +17,8 @@ struct pb_run_passes {
     struct pb_reducing *reducing; /* of the pass, when it is an earlier one */
     struct pb_tile_store *store;  /* of its tiles, when the plan keeps them */
     struct pb_whole_kept *kept;   /* what passes leave on a device; NULL: nothing */
-    struct pb_sink sink;
+    struct pb_run_images *images; /* NULL: the plan has none */
+    struct pb_sink sink[2];
     struct pb_run_report report; /* of the passes that have ended */
     atomic_bool stopped;
     struct pb_err failure; /* of making or starting a later pass */
@@ -85,9 +87,13 @@ static int make_pass(struct pb_run_passes *p, struct pb_err *err)
         request.store = p->store;
         request.reducing = p->reducing;
         request.open = may_go_on(request.plan, request.plan->cuda || request.remote != NULL);
-        p->sink = pb_reducing_sink(p->reducing);
-        request.sinks = &p->sink;
+        p->sink[0] = pb_reducing_sink(p->reducing);
+        request.sinks = p->sink;
         request.n_sinks = 1;
+        if (p->images != NULL && (rc = pb_run_images_begin(p->images, request.plan, err)) < 0)
+            return rc;
+        if (p->images != NULL && pb_run_images_sink(p->images, &p->sink[1]))
+            request.n_sinks++;
     }
     rc = pb_pass_create(&request, err, &pass);
     rc = rc ? rc : keep_tiles(p, pass, err);
@@ -111,6 +117,11 @@ int pb_run_passes_create(const struct pb_pass_request *request, struct pb_err *e
     if (request->plan->n_earlier > 0 && request->remote == NULL &&
         (p->kept = pb_whole_kept_create()) == NULL)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the run");
+    if (rc == 0 && request->plan->n_images > 0)
+        rc = pb_run_images_create(request->plan, request->raster, request->directory, err,
+                                  &p->images);
+    if (p->images != NULL)
+        p->last.raster = pb_run_images_rasters(p->images);
     rc = rc ? rc : make_pass(p, err);
     if (rc < 0) {
         pb_run_passes_destroy(p);
@@ -184,7 +195,8 @@ static int go_on(struct pb_run_passes *p, struct pb_err *err)
 static int make_next(struct pb_run_passes *p, struct pb_err *err)
 {
     bool next = false;
-    int rc = pb_reducing_end(p->reducing, p->last.plan->chain, &next, err);
+    int rc = p->images != NULL ? pb_run_images_end(p->images, &p->stopped, err) : 0;
+    rc = rc ? rc : pb_reducing_end(p->reducing, p->last.plan->chain, &next, err);
     if (rc == 0 && p->store != NULL)
         pb_tile_store_close(p->store);
     if (rc == 0 && p->pass->open && !next)
@@ -271,6 +283,12 @@ void pb_run_passes_progress(struct pb_run_passes *p, struct pb_run_progress *out
         bytes += atomic_load(&p->pass->stream.read.bytes);
     }
     pthread_mutex_unlock(&p->lock);
+    if (p->images != NULL) {
+        uint64_t sieved, all;
+        pb_run_images_progress(p->images, &sieved, &all);
+        tiles += sieved;
+        total += all;
+    }
     out->tiles_done = (uint32_t)tiles;
     out->tiles_total = (uint32_t)total;
     out->bytes_read = bytes;
@@ -290,6 +308,7 @@ void pb_run_passes_destroy(struct pb_run_passes *p)
     pb_pass_destroy(p->pass);
     forget_pass(p);
     pb_whole_kept_destroy(p->kept);
+    pb_run_images_destroy(p->images);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }

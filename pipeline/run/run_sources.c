@@ -280,7 +280,7 @@ int pb_run_sources_check(const struct pb_run_sources *s, const struct pb_plan *p
                          struct pb_err *err)
 {
     for (size_t i = 0; i < input_of(s)->n_sources; i++)
-        if (s->raster[i + 1] == NULL && plan->source[i + 1].n_bands > 0)
+        if (s->raster[i + 1] == NULL && pb_plan_reads(plan, i + 1, 0))
             return pb_fail(err, PB_E_SYSTEM,
                            "the plan reads file %s, which was thought not to be needed; please "
                            "report it",

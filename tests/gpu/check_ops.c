@@ -33,14 +33,19 @@ enum { SIDE = 64 }; /* of the scenes of cases */
 static bool check_case_tile(const struct pb_chain *chain, enum pb_type type,
                             const struct pb_op_case *c)
 {
-    static const uint32_t source_of[OP_CASE_BANDS] = {0};
+    uint32_t source_of[OP_CASE_BANDS + PB_SOURCES_MAX] = {0};
+    struct random_image image[PB_SOURCES_MAX];
+    const struct pb_chain_image *whole;
+    const size_t n_whole = pb_chain_images(chain, &whole);
 
-    const struct random_image image = {
-        .seed = random_below(1u << 20), .type = type, .w = SIDE, .h = SIDE};
-
+    for (size_t i = 0; i < PB_SOURCES_MAX; i++)
+        image[i] = (struct random_image){
+            .seed = random_below(1u << 20), .type = i == 0 ? type : PB_F32, .w = SIDE, .h = SIDE};
+    for (size_t i = 0; i < n_whole; i++)
+        source_of[whole[i].input] = whole[i].source;
     return pb_chain_keeps_grid(chain)
                ? check_tile(chain, type, c->exact, c->label)
-               : check_grid_tile(chain, &image, 1, source_of, c->exact, c->label);
+               : check_grid_tile(chain, image, 1 + n_whole, source_of, c->exact, c->label);
 }
 
 static bool check_case(const struct pb_op *op, const struct pb_op_case *c)

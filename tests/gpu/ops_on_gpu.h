@@ -241,7 +241,7 @@ static inline bool ops_on_gpu(const struct pb_chain *chain, const struct pb_tile
     const size_t px = (size_t)in->core.w * (size_t)in->core.h;
     struct ops_gpu_run run = {.chain = chain, .in = *in};
 
-    run.in.window[0].data = ops_gpu.planes;
+    op_tile_set_data(chain, ops_gpu.planes, &run.in);
     run.out = (struct pb_tile_out){
         on_device(NULL, pb_chain_output_count(chain) * px * sizeof(float)), px};
     const bool good = ops_gpu_stages(&run, out_times) && ops_gpu_parts(&run, out_times);

@@ -62,19 +62,29 @@ static float *run_over_ones(const struct pb_chain *chain, size_t *out_px)
     void *const scratch = malloc(pb_chain_scratch_bytes(chain, grid.w, grid.h) + 64);
     struct pb_tile_in in = {.core = {0, 0, grid.w, grid.h}, .image_w = grid.w, .image_h = grid.h};
     const struct pb_tile_out out = {plane, (size_t)grid.w * (size_t)grid.h};
+    const struct pb_chain_image *images;
+    const size_t n_images = pb_chain_images(chain, &images);
+    float *const nothing = malloc(px * sizeof *nothing);
 
-    ck_assert(data && plane && scratch);
+    ck_assert(data && plane && scratch && nothing);
     for (size_t i = 0; i < planes * px; i++)
         data[i] = 1.0f;
     in.window[0] = (struct pb_window){.data = data,
                                       .row_bytes = SIDE * sizeof *data,
                                       .plane_bytes = px * sizeof *data,
                                       .rect = {0, 0, SIDE, SIDE}};
+    for (size_t i = 0; i < px; i++) /* of which earlier passes make nothing */
+        nothing[i] = NAN;
+    for (size_t i = 0; i < n_images; i++) {
+        in.window[images[i].source] = in.window[0];
+        in.window[images[i].source].data = nothing;
+    }
     ck_assert_int_eq(
         pb_chain_run_cpu(chain, &in, &out, (char *)scratch + (64 - (uintptr_t)scratch % 64) % 64),
         0);
     free(data);
     free(scratch);
+    free(nothing);
     *out_px = out.plane_px;
     return plane;
 }
