@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/raster/input_pass.h"
+#include "pipeline/profile/work.h"
 #include "pipeline/raster/input_sum.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is read lies in a core's own cache when it is hashed. */
+/* What is read lies in a core's own cache when the same thread hashes it. */
 #define CHUNK_BYTES (256u << 10)
 
 static int copy_file(struct pb_input_pass_file *to, const struct pb_input_part *from,
@@ -33,12 +34,24 @@ static int copy_file(struct pb_input_pass_file *to, const struct pb_input_part *
                : pb_raster_file_fail(err, errno, file->path, "cannot open the file once more");
 }
 
+static int hash_chunk(void *user, const struct pb_background_part *chunk)
+{
+    const struct pb_input_pass *pass = user;
+    pb_work_begin(PB_WORK_INPUT_SUM, 0);
+    for (int k = 0; k < PB_CHECKSUM_KINDS; k++)
+        if (pass->own[k] != NULL)
+            pb_sum_add(pass->own[k], chunk->data, chunk->bytes);
+    pb_work_end();
+    return 0;
+}
+
 int pb_input_pass_init(struct pb_input_pass *pass, const struct pb_input_part *part, size_t n,
                        struct pb_err *err)
 {
     int rc = 0;
+    pb_background_init(&pass->hash, hash_chunk, pass);
     pass->file = calloc(n, sizeof *pass->file);
-    pass->chunk = malloc(CHUNK_BYTES);
+    pass->chunk = malloc((size_t)CHUNK_BYTES * PB_BACKGROUND_PARTS);
     if (pass->file == NULL || pass->chunk == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the checksum of %s",
                        part[0].file->path);
@@ -78,33 +91,48 @@ static int end_sums(struct pb_sum *sum[PB_CHECKSUM_KINDS],
 }
 
 /* The next chunk: 1; 0 at the end of the file; negative errno. */
-static int add_chunk(struct pb_input_pass *pass, struct pb_input_pass_file *file)
+static int add_chunk(struct pb_input_pass *pass, struct pb_input_pass_file *file,
+                     enum pb_input_pass_way way)
 {
-    ssize_t n = pb_raster_file_read(&file->file, file->bytes, pass->chunk, CHUNK_BYTES);
+    const bool beside = way == PB_INPUT_PASS_BESIDE;
+    char *data = pass->chunk + (size_t)(pass->turn % PB_BACKGROUND_PARTS) * CHUNK_BYTES;
+    pb_background_wait_for(&pass->hash, beside ? PB_BACKGROUND_PARTS - 1 : 0);
+    ssize_t n = pb_raster_file_read(&file->file, file->bytes, data, CHUNK_BYTES);
     if (n <= 0)
         return (int)n;
-    for (int k = 0; k < PB_CHECKSUM_KINDS; k++)
-        if (pass->own[k] != NULL)
-            pb_sum_add(pass->own[k], pass->chunk, (size_t)n);
+    const struct pb_background_part chunk = {data, (size_t)n, file->bytes};
+    pass->turn += beside;
+    if (beside)
+        pb_background_give(&pass->hash, &chunk);
+    else
+        (void)hash_chunk(pass, &chunk);
     file->bytes += (uint64_t)n;
     atomic_fetch_add(&pass->bytes, (uint64_t)n);
     return 1;
 }
 
-/* The file's own sums. 1: the rest is left. */
-static int add_file(struct pb_input_pass *pass, struct pb_input_pass_file *file,
-                    bool (*leaves)(void *user), void *user)
+static int add_chunks(struct pb_input_pass *pass, struct pb_input_pass_file *file,
+                      enum pb_input_pass_way (*way)(void *user), void *user)
 {
-    int rc = begin_sums(pass, pass->own);
-    if (rc < 0)
-        return rc;
-    do {
+    int rc = 1;
+    while (rc > 0) {
+        enum pb_input_pass_way now = way(user);
         if (atomic_load(&pass->stop))
             return -ECANCELED;
-        if (leaves(user))
+        if (now == PB_INPUT_PASS_LEAVE)
             return 1;
-        rc = add_chunk(pass, file);
-    } while (rc > 0);
+        rc = add_chunk(pass, file, now);
+    }
+    return rc;
+}
+
+/* The file's own sums. 1: the rest is left. */
+static int add_file(struct pb_input_pass *pass, struct pb_input_pass_file *file,
+                    enum pb_input_pass_way (*way)(void *user), void *user)
+{
+    int rc = begin_sums(pass, pass->own);
+    rc = rc ? rc : add_chunks(pass, file, way, user);
+    (void)pb_background_wait(&pass->hash);
     return rc ? rc : end_sums(pass->own, file->checksum);
 }
 
@@ -143,12 +171,13 @@ void pb_input_pass_begin(struct pb_input_pass *pass, const bool kinds[PB_CHECKSU
     atomic_store(&pass->bytes, 0);
 }
 
-int pb_input_pass_run(struct pb_input_pass *pass, bool (*leaves)(void *user), void *user)
+int pb_input_pass_run(struct pb_input_pass *pass, enum pb_input_pass_way (*way)(void *user),
+                      void *user)
 {
     int rc = begin_sums(pass, pass->all);
     while (rc == 0 && pass->next < pass->n) {
         struct pb_input_pass_file *file = &pass->file[pass->next];
-        rc = add_file(pass, file, leaves, user);
+        rc = add_file(pass, file, way, user);
         if (rc == 0 && file->name != NULL && !file->beside)
             add_lines(file, pass->all);
         pass->next += rc == 0;
@@ -158,6 +187,7 @@ int pb_input_pass_run(struct pb_input_pass *pass, bool (*leaves)(void *user), vo
 
 void pb_input_pass_fini(struct pb_input_pass *pass)
 {
+    pb_background_fini(&pass->hash);
     for (size_t i = 0; i < pass->n; i++) {
         pb_raster_file_close(&pass->file[i].file);
         free(pass->file[i].name);

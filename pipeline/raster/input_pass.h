@@ -3,8 +3,10 @@
 #ifndef PB_INPUT_PASS_H
 #define PB_INPUT_PASS_H
 /* Goes through the files of an input once, and takes checksums of one or more kinds on the way: of
- * each file, and of the input (input_sum.h says what that is). A pass may be left in the middle and
- * continued by another thread. One thread at a time. */
+ * each file, and of the input (input_sum.h says what that is). A thread of its own may hash what
+ * was read while the next bytes are read. A pass may be left in the middle and continued by another
+ * thread. One thread at a time, besides its own. */
+#include "pipeline/io/background.h"
 #include "pipeline/io/checksum.h"
 #include "pipeline/raster/input_files.h"
 #include "pipeline/raster/raster_file.h"
@@ -34,7 +36,15 @@ struct pb_input_pass {
     /* For other threads: bytes read so far; ends it with -ECANCELED. */
     _Atomic uint64_t bytes;
     atomic_bool stop;
-    unsigned char *chunk;
+    char *chunk;               /* as many as the thread beside takes */
+    unsigned turn;             /* which of them is next */
+    struct pb_background hash; /* beside */
+};
+
+enum pb_input_pass_way {
+    PB_INPUT_PASS_ALONE,  /* one thread reads and hashes */
+    PB_INPUT_PASS_BESIDE, /* another one hashes */
+    PB_INPUT_PASS_LEAVE   /* the rest is left */
 };
 
 /* pass: zeroed. To be fini'd, also after a failure. */
@@ -42,8 +52,9 @@ int pb_input_pass_init(struct pb_input_pass *pass, const struct pb_input_part *p
                        struct pb_err *err);
 /* Goes to the beginning; the checksums of other kinds stay. */
 void pb_input_pass_begin(struct pb_input_pass *pass, const bool kinds[PB_CHECKSUM_KINDS]);
-/* Before each chunk it asks whether to leave the rest. 0: the checksums are there; 1: the rest was
- * left, and the next call continues; negative errno. */
-int pb_input_pass_run(struct pb_input_pass *pass, bool (*leaves)(void *user), void *user);
+/* Before each chunk it asks for the way. 0: the checksums are there; 1: the rest was left, and the
+ * next call continues; negative errno. */
+int pb_input_pass_run(struct pb_input_pass *pass, enum pb_input_pass_way (*way)(void *user),
+                      void *user);
 void pb_input_pass_fini(struct pb_input_pass *pass);
 #endif

@@ -7,6 +7,7 @@
  * without privileges may only lower it. */
 #include "pipeline/raster/input_sum.h"
 #include "config/base/clock.h"
+#include "pipeline/device/device.h"
 #include "pipeline/io/text_clean.h"
 #include "pipeline/io/thread.h"
 #include "pipeline/profile/work.h"
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-#define ALIVE_MS 500
+enum { ALIVE_MS = 500, FEW_CORES = 3 };
 
 struct pb_input_sum {
     struct pb_input_pass pass; /* of the thread; read after join, also by the one that continues */
@@ -34,6 +35,7 @@ struct pb_input_sum {
     void *user;
     int rc;      /* as pb_input_pass_run; read after join */
     bool yields; /* of the thread */
+    uint32_t cores;
 };
 
 int pb_input_sum_create(const struct pb_input_part *part, size_t n, enum pb_checksum kind,
@@ -46,6 +48,7 @@ int pb_input_sum_create(const struct pb_input_part *part, size_t n, enum pb_chec
     (void)pthread_mutex_init(&sum->lock, NULL);
     (void)pthread_cond_init(&sum->ended, NULL);
     sum->kind = kind;
+    sum->cores = pb_device_cores();
     sum->pass.kinds[kind] = true;
     int rc = pb_input_pass_init(&sum->pass, part, n, err);
     if (rc < 0) {
@@ -67,17 +70,21 @@ void pb_input_sum_want(struct pb_input_sum *sum, enum pb_checksum kind)
         sum->pass.kinds[kind] = true;
 }
 
-/* Whether the thread leaves the rest to another: it runs on idle cores, and somebody waits. */
-static bool gives_up(void *user)
+/* The thread leaves the rest to another when it runs on idle cores, and somebody waits. A second
+ * thread is for a core that is likely to be idle: while somebody waits, or beside the tiles where
+ * there are many. */
+static enum pb_input_pass_way way(void *user)
 {
     struct pb_input_sum *sum = user;
     const struct sched_param none = {0};
-    if (atomic_load(&sum->awaited))
-        return sum->yields;
+    const bool awaited = atomic_load(&sum->awaited);
+    if (awaited && sum->yields)
+        return PB_INPUT_PASS_LEAVE;
     uint64_t done = atomic_load(&sum->pass.bytes), leave = atomic_load(&sum->leave);
-    if (!sum->yields && leave > 0 && sum->pass.total - done <= leave)
+    if (!awaited && !sum->yields && leave > 0 && sum->pass.total - done <= leave)
         sum->yields = sched_setscheduler(0, SCHED_IDLE, &none) == 0;
-    return false;
+    return !sum->yields && sum->cores > (awaited ? 1 : FEW_CORES) ? PB_INPUT_PASS_BESIDE
+                                                                  : PB_INPUT_PASS_ALONE;
 }
 
 static void *body(void *arg)
@@ -85,7 +92,7 @@ static void *body(void *arg)
     struct pb_input_sum *sum = arg;
     (void)pthread_setname_np(pthread_self(), "pb-sum");
     pb_work_begin(PB_WORK_INPUT_SUM, 0);
-    sum->rc = pb_input_pass_run(&sum->pass, gives_up, sum);
+    sum->rc = pb_input_pass_run(&sum->pass, way, sum);
     pb_work_end();
     (void)pthread_mutex_lock(&sum->lock);
     sum->done = true;

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/raster/input_pass.h"
 #include "pipeline/raster/input_sum.h"
 
 #include "run_suite.h"
@@ -154,6 +155,39 @@ START_TEST(is_the_same_whenever_it_is_waited_for)
 }
 END_TEST
 
+static enum pb_input_pass_way any_way(void *user)
+{
+    uint32_t *state = user;
+    *state = *state * 1664525 + 1013904223;
+    return (enum pb_input_pass_way)(*state >> 24) % 3;
+}
+
+/* Whoever hashes a chunk, and however often the rest is left, the sums are the same. */
+START_TEST(the_way_of_a_pass_changes_nothing)
+{
+    struct pb_input_part part[FILES];
+    for (size_t i = 0; i < FILES; i++)
+        part[i] = (struct pb_input_part){.file = &file[i], .name = names[i]};
+    for (uint32_t seed = 1; seed < 6; seed++) {
+        static const bool both[PB_CHECKSUM_KINDS] = {true, true};
+        struct pb_input_pass pass = {.n = 0};
+        struct pb_err err = {0};
+        uint32_t state = seed;
+        int rc, left = 0;
+        ck_assert_int_eq(pb_input_pass_init(&pass, part, FILES, &err), 0);
+        pb_input_pass_begin(&pass, both);
+        while ((rc = pb_input_pass_run(&pass, any_way, &state)) == 1)
+            left++;
+        ck_assert_int_eq(rc, 0);
+        ck_assert_int_gt(left, 10);
+        for (int k = 0; k < PB_CHECKSUM_KINDS; k++)
+            for (int i = 0; i < FILES; i++)
+                ck_assert_str_eq(pass.file[i].checksum[k], wanted[k][i]);
+        pb_input_pass_fini(&pass);
+    }
+}
+END_TEST
+
 START_TEST(of_one_file_it_is_the_files_own)
 {
     for (int kind = 0; kind < PB_CHECKSUM_KINDS; kind++) {
@@ -253,6 +287,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, what_may_be_left_waits_for_idle_cores);
     tcase_add_test(tc, is_the_same_whenever_it_is_waited_for);
+    tcase_add_test(tc, the_way_of_a_pass_changes_nothing);
     tcase_add_test(tc, of_one_file_it_is_the_files_own);
     tcase_add_test(tc, another_kind_is_computed_when_it_is_asked_for);
     tcase_add_test(tc, the_other_kind_brings_the_inputs_own_along);
