@@ -126,9 +126,11 @@ void pb_config_takes(const struct pb_config *config, bool folders, char *out, si
     for (size_t i = 0; i < config->n_pipelines && room; i++) {
         const struct pb_pipeline_config *p = &config->pipelines[i];
         const struct pb_input_config *input = &p->input;
-        if (folders ? input->scene == NULL : input->n_match == 0)
+        if (folders ? input->scene == NULL : input->n_match == 0 && input->group == NULL)
             continue;
         room = add(out, bytes, out[0] ? "; " : "", p->name) && add(out, bytes, " takes", "");
+        if (!folders && input->group != NULL)
+            room = room && add(out, bytes, " by input.group ", input->group);
         if (folders)
             room = room && add(out, bytes, " ", input->scene);
         for (size_t k = 0; !folders && k < input->n_match && room; k++)

@@ -17,7 +17,7 @@ static void explain_grid(const struct pb_run_view *view, struct pb_json *json)
     pb_json_int(json, "width", env->geometry.w);
     pb_json_int(json, "height", env->geometry.h);
     if (info->has_transform) {
-        pb_explain_pixel(info, env->transform, json);
+        pb_explain_pixel(info, env->transform, env->geometry.w, env->geometry.h, json);
         pb_json_array(json, "transform");
         for (int i = 0; i < 6; i++)
             pb_json_number(json, NULL, env->transform[i]);

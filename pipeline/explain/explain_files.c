@@ -67,19 +67,25 @@ static void explain_bands(const struct pb_run_view *view, size_t i, struct pb_js
     pb_json_end(json);
 }
 
-void pb_explain_pixel(const struct pb_raster_info *info, const double t[6], struct pb_json *json)
+void pb_explain_pixel(const struct pb_raster_info *info, const double t[6], int32_t w, int32_t h,
+                      struct pb_json *json)
 {
-    double x = hypot(t[1], t[4]), y = hypot(t[2], t[5]);
+    const double x = hypot(t[1], t[4]), y = hypot(t[2], t[5]);
+    const bool is_known = info->unit.metres[0] > 0 && info->unit.metres[1] > 0;
+    double metres[2];
     pb_json_array(json, "pixel");
     pb_json_number(json, NULL, x);
     pb_json_number(json, NULL, y);
     pb_json_end(json);
-    if (info->unit.metres[0] <= 0 || info->unit.metres[1] <= 0)
+    pb_ground_metres(&info->unit, t[3] + w / 2.0 * t[4] + h / 2.0 * t[5], metres);
+    if (!is_known || metres[0] <= 0 || metres[1] <= 0)
         return;
     pb_json_array(json, "pixel_metres");
-    pb_json_number(json, NULL, x * info->unit.metres[0]);
-    pb_json_number(json, NULL, y * info->unit.metres[1]);
+    pb_json_number(json, NULL, x * metres[0]);
+    pb_json_number(json, NULL, y * metres[1]);
     pb_json_end(json);
+    if (info->unit.law != PB_GROUND_EVEN)
+        pb_json_bool(json, "pixel_varies", true);
 }
 
 /* Of a file beside the scene its path, into room. */
@@ -114,7 +120,7 @@ static void explain_file(const struct pb_run_view *view, size_t i, struct pb_jso
         pb_json_string(json, "read_as", info->complex.power ? "power" : "amplitude");
     pb_json_string(json, "compression", info->compression);
     if (info->has_transform)
-        pb_explain_pixel(info, info->transform, json);
+        pb_explain_pixel(info, info->transform, info->width, info->height, json);
     pb_json_number(json, "scale", i == 0 ? input->scale : input->sources[i - 1].scale);
     pb_json_number(json, "offset", i == 0 ? input->offset : input->sources[i - 1].offset);
     pb_json_bool(json, "is_grid", i == 0);

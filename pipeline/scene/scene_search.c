@@ -50,13 +50,14 @@ int pb_scene_search_pattern(const char *pattern, const char *scene, char *out, s
                : pb_fail(err, PB_E_CONFIG_VALUE, "the pattern %.100s... is too long", pattern);
 }
 
-static void note_missing(struct search *s, const struct wish *wish)
+/* filled: its pattern with the scene's name. */
+static void note_missing(struct search *s, const struct wish *wish, const char *filled)
 {
     char text[sizeof s->missing - 3], nth[40] = "";
     size_t used = strlen(s->missing);
     if (wish->nth > 0)
         (void)snprintf(nth, sizeof nth, "number %d of ", wish->nth);
-    (void)snprintf(text, sizeof text, "%s (%s%s)", wish->what, nth, wish->pattern);
+    (void)snprintf(text, sizeof text, "%s (%s%.160s)", wish->what, nth, filled);
     s->n_missing++;
     if (used + strlen(text) + 3 < sizeof s->missing)
         (void)snprintf(s->missing + used, sizeof s->missing - used, "%s%s", used ? ", " : "", text);
@@ -156,7 +157,7 @@ static int find(struct search *s, const struct wish *wish, const struct pb_scene
         *out = entry;
     }
     if (rc == 0 && *out == NULL && !wish->optional)
-        note_missing(s, wish);
+        note_missing(s, wish, filled);
     return rc;
 }
 
@@ -199,7 +200,7 @@ int pb_scene_search(const struct pb_pipeline_config *pipeline, const struct pb_s
     }
     out->n_absent = s.n_absent;
     if (rc == 0 && s.n_missing > 0)
-        rc = pb_fail_at(err, PB_E_INPUT_INCOMPLETE, folder, 0, 0,
+        rc = pb_fail_at(err, PB_E_INPUT_INCOMPLETE, input->group != NULL ? NULL : folder, 0, 0,
                         "%zu of %zu files of the scene %s missing: %s", s.n_missing, s.n_wanted,
                         s.n_missing == 1 ? "is" : "are", s.missing);
     return rc;

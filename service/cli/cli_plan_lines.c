@@ -60,7 +60,7 @@ void cli_add(char *text, size_t n, const char *format, ...)
     va_end(args);
 }
 
-/* "349 x 352 px of 28.5 m" */
+/* "349 x 352 px of 28.5 m", "120 x 1200 px of 24.39 x 92.66 m in the middle" */
 void cli_add_size(const struct pb_json_value *of, char *text, size_t n)
 {
     const struct pb_json_value *metres = pb_json_get(of, "pixel_metres", NULL);
@@ -72,6 +72,8 @@ void cli_add_size(const struct pb_json_value *of, char *text, size_t n)
         cli_add(text, n, " of %.4g m", x);
     else
         cli_add(text, n, " of %.4g x %.4g m", x, y);
+    if (pb_json_get(of, "pixel_varies", NULL) != NULL)
+        cli_add(text, n, " in the middle");
 }
 
 /* What the configuration makes of stored values. */

@@ -140,7 +140,7 @@ class Taking(Sets):
         self.drop(d, parts=("B04", "SCL"))
         told, = wait_for(lambda: [one for one in self.gathering(d) if one["files"] == 2])
         self.assertEqual((told["scene"], told["pipeline"]), ("S2X_a", "s2"))
-        self.assertIn("1 of 3 files of the scene is missing: band N ({scene}_B08.tif)", told["missing"])
+        self.assertIn("1 of 3 files of the scene is missing: band N (S2X_a_B08.tif)", told["missing"])
         said = subprocess.run([BIN / "pushbroom", "status", "--socket", d.root / "s.sock"], stdout=subprocess.PIPE, text=True).stdout
         self.assertIn("gathers  S2X_a: 1 of 3 files", said)
         self.assertIn(told["expires"], " ".join(said.split()))
@@ -187,7 +187,7 @@ class Missing(Sets):
         self.reload(d, "expire: 1h", "expire: 1s")
         job = d.wait_job("S2X_a", "failed")
         self.assertEqual(job["error"]["code"], "input.incomplete")
-        self.assertIn("1 of 3 files of the scene is missing: band SCL ({scene}_SCL.tif)", job["error"]["message"])
+        self.assertIn("1 of 3 files of the scene is missing: band SCL (S2X_a_SCL.tif)", job["error"]["message"])
         wait_for(lambda: [f for f in d.files("quarantine") if "S2X" in f] ==
                  ["S2X_a", "S2X_a.error.json"] + [f"S2X_a/{n}" for n in self.names(parts=("B04", "B08"))])
         self.assertEqual(d.files("inbox"), [])

@@ -185,6 +185,12 @@ def test_numbers_of_each_field(scratch):
     assert share_valid(made[2]) == 1
 
 
+def test_a_file_that_fits_no_group_is_told_which_there_are(scratch):
+    scene = landsat7(scratch)
+    done, = pbtest.run_json("pushbroom", "run", "--json", "-c", SAMPLES / "burn-severity.yaml", "-o", scratch / "out", scene, code=1)
+    assert r"burn-severity takes by input.group (?<place>.+)_(?<date>\d{8})\.tiff?" in done["error"]["message"], done
+
+
 def test_the_median_of_three_dates(scratch):
     made, _ = run_sample(scratch, "composite")
     assert (gdal.Open(str(made[0])).ReadAsArray() == 700).all(), "two of three are clear"

@@ -282,6 +282,8 @@ def test_the_globe_is_computed_but_for_its_poles(scratch):
 def test_delivered_degrees_are_as_long_as_they_are_in_each_row(scratch):
     """A delivered tile that ends 100 m from the south pole, where a degree of longitude has a metre and a half."""
     scene = delivered("copernicus_dem90_S90.tif")
+    told = pbtest.run("pushbroom", "run", "--dry-run", "-c", pbtest.SOURCE / "samples/terrain.yaml", "-o", scratch / "out", scene).stdout
+    assert told.count("120 x 1200 px of 8.129 x 93.08 m in the middle") == 2, told
     theirs, _, _ = slope_of(scene, "EPSG:4326", gdal.Open(str(scene)).GetGeoTransform())
     near(compute(scratch, scene, "slope: {unit: percent, bands: {OUT: DEM}}"), theirs, 1e-5, 1e-5)
 
