@@ -64,10 +64,8 @@ struct pb_terrain {
     "The size of a pixel comes from the scene's georeferencing, in metres whatever the unit of "   \
     "the\n"                                                                                        \
     "coordinate system. Of degrees, and of Mercator's projection (also web Mercator), it is the\n" \
-    "length on the ellipsoid at the pixel's own latitude, which gdaldem has for the middle of "    \
-    "the\n"                                                                                        \
-    "scene at most; a pixel within 6 m of a pole is invalid. Columns and rows may point "          \
-    "anywhere.\n"                                                                                  \
+    "length on the ellipsoid at the pixel's own latitude, where gdaldem has one number for all\n"  \
+    "rows (-s); a pixel within 6 m of a pole is invalid. Columns and rows may point anywhere.\n"   \
     "\n"
 
 /* Metres that elevations rise for each metre towards east and north. Poison, after a report, when
