@@ -200,6 +200,7 @@ enum pb_file_order {
 struct pb_complete_config {
     int32_t all;       /* not 0: every file of input.files, else those that outputs need */
     int64_t expire_ms; /* how long the service waits for what is missing */
+    int64_t reopen_ms; /* for how long after its last job loose files may join a scene; 0 = never */
 };
 
 #define PB_FILES_MAX          16 /* that a pipeline reads: the scene's, and those of input.sources */

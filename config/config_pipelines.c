@@ -189,6 +189,22 @@ static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
     return true;
 }
 
+/* A scene that files may join is made again from those that the archive keeps. */
+static void check_reopen(struct pb_load *load, const struct pb_yaml *body,
+                         const struct pb_pipeline_config *pipeline, const struct pb_config *config)
+{
+    static const char *const way[] = {"input", "complete", "reopen"};
+    if (pipeline->input.complete.reopen_ms == 0 || config->service.on_success != PB_INPUT_DELETE)
+        return;
+    for (size_t i = 0; i < sizeof way / sizeof way[0] && body != NULL; i++)
+        body = body->kind == PB_YAML_MAP ? pb_yaml_find(body, way[i], NULL) : NULL;
+    if (body != NULL)
+        WRONG(load, body,
+              "input.complete.reopen makes a scene again from its archived files, and "
+              "service.on_success: delete keeps none; write on_success: archive, with "
+              "retention.done for how long");
+}
+
 void pb_read_pipelines(struct pb_load *load, const struct pb_yaml *root, struct pb_config *config)
 {
     const struct pb_yaml *key = root, *map = pb_yaml_find(root, "pipelines", &key);
@@ -215,6 +231,8 @@ void pb_read_pipelines(struct pb_load *load, const struct pb_yaml *root, struct 
         struct pb_pipeline_notes notes = {.is_sound = false};
         size_t before = pb_report_count(&load->report);
         bool readable = read_pipeline(load, map->keys[i], map->items[i], pipeline, &notes);
+        if (readable)
+            check_reopen(load, map->items[i], pipeline, config);
         notes.is_sound = pb_report_count(&load->report) == before;
         if (readable && !map->items[i]->damaged && !pb_arena_failed(load->arena))
             pb_check_chain(load, map->items[i], pipeline, &notes);

@@ -217,6 +217,16 @@ static void check_order(struct pb_load *load, const struct pb_yaml *owner,
               "input.order: dates are those of (?<date>...) in input.group, which is not there");
 }
 
+static void check_reopen(struct pb_load *load, const struct pb_yaml *owner,
+                         const struct pb_yaml *node, const struct pb_input_config *input)
+{
+    const struct pb_yaml *at = place(owner, node, "complete");
+    if (input->complete.reopen_ms > 0 && input->group == NULL)
+        WRONG(load, place(at, at, "reopen"),
+              "input.complete.reopen is about loose files that join a scene; name them with "
+              "input.group");
+}
+
 void pb_input_files_resolve(struct pb_load *load, const struct pb_yaml *owner,
                             const struct pb_yaml *node, struct pb_input_config *input)
 {
@@ -225,6 +235,7 @@ void pb_input_files_resolve(struct pb_load *load, const struct pb_yaml *owner,
     if (input->group != NULL && input->n_files > 0)
         compile_group(load, place(owner, node, "group"), input);
     check_order(load, owner, node, input);
+    check_reopen(load, owner, node, input);
     input->bands = input->own_bands;
     input->n_bands = input->n_own_bands;
     input->sources = pb_arena_alloc(load->arena, PB_FILES_MAX + input->n_own_sources + 1,

@@ -285,7 +285,7 @@ static const struct pb_key input_keys[] = {
          "with those that products need, true of one file = with each of its sidecars. expire: "
          "a scene of the inbox to which nothing was added "
          "for this long goes to quarantine incomplete, or is computed where optional files alone "
-         "are missing."},
+         "are missing. reopen: for how long after its job files may join loose ones."},
     {.name = "metadata",
      .type = PB_KEY_FILE_NAMES,
      TWO(pb_input_config, metadata, n_metadata),
@@ -351,6 +351,10 @@ static const struct pb_key complete_keys[] = {
     RANGED("expire", PB_KEY_DURATION, AT(pb_complete_config, expire_ms), 0, 30 * DAY, "30m",
            "A scene of the inbox to which nothing was added for this long and that still lacks "
            "files goes to quarantine; one that lacks optional files alone is computed then."),
+    RANGED("reopen", PB_KEY_DURATION, AT(pb_complete_config, reopen_ms), 0, 3650 * DAY, "0s",
+           "Of loose files (input.group) in the inbox: for so long after its last job a scene is "
+           "made again when another of its files comes, from all of them, and replaces its "
+           "products. The files stay in the archive for that time. 0s: never."),
 };
 
 static const struct pb_key source_keys[] = {

@@ -6,6 +6,7 @@
 #include "pipeline/publish/publish_parents.h"
 #include "pipeline/publish/publish_place.h"
 #include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene_inputs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -72,6 +73,20 @@ static const char *there(int base_fd, const char *place, const struct pb_place_w
                                           : "other pipelines";
 }
 
+/* The files of a set by their names, none being read; *out NULL: the input is no set. */
+static int find_set(const struct pb_run_view *view, struct pb_err *err, struct pb_input_sum **out)
+{
+    const struct pb_run_options *o = view->options;
+    const struct pb_scene_inputs inputs = {.config = o->config,
+                                           .pipeline = o->pipeline,
+                                           .scene = view->env->facts.scene,
+                                           .files = o->files};
+    *out = NULL;
+    if (o->files == NULL || o->pipeline->input.group == NULL)
+        return 0;
+    return pb_scene_inputs_sum(&inputs, err, out);
+}
+
 /* Where the products go by the rules of publish.h, the checksum of the input not being known. */
 static int explain_place(const struct pb_run_view *view, const char *products, struct pb_json *json,
                          struct pb_err *err)
@@ -82,19 +97,24 @@ static int explain_place(const struct pb_run_view *view, const char *products, s
     struct pb_output_place place;
     enum pb_checksum needs;
     char chosen[256], shown[PB_OUTPUT_PATH_BYTES + 4096];
+    struct pb_input_sum *set = NULL;
     int rc = pb_output_path_expand(output->path, &view->env->facts, err, &place);
+    rc = rc ? rc : find_set(view, err, &set);
     if (rc < 0)
         return rc;
     (void)snprintf(shown, sizeof shown, "%s%s%s", products, place.parents[0] ? "/" : "",
                    place.parents);
-    const struct pb_place_wanted wanted = {.shown = shown,
-                                           .scene = place.scene,
-                                           .inner = place.inner,
-                                           .pipeline = view->options->pipeline->name,
-                                           .input = &input,
-                                           .checksum = output->checksum,
-                                           .input_path = view->options->input,
-                                           .existing = output->exists};
+    const struct pb_place_wanted wanted = {
+        .shown = shown,
+        .scene = place.scene,
+        .inner = place.inner,
+        .pipeline = view->options->pipeline->name,
+        .input = &input,
+        .checksum = output->checksum,
+        .input_path = view->options->input,
+        .existing = output->exists,
+        .set = set,
+        .is_open = view->options->pipeline->input.complete.reopen_ms > 0};
     int fd = open(products, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int base_fd = fd < 0 ? -1 : pb_publish_parents(fd, place.parents, false, 0);
     rc = pb_place_choose(base_fd, &wanted, err, chosen, &needs);
@@ -103,6 +123,7 @@ static int explain_place(const struct pb_run_view *view, const char *products, s
         (void)close(base_fd);
     if (fd >= 0)
         (void)close(fd);
+    pb_input_sum_destroy(set);
     size_t used = strlen(shown);
     (void)snprintf(shown + used, sizeof shown - used, "/%s%s%s", chosen, place.inner[0] ? "/" : "",
                    place.inner);

@@ -38,6 +38,12 @@ static int sync_parent(const char *path)
     return rc == -EACCES ? 0 : rc; /* may be written in, but not read */
 }
 
+const char *pb_path_below(const char *path, const char *directory)
+{
+    size_t n = strlen(directory);
+    return strncmp(path, directory, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
+}
+
 int pb_path_make(const char *path)
 {
     char part[PATH_MAX];

@@ -7,6 +7,8 @@
 
 /* The directory that the path is in: "." when it names none. */
 void pb_path_parent(const char *path, char out[PATH_MAX]);
+/* The part of the path behind the directory that it begins with; NULL: it lies elsewhere. */
+const char *pb_path_below(const char *path, const char *directory);
 
 /* mkdir -p. Directories that are made are on disk when it returns. */
 int pb_path_make(const char *path);

@@ -100,7 +100,7 @@ static void print_file(struct pb_json *json, const struct pb_manifest_file *file
 /* The files that were read, where that is more than the input itself. */
 static void print_inputs(struct pb_json *json, const struct pb_input_files *inputs)
 {
-    if (inputs == NULL || inputs->n + (inputs->folder[0] != '\0') < 2)
+    if (inputs == NULL || inputs->n + (inputs->folder[0] != '\0' || inputs->is_set) < 2)
         return;
     pb_json_array(json, "files");
     for (size_t i = 0; i < inputs->n; i++) {

@@ -70,7 +70,8 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
         .is_final = options->sum == NULL,
         .input_path = options->input_path ? p->input_path : NULL,
         .existing = options->existing,
-        .set = options->is_set ? p->sum : NULL};
+        .set = options->is_set ? p->sum : NULL,
+        .is_open = options->is_open};
     int rc = copy(p->products, sizeof p->products, options->products, "path", err);
     rc = rc ? rc : copy(p->pipeline, sizeof p->pipeline, options->pipeline, "name", err);
     rc = rc ? rc : copy(p->job, sizeof p->job, options->job, "job", err);
@@ -106,6 +107,7 @@ int pb_publish_inputs(struct pb_publish *p, struct pb_err *err, const struct pb_
         return rc;
     if (p->sum != NULL && p->inputs.n == 0) {
         pb_input_sum_files(p->sum, &p->inputs);
+        p->inputs.is_set = p->wanted.set != NULL;
         if (p->inputs.file[0].name[0] == '\0') /* a scene of one file */
             (void)snprintf(p->inputs.file[0].name, sizeof p->inputs.file[0].name, "%s",
                            p->input.name);

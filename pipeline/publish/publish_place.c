@@ -184,9 +184,10 @@ static bool may_replace(const struct pb_manifest *found, const struct pb_place_w
                         struct pb_place_look *look)
 {
     const char *without;
+    const bool grows = wanted->is_open && found->n_pixels > 0;
     if (pb_input_id_equal(&found->input, wanted->input))
         return true;
-    if (wanted->existing != PB_EXISTING_REPLACE) {
+    if (wanted->existing != PB_EXISTING_REPLACE && !grows) {
         (void)of_another(&found->input, wanted, look);
         return false;
     }
@@ -239,6 +240,22 @@ static int look_inside(int scene_fd, const struct pb_place_wanted *wanted,
     return rc;
 }
 
+/* Whether the scene directory of that input may become the wanted one's; else *out says why not.
+ * That of a set that files may join is known by the products in it. */
+static bool may_take(int fd, const struct pb_manifest *marker, const struct pb_place_wanted *wanted,
+                     struct pb_place_look *out)
+{
+    struct pb_place_look before = *out;
+    if (may_replace(marker, wanted, out))
+        return true;
+    struct pb_place_look inside = before;
+    if (!wanted->is_open || out->state == PB_PLACE_ALIKE || look_inside(fd, wanted, &inside) < 0 ||
+        inside.state == PB_PLACE_OURS)
+        return false;
+    *out = inside.state == PB_PLACE_HOLDS ? before : inside;
+    return inside.state == PB_PLACE_HOLDS;
+}
+
 /* The scene directory, whose manifest names its input. */
 static int look_at_scene(int fd, const struct pb_place_wanted *wanted, struct pb_place_look *out)
 {
@@ -246,7 +263,7 @@ static int look_at_scene(int fd, const struct pb_place_wanted *wanted, struct pb
     int rc = read_manifest(fd, "", out, &marker);
     if (rc == 1 && marker.pipeline[0] != '\0')
         rc = another(out, "is a directory of products itself");
-    if (rc == 1 && !may_replace(&marker, wanted, out))
+    if (rc == 1 && !may_take(fd, &marker, wanted, out))
         rc = 0;
     out->same_input = rc == 1;
     out->takes_over = rc == 1 && !pb_input_id_equal(&marker.input, wanted->input);

@@ -24,6 +24,7 @@ struct pb_input_file {
 };
 struct pb_input_files {
     char folder[800]; /* name of the scene that is a folder; "" = its files lie alone */
+    bool is_set;      /* loose files, of which there may be one */
     size_t n;
     struct pb_input_file file[PB_INPUT_FILES_MAX];
 };

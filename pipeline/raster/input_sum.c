@@ -208,6 +208,14 @@ bool pb_input_sum_is_of_one(const struct pb_input_sum *sum)
     return sum->pass.n == 1 && sum->pass.file[0].name == NULL;
 }
 
+size_t pb_input_sum_pixels(const struct pb_input_sum *sum)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < sum->pass.n; i++)
+        n += sum->pass.file[i].role == PB_INPUT_PIXELS;
+    return n;
+}
+
 bool pb_input_sum_has(const struct pb_input_sum *sum, const char *name)
 {
     char clean[sizeof((struct pb_input_file){0}.name)];

@@ -44,6 +44,8 @@ int pb_input_sum_get(struct pb_input_sum *sum, enum pb_checksum kind, struct pb_
                      char out_checksum[PB_CHECKSUM_TEXT_BYTES]);
 /* Whether it is of one file, and nothing is read beside that. */
 bool pb_input_sum_is_of_one(const struct pb_input_sum *sum);
+/* How many files of pixels there are; from create on. */
+size_t pb_input_sum_pixels(const struct pb_input_sum *sum);
 /* Whether a file of pixels of that name (as in struct pb_input_file) is among them; from create
  * on. */
 bool pb_input_sum_has(const struct pb_input_sum *sum, const char *name);

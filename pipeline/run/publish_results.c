@@ -26,6 +26,7 @@ int pb_publish_begin(const struct pb_run_options *run, const struct pb_output_fa
         .input_path = run->input,
         .is_folder = run->files != NULL && run->pipeline->input.group == NULL,
         .is_set = run->files != NULL && run->pipeline->input.group != NULL,
+        .is_open = run->pipeline->input.complete.reopen_ms > 0,
         .existing = run->pipeline->output.exists,
         .mode = run->mode};
     struct pb_raster_file file = {.fd = -1};

@@ -5,6 +5,7 @@
 #include "config/base/base_name.h"
 
 #include "pipeline/io/file_name.h"
+#include "pipeline/scene/scene_joined.h"
 #include "pipeline/scene/scene_search.h"
 #include "pipeline/scene/scene_walk.h"
 #include "pipeline/scene/sidecars.h"
@@ -47,8 +48,9 @@ struct opening {
 static int open_entry(const struct opening *s, const struct pb_scene_entry *entry,
                       struct pb_raster_file *file)
 {
-    const char *folder = s->folder;
-    int fd = entry->is_link ? -ELOOP : pb_scene_walk_open_file(s->walk, entry->path, s->reader);
+    const struct pb_scene_walk *walk = entry->joined ? entry->joined : s->walk;
+    const char *folder = entry->joined ? entry->joined->folder : s->folder;
+    int fd = entry->is_link ? -ELOOP : pb_scene_walk_open_file(walk, entry->path, s->reader);
     if (fd == -ELOOP)
         return pb_fail_at(s->err, PB_E_INPUT_LINK, folder, 0, 0,
                           "%.200s is a symbolic link, or lies behind one", entry->path);
@@ -134,9 +136,34 @@ int pb_scene_files_begin(const struct pb_pipeline_config *pipeline, const char *
                : pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder);
 }
 
-/* group: of loose files; NULL: all that lies in the folder is the scene. */
+/* How the files of a scene lie. */
+struct layout {
+    const struct pb_group_pattern
+        *group; /* loose; NULL: all that lies in the folder is the scene */
+    const struct pb_scene_joined *joined; /* and in other folders; NULL: in none */
+};
+
+static int walk_files(const struct layout *how, const char *scene, struct pb_err *err,
+                      struct pb_scene_walk *walk, struct pb_scene_files *out)
+{
+    int rc = how->group != NULL
+                 ? pb_scene_walk_open_group(out->folder, how->group, scene, err, walk)
+                 : pb_scene_walk_open(out->folder, err, walk);
+    if (rc == 0 && how->joined != NULL)
+        rc = pb_scene_joined_add(how->joined, out->folder, walk, err);
+    if (rc == 0 && walk->n_joined > 0)
+        out->joined = calloc(walk->n_joined, sizeof *out->joined);
+    for (size_t i = 0; rc == 0 && i < walk->n_joined; i++) {
+        char *folder = out->joined ? strdup(walk->joined[i].folder) : NULL;
+        if (folder == NULL)
+            return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", out->folder);
+        out->joined[out->n_joined++] = folder;
+    }
+    return rc;
+}
+
 static int open_files(const struct pb_pipeline_config *pipeline, const char *folder,
-                      const struct pb_group_pattern *group, const char *scene, int64_t reader,
+                      const struct layout *how, const char *scene, int64_t reader,
                       struct pb_err *err, struct pb_scene_files *out)
 {
     struct pb_scene_walk walk;
@@ -146,11 +173,10 @@ static int open_files(const struct pb_pipeline_config *pipeline, const char *fol
         return rc;
     const struct opening opening = {
         .walk = &walk, .folder = out->folder, .reader = reader, .err = err};
-    rc = group != NULL ? pb_scene_walk_open_group(out->folder, group, scene, err, &walk)
-                       : pb_scene_walk_open(out->folder, err, &walk);
+    rc = walk_files(how, scene, err, &walk, out);
     rc = rc ? rc : pb_scene_search(pipeline, &walk, out->folder, scene, err, &found);
     rc = rc ? rc : open_found(&opening, &found, out);
-    rc = rc ? rc : take_sidecars(&opening, pipeline, group != NULL, out);
+    rc = rc ? rc : take_sidecars(&opening, pipeline, how->group != NULL, out);
     pb_scene_walk_close(&walk);
     if (rc == 0)
         pb_scene_files_count(out);
@@ -161,7 +187,14 @@ int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *f
                         const char *scene, int64_t reader, struct pb_err *err,
                         struct pb_scene_files *out)
 {
-    return open_files(pipeline, folder, NULL, scene, reader, err, out);
+    return open_files(pipeline, folder, &(struct layout){NULL}, scene, reader, err, out);
+}
+
+int pb_scene_files_open_joined(const struct pb_pipeline_config *pipeline, const char *folder,
+                               const char *scene, const struct pb_scene_joined *joined,
+                               struct pb_err *err, struct pb_scene_files *out)
+{
+    return open_files(pipeline, folder, &(struct layout){.joined = joined}, scene, -1, err, out);
 }
 
 int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const char *path,
@@ -169,8 +202,8 @@ int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const c
 {
     char folder[PATH_MAX];
     pb_path_parent(path, folder);
-    return open_files(pipeline, folder, pipeline->input.group_pattern, pb_base_name(path), reader,
-                      err, out);
+    return open_files(pipeline, folder, &(struct layout){.group = pipeline->input.group_pattern},
+                      pb_base_name(path), reader, err, out);
 }
 
 int pb_scene_files_check(const struct pb_pipeline_config *pipeline,
@@ -196,6 +229,9 @@ void pb_scene_files_close(struct pb_scene_files *files)
     if (files->sidecars != NULL)
         pb_sidecars_close(files->sidecars);
     free(files->sidecars);
+    for (size_t i = 0; i < files->n_joined; i++)
+        free(files->joined[i]);
+    free(files->joined);
     free(files->folder);
     memset(files, 0, sizeof *files);
 }
@@ -243,8 +279,10 @@ size_t pb_scene_files_names(const struct pb_scene_files *files, const char **out
 
 const char *pb_scene_files_inner(const struct pb_scene_files *files, const char *path)
 {
-    size_t n = strlen(files->folder);
-    return strncmp(path, files->folder, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+    const char *inner = pb_path_below(path, files->folder);
+    for (size_t i = 0; inner == NULL && i < files->n_joined; i++)
+        inner = pb_path_below(path, files->joined[i]);
+    return inner != NULL ? inner : path;
 }
 
 void pb_scene_files_blame(const struct pb_scene_files *files, struct pb_err *err)

@@ -22,8 +22,10 @@
 struct pb_sidecars;
 
 struct pb_scene_files {
-    char *folder; /* as given, without slashes at the end; NULL = none is open */
-    size_t n;     /* file[0] has the grid, file[i + 1] is input.sources[i] */
+    char *folder;  /* as given, without slashes at the end; NULL = none is open */
+    char **joined; /* folders whose files are the scene's as well (scene_joined.h) */
+    size_t n_joined;
+    size_t n; /* file[0] has the grid, file[i + 1] is input.sources[i] */
     /* fd -1: not opened, as no output needs it, or it is none of the scene's. path: the folder's
      * and the path inside it; NULL = none. */
     struct pb_raster_file file[PB_FILES_MAX];
@@ -51,6 +53,12 @@ void pb_scene_files_name(const char *folder, char *out, size_t bytes);
 int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *folder,
                         const char *scene, int64_t reader, struct pb_err *err,
                         struct pb_scene_files *out);
+/* The same for a scene of which other folders have files, too. input.gone: one that is wanted is in
+ * none of them. */
+struct pb_scene_joined;
+int pb_scene_files_open_joined(const struct pb_pipeline_config *pipeline, const char *folder,
+                               const char *scene, const struct pb_scene_joined *joined,
+                               struct pb_err *err, struct pb_scene_files *out);
 /* The same for a scene of loose files (input.group) that lie in a folder among others. path: the
  * folder, and the scene as the expression tells it in place of a file's name. */
 int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const char *path,

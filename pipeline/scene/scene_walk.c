@@ -41,7 +41,7 @@ static int add(struct walker *w, const char *path, bool is_link)
         walk->entry = more;
         walk->room = room;
     }
-    walk->entry[walk->n] = (struct pb_scene_entry){strdup(path), is_link};
+    walk->entry[walk->n] = (struct pb_scene_entry){.path = strdup(path), .is_link = is_link};
     if (walk->entry[walk->n].path == NULL)
         return pb_fail(w->err, PB_E_MEMORY, "out of memory for the files of %s", w->folder);
     walk->n++;
@@ -188,6 +188,10 @@ void pb_scene_walk_close(struct pb_scene_walk *walk)
     for (size_t i = 0; i < walk->n; i++)
         free(walk->entry[i].path);
     free(walk->entry);
+    for (size_t i = 0; i < walk->n_joined; i++)
+        pb_scene_walk_close(&walk->joined[i]);
+    free(walk->joined);
+    free(walk->folder);
     if (walk->fd >= 0)
         (void)close(walk->fd);
     *walk = (struct pb_scene_walk){.fd = -1};

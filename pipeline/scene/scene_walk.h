@@ -11,13 +11,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct pb_scene_walk;
+
 struct pb_scene_entry {
-    char *path;   /* inside the folder */
-    bool is_link; /* a symbolic link: never followed */
+    char *path;                         /* inside the folder */
+    bool is_link;                       /* a symbolic link: never followed */
+    const struct pb_scene_walk *joined; /* the walk of the folder that has it; NULL = this one */
 };
 
 struct pb_scene_walk {
     int fd; /* of the folder; -1 = none */
+    /* Folders whose entries were added to these (scene_joined.h); a joined one has its path. */
+    struct pb_scene_walk *joined;
+    size_t n_joined;
+    char *folder;
     struct pb_scene_entry *entry;
     size_t n, room;
     /* Of all that lies in the folder, for who waits until nothing changes: */

@@ -5,6 +5,7 @@
 #include "config/base/base_name.h"
 #include "config/base/json_writer.h"
 #include "pipeline/io/path.h"
+#include "pipeline/scene/scene_joined.h"
 #include "pipeline/scene/scene_walk.h"
 #include "pipeline/scene/sidecar_names.h"
 
@@ -183,14 +184,21 @@ int pb_sidecars_take(const struct pb_pipeline_config *pipeline, const struct pb_
     const struct looking s = {&pipeline->input, walk, folder, reader, err, out};
     struct pb_sidecars_found found;
     const char *main[PB_FILES_MAX];
-    size_t before = strlen(folder) + 1, n_main = 0;
+    size_t n_main = 0;
     memset(out, 0, sizeof *out);
     for (size_t k = 0; k < n; k++)
         if (file[k].fd >= 0)
-            main[n_main++] = file[k].path + before;
+            main[n_main++] = pb_scene_joined_inner(walk, folder, file[k].path);
     int rc = pb_sidecars_find(pipeline, walk, folder, main, n_main, err, out, &found);
-    for (size_t i = 0; i < found.n && rc == 0; i++)
-        rc = open_one(&s, found.entry[i]->path, found.stem[i], found.entry[i]->is_link);
+    for (size_t i = 0; i < found.n && rc == 0; i++) {
+        const struct pb_scene_entry *entry = found.entry[i];
+        struct looking there = s;
+        if (entry->joined != NULL) {
+            there.walk = entry->joined;
+            there.folder = entry->joined->folder;
+        }
+        rc = open_one(&there, entry->path, found.stem[i], entry->is_link);
+    }
     return rc;
 }
 

@@ -163,6 +163,9 @@ static void print_job(const struct pb_json_value *job)
         if (cli_job_text(job, keys[i])[0])
             printf("  %-10s %s\n", keys[i], cli_job_text(job, keys[i]));
     print_delivered(job);
+    if (cli_job_text(job, "replaces")[0])
+        printf("  %-10s job %s, with its files and those delivered now\n", "replaces",
+               cli_job_text(job, "replaces"));
     if (cli_job_text(job, "device_why")[0]) {
         printf("  retried    ");
         cli_wrap(stdout, KEY_COLUMN, cli_columns(stdout), cli_job_text(job, "device_why"));

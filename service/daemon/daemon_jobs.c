@@ -6,6 +6,7 @@
 
 #include "config/base/clock.h"
 #include "service/base/log.h"
+#include "service/inbox/earlier.h"
 
 #define SELF         "/proc/self/exe"
 #define TIDY_MS      60000
@@ -18,6 +19,8 @@ static void on_change(void *user, const struct pb_job *job)
         return;
     pb_methods_publish(&daemon->methods); /* the metrics are up to date before the event is sent */
     pb_status_tell(daemon->methods.status, job);
+    if (job->set_id[0] != '\0' && (PB_JOB_MASK(job->status) & PB_JOB_MASK_FINISHED) != 0)
+        pb_feed_look(daemon->methods.feed); /* what came since may join it */
 }
 
 static void on_hold(void *user, const struct pb_job *job)
@@ -170,7 +173,11 @@ void pb_daemon_sweep_work(struct pb_daemon *daemon)
 static void tidy(uv_work_t *request)
 {
     struct pb_daemon *daemon = request->data;
-    pb_retention_run(&daemon->retention, pb_clock_wall_ms(), &daemon->tidied);
+    const struct pb_retention_config *config = &daemon->retention.config;
+    daemon->tidied = (struct pb_retention_result){.archived = 0};
+    int rc = pb_earlier_trim(&daemon->intake, &daemon->tidied.err);
+    if (rc == 0 && (config->done_ms > 0 || config->quarantine_ms > 0))
+        pb_retention_run(&daemon->retention, pb_clock_wall_ms(), &daemon->tidied);
 }
 
 static void on_tidied(uv_work_t *request, int status)
@@ -190,9 +197,8 @@ static void on_tidied(uv_work_t *request, int status)
 void pb_daemon_tidy(struct pb_daemon *daemon)
 {
     const struct pb_retention_config *config = &daemon->config->service.retention;
-    bool wanted = config->done_ms > 0 || config->quarantine_ms > 0;
-    if (!wanted || daemon->tidies || pb_clock_mono_ms() < daemon->tidy_at_ms ||
-        daemon->methods.stopping || !daemon->store_open)
+    if (daemon->tidies || pb_clock_mono_ms() < daemon->tidy_at_ms || daemon->methods.stopping ||
+        !daemon->store_open)
         return;
     daemon->tidies = true;
     daemon->tidy_at_ms = pb_clock_mono_ms() + TIDY_MS;

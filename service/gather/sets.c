@@ -33,8 +33,18 @@ struct pb_sets *pb_sets_create(void)
     return calloc(1, sizeof(struct pb_sets));
 }
 
+void pb_set_earlier_fini(struct pb_set_earlier *earlier)
+{
+    for (size_t i = 0; i < earlier->n; i++)
+        free(earlier->name[i]);
+    free(earlier->name);
+    *earlier = (struct pb_set_earlier){.n = 0};
+}
+
 static void forget_sets(struct pb_sets *sets)
 {
+    for (size_t i = 0; i < sets->n; i++)
+        pb_set_earlier_fini(&sets->set[i].earlier);
     free(sets->file);
     free(sets->set);
     sets->file = NULL;
@@ -136,21 +146,44 @@ static int check_beside(const struct pb_pipeline_config *pipeline, const struct 
     return 0;
 }
 
-/* The names of the set as those of a folder in which it lies. */
+static bool has_name(const struct pb_scene_walk *walk, const char *name)
+{
+    bool has = false;
+    for (size_t i = 0; i < walk->n && !has; i++)
+        has = strcmp(walk->entry[i].path, name) == 0;
+    return has;
+}
+
+/* The names of the set, and of the files that it joins, as those of a folder in which they lie. */
 static int check(const struct pb_pipeline_config *pipeline, const struct pb_set *set,
                  struct pb_err *err)
 {
     struct pb_scene_walk walk = {.fd = -1, .n = set->n};
+    const struct pb_set_earlier *earlier = &set->earlier;
     if (set->is_beside)
         return check_beside(pipeline, set, err);
-    walk.entry = calloc(set->n + 1, sizeof *walk.entry);
+    walk.entry = calloc(set->n + earlier->n + 1, sizeof *walk.entry);
     if (walk.entry == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     for (size_t i = 0; i < set->n; i++)
         walk.entry[i].path = (char *)pb_base_name(set->file[i].name);
+    for (size_t i = 0; i < earlier->n; i++)
+        if (!has_name(&walk, earlier->name[i]))
+            walk.entry[walk.n++].path = earlier->name[i];
     int rc = pb_scene_files_check(pipeline, &walk, set->scene, set->scene, err);
     free(walk.entry);
     return rc;
+}
+
+/* It waits for a job, however long that takes. */
+static void await_job(struct pb_set *set)
+{
+    set->is_incomplete = true;
+    set->is_due = false;
+    set->expires_ms = 0;
+    (void)snprintf(set->missing, sizeof set->missing,
+                   "%zu file%s to be joined with those of job %s when it is over", set->n,
+                   set->n == 1 ? "" : "s", set->earlier.busy);
 }
 
 /* What is wrong beside missing files (two files for one band) the job says. */
@@ -173,9 +206,11 @@ static void judge(struct pb_set *set, const struct pb_pipeline_config *pipeline,
     bool expired = now->wall_is_trusted && now->wall_ms >= set->expires_ms;
     bool undecided = failed && err.code == PB_E_MEMORY;
     set->is_due = is_still && !undecided && (!set->is_incomplete || expired);
+    if (set->earlier.busy[0] != '\0')
+        await_job(set);
 }
 
-int pb_sets_end(struct pb_sets *sets, const struct pb_config *config, const struct pb_sets_now *now)
+int pb_sets_end(struct pb_sets *sets, const struct pb_config *config)
 {
     size_t n = sets->n_members;
     if (n == 0)
@@ -198,15 +233,29 @@ int pb_sets_end(struct pb_sets *sets, const struct pb_config *config, const stru
             set = &sets->set[sets->n++];
             set->file = &sets->file[i];
             set->is_beside = member->is_beside;
+            set->pipeline_number = member->pipeline;
+            if (!member->is_beside)
+                set->reopen_ms = config->pipelines[member->pipeline].input.complete.reopen_ms;
             (void)snprintf(set->scene, sizeof set->scene, "%s", member->scene);
             (void)snprintf(set->pipeline, sizeof set->pipeline, "%s",
                            config->pipelines[member->pipeline].name);
         }
         set->n++;
-        if (i + 1 == n || compare_sets(member, member + 1) != 0)
-            judge(set, &config->pipelines[member->pipeline], now);
     }
     return 0;
+}
+
+void pb_sets_know(struct pb_sets *sets, size_t i, const struct pb_set_earlier *earlier)
+{
+    pb_set_earlier_fini(&sets->set[i].earlier);
+    sets->set[i].earlier = *earlier;
+}
+
+void pb_sets_judge(struct pb_sets *sets, const struct pb_config *config,
+                   const struct pb_sets_now *now)
+{
+    for (size_t i = 0; i < sets->n; i++)
+        judge(&sets->set[i], &config->pipelines[sets->set[i].pipeline_number], now);
 }
 
 size_t pb_sets_count(const struct pb_sets *sets)

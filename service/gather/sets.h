@@ -9,7 +9,9 @@
  *
  * A set is due when nothing of it came or changed for service.settle, and either all files of a
  * complete scene are there or the last change is input.complete.expire ago: then its job says what
- * is missing. A single file with its metadata and sidecars is such a set, too. */
+ * is missing. A single file with its metadata and sidecars is such a set, too. Files that join a
+ * set that was done (input.complete.reopen) are judged with those of its earlier jobs, and wait
+ * while one of its jobs is not over, so that all that come meanwhile become one. */
 #include "config/config.h"
 
 #include <stdbool.h>
@@ -24,6 +26,13 @@ struct pb_set_file {
     size_t number;              /* the caller's */
 };
 
+/* What was done of a set before. Zero bytes: nothing. */
+struct pb_set_earlier {
+    char **name; /* of its files; malloc'd, and so are they */
+    size_t n;
+    char busy[24]; /* id of a job of it that waits or runs; "" = none does */
+};
+
 struct pb_set {
     char scene[256], pipeline[256];
     bool is_beside; /* one file, whose name `scene` is, with those that belong to it */
@@ -32,6 +41,9 @@ struct pb_set {
     uint64_t bytes;
     int64_t youngest_ns; /* the last of their ctimes */
     int64_t expires_ms;  /* wall clock */
+    int64_t reopen_ms;   /* for how long after its last job files may join it; 0 = not at all */
+    size_t pipeline_number;
+    struct pb_set_earlier earlier; /* by pb_sets_know */
     bool is_due;
     bool is_incomplete;
     char missing[512]; /* of an incomplete one, in words */
@@ -52,9 +64,14 @@ void pb_sets_begin(struct pb_sets *sets);
  * that it is or belongs to. -ENOMEM. */
 int pb_sets_add(struct pb_sets *sets, size_t pipeline, const char *scene, bool is_beside,
                 const struct pb_set_file *file);
-/* config: that of the numbers. -ENOMEM: there are no sets. */
-int pb_sets_end(struct pb_sets *sets, const struct pb_config *config,
-                const struct pb_sets_now *now);
+/* Forms the sets; config: that of the numbers. -ENOMEM: there are no sets. */
+int pb_sets_end(struct pb_sets *sets, const struct pb_config *config);
+/* After end: what was done of set i before; taken, with what it holds. */
+void pb_sets_know(struct pb_sets *sets, size_t i, const struct pb_set_earlier *earlier);
+/* After that: which of them are due. config: as in end. */
+void pb_sets_judge(struct pb_sets *sets, const struct pb_config *config,
+                   const struct pb_sets_now *now);
+void pb_set_earlier_fini(struct pb_set_earlier *earlier); /* zero bytes are fine */
 /* After end, until the next begin: */
 size_t pb_sets_count(const struct pb_sets *sets);
 const struct pb_set *pb_sets_at(const struct pb_sets *sets, size_t i);

@@ -11,6 +11,7 @@
 #include "pipeline/scene/sidecar.h"
 #include "service/gather/set_folder.h"
 #include "service/gather/staging.h"
+#include "service/inbox/earlier.h"
 #include "service/inbox/input_store.h"
 #include "service/jobs/delivered.h"
 #include "service/inbox/origin.h"
@@ -123,6 +124,8 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     if (rc == 0 && pb_origin_read(claim, from) == 0)
         rc = is_set || is_beside ? pb_delivered_set_folder(&job, from, path)
                                  : pb_delivered_set(&job, from, &name, 1);
+    if (rc == 0 && is_set)
+        rc = pb_earlier_join(sweep->intake, &job, err);
     rc = rc ? rc : pb_job_store_insert(sweep->intake->store, &job, err);
     (void)close(fd);
     if (rc == 0) {

@@ -18,6 +18,7 @@
 #include "service/inbox/claim_companion.h"
 #include "service/inbox/claim_place.h"
 #include "service/inbox/claim_set.h"
+#include "service/inbox/earlier.h"
 #include "service/jobs/delivered.h"
 #include "service/inbox/inbox.h"
 #include "service/inbox/origin.h"
@@ -252,6 +253,8 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
     if (rc != 0)
         return rc;
     rc = pb_job_set(&job->input, claim->to) ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
+    if (rc == 0 && claim->set != NULL && !claim->set->is_beside)
+        rc = pb_earlier_join(intake, job, err);
     if (rc == 0)
         rc = claim->set != NULL ? move_set_in(intake, claim, err) : move_in(claim, err);
     claim->moved = rc == 0;

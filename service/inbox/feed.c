@@ -114,6 +114,12 @@ size_t pb_feed_alone(const struct pb_feed *feed)
     return sum;
 }
 
+void pb_feed_look(struct pb_feed *feed)
+{
+    for (size_t i = 0; feed != NULL && i < feed->n; i++)
+        pb_watch_look(feed->inbox[i].watch);
+}
+
 void pb_feed_stop(struct pb_feed *feed)
 {
     if (feed == NULL)

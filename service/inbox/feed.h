@@ -33,6 +33,8 @@ size_t pb_feed_alone(const struct pb_feed *feed);
 /* The scenes of loose files that are not complete, of the inbox of that number; NULL = there is
  * none. Borrowed until the next change. */
 const struct pb_gathering_told *pb_feed_gathering(const struct pb_feed *feed, size_t inbox);
+/* The inboxes are to be scanned soon. NULL is fine. */
+void pb_feed_look(struct pb_feed *feed);
 /* Ends watching; see pb_watch_stop. NULL is fine. */
 void pb_feed_stop(struct pb_feed *feed);
 #endif

@@ -5,6 +5,7 @@
 #include "config/base/base_name.h"
 #include "service/base/log.h"
 #include "service/gather/belonging.h"
+#include "service/inbox/earlier.h"
 #include "service/inbox/inbox.h"
 
 #include <errno.h>
@@ -144,7 +145,6 @@ static int place(struct pb_gathering *gathering, const struct pb_config *config,
     return 0;
 }
 
-/* After a failure no file is offered, as it might be one of a set. */
 static int place_all(struct pb_gathering *gathering, const struct pb_config *config,
                      struct pb_settle *settle, const struct pb_sets_now *now)
 {
@@ -159,9 +159,48 @@ static int place_all(struct pb_gathering *gathering, const struct pb_config *con
     rc = rc ? rc : pb_belonging_sort(gathering->belonging, n, config);
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = place(gathering, config, settle, i, now);
-    rc = rc ? rc : pb_sets_end(gathering->sets, config, now);
-    for (size_t i = 0; rc != 0 && i < n; i++)
-        (void)pb_settle_hold(settle, i);
+    return rc ? rc : pb_sets_end(gathering->sets, config);
+}
+
+/* What was done of the sets before. The store may wait for its disk. */
+static int look_back(struct pb_gathering *gathering, struct pb_intake *intake)
+{
+    struct pb_err err = {0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < pb_sets_count(gathering->sets); i++) {
+        const struct pb_set *set = pb_sets_at(gathering->sets, i);
+        struct pb_set_earlier earlier;
+        if (set->reopen_ms == 0)
+            continue;
+        rc = pb_earlier_of_set(intake, gathering->inbox, set, &err, &earlier);
+        if (rc == 0)
+            pb_sets_know(gathering->sets, i, &earlier);
+    }
+    if (rc != 0 && pb_inbox_is_news(&gathering->said, err.msg))
+        pb_log(PB_LOG_WARNING, "inbox: what may join an earlier scene waits: %s", err.msg);
+    return rc;
+}
+
+/* The configuration is not locked while the store is asked: after a reload in between the next scan
+ * sorts anew. */
+static int sort(struct pb_gathering *gathering, struct pb_intake *intake, struct pb_settle *settle,
+                const struct pb_sets_now *now)
+{
+    (void)pthread_rwlock_rdlock(&intake->lock);
+    unsigned long number = intake->config_number;
+    int rc = place_all(gathering, intake->config, settle, now);
+    (void)pthread_rwlock_unlock(&intake->lock);
+    if (rc != 0) {
+        pb_log(PB_LOG_WARNING, "inbox: no memory to gather files");
+        return rc;
+    }
+    rc = look_back(gathering, intake);
+    (void)pthread_rwlock_rdlock(&intake->lock);
+    if (rc == 0 && number != intake->config_number)
+        rc = -EAGAIN;
+    if (rc == 0)
+        pb_sets_judge(gathering->sets, intake->config, now);
+    (void)pthread_rwlock_unlock(&intake->lock);
     return rc;
 }
 
@@ -191,14 +230,14 @@ void pb_gathering_sort(struct pb_gathering *gathering, const struct pb_inbox *in
     pb_sets_begin(gathering->sets);
     gathering->next = gathering->n_offered = gathering->n_lone = 0;
     gathering->lone.n = gathering->lone.n_all = 0;
-    (void)pthread_rwlock_rdlock(&intake->lock);
-    int rc = place_all(gathering, intake->config, settle, &now);
-    (void)pthread_rwlock_unlock(&intake->lock);
+    int rc = sort(gathering, intake, settle, &now);
     rc = rc ? rc : describe(gathering);
-    if (rc != 0) { /* the files wait for the next scan */
-        pb_sets_begin(gathering->sets);
-        pb_log(PB_LOG_WARNING, "inbox: no memory to gather files");
-    }
+    if (rc == 0)
+        return;
+    /* The files wait for the next scan: each might be one of a set. */
+    pb_sets_begin(gathering->sets);
+    for (size_t i = 0; i < pb_settle_count(settle); i++)
+        (void)pb_settle_hold(settle, i);
 }
 
 bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,

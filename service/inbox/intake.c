@@ -89,6 +89,7 @@ void pb_intake_set_config(struct pb_intake *intake, const struct pb_config *conf
 {
     (void)pthread_rwlock_wrlock(&intake->lock);
     intake->config = config;
+    intake->config_number++;
     for (size_t i = 0; i < intake->n_inboxes; i++) {
         const struct pb_inbox_config *now = find_inbox(&config->service, intake->inbox_path[i]);
         if (now != NULL)

@@ -34,6 +34,7 @@ struct pb_intake {
     /* config, inbox_rule. The loop reads them while a scan that reads them goes on. */
     pthread_rwlock_t lock;
     const struct pb_config *config; /* follows reloads: pb_intake_set_config */
+    unsigned long config_number;    /* counts them */
     /* Of the inboxes of pb_dirs: their paths as configured at the start, and what holds for them
      * now. */
     char *inbox_path[PB_INBOXES_MAX];

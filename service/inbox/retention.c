@@ -9,6 +9,7 @@
 #include "service/base/log.h"
 #include "service/inbox/inbox.h"
 #include "service/jobs/kept.h"
+#include "service/jobs/set_parts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -99,13 +100,16 @@ static void clear_archive(const struct pb_retention *retention, int64_t now_ms,
            pb_kept_next(retention->store, kept, now_ms - retention->config.done_ms, &out->err,
                         next) == 1) {
         const char *below = path_in(next->path, archive);
+        int held = pb_set_parts_hold(retention->store, next->path, &out->err);
+        *kept = *next;
+        if (held != 0) /* other files may join it */
+            continue;
         if (below != NULL && remove_archived(retention, next, below, now_ms))
             out->archived++;
         /* What is not there, or not ours any more, is nobody's concern from now on; what lies in a
          * directory that was the archive once may be again. */
         if (below != NULL || access(next->path, F_OK) != 0)
             (void)pb_kept_forget(retention->store, next, &out->err);
-        *kept = *next;
     }
     free(kept);
 }

@@ -4,8 +4,9 @@
 #define PB_RETENTION_H
 /* Removes inputs that the service archived or quarantined and that are older than
  * service.retention allows, oldest first. Only its own: an archived one by its row in the job store
- * (service/jobs/kept.h), a quarantined one by the record beside it (input_store.h). What was
- * changed, replaced or put there since stays, and so does what is no plain file or folder. Names
+ * (service/jobs/kept.h), a quarantined one by the record beside it (input_store.h). Archived files
+ * of a set that others may join (service/jobs/set_parts.h) stay until none may. What was changed,
+ * replaced or put there since stays, and so does what is no plain file or folder. Names
  * are resolved in the open directory, and no link is followed. Thread: pool, one at a time. */
 #include "config/config.h"
 #include "service/inbox/dirs.h"

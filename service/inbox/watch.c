@@ -360,6 +360,11 @@ void pb_watch_set_times(struct pb_watch *watch, int64_t settle_ms, int64_t resca
     scan_within(watch, 0);
 }
 
+void pb_watch_look(struct pb_watch *watch)
+{
+    on_event(watch);
+}
+
 const struct pb_watch_trouble *pb_watch_trouble(const struct pb_watch *watch,
                                                 enum pb_watch_fault fault)
 {

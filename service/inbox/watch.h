@@ -41,6 +41,8 @@ struct pb_watch_options {
 /* The first scan runs from the loop, at once. */
 int pb_watch_start(const struct pb_watch_options *options, struct pb_err *err,
                    struct pb_watch **out_watch);
+/* A scan is to come soon, as after an event. */
+void pb_watch_look(struct pb_watch *watch);
 void pb_watch_set_times(struct pb_watch *watch, int64_t settle_ms, int64_t rescan_ms);
 /* Files seen in the inbox that are not complete yet; 0 for NULL. */
 size_t pb_watch_waiting(const struct pb_watch *watch);

@@ -40,6 +40,7 @@ void pb_job_fini(struct pb_job *job)
     free(job->delivered);
     free(job->input);
     free(job->companion);
+    free(job->joined);
     free(job->directory);
     free(job->products);
     free(job->report);
@@ -59,7 +60,7 @@ int pb_job_set(char **field, const char *value)
 int pb_job_copy(struct pb_job *out, const struct pb_job *job)
 {
     *out = *job;
-    out->folder = out->delivered = out->input = out->companion = NULL;
+    out->folder = out->delivered = out->input = out->companion = out->joined = NULL;
     out->directory = out->products = out->report = NULL;
     if (pb_job_set(&out->folder, job->folder) == 0 &&
         pb_job_set(&out->delivered, job->delivered) == 0 &&
@@ -275,6 +276,7 @@ static void print_members(struct pb_json *json, const struct pb_job *job)
     pb_json_int(json, "bytes_written", job->bytes_written);
     pb_json_int(json, "elapsed_ms", job->elapsed_ms);
     pb_json_int(json, "attempts", job->attempts);
+    pb_json_string(json, "replaces", or_null(job->replaces));
     pb_json_string(json, "device", or_null(job->device));
     pb_json_string(json, "device_why", or_null(job->device_why));
     print_time(json, "created", job->created_ms);

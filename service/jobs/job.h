@@ -54,7 +54,12 @@ struct pb_job {
     int64_t uid;       /* whose file or submission it is; -1 = not known */
     char identity[PB_JOB_IDENTITY_BYTES]; /* of a submitted file as its client could read it, in
                                              pipeline/io/file_identity.h's form; "" = not known */
-    bool anyway; /* a client asked for it again: it runs even if its content was done before */
+    /* Of loose files that make a scene together (set_parts.h): "" = it is none of these. */
+    char set_id[PB_JOB_ID_BYTES];   /* the first job of the set */
+    char replaces[PB_JOB_ID_BYTES]; /* the job whose products this one makes again with more files;
+                                       "" = none */
+    char *joined; /* JSON for the worker: what it joins; not stored, set when the job starts */
+    bool anyway;  /* a client asked for it again: it runs even if its content was done before */
     int attempts;
     int64_t created_ms, started_ms, updated_ms, finished_ms; /* wall clock; 0 = not yet */
     /* Of the current or last run. */

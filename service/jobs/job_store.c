@@ -23,8 +23,8 @@
 
 /* 2: device_why; 3: uid, identity, counts; 4: the journal; 5: kept; 6: priority;
  * 7: folder; 8: delivered; 9: companion; 10: contents;
- * 11: their checksums have a kind */
-#define SCHEMA_VERSION 11
+ * 11: their checksums have a kind; 12: set_parts */
+#define SCHEMA_VERSION 12
 
 #define ARCHIVED "(NEW.status = 2 OR (NEW.status = 4 AND NEW.error_code = 'input.duplicate'))"
 
@@ -127,6 +127,24 @@ static const char *const schema[SCHEMA_VERSION] = {
     "ALTER TABLE contents RENAME COLUMN sha256 TO checksum;"
     "UPDATE contents SET checksum = 'sha256:' || checksum;"
     "PRAGMA user_version = 11;",
+
+    /* Inputs of successful jobs of loose files, where they lie (set_parts.h). */
+    "ALTER TABLE jobs ADD COLUMN set_id TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE jobs ADD COLUMN replaces TEXT NOT NULL DEFAULT '';"
+    "CREATE INDEX jobs_of_sets ON jobs (scene) WHERE set_id <> '' AND status < 2;"
+    "CREATE TABLE set_parts (job TEXT PRIMARY KEY, set_id TEXT NOT NULL, pipeline TEXT NOT NULL,"
+    " folder TEXT NOT NULL, scene TEXT NOT NULL, path TEXT NOT NULL, delivered TEXT,"
+    " directory TEXT, time_ms INTEGER NOT NULL);"
+    "CREATE INDEX set_parts_by_scene ON set_parts (scene, pipeline, folder, time_ms);"
+    "CREATE INDEX set_parts_by_set ON set_parts (set_id, time_ms);"
+    "CREATE INDEX set_parts_by_path ON set_parts (path);"
+    "CREATE TRIGGER jobs_part AFTER UPDATE OF status, input ON jobs"
+    " WHEN NEW.set_id <> '' AND NEW.owned = 1 AND NEW.status = 2 AND NEW.input IS NOT NULL"
+    " AND (NEW.input IS NOT OLD.input OR OLD.status <> 2) BEGIN"
+    " INSERT OR REPLACE INTO set_parts VALUES (NEW.id, NEW.set_id, NEW.pipeline,"
+    " ifnull(NEW.folder, ''), NEW.scene, NEW.input, NEW.delivered, NEW.directory,"
+    " CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)); END;"
+    "PRAGMA user_version = 12;",
 };
 
 static bool execute(sqlite3 *db, const char *sql)

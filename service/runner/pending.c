@@ -11,6 +11,7 @@
 #include "config/base/clock.h"
 #include "service/base/log.h"
 #include "service/inbox/input_store.h"
+#include "service/worker/joined.h"
 #include "service/worker/outcome.h"
 
 #include <stdlib.h>
@@ -34,7 +35,10 @@ static int store(struct pb_pending *pending)
     struct pb_job *job = &pending->job;
     if (job->status == PB_JOB_SUCCESSFUL && pending->duplicates_ms > 0 && !pending->stored)
         pb_duplicates_remember(list->store, job);
-    int rc = pb_job_store_update(list->store, job, &pending->err);
+    int rc = job->status == PB_JOB_RUNNING && job->set_id[0] != '\0'
+                 ? pb_joined_describe(list->store, job, &pending->err)
+                 : 0;
+    rc = rc ? rc : pb_job_store_update(list->store, job, &pending->err);
     pending->stored = pending->stored || rc == 0;
     if (rc == 0 && job->status == PB_JOB_RUNNING && pending->duplicates_ms > 0) {
         free(pending->known);
@@ -78,7 +82,9 @@ static void do_step(struct pb_pending *pending)
         return;
     }
     if (pending->step == PB_PENDING_COMPARE) {
-        pending->verdict = pb_duplicates_judge(list->store, &pending->job);
+        pending->verdict = pending->job.set_id[0] != '\0'
+                               ? pb_joined_judge(list->store, &pending->job)
+                               : pb_duplicates_judge(list->store, &pending->job);
         return;
     }
     (void)pthread_rwlock_rdlock(list->moves);

@@ -15,8 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The manifest of the products in a directory, if they are that job's and complete. */
-static int read_products(const char *directory, const char *job, struct pb_manifest *out)
+int pb_duplicates_products(const char *directory, const char *job, struct pb_manifest *out)
 {
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int rc = fd < 0 ? -errno : pb_manifest_read(fd, out);
@@ -52,7 +51,7 @@ void pb_duplicates_remember(struct pb_job_store *store, const struct pb_job *job
     struct pb_err err = {0};
     if (job->directory == NULL)
         return;
-    int rc = read_products(job->directory, job->id, &manifest);
+    int rc = pb_duplicates_products(job->directory, job->id, &manifest);
     if (rc == 0 && !manifest.has_files)
         rc = remember(store, job, &manifest.input, &err);
     pb_manifest_fini(&manifest);
@@ -110,7 +109,7 @@ enum pb_duplicates_verdict pb_duplicates_judge(struct pb_job_store *store, struc
     int rc = pb_contents_find(store, &content, &err, &done);
     if (rc <= 0)
         return rc == 0 ? PB_DUPLICATES_FALSE : PB_DUPLICATES_GONE;
-    rc = read_products(done.directory, done.job, &manifest);
+    rc = pb_duplicates_products(done.directory, done.job, &manifest);
     pb_manifest_fini(&manifest);
     if (rc == 0) {
         explain(job, &content, &done);
@@ -143,10 +142,13 @@ static bool has_kind(const char *known, enum pb_checksum kind)
 
 int pb_duplicates_compare(struct pb_input_sum *sum, const char *known, struct pb_err *err)
 {
+    return known != NULL && pb_input_sum_is_of_one(sum) ? pb_duplicates_find(sum, known, err) : 0;
+}
+
+int pb_duplicates_find(struct pb_input_sum *sum, const char *known, struct pb_err *err)
+{
     char checksum[PB_CHECKSUM_TEXT_BYTES];
     int rc = 0;
-    if (known == NULL || !pb_input_sum_is_of_one(sum))
-        return 0;
     for (int k = 0; k < PB_CHECKSUM_KINDS; k++)
         if (has_kind(known, (enum pb_checksum)k))
             pb_input_sum_want(sum, (enum pb_checksum)k);

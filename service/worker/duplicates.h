@@ -14,6 +14,10 @@ struct pb_input_sum;
 
 /* --- in the service; these read files and the store, on libuv's pool --- */
 
+/* The manifest of the products in a directory, if they are that job's and complete: 0, the
+ * caller's to fini; negative errno. */
+struct pb_manifest;
+int pb_duplicates_products(const char *directory, const char *job, struct pb_manifest *out);
 /* Remembers the content of a successful job, by the manifest of its products. A failure costs a
  * computation later, and is in the log. */
 void pb_duplicates_remember(struct pb_job_store *store, const struct pb_job *job);
@@ -35,4 +39,6 @@ enum pb_duplicates_verdict pb_duplicates_judge(struct pb_job_store *store, struc
 /* known: of the command; NULL = nothing is compared. 0, or *err: input.duplicate with the checksum
  * as its message, or what reading failed with. */
 int pb_duplicates_compare(struct pb_input_sum *sum, const char *known, struct pb_err *err);
+/* The same of an input of any number of files. */
+int pb_duplicates_find(struct pb_input_sum *sum, const char *known, struct pb_err *err);
 #endif

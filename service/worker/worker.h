@@ -23,7 +23,8 @@
  * answer is a "device" A run that comes while another one runs is next and begins with that one's
  * end; one can wait.
  *    A run may have "known": checksums that the input is compared with before anything is computed
- *    (duplicates.h); an equal one is input.duplicate, with the checksum as its message.
+ *    (duplicates.h); an equal one is input.duplicate, with the checksum as its message. It may have
+ *    "joined": the files of the set's earlier jobs, which are read as well (joined.h).
  *   {"cmd":"cancel"}                                   the run, and the next
  *   {"cmd":"probe","config","config_name","owner_why"} which device would be used
  * and events leave as JSON lines on stdout, after an empty line that says the program runs:

@@ -5,6 +5,7 @@
 #include "service/worker/worker_products.h"
 #include "service/worker/checksum.h"
 #include "service/worker/duplicates.h"
+#include "service/worker/joined.h"
 
 #include "config/base/archive_name.h"
 #include "pipeline/io/io_fail.h"
@@ -33,6 +34,12 @@ static enum pb_existing existing_of(const struct pb_json_value *command,
     return existing >= 0 ? (enum pb_existing)existing : output->exists;
 }
 
+/* What loose files join; NULL = nothing. */
+static const struct pb_json_value *joined_of(const struct pb_worker_job *job)
+{
+    return pb_json_get(job->command, "joined", NULL);
+}
+
 static int open_publish(struct pb_worker_job *job, const struct pb_config *config, unsigned mode,
                         const struct pb_worker_wait *wait, struct pb_err *err)
 {
@@ -51,6 +58,7 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
         .input_path = input,
         .is_folder = files != NULL && job->pipeline->input.group == NULL,
         .is_set = files != NULL && job->pipeline->input.group != NULL,
+        .is_open = job->pipeline->input.complete.reopen_ms > 0,
         .path = output->path,
         .late = true,
         .collection = pb_products_collection(job->pipeline),
@@ -75,6 +83,7 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
         return rc;
     pb_input_sum_on_wait(options.sum, wait->alive, wait->user);
     rc = pb_duplicates_compare(options.sum, pb_json_get_text(command, "known"), err);
+    rc = rc ? rc : pb_joined_compare(joined_of(job), options.sum, err);
     if (rc != 0) {
         pb_input_sum_destroy(options.sum);
         return rc;
@@ -124,6 +133,9 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
     bool takes_folders = job->pipeline->input.n_files > 0;
     bool is_there = stat(path, &st) == 0, is_folder = is_there && S_ISDIR(st.st_mode);
     pb_metadata_files_init(&job->metadata);
+    if (takes_folders && is_folder && joined_of(job) != NULL)
+        return pb_joined_open(joined_of(job), job->pipeline, path,
+                              pb_json_get_text(job->command, "scene"), err, &job->files);
     if (takes_folders && is_folder) {
         int rc = pb_scene_files_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
                                      reader_of(job), err, &job->files);

@@ -204,7 +204,7 @@ def test_the_median_of_the_clear_days_of_a_month(scratch):
     done, = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", scene)
     first = [pbtest.pathlib.Path(p["path"]) for p in done["products"]]
     assert first[0].name == "T31UFS_202606.ndvi.tif" and values(first) == [6000, 1], done
-    made, plan = run_sample(scratch, "ndvi-month", "--existing", "replace")
+    made, plan = run_sample(scratch, "ndvi-month")
     assert made == first and values(made) == [6667, 3]
     assert [f["name"] for f in plan["files"]] == [f"T31UFS_202606{day:02}T105031.tif" for day in (4, 9, 14, 24)], plan["files"]
     assert [b["band"] for b in plan["absent"]] == ["R_5", "N_5", "SCL_5", "R_6", "N_6", "SCL_6"] and plan["not_used"] == [], plan
@@ -213,7 +213,7 @@ def test_the_median_of_the_clear_days_of_a_month(scratch):
     for day in ("04", "09", "14"): # a composite of more is not replaced by one of the file that came last
         (scratch / f"T31UFS_202606{day}T105031.tif").unlink()
     last = scratch / "T31UFS_20260624T105031.tif"
-    refused, = pbtest.run_json("pushbroom", "run", "--json", "--existing", "replace", "-c", config, "-o", scratch / "out", last, code=1)
+    refused, = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", last, code=1)
     assert refused["error"]["code"] == "output.exists", refused
     assert "holds products of 4 files, and this input lacks 'T31UFS_20260604T105031.tif' of them; bring all of them together" in refused["error"]["message"], refused
     assert values(made) == [6667, 3]

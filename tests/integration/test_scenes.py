@@ -460,7 +460,7 @@ def test_the_effective_configuration_is_one(scratch):
     shown = pbtest.run("pushbroom", "check-config", config(scratch, more="      grid: R\n      complete: {all: false, expire: 2h}")).stdout
     again = scratch / "again.yaml"
     again.write_text(shown)
-    assert pbtest.run("pushbroom", "check-config", again).stdout == shown and "complete: {all: false, expire: 2h}" in shown, shown
+    assert pbtest.run("pushbroom", "check-config", again).stdout == shown and "complete: {all: false, expire: 2h, reopen: 0s}" in shown, shown
 
 
 def test_mistakes_of_the_configuration(scratch):

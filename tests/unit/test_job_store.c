@@ -351,6 +351,8 @@ END_TEST
 START_TEST(jobs_of_a_store_without_priorities_have_none)
 {
     static const char back[] =
+        "DROP TABLE set_parts; DROP TRIGGER jobs_part; DROP INDEX jobs_of_sets;"
+        "ALTER TABLE jobs DROP COLUMN set_id; ALTER TABLE jobs DROP COLUMN replaces;"
         "DROP TABLE contents; ALTER TABLE jobs DROP COLUMN anyway;"
         "ALTER TABLE jobs DROP COLUMN folder; ALTER TABLE jobs DROP COLUMN delivered;"
         "DROP TRIGGER companions_kept; ALTER TABLE jobs DROP COLUMN companion;"

@@ -7,6 +7,7 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define WALL INT64_C(1000000000000) /* ms */
@@ -27,7 +28,7 @@ static const char text[] = "pipelines:\n"
                            "      by: '{tile}_{date:%Y%m}'\n"
                            "      files: {R: {match: '*.tif', nth: 1}, N: {match: '*.tif', nth: 2, "
                            "optional: true}}\n"
-                           "      complete: {expire: 10s}\n"
+                           "      complete: {expire: 10s, reopen: 1h}\n"
                            "    products: [statistics: {bands: [R, N]}]\n";
 
 static struct pb_config *config;
@@ -63,7 +64,8 @@ static void add(const char *name, int64_t age_ms, bool is_still)
 static size_t judge(bool trusted)
 {
     const struct pb_sets_now now = {WALL, trusted};
-    ck_assert_int_eq(pb_sets_end(sets, config, &now), 0);
+    ck_assert_int_eq(pb_sets_end(sets, config), 0);
+    pb_sets_judge(sets, config, &now);
     return pb_sets_count(sets);
 }
 
@@ -146,6 +148,46 @@ START_TEST(a_set_waits_a_while_for_optional_files)
 }
 END_TEST
 
+static void know(size_t i, const char *name, const char *busy)
+{
+    struct pb_set_earlier earlier = {.n = name != NULL};
+    (void)snprintf(earlier.busy, sizeof earlier.busy, "%s", busy);
+    earlier.name = calloc(1, sizeof *earlier.name);
+    ck_assert_ptr_nonnull(earlier.name);
+    earlier.name[0] = name ? strdup(name) : NULL;
+    pb_sets_know(sets, i, &earlier);
+}
+
+START_TEST(a_file_that_joins_is_judged_with_those_of_the_jobs_before)
+{
+    const struct pb_sets_now now = {WALL, true};
+    add("t1_20260609.tif", 1, true);
+    add("t2_20260609.tif", 1, true);
+    ck_assert_int_eq(pb_sets_end(sets, config), 0);
+    ck_assert_int_eq(pb_sets_at(sets, 0)->reopen_ms, 3600000);
+    know(0, "t1_20260604.tif", "");
+    know(1, "t2_20260609.tif", ""); /* the same once more */
+    pb_sets_judge(sets, config, &now);
+    ck_assert(pb_sets_at(sets, 0)->is_due && !pb_sets_at(sets, 0)->is_incomplete);
+    ck_assert(!pb_sets_at(sets, 1)->is_due && pb_sets_at(sets, 1)->is_incomplete);
+}
+END_TEST
+
+START_TEST(a_file_that_joins_waits_for_the_end_of_a_job_without_a_limit)
+{
+    const struct pb_sets_now now = {WALL, true};
+    add("t1_20260609.tif", 60000, true);
+    ck_assert_int_eq(pb_sets_end(sets, config), 0);
+    know(0, NULL, "20261121-082850-aaaa");
+    pb_sets_judge(sets, config, &now);
+    ck_assert(!pb_sets_at(sets, 0)->is_due && pb_sets_at(sets, 0)->is_incomplete);
+    ck_assert_str_eq(pb_sets_at(sets, 0)->missing,
+                     "1 file to be joined with those of job 20261121-082850-aaaa when it is over");
+    ck_assert_int_eq(pb_sets_at(sets, 0)->expires_ms, 0);
+    ck_assert_int_eq(pb_sets_due_ms(sets, WALL), -1);
+}
+END_TEST
+
 START_TEST(nothing_expires_by_a_clock_that_was_set)
 {
     add("a1_R.tif", 60000, true);
@@ -174,6 +216,8 @@ int main(void)
     tcase_add_test(tests, a_set_waits_until_each_of_its_files_is_still);
     tcase_add_test(tests, a_set_waits_a_while_for_optional_files);
     tcase_add_test(tests, an_incomplete_set_is_due_a_while_after_its_last_file);
+    tcase_add_test(tests, a_file_that_joins_is_judged_with_those_of_the_jobs_before);
+    tcase_add_test(tests, a_file_that_joins_waits_for_the_end_of_a_job_without_a_limit);
     tcase_add_test(tests, nothing_expires_by_a_clock_that_was_set);
     tcase_add_test(tests, a_scan_without_files_has_no_sets);
     suite_add_tcase(suite, tests);

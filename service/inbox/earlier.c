@@ -1,0 +1,126 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/inbox/earlier.h"
+
+#include "config/base/base_name.h"
+#include "config/base/clock.h"
+#include "config/base/json_reader.h"
+#include "service/inbox/inbox.h"
+#include "service/jobs/set_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DELIVERED_MAX (1 << 20)
+
+static int no_memory(struct pb_err *err)
+{
+    return pb_fail(err, PB_E_MEMORY, "out of memory for the files of a set");
+}
+
+/* The job that the set would be. */
+static int describe(struct pb_intake *intake, const struct pb_inbox *inbox,
+                    const struct pb_set *set, struct pb_job *job)
+{
+    char directory[PB_FILES_PATH_BYTES];
+    struct pb_companion_rule none;
+    const char *name = set->file[0].name;
+    size_t n = (size_t)(pb_base_name(name) - name);
+    pb_job_init(job);
+    pb_intake_describe_set(job, set->scene, set->pipeline);
+    (void)snprintf(directory, sizeof directory, "%s%s%.*s", inbox->path, n ? "/" : "",
+                   n ? (int)(n - 1) : 0, name);
+    return pb_intake_describe_place(intake, job, directory, &none);
+}
+
+/* Its files by the names that they came with: whether they are still there the job finds out. */
+static int add_names(void *user, const struct pb_set_part *part)
+{
+    struct pb_set_earlier *out = user;
+    struct pb_json_value *list = NULL;
+    if (part->delivered == NULL ||
+        pb_json_parse(part->delivered, strlen(part->delivered), DELIVERED_MAX, &list) != 0)
+        return 0;
+    const size_t n = pb_json_count(list);
+    char **more = realloc(out->name, (out->n + n + 1) * sizeof *more);
+    int rc = more != NULL ? 0 : -ENOMEM;
+    if (more != NULL)
+        out->name = more;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        const char *path = pb_json_text_of(pb_json_at(list, i));
+        char *copy = path ? strdup(pb_base_name(path)) : NULL;
+        if (copy != NULL)
+            out->name[out->n++] = copy;
+        else if (path != NULL)
+            rc = -ENOMEM;
+    }
+    pb_json_release(list);
+    return rc;
+}
+
+static int find(struct pb_intake *intake, const struct pb_job *job, int64_t reopen_ms,
+                struct pb_err *err, struct pb_set_last *out)
+{
+    const struct pb_set_key key = {job->pipeline, job->scene, job->folder};
+    if (reopen_ms == 0)
+        return 0;
+    return pb_set_parts_last(intake->store, &key, pb_clock_wall_ms() - reopen_ms, err, out);
+}
+
+int pb_earlier_of_set(struct pb_intake *intake, const struct pb_inbox *inbox,
+                      const struct pb_set *set, struct pb_err *err, struct pb_set_earlier *out)
+{
+    struct pb_job job;
+    struct pb_set_last last;
+    *out = (struct pb_set_earlier){.n = 0};
+    int rc = describe(intake, inbox, set, &job) ? no_memory(err) : 0;
+    const struct pb_set_key key = {job.pipeline, job.scene, job.folder};
+    rc = rc ? rc : pb_set_parts_busy(intake->store, &key, err, out->busy);
+    if (rc == 0)
+        rc = find(intake, &job, set->reopen_ms, err, &last);
+    if (rc == 1 && out->busy[0] == '\0') {
+        rc = pb_set_parts_list(intake->store, last.set_id, add_names, out, err);
+        if (rc == -ENOMEM)
+            rc = no_memory(err);
+    }
+    pb_job_fini(&job);
+    if (rc < 0)
+        pb_set_earlier_fini(out);
+    return rc < 0 ? rc : 0;
+}
+
+static int64_t reopen_of(struct pb_intake *intake, const char *name)
+{
+    (void)pthread_rwlock_rdlock(&intake->lock);
+    const struct pb_pipeline_config *pipeline = pb_config_pipeline(intake->config, name);
+    int64_t reopen_ms = pipeline ? pipeline->input.complete.reopen_ms : 0;
+    (void)pthread_rwlock_unlock(&intake->lock);
+    return reopen_ms;
+}
+
+int pb_earlier_join(struct pb_intake *intake, struct pb_job *job, struct pb_err *err)
+{
+    struct pb_set_last last;
+    int rc = find(intake, job, reopen_of(intake, job->pipeline), err, &last);
+    if (rc < 0)
+        return rc;
+    (void)snprintf(job->set_id, sizeof job->set_id, "%s", rc ? last.set_id : job->id);
+    (void)snprintf(job->replaces, sizeof job->replaces, "%s", rc ? last.job : "");
+    return 0;
+}
+
+int pb_earlier_trim(struct pb_intake *intake, struct pb_err *err)
+{
+    char name[PB_JOB_NAME_BYTES], after[PB_JOB_NAME_BYTES] = "";
+    int rc;
+    while ((rc = pb_set_parts_pipeline(intake->store, after, err, name)) == 1) {
+        rc = pb_set_parts_trim(intake->store, name, pb_clock_wall_ms() - reopen_of(intake, name),
+                               err);
+        if (rc < 0)
+            break;
+        (void)snprintf(after, sizeof after, "%s", name);
+    }
+    return rc;
+}

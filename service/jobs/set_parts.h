@@ -1,0 +1,50 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_SET_PARTS_H
+#define PB_SET_PARTS_H
+/* Sets of loose files that were done, for files that may join them (input.complete.reopen): rows of
+ * the job store that stay when their jobs are forgotten. A set has the id of its first job, and a
+ * part for each of its successful jobs: the files that came for that job, where they lie. A trigger
+ * writes them with the job's row. Thread: as the store's. */
+#include "service/jobs/job_store.h"
+
+#include "service/base/files.h"
+
+struct pb_set_key {
+    const char *pipeline, *scene; /* of the job */
+    const char *folder;           /* NULL = the inbox */
+};
+
+struct pb_set_last {
+    char set_id[PB_JOB_ID_BYTES], job[PB_JOB_ID_BYTES];
+};
+
+struct pb_set_part {
+    char job[PB_JOB_ID_BYTES];
+    char path[PB_FILES_PATH_BYTES];      /* of the folder of its files */
+    char directory[PB_FILES_PATH_BYTES]; /* of the products; "" = it made none */
+    const char *delivered;               /* JSON array, as in struct pb_job; NULL = not known */
+};
+
+/* The set whose newest part is not older than since_ms (wall clock), and the job of that part: 1
+ * and *out, 0 there is none, negative errno. */
+int pb_set_parts_last(struct pb_job_store *store, const struct pb_set_key *key, int64_t since_ms,
+                      struct pb_err *err, struct pb_set_last *out);
+/* A job of loose files of that scene that waits or runs: 1 and its id, 0 there is none. */
+int pb_set_parts_busy(struct pb_job_store *store, const struct pb_set_key *key, struct pb_err *err,
+                      char out_job[PB_JOB_ID_BYTES]);
+/* The parts of a set, the newest first. visit borrows, must not call the store, and ends the list
+ * by a value other than 0, which is returned. */
+int pb_set_parts_list(struct pb_job_store *store, const char *set_id,
+                      int (*visit)(void *user, const struct pb_set_part *part), void *user,
+                      struct pb_err *err);
+/* Whether the path is that of a part: 1, 0. */
+int pb_set_parts_hold(struct pb_job_store *store, const char *path, struct pb_err *err);
+/* The name of the first pipeline behind `after` ("": of all) that has parts: 1, 0. */
+int pb_set_parts_pipeline(struct pb_job_store *store, const char *after, struct pb_err *err,
+                          char out_name[PB_JOB_NAME_BYTES]);
+/* Forgets the sets of a pipeline whose newest part is older than that and that no job waits for.
+ * Returns how many parts. */
+int pb_set_parts_trim(struct pb_job_store *store, const char *pipeline, int64_t before_ms,
+                      struct pb_err *err);
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/worker/joined.h"
+
+#include "config/base/base_name.h"
+#include "config/base/json_writer.h"
+#include "pipeline/publish/manifest.h"
+#include "pipeline/raster/input_sum.h"
+#include "pipeline/scene/scene_joined.h"
+#include "service/base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DELIVERED_MAX (1 << 20)
+
+/* --- in the service ---------------------------------------------------------------------------*/
+
+/* The parts of a set but that of a job: their folders, the names of their files, and the newest. */
+struct parts {
+    const char *self;
+    struct pb_json *folders, *files;
+    size_t n;
+    struct pb_set_part newest;
+};
+
+static void add_names(struct pb_json *files, const char *delivered)
+{
+    struct pb_json_value *list = NULL;
+    if (delivered == NULL || pb_json_parse(delivered, strlen(delivered), DELIVERED_MAX, &list) != 0)
+        return;
+    for (size_t i = 0; i < pb_json_count(list); i++)
+        if (pb_json_text_of(pb_json_at(list, i)) != NULL)
+            pb_json_string(files, NULL, pb_base_name(pb_json_text_of(pb_json_at(list, i))));
+    pb_json_release(list);
+}
+
+static int add_part(void *user, const struct pb_set_part *part)
+{
+    struct parts *parts = user;
+    if (strcmp(part->job, parts->self) == 0)
+        return 0;
+    if (parts->n++ == 0) {
+        parts->newest = *part;
+        parts->newest.delivered = NULL; /* borrowed */
+    }
+    if (parts->folders != NULL)
+        pb_json_string(parts->folders, NULL, part->path);
+    if (parts->files != NULL)
+        add_names(parts->files, part->delivered);
+    return 0;
+}
+
+/* What the products of the newest part were made of, if they are there. */
+static void print_products(struct pb_json *json, const struct pb_set_part *part)
+{
+    struct pb_manifest manifest = {0};
+    char known[PB_CHECKSUM_KINDS * (PB_CHECKSUM_TEXT_BYTES + 1)] = "";
+    if (pb_duplicates_products(part->directory, part->job, &manifest) == 0) {
+        for (int k = 0; k < PB_CHECKSUM_KINDS; k++) {
+            const char *checksum = manifest.input.checksum[k];
+            size_t n = strlen(known);
+            if (checksum[0] != '\0')
+                (void)snprintf(known + n, sizeof known - n, "%s ", checksum);
+        }
+        pb_json_string(json, "known", known);
+        pb_json_int(json, "pixels", (int64_t)manifest.n_pixels);
+    }
+    pb_manifest_fini(&manifest);
+}
+
+static char *print(const struct pb_job *job, const struct parts *parts)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "by", parts->n > 0 ? parts->newest.job : job->replaces);
+    pb_json_raw(json, "folders", pb_json_text(parts->folders, NULL));
+    pb_json_raw(json, "files", pb_json_text(parts->files, NULL));
+    if (parts->n > 0 && !job->anyway)
+        print_products(json, &parts->newest);
+    pb_json_end(json);
+    const char *text = pb_json_text(json, NULL);
+    char *copy = text ? strdup(text) : NULL;
+    pb_json_destroy(json);
+    return copy;
+}
+
+int pb_joined_describe(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
+{
+    struct parts *parts = calloc(1, sizeof *parts);
+    if (parts == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    parts->self = job->id;
+    parts->folders = pb_json_create(false);
+    parts->files = pb_json_create(false);
+    pb_json_array(parts->folders, NULL);
+    pb_json_array(parts->files, NULL);
+    int rc = pb_set_parts_list(store, job->set_id, add_part, parts, err);
+    pb_json_end(parts->folders);
+    pb_json_end(parts->files);
+    free(job->joined);
+    job->joined = NULL;
+    if (rc == 0 && (parts->n > 0 || job->replaces[0] != '\0') &&
+        (job->joined = print(job, parts)) == NULL)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory");
+    pb_json_destroy(parts->folders);
+    pb_json_destroy(parts->files);
+    free(parts);
+    return rc;
+}
+
+static bool has_checksum(const struct pb_manifest *manifest, const char *checksum)
+{
+    bool has = false;
+    for (int k = 0; k < PB_CHECKSUM_KINDS && !has; k++)
+        has = checksum[0] != '\0' && strcmp(manifest->input.checksum[k], checksum) == 0;
+    return has;
+}
+
+enum pb_duplicates_verdict pb_joined_judge(struct pb_job_store *store, struct pb_job *job)
+{
+    struct pb_manifest manifest = {0};
+    struct pb_err err = {0};
+    enum pb_duplicates_verdict verdict = PB_DUPLICATES_GONE;
+    char sum[PB_CHECKSUM_TEXT_BYTES];
+    struct parts *parts = calloc(1, sizeof *parts);
+    (void)snprintf(sum, sizeof sum, "%.*s", PB_CHECKSUM_TEXT_BYTES - 1, job->error.message);
+    if (parts == NULL)
+        return PB_DUPLICATES_GONE;
+    parts->self = job->id;
+    int rc = pb_set_parts_list(store, job->set_id, add_part, parts, &err);
+    const struct pb_set_part *part = &parts->newest;
+    if (rc == 0 && parts->n == 0)
+        verdict = PB_DUPLICATES_FALSE;
+    else if (rc == 0 && pb_duplicates_products(part->directory, part->job, &manifest) == 0 &&
+             has_checksum(&manifest, sum))
+        verdict = PB_DUPLICATES_SAME;
+    if (verdict == PB_DUPLICATES_SAME)
+        pb_job_fail(job, PB_E_INPUT_DUPLICATE,
+                    "the scene has no other content with its files: job %s made it of the same "
+                    "(%.19s...) through %s; the products are in %.700s",
+                    part->job, sum, job->pipeline, part->directory);
+    pb_manifest_fini(&manifest);
+    free(parts);
+    return verdict;
+}
+
+/* --- in the worker ----------------------------------------------------------------------------*/
+
+/* The texts of a list, borrowed from it; NULL = no memory. */
+static const char **texts(const struct pb_json_value *list, size_t *out_n)
+{
+    const size_t n = pb_json_count(list);
+    const char **text = calloc(n + 1, sizeof *text);
+    *out_n = 0;
+    for (size_t i = 0; text != NULL && i < n; i++)
+        if (pb_json_text_of(pb_json_at(list, i)) != NULL)
+            text[(*out_n)++] = pb_json_text_of(pb_json_at(list, i));
+    return text;
+}
+
+int pb_joined_open(const struct pb_json_value *joined, const struct pb_pipeline_config *pipeline,
+                   const char *folder, const char *scene, struct pb_err *err,
+                   struct pb_scene_files *out)
+{
+    struct pb_scene_joined all = {.by = pb_json_get_text(joined, "by")};
+    const char **folders = texts(pb_json_get(joined, "folders", NULL), &all.n_folders);
+    const char **files = texts(pb_json_get(joined, "files", NULL), &all.n_files);
+    all.folder = folders;
+    all.file = files;
+    int rc = 0;
+    if (folders == NULL || files == NULL || all.by == NULL)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder);
+    else if (all.n_folders == 0)
+        rc = pb_fail_at(err, PB_E_INPUT_GONE, folder, 0, 0,
+                        "it was to join the scene that job %s made, and the service keeps the "
+                        "files of that no more: input.complete.reopen is over",
+                        all.by);
+    else
+        rc = pb_scene_files_open_joined(pipeline, folder, scene, &all, err, out);
+    free(folders);
+    free(files);
+    return rc;
+}
+
+int pb_joined_compare(const struct pb_json_value *joined, struct pb_input_sum *sum,
+                      struct pb_err *err)
+{
+    int64_t pixels = -1;
+    const char *known = joined ? pb_json_get_text(joined, "known") : NULL;
+    if (known == NULL || pb_json_get_int(joined, "pixels", &pixels) != 0 ||
+        pixels != (int64_t)pb_input_sum_pixels(sum))
+        return 0;
+    return pb_duplicates_find(sum, known, err);
+}

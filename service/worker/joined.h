@@ -1,0 +1,34 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_JOINED_H
+#define PB_JOINED_H
+/* Loose files that join a scene which was made before (input.complete.reopen): their job is made of
+ * them and of the files of the set's earlier jobs, read where the archive has them. The service
+ * tells the worker when the job starts, as the member `joined` of its command. It names all files
+ * that the scene was made of, so that nothing is made of less; and the checksum of what the
+ * products there were made of, so that files which were there already make nothing. */
+#include "config/base/json_reader.h"
+#include "pipeline/scene/scene_files.h"
+#include "service/jobs/set_parts.h"
+#include "service/worker/duplicates.h"
+
+struct pb_input_sum;
+
+/* --- in the service; these read files and the store, on libuv's pool --- */
+
+/* Sets job->joined: NULL when it joins nothing. 0, or *err: it must not start. */
+int pb_joined_describe(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
+/* pb_duplicates_judge for a job of a set. */
+enum pb_duplicates_verdict pb_joined_judge(struct pb_job_store *store, struct pb_job *job);
+
+/* --- in the worker --- */
+
+/* Opens a scene of loose files that lie in a folder of their own, with those that it joins.
+ * joined: of the command. As pb_scene_files_open_joined. */
+int pb_joined_open(const struct pb_json_value *joined, const struct pb_pipeline_config *pipeline,
+                   const char *folder, const char *scene, struct pb_err *err,
+                   struct pb_scene_files *out);
+/* As pb_duplicates_compare. joined: of the command; NULL = it joins nothing. */
+int pb_joined_compare(const struct pb_json_value *joined, struct pb_input_sum *sum,
+                      struct pb_err *err);
+#endif

@@ -1,0 +1,385 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Files that join a scene of loose files after its job (input.complete.reopen): what is made again and of what, when it is not,
+what readers of the products see meanwhile, and what a kill leaves. Real workers."""
+import hashlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "proof")]
+import numpy as np  # noqa: E402
+from osgeo import gdal, osr  # noqa: E402
+
+import control  # noqa: E402
+import pbtest  # noqa: E402
+from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
+
+SCENE = "T1_202606"
+PIPELINES = """
+pipelines:
+  every:
+    input: {match: ["probe*.tif"]}
+    products: [statistics: {}]
+  month:
+    input:
+      group: 'T(?<tile>\\d)_(?<date>\\d{8})\\.tif'
+      by: "T{tile}_{date:%Y%m}"
+      order: date
+      files:
+        S_1: {match: "*.tif", nth: 1}
+        S_2: {match: "*.tif", nth: 2, optional: true}
+        S_3: {match: "*.tif", nth: 3, optional: true}
+        S_4: {match: "*.tif", nth: 4, optional: true}
+        S_5: {match: "*.tif", nth: 5, optional: true}
+        S_6: {match: "*.tif", nth: 6, optional: true}
+      grid: S_1
+      complete: {expire: EXPIRE, reopen: 90d}
+    steps:
+      - composite: {method: mean, bands: [S], of: [_1, _2, _3, _4, _5, _6]}
+    products:
+      - cog: {bands: [S], type: float32}
+      - stac: {datetime: file-time}
+"""
+
+
+def image(path, value):
+    out = gdal.GetDriverByName("GTiff").Create(str(path), 64, 48, 1, gdal.GDT_UInt16)
+    out.SetGeoTransform((500000.0, 3.0, 0, 4000000.0, 0, -3.0))
+    system = osr.SpatialReference()
+    system.ImportFromEPSG(32632)
+    out.SetProjection(system.ExportToWkt())
+    out.GetRasterBand(1).WriteArray(np.full((48, 64), value, np.uint16))
+
+
+def digest(path):
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+
+
+class Joining(DaemonCase):
+    def service(self, start=True, expire="200ms", more="", **settings):
+        d = self.daemon(fake=False, start=False, **settings)
+        text = d.config.read_text()
+        d.config.write_text(text[:text.index("pipelines:")] + more + PIPELINES.replace("EXPIRE", expire))
+        (d.root / "made").mkdir()
+        return d.start() if start else d
+
+    def name(self, day):
+        return f"T1_202606{day:02}.tif"
+
+    def drop(self, d, *days, add=0):
+        """The file of a day has its number, times 100, in each pixel."""
+        for day in days:
+            image(d.root / "made" / self.name(day), 100 * day + add)
+            shutil.copyfile(d.root / "made" / self.name(day), d.root / "made/next")
+            os.rename(d.root / "made/next", d.root / "inbox" / self.name(day))
+
+    def months(self, d, *states):
+        return [j for j in d.jobs(limit=1000) if j["name"] == SCENE and (not states or j["status"] in states)][::-1]
+
+    def done(self, d, n, failed=0):
+        """The jobs of the month, oldest first, when n of them are successful."""
+        def are():
+            wrong = self.months(d, "failed")
+            assert len(wrong) <= failed, [j["error"] for j in wrong]
+            return len(self.months(d, "successful")) == n
+        d.wait_for(are)
+        return self.months(d)
+
+    def product(self, d):
+        return d.root / f"products/{SCENE}/month/{SCENE}.tif"
+
+    def mean(self, d):
+        return np.unique(gdal.Open(str(self.product(d))).ReadAsArray()).tolist()
+
+    def manifest(self, d):
+        return json.loads((self.product(d).parent / ".pushbroom.json").read_text())
+
+    def of(self, d):
+        """The days whose files the products were made of, as the manifest and the STAC item tell."""
+        files = sorted({f["file"] for f in self.manifest(d)["input"]["files"]})
+        item = json.loads(next(self.product(d).parent.glob("*.json")).read_text())
+        self.assertEqual(sorted({link["title"] for link in item["links"] if link["rel"] == "derived_from"}), files)
+        return [int(f[9:11]) for f in files]
+
+    def probe(self, d):
+        """A scene of one file goes all the way."""
+        image(d.root / "made/next", 1)
+        os.rename(d.root / "made/next", d.root / "inbox/probe.tif")
+        d.wait_job("probe.tif", "successful")
+
+    def archived(self, d):
+        return [f for f in d.files("work") if f.endswith(".tif") and "probe" not in f]
+
+
+class Made(Joining):
+    def test_a_file_that_joins_makes_the_scene_again_from_all(self):
+        d = self.service()
+        self.drop(d, 5, 12)
+        first, = self.done(d, 1)
+        self.assertEqual((self.mean(d), self.of(d), first["replaces"]), ([850], [5, 12], None))
+        self.drop(d, 20)
+        _, second = self.done(d, 2)
+        self.assertEqual((second["replaces"], second["delivered"]), (first["id"], [str(d.root / "inbox" / self.name(20))]))
+        self.assertEqual((self.mean(d), self.of(d), self.manifest(d)["job"]), ([np.float32(3700 / 3)], [5, 12, 20], second["id"]))
+        self.drop(d, 1)  # the earliest of all
+        third = self.done(d, 3)[2]
+        self.assertEqual((third["replaces"], self.mean(d), self.of(d)), (second["id"], [950], [1, 5, 12, 20]))
+        self.assertEqual(self.archived(d), [f"done/{SCENE}.1/{self.name(20)}", f"done/{SCENE}.2/{self.name(1)}",
+                                            f"done/{SCENE}/{self.name(5)}", f"done/{SCENE}/{self.name(12)}"])
+        self.assertEqual(sorted(os.listdir(d.root / "products")), [SCENE])
+        said = subprocess.run([BIN / "pushbroom", "status", "--socket", d.root / "s.sock", third["id"]], stdout=subprocess.PIPE, text=True).stdout
+        self.assertIn(f"replaces   job {second['id']}, with its files and those delivered now", said)
+
+    def test_pushbroom_run_makes_the_same_of_all_files(self):
+        d = self.service()
+        for n, days in enumerate(((12,), (5, 20), (1,))):
+            self.drop(d, *days)
+            self.done(d, n + 1)
+        self.assertEqual(self.of(d), [1, 5, 12, 20])
+        pbtest.run("pushbroom", "run", "-c", d.config, "-o", d.root / "own", d.root / "made" / self.name(1))
+        own = d.root / "own" / SCENE / "month"
+        self.assertEqual(digest(own / f"{SCENE}.tif"), digest(self.product(d)))
+        alone = json.loads((own / ".pushbroom.json").read_text())
+        self.assertEqual(alone["input"]["sha256"], self.manifest(d)["input"]["sha256"])
+
+    def test_what_comes_while_a_job_runs_becomes_one_job(self):
+        d = self.service()
+        self.drop(d, 5)
+        self.done(d, 1)
+        worker, = d.workers()
+        os.kill(worker, signal.SIGSTOP)
+        self.drop(d, 12)
+        second = wait_for(lambda: self.months(d, "running", "accepted"))[0]
+        for n, day in enumerate((15, 18, 20)):
+            self.drop(d, day)
+            told = wait_for(lambda: [s for s in d.call("service.info")["gathering"] if s["files"] == n + 1])[0]
+        self.assertIn(f"3 files to be joined with those of job {second['id']} when it is over", told["missing"])
+        self.assertIsNone(told["expires"])
+        os.kill(worker, signal.SIGCONT)
+        jobs = self.done(d, 3)
+        self.assertEqual((len(jobs), jobs[2]["replaces"], len(jobs[2]["delivered"])), (3, second["id"], 3))
+        self.assertEqual((self.of(d), self.mean(d)), ([5, 12, 15, 18, 20], [1400]))
+
+    def test_another_month_and_another_time_are_scenes_of_their_own(self):
+        d = self.service()
+        self.drop(d, 5)
+        self.done(d, 1)
+        image(d.root / "made/next", 7)
+        os.rename(d.root / "made/next", d.root / "inbox/T1_20260701.tif")
+        self.assertIsNone(d.wait_job("T1_202607", "successful")["replaces"])
+        n = d.log_text().count("is in use")
+        d.config.write_text(d.config.read_text().replace("reopen: 90d", "reopen: 1ms"))
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: d.log_text().count("is in use") > n)
+        self.drop(d, 12)  # output.exists: refuse, and a part of a scene is never put in the place of more
+        failed = d.wait_job(SCENE, "failed")
+        self.assertEqual((failed["error"]["code"], failed["replaces"]), ("output.exists", None))
+        self.assertIn("this input lacks 'T1_20260605.tif'", failed["error"]["message"])
+        self.assertEqual(self.of(d), [5])
+
+
+class NotMade(Joining):
+    def test_the_same_files_again_make_nothing_until_a_retry(self):
+        d = self.service()
+        self.drop(d, 5, 12)
+        first, = self.done(d, 1)
+        before = os.stat(self.product(d))
+        self.drop(d, 12)
+        again = d.wait_job(SCENE, "dismissed")
+        self.assertEqual(again["error"]["code"], "input.duplicate")
+        self.assertIn(f"job {first['id']} made it of the same", again["error"]["message"])
+        self.assertEqual(os.stat(self.product(d)), before)
+        self.drop(d, 5, 12)
+        d.wait_for(lambda: len(self.months(d, "dismissed")) == 2)
+        self.assertEqual(os.stat(self.product(d)), before)
+        d.call("job.retry", id=again["id"])
+        self.done(d, 2)
+        self.assertEqual((self.of(d), self.manifest(d)["job"]), ([5, 12], again["id"]))
+
+    def test_a_file_with_other_content_takes_the_place_of_that_of_its_name(self):
+        d = self.service()
+        self.drop(d, 5, 12)
+        self.done(d, 1)
+        self.drop(d, 12, add=100)
+        jobs = self.done(d, 2)
+        self.assertEqual((self.mean(d), self.of(d), jobs[1]["replaces"]), ([900], [5, 12], jobs[0]["id"]))
+        self.drop(d, 20)
+        self.done(d, 3)
+        self.assertEqual(self.mean(d), [np.float32(3800 / 3)])
+
+    def test_a_file_that_does_not_decode_harms_none_of_the_others(self):
+        d = self.service()
+        self.drop(d, 5)
+        self.done(d, 1)
+        (d.root / "made/next").write_bytes(b"II*\0this is no image")
+        os.rename(d.root / "made/next", d.root / "inbox" / self.name(12))
+        failed = d.wait_job(SCENE, "failed")
+        self.assertEqual(self.of(d), [5])
+        d.wait_for(lambda: f"{SCENE}/{self.name(12)}" in d.files("quarantine"))
+        self.drop(d, 20)
+        self.done(d, 2, failed=1)
+        self.assertEqual((self.of(d), self.mean(d)), ([5, 20], [1250]))
+        broken = d.root / f"quarantine/{SCENE}/{self.name(12)}"
+        broken.unlink()
+        image(broken, 1200)
+        d.call("job.retry", id=failed["id"])
+        self.done(d, 3)
+        self.assertEqual((self.of(d), self.mean(d)), ([5, 12, 20], [np.float32(3700 / 3)]))
+
+    def test_nothing_is_made_of_less_when_the_archive_lacks_a_file(self):
+        d = self.service()
+        self.drop(d, 5, 12)
+        first, = self.done(d, 1)
+        kept = d.root / f"work/done/{SCENE}/{self.name(12)}"
+        kept.rename(d.root / "made/kept")
+        self.drop(d, 20)
+        failed = d.wait_job(SCENE, "failed")
+        self.assertEqual(failed["error"]["code"], "input.gone")
+        self.assertIn(f"it joins the scene that job {first['id']} made, and 1 of the 2 files of that is in the archive no more: {self.name(12)}",
+                      failed["error"]["message"])
+        self.assertEqual((self.of(d), self.manifest(d)["job"]), ([5, 12], first["id"]))
+        (d.root / "made/kept").rename(kept)
+        d.call("job.retry", id=failed["id"])
+        self.done(d, 2)
+        self.assertEqual(self.of(d), [5, 12, 20])
+
+    def test_retention_leaves_what_others_may_join(self):
+        d = self.service(more="  retention: {done: 1ms}\n")
+        self.drop(d, 5)
+        self.done(d, 1)
+        self.probe(d)
+        d.stop()
+        d.start()  # the first look at the archive comes at once
+        wait_for(lambda: "retention: removed" in d.log_text())
+        self.assertEqual(self.archived(d), [f"done/{SCENE}/{self.name(5)}"])
+        self.drop(d, 12)
+        self.done(d, 2)
+        self.assertEqual(self.of(d), [5, 12])
+        d.stop()
+        d.config.write_text(d.config.read_text().replace("reopen: 90d", "reopen: 0s"))
+        d.start()
+        wait_for(lambda: self.archived(d) == [])
+
+    def test_the_configuration_says_what_cannot_be(self):
+        d = self.service(start=False, on_success="delete")
+        said = subprocess.run([BIN / "pushbroom", "check-config", d.config], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(said.returncode, 2, said.stdout)
+        self.assertRegex(said.stdout, r"config\.yaml:\d+:\d+: .*input\.complete\.reopen makes a scene again from its archived files")
+        d.config.write_text("pipelines:\n  p:\n    input:\n      scene: 'x/'\n      files: {R: R.tif}\n      complete: {reopen: 1d}\n    products: [statistics: {}]\n")
+        said = subprocess.run([BIN / "pushbroom", "check-config", d.config], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertIn(":6:26: ", said.stdout)
+        self.assertIn("input.complete.reopen is about loose files that join a scene", said.stdout)
+
+
+class Reader(threading.Thread):
+    """Looks at the product without a pause: it must be there, whole, and of never fewer files."""
+
+    def __init__(self, product):
+        super().__init__()
+        self.product, self.wrong, self.seen, self.ends = product, [], [], False
+
+    def run(self):
+        while not self.ends:
+            try:
+                at = os.open(self.product.parent, os.O_RDONLY | os.O_DIRECTORY)
+            except FileNotFoundError:
+                if self.seen:
+                    self.wrong.append("the products went away")
+                continue
+            try:
+                read = lambda name: os.fdopen(os.open(name, os.O_RDONLY, dir_fd=at), "rb").read()
+                manifest = json.loads(read(".pushbroom.json"))
+                for file in manifest["files"]:
+                    if hashlib.sha256(read(file["file"])).hexdigest() != file["sha256"]:
+                        self.wrong.append(f"{file['file']} is not that of its manifest")
+                n = len({f["file"] for f in manifest["input"]["files"]})
+                if not self.seen or self.seen[-1] != (manifest["job"], n):
+                    self.seen.append((manifest["job"], n))
+            except FileNotFoundError:
+                pass  # the older products of an exchange are removed while they are read
+            finally:
+                os.close(at)
+
+    def end(self):
+        self.ends = True
+        self.join()
+        counts = [n for _, n in self.seen]
+        if counts != sorted(counts):
+            self.wrong.append(f"products of fewer files came after those of more: {self.seen}")
+        if len({job for job, _ in self.seen}) != len(self.seen):
+            self.wrong.append(f"the products of a job came twice: {self.seen}")
+        return self.wrong
+
+
+class Killed(Joining):
+    def kill(self, d):
+        d.process.send_signal(signal.SIGKILL)
+        d.process.wait()
+
+    def at(self, call, path):
+        """A service that is killed in that call, when a file joins."""
+        if os.environ.get("PB_SANITIZE"):
+            self.skipTest("the shim of failing calls does not go together with a sanitizer")
+        d = self.service(start=False)
+        faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
+        d.start(env=faults.environment())
+        self.drop(d, 5, 12)
+        self.done(d, 1)
+        reader = Reader(self.product(d))
+        reader.start()
+        rule = faults.rule(call, control.HANG, role="daemon", path=path)
+        self.drop(d, 20)
+        wait_for(lambda: faults.counts(rule)[1])
+        self.kill(d)
+        d.start()
+        jobs = self.done(d, 2)
+        d.wait_idle()
+        self.assertEqual((self.of(d), len(jobs), jobs[1]["replaces"]), ([5, 12, 20], 2, jobs[0]["id"]))
+        self.assertEqual(reader.end(), [])
+        wait_for(lambda: self.archived(d) == [f"done/{SCENE}.1/{self.name(20)}"] + [f"done/{SCENE}/{self.name(day)}" for day in (5, 12)])
+        self.assertEqual(d.files("inbox") + d.files("quarantine"), [])
+        self.drop(d, 25)
+        self.done(d, 3)
+        self.assertEqual(self.of(d), [5, 12, 20, 25])
+
+    def test_while_the_file_is_claimed(self):
+        self.at("rename", self.name(20))
+
+    def test_while_its_folder_gets_its_place(self):
+        self.at("fsync", f".gather/{SCENE}")
+
+    def test_while_the_file_goes_to_the_archive(self):
+        self.at("rename", f"done/{SCENE}.1")
+
+    def test_again_and_again_no_file_is_lost_and_no_product_is_of_less(self):
+        d = self.service()
+        self.drop(d, 2)
+        self.done(d, 1)
+        reader = Reader(self.product(d))
+        reader.start()
+        rng = random.Random(11)
+        for day in (30, 7, 21, 14, 25):
+            self.drop(d, day)
+            time.sleep(rng.uniform(0, 0.6))
+            self.kill(d)
+            d.start()
+        d.wait_for(lambda: not d.files("inbox") and d.call("service.info")["jobs"]["accepted"] + d.call("service.info")["jobs"]["running"] == 0)
+        d.wait_for(lambda: self.of(d) == [2, 7, 14, 21, 25, 30])
+        self.assertEqual(self.mean(d), [1650])
+        self.assertEqual(reader.end(), [])
+        self.assertEqual(d.files("quarantine"), [])
+        self.assertEqual(len(self.archived(d)), 6)
+
+
+if __name__ == "__main__":
+    main()

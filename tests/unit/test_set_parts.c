@@ -1,0 +1,173 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/jobs/set_parts.h"
+
+#include "config/base/clock.h"
+#include "run_suite.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST  "20261121-082850-aaaa"
+#define SECOND "20261121-082850-bbbb"
+#define THIRD  "20261121-082850-cccc"
+
+static char directory[64];
+static struct pb_job_store *store;
+static const struct pb_set_key key = {"month", "T1", NULL};
+
+static void make(void)
+{
+    char moved[PB_FILES_PATH_BYTES];
+    (void)snprintf(directory, sizeof directory, "/tmp/pb-parts-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    ck_assert_int_eq(pb_job_store_open(directory, NULL, moved, &store), 0);
+}
+
+static void end(void)
+{
+    char command[128];
+    pb_job_store_close(store);
+    (void)snprintf(command, sizeof command, "rm -rf %s", directory);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void insert(const char *id, const char *set_id, const char *folder)
+{
+    struct pb_job job;
+    pb_job_init(&job);
+    job.owned = true;
+    (void)snprintf(job.id, sizeof job.id, "%s", id);
+    (void)snprintf(job.set_id, sizeof job.set_id, "%s", set_id);
+    (void)snprintf(job.replaces, sizeof job.replaces, "%s", strcmp(id, set_id) ? set_id : "");
+    (void)snprintf(job.pipeline, sizeof job.pipeline, "month");
+    (void)snprintf(job.scene, sizeof job.scene, "T1");
+    ck_assert_int_eq(pb_job_set(&job.folder, folder), 0);
+    ck_assert_int_eq(pb_job_set(&job.input, "/work/x"), 0);
+    ck_assert_int_eq(pb_job_set(&job.delivered, "[\"/inbox/a.tif\"]"), 0);
+    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    pb_job_fini(&job);
+}
+
+/* As the service stores it: the end first, then where the input lies. */
+static void finish(const char *id, enum pb_job_status status, const char *path)
+{
+    struct pb_job job;
+    ck_assert_int_eq(pb_job_store_find(store, id, NULL, &job), 0);
+    job.status = status;
+    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_job_set(&job.input, path), 0);
+    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    pb_job_fini(&job);
+}
+
+static int note(void *user, const struct pb_set_part *part)
+{
+    char *text = user;
+    size_t n = strlen(text);
+    (void)snprintf(text + n, 256 - n, "%.4s %s %s;", part->job + 16, part->path,
+                   part->delivered ? part->delivered : "-");
+    return 0;
+}
+
+static const char *parts(const char *set_id)
+{
+    static char text[256];
+    text[0] = '\0';
+    ck_assert_int_eq(pb_set_parts_list(store, set_id, note, text, NULL), 0);
+    return text;
+}
+
+START_TEST(the_parts_of_a_set_are_its_successful_jobs)
+{
+    struct pb_set_last last;
+    insert(FIRST, FIRST, NULL);
+    ck_assert_int_eq(pb_set_parts_last(store, &key, 0, NULL, &last), 0);
+    finish(FIRST, PB_JOB_SUCCESSFUL, "/done/a");
+    insert(SECOND, FIRST, NULL);
+    finish(SECOND, PB_JOB_FAILED, "/quarantine/a");
+    ck_assert_str_eq(parts(FIRST), "aaaa /done/a [\"/inbox/a.tif\"];");
+    finish(SECOND, PB_JOB_SUCCESSFUL, "/done/a.1");
+    ck_assert_str_eq(parts(FIRST),
+                     "bbbb /done/a.1 [\"/inbox/a.tif\"];aaaa /done/a [\"/inbox/a.tif\"];");
+    ck_assert_int_eq(pb_set_parts_last(store, &key, 0, NULL, &last), 1);
+    ck_assert_str_eq(last.set_id, FIRST);
+    ck_assert_str_eq(last.job, SECOND);
+    ck_assert_int_eq(pb_set_parts_hold(store, "/done/a.1", NULL), 1);
+    ck_assert_int_eq(pb_set_parts_hold(store, "/work/x", NULL), 0);
+    ck_assert_int_eq(pb_set_parts_last(store, &key, pb_clock_wall_ms() + 60000, NULL, &last), 0);
+}
+END_TEST
+
+START_TEST(sets_of_other_folders_and_pipelines_are_others)
+{
+    struct pb_set_last last;
+    const struct pb_set_key other = {"year", "T1", NULL}, below = {"month", "T1", "a/b"};
+    insert(FIRST, FIRST, "a/b");
+    finish(FIRST, PB_JOB_SUCCESSFUL, "/done/a");
+    ck_assert_int_eq(pb_set_parts_last(store, &key, 0, NULL, &last), 0);
+    ck_assert_int_eq(pb_set_parts_last(store, &other, 0, NULL, &last), 0);
+    ck_assert_int_eq(pb_set_parts_last(store, &below, 0, NULL, &last), 1);
+}
+END_TEST
+
+START_TEST(a_job_that_waits_or_runs_keeps_its_set_busy)
+{
+    char job[PB_JOB_ID_BYTES];
+    insert(THIRD, "", NULL); /* no loose files */
+    ck_assert_int_eq(pb_set_parts_busy(store, &key, NULL, job), 0);
+    insert(FIRST, FIRST, NULL);
+    ck_assert_int_eq(pb_set_parts_busy(store, &key, NULL, job), 1);
+    ck_assert_str_eq(job, FIRST);
+    finish(FIRST, PB_JOB_RUNNING, "/work/x");
+    ck_assert_int_eq(pb_set_parts_busy(store, &key, NULL, job), 1);
+    finish(FIRST, PB_JOB_FAILED, "/quarantine/x");
+    ck_assert_int_eq(pb_set_parts_busy(store, &key, NULL, job), 0);
+}
+END_TEST
+
+START_TEST(sets_are_forgotten_by_their_newest_part_and_not_while_a_job_waits)
+{
+    char name[PB_JOB_NAME_BYTES];
+    const int64_t later = pb_clock_wall_ms() + 60000;
+    insert(FIRST, FIRST, NULL);
+    finish(FIRST, PB_JOB_SUCCESSFUL, "/done/a");
+    ck_assert_int_eq(pb_set_parts_pipeline(store, "", NULL, name), 1);
+    ck_assert_str_eq(name, "month");
+    ck_assert_int_eq(pb_set_parts_pipeline(store, "month", NULL, name), 0);
+    ck_assert_int_eq(pb_set_parts_trim(store, "month", 1000, NULL), 0);
+    ck_assert_int_eq(pb_set_parts_trim(store, "year", later, NULL), 0);
+    insert(SECOND, FIRST, NULL);
+    ck_assert_int_eq(pb_set_parts_trim(store, "month", later, NULL), 0);
+    finish(SECOND, PB_JOB_DISMISSED, "/done/a.1");
+    ck_assert_int_eq(pb_set_parts_trim(store, "month", later, NULL), 1);
+    ck_assert_str_eq(parts(FIRST), "");
+}
+END_TEST
+
+START_TEST(parts_stay_when_their_jobs_are_forgotten)
+{
+    struct pb_job job;
+    insert(FIRST, FIRST, NULL);
+    finish(FIRST, PB_JOB_SUCCESSFUL, "/done/a");
+    ck_assert_int_eq(pb_job_store_prune(store, 0, NULL), 1);
+    ck_assert_int_ne(pb_job_store_find(store, FIRST, NULL, &job), 0);
+    ck_assert_str_eq(parts(FIRST), "aaaa /done/a [\"/inbox/a.tif\"];");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("set_parts");
+    TCase *tests = tcase_create("set_parts");
+    tcase_add_checked_fixture(tests, make, end);
+    tcase_add_test(tests, the_parts_of_a_set_are_its_successful_jobs);
+    tcase_add_test(tests, sets_of_other_folders_and_pipelines_are_others);
+    tcase_add_test(tests, a_job_that_waits_or_runs_keeps_its_set_busy);
+    tcase_add_test(tests, sets_are_forgotten_by_their_newest_part_and_not_while_a_job_waits);
+    tcase_add_test(tests, parts_stay_when_their_jobs_are_forgotten);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
