@@ -187,7 +187,7 @@ int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *f
                         const char *scene, int64_t reader, struct pb_err *err,
                         struct pb_scene_files *out)
 {
-    return open_files(pipeline, folder, &(struct layout){NULL}, scene, reader, err, out);
+    return open_files(pipeline, folder, &(struct layout){.group = NULL}, scene, reader, err, out);
 }
 
 int pb_scene_files_open_joined(const struct pb_pipeline_config *pipeline, const char *folder,

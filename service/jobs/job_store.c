@@ -21,132 +21,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* 2: device_why; 3: uid, identity, counts; 4: the journal; 5: kept; 6: priority;
- * 7: folder; 8: delivered; 9: companion; 10: contents;
- * 11: their checksums have a kind; 12: set_parts */
-#define SCHEMA_VERSION 12
-
-#define ARCHIVED "(NEW.status = 2 OR (NEW.status = 4 AND NEW.error_code = 'input.duplicate'))"
-
-/* Version 1, and what each later version adds: a new file takes all the steps of an old one. */
-static const char *const schema[SCHEMA_VERSION] = {
-    "CREATE TABLE jobs (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
-    " name TEXT NOT NULL, created_ms INTEGER NOT NULL, status INTEGER NOT NULL,"
-    " owned INTEGER NOT NULL, scene TEXT NOT NULL, pipeline TEXT NOT NULL, input TEXT,"
-    " attempts INTEGER NOT NULL, started_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL,"
-    " finished_ms INTEGER NOT NULL, progress INTEGER NOT NULL, stage TEXT NOT NULL,"
-    " device TEXT NOT NULL, tiles_done INTEGER NOT NULL, tiles_total INTEGER NOT NULL,"
-    " bytes_read INTEGER NOT NULL, bytes_written INTEGER NOT NULL, elapsed_ms INTEGER NOT NULL,"
-    " directory TEXT, products TEXT, report TEXT, error_code TEXT NOT NULL,"
-    " error_message TEXT NOT NULL, error_hint TEXT NOT NULL);"
-    "CREATE INDEX jobs_by_status ON jobs (status, seq);"
-    "PRAGMA user_version = 1;",
-
-    "ALTER TABLE jobs ADD COLUMN device_why TEXT NOT NULL DEFAULT '';"
-    "PRAGMA user_version = 2;",
-
-    "ALTER TABLE jobs ADD COLUMN uid INTEGER NOT NULL DEFAULT -1;"
-    "ALTER TABLE jobs ADD COLUMN identity TEXT NOT NULL DEFAULT '';"
-    "CREATE INDEX jobs_by_tail ON jobs (" PB_JOB_TAIL ");"
-    "CREATE INDEX jobs_finished ON jobs (seq) WHERE status > 1;"
-    "CREATE TABLE job_counts (status INTEGER PRIMARY KEY, n INTEGER NOT NULL);"
-    "INSERT INTO job_counts VALUES (0, 0), (1, 0), (2, 0), (3, 0), (4, 0);"
-    "UPDATE job_counts SET n = (SELECT count(*) FROM jobs WHERE jobs.status = job_counts.status);"
-    "CREATE TRIGGER jobs_inserted AFTER INSERT ON jobs BEGIN"
-    " UPDATE job_counts SET n = n + 1 WHERE status = NEW.status; END;"
-    "CREATE TRIGGER jobs_deleted AFTER DELETE ON jobs BEGIN"
-    " UPDATE job_counts SET n = n - 1 WHERE status = OLD.status; END;"
-    "CREATE TRIGGER jobs_moved AFTER UPDATE OF status ON jobs WHEN OLD.status <> NEW.status BEGIN"
-    " UPDATE job_counts SET n = n - 1 WHERE status = OLD.status;"
-    " UPDATE job_counts SET n = n + 1 WHERE status = NEW.status; END;"
-    "PRAGMA user_version = 3;",
-
-    /* Numbers of events begin at the milliseconds since 1970: above those of an older store, as
-     * there are never more than a thousand events a second for long. */
-    "CREATE TABLE events (seq INTEGER PRIMARY KEY AUTOINCREMENT, time_ms INTEGER NOT NULL,"
-    " kind TEXT NOT NULL, job TEXT NOT NULL, pipeline TEXT NOT NULL, data TEXT NOT NULL);"
-    "INSERT INTO sqlite_sequence (name, seq) VALUES"
-    " ('events', CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER));"
-    "CREATE TABLE subscribers (name TEXT PRIMARY KEY, seq INTEGER NOT NULL, events TEXT NOT NULL,"
-    " pipelines TEXT NOT NULL, expire_ms INTEGER NOT NULL, delivered INTEGER NOT NULL DEFAULT 0,"
-    " given_up INTEGER NOT NULL DEFAULT 0, expired INTEGER NOT NULL DEFAULT 0);"
-    "PRAGMA user_version = 4;",
-
-    /* Of older jobs it is not known when their inputs were moved: some time after the end. */
-    "CREATE TABLE kept (path TEXT PRIMARY KEY, since_ms INTEGER NOT NULL);"
-    "CREATE INDEX kept_by_age ON kept (since_ms);"
-    "INSERT OR IGNORE INTO kept SELECT input, finished_ms FROM jobs"
-    " WHERE owned = 1 AND status = 2 AND input IS NOT NULL;"
-    "CREATE TRIGGER jobs_kept AFTER UPDATE OF input ON jobs"
-    " WHEN NEW.owned = 1 AND NEW.status = 2 AND NEW.input IS NOT NULL"
-    " AND (NEW.input IS NOT OLD.input OR OLD.status <> 2) BEGIN"
-    " INSERT OR REPLACE INTO kept VALUES (NEW.input,"
-    " CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)); END;"
-    "PRAGMA user_version = 5;",
-
-    /* rank: -priority, so that the index has the order of the queue. */
-    "ALTER TABLE jobs ADD COLUMN rank INTEGER NOT NULL DEFAULT 0;"
-    "CREATE INDEX jobs_waiting ON jobs (rank, seq) WHERE status = 0;"
-    "PRAGMA user_version = 6;",
-
-    "ALTER TABLE jobs ADD COLUMN folder TEXT;"
-    "PRAGMA user_version = 7;",
-
-    "ALTER TABLE jobs ADD COLUMN delivered TEXT;"
-    "PRAGMA user_version = 8;",
-
-    "ALTER TABLE jobs ADD COLUMN companion TEXT;"
-    "ALTER TABLE jobs ADD COLUMN has_checksum INTEGER NOT NULL DEFAULT 0;"
-    "CREATE TRIGGER companions_kept AFTER UPDATE OF companion ON jobs"
-    " WHEN NEW.owned = 1 AND NEW.status = 2 AND NEW.companion IS NOT NULL"
-    " AND (NEW.companion IS NOT OLD.companion OR OLD.status <> 2) BEGIN"
-    " INSERT OR REPLACE INTO kept VALUES (NEW.companion,"
-    " CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)); END;"
-    "PRAGMA user_version = 9;",
-
-    /* Inputs of skipped duplicates are archived like those of successful jobs. */
-    "CREATE TABLE contents (pipeline TEXT NOT NULL, bytes INTEGER NOT NULL,"
-    " sha256 TEXT NOT NULL, job TEXT NOT NULL, directory TEXT NOT NULL, time_ms INTEGER NOT NULL,"
-    " PRIMARY KEY (pipeline, bytes, sha256));"
-    "CREATE INDEX contents_by_age ON contents (time_ms);"
-    "ALTER TABLE jobs ADD COLUMN anyway INTEGER NOT NULL DEFAULT 0;"
-    "DROP TRIGGER jobs_kept;"
-    "DROP TRIGGER companions_kept;"
-    "CREATE TRIGGER jobs_kept AFTER UPDATE OF input ON jobs"
-    " WHEN NEW.owned = 1 AND " ARCHIVED " AND NEW.input IS NOT NULL"
-    " AND (NEW.input IS NOT OLD.input OR OLD.status <> NEW.status) BEGIN"
-    " INSERT OR REPLACE INTO kept VALUES (NEW.input,"
-    " CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)); END;"
-    "CREATE TRIGGER companions_kept AFTER UPDATE OF companion ON jobs"
-    " WHEN NEW.owned = 1 AND " ARCHIVED " AND NEW.companion IS NOT NULL"
-    " AND (NEW.companion IS NOT OLD.companion OR OLD.status <> NEW.status) BEGIN"
-    " INSERT OR REPLACE INTO kept VALUES (NEW.companion,"
-    " CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)); END;"
-    "PRAGMA user_version = 10;",
-
-    "ALTER TABLE contents RENAME COLUMN sha256 TO checksum;"
-    "UPDATE contents SET checksum = 'sha256:' || checksum;"
-    "PRAGMA user_version = 11;",
-
-    /* Inputs of successful jobs of loose files, where they lie (set_parts.h). */
-    "ALTER TABLE jobs ADD COLUMN set_id TEXT NOT NULL DEFAULT '';"
-    "ALTER TABLE jobs ADD COLUMN replaces TEXT NOT NULL DEFAULT '';"
-    "CREATE INDEX jobs_of_sets ON jobs (scene) WHERE set_id <> '' AND status < 2;"
-    "CREATE TABLE set_parts (job TEXT PRIMARY KEY, set_id TEXT NOT NULL, pipeline TEXT NOT NULL,"
-    " folder TEXT NOT NULL, scene TEXT NOT NULL, path TEXT NOT NULL, delivered TEXT,"
-    " directory TEXT, time_ms INTEGER NOT NULL);"
-    "CREATE INDEX set_parts_by_scene ON set_parts (scene, pipeline, folder, time_ms);"
-    "CREATE INDEX set_parts_by_set ON set_parts (set_id, time_ms);"
-    "CREATE INDEX set_parts_by_path ON set_parts (path);"
-    "CREATE TRIGGER jobs_part AFTER UPDATE OF status, input ON jobs"
-    " WHEN NEW.set_id <> '' AND NEW.owned = 1 AND NEW.status = 2 AND NEW.input IS NOT NULL"
-    " AND (NEW.input IS NOT OLD.input OR OLD.status <> 2) BEGIN"
-    " INSERT OR REPLACE INTO set_parts VALUES (NEW.id, NEW.set_id, NEW.pipeline,"
-    " ifnull(NEW.folder, ''), NEW.scene, NEW.input, NEW.delivered, NEW.directory,"
-    " CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)); END;"
-    "PRAGMA user_version = 12;",
-};
-
 static bool execute(sqlite3 *db, const char *sql)
 {
     return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
@@ -170,11 +44,11 @@ static bool query_text(sqlite3 *db, const char *sql, char *out, size_t bytes)
 static bool upgrade(sqlite3 *db, int version)
 {
     bool ok = true;
-    if (version < 0 || version >= SCHEMA_VERSION)
+    if (version < 0 || version >= PB_JOB_SCHEMA_VERSION)
         return true;
     ok = execute(db, "BEGIN IMMEDIATE");
-    for (; ok && version < SCHEMA_VERSION; version++)
-        ok = execute(db, schema[version]);
+    for (; ok && version < PB_JOB_SCHEMA_VERSION; version++)
+        ok = execute(db, pb_job_schema[version]);
     return ok && execute(db, "COMMIT");
 }
 
@@ -200,11 +74,11 @@ static int check_database(sqlite3 *db, struct pb_err *err)
         return 1;
     if (!query_text(db, "PRAGMA user_version", text, sizeof text))
         return judge(db, err);
-    if (atoi(text) > SCHEMA_VERSION)
+    if (atoi(text) > PB_JOB_SCHEMA_VERSION)
         return pb_fail(err, PB_E_SERVICE_STATE,
                        "the job store was written by a newer pushbroomd (schema %s, this one "
                        "knows %d); use that version, or move the file away",
-                       text, SCHEMA_VERSION);
+                       text, PB_JOB_SCHEMA_VERSION);
     bool ok = upgrade(db, atoi(text)) && execute(db, "SELECT " PB_JOB_COLUMNS " FROM jobs LIMIT 1");
     return ok ? 0 : judge(db, err);
 }

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_JOB_STORE_SQL_H
 #define PB_JOB_STORE_SQL_H
-/* Inside the job store: job_store.c opens and closes the database, job_rows.c reads and writes its
- * rows, job_changes.c has the changes that the service makes, job_commit.c gathers those of several
- * threads into transactions; journal.c has the rows of events, subscribers.c who wants them. Nobody
- * else includes this. */
+/* Inside the job store: job_store.c opens and closes the database, job_store_schema.c has its
+ * tables, job_rows.c reads and writes its rows, job_changes.c has the changes that the service
+ * makes, job_commit.c gathers those of several threads into transactions; journal.c has the rows of
+ * events, subscribers.c who wants them. Nobody else includes this. */
 #include "service/jobs/job_store.h"
 
 #include "service/base/files.h"
@@ -77,6 +77,11 @@ struct pb_job_store {
 
 /* Connects a reader that may. service.state when there is no database to ask. */
 int pb_job_store_ready(struct pb_job_store *store, struct pb_err *err);
+
+/* --- job_store_schema.c --- */
+#define PB_JOB_SCHEMA_VERSION 12
+/* Statements that make version i + 1 of version i; 0 is an empty file. */
+extern const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION];
 
 /* --- job_fields.c --- */
 /* Binds the fields from `first` on to the parameters from `at` on. Strings are borrowed. */

@@ -129,6 +129,11 @@ START_TEST(what_is_forgotten_or_too_old_is_gone)
 }
 END_TEST
 
+/* What version 12 added goes. */
+#define VERSION_11                                                                                 \
+    "DROP TRIGGER jobs_part; DROP TABLE set_parts; DROP INDEX jobs_of_sets;"                       \
+    "ALTER TABLE jobs DROP COLUMN set_id; ALTER TABLE jobs DROP COLUMN replaces;"
+
 /* Opens the store after that was done to the closed one. */
 static void open_again_after(const char *sql)
 {
@@ -145,8 +150,9 @@ static void open_again_after(const char *sql)
 
 START_TEST(a_store_of_version_9_gets_the_table_and_keeps_its_jobs)
 {
-    static const char back[] = "DROP TABLE contents; ALTER TABLE jobs DROP COLUMN anyway;"
-                               "PRAGMA user_version = 9;";
+    static const char back[] =
+        VERSION_11 "DROP TABLE contents; ALTER TABLE jobs DROP COLUMN anyway;"
+                   "PRAGMA user_version = 9;";
     struct pb_job job;
     pb_job_init(&job);
     (void)snprintf(job.id, sizeof job.id, "20261121-082850-aaaa");
@@ -170,9 +176,9 @@ START_TEST(checksums_of_version_10_are_of_sha256)
     struct pb_content_done done;
     const struct pb_content a = content("p", 10, 'a');
     add(a, "1", 100);
-    open_again_after("ALTER TABLE contents RENAME COLUMN checksum TO sha256;"
-                     "UPDATE contents SET sha256 = substr(sha256, 8);"
-                     "PRAGMA user_version = 10;");
+    open_again_after(VERSION_11 "ALTER TABLE contents RENAME COLUMN checksum TO sha256;"
+                                "UPDATE contents SET sha256 = substr(sha256, 8);"
+                                "PRAGMA user_version = 10;");
     ck_assert_int_eq(pb_contents_find(store, &a, NULL, &done), 1);
     ck_assert_str_eq(done.job, "1");
     ck_assert_str_eq(like("p", 10, 0), "a");
