@@ -6,19 +6,12 @@
  * side by side; the order of additions is that of pb_resample_sum, hence the bits, too. A pixel
  * whose sum is NaN has a neighbour that is invalid or not there, and is made by the pixel function.
  */
-#include "kernels/resample/warp_pixel.h"
+#include "kernels/resample/warp_part.h"
 
-#define PART_PX   256
-#define TAPS_MOST PB_WARP_NARROW_MOST
+#include <assert.h>
 
-/* A part of a row: where its pixels lie, and what a kernel makes of that. */
-struct part {
-    int32_t n;
-    double x[PART_PX], y[PART_PX];
-    int32_t at[PART_PX];  /* of the upper left tap in the source's plane */
-    bool inside[PART_PX]; /* all taps are there */
-    float across[TAPS_MOST][PART_PX], down[TAPS_MOST][PART_PX]; /* weights */
-};
+#define PART_PX PB_WARP_PART_PX
+static_assert(PB_WARP_NARROW_MOST <= PB_WARP_TAPS_MOST, "a part has room for narrow kernels");
 
 int32_t pb_warp_reach(const struct pb_warp_job *job)
 {
@@ -31,7 +24,7 @@ size_t pb_warp_temp_px(const struct pb_warp_job *job, size_t w)
 {
     (void)job;
     (void)w;
-    return sizeof(struct part) / sizeof(float) + 2;
+    return sizeof(struct pb_warp_part) / sizeof(float) + 2;
 }
 
 /* --- positions -------------------------------------------------------------------------------- */
@@ -68,7 +61,8 @@ static int32_t run_length(const struct pb_warp_job *job, const struct pb_warp_sq
 }
 
 /* Pixels of the part whose centres lie beyond the new grid are nowhere. */
-static void hide_beyond(const struct pb_warp_job *job, int32_t column, int32_t row, struct part *p)
+static void hide_beyond(const struct pb_warp_job *job, int32_t column, int32_t row,
+                        struct pb_warp_part *p)
 {
     const struct pb_map to = job->to;
     const int32_t w = job->warp->w;
@@ -79,23 +73,25 @@ static void hide_beyond(const struct pb_warp_job *job, int32_t column, int32_t r
         return;
     for (int32_t i = 0; i < p->n; i++)
         if (!row_is_on || !pb_warp_is_on(column + i + 0.5, to.scale_x, to.offset_x, w))
-            p->x[i] = p->y[i] = (double)pb_pixel_nan();
+            p->x.low[i] = p->y.low[i] = (double)pb_pixel_nan();
 }
 
-static void place_part(const struct pb_warp_job *job, int32_t column, int32_t row, struct part *p)
+/* Of n pixels the places that lie `within` them, to the right and down: 0.5 is the centre. */
+static void place_part(const struct pb_warp_job *job, int32_t column, int32_t row, double within,
+                       int32_t n_px, double *x, double *y)
 {
-    const double y = (row + 0.5) * job->to.scale_y + job->to.offset_y;
+    const double down = (row + within) * job->to.scale_y + job->to.offset_y;
 
-    for (int32_t i = 0; i < p->n;) {
-        const double first = column + i + 0.5;
+    for (int32_t i = 0; i < n_px;) {
+        const double first = column + i + within;
         const struct pb_warp_square s =
-            pb_warp_find(job->warp, first * job->to.scale_x + job->to.offset_x, y);
-        const struct pb_warp_row r = pb_warp_row_of(job->warp, &s, y);
+            pb_warp_find(job->warp, first * job->to.scale_x + job->to.offset_x, down);
+        const struct pb_warp_row r = pb_warp_row_of(job->warp, &s, down);
         /* The last square of a row reaches as far as the grid. */
         const bool last = s.x + s.size >= (double)job->warp->cols * job->warp->side;
-        const int32_t n = last ? p->n - i : run_length(job, &s, first, p->n - i);
+        const int32_t n = last ? n_px - i : run_length(job, &s, first, n_px - i);
 
-        place_run(job, &r, first, p->x + i, p->y + i, n);
+        place_run(job, &r, first, x + i, y + i, n);
         i += n;
     }
 }
@@ -103,8 +99,8 @@ static void place_part(const struct pb_warp_job *job, int32_t column, int32_t ro
 /* --- kernels of their own width --------------------------------------------------------------- */
 
 /* Taps and their weights of the pixels of a part. how and taps are constants where it is called. */
-static inline __attribute__((always_inline)) void weigh(enum pb_resampling how, int taps,
-                                                        const struct pb_rect *rect, struct part *p)
+static inline __attribute__((always_inline)) void
+weigh(enum pb_resampling how, int taps, const struct pb_rect *rect, struct pb_warp_part *p)
 {
     const double right = (double)rect->x + rect->w - taps,
                  bottom = (double)rect->y + rect->h - taps;
@@ -113,20 +109,21 @@ static inline __attribute__((always_inline)) void weigh(enum pb_resampling how, 
 
     for (int32_t i = 0; i < n; i++) {
         double x, y;
-        const bool in_x = pb_warp_first_tap(p->x[i], taps, left, right, &x);
-        const bool in_y = pb_warp_first_tap(p->y[i], taps, top, bottom, &y);
+        const bool in_x = pb_warp_first_tap(p->x.low[i], taps, left, right, &x);
+        const bool in_y = pb_warp_first_tap(p->y.low[i], taps, top, bottom, &y);
 
         p->inside[i] = in_x & in_y;
         p->at[i] = (int32_t)(y - top) * row_px + (int32_t)(x - left);
         for (int k = 0; k < taps; k++) {
-            p->across[k][i] = pb_warp_weight(how, p->x[i], x + k);
-            p->down[k][i] = pb_warp_weight(how, p->y[i], y + k);
+            p->x.weight[k][i] = pb_warp_weight(how, p->x.low[i], x + k);
+            p->y.weight[k][i] = pb_warp_weight(how, p->y.low[i], y + k);
         }
     }
 }
 
 static inline __attribute__((always_inline)) void add_up(int taps, const float *restrict data,
-                                                         int32_t row_px, const struct part *p,
+                                                         int32_t row_px,
+                                                         const struct pb_warp_part *p,
                                                          float *restrict out)
 {
     const int32_t n = p->n;
@@ -135,46 +132,45 @@ static inline __attribute__((always_inline)) void add_up(int taps, const float *
         float sum = 0.0f, total = 0.0f, weights = 0.0f;
 
         for (int k = 0; k < taps; k++)
-            weights = weights + p->across[k][i];
+            weights = weights + p->x.weight[k][i];
         for (int j = 0; j < taps; j++) {
             float row = 0.0f;
 
             for (int k = 0; k < taps; k++)
-                row = row + p->across[k][i] * data[p->at[i] + j * row_px + k];
-            sum = sum + p->down[j][i] * row;
-            total = total + p->down[j][i] * weights;
+                row = row + p->x.weight[k][i] * data[p->at[i] + j * row_px + k];
+            sum = sum + p->y.weight[j][i] * row;
+            total = total + p->y.weight[j][i] * weights;
         }
         sum = sum / total;
         out[i] = p->inside[i] ? pb_pixel_result(sum) : pb_pixel_nan();
     }
 }
 
-PB_CLONES static void make_bilinear(const struct pb_plane *in, struct part *p, float *out)
+PB_CLONES static void make_bilinear(const struct pb_plane *in, struct pb_warp_part *p, float *out)
 {
     weigh(PB_BILINEAR, 2, &in->rect, p);
     add_up(2, in->data, in->rect.w, p, out);
 }
 
-PB_CLONES static void make_cubic(const struct pb_plane *in, struct part *p, float *out)
+PB_CLONES static void make_cubic(const struct pb_plane *in, struct pb_warp_part *p, float *out)
 {
     weigh(PB_CUBIC, 4, &in->rect, p);
     add_up(4, in->data, in->rect.w, p, out);
 }
 
-PB_CLONES static void make_lanczos(const struct pb_plane *in, struct part *p, float *out)
+PB_CLONES static void make_lanczos(const struct pb_plane *in, struct pb_warp_part *p, float *out)
 {
     weigh(PB_LANCZOS, 6, &in->rect, p);
     add_up(6, in->data, in->rect.w, p, out);
 }
 
 /* Whether the part was made, but for pixels that are NaN. */
-static bool make_fast(const struct pb_warp_job *job, const struct pb_plane *in, struct part *p,
-                      float *out)
+static bool make_narrow(const struct pb_warp_job *job, const struct pb_plane *in,
+                        struct pb_warp_part *p, float *out)
 {
     const int32_t taps = pb_warp_narrow(job);
 
-    if (taps == 0 || in->rect.w < taps || in->rect.h < taps ||
-        (int64_t)in->rect.w * in->rect.h > INT32_MAX)
+    if (in->rect.w < taps || in->rect.h < taps || (int64_t)in->rect.w * in->rect.h > INT32_MAX)
         return false;
     if (job->how == PB_BILINEAR)
         make_bilinear(in, p, out);
@@ -187,34 +183,52 @@ static bool make_fast(const struct pb_warp_job *job, const struct pb_plane *in, 
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static void make_part(const struct pb_warp_job *job, const struct pb_plane *in, int32_t column,
-                      int32_t row, struct part *p, float *out)
+/* The pixels one by one, or those that are NaN. */
+static void make_singly(const struct pb_warp_job *job, const struct pb_plane *in, int32_t column,
+                        int32_t row, bool all, struct pb_warp_part *p, float *out)
 {
     const struct pb_resample_source source = {in->data, in->rect};
-    const bool fast = make_fast(job, in, p, out);
 
     for (int32_t i = 0; i < p->n; i++) {
-        const struct pb_warp_at at = {p->x[i], p->y[i]};
+        const struct pb_warp_at at = {p->x.low[i], p->y.low[i]};
 
-        if (!fast || out[i] != out[i])
+        if (all || out[i] != out[i])
             out[i] = pb_warp_pixel(job, &source, column + i, row, &at);
     }
+}
+
+static void make_part(const struct pb_warp_job *job, const struct pb_plane *in, int32_t column,
+                      int32_t row, struct pb_warp_part *p, float *out)
+{
+    bool made = false;
+
+    if (job->how == PB_AVERAGE) {
+        place_part(job, column, row, 0.0, p->n, p->x.low, p->y.low);
+        place_part(job, column, row, 1.0, p->n, p->x.high, p->y.high);
+    } else {
+        place_part(job, column, row, 0.5, p->n, p->x.low, p->y.low);
+    }
+    hide_beyond(job, column, row, p);
+    if (job->how == PB_NEAREST && pb_warp_make_nearest(job, in, p, out))
+        return;
+    if (pb_warp_narrow(job) > 0)
+        made = make_narrow(job, in, p, out);
+    else if (job->how != PB_NEAREST && job->how != PB_MODE)
+        made = pb_warp_make_wide(job, in, p, out);
+    make_singly(job, in, column, row, !made, p, out);
 }
 
 void pb_warp_run_cpu(const struct pb_warp_job *job, const struct pb_plane *in,
                      const struct pb_plane *out, float *temp)
 {
-    struct part *const p = (struct part *)(((uintptr_t)temp + 7) & ~(uintptr_t)7);
+    struct pb_warp_part *const p = (struct pb_warp_part *)(((uintptr_t)temp + 7) & ~(uintptr_t)7);
     const int32_t w = out->rect.w;
 
     for (int32_t k = 0; k < out->rect.h; k++)
         for (int32_t i = 0; i < w; i += PART_PX) {
-            const int32_t column = out->rect.x + i, row = out->rect.y + k;
             float *const to = out->data + (size_t)k * (size_t)w + (size_t)i;
 
             p->n = w - i < PART_PX ? w - i : PART_PX;
-            place_part(job, column, row, p);
-            hide_beyond(job, column, row, p);
-            make_part(job, in, column, row, p, to);
+            make_part(job, in, out->rect.x + i, out->rect.y + k, p, to);
         }
 }

@@ -111,20 +111,30 @@ START_TEST(a_pixel_alone_has_the_bits_of_the_row)
     static float px[SIDE * SIDE], made[SIDE * SIDE];
     static pb_warp_points *const points[] = {hard_points, op_ground_points};
     const struct pb_resample_source source = {px, {0, 0, SIDE, SIDE}};
-    const struct pb_plane in = {px, {0, 0, SIDE, SIDE}}, out = {made, {0, 0, 200, 200}};
+    const struct pb_plane in = {px, {0, 0, SIDE, SIDE}};
     uint32_t random = 3;
 
-    for (size_t i = 0; i < SIDE * SIDE; i++)
-        px[i] = fx_random(&random) % 40 ? fx_uniform(&random, -3, 900) : NAN;
-    for (int i = 0; i < 4 * PB_RESAMPLING_COUNT; i++) {
-        struct pb_warp *const warp = make(points[i / 2 % 2], 220);
-        struct pb_warp_job job = job_of(warp, (enum pb_resampling)(i / 4));
+    /* Kernels of their own width, wider along one axis or both, and too wide for a part. */
+    static const double scales[][2] = {
+        {1.0, 1.0}, {2.3, 1.0}, {1.0, 1.04}, {3.0, 2.0}, {9.7, 13.2}};
+    enum { SCALES = sizeof scales / sizeof scales[0] };
 
-        job.scale_x = i % 2 ? 2.3 : 1.0;
+    for (size_t i = 0; i < SIDE * SIDE; i++) {
+        const uint32_t kind = fx_random(&random) % 400;
+
+        px[i] = kind < 10 ? NAN : kind == 10 ? INFINITY : fx_uniform(&random, -3, 900);
+    }
+    for (int i = 0; i < 2 * SCALES * PB_RESAMPLING_COUNT; i++) {
+        struct pb_warp *const warp = make(points[i % 2], 220);
+        struct pb_warp_job job = job_of(warp, (enum pb_resampling)(i / 2 / SCALES));
+
+        job.scale_x = scales[i / 2 % SCALES][0];
+        job.scale_y = scales[i / 2 % SCALES][1];
+        const struct pb_plane out = {made, {0, 0, 200, job.scale_y > 3 ? 12 : 200}};
         float *const temp = malloc(pb_warp_temp_px(&job, 200) * sizeof *temp);
         ck_assert_ptr_nonnull(temp);
         pb_warp_run_cpu(&job, &in, &out, temp);
-        for (int32_t k = 0; k < 200 * 200; k++) {
+        for (int32_t k = 0; k < 200 * out.rect.h; k++) {
             const struct pb_warp_at at = pb_warp_position(&job, k % 200 + 0.5, k / 200 + 0.5);
             const float pixel = pb_warp_pixel(&job, &source, k % 200, k / 200, &at);
 
