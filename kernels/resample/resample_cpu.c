@@ -6,37 +6,12 @@
  * the order of additions is that of pb_resample_sum, hence the bits, too. A pixel whose sum is NaN
  * has an invalid neighbour, or values too large to add up, and is made again by the pixel function.
  */
-#include "kernels/resample/resample_pixel.h"
-
-#include <string.h>
-
-/* Weights of the columns: made pixel x has those of its taps at weight[x * taps]. */
-struct columns {
-    struct pb_taps *taps;
-    float *weight, *total;
-    size_t room; /* weights of a column */
-};
+#include "kernels/resample/resample_job.h"
 
 /* More than any image has: the source's whole grid. */
 #define REACH_MAX (1 << 28)
 
-/* MODE: a value, and the area that has it. */
-struct share {
-    float value, area;
-};
-
-struct job {
-    const struct pb_resample *resample;
-    const struct pb_plane *in, *out;
-    struct pb_resample_source source;
-    struct columns columns;
-    float *total;         /* weights of the row that is being made */
-    float *ring;          /* row sums */
-    struct share *shares; /* MODE: of the values of a footprint; in the place of sums */
-    int32_t *table;       /* MODE: which share a value has; -1 = free */
-    int32_t *ring_row;    /* which row of the source each place has; -1 = none */
-    size_t ring_rows;
-};
+#define STRIDE_MOST 4
 
 const char *pb_resampling_name(enum pb_resampling how)
 {
@@ -78,16 +53,6 @@ static size_t taps_room(enum pb_resampling how, double scale)
     return 2 * (size_t)ceil(reach_of(how, scale)) + 2;
 }
 
-/* A power of two, twice as many as there may be values. */
-static size_t table_room(size_t values)
-{
-    size_t room = 8;
-
-    while (room < 2 * values)
-        room *= 2;
-    return room;
-}
-
 size_t pb_resample_temp_px(const struct pb_resample *resample, size_t w)
 {
     const size_t taps_px = (sizeof(struct pb_taps) + sizeof(float) - 1) / sizeof(float);
@@ -97,128 +62,155 @@ size_t pb_resample_temp_px(const struct pb_resample *resample, size_t w)
     if (resample->how == PB_NEAREST)
         return w * taps_px + 2;
     if (resample->how == PB_MODE)
-        return w * (taps_px + across + 1) + 2 * across * down + table_room(across * down) + 2;
-    return w * (taps_px + across + 2 + down) + down + 2;
+        return w * (taps_px + across) + 3 * across * down + down +
+               pb_resample_table_room(across * down) + 2;
+    return w * (taps_px + across + 4 + down) + down + 2;
 }
 
 /* Carves the temporary memory: what needs the strictest alignment first. */
-static void lay_out(struct job *job, float *temp)
+static void lay_out(struct pb_resample_job *job, float *temp)
 {
     const enum pb_resampling how = job->resample->how;
     const size_t w = (size_t)job->out->rect.w;
-    const uintptr_t start = ((uintptr_t)temp + 7) & ~(uintptr_t)7;
-    struct columns *const c = &job->columns;
+    const size_t across = taps_room(how, job->resample->map.scale_x);
+    const size_t down = taps_room(how, job->resample->map.scale_y);
+    struct pb_resample_columns *const c = &job->columns;
 
-    c->taps = (struct pb_taps *)start;
-    c->room = taps_room(how, job->resample->map.scale_x);
+    c->taps = (struct pb_taps *)(((uintptr_t)temp + 7) & ~(uintptr_t)7);
     c->weight = (float *)(c->taps + w);
-    c->total = c->weight + w * c->room;
-    job->shares = (struct share *)(c->total + w);
-    job->table = (int32_t *)(job->shares + c->room * taps_room(how, job->resample->map.scale_y));
+    c->column_step = how == PB_MODE ? across : 1;
+    c->tap_step = how == PB_MODE ? 1 : w;
+    if (how == PB_MODE) {
+        job->areas.value = c->weight + w * across;
+        job->areas.area = job->areas.value + across * down;
+        job->areas.part = job->areas.area + across * down;
+        job->areas.down = job->areas.part + across * down;
+        job->areas.first = (int32_t *)(job->areas.down + down);
+        return;
+    }
+    c->total = c->weight + w * across;
     job->total = c->total + w;
     job->ring = job->total + w;
-    job->ring_rows = taps_room(how, job->resample->map.scale_y);
-    job->ring_row = (int32_t *)(job->ring + w * job->ring_rows);
+    job->ring_rows = down;
+    job->ring_row = (int32_t *)(job->ring + w * down);
+    c->first = job->ring_row + down;
+    c->inside = (bool *)(c->first + w);
 }
 
-static void find_columns(struct job *job)
+static void find_taps(struct pb_resample_job *job)
 {
     const struct pb_resample *const r = job->resample;
-    struct columns *const c = &job->columns;
+    struct pb_resample_columns *const c = &job->columns;
 
     for (int32_t i = 0; i < job->out->rect.w; i++) {
-        struct pb_taps *const taps = &c->taps[i];
-
-        *taps =
+        c->taps[i] =
             pb_taps_of(r->how, job->out->rect.x + i, r->map.scale_x, r->map.offset_x, r->source_w);
-        if (r->how == PB_NEAREST)
-            continue;
+        c->most = c->taps[i].n > c->most ? c->taps[i].n : c->most;
+    }
+}
+
+/* Weights of the taps that a column has from `first` on. */
+static void weigh_column(struct pb_resample_job *job, size_t column, int32_t first, int32_t n)
+{
+    struct pb_resample_columns *const c = &job->columns;
+    const struct pb_taps *const taps = &c->taps[column];
+
+    for (int32_t k = 0; k < n; k++) {
+        const int32_t tap = first + k;
+        const bool own = tap >= taps->first && tap < taps->first + taps->n;
+
+        c->weight[column * c->column_step + (size_t)k * c->tap_step] =
+            own ? pb_tap_weight(job->resample->how, taps, tap) : 0.0f;
+    }
+}
+
+/* The columns around the middle one whose first taps are as far apart as there. */
+static void find_even(struct pb_resample_columns *c, size_t w)
+{
+    const size_t middle = w / 2;
+
+    c->stride = w > 1 ? c->first[middle] - c->first[middle - 1] : 0;
+    if (c->stride < 2 || c->stride > STRIDE_MOST)
+        c->stride = 0;
+    c->even_from = c->even_to = middle;
+    while (c->stride > 0 && c->even_from > 0 &&
+           c->first[c->even_from] - c->first[c->even_from - 1] == c->stride)
+        c->even_from--;
+    while (c->stride > 0 && c->even_to < w &&
+           (c->even_to == c->even_from ||
+            c->first[c->even_to] - c->first[c->even_to - 1] == c->stride))
+        c->even_to++;
+}
+
+/* Of sums: see struct pb_resample_columns. */
+static void level_columns(struct pb_resample_job *job)
+{
+    const struct pb_resample *const r = job->resample;
+    const struct pb_rect *const in = &job->in->rect;
+    struct pb_resample_columns *const c = &job->columns;
+    const int32_t last = in->w - c->most;
+
+    for (size_t i = 0; i < (size_t)job->out->rect.w; i++) {
+        const struct pb_taps *const taps = &c->taps[i];
+        const int32_t wanted = taps->n > 0 ? taps->first - in->x : 0;
+
+        c->first[i] = wanted < last ? wanted : last;
+        weigh_column(job, i, c->first[i] + in->x, c->most);
         c->total[i] = 0.0f;
-        for (int32_t k = 0; k < taps->n; k++) {
-            const float weight = pb_tap_weight(r->how, taps, taps->first + k);
-
-            c->weight[(size_t)i * c->room + (size_t)k] = weight;
-            c->total[i] = c->total[i] + weight;
-        }
+        for (int32_t k = 0; k < c->most; k++)
+            c->total[i] = c->total[i] + c->weight[i + (size_t)k * c->tap_step];
+        c->inside[i] = taps->n > 0 &&
+                       (r->how == PB_AVERAGE || (taps->centre >= 0 && taps->centre < r->source_w));
     }
-}
-
-/* --- mode ------------------------------------------------------------------------------------ */
-
-/* The share of a value, new or known: open addressing by the value's bits. */
-static struct share *find_share(const struct job *job, size_t room, size_t *n, float value)
-{
-    const float plain = value + 0.0f; /* -0 is 0 */
-    uint32_t bits;
-
-    memcpy(&bits, &plain, sizeof bits);
-    for (size_t at = (bits * 0x9e3779b1u) >> 7;; at++) {
-        int32_t *const place = &job->table[at & (room - 1)];
-
-        if (*place < 0) {
-            *place = (int32_t)*n;
-            job->shares[*n] = (struct share){value, 0.0f};
-            return &job->shares[(*n)++];
-        }
-        if (job->shares[*place].value == value)
-            return &job->shares[*place];
-    }
-}
-
-/* pb_resample_mode with the weights at hand. Areas are added up in the same order. */
-static float mode_of(const struct job *job, size_t column, const struct pb_taps *y)
-{
-    const struct pb_taps *const x = &job->columns.taps[column];
-    const float *const weight = job->columns.weight + column * job->columns.room;
-    const size_t room = table_room((size_t)x->n * (size_t)y->n);
-    struct share best = {pb_pixel_nan(), 0.0f};
-    size_t n = 0;
-
-    memset(job->table, 0xff, room * sizeof *job->table);
-    for (int32_t j = y->first; j < y->first + y->n; j++) {
-        const float row_weight = pb_tap_weight(PB_MODE, y, j);
-
-        for (int32_t k = 0; k < x->n; k++) {
-            const float value = pb_resample_at(&job->source, x->first + k, j);
-
-            if (value == value) {
-                struct share *const share = find_share(job, room, &n, value);
-
-                share->area = share->area + row_weight * weight[k];
-            }
-        }
-    }
-    for (size_t i = 0; i < n; i++) {
-        const struct share *const s = &job->shares[i];
-
-        if (s->area > best.area ||
-            (s->area == best.area && best.area > 0.0f && s->value < best.value))
-            best = *s;
-    }
-    return best.value;
+    find_even(c, (size_t)job->out->rect.w);
 }
 
 /* --- sums ------------------------------------------------------------------------------------ */
 
-/* The row sums of row y of the source. */
-static const float *row_sums(const struct job *job, int32_t y)
+/* sums += weight * row[first], one tap of each column. */
+PB_CLONES static void add_taps(float *restrict sums, const float *restrict weight,
+                               const float *restrict row, const int32_t *restrict first, size_t n)
 {
-    const struct columns *const c = &job->columns;
+    for (size_t i = 0; i < n; i++)
+        sums[i] = sums[i] + weight[i] * row[first[i]];
+}
+
+/* The same of columns that are even. */
+PB_CLONES static void add_even_taps(float *restrict sums, const float *restrict weight,
+                                    const float *restrict row, int32_t stride, size_t n)
+{
+    if (stride == 2)
+        for (size_t i = 0; i < n; i++)
+            sums[i] = sums[i] + weight[i] * row[2 * i];
+    else if (stride == 3)
+        for (size_t i = 0; i < n; i++)
+            sums[i] = sums[i] + weight[i] * row[3 * i];
+    else
+        for (size_t i = 0; i < n; i++)
+            sums[i] = sums[i] + weight[i] * row[4 * i];
+}
+
+/* The row sums of row y of the source. */
+static const float *row_sums(const struct pb_resample_job *job, int32_t y)
+{
+    const struct pb_resample_columns *const c = &job->columns;
     const size_t w = (size_t)job->out->rect.w, place = (size_t)y % job->ring_rows;
     float *const sums = job->ring + place * w;
     const struct pb_rect *const in = &job->in->rect;
-    const float *const row = job->in->data + (size_t)(y - in->y) * (size_t)in->w;
+    const float *row = job->in->data + (size_t)(y - in->y) * (size_t)in->w;
+    const size_t from = c->even_from, to = c->even_to;
 
     if (job->ring_row[place] == y)
         return sums;
     job->ring_row[place] = y;
-    for (size_t i = 0; i < w; i++) {
-        const float *const weight = c->weight + i * c->room;
-        float sum = 0.0f;
+    memset(sums, 0, w * sizeof *sums);
+    for (int32_t k = 0; k < c->most; k++, row++) {
+        const float *const weight = c->weight + (size_t)k * c->tap_step;
 
-        for (int32_t k = 0; k < c->taps[i].n; k++)
-            sum = sum + weight[k] * row[c->taps[i].first - in->x + k];
-        sums[i] = sum;
+        add_taps(sums, weight, row, c->first, from);
+        if (to > from)
+            add_even_taps(sums + from, weight + from, row + c->first[from], c->stride, to - from);
+        add_taps(sums + to, weight + to, row, c->first + to, w - to);
     }
     return sums;
 }
@@ -234,32 +226,37 @@ PB_CLONES static void add_row(float *restrict out, float *restrict total,
     }
 }
 
-/* The made row, its pixels with invalid neighbours made again one by one. */
-static void make_weighted_row(const struct job *job, const struct pb_taps *y, float *out)
+/* NaN where there is no pixel, or an invalid one among those of the sum. */
+PB_CLONES static void end_row(float *restrict out, const float *restrict total,
+                              const bool *restrict inside, size_t n)
 {
-    const struct pb_resample *const r = job->resample;
-    const size_t w = (size_t)job->out->rect.w;
-    const bool centred = r->how != PB_AVERAGE;
-    float *const total = job->total;
+    for (size_t i = 0; i < n; i++) {
+        const float value = pb_pixel_result(out[i] / total[i]);
 
-    memset(out, 0, w * sizeof *out);
-    memset(total, 0, w * sizeof *total);
-    for (int32_t j = y->first; j < y->first + y->n; j++)
-        add_row(out, total, row_sums(job, j), job->columns.total, pb_tap_weight(r->how, y, j), w);
-    for (size_t i = 0; i < w; i++) {
-        const struct pb_taps *const x = &job->columns.taps[i];
-        const bool inside = x->n > 0 && y->n > 0 &&
-                            (!centred || (x->centre >= 0 && x->centre < r->source_w &&
-                                          y->centre >= 0 && y->centre < r->source_h));
-
-        if (inside && out[i] == out[i] && total[i] > 0.0f)
-            out[i] = pb_pixel_result(out[i] / total[i]);
-        else
-            out[i] = pb_resample_pixel(r, &job->source, x, y);
+        out[i] = inside[i] & (total[i] > 0.0f) ? value : pb_pixel_nan();
     }
 }
 
-static void make_rows(struct job *job)
+/* The made row, its pixels with invalid neighbours made again one by one. */
+static void make_weighted_row(const struct pb_resample_job *job, const struct pb_taps *y,
+                              float *out)
+{
+    const struct pb_resample *const r = job->resample;
+    const size_t w = (size_t)job->out->rect.w;
+
+    memset(out, 0, w * sizeof *out);
+    memset(job->total, 0, w * sizeof *job->total);
+    for (int32_t j = y->first; j < y->first + y->n; j++)
+        add_row(out, job->total, row_sums(job, j), job->columns.total, pb_tap_weight(r->how, y, j),
+                w);
+    end_row(out, job->total, job->columns.inside, w);
+    for (size_t i = 0; i < w; i++)
+        if (out[i] != out[i] ||
+            (r->how != PB_AVERAGE && (y->centre < 0 || y->centre >= r->source_h)))
+            out[i] = pb_resample_pixel(r, &job->source, &job->columns.taps[i], y);
+}
+
+static void make_rows(const struct pb_resample_job *job)
 {
     const struct pb_resample *const r = job->resample;
     const size_t w = (size_t)job->out->rect.w;
@@ -269,27 +266,31 @@ static void make_rows(struct job *job)
             pb_taps_of(r->how, job->out->rect.y + k, r->map.scale_y, r->map.offset_y, r->source_h);
         float *const out = job->out->data + (size_t)k * w;
 
-        if (is_weighted(r->how)) {
+        if (is_weighted(r->how))
             make_weighted_row(job, &y, out);
-            continue;
-        }
-        for (size_t i = 0; i < w; i++)
-            out[i] = r->how == PB_MODE
-                         ? mode_of(job, i, &y)
-                         : pb_resample_pixel(r, &job->source, &job->columns.taps[i], &y);
+        else if (r->how == PB_MODE)
+            pb_resample_mode_row(job, &y, out);
+        else
+            for (size_t i = 0; i < w; i++)
+                out[i] = pb_resample_pixel(r, &job->source, &job->columns.taps[i], &y);
     }
 }
 
 void pb_resample_run_cpu(const struct pb_resample *resample, const struct pb_plane *in,
                          const struct pb_plane *out, float *temp)
 {
-    struct job job = {.resample = resample, .in = in, .out = out};
+    struct pb_resample_job job = {.resample = resample, .in = in, .out = out};
 
     job.source = (struct pb_resample_source){in->data, in->rect};
     lay_out(&job, temp);
-    find_columns(&job);
-    if (is_weighted(resample->how))
+    find_taps(&job);
+    if (is_weighted(resample->how)) {
+        level_columns(&job);
         for (size_t i = 0; i < job.ring_rows; i++)
             job.ring_row[i] = -1;
+    } else if (resample->how == PB_MODE) {
+        for (size_t i = 0; i < (size_t)out->rect.w; i++)
+            weigh_column(&job, i, job.columns.taps[i].first, job.columns.taps[i].n);
+    }
     make_rows(&job);
 }
