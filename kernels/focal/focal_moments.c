@@ -28,7 +28,22 @@ void pb_focal_moments_begin(struct pb_focal_job *job)
     (void)job;
 }
 
+/* The sums of each column of the row of windows. */
 PB_CLONES static void sum_columns(const float *window, int32_t stride, int32_t side, int32_t w,
+                                  double *restrict first)
+{
+    for (int32_t x = 0; x < w; x++)
+        first[x] = 0.0;
+    for (int32_t y = 0; y < side; y++) {
+        const float *const row = window + (size_t)y * (size_t)stride;
+
+        for (int32_t x = 0; x < w; x++)
+            first[x] += (double)row[x];
+    }
+}
+
+/* And those of their squares. */
+PB_CLONES static void sum_squares(const float *window, int32_t stride, int32_t side, int32_t w,
                                   double *restrict first, double *restrict second)
 {
     for (int32_t x = 0; x < w; x++)
@@ -97,6 +112,9 @@ void pb_focal_moments_row(struct pb_focal_job *job, const int32_t *rows, float *
     int32_t stride;
     const float *const window = pb_focal_find_windows(job, rows, &stride);
 
-    sum_columns(window, stride, job->side, (int32_t)columns_of(job->focal, w), first, second);
+    if (job->focal->choice == PB_MOMENT_MEAN)
+        sum_columns(window, stride, job->side, (int32_t)columns_of(job->focal, w), first);
+    else
+        sum_squares(window, stride, job->side, (int32_t)columns_of(job->focal, w), first, second);
     finish_row(job->side, first, second, job->focal->choice, (int32_t)w, out);
 }
