@@ -20,6 +20,7 @@ sys.path.insert(0, str(HERE))
 from osgeo import gdal  # noqa: E402
 
 import operators  # noqa: E402
+from operators import files  # noqa: E402
 from rivals import compare, contest, table  # noqa: E402
 from rivals.rows import ROWS, pipeline  # noqa: E402
 
@@ -131,5 +132,24 @@ class Operators(unittest.TestCase):
         (row,) = json.loads(done.stdout.splitlines()[-1])["rows"]
         self.assertGreater(row["ns"], 0)
         self.assertEqual(row["rivals"]["scipy"] is None, "scipy: ModuleNotFoundError" in done.stdout)
+
+
+class OperatorFiles(unittest.TestCase):
+    def test_every_row_has_a_good_configuration(self):
+        o = types.SimpleNamespace(work=scratch(self), build=BUILD)
+        for row in files.FILE_ROWS:
+            command, _ = files.ours(o, row, 1, [pathlib.Path(f"{name}.tif") for name in files.SCENES[row.scene]])
+            done = subprocess.run([BUILD / "bin/pushbroom", "check-config", command[command.index("-c") + 1]], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, (row, done.stderr))
+
+    def test_a_row_has_the_pixels_of_the_rival_and_ratios(self):
+        done = subprocess.run([HERE / "run", "operator-files", "--build", BUILD, "--work", scratch(self), "--rows", "hillshade,mosaic", "--cores", "1", "--size", "400", "--repeat", "1"],
+                              check=True, stdout=subprocess.PIPE, text=True)
+        rows = json.loads(done.stdout.splitlines()[-1])["rows"]
+        self.assertEqual([r["operator"] for r in rows], ["mosaic", "hillshade"])
+        for row in rows:
+            self.assertLess(row["differ"], 0.02, row)
+            for side in ("ours", "theirs"):
+                self.assertTrue(row[side]["seconds"] > 0 and row[side]["cpu_seconds"] > 0 and row[side]["file_mb"] > 0, row)
 
 unittest.main()
