@@ -3,9 +3,11 @@
  *
  * Grids in other coordinate systems. */
 #include "kernels/graph/builder_state.h"
+#include "kernels/tiling.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 const struct pb_ground *pb_builder_ground(const struct pb_builder *b, int32_t frame)
 {
@@ -58,6 +60,17 @@ static bool meets(const struct pb_warp *warp, const double part[4])
     return false;
 }
 
+/* The bounds are the user's own, or those of the tile that products are made of. */
+static void report_outside(struct pb_builder *b, const struct pb_ground_ask *ask)
+{
+    const struct pb_ground_tile *const tile = b->scene->tile;
+    const bool is_tile =
+        tile != NULL && memcmp(tile->bounds, ask->bounds, sizeof tile->bounds) == 0;
+
+    (void)pb_builder_mistake(b, PB_DIAG_OUTSIDE, NULL, 0, "the scene lies outside of %s%s",
+                             is_tile ? "tile " : "the bounds", is_tile ? tile->id : "");
+}
+
 /* The way from the new grid to that of frame `own`, which has the reference grid of w x h. */
 static int32_t open_way(struct pb_builder *b, const struct pb_ground_finder *finder,
                         const struct pb_ground_ask *ask, int32_t own)
@@ -77,8 +90,7 @@ static int32_t open_way(struct pb_builder *b, const struct pb_ground_finder *fin
         return report(b, rc, why);
     }
     if (ask->has_bounds && !meets(warp, ask->part)) {
-        (void)pb_builder_mistake(b, PB_DIAG_OUTSIDE, NULL, 0,
-                                 "the scene lies outside of the bounds");
+        report_outside(b, ask);
         free(way.ground.crs);
         pb_warp_put(warp);
         return -1;

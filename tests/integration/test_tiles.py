@@ -147,7 +147,7 @@ def test_named_tiles_beside_the_scene(scratch):
     report = run(scratch, scene, "grid: mgrs, pixel: 60, tiles: [33UVU, T32UQD]")
     assert states(report) == {"33UVU": "outside", "32UQD": "made"}, states(report)
     report = run(scratch, scene, "grid: mgrs, pixel: 60, tiles: [33UVU]")
-    assert (report["stage"], report["products"]) == ("skipped", []), report
+    assert (report["stage"], report["products"]) == ("skipped", []) and "outside of tile 33UVU" in report["report"]["skipped"], report
     path = config(scratch, "grid: mgrs, pixel: 60")
     path.write_text(path.read_text().replace("steps:", "steps:\n      - crop: {bounds: [0, 0, 10, 10]}"))
     done = pbtest.run("pushbroom", "run", "-c", path, "-o", scratch / "out", "--existing", "replace", scene)
