@@ -3,46 +3,20 @@
 /* Numbers by zone, made while the tiles pass: rows of a tile are cut into runs of one zone, and
  * runs are summed up (numbers/zones_all.h). Polygons are scanned a tile at a time, each for itself.
  */
-#include "pipeline/product/zones.h"
+#include "pipeline/product/zones_inside.h"
 
 #include "kernels/chain/chain.h"
 #include "kernels/reduce/statistics_key.h"
-#include "pipeline/gdal/vector_table.h"
 #include "pipeline/numbers/pixel_area.h"
-#include "pipeline/product/product.h"
-#include "pipeline/product/product_text.h"
-#include "pipeline/product/zones_rows.h"
-#include "pipeline/raster/polygon_scan.h"
 
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 
 /* Zones that may be, unless there is a polygon for each; and bytes that a polygon takes in a file.
  */
 enum { ZONES_MAX = 4096, LEAST_FEATURE_BYTES = 100 };
-
-struct zones {
-    const struct pb_product_env *env;
-    const struct pb_zones_config *config;
-    uint32_t n_bands; /* with statistics */
-    uint32_t plane[PB_BANDS_MAX], by;
-    const char *name[PB_BANDS_MAX];
-    uint32_t most; /* zones */
-    struct pb_zones_all *all;
-    int64_t *area; /* of a pixel of each row; NULL = all are alike */
-    struct pb_zones_names names;
-    char datetime[40];
-    int32_t size[2];
-    struct pb_polygons *polygons; /* in pixels; NULL = zones are classes alone */
-    struct pb_polygon_scan *scan;
-    char *scratch; /* of each worker: zones of a tile, then what the scan needs */
-    size_t scratch_bytes, tile_bytes;
-};
 
 static const struct pb_zones_config *config_of(const struct pb_product_config *product)
 {
@@ -69,28 +43,12 @@ static struct pb_zones_shape shape_of(const struct pb_product_env *env,
                                    .workers = env->workers};
 }
 
-/* 0: there is none, or it cannot be read, which is said later. */
-static uint64_t file_bytes(const struct pb_zones_config *config)
-{
-    struct stat status;
-    const bool is = config->path != NULL && stat(config->path, &status) == 0;
-    return is ? (uint64_t)status.st_size : 0;
-}
-
-/* What polygons and their scan may take: by the size of the file, which is not read for the plan.
- */
-static uint64_t polygon_bytes(const struct pb_zones_config *config)
-{
-    enum { FACTOR = 8, LEAST = 4 << 20 };
-    return config->path != NULL ? LEAST + FACTOR * file_bytes(config) : 0;
-}
-
 static uint64_t zones_bytes(const struct pb_product_env *env,
                             const struct pb_product_config *config)
 {
     enum { CELL_BYTES = 64 };
     const struct pb_zones_config *zones = config_of(config);
-    const uint32_t room = room_for(zones, file_bytes(zones) / LEAST_FEATURE_BYTES);
+    const uint32_t room = room_for(zones, pb_zones_file_bytes(zones) / LEAST_FEATURE_BYTES);
     const struct pb_zones_shape shape = shape_of(env, config, room);
     const uint64_t cells =
         (uint64_t)room * (6 + zones->n_fields + shape.bands * (zones->n_stats + 1));
@@ -98,7 +56,8 @@ static uint64_t zones_bytes(const struct pb_product_env *env,
                               ? (uint64_t)env->grid->side_px * (uint64_t)env->grid->side_px * 4
                               : 0;
     return sizeof(struct zones) + pb_zones_bytes(&shape) + cells * CELL_BYTES +
-           (uint64_t)env->geometry.h * sizeof(int64_t) + polygon_bytes(zones) + env->workers * tile;
+           (uint64_t)env->geometry.h * sizeof(int64_t) + pb_zones_polygon_bytes(zones) +
+           env->workers * tile;
 }
 
 static void zones_destroy(void *product)
@@ -112,12 +71,6 @@ static void zones_destroy(void *product)
     free(z->scratch);
     free(z->area);
     free(z);
-}
-
-/* Where the zones lie: the scene, or the grid that steps have moved it to. */
-static struct pb_raster *ground_of(const struct pb_product_env *env)
-{
-    return env->placed != NULL ? env->placed : env->raster;
 }
 
 /* Areas of rows as integers, so that sums of them are exact: the largest has 52 bits. */
@@ -181,80 +134,6 @@ static int choose_bands(struct zones *z, struct pb_err *err)
     return n;
 }
 
-static struct pb_vector_request request_of(const struct pb_zones_config *config)
-{
-    return (struct pb_vector_request){.path = config->path,
-                                      .layer = config->layer,
-                                      .fields = config->field,
-                                      .n_fields = config->n_fields};
-}
-
-/* Fails where the polygons, their scan and the scratch of all workers are more than was planned. */
-static int check_room(const struct zones *z, uint64_t scan, uint64_t scratch, struct pb_err *err)
-{
-    const struct pb_polygons *polygons = z->polygons;
-    const uint64_t most = polygon_bytes(z->config), mib = 1 << 20;
-    const uint64_t values = polygons->n * z->config->n_fields * sizeof(struct pb_polygon_value);
-    const uint64_t bytes =
-        polygons->n_vertices * sizeof *polygons->xy + polygons->n_rings * sizeof *polygons->ring +
-        polygons->n * sizeof *polygons->polygon + values + scan + z->env->workers * scratch;
-    if (bytes <= most)
-        return 0;
-    return pb_fail_at(err, PB_E_VECTOR_LIMIT, z->config->path, 0, 0,
-                      "its polygons take %llu MiB on this grid, and %llu are planned for a file of "
-                      "its size",
-                      (unsigned long long)((bytes + mib - 1) / mib),
-                      (unsigned long long)(most / mib));
-}
-
-static int make_scan(struct zones *z, struct pb_err *err)
-{
-    const struct pb_product_env *env = z->env;
-    const uint64_t bytes = pb_polygon_scan_bytes(z->polygons, env->geometry.w, env->geometry.h);
-    int rc = check_room(z, bytes, 0, err);
-    if (rc < 0)
-        return rc;
-    z->scan = pb_polygon_scan_create(z->polygons, env->geometry.w, env->geometry.h,
-                                     z->config->touched ? PB_SCAN_TOUCHED : PB_SCAN_CENTRES);
-    if (z->scan == NULL)
-        return pb_fail(err, PB_E_MEMORY, "no memory for the polygons of %s", z->config->path);
-    rc = check_room(z, bytes, pb_polygon_scan_scratch_bytes(z->scan), err);
-    if (rc < 0)
-        return rc;
-    const size_t side = (size_t)env->grid->side_px;
-    const size_t w = side < (size_t)env->geometry.w ? side : (size_t)env->geometry.w;
-    const size_t h = side < (size_t)env->geometry.h ? side : (size_t)env->geometry.h;
-    z->tile_bytes = (w * h * sizeof(uint32_t) + 63) / 64 * 64;
-    z->scratch_bytes = (z->tile_bytes + pb_polygon_scan_scratch_bytes(z->scan) + 63) / 64 * 64;
-    z->scratch = calloc(env->workers, z->scratch_bytes);
-    if (z->scratch == NULL)
-        return pb_fail(err, PB_E_MEMORY, "no memory for the zones of a tile");
-    return 0;
-}
-
-/* The polygons, in pixels, and the scan of them. */
-static int read_polygons(struct zones *z, struct pb_err *err)
-{
-    const struct pb_product_env *env = z->env;
-    struct pb_vector_request request = request_of(z->config);
-    const double *t = env->transform;
-    if (!env->place_info->has_transform)
-        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
-                       "zones: the image has no geotransform, so polygons have no place in it");
-    request.tolerance = 0.1 * fmin(hypot(t[1], t[4]), hypot(t[2], t[5]));
-    int rc = pb_vector_read(&request, ground_of(env), err, &z->polygons);
-    if (rc < 0)
-        return rc;
-    z->names.polygons = z->polygons;
-    z->size[0] = env->geometry.w;
-    z->size[1] = env->geometry.h;
-    z->names.size = z->size;
-    if (pb_polygons_to_pixels(z->polygons, t) != 0)
-        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
-                       "zones: the image's geotransform has no inverse");
-    return make_scan(z, err);
-}
-
 static int zones_create(const struct pb_product_env *env, const struct pb_product_config *config,
                         struct pb_err *err, void **out_product)
 {
@@ -265,7 +144,7 @@ static int zones_create(const struct pb_product_env *env, const struct pb_produc
     z->config = config_of(config);
     int rc = choose_bands(z, err);
     if (rc >= 0)
-        rc = z->config->path != NULL ? read_polygons(z, err) : 0;
+        rc = z->config->path != NULL ? pb_zones_read_polygons(z, err) : 0;
     if (rc >= 0) {
         z->most = room_for(z->config, z->polygons != NULL ? z->polygons->n : 0);
         const struct pb_zones_shape shape = shape_of(env, config, z->most);
@@ -282,48 +161,15 @@ static int zones_create(const struct pb_product_env *env, const struct pb_produc
     return 0;
 }
 
-/* What another product of the pipeline says of the time; "" = none does. */
-static void time_of_products(const struct pb_product_env *env, char *out)
-{
-    const struct pb_pipeline_config *pipeline = env->pipeline;
-    for (size_t i = 0; i < pipeline->n_products && out[0] == '\0'; i++) {
-        const struct pb_product_type *type = pb_product_type(pipeline->products[i]->kind);
-        if (type != NULL && type->time != NULL && !type->time(env, pipeline->products[i], out))
-            out[0] = '\0';
-    }
-}
-
-/* Columns of a series: which scene, and when it was taken, as far as that is known. */
-static void name_scene(struct zones *z)
-{
-    const struct pb_product_env *env = z->env;
-    struct tm tm;
-    const time_t time = (time_t)env->facts.time_s;
-    if (z->config->append == NULL)
-        return;
-    time_of_products(env, z->datetime);
-    const bool told = z->datetime[0] != '\0';
-    if (!told && env->facts.has_time && gmtime_r(&time, &tm) != NULL)
-        (void)strftime(z->datetime, sizeof z->datetime, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    else if (!told)
-        (void)snprintf(z->datetime, sizeof z->datetime, "%s", env->info->datetime);
-    z->names.scene = pb_product_base(env);
-    z->names.datetime = z->datetime[0] != '\0' ? z->datetime : NULL;
-}
-
 /* Whether the polygons can be read, and have what is asked of them. */
 static int zones_ready(const struct pb_product_env *env, const struct pb_product_config *config,
                        struct pb_err *err)
 {
-    const struct pb_vector_request request = request_of(config_of(config));
     struct zones z = {.env = env, .config = config_of(config)};
-    struct pb_polygons *polygons = NULL;
     const int n = choose_bands(&z, err);
-    if (n < 0 || request.path == NULL || env->raster == NULL)
+    if (n < 0 || z.config->path == NULL || env->raster == NULL)
         return n < 0 ? n : 0;
-    int rc = pb_vector_read(&request, ground_of(env), err, &polygons);
-    pb_polygons_free(polygons);
-    return rc;
+    return pb_zones_try_polygons(env, z.config, err);
 }
 
 static int too_many(const struct zones *z, struct pb_err *err)
@@ -405,90 +251,20 @@ static int zones_tile(void *product, const struct pb_tile *tile,
     return fits ? 0 : too_many(z, err);
 }
 
-static int write_json(const struct zones *z, const struct pb_table *table, struct pb_err *err,
-                      struct pb_product_result *out)
-{
-    const char *slash = strrchr(z->env->input, '/');
-    struct pb_json *json = pb_json_create(true);
-    pb_json_object(json, NULL);
-    pb_json_string(json, "scene", pb_product_base(z->env));
-    pb_json_string(json, "input", slash ? slash + 1 : z->env->input);
-    pb_json_array(json, "zones");
-    for (size_t row = 0; row < pb_table_rows(table); row++) {
-        pb_json_object(json, NULL);
-        pb_table_json_row(table, json, row);
-        pb_json_end(json);
-    }
-    pb_json_end(json);
-    pb_json_end(json);
-    int rc = pb_product_text(z->env, json, err, out);
-    pb_json_destroy(json);
-    return rc;
-}
-
-static int write_csv(const struct zones *z, const struct pb_table *table, struct pb_err *err,
-                     struct pb_product_result *out)
-{
-    size_t bytes[2] = {0, 0};
-    char *const text[2] = {pb_table_csv_header(table, &bytes[0]),
-                           pb_table_csv_rows(table, &bytes[1])};
-    const char *const parts[2] = {text[0], text[1]};
-    int rc = pb_product_write(z->env, parts, bytes, 2, err, out);
-    free(text[0]);
-    free(text[1]);
-    return rc;
-}
-
-static int write_vector(const struct zones *z, const struct pb_table *table,
-                        const uint32_t *polygon, struct pb_err *err, struct pb_product_result *out)
-{
-    struct pb_vector_request request = request_of(z->config);
-    const struct pb_vector_rows rows = {
-        .table = table,
-        .feature = polygon,
-        .name = "zones",
-        .format = z->config->format == PB_ZONES_GEOJSON ? PB_VECTOR_GEOJSON : PB_VECTOR_GPKG};
-    char *file = NULL;
-    size_t bytes = 0;
-    request.stamp = z->polygons->stamp;
-    int rc = pb_vector_table(&request, &rows, err, &file, &bytes);
-    const char *const parts[1] = {file};
-    if (rc == 0)
-        rc = pb_product_write(z->env, parts, &bytes, 1, err, out);
-    free(file);
-    return rc;
-}
-
-static const char *const media_types[] = {[PB_ZONES_CSV] = "text/csv",
-                                          [PB_ZONES_JSON] = "application/json",
-                                          [PB_ZONES_GEOJSON] = "application/geo+json",
-                                          [PB_ZONES_GPKG] = "application/geopackage+sqlite3"};
-
 static int zones_finish(void *product, const struct pb_product_result *earlier, size_t n_earlier,
                         struct pb_err *err, struct pb_product_result *out_result)
 {
     struct zones *z = product;
-    uint32_t *polygon = NULL;
     (void)earlier;
     (void)n_earlier;
     if (!pb_zones_end(z->all))
         return too_many(z, err);
-    struct pb_product_result result = {.kind = &pb_kind_zones,
-                                       .name = z->config->product.name,
-                                       .media_type = media_types[z->config->format],
-                                       .config = &z->config->product};
+    struct pb_product_result result = {
+        .kind = &pb_kind_zones, .name = z->config->product.name, .config = &z->config->product};
     if (z->polygons != NULL)
         pb_polygons_left_out(z->polygons, z->config->path, result.warning, sizeof result.warning);
-    name_scene(z);
-    struct pb_table *table = pb_zones_table(z->config, &z->names, z->all, &polygon);
-    if (table == NULL)
-        return pb_fail(err, PB_E_MEMORY, "no memory for the table of zones");
     pb_product_file(z->env, &z->config->product, result.file, sizeof result.file);
-    int rc = z->config->format == PB_ZONES_CSV    ? write_csv(z, table, err, &result)
-             : z->config->format == PB_ZONES_JSON ? write_json(z, table, err, &result)
-                                                  : write_vector(z, table, polygon, err, &result);
-    free(polygon);
-    pb_table_destroy(table);
+    int rc = pb_zones_write(z, err, &result);
     if (rc == 0)
         *out_result = result;
     return rc;
