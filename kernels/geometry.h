@@ -33,8 +33,9 @@ struct pb_scene_facts {
     const void *calibration_of;
     pb_area_find *area; /* of steps that name one; NULL = none was looked for */
     const void *area_of;
-    const struct pb_ground_finder *ground; /* of steps that change the coordinate system; NULL =
-                                              nobody knows where the scene lies */
+    const struct pb_ground_finder *ground;   /* of steps that change the coordinate system; NULL =
+                                                nobody knows where the scene lies */
+    const struct pb_ground_heights *heights; /* of the same; NULL = no input has a place */
     const struct pb_ground_tile *tile; /* that products are made of, of a step that cuts them into
                                           tiles; NULL = none was chosen */
 };

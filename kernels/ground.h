@@ -31,6 +31,12 @@ enum pb_ground_model {
 /* The words, in the same order. */
 #define PB_GROUND_MODELS "auto|transform|gcps|tps|rpc|range-doppler"
 
+/* What people call a model that places pixels by the height of their ground; NULL: it is none. */
+static inline const char *pb_ground_of_height(enum pb_ground_model model)
+{
+    return model == PB_GROUND_RPC ? "RPCs" : model == PB_GROUND_SENSOR ? "range-Doppler" : NULL;
+}
+
 /* What a step asks for: a grid in another coordinate system. */
 struct pb_ground_ask {
     const char *crs;              /* as GDAL's -t_srs takes it */
@@ -46,12 +52,15 @@ struct pb_ground_ask {
     bool has_height;              /* else the mean height that the model names */
     double height;                /* of all pixels, in metres above the ellipsoid; for RPCs and
                                      sensors */
+    const struct pb_ground *to;   /* the place of the new grid, which has to_w x to_h pixels; NULL:
+                                     it is to be found */
+    int32_t to_w, to_h;
 };
 
 /* An open way: from pixels of the new grid to those of the one it is made from. */
 struct pb_ground_way {
-    int32_t w, h; /* of the new grid */
-    struct pb_ground ground;
+    int32_t w, h;            /* of the new grid */
+    struct pb_ground ground; /* zero where the ask has the place */
     double error_px; /* by which positions may be off, in pixels of the old grid, where points would
                         be many; 0: as little as memory allows */
     void *transform;
@@ -66,5 +75,18 @@ struct pb_ground_finder {
                 struct pb_ground_way *out_way);
     void (*points)(void *transform, size_t n, double *x, double *y);
     void (*close)(void *transform);
+};
+
+/* What is known of inputs that may be heights of the ground. place: of an input's grid; *out's text
+ * is the caller's. range: the least and the greatest value of its pixels in a rectangle of its grid
+ * (left, top, right, bottom), as steps see them. Both: 0; -EINVAL with words in why; -ENOMEM;
+ * range also -ENODATA, no pixel is valid, and -EIO, they cannot be read. Thread: that of the plan.
+ */
+struct pb_ground_heights {
+    const void *of;
+    int (*place)(const void *of, uint32_t input, char *why, size_t why_bytes,
+                 struct pb_ground *out);
+    int (*range)(const void *of, uint32_t input, const double box[4], char *why, size_t why_bytes,
+                 double out[2]);
 };
 #endif

@@ -261,6 +261,10 @@ int pb_chain_build(const struct pb_chain_spec *spec, pb_diag_report *report, voi
             "the outputs need more than %d intermediate bands at the same time; split "
             "the pipeline in two",
             PB_PROGRAM_REGISTERS_MAX);
+    if (rc == -EXDEV)
+        rc = pb_builder_mistake(&b, PB_DIAG_GRID, NULL, 0,
+                                "bands of one file are heights of the ground for a step and pixels "
+                                "for others: list the file twice in input.sources");
 out:
     pb_builder_fini(&b);
     free(values);

@@ -73,7 +73,7 @@ __device__ void make_plane(const pb_chain_device &, const pb_stage_focal &s, con
 
 template <class Sweep, class Group>
 __device__ void make_plane(const pb_chain_device &chain, const pb_stage_focal &s,
-                           const on_grids<Sweep> &, const pb_plane &from, const pb_plane &to,
+                           const on_grids<Sweep> &sweep, const pb_plane &from, const pb_plane &to,
                            float *shared, const Group &group)
 {
     const pb_chain_grid &on = chain.grids[s.to_grid];
@@ -81,7 +81,12 @@ __device__ void make_plane(const pb_chain_device &chain, const pb_stage_focal &s
         return;
     }
     if (s.is_warp) {
-        run_warp(s.warp, from, to, group);
+        pb_plane heights{};
+        if (s.has_heights) {
+            heights = {sweep.planes + s.heights * sweep.plane_px,
+                       rect_on(chain, sweep, s.heights_grid, s.heights_margin)};
+        }
+        run_warp(s.warp, from, heights, to, group);
     } else if (s.is_resample) {
         run_resample(s.resample, from, to, group);
     } else {

@@ -194,33 +194,37 @@ void pb_chain_sweep(const struct pb_chain *chain, size_t stage, const struct pb_
 }
 
 void pb_chain_planes(const struct pb_chain *chain, const struct pb_stage_focal *focal,
-                     const struct pb_tile_in *in, float *scratch, struct pb_plane *out_from,
-                     struct pb_plane *out_to)
+                     const struct pb_tile_in *in, float *scratch, struct pb_stage_planes *out)
 {
     struct pb_chain_layout layout;
 
     pb_chain_measure(chain, in->core.w, in->core.h, &layout);
-    *out_from = (struct pb_plane){scratch + focal->from * layout.plane_px,
-                                  plane_rect(chain, in, focal->from_grid, focal->from_margin)};
-    *out_to = (struct pb_plane){scratch + focal->to * layout.plane_px,
-                                plane_rect(chain, in, focal->to_grid, focal->to_margin)};
+    *out = (struct pb_stage_planes){
+        .from = {scratch + focal->from * layout.plane_px,
+                 plane_rect(chain, in, focal->from_grid, focal->from_margin)},
+        .to = {scratch + focal->to * layout.plane_px,
+               plane_rect(chain, in, focal->to_grid, focal->to_margin)}};
+    if (focal->has_heights)
+        out->heights =
+            (struct pb_plane){scratch + focal->heights * layout.plane_px,
+                              plane_rect(chain, in, focal->heights_grid, focal->heights_margin)};
 }
 
 static void make_plane(const struct pb_chain *chain, const struct pb_stage_focal *s,
                        const struct pb_tile_in *in, float *planes, float *temp)
 {
     const struct pb_chain_grid *const grid = &chain->grids[s->to_grid];
-    struct pb_plane from, to;
+    struct pb_stage_planes p;
 
-    pb_chain_planes(chain, s, in, planes, &from, &to);
-    if (to.rect.w == 0)
+    pb_chain_planes(chain, s, in, planes, &p);
+    if (p.to.rect.w == 0)
         return;
     if (s->is_warp)
-        pb_warp_run_cpu(&s->warp, &from, &to, temp);
+        pb_warp_run_cpu(&s->warp, &p.from, s->has_heights ? &p.heights : NULL, &p.to, temp);
     else if (s->is_resample)
-        pb_resample_run_cpu(&s->resample, &from, &to, temp);
+        pb_resample_run_cpu(&s->resample, &p.from, &p.to, temp);
     else
-        pb_focal_run_cpu(&s->focal, &from, &to, chain->keeps_grid ? in->image_w : grid->w,
+        pb_focal_run_cpu(&s->focal, &p.from, &p.to, chain->keeps_grid ? in->image_w : grid->w,
                          chain->keeps_grid ? in->image_h : grid->h, temp);
 }
 

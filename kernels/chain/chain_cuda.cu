@@ -34,19 +34,21 @@ __global__ void find_bases(const __grid_constant__ pb_chain_device chain,
 }
 
 int run_focal(const pb_chain_cuda *gpu, const pb_stage_focal &s, const pb_tile_in *in,
-              const pb_plane &from, const pb_plane &to, void *stream)
+              const pb_stage_planes &planes, void *stream)
 {
     const pb_chain *const chain = gpu->chain;
     const pb_chain_grid &grid = chain->grids[s.to_grid];
     if (s.is_warp) {
         pb_warp_job job = s.warp;
         job.warp = gpu->device.warps + pb_chain_device_warp(chain, s.warp.warp);
-        return pb_warp_run_cuda(&job, &from, &to, stream);
+        return pb_warp_run_cuda(&job, &planes.from, s.has_heights ? &planes.heights : nullptr,
+                                &planes.to, stream);
     }
     if (s.is_resample) {
-        return pb_resample_run_cuda(&s.resample, &from, &to, stream);
+        return pb_resample_run_cuda(&s.resample, &planes.from, &planes.to, stream);
     }
-    return pb_focal_run_cuda(&s.focal, &from, &to, chain->keeps_grid ? in->image_w : grid.w,
+    return pb_focal_run_cuda(&s.focal, &planes.from, &planes.to,
+                             chain->keeps_grid ? in->image_w : grid.w,
                              chain->keeps_grid ? in->image_h : grid.h, stream);
 }
 
@@ -54,9 +56,9 @@ int run_focals(const pb_chain_cuda *gpu, const pb_stage &stage, const pb_tile_in
 {
     int rc = 0;
     for (size_t i = 0; i < stage.n_focals && rc == 0; i++) {
-        pb_plane from, to;
-        pb_chain_planes(gpu->chain, &stage.focals[i], in, gpu->planes, &from, &to);
-        rc = run_focal(gpu, stage.focals[i], in, from, to, stream);
+        pb_stage_planes planes;
+        pb_chain_planes(gpu->chain, &stage.focals[i], in, gpu->planes, &planes);
+        rc = run_focal(gpu, stage.focals[i], in, planes, stream);
     }
     return rc;
 }

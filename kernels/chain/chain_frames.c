@@ -59,7 +59,8 @@ int32_t pb_chain_frames_reach(const struct pb_graph *graph, size_t v, int32_t ma
                                     .scale_y = 1};
     if (way->warp == NULL) /* of an assumed scene: no pixel is made */
         return 0;
-    pb_warp_job_scale(out_job);
+    if (node->number != 1)
+        pb_warp_job_scale(out_job);
     add_leg(chain,
             &(struct pb_chain_leg){(uint16_t)node->grid, margin, from->frame, out_job->warp});
     return pb_warp_reach(out_job);

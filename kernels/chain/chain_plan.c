@@ -9,7 +9,8 @@
  * chain over many bands still works in the memory of a few.
  *
  * Operands have smaller ids than their users, hence sources in ascending order are a valid order of
- * stages, and margins are complete when they are summed up in descending order. */
+ * stages, and margins are complete when they are summed up in descending order. Inputs that heights
+ * are made from come before all others: a plane that is made from another source needs them. */
 #include "kernels/chain/chain_plan.h"
 #include "kernels/chain/chain_frames.h"
 #include "kernels/chain/chain_leaves.h"
@@ -28,7 +29,7 @@ struct plan {
     const struct pb_chain_spec *spec;
     struct pb_chain *chain;
     uint8_t *live, *cone; /* by node */
-    pb_value *sources;    /* by stage, ascending; the last stage has none */
+    pb_value *sources;    /* by stage; the last stage has none */
     int32_t *margin;      /* by node: reach of its plane (planes and sources) */
     int32_t *last_stage;  /* by plane: the last stage that reads it */
     uint16_t *slot;       /* by plane */
@@ -95,6 +96,22 @@ static void release(struct plan *p)
 
 /* --- grids ----------------------------------------------------------------------------------- */
 
+/* Whether all inputs of the node's source that are read lie on its grid: heights have been given a
+ * frame of their own. */
+static bool lies_alone(const struct plan *p, size_t v)
+{
+    const struct pb_node *const node = &p->graph->nodes[v];
+    bool alone = true;
+
+    for (size_t i = 0; i < v && alone; i++) {
+        const struct pb_node *const other = &p->graph->nodes[i];
+
+        alone = !p->live[i] || other->kind != PB_NODE_INPUT || other->grid == node->grid ||
+                p->spec->inputs[other->index].source != p->spec->inputs[node->index].source;
+    }
+    return alone;
+}
+
 /* The grids of the graph as the outputs see them. */
 static int find_grids(struct plan *p)
 {
@@ -120,6 +137,8 @@ static int find_grids(struct plan *p)
         if (p->live[v])
             keeps = keeps && node->grid <= 0 &&
                     !(node->kind == PB_NODE_INPUT && p->spec->inputs[node->index].source > 0);
+        if (p->live[v] && node->kind == PB_NODE_INPUT && !lies_alone(p, v))
+            return -EXDEV;
     }
     chain->keeps_grid = keeps;
     return pb_chain_frames_init(graph, p->out_grid, chain);
@@ -186,6 +205,16 @@ static void find_inputs(struct plan *p)
 
 /* --- stages ---------------------------------------------------------------------------------- */
 
+enum { FIRST = 2 }; /* a mark of sources */
+
+/* The plane of heights that plane v is made with; -1: it is made without. */
+static pb_value heights_of(const struct plan *p, size_t v)
+{
+    const struct pb_node *const node = &p->graph->nodes[v];
+
+    return node->kind == PB_NODE_RESAMPLE && node->arity == 2 ? node->arg[1] : -1;
+}
+
 static int find_stages(struct plan *p)
 {
     const struct pb_graph *const graph = p->graph;
@@ -196,9 +225,16 @@ static int find_stages(struct plan *p)
     for (size_t v = 0; v < graph->n; v++)
         if (p->live[v] && is_plane(p, v))
             p->cone[graph->nodes[v].arg[0]] = 1;
-    for (size_t v = 0; v < graph->n; v++)
-        if (p->cone[v])
-            p->sources[n++] = (pb_value)v;
+    for (size_t v = 0; v < graph->n; v++) {
+        const pb_value heights = p->live[v] ? heights_of(p, v) : -1;
+
+        if (heights >= 0)
+            p->cone[graph->nodes[heights].arg[0]] = FIRST;
+    }
+    for (uint8_t mark = FIRST; mark > 0; mark--)
+        for (size_t v = 0; v < graph->n; v++)
+            if (p->cone[v] == mark)
+                p->sources[n++] = (pb_value)v;
     chain->stages = calloc(n + 1, sizeof *chain->stages);
     if (!chain->stages)
         return -ENOMEM;
@@ -237,6 +273,12 @@ static int32_t reach_below(const struct plan *p, size_t v, struct pb_stage_focal
     return pb_resample_reach(&out->resample, p->margin[v]);
 }
 
+static void need_plane(struct plan *p, size_t v, size_t k, int32_t margin)
+{
+    p->margin[v] = margin > p->margin[v] ? margin : p->margin[v];
+    p->last_stage[v] = (int32_t)k > p->last_stage[v] ? (int32_t)k : p->last_stage[v];
+}
+
 /* What a leaf of stage k must hold, and until when. A view's grid and its leaf's may be rounded
  * differently: one pixel more. */
 static void need_leaf(struct plan *p, size_t v, size_t k, bool viewed)
@@ -250,8 +292,7 @@ static void need_leaf(struct plan *p, size_t v, size_t k, bool viewed)
         need->grid = grid_of(p, (pb_value)v);
         need->halo = margin > need->halo ? margin : need->halo;
     } else if (is_plane(p, v)) {
-        p->margin[v] = margin > p->margin[v] ? margin : p->margin[v];
-        p->last_stage[v] = (int32_t)k > p->last_stage[v] ? (int32_t)k : p->last_stage[v];
+        need_plane(p, v, k, margin);
     }
 }
 
@@ -269,6 +310,8 @@ static void find_margins(struct plan *p)
             if (!is_of_stage(p, v, k))
                 continue;
             const int32_t reach = reach_below(p, v, &unused);
+            if (heights_of(p, v) >= 0)
+                need_plane(p, (size_t)heights_of(p, v), k, p->margin[v] + 1); /* corners */
             stage->margin = reach > stage->margin ? reach : stage->margin;
             stage->n_focals++;
         }
@@ -339,7 +382,14 @@ static struct pb_stage_focal make_plane(struct plan *p, size_t k, size_t v, uint
         .from_grid = grid_of(p, source),
         .to_grid = grid_of(p, (pb_value)v)};
 
+    const pb_value heights = heights_of(p, v);
     made.to = p->slot[v] = take_slot(p, k, p->last_stage[v]);
+    if (heights >= 0) {
+        made.has_heights = true;
+        made.heights = p->slot[heights];
+        made.heights_grid = grid_of(p, heights);
+        made.heights_margin = p->margin[heights];
+    }
     if (node->kind == PB_NODE_RESAMPLE)
         (void)reach_below(p, v, &made);
     else

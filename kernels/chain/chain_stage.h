@@ -40,6 +40,9 @@ struct pb_stage_focal {
     struct pb_resample resample;
     bool is_warp;
     struct pb_warp_job warp;
+    bool has_heights; /* of a warp: scratch plane `heights` has them */
+    uint16_t heights, heights_grid;
+    int32_t heights_margin;
     uint16_t from_grid, to_grid; /* of chain.grids */
 };
 
@@ -152,9 +155,11 @@ int pb_chain_check(const struct pb_chain *chain, const struct pb_tile_in *in,
 void pb_chain_sweep(const struct pb_chain *chain, size_t stage, const struct pb_tile_in *in,
                     const struct pb_tile_out *out, float *scratch, struct pb_sweep *out_sweep);
 /* The planes of one focal operation of a stage. */
+struct pb_stage_planes {
+    struct pb_plane from, to, heights; /* heights: data NULL where it has none */
+};
 void pb_chain_planes(const struct pb_chain *chain, const struct pb_stage_focal *focal,
-                     const struct pb_tile_in *in, float *scratch, struct pb_plane *out_from,
-                     struct pb_plane *out_to);
+                     const struct pb_tile_in *in, float *scratch, struct pb_stage_planes *out);
 #ifdef __cplusplus
 }
 #endif

@@ -18,7 +18,7 @@ struct offsets {
 
 /* Where those of a warp are. */
 struct warp_offsets {
-    size_t leaf, box, tree, end;
+    size_t leaf, box, tree, above, end;
 };
 
 static size_t aligned(size_t bytes)
@@ -37,8 +37,19 @@ static struct warp_offsets find_warp_offsets(const struct pb_warp *warp, size_t 
 
     out.box = out.leaf + aligned(warp->n_leaf * sizeof(struct pb_warp_leaf));
     out.tree = out.box + aligned(cells_of(warp) * sizeof(struct pb_warp_box));
-    out.end = out.tree + aligned(warp->n_tree * sizeof(uint32_t));
+    out.above = out.tree + aligned(warp->n_tree * sizeof(uint32_t));
+    out.end = out.above + aligned((warp->n_heights - 1) * sizeof(struct pb_warp));
     return out;
+}
+
+/* Behind the tables of a warp and its other heights. */
+static size_t find_warps_end(const struct pb_warp *warp, size_t at)
+{
+    size_t end = find_warp_offsets(warp, at).end;
+
+    for (uint32_t i = 1; i < warp->n_heights; i++)
+        end = find_warps_end(&warp->above[i - 1], end);
+    return end;
 }
 
 static struct offsets find_offsets(const struct pb_chain *chain)
@@ -61,7 +72,7 @@ static struct offsets find_offsets(const struct pb_chain *chain)
     at.trees = at.warps + aligned(chain->n_warps * sizeof(struct pb_warp));
     at.end = at.trees;
     for (size_t i = 0; i < chain->n_warps; i++)
-        at.end = find_warp_offsets(chain->warps[i], at.end).end;
+        at.end = find_warps_end(chain->warps[i], at.end);
     return at;
 }
 
@@ -109,26 +120,37 @@ static void lay_stages(const struct pb_chain *chain, const struct offsets *at,
     }
 }
 
+/* Lays the tables of a warp from `next` on; returns their end, and in *out the warp as the device
+ * sees it. */
+static size_t lay_warp(const struct pb_warp *warp, size_t next, unsigned char *there,
+                       unsigned char *memory, struct pb_warp *out)
+{
+    const struct warp_offsets to = find_warp_offsets(warp, next);
+    struct pb_warp *const above = (void *)(memory + to.above);
+
+    copy(memory + to.leaf, warp->leaf, warp->n_leaf * sizeof *warp->leaf);
+    copy(memory + to.box, warp->box, cells_of(warp) * sizeof *warp->box);
+    copy(memory + to.tree, warp->tree, warp->n_tree * sizeof *warp->tree);
+    *out = *warp;
+    out->leaf = (void *)(there + to.leaf);
+    out->box = (void *)(there + to.box);
+    out->tree = (void *)(there + to.tree);
+    out->above = (void *)(there + to.above);
+    out->most = NULL;
+    next = to.end;
+    for (uint32_t i = 1; i < warp->n_heights; i++)
+        next = lay_warp(&warp->above[i - 1], next, there, memory, &above[i - 1]);
+    return next;
+}
+
 static void lay_warps(const struct pb_chain *chain, const struct offsets *at, unsigned char *there,
                       unsigned char *memory)
 {
     struct pb_warp *const warps = (void *)(memory + at->warps);
     size_t next = at->trees;
 
-    for (size_t i = 0; i < chain->n_warps; i++) {
-        const struct pb_warp *const warp = chain->warps[i];
-        const struct warp_offsets to = find_warp_offsets(warp, next);
-
-        copy(memory + to.leaf, warp->leaf, warp->n_leaf * sizeof *warp->leaf);
-        copy(memory + to.box, warp->box, cells_of(warp) * sizeof *warp->box);
-        copy(memory + to.tree, warp->tree, warp->n_tree * sizeof *warp->tree);
-        warps[i] = *warp;
-        warps[i].leaf = (void *)(there + to.leaf);
-        warps[i].box = (void *)(there + to.box);
-        warps[i].tree = (void *)(there + to.tree);
-        warps[i].most = NULL;
-        next = to.end;
-    }
+    for (size_t i = 0; i < chain->n_warps; i++)
+        next = lay_warp(chain->warps[i], next, there, memory, &warps[i]);
 }
 
 struct pb_chain_device pb_chain_device_lay(const struct pb_chain *chain, void *there, void *memory)

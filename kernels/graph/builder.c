@@ -223,7 +223,7 @@ pb_value pb_builder_resample(struct pb_builder *b, enum pb_resampling how, pb_va
         return x;
     const struct pb_map map = pb_graph_map(&b->graph, grid, own);
     if (pb_graph_warp(&b->graph, b->graph.grids[own].frame, b->graph.grids[grid].frame) != NULL)
-        return checked(b, pb_graph_resample(&b->graph, how, x, grid));
+        return checked(b, pb_graph_warped(&b->graph, how, x, grid));
     if (pb_graph_is_part(&b->graph, grid, own))
         return checked(b, pb_graph_view(&b->graph, x, grid));
     if (pb_map_is_shift(&map))

@@ -103,6 +103,10 @@ int32_t pb_builder_add_grid(struct pb_builder *b, const struct pb_geometry *grid
  * ask's source_w, source_h and from are filled in. ask->part: see pb_builder_part. Two equal asks
  * of a step should be one: each makes a frame of its own. -1: a mistake was reported. */
 int32_t pb_builder_warp(struct pb_builder *b, const struct pb_ground_ask *ask, int32_t grid);
+/* The same where places depend on the height of the ground, which `heights` has, a band of a file
+ * as it is read. band: its name, for messages. */
+int32_t pb_builder_warp_relief(struct pb_builder *b, const struct pb_ground_ask *ask, int32_t grid,
+                               pb_value heights, const char *band);
 /* The step cuts products into tiles of a grid; false: one before it does already. */
 bool pb_builder_tiles(struct pb_builder *b);
 /* What the values on a grid have of the first grid of its frame: left, top, right, bottom in the

@@ -3,9 +3,11 @@
  *
  * Grids in other coordinate systems. */
 #include "kernels/graph/builder_state.h"
+#include "kernels/graph/relief.h"
 #include "kernels/tiling.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,16 +16,21 @@ const struct pb_ground *pb_builder_ground(const struct pb_builder *b, int32_t fr
     return frame > 0 && frame <= b->graph.n_frames ? &b->graph.ground[frame - 1] : NULL;
 }
 
-/* Makes the frame; takes warp and the ground's text. */
-static int32_t add_frame(struct pb_builder *b, int32_t from, const struct pb_ground *ground,
-                         struct pb_warp *warp, int32_t w, int32_t h)
+/* Makes the frame, without a way to it; takes the ground's text. */
+static int32_t add_frame(struct pb_builder *b, const struct pb_ground *ground, int32_t w, int32_t h)
 {
     struct pb_graph *const graph = &b->graph;
     const struct pb_geometry grid = {w, h, pb_map_identity(), graph->n_frames + 1};
 
     graph->ground[graph->n_frames++] = *ground;
-    graph->warps[graph->n_warps++] = (struct pb_graph_warp){from, grid.frame, warp};
     return pb_builder_add_grid(b, &grid);
+}
+
+/* Between frames; takes warp. */
+static void add_way(struct pb_builder *b, int32_t from, int32_t to, struct pb_warp *warp,
+                    pb_value heights)
+{
+    b->graph.warps[b->graph.n_warps++] = (struct pb_graph_warp){from, to, warp, heights};
 }
 
 static int report(struct pb_builder *b, int rc, const char *why)
@@ -57,6 +64,9 @@ static bool meets(const struct pb_warp *warp, const double part[4])
         if (x0 < part[2] && x1 > part[0] && y0 < part[3] && y1 > part[1])
             return true;
     }
+    for (uint32_t i = 1; i < warp->n_heights; i++)
+        if (meets(&warp->above[i - 1], part))
+            return true;
     return false;
 }
 
@@ -71,10 +81,20 @@ static void report_outside(struct pb_builder *b, const struct pb_ground_ask *ask
                              is_tile ? "tile " : "the bounds", is_tile ? tile->id : "");
 }
 
-/* The way from the new grid to that of frame `own`, which has the reference grid of w x h. */
-static int32_t open_way(struct pb_builder *b, const struct pb_ground_finder *finder,
-                        const struct pb_ground_ask *ask, int32_t own)
+/* Whether the scene reaches the bounds that were asked for; else reports that. */
+static bool reaches(struct pb_builder *b, const struct pb_ground_ask *ask,
+                    const struct pb_warp *warp)
 {
+    if (!ask->has_bounds || meets(warp, ask->part))
+        return true;
+    report_outside(b, ask);
+    return false;
+}
+
+/* The way from the new grid to that of frame `own`, which has the reference grid of w x h. */
+static int32_t open_way(struct pb_builder *b, const struct pb_ground_ask *ask, int32_t own)
+{
+    const struct pb_ground_finder *const finder = b->scene->ground;
     struct pb_ground_way way = {0};
     struct pb_warp *warp = NULL;
     char why[300] = "";
@@ -85,17 +105,50 @@ static int32_t open_way(struct pb_builder *b, const struct pb_ground_finder *fin
     rc = pb_warp_create(way.w, way.h, ask->source_w, ask->source_h, finder->points, way.transform,
                         way.error_px, &warp);
     finder->close(way.transform);
-    if (rc < 0) {
-        free(way.ground.crs);
-        return report(b, rc, why);
-    }
-    if (ask->has_bounds && !meets(warp, ask->part)) {
-        report_outside(b, ask);
+    if (rc < 0 || !reaches(b, ask, warp)) {
         free(way.ground.crs);
         pb_warp_put(warp);
-        return -1;
+        return rc < 0 ? report(b, rc, why) : -1;
     }
-    return add_frame(b, own, &way.ground, warp, way.w, way.h);
+    const int32_t grid = add_frame(b, &way.ground, way.w, way.h);
+    add_way(b, own, b->graph.n_frames, warp, -1);
+    return grid;
+}
+
+/* The same over ground of these heights. */
+static int32_t open_relief(struct pb_builder *b, const struct pb_ground_ask *ask, int32_t own,
+                           pb_value heights, const char *band)
+{
+    const struct pb_node node = b->graph.nodes[heights];
+    const struct pb_geometry at = b->graph.grids[node.grid];
+    const struct pb_relief_ask relief_ask = {.finder = b->scene->ground,
+                                             .heights = b->scene->heights,
+                                             .ask = ask,
+                                             .input = node.index,
+                                             .w = at.w,
+                                             .h = at.h};
+    struct pb_relief relief;
+    char why[300] = "";
+    const int rc = pb_relief_open(&relief_ask, why, sizeof why, &relief);
+
+    if (rc == 0)
+        (void)snprintf(relief.ground.by, sizeof relief.ground.by,
+                       "%s on ground of %.0f to %.0f m, which band %.40s has",
+                       pb_ground_of_height(ask->model), relief.warp->low,
+                       relief.warp->low + relief.warp->step * (relief.warp->n_heights - 1), band);
+    if (rc < 0 || !reaches(b, ask, relief.warp)) {
+        pb_relief_release(&relief);
+        return rc < 0 ? report(b, rc, why) : -1;
+    }
+    const int32_t source = add_frame(b, &relief.heights_ground, at.w, at.h);
+    const int32_t from = b->graph.n_frames;
+    const pb_value input = source < 0 ? source : pb_graph_input(&b->graph, node.index, source);
+    const int32_t grid = add_frame(b, &relief.ground, relief.w, relief.h);
+    add_way(b, from, b->graph.n_frames, relief.heights_warp, -1);
+    add_way(b, own, b->graph.n_frames, relief.warp, input);
+    if (input < 0)
+        b->error = b->error ? b->error : input;
+    return input < 0 ? -1 : grid;
 }
 
 /* The first grid of a frame is the one that its others refer to. */
@@ -118,44 +171,80 @@ void pb_builder_part(const struct pb_builder *b, int32_t grid, double out_part[4
     out_part[3] = (g->h - g->map.offset_y) / g->map.scale_y;
 }
 
-int32_t pb_builder_warp(struct pb_builder *b, const struct pb_ground_ask *ask, int32_t grid)
+/* Whether there is room for n more frames. */
+static bool has_room(struct pb_builder *b, int32_t n)
+{
+    if (b->graph.n_frames + n <= PB_GRAPH_WARPS_MAX &&
+        b->graph.n_warps + (size_t)n <= PB_GRAPH_WARPS_MAX)
+        return true;
+    (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
+                             "the steps change the coordinate system more than %d times",
+                             PB_GRAPH_WARPS_MAX / n);
+    return false;
+}
+
+/* Whether it is known where the grid lies; else reports that. */
+static bool is_placed(struct pb_builder *b, const struct pb_ground_ask *ask, int32_t grid)
+{
+    const char *why = NULL;
+
+    if (isnan(b->graph.grids[grid].map.scale_x))
+        why = "a band is of " PB_UNPLACED_SOURCE;
+    else if (b->scene->ground == NULL)
+        why = "the scene is not placed on the Earth, so its pixels cannot be brought into another "
+              "system";
+    else if (b->graph.grids[grid].frame > 0 && ask->model != PB_GROUND_AUTO)
+        why = "a step before this one has brought the bands into another system, where they have a "
+              "geotransform: leave 'from' out";
+    if (why != NULL)
+        (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0, "%s", why);
+    return why == NULL;
+}
+
+static int32_t warp_on(struct pb_builder *b, const struct pb_ground_ask *ask, int32_t grid,
+                       pb_value heights, const char *band)
 {
     struct pb_ground_ask full = *ask;
 
-    if (b->error || (size_t)grid >= b->graph.n_grids)
+    if (b->error || (size_t)grid >= b->graph.n_grids || !has_room(b, heights < 0 ? 1 : 2))
         return -1;
     const int32_t own = b->graph.grids[grid].frame;
-    if (b->graph.n_frames == PB_GRAPH_WARPS_MAX || b->graph.n_warps == PB_GRAPH_WARPS_MAX) {
-        (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
-                                 "the steps change the coordinate system more than %d times",
-                                 PB_GRAPH_WARPS_MAX);
-        return -1;
-    }
     if (b->scene->assumed) {
         const struct pb_ground nowhere = {.crs = NULL};
         const struct pb_geometry same = b->graph.grids[grid];
-        return add_frame(b, own, &nowhere, NULL, same.w, same.h);
+        const int32_t made = add_frame(b, &nowhere, same.w, same.h);
+
+        add_way(b, own, b->graph.n_frames, NULL, -1);
+        return made;
     }
-    if (isnan(b->graph.grids[grid].map.scale_x)) {
-        (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0, "a band is of " PB_UNPLACED_SOURCE);
+    if (!is_placed(b, ask, grid))
         return -1;
-    }
-    if (b->scene->ground == NULL) {
-        (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
-                                 "the scene is not placed on the Earth, so its pixels cannot be "
-                                 "brought into another system");
-        return -1;
-    }
-    if (own > 0 && ask->model != PB_GROUND_AUTO) {
-        (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
-                                 "a step before this one has brought the bands into another "
-                                 "system, where they have a geotransform: leave 'from' out");
-        return -1;
-    }
     full.source_w = reference_of(&b->graph, own)->w;
     full.source_h = reference_of(&b->graph, own)->h;
     full.from = pb_builder_ground(b, own);
-    return open_way(b, b->scene->ground, &full, own);
+    return heights < 0 ? open_way(b, &full, own) : open_relief(b, &full, own, heights, band);
+}
+
+int32_t pb_builder_warp(struct pb_builder *b, const struct pb_ground_ask *ask, int32_t grid)
+{
+    return warp_on(b, ask, grid, -1, NULL);
+}
+
+int32_t pb_builder_warp_relief(struct pb_builder *b, const struct pb_ground_ask *ask, int32_t grid,
+                               pb_value heights, const char *band)
+{
+    if (b->error || heights == PB_VALUE_POISON)
+        return -1;
+    if (b->graph.nodes[heights].kind != PB_NODE_INPUT ||
+        pb_graph_image_of(&b->graph, &b->graph.nodes[heights]) != NULL ||
+        (!b->scene->assumed && b->scene->heights == NULL)) {
+        (void)pb_builder_mistake(b, PB_DIAG_BAND, NULL, 0,
+                                 "'%.80s' has been changed by a step: heights are a band of a file "
+                                 "as it is read; scale and offset of input.sources may change it",
+                                 band);
+        return -1;
+    }
+    return warp_on(b, ask, grid, heights, band);
 }
 
 bool pb_builder_tiles(struct pb_builder *b)

@@ -170,6 +170,11 @@ bool pb_node_is_plane(const struct pb_node *node)
     return node->kind == PB_NODE_FOCAL || node->kind == PB_NODE_RESAMPLE;
 }
 
+bool pb_node_passes(const struct pb_node *node, int i)
+{
+    return node->kind == PB_VM_WHERE ? i > 0 : i == 0 || !pb_node_is_plane(node);
+}
+
 bool pb_node_is_number(const struct pb_node *node)
 {
     return node->grid < 0;
@@ -195,14 +200,6 @@ struct pb_map pb_graph_map(const struct pb_graph *graph, int32_t from, int32_t t
         return none;
     return from == to ? pb_map_identity()
                       : pb_map_between(&graph->grids[from].map, &graph->grids[to].map);
-}
-
-const struct pb_graph_warp *pb_graph_warp(const struct pb_graph *graph, int32_t from, int32_t to)
-{
-    for (size_t i = 0; i < graph->n_warps; i++)
-        if (graph->warps[i].from == from && graph->warps[i].to == to)
-            return &graph->warps[i];
-    return NULL;
 }
 
 bool pb_graph_is_part(const struct pb_graph *graph, int32_t part, int32_t whole)
@@ -302,17 +299,18 @@ static bool is_decision(int kind)
 static int32_t origin_of(const struct pb_graph *graph, const struct pb_node *node, bool in_place,
                          const int32_t *origins)
 {
-    const bool where = node->kind == PB_VM_WHERE; /* whose condition makes no value */
-    const bool passes = where || node->kind == PB_NODE_VIEW ||
+    const bool passes = node->kind == PB_VM_WHERE || node->kind == PB_NODE_VIEW ||
                         (!in_place && pb_node_is_plane(node) && chooses(graph, node));
     int32_t origin = -1;
 
     if (node->kind == PB_NODE_INPUT)
         return pb_graph_image_of(graph, node) ? -1 : (int32_t)node->index;
-    for (int i = where ? 1 : 0; passes && i < node->arity; i++) {
+    for (int i = 0; passes && i < node->arity; i++) {
         const struct pb_node *const from = &graph->nodes[node->arg[i]];
         const int32_t one = origins[node->arg[i]];
 
+        if (!pb_node_passes(node, i))
+            continue;
         if (from->kind == PB_NODE_CONST && isnan(from->number))
             continue;
         if (one < 0 || (origin >= 0 && one != origin))
@@ -333,12 +331,11 @@ void pb_graph_computed(const struct pb_graph *graph, uint8_t *flags)
     for (size_t i = graph->n; i-- > 0;) {
         const struct pb_node *const node = &graph->nodes[i];
         const struct pb_graph_image *const image = pb_graph_image_of(graph, node);
-        const bool where = node->kind == PB_VM_WHERE;
 
         if (image && flags[i])
             flags[image->of] |= PB_GRAPH_COMPUTED;
         for (int k = 0; k < node->arity; k++) {
-            const bool passes = !where || k > 0; /* the condition makes no value */
+            const bool passes = pb_node_passes(node, k);
 
             if ((flags[i] & PB_GRAPH_COMPUTED) || ((flags[i] & PB_GRAPH_KEPT) && !passes))
                 flags[node->arg[k]] |= PB_GRAPH_COMPUTED;
@@ -355,9 +352,8 @@ void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes)
         bool few =
             node->kind != PB_NODE_INPUT && node->kind != PB_NODE_INDEX && chooses(graph, node);
 
-        /* A condition chooses and makes no value. */
-        for (int i = node->kind == PB_VM_WHERE ? 1 : 0; i < node->arity && few; i++)
-            few = classes[node->arg[i]] != 0;
+        for (int i = 0; i < node->arity && few; i++)
+            few = !pb_node_passes(node, i) || classes[node->arg[i]] != 0;
         classes[id] = few || is_decision(node->kind) || pb_graph_image_of(graph, node);
     }
 }

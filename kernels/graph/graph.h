@@ -23,7 +23,9 @@
  * INDEX is the number of the pixel's column or row on the grid. A SCALAR is a result of a
  * reduction: one number, known after a pass over what is reduced, which is no operand of it. A
  * ROUND is a number of a loop in the round under way; its operand is that of the first round. What
- * a loop reduces is made with its ROUNDs, what comes after it with its SCALARs. */
+ * a loop reduces is made with its ROUNDs, what comes after it with its SCALARs. A RESAMPLE to
+ * another frame whose way depends on the height of the ground has a second operand, a plane of
+ * heights at its pixels, or at their corners for areas. */
 enum {
     PB_NODE_CONST = PB_VM_COUNT,
     PB_NODE_INPUT,
@@ -43,7 +45,7 @@ struct pb_node {
                         columns, 1 of rows; RESAMPLE: enum
                         pb_resampling; SCALAR, ROUND: reduction * PB_REDUCE_RESULTS_MAX + result */
     int32_t grid;    /* where its pixels lie; -1: a number, everywhere the same */
-    float number;    /* CONST */
+    float number;    /* CONST; RESAMPLE: 1 = its kernel is not widened where pixels are larger */
 };
 
 /* Values that are reduced. */
@@ -72,6 +74,8 @@ struct pb_graph_image {
 struct pb_graph_warp {
     int32_t from, to;
     struct pb_warp *warp;
+    pb_value heights; /* an input, of the ground's heights, which the way depends on; -1: it does
+                         not */
 };
 
 struct pb_graph {
@@ -114,6 +118,8 @@ pb_value pb_graph_focal(struct pb_graph *graph, const struct pb_focal *focal, pb
 pb_value pb_graph_view(struct pb_graph *graph, pb_value x, int32_t grid);
 pb_value pb_graph_resample(struct pb_graph *graph, enum pb_resampling how, pb_value x,
                            int32_t grid);
+/* The same where the grid is of another frame, to which there is a way. */
+pb_value pb_graph_warped(struct pb_graph *graph, enum pb_resampling how, pb_value x, int32_t grid);
 /* The number of a grid, new or known; -E2BIG. */
 int32_t pb_graph_grid(struct pb_graph *graph, const struct pb_geometry *grid);
 /* A result of a reduction of x; of a number, what the reduction makes of that. step and band are
@@ -136,6 +142,8 @@ const struct pb_graph_image *pb_graph_image_of(const struct pb_graph *graph,
                                                const struct pb_node *node);
 /* Whether a focal operation or a resampling made it: a plane. */
 bool pb_node_is_plane(const struct pb_node *node);
+/* Whether pixels of operand i may be those of the node: no condition's, and no heights'. */
+bool pb_node_passes(const struct pb_node *node, int i);
 /* Whether it is one number for all pixels: a constant, or what is made of scalars. */
 bool pb_node_is_number(const struct pb_node *node);
 /* Whether each pixel of a grid is one of another. */

@@ -202,11 +202,12 @@ static void most_of(const struct pb_warp *warp, struct pb_warp_box *box, double 
     }
 }
 
-static int find_most(struct pb_warp *warp)
+int pb_warp_find_most(struct pb_warp *warp)
 {
     const size_t n = (size_t)warp->cols * (size_t)warp->rows;
     struct pb_warp_box *const box = malloc(n * sizeof *box);
 
+    free(warp->most);
     warp->n_most = (size_t)(warp->cols > warp->rows ? warp->cols : warp->rows);
     warp->most = calloc(warp->n_most * 2, sizeof *warp->most);
     if (box == NULL || warp->most == NULL) {
@@ -232,12 +233,20 @@ void pb_warp_most(const struct pb_warp *warp, double w, double h, double *out_w,
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static void destroy(struct pb_warp *warp)
+static void fini(struct pb_warp *warp)
 {
+    for (uint32_t i = 1; i < warp->n_heights; i++)
+        fini(&warp->above[i - 1]);
+    free(warp->above);
     free(warp->tree);
     free(warp->leaf);
     free(warp->box);
     free(warp->most);
+}
+
+static void destroy(struct pb_warp *warp)
+{
+    fini(warp);
     free(warp);
 }
 
@@ -249,10 +258,10 @@ int pb_warp_create(int32_t w, int32_t h, int32_t source_w, int32_t source_h, pb_
 
     if (warp == NULL)
         return rc;
-    *warp =
-        (struct pb_warp){.w = w, .h = h, .source_w = source_w, .source_h = source_h, .users = 1};
+    *warp = (struct pb_warp){
+        .w = w, .h = h, .source_w = source_w, .source_h = source_h, .n_heights = 1, .users = 1};
     rc = pb_warp_fill(warp, points, of, error_px);
-    rc = rc ? rc : find_most(warp);
+    rc = rc ? rc : pb_warp_find_most(warp);
     if (rc < 0) {
         destroy(warp);
         return rc;
@@ -276,7 +285,38 @@ void pb_warp_put(struct pb_warp *warp)
 
 size_t pb_warp_bytes(const struct pb_warp *warp)
 {
-    return warp->n_tree * sizeof *warp->tree + warp->n_leaf * sizeof *warp->leaf +
-           (size_t)warp->cols * (size_t)warp->rows * sizeof *warp->box +
-           warp->n_most * 2 * sizeof *warp->most;
+    size_t bytes = warp->n_tree * sizeof *warp->tree + warp->n_leaf * sizeof *warp->leaf +
+                   (size_t)warp->cols * (size_t)warp->rows * sizeof *warp->box +
+                   warp->n_most * 2 * sizeof *warp->most;
+
+    for (uint32_t i = 1; i < warp->n_heights; i++)
+        bytes += sizeof *warp->above + pb_warp_bytes(&warp->above[i - 1]);
+    return bytes;
+}
+
+int pb_warp_stack(struct pb_warp *const *warps, uint32_t n_heights, double low, double step,
+                  struct pb_warp **out_warp)
+{
+    struct pb_warp *const first = warps[0];
+
+    first->above = calloc(n_heights - 1, sizeof *first->above);
+    if (first->above == NULL) {
+        for (uint32_t i = 0; i < n_heights; i++)
+            destroy(warps[i]);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 1; i < n_heights; i++) {
+        first->above[i - 1] = *warps[i];
+        free(warps[i]);
+    }
+    first->n_heights = n_heights;
+    first->low = low;
+    first->step = step;
+    pb_warp_join_boxes(first);
+    const int rc = pb_warp_find_most(first);
+    if (rc < 0)
+        destroy(first);
+    else
+        *out_warp = first;
+    return rc;
 }

@@ -17,17 +17,18 @@ struct whole_grid {
 
 __global__ void __launch_bounds__(THREADS)
     warp(const __grid_constant__ pb_warp_job job, const __grid_constant__ pb_plane in,
-         const __grid_constant__ pb_plane out)
+         const __grid_constant__ pb_plane heights, const __grid_constant__ pb_plane out)
 {
-    pb_device::run_warp(job, in, out,
+    pb_device::run_warp(job, in, heights, out,
                         whole_grid{blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x});
 }
 } // namespace
 
 int pb_warp_run_cuda(const struct pb_warp_job *job, const struct pb_plane *in,
-                     const struct pb_plane *out, void *stream)
+                     const struct pb_plane *heights, const struct pb_plane *out, void *stream)
 {
     const pb_rect &rect = out->rect;
+    const pb_plane ground = heights != nullptr ? *heights : pb_plane{};
     if (rect.w <= 0 || rect.h <= 0) {
         return 0;
     }
@@ -39,6 +40,6 @@ int pb_warp_run_cuda(const struct pb_warp_job *job, const struct pb_plane *in,
     if (blocks == 0) {
         return -EIO;
     }
-    ::warp<<<blocks, THREADS, 0, static_cast<cudaStream_t>(stream)>>>(*job, *in, *out);
+    ::warp<<<blocks, THREADS, 0, static_cast<cudaStream_t>(stream)>>>(*job, *in, ground, *out);
     return cudaGetLastError() == cudaSuccess ? 0 : -EIO;
 }

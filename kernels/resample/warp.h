@@ -9,6 +9,9 @@
  * are corners of such squares, so along a jump (the antimeridian) or an edge (of where the
  * projection is defined) every position is exact.
  *
+ * Where positions depend on the height of the ground, there is such a tree for each of some
+ * heights, evenly spaced, and a position is a parabola through those of three of them.
+ *
  * Positions are sums and products of float64 without contraction: the same bits on every device.
  * Immutable once made; any thread. */
 #include "kernels/resample/resample.h"
@@ -20,6 +23,9 @@ extern "C" {
 #define PB_WARP_ERROR_PX   (1.0 / 65536.0) /* wanted, in pixels of the old grid */
 #define PB_WARP_ERROR_MOST 0.125           /* allowed where memory does not last for that */
 #define PB_WARP_TREE_BYTES ((size_t)64 << 20)
+
+#define PB_WARP_HEIGHTS_MOST 9
+#define PB_WARP_RELIEF_PX    (1.0 / 256.0) /* wanted of positions between the heights */
 
 /* Entries of the tree: one of these with a number, or VOID: no pixel of the old grid is near. */
 #define PB_WARP_VOID UINT32_MAX
@@ -44,11 +50,15 @@ struct pb_warp {
     uint32_t *tree;             /* the first cols * rows: these squares, row by row */
     struct pb_warp_leaf *leaf;
     size_t n_tree, n_leaf;
-    struct pb_warp_box *box; /* of each of these squares: what its positions lie in */
+    struct pb_warp_box *box; /* of each of these squares: what its positions lie in, of all
+                                heights */
     double scale_x, scale_y; /* pixels of the old grid for one of the new, at least 1 */
     double error_px;
     double *most; /* n_most pairs: width and height of what k + 1 squares a side lie in, at most */
     size_t n_most;
+    struct pb_warp *above; /* n_heights - 1, for the greater heights, ascending */
+    uint32_t n_heights;    /* odd; 1: positions do not depend on a height */
+    double low, step;      /* metres: the height of this one, and to the next */
     uint32_t users;
 };
 
@@ -59,6 +69,10 @@ typedef void pb_warp_points(void *of, size_t n, double *x, double *y);
  * points are needed than PB_WARP_TREE_BYTES hold. The caller is its one user. Thread: any, one. */
 int pb_warp_create(int32_t w, int32_t h, int32_t source_w, int32_t source_h, pb_warp_points *points,
                    void *of, double error_px, struct pb_warp **out_warp);
+/* Makes one of n_heights that were made for the heights low, low + step, ..., of equal sizes; takes
+ * them. 0; -ENOMEM, then all are gone. Thread: any, one. */
+int pb_warp_stack(struct pb_warp *const *warps, uint32_t n_heights, double low, double step,
+                  struct pb_warp **out_warp);
 /* Another user; the last that puts it frees it. NULL is fine. Thread: one at a time. */
 struct pb_warp *pb_warp_get(struct pb_warp *warp);
 void pb_warp_put(struct pb_warp *warp);
@@ -84,13 +98,14 @@ void pb_warp_job_scale(struct pb_warp_job *job);
 int32_t pb_warp_reach(const struct pb_warp_job *job);
 /* Floats of temporary memory for a made plane of w pixels a row. */
 size_t pb_warp_temp_px(const struct pb_warp_job *job, size_t w);
-/* in->rect holds what out->rect needs, clipped to the source's grid; it may be empty. */
+/* in->rect holds what out->rect needs, clipped to the source's grid; it may be empty. heights: at
+ * the pixels of out, or at their corners for areas, where the warp is of several; else NULL. */
 void pb_warp_run_cpu(const struct pb_warp_job *job, const struct pb_plane *in,
-                     const struct pb_plane *out, float *temp);
+                     const struct pb_plane *heights, const struct pb_plane *out, float *temp);
 /* CUDA builds only. The same bits; job->warp and what it points to are in device memory. Queues on
  * stream (cudaStream_t). 0 or -EIO. Allocates nothing. */
 int pb_warp_run_cuda(const struct pb_warp_job *job, const struct pb_plane *in,
-                     const struct pb_plane *out, void *stream);
+                     const struct pb_plane *heights, const struct pb_plane *out, void *stream);
 #ifdef __cplusplus
 }
 #endif

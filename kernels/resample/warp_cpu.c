@@ -76,24 +76,68 @@ static void hide_beyond(const struct pb_warp_job *job, int32_t column, int32_t r
             p->x.low[i] = p->y.low[i] = (double)pb_pixel_nan();
 }
 
-/* Of n pixels the places that lie `within` them, to the right and down: 0.5 is the centre. */
-static void place_part(const struct pb_warp_job *job, int32_t column, int32_t row, double within,
-                       int32_t n_px, double *x, double *y)
+/* Places of the pixels of a part from (column, row) on: that far `within` each, to the right and
+ * down; 0.5 is the centre. */
+struct spots {
+    int32_t column, row;
+    double within;
+    const float *heights; /* of these places; NULL: they do not count */
+};
+
+/* By the tree of one height. */
+static void place_by(const struct pb_warp_job *job, const struct pb_warp *warp,
+                     const struct spots *at, int32_t n_px, double *x, double *y)
 {
-    const double down = (row + within) * job->to.scale_y + job->to.offset_y;
+    const double down = (at->row + at->within) * job->to.scale_y + job->to.offset_y;
 
     for (int32_t i = 0; i < n_px;) {
-        const double first = column + i + within;
+        const double first = at->column + i + at->within;
         const struct pb_warp_square s =
-            pb_warp_find(job->warp, first * job->to.scale_x + job->to.offset_x, down);
-        const struct pb_warp_row r = pb_warp_row_of(job->warp, &s, down);
+            pb_warp_find(warp, first * job->to.scale_x + job->to.offset_x, down);
+        const struct pb_warp_row r = pb_warp_row_of(warp, &s, down);
         /* The last square of a row reaches as far as the grid. */
-        const bool last = s.x + s.size >= (double)job->warp->cols * job->warp->side;
+        const bool last = s.x + s.size >= (double)warp->cols * warp->side;
         const int32_t n = last ? n_px - i : run_length(job, &s, first, n_px - i);
 
         place_run(job, &r, first, x + i, y + i, n);
         i += n;
     }
+}
+
+/* Places whose heights lie in the piece that begins with height `first`; the others stay. */
+static void place_piece(const struct pb_warp_job *job, uint32_t first, const struct spots *at,
+                        struct pb_warp_part *p, double *x, double *y)
+{
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < p->n; i++)
+        n += pb_warp_piece_of(job->warp, at->heights[i]).first == first;
+    if (n == 0)
+        return;
+    for (uint32_t k = 0; k < 3; k++)
+        place_by(job, pb_warp_level(job->warp, first + k), at, p->n, p->at_x[k], p->at_y[k]);
+    for (int32_t i = 0; i < p->n; i++) {
+        const struct pb_warp_piece piece = pb_warp_piece_of(job->warp, at->heights[i]);
+        const struct pb_warp_at low = {p->at_x[0][i], p->at_y[0][i]},
+                                middle = {p->at_x[1][i], p->at_y[1][i]},
+                                high = {p->at_x[2][i], p->at_y[2][i]};
+
+        if (piece.first == first) {
+            const struct pb_warp_at between = pb_warp_between(&low, &middle, &high, piece.f);
+
+            x[i] = between.x;
+            y[i] = between.y;
+        }
+    }
+}
+
+static void place_part(const struct pb_warp_job *job, const struct spots *at,
+                       struct pb_warp_part *p, double *x, double *y)
+{
+    if (at->heights == NULL)
+        place_by(job, job->warp, at, p->n, x, y);
+    for (uint32_t first = 0; at->heights != NULL && first + 2 < job->warp->n_heights; first += 2)
+        place_piece(job, first, at, p, x, y);
 }
 
 /* --- kernels of their own width --------------------------------------------------------------- */
@@ -183,52 +227,78 @@ static bool make_narrow(const struct pb_warp_job *job, const struct pb_plane *in
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
+/* What a row of a plane is made of, and where it begins. */
+struct from {
+    const struct pb_plane *in, *heights; /* heights: NULL: they do not count */
+    int32_t column, row;
+};
+
 /* The pixels one by one, or those that are NaN. */
-static void make_singly(const struct pb_warp_job *job, const struct pb_plane *in, int32_t column,
-                        int32_t row, bool all, struct pb_warp_part *p, float *out)
+static void make_singly(const struct pb_warp_job *job, const struct from *from, bool all,
+                        struct pb_warp_part *p, float *out)
 {
-    const struct pb_resample_source source = {in->data, in->rect};
+    const struct pb_resample_source source = {from->in->data, from->in->rect};
 
     for (int32_t i = 0; i < p->n; i++) {
         const struct pb_warp_at at = {p->x.low[i], p->y.low[i]};
 
         if (all || out[i] != out[i])
-            out[i] = pb_warp_pixel(job, &source, column + i, row, &at);
+            out[i] = pb_warp_pixel(job, &source, from->column + i, from->row, &at, from->heights);
     }
 }
 
-static void make_part(const struct pb_warp_job *job, const struct pb_plane *in, int32_t column,
-                      int32_t row, struct pb_warp_part *p, float *out)
+/* Places of the row's pixels; 1.0, their lower right corners, have the heights of the next ones. */
+static void place(const struct pb_warp_job *job, const struct from *from, double within,
+                  struct pb_warp_part *p, double *x, double *y)
+{
+    const int32_t next = within < 1.0 ? 0 : 1;
+    const float *const heights =
+        from->heights != NULL ? pb_plane_at(from->heights, from->column + next, from->row + next)
+                              : NULL;
+    const struct spots at = {from->column, from->row, within, heights};
+
+    place_part(job, &at, p, x, y);
+}
+
+static void find_places(const struct pb_warp_job *job, const struct from *from,
+                        struct pb_warp_part *p)
+{
+    if (job->how == PB_AVERAGE) {
+        place(job, from, 0.0, p, p->x.low, p->y.low);
+        place(job, from, 1.0, p, p->x.high, p->y.high);
+    } else { /* of MODE the pixel function finds the corners */
+        place(job, from, 0.5, p, p->x.low, p->y.low);
+    }
+    hide_beyond(job, from->column, from->row, p);
+}
+
+static void make_part(const struct pb_warp_job *job, const struct from *from,
+                      struct pb_warp_part *p, float *out)
 {
     bool made = false;
 
-    if (job->how == PB_AVERAGE) {
-        place_part(job, column, row, 0.0, p->n, p->x.low, p->y.low);
-        place_part(job, column, row, 1.0, p->n, p->x.high, p->y.high);
-    } else {
-        place_part(job, column, row, 0.5, p->n, p->x.low, p->y.low);
-    }
-    hide_beyond(job, column, row, p);
-    if (job->how == PB_NEAREST && pb_warp_make_nearest(job, in, p, out))
+    find_places(job, from, p);
+    if (job->how == PB_NEAREST && pb_warp_make_nearest(job, from->in, p, out))
         return;
     if (pb_warp_narrow(job) > 0)
-        made = make_narrow(job, in, p, out);
+        made = make_narrow(job, from->in, p, out);
     else if (job->how != PB_NEAREST && job->how != PB_MODE)
-        made = pb_warp_make_wide(job, in, p, out);
-    make_singly(job, in, column, row, !made, p, out);
+        made = pb_warp_make_wide(job, from->in, p, out);
+    make_singly(job, from, !made, p, out);
 }
 
 void pb_warp_run_cpu(const struct pb_warp_job *job, const struct pb_plane *in,
-                     const struct pb_plane *out, float *temp)
+                     const struct pb_plane *heights, const struct pb_plane *out, float *temp)
 {
     struct pb_warp_part *const p = (struct pb_warp_part *)(((uintptr_t)temp + 7) & ~(uintptr_t)7);
     const int32_t w = out->rect.w;
 
     for (int32_t k = 0; k < out->rect.h; k++)
         for (int32_t i = 0; i < w; i += PART_PX) {
+            const struct from from = {in, heights, out->rect.x + i, out->rect.y + k};
             float *const to = out->data + (size_t)k * (size_t)w + (size_t)i;
 
             p->n = w - i < PART_PX ? w - i : PART_PX;
-            make_part(job, in, out->rect.x + i, out->rect.y + k, p, to);
+            make_part(job, &from, p, to);
         }
 }

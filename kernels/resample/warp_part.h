@@ -24,6 +24,7 @@ struct pb_warp_part {
     int32_t at[PB_WARP_PART_PX];  /* of the upper left tap in the source's plane */
     bool inside[PB_WARP_PART_PX]; /* all taps are there */
     float across[PB_WARP_PART_PX], row[PB_WARP_PART_PX], total[PB_WARP_PART_PX];
+    double at_x[3][PB_WARP_PART_PX], at_y[3][PB_WARP_PART_PX]; /* places on three heights */
 };
 
 /* Kernels and areas of up to PB_WARP_TAPS_MOST taps a side, from the part's centres, or from its

@@ -111,6 +111,13 @@ PB_PIXEL struct pb_warp_curve pb_warp_across(const double *known, double f)
     return pb_warp_curve_of(at[0], at[1], at[2]);
 }
 
+/* A pixel of a plane that holds it. */
+PB_PIXEL const float *pb_plane_at(const struct pb_plane *plane, int32_t column, int32_t row)
+{
+    return plane->data + (size_t)(row - plane->rect.y) * (size_t)plane->rect.w +
+           (size_t)(column - plane->rect.x);
+}
+
 /* Positions along a row of a square. */
 struct pb_warp_row {
     struct pb_warp_curve x, y;
@@ -157,18 +164,73 @@ PB_PIXEL void pb_warp_leaf_at(const struct pb_warp_leaf *leaf, double across, do
     out->y = pb_warp_curve_at(&y, across);
 }
 
-/* A corner of a pixel on the grid of the plane that it is made from; of pixels that end beyond the
- * new grid by what its last squares say. */
-PB_PIXEL struct pb_warp_at pb_warp_corner(const struct pb_warp_job *job, double x, double y)
+/* A corner of a pixel on the grid of the plane that it is made from, by one height's tree; of
+ * pixels that end beyond the new grid by what its last squares say. */
+PB_PIXEL struct pb_warp_at pb_warp_corner(const struct pb_warp_job *job, const struct pb_warp *warp,
+                                          double x, double y)
 {
     const double to_x = x * job->to.scale_x + job->to.offset_x;
     const double to_y = y * job->to.scale_y + job->to.offset_y;
-    const struct pb_warp_square square = pb_warp_find(job->warp, to_x, to_y);
-    const struct pb_warp_row row = pb_warp_row_of(job->warp, &square, to_y);
+    const struct pb_warp_square square = pb_warp_find(warp, to_x, to_y);
+    const struct pb_warp_row row = pb_warp_row_of(warp, &square, to_y);
     struct pb_warp_at at = pb_warp_row_at(&row, to_x);
     at.x = at.x * job->from.scale_x + job->from.offset_x;
     at.y = at.y * job->from.scale_y + job->from.offset_y;
     return at;
+}
+
+/* Three heights that a position is interpolated between. */
+struct pb_warp_piece {
+    uint32_t first; /* of the heights of the warp */
+    double f;       /* where the height lies between the first of them and the last */
+};
+
+PB_PIXEL struct pb_warp_piece pb_warp_piece_of(const struct pb_warp *warp, float height)
+{
+    const double at = ((double)height - warp->low) / (2.0 * warp->step);
+    const double last = (double)((warp->n_heights - 1) / 2 - 1);
+    double whole = floor(at);
+    struct pb_warp_piece piece;
+    whole = whole > 0.0 ? whole : 0.0; /* of no height, too */
+    whole = whole < last ? whole : last;
+    piece.first = 2 * (uint32_t)whole;
+    piece.f = at - whole;
+    return piece;
+}
+
+PB_PIXEL const struct pb_warp *pb_warp_level(const struct pb_warp *warp, uint32_t i)
+{
+    return i == 0 ? warp : warp->above + (i - 1);
+}
+
+/* By the positions of the three heights of a piece. */
+PB_PIXEL struct pb_warp_at pb_warp_between(const struct pb_warp_at *low,
+                                           const struct pb_warp_at *middle,
+                                           const struct pb_warp_at *high, double f)
+{
+    const struct pb_warp_curve x = pb_warp_curve_of(low->x, middle->x, high->x);
+    const struct pb_warp_curve y = pb_warp_curve_of(low->y, middle->y, high->y);
+    struct pb_warp_at at;
+    at.x = pb_warp_curve_at(&x, f);
+    at.y = pb_warp_curve_at(&y, f);
+    return at;
+}
+
+/* The same for ground of that height; one that is invalid is nowhere. The height is not looked at
+ * where positions do not depend on it. */
+PB_PIXEL struct pb_warp_at pb_warp_place(const struct pb_warp_job *job, double x, double y,
+                                         float height)
+{
+    if (job->warp->n_heights == 1) {
+        return pb_warp_corner(job, job->warp, x, y);
+    }
+    const struct pb_warp_piece piece = pb_warp_piece_of(job->warp, height);
+    const struct pb_warp_at low = pb_warp_corner(job, pb_warp_level(job->warp, piece.first), x, y);
+    const struct pb_warp_at middle =
+        pb_warp_corner(job, pb_warp_level(job->warp, piece.first + 1), x, y);
+    const struct pb_warp_at high =
+        pb_warp_corner(job, pb_warp_level(job->warp, piece.first + 2), x, y);
+    return pb_warp_between(&low, &middle, &high, piece.f);
 }
 
 /* Whether a place of the made plane's grid lies on the warp's new grid, along an axis. */
@@ -180,13 +242,14 @@ PB_PIXEL bool pb_warp_is_on(double at, double scale, double offset, int32_t size
 
 /* Where a place of the made plane's grid lies on the grid of the plane that it is made from;
  * nowhere, beyond the new grid. */
-PB_PIXEL struct pb_warp_at pb_warp_position(const struct pb_warp_job *job, double x, double y)
+PB_PIXEL struct pb_warp_at pb_warp_position(const struct pb_warp_job *job, double x, double y,
+                                            float height)
 {
     struct pb_warp_at at;
     at.x = at.y = (double)pb_pixel_nan();
     if (pb_warp_is_on(x, job->to.scale_x, job->to.offset_x, job->warp->w) &&
         pb_warp_is_on(y, job->to.scale_y, job->to.offset_y, job->warp->h)) {
-        at = pb_warp_corner(job, x, y);
+        at = pb_warp_place(job, x, y, height);
     }
     return at;
 }
@@ -423,9 +486,20 @@ PB_PIXEL float pb_warp_mode(const struct pb_resample_source *source, const struc
     return best.value;
 }
 
-/* Pixel (column, row) of the made plane's grid, at that position (of its centre). */
+/* A corner of a pixel, on the ground's height there. */
+PB_PIXEL struct pb_warp_at pb_warp_ground(const struct pb_warp_job *job,
+                                          const struct pb_plane *heights, int32_t column,
+                                          int32_t row)
+{
+    const float height = job->warp->n_heights > 1 ? *pb_plane_at(heights, column, row) : 0.0f;
+    return pb_warp_place(job, column, row, height);
+}
+
+/* Pixel (column, row) of the made plane's grid, at that position (of its centre). heights: at the
+ * pixel, or at its corners for areas; NULL where positions do not depend on them. */
 PB_PIXEL float pb_warp_pixel(const struct pb_warp_job *job, const struct pb_resample_source *source,
-                             int32_t column, int32_t row, const struct pb_warp_at *at)
+                             int32_t column, int32_t row, const struct pb_warp_at *at,
+                             const struct pb_plane *heights)
 {
     struct pb_resample resample;
     struct pb_taps x, y;
@@ -434,8 +508,8 @@ PB_PIXEL float pb_warp_pixel(const struct pb_warp_job *job, const struct pb_resa
     resample.source_h = job->source_h;
     resample.map = pb_map_identity();
     if (pb_warp_is_area(job->how)) {
-        const struct pb_warp_at one = pb_warp_corner(job, column, row);
-        const struct pb_warp_at other = pb_warp_corner(job, column + 1.0, row + 1.0);
+        const struct pb_warp_at one = pb_warp_ground(job, heights, column, row);
+        const struct pb_warp_at other = pb_warp_ground(job, heights, column + 1, row + 1);
         if (!pb_warp_is_on(column + 0.5, job->to.scale_x, job->to.offset_x, job->warp->w) ||
             !pb_warp_is_on(row + 0.5, job->to.scale_y, job->to.offset_y, job->warp->h) ||
             one.x != one.x || one.y != one.y || other.x != other.x || other.y != other.y) {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/gdal/raster_gdal_grid.h"
 #include "pipeline/gdal/raster_gdal_place.h"
+#include "pipeline/raster/ground.h"
 
 #include <errno.h>
 #include <math.h>
@@ -118,4 +119,21 @@ int pb_gdal_grid_set(const struct pb_ground_ask *ask, const char *wkt, const dou
 {
     const int rc = choose(ask, suggested, w, h, why, why_bytes, way);
     return rc < 0 ? rc : describe(way, wkt);
+}
+
+int pb_raster_ground(const struct pb_raster *raster, struct pb_ground *out)
+{
+    static const char *const options[] = {"FORMAT=WKT2_2019", NULL};
+    const struct pb_raster_info *info = &raster->info;
+    OGRSpatialReferenceH srs = info->has_transform ? pb_gdal_srs(raster) : NULL;
+    char *wkt = NULL;
+    if (srs == NULL || OSRExportToWktEx(srs, &wkt, options) != OGRERR_NONE) {
+        CPLFree(wkt);
+        return -ENODATA;
+    }
+    *out = (struct pb_ground){.crs = strdup(wkt)};
+    memcpy(out->transform, info->transform, sizeof out->transform);
+    out->unit = info->unit;
+    CPLFree(wkt);
+    return out->crs != NULL ? 0 : -ENOMEM;
 }

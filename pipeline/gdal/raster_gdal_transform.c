@@ -153,6 +153,12 @@ static int find_grid(struct transform *t, const struct pb_raster *raster, const 
                      struct pb_ground_way *way)
 {
     struct suggestion suggested;
+    if (ask->to != NULL) {
+        GDALSetGenImgProjTransformerDstGeoTransform(t->model.image, ask->to->transform);
+        way->w = ask->to_w;
+        way->h = ask->to_h;
+        return 0;
+    }
     if (!suggest_grid(t, raster, wkt, ask, &suggested)) {
         (void)snprintf(why, bytes,
                        "the scene cannot be brought into '%.80s' by %s: it lies where that is not "

@@ -234,6 +234,7 @@ struct pb_plan_other {
     const struct pb_source_config *config; /* of a file; NULL else */
     enum pb_plan_made_of made_of;
     const struct pb_raster_info *info;
+    struct pb_raster *raster; /* NULL: nobody has it open */
     bool is_absent;    /* an optional file that the scene lacks: bands that are valid nowhere */
     bool placed;       /* whether its grid can be put onto the scene's */
     struct pb_map map; /* from the scene's grid */

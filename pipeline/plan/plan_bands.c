@@ -5,6 +5,7 @@
 #include "pipeline/plan/plan_calibrate.h"
 #include "pipeline/plan/plan_digits.h"
 #include "pipeline/plan/plan_gate.h"
+#include "pipeline/plan/plan_heights.h"
 #include "pipeline/plan/plan_images.h"
 
 #include "config/wanted_bands.h"
@@ -320,6 +321,10 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     const struct pb_ground_source source = {
         request->raster, pb_sar_sensor(request->metadata != NULL ? request->metadata->sar : NULL)};
     const struct pb_ground_finder finder = pb_raster_ground_finder(&source);
+    struct pb_plan_heights heights = {
+        .request = request, .input = in->input, .number = in->number, .file = in->file};
+    const struct pb_ground_heights ground_heights = pb_plan_heights(&heights);
+    facts.heights = &ground_heights;
     pb_plan_calibrate_facts(&rules, &facts);
     facts.area = find_area;
     facts.area_of = &areas;
@@ -345,6 +350,11 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     if (rc == -ENOMEM)
         return pb_fail(err, PB_E_MEMORY, "out of memory while compiling the steps");
     plan->n_default = wanted->n_default;
+    if (rc < 0 && heights.rc < 0) {
+        if (err != NULL)
+            *err = heights.err;
+        return heights.rc;
+    }
     if (rc < 0)
         return fail_with(err, &mistakes);
     const struct pb_ground *ground = pb_chain_ground(plan->chain);

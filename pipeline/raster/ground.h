@@ -33,6 +33,10 @@ struct pb_ground_source {
  * lacks for that is told when a way is opened. */
 struct pb_ground_finder pb_raster_ground_finder(const struct pb_ground_source *source);
 
+/* Where a raster lies; the text in *out is the caller's. 0; -ENODATA: it has no geotransform with a
+ * coordinate system; -ENOMEM. */
+int pb_raster_ground(const struct pb_raster *raster, struct pb_ground *out);
+
 /* A raster without pixels that lies on a ground, for all that products say about their place
  * (footprint, CRS, georeferencing tags). To be closed by pb_raster_close. */
 int pb_raster_placed(const struct pb_ground *ground, int32_t w, int32_t h, struct pb_err *err,

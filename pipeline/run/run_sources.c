@@ -150,6 +150,7 @@ static int open_other(struct pb_run_sources *s, size_t i, struct pb_err *err)
     rc = choose_complex(s, i + 1, err);
     if (rc < 0)
         return rc;
+    other->raster = s->raster[i + 1];
     other->info = pb_raster_info(s->raster[i + 1]);
     other->placed = pb_source_place(s->raster[0], s->raster[i + 1], &other->map);
     return check_place(s, i + 1, err);

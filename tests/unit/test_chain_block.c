@@ -39,14 +39,14 @@ static void run_part(const struct pb_chain *chain, const struct pb_tile_in *in,
         if (sweep.n_code)
             pb_program_run_cpu(&sweep, temp + layout.temp_px);
         for (size_t i = 0; i < stage->n_focals; i++) {
-            struct pb_plane from, to;
+            struct pb_stage_planes made;
 
-            pb_chain_planes(chain, &stage->focals[i], &source, planes, &from, &to);
+            pb_chain_planes(chain, &stage->focals[i], &source, planes, &made);
             if (stage->focals[i].is_resample)
-                pb_resample_run_cpu(&stage->focals[i].resample, &from, &to, temp);
+                pb_resample_run_cpu(&stage->focals[i].resample, &made.from, &made.to, temp);
             else
                 pb_focal_run_cpu(
-                    &stage->focals[i].focal, &from, &to,
+                    &stage->focals[i].focal, &made.from, &made.to,
                     chain->keeps_grid ? in->image_w : chain->grids[stage->focals[i].to_grid].w,
                     chain->keeps_grid ? in->image_h : chain->grids[stage->focals[i].to_grid].h,
                     temp);

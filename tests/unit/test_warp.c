@@ -62,7 +62,7 @@ START_TEST(positions_keep_the_bound_at_every_pixel_along_a_jump_and_an_edge)
 
     for (int32_t k = 0; k < SIDE * SIDE; k++) {
         double x = k % SIDE + 0.5, y = k / SIDE + 0.5;
-        const struct pb_warp_at at = pb_warp_position(&job, x, y);
+        const struct pb_warp_at at = pb_warp_position(&job, x, y, 0);
 
         hard_points(NULL, 1, &x, &y);
         if (isnan(x))
@@ -96,7 +96,8 @@ START_TEST(bounds_hold_every_position_and_are_at_most_what_was_promised)
         ck_assert(fmin(box.x1, SIDE) - fmax(box.x0, 0) <= most_w);
         ck_assert(fmin(box.y1, SIDE) - fmax(box.y0, 0) <= most_h);
         for (int32_t k = 0; k < w * h; k++) {
-            const struct pb_warp_at at = pb_warp_position(&job, x0 + k % w + 0.5, y0 + k / w + 0.5);
+            const struct pb_warp_at at =
+                pb_warp_position(&job, x0 + k % w + 0.5, y0 + k / w + 0.5, 0);
 
             ck_assert(isnan(at.x) ||
                       (at.x >= box.x0 && at.x <= box.x1 && at.y >= box.y0 && at.y <= box.y1));
@@ -133,10 +134,10 @@ START_TEST(a_pixel_alone_has_the_bits_of_the_row)
         const struct pb_plane out = {made, {0, 0, 200, job.scale_y > 3 ? 12 : 200}};
         float *const temp = malloc(pb_warp_temp_px(&job, 200) * sizeof *temp);
         ck_assert_ptr_nonnull(temp);
-        pb_warp_run_cpu(&job, &in, &out, temp);
+        pb_warp_run_cpu(&job, &in, NULL, &out, temp);
         for (int32_t k = 0; k < 200 * out.rect.h; k++) {
-            const struct pb_warp_at at = pb_warp_position(&job, k % 200 + 0.5, k / 200 + 0.5);
-            const float pixel = pb_warp_pixel(&job, &source, k % 200, k / 200, &at);
+            const struct pb_warp_at at = pb_warp_position(&job, k % 200 + 0.5, k / 200 + 0.5, 0);
+            const float pixel = pb_warp_pixel(&job, &source, k % 200, k / 200, &at, NULL);
 
             ck_assert_msg(memcmp(&pixel, &made[k], sizeof pixel) == 0, "%s: pixel %d: %a and %a",
                           pb_resampling_name(job.how), k, (double)made[k], (double)pixel);
@@ -390,7 +391,7 @@ START_TEST(an_allowed_error_is_kept_and_takes_few_points)
         const struct pb_warp_job job = job_of(warp, PB_NEAREST);
         for (int32_t k = 0; k < SIDE * SIDE; k++) {
             double x = k % SIDE + 0.5, y = k / SIDE + 0.5;
-            const struct pb_warp_at at = pb_warp_position(&job, x, y);
+            const struct pb_warp_at at = pb_warp_position(&job, x, y, 0);
 
             bent_points(NULL, 1, &x, &y);
             ck_assert(!near_source(x, y) || fabs(at.x - x) <= 3 * fmax(error, PB_WARP_ERROR_PX));
@@ -411,7 +412,7 @@ START_TEST(pixels_beyond_the_new_grid_are_nowhere)
     float *const temp = malloc(pb_warp_temp_px(&job, 40) * sizeof *temp);
 
     ck_assert_ptr_nonnull(temp);
-    pb_warp_run_cpu(&job, &in, &out, temp);
+    pb_warp_run_cpu(&job, &in, NULL, &out, temp);
     for (int32_t k = 0; k < 40 * 30; k++)
         ck_assert_msg(isnan(made[k]) == (k % 40 >= 20 || k / 40 >= 15), "pixel %d", k);
     free(temp);

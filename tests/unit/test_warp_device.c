@@ -1,27 +1,34 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Warps by device code, run on the host: the CPU's bits, whatever the parts of a tile are. */
+ * Warps by device code, run on the host: the CPU's bits, whatever the parts of a tile are; also
+ * over ground of different heights, which a band of another source has. */
 #include "tests/device/emulate_chain.h"
 #include "tests/grid_chain.h"
 #include "tests/op_cases.h"
 #include "tests/unit/chain_fixture.h"
 
-enum { SIDE = 90, STEPS = 3, METHODS = 6 };
+enum { SIDE = 90, HEIGHTS_W = 45, HEIGHTS_H = 41, STEPS = 3, METHODS = 6 };
 
 static const char *const methods[METHODS] = {"nearest", "bilinear", "cubic",
                                              "lanczos", "average",  "mode"};
-/* Windows on both sides, coarser and finer pixels before (whose kernels are wider), and a way by
- * two systems. */
-static const char *const chains[][STEPS] = {
-    {"median", "warp", "median"}, {"resample", "warp", "median"}, {"warp", "warp", "unsharp"}};
+/* Windows on both sides, coarser and finer pixels before (whose kernels are wider), a way by two
+ * systems, and heights. */
+static const char *const chains[][STEPS] = {{"median", "warp", "median"},
+                                            {"resample", "warp", "median"},
+                                            {"warp", "warp", "unsharp"},
+                                            {"median", "relief", "unsharp"},
+                                            {"resample", "relief", "warp"}};
 static const double factors[METHODS] = {0.4, 3.7, 1.9, 2.6, 9.3, 11.0};
 
 static void give(struct pb_chain_step *step, struct op_params *params, const char *op, int m)
 {
     const struct pb_item crs = {.text = "EPSG:3857"}, method = {.text = methods[m]},
-                         factor = {.text = "", .num = factors[m]};
+                         factor = {.text = "", .num = factors[m]}, dem = {.text = "h"},
+                         rpc = {.text = "rpc"}, bands = {.text = "a"};
+    const bool relief = strcmp(op, "relief") == 0;
 
+    op = relief ? "warp" : op;
     step->op = pb_op_find(op);
     step->params = params;
     ck_assert_ptr_nonnull(step->op);
@@ -29,6 +36,10 @@ static void give(struct pb_chain_step *step, struct op_params *params, const cha
     if (strcmp(op, "warp") == 0)
         ck_assert(op_give(step->op, params, "crs", &crs, 1) &&
                   op_give(step->op, params, "method", &method, 1));
+    if (relief)
+        ck_assert(op_give(step->op, params, "dem", &dem, 1) &&
+                  op_give(step->op, params, "from", &rpc, 1));
+    ck_assert(op_give(step->op, params, "bands", &bands, 1));
     if (strcmp(op, "resample") == 0)
         ck_assert(op_give(step->op, params, "factor", &factor, 1));
 }
@@ -37,20 +48,30 @@ static struct pb_chain *make_chain(const char *const names[STEPS], int m, enum p
 {
     struct op_params params[STEPS];
     struct pb_chain_step steps[STEPS];
-    const struct pb_scene_facts scene = {
-        .has_transform = true, .transform = {0, 1, 0, 0, 0, -1}, .ground = &op_ground};
-    const struct pb_chain_input input = {
-        .name = "a", .type = type, .has_nodata = true, .nodata = TILE_NODATA, .scale = 1};
-    const struct pb_chain_source source = {SIDE, SIDE, true, pb_map_identity()};
+    const struct pb_scene_facts scene = {.has_transform = true,
+                                         .transform = {0, 1, 0, 0, 0, -1},
+                                         .ground = &op_ground,
+                                         .heights = &op_heights};
+    const struct pb_chain_input inputs[] = {
+        {.name = "a", .type = type, .has_nodata = true, .nodata = TILE_NODATA, .scale = 1},
+        {.name = "h",
+         .type = PB_U8,
+         .has_nodata = true,
+         .nodata = TILE_NODATA,
+         .scale = 3.1,
+         .offset = 100,
+         .source = 1}};
+    const struct pb_chain_source sources[] = {{SIDE, SIDE, true, pb_map_identity()},
+                                              {HEIGHTS_W, HEIGHTS_H, false, pb_map_identity()}};
     const char *const output = "a";
-    const struct pb_chain_spec spec = {.inputs = &input,
-                                       .n_inputs = 1,
+    const struct pb_chain_spec spec = {.inputs = inputs,
+                                       .n_inputs = 2,
                                        .steps = steps,
                                        .n_steps = STEPS,
                                        .outputs = &output,
                                        .n_outputs = 1,
-                                       .sources = &source,
-                                       .n_sources = 1,
+                                       .sources = sources,
+                                       .n_sources = 2,
                                        .scene = &scene};
     struct pb_chain *chain = NULL;
     struct pb_diag diag = {.kind = PB_DIAG_NONE};
@@ -95,13 +116,14 @@ static float *by_device(const struct pb_chain *chain, const struct pb_chain_bloc
 static void compare(const struct pb_chain *chain, const struct pb_chain_block_shape *shape,
                     const struct pb_rect *core, enum pb_type type, const char *what)
 {
-    static const uint32_t source_of[] = {0};
-    const struct random_image image = {
-        .seed = shape->threads, .type = type, .w = SIDE, .h = SIDE, .masked = shape->blocks == 1};
+    static const uint32_t source_of[] = {0, 1};
+    const struct random_image images[] = {
+        {.seed = shape->threads, .type = type, .w = SIDE, .h = SIDE, .masked = shape->blocks == 1},
+        {.seed = 3, .type = PB_U8, .w = HEIGHTS_W, .h = HEIGHTS_H}};
     const size_t n = (size_t)core->w * (size_t)core->h;
     struct random_tile tile;
 
-    ck_assert(grid_tile_make(chain, &image, 1, source_of, core, 1, 3, &tile));
+    ck_assert(grid_tile_make(chain, images, 2, source_of, core, 1, 3, &tile));
     float *const cpu = by_cpu(chain, &tile.in, n), *device = by_device(chain, shape, &tile.in, n);
     for (size_t i = 0; i < n; i++)
         ck_assert_msg(memcmp(&cpu[i], &device[i], sizeof *cpu) == 0,

@@ -90,6 +90,11 @@ static const struct pb_key keys[] = {
      .doc = "Of from: rpc and range-doppler: the height of all pixels, in metres above the "
             "ellipsoid; HEIGHT_OFF of the RPCs, or the mean of the annotation's tie points, unless "
             "given."},
+    {.name = "dem",
+     .type = PB_KEY_TEXT,
+     .offset = offsetof(struct pb_warp_op, dem),
+     .doc = "Of from: rpc and range-doppler, in place of height: a band of input.sources that has "
+            "the height of the ground, in metres above the ellipsoid, in any coordinate system."},
     PB_KEY_METHOD(struct pb_warp_op, "bilinear"),
     {.name = "bands",
      .type = PB_KEY_NAMES,
@@ -243,8 +248,14 @@ static int make_ask(const struct pb_warp_op *warp, struct pb_builder *b, struct 
         return rc;
     if (warp->has_order && warp->from != PB_GROUND_GCPS)
         return pb_builder_wrong(b, &warp->order, "it is one of from: gcps");
-    if (warp->has_height && warp->from != PB_GROUND_RPC && warp->from != PB_GROUND_SENSOR)
+    const bool by_height = pb_ground_of_height((enum pb_ground_model)warp->from) != NULL;
+    if (warp->has_height && !by_height)
         return pb_builder_wrong(b, &warp->height, "it is one of from: rpc and range-doppler");
+    if (warp->dem != NULL && !by_height)
+        return pb_builder_wrong(b, &warp->dem, "it is one of from: rpc and range-doppler");
+    if (warp->dem != NULL && warp->has_height)
+        return pb_builder_wrong(b, &warp->height,
+                                "the ground has the heights of 'dem': leave it out");
     out->model = (enum pb_ground_model)warp->from;
     out->order = warp->order;
     out->has_height = warp->has_height;
@@ -257,6 +268,12 @@ struct made {
     int32_t frame, grid; /* grid -1: after a report */
 };
 
+/* The heights of the ground are none of "all bands". */
+static bool is_left_out(const struct pb_warp_op *warp, const struct pb_band_pick *pick)
+{
+    return pick->item == NULL && warp->dem != NULL && strcmp(pick->out, warp->dem) == 0;
+}
+
 /* The part of the old grid that holds all bands of the step that lie in its frame. */
 static void find_part(const struct pb_warp_op *warp, struct pb_builder *b, int32_t frame,
                       struct pb_ground_ask *ask)
@@ -266,7 +283,8 @@ static void find_part(const struct pb_warp_op *warp, struct pb_builder *b, int32
 
     memcpy(ask->part, none, sizeof none);
     for (size_t i = 0; i < n; i++) {
-        const int32_t grid = pb_builder_grid(b, pb_band_list_at(&warp->bands, b, i).value);
+        const struct pb_band_pick pick = pb_band_list_at(&warp->bands, b, i);
+        const int32_t grid = is_left_out(warp, &pick) ? -1 : pb_builder_grid(b, pick.value);
         double part[4];
 
         if (grid < 0 || pb_builder_geometry(b, grid).frame != frame)
@@ -277,6 +295,14 @@ static void find_part(const struct pb_warp_op *warp, struct pb_builder *b, int32
             ask->part[2 + k] = fmax(ask->part[2 + k], part[2 + k]);
         }
     }
+}
+
+static int32_t make_grid(struct pb_builder *b, const struct pb_warp_op *warp,
+                         const struct pb_ground_ask *ask, int32_t own)
+{
+    return warp->dem == NULL
+               ? pb_builder_warp(b, ask, own)
+               : pb_builder_warp_relief(b, ask, own, pb_band_list_named(b, &warp->dem), warp->dem);
 }
 
 static int32_t grid_for(struct pb_builder *b, const struct pb_warp_op *warp,
@@ -291,7 +317,7 @@ static int32_t grid_for(struct pb_builder *b, const struct pb_warp_op *warp,
     if (*n == PB_SOURCES_MAX)
         return -1;
     find_part(warp, b, frame, ask);
-    made[*n] = (struct made){frame, pb_builder_warp(b, ask, own)};
+    made[*n] = (struct made){frame, make_grid(b, warp, ask, own)};
     return made[(*n)++].grid;
 }
 
@@ -308,6 +334,8 @@ static int build(const void *params, struct pb_builder *b)
         const struct pb_band_pick pick = pb_band_list_at(&warp->bands, b, i);
         pb_value value = pick.value;
 
+        if (is_left_out(warp, &pick))
+            continue;
         if (pb_builder_grid(b, value) >= 0) {
             const int32_t to = grid_for(b, warp, &ask, value, made, &n_made);
 
@@ -375,42 +403,54 @@ const struct pb_op pb_op_warp = {
              "rectangle between two corners of the pixel, mode takes the value that is there most\n"
              "often. All bands of a step get one grid.\n"
              "\n"
-             "A scene without a geotransform is placed by its ground control points or its\n"
-             "RPCs, with the transformers of gdalwarp: gcps is -order, tps is -tps, rpc is -rpc. "
-             "All pixels\n"
-             "lie at one height then; where the ground is 100 m higher, an image that looks 20 "
-             "degrees off the\n"
-             "vertical shows it 36 m beside its place. gdalwarp takes a height of 0 where none is "
-             "given, this\n"
-             "step the mean height that the RPCs name. Beyond 1.5 times the longitudes and "
-             "latitudes that\n"
-             "RPCs are made for, a place is outside of the scene. The dry run and the report say "
-             "what placed\n"
-             "the scene. A spline goes through 1024 points at most.\n"
+             "A scene without a geotransform is placed by its ground control points or its RPCs, "
+             "with\n"
+             "the transformers of gdalwarp: gcps is -order, tps is -tps (1024 points at most), rpc "
+             "is\n"
+             "-rpc. RPCs and range-doppler need the height of the ground: one for all pixels "
+             "(height,\n"
+             "else the mean that the model names, where gdalwarp takes 0), or of each pixel (dem). "
+             "Where\n"
+             "it is 100 m higher, an image that looks 20 degrees off the vertical shows it 36 m "
+             "beside\n"
+             "its place. Beyond 1.5 times the longitudes and latitudes that RPCs are made for, a "
+             "place\n"
+             "is outside of the scene. The dry run and the report say what placed the scene.\n"
+             "\n"
+             "dem is a band of input.sources. Its value at the pixel's centre (at its corners, "
+             "for\n"
+             "average and mode) is bilinear and taken as it is, as gdalwarp -to RPC_DEM does. "
+             "Models\n"
+             "want heights above the ellipsoid; those of most DEMs are above the geoid, which lies "
+             "from\n"
+             "107 m below it to 85 m above it: the source's offset adds that of the area. Where "
+             "there is\n"
+             "no height, there is no pixel. Positions are parabolas between those of three to "
+             "nine\n"
+             "heights that span the area's, off by 1/256 of an old pixel, or 1/8 at most. Without "
+             "bounds\n"
+             "the grid holds the scene on the lowest and the highest ground.\n"
              "\n"
              "range-doppler places an image of Sentinel-1 GRD by its orbit, the times of its lines "
-             "and the\n"
-             "polynomials between slant and ground range, all of its annotation "
-             "(annotation/s1*.xml among\n"
-             "input.metadata), as the terrain correction of SNAP does. Of 420 tie points in two "
-             "real "
-             "annotations it\n"
-             "finds the lines to 0.004 and, by the polynomial that ESA takes for these points, the "
-             "pixels to\n"
-             "0.00005. Between the times of two polynomials this step takes what lies between "
-             "them, ESA's points the\n"
-             "nearer one: 0.3 pixels in the mean, up to 1.6 where the terrain changes along the "
-             "path. Positions\n"
-             "are followed to 1/64 pixel. By from: gcps a polynomial misses the same tie points by "
-             "30 to 54 "
-             "pixels in the\n"
-             "mean square over mountains, because they lie at different heights. What lies h "
-             "higher than the height "
-             "that is\n"
-             "taken is shown h / tan(angle of incidence) nearer to the radar: for 100 m, 168 m at "
-             "31 degrees, 100 m\n"
-             "at 45. The height is one above the ellipsoid, 50 m above that of the sea in Europe. "
-             "Slopes that\n"
+             "and\n"
+             "the polynomials between slant and ground range, all of its annotation "
+             "(annotation/s1*.xml\n"
+             "among input.metadata), as the terrain correction of SNAP does. Of 420 tie points in "
+             "two\n"
+             "real annotations it finds the lines to 0.004 and, by the polynomial that ESA takes "
+             "for\n"
+             "these points, the pixels to 0.00005. Between the times of two polynomials this step "
+             "takes\n"
+             "what lies between them, ESA's points the nearer one: 0.3 pixels in the mean, up to "
+             "1.6\n"
+             "where the terrain changes along the path. Positions are followed to 1/64 pixel. By "
+             "from:\n"
+             "gcps a polynomial misses the same tie points by 30 to 54 pixels in the mean square "
+             "over\n"
+             "mountains. What lies h higher than the height that is taken is shown h / tan(angle "
+             "of\n"
+             "incidence) nearer to the radar: for 100 m, 168 m at 31 degrees, 100 m at 45. Slopes "
+             "that\n"
              "the radar sees turned over (layover) or not at all (shadow) are not masked.\n"
              "\n"
              "With grid, every tile gets a set of products, named <scene>_<tile>, and a STAC item "
@@ -431,6 +471,7 @@ const struct pb_op pb_op_warp = {
              "  - warp: {crs: \"EPSG:32740\", pixel: 10, from: gcps, order: 3}\n"
              "  - warp: {crs: \"EPSG:32755\", pixel: 0.5, from: rpc, height: 420}\n"
              "  - warp: {crs: \"EPSG:32633\", pixel: 10, from: range-doppler, height: 547}\n"
+             "  - warp: {crs: \"EPSG:32755\", pixel: 0.5, from: rpc, dem: HEIGHT, method: cubic}\n"
              "  - warp: {grid: mgrs, pixel: 10, tiles: [32UQD], method: cubic}\n"
              "  - warp: {grid: web-mercator, zoom: 14, size: 4096}\n"},
     .keys = keys,

@@ -8,6 +8,7 @@
 
 struct pb_warp_op {
     char *crs;
+    char *dem;    /* a band; NULL = not given */
     double pixel; /* 0 = not given */
     bool has_pixel;
     struct pb_items bounds, tiles, bands;

@@ -1,0 +1,163 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A chain of the band alone makes of stored pixels what steps see of them, with scale, offset,
+ * nodata and masks. It goes over the area by windows of whole blocks. */
+#include "pipeline/plan/plan_heights.h"
+#include "kernels/chain/chain.h"
+#include "pipeline/raster/ground.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 1024, WINDOW_PX = 1 << 20 };
+
+/* The raster of an input; NULL: nobody has it open. */
+static struct pb_raster *raster_of(const struct pb_plan_heights *h, uint32_t input)
+{
+    const uint32_t file = h->file[input];
+    return file == 0 ? h->request->raster : h->request->others[file - 1].raster;
+}
+
+static int place(const void *of, uint32_t input, char *why, size_t why_bytes, struct pb_ground *out)
+{
+    struct pb_raster *raster = raster_of(of, input);
+    int rc = raster != NULL ? pb_raster_ground(raster, out) : -ENODATA;
+    if (rc == -ENODATA) {
+        (void)snprintf(why, why_bytes,
+                       "the file of the heights has no geotransform with a coordinate system");
+        rc = -EINVAL;
+    }
+    return rc;
+}
+
+/* --- the range -------------------------------------------------------------------------------- */
+
+struct window {
+    struct pb_raster *raster;
+    struct pb_chain *chain;
+    struct pb_rect step; /* w x h of a window at most */
+    void *stored;
+    uint8_t *mask;
+    float *pixels;
+    void *scratch;
+};
+
+static void fini(struct window *w)
+{
+    pb_chain_destroy(w->chain);
+    free(w->stored);
+    free(w->mask);
+    free(w->pixels);
+    free(w->scratch);
+}
+
+/* Whole blocks, as many as make SIDE pixels. */
+static int32_t step_of(int32_t block, int32_t size)
+{
+    const int32_t most = block < SIDE ? SIDE / block * block : block;
+    return most < size ? most : size;
+}
+
+static int init(struct window *w, struct pb_raster *raster, const struct pb_chain_input *input)
+{
+    const struct pb_raster_info *info = pb_raster_info(raster);
+    const struct pb_chain_source source = {info->width, info->height, true, pb_map_identity()};
+    struct pb_chain_input alone = *input;
+    struct pb_diag diag = {.kind = PB_DIAG_NONE};
+    const char *name = "heights";
+    size_t at;
+    *w = (struct window){.raster = raster};
+    w->step.w = step_of(info->block_w, info->width);
+    w->step.h = step_of(info->block_h, info->height);
+    while ((int64_t)w->step.w * w->step.h > WINDOW_PX && w->step.h / 2 >= info->block_h)
+        w->step.h /= 2;
+    alone.name = name;
+    alone.source = 0;
+    alone.bring = 0;
+    const struct pb_chain_spec spec = {.inputs = &alone,
+                                       .n_inputs = 1,
+                                       .outputs = &name,
+                                       .n_outputs = 1,
+                                       .sources = &source,
+                                       .n_sources = 1};
+    const size_t px = (size_t)w->step.w * (size_t)w->step.h;
+    if (pb_chain_create(&spec, &diag, &at, &w->chain) < 0)
+        return -ENOMEM; /* one band without steps has no mistake */
+    const size_t bytes = pb_chain_scratch_bytes(w->chain, w->step.w, w->step.h);
+    w->stored = malloc(px * (size_t)pb_type_bytes(info->type));
+    w->mask = info->has_mask ? malloc(px) : NULL;
+    w->pixels = malloc(px * sizeof *w->pixels);
+    w->scratch = aligned_alloc(64, (bytes + 64) / 64 * 64);
+    return w->stored && w->pixels && w->scratch && (w->mask || !info->has_mask) ? 0 : -ENOMEM;
+}
+
+static int look(struct window *w, int32_t band, const struct pb_rect *rect, struct pb_err *err,
+                double range[2])
+{
+    const struct pb_raster_info *info = pb_raster_info(w->raster);
+    const size_t row = (size_t)rect->w * (size_t)pb_type_bytes(info->type),
+                 px = (size_t)rect->w * (size_t)rect->h;
+    const struct pb_tile_out out = {w->pixels, px};
+    struct pb_tile_in in = {.core = *rect, .image_w = info->width, .image_h = info->height};
+    in.window[0] = (struct pb_window){.data = w->stored,
+                                      .row_bytes = row,
+                                      .plane_bytes = row * (size_t)rect->h,
+                                      .mask = w->mask,
+                                      .mask_row_bytes = (size_t)rect->w,
+                                      .rect = *rect};
+    int rc = pb_raster_read(w->raster, &band, 1, &in.window[0], err);
+    rc = rc ? rc : pb_chain_run_cpu(w->chain, &in, &out, w->scratch);
+    for (size_t i = 0; rc == 0 && i < px; i++) {
+        range[0] = fmin(range[0], (double)w->pixels[i]);
+        range[1] = fmax(range[1], (double)w->pixels[i]);
+    }
+    return rc;
+}
+
+static int look_at_all(struct window *w, int32_t band, const struct pb_rect *area,
+                       struct pb_err *err, double range[2])
+{
+    const int32_t right = area->x + area->w, bottom = area->y + area->h;
+    int rc = 0;
+    for (int32_t y = area->y / w->step.h * w->step.h; y < bottom && rc == 0; y += w->step.h)
+        for (int32_t x = area->x / w->step.w * w->step.w; x < right && rc == 0; x += w->step.w) {
+            const int32_t x0 = x > area->x ? x : area->x, y0 = y > area->y ? y : area->y;
+            const int32_t x1 = right - x < w->step.w ? right : x + w->step.w;
+            const int32_t y1 = bottom - y < w->step.h ? bottom : y + w->step.h;
+            const struct pb_rect rect = {x0, y0, x1 - x0, y1 - y0};
+            rc = look(w, band, &rect, err, range);
+        }
+    return rc;
+}
+
+static int range(const void *of, uint32_t input, const double box[4], char *why, size_t why_bytes,
+                 double out[2])
+{
+    struct pb_plan_heights *h = (struct pb_plan_heights *)(uintptr_t)of;
+    struct pb_raster *raster = raster_of(h, input);
+    const struct pb_rect area = {(int32_t)box[0], (int32_t)box[1], (int32_t)(box[2] - box[0]),
+                                 (int32_t)(box[3] - box[1])};
+    double found[2] = {INFINITY, -INFINITY};
+    struct window w;
+    int rc = init(&w, raster, &h->input[input]);
+    if (rc == 0) {
+        h->rc = look_at_all(&w, h->number[input], &area, &h->err, found);
+        rc = h->rc < 0 ? -EIO : 0;
+    }
+    fini(&w);
+    if (rc == -EIO)
+        (void)snprintf(why, why_bytes, "%s", h->err.msg);
+    if (rc < 0)
+        return rc;
+    memcpy(out, found, sizeof found);
+    return found[0] <= found[1] ? 0 : -ENODATA;
+}
+
+struct pb_ground_heights pb_plan_heights(struct pb_plan_heights *heights)
+{
+    return (struct pb_ground_heights){.of = heights, .place = place, .range = range};
+}
