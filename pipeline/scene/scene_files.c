@@ -242,8 +242,9 @@ void pb_scene_files_hand(const struct pb_scene_files *files)
 {
     for (size_t i = 0; i < PB_FILES_MAX; i++) {
         const bool open = files != NULL && files->folder != NULL;
-        const struct pb_raster_file *file = open ? &files->file[i] : NULL;
-        pb_raster_file_hand_open(i, file != NULL && file->fd >= 0 ? file : NULL);
+        /* Behind those of the scene are the pipeline's sources, which were handed before. */
+        if (!open || files->file[i].fd >= 0)
+            pb_raster_file_hand_open(i, open ? &files->file[i] : NULL);
     }
     const struct pb_sidecars *sidecars = files != NULL ? files->sidecars : NULL;
     pb_raster_file_hand_sidecars(sidecars ? sidecars->file : NULL, sidecars ? sidecars->n : 0);

@@ -133,6 +133,14 @@ def test_only_files_that_products_need_are_opened(scratch):
     assert error["code"] == "input.not_tiff" and ": B02.tif: " in error["message"], error
 
 
+def test_a_source_beside_the_configuration_goes_with_a_folder(scratch):
+    folder = small_folder(scratch)
+    slopes = np.arange(64 * 64, dtype=np.uint16).reshape(64, 64)
+    small(scratch / "slopes.tif", slopes)
+    path = config(scratch, steps=['math: {bands: {SUM: "R + S"}}'], outputs="SUM", scale="1", more="      sources: {SLOPES: {file: slopes.tif, bands: {S: 1}}}")
+    assert np.array_equal(pixels(compute(scratch, folder, path)), band(folder / "B04.tif").astype(np.float32) + slopes)
+
+
 def test_a_band_whose_grid_is_taken_is_opened(scratch):
     folder = small_folder(scratch)
     steps = ["resample: {like: SCL, method: average, bands: {LOW: R}}"]
