@@ -295,6 +295,8 @@ struct pb_product_kind {
     /* The file in the directory of products that its rows go into (publish/series.h), or NULL, of
      * which a configuration names each once. NULL = there is none. */
     const char *(*series)(const struct pb_product_config *product);
+    /* The band whose values are to be classes, and the key that names it; NULL = there is none. */
+    const char *(*classes)(const struct pb_product_config *product, const char **out_key);
     /* Why no scene of that pipeline can have the product, in words; static. NULL = one can, and a
      * kind without the function always can. */
     const char *(*never)(const struct pb_product_config *product,

@@ -10,6 +10,7 @@
 #include "config/base/arena.h"
 #include "config/lost_names.h"
 #include "config/input_files.h"
+#include "config/product_check.h"
 #include "config/wanted_bands.h"
 #include "config/yaml/yaml_tree.h"
 #include "kernels/chain/chain.h"
@@ -251,6 +252,34 @@ static bool set_outputs(struct check *t, struct pb_arena *arena)
     return true;
 }
 
+/* Whether values of the band are neither of the scene's files nor a few, or whole numbers that
+ * steps made. */
+static bool is_continuous(const struct check *t, const struct pb_chain *chain, const char *band)
+{
+    for (size_t i = 0; i < t->spec.n_outputs; i++)
+        if (strcmp(t->spec.outputs[i], band) == 0)
+            return !pb_chain_classes(chain)[i] && pb_chain_origins(chain)[i] < 0;
+    return false;
+}
+
+static void check_classes(struct check *t, const struct pb_chain *chain)
+{
+    const struct pb_yaml *list = pb_yaml_find(t->body, "products", NULL);
+    for (size_t i = 0; i < t->pipeline->n_products; i++) {
+        const struct pb_product_config *product = t->pipeline->products[i];
+        const char *key = NULL;
+        const char *band = product->kind->classes ? product->kind->classes(product, &key) : NULL;
+        if (band == NULL || !is_continuous(t, chain, band))
+            continue;
+        const struct pb_yaml *entry = entry_of(list, product);
+        const struct pb_yaml *value =
+            entry->kind == PB_YAML_MAP ? pb_yaml_find(entry->items[0], key, NULL) : NULL;
+        const struct pb_yaml *at = value ? value : entry;
+        pb_report(&t->load->report, PB_E_PIPELINE_PRODUCT, at->line, at->col, PB_NO_CLASSES,
+                  product->kind->section.name, band, key);
+    }
+}
+
 void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
                     struct pb_pipeline_config *pipeline, const struct pb_pipeline_notes *notes)
 {
@@ -268,6 +297,8 @@ void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
         pb_arena_fail(load->arena);
     if (chain != NULL)
         pb_input_files_mark(pipeline, chain);
+    if (chain != NULL)
+        check_classes(t, chain);
     pb_chain_destroy(chain);
     pb_arena_destroy(scratch);
 }

@@ -7,6 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Of a band whose values are no classes: the kind of product, the band, the key. */
+#define PB_NO_CLASSES                                                                              \
+    "%s: band '%s' of %s is computed, and nothing makes its values classes; round them first "     \
+    "(cast: {type: uint8}, math with floor), or use classify or conditions"
+
 struct pb_product_check;
 struct pb_product_config;
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* One reader per type of scalar, chosen by a table. A reader writes its value only when it is
  * valid, so an invalid key keeps its default and later checks report nothing about it. */
+#include "config/choice_words.h"
 #include "config/schema_values.h"
 
 #include "kernels/nearest.h"
@@ -170,7 +171,12 @@ static bool read_choice(const struct slot *s)
         memcpy(target(s), &value, sizeof value);
         return true;
     }
-    if (is_one_of_several(s->node->text, words, n, s->key->choices))
+    const char *meant = NULL;
+    const size_t bytes = pb_choice_called(s->key->called, s->node->text, &meant);
+    if (bytes > 0)
+        WRONG(s->load, s->node, "%s: '%.80s' is not known; write %.*s", s->what, s->node->text,
+              (int)bytes, meant);
+    else if (is_one_of_several(s->node->text, words, n, s->key->choices))
         WRONG(s->load, s->node, "%s: '%.80s' is not known; known: %.200s", s->what, s->node->text,
               s->key->choices);
     else if (!pb_arena_failed(s->load->arena))

@@ -76,6 +76,7 @@ struct pb_key {
     double min, max;                  /* of numbers, inclusive; min == max: any */
     const char *def;                  /* as written in YAML; NULL = stays as it is */
     const char *choices;              /* CHOICE: "auto|cpu" */
+    const char *called;               /* CHOICE: other words for them (config/choice_words.h) */
     const char *example;              /* for the default file when there is no default: a comment */
     const char *sample;               /* for the default file in place of the default */
     const char *doc;                  /* a sentence or two */

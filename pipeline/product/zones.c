@@ -5,6 +5,7 @@
  */
 #include "pipeline/product/zones_inside.h"
 
+#include "config/product_check.h"
 #include "kernels/chain/chain.h"
 #include "kernels/reduce/statistics_key.h"
 #include "pipeline/numbers/pixel_area.h"
@@ -121,11 +122,7 @@ static int choose_bands(struct zones *z, struct pb_err *err)
     z->names.bands = z->name;
     z->names.n_bands = z->n_bands;
     if (n >= 0 && is_continuous(z))
-        return pb_fail(err, PB_E_PIPELINE_PRODUCT,
-                       "zones: band '%s' of by is computed, and nothing makes its values classes; "
-                       "round them first (cast: {type: uint8}, math with round), or use classify "
-                       "or conditions",
-                       by);
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT, PB_NO_CLASSES, "zones", by, "by");
     if (n >= 0 && !pb_zones_columns_differ(z->config, z->name, z->n_bands, column))
         return pb_fail(err, PB_E_PIPELINE_PRODUCT,
                        "zones: two columns of the table would be called %s, case aside; name the "

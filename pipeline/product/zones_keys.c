@@ -286,6 +286,13 @@ static const char *series_of(const struct pb_product_config *product)
     return ((const struct pb_zones_config *)product)->append;
 }
 
+static const char *classes_of(const struct pb_product_config *product, const char **out_key)
+{
+    const struct pb_items *by = &((const struct pb_zones_config *)product)->by;
+    *out_key = "by";
+    return by->n > 0 ? by->items[0].text : NULL;
+}
+
 const struct pb_product_kind pb_kind_zones = {
     .section = {"zones",
                 "Pixels, areas and statistics of bands for each class of a band, or each polygon "
@@ -294,6 +301,7 @@ const struct pb_product_kind pb_kind_zones = {
     .bytes = sizeof(struct pb_zones_config),
     .vector = vector_of,
     .series = series_of,
+    .classes = classes_of,
     .is_optional = true,
     .check = check_keys,
 };

@@ -14,6 +14,7 @@ static const struct pb_key keys[] = {
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct pb_calibrate, sensor),
      .choices = PB_CALIBRATE_SENSORS,
+     .called = PB_CALIBRATE_CALLED,
      .def = "auto",
      .doc = "Family of the product; auto: the one that the metadata are of. Metadata of another "
             "family are an error."},

@@ -20,6 +20,14 @@ static const char *const components[COMPONENTS] = {"brightness", "greenness", "w
 
 #define SENSORS "landsat-tm|landsat-etm|landsat-oli|landsat-oli-sr|sentinel2|sentinel2-13|modis"
 
+/* By what people call the satellites and instruments. */
+#define CALLED                                                                                     \
+    "landsat4 landsat5 l4 l5 tm=landsat-tm|landsat7 l7 etm=landsat-etm"                            \
+    "|landsat landsat8 landsat9 l8 l9 oli=landsat-oli (top of the atmosphere) or landsat-oli-sr "  \
+    "(surface)"                                                                                    \
+    "|sentinel-2a sentinel-2b sentinel-2c s2 s2a s2b s2c msi=sentinel2 (six bands) or "            \
+    "sentinel2-13|terra aqua mod09 myd09 mcd43=modis"
+
 /* In the order of SENSORS. bands: what to call them in messages; those that are names of the index
  * catalogue are found when the step names none. */
 static const struct weights {
@@ -72,6 +80,7 @@ static const struct pb_key keys[] = {
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct tasseled_cap, sensor),
      .choices = SENSORS,
+     .called = CALLED,
      .required = true,
      .doc = "Whose weights: of Landsat 4 and 5 TM; Landsat 7 ETM+; Landsat 8 and 9 OLI at the top "
             "of the atmosphere, or at the surface; Sentinel-2, six bands or all thirteen; MODIS."},
