@@ -232,8 +232,9 @@ PB_CLONES static void end_row(float *restrict out, const float *restrict total,
 {
     for (size_t i = 0; i < n; i++) {
         const float value = pb_pixel_result(out[i] / total[i]);
+        const bool is_there = inside[i] & (total[i] > 0.0f);
 
-        out[i] = inside[i] & (total[i] > 0.0f) ? value : pb_pixel_nan();
+        out[i] = is_there ? value : pb_pixel_nan();
     }
 }
 

@@ -190,8 +190,9 @@ PB_CLONES static void end_sums(const struct pb_warp_part *p, float *restrict out
 
     for (int32_t i = 0; i < n; i++) {
         const float value = pb_pixel_result(out[i] / p->total[i]);
+        const bool is_there = p->inside[i] & (p->total[i] > 0.0f);
 
-        out[i] = p->inside[i] & (p->total[i] > 0.0f) ? value : pb_pixel_nan();
+        out[i] = is_there ? value : pb_pixel_nan();
     }
 }
 
