@@ -16,12 +16,23 @@ struct op_tile {
     size_t made_px;
 };
 
-static inline double op_now_s(void)
+static inline double op_clock_s(clockid_t clock)
 {
     struct timespec t;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    (void)clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline double op_now_s(void)
+{
+    return op_clock_s(CLOCK_MONOTONIC);
+}
+
+/* Of this thread: other work on its core counts for less. */
+static inline double op_cpu_s(void)
+{
+    return op_clock_s(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* n samples of 14 bits. */

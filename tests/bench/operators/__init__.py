@@ -3,7 +3,8 @@
 """tests/bench/run operators [--build DIR] [--venv DIR] [--operators median,convolve] [--cores 1,2] [--seconds 0.3]
 
 Operators beside scipy, OpenCV and GDAL (rows.py): ns a pixel made of a warm plane of 512 x 512 pixels, by one thread on one core and by as many processes as
-cores are named, each on a plane and a core of its own, the slowest of them counting. pushbroom's side is bench_ops: samples of UInt16 with nodata
+cores are named, each on a plane and a core of its own, the slowest of them counting; CPU time of the thread on both sides, so that other work on the
+machine counts for less. pushbroom's side is bench_ops: samples of UInt16 with nodata
 become float32, go through the operator and are stored; rivals get float32 and know no nodata, but for steps on single pixels, which numpy (the column of
 scipy) begins with such samples. `of a copy` is the share of the speed at which the machine
 copies such a pixel through its memory, one process a core: the bound of whatever reads and writes memory once. The last line is the same as JSON."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""rival.py ENGINE SECONDS: reads expressions, a line each, and answers each with ns a pixel made on one thread, the best of at most SECONDS, or null and why.
+"""rival.py ENGINE SECONDS: reads expressions, a line each, and answers each with ns a pixel made on one thread (its CPU time, as bench_ops takes), the best of at most SECONDS, or null and why.
 `copy` is what the machine takes to copy a pixel: 2 bytes read and 4 written, in planes that no cache holds."""
 import json
 import sys
@@ -55,9 +55,9 @@ def copy():
 
 
 def timed(work):
-    start = time.perf_counter()
+    start = time.thread_time()
     work()
-    return time.perf_counter() - start
+    return time.thread_time() - start
 
 
 def pixels_of(made):
