@@ -4,7 +4,7 @@
 #define PB_WORKER_INPUTS_H
 /* The files that a job reads, with their checksums, from the worker that computes these to its
  * child that writes them into the STAC item:
- *   {"cmd":"inputs","folder","files":[{"role","name","bytes","sha256"}]}
+ *   {"cmd":"inputs","folder","files":[{"role","name","bytes","checksum"}]}
  * Thread: any. */
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
