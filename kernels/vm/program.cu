@@ -10,17 +10,22 @@
 namespace
 {
 constexpr int THREADS_MAX = 128;
-constexpr int BLOCKS_MIN = 8; // on a multiprocessor: not more than 64 registers a thread
+// Blocks of that many threads on a multiprocessor, at least: it bounds the registers of a thread.
+constexpr int blocks_min(int px)
+{
+    return px == 8 ? 6 : 8;
+}
+// Programs with few registers take 8 pixels a thread.
+constexpr uint32_t REGISTERS_FOR_8 = 8;
 constexpr size_t SHARED_BYTES = 48 * 1024;
 
 template <int PX, class Sweep>
-__global__ void __launch_bounds__(THREADS_MAX, BLOCKS_MIN)
+__global__ void __launch_bounds__(THREADS_MAX, blocks_min(PX))
     run_program(const __grid_constant__ Sweep sweep)
 {
     extern __shared__ float4 shared[];
-    const uint32_t block_px = blockDim.x * PX;
-    pb_device::run_program<PX>(sweep, {threadIdx.x, blockDim.x}, blockIdx.x * block_px,
-                               gridDim.x * block_px, shared);
+    pb_device::run_program<PX>(sweep, {threadIdx.x, blockDim.x}, blockIdx.x * blockDim.x,
+                               gridDim.x * blockDim.x, shared);
 }
 
 // PX pixels a thread and as many threads as fit.
@@ -44,6 +49,9 @@ int launch(const Sweep &sweep, uint32_t n_registers, cudaStream_t stream)
 template <class Sweep> int run(const Sweep &sweep, cudaStream_t stream)
 {
     const uint32_t n_registers = sweep.n_registers ? sweep.n_registers : 1;
+    if (n_registers <= REGISTERS_FOR_8) {
+        return launch<8>(sweep, n_registers, stream);
+    }
     if (32 * n_registers * sizeof(pb_device::pixels<4>) <= SHARED_BYTES) {
         return launch<4>(sweep, n_registers, stream);
     }

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef PB_PROGRAM_CUH
 #define PB_PROGRAM_CUH
-// The interpreter for GPUs. A thread runs the whole program for PX pixels that lie as many pixels
-// apart as there are threads, so that the loads and stores of a warp are consecutive whatever the
-// row length, and the decoding of an instruction (uniform: every thread takes the same branch) is
-// shared by PX pixels. The pixels of the rectangle are numbered through; rows do not matter but for
-// addresses.
+// The interpreter for GPUs. A thread runs the whole program for PX pixels that lie side by side in
+// a row, so one address and, where it is aligned, one access serve all of them, and the decoding of
+// an instruction (uniform: every thread takes the same branch) is shared by PX pixels. The rows of
+// the rectangle are cut into groups of PX pixels, which are numbered through; the last group of a
+// row may have fewer.
 //
-// The machine's registers are in shared memory, [register][thread] of PX floats: 16-byte accesses
+// The machine's registers are in shared memory, [register][thread] of 4 floats: 16-byte accesses
 // without bank conflicts. Indexing a local array would send them to memory. No thread reads what
 // another wrote: there is no barrier. Who the threads are is the caller's business: a whole block
 // (program.cu) or some warps of one (chain_block.cuh).
@@ -18,7 +18,7 @@
 namespace pb_device
 {
 // One register of one thread.
-template <int PX> struct alignas(PX * sizeof(float)) pixels {
+template <int PX> struct alignas(PX >= 4 ? 16 : PX * sizeof(float)) pixels {
     float v[PX];
 };
 
@@ -38,31 +38,64 @@ struct member {
     uint32_t thread, threads;
 };
 
-// Where the pixels of a thread are.
-template <int PX> struct place {
-    uint32_t offset[PX];  // in an output plane
-    int32_t x[PX], y[PX]; // image
-    bool inside[PX]; // false: beyond the rectangle; the coordinates are those of its last pixel
+// Where the pixels of a thread are: of a row from x on. Pixel j > last is taken for pixel `last`.
+struct place {
+    uint32_t offset; // of the first one, in an output plane
+    int32_t x, y;    // of the first one, image
+    int32_t last;    // 0 .. PX - 1
+    int32_t n;       // that are stored: last + 1, or 0: the group is beyond the rectangle
+    __device__ int32_t column(int j) const
+    {
+        return x + (j < last ? j : last);
+    }
 };
 
+// Of group `number`, where a row has so many.
 template <int PX, class Sweep>
-__device__ place<PX> find_place(const Sweep &sweep, const member &me, uint32_t first)
+__device__ place find_place(const Sweep &sweep, uint32_t number, uint32_t groups)
 {
-    const uint32_t width = static_cast<uint32_t>(sweep.rect.w);
-    const uint32_t total = width * static_cast<uint32_t>(sweep.rect.h);
-    place<PX> at;
-#pragma unroll
-    for (int j = 0; j < PX; j++) {
-        const uint32_t wanted = first + static_cast<uint32_t>(j) * me.threads + me.thread;
-        at.inside[j] = wanted < total;
-        const uint32_t index = at.inside[j] ? wanted : total - 1;
-        const uint32_t row = index / width;
-        at.y[j] = sweep.rect.y + static_cast<int32_t>(row);
-        const uint32_t column = index - row * width;
-        at.offset[j] = row * static_cast<uint32_t>(sweep.out_row) + column;
-        at.x[j] = sweep.rect.x + static_cast<int32_t>(column);
-    }
+    const uint32_t total = groups * static_cast<uint32_t>(sweep.rect.h);
+    const bool inside = number < total;
+    const uint32_t index = inside ? number : total - 1;
+    const uint32_t row = index / groups;
+    const int32_t column = static_cast<int32_t>((index - row * groups) * PX);
+    const int32_t left = sweep.rect.w - column;
+    place at;
+    at.last = (left < PX ? left : PX) - 1;
+    at.n = inside ? at.last + 1 : 0;
+    at.offset = row * static_cast<uint32_t>(sweep.out_row) + static_cast<uint32_t>(column);
+    at.x = sweep.rect.x + column;
+    at.y = sweep.rect.y + static_cast<int32_t>(row);
     return at;
+}
+
+// One access for all pixels of a thread, or as many as it takes at 16 bytes each.
+template <typename T, int PX> struct row_access {
+    static constexpr size_t BYTES = sizeof(T) * PX;
+    struct alignas(BYTES < 16 ? BYTES : 16) type {
+        T v[PX];
+    };
+    static __device__ bool fits(const void *at, int32_t n)
+    {
+        return n == PX && reinterpret_cast<uintptr_t>(at) % alignof(type) == 0;
+    }
+};
+
+template <typename T, int PX> __device__ void load_row(const T *from, const place &at, T (&out)[PX])
+{
+    using access = row_access<T, PX>;
+    if (access::fits(from, at.last + 1)) {
+        const auto all = *reinterpret_cast<const typename access::type *>(from);
+#pragma unroll
+        for (int j = 0; j < PX; j++) {
+            out[j] = all.v[j];
+        }
+    } else {
+#pragma unroll
+        for (int j = 0; j < PX; j++) {
+            out[j] = from[j < at.last ? j : at.last];
+        }
+    }
 }
 
 // pb_rect_grow of the CPU, here for the device.
@@ -140,35 +173,31 @@ __device__ index_shift find_shift(const on_grids<Sweep> &sweep, const pb_instr &
 }
 
 template <typename T, int PX>
-__device__ void load_samples(const window_leaf &leaf, uint32_t plane, const place<PX> &at,
-                             T (&out)[PX])
+__device__ void load_samples(const window_leaf &leaf, uint32_t plane, const place &at, T (&out)[PX])
 {
     const pb_window &window = leaf.window;
-    const unsigned char *const samples =
-        static_cast<const unsigned char *>(window.data) + plane * window.plane_bytes;
-#pragma unroll
-    for (int j = 0; j < PX; j++) {
-        const size_t row =
-            static_cast<size_t>(at.y[j] + leaf.dy - window.rect.y) * window.row_bytes;
-        out[j] = reinterpret_cast<const T *>(samples + row)[at.x[j] + leaf.dx - window.rect.x];
-    }
+    const unsigned char *const row =
+        static_cast<const unsigned char *>(window.data) + plane * window.plane_bytes +
+        static_cast<size_t>(at.y + leaf.dy - window.rect.y) * window.row_bytes;
+    load_row<T, PX>(reinterpret_cast<const T *>(row) + (at.x + leaf.dx - window.rect.x), at, out);
 }
 
 template <int PX>
-__device__ void apply_mask(const window_leaf &leaf, const place<PX> &at, pixels<PX> &out)
+__device__ void apply_mask(const window_leaf &leaf, const place &at, pixels<PX> &out)
 {
     const pb_window &window = leaf.window;
+    const uint8_t *const row =
+        window.mask + static_cast<size_t>(at.y + leaf.dy - window.rect.y) * window.mask_row_bytes;
+    uint8_t valid[PX];
+    load_row<uint8_t, PX>(row + (at.x + leaf.dx - window.rect.x), at, valid);
 #pragma unroll
     for (int j = 0; j < PX; j++) {
-        const size_t row =
-            static_cast<size_t>(at.y[j] + leaf.dy - window.rect.y) * window.mask_row_bytes;
-        const bool valid = window.mask[row + (at.x[j] + leaf.dx - window.rect.x)] != 0;
-        out.v[j] = valid ? out.v[j] : pb_pixel_nan();
+        out.v[j] = valid[j] != 0 ? out.v[j] : pb_pixel_nan();
     }
 }
 
 template <int PX, class Sweep>
-__device__ pixels<PX> load_input(const Sweep &sweep, const pb_instr &instr, const place<PX> &at)
+__device__ pixels<PX> load_input(const Sweep &sweep, const pb_instr &instr, const place &at)
 {
     const pb_program_input &input = sweep.inputs[instr.index];
     const window_leaf leaf = find_window(sweep, instr, input);
@@ -203,72 +232,90 @@ __device__ pixels<PX> load_input(const Sweep &sweep, const pb_instr &instr, cons
 }
 
 template <int PX, class Sweep>
-__device__ pixels<PX> load_plane(const Sweep &sweep, const pb_instr &instr, const place<PX> &at)
+__device__ pixels<PX> load_plane(const Sweep &sweep, const pb_instr &instr, const place &at)
 {
     const plane_leaf leaf = find_plane(sweep, instr);
-    const float *const plane = sweep.planes + instr.index * sweep.plane_px;
+    const float *const row = sweep.planes + instr.index * sweep.plane_px +
+                             static_cast<size_t>(at.y + leaf.dy - leaf.rect.y) * leaf.rect.w;
     pixels<PX> out;
-#pragma unroll
-    for (int j = 0; j < PX; j++) {
-        const size_t row = static_cast<size_t>(at.y[j] + leaf.dy - leaf.rect.y) * leaf.rect.w;
-        out.v[j] = plane[row + (at.x[j] + leaf.dx - leaf.rect.x)];
-    }
+    load_row<float, PX>(row + (at.x + leaf.dx - leaf.rect.x), at, out.v);
     return out;
 }
 
 template <int PX, class Sweep>
-__device__ pixels<PX> load_index(const Sweep &sweep, const pb_instr &instr, const place<PX> &at)
+__device__ pixels<PX> load_index(const Sweep &sweep, const pb_instr &instr, const place &at)
 {
     const index_shift shift = find_shift(sweep, instr);
     pixels<PX> out;
 #pragma unroll
     for (int j = 0; j < PX; j++) {
-        out.v[j] = static_cast<float>(instr.index == 1 ? at.y[j] + shift.dy : at.x[j] + shift.dx);
+        out.v[j] = static_cast<float>(instr.index == 1 ? at.y + shift.dy : at.column(j) + shift.dx);
     }
     return out;
 }
 
 template <int PX, class Sweep>
-__device__ void store_pixels(const Sweep &sweep, const pb_instr &instr, const place<PX> &at,
+__device__ void store_pixels(const Sweep &sweep, const pb_instr &instr, const place &at,
                              const pixels<PX> &value)
 {
-    float *const plane = sweep.out + instr.index * sweep.out_px;
+    using access = row_access<float, PX>;
+    float *const to = sweep.out + instr.index * sweep.out_px + at.offset;
+    typename access::type out;
 #pragma unroll
     for (int j = 0; j < PX; j++) {
-        if (at.inside[j]) {
-            plane[at.offset[j]] = pb_pixel_result(value.v[j]);
+        out.v[j] = pb_pixel_result(value.v[j]);
+    }
+    if (access::fits(to, at.n)) {
+        *reinterpret_cast<typename access::type *>(to) = out;
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < PX; j++) {
+        if (j < at.n) {
+            to[j] = out.v[j];
         }
     }
 }
 
-// The registers of one thread.
+// The registers of one thread: 16 bytes of each lie beside those of the other threads, of PX = 8
+// the other 16 bytes behind them.
 template <int PX> class register_file
 {
+    static constexpr int PARTS = PX > 4 ? PX / 4 : 1;
+    using part = pixels<PX / PARTS>;
+
   public:
     __device__ register_file(void *shared, const member &me)
-        : mine_(static_cast<pixels<PX> *>(shared) + me.thread), threads_(me.threads)
+        : mine_(static_cast<part *>(shared) + me.thread), threads_(me.threads)
     {
     }
-    __device__ pixels<PX> &operator[](unsigned r) const
+    __device__ void set(unsigned r, const pixels<PX> &value) const
     {
-        return mine_[r * threads_];
+#pragma unroll
+        for (int k = 0; k < PARTS; k++) {
+            mine_[(r * PARTS + k) * threads_] = reinterpret_cast<const part *>(&value)[k];
+        }
     }
     // Operand k of an instruction.
     __device__ pixels<PX> operand(const pb_instr &instr, int k) const
     {
+        pixels<PX> out;
         if (instr.imm_mask >> k & 1) {
-            pixels<PX> out;
 #pragma unroll
             for (int j = 0; j < PX; j++) {
                 out.v[j] = instr.imm[k == 2];
             }
             return out;
         }
-        return (*this)[instr.src[k]];
+#pragma unroll
+        for (int i = 0; i < PARTS; i++) {
+            reinterpret_cast<part *>(&out)[i] = mine_[(instr.src[k] * PARTS + i) * threads_];
+        }
+        return out;
     }
 
   private:
-    pixels<PX> *mine_;
+    part *mine_;
     uint32_t threads_;
 };
 
@@ -283,11 +330,11 @@ __device__ void apply(const register_file<PX> &registers, const pb_instr &instr,
     for (int j = 0; j < PX; j++) {
         out.v[j] = function(x.v[j], y.v[j], z.v[j]);
     }
-    registers[instr.dst] = out;
+    registers.set(instr.dst, out);
 }
 
 template <int PX, class Sweep>
-__device__ void execute(const Sweep &sweep, const register_file<PX> &registers, const place<PX> &at,
+__device__ void execute(const Sweep &sweep, const register_file<PX> &registers, const place &at,
                         const pb_instr &instr)
 {
 #define ARGS_1 (x)
@@ -309,17 +356,17 @@ __device__ void execute(const Sweep &sweep, const register_file<PX> &registers, 
         for (int j = 0; j < PX; j++) {
             out.v[j] = instr.imm[0];
         }
-        registers[instr.dst] = out;
+        registers.set(instr.dst, out);
         break;
     }
     case PB_CODE_INPUT:
-        registers[instr.dst] = load_input<PX>(sweep, instr, at);
+        registers.set(instr.dst, load_input<PX>(sweep, instr, at));
         break;
     case PB_CODE_PLANE:
-        registers[instr.dst] = load_plane<PX>(sweep, instr, at);
+        registers.set(instr.dst, load_plane<PX>(sweep, instr, at));
         break;
     case PB_CODE_INDEX:
-        registers[instr.dst] = load_index<PX>(sweep, instr, at);
+        registers.set(instr.dst, load_index<PX>(sweep, instr, at));
         break;
     default: // PB_CODE_STORE
         store_pixels<PX>(sweep, instr, at, registers.operand(instr, 0));
@@ -329,20 +376,20 @@ __device__ void execute(const Sweep &sweep, const register_file<PX> &registers, 
 
 static_assert(sizeof(pb_instr) == sizeof(uint4), "an instruction is one 16-byte load");
 
-// The sweep's pixels from `first` on, for one of me.threads threads: PX * me.threads pixels, then
-// again `stride` further on. `shared`: n_registers * me.threads of pixels<PX>, aligned to
-// 16 bytes.
+// The sweep's groups of PX pixels from `first` on, a group for each of me.threads threads, then
+// again `stride` groups further on. `shared`: n_registers * me.threads of pixels<PX>, aligned to 16
+// bytes.
 template <int PX, class Sweep>
 __device__ void run_program(const Sweep &sweep, const member &me, uint32_t first, uint32_t stride,
                             void *shared)
 {
     const register_file<PX> registers(shared, me);
     const uint4 *const code = reinterpret_cast<const uint4 *>(sweep.code);
-    const uint32_t total =
-        static_cast<uint32_t>(sweep.rect.w) * static_cast<uint32_t>(sweep.rect.h);
+    const uint32_t groups = (static_cast<uint32_t>(sweep.rect.w) + PX - 1) / PX; // of a row
+    const uint32_t total = groups * static_cast<uint32_t>(sweep.rect.h);
 
     for (; first < total; first += stride) {
-        const place<PX> at = find_place<PX>(sweep, me, first);
+        const place at = find_place<PX>(sweep, first + me.thread, groups);
         uint4 ahead = code[0]; // fetched while the one before it runs
         for (uint32_t i = 1; i <= sweep.n_code; i++) {
             const uint4 raw = ahead;
