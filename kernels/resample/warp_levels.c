@@ -34,17 +34,17 @@ static double second_difference(const struct pb_warp *warp, uint32_t first, doub
 
 static double most_of_cell(const struct pb_warp *warp, size_t cell)
 {
-    const double left = (double)(cell % (size_t)warp->cols) * warp->side,
-                 top = (double)(cell / (size_t)warp->cols) * warp->side;
+    const size_t column = cell % (size_t)warp->cols, row = cell / (size_t)warp->cols;
+    const double left = (double)column * warp->side, top = (double)row * warp->side;
     const double part = (double)warp->side / LATTICE;
     double most = 0;
 
     for (uint32_t first = 0; first + 2 < warp->n_heights; first += 2)
         for (int i = 0; i < LATTICE * LATTICE; i++) {
-            const int column = i % LATTICE, row = i / LATTICE;
+            const int right = i % LATTICE, down = i / LATTICE;
 
             most =
-                fmax(most, second_difference(warp, first, left + column * part, top + row * part));
+                fmax(most, second_difference(warp, first, left + right * part, top + down * part));
         }
     return most;
 }

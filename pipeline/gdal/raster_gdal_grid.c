@@ -52,6 +52,15 @@ char *pb_gdal_grid_wkt(const char *crs)
     return wkt;
 }
 
+/* Whether GDAL's suggestion is a grid at all: control points may be any numbers. */
+static bool is_grid(const double t[6], int w, int h)
+{
+    bool fine = w >= 1 && h >= 1 && w <= SIDE_MAX && h <= SIDE_MAX && t[1] > 0 && t[5] < 0;
+    for (int i = 0; i < 6 && fine; i++)
+        fine = isfinite(t[i]);
+    return fine;
+}
+
 static int too_large(char *why, size_t bytes, double w, double h)
 {
     (void)snprintf(why, bytes,
@@ -66,6 +75,13 @@ static int choose(const struct pb_ground_ask *ask, const double t[6], int w, int
 {
     const double pixel = ask->pixel > 0 ? ask->pixel : t[1];
     double low[2] = {t[0], t[3] + h * t[5]}, high[2] = {t[0] + w * t[1], t[3]};
+    if (!is_grid(t, w, h)) {
+        (void)snprintf(why, bytes,
+                       "the scene has no extent in '%.80s': what places it makes no places of its "
+                       "edges",
+                       ask->crs);
+        return -EINVAL;
+    }
     if (!ask->has_bounds && ask->pixel == 0) {
         memcpy(way->ground.transform, t, sizeof way->ground.transform);
         way->w = w;

@@ -22,6 +22,8 @@ enum { POINTS = 1024 };
 /* Models of sensors have breaks: with polynomials for some times, between which they are
  * interpolated. To this they are followed with a tenth of the points that 1/65536 would take. */
 #define SENSOR_ERROR_PX (1.0 / 64.0)
+/* A spline bends at every point that it goes through, and takes as long as it has points. */
+#define SPLINE_ERROR_PX (1.0 / 1024.0)
 
 struct transform {
     struct pb_gdal_model model;
@@ -148,11 +150,19 @@ static bool suggest_grid(struct transform *t, const struct pb_raster *raster, co
 
 /* --- the finder ------------------------------------------------------------------------------- */
 
+static double error_of(const struct pb_gdal_model *model)
+{
+    if (model->model == PB_GROUND_TPS)
+        return SPLINE_ERROR_PX;
+    return model->sensor != NULL ? SENSOR_ERROR_PX : 0;
+}
+
 static int find_grid(struct transform *t, const struct pb_raster *raster, const char *wkt,
                      const struct pb_ground_ask *ask, char *why, size_t bytes,
                      struct pb_ground_way *way)
 {
     struct suggestion suggested;
+    way->error_px = error_of(&t->model);
     if (ask->to != NULL) {
         GDALSetGenImgProjTransformerDstGeoTransform(t->model.image, ask->to->transform);
         way->w = ask->to_w;
@@ -171,7 +181,6 @@ static int find_grid(struct transform *t, const struct pb_raster *raster, const 
     if (rc == 0) {
         GDALSetGenImgProjTransformerDstGeoTransform(t->model.image, way->ground.transform);
         memcpy(way->ground.by, t->model.by, sizeof way->ground.by);
-        way->error_px = t->model.sensor != NULL ? SENSOR_ERROR_PX : 0;
     }
     return rc;
 }
