@@ -261,6 +261,21 @@ def test_a_crop_of_degrees_has_the_pixels_of_the_whole(scratch):
     near(before[1:-1, 1:-1], whole[151:349, 21:109], 1e-6)
 
 
+def test_a_slope_of_degrees_may_be_warped(scratch):
+    """Made on the scene's grid, tile by tile of another one."""
+    scene = relief(scratch / "dem.tif", "EPSG:4326", [12, 1 / 120, 0, 48, 0, -1 / 120], 203, 411)
+    whole = compute(scratch, scene, "slope: {bands: {OUT: DEM}}")
+    file = gdal.GetDriverByName("GTiff").CreateCopy(str(scratch / "slope.tif"), gdal.Open(str(scene)))
+    file.GetRasterBand(1).WriteArray(whole)
+    file.GetRasterBand(1).SetNoDataValue(float("nan"))
+    file = None
+    theirs = gdal.Warp("", str(scratch / "slope.tif"), format="MEM", dstSRS="EPSG:32633", resampleAlg="near", dstNodata=float("nan"), errorThreshold=0).ReadAsArray()
+    ours = compute(scratch, scene, "slope: {bands: {OUT: DEM}}\n      - warp: {crs: 'EPSG:32633', method: nearest}", memory="16MiB")
+    assert ours.shape == theirs.shape and np.isfinite(ours).mean() > 0.8
+    alike = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+    assert alike.mean() > 0.9999, alike.mean()  # between two pixels either is the nearest
+
+
 def test_bands_warped_to_mercator_have_their_true_slope(scratch):
     """The same plane seen in metres of UTM and of web Mercator rises alike."""
     row, column = np.mgrid[0:300, 0:280]
