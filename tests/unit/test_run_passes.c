@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Runs whose steps need numbers of the whole image: passes before the one that makes the products,
- * seen from outside and ended at any moment. */
+/* Runs whose steps need numbers of the whole image, or all of it: passes before the one that makes
+ * the products, seen from outside and ended at any moment. */
 #include "run_fixture.h"
 
 #include "run_suite.h"
@@ -14,6 +14,11 @@ enum { TILES = 8 * 5 };
 static const char STRETCHES[] = "      - math: {bands: {S: 'A + B'}}\n"
                                 "      - stretch: {bands: [S, A]}\n"
                                 "      - stretch: {bands: [S], method: stddev, beyond: keep}\n";
+/* Two levels of whole images, beside numbers that take two rounds. */
+static const char SIEVES[] = "      - math: {bands: {S: '(A > 100) + (B > 40)', T: 'A + B'}}\n"
+                             "      - sieve: {bands: [S, A], size: 3}\n"
+                             "      - stretch: {bands: [T]}\n"
+                             "      - sieve: {bands: [S], size: 9, connectivity: 8}\n";
 static const char NOTHING_VALID[] = "      - math: {bands: {S: 'A / 0'}}\n"
                                     "      - stretch: {bands: [S]}\n";
 
@@ -53,6 +58,14 @@ START_TEST(progress_goes_through_all_passes)
 }
 END_TEST
 
+/* Cells are as large as the tiles here, and are sieved in two rounds. */
+START_TEST(progress_goes_through_what_is_sieved)
+{
+    ck_assert_uint_eq(watch("      - sieve: {bands: {S: A}, size: 5}\n"), TILES * (2 + 2));
+    ck_assert_uint_eq(watch(SIEVES), TILES * (2 + 1 + 1 + 3 * 2));
+}
+END_TEST
+
 START_TEST(a_round_that_is_not_needed_counts_as_done)
 {
     ck_assert_uint_eq(watch(NOTHING_VALID), TILES * 3);
@@ -77,7 +90,7 @@ static void *abort_soon(void *user)
 
 START_TEST(aborted_in_any_pass_it_ends_with_all_or_nothing)
 {
-    config_use_steps("", STRETCHES);
+    config_use_steps("", _i == 0 ? STRETCHES : SIEVES);
     for (int i = 0; i < 40; i++) {
         struct pb_run *run = run_create();
         struct pb_run_result result;
@@ -130,9 +143,10 @@ int main(void)
     tcase_add_checked_fixture(tc, run_setup, run_teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, progress_goes_through_all_passes);
+    tcase_add_test(tc, progress_goes_through_what_is_sieved);
     tcase_add_test(tc, a_round_that_is_not_needed_counts_as_done);
     tcase_add_test(tc, what_no_product_needs_takes_no_pass);
-    tcase_add_test(tc, aborted_in_any_pass_it_ends_with_all_or_nothing);
+    tcase_add_loop_test(tc, aborted_in_any_pass_it_ends_with_all_or_nothing, 0, 2);
     tcase_add_test(tc, a_file_that_is_cut_in_a_later_pass_publishes_nothing);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
