@@ -32,7 +32,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PB_AREAS_SIDE_MAX 512
+#define PB_AREAS_SIDE_MAX     512
+#define PB_AREAS_LATER_ROUNDS 2 /* look and replace: after all pixels have come once */
 
 /* Equal ones are equal bytes. */
 struct pb_sieve {

@@ -12,14 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 2 }; /* after the tiles */
-
 struct image {
     struct pb_image_store *store; /* NULL: no pass has made it yet */
     struct pb_areas *areas;       /* while it is made */
     uint32_t output;              /* of the pass that makes it */
     uint32_t file;                /* number of the source */
-    uint64_t cells;
 };
 
 /* Of a thread. */
@@ -72,7 +69,6 @@ static int make_image(struct pb_run_images *s, size_t k, struct pb_err *err)
         pb_image_store_create(s->directory, info->width, info->height, side, err, &image->store);
     if (rc < 0)
         return rc;
-    image->cells = pb_plan_image_cells(pass);
     const struct pb_raster_made made = {.width = info->width,
                                         .height = info->height,
                                         .n_bands = 1,
@@ -319,7 +315,5 @@ int pb_run_images_end(struct pb_run_images *s, const atomic_bool *stop, struct p
 void pb_run_images_progress(const struct pb_run_images *s, uint64_t *out_done, uint64_t *out_total)
 {
     *out_done = atomic_load(&s->done);
-    *out_total = 0;
-    for (size_t k = 0; k < s->n; k++)
-        *out_total += ROUNDS * s->image[k].cells;
+    *out_total = pb_plan_image_steps(s->plan);
 }

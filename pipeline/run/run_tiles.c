@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/run_tiles.h"
+#include "pipeline/plan/plan_images.h"
 
 #include "kernels/ops/geometry/warp.h"
 #include "kernels/chain/chain.h"
@@ -37,9 +38,10 @@ int pb_run_tiles_find(struct pb_run_tiles *tiles, const struct pb_pipeline_confi
     return rc;
 }
 
+/* As pb_run_passes_progress counts them. */
 static uint64_t tiles_of(const struct pb_plan *plan)
 {
-    uint64_t n = pb_grid_count(&plan->grid);
+    uint64_t n = pb_grid_count(&plan->grid) + pb_plan_image_steps(plan);
     for (size_t i = 0; i < plan->n_earlier; i++)
         n += (uint64_t)pb_chain_rounds(plan->earlier[i]->chain) *
              pb_grid_count(&plan->earlier[i]->grid);

@@ -178,6 +178,25 @@ def test_classes_that_were_found_are_sieved(scratch):
     assert (made[1] != made[0]).mean() > 0.05
 
 
+def test_tiles_of_a_grid_are_sieved_each_by_itself(scratch):
+    numbers = np.random.default_rng(2)
+    pixels = numbers.integers(1, 4, (260, 300)).astype(np.uint8)
+    scene = write(scratch / "s.tif", pixels, (13.0, 0.001, 0.0, 52.6, 0.0, -0.001), epsg=4326)
+    made = []
+    for step in ("", "      - sieve: {bands: [A], size: 12}\n"):
+        config = scratch / "c.yaml"
+        config.write_text("compute: {memory: 64MiB, tile: 64, threads: 2}\npipelines:\n  p:\n    input: {bands: {A: 1}}\n    steps:\n"
+                          f"      - warp: {{grid: web-mercator, zoom: 11, size: 512, method: nearest}}\n{step}"
+                          "    products: [cog: {type: float32, blocksize: 64}]\n")
+        report = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", "--existing", "replace", scene)[0]
+        made.append({t["id"]: gdal.Open(f"{report['directory']}/s_{t['id']}.tif").ReadAsArray() for t in report["report"]["tiles"] if t["state"] == "made"})
+    assert len(made[0]) == 4 and made[0].keys() == made[1].keys(), made
+    for name, plain in made[0].items():
+        expected = sieved(plain, 12)
+        same(made[1][name], expected, name)
+        assert (expected[~np.isnan(plain)] != plain[~np.isnan(plain)]).any()
+
+
 @pbtest.not_about_threads
 def test_overviews_hold_classes(scratch):
     pixels = np.random.default_rng(1).choice([1, 7, 30], (1, 300, 300)).astype(np.uint8)

@@ -127,6 +127,30 @@ START_TEST(a_tile_that_no_kernel_can_count_is_cut_or_left_to_the_cpu)
 }
 END_TEST
 
+/* The image between the two passes is in this process. */
+START_TEST(what_is_sieved_is_computed_by_a_gpu_of_this_process)
+{
+    struct question q = sum_of_bands;
+    q.steps = "      - math: {bands: {OUT: \"B + G\"}}\n      - sieve: {bands: [OUT], size: 5}\n";
+    (void)ask(&q);
+    ck_assert_uint_eq(plan->n_earlier, 1);
+    const struct pb_plan *before = plan->earlier[0];
+    ck_assert(plan->cuda && before->cuda && plan->cpu_why == NULL);
+    ck_assert(!plan->whole.used && strstr(plan->whole.why_not, "sieved") != NULL);
+    ck_assert_uint_gt(before->image_bytes, 0);
+    ck_assert_uint_eq(plan->image_bytes, 0);
+    ck_assert(before->out.host_planes & 1);
+    ck_assert(pb_plan_reads(before, 0, 2) && pb_plan_reads(plan, 0, 2));
+    ck_assert(!pb_plan_reads(plan, 0, 3) && pb_plan_reads(plan, plan->images[0].file, 1));
+    forget();
+    around.remote = true;
+    (void)ask(&q);
+    ck_assert(!plan->cuda && !plan->earlier[0]->cuda);
+    ck_assert_ptr_nonnull(strstr(pb_plan_stream_why(plan, config), "keeps whole images"));
+    forget();
+}
+END_TEST
+
 START_TEST(memory_decides_the_road)
 {
     struct question q = sum_of_bands;
@@ -294,6 +318,7 @@ int main(void)
     tcase_add_test(tests, a_chain_with_a_halo_takes_parts_from_device_slots);
     tcase_add_test(tests, a_chain_that_changes_the_grid_takes_parts_from_device_slots);
     tcase_add_test(tests, a_tile_that_no_kernel_can_count_is_cut_or_left_to_the_cpu);
+    tcase_add_test(tests, what_is_sieved_is_computed_by_a_gpu_of_this_process);
     tcase_add_test(tests, memory_decides_the_road);
     tcase_add_test(tests, says_why_no_kernel_stays);
     tcase_add_test(tests, no_kernel_stays_on_a_gpu_that_ends_long_ones);
