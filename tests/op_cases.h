@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const op_case_bands[] = {"B", "G", "R", "N", "S1", "S2"};
@@ -61,6 +62,31 @@ static inline bool op_is_among(char *const *names, const char *name)
     return found;
 }
 
+/* Counts of a few hundred values of all sizes, for curves that come of the reduction. */
+static inline void op_case_set_counts(struct pb_chain *chain,
+                                      const struct pb_chain_reduction *reduction)
+{
+    float values[400];
+    double results[PB_REDUCE_RESULTS_MAX];
+    const float *const planes[] = {values};
+    void *state;
+
+    if (reduction->reduce.kind != PB_REDUCE_THRESHOLD)
+        return;
+    for (int i = 0; i < 400; i++)
+        values[i] = (float)(i * i) * 0.37f - 0.09f;
+    state = malloc(pb_chain_state_bytes(reduction));
+    if (state == NULL)
+        abort();
+    pb_reduce_begin(&reduction->reduce, &reduction->samples, NULL, state);
+    do
+        pb_reduce_add(&reduction->reduce, state, planes, 400, 1);
+    while (pb_reduce_end(&reduction->reduce, state, results) > 0);
+    if (pb_chain_set_counts(chain, reduction, state) < 0)
+        abort();
+    free(state);
+}
+
 /* Results of the reductions of a chain that is run without its earlier passes: as good as any. */
 static inline void op_case_set_results(struct pb_chain *chain)
 {
@@ -74,6 +100,7 @@ static inline void op_case_set_results(struct pb_chain *chain)
             for (uint32_t r = 0; r < PB_REDUCE_RESULTS_MAX; r++)
                 results[r] = 0.25 + 40.0 * r;
             pb_chain_set_results(chain, &reduction[k], results);
+            op_case_set_counts(chain, &reduction[k]);
         }
     }
 }

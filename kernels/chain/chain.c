@@ -5,6 +5,7 @@
  * chain_cpu.c and chain_cuda.cu. */
 #include "kernels/chain/chain.h"
 #include "kernels/graph/builder_state.h"
+#include "kernels/chain/chain_curves.h"
 #include "kernels/chain/chain_gate.h"
 #include "kernels/chain/chain_outputs.h"
 #include "kernels/chain/chain_passes.h"
@@ -228,6 +229,7 @@ static int plan(struct pb_builder *b, const pb_value *values, const struct pb_ch
     if (rc == 0) {
         pb_chain_gating_reach(&b->graph, chain);
         rc = pb_chain_passes(&b->graph, values, spec, &gating, chain);
+        rc = rc ? rc : pb_chain_curves_define(&b->graph, chain);
     }
     pb_chain_gating_fini(&gating);
     return rc;
@@ -304,6 +306,7 @@ void pb_chain_destroy(struct pb_chain *chain)
     pb_chain_destroy(chain->own_gate);
     free(chain->uses);
     free(chain->images);
+    pb_chain_curves_fini(chain);
     free(chain->reductions);
     free(chain->numbers);
     free(chain->patches);

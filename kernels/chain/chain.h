@@ -117,6 +117,14 @@ void pb_chain_loop_again(struct pb_chain *pass, const struct pb_chain_reduction 
 void pb_chain_set_results(struct pb_chain *chain, const struct pb_chain_reduction *reduction,
                           const double *results);
 
+/* Sets what a reduction of kind PB_REDUCE_THRESHOLD has counted, for the curves that come of it, as
+ * pb_chain_set_results does. state: when it has ended. 0 or -ENOMEM. */
+int pb_chain_set_counts(struct pb_chain *chain, const struct pb_chain_reduction *reduction,
+                        const void *state);
+/* Whether a pass takes curves; and the bytes of knots and counts. */
+bool pb_chain_has_curves(const struct pb_chain *chain);
+size_t pb_chain_curve_bytes(const struct pb_chain *chain);
+
 /* A whole image that an earlier pass makes of an output: an input of passes after that one, behind
  * those of the spec, alone on a source behind those of the spec. */
 struct pb_chain_image {

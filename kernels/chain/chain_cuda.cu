@@ -122,7 +122,7 @@ int pb_chain_cuda_launch(struct pb_chain_cuda *gpu, const struct pb_tile_in *in,
         if (rc == 0) {
             rc = run_focals(gpu, chain->stages[k], in, stream);
         }
-        code += sweep.n_code;
+        code += sweep.n_code + chain->stages[k].n_knots;
     }
     return rc;
 }

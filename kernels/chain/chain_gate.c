@@ -45,8 +45,8 @@ static bool depends_on_passes(const struct pb_graph *graph, pb_value v, uint8_t 
         const struct pb_node *const node = &graph->nodes[i];
 
         depends =
-            depends ||
-            (flags[i] && (node->kind == PB_NODE_SCALAR || pb_graph_image_of(graph, node) != NULL));
+            depends || (flags[i] && (node->kind == PB_NODE_SCALAR || node->kind == PB_NODE_CURVE ||
+                                     pb_graph_image_of(graph, node) != NULL));
         flags[i] = 0;
     }
     return depends;

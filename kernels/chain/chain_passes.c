@@ -36,6 +36,18 @@ static uint32_t inputs_of(const struct pb_graph *graph, size_t v)
     return graph->nodes[v].kind == PB_NODE_SCALAR ? reduction_of(graph, v)->reduce.n_inputs : 0;
 }
 
+/* The reductions of the curve that a node takes, if it does. Returns how many. */
+static int curve_of(const struct pb_graph *graph, size_t v,
+                    const struct pb_graph_reduction *out_reduction[2])
+{
+    if (graph->nodes[v].kind != PB_NODE_CURVE)
+        return 0;
+    const struct pb_graph_curve *const curve = &graph->curves[graph->nodes[v].index];
+    out_reduction[0] = &graph->reductions[curve->from];
+    out_reduction[1] = &graph->reductions[curve->to];
+    return 2;
+}
+
 /* The level of the values that a reduction reduces. */
 static uint16_t level_below(const struct passes *p, const struct pb_graph_reduction *reduction)
 {
@@ -62,6 +74,9 @@ static void find_live(struct passes *p)
         const struct pb_graph_image *const image = pb_graph_image_of(p->graph, node);
         if (image)
             p->live[image->of] = 1;
+        const struct pb_graph_reduction *counted[2];
+        for (int i = curve_of(p->graph, v, counted); i-- > 0;)
+            p->live[counted[i]->input[0]] = 1;
     }
 }
 
@@ -78,6 +93,10 @@ static void find_levels(struct passes *p)
             level = (uint16_t)(level_below(p, reduction_of(p->graph, v)) + 1);
         else if (image)
             level = (uint16_t)(p->level[image->of] + 1);
+        const struct pb_graph_reduction *counted[2];
+        for (int i = curve_of(p->graph, v, counted); i-- > 0;)
+            if (level_below(p, counted[i]) >= level)
+                level = (uint16_t)(level_below(p, counted[i]) + 1);
         p->level[v] = level;
         if (p->live[v] && level > p->levels)
             p->levels = level;
@@ -125,14 +144,23 @@ static uint32_t output_of(struct passes *p, pb_value v)
     return (uint32_t)i;
 }
 
-/* Whether a scalar that is needed comes from it. */
+/* Whether a scalar or a curve that is needed comes from it. */
 static bool is_needed(const struct passes *p, size_t number)
 {
-    for (size_t v = 0; v < p->graph->n; v++)
-        if (p->live[v] && p->graph->nodes[v].kind == PB_NODE_SCALAR &&
-            p->graph->nodes[v].index / PB_REDUCE_RESULTS_MAX == number)
-            return true;
-    return false;
+    const struct pb_graph_reduction *const wanted = &p->graph->reductions[number];
+    bool needed = false;
+
+    for (size_t v = 0; v < p->graph->n && !needed; v++) {
+        const struct pb_graph_reduction *counted[2] = {NULL, NULL};
+
+        if (!p->live[v])
+            continue;
+        (void)curve_of(p->graph, v, counted);
+        needed = counted[0] == wanted || counted[1] == wanted ||
+                 (p->graph->nodes[v].kind == PB_NODE_SCALAR &&
+                  p->graph->nodes[v].index / PB_REDUCE_RESULTS_MAX == number);
+    }
+    return needed;
 }
 
 static void add_reduction(struct passes *p, struct pb_chain *pass, uint32_t number)

@@ -12,6 +12,7 @@
  * stages, and margins are complete when they are summed up in descending order. Inputs that heights
  * are made from come before all others: a plane that is made from another source needs them. */
 #include "kernels/chain/chain_plan.h"
+#include "kernels/chain/chain_curves.h"
 #include "kernels/chain/chain_frames.h"
 #include "kernels/chain/chain_leaves.h"
 #include "kernels/chain/chain_numbers.h"
@@ -367,7 +368,7 @@ static int make_program(struct plan *p, size_t k, const pb_value *roots, const u
         p->chain->n_registers = program.n_registers;
     rc = pb_chain_numbers_add(p->graph, p->chain, (uint32_t)k, program.patches, program.n_patches);
     free(program.patches);
-    return rc;
+    return rc ? rc : pb_chain_curves_lay(p->chain, (uint32_t)k);
 }
 
 /* What makes plane v out of scratch plane `from`. */

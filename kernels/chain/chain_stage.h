@@ -6,6 +6,7 @@
  * tile: a plane with margin m covers what the core touches of its grid, grown by m and clipped to
  * the grid. C11 and C++17. */
 #include "kernels/chain/chain.h"
+#include "kernels/reduce/counts.h"
 #include "kernels/vm/program.h"
 #include "kernels/focal/focal.h"
 #include "kernels/resample/resample.h"
@@ -52,8 +53,9 @@ struct pb_stage_focal {
 struct pb_stage {
     struct pb_instr *code;
     uint32_t n_code, n_registers;
-    int32_t margin; /* of the program */
-    uint16_t grid;  /* that it sweeps; of chain.grids */
+    uint32_t n_knots; /* instructions behind those of the program whose bytes are knots of curves */
+    int32_t margin;   /* of the program */
+    uint16_t grid;    /* that it sweeps; of chain.grids */
     struct pb_stage_focal *focals;
     size_t n_focals;
 };
@@ -77,6 +79,18 @@ struct pb_chain_number {
 /* Where a number goes: imm[imm] of code[instr] of a stage. */
 struct pb_chain_patch {
     uint32_t stage, instr, imm, number;
+};
+
+/* A curve and what it comes of: of what is counted, and of what has the distribution. */
+struct pb_chain_curve {
+    uint32_t reduction[2];
+    bool known[2];
+    struct pb_counts counts[2];
+};
+
+/* An instruction of a stage that takes a curve. */
+struct pb_chain_curve_place {
+    uint32_t stage, instr;
 };
 
 struct pb_chain {
@@ -124,6 +138,11 @@ struct pb_chain {
     size_t n_earlier;
     struct pb_chain_use *uses; /* of their reductions */
     size_t n_uses;
+    struct pb_chain_curve *curves; /* of the last pass: those of all */
+    size_t n_curves;
+    struct pb_chain_curve_place *curve_places;
+    size_t n_curve_places;
+    bool has_curves;               /* some pass has */
     struct pb_chain_image *images; /* pb_chain_images */
     size_t n_images;
 };

@@ -29,7 +29,8 @@ struct pb_chain_sums pb_chain_sums_find(const struct pb_chain *pass)
         const struct pb_chain_reduction *const from = &pass->reductions[i];
         struct pb_chain_sums_of *const to = &sums.of[i];
 
-        if (i == PB_CHAIN_SUMS_MAX || pass->n_images > 0 || !pb_reduce_has_sums(&from->reduce)) {
+        if (i == PB_CHAIN_SUMS_MAX || pass->n_images > 0 || pass->n_curve_places > 0 ||
+            !pb_reduce_has_sums(&from->reduce)) {
             memset(&sums, 0, sizeof sums);
             return sums;
         }

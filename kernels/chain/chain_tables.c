@@ -58,7 +58,7 @@ static struct offsets find_offsets(const struct pb_chain *chain)
     struct offsets at;
 
     for (size_t k = 0; k < chain->n_stages; k++) {
-        n_code += chain->stages[k].n_code;
+        n_code += chain->stages[k].n_code + chain->stages[k].n_knots;
         n_focals += chain->stages[k].n_focals;
     }
     at.code = aligned(chain->n_used * sizeof(struct pb_program_input));
@@ -108,14 +108,14 @@ static void lay_stages(const struct pb_chain *chain, const struct offsets *at,
         const uint32_t n = (uint32_t)from->n_focals;
 
         copy(memory + at->code + n_code * sizeof *from->code, from->code,
-             from->n_code * sizeof *from->code);
+             (from->n_code + from->n_knots) * sizeof *from->code);
         copy((void *)(focals + n_focals), from->focals, n * sizeof *focals);
         for (uint32_t i = n_focals; i < n_focals + n; i++)
             if (focals[i].is_warp)
                 focals[i].warp.warp = warps + pb_chain_device_warp(chain, focals[i].warp.warp);
         stages[k] = (struct pb_device_stage){
             n_code, from->n_code, from->n_registers, from->margin, n_focals, n, from->grid};
-        n_code += from->n_code;
+        n_code += from->n_code + from->n_knots;
         n_focals += n;
     }
 }

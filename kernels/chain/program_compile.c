@@ -295,7 +295,9 @@ static int set_operands(struct compiler *c, const struct pb_step *step, struct p
         instr->index = (uint16_t)step->store;
         return set_operand(c, instr, 0, step->node, pb_node_is_number(node));
     }
-    instr->code = (uint8_t)node->kind;
+    instr->code = node->kind == PB_NODE_CURVE ? PB_CODE_CURVE : (uint8_t)node->kind;
+    if (node->kind == PB_NODE_CURVE)
+        instr->index = (uint16_t)node->index;
     for (int k = 0; k < node->arity && rc == 0; k++)
         rc = set_operand(c, instr, k, node->arg[k], is_immediate(c, node, k));
     return rc;

@@ -334,6 +334,23 @@ pb_value pb_builder_reduce(struct pb_builder *b, const struct pb_reduce *reduce,
                : checked(b, pb_graph_reduce(&b->graph, reduce, x, result, b->step, band));
 }
 
+pb_value pb_builder_match(struct pb_builder *b, pb_value x, pb_value from, pb_value to)
+{
+    const pb_value value[] = {x, from, to};
+
+    if (b->error)
+        return -1;
+    for (int i = 0; i < 3; i++) {
+        if (!known(b, value[i]))
+            return fail(b, "a step uses a value that does not exist");
+        if (value[i] == PB_VALUE_POISON)
+            return PB_VALUE_POISON;
+        if (pb_builder_grid(b, value[i]) < 0)
+            return fail(b, "a step matches a number");
+    }
+    return checked(b, pb_graph_match(&b->graph, x, from, to, b->step));
+}
+
 pb_value pb_builder_sieve(struct pb_builder *b, const struct pb_sieve *sieve, pb_value x)
 {
     if (b->error)

@@ -66,6 +66,10 @@ pb_value pb_builder_focal(struct pb_builder *b, const struct pb_focal *focal, pb
 pb_value pb_builder_reduce(struct pb_builder *b, const struct pb_reduce *reduce, pb_value x,
                            uint32_t result, const char *band);
 
+/* x along the curve that gives the pixels of `from` the distribution of those of `to`, known after
+ * a pass over both. No number may be among them. */
+pb_value pb_builder_match(struct pb_builder *b, pb_value x, pb_value from, pb_value to);
+
 /* x with small areas of equal values replaced (kernels/areas/areas.h). All of x is made in a pass
  * of its own before that. */
 pb_value pb_builder_sieve(struct pb_builder *b, const struct pb_sieve *sieve, pb_value x);

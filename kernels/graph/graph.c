@@ -234,6 +234,16 @@ static pb_value view_leaf(struct pb_graph *graph, pb_value x, int32_t grid)
         &(struct pb_node){.kind = PB_NODE_VIEW, .arity = 1, .arg = {x, -1, -1}, .grid = grid});
 }
 
+/* The same curve over another value. */
+static pb_value curve_on(struct pb_graph *graph, const struct pb_node *curve, pb_value x)
+{
+    struct pb_node node = *curve;
+
+    node.arg[0] = x;
+    node.grid = graph->nodes[x].grid;
+    return pb_graph_add(graph, &node);
+}
+
 pb_value pb_graph_view(struct pb_graph *graph, pb_value x, int32_t grid)
 {
     uint8_t *const needed = calloc((size_t)x + 1, 1);
@@ -255,6 +265,8 @@ pb_value pb_graph_view(struct pb_graph *graph, pb_value x, int32_t grid)
             rc = v;
         else if (node.kind > PB_NODE_CONST)
             rc = view_leaf(graph, v, grid);
+        else if (node.kind == PB_NODE_CURVE)
+            rc = curve_on(graph, &node, made[node.arg[0]]);
         else
             rc = pb_graph_op(graph, (enum pb_vm_op)node.kind, made[node.arg[0]],
                              node.arity > 1 ? made[node.arg[1]] : -1,

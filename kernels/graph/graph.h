@@ -17,9 +17,11 @@
 #define PB_GRAPH_GRIDS_MAX      64
 #define PB_GRAPH_WARPS_MAX      32
 #define PB_GRAPH_REDUCTIONS_MAX 1024
+#define PB_GRAPH_CURVES_MAX     256
 
 /* Kinds of nodes beside the operations of enum pb_vm_op. A VIEW is an input, or a plane that a
- * focal operation or a resampling made, on a grid that is a part of its own, pixel on pixel. An
+ * focal operation or a resampling made, on a grid that is a part of its own, pixel on pixel. A
+ * CURVE is an operation on pixels as well: its operand along a curve that two reductions make. An
  * INDEX is the number of the pixel's column or row on the grid. A SCALAR is a result of a
  * reduction: one number, known after a pass over what is reduced, which is no operand of it. A
  * ROUND is a number of a loop in the round under way; its operand is that of the first round. What
@@ -27,7 +29,8 @@
  * another frame whose way depends on the height of the ground has a second operand, a plane of
  * heights at its pixels, or at their corners for areas. */
 enum {
-    PB_NODE_CONST = PB_VM_COUNT,
+    PB_NODE_CURVE = PB_VM_COUNT,
+    PB_NODE_CONST,
     PB_NODE_INPUT,
     PB_NODE_FOCAL,
     PB_NODE_VIEW,
@@ -53,6 +56,12 @@ struct pb_graph_reduction {
     struct pb_reduce reduce;
     pb_value input[PB_REDUCE_INPUTS_MAX]; /* reduce.n_inputs; -1: not known yet */
     size_t step;                          /* that asked for it first */
+};
+
+/* The curve that gives what one reduction has counted the distribution of what another one has
+ * (kernels/reduce/counts.h); both of kind PB_REDUCE_THRESHOLD. */
+struct pb_graph_curve {
+    uint32_t from, to;
 };
 
 /* Who asked for results of a reduction, for people. */
@@ -94,6 +103,8 @@ struct pb_graph {
     size_t n_reductions, reduction_room;
     struct pb_graph_use *uses; /* each once */
     size_t n_uses, use_room;
+    struct pb_graph_curve curves[PB_GRAPH_CURVES_MAX];
+    size_t n_curves;
     struct pb_graph_image images[PB_SOURCES_MAX];
     size_t n_images, images_max;
     uint32_t first_image; /* number of the input that the first one is; the others follow */
@@ -126,6 +137,10 @@ int32_t pb_graph_grid(struct pb_graph *graph, const struct pb_geometry *grid);
  * kept for people, unless band is NULL. */
 pb_value pb_graph_reduce(struct pb_graph *graph, const struct pb_reduce *reduce, pb_value x,
                          uint32_t result, size_t step, const char *band);
+/* x along the curve that gives the pixels of `from` the distribution of those of `to`. -E2BIG: too
+ * many curves. */
+pb_value pb_graph_match(struct pb_graph *graph, pb_value x, pb_value from, pb_value to,
+                        size_t step);
 /* A new loop, whose inputs are to be given before the graph is used; its number. */
 int32_t pb_graph_loop(struct pb_graph *graph, const struct pb_reduce *reduce, size_t step);
 /* Number k of a round of it, which is `start` in the first. */

@@ -97,6 +97,28 @@ pb_value pb_graph_reduce(struct pb_graph *graph, const struct pb_reduce *reduce,
     return rc < 0 ? rc : pb_graph_result(graph, (uint32_t)number, result);
 }
 
+pb_value pb_graph_match(struct pb_graph *graph, pb_value x, pb_value from, pb_value to, size_t step)
+{
+    const struct pb_reduce counts = pb_reduce_threshold();
+    const int32_t one = find(graph, &counts, from, step), two = find(graph, &counts, to, step);
+    size_t i = 0;
+
+    if (one < 0 || two < 0)
+        return one < 0 ? one : two;
+    while (i < graph->n_curves &&
+           (graph->curves[i].from != (uint32_t)one || graph->curves[i].to != (uint32_t)two))
+        i++;
+    if (i == PB_GRAPH_CURVES_MAX)
+        return -E2BIG;
+    if (i == graph->n_curves)
+        graph->curves[graph->n_curves++] = (struct pb_graph_curve){(uint32_t)one, (uint32_t)two};
+    return pb_graph_add(graph, &(struct pb_node){.kind = PB_NODE_CURVE,
+                                                 .arity = 1,
+                                                 .arg = {x, -1, -1},
+                                                 .index = (uint32_t)i,
+                                                 .grid = graph->nodes[x].grid});
+}
+
 int32_t pb_graph_loop(struct pb_graph *graph, const struct pb_reduce *reduce, size_t step)
 {
     return append(graph, reduce, step);

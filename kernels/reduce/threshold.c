@@ -8,7 +8,7 @@
 #include <float.h>
 #include <string.h>
 
-enum { BINS = 1 << 16, FLOAT_PRECISION = FLT_MANT_DIG - 1, FINEST = -149 };
+enum { BINS = PB_THRESHOLD_COUNTS, FLOAT_PRECISION = FLT_MANT_DIG - 1, FINEST = -149 };
 
 struct pb_threshold {
     struct pb_samples samples;
@@ -175,6 +175,25 @@ static float greatest_of(const struct pb_threshold *t, uint32_t i)
     return edge > (double)FLT_MAX ? FLT_MAX : nextafterf((float)edge, -FLT_MAX);
 }
 
+uint32_t pb_threshold_list(const struct pb_threshold *t, float *values, uint64_t *counts)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < counts_of(&t->samples) && t->values > 0; i++) {
+        const uint64_t count = count_at(t, i);
+
+        values[n] = greatest_of(t, i);
+        counts[n] = count;
+        n += count > 0;
+    }
+    return n;
+}
+
+double pb_threshold_width(const struct pb_threshold *t)
+{
+    return t->samples.n > 0 ? 0.0 : ldexp(1.0, t->exponent);
+}
+
 static void no_results(double *out)
 {
     out[PB_THRESHOLD_VALUE] = (double)NAN;
@@ -195,6 +214,6 @@ bool pb_threshold_end(struct pb_threshold *t, double *out)
     out[PB_THRESHOLD_VALUE] = (double)greatest_of(t, find_best(t, &below));
     out[PB_THRESHOLD_BELOW] = (double)below;
     out[PB_THRESHOLD_ABOVE] = (double)(t->values - below);
-    out[PB_THRESHOLD_WIDTH] = t->samples.n > 0 ? 0.0 : ldexp(1.0, t->exponent);
+    out[PB_THRESHOLD_WIDTH] = pb_threshold_width(t);
     return true;
 }

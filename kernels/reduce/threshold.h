@@ -21,6 +21,8 @@ enum {
     PB_THRESHOLD_N
 };
 
+#define PB_THRESHOLD_COUNTS 65536
+
 struct pb_threshold;
 
 size_t pb_threshold_bytes(const struct pb_samples *samples);
@@ -32,6 +34,11 @@ void pb_threshold_merge(struct pb_threshold *into, const struct pb_threshold *fr
  * class 0 can have: the greatest of all when they are equal, NaN when there was none. False:
  * another round is needed. */
 bool pb_threshold_end(struct pb_threshold *threshold, double *out_results);
+/* When it has ended: the values that samples or bins of it have, in ascending order, each with its
+ * count; of a bin its greatest one. At most PB_THRESHOLD_COUNTS; returns how many. */
+uint32_t pb_threshold_list(const struct pb_threshold *threshold, float *values, uint64_t *counts);
+/* When it has ended: the width of its bins; 0: values were counted by sample. */
+double pb_threshold_width(const struct pb_threshold *threshold);
 /* Makes an object for the next round of `ended`, which may be the same. */
 void pb_threshold_again(struct pb_threshold *threshold, const struct pb_threshold *ended);
 /* Rounds that values of these samples take: 1 or 2. */

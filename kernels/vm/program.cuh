@@ -12,6 +12,7 @@
 // without bank conflicts. Indexing a local array would send them to memory. No thread reads what
 // another wrote: there is no barrier. Who the threads are is the caller's business: a whole block
 // (program.cu) or some warps of one (chain_block.cuh).
+#include "kernels/vm/curve_pixel.h"
 #include "kernels/vm/program.h"
 #include "kernels/vm/vm_pixel.h"
 
@@ -368,6 +369,13 @@ __device__ void execute(const Sweep &sweep, const register_file<PX> &registers, 
     case PB_CODE_INDEX:
         registers.set(instr.dst, load_index<PX>(sweep, instr, at));
         break;
+    case PB_CODE_CURVE: {
+        const auto *const knots = reinterpret_cast<const float *>(sweep.code + instr.curve.at);
+        const int32_t n = instr.curve.n;
+        apply<1, PX>(registers, instr,
+                     [knots, n](float x, float, float) { return pb_curve_at(knots, n, x); });
+        break;
+    }
     default: // PB_CODE_STORE
         store_pixels<PX>(sweep, instr, at, registers.operand(instr, 0));
         break;

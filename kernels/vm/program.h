@@ -31,6 +31,8 @@ enum pb_code {
     PB_CODE_INPUT, /* dst = sample of input `index` as float32, scaled, NaN when invalid */
     PB_CODE_PLANE, /* dst = pixel of scratch plane `index`, which covers the core grown by margin */
     PB_CODE_INDEX, /* dst = column (index 0) or row (1) of the pixel on its grid */
+    PB_CODE_CURVE, /* dst = src[0] along the curve whose knots begin at code[curve.at], by their
+                      bytes; index: which of the chain's curves it is */
     PB_CODE_STORE, /* output plane `index` = src[0]: finite or NaN */
     PB_CODE_COUNT
 };
@@ -45,6 +47,9 @@ struct pb_instr {
     union {
         float imm[2];
         int32_t margin; /* PLANE */
+        struct {
+            int32_t at, n; /* n: knots, 0 until they are known */
+        } curve;           /* CURVE */
     };
 };
 

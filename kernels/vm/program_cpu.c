@@ -5,6 +5,7 @@
  * the whole strip before the next one, so decoding costs nothing per pixel and the inner loops are
  * plain array loops. The registers of a strip are meant to stay in the first-level cache, so more
  * registers make shorter strips. */
+#include "kernels/vm/curve_pixel.h"
 #include "kernels/vm/program.h"
 #include "kernels/pixel.h"
 #include "kernels/vm/vm_loops.h"
@@ -106,6 +107,16 @@ static void run_store(const struct strip *s, const struct pb_instr *instr)
         pb_vm_store(reg(s, instr->src[0]), out, s->n);
 }
 
+static void run_curve(const struct strip *s, const struct pb_instr *instr)
+{
+    const float *const knots = (const float *)(const void *)(s->sweep->code + instr->curve.at);
+    const float *const x = reg(s, instr->src[0]);
+    float *const out = reg(s, instr->dst);
+
+    for (size_t i = 0; i < s->n; i++)
+        out[i] = pb_curve_at(knots, instr->curve.n, x[i]);
+}
+
 static void run_op(const struct strip *s, const struct pb_instr *instr)
 {
     const struct pb_vm_strip strip = {
@@ -130,6 +141,8 @@ static void run_strip(const struct strip *s)
             run_plane(s, instr);
         else if (instr->code == PB_CODE_INDEX)
             run_index(s, instr);
+        else if (instr->code == PB_CODE_CURVE)
+            run_curve(s, instr);
         else if (instr->code == PB_CODE_STORE)
             run_store(s, instr);
         else

@@ -281,6 +281,12 @@ int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *reques
                         "is not told of it";
         side = 0;
     }
+    if (plan->cuda && request->remote && pb_chain_has_curves(plan->chain)) {
+        plan->cuda = false;
+        plan->cpu_why = "a step matches histograms, and the process that owns the GPU is not told "
+                        "of them";
+        side = 0;
+    }
     if (plan->cuda && request->remote && plan->n_images > 0) {
         plan->cuda = false;
         plan->cpu_why = "a step sieves, for which this process keeps whole images that the one "

@@ -121,8 +121,9 @@ static struct pb_plan without_products(const struct pb_plan *base, const struct 
     plan.total_bytes = plan.decoding.cells_bytes + plan.decoding.cache_bytes +
                        plan.decoding.reader_bytes + slots_bytes(&plan) +
                        (plan.cuda ? 0 : (uint64_t)plan.workers * plan.scratch_bytes) +
-                       pb_chain_warp_bytes(plan.chain) + pb_plan_gate_bytes(&plan, r) +
-                       list_bytes(&plan) + pb_plan_rest_bytes(&plan) + r->cutline_bytes +
+                       pb_chain_warp_bytes(plan.chain) + pb_chain_curve_bytes(plan.chain) +
+                       pb_plan_gate_bytes(&plan, r) + list_bytes(&plan) +
+                       pb_plan_rest_bytes(&plan) + r->cutline_bytes +
                        plan.readers * r->cutline_thread_bytes + (r->remote ? 0 : pb_trace_bytes());
     return plan;
 }

@@ -24,24 +24,6 @@ int pb_plan_images(struct pb_plan *plan, size_t first, struct pb_err *err)
     return 0;
 }
 
-/* Of an image that the pass makes. */
-static uint64_t cells_of(const struct pb_plan *pass)
-{
-    const uint64_t side = (uint64_t)pb_areas_side(pass->grid.side_px);
-    return (((uint64_t)pass->grid.image_w + side - 1) / side) *
-           (((uint64_t)pass->grid.image_h + side - 1) / side);
-}
-
-uint64_t pb_plan_image_steps(const struct pb_plan *plan)
-{
-    const struct pb_chain_image *images;
-    uint64_t n = 0;
-    for (size_t i = 0; i < plan->n_earlier; i++)
-        n += PB_AREAS_LATER_ROUNDS * pb_chain_images(plan->earlier[i]->chain, &images) *
-             cells_of(plan->earlier[i]);
-    return n;
-}
-
 uint64_t pb_plan_image_bytes(const struct pb_plan *pass)
 {
     const struct pb_grid *g = &pass->grid;
@@ -55,5 +37,6 @@ uint64_t pb_plan_image_bytes(const struct pb_plan *pass)
         return 0;
     if (table == UINT64_MAX)
         return UINT64_MAX;
-    return n * (table + pb_image_store_bytes(cells_of(pass))) + pb_plan_sink_workers(pass) * thread;
+    return n * (table + pb_image_store_bytes(pb_plan_image_cells(pass))) +
+           pb_plan_sink_workers(pass) * thread;
 }

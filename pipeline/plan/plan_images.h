@@ -7,6 +7,8 @@
 
 /* Sets plan->images of the compiled chain; the first one is source `first`. */
 int pb_plan_images(struct pb_plan *plan, size_t first, struct pb_err *err);
+/* Cells of an image that the pass makes. */
+uint64_t pb_plan_image_cells(const struct pb_plan *pass);
 /* Cells that passes of the whole plan sieve when their tiles have come, each counted in every
  * round. */
 uint64_t pb_plan_image_steps(const struct pb_plan *plan);

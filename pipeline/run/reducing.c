@@ -156,6 +156,17 @@ static void begin_again(struct pb_reducing *r, size_t i)
         pb_reduce_again(reduce, state_of(r, set, i), ended);
 }
 
+static int set_one(const struct pb_reducing *r, size_t i, struct pb_chain *whole,
+                   const double *results, struct pb_err *err)
+{
+    const struct pb_chain_reduction *reduction = &r->reduction[i];
+    pb_chain_set_results(whole, reduction, results);
+    if (reduction->reduce.kind == PB_REDUCE_THRESHOLD &&
+        pb_chain_set_counts(whole, reduction, state_of(r, 0, i)) < 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for a histogram");
+    return 0;
+}
+
 /* Results go to the chain as they come; the numbers of the loops that go on after all of them. */
 int pb_reducing_end(struct pb_reducing *r, struct pb_chain *whole, bool *out_all,
                     struct pb_err *err)
@@ -171,7 +182,7 @@ int pb_reducing_end(struct pb_reducing *r, struct pb_chain *whole, bool *out_all
         r->done[i] = !more;
         *out_all = *out_all && !more;
         if (rc == 0 && !more)
-            pb_chain_set_results(whole, &r->reduction[i], results);
+            rc = set_one(r, i, whole, results, err);
     }
     for (size_t i = 0; i < r->n && rc == 0; i++)
         if (!r->done[i])

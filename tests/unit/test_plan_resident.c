@@ -151,6 +151,23 @@ START_TEST(what_is_sieved_is_computed_by_a_gpu_of_this_process)
 }
 END_TEST
 
+START_TEST(histograms_are_matched_by_a_gpu_of_this_process)
+{
+    struct question q = sum_of_bands;
+    q.steps = "      - histogram_match: {bands: {OUT: B}, reference: [G]}\n";
+    (void)ask(&q);
+    ck_assert_uint_eq(plan->n_earlier, 1);
+    ck_assert(plan->cuda && plan->earlier[0]->cuda && plan->resident.used);
+    ck_assert_uint_gt(pb_chain_curve_bytes(plan->chain), 0);
+    forget();
+    around.remote = true;
+    (void)ask(&q);
+    ck_assert(!plan->cuda && !plan->earlier[0]->cuda);
+    ck_assert_ptr_nonnull(strstr(pb_plan_stream_why(plan, config), "matches histograms"));
+    forget();
+}
+END_TEST
+
 START_TEST(memory_decides_the_road)
 {
     struct question q = sum_of_bands;
@@ -319,6 +336,7 @@ int main(void)
     tcase_add_test(tests, a_chain_that_changes_the_grid_takes_parts_from_device_slots);
     tcase_add_test(tests, a_tile_that_no_kernel_can_count_is_cut_or_left_to_the_cpu);
     tcase_add_test(tests, what_is_sieved_is_computed_by_a_gpu_of_this_process);
+    tcase_add_test(tests, histograms_are_matched_by_a_gpu_of_this_process);
     tcase_add_test(tests, memory_decides_the_road);
     tcase_add_test(tests, says_why_no_kernel_stays);
     tcase_add_test(tests, no_kernel_stays_on_a_gpu_that_ends_long_ones);
