@@ -81,12 +81,13 @@ __device__ void make_plane(const pb_chain_device &chain, const pb_stage_focal &s
         return;
     }
     if (s.is_warp) {
-        pb_plane heights{};
         if (s.has_heights) {
-            heights = {sweep.planes + s.heights * sweep.plane_px,
-                       rect_on(chain, sweep, s.heights_grid, s.heights_margin)};
+            const pb_plane heights = {sweep.planes + s.heights * sweep.plane_px,
+                                      rect_on(chain, sweep, s.heights_grid, s.heights_margin)};
+            run_warp<true>(s.warp, from, heights, to, group);
+        } else {
+            run_warp<false>(s.warp, from, pb_plane{}, to, group);
         }
-        run_warp(s.warp, from, heights, to, group);
     } else if (s.is_resample) {
         run_resample(s.resample, from, to, group);
     } else {

@@ -15,12 +15,14 @@ struct whole_grid {
     uint32_t thread, threads;
 };
 
+template <bool RELIEF>
 __global__ void __launch_bounds__(THREADS)
     warp(const __grid_constant__ pb_warp_job job, const __grid_constant__ pb_plane in,
          const __grid_constant__ pb_plane heights, const __grid_constant__ pb_plane out)
 {
-    pb_device::run_warp(job, in, heights, out,
-                        whole_grid{blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x});
+    pb_device::run_warp<RELIEF>(
+        job, in, heights, out,
+        whole_grid{blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x});
 }
 } // namespace
 
@@ -40,6 +42,7 @@ int pb_warp_run_cuda(const struct pb_warp_job *job, const struct pb_plane *in,
     if (blocks == 0) {
         return -EIO;
     }
-    ::warp<<<blocks, THREADS, 0, static_cast<cudaStream_t>(stream)>>>(*job, *in, ground, *out);
+    const auto kernel = heights != nullptr ? ::warp<true> : ::warp<false>;
+    kernel<<<blocks, THREADS, 0, static_cast<cudaStream_t>(stream)>>>(*job, *in, ground, *out);
     return cudaGetLastError() == cudaSuccess ? 0 : -EIO;
 }

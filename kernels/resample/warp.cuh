@@ -90,8 +90,9 @@ inline __device__ float warp_narrow(const pb_resampling how, const pb_plane &in,
 }
 
 // A plane by the threads of a group (whole warps), which says `thread` and `threads`. heights: at
-// its pixels, or at their corners for areas, where the warp is of several; else it is not read. Nobody syncs.
-template <class Group>
+// its pixels, or at their corners for areas, where the warp is of several (RELIEF, which takes
+// more registers); else it is not read. Nobody syncs.
+template <bool RELIEF, class Group>
 __device__ void run_warp(const pb_warp_job &job, const pb_plane &in, const pb_plane &heights,
                          const pb_plane &out, const Group &group)
 {
@@ -100,7 +101,7 @@ __device__ void run_warp(const pb_warp_job &job, const pb_plane &in, const pb_pl
     const uint32_t width = static_cast<uint32_t>(out.rect.w);
     const uint32_t runs = (width + RUN - 1) / RUN, all = runs * static_cast<uint32_t>(out.rect.h);
     const bool narrow = pb_warp_narrow(&job) > 0;
-    const bool by_height = job.warp->n_heights > 1 && !pb_warp_is_area(job.how);
+    const bool by_height = RELIEF && !pb_warp_is_area(job.how);
 
     for (uint32_t i = group.thread / LANES; i < all; i += group.threads / LANES) {
         const uint32_t line = i / runs, first = i % runs * RUN;
@@ -110,13 +111,12 @@ __device__ void run_warp(const pb_warp_job &job, const pb_plane &in, const pb_pl
         warp_finder finder(job, row);
         for (uint32_t k = first + group.thread % LANES; k < end; k += LANES) {
             const int32_t column = out.rect.x + static_cast<int32_t>(k);
-            const pb_warp_at at =
-                by_height ? pb_warp_position(&job, column + 0.5, row + 0.5,
-                                             *pb_plane_at(&heights, column, row))
-                          : finder.find(column);
+            const pb_warp_at at = by_height ? pb_warp_position(&job, column + 0.5, row + 0.5,
+                                                               *pb_plane_at(&heights, column, row))
+                                            : finder.find(column);
             float v = narrow ? warp_narrow(job.how, in, at) : pb_pixel_nan();
             if (v != v) {
-                v = pb_warp_pixel(&job, &source, column, row, &at, &heights);
+                v = pb_warp_pixel(&job, &source, column, row, &at, RELIEF ? &heights : nullptr);
             }
             to[k] = v;
         }

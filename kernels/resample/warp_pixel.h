@@ -216,14 +216,10 @@ PB_PIXEL struct pb_warp_at pb_warp_between(const struct pb_warp_at *low,
     return at;
 }
 
-/* The same for ground of that height; one that is invalid is nowhere. The height is not looked at
- * where positions do not depend on it. */
-PB_PIXEL struct pb_warp_at pb_warp_place(const struct pb_warp_job *job, double x, double y,
-                                         float height)
+/* The same for ground of that height, of a warp of several; one that is invalid is nowhere. */
+PB_PIXEL struct pb_warp_at pb_warp_on_ground(const struct pb_warp_job *job, double x, double y,
+                                             float height)
 {
-    if (job->warp->n_heights == 1) {
-        return pb_warp_corner(job, job->warp, x, y);
-    }
     const struct pb_warp_piece piece = pb_warp_piece_of(job->warp, height);
     const struct pb_warp_at low = pb_warp_corner(job, pb_warp_level(job->warp, piece.first), x, y);
     const struct pb_warp_at middle =
@@ -231,6 +227,14 @@ PB_PIXEL struct pb_warp_at pb_warp_place(const struct pb_warp_job *job, double x
     const struct pb_warp_at high =
         pb_warp_corner(job, pb_warp_level(job->warp, piece.first + 2), x, y);
     return pb_warp_between(&low, &middle, &high, piece.f);
+}
+
+/* The height is not looked at where positions do not depend on it. */
+PB_PIXEL struct pb_warp_at pb_warp_place(const struct pb_warp_job *job, double x, double y,
+                                         float height)
+{
+    return job->warp->n_heights == 1 ? pb_warp_corner(job, job->warp, x, y)
+                                     : pb_warp_on_ground(job, x, y, height);
 }
 
 /* Whether a place of the made plane's grid lies on the warp's new grid, along an axis. */
@@ -491,8 +495,9 @@ PB_PIXEL struct pb_warp_at pb_warp_ground(const struct pb_warp_job *job,
                                           const struct pb_plane *heights, int32_t column,
                                           int32_t row)
 {
-    const float height = job->warp->n_heights > 1 ? *pb_plane_at(heights, column, row) : 0.0f;
-    return pb_warp_place(job, column, row, height);
+    return heights == NULL
+               ? pb_warp_corner(job, job->warp, column, row)
+               : pb_warp_on_ground(job, column, row, *pb_plane_at(heights, column, row));
 }
 
 /* Pixel (column, row) of the made plane's grid, at that position (of its centre). heights: at the
