@@ -33,16 +33,24 @@ static pthread_mutex_t vsi_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the lis
 static struct pb_raster *vsi_list;
 static uint64_t vsi_last_id;
 
+/* "./x" is x. */
+static const char *plain(const char *path)
+{
+    while (path[0] == '.' && path[1] == '/')
+        path += 2;
+    return path;
+}
+
 /* Whether the two lie in one directory and the sidecar's name is the file's and an ending; that of
  * another file may begin like it as well. */
 static bool belongs(const struct pb_raster_file *file, const struct pb_raster_file *sidecar)
 {
-    const char *base = pb_base_name(file->path), *name = pb_base_name(sidecar->path);
+    const char *path = plain(file->path), *beside = plain(sidecar->path);
+    const char *base = pb_base_name(path), *name = pb_base_name(beside);
     const char *dot = strrchr(base, '.');
-    size_t directory = (size_t)(base - file->path);
+    size_t directory = (size_t)(base - path);
     size_t bare = dot != NULL && dot != base ? (size_t)(dot - base) : strlen(base);
-    return (size_t)(name - sidecar->path) == directory &&
-           strncmp(file->path, sidecar->path, directory) == 0 &&
+    return (size_t)(name - beside) == directory && strncmp(path, beside, directory) == 0 &&
            (sidecar->stem == bare || sidecar->stem == strlen(base)) &&
            strncasecmp(base, name, sidecar->stem) == 0;
 }

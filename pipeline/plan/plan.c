@@ -42,6 +42,8 @@ static struct pb_slot_format slot_format(const struct pb_plan *plan)
     for (size_t i = 0; i < plan->n_sources; i++) {
         const struct pb_plan_source *source = &plan->source[i];
         struct pb_source_format *window = &format.source[source->window];
+        if (source->n_bands == 0) /* nothing of it is read */
+            continue;
         window->n_planes += (uint32_t)source->n_bands;
         window->sample_bytes = (uint32_t)pb_type_bytes(source->type);
         window->has_mask = source->has_mask;

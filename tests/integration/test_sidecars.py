@@ -87,6 +87,30 @@ def test_an_external_mask_counts_when_it_is_listed(scratch):
     assert report["report"]["sidecars"] == {"read": ["x.tif.msk"], "unused": []}
 
 
+def test_a_path_without_a_directory_has_its_sidecars_too(scratch):
+    scene(scratch / "x.tif")
+    valid = mask(scratch / "x.tif")
+    config(scratch, "[.msk]")
+    for given in ("x.tif", "./x.tif"):
+        done = pbtest.run("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "out", given, cwd=scratch)
+        assert np.array_equal(np.isfinite(pixels(json.loads(done.stdout))), valid), given
+
+
+def test_a_mask_counts_beside_an_optional_file_that_is_not_there(scratch):
+    scene(scratch / "in/a_1.tif")
+    valid = mask(scratch / "in/a_1.tif")
+    config(scratch, "[.msk]", match="group: '(?<scene>a)_\\d\\.tif'", more="files: {X: a_1.tif, Y: {match: a_2.tif, optional: true}}")
+    done, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "out", scratch / "in/a_1.tif")
+    got = pixels(done)
+    assert np.array_equal(np.isfinite(got[0]), valid) and np.isnan(got[1]).all()
+    config(scratch, "[.msk]", match="group: '(?<scene>a)_\\d\\.tif'",
+           more="files: {X: a_1.tif, Y: {match: a_2.tif, optional: true}}\n    steps: [math: {bands: {Z: X + 0}}]")
+    text = (scratch / "c.yaml").read_text().replace("cog: {type", "cog: {bands: [Z], type")
+    (scratch / "c.yaml").write_text(text)
+    done, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "out2", scratch / "in/a_1.tif")
+    assert np.array_equal(np.isfinite(pixels(done)), valid), "Y is not even wanted"
+
+
 def test_what_is_not_listed_is_told(scratch):
     scene(scratch / "in/x.tif")
     mask(scratch / "in/x.tif")
