@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Which file each band of the pipeline is, and what lies in the scene's folder and is not used. */
 #include "config/base/base_name.h"
+#include "config/group_pattern.h"
 #include "pipeline/explain/explain_parts.h"
 #include "pipeline/io/path.h"
 #include "pipeline/raster/source_files.h"
@@ -216,6 +217,48 @@ static void explain_not_used(const struct pb_run_view *view, bool is_group, stru
     pb_scene_walk_close(&walk);
 }
 
+static int32_t nth_of(const struct pb_input_config *input, size_t i)
+{
+    return i == 0 ? input->file_nth : input->sources[i - 1].nth;
+}
+
+static void explain_counted(const struct pb_run_view *view, size_t i, bool dated,
+                            struct pb_json *json)
+{
+    const struct pb_scene_files *files = view->options->files;
+    const struct pb_input_config *input = &view->options->pipeline->input;
+    const char *name = pb_scene_files_inner(files, files->file[i].path);
+    char date[PB_GROUP_DATE_BYTES] = "";
+    if (dated)
+        pb_group_pattern_date(input->group_pattern, pb_base_name(name), date);
+    pb_json_object(json, NULL);
+    pb_json_int(json, "nth", nth_of(input, i));
+    pb_json_string(json, "file", name);
+    pb_json_string(json, "date", date[0] ? date : NULL);
+    pb_json_end(json);
+}
+
+/* In which order files are counted, and what of each decided. */
+static void explain_order(const struct pb_run_view *view, struct pb_json *json)
+{
+    const struct pb_input_config *input = &view->options->pipeline->input;
+    const struct pb_scene_files *files = view->options->files;
+    const bool dated = input->order >= PB_FILES_BY_DATE;
+    if (input->file_nth == 0)
+        return;
+    pb_json_object(json, "order");
+    pb_json_string(json, "by", dated ? "date" : "name");
+    pb_json_bool(json, "descending",
+                 input->order == PB_FILES_BY_NAME_DOWN || input->order == PB_FILES_BY_DATE_DOWN);
+    pb_json_array(json, "files");
+    for (int32_t nth = 1; nth <= PB_FILES_MAX; nth++)
+        for (size_t i = 0; i < files->n; i++)
+            if (files->file[i].path != NULL && nth_of(input, i) == nth)
+                explain_counted(view, i, dated, json);
+    pb_json_end(json);
+    pb_json_end(json);
+}
+
 static void explain_metadata(const struct pb_run_view *view, struct pb_json *json)
 {
     const struct pb_metadata *f = &view->metadata->facts;
@@ -267,6 +310,8 @@ void pb_explain_files(const struct pb_run_view *view, const struct pb_explain_op
     explain_not_read(view, true, json);
     if (is_folder && !is_archive)
         explain_not_used(view, options->is_group, json);
+    if (is_folder)
+        explain_order(view, json);
     pb_sidecars_print(view->options->sidecars, json);
     explain_metadata(view, json);
 }

@@ -96,6 +96,24 @@ static void say_absent(const struct pb_json_value *plan)
                  n == 1 ? "it is" : "they are");
 }
 
+/* In which order files are counted, and why. */
+static void say_order(const struct pb_json_value *plan)
+{
+    const struct pb_json_value *order = pb_json_get(plan, "order", NULL);
+    const struct pb_json_value *files = pb_json_get(order, "files", NULL);
+    const bool dated = strcmp(cli_json_text(order, "by"), "date") == 0;
+    char text[4000] = "";
+    for (size_t i = 0; i < pb_json_count(files); i++) {
+        const struct pb_json_value *file = pb_json_at(files, i);
+        cli_add(text, sizeof text, "%s%.0f %.200s", i ? ", " : "", cli_json_number(file, "nth"),
+                dated ? cli_json_text(file, "date") : cli_json_text(file, "file"));
+    }
+    if (order != NULL)
+        cli_line("order", "%s: by %s%s (input.order)", text,
+                 dated ? "(?<date>...) of the names" : "the names",
+                 cli_json_is_true(order, "descending") ? ", from the last" : "");
+}
+
 /* Names up to a number that a reader takes in. */
 static void say_left_out(const struct pb_json_value *plan)
 {
@@ -182,5 +200,6 @@ void cli_plan_input(const struct pb_json_value *plan)
     say_archive(pb_json_get(plan, "archive", NULL));
     for (size_t i = 0; i < pb_json_count(files); i++)
         say_file(pb_json_at(files, i), cli_json_text(plan, "kind"));
+    say_order(plan);
     say_left_out(plan);
 }

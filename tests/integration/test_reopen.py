@@ -188,6 +188,32 @@ class Made(Joining):
         self.assertEqual(self.of(d), [5])
 
 
+class Beside(Joining):
+    def mask(self, d, day, left):
+        """A mask beside the file of a day: valid in the left half, or the right one."""
+        out = gdal.GetDriverByName("GTiff").Create(str(d.root / "made/mask"), 64, 48, 1, gdal.GDT_Byte)
+        out.SetMetadataItem("INTERNAL_MASK_FLAGS_1", "2")
+        half = np.zeros((48, 64), np.uint8)
+        half[:, slice(0, 32) if left else slice(32, 64)] = 255
+        out.GetRasterBand(1).WriteArray(half)
+        del out
+        os.rename(d.root / "made/mask", d.root / "inbox" / (self.name(day) + ".msk"))
+
+    def test_sidecars_of_earlier_files_are_read_with_them(self):
+        d = self.service(start=False)
+        d.config.write_text(d.config.read_text().replace("\\.tif'", "\\.tif(\\.msk)?'").replace("grid: S_1", "grid: S_1\n      sidecars: [.msk]"))
+        d.start()
+        self.mask(d, 5, True)
+        self.drop(d, 5)
+        self.done(d, 1)
+        self.mask(d, 12, False)
+        self.drop(d, 12)
+        jobs = self.done(d, 2)
+        self.assertEqual(jobs[1]["report"]["sidecars"]["read"], [self.name(5) + ".msk", self.name(12) + ".msk"])
+        made = gdal.Open(str(self.product(d))).ReadAsArray()
+        self.assertEqual((np.unique(made[:, :32]).tolist(), np.unique(made[:, 32:]).tolist()), ([500], [1200]))
+
+
 class NotMade(Joining):
     def test_the_same_files_again_make_nothing_until_a_retry(self):
         d = self.service()

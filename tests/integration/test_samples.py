@@ -210,6 +210,9 @@ def test_the_median_of_the_clear_days_of_a_month(scratch):
     assert [f["name"] for f in plan["files"]] == [f"T31UFS_202606{day:02}T105031.tif" for day in (4, 9, 14, 24)], plan["files"]
     assert [b["band"] for b in plan["absent"]] == ["R_5", "N_5", "SCL_5", "R_6", "N_6", "SCL_6"] and plan["not_used"] == [], plan
     shown = pbtest.run("pushbroom", "run", "--dry-run", "--existing", "replace", "-c", config, "-o", scratch / "out", scene).stdout
+    assert plan["order"]["by"] == "date" and not plan["order"]["descending"], plan["order"]
+    assert [(f["nth"], f["date"]) for f in plan["order"]["files"]] == [(n + 1, f"202606{day:02}") for n, day in enumerate((4, 9, 14, 24))], plan["order"]
+    assert "order      1 20260604, 2 20260609, 3 20260614, 4 20260624: by (?<date>...) of the names (input.order)" in " ".join(shown.split("\n    ")).replace("             ", ""), shown
     assert "not there  R_5, N_5, SCL_5, R_6, N_6, SCL_6: the scene lacks" in shown and "20260704" not in shown, shown
     for day in ("04", "09", "14"): # a composite of more is not replaced by one of the file that came last
         (scratch / f"T31UFS_202606{day}T105031.tif").unlink()
