@@ -10,15 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The place of a grid whose coordinate system is not the scene's. */
-struct pb_ground {
-    double transform[6];        /* GDAL's order */
-    struct pb_ground_unit unit; /* of x and y */
-    char *crs;                  /* WKT; owned by who owns the struct */
-    char code[64];              /* "EPSG:32633" or "" */
-    char by[128];               /* what places the scene's pixels, for people: "the geotransform" */
-};
-
 /* What says where the pixels of a scene lie. */
 enum pb_ground_model {
     PB_GROUND_AUTO,      /* the first that the scene has: transform, sensor, GCPs, RPCs */
@@ -30,6 +21,17 @@ enum pb_ground_model {
 };
 /* The words, in the same order. */
 #define PB_GROUND_MODELS "auto|transform|gcps|tps|rpc|range-doppler"
+
+/* The place of a grid whose coordinate system is not the scene's. */
+struct pb_ground {
+    double transform[6];        /* GDAL's order */
+    struct pb_ground_unit unit; /* of x and y */
+    char *crs;                  /* WKT; owned by who owns the struct */
+    char code[64];              /* "EPSG:32633" or "" */
+    char by[128];               /* what places the scene's pixels, for people: "the geotransform" */
+    enum pb_ground_model model; /* the same; AUTO: nothing has */
+    bool on_relief;             /* by the height of the ground at each pixel */
+};
 
 /* What people call a model that places pixels by the height of their ground; NULL: it is none. */
 static inline const char *pb_ground_of_height(enum pb_ground_model model)

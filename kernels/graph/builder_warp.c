@@ -131,6 +131,7 @@ static int32_t open_relief(struct pb_builder *b, const struct pb_ground_ask *ask
     char why[300] = "";
     const int rc = pb_relief_open(&relief_ask, why, sizeof why, &relief);
 
+    relief.ground.on_relief = true;
     if (rc == 0)
         (void)snprintf(relief.ground.by, sizeof relief.ground.by,
                        "%s on ground of %.0f to %.0f m, which band %.40s has",

@@ -181,6 +181,8 @@ static int find_grid(struct transform *t, const struct pb_raster *raster, const 
     if (rc == 0) {
         GDALSetGenImgProjTransformerDstGeoTransform(t->model.image, way->ground.transform);
         memcpy(way->ground.by, t->model.by, sizeof way->ground.by);
+        way->ground.model = ask->from != NULL ? ask->from->model : t->model.model;
+        way->ground.on_relief = ask->from != NULL && ask->from->on_relief;
     }
     return rc;
 }

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/product/stac_facts.h"
 
+#include "kernels/chain/chain.h"
 #include "pipeline/metadata/calibration.h"
 #include "pipeline/metadata/sensor_bands.h"
 
@@ -33,6 +34,17 @@ bool pb_stac_has_sar(const struct pb_stac_item *item)
     return f != NULL && f->radar_mode[0] != '\0' && f->n_bands > 0;
 }
 
+/* What the extension calls images that are on a map by the geometry of the radar, at one height or
+ * by that of the ground; else the producer's type. */
+static const char *type_of(const struct pb_stac_item *item, const struct pb_metadata *f)
+{
+    const struct pb_chain *chain = item->env->chain;
+    const struct pb_ground *ground = chain != NULL ? pb_chain_ground(chain) : NULL;
+    if (ground == NULL || ground->model != PB_GROUND_SENSOR)
+        return f->level;
+    return ground->on_relief ? "GTC" : "GEC";
+}
+
 /* The polarisations are those of the metadata that were read. The satellites of the family look to
  * the right, at 5.4 GHz. */
 static void radar_facts(const struct pb_stac_item *item, const struct pb_metadata *f)
@@ -45,7 +57,7 @@ static void radar_facts(const struct pb_stac_item *item, const struct pb_metadat
     for (size_t i = 0; i < f->n_bands; i++)
         pb_json_string(json, NULL, f->band[i].id);
     pb_json_end(json);
-    text(json, "sar:product_type", NULL, f->level);
+    text(json, "sar:product_type", NULL, type_of(item, f));
     number(json, "sar:pixel_spacing_range", f->range_spacing);
     number(json, "sar:pixel_spacing_azimuth", f->azimuth_spacing);
     pb_json_string(json, "sar:observation_direction", "right");

@@ -202,6 +202,14 @@ static void say_unused(FILE *text, const struct pb_sidecars *sidecars)
     (void)fprintf(text, "Not read, as input.sidecars does not list them: %s. ", names);
 }
 
+/* Of products that a step has brought into another coordinate system. */
+static void say_place(FILE *text, const struct pb_chain *chain)
+{
+    const struct pb_ground *ground = chain != NULL ? pb_chain_ground(chain) : NULL;
+    if (ground != NULL && ground->by[0] != '\0')
+        (void)fprintf(text, " The scene was placed by %s.", ground->by);
+}
+
 char *pb_stac_lineage(const struct pb_product_env *env, const struct pb_input_files *inputs)
 {
     char *lineage = NULL;
@@ -216,6 +224,7 @@ char *pb_stac_lineage(const struct pb_product_env *env, const struct pb_input_fi
     say_input(text, env);
     for (size_t i = 0; i < env->pipeline->n_steps; i++)
         say_step(text, env, i);
+    say_place(text, env->chain);
     bool failed = ferror(text) != 0;
     if (fclose(text) != 0 || failed) {
         free(lineage);

@@ -12,7 +12,7 @@ from scipy.interpolate import RectBivariateSpline
 from scipy.optimize import fsolve
 
 import pbtest
-from safe_kit import Product
+from safe_kit import HEADER, Product
 
 gdal.UseExceptions()
 osr.UseExceptions()
@@ -100,8 +100,8 @@ class Geometry:
         return np.degrees(np.arccos((sight * up).sum() / np.linalg.norm(sight)))
 
     def annotation(self, base):
-        """The real one, of this part, whose tie points lie at the height `base`."""
-        text = ANNOTATION.read_text()
+        """The real one, of this part, whose tie points lie at the height `base`; of the product that safe_kit's headers are of."""
+        text = re.sub("<adsHeader>.*</adsHeader>", HEADER.format("VV"), ANNOTATION.read_text(), flags=re.S)
         for name, value in (("numberOfSamples", self.width), ("numberOfLines", self.height), ("productFirstLineUtcTime", str(self.since)[:26])):
             text = re.sub(f"<{name}>[^<]*<", f"<{name}>{value}<", text)
         points = "".join(f"<geolocationGridPoint><line>{y}</line><pixel>{x}</pixel><height>{base}</height></geolocationGridPoint>"
@@ -157,11 +157,13 @@ class Landscape:
         around = 60 * step
         left, upper, n = self.left - around, self.upper + around, int((self.side + 2 * around) / step)
         x, y = np.meshgrid(left + step * (np.arange(n) + 0.5), upper - step * (np.arange(n) + 0.5))
-        out = gdal.GetDriverByName("GTiff").Create(str(path), n, n, 1, gdal.GDT_Float32)
+        out = gdal.GetDriverByName("GTiff").Create(str(path) if code == UTM else f"{path}.utm.tif", n, n, 1, gdal.GDT_Float32)
         out.SetGeoTransform([left, step, 0, upper, 0, -step])
         out.SetSpatialRef(to_utm()[1])
         out.GetRasterBand(1).WriteArray(self.heights(x, y).astype(np.float32))
         out.FlushCache()
+        if code != UTM:
+            gdal.Warp(str(path), out, format="GTiff", dstSRS=f"EPSG:{code}", resampleAlg="cubic", dstNodata=-9999)
         return path
 
     def georeference(self, out):

@@ -4,7 +4,9 @@
 """warp of Sentinel-1 GRD by orbit and times: a made landscape is projected into the image by numpy (radar_kit.py) and must come
 back to its place."""
 import functools
+import json
 import re
+import shutil
 
 import numpy as np
 from osgeo import gdal
@@ -29,7 +31,8 @@ class Scene:
         self.folder = RadarProduct(self.land, dn=image).write(scratch)
 
 
-def config(scratch, warp, metadata='["annotation/s1*-vv-*.xml"]', before="", compute=""):
+def config(scratch, warp, metadata='["annotation/s1*-vv-*.xml"]', before="", compute="", dem=None, stac=""):
+    sources = f"sources: {{DEM: {{file: {dem}, bands: {{HEIGHT: 1}}}}}}" if dem else ""
     (scratch / "c.yaml").write_text(f"""compute: {{device: cpu{compute}}}
 pipelines:
   p:
@@ -37,11 +40,12 @@ pipelines:
       scene: "S1?_*_GRD*"
       files: {{VV: "measurement/*-vv-*.tif*"}}
       {f"metadata: {metadata}" if metadata else ""}
+      {sources}
     steps:
 {before}      - warp: {{crs: "EPSG:{UTM}"{warp}}}
     products:
       - cog: {{bands: [VV], type: float32}}
-""")
+{stac}""")
     return scratch / "c.yaml"
 
 
@@ -55,8 +59,11 @@ def warp(scratch, scene, params, code=0, how=(), **more):
 
 
 def product(report):
-    path = next(p["path"] for p in report["products"] if p["type"] == "cog")
-    return gdal.Open(path).ReadAsArray()
+    return gdal.Open(path_of(report, "cog")).ReadAsArray()
+
+
+def path_of(report, kind):
+    return next(p["path"] for p in report["products"] if p["type"] == kind)
 
 
 def middle(land, image, disc, reach):
@@ -99,6 +106,22 @@ def test_at_one_height_the_plain_is_in_its_place_and_the_hill_leans_toward_the_r
     assert np.hypot(*middle(land, higher, land.hill, 250)) < 15 and np.hypot(*middle(land, higher, land.lake, 450)) > 100
 
 
+def test_with_heights_everything_is_in_its_place(scratch):
+    scene = Scene(scratch)
+    land = scene.land
+    dem = land.dem(scratch / "dem.tif")
+    report = warp(scratch, scene, on_map(land) + ", from: range-doppler, dem: HEIGHT", dem=dem)
+    image = product(report)
+    assert np.isfinite(image).all()
+    for disc in (land.lake, land.hill):
+        off = middle(land, image, disc, 2 * disc[2])
+        assert np.hypot(*off) < 1, (disc, off)  # a tenth of a pixel
+    assert wrong(land, image, 10) == 0
+    # The same by a DEM of longitudes and latitudes, and with tiles that end in the hill.
+    other = warp(scratch, scene, on_map(land) + ", from: range-doppler, dem: HEIGHT", dem=land.dem(scratch / "lonlat.tif", code=4326), compute=", tile: 64, threads: 2")
+    assert np.abs(product(other) - image).max() < 8 and np.abs(product(other) - image).mean() < 0.05
+
+
 def test_auto_takes_it_before_ground_control_points(scratch):
     scene = Scene(scratch)
     plans = [warp(scratch, scene, "", how=("--dry-run",)), warp(scratch, scene, "", how=("--dry-run",), metadata=""),
@@ -133,6 +156,44 @@ def test_steps_before_it_may_change_the_grid(scratch):
     assert abs(part["transform"][3] - 10 * part["height"] - y) < 60, (part, x, y)
 
 
+def flood(scratch, folder, sample):
+    """What the sample makes: its map, and which of the map's pixels lie in the landscape's, as (rows, columns)."""
+    done = pbtest.run("pushbroom", "run", "-c", sample, "-o", scratch / "out", "--existing", "version", "--json", folder)
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert {p["type"] for p in report["products"]} == {"cog", "quicklook", "statistics", "stac"}
+    return gdal.Open(path_of(report, "cog")), report
+
+
+def test_the_flood_sample_finds_water_where_it_is(scratch):
+    land, image = landscape()
+    product = RadarProduct(land)
+    power = (0.01 + (image - WATER) / (LAND - WATER) * 0.11) * product.random.gamma(4.4, 1 / 4.4, image.shape)
+    product.dn["vv"] = np.sqrt(power * product.area["vv"]["sigma0"] + product.noise["vv"]).round().astype(np.uint16)
+    product.dn["vv"][:, :4] = 0
+    folder, sample = product.write(scratch), scratch / "sentinel1-flood.yaml"
+    land.dem(scratch / "dem.tif")
+    shutil.copy(pbtest.SOURCE / "samples/sentinel1-flood.yaml", sample)
+    made, report = flood(scratch, folder, sample)
+    assert report["report"]["placed_by"] == "range-Doppler on ground of 1500 to 1630 m, which band HEIGHT has", report["report"]["placed_by"]
+    item = json.load(open(path_of(report, "stac")))["properties"]
+    assert " The scene was placed by range-Doppler on ground of 1500 to 1630 m" in item["processing:lineage"], item["processing:lineage"]
+    assert item["sar:product_type"] == "GTC"
+    found, t = made.ReadAsArray(), made.GetGeoTransform()
+    assert t[1] == 20 and t[0] % 20 == t[3] % 20 == 0 and (found == 255).any()
+    x, y = np.meshgrid(t[0] + 20 * (np.arange(found.shape[1]) + 0.5), t[3] - 20 * (np.arange(found.shape[0]) + 0.5))
+    away = np.minimum(*(np.abs(np.hypot(x - d[0], y - d[1]) - d[2]) for d in (land.hill, land.lake)))
+    sure = (found != 255) & (away > 25)  # the filter's window is 50 m wide
+    assert sure.sum() > 5000 and ((found == 1) == land.water(x, y))[sure].mean() > 0.995, ((found == 1) == land.water(x, y))[sure].mean()
+    # Without heights the lake is found, and the tarn beside its place.
+    sample.write_text(re.sub("      sources:\n.*\n", "", sample.read_text()).replace("dem: HEIGHT", "height: 1500"))
+    flat, report = flood(scratch, folder, sample)
+    assert json.load(open(path_of(report, "stac")))["properties"]["sar:product_type"] == "GEC"
+    assert flat.GetGeoTransform()[1] == 20
+    for disc, there in ((land.lake, True), (land.hill, False)):
+        px = gdal.ApplyGeoTransform(gdal.InvGeoTransform(flat.GetGeoTransform()), *disc[:2])
+        assert (flat.ReadAsArray()[int(px[1]), int(px[0])] == 1) == there, (disc, px)
+
+
 def refused(scratch, scene, params, code, *words, **more):
     error = warp(scratch, scene, params, code=1, **more)["error"]
     assert error["code"] == code and all(w in error["message"] for w in words), error
@@ -156,7 +217,7 @@ def test_what_cannot_be_is_refused_with_words(scratch):
             assert "ground control points" in said, said
     path.write_text(text)
     done = pbtest.run("pushbroom", "check-config", config(scratch, ", height: 100"), code=2)
-    assert "9:43" in done.stderr and "rpc and range-doppler" in done.stderr, done.stderr
+    assert ":43: warp" in done.stderr and "rpc and range-doppler" in done.stderr, done.stderr
 
 
 if __name__ == "__main__":
