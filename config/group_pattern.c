@@ -71,8 +71,9 @@ static bool check_by(const struct pb_group_pattern *group, bool is_given, char *
     char name[NAME_BYTES], format[64];
     const char *p = strchr(group->by, '{');
     if (p == NULL && has_group(group, group->by))
-        (void)snprintf(text, bytes, "input.by: '%.80s' stands without its braces: write \"{%.80s}\"",
-                       group->by, group->by);
+        (void)snprintf(text, bytes,
+                       "input.by: '%.80s' stands without its braces: write \"{%.80s}\"", group->by,
+                       group->by);
     else if (p == NULL)
         (void)snprintf(text, bytes, "input.by: '%.80s' names no group in braces", group->by);
     for (; p != NULL && text[0] == '\0'; p = strchr(p, '{')) {

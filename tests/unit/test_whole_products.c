@@ -34,8 +34,7 @@ static const char PICTURE[] = "      - quicklook: {bands: [SUM], size: 32}\n";
 static void same_files(const char *a, const char *b)
 {
     char command[300];
-    (void)snprintf(command, sizeof command, "diff -r '%s' '%s' && test -n \"$(ls '%s')\"", a,
-                   b, a);
+    (void)snprintf(command, sizeof command, "diff -r '%s' '%s' && test -n \"$(ls '%s')\"", a, b, a);
     ck_assert_int_eq(system(command), 0);
 }
 
