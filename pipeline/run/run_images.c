@@ -95,7 +95,7 @@ int pb_run_images_create(const struct pb_plan *plan, const struct pb_raster *con
     int rc = s->image != NULL
                  ? 0
                  : pb_fail(err, PB_E_MEMORY, "out of memory for the images of a step that sieves");
-    for (size_t k = 0; k < s->n && rc == 0; k++)
+    for (size_t k = 0; k < s->n && s->image != NULL && rc == 0; k++)
         rc = make_image(s, k, err);
     if (rc < 0) {
         pb_run_images_destroy(s);
