@@ -267,6 +267,7 @@ static int make_chain(const char *const *names, const struct pb_item (*items)[2]
 {
     struct op_params params[3];
     struct pb_chain_step steps[3];
+    struct pb_item given[3][2]; /* which params borrow */
     const struct pb_item crs = {.text = "EPSG:3857"}, rpc = {.text = "rpc"};
     const struct pb_scene_facts scene = {.has_transform = true,
                                          .transform = {0, 1, 0, 0, 0, -1},
@@ -288,9 +289,8 @@ static int make_chain(const char *const *names, const struct pb_item (*items)[2]
             (void)op_give(steps[i].op, &params[i], "from", &rpc, 1);
         }
         for (int k = 0; k < 2 && items[i][k].key != NULL; k++) {
-            const struct pb_item item = {.text = items[i][k].text, .num = items[i][k].num};
-
-            ck_assert(op_give(steps[i].op, &params[i], items[i][k].key, &item, 1));
+            given[i][k] = (struct pb_item){.text = items[i][k].text, .num = items[i][k].num};
+            ck_assert(op_give(steps[i].op, &params[i], items[i][k].key, &given[i][k], 1));
         }
     }
     const struct pb_chain_spec spec = {.inputs = inputs,

@@ -25,7 +25,8 @@ static void give(struct pb_chain_step *step, struct op_params *params, const cha
 {
     const struct pb_item crs = {.text = "EPSG:3857"}, method = {.text = methods[m]},
                          factor = {.text = "", .num = factors[m]}, dem = {.text = "h"},
-                         rpc = {.text = "rpc"}, bands = {.text = "a"};
+                         rpc = {.text = "rpc"};
+    static const struct pb_item bands = {.text = "a"}; /* which params borrow */
     const bool relief = strcmp(op, "relief") == 0;
 
     op = relief ? "warp" : op;
