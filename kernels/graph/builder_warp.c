@@ -102,8 +102,8 @@ static int32_t open_way(struct pb_builder *b, const struct pb_ground_ask *ask, i
 
     if (rc < 0)
         return report(b, rc, why);
-    rc = pb_warp_create(way.w, way.h, ask->source_w, ask->source_h, finder->points, way.transform,
-                        way.error_px, &warp);
+    const struct pb_warp_want want = {way.w, way.h, ask->source_w, ask->source_h, way.error_px, 0};
+    rc = pb_warp_create(&want, finder->points, way.transform, &warp);
     finder->close(way.transform);
     if (rc < 0 || !reaches(b, ask, warp)) {
         free(way.ground.crs);

@@ -14,23 +14,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROWTHS_MOST 4  /* of the grid */
-#define EDGE_PX      2  /* around a pixel's place: what bilinear reads */
-#define SAMPLES      33 /* along an axis, at which positions between heights are measured */
+#define GROWTHS_MOST 4    /* of the grid */
+#define EDGE_PX      2    /* around a pixel's place: what bilinear reads */
+#define SAMPLES      33   /* along an axis, at which positions between heights are measured */
+#define MOVE_MORE    1.25 /* of what they move between the samples */
 
 /* --- the area --------------------------------------------------------------------------------- */
 
-/* A tree of the grid's pixels, on ground of one height. */
-static int make_tree(const struct pb_relief_ask *r, const struct pb_ground_ask *at, int32_t w,
-                     int32_t h, char *why, size_t bytes, struct pb_warp **out)
+/* A tree of the grid's pixels, on ground of one height. beyond_px: as of a pb_warp_want. */
+static int make_tree(const struct pb_relief_ask *r, const struct pb_ground_ask *at,
+                     double beyond_px, char *why, size_t bytes, struct pb_warp **out)
 {
     struct pb_ground_way way = {0};
     int rc = r->finder->open(r->finder->of, at, why, bytes, &way);
 
     if (rc < 0)
         return rc;
-    rc = pb_warp_create(w, h, at->source_w, at->source_h, r->finder->points, way.transform,
-                        way.error_px, out);
+    const struct pb_warp_want want = {at->to_w,     at->to_h,     at->source_w,
+                                      at->source_h, way.error_px, beyond_px};
+    rc = pb_warp_create(&want, r->finder->points, way.transform, out);
     r->finder->close(way.transform);
     free(way.ground.crs);
     return rc;
@@ -51,7 +53,7 @@ static int open_heights(const struct pb_relief_ask *r, char *why, size_t bytes,
 
     pb_warp_put(out->heights_warp);
     out->heights_warp = NULL;
-    return make_tree(r, &at, out->w, out->h, why, bytes, &out->heights_warp);
+    return make_tree(r, &at, 0, why, bytes, &out->heights_warp);
 }
 
 /* The heights that pixels of the grid may have, in whole metres. */
@@ -175,23 +177,91 @@ static struct pb_ground_ask ask_at(const struct pb_relief_ask *r, const struct p
     return ask;
 }
 
-/* Trees for n heights from the lowest to the highest. */
-static int make_levels(const struct pb_relief_ask *r, const double range[2], uint32_t n, char *why,
-                       size_t bytes, struct pb_relief *out)
+/* Positions of the middles of SAMPLES squares of a row of the grid. */
+struct samples {
+    double column[SAMPLES], x[SAMPLES], y[SAMPLES];
+    double line;
+};
+
+static void sample_row(const struct pb_relief_ask *r, const struct pb_relief *relief,
+                       const struct pb_ground_way *way, int row, struct samples *out)
 {
-    const double step = (range[1] - range[0]) / (n - 1);
+    out->line = relief->h * (row + 0.5) / SAMPLES;
+    for (int i = 0; i < SAMPLES; i++) {
+        out->column[i] = out->x[i] = relief->w * (i + 0.5) / SAMPLES;
+        out->y[i] = out->line;
+    }
+    r->finder->points(way->transform, SAMPLES, out->x, out->y);
+}
+
+static void close_way(const struct pb_relief_ask *r, struct pb_ground_way *way)
+{
+    r->finder->close(way->transform);
+    free(way->ground.crs);
+}
+
+/* Whether something between the two positions is on the scene. */
+static bool is_between(const struct pb_relief_ask *r, double x0, double y0, double x1, double y1)
+{
+    return fmax(x0, x1) > -1 && fmax(y0, y1) > -1 && fmin(x0, x1) < r->ask->source_w + 1 &&
+           fmin(y0, y1) < r->ask->source_h + 1;
+}
+
+/* The farthest that a place in the scene is from where it is on other ground. */
+static int find_move(const struct pb_relief_ask *r, const double range[2], char *why, size_t bytes,
+                     const struct pb_relief *relief, double *most)
+{
+    struct pb_ground_way way[2] = {{0}, {0}};
+    const struct pb_ground_ask low = ask_at(r, relief, range[0]),
+                               high = ask_at(r, relief, range[1]);
+    int rc = r->finder->open(r->finder->of, &low, why, bytes, &way[0]);
+
+    if (rc < 0)
+        return rc;
+    rc = r->finder->open(r->finder->of, &high, why, bytes, &way[1]);
+    *most = 0;
+    for (int row = 0; row < SAMPLES && rc == 0; row++) {
+        struct samples a, b;
+
+        sample_row(r, relief, &way[0], row, &a);
+        sample_row(r, relief, &way[1], row, &b);
+        for (int i = 0; i < SAMPLES; i++) {
+            const double move = fmax(fabs(b.x[i] - a.x[i]), fabs(b.y[i] - a.y[i]));
+
+            if (isfinite(move) && is_between(r, a.x[i], a.y[i], b.x[i], b.y[i]))
+                *most = fmax(*most, move);
+        }
+    }
+    close_way(r, &way[0]);
+    if (rc == 0)
+        close_way(r, &way[1]);
+    return rc;
+}
+
+/* Heights of the ground, and what they do to positions. */
+struct range {
+    double m[2];    /* the lowest and the highest */
+    double move_px; /* from one to the other, at most */
+};
+
+/* Trees for n heights from the lowest to the highest. A place in the scene lies beyond it on ground
+ * of other heights, where its positions are needed as well. */
+static int make_levels(const struct pb_relief_ask *r, const struct range *range, uint32_t n,
+                       char *why, size_t bytes, struct pb_relief *out)
+{
+    const double step = (range->m[1] - range->m[0]) / (n - 1);
     struct pb_warp *level[PB_WARP_HEIGHTS_MOST] = {NULL};
     int rc = 0;
 
     pb_warp_put(out->warp);
     out->warp = NULL;
     for (uint32_t i = 0; i < n && rc == 0; i++) {
-        const struct pb_ground_ask at = ask_at(r, out, range[0] + i * step);
+        const struct pb_ground_ask at = ask_at(r, out, range->m[0] + i * step);
 
-        rc = make_tree(r, &at, out->w, out->h, why, bytes, &level[i]);
+        rc = make_tree(r, &at, MOVE_MORE * range->move_px, why, bytes, &level[i]);
     }
     if (rc == 0)
-        return pb_warp_stack(level, n, range[0], step, &out->warp);
+        return pb_warp_stack(level, n, range->m[0], step, &out->warp);
     for (uint32_t i = 0; i < n; i++)
         pb_warp_put(level[i]);
     return rc;
@@ -215,25 +285,19 @@ static int measure_at(const struct pb_relief_ask *r, double height, char *why, s
     if (rc < 0)
         return rc;
     for (int row = 0; row < SAMPLES; row++) {
-        double x[SAMPLES], y[SAMPLES];
-        const double line = relief->h * (row + 0.5) / SAMPLES;
+        struct samples s;
 
+        sample_row(r, relief, &way, row, &s);
         for (int i = 0; i < SAMPLES; i++) {
-            x[i] = relief->w * (i + 0.5) / SAMPLES;
-            y[i] = line;
-        }
-        r->finder->points(way.transform, SAMPLES, x, y);
-        for (int i = 0; i < SAMPLES; i++) {
-            const double column = relief->w * (i + 0.5) / SAMPLES;
-            const struct pb_warp_at own = pb_warp_position(&job, column, line, (float)height);
+            const struct pb_warp_at own =
+                pb_warp_position(&job, s.column[i], s.line, (float)height);
 
-            if (is_near(relief->warp, x[i], y[i]))
-                *most = fmax(*most, isfinite(own.x) ? hypot(own.x - x[i], own.y - y[i])
+            if (is_near(relief->warp, s.x[i], s.y[i]))
+                *most = fmax(*most, isfinite(own.x) ? hypot(own.x - s.x[i], own.y - s.y[i])
                                                     : (double)INFINITY);
         }
     }
-    r->finder->close(way.transform);
-    free(way.ground.crs);
+    close_way(r, &way);
     return 0;
 }
 
@@ -264,11 +328,12 @@ static int open_scene(const struct pb_relief_ask *r, const double range[2], char
                       struct pb_relief *out)
 {
     double off_px = INFINITY, wanted_px = 0;
-    int rc = 0;
+    struct range all = {.m = {range[0], range[1]}};
+    int rc = find_move(r, range, why, bytes, out, &all.move_px);
 
     for (uint32_t n = 3; n <= PB_WARP_HEIGHTS_MOST && off_px > wanted_px && rc == 0;
          n = 2 * n - 1) {
-        rc = make_levels(r, range, n, why, bytes, out);
+        rc = make_levels(r, &all, n, why, bytes, out);
         rc = rc ? rc : measure(r, why, bytes, out, &off_px);
         wanted_px = rc == 0 ? fmax(PB_WARP_RELIEF_PX, 2 * error_of(out->warp)) : 0;
     }

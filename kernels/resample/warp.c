@@ -250,17 +250,21 @@ static void destroy(struct pb_warp *warp)
     free(warp);
 }
 
-int pb_warp_create(int32_t w, int32_t h, int32_t source_w, int32_t source_h, pb_warp_points *points,
-                   void *of, double error_px, struct pb_warp **out_warp)
+int pb_warp_create(const struct pb_warp_want *want, pb_warp_points *points, void *of,
+                   struct pb_warp **out_warp)
 {
     struct pb_warp *const warp = calloc(1, sizeof *warp);
     int rc = -ENOMEM;
 
     if (warp == NULL)
         return rc;
-    *warp = (struct pb_warp){
-        .w = w, .h = h, .source_w = source_w, .source_h = source_h, .n_heights = 1, .users = 1};
-    rc = pb_warp_fill(warp, points, of, error_px);
+    *warp = (struct pb_warp){.w = want->w,
+                             .h = want->h,
+                             .source_w = want->source_w,
+                             .source_h = want->source_h,
+                             .n_heights = 1,
+                             .users = 1};
+    rc = pb_warp_fill(warp, points, of, want);
     rc = rc ? rc : pb_warp_find_most(warp);
     if (rc < 0) {
         destroy(warp);

@@ -65,10 +65,16 @@ struct pb_warp {
 /* From pixels of the new grid (x, y) to positions on the old one, in place; NaN: there is none. */
 typedef void pb_warp_points(void *of, size_t n, double *x, double *y);
 
-/* error_px: by which positions may be off; PB_WARP_ERROR_PX at least. 0; -ENOMEM; -E2BIG: more
- * points are needed than PB_WARP_TREE_BYTES hold. The caller is its one user. Thread: any, one. */
-int pb_warp_create(int32_t w, int32_t h, int32_t source_w, int32_t source_h, pb_warp_points *points,
-                   void *of, double error_px, struct pb_warp **out_warp);
+struct pb_warp_want {
+    int32_t w, h, source_w, source_h; /* of the new grid and of the old one */
+    double error_px;                  /* by which positions may be off; PB_WARP_ERROR_PX at least */
+    double beyond_px; /* positions that lie so far beyond the old grid are kept, too */
+};
+
+/* 0; -ENOMEM; -E2BIG: more points are needed than PB_WARP_TREE_BYTES hold. The caller is its one
+ * user. Thread: any, one. */
+int pb_warp_create(const struct pb_warp_want *want, pb_warp_points *points, void *of,
+                   struct pb_warp **out_warp);
 /* Makes one of n_heights that were made for the heights low, low + step, ..., of equal sizes; takes
  * them. 0; -ENOMEM, then all are gone. Thread: any, one. */
 int pb_warp_stack(struct pb_warp *const *warps, uint32_t n_heights, double low, double step,

@@ -42,7 +42,7 @@ struct maker {
     struct pb_warp *warp;
     pb_warp_points *points;
     void *of;
-    double error_px;
+    double error_px, beyond_px;
     size_t asked; /* points */
     size_t tree_room, leaf_room;
     struct squares now, next;
@@ -172,7 +172,7 @@ static bool is_far(const struct maker *m, const struct lattice *all)
         change = fmax(change, fmax(change_along(all->x[i], 1), change_along(all->y[i], 1)));
         change = fmax(change, fmax(change_along(&all->x[0][i], 5), change_along(&all->y[0][i], 5)));
     }
-    const double more = FAR * change + KERNEL_PX;
+    const double more = FAR * change + KERNEL_PX + m->beyond_px;
     for (int i = 0; i < 25; i++) {
         const double x = all->x[i / 5][i % 5], y = all->y[i / 5][i % 5];
 
@@ -192,7 +192,7 @@ static bool is_void(const struct maker *m, const struct seen *seen, const struct
         return m->size <= fmax(EMPTY_SIDE, w->side / EMPTY_PART);
     /* As far as the square is wide: what lies between its points lies nearer. */
     const double more = fmax(seen->box.x1 - seen->box.x0, seen->box.y1 - seen->box.y0) +
-                        2 * seen->error_px + KERNEL_PX;
+                        2 * seen->error_px + KERNEL_PX + m->beyond_px;
     if (seen->places == PB_WARP_KNOWN + PROBES &&
         (seen->box.x1 + more < 0 || seen->box.y1 + more < 0 || seen->box.x0 - more > w->source_w ||
          seen->box.y0 - more > w->source_h))
@@ -382,13 +382,15 @@ static int begin(struct maker *m)
     return 0;
 }
 
-static int make_tree(struct pb_warp *warp, pb_warp_points *points, void *of, double error_px)
+static int make_tree(struct pb_warp *warp, pb_warp_points *points, void *of, double error_px,
+                     double beyond_px)
 {
     const size_t n = (size_t)warp->cols * (size_t)warp->rows;
     struct maker m = {.warp = warp,
                       .points = points,
                       .of = of,
                       .error_px = error_px,
+                      .beyond_px = beyond_px,
                       .tree_room = n,
                       .leaf_room = 0,
                       .size = warp->side};
@@ -410,7 +412,8 @@ static int make_tree(struct pb_warp *warp, pb_warp_points *points, void *of, dou
     return rc;
 }
 
-int pb_warp_fill(struct pb_warp *warp, pb_warp_points *points, void *of, double error_px)
+int pb_warp_fill(struct pb_warp *warp, pb_warp_points *points, void *of,
+                 const struct pb_warp_want *want)
 {
     int rc = -E2BIG;
 
@@ -422,8 +425,8 @@ int pb_warp_fill(struct pb_warp *warp, pb_warp_points *points, void *of, double 
     warp->box = calloc((size_t)warp->cols * (size_t)warp->rows, sizeof *warp->box);
     if (warp->box == NULL)
         return -ENOMEM;
-    for (double error = fmax(error_px, PB_WARP_ERROR_PX);
+    for (double error = fmax(want->error_px, PB_WARP_ERROR_PX);
          rc == -E2BIG && error <= PB_WARP_ERROR_MOST; error *= 8)
-        rc = make_tree(warp, points, of, error);
+        rc = make_tree(warp, points, of, error, want->beyond_px);
     return rc;
 }

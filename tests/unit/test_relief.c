@@ -139,6 +139,61 @@ START_TEST(ground_that_no_trees_fit_is_refused)
 }
 END_TEST
 
+/* --- a scene that leans ------------------------------------------------------------------------
+ */
+
+enum { LEANING = 1000 };
+static double lean; /* of positions, in pixels a metre */
+
+static void leaning_points(void *transform, size_t n, double *x, double *y)
+{
+    const struct op_ground_way *const way = transform;
+
+    if (way->of_heights)
+        op_ground_points(transform, n, x, y);
+    for (size_t i = 0; i < n && !way->of_heights; i++)
+        x[i] += lean * (way->height - 500);
+}
+
+static const struct pb_ground_finder leaning = {
+    .open = op_ground_open, .points = leaning_points, .close = op_ground_close};
+
+/* The trees of other heights are far beyond the scene there. */
+START_TEST(every_place_in_the_scene_is_found_however_far_it_moves_with_the_height)
+{
+    static const double leans[] = {0.3, 1.2, 12};
+    const struct pb_ground_ask scene = {.crs = "EPSG:1",
+                                        .source_w = LEANING,
+                                        .source_h = LEANING,
+                                        .part = {0, 0, LEANING, LEANING}};
+
+    for (size_t k = 0; k < sizeof leans / sizeof leans[0]; k++) {
+        struct pb_relief relief;
+        char why[300] = "";
+        uint32_t random = 3;
+
+        lean = leans[k];
+        const int rc = open_on(&leaning, &op_heights, &scene, why, &relief);
+        ck_assert_msg(rc == 0, "%g: %s", lean, why);
+        const struct pb_warp_job job = job_of(relief.warp, PB_NEAREST);
+        for (int i = 0; i < 20000; i++) {
+            const double u = fx_uniform(&random, 0, (float)relief.w),
+                         v = fx_uniform(&random, 0, (float)relief.h);
+            const float height = fx_uniform(&random, 100, 900);
+            const double x = u + lean * ((double)height - 500);
+            const struct pb_warp_at at = pb_warp_position(&job, u, v, height);
+
+            if (x < 0 || x > LEANING)
+                continue;
+            ck_assert_msg(fabs(at.x - x) < 1e-3 && fabs(at.y - v) < 1e-3,
+                          "%g pixels a metre, %g m: %g %g, not %g %g", lean, (double)height, at.x,
+                          at.y, x, v);
+        }
+        pb_relief_release(&relief);
+    }
+}
+END_TEST
+
 /* --- the grid --------------------------------------------------------------------------------- */
 
 /* The scene reaches from the height to a hundred pixels further, in either direction. */
@@ -441,6 +496,7 @@ int main(void)
     tcase_add_test(tests, boxes_hold_the_positions_of_every_height);
     tcase_add_test(tests, trees_are_as_many_as_positions_need);
     tcase_add_test(tests, ground_that_no_trees_fit_is_refused);
+    tcase_add_test(tests, every_place_in_the_scene_is_found_however_far_it_moves_with_the_height);
     tcase_add_test(tests, the_grid_holds_the_scene_on_the_lowest_and_the_highest_ground);
     tcase_add_test(tests, bounds_that_were_given_stay);
     tcase_add_test(tests, an_area_without_heights_is_refused);

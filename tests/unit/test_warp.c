@@ -31,8 +31,9 @@ static void hard_points(void *of, size_t n, double *x, double *y)
 static struct pb_warp *make(pb_warp_points *points, int32_t side)
 {
     struct pb_warp *warp = NULL;
+    const struct pb_warp_want want = {side, side, SIDE, SIDE, 0, 0};
 
-    ck_assert_int_eq(pb_warp_create(side, side, SIDE, SIDE, points, NULL, 0, &warp), 0);
+    ck_assert_int_eq(pb_warp_create(&want, points, NULL, &warp), 0);
     return warp;
 }
 
@@ -330,10 +331,10 @@ START_TEST(scales_are_those_of_the_old_grid_wherever_it_lies)
 
     for (int i = 0; i < 3; i++) {
         struct pb_warp *warp = NULL;
+        const int32_t side = i == 1 ? WIDE : SIDE;
+        const struct pb_warp_want want = {side, side, SIDE, SIDE, 0, 0};
 
-        ck_assert_int_eq(pb_warp_create(i == 1 ? WIDE : SIDE, i == 1 ? WIDE : SIDE, SIDE, SIDE,
-                                        small_points, &places[i], 0, &warp),
-                         0);
+        ck_assert_int_eq(pb_warp_create(&want, small_points, &places[i], &warp), 0);
         scale[i] = warp->scale_x;
         ck_assert_double_eq_tol(warp->scale_x, 3, 1e-4);
         ck_assert_double_eq(warp->scale_y, 3);
@@ -359,9 +360,10 @@ static void far_jump_points(void *of, size_t n, double *x, double *y)
 START_TEST(a_jump_far_from_the_old_grid_asks_for_few_points)
 {
     struct pb_warp *warp = NULL;
+    const struct pb_warp_want want = {WIDE, WIDE, SIDE, SIDE, 0, 0};
 
     asked = 0;
-    ck_assert_int_eq(pb_warp_create(WIDE, WIDE, SIDE, SIDE, far_jump_points, NULL, 0, &warp), 0);
+    ck_assert_int_eq(pb_warp_create(&want, far_jump_points, NULL, &warp), 0);
     ck_assert_uint_lt(asked, 300000);
     pb_warp_put(warp);
 }
@@ -383,10 +385,10 @@ START_TEST(an_allowed_error_is_kept_and_takes_few_points)
     for (int i = 0; i < 2; i++) {
         const double error = i == 0 ? 0 : 1 / 64.0;
         struct pb_warp *warp = NULL;
+        const struct pb_warp_want want = {SIDE, SIDE, SIDE, SIDE, error, 0};
 
         asked = 0;
-        ck_assert_int_eq(pb_warp_create(SIDE, SIDE, SIDE, SIDE, bent_points, NULL, error, &warp),
-                         0);
+        ck_assert_int_eq(pb_warp_create(&want, bent_points, NULL, &warp), 0);
         const size_t points = asked;
         const struct pb_warp_job job = job_of(warp, PB_NEAREST);
         for (int32_t k = 0; k < SIDE * SIDE; k++) {
