@@ -46,9 +46,11 @@ struct pb_publish_options {
      * Taken, also when open fails; NULL = `input` has it, or no input will ever be taken for the
      * same. */
     struct pb_input_sum *sum;
-    bool is_folder; /* the input is a folder that is a scene: files are named inside it */
-    bool is_set;    /* the input is loose files: products of files that it lacks stay */
-    bool is_open;   /* and products of a part of these files are replaced, by whatever rule */
+    bool is_folder;      /* the input is a folder that is a scene: files are named inside it */
+    bool is_set;         /* the input is loose files: products of files that it lacks stay */
+    bool is_open;        /* and products of a part of these files are replaced, by whatever rule */
+    const char *earlier; /* only those of these jobs: ids, a space behind each, borrowed; NULL: of
+                            any job */
     const char *input_path; /* a directory that this file lies in is not replaced; NULL = no file */
     enum pb_existing existing;
     unsigned mode; /* permissions of the files, and with search for readers of the directories; 0 =

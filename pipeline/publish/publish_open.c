@@ -71,7 +71,8 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
         .input_path = options->input_path ? p->input_path : NULL,
         .existing = options->existing,
         .set = options->is_set ? p->sum : NULL,
-        .is_open = options->is_open};
+        .is_open = options->is_open,
+        .earlier = options->earlier};
     int rc = copy(p->products, sizeof p->products, options->products, "path", err);
     rc = rc ? rc : copy(p->pipeline, sizeof p->pipeline, options->pipeline, "name", err);
     rc = rc ? rc : copy(p->job, sizeof p->job, options->job, "job", err);

@@ -179,15 +179,23 @@ static const char *lacks(const struct pb_manifest *found, const struct pb_place_
     return NULL;
 }
 
+/* Whether the products there are those of a part of the set that is published now. */
+static bool is_part(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
+{
+    if (!wanted->is_open || found->n_pixels == 0)
+        return false;
+    return wanted->earlier == NULL ||
+           (found->job[0] != '\0' && strstr(wanted->earlier, found->job) != NULL);
+}
+
 /* Whether products of that input may be exchanged for the wanted one's; else *look says why not. */
 static bool may_replace(const struct pb_manifest *found, const struct pb_place_wanted *wanted,
                         struct pb_place_look *look)
 {
     const char *without;
-    const bool grows = wanted->is_open && found->n_pixels > 0;
     if (pb_input_id_equal(&found->input, wanted->input))
         return true;
-    if (wanted->existing != PB_EXISTING_REPLACE && !grows) {
+    if (wanted->existing != PB_EXISTING_REPLACE && !is_part(found, wanted)) {
         (void)of_another(&found->input, wanted, look);
         return false;
     }

@@ -24,7 +24,8 @@ struct pb_place_wanted {
     /* Loose files that make a scene together: products of files that it lacks are not replaced.
      * NULL = the input is no such set. */
     const struct pb_input_sum *set;
-    bool is_open; /* a set that files may join: products of a part of it are replaced */
+    bool is_open;        /* a set that files may join: products of a part of it are replaced */
+    const char *earlier; /* which jobs made these: ids, a space behind each; NULL: any */
 };
 
 enum pb_place_state {

@@ -102,13 +102,7 @@ static int64_t reopen_of(struct pb_intake *intake, const char *name)
 
 int pb_earlier_join(struct pb_intake *intake, struct pb_job *job, struct pb_err *err)
 {
-    struct pb_set_last last;
-    int rc = find(intake, job, reopen_of(intake, job->pipeline), err, &last);
-    if (rc < 0)
-        return rc;
-    (void)snprintf(job->set_id, sizeof job->set_id, "%s", rc ? last.set_id : job->id);
-    (void)snprintf(job->replaces, sizeof job->replaces, "%s", rc ? last.job : "");
-    return 0;
+    return pb_set_parts_join(intake->store, job, reopen_of(intake, job->pipeline), err);
 }
 
 int pb_earlier_trim(struct pb_intake *intake, struct pb_err *err)

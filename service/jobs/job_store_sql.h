@@ -132,16 +132,15 @@ int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change
 /* Of a database just opened for writing: checkpoints are made by pb_job_store_checkpoint. */
 void pb_job_store_count_pages(struct pb_job_store *store);
 
-#define PB_JOB_FIXED     9  /* columns that never change */
-#define PB_JOB_SET_COUNT 28 /* and those that do */
-#define PB_JOB_HOLD_SET  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
-#define PB_JOB_COLUMNS_FIXED                                                                       \
-    "id, name, created_ms, uid, rank, folder, delivered, set_id, replaces, "
+#define PB_JOB_FIXED         7  /* columns that never change */
+#define PB_JOB_SET_COUNT     30 /* and those that do */
+#define PB_JOB_HOLD_SET      "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
+#define PB_JOB_COLUMNS_FIXED "id, name, created_ms, uid, rank, folder, delivered, "
 #define PB_JOB_COLUMNS_SET                                                                         \
     "status, owned, scene, pipeline, input, attempts, started_ms, updated_ms, finished_ms,"        \
     " progress, stage, device, tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms,"    \
     " directory, products, report, error_code, error_message, error_hint, device_why, identity, "  \
-    "companion, has_checksum, anyway"
+    "companion, has_checksum, anyway, set_id, replaces"
 #define PB_JOB_COLUMNS "seq, " PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
 
 /* The last four characters of an id, backwards: what jobs_by_tail sorts by. */

@@ -2,9 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/jobs/set_parts.h"
 
+#include "config/base/clock.h"
 #include "service/jobs/job_store_sql.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 static int db_fail(struct pb_job_store *store, struct pb_err *err)
 {
@@ -56,6 +58,23 @@ int pb_set_parts_last(struct pb_job_store *store, const struct pb_set_key *key, 
     int rc = s ? first(store, s, columns, 2, PB_JOB_ID_BYTES, err) : -EIO;
     pb_job_store_leave(store);
     return rc;
+}
+
+int pb_set_parts_join(struct pb_job_store *store, struct pb_job *job, int64_t reopen_ms,
+                      struct pb_err *err)
+{
+    const struct pb_set_key key = {job->pipeline, job->scene, job->folder};
+    struct pb_set_last last = {"", ""};
+    int rc = reopen_ms > 0
+                 ? pb_set_parts_last(store, &key, pb_clock_wall_ms() - reopen_ms, err, &last)
+                 : 0;
+    if (rc < 0)
+        return rc;
+    if (rc == 1 || job->set_id[0] == '\0') {
+        (void)snprintf(job->set_id, sizeof job->set_id, "%s", rc ? last.set_id : job->id);
+        (void)snprintf(job->replaces, sizeof job->replaces, "%s", last.job);
+    }
+    return 0;
 }
 
 int pb_set_parts_busy(struct pb_job_store *store, const struct pb_set_key *key, struct pb_err *err,

@@ -62,7 +62,9 @@ static int restore(struct pb_pending *pending)
         return rc;
     (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
     job->anyway = true;
-    return pb_job_store_update(list->store, job, &pending->err);
+    if (job->set_id[0] != '\0') /* what was made of its scene meanwhile */
+        rc = pb_set_parts_join(list->store, job, pending->reopen_ms, &pending->err);
+    return rc ? rc : pb_job_store_update(list->store, job, &pending->err);
 }
 
 static int drop(struct pb_pending *pending)
@@ -147,6 +149,7 @@ void pb_pending_work(struct pb_pending *pending, enum pb_pending_step step,
         pb_config_pipeline(list->env->config, pending->job.pipeline);
     (void)snprintf(pending->path, sizeof pending->path, "%s",
                    pipeline ? pipeline->output.path : PB_OUTPUT_PATH_DEFAULT);
+    pending->reopen_ms = pipeline ? pipeline->input.complete.reopen_ms : 0;
     const struct pb_service_config *service = &list->env->config->service;
     pending->on_success = service->on_success;
     pending->duplicates_ms = service->has_duplicates ? service->duplicates.keep_ms : 0;

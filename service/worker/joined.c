@@ -22,6 +22,7 @@
 struct parts {
     const char *self;
     struct pb_json *folders, *files;
+    char *jobs; /* their ids, a space behind each; NULL: there is none, or no memory */
     size_t n;
     struct pb_set_part newest;
 };
@@ -37,6 +38,16 @@ static void add_names(struct pb_json *files, const char *delivered)
     pb_json_release(list);
 }
 
+static int add_job(struct parts *parts, const char *id)
+{
+    char *more = NULL;
+    if (asprintf(&more, "%s%s ", parts->jobs ? parts->jobs : "", id) < 0)
+        return -ENOMEM;
+    free(parts->jobs);
+    parts->jobs = more;
+    return 0;
+}
+
 static int add_part(void *user, const struct pb_set_part *part)
 {
     struct parts *parts = user;
@@ -50,7 +61,7 @@ static int add_part(void *user, const struct pb_set_part *part)
         pb_json_string(parts->folders, NULL, part->path);
     if (parts->files != NULL)
         add_names(parts->files, part->delivered);
-    return 0;
+    return add_job(parts, part->job);
 }
 
 /* What the products of the newest part were made of, if they are there. */
@@ -76,6 +87,7 @@ static char *print(const struct pb_job *job, const struct parts *parts)
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_json_string(json, "by", parts->n > 0 ? parts->newest.job : job->replaces);
+    pb_json_string(json, "jobs", parts->jobs ? parts->jobs : "");
     pb_json_raw(json, "folders", pb_json_text(parts->folders, NULL));
     pb_json_raw(json, "files", pb_json_text(parts->files, NULL));
     if (parts->n > 0 && !job->anyway)
@@ -98,6 +110,8 @@ int pb_joined_describe(struct pb_job_store *store, struct pb_job *job, struct pb
     pb_json_array(parts->folders, NULL);
     pb_json_array(parts->files, NULL);
     int rc = pb_set_parts_list(store, job->set_id, add_part, parts, err);
+    if (rc == -ENOMEM)
+        (void)pb_fail(err, PB_E_MEMORY, "out of memory");
     pb_json_end(parts->folders);
     pb_json_end(parts->files);
     free(job->joined);
@@ -107,6 +121,7 @@ int pb_joined_describe(struct pb_job_store *store, struct pb_job *job, struct pb
         rc = pb_fail(err, PB_E_MEMORY, "out of memory");
     pb_json_destroy(parts->folders);
     pb_json_destroy(parts->files);
+    free(parts->jobs);
     free(parts);
     return rc;
 }
@@ -143,6 +158,7 @@ enum pb_duplicates_verdict pb_joined_judge(struct pb_job_store *store, struct pb
                     "(%.19s...) through %s; the products are in %.700s",
                     part->job, sum, job->pipeline, part->directory);
     pb_manifest_fini(&manifest);
+    free(parts->jobs);
     free(parts);
     return verdict;
 }

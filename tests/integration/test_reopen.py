@@ -73,6 +73,12 @@ class Joining(DaemonCase):
         (d.root / "made").mkdir()
         return d.start() if start else d
 
+    def folders(self, exists="refuse"):
+        d = self.service(start=False)
+        text = d.config.read_text().replace(f"  inbox: {d.root}/inbox\n", f"  inboxes: [{{path: {d.root}/inbox, recurse: true}}]\n")
+        d.config.write_text(text.replace("    steps:", f"    output: {{exists: {exists}}}\n    steps:"))
+        return d.start()
+
     def name(self, day):
         return f"T1_202606{day:02}.tif"
 
@@ -184,8 +190,31 @@ class Made(Joining):
         self.drop(d, 12)  # output.exists: refuse, and a part of a scene is never put in the place of more
         failed = d.wait_job(SCENE, "failed")
         self.assertEqual((failed["error"]["code"], failed["replaces"]), ("output.exists", None))
-        self.assertIn("this input lacks 'T1_20260605.tif'", failed["error"]["message"])
         self.assertEqual(self.of(d), [5])
+
+    def test_a_scene_of_another_folder_with_the_same_names_replaces_nothing(self):
+        d = self.folders()
+        for folder, value in (("north", 500), ("south", 700)):
+            (d.root / "inbox" / folder).mkdir()
+            image(d.root / "made/next", value)
+            os.rename(d.root / "made/next", d.root / "inbox" / folder / self.name(5))
+            d.wait_for(lambda: [j for j in self.months(d, "successful", "failed") if j["folder"] == folder])
+        north, south = self.months(d)
+        self.assertEqual((north["status"], south["status"], south["replaces"]), ("successful", "failed", None))
+        self.assertEqual(south["error"]["code"], "output.exists")
+        self.assertEqual((self.mean(d), self.manifest(d)["job"]), ([500], north["id"]))
+
+    def test_a_scene_that_got_another_place_is_made_again_there(self):
+        d = self.folders("version")
+        for n, (folder, day) in enumerate((("north", 5), ("south", 5), ("south", 12))):
+            (d.root / "inbox" / folder).mkdir(exist_ok=True)
+            image(d.root / "made/next", 100 * (n + 1))
+            os.rename(d.root / "made/next", d.root / "inbox" / folder / self.name(day))
+            self.done(d, n + 1)
+        self.assertEqual((self.mean(d), self.of(d)), ([100], [5]))
+        south = d.root / f"products/{SCENE}~2/month/{SCENE}.tif"
+        self.assertEqual(np.unique(gdal.Open(str(south)).ReadAsArray()).tolist(), [250])
+        self.assertEqual(sorted(os.listdir(d.root / "products")), [SCENE, f"{SCENE}~2"])
 
 
 class Beside(Joining):
@@ -261,6 +290,25 @@ class NotMade(Joining):
         d.call("job.retry", id=failed["id"])
         self.done(d, 3)
         self.assertEqual((self.of(d), self.mean(d)), ([5, 12, 20], [np.float32(3700 / 3)]))
+
+    def test_a_retry_joins_what_was_made_meanwhile(self):
+        d = self.service()
+        (d.root / "made/next").write_bytes(b"II*\0this is no image")
+        os.rename(d.root / "made/next", d.root / "inbox" / self.name(5))  # the first file of all
+        failed = d.wait_job(SCENE, "failed")
+        d.wait_for(lambda: f"{SCENE}/{self.name(5)}" in d.files("quarantine"))
+        self.drop(d, 12)
+        second = self.done(d, 1, failed=1)[1]
+        broken = d.root / f"quarantine/{SCENE}/{self.name(5)}"
+        broken.unlink()
+        image(broken, 500)
+        d.call("job.retry", id=failed["id"])
+        again = self.done(d, 2)[0]
+        self.assertEqual((again["id"], again["replaces"]), (failed["id"], second["id"]))
+        self.assertEqual((self.of(d), self.mean(d)), ([5, 12], [850]))
+        self.drop(d, 20)
+        self.assertEqual(self.done(d, 3)[2]["replaces"], failed["id"])
+        self.assertEqual(self.of(d), [5, 12, 20])
 
     def test_nothing_is_made_of_less_when_the_archive_lacks_a_file(self):
         d = self.service()
