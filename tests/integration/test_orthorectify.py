@@ -201,6 +201,30 @@ def test_products_say_where_they_lie(scratch):
     assert "EPSG:32755" in text, text
 
 
+def points_scene(path, longitude, step):
+    """5 x 5 points in degrees, from that longitude on."""
+    out = gdal.GetDriverByName("GTiff").Create(str(path), 400, 300, 1, gdal.GDT_Byte)
+    out.GetRasterBand(1).Fill(7)
+    first = -180 if longitude < 180 else 0  # of the turn that longitudes are told in
+    points = [((longitude + step * c - first) % 360 + first, -17 - 0.2 * r, c, r) for c in range(5) for r in range(5)]
+    system = osr.SpatialReference()
+    system.ImportFromEPSG(4326)
+    out.SetGCPs([gdal.GCP(lon, lat, 0, 100 * c, 75 * r) for lon, lat, c, r in points], system.ExportToWkt())
+    return path
+
+
+def test_points_whose_longitudes_jump_are_refused(scratch):
+    """A polynomial of 179.9 and -179.9 would put the scene around the Earth."""
+    for name, longitude, step in (("pacific", 179.5, 0.25), ("greenwich", 359.5, 0.25)):
+        scene = points_scene(scratch / f"{name}.tif", longitude, step)
+        for params in ("from: gcps", "from: tps", "from: auto"):
+            done = pbtest.run("pushbroom", "run", "-c", config(scratch, f'crs: "EPSG:4326", {params}'), "-o", scratch / "out", scene, code=None)
+            assert done.returncode != 0 and "jump by 360 degrees" in done.stderr, (name, params, done.stderr)
+    for name, longitude, step in (("east", 178.9, 0.25), ("west", -180, 0.25), ("wide", -170, 80), ("later", 300, 10)):
+        scene = points_scene(scratch / f"{name}.tif", longitude, step)
+        pbtest.run("pushbroom", "run", "-c", config(scratch, 'crs: "EPSG:4326", from: gcps, order: 1'), "-o", scratch / "out", scene)
+
+
 def test_what_cannot_be_is_refused_with_words(scratch):
     affine = pbtest.DATA / "real/odd/gdal_byte_DEFLATE.tif"
     few, two = gcp_scene(scratch / "few.tif", 5), pbtest.DATA / "real/odd/gdal_byte_gcp.tif"
