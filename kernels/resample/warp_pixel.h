@@ -187,8 +187,10 @@ struct pb_warp_piece {
 
 PB_PIXEL struct pb_warp_piece pb_warp_piece_of(const struct pb_warp *warp, float height)
 {
-    const double at = ((double)height - warp->low) / (2.0 * warp->step);
     const double last = (double)((warp->n_heights - 1) / 2 - 1);
+    double at = ((double)height - warp->low) / (2.0 * warp->step);
+    at = at < 0.0 ? 0.0 : at; /* the boxes hold positions of these heights alone */
+    at = at > last + 1.0 ? last + 1.0 : at;
     double whole = floor(at);
     struct pb_warp_piece piece;
     whole = whole > 0.0 ? whole : 0.0; /* of no height, too */

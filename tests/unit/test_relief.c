@@ -62,6 +62,9 @@ START_TEST(positions_keep_the_bound_on_ground_of_any_height)
     }
     ck_assert_uint_gt(there, 5000);
     ck_assert(isnan(pb_warp_position(&job, 50, 50, NAN).x));
+    /* Of a file that changed since it was looked at: beyond the boxes nothing is read. */
+    ck_assert(pb_warp_position(&job, 50, 50, 1e6f).x == pb_warp_position(&job, 50, 50, 900).x);
+    ck_assert(pb_warp_position(&job, 50, 50, -INFINITY).y == pb_warp_position(&job, 50, 50, 100).y);
     pb_relief_release(&relief);
 }
 END_TEST
