@@ -226,10 +226,7 @@ static int assemble(struct pb_cog_file *file, const struct pb_tiff_layout *layou
         gap[source.n_gaps++] = (struct pb_gap){at, file->run_at[r] - at - before};
         before = file->run_at[r] - at;
     }
-    int rc = 0;
-    if (placed == 0)
-        rc = pb_gap_file_expect(file->file, pb_tiff_layout_total(layout), err);
-    rc = rc ? rc : pb_gap_file_sum(file->file, file->options.checksum, err);
+    int rc = pb_gap_file_sum(file->file, file->options.checksum, err);
     if (rc == 0)
         rc = pb_tiff_write(layout, &source, file->file, err);
     return rc != 0 ? rc

@@ -61,24 +61,14 @@ int pb_gap_file_create(const char *path, uint64_t expected_bytes, struct pb_err 
         return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", path);
     pb_background_init(&file->hash, hash_parts, file);
     int rc = pb_file_made_open(&file->made, path, err);
-    if (rc == 0)
-        rc = pb_gap_file_expect(file, expected_bytes, err);
+    if (rc == 0 && file->made.regular)
+        rc = pb_file_room(file->made.fd, path, expected_bytes, err);
     if (rc != 0) {
         pb_gap_file_destroy(file);
         return rc;
     }
     *out_file = file;
     return 0;
-}
-
-int pb_gap_file_expect(struct pb_gap_file *file, uint64_t bytes, struct pb_err *err)
-{
-    if (!file->made.regular)
-        return 0;
-    pb_io_begin();
-    int rc = pb_file_room(file->made.fd, file->made.path, bytes, err);
-    pb_io_end();
-    return rc;
 }
 
 void pb_gap_file_watch(struct pb_gap_file *file, struct pb_file_progress *progress)

@@ -35,9 +35,6 @@ void pb_gap_file_watch(struct pb_gap_file *file, struct pb_file_progress *progre
 bool pb_gap_file_may_reach(struct pb_gap_file *file, uint64_t end);
 /* Gaps are closed by moving data, whatever the file system can: for tests. Right after create. */
 void pb_gap_file_move(struct pb_gap_file *file);
-/* How long a file will be that has no gaps, where that is known before its first write: as
- * expected_bytes. Writing into reserved space takes a third less time. */
-int pb_gap_file_expect(struct pb_gap_file *file, uint64_t bytes, struct pb_err *err);
 /* From here on one thread goes through the file from its first byte to its last, with
  * pb_gap_file_write() or, where it was written before, pb_gap_file_take(). The checksum is taken
  * beside that, of long parts by a thread of its own. */

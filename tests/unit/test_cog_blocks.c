@@ -10,7 +10,6 @@
 
 #include <check.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <libdeflate.h>
 #include <math.h>
 #include <stdio.h>
@@ -45,19 +44,6 @@ ssize_t pwritev(int fd, const struct iovec *parts, int n, off_t at)
         first.iov_len = first.iov_len < parts->iov_len ? first.iov_len : parts->iov_len;
     int several = writes_parts && n > 7 ? 7 : n;
     return syscall(SYS_pwritev, fd, one ? &first : parts, one ? 1 : several, at, 0);
-}
-
-static int full_with;        /* what reserving space fails with; 0: nothing is wrong */
-static off_t reserved_bytes; /* by the last call; there was no write before */
-
-int fallocate(int fd, int mode, off_t at, off_t bytes)
-{
-    reserved_bytes = n_writes == 0 ? bytes : -1;
-    if (full_with != 0) {
-        errno = full_with;
-        return -1;
-    }
-    return (int)syscall(SYS_fallocate, fd, mode, at, bytes);
 }
 
 struct file {
@@ -347,34 +333,6 @@ START_TEST(a_write_that_fails_leaves_no_file)
 }
 END_TEST
 
-START_TEST(a_file_whose_length_is_known_is_reserved_before_its_first_write)
-{
-    static const int unsupported[] = {0, EOPNOTSUPP, ENOSYS};
-    struct pb_cog_summary summary;
-    for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++) {
-        struct pb_cog_writer *writer = make_of_blocks_that_stay();
-        n_writes = 0;
-        reserved_bytes = 0;
-        full_with = unsupported[i];
-        ck_assert_int_eq(pb_cog_writer_finish(writer, NULL, &summary), 0);
-        pb_cog_writer_destroy(writer);
-        ck_assert_int_eq(reserved_bytes, (off_t)summary.bytes);
-        ck_assert_int_eq(unlink(blocks_path), 0);
-    }
-    struct pb_err err = {0};
-    struct pb_cog_writer *writer = make_of_blocks_that_stay();
-    n_writes = 0;
-    full_with = ENOSPC;
-    ck_assert_int_lt(pb_cog_writer_finish(writer, &err, &summary), 0);
-    full_with = 0;
-    ck_assert_int_eq(err.code, PB_E_OUTPUT_FULL);
-    ck_assert_ptr_nonnull(strstr(err.msg, blocks_path));
-    ck_assert_int_eq(n_writes, 0);
-    pb_cog_writer_destroy(writer);
-    ck_assert_int_ne(access(blocks_path, F_OK), 0);
-}
-END_TEST
-
 START_TEST(a_run_that_is_given_up_stops_writing)
 {
     struct pb_cog_options options = defaults(64, 64);
@@ -491,7 +449,6 @@ int main(void)
     tcase_add_test(tc, blocks_give_the_file_that_tiles_give);
     tcase_add_test(tc, blocks_that_stay_are_written_at_the_end);
     tcase_add_test(tc, a_write_that_fails_leaves_no_file);
-    tcase_add_test(tc, a_file_whose_length_is_known_is_reserved_before_its_first_write);
     tcase_add_test(tc, a_run_that_is_given_up_stops_writing);
     tcase_add_test(tc, finished_blocks_take_no_memory_for_encoders);
     tcase_add_test(tc, a_block_that_cannot_be_is_refused_with_words);
