@@ -184,8 +184,9 @@ static bool is_part(const struct pb_manifest *found, const struct pb_place_wante
 {
     if (!wanted->is_open || found->n_pixels == 0)
         return false;
-    return wanted->earlier == NULL ||
-           (found->job[0] != '\0' && strstr(wanted->earlier, found->job) != NULL);
+    if (wanted->earlier == NULL)
+        return found->job[0] == '\0';
+    return found->job[0] != '\0' && strstr(wanted->earlier, found->job) != NULL;
 }
 
 /* Whether products of that input may be exchanged for the wanted one's; else *look says why not. */

@@ -25,7 +25,7 @@ struct pb_place_wanted {
      * NULL = the input is no such set. */
     const struct pb_input_sum *set;
     bool is_open;        /* a set that files may join: products of a part of it are replaced */
-    const char *earlier; /* which jobs made these: ids, a space behind each; NULL: any */
+    const char *earlier; /* which jobs made these: ids, a space behind each; NULL: none */
 };
 
 enum pb_place_state {

@@ -58,7 +58,8 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
         .input_path = input,
         .is_folder = files != NULL && job->pipeline->input.group == NULL,
         .is_set = files != NULL && job->pipeline->input.group != NULL,
-        .is_open = joined_of(job) != NULL,
+        .is_open =
+            joined_of(job) != NULL || (unnamed && job->pipeline->input.complete.reopen_ms > 0),
         .earlier = joined_of(job) ? pb_json_get_text(joined_of(job), "jobs") : NULL,
         .path = output->path,
         .late = true,

@@ -148,7 +148,7 @@ class TakenOverRun(unittest.TestCase):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="pb-"))
         self.addCleanup(shutil.rmtree, self.root)
         (self.root / "c.yaml").write_text(
-            "service: {stall: 2s}\ncompute: {device: cpu}\n"
+            "service: {stall: 5s}\ncompute: {device: cpu}\n"
             "pipelines: {p: {input: {match: ['*.tif'], bands: {R: 1}}, products: [{statistics: {}}]}}\n")
         (self.root / "secret").write_text("the user's")
 
@@ -193,7 +193,7 @@ class TakenOverArchive(TakenOverRun):
 
     def put(self, text):
         (self.root / "c.yaml").write_text(
-            "service: {stall: 2s}\ncompute: {device: cpu}\n"
+            "service: {stall: 5s}\ncompute: {device: cpu}\n"
             "pipelines: {p: {input: {scene: S2X_*, files: {R: B04.tif}}, products: [{statistics: {}}]}}\n")
         with zipfile.ZipFile(self.root / "S2X_a.zip", "w", zipfile.ZIP_DEFLATED) as out:
             out.writestr("S2X_a/B04.tif", text)
