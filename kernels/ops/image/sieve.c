@@ -91,7 +91,7 @@ const struct pb_op pb_op_sieve = {
     .name = "sieve",
     .doc =
         {
-            .summary = "replaces small areas of equal values by their largest neighbour",
+            .summary = "replaces small areas of equal values by the largest neighbour",
             .formula =
                 "An area is all pixels of one value that hang together. One of fewer pixels than "
                 "size gets the value of its largest neighbouring area; where that is small itself, "
