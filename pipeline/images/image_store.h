@@ -9,7 +9,6 @@
 #include "kernels/view.h"
 
 #include <stdbool.h>
-
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,7 +28,7 @@ int pb_image_store_put(struct pb_image_store *store, uint32_t cell, float *pixel
 /* Whether a valid pixel of the cell is there. */
 bool pb_image_store_has(const struct pb_image_store *store, uint32_t cell);
 /* The pixels of rect, which lies in the image; rows row_bytes apart. A pb_raster_fill. Thread: any,
- * while none is put. */
+ * while none of its cells is put. */
 int pb_image_store_get(const void *store, int32_t band, const struct pb_rect *rect, void *out,
                        size_t row_bytes, struct pb_err *err);
 #endif

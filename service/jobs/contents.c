@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WHAT "contents"
+
 #define SAME " WHERE pipeline = ?1 AND bytes = ?2 AND checksum = ?3"
 
 struct change {
@@ -18,22 +20,13 @@ struct change {
     const struct pb_content_done *done; /* NULL: the row is deleted */
 };
 
-static int db_fail(struct pb_job_store *store, struct pb_err *err)
-{
-    return pb_fail(err, PB_E_SERVICE_STATE, "job store: contents: %s", sqlite3_errmsg(store->db));
-}
-
 /* A statement with the content bound from parameter 1 on, to be finalized; NULL and *err. */
 static sqlite3_stmt *prepare(struct pb_job_store *store, const char *sql,
                              const struct pb_content *content, struct pb_err *err)
 {
-    sqlite3_stmt *s = NULL;
-    if (pb_job_store_ready(store, err) != 0)
+    sqlite3_stmt *s = pb_job_store_prepare(store, WHAT, sql, err);
+    if (s == NULL)
         return NULL;
-    if (sqlite3_prepare_v2(store->db, sql, -1, &s, NULL) != SQLITE_OK) {
-        (void)db_fail(store, err);
-        return NULL;
-    }
     (void)sqlite3_bind_text(s, 1, content->pipeline, -1, SQLITE_STATIC);
     (void)sqlite3_bind_int64(s, 2, content->bytes);
     if (content->checksum != NULL)
@@ -58,7 +51,7 @@ static int apply(struct pb_job_store *store, struct pb_job_change *base)
         (void)sqlite3_bind_text(s, 5, done->directory, -1, SQLITE_STATIC);
         (void)sqlite3_bind_int64(s, 6, done->time_ms);
     }
-    int rc = sqlite3_step(s) == SQLITE_DONE ? 0 : db_fail(store, &base->err);
+    int rc = sqlite3_step(s) == SQLITE_DONE ? 0 : pb_job_store_fail(store, WHAT, &base->err);
     (void)sqlite3_finalize(s);
     return rc;
 }
@@ -104,7 +97,7 @@ static int read_like(struct pb_job_store *store, const struct pb_content *conten
         return -EIO;
     (void)sqlite3_bind_int64(s, 3, since_ms);
     (void)sqlite3_bind_int(s, 4, PB_CONTENTS_MAX);
-    int rc = gather(s, sums) == SQLITE_DONE ? 0 : db_fail(store, err);
+    int rc = gather(s, sums) == SQLITE_DONE ? 0 : pb_job_store_fail(store, WHAT, err);
     (void)sqlite3_finalize(s);
     return rc;
 }
@@ -141,7 +134,7 @@ static int read_one(struct pb_job_store *store, const struct pb_content *content
         out->time_ms = sqlite3_column_int64(s, 1);
         pb_job_read_text(s, 2, out->directory, sizeof out->directory);
     } else if (rc != SQLITE_DONE) {
-        result = db_fail(store, err);
+        result = pb_job_store_fail(store, WHAT, err);
     }
     (void)sqlite3_finalize(s);
     return result;

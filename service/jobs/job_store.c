@@ -253,6 +253,22 @@ int pb_job_store_ready(struct pb_job_store *store, struct pb_err *err)
                    "the job store is not open yet; service.info says why, and it is tried again");
 }
 
+int pb_job_store_fail(struct pb_job_store *store, const char *what, struct pb_err *err)
+{
+    return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s: %s", what, sqlite3_errmsg(store->db));
+}
+
+sqlite3_stmt *pb_job_store_prepare(struct pb_job_store *store, const char *what, const char *sql,
+                                   struct pb_err *err)
+{
+    sqlite3_stmt *s = NULL;
+    if (pb_job_store_ready(store, err) != 0)
+        return NULL;
+    if (sqlite3_prepare_v2(store->db, sql, -1, &s, NULL) != SQLITE_OK)
+        (void)pb_job_store_fail(store, what, err);
+    return s;
+}
+
 int pb_job_store_open_reader(const char *directory, struct pb_err *err,
                              struct pb_job_store **out_store)
 {

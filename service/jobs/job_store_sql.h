@@ -77,6 +77,11 @@ struct pb_job_store {
 
 /* Connects a reader that may. service.state when there is no database to ask. */
 int pb_job_store_ready(struct pb_job_store *store, struct pb_err *err);
+/* service.state by what SQLite says; what: the table, in words. Returns negative. */
+int pb_job_store_fail(struct pb_job_store *store, const char *what, struct pb_err *err);
+/* A statement, to be finalized; NULL and *err. */
+sqlite3_stmt *pb_job_store_prepare(struct pb_job_store *store, const char *what, const char *sql,
+                                   struct pb_err *err);
 
 /* --- job_store_schema.c --- */
 #define PB_JOB_SCHEMA_VERSION 12

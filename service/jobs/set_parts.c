@@ -8,24 +8,14 @@
 #include <errno.h>
 #include <stdio.h>
 
-static int db_fail(struct pb_job_store *store, struct pb_err *err)
-{
-    return pb_fail(err, PB_E_SERVICE_STATE, "job store: parts of sets: %s",
-                   sqlite3_errmsg(store->db));
-}
+#define WHAT "parts of sets"
 
 /* A statement with texts bound from parameter 1 on (borrowed), to be finalized; NULL and *err. */
 static sqlite3_stmt *prepare(struct pb_job_store *store, const char *sql, const char *const *text,
                              size_t n, struct pb_err *err)
 {
-    sqlite3_stmt *s = NULL;
-    if (pb_job_store_ready(store, err) != 0)
-        return NULL;
-    if (sqlite3_prepare_v2(store->db, sql, -1, &s, NULL) != SQLITE_OK) {
-        (void)db_fail(store, err);
-        return NULL;
-    }
-    for (size_t i = 0; i < n; i++)
+    sqlite3_stmt *s = pb_job_store_prepare(store, WHAT, sql, err);
+    for (size_t i = 0; s != NULL && i < n; i++)
         (void)sqlite3_bind_text(s, (int)i + 1, text[i], -1, SQLITE_STATIC);
     return s;
 }
@@ -38,7 +28,7 @@ static int first(struct pb_job_store *store, sqlite3_stmt *s, char *const *out, 
     for (size_t i = 0; rc == SQLITE_ROW && i < n; i++)
         pb_job_read_text(s, (int)i, out[i], bytes);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        result = db_fail(store, err);
+        result = pb_job_store_fail(store, WHAT, err);
     (void)sqlite3_finalize(s);
     return result;
 }
@@ -104,7 +94,7 @@ static int visit_all(struct pb_job_store *store, sqlite3_stmt *s,
         part.delivered = (const char *)sqlite3_column_text(s, 3);
         result = visit(user, &part);
     }
-    return result != 0 || rc == SQLITE_DONE ? result : db_fail(store, err);
+    return result != 0 || rc == SQLITE_DONE ? result : pb_job_store_fail(store, WHAT, err);
 }
 
 int pb_set_parts_list(struct pb_job_store *store, const char *set_id,
@@ -161,8 +151,8 @@ static int apply_trim(struct pb_job_store *store, struct pb_job_change *base)
     if (s == NULL)
         return -EIO;
     (void)sqlite3_bind_int64(s, 2, base->number);
-    int rc =
-        sqlite3_step(s) == SQLITE_DONE ? sqlite3_changes(store->db) : db_fail(store, &base->err);
+    int rc = sqlite3_step(s) == SQLITE_DONE ? sqlite3_changes(store->db)
+                                            : pb_job_store_fail(store, WHAT, &base->err);
     (void)sqlite3_finalize(s);
     return rc;
 }
