@@ -95,6 +95,18 @@ static int init(struct window *w, struct pb_raster *raster, const struct pb_chai
     return w->stored && w->pixels && w->scratch && (w->mask || !info->has_mask) ? 0 : -ENOMEM;
 }
 
+/* Invalid pixels are NaN, which no comparison holds for. */
+static void widen(double range[2], const float *pixels, size_t n)
+{
+    float low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        low = pixels[i] < low ? pixels[i] : low;
+        high = pixels[i] > high ? pixels[i] : high;
+    }
+    range[0] = fmin(range[0], (double)low);
+    range[1] = fmax(range[1], (double)high);
+}
+
 static int look(struct window *w, int32_t band, const struct pb_rect *rect, struct pb_err *err,
                 double range[2])
 {
@@ -111,10 +123,8 @@ static int look(struct window *w, int32_t band, const struct pb_rect *rect, stru
                                       .rect = *rect};
     int rc = pb_raster_read(w->raster, &band, 1, &in.window[0], err);
     rc = rc ? rc : pb_chain_run_cpu(w->chain, &in, &out, w->scratch);
-    for (size_t i = 0; rc == 0 && i < px; i++) {
-        range[0] = fmin(range[0], (double)w->pixels[i]);
-        range[1] = fmax(range[1], (double)w->pixels[i]);
-    }
+    if (rc == 0)
+        widen(range, w->pixels, px);
     return rc;
 }
 
