@@ -7,6 +7,7 @@
 #include "kernels/chain/chain_frames.h"
 #include "kernels/chain/chain_stage.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
@@ -208,6 +209,7 @@ void pb_chain_planes(const struct pb_chain *chain, const struct pb_stage_focal *
         out->heights =
             (struct pb_plane){scratch + focal->heights * layout.plane_px,
                               plane_rect(chain, in, focal->heights_grid, focal->heights_margin)};
+    assert(area(&out->from.rect) <= layout.plane_px && area(&out->to.rect) <= layout.plane_px);
 }
 
 static void make_plane(const struct pb_chain *chain, const struct pb_stage_focal *s,

@@ -6,6 +6,8 @@
  * which weights, and the sum. */
 #include "kernels/resample/resample.h"
 
+#include <assert.h>
+
 /* Pixels of the source along one axis, and where the made pixel lies among them. */
 struct pb_taps {
     int32_t first, n; /* inside the source's grid; n may be 0 */
@@ -112,11 +114,26 @@ PB_PIXEL float pb_tap_weight(enum pb_resampling how, const struct pb_taps *taps,
     return to > from ? (float)(to - from) : 0.0f;
 }
 
-/* The pixels of the source that are there: (x, y) of its grid at pb_resample_at(). */
+/* The pixels of the source that are there: (x, y) of its grid at pb_resample_at(). The caller made
+ * the rect of what the made pixels need, so taps are compared with it in debug builds only. */
 struct pb_resample_source {
     const float *data;
     struct pb_rect rect;
 };
+
+PB_PIXEL bool pb_taps_inside(const struct pb_taps *taps, int32_t first, int32_t n)
+{
+    return taps->first >= first && taps->n <= n && taps->first - first <= n - taps->n;
+}
+
+/* Whether all pixels of the footprint are there. */
+PB_PIXEL bool pb_resample_holds(const struct pb_resample_source *source, const struct pb_taps *x,
+                                const struct pb_taps *y)
+{
+    const bool is_empty = x->n <= 0 || y->n <= 0;
+    return is_empty || (pb_taps_inside(x, source->rect.x, source->rect.w) &&
+                        pb_taps_inside(y, source->rect.y, source->rect.h));
+}
 
 PB_PIXEL float pb_resample_at(const struct pb_resample_source *source, int32_t x, int32_t y)
 {
@@ -249,6 +266,7 @@ PB_PIXEL float pb_resample_pixel(const struct pb_resample *resample,
     if (x->n <= 0 || y->n <= 0) {
         return pb_pixel_nan();
     }
+    assert(pb_resample_holds(source, x, y));
     if (pb_tap_is_kernel(how)) {
         if (x->centre < 0 || x->centre >= resample->source_w || y->centre < 0 ||
             y->centre >= resample->source_h) {

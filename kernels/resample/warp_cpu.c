@@ -88,7 +88,8 @@ struct spots {
 static void place_by(const struct pb_warp_job *job, const struct pb_warp *warp,
                      const struct spots *at, int32_t n_px, double *x, double *y)
 {
-    const double down = (at->row + at->within) * job->to.scale_y + job->to.offset_y;
+    const double down =
+        pb_warp_to(at->row + at->within, job->to.scale_y, job->to.offset_y, warp->h);
 
     for (int32_t i = 0; i < n_px;) {
         const double first = at->column + i + at->within;
@@ -131,13 +132,35 @@ static void place_piece(const struct pb_warp_job *job, uint32_t first, const str
     }
 }
 
+/* Places beyond the new grid to the left and right, which the runs of squares leave. */
+static void place_beyond(const struct pb_warp_job *job, const struct spots *at,
+                         const struct pb_warp_part *p, double *x, double *y)
+{
+    for (int32_t i = 0; i < p->n; i++) {
+        const double column = at->column + i + at->within;
+
+        if (pb_warp_is_on(column, job->to.scale_x, job->to.offset_x, job->warp->w))
+            continue;
+        const struct pb_warp_at to = pb_warp_place(job, column, at->row + at->within,
+                                                   at->heights != NULL ? at->heights[i] : 0.0f);
+        x[i] = to.x;
+        y[i] = to.y;
+    }
+}
+
 static void place_part(const struct pb_warp_job *job, const struct spots *at,
                        struct pb_warp_part *p, double *x, double *y)
 {
+    const struct pb_map to = job->to;
+    const int32_t w = job->warp->w;
+
     if (at->heights == NULL)
         place_by(job, job->warp, at, p->n, x, y);
     for (uint32_t first = 0; at->heights != NULL && first + 2 < job->warp->n_heights; first += 2)
         place_piece(job, first, at, p, x, y);
+    if (!pb_warp_is_on(at->column + at->within, to.scale_x, to.offset_x, w) ||
+        !pb_warp_is_on(at->column + p->n - 1 + at->within, to.scale_x, to.offset_x, w))
+        place_beyond(job, at, p, x, y);
 }
 
 /* --- kernels of their own width --------------------------------------------------------------- */

@@ -164,13 +164,20 @@ PB_PIXEL void pb_warp_leaf_at(const struct pb_warp_leaf *leaf, double across, do
     out->y = pb_warp_curve_at(&y, across);
 }
 
-/* A corner of a pixel on the grid of the plane that it is made from, by one height's tree; of
- * pixels that end beyond the new grid by what its last squares say. */
+/* A place along an axis of the new grid; one beyond it is at its edge, as the tree ends there. */
+PB_PIXEL double pb_warp_to(double at, double scale, double offset, int32_t size)
+{
+    const double to = at * scale + offset;
+    return to < 0.0 ? 0.0 : to > size ? (double)size : to;
+}
+
+/* A corner of a pixel on the grid of the plane that it is made from, by one height's tree; pixels
+ * that end beyond the new grid are made of their part that is on it. */
 PB_PIXEL struct pb_warp_at pb_warp_corner(const struct pb_warp_job *job, const struct pb_warp *warp,
                                           double x, double y)
 {
-    const double to_x = x * job->to.scale_x + job->to.offset_x;
-    const double to_y = y * job->to.scale_y + job->to.offset_y;
+    const double to_x = pb_warp_to(x, job->to.scale_x, job->to.offset_x, warp->w);
+    const double to_y = pb_warp_to(y, job->to.scale_y, job->to.offset_y, warp->h);
     const struct pb_warp_square square = pb_warp_find(warp, to_x, to_y);
     const struct pb_warp_row row = pb_warp_row_of(warp, &square, to_y);
     struct pb_warp_at at = pb_warp_row_at(&row, to_x);
@@ -473,6 +480,7 @@ PB_PIXEL float pb_warp_mode(const struct pb_resample_source *source, const struc
     struct pb_warp_most_often best = {pb_pixel_nan(), 0, 0};
     const int64_t n = (int64_t)x->n * y->n;
     uint32_t slots = 32, parts = 1, part = 0;
+    assert(pb_resample_holds(source, x, y));
     while (slots < PB_WARP_SLOTS_MOST && slots < 2 * n) {
         slots = slots * 2;
     }

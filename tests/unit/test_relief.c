@@ -91,6 +91,63 @@ START_TEST(boxes_hold_the_positions_of_every_height)
 }
 END_TEST
 
+/* The places move with the height by a parabola, up and down along each row, by nothing at every
+ * fifth of a square that the tree begins with. */
+#define SWING_PX     8.0
+#define SWING_PERIOD (64 / 5.0)
+
+static void swinging_points(void *transform, size_t n, double *x, double *y)
+{
+    const struct op_ground_way *const way = transform;
+    const double height = (way->height - 500) / 400; /* -1 .. 1 */
+
+    if (way->of_heights)
+        op_ground_points(transform, n, x, y);
+    for (size_t i = 0; i < n && !way->of_heights; i++) {
+        const double wave = sin(x[i] * 3.14159265358979 / SWING_PERIOD);
+
+        y[i] += SWING_PX * wave * wave * height * (height - 1);
+    }
+}
+
+/* A model that is followed to a hundredth of a pixel, so that squares stay larger than one. */
+static int swinging_open(void *of, const struct pb_ground_ask *ask, char *why, size_t why_bytes,
+                         struct pb_ground_way *out)
+{
+    const int rc = op_ground_open(of, ask, why, why_bytes, out);
+
+    out->error_px = 0.01;
+    return rc;
+}
+
+static const struct pb_ground_finder swinging = {
+    .open = swinging_open, .points = swinging_points, .close = op_ground_close};
+
+START_TEST(boxes_hold_positions_that_bend_most_between_evenly_spaced_places)
+{
+    struct pb_relief relief;
+    char why[300] = "";
+    double least = 0;
+
+    const int rc = open_on(&swinging, &op_heights, &scene_ask, why, &relief);
+    ck_assert_msg(rc == 0, "%s", why);
+    const struct pb_warp_job job = job_of(relief.warp, PB_NEAREST);
+    for (int i = 0; i < 640; i++) {
+        const double u = (i + 0.5) / 10, v = 64.01;
+        const struct pb_warp_box area = {u, v, u, v};
+        const struct pb_warp_box box = pb_warp_bounds(relief.warp, &area);
+        const struct pb_warp_at at = pb_warp_position(&job, u, v, 700);
+
+        ck_assert_msg(at.x >= box.x0 && at.x <= box.x1 && at.y >= box.y0 && at.y <= box.y1,
+                      "%g %g lies at %g %g, not in %g %g .. %g %g", u, v, at.x, at.y, box.x0,
+                      box.y0, box.x1, box.y1);
+        least = fmin(least, at.y - v);
+    }
+    ck_assert_double_le(least, 0.9 * -SWING_PX / 4); /* on ground of the three heights 0 */
+    pb_relief_release(&relief);
+}
+END_TEST
+
 /* --- ground whose places follow no parabola --------------------------------------------------- */
 
 static double waves; /* of positions, from the lowest ground to the highest */
@@ -497,6 +554,7 @@ int main(void)
 
     tcase_add_test(tests, positions_keep_the_bound_on_ground_of_any_height);
     tcase_add_test(tests, boxes_hold_the_positions_of_every_height);
+    tcase_add_test(tests, boxes_hold_positions_that_bend_most_between_evenly_spaced_places);
     tcase_add_test(tests, trees_are_as_many_as_positions_need);
     tcase_add_test(tests, ground_that_no_trees_fit_is_refused);
     tcase_add_test(tests, every_place_in_the_scene_is_found_however_far_it_moves_with_the_height);

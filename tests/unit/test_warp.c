@@ -108,6 +108,45 @@ START_TEST(bounds_hold_every_position_and_are_at_most_what_was_promised)
 }
 END_TEST
 
+/* Pixels of a coarser plane whose centres are on the new grid, and some of whose ends are not. */
+START_TEST(bounds_hold_areas_that_end_beyond_the_new_grid)
+{
+    struct pb_warp *const warp = make(op_ground_points, 192); /* whole squares */
+    static float px[SIDE * SIDE], made[3 * 3];
+    static const double offsets[] = {0, -20};
+
+    for (int32_t i = 0; i < SIDE * SIDE; i++)
+        px[i] = (float)(i % SIDE);
+    for (int c = 0; c < 2; c++)
+        for (int how = PB_AVERAGE; how <= PB_MODE; how++) {
+            struct pb_warp_job job = job_of(warp, (enum pb_resampling)how);
+
+            job.to = (struct pb_map){100, 100, offsets[c], offsets[c]};
+            const struct pb_warp_box all = {0, 0, 192, 192};
+            const struct pb_warp_box box = pb_warp_bounds(warp, &all);
+            for (int32_t i = 0; i < 9; i++) {
+                const struct pb_warp_at at = pb_warp_corner(&job, warp, i % 3, i / 3);
+
+                ck_assert(isnan(at.x) ||
+                          (at.x >= box.x0 && at.x <= box.x1 && at.y >= box.y0 && at.y <= box.y1));
+            }
+            const struct pb_resample_source source = {px, {0, 0, SIDE, SIDE}};
+            const struct pb_plane in = {px, source.rect}, out = {made, {0, 0, 3, 3}};
+            float *const temp = malloc(pb_warp_temp_px(&job, 3) * sizeof *temp);
+            pb_warp_run_cpu(&job, &in, NULL, &out, temp);
+            for (int32_t k = 0; k < 9; k++) {
+                const struct pb_warp_at at = pb_warp_position(&job, k % 3 + 0.5, k / 3 + 0.5, 0);
+                const float pixel = pb_warp_pixel(&job, &source, k % 3, k / 3, &at, NULL);
+
+                ck_assert(memcmp(&pixel, &made[k], sizeof pixel) == 0);
+            }
+            ck_assert(!isnan(made[0]) && isnan(made[8]));
+            free(temp);
+        }
+    pb_warp_put(warp);
+}
+END_TEST
+
 START_TEST(a_pixel_alone_has_the_bits_of_the_row)
 {
     static float px[SIDE * SIDE], made[SIDE * SIDE];
@@ -429,6 +468,7 @@ int main(void)
 
     tcase_add_test(tests, positions_keep_the_bound_at_every_pixel_along_a_jump_and_an_edge);
     tcase_add_test(tests, bounds_hold_every_position_and_are_at_most_what_was_promised);
+    tcase_add_test(tests, bounds_hold_areas_that_end_beyond_the_new_grid);
     tcase_add_test(tests, a_pixel_alone_has_the_bits_of_the_row);
     tcase_add_test(tests, mode_of_a_large_area_is_that_of_the_definition);
     tcase_add_test(tests, mode_of_a_very_large_area_takes_no_time);
