@@ -175,7 +175,8 @@ static void tidy(uv_work_t *request)
     struct pb_daemon *daemon = request->data;
     const struct pb_retention_config *config = &daemon->retention.config;
     daemon->tidied = (struct pb_retention_result){.archived = 0};
-    int rc = pb_earlier_trim(&daemon->intake, &daemon->tidied.err);
+    int rc = pb_earlier_trim(&daemon->intake, pb_clock_wall_ms(), pb_clock_mono_ms(),
+                             &daemon->tidied.err);
     if (rc == 0 && (config->done_ms > 0 || config->quarantine_ms > 0))
         pb_retention_run(&daemon->retention, pb_clock_wall_ms(), &daemon->tidied);
 }

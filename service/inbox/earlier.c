@@ -63,7 +63,7 @@ static int add_names(void *user, const struct pb_set_part *part)
 static int find(struct pb_intake *intake, const struct pb_job *job, int64_t reopen_ms,
                 struct pb_err *err, struct pb_set_last *out)
 {
-    const struct pb_set_key key = {job->pipeline, job->scene, job->folder};
+    const struct pb_set_key key = {job->pipeline, job->scene, job->inbox, job->folder};
     if (reopen_ms == 0)
         return 0;
     return pb_set_parts_last(intake->store, &key, pb_clock_wall_ms() - reopen_ms, err, out);
@@ -76,7 +76,7 @@ int pb_earlier_of_set(struct pb_intake *intake, const struct pb_inbox *inbox,
     struct pb_set_last last;
     *out = (struct pb_set_earlier){.n = 0};
     int rc = describe(intake, inbox, set, &job) ? no_memory(err) : 0;
-    const struct pb_set_key key = {job.pipeline, job.scene, job.folder};
+    const struct pb_set_key key = {job.pipeline, job.scene, job.inbox, job.folder};
     rc = rc ? rc : pb_set_parts_busy(intake->store, &key, err, out->busy);
     if (rc == 0)
         rc = find(intake, &job, set->reopen_ms, err, &last);
@@ -91,11 +91,12 @@ int pb_earlier_of_set(struct pb_intake *intake, const struct pb_inbox *inbox,
     return rc < 0 ? rc : 0;
 }
 
+/* -1: there is no such pipeline. */
 static int64_t reopen_of(struct pb_intake *intake, const char *name)
 {
     (void)pthread_rwlock_rdlock(&intake->lock);
     const struct pb_pipeline_config *pipeline = pb_config_pipeline(intake->config, name);
-    int64_t reopen_ms = pipeline ? pipeline->input.complete.reopen_ms : 0;
+    int64_t reopen_ms = pipeline ? pipeline->input.complete.reopen_ms : -1;
     (void)pthread_rwlock_unlock(&intake->lock);
     return reopen_ms;
 }
@@ -105,15 +106,29 @@ int pb_earlier_join(struct pb_intake *intake, struct pb_job *job, struct pb_err 
     return pb_set_parts_join(intake->store, job, reopen_of(intake, job->pipeline), err);
 }
 
-int pb_earlier_trim(struct pb_intake *intake, struct pb_err *err)
+/* The clock may have been set since the last call. */
+static int follow_clock(struct pb_intake *intake, int64_t wall_ms, int64_t mono_ms,
+                        struct pb_err *err)
+{
+    const int64_t ahead_ms = wall_ms - mono_ms, step_ms = ahead_ms - intake->trim.ahead_ms;
+    int rc = 0;
+    if (intake->trim.is_known && llabs(step_ms) > PB_SETTLE_STEP_MS)
+        rc = pb_set_parts_shift(intake->store, wall_ms, step_ms, err);
+    if (rc >= 0)
+        intake->trim = (struct pb_intake_trim){.is_known = true, .ahead_ms = ahead_ms};
+    return rc;
+}
+
+int pb_earlier_trim(struct pb_intake *intake, int64_t wall_ms, int64_t mono_ms, struct pb_err *err)
 {
     char name[PB_JOB_NAME_BYTES], after[PB_JOB_NAME_BYTES] = "";
-    int rc;
-    while ((rc = pb_set_parts_pipeline(intake->store, after, err, name)) == 1) {
-        rc = pb_set_parts_trim(intake->store, name, pb_clock_wall_ms() - reopen_of(intake, name),
-                               err);
-        if (rc < 0)
-            break;
+    const bool is_first = !intake->trim.is_known;
+    int rc = follow_clock(intake, wall_ms, mono_ms, err);
+    while (rc >= 0 && (rc = pb_set_parts_pipeline(intake->store, after, err, name)) == 1) {
+        const int64_t reopen_ms = reopen_of(intake, name);
+        /* A clock is set soon after a start, if at all. Without a window no clock is needed. */
+        const int64_t now_ms = reopen_ms == 0 ? INT64_MAX : is_first ? 0 : wall_ms;
+        rc = pb_set_parts_trim(intake->store, name, reopen_ms, now_ms, err);
         (void)snprintf(after, sizeof after, "%s", name);
     }
     return rc;

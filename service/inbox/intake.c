@@ -177,19 +177,21 @@ int pb_intake_describe_place(struct pb_intake *intake, struct pb_job *job, const
 {
     *out_companion = (struct pb_companion_rule){.kind = PB_COMPANION_NONE};
     char folder[PB_FILES_PATH_BYTES] = "";
-    for (size_t i = 0; i < intake->dirs->n_inboxes; i++) {
-        const char *inbox = intake->dirs->inbox[i];
-        size_t n = strlen(inbox);
-        if (strncmp(directory, inbox, n) != 0 || (directory[n] != '/' && directory[n] != '\0'))
+    const char *inbox = NULL;
+    for (size_t i = 0; i < intake->dirs->n_inboxes && inbox == NULL; i++) {
+        size_t n = strlen(intake->dirs->inbox[i]);
+        if (strncmp(directory, intake->dirs->inbox[i], n) != 0 ||
+            (directory[n] != '/' && directory[n] != '\0'))
             continue;
+        inbox = intake->dirs->inbox[i];
         clean_folder(directory + n + (directory[n] == '/'), folder);
         (void)pthread_rwlock_rdlock(&intake->lock);
         job->priority = intake->inbox_rule[i].priority;
         *out_companion = intake->inbox_rule[i].companion;
         (void)pthread_rwlock_unlock(&intake->lock);
-        break;
     }
-    return pb_job_set(&job->folder, folder[0] ? folder : NULL);
+    int rc = pb_job_set(&job->inbox, inbox);
+    return rc ? rc : pb_job_set(&job->folder, folder[0] ? folder : NULL);
 }
 
 static int check_submitted(const struct pb_intake *intake, const char *path, bool is_folder,

@@ -28,6 +28,12 @@ struct pb_inbox_rule {
     struct pb_companion_rule companion;
 };
 
+/* How far the wall clock was ahead of the monotonic one at the last pb_earlier_trim. */
+struct pb_intake_trim {
+    bool is_known;
+    int64_t ahead_ms;
+};
+
 struct pb_intake {
     struct pb_job_store *store;
     const struct pb_dirs *dirs;
@@ -45,6 +51,7 @@ struct pb_intake {
     /* Held for reading while an input is moved into or out of work/<id>/ and that is stored, for
      * writing by pb_intake_adopt while it handles one entry of work/. */
     pthread_rwlock_t moves;
+    struct pb_intake_trim trim; /* of the thread that calls pb_earlier_trim */
 };
 
 /* A settled file, and the result of its claim. */
@@ -116,8 +123,8 @@ void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char
                         bool is_folder);
 /* The same for a set of loose files. */
 void pb_intake_describe_set(struct pb_job *job, const char *scene, const char *pipeline);
-/* The folder of a job whose input lies, or lay, in that directory, an inbox or one below it, and
- * its priority, which is the inbox's; what it expects beside an input. -ENOMEM. */
+/* The inbox and the folder of a job whose input lies, or lay, in that directory, an inbox or one
+ * below it, and its priority, which is the inbox's; what it expects beside an input. -ENOMEM. */
 int pb_intake_describe_place(struct pb_intake *intake, struct pb_job *job, const char *directory,
                              struct pb_companion_rule *out_companion);
 /* Opens a file of an inbox for reading: its descriptor; -EAGAIN: not now; else *err. */

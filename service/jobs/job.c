@@ -36,6 +36,7 @@ void pb_job_init(struct pb_job *job)
 
 void pb_job_fini(struct pb_job *job)
 {
+    free(job->inbox);
     free(job->folder);
     free(job->delivered);
     free(job->input);
@@ -60,9 +61,9 @@ int pb_job_set(char **field, const char *value)
 int pb_job_copy(struct pb_job *out, const struct pb_job *job)
 {
     *out = *job;
-    out->folder = out->delivered = out->input = out->companion = out->joined = NULL;
+    out->inbox = out->folder = out->delivered = out->input = out->companion = out->joined = NULL;
     out->directory = out->products = out->report = NULL;
-    if (pb_job_set(&out->folder, job->folder) == 0 &&
+    if (pb_job_set(&out->inbox, job->inbox) == 0 && pb_job_set(&out->folder, job->folder) == 0 &&
         pb_job_set(&out->delivered, job->delivered) == 0 &&
         pb_job_set(&out->input, job->input) == 0 &&
         pb_job_set(&out->companion, job->companion) == 0 &&

@@ -47,6 +47,7 @@ struct pb_job {
     char scene[PB_JOB_NAME_BYTES];    /* directory below products/ */
     char pipeline[PB_JOB_NAME_BYTES]; /* "" = none fitted yet */
     char *delivered;   /* JSON array of the paths that it had when it was delivered (delivered.h) */
+    char *inbox;       /* that it came through; NULL = none, or not known */
     char *folder;      /* below its inbox, where it lay; NULL = the inbox */
     char *input;       /* where the file is now */
     char *companion;   /* and its marker or checksum file; NULL = none */

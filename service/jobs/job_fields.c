@@ -31,19 +31,19 @@ struct field {
         FIELD_##kind, offsetof(struct pb_job, member), sizeof(((struct pb_job *)0)->member)        \
     }
 static const struct field fields[] = {
-    FIELD(TEXT, id),           FIELD(TEXT, name),           FIELD(INT64, created_ms),
-    FIELD(INT64, uid),         FIELD(RANK, priority),       FIELD(STRING, folder),
-    FIELD(STRING, delivered),  FIELD(STATUS, status),       FIELD(BOOL, owned),
-    FIELD(TEXT, scene),        FIELD(TEXT, pipeline),       FIELD(STRING, input),
-    FIELD(INT, attempts),      FIELD(INT64, started_ms),    FIELD(INT64, updated_ms),
-    FIELD(INT64, finished_ms), FIELD(INT, progress),        FIELD(TEXT, stage),
-    FIELD(TEXT, device),       FIELD(INT64, tiles_done),    FIELD(INT64, tiles_total),
-    FIELD(INT64, bytes_read),  FIELD(INT64, bytes_written), FIELD(INT64, elapsed_ms),
-    FIELD(STRING, directory),  FIELD(STRING, products),     FIELD(STRING, report),
-    FIELD(TEXT, error.code),   FIELD(TEXT, error.message),  FIELD(TEXT, error.hint),
-    FIELD(TEXT, device_why),   FIELD(TEXT, identity),       FIELD(STRING, companion),
-    FIELD(BOOL, has_checksum), FIELD(BOOL, anyway),         FIELD(TEXT, set_id),
-    FIELD(TEXT, replaces),
+    FIELD(TEXT, id),           FIELD(TEXT, name),         FIELD(INT64, created_ms),
+    FIELD(INT64, uid),         FIELD(RANK, priority),     FIELD(STRING, folder),
+    FIELD(STRING, delivered),  FIELD(STRING, inbox),      FIELD(STATUS, status),
+    FIELD(BOOL, owned),        FIELD(TEXT, scene),        FIELD(TEXT, pipeline),
+    FIELD(STRING, input),      FIELD(INT, attempts),      FIELD(INT64, started_ms),
+    FIELD(INT64, updated_ms),  FIELD(INT64, finished_ms), FIELD(INT, progress),
+    FIELD(TEXT, stage),        FIELD(TEXT, device),       FIELD(INT64, tiles_done),
+    FIELD(INT64, tiles_total), FIELD(INT64, bytes_read),  FIELD(INT64, bytes_written),
+    FIELD(INT64, elapsed_ms),  FIELD(STRING, directory),  FIELD(STRING, products),
+    FIELD(STRING, report),     FIELD(TEXT, error.code),   FIELD(TEXT, error.message),
+    FIELD(TEXT, error.hint),   FIELD(TEXT, device_why),   FIELD(TEXT, identity),
+    FIELD(STRING, companion),  FIELD(BOOL, has_checksum), FIELD(BOOL, anyway),
+    FIELD(TEXT, set_id),       FIELD(TEXT, replaces),
 };
 static_assert((int)(sizeof fields / sizeof fields[0]) == PB_JOB_FIXED + PB_JOB_SET_COUNT &&
                   (int)(sizeof PB_JOB_HOLD_SET / 2) == PB_JOB_SET_COUNT,

@@ -9,6 +9,12 @@
 #include <stdio.h>
 
 #define WHAT "parts of sets"
+/* Of a key, in the order of their parameters. */
+#define TEXTS_OF(key)                                                                              \
+    {                                                                                              \
+        (key)->scene, (key)->pipeline, (key)->inbox ? (key)->inbox : "",                           \
+            (key)->folder ? (key)->folder : ""                                                     \
+    }
 
 /* A statement with texts bound from parameter 1 on (borrowed), to be finalized; NULL and *err. */
 static sqlite3_stmt *prepare(struct pb_job_store *store, const char *sql, const char *const *text,
@@ -36,15 +42,16 @@ static int first(struct pb_job_store *store, sqlite3_stmt *s, char *const *out, 
 int pb_set_parts_last(struct pb_job_store *store, const struct pb_set_key *key, int64_t since_ms,
                       struct pb_err *err, struct pb_set_last *out)
 {
-    const char *const text[] = {key->scene, key->pipeline, key->folder ? key->folder : ""};
+    const char *const text[] = TEXTS_OF(key);
     char *const columns[] = {out->set_id, out->job};
     pb_job_store_take(store);
     sqlite3_stmt *s = prepare(store,
                               "SELECT set_id, job FROM set_parts WHERE scene = ?1 AND pipeline = ?2"
-                              " AND folder = ?3 AND time_ms >= ?4 ORDER BY time_ms DESC LIMIT 1",
-                              text, 3, err);
+                              " AND inbox = ?3 AND folder = ?4 AND time_ms >= ?5"
+                              " ORDER BY time_ms DESC LIMIT 1",
+                              text, 4, err);
     if (s != NULL)
-        (void)sqlite3_bind_int64(s, 4, since_ms);
+        (void)sqlite3_bind_int64(s, 5, since_ms);
     int rc = s ? first(store, s, columns, 2, PB_JOB_ID_BYTES, err) : -EIO;
     pb_job_store_leave(store);
     return rc;
@@ -53,7 +60,7 @@ int pb_set_parts_last(struct pb_job_store *store, const struct pb_set_key *key, 
 int pb_set_parts_join(struct pb_job_store *store, struct pb_job *job, int64_t reopen_ms,
                       struct pb_err *err)
 {
-    const struct pb_set_key key = {job->pipeline, job->scene, job->folder};
+    const struct pb_set_key key = {job->pipeline, job->scene, job->inbox, job->folder};
     struct pb_set_last last = {"", ""};
     int rc = reopen_ms > 0
                  ? pb_set_parts_last(store, &key, pb_clock_wall_ms() - reopen_ms, err, &last)
@@ -70,12 +77,13 @@ int pb_set_parts_join(struct pb_job_store *store, struct pb_job *job, int64_t re
 int pb_set_parts_busy(struct pb_job_store *store, const struct pb_set_key *key, struct pb_err *err,
                       char out_job[PB_JOB_ID_BYTES])
 {
-    const char *const text[] = {key->scene, key->pipeline, key->folder ? key->folder : ""};
+    const char *const text[] = TEXTS_OF(key);
     pb_job_store_take(store);
     sqlite3_stmt *s = prepare(store,
                               "SELECT id FROM jobs WHERE set_id <> '' AND status < 2 AND"
-                              " scene = ?1 AND pipeline = ?2 AND ifnull(folder, '') = ?3 LIMIT 1",
-                              text, 3, err);
+                              " scene = ?1 AND pipeline = ?2 AND ifnull(inbox, '') = ?3 AND"
+                              " ifnull(folder, '') = ?4 LIMIT 1",
+                              text, 4, err);
     int rc = s ? first(store, s, &out_job, 1, PB_JOB_ID_BYTES, err) : -EIO;
     pb_job_store_leave(store);
     return rc;
@@ -135,32 +143,78 @@ int pb_set_parts_pipeline(struct pb_job_store *store, const char *after, struct 
 }
 
 struct trim {
-    struct pb_job_change base; /* first: apply gets it */
+    struct pb_job_change base; /* first: apply gets it; number: now */
     const char *pipeline;
+    int64_t reopen_ms, step_ms;
 };
 
-static int apply_trim(struct pb_job_store *store, struct pb_job_change *base)
+/* Runs a statement that changes rows: how many, or negative and *err. Finalizes. */
+static int change(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *err)
 {
-    const struct trim *trim = (const struct trim *)(const void *)base;
-    sqlite3_stmt *s = prepare(store,
-                              "DELETE FROM set_parts WHERE set_id IN (SELECT set_id FROM set_parts"
-                              " WHERE pipeline = ?1 GROUP BY set_id HAVING max(time_ms) < ?2) AND"
-                              " set_id NOT IN (SELECT set_id FROM jobs WHERE set_id <> '' AND"
-                              " status < 2)",
-                              &trim->pipeline, 1, &base->err);
-    if (s == NULL)
-        return -EIO;
-    (void)sqlite3_bind_int64(s, 2, base->number);
-    int rc = sqlite3_step(s) == SQLITE_DONE ? sqlite3_changes(store->db)
-                                            : pb_job_store_fail(store, WHAT, &base->err);
+    int rc = s == NULL                        ? -EIO
+             : sqlite3_step(s) == SQLITE_DONE ? sqlite3_changes(store->db)
+                                              : pb_job_store_fail(store, WHAT, err);
     (void)sqlite3_finalize(s);
     return rc;
 }
 
-int pb_set_parts_trim(struct pb_job_store *store, const char *pipeline, int64_t before_ms,
-                      struct pb_err *err)
+static int remember(struct pb_job_store *store, struct trim *trim)
 {
-    struct trim trim = {.base = {.apply = apply_trim, .number = before_ms, .bulk = true},
-                        .pipeline = pipeline};
+    sqlite3_stmt *s = prepare(store, "INSERT OR REPLACE INTO set_windows VALUES (?1, ?2)",
+                              &trim->pipeline, 1, &trim->base.err);
+    if (s != NULL)
+        (void)sqlite3_bind_int64(s, 2, trim->reopen_ms);
+    return change(store, s, &trim->base.err);
+}
+
+static int apply_trim(struct pb_job_store *store, struct pb_job_change *base)
+{
+    struct trim *trim = (struct trim *)(void *)base;
+    int rc = trim->reopen_ms >= 0 ? remember(store, trim) : 0;
+    if (rc < 0)
+        return rc;
+    /* A comparison with the window of a pipeline that was never configured is NULL. */
+    sqlite3_stmt *s = prepare(store,
+                              "DELETE FROM set_parts WHERE set_id IN (SELECT set_id FROM set_parts"
+                              " WHERE pipeline = ?1 GROUP BY set_id HAVING max(time_ms) < ?2 -"
+                              " (SELECT reopen_ms FROM set_windows WHERE pipeline = ?1)) AND"
+                              " set_id NOT IN (SELECT set_id FROM jobs WHERE set_id <> '' AND"
+                              " status < 2)",
+                              &trim->pipeline, 1, &base->err);
+    if (s != NULL)
+        (void)sqlite3_bind_int64(s, 2, base->number);
+    return change(store, s, &base->err);
+}
+
+int pb_set_parts_trim(struct pb_job_store *store, const char *pipeline, int64_t reopen_ms,
+                      int64_t now_ms, struct pb_err *err)
+{
+    struct trim trim = {.base = {.apply = apply_trim, .number = now_ms, .bulk = true},
+                        .pipeline = pipeline,
+                        .reopen_ms = reopen_ms};
+    return pb_job_store_commit(store, &trim.base, err);
+}
+
+static int apply_shift(struct pb_job_store *store, struct pb_job_change *base)
+{
+    const struct trim *trim = (const struct trim *)(const void *)base;
+    /* Of a clock that was set back a part since then looks like an older one: both stay. */
+    sqlite3_stmt *s = prepare(store,
+                              "UPDATE set_parts SET time_ms = time_ms + ?2"
+                              " WHERE CASE WHEN ?2 > 0 THEN time_ms <= ?1 - ?2"
+                              " ELSE time_ms > ?1 END",
+                              NULL, 0, &base->err);
+    if (s != NULL) {
+        (void)sqlite3_bind_int64(s, 1, base->number);
+        (void)sqlite3_bind_int64(s, 2, trim->step_ms);
+    }
+    return change(store, s, &base->err);
+}
+
+int pb_set_parts_shift(struct pb_job_store *store, int64_t now_ms, int64_t step_ms,
+                       struct pb_err *err)
+{
+    struct trim trim = {.base = {.apply = apply_shift, .number = now_ms, .bulk = true},
+                        .step_ms = step_ms};
     return pb_job_store_commit(store, &trim.base, err);
 }

@@ -12,7 +12,8 @@
 
 struct pb_set_key {
     const char *pipeline, *scene; /* of the job */
-    const char *folder;           /* NULL = the inbox */
+    const char *inbox;            /* its path */
+    const char *folder;           /* below it; NULL = the inbox */
 };
 
 struct pb_set_last {
@@ -47,8 +48,14 @@ int pb_set_parts_hold(struct pb_job_store *store, const char *path, struct pb_er
 /* The name of the first pipeline behind `after` ("": of all) that has parts: 1, 0. */
 int pb_set_parts_pipeline(struct pb_job_store *store, const char *after, struct pb_err *err,
                           char out_name[PB_JOB_NAME_BYTES]);
-/* Forgets the sets of a pipeline whose newest part is older than that and that no job waits for.
- * Returns how many parts. */
-int pb_set_parts_trim(struct pb_job_store *store, const char *pipeline, int64_t before_ms,
-                      struct pb_err *err);
+/* Forgets the sets of a pipeline whose newest part is older than reopen_ms at now_ms and that no
+ * job waits for. reopen_ms is remembered; -1: the pipeline is not configured, what was remembered
+ * holds. Returns how many parts. */
+int pb_set_parts_trim(struct pb_job_store *store, const char *pipeline, int64_t reopen_ms,
+                      int64_t now_ms, struct pb_err *err);
+/* The wall clock was set by step_ms (< 0: back) and says now_ms: parts keep their age by the clock
+ * as it was, but for those that may have come since, which are younger. Returns how many changed.
+ */
+int pb_set_parts_shift(struct pb_job_store *store, int64_t now_ms, int64_t step_ms,
+                       struct pb_err *err);
 #endif

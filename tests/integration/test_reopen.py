@@ -204,6 +204,22 @@ class Made(Joining):
         self.assertEqual(south["error"]["code"], "output.exists")
         self.assertEqual((self.mean(d), self.manifest(d)["job"]), ([500], north["id"]))
 
+    def test_a_scene_of_another_inbox_with_the_same_names_is_another(self):
+        d = self.service(start=False)
+        text = d.config.read_text().replace(f"  inbox: {d.root}/inbox\n", f"  inboxes: [{{path: {d.root}/inbox}}, {{path: {d.root}/other}}]\n")
+        d.config.write_text(text.replace("    steps:", "    output: {exists: version}\n    steps:"))
+        (d.root / "other").mkdir()
+        d.start()
+        for n, (inbox, day) in enumerate((("inbox", 5), ("other", 5), ("other", 12), ("inbox", 20))):
+            image(d.root / "made/next", 100 * (n + 1))
+            os.rename(d.root / "made/next", d.root / inbox / self.name(day))
+            self.done(d, n + 1)
+        first, second, third, fourth = self.months(d)
+        self.assertEqual([j["replaces"] for j in (first, second, third, fourth)], [None, None, second["id"], first["id"]])
+        self.assertEqual((self.mean(d), self.of(d)), ([250], [5, 20]))
+        other = d.root / f"products/{SCENE}~2/month/{SCENE}.tif"
+        self.assertEqual(np.unique(gdal.Open(str(other)).ReadAsArray()).tolist(), [250])
+
     def test_a_scene_that_got_another_place_is_made_again_there(self):
         d = self.folders("version")
         for n, (folder, day) in enumerate((("north", 5), ("south", 5), ("south", 12))):
@@ -339,8 +355,19 @@ class NotMade(Joining):
         self.drop(d, 12)
         self.done(d, 2)
         self.assertEqual(self.of(d), [5, 12])
+        text = d.config.read_text()
         d.stop()
-        d.config.write_text(d.config.read_text().replace("reopen: 90d", "reopen: 0s"))
+        d.config.write_text(text[:text.index("  month:")])  # a mistake of a day
+        d.start()
+        d.stop()
+        self.assertEqual(len(self.archived(d)), 2)
+        d.config.write_text(text)
+        d.start()
+        self.drop(d, 20)
+        self.done(d, 3)
+        self.assertEqual(self.of(d), [5, 12, 20])
+        d.stop()
+        d.config.write_text(text.replace("reopen: 90d", "reopen: 0s"))
         d.start()
         wait_for(lambda: self.archived(d) == [])
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/base/files.h"
 #include "service/jobs/job_store.h"
+#include "service/jobs/set_parts.h"
 
 #include "run_suite.h"
 
@@ -352,6 +353,7 @@ START_TEST(jobs_of_a_store_without_priorities_have_none)
 {
     static const char back[] =
         "DROP TABLE set_parts; DROP TRIGGER jobs_part; DROP INDEX jobs_of_sets;"
+        "DROP TABLE set_windows; ALTER TABLE jobs DROP COLUMN inbox;"
         "ALTER TABLE jobs DROP COLUMN set_id; ALTER TABLE jobs DROP COLUMN replaces;"
         "DROP TABLE contents; ALTER TABLE jobs DROP COLUMN anyway;"
         "ALTER TABLE jobs DROP COLUMN folder; ALTER TABLE jobs DROP COLUMN delivered;"
@@ -378,6 +380,38 @@ START_TEST(jobs_of_a_store_without_priorities_have_none)
     ck_assert_int_eq(pb_job_store_find(store, "aaaa", NULL, &job), 0);
     ck_assert_int_eq(job.priority, 0);
     pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(jobs_and_sets_of_a_store_without_inboxes_get_them_from_what_was_delivered)
+{
+    static const char back[] =
+        "DROP TABLE set_windows; DROP TRIGGER jobs_part; ALTER TABLE jobs DROP COLUMN inbox;"
+        "DROP INDEX set_parts_by_scene; ALTER TABLE set_parts DROP COLUMN inbox;"
+        "CREATE INDEX set_parts_by_scene ON set_parts (scene, pipeline, folder, time_ms);"
+        "CREATE TRIGGER jobs_part AFTER UPDATE OF status ON jobs BEGIN SELECT 1; END;"
+        "UPDATE jobs SET owned = 1, folder = 'a/b', delivered = '[\"/in/box/a/b/x.tif\"]';"
+        "INSERT INTO set_parts VALUES ('j', 's', 'p', '', 't', '/done/t', '[\"/in/box/x.tif\"]', "
+        "NULL, 5), ('k', 's', 'p', 'a', 'u', '/done/u', NULL, NULL, 5);"
+        "PRAGMA user_version = 12;";
+    static const struct pb_set_key known = {"p", "t", "/in/box", NULL}, none = {"p", "u", "", "a"};
+    char path[PB_FILES_PATH_BYTES];
+    struct pb_set_last last;
+    struct pb_job job;
+    sqlite3 *db = NULL;
+    insert("20261121-082850-aaaa", PB_JOB_ACCEPTED);
+    pb_job_store_close(store);
+    ck_assert_int_eq(pb_files_join(path, directory, "jobs.db"), 0);
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, back, NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
+    open_store();
+    ck_assert_str_eq(moved, "");
+    ck_assert_int_eq(pb_job_store_find(store, "aaaa", NULL, &job), 0);
+    ck_assert_str_eq(job.inbox, "/in/box");
+    pb_job_fini(&job);
+    ck_assert_int_eq(pb_set_parts_last(store, &known, 0, NULL, &last), 1);
+    ck_assert_int_eq(pb_set_parts_last(store, &none, 0, NULL, &last), 1);
 }
 END_TEST
 
@@ -631,6 +665,8 @@ int main(void)
     tcase_add_test(tests, list_and_counts_filter_by_status_newest_first);
     tcase_add_test(tests, a_list_goes_on_below_a_job_of_any_state);
     tcase_add_test(tests, questions_cost_the_same_with_a_thousand_jobs);
+    tcase_add_test(tests,
+                   jobs_and_sets_of_a_store_without_inboxes_get_them_from_what_was_delivered);
     tcase_add_test(tests, a_store_of_an_older_service_is_brought_up);
     tcase_add_test(tests, a_reader_sees_what_is_committed_and_changes_nothing);
     tcase_add_test(tests, prune_forgets_the_oldest_finished_jobs_only);

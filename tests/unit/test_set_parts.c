@@ -16,7 +16,7 @@
 
 static char directory[64];
 static struct pb_job_store *store;
-static const struct pb_set_key key = {"month", "T1", NULL};
+static const struct pb_set_key key = {"month", "T1", "/inbox", NULL};
 
 static void make(void)
 {
@@ -44,6 +44,7 @@ static void insert(const char *id, const char *set_id, const char *folder)
     (void)snprintf(job.replaces, sizeof job.replaces, "%s", strcmp(id, set_id) ? set_id : "");
     (void)snprintf(job.pipeline, sizeof job.pipeline, "month");
     (void)snprintf(job.scene, sizeof job.scene, "T1");
+    ck_assert_int_eq(pb_job_set(&job.inbox, "/inbox"), 0);
     ck_assert_int_eq(pb_job_set(&job.folder, folder), 0);
     ck_assert_int_eq(pb_job_set(&job.input, "/work/x"), 0);
     ck_assert_int_eq(pb_job_set(&job.delivered, "[\"/inbox/a.tif\"]"), 0);
@@ -101,15 +102,21 @@ START_TEST(the_parts_of_a_set_are_its_successful_jobs)
 }
 END_TEST
 
-START_TEST(sets_of_other_folders_and_pipelines_are_others)
+START_TEST(sets_of_other_inboxes_folders_and_pipelines_are_others)
 {
     struct pb_set_last last;
-    const struct pb_set_key other = {"year", "T1", NULL}, below = {"month", "T1", "a/b"};
+    const struct pb_set_key other = {"year", "T1", "/inbox", NULL},
+                            below = {"month", "T1", "/inbox", "a/b"},
+                            elsewhere = {"month", "T1", "/other", "a/b"};
+    char job[PB_JOB_ID_BYTES];
     insert(FIRST, FIRST, "a/b");
+    ck_assert_int_eq(pb_set_parts_busy(store, &below, NULL, job), 1);
+    ck_assert_int_eq(pb_set_parts_busy(store, &elsewhere, NULL, job), 0);
     finish(FIRST, PB_JOB_SUCCESSFUL, "/done/a");
     ck_assert_int_eq(pb_set_parts_last(store, &key, 0, NULL, &last), 0);
     ck_assert_int_eq(pb_set_parts_last(store, &other, 0, NULL, &last), 0);
     ck_assert_int_eq(pb_set_parts_last(store, &below, 0, NULL, &last), 1);
+    ck_assert_int_eq(pb_set_parts_last(store, &elsewhere, 0, NULL, &last), 0);
 }
 END_TEST
 
@@ -137,13 +144,47 @@ START_TEST(sets_are_forgotten_by_their_newest_part_and_not_while_a_job_waits)
     ck_assert_int_eq(pb_set_parts_pipeline(store, "", NULL, name), 1);
     ck_assert_str_eq(name, "month");
     ck_assert_int_eq(pb_set_parts_pipeline(store, "month", NULL, name), 0);
-    ck_assert_int_eq(pb_set_parts_trim(store, "month", 1000, NULL), 0);
-    ck_assert_int_eq(pb_set_parts_trim(store, "year", later, NULL), 0);
+    ck_assert_int_eq(pb_set_parts_trim(store, "month", 90000, later, NULL), 0);
+    ck_assert_int_eq(pb_set_parts_trim(store, "year", 0, later, NULL), 0);
     insert(SECOND, FIRST, NULL);
-    ck_assert_int_eq(pb_set_parts_trim(store, "month", later, NULL), 0);
+    ck_assert_int_eq(pb_set_parts_trim(store, "month", 0, later, NULL), 0);
     finish(SECOND, PB_JOB_DISMISSED, "/done/a.1");
-    ck_assert_int_eq(pb_set_parts_trim(store, "month", later, NULL), 1);
+    ck_assert_int_eq(pb_set_parts_trim(store, "month", 0, later, NULL), 1);
     ck_assert_str_eq(parts(FIRST), "");
+}
+END_TEST
+
+START_TEST(sets_of_a_pipeline_that_is_not_configured_stay_as_long_as_it_said)
+{
+    const int64_t now = pb_clock_wall_ms();
+    insert(FIRST, FIRST, NULL);
+    finish(FIRST, PB_JOB_SUCCESSFUL, "/done/a");
+    ck_assert_int_eq(pb_set_parts_trim(store, "month", -1, INT64_MAX, NULL), 0);
+    ck_assert_int_eq(pb_set_parts_trim(store, "month", 100000, now, NULL), 0);
+    ck_assert_int_eq(pb_set_parts_trim(store, "month", -1, now + 50000, NULL), 0);
+    ck_assert_int_eq(pb_set_parts_trim(store, "month", -1, now + 150000, NULL), 1);
+}
+END_TEST
+
+static int64_t time_of(int64_t since_ms)
+{
+    struct pb_set_last last;
+    return pb_set_parts_last(store, &key, since_ms, NULL, &last);
+}
+
+START_TEST(parts_keep_their_age_when_the_clock_is_set)
+{
+    const int64_t year = 365LL * 86400000, now = pb_clock_wall_ms();
+    insert(FIRST, FIRST, NULL);
+    finish(FIRST, PB_JOB_SUCCESSFUL, "/done/a");
+    ck_assert_int_eq(pb_set_parts_shift(store, now + year + 60000, year, NULL), 1);
+    ck_assert_int_eq(time_of(now + year - 60000), 1);
+    ck_assert_int_eq(time_of(now + year + 60000), 0);
+    insert(SECOND, FIRST, NULL); /* by the clock that was set back, which the part follows */
+    finish(SECOND, PB_JOB_SUCCESSFUL, "/done/a.1");
+    ck_assert_int_eq(pb_set_parts_shift(store, now + 60000, -year, NULL), 1);
+    ck_assert_int_eq(time_of(now + 60000), 0);
+    ck_assert_int_eq(time_of(now - 60000), 1);
 }
 END_TEST
 
@@ -164,9 +205,11 @@ int main(void)
     TCase *tests = tcase_create("set_parts");
     tcase_add_checked_fixture(tests, make, end);
     tcase_add_test(tests, the_parts_of_a_set_are_its_successful_jobs);
-    tcase_add_test(tests, sets_of_other_folders_and_pipelines_are_others);
+    tcase_add_test(tests, sets_of_other_inboxes_folders_and_pipelines_are_others);
     tcase_add_test(tests, a_job_that_waits_or_runs_keeps_its_set_busy);
     tcase_add_test(tests, sets_are_forgotten_by_their_newest_part_and_not_while_a_job_waits);
+    tcase_add_test(tests, sets_of_a_pipeline_that_is_not_configured_stay_as_long_as_it_said);
+    tcase_add_test(tests, parts_keep_their_age_when_the_clock_is_set);
     tcase_add_test(tests, parts_stay_when_their_jobs_are_forgotten);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
