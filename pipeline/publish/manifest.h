@@ -43,6 +43,13 @@ struct pb_manifest_file {
     char checksum[PB_CHECKSUM_TEXT_BYTES];
 };
 
+/* A file of pixels that was read. */
+struct pb_manifest_pixels {
+    char name[800];
+    uint64_t bytes;
+    char checksum[PB_CHECKSUM_TEXT_BYTES]; /* "" = not known */
+};
+
 struct pb_manifest {
     char job[64];                          /* id of the job, "" = made by `pushbroom run` */
     char scene[256];                       /* name of the scene directory: "a", "a~2" */
@@ -50,9 +57,9 @@ struct pb_manifest {
     char path[PB_OUTPUT_PATH_BYTES + 520]; /* of a directory of products, below products/ */
     char version[32];                      /* of the pushbroom that wrote it; filled by read */
     struct pb_input_id input;
-    bool has_files;      /* filled by read: more than one file was read, or those of a folder */
-    char (*pixels)[800]; /* filled by read: names of the input's files of pixels, n_pixels; of an
-                            input that is one file none */
+    bool has_files; /* filled by read: more than one file was read, or those of a folder */
+    struct pb_manifest_pixels *pixels; /* filled by read: n_pixels, of the input; of an input that
+                                          is one file none */
     size_t n_pixels;
     const struct pb_input_files *inputs; /* borrowed, for write alone; NULL = not known */
     struct pb_manifest_file *file;       /* n_files; pb_manifest_fini frees them and pixels */

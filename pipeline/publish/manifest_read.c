@@ -163,7 +163,9 @@ static int take_pixels(const struct pb_json_value *files, struct pb_manifest *m)
         const char *role = pb_json_get_text(file, "role");
         if (role == NULL || strcmp(role, pb_input_role_name(PB_INPUT_PIXELS)) != 0)
             continue;
-        if (!take_text(file, "file", m->pixels[m->n_pixels], sizeof m->pixels[0]))
+        struct pb_manifest_pixels *out = &m->pixels[m->n_pixels];
+        if (!take_text(file, "file", out->name, sizeof out->name) ||
+            !take_count(file, "bytes", &out->bytes) || !take_checksum(file, out->checksum))
             return -EINVAL;
         m->n_pixels++;
     }

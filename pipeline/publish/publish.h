@@ -50,7 +50,8 @@ struct pb_publish_options {
     bool is_set;         /* the input is loose files: products of files that it lacks stay */
     bool is_open;        /* and products of a part of these files are replaced, by whatever rule */
     const char *earlier; /* only those of these jobs: ids, a space behind each, borrowed; NULL:
-                            those of a command, which no job made */
+                            those of a command, which no job made, of files with the content of
+                            these */
     const char *input_path; /* a directory that this file lies in is not replaced; NULL = no file */
     enum pb_existing existing;
     unsigned mode; /* permissions of the files, and with search for readers of the directories; 0 =

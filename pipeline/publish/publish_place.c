@@ -173,40 +173,86 @@ static int of_another(const struct pb_input_id *found, const struct pb_place_wan
  * none. */
 static const char *lacks(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
 {
+    struct pb_input_sum_file file;
     for (size_t i = 0; wanted->set != NULL && i < found->n_pixels; i++)
-        if (!pb_input_sum_has(wanted->set, found->pixels[i]))
-            return found->pixels[i];
+        if (!pb_input_sum_find(wanted->set, found->pixels[i].name, wanted->checksum, &file))
+            return found->pixels[i].name;
     return NULL;
 }
 
-/* Whether the products there are those of a part of the set that is published now. */
-static bool is_part(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
+enum content { CONTENT_SAME, CONTENT_OTHER, CONTENT_NOT_KNOWN };
+
+/* The file of that name of the wanted set, compared by its bytes. *needs: NOT_KNOWN: by which kind
+ * of checksum it can be told. */
+static enum content compare_file(const struct pb_manifest_pixels *found,
+                                 const struct pb_place_wanted *wanted, enum pb_checksum *needs)
 {
-    if (!wanted->is_open || found->n_pixels == 0)
-        return false;
-    if (wanted->earlier == NULL)
-        return found->job[0] == '\0';
-    return found->job[0] != '\0' && strstr(wanted->earlier, found->job) != NULL;
+    struct pb_input_sum_file file;
+    const char *digits;
+    enum pb_checksum kind = wanted->checksum;
+    const bool has_kind =
+        found->checksum[0] != '\0' && pb_checksum_parse(found->checksum, &kind, &digits) == 0;
+    if (!pb_input_sum_find(wanted->set, found->name, kind, &file) || file.bytes != found->bytes ||
+        !has_kind)
+        return CONTENT_OTHER;
+    *needs = kind;
+    return file.checksum[0] == '\0'                      ? CONTENT_NOT_KNOWN
+           : strcmp(file.checksum, found->checksum) == 0 ? CONTENT_SAME
+                                                         : CONTENT_OTHER;
+}
+
+/* Whether the files of the products there have the content of those of the wanted set; else *look
+ * says why not. */
+static bool has_content(const struct pb_manifest *found, const struct pb_place_wanted *wanted,
+                        struct pb_place_look *look)
+{
+    bool is_known = true;
+    for (size_t i = 0; i < found->n_pixels; i++) {
+        const enum content content = compare_file(&found->pixels[i], wanted, &look->needs);
+        if (content == CONTENT_OTHER) {
+            (void)another(look, "holds products of a '%.160s' with other content",
+                          found->pixels[i].name);
+            return false;
+        }
+        is_known = is_known && content == CONTENT_SAME;
+    }
+    look->state = is_known ? look->state : PB_PLACE_ALIKE;
+    return is_known;
+}
+
+/* Whether the products there are those that jobs made of a part of the set. */
+static bool is_part_of_jobs(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
+{
+    return wanted->is_open && found->n_pixels > 0 && wanted->earlier != NULL &&
+           found->job[0] != '\0' && strstr(wanted->earlier, found->job) != NULL;
+}
+
+/* Whether a command made them, as it makes the wanted ones. No job vouches for names then. */
+static bool is_of_commands(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
+{
+    return wanted->is_open && found->n_pixels > 0 && wanted->earlier == NULL &&
+           found->job[0] == '\0';
 }
 
 /* Whether products of that input may be exchanged for the wanted one's; else *look says why not. */
 static bool may_replace(const struct pb_manifest *found, const struct pb_place_wanted *wanted,
                         struct pb_place_look *look)
 {
-    const char *without;
+    const bool by_rule = wanted->existing == PB_EXISTING_REPLACE || is_part_of_jobs(found, wanted);
     if (pb_input_id_equal(&found->input, wanted->input))
         return true;
-    if (wanted->existing != PB_EXISTING_REPLACE && !is_part(found, wanted)) {
+    if (!by_rule && !is_of_commands(found, wanted)) {
         (void)of_another(&found->input, wanted, look);
         return false;
     }
-    without = lacks(found, wanted);
-    if (without != NULL)
-        (void)another(look,
-                      "holds products of %zu files, and this input lacks '%.160s' of them; bring "
-                      "all of them together, or remove these products",
-                      found->n_pixels, without);
-    return without == NULL;
+    const char *without = lacks(found, wanted);
+    if (without == NULL)
+        return by_rule || has_content(found, wanted, look);
+    (void)another(look,
+                  "holds products of %zu files, and this input lacks '%.160s' of them; bring "
+                  "all of them together, or remove these products",
+                  found->n_pixels, without);
+    return false;
 }
 
 /* The open directory of products, which is there; what: how messages call it. */

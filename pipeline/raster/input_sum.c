@@ -216,7 +216,14 @@ size_t pb_input_sum_pixels(const struct pb_input_sum *sum)
     return n;
 }
 
-bool pb_input_sum_has(const struct pb_input_sum *sum, const char *name)
+/* The thread, if there is one, is done with them. */
+static bool has_checksums(const struct pb_input_sum *sum, enum pb_checksum kind)
+{
+    return sum->started && sum->joined && sum->rc == 0 && sum->pass.checksum[kind][0] != '\0';
+}
+
+bool pb_input_sum_find(const struct pb_input_sum *sum, const char *name, enum pb_checksum kind,
+                       struct pb_input_sum_file *out)
 {
     char clean[sizeof((struct pb_input_file){0}.name)];
     for (size_t i = 0; i < sum->pass.n; i++) {
@@ -224,8 +231,12 @@ bool pb_input_sum_has(const struct pb_input_sum *sum, const char *name)
         if (file->name == NULL || file->role != PB_INPUT_PIXELS)
             continue;
         (void)pb_text_clean(file->name, clean, sizeof clean);
-        if (strcmp(clean, name) == 0)
-            return true;
+        if (strcmp(clean, name) != 0)
+            continue;
+        *out = (struct pb_input_sum_file){.bytes = file->file.bytes};
+        if (has_checksums(sum, kind))
+            (void)memcpy(out->checksum, file->checksum[kind], sizeof out->checksum);
+        return true;
     }
     return false;
 }

@@ -46,9 +46,15 @@ int pb_input_sum_get(struct pb_input_sum *sum, enum pb_checksum kind, struct pb_
 bool pb_input_sum_is_of_one(const struct pb_input_sum *sum);
 /* How many files of pixels there are; from create on. */
 size_t pb_input_sum_pixels(const struct pb_input_sum *sum);
-/* Whether a file of pixels of that name (as in struct pb_input_file) is among them; from create
- * on. */
-bool pb_input_sum_has(const struct pb_input_sum *sum, const char *name);
+/* The file of pixels of that name (as in struct pb_input_file) as it is known so far: its size,
+ * and its checksum of a kind after a get of that kind that returned 0. False: it is not among them.
+ * From create on. */
+struct pb_input_sum_file {
+    uint64_t bytes;
+    char checksum[PB_CHECKSUM_TEXT_BYTES]; /* "" = not known */
+};
+bool pb_input_sum_find(const struct pb_input_sum *sum, const char *name, enum pb_checksum kind,
+                       struct pb_input_sum_file *out);
 /* The files as they were read, with checksums of the input's kind, in the order of create, after a
  * get of that kind that returned 0. Leaves out->folder, and the name of a whole input, empty. */
 void pb_input_sum_files(const struct pb_input_sum *sum, struct pb_input_files *out);

@@ -158,6 +158,32 @@ class Made(Joining):
         alone = json.loads((own / ".pushbroom.json").read_text())
         self.assertEqual(alone["input"]["sha256"], self.manifest(d)["input"]["sha256"])
 
+    def test_pushbroom_run_replaces_what_it_made_of_the_same_bytes_alone(self):
+        d = self.service(start=False)
+        self.drop(d, 5, 12)
+        own = d.root / "own" / SCENE / "month"
+
+        def run(*more, code=0):
+            return pbtest.run("pushbroom", "run", "-c", d.config, "-o", d.root / "own", *more, d.root / "inbox" / self.name(5), code=code)
+
+        def mean():
+            return np.unique(gdal.Open(str(own / f"{SCENE}.tif")).ReadAsArray()).tolist()
+
+        run()
+        self.drop(d, 20)
+        run()
+        self.assertEqual(mean(), [np.float32(3700 / 3)])
+        self.drop(d, 12, add=3)
+        self.drop(d, 1)
+        said = run(code=1)
+        self.assertIn(f"holds products of a '{self.name(12)}' with other content", said.stderr + said.stdout)
+        self.assertEqual(mean(), [np.float32(3700 / 3)])
+        run("--existing", "version")
+        self.assertEqual(sorted(os.listdir(d.root / "own")), [SCENE, f"{SCENE}~2"])
+        self.assertEqual(mean(), [np.float32(3700 / 3)])
+        run("--existing", "replace")
+        self.assertEqual(mean(), [np.float32(3803 / 4)])
+
     def test_what_comes_while_a_job_runs_becomes_one_job(self):
         d = self.service()
         self.drop(d, 5)
