@@ -14,6 +14,7 @@
 #include "service/inbox/earlier.h"
 #include "service/inbox/input_store.h"
 #include "service/jobs/delivered.h"
+#include "service/jobs/set_parts.h"
 #include "service/inbox/origin.h"
 #include "service/base/log.h"
 #include "service/inbox/writers.h"
@@ -145,15 +146,28 @@ static enum pb_on_success on_success(struct pb_intake *intake)
     return what;
 }
 
+/* A job that joins it reads its files where they were when it started. */
+static int is_read(struct sweep *sweep, const struct pb_job *job, struct pb_err *err)
+{
+    int rc =
+        job->set_id[0] != '\0' ? pb_set_parts_in_use(sweep->intake->store, job->set_id, err) : 0;
+    if (rc == 1)
+        atomic_store(&sweep->intake->left, true);
+    return rc;
+}
+
 static int settle_job(struct sweep *sweep, struct pb_job *job, const char *path, struct pb_err *err)
 {
     struct pb_intake *intake = sweep->intake;
     bool finished = (PB_JOB_MASK(job->status) & PB_JOB_MASK_FINISHED) != 0;
     if (!finished && (!sweep->at_start || (job->input != NULL && strcmp(job->input, path) == 0)))
         return 0;
+    int rc = finished ? is_read(sweep, job, err) : 0;
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
     if (pb_job_set(&job->input, path) != 0)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    int rc = finished ? pb_input_store_put(job, intake->dirs, on_success(intake), err) : 0;
+    rc = finished ? pb_input_store_put(job, intake->dirs, on_success(intake), err) : 0;
     return rc ? rc : pb_job_store_update(intake->store, job, err);
 }
 

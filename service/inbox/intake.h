@@ -102,8 +102,8 @@ int pb_intake_store(struct pb_intake *intake, struct pb_job *job, struct pb_err 
 /* Files in work/ that belong to no job become jobs again, unless a process still writes them, and
  * inputs of finished jobs are archived or quarantined (adopt.c). At the start (at_start: no job
  * runs yet) the stored paths of the others are mended, too. An entry that cannot be handled now
- * stays, is a trouble ("work", for pb_intake_report) and is handled by a later call. Thread: pool,
- * one at a time. */
+ * stays, is a trouble ("work", for pb_intake_report) and is handled by a later call; so are files
+ * that a running job may read (set_parts.h), which is no trouble. Thread: pool, one at a time. */
 struct pb_adopted {
     int adopted;         /* files that became jobs */
     int left;            /* entries that stay */

@@ -89,6 +89,16 @@ int pb_set_parts_busy(struct pb_job_store *store, const struct pb_set_key *key, 
     return rc;
 }
 
+int pb_set_parts_in_use(struct pb_job_store *store, const char *set_id, struct pb_err *err)
+{
+    pb_job_store_take(store);
+    sqlite3_stmt *s = prepare(store, "SELECT 1 FROM jobs WHERE status = 1 AND set_id = ?1 LIMIT 1",
+                              &set_id, 1, err);
+    int rc = s ? first(store, s, NULL, 0, 0, err) : -EIO;
+    pb_job_store_leave(store);
+    return rc;
+}
+
 static int visit_all(struct pb_job_store *store, sqlite3_stmt *s,
                      int (*visit)(void *user, const struct pb_set_part *part), void *user,
                      struct pb_err *err)

@@ -34,6 +34,8 @@ int pb_set_parts_last(struct pb_job_store *store, const struct pb_set_key *key, 
 /* A job of loose files of that scene that waits or runs: 1 and its id, 0 there is none. */
 int pb_set_parts_busy(struct pb_job_store *store, const struct pb_set_key *key, struct pb_err *err,
                       char out_job[PB_JOB_ID_BYTES]);
+/* Whether a job of the set runs, and so may read its parts where they lie: 1, 0. */
+int pb_set_parts_in_use(struct pb_job_store *store, const char *set_id, struct pb_err *err);
 /* Makes a job of loose files one of the set of its scene that is not older than reopen_ms, if there
  * is one, else of its own; one that has a set already keeps that then. 0; negative errno. */
 int pb_set_parts_join(struct pb_job_store *store, struct pb_job *job, int64_t reopen_ms,

@@ -173,7 +173,7 @@ bool pb_pending_blocks(const struct pb_pending_list *list, const struct pb_job *
 {
     for (const struct pb_pending *pending = list->first; pending != NULL; pending = pending->next) {
         if (strcmp(pending->job.id, job->id) == 0 ||
-            (pending->works && strcmp(pending->job.scene, job->scene) == 0))
+            ((pending->works || pending->failed) && strcmp(pending->job.scene, job->scene) == 0))
             return true;
     }
     return false;

@@ -103,7 +103,7 @@ void pb_pending_wait(struct pb_pending *pending, struct pb_pending_waiter *waite
 /* The change of the job with that id; NULL = none. */
 struct pb_pending *pb_pending_find(const struct pb_pending_list *list, const char *id);
 /* Whether a change keeps the job from starting: one of itself, or one of its scene that is being
- * worked on. */
+ * worked on, or kept: the store has an older place of that one's input. */
 bool pb_pending_blocks(const struct pb_pending_list *list, const struct pb_job *job);
 /* Tries kept changes again, every 5 s. */
 void pb_pending_tick(struct pb_pending_list *list, int64_t mono_ms);

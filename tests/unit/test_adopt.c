@@ -1,0 +1,122 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What the sweep of work/ leaves where it is while jobs run. */
+#include "service/inbox/intake.h"
+
+#include "run_suite.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FIRST  "20261121-082850-aaaa"
+#define SECOND "20261121-082850-bbbb"
+
+static char root[64];
+static struct pb_dirs dirs;
+static struct pb_config config;
+static struct pb_intake intake;
+static struct pb_troubles troubles;
+
+static void make(void)
+{
+    char moved[PB_FILES_PATH_BYTES];
+
+    (void)snprintf(root, sizeof root, "/tmp/pb-adopt-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    (void)snprintf(dirs.work, sizeof dirs.work, "%s/work", root);
+    (void)snprintf(dirs.archive, sizeof dirs.archive, "%s/work/done", root);
+    (void)snprintf(dirs.quarantine, sizeof dirs.quarantine, "%s/quarantine", root);
+    ck_assert_int_eq(pb_files_make_directory(dirs.archive, "archive", NULL), 0);
+    ck_assert_int_eq(pb_files_make_directory(dirs.quarantine, "quarantine", NULL), 0);
+    pb_intake_init(&intake, &config);
+    intake.dirs = &dirs;
+    ck_assert_int_eq(pb_job_store_open(root, NULL, moved, &intake.store), 0);
+}
+
+static void end(void)
+{
+    char command[128];
+
+    pb_job_store_close(intake.store);
+    pb_intake_fini(&intake);
+    (void)snprintf(command, sizeof command, "rm -rf %s", root);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static bool there(const char *name)
+{
+    char path[PB_FILES_PATH_BYTES];
+
+    return pb_files_join(path, root, name) == 0 && access(path, F_OK) == 0;
+}
+
+/* A job of the set FIRST whose file lies in work/. */
+static void insert(const char *id, enum pb_job_status status)
+{
+    char claim[PB_FILES_PATH_BYTES], folder[PB_FILES_PATH_BYTES], file[PB_FILES_PATH_BYTES];
+    struct pb_job job;
+
+    ck_assert_int_eq(pb_files_join(claim, dirs.work, id), 0);
+    ck_assert_int_eq(pb_files_join(folder, claim, "T1"), 0);
+    ck_assert_int_eq(pb_files_join(file, folder, "a.tif"), 0);
+    ck_assert(mkdir(claim, 0755) == 0 && mkdir(folder, 0755) == 0);
+    FILE *const out = fopen(file, "w");
+    ck_assert(out != NULL && fclose(out) == 0);
+    pb_job_init(&job);
+    job.owned = true;
+    (void)snprintf(job.id, sizeof job.id, "%s", id);
+    (void)snprintf(job.set_id, sizeof job.set_id, "%s", FIRST);
+    (void)snprintf(job.name, sizeof job.name, "T1");
+    (void)snprintf(job.scene, sizeof job.scene, "T1");
+    (void)snprintf(job.pipeline, sizeof job.pipeline, "month");
+    ck_assert_int_eq(pb_job_set(&job.input, folder), 0);
+    ck_assert_int_eq(pb_job_store_insert(intake.store, &job, NULL), 0);
+    job.status = status;
+    ck_assert_int_eq(pb_job_store_update(intake.store, &job, NULL), 0);
+    pb_job_fini(&job);
+}
+
+static void set_status(const char *id, enum pb_job_status status)
+{
+    struct pb_job job;
+
+    ck_assert_int_eq(pb_job_store_find(intake.store, id, NULL, &job), 0);
+    job.status = status;
+    ck_assert_int_eq(pb_job_store_update(intake.store, &job, NULL), 0);
+    pb_job_fini(&job);
+}
+
+/* The archive did not take it when its job ended. */
+START_TEST(a_part_that_a_running_job_may_read_stays_until_that_is_over)
+{
+    struct pb_adopted adopted;
+
+    insert(FIRST, PB_JOB_SUCCESSFUL);
+    insert(SECOND, PB_JOB_RUNNING);
+    pb_intake_adopt(&intake, false, &adopted);
+    ck_assert_int_eq(adopted.left, 0);
+    ck_assert(there("work/" FIRST "/T1/a.tif") && there("work/" SECOND "/T1/a.tif"));
+    ck_assert(pb_intake_has_left(&intake, &troubles));
+    set_status(SECOND, PB_JOB_ACCEPTED); /* it is told where the files are when it starts */
+    pb_intake_adopt(&intake, false, &adopted);
+    ck_assert(!there("work/" FIRST) && there("work/done/T1/a.tif"));
+    ck_assert(there("work/" SECOND "/T1/a.tif"));
+    ck_assert(!pb_intake_has_left(&intake, &troubles));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("adopt");
+    TCase *tests = tcase_create("adopt");
+
+    tcase_add_checked_fixture(tests, make, end);
+    tcase_add_test(tests, a_part_that_a_running_job_may_read_stays_until_that_is_over);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
