@@ -57,7 +57,7 @@ static int join(struct pb_scene_walk *walk, const char *folder, struct pb_err *e
         return 0;
     int rc = pb_scene_walk_open(folder, err, from);
     walk->n_joined++;
-    if (rc == 0 && (from->folder = strdup(folder)) == NULL)
+    if (rc == 0 && pb_scene_walk_rest(from, folder) != 0)
         rc = no_memory(folder, err);
     return rc ? rc : take_entries(walk, from, err);
 }

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define FOLDER    (O_RDONLY | O_DIRECTORY | O_CLOEXEC) /* of a scene: its path may be a link */
 #define DIRECTORY (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
 
 /* One walk: the folder's name for messages, and the entries of all kinds that were met. */
@@ -152,7 +153,7 @@ static int open_walk(struct walker *w)
     struct pb_scene_walk *out = w->walk;
     const char *folder = w->folder;
     struct pb_err *err = w->err;
-    *out = (struct pb_scene_walk){.fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    *out = (struct pb_scene_walk){.fd = open(folder, FOLDER)};
     if (out->fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO))
         return pb_raster_file_fail(err, errno, folder, "cannot open the folder");
     if (out->fd < 0)
@@ -197,6 +198,16 @@ void pb_scene_walk_close(struct pb_scene_walk *walk)
     *walk = (struct pb_scene_walk){.fd = -1};
 }
 
+int pb_scene_walk_rest(struct pb_scene_walk *walk, const char *folder)
+{
+    walk->folder = strdup(folder);
+    if (walk->folder == NULL)
+        return -ENOMEM;
+    (void)close(walk->fd);
+    walk->fd = -1;
+    return 0;
+}
+
 static bool may_read(int fd, int64_t reader)
 {
     struct stat st;
@@ -226,10 +237,15 @@ static int step(const struct pb_scene_walk *walk, int at, const char *name, int 
 int pb_scene_walk_open_file(const struct pb_scene_walk *walk, const char *path, int64_t reader)
 {
     char part[NAME_MAX + 1];
-    int at = walk->fd;
+    int at = walk->folder != NULL ? open(walk->folder, FOLDER) : walk->fd;
+    if (at < 0)
+        return walk->folder != NULL ? -errno : -EBADF;
     for (const char *slash; (slash = strchr(path, '/')) != NULL; path = slash + 1) {
-        if ((size_t)(slash - path) >= sizeof part)
+        if ((size_t)(slash - path) >= sizeof part) {
+            if (at != walk->fd)
+                (void)close(at);
             return -ENAMETOOLONG;
+        }
         (void)snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
         at = step(walk, at, part, DIRECTORY, reader);
         if (at < 0)

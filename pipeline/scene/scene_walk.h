@@ -20,11 +20,11 @@ struct pb_scene_entry {
 };
 
 struct pb_scene_walk {
-    int fd; /* of the folder; -1 = none */
-    /* Folders whose entries were added to these (scene_joined.h); a joined one has its path. */
+    int fd;       /* of the folder; -1 = none */
+    char *folder; /* of one that is opened anew for each file, as fd is -1; else NULL */
+    /* Folders whose entries were added to these (scene_joined.h). */
     struct pb_scene_walk *joined;
     size_t n_joined;
-    char *folder;
     struct pb_scene_entry *entry;
     size_t n, room;
     /* Of all that lies in the folder, for who waits until nothing changes: */
@@ -44,6 +44,9 @@ struct pb_group_pattern;
 int pb_scene_walk_open_group(const char *folder, const struct pb_group_pattern *group,
                              const char *scene, struct pb_err *err, struct pb_scene_walk *out);
 void pb_scene_walk_close(struct pb_scene_walk *walk);
+/* Closes the folder, which is opened by that path (copied) for each file from now on: there may be
+ * more of such folders than a process may have descriptors. 0 or -ENOMEM. */
+int pb_scene_walk_rest(struct pb_scene_walk *walk, const char *folder);
 /* A descriptor of a file for reading, or a negative errno; -ELOOP: a link is on the way. reader: a
  * user who must be allowed to read it, as far as owner and other permissions tell, else -EACCES;
  * -1: anybody. */
