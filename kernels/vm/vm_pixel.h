@@ -12,11 +12,26 @@
  *   - An overflow is an infinity until it is stored; storing makes it invalid (pb_pixel_result).
  *
  * log, exp, **, sine, cosine and the arc tangent do not come from libm: the C library's and the
- * GPU's differ in the last bits, and neither can be vectorised by the compiler. They are computed
- * in float64 with + - * / alone, to about 1e-10, and rounded once: within 0.51 ULP (exp, log, sine,
- * cosine, arc tangent) and 0.6 ULP (**), the same bits everywhere. fmodf and floorf are exact, and
- * so the same in every library. */
+ * GPU's differ in the last bits, and neither can be vectorised by the compiler. They are made of
+ * + - * / alone, the same bits everywhere. log and exp are computed in float32, in twice as many
+ * lanes, within 1 ULP. **, sine, cosine and the arc tangent are computed in float64, to about
+ * 1e-10, and rounded once: within 0.6 ULP (**) and 0.51 ULP. fmodf and floorf are exact, and so the
+ * same in every library. */
 #include "kernels/pixel.h"
+
+PB_PIXEL uint32_t pb_vm_bits32(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+PB_PIXEL float pb_vm_number32(uint32_t bits)
+{
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
 
 PB_PIXEL uint64_t pb_vm_bits(double v)
 {
@@ -30,6 +45,49 @@ PB_PIXEL double pb_vm_number(uint64_t bits)
     double v;
     memcpy(&v, &bits, sizeof v);
     return v;
+}
+
+/* ln(2) in two parts: the first has 14 bits, so that its product with an exponent is exact. */
+#define PB_VM_LN2_HIGH 0x1.62e4p-1f
+#define PB_VM_LN2_LOW  0x1.7f7d1cp-20f
+
+/* log of a positive, finite float. x = 2^k * (1 + f), 1 + f in [sqrt(1/2), sqrt(2)); log(1 + f) =
+ * f - f^2 / 2 + f^3 * P(f), P of the 7th degree with the least largest error. The parts of P are
+ * independent of each other, so that they are computed at the same time. */
+PB_PIXEL float pb_vm_log32(float x)
+{
+    const uint32_t sqrt_half = 0x3f3504f3u, fraction = 0x007fffffu;
+    const float one = 8388608.0f; /* 2^23: what 1 in the exponent adds to the bits */
+    const bool is_subnormal = x < FLT_MIN;
+    const uint32_t bits = pb_vm_bits32(is_subnormal ? x * one : x);
+    const uint32_t m = ((bits - sqrt_half) & fraction) + sqrt_half;
+    const float exponent = (float)(int32_t)(bits - m); /* k * 2^23, exact */
+    const float k = is_subnormal ? exponent - 23.0f * one : exponent;
+    const float f = pb_vm_number32(m) - 1.0f, z = f * f;
+    const float low = (0.33333331f - 0.25000820f * f) + (0.20001227f - 0.16623357f * f) * z;
+    const float high = (0.14201759f - 0.13160183f * f) + (0.12761575f - 0.076344930f * f) * z;
+    const float rest = z * (f * (low + high * (z * z)) - 0.5f);
+    return k * (PB_VM_LN2_HIGH / one) + (f + (rest + k * (PB_VM_LN2_LOW / one)));
+}
+
+/* exp of any float; NaN stays. 2^k * exp(r), |r| <= ln2 / 2; exp(r) = 1 + r + r^2 * P(r), P of the
+ * 4th degree with the least largest error. 2^k is two factors: a result below FLT_MIN is rounded to
+ * what float32 has there by the second one. */
+PB_PIXEL float pb_vm_exp32(float x)
+{
+    const float shift = 0x1.8p23f; /* adding it leaves the rounded integer in the low bits */
+    x = x > 89.0f ? 89.0f : x;     /* infinite, or 0, before that */
+    x = x < -104.0f ? -104.0f : x;
+    const float t = x * 1.44269504f + shift;
+    const float k = t - shift;
+    const float r_high = x - k * PB_VM_LN2_HIGH, r_low = k * PB_VM_LN2_LOW, r = r_high - r_low;
+    const float z = r * r;
+    const float p =
+        (0.5f + 0.16666535f * r) + (0.041667238f + 0.0083674830f * r) * z + 0.0013863781f * (z * z);
+    const float m = 1.0f + (r_high + (z * p - r_low));
+    const uint32_t power = pb_vm_bits32(t) - pb_vm_bits32(shift) + 256u; /* k + 256 */
+    const uint32_t half = power / 2u;
+    return m * pb_vm_number32((half - 1u) << 23) * pb_vm_number32((power - half - 1u) << 23);
 }
 
 /* exp of any double; NaN stays. 2^k * exp(r), |r| <= ln2 / 2, Taylor to r^9. */
@@ -176,12 +234,12 @@ PB_PIXEL float pb_vm_SQRT(float x)
 }
 PB_PIXEL float pb_vm_LOG(float x)
 {
-    const float r = (float)pb_vm_log64((double)x);
-    return x > 0.0f ? (x <= FLT_MAX ? r : x) : pb_pixel_nan();
+    const float r = x > 0.0f ? pb_vm_log32(x) : pb_pixel_nan();
+    return x <= FLT_MAX ? r : x;
 }
 PB_PIXEL float pb_vm_EXP(float x)
 {
-    return (float)pb_vm_exp64((double)x);
+    return pb_vm_exp32(x);
 }
 
 PB_PIXEL float pb_vm_MIN(float x, float y)
@@ -194,9 +252,14 @@ PB_PIXEL float pb_vm_MAX(float x, float y)
     const float r = x > y ? x : y;
     return x != x ? x : r;
 }
+/* min(max(x, low), high). An x of NaN comes through by itself; low and high are numbers for all
+ * pixels as a rule, and what is asked of them alone is asked once a loop. */
 PB_PIXEL float pb_vm_CLAMP(float x, float low, float high)
 {
-    return pb_vm_MIN(pb_vm_MAX(x, low), high);
+    const float above = x <= low ? low : x;
+    const float r = above >= high ? high : above;
+    const float known = low != low ? low : r;
+    return high != high ? high : known;
 }
 PB_PIXEL float pb_vm_WHERE(float condition, float yes, float no)
 {

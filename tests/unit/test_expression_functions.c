@@ -14,40 +14,115 @@ static double ulps(float a, double exact)
     return fabs((double)a - exact) / ulp;
 }
 
-START_TEST(log_exp_and_power_are_nearly_correctly_rounded)
+START_TEST(power_is_nearly_correctly_rounded)
 {
     enum { N = 20000 };
     static float x[N], y[N], out[N];
     const float *const at[2] = {x, y};
-    static const char *const texts[] = {"exp(a)", "log(a)", "a ** b"};
+    struct pb_chain *chain = NULL;
+    struct pb_diag diag;
     uint32_t random = 99;
+    double worst = 0.0;
 
-    for (int t = 0; t < 3; t++) {
-        struct pb_chain *chain = NULL;
-        struct pb_diag diag;
-        double worst = 0.0;
+    for (int k = 0; k < N; k++) {
+        x[k] = ldexpf(fx_uniform(&random, 1.0f, 2.0f), (int)(fx_random(&random) % 8) - 4);
+        y[k] = fx_uniform(&random, -20.0f, 20.0f);
+    }
+    ck_assert_int_eq(fx_expression("ab", "a ** b", &diag, &chain), 0);
+    fx_run_row(chain, at, N, out);
+    pb_chain_destroy(chain);
+    for (int k = 0; k < N; k++) {
+        ck_assert_msg(isfinite(out[k]), "%g ** %g", x[k], y[k]);
+        worst = fmax(worst, ulps(out[k], pow((double)x[k], (double)y[k])));
+    }
+    ck_assert_msg(worst < 0.51, "%.3f ULP", worst);
+}
+END_TEST
 
-        for (int k = 0; k < N; k++) {
-            x[k] = t == 0 ? fx_uniform(&random, -103.0f, 88.0f)
-                          : ldexpf(fx_uniform(&random, 1.0f, 2.0f),
-                                   t == 1 ? (int)(fx_random(&random) % 270) - 145
-                                          : (int)(fx_random(&random) % 8) - 4);
-            y[k] = fx_uniform(&random, -20.0f, 20.0f);
-            if (k % 3 == 0 && t == 1)
-                x[k] = fx_uniform(&random, 0.99f, 1.01f);
-        }
-        ck_assert_int_eq(fx_expression("ab", texts[t], &diag, &chain), 0);
+static float from_bits(uint32_t bits)
+{
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* The largest error of an operation on every step-th float32 from `first` to `last`, by their bits,
+ * as the loops for rows make it. */
+static double worst_of(const char *text, double (*exact)(double), uint32_t first, uint32_t last,
+                       uint32_t step)
+{
+    enum { N = 4096 };
+    static float x[N], out[N];
+    const float *const at[1] = {x};
+    struct pb_chain *chain = NULL;
+    struct pb_diag diag;
+    double worst = 0.0;
+
+    ck_assert_int_eq(fx_expression("a", text, &diag, &chain), 0);
+    for (uint64_t from = first; from <= last; from += (uint64_t)N * step) {
+        for (uint32_t k = 0; k < N; k++)
+            x[k] = from_bits((uint32_t)(from + (uint64_t)k * step < last ? from + k * step : last));
         fx_run_row(chain, at, N, out);
-        pb_chain_destroy(chain);
         for (int k = 0; k < N; k++) {
-            const double exact = t == 0   ? exp((double)x[k])
-                                 : t == 1 ? log((double)x[k])
-                                          : pow((double)x[k], (double)y[k]);
-
-            ck_assert_msg(isfinite(out[k]), "%s of %g %g", texts[t], x[k], y[k]);
-            worst = fmax(worst, ulps(out[k], exact));
+            ck_assert_msg(isfinite(out[k]), "%s of %a", text, x[k]);
+            worst = fmax(worst, ulps(out[k], exact((double)x[k])));
         }
-        ck_assert_msg(worst < 0.51, "%s: %.3f ULP", texts[t], worst);
+    }
+    pb_chain_destroy(chain);
+    return worst;
+}
+
+/* Subnormal ones, all others, and those next to the zero of the logarithm. */
+START_TEST(log_is_within_one_ulp)
+{
+    ck_assert(worst_of("log(a)", log, 0x00000001u, 0x007fffffu, 1009) < 1.0);
+    ck_assert(worst_of("log(a)", log, 0x00800000u, 0x7f7fffffu, 4001) < 1.0);
+    ck_assert(worst_of("log(a)", log, 0x3f7f0000u, 0x3f810000u, 1) < 1.0);
+    ck_assert(worst_of("log(a)", log, 0x3f000000u, 0x40000000u, 61) < 1.0);
+}
+END_TEST
+
+/* To the largest and to the smallest result; those below FLT_MIN are rounded twice. */
+START_TEST(exp_is_within_one_ulp)
+{
+    ck_assert(worst_of("exp(a)", exp, 0x00000000u, 0x42b17217u, 4001) < 1.0);
+    ck_assert(worst_of("exp(a)", exp, 0x80000000u, 0xc2aeac4fu, 4001) < 1.0);
+    ck_assert(worst_of("exp(a)", exp, 0x3f000000u, 0x40000000u, 61) < 1.0);
+    ck_assert(worst_of("exp(a)", exp, 0xc2aeac50u, 0xc2cff1b4u, 31) <= 1.0);
+}
+END_TEST
+
+START_TEST(log_and_exp_keep_what_is_no_number_and_give_it_where_there_is_none)
+{
+    ck_assert(isnan(pb_vm_eval(PB_VM_LOG, NAN, 0.0f, 0.0f)));
+    ck_assert(isnan(pb_vm_eval(PB_VM_LOG, 0.0f, 0.0f, 0.0f)));
+    ck_assert(isnan(pb_vm_eval(PB_VM_LOG, -0.0f, 0.0f, 0.0f)));
+    ck_assert(isnan(pb_vm_eval(PB_VM_LOG, -1e-40f, 0.0f, 0.0f)));
+    ck_assert(isnan(pb_vm_eval(PB_VM_LOG, -INFINITY, 0.0f, 0.0f)));
+    ck_assert(pb_vm_eval(PB_VM_LOG, INFINITY, 0.0f, 0.0f) == INFINITY);
+    ck_assert(pb_vm_eval(PB_VM_LOG, 1.0f, 0.0f, 0.0f) == 0.0f);
+    ck_assert(isnan(pb_vm_eval(PB_VM_EXP, NAN, 0.0f, 0.0f)));
+    ck_assert(pb_vm_eval(PB_VM_EXP, 0.0f, 0.0f, 0.0f) == 1.0f);
+    ck_assert(pb_vm_eval(PB_VM_EXP, 88.73f, 0.0f, 0.0f) == INFINITY);
+    ck_assert(pb_vm_eval(PB_VM_EXP, INFINITY, 0.0f, 0.0f) == INFINITY);
+    ck_assert(pb_vm_eval(PB_VM_EXP, -104.0f, 0.0f, 0.0f) == 0.0f);
+    ck_assert(pb_vm_eval(PB_VM_EXP, -INFINITY, 0.0f, 0.0f) == 0.0f);
+}
+END_TEST
+
+/* What min and max of NumPy give, which are invalid when an operand is; of equal ones the bound. */
+START_TEST(clamp_is_a_minimum_of_a_maximum)
+{
+    static const float of[] = {NAN, -INFINITY, -1.0f, -0.0f, 0.0f, 0.5f, 1.0f, INFINITY};
+    enum { N = sizeof of / sizeof of[0] };
+
+    for (int i = 0; i < N * N * N; i++) {
+        const float x = of[i % N], low = of[i / N % N], high = of[i / N / N];
+        const float want = pb_vm_eval(PB_VM_MIN, pb_vm_eval(PB_VM_MAX, x, low, 0.0f), high, 0.0f);
+        const float got = pb_vm_eval(PB_VM_CLAMP, x, low, high);
+
+        ck_assert_msg(isnan(want) ? isnan(got) : got == want && signbit(got) == signbit(want),
+                      "%g of %g to %g: %g, not %g", x, low, high, got, want);
     }
 }
 END_TEST
@@ -144,7 +219,11 @@ int main(void)
     TCase *const tests = tcase_create("all");
 
     tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, log_exp_and_power_are_nearly_correctly_rounded);
+    tcase_add_test(tests, power_is_nearly_correctly_rounded);
+    tcase_add_test(tests, log_is_within_one_ulp);
+    tcase_add_test(tests, exp_is_within_one_ulp);
+    tcase_add_test(tests, log_and_exp_keep_what_is_no_number_and_give_it_where_there_is_none);
+    tcase_add_test(tests, clamp_is_a_minimum_of_a_maximum);
     tcase_add_test(tests, arc_tangent_is_nearly_correctly_rounded_in_every_quadrant);
     tcase_add_test(tests, sine_and_cosine_are_nearly_correctly_rounded);
     tcase_add_test(tests, floor_mod_and_bits_are_exact);
