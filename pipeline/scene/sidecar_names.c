@@ -5,6 +5,7 @@
 #include "pipeline/scene/scene_search.h"
 #include "pipeline/scene/scene_walk.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,14 +60,14 @@ bool pb_sidecar_is_any_of(const char *main, char *const *endings, size_t n, bool
 }
 
 /* Whether a part of the name that begins main's, and not less than a character, stands for the *.
- */
+ * It ends where a word of main's ends: a_1.json is not of a_10.tif. */
 static bool shares_its_begin(const char *rest, const char *main, const char *name)
 {
     size_t common = 0;
     while (name[common] != '\0' && strncasecmp(name + common, main + common, 1) == 0)
         common++;
     for (size_t n = 1; n <= common; n++)
-        if (pb_scene_walk_fits(rest, name + n))
+        if (!isalnum((unsigned char)main[n]) && pb_scene_walk_fits(rest, name + n))
             return true;
     return false;
 }

@@ -23,7 +23,7 @@ size_t pb_sidecar_shared(const char *main, const char *name);
 size_t pb_sidecar_stem(const char *name, const char *ending);
 
 /* Whether `name` is the metadata of the file `main` by the pattern: it fits with the scene's name
- * for {scene}, and what a leading * stands for begins main's name, too, so that of two scenes each
- * has its own. scene NULL: whether it is metadata of any file. */
+ * for {scene}, and what a leading * stands for begins main's name, too, up to the end of a word, so
+ * that of two scenes each has its own. scene NULL: whether it is metadata of any file. */
 bool pb_metadata_is_of(const char *pattern, const char *scene, const char *main, const char *name);
 #endif

@@ -151,6 +151,8 @@ START_TEST(a_star_stands_for_the_begin_of_the_files_own_name)
     ck_assert(pb_metadata_is_of("*_m.xml", "a_SR", "a_SR.tif", "a_m.xml"));
     ck_assert(!pb_metadata_is_of("*_m.xml", "a_SR", "a_SR.tif", "b_m.xml"));
     ck_assert(!pb_metadata_is_of("*_m.xml", "a_SR", "a_SR.tif", "ab_m.xml"));
+    ck_assert(pb_metadata_is_of("*_m.xml", "a_10", "a_10.tif", "a_10_m.xml"));
+    ck_assert(!pb_metadata_is_of("*_m.xml", "a_10", "a_10.tif", "a_1_m.xml"));
     ck_assert(pb_metadata_is_of("m.xml", "a", "a.tif", "M.XML"));
     ck_assert(!pb_metadata_is_of("*", "a", "a.tif", "a.tif"));
     ck_assert(pb_metadata_is_of("{scene}*.xml", NULL, NULL, "b_m.xml"));
