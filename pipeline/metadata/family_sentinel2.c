@@ -40,7 +40,8 @@ static const struct pb_meta_node *item_of(const struct pb_meta_node *root)
 {
     const struct pb_meta_node *properties = pb_meta_child(root, "document/properties");
     const char *of = pb_meta_text(properties, "constellation");
-    return of != NULL && strcmp(of, "sentinel-2") == 0 ? properties : NULL;
+    bool has_baseline = pb_meta_text(properties, "s2:processing_baseline") != NULL;
+    return of != NULL && strcmp(of, "sentinel-2") == 0 && has_baseline ? properties : NULL;
 }
 
 static bool is_one(const struct pb_meta_node *root)

@@ -75,6 +75,7 @@ struct pb_meta_reader;
 struct pb_meta_node;
 struct pb_metadata_family {
     const char *name;   /* as calibrate.sensor calls it */
+    bool facts_only;    /* its documents say nothing of stored values: no choice of that key */
     const char *files;  /* for people: which files it is */
     const char *source; /* the handbook that the rules are from */
     const char *constellation;

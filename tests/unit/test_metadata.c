@@ -275,11 +275,56 @@ START_TEST(sentinel1_has_facts_and_says_what_it_becomes)
 }
 END_TEST
 
+START_TEST(an_item_of_any_producer_tells_when_and_how_a_scene_was_taken)
+{
+    struct pb_metadata f;
+    struct pb_err err;
+    char *text = strdup("{\"type\": \"Feature\", \"stac_version\": \"1.1.0\", \"id\": \"x-1\", "
+                        "\"properties\": {\"datetime\": null, "
+                        "\"start_datetime\": \"2026-06-04T10:50:31+02:00\", "
+                        "\"end_datetime\": \"2026-06-04T10:50:31+02:00\", "
+                        "\"platform\": \"x-9\", \"instruments\": [\"oli\", \"tirs\"], "
+                        "\"gsd\": 30, \"eo:cloud_cover\": 12.5, \"view:sun_azimuth\": -30, "
+                        "\"view:off_nadir\": -3, \"sat:orbit_state\": \"descending\"}}");
+    ck_assert_int_eq(parse(text, &f, &err), 0);
+    ck_assert_str_eq(f.family->name, "stac-item");
+    ck_assert_str_eq(f.product, "x-1");
+    ck_assert_str_eq(f.platform, "x-9");
+    ck_assert_str_eq(f.instrument, "oli");
+    ck_assert_str_eq(f.datetime, "2026-06-04T08:50:31Z");
+    ck_assert_double_eq(f.cloud_cover, 12.5);
+    ck_assert_double_eq(f.sun_azimuth, 330);
+    ck_assert_double_eq(f.off_nadir, 3);
+    ck_assert_double_eq(f.gsd, 30);
+    ck_assert_str_eq(f.orbit_state, "descending");
+    ck_assert(isnan(f.sun_elevation));
+    ck_assert_ptr_nonnull(strstr(f.why_not[PB_QUANTITY_TOA], "the producer's own"));
+    pb_metadata_fini(&f);
+    /* Several observations have no time, and nothing is taken for it. */
+    text = strdup("{\"type\": \"Feature\", \"stac_version\": \"1.1.0\", \"properties\": "
+                  "{\"datetime\": null, \"start_datetime\": \"2026-06-04T10:50:31Z\", "
+                  "\"end_datetime\": \"2026-06-24T10:50:31Z\", \"eo:cloud_cover\": null}}");
+    ck_assert_int_eq(parse(text, &f, &err), 0);
+    ck_assert_str_eq(f.datetime, "");
+    ck_assert(isnan(f.cloud_cover));
+    pb_metadata_fini(&f);
+    text = strdup("{\"type\": \"Feature\", \"stac_version\": \"1.0.0\", \"properties\": "
+                  "{\"eo:cloud_cover\": -1}}");
+    ck_assert_int_lt(parse(text, &f, &err), 0);
+    ck_assert_int_eq(err.code, PB_E_INPUT_METADATA_VALUE);
+    text = strdup("{\"type\": \"Feature\", \"properties\": {\"eo:cloud_cover\": 1}}");
+    ck_assert_int_lt(parse(text, &f, &err), 0);
+    ck_assert_int_eq(err.code, PB_E_INPUT_METADATA_UNKNOWN);
+}
+END_TEST
+
 START_TEST(calibrate_knows_every_family_and_quantity)
 {
     size_t length;
     for (size_t i = 0; i < pb_metadata_family_count(); i++) {
         const char *name = pb_metadata_family_at(i)->name;
+        if (pb_metadata_family_at(i)->facts_only)
+            continue;
         const char *word = pb_key_choice(PB_CALIBRATE_SENSORS, (int)i + 1, &length);
         ck_assert_msg(strlen(name) == length && memcmp(word, name, length) == 0, "%s", name);
     }
@@ -304,6 +349,7 @@ int main(void)
     tcase_add_test(tc, planetscope_has_radiance_and_reflectance_by_band_number);
     tcase_add_test(tc, worldview_has_radiance_and_with_known_irradiance_reflectance);
     tcase_add_test(tc, dimap_has_radiance_and_reflectance_of_the_middle);
+    tcase_add_test(tc, an_item_of_any_producer_tells_when_and_how_a_scene_was_taken);
     tcase_add_test(tc, calibrate_knows_every_family_and_quantity);
     tcase_add_test(tc, sentinel1_has_facts_and_says_what_it_becomes);
     tcase_add_test(tc, planetscope_item_of_newer_orders_completes_the_coefficients);
