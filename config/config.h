@@ -193,8 +193,19 @@ enum pb_file_order {
     PB_FILES_BY_NAME,
     PB_FILES_BY_NAME_DOWN,
     PB_FILES_BY_DATE,
-    PB_FILES_BY_DATE_DOWN
+    PB_FILES_BY_DATE_DOWN,
+    PB_FILES_BY_CLOUD /* the least cloudy first, by what the metadata of each file say */
 };
+
+static inline bool pb_files_by_date(int32_t order)
+{
+    return order == PB_FILES_BY_DATE || order == PB_FILES_BY_DATE_DOWN;
+}
+
+static inline bool pb_files_from_the_last(int32_t order)
+{
+    return order == PB_FILES_BY_NAME_DOWN || order == PB_FILES_BY_DATE_DOWN;
+}
 
 /* When a scene of many files is complete. */
 struct pb_complete_config {
@@ -203,9 +214,13 @@ struct pb_complete_config {
     int64_t reopen_ms; /* for how long after its last job loose files may join a scene; 0 = never */
 };
 
-#define PB_FILES_MAX          16 /* that a pipeline reads: the scene's, and those of input.sources */
-#define PB_METADATA_FILES_MAX 8  /* of one scene */
-#define PB_SIDECARS_MAX       16 /* of one scene, that are read */
+#define PB_FILES_MAX 16 /* that a pipeline reads: the scene's, and those of input.sources */
+#define PB_SPARE_FILES_MAX                                                                         \
+    32                          /* of one scene, that are looked at to choose others (input.order) \
+                                 */
+#define PB_METADATA_FILES_MAX 8 /* of one scene, or of one observation */
+#define PB_METADATA_OPEN_MAX  64 /* of all observations of a scene */
+#define PB_SIDECARS_MAX       48 /* of one scene, that are read */
 
 struct pb_input_config {
     char **match; /* fnmatch patterns for the base name */

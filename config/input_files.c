@@ -200,11 +200,29 @@ static void compile_group(struct pb_load *load, const struct pb_yaml *node,
         WRONG(load, node, "input.group: '%.120s' cannot be used: %s", input->group, why);
 }
 
+/* Of input.order: cloud, whose files have metadata each. */
+static void check_cloud(struct pb_load *load, const struct pb_yaml *owner,
+                        const struct pb_yaml *node, const struct pb_input_config *input)
+{
+    bool counts = false;
+    for (size_t i = 0; i < input->n_files && !counts; i++)
+        counts = input->files[i].nth > 0;
+    if (!counts)
+        WRONG(load, place(owner, node, "order"),
+              "input.order: cloud is about files that are counted; none of input.files has nth");
+    for (size_t i = 0; i < input->n_metadata; i++)
+        if (input->metadata[i][0] != '*')
+            WRONG(load, place(owner, node, "metadata"),
+                  "input.metadata: with input.order: cloud each file has metadata of its own, so "
+                  "'%.80s' has to begin with a *, which stands for the begin of the file's name",
+                  input->metadata[i]);
+}
+
 /* Keys that need something of the expression of input.group. */
 static void check_order(struct pb_load *load, const struct pb_yaml *owner,
                         const struct pb_yaml *node, const struct pb_input_config *input)
 {
-    const bool dated = input->order >= PB_FILES_BY_DATE;
+    const bool dated = pb_files_by_date(input->order);
     if (input->by != NULL && input->group == NULL)
         WRONG(load, place(owner, node, "by"),
               "input.by is made of groups of input.group, which is not there");
@@ -215,6 +233,8 @@ static void check_order(struct pb_load *load, const struct pb_yaml *owner,
                                                 !pb_group_pattern_has_date(input->group_pattern))))
         WRONG(load, place(owner, node, "order"),
               "input.order: dates are those of (?<date>...) in input.group, which is not there");
+    else if (input->order == PB_FILES_BY_CLOUD)
+        check_cloud(load, owner, node, input);
 }
 
 static void check_reopen(struct pb_load *load, const struct pb_yaml *owner,

@@ -5,6 +5,7 @@
 #include "config/group_pattern.h"
 #include "pipeline/explain/explain_parts.h"
 #include "pipeline/io/path.h"
+#include "pipeline/metadata/observation.h"
 #include "pipeline/raster/source_files.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/scene_search.h"
@@ -243,13 +244,14 @@ static void explain_order(const struct pb_run_view *view, struct pb_json *json)
 {
     const struct pb_input_config *input = &view->options->pipeline->input;
     const struct pb_scene_files *files = view->options->files;
-    const bool dated = input->order >= PB_FILES_BY_DATE;
-    if (input->file_nth == 0)
+    const bool dated = pb_files_by_date(input->order);
+    if (view->observations->n > 0)
+        pb_observations_print(view->observations, json);
+    if (input->file_nth == 0 || view->observations->n > 0)
         return;
     pb_json_object(json, "order");
     pb_json_string(json, "by", dated ? "date" : "name");
-    pb_json_bool(json, "descending",
-                 input->order == PB_FILES_BY_NAME_DOWN || input->order == PB_FILES_BY_DATE_DOWN);
+    pb_json_bool(json, "descending", pb_files_from_the_last(input->order));
     pb_json_array(json, "files");
     for (int32_t nth = 1; nth <= PB_FILES_MAX; nth++)
         for (size_t i = 0; i < files->n; i++)

@@ -10,6 +10,7 @@
 #include "pipeline/raster/tiff_header.h"
 #include "pipeline/io/text_clean.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,4 +205,17 @@ int pb_gdal_read_info(struct pb_raster *raster, const struct pb_limits *limits,
     if (rc == 0)
         rc = pb_raster_file_check(&raster->file, err);
     return rc < 0 ? rc : pb_gdal_check_place(raster, &header->geo, &words, err);
+}
+
+/* 999 is GDAL's word for "not known". */
+double pb_raster_cloud_cover(struct pb_raster *raster)
+{
+    struct pb_gdal_words words;
+    char *end = NULL;
+    pb_gdal_listen(&words, raster);
+    const char *text = GDALGetMetadataItem(raster->dataset, "CLOUDCOVER", "IMAGERY");
+    double percent = text != NULL ? CPLStrtod(text, &end) : NAN;
+    pb_gdal_unlisten();
+    bool is_number = text != NULL && end != text && *end == '\0';
+    return is_number && percent >= 0 && percent <= 100 ? percent : NAN;
 }

@@ -64,6 +64,7 @@ struct pb_cog_block;
 struct pb_device_blocks;
 struct pb_json;
 struct pb_metadata;
+struct pb_observations;
 struct pb_calibrated;
 struct pb_input_files;
 struct pb_paint_config;
@@ -112,6 +113,8 @@ struct pb_product_env {
     size_t n_digits;
     const struct pb_plane_rest *rest;   /* of the same planes; NULL = not known yet, or none */
     const struct pb_metadata *metadata; /* of the scene; NULL or family NULL = none */
+    const struct pb_observations *observations; /* of a scene whose files they order; NULL or n 0 =
+                                                   none */
     const char *const *file_names; /* of the scene's file and of each of input.sources, as they were
                                       delivered; NULL = not known */
     const struct pb_calibrated *calibrated; /* n_calibrated, by steps that calibrate */

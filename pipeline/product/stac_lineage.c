@@ -5,6 +5,7 @@
 #include "config/base/base_name.h"
 #include "kernels/chain/chain.h"
 #include "pipeline/metadata/calibration.h"
+#include "pipeline/metadata/observation.h"
 #include "pipeline/product/stac_formula.h"
 #include "pipeline/raster/input_files.h"
 #include "pipeline/scene/sidecars.h"
@@ -193,6 +194,18 @@ static void say_inputs(FILE *text, const struct pb_input_files *inputs)
         (void)fprintf(text, ". ");
 }
 
+/* Read for their cloud cover alone. */
+static void say_not_used(FILE *text, const struct pb_observations *observations)
+{
+    size_t n = 0;
+    for (size_t i = 0; observations != NULL && i < observations->n; i++)
+        if (!observations->one[i].is_used)
+            (void)fprintf(text, "%s%s", n++ ? ", " : "Not used, as others are less cloudy: ",
+                          observations->one[i].file);
+    if (n > 0)
+        (void)fprintf(text, ". ");
+}
+
 static void say_unused(FILE *text, const struct pb_sidecars *sidecars)
 {
     char names[PB_SIDECARS_TOLD_MAX * 260];
@@ -221,6 +234,7 @@ char *pb_stac_lineage(const struct pb_product_env *env, const struct pb_input_fi
                   pb_base_name(env->input), env->pipeline->name, env->device ? env->device : "cpu");
     say_inputs(text, inputs);
     say_unused(text, env->sidecars);
+    say_not_used(text, env->observations);
     say_input(text, env);
     for (size_t i = 0; i < env->pipeline->n_steps; i++)
         say_step(text, env, i);

@@ -4,16 +4,43 @@
 
 #include "pipeline/metadata/meta_time.h"
 #include "pipeline/metadata/metadata.h"
+#include "pipeline/metadata/observation.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+/* From the first to the last of the observations that were used. */
+static int from_observations(const struct pb_observations *all, struct pb_stac_when *out,
+                             struct pb_err *err)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        const struct pb_observation *one = &all->one[i];
+        if (!one->is_used)
+            continue;
+        if (one->datetime[0] == '\0')
+            return pb_fail(err, PB_E_INPUT_DATETIME,
+                           "the STAC item needs the times at which the files were taken, and no "
+                           "file of input.metadata says that of %.200s",
+                           one->file);
+        if (out->start[0] == '\0' ||
+            pb_meta_julian_day(one->datetime) < pb_meta_julian_day(out->start))
+            (void)snprintf(out->start, sizeof out->start, "%s", one->datetime);
+        if (out->end[0] == '\0' || pb_meta_julian_day(one->datetime) > pb_meta_julian_day(out->end))
+            (void)snprintf(out->end, sizeof out->end, "%s", one->datetime);
+    }
+    if (strcmp(out->start, out->end) == 0)
+        (void)snprintf(out->datetime, sizeof out->datetime, "%s", out->start);
+    return 0;
+}
 
 static int from_metadata(const struct pb_stac_config *config, const struct pb_product_env *env,
                          struct pb_stac_when *out, struct pb_err *err)
 {
     const struct pb_metadata *facts = env->metadata;
     out->source = "metadata";
+    if (env->observations != NULL && env->observations->n > 0)
+        return from_observations(env->observations, out, err);
     if (facts != NULL && facts->datetime[0] != '\0')
         (void)snprintf(out->datetime, sizeof out->datetime, "%s", facts->datetime);
     else if (facts != NULL && facts->family != NULL)

@@ -8,7 +8,8 @@
 #include "pipeline/product/stac.h"
 
 struct pb_stac_when {
-    char datetime[40]; /* RFC 3339; "" = only the day is known, from start to end */
+    char datetime[40]; /* RFC 3339; "" = what is known is from start to end: a day, or several
+                          observations */
     char start[40], end[40];
     const char *source; /* "metadata", "name", "tag", "modification time", "config" */
 };

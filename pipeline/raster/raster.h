@@ -109,6 +109,9 @@ int pb_raster_make(const struct pb_raster_made *made, struct pb_err *err,
 void pb_raster_made_info(const struct pb_raster_made *made, struct pb_raster_info *out_info);
 void pb_raster_close(struct pb_raster *raster);
 const struct pb_raster_info *pb_raster_info(const struct pb_raster *raster);
+/* How cloudy it is in percent, by metadata in the file or its sidecars (CLOUDCOVER of GDAL's domain
+ * IMAGERY); NaN: they do not say it. */
+double pb_raster_cloud_cover(struct pb_raster *raster);
 /* What says from now on which pixels are valid: takes mask or nodata values out of the info where
  * they do not count, and says so in info->not_looked_at. AUTO is the precedence of GDAL's RFC 15
  * (mask, nodata, alpha). Before the first read, and before it is opened again. */

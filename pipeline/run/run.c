@@ -28,6 +28,7 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
     pb_run_work_begin(&run->work);
     pb_work_begin(PB_WORK_OPEN, 0);
     int rc = pb_raster_ready(err);
+    rc = rc ? rc : pb_run_order_make(&run->order, &run->options, err);
     if (rc == 0)
         rc = pb_run_sources_open(&run->sources, &run->options, run->scene, err);
     if (rc == 0)
@@ -190,6 +191,7 @@ void pb_run_destroy(struct pb_run *run)
     pthread_mutex_destroy(&run->lock);
     pb_run_sources_close(&run->sources);
     pb_metadata_fini(&run->metadata.facts);
+    pb_run_order_fini(&run->order);
     free(run);
 }
 
@@ -206,6 +208,7 @@ void pb_run_view(const struct pb_run *run, struct pb_run_view *out)
                                 .device = run->device,
                                 .sources = &run->sources,
                                 .metadata = &run->metadata,
+                                .observations = &run->order.observations,
                                 .plan = run->plan,
                                 .tiles = &run->tiles,
                                 .env = &run->env};

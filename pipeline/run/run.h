@@ -148,7 +148,9 @@ struct pb_run_result {
                                                   run, as the next */
     const struct pb_scene_files *files;        /* of a scene of many files; the caller's; or NULL */
     const struct pb_sidecars *sidecars;        /* the caller's; NULL = none */
-    const struct pb_calibrated *calibrated;    /* n_calibrated, by the steps that calibrate */
+    const struct pb_observations *observations; /* n 0: metadata do not order the files; owned by
+                                                   the run */
+    const struct pb_calibrated *calibrated;     /* n_calibrated, by the steps that calibrate */
     size_t n_calibrated;
     const struct pb_run_tiles *tiles; /* of a grid (run_tiles.h); NULL = there are none; owned by
                                          the run */

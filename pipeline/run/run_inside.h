@@ -9,6 +9,7 @@
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_areas.h"
 #include "pipeline/run/run_metadata.h"
+#include "pipeline/run/run_order.h"
 #include "pipeline/run/run_passes.h"
 #include "pipeline/run/run_products.h"
 #include "pipeline/run/run_sources.h"
@@ -28,6 +29,7 @@ struct pb_run {
     char scene[NAME_MAX + 1];
     char device[64];
     const char *file_names[PB_INPUT_NAMES_MAX]; /* of a scene of many files */
+    struct pb_run_order order;
     struct pb_run_sources sources;
     struct pb_run_metadata metadata;
     struct pb_run_areas areas;

@@ -68,6 +68,7 @@ static int make_env(struct pb_run *run, struct pb_err *err)
     run->env.progress = &run->files;
     run->env.checksum = pb_products_checksum(request->pipeline);
     run->env.metadata = &run->metadata.facts;
+    run->env.observations = &run->order.observations;
     run->env.file_names = run->metadata.name;
     run->env.calibrated = run->plan->calibrated;
     run->env.n_calibrated = run->plan->n_calibrated;

@@ -122,6 +122,7 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     out_result->files = run->options.files;
     out_result->sidecars = run->options.sidecars;
     out_result->metadata = &run->metadata.facts;
+    out_result->observations = &run->order.observations;
     out_result->calibrated = run->plan->calibrated;
     out_result->n_calibrated = run->plan->n_calibrated;
     out_result->warning = warning_of(run);

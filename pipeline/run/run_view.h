@@ -15,8 +15,9 @@ struct pb_run_view {
     const char *scene, *device;
     const struct pb_run_sources *sources;
     const struct pb_run_metadata *metadata;
-    const struct pb_plan *plan;       /* of the first tile, where there are some */
-    const struct pb_run_tiles *tiles; /* n 0: there are none */
+    const struct pb_observations *observations; /* n 0: their order does not follow from metadata */
+    const struct pb_plan *plan;                 /* of the first tile, where there are some */
+    const struct pb_run_tiles *tiles;           /* n 0: there are none */
     const struct pb_product_env *env;
 };
 

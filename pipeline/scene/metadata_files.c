@@ -5,7 +5,7 @@
 void pb_metadata_files_init(struct pb_metadata_files *files)
 {
     *files = (struct pb_metadata_files){.n = 0};
-    for (size_t i = 0; i < PB_METADATA_FILES_MAX; i++)
+    for (size_t i = 0; i < PB_METADATA_OPEN_MAX; i++)
         files->file[i].fd = -1;
 }
 

@@ -2,12 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_METADATA_FILES_H
 #define PB_METADATA_FILES_H
-/* The open files of input.metadata, in the order of its patterns. One thread an object. */
+/* The open files of input.metadata: of one scene, in the order of its patterns, or of each of its
+ * observations (scene_counted.h), in that of their names. One thread an object. */
 #include "config/config.h"
 #include "pipeline/raster/raster_file.h"
 
 struct pb_metadata_files {
-    struct pb_raster_file file[PB_METADATA_FILES_MAX];
+    struct pb_raster_file file[PB_METADATA_OPEN_MAX];
     size_t n; /* those that are there; the others have fd -1 */
 };
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WISHES_MAX (PB_FILES_MAX + PB_METADATA_FILES_MAX + PB_SIDECARS_MAX)
+#define WISHES_MAX (PB_INPUT_NAMES_MAX + PB_SIDECARS_MAX)
 
 struct content {
     struct pb_archive list;
@@ -189,10 +189,11 @@ static size_t want_found(const struct pb_scene_found *found, struct pb_scene_fil
     for (size_t i = 0; i < PB_FILES_MAX; i++)
         if (found->file[i] != NULL)
             wanted[n++] = (struct wanted){found->file[i], &out->file[i], 0};
-    for (size_t i = 0; i < PB_METADATA_FILES_MAX; i++)
-        if (found->metadata[i] != NULL)
-            wanted[n++] =
-                (struct wanted){found->metadata[i], &out->metadata.file[out->metadata.n++], 0};
+    for (size_t i = 0; i < found->n_spare; i++)
+        wanted[n++] = (struct wanted){found->spare[i], &out->file[out->n + out->n_spare++], 0};
+    for (size_t i = 0; i < found->n_metadata; i++)
+        wanted[n++] =
+            (struct wanted){found->metadata[i], &out->metadata.file[out->metadata.n++], 0};
     return n;
 }
 
@@ -202,7 +203,7 @@ static int want_sidecars(const struct pb_pipeline_config *pipeline, const struct
                          struct pb_scene_files *out, struct wanted *wanted, size_t *n)
 {
     struct pb_sidecars_found sidecars;
-    const char *main[PB_FILES_MAX];
+    const char *main[PB_SCENE_FILES_MAX];
     size_t n_main = 0;
     out->sidecars = calloc(1, sizeof *out->sidecars);
     if (out->sidecars == NULL)
@@ -210,6 +211,8 @@ static int want_sidecars(const struct pb_pipeline_config *pipeline, const struct
     for (size_t i = 0; i < PB_FILES_MAX; i++)
         if (found->file[i] != NULL)
             main[n_main++] = found->file[i]->path;
+    for (size_t i = 0; i < found->n_spare; i++)
+        main[n_main++] = found->spare[i]->path;
     int rc = pb_sidecars_find(pipeline, &c->walk, c->list.name, main, n_main, err, out->sidecars,
                               &sidecars);
     for (size_t i = 0; i < sidecars.n && rc == 0; i++) {
@@ -256,6 +259,7 @@ static int open_all(const struct pb_pipeline_config *pipeline,
     rc = rc ? rc : walk_list(c, err);
     if (rc < 0)
         return rc;
+    (void)snprintf(out->scene, sizeof out->scene, "%s", c->scene);
     rc = pb_scene_search(pipeline, &c->walk, archive->file->path, c->scene, err, &found);
     rc = rc ? rc : take_found(pipeline, archive, c, &found, err, out);
     return rc ? rc : pb_raster_file_unchanged(archive->file, err);

@@ -84,15 +84,23 @@ static int open_found(const struct opening *s, const struct pb_scene_found *foun
     int rc = 0;
     for (size_t i = 0; i < out->n && rc == 0; i++)
         rc = found->file[i] != NULL ? open_entry(s, found->file[i], &out->file[i]) : 0;
-    for (size_t i = 0; i < PB_METADATA_FILES_MAX && found->metadata[i] != NULL && rc == 0; i++)
+    for (size_t i = 0; i < found->n_spare && rc == 0; i++)
+        rc = open_entry(s, found->spare[i], &out->file[out->n + out->n_spare++]);
+    for (size_t i = 0; i < found->n_metadata && rc == 0; i++)
         rc = open_entry(s, found->metadata[i], &out->metadata.file[out->metadata.n++]);
     return rc;
+}
+
+static size_t rasters_of(const struct pb_scene_files *files)
+{
+    return files->n + files->n_spare;
 }
 
 /* File i of all of them, those with the metadata last. */
 static const struct pb_raster_file *file_at(const struct pb_scene_files *files, size_t i)
 {
-    return i < files->n ? &files->file[i] : &files->metadata.file[i - files->n];
+    const size_t n = rasters_of(files);
+    return i < n ? &files->file[i] : &files->metadata.file[i - n];
 }
 
 static int take_sidecars(const struct opening *s, const struct pb_pipeline_config *pipeline,
@@ -102,15 +110,15 @@ static int take_sidecars(const struct opening *s, const struct pb_pipeline_confi
     if (out->sidecars == NULL)
         return pb_fail(s->err, PB_E_MEMORY, "out of memory for the files of %s", s->folder);
     if (is_group)
-        return pb_sidecars_take_loose(pipeline, s->folder, s->reader, out->file, out->n, s->err,
-                                      out->sidecars);
-    return pb_sidecars_take(pipeline, s->walk, s->folder, s->reader, out->file, out->n, s->err,
-                            out->sidecars);
+        return pb_sidecars_take_loose(pipeline, s->folder, s->reader, out->file, rasters_of(out),
+                                      s->err, out->sidecars);
+    return pb_sidecars_take(pipeline, s->walk, s->folder, s->reader, out->file, rasters_of(out),
+                            s->err, out->sidecars);
 }
 
 void pb_scene_files_count(struct pb_scene_files *files)
 {
-    for (size_t i = 0; i < files->n + files->metadata.n; i++) {
+    for (size_t i = 0; i < rasters_of(files) + files->metadata.n; i++) {
         const struct pb_raster_file *file = file_at(files, i);
         if (file->fd < 0)
             continue;
@@ -126,7 +134,7 @@ int pb_scene_files_begin(const struct pb_pipeline_config *pipeline, const char *
     while (length > 1 && folder[length - 1] == '/')
         length--;
     memset(out, 0, sizeof *out);
-    for (size_t i = 0; i < PB_FILES_MAX; i++)
+    for (size_t i = 0; i < PB_SCENE_FILES_MAX; i++)
         out->file[i].fd = -1;
     pb_metadata_files_init(&out->metadata);
     out->n = 1 + pipeline->input.n_sources;
@@ -171,6 +179,7 @@ static int open_files(const struct pb_pipeline_config *pipeline, const char *fol
     int rc = pb_scene_files_begin(pipeline, folder, err, out);
     if (rc < 0)
         return rc;
+    (void)snprintf(out->scene, sizeof out->scene, "%s", scene);
     const struct opening opening = {
         .walk = &walk, .folder = out->folder, .reader = reader, .err = err};
     rc = walk_files(how, scene, err, &walk, out);
@@ -223,7 +232,7 @@ void pb_scene_files_close(struct pb_scene_files *files)
 {
     if (files->folder == NULL)
         return;
-    for (size_t i = 0; i < PB_FILES_MAX; i++)
+    for (size_t i = 0; i < PB_SCENE_FILES_MAX; i++)
         pb_raster_file_close(&files->file[i]);
     pb_metadata_files_close(&files->metadata);
     if (files->sidecars != NULL)
@@ -242,8 +251,8 @@ void pb_scene_files_hand(const struct pb_scene_files *files)
 {
     for (size_t i = 0; i < PB_FILES_MAX; i++) {
         const bool open = files != NULL && files->folder != NULL;
-        /* Behind those of the scene are the pipeline's sources, which were handed before. */
-        if (!open || files->file[i].fd >= 0)
+        /* The pipeline's sources that are none of the scene's were handed before. */
+        if (!open || (i < files->n && files->file[i].fd >= 0))
             pb_raster_file_hand_open(i, open ? &files->file[i] : NULL);
     }
     const struct pb_sidecars *sidecars = files != NULL ? files->sidecars : NULL;
@@ -253,7 +262,7 @@ void pb_scene_files_hand(const struct pb_scene_files *files)
 size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out)
 {
     size_t n = 0;
-    for (size_t i = 0; files->folder != NULL && i < files->n; i++)
+    for (size_t i = 0; files->folder != NULL && i < rasters_of(files); i++)
         if (files->file[i].fd >= 0)
             out[n++] = files->file[i].fd;
     if (files->folder != NULL)
@@ -266,7 +275,7 @@ size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out)
 size_t pb_scene_files_names(const struct pb_scene_files *files, const char **out)
 {
     size_t n = 0;
-    for (size_t i = 0; i < files->n + files->metadata.n; i++) {
+    for (size_t i = 0; i < rasters_of(files) + files->metadata.n; i++) {
         const struct pb_raster_file *file = file_at(files, i);
         const char *name = file->fd >= 0 ? pb_scene_files_inner(files, file->path) : NULL;
         for (size_t k = 0; name != NULL && k < n; k++)
@@ -290,7 +299,7 @@ void pb_scene_files_blame(const struct pb_scene_files *files, struct pb_err *err
 {
     if (err == NULL || err->file[0] == '\0' || files->folder == NULL)
         return;
-    for (size_t i = 0; i < files->n + files->metadata.n; i++) {
+    for (size_t i = 0; i < rasters_of(files) + files->metadata.n; i++) {
         const struct pb_raster_file *file = file_at(files, i);
         struct pb_err place = {0}, named = {0};
         if (file->path == NULL)

@@ -16,19 +16,22 @@
 /* Of the folder: more is no scene. */
 #define PB_SCENE_ENTRIES_MAX 20000
 #define PB_SCENE_DEPTH_MAX   8
-#define PB_INPUT_NAMES_MAX   (PB_FILES_MAX + PB_METADATA_FILES_MAX)
+#define PB_SCENE_FILES_MAX   (PB_FILES_MAX + PB_SPARE_FILES_MAX)
+#define PB_INPUT_NAMES_MAX   (PB_SCENE_FILES_MAX + PB_METADATA_OPEN_MAX)
 #define PB_SCENE_FDS_MAX     (PB_INPUT_NAMES_MAX + PB_SIDECARS_MAX)
 
 struct pb_sidecars;
 
 struct pb_scene_files {
-    char *folder;  /* as given, without slashes at the end; NULL = none is open */
-    char **joined; /* folders whose files are the scene's as well (scene_joined.h) */
+    char *folder;    /* as given, without slashes at the end; NULL = none is open */
+    char scene[256]; /* for {scene} in patterns */
+    char **joined;   /* folders whose files are the scene's as well (scene_joined.h) */
     size_t n_joined;
     size_t n; /* file[0] has the grid, file[i + 1] is input.sources[i] */
     /* fd -1: not opened, as no output needs it, or it is none of the scene's. path: the folder's
      * and the path inside it; NULL = none. */
-    struct pb_raster_file file[PB_FILES_MAX];
+    struct pb_raster_file file[PB_SCENE_FILES_MAX];
+    size_t n_spare; /* behind those: that are looked at to choose (input.order) */
     struct pb_metadata_files metadata; /* of input.metadata */
     struct pb_sidecars *sidecars;      /* of these files; NULL = not looked for */
     uint64_t bytes;                    /* of the opened ones together */

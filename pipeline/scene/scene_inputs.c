@@ -54,7 +54,7 @@ static void add_scene(struct list *list, const struct pb_scene_inputs *in)
                 PB_INPUT_METADATA, true);
         return;
     }
-    for (size_t i = 0; i < files->n; i++)
+    for (size_t i = 0; i < files->n + files->n_spare; i++)
         if (files->file[i].fd >= 0)
             add(list, &files->file[i], pb_scene_files_inner(files, files->file[i].path),
                 PB_INPUT_PIXELS, false);

@@ -3,7 +3,7 @@
 #include "pipeline/scene/scene_search.h"
 
 #include "config/base/base_name.h"
-#include "config/group_pattern.h"
+#include "pipeline/scene/scene_counted.h"
 #include "pipeline/scene/sidecar_names.h"
 
 #include <limits.h>
@@ -80,60 +80,18 @@ static bool is_sidecar_of(const struct pb_scene_entry *main, const struct pb_sce
 
 /* --- files that are counted -------------------------------------------------------------------*/
 
-struct counted {
-    const struct pb_scene_entry *entry;
-    char date[PB_GROUP_DATE_BYTES];
-};
-
-static int by_name(const void *a, const void *b)
-{
-    const struct counted *left = a, *right = b;
-    int order = strcmp(pb_base_name(left->entry->path), pb_base_name(right->entry->path));
-    return order != 0 ? order : strcmp(left->entry->path, right->entry->path);
-}
-
-static int by_date(const void *a, const void *b)
-{
-    const struct counted *left = a, *right = b;
-    int order = strcmp(left->date, right->date);
-    return order != 0 ? order : by_name(a, b);
-}
-
-static bool is_main(const struct counted *file, size_t n, size_t i)
-{
-    bool is = true;
-    for (size_t k = 0; k < n && is; k++)
-        is = k == i || !is_sidecar_of(file[k].entry, file[i].entry);
-    return is;
-}
-
 /* Entry number nth, from 1, of those that fit, in input.order. */
 static int find_nth(struct search *s, const struct wish *wish, const char *filled,
                     const struct pb_scene_entry **out)
 {
-    const struct pb_input_config *input = &s->pipeline->input;
-    const bool dated = input->order >= PB_FILES_BY_DATE;
-    const bool down =
-        input->order == PB_FILES_BY_NAME_DOWN || input->order == PB_FILES_BY_DATE_DOWN;
-    size_t n = 0, kept = 0;
-    struct counted *file = calloc(s->walk->n + 1, sizeof *file);
-    if (file == NULL)
-        return pb_fail(s->err, PB_E_MEMORY, "out of memory for the files of %s", s->folder);
-    for (size_t i = 0; i < s->walk->n; i++)
-        if (pb_scene_walk_fits(filled, s->walk->entry[i].path))
-            file[n++].entry = &s->walk->entry[i];
-    for (size_t i = 0; i < n; i++)
-        if (is_main(file, n, i))
-            file[kept++].entry = file[i].entry;
-    for (size_t i = 0; i < kept && dated; i++)
-        pb_group_pattern_date(input->group_pattern, pb_base_name(file[i].entry->path),
-                              file[i].date);
-    qsort(file, kept, sizeof *file, dated ? by_date : by_name);
-    const size_t nth = (size_t)wish->nth;
-    if (nth <= kept)
-        *out = file[down ? kept - nth : nth - 1].entry;
-    free(file);
-    return 0;
+    const struct pb_scene_entry **entries = NULL;
+    size_t n = 0;
+    int rc = pb_scene_counted_list(&s->pipeline->input, s->walk, s->folder, filled, s->err,
+                                   &entries, &n);
+    if (rc == 0 && (size_t)wish->nth <= n)
+        *out = entries[wish->nth - 1];
+    free(entries);
+    return rc;
 }
 
 /* --- each file --------------------------------------------------------------------------------*/
@@ -175,6 +133,123 @@ static int take(struct search *s, const struct wish *wish, const struct pb_scene
     return rc;
 }
 
+/* --- input.order: cloud -----------------------------------------------------------------------*/
+
+static bool is_found(const struct pb_scene_found *found, const struct pb_scene_entry *entry)
+{
+    bool is = false;
+    for (size_t i = 0; i < PB_FILES_MAX && !is; i++)
+        is = found->file[i] == entry;
+    for (size_t i = 0; i < found->n_spare && !is; i++)
+        is = found->spare[i] == entry;
+    return is;
+}
+
+/* The files that fit the pattern of a counted one, and that nth does not reach by their names. */
+static int take_spares(struct search *s, const char *pattern, struct pb_scene_found *found)
+{
+    const struct pb_scene_entry **entries = NULL;
+    char filled[PATH_MAX];
+    size_t n = 0;
+    int rc = pb_scene_search_pattern(pattern, s->scene, filled, s->err);
+    rc = rc ? rc
+            : pb_scene_counted_list(&s->pipeline->input, s->walk, s->folder, filled, s->err,
+                                    &entries, &n);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (is_found(found, entries[i]))
+            continue;
+        if (found->n_spare == PB_SPARE_FILES_MAX)
+            rc = pb_fail_at(s->err, PB_E_INPUT_LIMIT, s->folder, 0, 0,
+                            "input.order: cloud would have to choose among more than %d files "
+                            "beside those that input.files counts; %zu fit %.150s",
+                            PB_SPARE_FILES_MAX, n, filled);
+        else
+            found->spare[found->n_spare++] = entries[i];
+    }
+    free(entries);
+    return rc;
+}
+
+/* The metadata of one counted file; of several files they may be the same. */
+static int take_metadata_of(struct search *s, const struct pb_scene_entry *file,
+                            const char *pattern, struct pb_scene_found *found)
+{
+    const struct pb_scene_entry *own = NULL;
+    char what[200];
+    (void)snprintf(what, sizeof what, "metadata of %.180s", pb_base_name(file->path));
+    for (size_t i = 0; i < s->walk->n; i++) {
+        const struct pb_scene_entry *entry = &s->walk->entry[i];
+        if (!pb_scene_counted_is_metadata(pattern, s->scene, file->path, entry->path))
+            continue;
+        if (own != NULL)
+            return two_files(s, what, own, entry);
+        own = entry;
+    }
+    s->n_wanted++;
+    if (own == NULL) {
+        note_missing(s, &(struct wish){what, pattern, .nth = 0}, pattern);
+        return 0;
+    }
+    for (size_t i = 0; i < found->n_metadata; i++)
+        if (found->metadata[i] == own)
+            return 0;
+    if (found->n_metadata == PB_METADATA_OPEN_MAX)
+        return pb_fail_at(s->err, PB_E_INPUT_LIMIT, s->folder, 0, 0,
+                          "its files have more than %d files with metadata", PB_METADATA_OPEN_MAX);
+    found->metadata[found->n_metadata++] = own;
+    return 0;
+}
+
+static int take_metadata_each(struct search *s, const struct pb_scene_entry *file,
+                              struct pb_scene_found *found)
+{
+    const struct pb_input_config *input = &s->pipeline->input;
+    int rc = 0;
+    for (size_t i = 0; file != NULL && i < input->n_metadata && rc == 0; i++)
+        rc = take_metadata_of(s, file, input->metadata[i], found);
+    return rc;
+}
+
+/* Whether a file before that one is the same. */
+static bool is_twice(const struct pb_scene_found *found, size_t file)
+{
+    bool is = false;
+    for (size_t i = 0; i < file && !is; i++)
+        is = found->file[i] == found->file[file];
+    return is;
+}
+
+static int take_observations(struct search *s, struct pb_scene_found *found)
+{
+    const struct pb_input_config *input = &s->pipeline->input;
+    int rc = found->file[0] != NULL && input->file_nth > 0 ? take_spares(s, input->file, found) : 0;
+    for (size_t i = 0; i < input->n_sources && rc == 0; i++)
+        if (found->file[i + 1] != NULL && input->sources[i].nth > 0)
+            rc = take_spares(s, input->sources[i].file, found);
+    if (input->file_nth > 0 && rc == 0)
+        rc = take_metadata_each(s, found->file[0], found);
+    for (size_t i = 0; i < input->n_sources && rc == 0; i++)
+        if (input->sources[i].nth > 0 && !is_twice(found, i + 1))
+            rc = take_metadata_each(s, found->file[i + 1], found);
+    for (size_t i = 0; i < found->n_spare && rc == 0; i++)
+        rc = take_metadata_each(s, found->spare[i], found);
+    return rc;
+}
+
+static int take_metadata(struct search *s, struct pb_scene_found *found)
+{
+    const struct pb_input_config *input = &s->pipeline->input;
+    int rc = 0;
+    for (size_t i = 0; i < input->n_metadata && rc == 0; i++) {
+        const struct pb_scene_entry *entry = NULL;
+        const struct wish wish = {"metadata", input->metadata[i], .is_needed = true};
+        rc = take(s, &wish, &entry);
+        if (rc == 0 && entry != NULL)
+            found->metadata[found->n_metadata++] = entry;
+    }
+    return rc;
+}
+
 int pb_scene_search(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
                     const char *folder, const char *scene, struct pb_err *err,
                     struct pb_scene_found *out)
@@ -194,10 +269,9 @@ int pb_scene_search(const struct pb_pipeline_config *pipeline, const struct pb_s
         if (source->of_scene)
             rc = take(&s, &wish, &out->file[i + 1]);
     }
-    for (size_t i = 0; i < input->n_metadata && rc == 0; i++) {
-        wish = (struct wish){"metadata", input->metadata[i], .is_needed = true};
-        rc = take(&s, &wish, &out->metadata[i]);
-    }
+    if (rc == 0)
+        rc =
+            input->order == PB_FILES_BY_CLOUD ? take_observations(&s, out) : take_metadata(&s, out);
     out->n_absent = s.n_absent;
     if (rc == 0 && s.n_missing > 0)
         rc = pb_fail_at(err, PB_E_INPUT_INCOMPLETE, input->group != NULL ? NULL : folder, 0, 0,

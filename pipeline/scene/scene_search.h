@@ -9,8 +9,10 @@
 /* What is to be opened; NULL = no output needs it, or it is none of the scene's. Owned by the walk.
  */
 struct pb_scene_found {
-    const struct pb_scene_entry *file[PB_FILES_MAX]; /* as in struct pb_scene_files */
-    const struct pb_scene_entry *metadata[PB_METADATA_FILES_MAX];
+    const struct pb_scene_entry *file[PB_FILES_MAX];        /* as in struct pb_scene_files */
+    const struct pb_scene_entry *spare[PB_SPARE_FILES_MAX]; /* n_spare: see scene_counted.h */
+    const struct pb_scene_entry *metadata[PB_METADATA_OPEN_MAX];
+    size_t n_spare, n_metadata;
     size_t n_absent; /* optional files that belong to a complete scene and are not there */
 };
 

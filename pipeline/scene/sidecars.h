@@ -22,8 +22,8 @@ struct pb_sidecars {
  * what pb_raster_file_fail says. *out needs close in any case. */
 int pb_sidecars_open(const struct pb_pipeline_config *pipeline, const char *input, int64_t reader,
                      struct pb_err *err, struct pb_sidecars *out);
-/* Those of the n opened files of a walked folder, n up to PB_FILES_MAX, each in that file's
- * directory inside it. */
+/* Those of the n opened files of a walked folder, n up to PB_FILES_MAX + PB_SPARE_FILES_MAX,
+ * each in that file's directory inside it. */
 struct pb_scene_walk;
 struct pb_scene_entry;
 int pb_sidecars_take(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Where the values of a plan are from. */
 #include "service/cli/cli_plan_lines.h"
+#include "service/cli/cli_result.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -103,6 +104,10 @@ static void say_order(const struct pb_json_value *plan)
     const struct pb_json_value *files = pb_json_get(order, "files", NULL);
     const bool dated = strcmp(cli_json_text(order, "by"), "date") == 0;
     char text[4000] = "";
+    if (strcmp(cli_json_text(order, "by"), "cloud") == 0) {
+        cli_result_order(order);
+        return;
+    }
     for (size_t i = 0; i < pb_json_count(files); i++) {
         const struct pb_json_value *file = pb_json_at(files, i);
         cli_add(text, sizeof text, "%s%.0f %.200s", i ? ", " : "", cli_json_number(file, "nth"),

@@ -156,6 +156,24 @@ void cli_result_sidecars(const struct pb_json_value *sidecars)
     }
 }
 
+/* "order      1 a.tif 3 % clouds", a line a file. */
+void cli_result_order(const struct pb_json_value *order)
+{
+    const struct pb_json_value *files = pb_json_get(order, "files", NULL);
+    for (size_t i = 0; i < pb_json_count(files); i++) {
+        const struct pb_json_value *file = pb_json_at(files, i);
+        const char *name = pb_json_get_text(file, "file");
+        const double cover = number_of(file, "cloud_cover");
+        bool used = false;
+        (void)pb_json_get_bool(file, "used", &used);
+        char clouds[60] = "its metadata do not say how cloudy it is, so it comes last";
+        if (pb_json_get(file, "cloud_cover", NULL) != NULL)
+            (void)snprintf(clouds, sizeof clouds, "%g %% clouds", cover);
+        printf("  %-10s %.0f %s, %s%s\n", i ? "" : "order", number_of(file, "nth"),
+               name ? name : "", clouds, used ? "" : "; not used: nth counts fewer");
+    }
+}
+
 /* "tiles      2 made: 32UPE, 32UQE; no valid pixel in 32UPD" */
 void cli_result_tiles(const struct pb_json_value *tiles)
 {
@@ -265,6 +283,7 @@ void cli_result_text(const char *input, const struct pb_job *job)
     cli_result_calibration(pb_json_get(report, "calibration", NULL));
     if (pb_json_get_text(report, "placed_by") != NULL)
         printf("  %-10s the scene by %s\n", "placed", pb_json_get_text(report, "placed_by"));
+    cli_result_order(pb_json_get(report, "order", NULL));
     cli_result_sidecars(pb_json_get(report, "sidecars", NULL));
     print_exchanges(pb_json_get(report, "exchanges", NULL));
     if (gate != NULL)

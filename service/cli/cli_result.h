@@ -25,6 +25,9 @@ void cli_result_tiles(const struct pb_json_value *tiles);
 /* Lines "  calibrate  R = toa of band 4: DN * 2.26e-05 - 0.113" of a report's member; NULL: none.
  */
 void cli_result_calibration(const struct pb_json_value *calibration);
+/* Which file is which number, where metadata order them; of a report's member; NULL: they do not.
+ */
+void cli_result_order(const struct pb_json_value *order);
 /* Of a report: files beside the scene, those that were read and those that were not. */
 void cli_result_sidecars(const struct pb_json_value *sidecars);
 /* Of a report, which may be NULL: what limited the run. */

@@ -3,6 +3,7 @@
 #include "service/worker/result_json.h"
 #include "kernels/chain/chain.h"
 #include "pipeline/metadata/calibration.h"
+#include "pipeline/metadata/observation.h"
 #include "pipeline/plan/plan_out.h"
 #include "pipeline/run/run_tiles.h"
 #include "pipeline/scene/scene_files.h"
@@ -340,6 +341,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     print_work(json, report);
     print_files(json, result->files);
     print_tiles(json, result->tiles);
+    pb_observations_print(result->observations, json);
     pb_sidecars_print(result->sidecars, json);
     print_calibration(json, result);
     print_place(json, result->chain);

@@ -98,6 +98,17 @@ def ndvi_month(scratch, days=(4, 9, 14, 24)):
     return scratch / f"T31UFS_202606{days[-1]:02}T105031.tif"
 
 
+def least_cloudy(scratch, clouds={4: 30, 9: 1.5, 14: 80, 19: 60, 24: 99}):
+    """The day in each pixel, clouds over the columns below 10 times the day, and what the items tell."""
+    for day, cover in clouds.items():
+        pixels = np.stack([np.full((352, 349), v) for v in (day, day + 100, day + 200, 4)])
+        pixels[3, :, :10 * day] = 9
+        scene = bands(scratch / f"T31UFS_202606{day:02}.tif", 4, pixels)
+        scene.with_suffix(".json").write_text(json.dumps({"type": "Feature", "stac_version": "1.1.0", "id": scene.stem, "properties": {
+            "datetime": f"2026-06-{day:02}T10:50:31Z", "eo:cloud_cover": cover}}))
+    return scene
+
+
 # sample: what makes its scene, and the products, one a kind and name
 SINGLE = {
     "burn-severity": (burn_severity, ["cog", "cog", "quicklook", "statistics"]),
@@ -108,6 +119,7 @@ SINGLE = {
     "landcover": (landsat7, ["cog", "statistics", "stac"]),
     "landsat8": (lambda s: bands(s / "LC08_L2SP_016037_20170813_20200903_02_T1.tif", 7),
                  ["cog", "cog", "quicklook", "statistics", "stac"]),
+    "least-cloudy": (least_cloudy, ["cog", "quicklook", "stac"]),
     "ndvi-month": (ndvi_month, ["cog", "cog", "quicklook"]),
     "pictures": (landsat7, ["cog", "cog", "quicklook", "quicklook", "stac"]),
     "sentinel2": (lambda s: bands(s / (S2.format("400") + ".tif"), 12), ["cog", "quicklook", "quicklook", "statistics", "stac"]),
@@ -159,7 +171,7 @@ def share_valid(path, band=1):
 
 def test_samples_of_single_files_run_and_the_plan_says_what_comes(scratch):
     for name in SINGLE:
-        if name not in ("burn-severity", "cloudfree", "composite", "fields", "ndvi-month", "vhr-pansharpen"):
+        if name not in ("burn-severity", "cloudfree", "composite", "fields", "least-cloudy", "ndvi-month", "vhr-pansharpen"):
             (scratch / name).mkdir()
             made, _ = run_sample(scratch / name, name)
             assert share_valid(made[0]) > 0.2, name
@@ -221,6 +233,16 @@ def test_the_median_of_the_clear_days_of_a_month(scratch):
     assert refused["error"]["code"] == "output.exists", refused
     assert "holds products of 4 files, and this input lacks 'T31UFS_20260604T105031.tif' of them; bring all of them together" in refused["error"]["message"], refused
     assert values(made) == [6667, 3]
+
+
+def test_the_clearest_days_of_a_month(scratch):
+    """The day with 99 % clouds is a fifth one; under the clouds of the clearest day the next one is seen."""
+    made, plan = run_sample(scratch, "least-cloudy")
+    picture = gdal.Open(str(made[0])).ReadAsArray()
+    assert (picture[0, :, 90:] == 9).all() and (picture[2, :, 40:90] == 204).all() and (picture[:, :, :40] == 0).all()
+    assert [(f["file"][13:15], f["used"]) for f in plan["order"]["files"]] == [("09", True), ("04", True), ("19", True), ("14", True), ("24", False)]
+    item = json.loads(made[2].read_text())["properties"]
+    assert (item["start_datetime"], item["end_datetime"]) == ("2026-06-04T10:50:31Z", "2026-06-19T10:50:31Z"), item
 
 
 def test_where_it_burned(scratch):

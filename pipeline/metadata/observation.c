@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/metadata/observation.h"
+
+#include "config/base/json_writer.h"
+
+void pb_observations_print(const struct pb_observations *observations, struct pb_json *json)
+{
+    if (observations == NULL || observations->n == 0)
+        return;
+    pb_json_object(json, "order");
+    pb_json_string(json, "by", "cloud");
+    pb_json_bool(json, "descending", false);
+    pb_json_array(json, "files");
+    for (size_t i = 0; i < observations->n; i++) {
+        const struct pb_observation *one = &observations->one[i];
+        pb_json_object(json, NULL);
+        pb_json_int(json, "nth", one->nth);
+        pb_json_string(json, "file", one->file);
+        pb_json_number(json, "cloud_cover", one->cloud_cover); /* NaN: null */
+        pb_json_string(json, "datetime", one->datetime[0] != '\0' ? one->datetime : NULL);
+        pb_json_bool(json, "used", one->is_used);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+    pb_json_end(json);
+}

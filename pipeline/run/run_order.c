@@ -1,0 +1,298 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/run/run_order.h"
+
+#include "config/base/base_name.h"
+#include "pipeline/metadata/metadata.h"
+#include "pipeline/raster/raster.h"
+#include "pipeline/metadata/meta_time.h"
+#include "pipeline/scene/scene_counted.h"
+#include "pipeline/scene/scene_search.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A counted file while it is looked at. */
+struct candidate {
+    struct pb_observation said;
+    const struct pb_raster_file *file; /* open; of the files as they came */
+};
+
+struct ordering {
+    const struct pb_run_options *options;
+    const struct pb_input_config *input;
+    const struct pb_scene_files *files; /* as they came */
+    struct pb_err *err;
+    struct candidate *one;
+    size_t n;
+};
+
+/* The pattern and the number of file i. */
+static const char *match_of(const struct pb_input_config *input, size_t i)
+{
+    return i == 0 ? input->file : input->sources[i - 1].file;
+}
+
+static int32_t nth_of(const struct pb_input_config *input, size_t i)
+{
+    return i == 0 ? input->file_nth : input->sources[i - 1].nth;
+}
+
+static int no_memory(const struct ordering *o)
+{
+    return pb_fail(o->err, PB_E_MEMORY, "out of memory for the files of %s", o->files->folder);
+}
+
+/* --- what each file says ----------------------------------------------------------------------*/
+
+/* Its metadata, of those that are open, into out; how many. */
+static size_t metadata_of(const struct ordering *o, const char *path,
+                          struct pb_raster_file out[PB_METADATA_FILES_MAX])
+{
+    size_t n = 0;
+    for (size_t p = 0; p < o->input->n_metadata; p++)
+        for (size_t i = 0; i < o->files->metadata.n && n < PB_METADATA_FILES_MAX; i++) {
+            const struct pb_raster_file *file = &o->files->metadata.file[i];
+            const char *inner = pb_scene_files_inner(o->files, file->path);
+            if (pb_scene_counted_is_metadata(o->input->metadata[p], o->files->scene, path, inner))
+                out[n++] = *file; /* descriptor and path stay the owner's */
+        }
+    return n;
+}
+
+/* By the metadata in the file itself. */
+static int look_inside(const struct ordering *o, struct candidate *c)
+{
+    struct pb_raster *raster = NULL;
+    pb_raster_file_hand_open(0, c->file);
+    int rc = pb_raster_open(c->file->path, &o->options->config->limits, o->err, &raster);
+    if (rc < 0)
+        return rc;
+    c->said.cloud_cover = pb_raster_cloud_cover(raster);
+    pb_raster_close(raster);
+    return 0;
+}
+
+static int look(const struct ordering *o, struct candidate *c)
+{
+    struct pb_raster_file own[PB_METADATA_FILES_MAX];
+    struct pb_metadata facts;
+    const size_t n = metadata_of(o, c->said.file, own);
+    int rc = 0;
+    pb_metadata_init(&facts);
+    if (n > 0)
+        rc = pb_metadata_read_files(own, n, &facts, o->err);
+    c->said.cloud_cover = facts.cloud_cover;
+    (void)snprintf(c->said.datetime, sizeof c->said.datetime, "%s", facts.datetime);
+    pb_metadata_fini(&facts);
+    return rc == 0 && isnan(c->said.cloud_cover) ? look_inside(o, c) : rc;
+}
+
+/* Adds a file of that pattern, once. */
+static int add(struct ordering *o, const struct pb_raster_file *file, const char *match)
+{
+    const char *inner = pb_scene_files_inner(o->files, file->path);
+    for (size_t i = 0; i < o->n; i++)
+        if (strcmp(o->one[i].said.match, match) == 0 && strcmp(o->one[i].said.file, inner) == 0)
+            return 0;
+    struct candidate *c = &o->one[o->n++];
+    *c = (struct candidate){.said = {.file = inner, .match = match}, .file = file};
+    return look(o, c);
+}
+
+static int add_spares(struct ordering *o, const char *match)
+{
+    char filled[PATH_MAX];
+    int rc = pb_scene_search_pattern(match, o->files->scene, filled, o->err);
+    for (size_t i = 0; i < o->files->n_spare && rc == 0; i++) {
+        const struct pb_raster_file *file = &o->files->file[o->files->n + i];
+        if (pb_scene_walk_fits(filled, pb_scene_files_inner(o->files, file->path)))
+            rc = add(o, file, match);
+    }
+    return rc;
+}
+
+/* All counted files that are open. */
+static int look_at_all(struct ordering *o)
+{
+    const size_t most = (o->files->n + 1) * (o->files->n_spare + 1) + o->files->n;
+    int rc = 0;
+    o->one = calloc(most, sizeof *o->one);
+    if (o->one == NULL)
+        return no_memory(o);
+    for (size_t i = 0; i < o->files->n && rc == 0; i++) {
+        if (nth_of(o->input, i) == 0 || o->files->file[i].fd < 0)
+            continue;
+        rc = add(o, &o->files->file[i], match_of(o->input, i));
+        rc = rc ? rc : add_spares(o, match_of(o->input, i));
+    }
+    return rc;
+}
+
+/* --- in order ----------------------------------------------------------------------------------*/
+
+static int by_cloud(const void *a, const void *b)
+{
+    const struct pb_observation *x = &((const struct candidate *)a)->said;
+    const struct pb_observation *y = &((const struct candidate *)b)->said;
+    int order = strcmp(x->match, y->match);
+    if (order == 0)
+        order = (int)(isnan(x->cloud_cover) != 0) - (int)(isnan(y->cloud_cover) != 0);
+    if (order == 0 && !isnan(x->cloud_cover))
+        order = (x->cloud_cover > y->cloud_cover) - (x->cloud_cover < y->cloud_cover);
+    if (order == 0)
+        order = strcmp(pb_base_name(x->file), pb_base_name(y->file));
+    return order != 0 ? order : strcmp(x->file, y->file);
+}
+
+static void count(struct ordering *o)
+{
+    qsort(o->one, o->n, sizeof *o->one, by_cloud);
+    for (size_t i = 0; i < o->n; i++) {
+        const bool goes_on = i > 0 && strcmp(o->one[i].said.match, o->one[i - 1].said.match) == 0;
+        o->one[i].said.nth = goes_on ? o->one[i - 1].said.nth + 1 : 1;
+    }
+}
+
+static struct candidate *find(const struct ordering *o, const char *match, int32_t nth)
+{
+    for (size_t i = 0; i < o->n; i++)
+        if (o->one[i].said.nth == nth && strcmp(o->one[i].said.match, match) == 0)
+            return &o->one[i];
+    return NULL;
+}
+
+/* An order by nothing would be a guess. */
+static int check_said(const struct ordering *o)
+{
+    size_t n_said = 0;
+    bool several = false;
+    for (size_t i = 0; i < o->n; i++) {
+        n_said += isnan(o->one[i].said.cloud_cover) ? 0 : 1;
+        several = several || o->one[i].said.nth > 1;
+    }
+    if (n_said > 0 || !several)
+        return 0;
+    return pb_fail_at(o->err, PB_E_INPUT_METADATA_MISSING, o->files->folder, 0, 0,
+                      "input.order is cloud, and nothing says how cloudy its files are: neither "
+                      "%s nor metadata in the files (CLOUDCOVER, domain IMAGERY)",
+                      o->input->n_metadata > 0 ? "the files of input.metadata"
+                                               : "input.metadata, which is not set,");
+}
+
+/* As far as both say it; times may differ by an hour, as in the metadata of one scene. */
+static bool are_alike(const struct pb_observation *a, const struct pb_observation *b)
+{
+    const double hours =
+        24 * fabs(pb_meta_julian_day(a->datetime) - pb_meta_julian_day(b->datetime));
+    const bool same_cover =
+        a->cloud_cover == b->cloud_cover || (isnan(a->cloud_cover) && isnan(b->cloud_cover));
+    return same_cover && !(hours > 1);
+}
+
+/* Files of one number and different patterns are bands of one observation, and say the same. */
+static int check_pairs(const struct ordering *o)
+{
+    for (size_t i = 0; i < o->n; i++)
+        for (size_t k = i + 1; k < o->n; k++) {
+            const struct pb_observation *a = &o->one[i].said, *b = &o->one[k].said;
+            if (a->nth != b->nth || are_alike(a, b))
+                continue;
+            return pb_fail_at(o->err, PB_E_INPUT_METADATA_CONFLICT, o->files->folder, 0, 0,
+                              "by their cloud cover %.90s and %.90s are both number %d, but their "
+                              "metadata are of different observations: is a file of one missing?",
+                              a->file, b->file, a->nth);
+        }
+    return 0;
+}
+
+/* --- the files anew ---------------------------------------------------------------------------*/
+
+static int place(const struct ordering *o, struct pb_scene_files *out)
+{
+    int rc = 0;
+    for (size_t i = 0; i < out->n && rc == 0; i++) {
+        const struct pb_raster_file *file = &o->files->file[i];
+        const int32_t nth = nth_of(o->input, i);
+        struct candidate *c = nth > 0 ? find(o, match_of(o->input, i), nth) : NULL;
+        if (file->fd < 0)
+            continue;
+        if (c != NULL) {
+            c->said.is_used = true;
+            file = c->file;
+        }
+        rc = pb_raster_file_again(&out->file[i], file, o->err);
+    }
+    return rc;
+}
+
+/* The others, which were looked at as well. */
+static int place_spares(const struct ordering *o, struct pb_scene_files *out)
+{
+    int rc = 0;
+    for (size_t i = 0; i < o->n && rc == 0; i++) {
+        const struct pb_raster_file *file = o->one[i].file;
+        bool is_there = false;
+        for (size_t k = 0; k < out->n + out->n_spare && !is_there; k++)
+            is_there = out->file[k].path != NULL && strcmp(out->file[k].path, file->path) == 0;
+        if (!is_there)
+            rc = pb_raster_file_again(&out->file[out->n + out->n_spare++], file, o->err);
+    }
+    return rc;
+}
+
+static int keep_observations(const struct ordering *o, struct pb_observations *out)
+{
+    out->one = calloc(o->n + 1, sizeof *out->one);
+    if (out->one == NULL)
+        return no_memory(o);
+    for (size_t i = 0; i < o->n; i++)
+        out->one[i] = o->one[i].said;
+    out->n = o->n;
+    return 0;
+}
+
+int pb_run_order_make(struct pb_run_order *order, struct pb_run_options *options,
+                      struct pb_err *err)
+{
+    const struct pb_input_config *input = &options->pipeline->input;
+    struct ordering o = {.options = options, .input = input, .files = options->files, .err = err};
+    *order = (struct pb_run_order){.given = NULL};
+    if (input->order != PB_FILES_BY_CLOUD || options->files == NULL)
+        return 0;
+    order->given = options->files;
+    order->files = *options->files;
+    for (size_t i = 0; i < PB_SCENE_FILES_MAX; i++)
+        order->files.file[i] = (struct pb_raster_file){.fd = -1};
+    order->files.n_spare = 0;
+    int rc = look_at_all(&o);
+    if (rc == 0) {
+        count(&o);
+        rc = check_said(&o);
+    }
+    rc = rc ? rc : check_pairs(&o);
+    rc = rc ? rc : place(&o, &order->files);
+    rc = rc ? rc : place_spares(&o, &order->files);
+    rc = rc ? rc : keep_observations(&o, &order->observations);
+    free(o.one);
+    if (rc < 0) {
+        pb_scene_files_blame(options->files, err);
+        return rc;
+    }
+    options->files = &order->files;
+    pb_scene_files_hand(&order->files);
+    return 0;
+}
+
+void pb_run_order_fini(struct pb_run_order *order)
+{
+    for (size_t i = 0; order->given != NULL && i < PB_SCENE_FILES_MAX; i++)
+        pb_raster_file_close(&order->files.file[i]);
+    if (order->given != NULL)
+        pb_scene_files_hand(order->given);
+    free(order->observations.one);
+    *order = (struct pb_run_order){.given = NULL};
+}
