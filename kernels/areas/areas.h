@@ -67,7 +67,10 @@ void pb_areas_look(struct pb_areas *areas, uint32_t cell, const float *plane, si
 /* Whether a pixel has another value now. */
 bool pb_areas_replace(const struct pb_areas *areas, uint32_t cell, float *plane, size_t stride,
                       void *scratch);
-/* Between the rounds, by one thread, when all cells are through. */
-void pb_areas_connect(struct pb_areas *areas);
-void pb_areas_resolve(struct pb_areas *areas);
+/* Between the rounds, by one thread, when all cells are through. False: stop(of), which is asked
+ * for every cell and every border, said true; the areas are good for nothing then. stop: NULL:
+ * nothing ends it. */
+typedef bool pb_areas_stop(const void *of);
+bool pb_areas_connect(struct pb_areas *areas, pb_areas_stop *stop, const void *of);
+bool pb_areas_resolve(struct pb_areas *areas, pb_areas_stop *stop, const void *of);
 #endif

@@ -159,25 +159,41 @@ static void pairs_left(struct pb_areas *areas, int32_t x, pair_fn *fn)
     }
 }
 
-/* Calls fn for every pair of valid neighbours in two cells, once. */
-static void each_pair(struct pb_areas *areas, pair_fn *fn)
+/* What ends the work between the rounds. */
+struct end {
+    pb_areas_stop *stop;
+    const void *of;
+};
+
+static bool goes_on(const struct end *end)
 {
-    for (int32_t row = 1; row < areas->rows; row++)
+    return end->stop == NULL || !end->stop(end->of);
+}
+
+/* Calls fn for every pair of valid neighbours in two cells, once. False: it was ended. */
+static bool each_pair(struct pb_areas *areas, const struct end *end, pair_fn *fn)
+{
+    bool on = true;
+
+    for (int32_t row = 1; row < areas->rows && (on = goes_on(end)); row++)
         pairs_above(areas, row * areas->side, fn);
-    for (int32_t col = 1; col < areas->cols; col++)
+    for (int32_t col = 1; col < areas->cols && on && (on = goes_on(end)); col++)
         pairs_left(areas, col * areas->side, fn);
+    return on;
 }
 
 typedef void entry_fn(struct pb_areas *areas, uint32_t entry);
 
-/* Calls fn for every entry, in ascending order. */
-static void each_entry(struct pb_areas *areas, entry_fn *fn)
+/* Calls fn for every entry, in ascending order. False: it was ended. */
+static bool each_entry(struct pb_areas *areas, const struct end *end, entry_fn *fn)
 {
     const uint32_t cells = pb_areas_cells(areas);
+    bool on = true;
 
-    for (uint32_t cell = 0; cell < cells; cell++)
+    for (uint32_t cell = 0; cell < cells && (on = goes_on(end)); cell++)
         for (uint32_t i = 0; i < areas->n[cell]; i++)
             fn(areas, cell * areas->border_px + i);
+    return on;
 }
 
 /* --- sizes ----------------------------------------------------------------------------------- */
@@ -216,10 +232,11 @@ static void add_size(struct pb_areas *areas, uint32_t entry)
         areas->entry[first].size = pb_areas_sum(areas->entry[first].size, areas->entry[entry].size);
 }
 
-void pb_areas_connect(struct pb_areas *areas)
+bool pb_areas_connect(struct pb_areas *areas, pb_areas_stop *stop, const void *of)
 {
-    each_pair(areas, join);
-    each_entry(areas, add_size);
+    const struct end end = {stop, of};
+
+    return each_pair(areas, &end, join) && each_entry(areas, &end, add_size);
 }
 
 /* --- chains ---------------------------------------------------------------------------------- */
@@ -296,10 +313,10 @@ static void walk(struct pb_areas *areas, uint32_t entry)
     }
 }
 
-void pb_areas_resolve(struct pb_areas *areas)
+bool pb_areas_resolve(struct pb_areas *areas, pb_areas_stop *stop, const void *of)
 {
-    each_pair(areas, meet);
-    each_entry(areas, gather);
-    each_entry(areas, end_chain);
-    each_entry(areas, walk);
+    const struct end end = {stop, of};
+
+    return each_pair(areas, &end, meet) && each_entry(areas, &end, gather) &&
+           each_entry(areas, &end, end_chain) && each_entry(areas, &end, walk);
 }

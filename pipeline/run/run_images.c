@@ -292,21 +292,31 @@ static int run_round(struct pb_run_images *s, struct image *image, bool replace,
     return pb_code_errno(r.err.code);
 }
 
+static bool is_stopped(const void *stop)
+{
+    return atomic_load((const atomic_bool *)stop);
+}
+
+/* When `stop` is set it ends early, which is no failure: the image is not used then. */
+static int sieve_image(struct pb_run_images *s, struct image *image, const atomic_bool *stop,
+                       struct pb_err *err)
+{
+    if (!pb_areas_connect(image->areas, is_stopped, stop))
+        return 0;
+    const int rc = run_round(s, image, false, stop, err);
+    if (rc < 0 || !pb_areas_resolve(image->areas, is_stopped, stop))
+        return rc;
+    return run_round(s, image, true, stop, err);
+}
+
 int pb_run_images_end(struct pb_run_images *s, const atomic_bool *stop, struct pb_err *err)
 {
     int rc = 0;
     if (s->pass == NULL)
         return 0;
-    for (size_t k = 0; k < s->n && rc == 0; k++) {
-        struct image *image = &s->image[k];
-        if (image->areas == NULL)
-            continue;
-        pb_areas_connect(image->areas);
-        rc = run_round(s, image, false, stop, err);
-        if (rc == 0)
-            pb_areas_resolve(image->areas);
-        rc = rc ? rc : run_round(s, image, true, stop, err);
-    }
+    for (size_t k = 0; k < s->n && rc == 0; k++)
+        if (s->image[k].areas != NULL)
+            rc = sieve_image(s, &s->image[k], stop, err);
     s->ended = s->pass;
     forget_pass(s);
     return rc;

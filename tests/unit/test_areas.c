@@ -123,9 +123,9 @@ static void sieve_by_cells(const struct whole *s, int32_t side, float *out)
                 (void)pb_areas_replace(areas, i, plane, (size_t)s->w, scratch);
         }
         if (round == 0)
-            pb_areas_connect(areas);
+            ck_assert(pb_areas_connect(areas, NULL, NULL));
         else if (round == 1)
-            pb_areas_resolve(areas);
+            ck_assert(pb_areas_resolve(areas, NULL, NULL));
     }
     free(scratch);
     pb_areas_destroy(areas);
@@ -186,12 +186,49 @@ START_TEST(cells_that_are_not_added_are_invalid)
     ck_assert_int_eq(pb_areas_create(&sieve, 8, 2, 2, &areas), 0);
     ck_assert_uint_eq(pb_areas_cells(areas), 4);
     pb_areas_add(areas, 2, px, 2, scratch);
-    pb_areas_connect(areas);
+    ck_assert(pb_areas_connect(areas, NULL, NULL));
     pb_areas_look(areas, 2, px, 2, scratch);
-    pb_areas_resolve(areas);
+    ck_assert(pb_areas_resolve(areas, NULL, NULL));
     ck_assert(pb_areas_replace(areas, 2, px, 2, scratch));
     ck_assert(px[0] == 2 && px[3] == 2);
     pb_areas_destroy(areas);
+}
+END_TEST
+
+static int left; /* calls until it says stop */
+
+static bool stop_after(const void *asked)
+{
+    (void)asked;
+    return left-- <= 0;
+}
+
+START_TEST(what_comes_between_the_rounds_can_be_ended_everywhere)
+{
+    enum { SIDE = 2, W = 40, H = 30, CELLS = W / SIDE * (H / SIDE), BORDERS = 19 + 14 };
+    const struct pb_sieve sieve = {.size = 5, .connectivity = 8};
+    static uint64_t scratch[1000];
+    static const int connects[] = {0, BORDERS / 2, BORDERS, BORDERS + CELLS - 1},
+                     resolves[] = {0, BORDERS, BORDERS + CELLS, BORDERS + 2 * CELLS,
+                                   BORDERS + 3 * CELLS - 1};
+
+    for (size_t k = 0; k < 9; k++) {
+        struct pb_areas *areas = NULL;
+        const bool in_connect = k < 4;
+        float px[SIDE * SIDE];
+
+        ck_assert_int_eq(pb_areas_create(&sieve, W, H, SIDE, &areas), 0);
+        for (uint32_t cell = 0; cell < CELLS; cell++) {
+            for (int i = 0; i < SIDE * SIDE; i++)
+                px[i] = (float)(any_number() % 3);
+            pb_areas_add(areas, cell, px, SIDE, scratch);
+        }
+        left = in_connect ? connects[k] : BORDERS + CELLS;
+        ck_assert(pb_areas_connect(areas, stop_after, NULL) == !in_connect);
+        left = in_connect ? 0 : resolves[k - 4];
+        ck_assert(in_connect || !pb_areas_resolve(areas, stop_after, NULL));
+        pb_areas_destroy(areas);
+    }
 }
 END_TEST
 
@@ -214,6 +251,7 @@ int main(void)
 
     tcase_add_test(tests, cells_of_any_side_give_what_the_whole_image_does);
     tcase_add_test(tests, cells_that_are_not_added_are_invalid);
+    tcase_add_test(tests, what_comes_between_the_rounds_can_be_ended_everywhere);
     tcase_add_test(tests, the_table_grows_with_the_borders_of_cells);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
