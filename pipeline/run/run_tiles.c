@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,11 +68,33 @@ int pb_run_tiles_planned(struct pb_run_tiles *tiles, int rc, const struct pb_pla
     return 0;
 }
 
+/* None is reached: what the plan of the first one said, or, where that is about this tile, the
+ * names of all as far as there is room. */
+static int none_reached(const struct pb_run_tiles *tiles, struct pb_err *err)
+{
+    const size_t n_all = tiles->n;
+    char names[160] = "";
+    size_t used = 0, named = 0;
+    if (n_all == 1 || strstr(tiles->outside.msg, tiles->tile[0].place.id) == NULL)
+        return pb_fail(err, PB_E_INPUT_OUTSIDE, "%s", tiles->outside.msg);
+    while (named < n_all && used + PB_TILE_ID_BYTES + 24 < sizeof names) {
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", named > 0 ? ", " : "",
+                                 tiles->tile[named].place.id);
+        named++;
+    }
+    if (named < n_all)
+        (void)snprintf(names + used, sizeof names - used, " and %zu more", n_all - named);
+    return pb_fail(err, PB_E_INPUT_OUTSIDE, "the scene lies outside of all %zu tiles: %s", n_all,
+                   names);
+}
+
 int pb_run_tiles_settle(struct pb_run_tiles *tiles, const struct pb_pipeline_config *pipeline,
                         struct pb_err *err)
 {
     const bool named = pb_pipeline_tile_step(pipeline)->tiles.n > 0;
     size_t n = 0, to_do = 0;
+    for (size_t i = 0; i < tiles->n; i++)
+        to_do += tiles->tile[i].state == PB_TILE_TO_DO;
     for (size_t i = 0; i < pipeline->n_products; i++)
         if (pipeline->products[i]->kind->series != NULL &&
             pipeline->products[i]->kind->series(pipeline->products[i]) != NULL)
@@ -79,15 +102,13 @@ int pb_run_tiles_settle(struct pb_run_tiles *tiles, const struct pb_pipeline_con
                            "a series has one set of rows a scene, so tiles cannot append to it: "
                            "leave 'append' out of product %zu",
                            i + 1);
+    if (to_do == 0)
+        return none_reached(tiles, err);
     for (size_t i = 0; i < tiles->n; i++) {
-        const bool reached = tiles->tile[i].state == PB_TILE_TO_DO;
-        to_do += reached;
-        if (reached || named)
+        if (tiles->tile[i].state == PB_TILE_TO_DO || named)
             tiles->tile[n++] = tiles->tile[i];
     }
     tiles->n = n;
-    if (to_do == 0)
-        return pb_fail(err, PB_E_INPUT_OUTSIDE, "%s", tiles->outside.msg);
     if (to_do > PB_TILES_MAX)
         return pb_fail(err, PB_E_PIPELINE_TILES,
                        "the scene touches %zu tiles; %d may be made of one scene", to_do,

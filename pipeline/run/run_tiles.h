@@ -44,8 +44,8 @@ int pb_run_tiles_find(struct pb_run_tiles *tiles, const struct pb_pipeline_confi
 int pb_run_tiles_planned(struct pb_run_tiles *tiles, int rc, const struct pb_plan *plan,
                          struct pb_err *err);
 /* All were planned: leaves out those that nobody named and the scene does not touch, and goes to
- * the first. Errors: input.outside, none is left, as of the first of them; pipeline.tiles, too many
- * or too many products. */
+ * the first. Errors: input.outside, none is left: which there were; pipeline.tiles, too many or too
+ * many products. */
 int pb_run_tiles_settle(struct pb_run_tiles *tiles, const struct pb_pipeline_config *pipeline,
                         struct pb_err *err);
 /* Goes to the next tile to be made; false: there is none. */
