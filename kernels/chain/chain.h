@@ -187,8 +187,8 @@ bool pb_chain_keeps_grid(const struct pb_chain *chain);
 struct pb_geometry pb_chain_geometry(const struct pb_chain *chain);
 /* The place of the outputs' frame; NULL: it is the scene's. Borrowed from the chain. */
 const struct pb_ground *pb_chain_ground(const struct pb_chain *chain);
-/* Whether a step changes the coordinate system of pixels that the chain computes, and the bytes of
- * the tables for that. */
+/* Whether a step changes the coordinate system of pixels that the chain or a pass before it
+ * computes, and the bytes of the chain's tables for that. */
 bool pb_chain_has_warp(const struct pb_chain *chain);
 size_t pb_chain_warp_bytes(const struct pb_chain *chain);
 /* Pixels needed around a core on every side, of a source's grid. */

@@ -277,7 +277,7 @@ int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *reques
         plan->cpu_why = "its tiles need planes of over 2^31 pixels, more than a GPU's kernels "
                         "count";
     }
-    if (plan->cuda && request->remote && pb_chain_has_warp(plan->chain)) {
+    if (plan->cuda && request->remote && plan->has_warp) {
         plan->cuda = false;
         plan->cpu_why = "a step changes the coordinate system, and the process that owns the GPU "
                         "is not told of it";

@@ -206,6 +206,7 @@ struct pb_plan {
                                 computes */
     struct pb_plan_decoding decoding;
     const struct pb_plan *next; /* of an earlier pass: the one after it */
+    bool has_warp;              /* this pass or another one of the plan */
     bool is_earlier;            /* this is a pass before the one that makes the products */
     uint64_t held_bytes;        /* of the products, in an earlier pass */
     uint64_t reduce_bytes;      /* of the reductions, in an earlier pass */

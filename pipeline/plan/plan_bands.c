@@ -410,6 +410,7 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
                        const struct inputs *in, struct pb_err *err)
 {
     size_t n = pb_chain_earlier_count(plan->chain);
+    plan->has_warp = pb_chain_has_warp(plan->chain);
     plan->earlier = calloc(n + 1, sizeof(struct pb_plan *));
     for (; plan->earlier != NULL && plan->n_earlier < n; plan->n_earlier++) {
         struct pb_plan *pass = calloc(1, sizeof *pass);
@@ -419,6 +420,7 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
         pass->is_earlier = true;
         pass->images = plan->images;
         pass->n_images = plan->n_images;
+        pass->has_warp = plan->has_warp;
         pass->n_outputs = pb_chain_output_count(pass->chain);
         set_sources(pass, request, in);
         plan->earlier[plan->n_earlier] = pass;

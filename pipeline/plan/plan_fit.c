@@ -19,6 +19,7 @@
 #include "pipeline/plan/plan_digits.h"
 #include "pipeline/plan/plan_gate.h"
 #include "pipeline/plan/plan_images.h"
+#include "pipeline/plan/plan_refuse.h"
 #include "pipeline/plan/plan_threads.h"
 #include "pipeline/plan/plan_whole.h"
 #include "pipeline/product/product.h"
@@ -27,7 +28,6 @@
 #include "wic/wic.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define DECODES_MAX  4.0
@@ -278,56 +278,12 @@ static struct pb_plan least_of(struct candidates *all, const struct pb_plan *bas
     return best;
 }
 
-static uint64_t mib(uint64_t bytes)
+static int refuse(const struct pb_plan *least, const struct pb_plan_request *request,
+                  struct pb_err *err)
 {
-    return (bytes >> 20) + (bytes % (1u << 20) != 0);
-}
-
-static int refuse(const struct pb_plan *plan, const struct pb_plan_request *r, struct pb_err *err)
-{
-    uint64_t decoded =
-        plan->decoding.cells_bytes + plan->decoding.cache_bytes + plan->decoding.reader_bytes;
-    if (needed(plan) == UINT64_MAX)
-        return pb_fail(err, PB_E_PLAN_MEMORY,
-                       "no compute.memory is enough for the products of pipeline %s on this scene "
-                       "(%d x %d): lower the blocksize of its cogs, or name fewer bands in them",
-                       r->pipeline->name, r->info->width, r->info->height);
-    if (!is_bounded(plan))
-        return pb_fail(err, PB_E_MEMORY,
-                       "compute.buffers is managed, but the slots for tiles of %d px take %llu MiB "
-                       "and managed ones may take %llu: set compute.buffers to pinned, or a "
-                       "smaller compute.tile",
-                       plan->grid.side_px, (unsigned long long)mib(slots_bytes(plan)),
-                       (unsigned long long)mib(MANAGED_MAX));
-    if (needed(plan) > plan->total_bytes)
-        return pb_fail(err, PB_E_PLAN_MEMORY,
-                       "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) "
-                       "needs at least %llu MiB: %llu for products, %llu for the pass before, "
-                       "which %s the image",
-                       (unsigned long long)(r->config->compute.memory_bytes >> 20), r->info->width,
-                       r->info->height, r->info->block_w, r->info->block_h,
-                       (unsigned long long)mib(needed(plan)),
-                       (unsigned long long)mib(plan->product_bytes),
-                       (unsigned long long)mib(plan->reserve_bytes),
-                       plan->n_images > 0 ? "reduces or sieves" : "reduces");
-    char reductions[60] = "", areas[60] = "";
-    if (plan->reduce_bytes > 0)
-        (void)snprintf(reductions, sizeof reductions, "%llu for reductions, ",
-                       (unsigned long long)mib(plan->reduce_bytes));
-    if (plan->image_bytes > 0)
-        (void)snprintf(areas, sizeof areas, "%llu for the areas that are sieved, ",
-                       (unsigned long long)mib(plan->image_bytes));
-    return pb_fail(err, PB_E_PLAN_MEMORY,
-                   "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) needs "
-                   "at least %llu MiB: %llu for decoded blocks, %llu for products, %s%s%llu for "
-                   "tiles of %d px",
-                   (unsigned long long)(r->config->compute.memory_bytes >> 20), r->info->width,
-                   r->info->height, r->info->block_w, r->info->block_h,
-                   (unsigned long long)mib(plan->total_bytes), (unsigned long long)mib(decoded),
-                   (unsigned long long)mib(plan->product_bytes), reductions, areas,
-                   (unsigned long long)mib(plan->total_bytes - decoded - plan->product_bytes -
-                                           plan->reduce_bytes - plan->image_bytes),
-                   plan->grid.side_px);
+    const struct pb_plan_shortage shortage = {needed(least), slots_bytes(least),
+                                              is_bounded(least) ? 0 : MANAGED_MAX};
+    return pb_plan_refuse(least, request, &shortage, err);
 }
 
 /* The base with what a tile takes, and its candidates: one at least, as a stripe of all columns

@@ -29,6 +29,7 @@ static struct {
     int32_t jobs_beside;
     const char *stream_why;
     bool remote;
+    struct pb_raster *raster; /* of the scene, which has its size and place; NULL: there is none */
 } around;
 
 static struct pb_config *config;
@@ -48,6 +49,8 @@ static int try_plan(const struct question *q, struct pb_err *err)
                                   .block_w = 512,
                                   .block_h = 512,
                                   .stored_block_bytes = 512 * 512 * 8};
+    if (around.raster != NULL)
+        info = *pb_raster_info(around.raster);
     (void)snprintf(text, sizeof text,
                    "compute: {threads: 2, memory: 32GiB%s}\n"
                    "pipelines:\n"
@@ -63,6 +66,7 @@ static int try_plan(const struct question *q, struct pb_err *err)
     struct pb_plan_request request = {.config = config,
                                       .pipeline = &config->pipelines[0],
                                       .info = &info,
+                                      .raster = around.raster,
                                       .cuda = true,
                                       .jobs_beside = around.jobs_beside,
                                       .stream_why = around.stream_why,

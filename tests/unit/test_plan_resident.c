@@ -7,6 +7,8 @@
 #include "gpu_plan_fixture.h"
 #include "run_suite.h"
 
+#include <unistd.h>
+
 static const struct wic_gpu t4 = {"Tesla T4", 75, 40, 65536, 65536};
 
 /* A chain without a halo, on a scene of no special kind. */
@@ -148,6 +150,56 @@ START_TEST(what_is_sieved_is_computed_by_a_gpu_of_this_process)
     ck_assert(!plan->cuda && !plan->earlier[0]->cuda);
     ck_assert_ptr_nonnull(strstr(pb_plan_stream_why(plan, config), "keeps whole images"));
     forget();
+}
+END_TEST
+
+START_TEST(an_image_with_too_many_borders_of_cells_is_not_sieved_with_any_memory)
+{
+    struct question q = sum_of_bands;
+    struct pb_err err = {0};
+
+    q.w = q.h = 800000;
+    q.steps = "      - math: {bands: {OUT: \"B + G\"}}\n      - sieve: {bands: [OUT], size: 5}\n";
+    ck_assert_int_lt(try_plan(&q, &err), 0);
+    ck_assert_msg(err.code == PB_E_PIPELINE_GRID &&
+                      strstr(err.msg, "cannot sieve an image of 800000 x 800000") != NULL,
+                  "%s", err.msg);
+    forget();
+}
+END_TEST
+
+/* Percentiles are found in a pass before, on the scene's own grid. */
+START_TEST(no_pass_of_a_pipeline_that_warps_is_computed_by_another_process)
+{
+    static const char path[] = PB_SHARED_DATA "/real/landsat7_L7_ETMs_6band.tif";
+    const struct pb_limits limits = {.max_pixels = 1 << 30,
+                                     .max_block_bytes = 1 << 28,
+                                     .max_side_px = 10000,
+                                     .max_bands = 64,
+                                     .max_directories = 64};
+    struct question q = sum_of_bands;
+    struct pb_raster *raster = NULL;
+
+    if (access(path, R_OK) != 0) {
+        printf("skipped: no sample files below %s\n", PB_SHARED_DATA);
+        return;
+    }
+    pb_raster_init();
+    ck_assert_int_eq(pb_raster_open(path, &limits, NULL, &raster), 0);
+    q.steps = "      - stretch: {bands: [B]}\n      - warp: {crs: EPSG:4326}\n"
+              "      - math: {bands: {OUT: \"B + G\"}}\n";
+    around.raster = raster;
+    (void)ask(&q);
+    ck_assert_uint_eq(plan->n_earlier, 1);
+    ck_assert(plan->cuda && plan->earlier[0]->cuda);
+    forget();
+    around.raster = raster;
+    around.remote = true;
+    (void)ask(&q);
+    ck_assert(!plan->cuda && !plan->earlier[0]->cuda);
+    ck_assert_ptr_nonnull(strstr(pb_plan_stream_why(plan, config), "coordinate system"));
+    forget();
+    pb_raster_close(raster);
 }
 END_TEST
 
@@ -336,6 +388,8 @@ int main(void)
     tcase_add_test(tests, a_chain_that_changes_the_grid_takes_parts_from_device_slots);
     tcase_add_test(tests, a_tile_that_no_kernel_can_count_is_cut_or_left_to_the_cpu);
     tcase_add_test(tests, what_is_sieved_is_computed_by_a_gpu_of_this_process);
+    tcase_add_test(tests, an_image_with_too_many_borders_of_cells_is_not_sieved_with_any_memory);
+    tcase_add_test(tests, no_pass_of_a_pipeline_that_warps_is_computed_by_another_process);
     tcase_add_test(tests, histograms_are_matched_by_a_gpu_of_this_process);
     tcase_add_test(tests, memory_decides_the_road);
     tcase_add_test(tests, says_why_no_kernel_stays);
