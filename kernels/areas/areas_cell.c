@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The areas of one cell. An area is known by its first pixel, row by row; what is known of it is in
- * arrays by pixel, at that one. Cells are labelled anew in every round, which costs less than
- * keeping a label for every pixel of the image. */
-#include "kernels/areas/areas_inside.h"
+ * The areas of one cell, found anew in every round, which costs less than keeping for every pixel
+ * of the image which area it belongs to. */
+#include "kernels/areas/areas_runs.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -13,15 +12,11 @@ struct cell {
     const struct pb_areas *areas;
     struct pb_rect rect;
     uint32_t base; /* of the cell's entries */
-    uint32_t n;    /* pixels */
-    const float *plane;
-    size_t stride;
-    /* By pixel. */
-    uint32_t *label; /* the first pixel of its area; PB_AREAS_NONE: it is in none */
-    /* By first pixel of an area. */
-    uint32_t *size, *entry, *best;
+    struct pb_runs runs;
+    /* By area. */
+    uint32_t *entry, *best;
     union found {
-        uint64_t first; /* where the walk meets the best neighbour */
+        uint64_t rank; /* of the best neighbour */
         struct pb_areas_chain chain;
     } * found;
 };
@@ -29,160 +24,97 @@ struct cell {
 /* An end of pb_areas_chain in a cell: that of the best neighbour. */
 enum { OPEN = PB_AREAS_WALKED + 1 };
 
-enum { PIXEL_BYTES = 4 * sizeof(uint32_t) + sizeof(union found) };
+enum { N_ARRAYS = 6 }; /* of a uint32_t or a float for each pixel, and one more */
 
 uint64_t pb_areas_scratch_bytes(int32_t image_w, int32_t image_h, int32_t side)
 {
-    const int32_t w = image_w < side ? image_w : side, h = image_h < side ? image_h : side;
+    const uint64_t w = (uint64_t)(image_w < side ? image_w : side);
+    const uint64_t h = (uint64_t)(image_h < side ? image_h : side);
 
-    return (uint64_t)w * (uint64_t)h * PIXEL_BYTES;
+    return w * h * sizeof(union found) +
+           (N_ARRAYS * (w * h + 1) + (h + 1) + 1) / 2 * 2 * sizeof(uint32_t);
 }
 
+/* With its runs and areas. */
 static struct cell cell_of(const struct pb_areas *areas, uint32_t number, const float *plane,
                            size_t stride, void *scratch)
 {
-    struct cell c = {.areas = areas,
-                     .rect = pb_areas_cell(areas, number),
-                     .base = number * areas->border_px,
-                     .plane = plane,
-                     .stride = stride};
+    struct cell c = {
+        .areas = areas, .rect = pb_areas_cell(areas, number), .base = number * areas->border_px};
+    const uint32_t w = (uint32_t)c.rect.w, h = (uint32_t)c.rect.h, n = w * h + 1;
 
-    c.n = (uint32_t)c.rect.w * (uint32_t)c.rect.h;
     c.found = scratch;
-    c.label = (uint32_t *)(void *)(c.found + c.n);
-    c.size = c.label + c.n;
-    c.entry = c.size + c.n;
-    c.best = c.entry + c.n;
+    c.entry = (uint32_t *)(void *)(c.found + w * h);
+    c.best = c.entry + n;
+    c.runs = (struct pb_runs){.plane = plane,
+                              .stride = stride,
+                              .w = w,
+                              .h = h,
+                              .reach = areas->sieve.connectivity == 8,
+                              .start = c.best + n,
+                              .area = c.best + 2 * (size_t)n,
+                              .size = c.best + 3 * (size_t)n,
+                              .value = (float *)(void *)(c.best + 4 * (size_t)n),
+                              .row = c.best + 5 * (size_t)n};
+    pb_runs_find(&c.runs);
     return c;
-}
-
-/* --- labels ---------------------------------------------------------------------------------- */
-
-static uint32_t find_first(uint32_t *label, uint32_t i)
-{
-    while (label[i] != i) {
-        label[i] = label[label[i]];
-        i = label[i];
-    }
-    return i;
-}
-
-static void join(uint32_t *label, uint32_t a, uint32_t b)
-{
-    a = find_first(label, a);
-    b = find_first(label, b);
-    if (a < b)
-        label[b] = a;
-    else
-        label[a] = b;
-}
-
-/* Joins pixel i, of column x, with equal ones of the row above. Equal neighbours in that row are
- * joined already, and so is the pixel to the left with those above it. */
-static void join_above(const struct cell *c, uint32_t i, int32_t x, const float *row,
-                       const float *above)
-{
-    const uint32_t up = i - (uint32_t)c->rect.w;
-    const bool left = x > 0 && row[x - 1] == row[x];
-    const bool up_left = x > 0 && above[x - 1] == row[x];
-    const bool corners = c->areas->sieve.connectivity == 8;
-
-    if (above[x] == row[x]) {
-        if (!left)
-            c->label[i] = c->label[up];
-        else if (!up_left)
-            join(c->label, up, i);
-        return;
-    }
-    if (!corners)
-        return;
-    if (up_left && !left)
-        c->label[i] = c->label[up - 1];
-    if (x + 1 < c->rect.w && above[x + 1] == row[x])
-        join(c->label, up + 1, i);
-}
-
-static void find_labels(const struct cell *c)
-{
-    const int32_t w = c->rect.w;
-    uint32_t i = 0;
-
-    for (int32_t y = 0; y < c->rect.h; y++) {
-        const float *const row = c->plane + (size_t)y * c->stride;
-
-        for (int32_t x = 0; x < w; x++, i++) {
-            c->label[i] = PB_AREAS_NONE;
-            if (row[x] != row[x])
-                continue;
-            c->label[i] = x > 0 && row[x - 1] == row[x] ? c->label[i - 1] : i;
-            if (y > 0)
-                join_above(c, i, x, row, row - c->stride);
-        }
-    }
-    for (i = 0; i < c->n; i++) /* of each chain the pixels before are through */
-        if (c->label[i] != PB_AREAS_NONE)
-            c->label[i] = c->label[c->label[i]];
-}
-
-static void find_sizes(const struct cell *c)
-{
-    memset(c->size, 0, c->n * sizeof *c->size);
-    for (uint32_t i = 0; i < c->n; i++)
-        if (c->label[i] != PB_AREAS_NONE)
-            c->size[c->label[i]]++;
-}
-
-static float value_of(const struct cell *c, uint32_t pixel)
-{
-    const uint32_t w = (uint32_t)c->rect.w; /* no cell is empty */
-
-    /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero) */
-    return c->plane[(size_t)(pixel / w) * c->stride + pixel % w];
 }
 
 /* --- entries --------------------------------------------------------------------------------- */
 
-/* The pixel at place k of the border. */
-static uint32_t border_pixel(const struct cell *c, uint32_t k)
+static void number_entry(const struct cell *c, uint32_t run, uint32_t *n)
 {
-    const uint32_t w = (uint32_t)c->rect.w, h = (uint32_t)c->rect.h;
+    const uint32_t area = c->runs.area[run];
 
-    if (k < w)
-        return k;
-    if (k < 2 * w)
-        return (h - 1) * w + (k - w);
-    if (k < 2 * w + h)
-        return (k - 2 * w) * w;
-    return (k - 2 * w - h) * w + w - 1;
-}
-
-static uint32_t border_length(const struct cell *c)
-{
-    return 2 * ((uint32_t)c->rect.w + (uint32_t)c->rect.h);
+    if (area != PB_AREAS_NONE && c->entry[area] == PB_AREAS_NONE)
+        c->entry[area] = c->base + (*n)++;
 }
 
 /* Numbers the areas that touch the border, in the same order in every round. Returns how many. */
 static uint32_t number_entries(const struct cell *c)
 {
+    const struct pb_runs *const runs = &c->runs;
     uint32_t n = 0;
 
-    memset(c->entry, 0xff, c->n * sizeof *c->entry);
-    for (uint32_t k = 0; k < border_length(c); k++) {
-        const uint32_t area = c->label[border_pixel(c, k)];
-
-        if (area != PB_AREAS_NONE && c->entry[area] == PB_AREAS_NONE)
-            c->entry[area] = c->base + n++;
-    }
+    memset(c->entry, 0xff, runs->n_areas * sizeof *c->entry);
+    for (uint32_t run = 0; run < runs->row[1]; run++)
+        number_entry(c, run, &n);
+    for (uint32_t run = runs->row[runs->h - 1]; run < runs->n; run++)
+        number_entry(c, run, &n);
+    for (uint32_t y = 0; y < runs->h; y++)
+        number_entry(c, runs->row[y], &n);
+    for (uint32_t y = 0; y < runs->h; y++)
+        number_entry(c, runs->row[y + 1] - 1, &n);
     return n;
+}
+
+/* What a border says of the pixels of a run. */
+static uint16_t border_of(const struct cell *c, uint32_t run)
+{
+    const uint32_t area = c->runs.area[run];
+
+    return area == PB_AREAS_NONE ? PB_AREAS_BORDER_NONE : (uint16_t)(c->entry[area] - c->base);
+}
+
+static void fill_row(const struct cell *c, uint32_t y, uint16_t *border)
+{
+    const struct pb_runs *const runs = &c->runs;
+
+    for (uint32_t run = runs->row[y]; run < runs->row[y + 1]; run++)
+        for (uint32_t i = runs->start[run]; i < runs->start[run + 1]; i++)
+            border[i - y * runs->w] = border_of(c, run);
 }
 
 static void fill_border(const struct cell *c, uint16_t *border)
 {
-    for (uint32_t k = 0; k < border_length(c); k++) {
-        const uint32_t area = c->label[border_pixel(c, k)];
+    const struct pb_runs *const runs = &c->runs;
+    uint16_t *const left = border + 2 * (size_t)runs->w, *const right = left + runs->h;
 
-        border[k] =
-            area == PB_AREAS_NONE ? PB_AREAS_BORDER_NONE : (uint16_t)(c->entry[area] - c->base);
+    fill_row(c, 0, border);
+    fill_row(c, runs->h - 1, border + runs->w);
+    for (uint32_t y = 0; y < runs->h; y++) {
+        left[y] = border_of(c, runs->row[y]);
+        right[y] = border_of(c, runs->row[y + 1] - 1);
     }
 }
 
@@ -191,17 +123,12 @@ void pb_areas_add(struct pb_areas *areas, uint32_t number, const float *plane, s
 {
     const struct cell c = cell_of(areas, number, plane, stride, scratch);
 
-    find_labels(&c);
-    find_sizes(&c);
     areas->n[number] = number_entries(&c);
     fill_border(&c, areas->border + (size_t)number * areas->border_px);
-    for (uint32_t k = 0; k < border_length(&c); k++) {
-        const uint32_t area = c.label[border_pixel(&c, k)];
-
-        if (area != PB_AREAS_NONE)
-            areas->entry[c.entry[area]] = (struct pb_areas_entry){
-                .parent = c.entry[area], .value = value_of(&c, area), .size = c.size[area]};
-    }
+    for (uint32_t i = 0; i < c.runs.n_areas; i++)
+        if (c.entry[i] != PB_AREAS_NONE)
+            areas->entry[c.entry[i]] = (struct pb_areas_entry){
+                .parent = c.entry[i], .value = c.runs.value[i], .size = c.runs.size[i]};
 }
 
 /* --- neighbours ------------------------------------------------------------------------------ */
@@ -211,66 +138,77 @@ static bool find_all_sizes(const struct cell *c)
 {
     bool any = false;
 
-    find_sizes(c);
-    for (uint32_t i = 0; i < c->n; i++) {
-        if (c->label[i] != i)
-            continue;
+    for (uint32_t i = 0; i < c->runs.n_areas; i++) {
         if (c->entry[i] != PB_AREAS_NONE)
-            c->size[i] = pb_areas_of(c->areas, c->entry[i])->size;
+            c->runs.size[i] = pb_areas_of(c->areas, c->entry[i])->size;
         c->best[i] = PB_AREAS_NONE;
-        any = any || pb_areas_is_small(c->areas, c->size[i]);
+        c->found[i].rank = 0;
+        any = any || pb_areas_is_small(c->areas, c->runs.size[i]);
     }
     return any;
 }
 
-static void offer(const struct cell *c, uint32_t to, uint32_t neighbour, uint64_t first)
+/* A neighbour of more pixels ranks higher; of equal ones the one that the walk over the cell meets
+ * first. first: a pixel's number * PB_AREAS_WAYS + the way. */
+static inline uint64_t rank_of(uint32_t size, uint32_t first)
 {
-    if (!pb_areas_is_small(c->areas, c->size[to]))
-        return;
-    if (c->best[to] != PB_AREAS_NONE && c->size[c->best[to]] >= c->size[neighbour])
-        return;
-    c->best[to] = neighbour;
-    c->found[to].first = first;
+    return (uint64_t)size << 32 | (UINT32_MAX - first);
 }
 
-/* Two areas touch at pixel i of the cell. */
-static void meet(const struct cell *c, uint32_t i, uint32_t other, enum pb_areas_way way)
+static inline uint32_t first_of(uint64_t rank)
 {
-    const uint32_t one = c->label[i], w = (uint32_t)c->rect.w;
-    const int64_t x = c->rect.x + (int64_t)(i % w), y = c->rect.y + (int64_t)(i / w);
+    return UINT32_MAX - (uint32_t)rank;
+}
 
-    if (one == PB_AREAS_NONE || other == PB_AREAS_NONE)
+/* Without a branch: which one is the best is hard to foretell. */
+static inline void offer(const struct cell *c, uint32_t to, uint32_t neighbour, uint64_t rank)
+{
+    const uint64_t best = c->found[to].rank;
+    const uint32_t old = c->best[to];
+
+    c->found[to].rank = rank > best ? rank : best;
+    c->best[to] = rank > best ? neighbour : old;
+}
+
+/* Two runs touch, first at pixel i of the cell. Two parts of one area are no neighbours: they have
+ * the same value, so that they do not touch. */
+static inline void meet(const struct cell *c, uint32_t run, uint32_t other, uint32_t i,
+                        enum pb_areas_way way)
+{
+    const uint32_t to = c->runs.area[run], from = c->runs.area[other];
+    const uint32_t first = i * PB_AREAS_WAYS + way;
+
+    if (to == PB_AREAS_NONE || from == PB_AREAS_NONE)
         return;
-    offer(c, one, other, pb_areas_first(c->areas, x, y, way));
-    offer(c, other, one, pb_areas_first(c->areas, x, y, way));
+    offer(c, to, from, to == from ? 0 : rank_of(c->runs.size[from], first));
+    offer(c, from, to, to == from ? 0 : rank_of(c->runs.size[to], first));
 }
 
-/* Pixel i and the one `back` pixels before it: most are of one area. */
-static inline void compare(const struct cell *c, uint32_t i, uint32_t back, enum pb_areas_way way)
+static void meet_above(void *of, uint32_t run, uint32_t above)
 {
-    if (c->label[i] != c->label[i - back])
-        meet(c, i, c->label[i - back], way);
+    const struct cell *const c = of;
+    const struct pb_runs *const runs = &c->runs;
+    const uint32_t at = runs->start[run], above_at = runs->start[above] + runs->w;
+
+    if (above_at > at)
+        meet(c, run, above, above_at - runs->reach, runs->reach ? PB_AREAS_UP_RIGHT : PB_AREAS_UP);
+    else if (runs->start[above + 1] + runs->w > at)
+        meet(c, run, above, at, PB_AREAS_UP);
+    else
+        meet(c, run, above, at, PB_AREAS_UP_LEFT);
 }
 
-/* The best neighbour of each small area in this cell. Two parts of one area are no neighbours: they
- * have the same value, so that they do not touch. */
-static void find_best(const struct cell *c)
+/* The best neighbour of each area in this cell. */
+static void find_best(struct cell *c)
 {
-    const bool corners = c->areas->sieve.connectivity == 8;
-    const uint32_t w = (uint32_t)c->rect.w;
-    uint32_t i = 0;
+    const struct pb_runs *const runs = &c->runs;
 
-    for (int32_t y = 0; y < c->rect.h; y++)
-        for (int32_t x = 0; x < c->rect.w; x++, i++) {
-            if (y > 0)
-                compare(c, i, w, PB_AREAS_UP);
-            if (corners && y > 0 && x > 0)
-                compare(c, i, w + 1, PB_AREAS_UP_LEFT);
-            if (corners && y > 0 && x + 1 < c->rect.w)
-                compare(c, i, w - 1, PB_AREAS_UP_RIGHT);
-            if (x > 0)
-                compare(c, i, 1, PB_AREAS_LEFT);
-        }
+    for (uint32_t y = 0; y < runs->h; y++) {
+        if (y > 0)
+            pb_runs_pairs(runs, y, meet_above, c);
+        for (uint32_t run = runs->row[y] + 1; run < runs->row[y + 1]; run++)
+            meet(c, run, run - 1, runs->start[run], PB_AREAS_LEFT);
+    }
 }
 
 /* --- chains ---------------------------------------------------------------------------------- */
@@ -281,8 +219,8 @@ static struct pb_areas_chain start_of(const struct cell *c, uint32_t area)
     if (c->entry[area] != PB_AREAS_NONE)
         return (struct pb_areas_chain){PB_AREAS_ENTRY,
                                        {.entry = c->areas->entry[c->entry[area]].parent}};
-    if (!pb_areas_is_small(c->areas, c->size[area]))
-        return (struct pb_areas_chain){PB_AREAS_VALUE, {.value = value_of(c, area)}};
+    if (!pb_areas_is_small(c->areas, c->runs.size[area]))
+        return (struct pb_areas_chain){PB_AREAS_VALUE, {.value = c->runs.value[area]}};
     return (struct pb_areas_chain){c->best[area] == PB_AREAS_NONE ? PB_AREAS_KEEPS : (uint32_t)OPEN,
                                    {.entry = 0}};
 }
@@ -306,18 +244,15 @@ static void walk(const struct cell *c, uint32_t area)
 
 static void find_chains(const struct cell *c)
 {
-    for (uint32_t i = 0; i < c->n; i++)
-        if (c->label[i] == i)
-            c->found[i].chain = start_of(c, i);
-    for (uint32_t i = 0; i < c->n; i++)
-        if (c->label[i] == i)
-            walk(c, i);
+    for (uint32_t i = 0; i < c->runs.n_areas; i++)
+        c->found[i].chain = start_of(c, i);
+    for (uint32_t i = 0; i < c->runs.n_areas; i++)
+        walk(c, i);
 }
 
-/* All of the cell but the chains. Returns whether an area of it is small. */
-static bool find_areas(const struct cell *c)
+/* What areas are next to, but not the chains. Returns whether an area of the cell is small. */
+static bool find_neighbours(struct cell *c)
 {
-    find_labels(c);
     (void)number_entries(c);
     if (!find_all_sizes(c))
         return false;
@@ -325,46 +260,73 @@ static bool find_areas(const struct cell *c)
     return true;
 }
 
+/* A small area whose best neighbour in this cell is told to the table. */
+static bool is_told(const struct cell *c, uint32_t area)
+{
+    return c->entry[area] != PB_AREAS_NONE && c->best[area] != PB_AREAS_NONE &&
+           pb_areas_is_small(c->areas, c->runs.size[area]);
+}
+
+/* Where the walk over the image meets what that over the cell meets at `first`. */
+static uint64_t first_in_image(const struct cell *c, uint32_t first)
+{
+    const uint32_t px = first / PB_AREAS_WAYS;
+
+    /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero) no cell is empty */
+    return pb_areas_first(c->areas, c->rect.x + (int64_t)(px % c->runs.w),
+                          c->rect.y + (int64_t)(px / c->runs.w), first % PB_AREAS_WAYS);
+}
+
 void pb_areas_look(struct pb_areas *areas, uint32_t number, const float *plane, size_t stride,
                    void *scratch)
 {
-    const struct cell c = cell_of(areas, number, plane, stride, scratch);
-
-    if (areas->n[number] == 0 || !find_areas(&c))
+    if (areas->n[number] == 0)
         return;
-    for (uint32_t i = 0; i < c.n; i++)
-        if (c.label[i] == i && c.entry[i] != PB_AREAS_NONE && c.best[i] != PB_AREAS_NONE) {
-            areas->entry[c.entry[i]].best_size = c.size[c.best[i]];
-            areas->entry[c.entry[i]].best_first = c.found[i].first;
+    struct cell c = cell_of(areas, number, plane, stride, scratch);
+    if (!find_neighbours(&c))
+        return;
+    for (uint32_t i = 0; i < c.runs.n_areas; i++)
+        if (is_told(&c, i)) {
+            areas->entry[c.entry[i]].best_size = c.runs.size[c.best[i]];
+            areas->entry[c.entry[i]].best_first = first_in_image(&c, first_of(c.found[i].rank));
         }
     find_chains(&c);
-    for (uint32_t i = 0; i < c.n; i++)
-        if (c.label[i] == i && c.entry[i] != PB_AREAS_NONE && c.best[i] != PB_AREAS_NONE)
+    for (uint32_t i = 0; i < c.runs.n_areas; i++)
+        if (is_told(&c, i))
             areas->entry[c.entry[i]].chain = c.found[c.best[i]].chain;
+}
+
+/* The pixels of a run of row y become `value`. */
+static void fill(const struct cell *c, uint32_t y, uint32_t run, float *plane, float value)
+{
+    const struct pb_runs *const runs = &c->runs;
+    float *const row = plane + y * runs->stride;
+
+    for (uint32_t i = runs->start[run]; i < runs->start[run + 1]; i++)
+        row[i - y * runs->w] = value;
 }
 
 bool pb_areas_replace(const struct pb_areas *areas, uint32_t number, float *plane, size_t stride,
                       void *scratch)
 {
-    const struct cell c = cell_of(areas, number, plane, stride, scratch);
-
-    const uint32_t w = (uint32_t)c.rect.w;
+    struct cell c = cell_of(areas, number, plane, stride, scratch);
     bool any = false;
 
-    if (!find_areas(&c))
+    if (!find_neighbours(&c))
         return false;
     find_chains(&c);
-    for (uint32_t i = 0; i < c.n; i++)
-        if (c.label[i] == i && c.found[i].chain.end == PB_AREAS_ENTRY)
+    for (uint32_t i = 0; i < c.runs.n_areas; i++)
+        if (c.found[i].chain.end == PB_AREAS_ENTRY)
             c.found[i].chain = areas->entry[c.found[i].chain.to.entry].chain;
-    for (uint32_t i = 0; i < c.n; i++) {
-        const uint32_t area = c.label[i];
+    for (uint32_t y = 0; y < c.runs.h; y++)
+        for (uint32_t run = c.runs.row[y]; run < c.runs.row[y + 1]; run++) {
+            const uint32_t area = c.runs.area[run];
 
-        if (area == PB_AREAS_NONE || c.found[area].chain.end != PB_AREAS_VALUE ||
-            !pb_areas_is_small(areas, c.size[area]))
-            continue;
-        plane[(size_t)(i / w) * stride + i % w] = c.found[area].chain.to.value;
-        any = true;
-    }
+            if (area == PB_AREAS_NONE || c.found[area].chain.end != PB_AREAS_VALUE ||
+                !pb_areas_is_small(areas, c.runs.size[area]))
+                continue;
+            fill(&c, y, run, plane, c.found[area].chain.to.value);
+            any = true;
+        }
     return any;
 }

@@ -3,7 +3,7 @@
 #ifndef PB_AREAS_INSIDE_H
 #define PB_AREAS_INSIDE_H
 /* What is behind struct pb_areas: the table of areas that touch a cell's border (areas_table.c),
- * and the areas of one cell (areas_cell.c). */
+ * and the areas of one cell (areas_cell.c), which are found from runs of pixels (areas_runs.h). */
 #include "kernels/areas/areas.h"
 
 #define PB_AREAS_NONE        UINT32_MAX
@@ -48,11 +48,17 @@ struct pb_areas {
 };
 
 /* Where the walk over the image compares a pixel with a neighbour. */
-enum pb_areas_way { PB_AREAS_UP, PB_AREAS_UP_LEFT, PB_AREAS_UP_RIGHT, PB_AREAS_LEFT };
+enum pb_areas_way {
+    PB_AREAS_UP,
+    PB_AREAS_UP_LEFT,
+    PB_AREAS_UP_RIGHT,
+    PB_AREAS_LEFT,
+    PB_AREAS_WAYS
+};
 static inline uint64_t pb_areas_first(const struct pb_areas *areas, int64_t x, int64_t y,
                                       enum pb_areas_way way)
 {
-    return ((uint64_t)(y * areas->image_w + x)) * 4 + (uint64_t)way;
+    return ((uint64_t)(y * areas->image_w + x)) * PB_AREAS_WAYS + (uint64_t)way;
 }
 
 /* Both saturate. */
