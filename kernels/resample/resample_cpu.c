@@ -62,7 +62,7 @@ size_t pb_resample_temp_px(const struct pb_resample *resample, size_t w)
     if (resample->how == PB_NEAREST)
         return w * taps_px + 2;
     if (resample->how == PB_MODE)
-        return w * (taps_px + across) + 3 * across * down + down +
+        return w * (taps_px + across) + 2 * across * down + down +
                pb_resample_table_room(across * down) + 2;
     return w * (taps_px + across + 4 + down) + down + 2;
 }
@@ -83,8 +83,7 @@ static void lay_out(struct pb_resample_job *job, float *temp)
     if (how == PB_MODE) {
         job->areas.value = c->weight + w * across;
         job->areas.area = job->areas.value + across * down;
-        job->areas.part = job->areas.area + across * down;
-        job->areas.down = job->areas.part + across * down;
+        job->areas.down = job->areas.area + across * down;
         job->areas.first = (int32_t *)(job->areas.down + down);
         return;
     }

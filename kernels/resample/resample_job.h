@@ -26,7 +26,6 @@ struct pb_resample_columns {
 /* MODE: values of a footprint, the area that has each, and the weights of its rows. */
 struct pb_resample_areas {
     float *value, *area;
-    float *part; /* area of each pixel */
     float *down;
     int32_t *first; /* pb_resample_table_room: which value it is; -1 = none */
 };

@@ -7,13 +7,15 @@
 #include "kernels/resample/resample_pixel.h"
 #include "tests/unit/chain_fixture.h"
 
-/* A plane of values some of which are equal, invalid, or zeroes of either sign. */
+/* A plane of values of both signs, some of which are equal, invalid, or zeroes. */
 static void fill(uint32_t *random, float *px, size_t n, uint32_t values)
 {
     for (size_t i = 0; i < n; i++) {
         const uint32_t k = fx_random(random) % (values + 2);
 
-        px[i] = k == 0 ? NAN : k == 1 ? (fx_random(random) % 2 ? 0.0f : -0.0f) : (float)k * 0.37f;
+        px[i] = k == 0   ? NAN
+                : k == 1 ? (fx_random(random) % 2 ? 0.0f : -0.0f)
+                         : (float)k * (k % 2 ? 0.37f : -0.37f);
     }
 }
 
