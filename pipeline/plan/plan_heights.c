@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A chain of the band alone makes of stored pixels what steps see of them, with scale, offset,
- * nodata and masks. It goes over the area by windows of whole blocks. */
+ * nodata and masks. It goes over the area by windows of whole blocks, or of rows of blocks that are
+ * taller; a compressed one is decoded for each of its windows, so these are as tall as
+ * compute.memory allows. */
 #include "pipeline/plan/plan_heights.h"
 #include "kernels/chain/chain.h"
 #include "pipeline/raster/ground.h"
@@ -62,7 +64,48 @@ static int32_t step_of(int32_t block, int32_t size)
     return most < size ? most : size;
 }
 
-static int init(struct window *w, struct pb_raster *raster, const struct pb_chain_input *input)
+/* What a window of so many rows takes, with what its reader holds. */
+static uint64_t bytes_of(const struct window *w, int32_t rows)
+{
+    const struct pb_raster_info *info = pb_raster_info(w->raster);
+    const uint64_t px = (uint64_t)w->step.w * (uint64_t)rows;
+    return pb_raster_reader_bytes(info) +
+           px * ((uint64_t)pb_type_bytes(info->type) + info->has_mask + sizeof(float)) +
+           pb_chain_scratch_bytes(w->chain, w->step.w, rows);
+}
+
+/* Rows of a block that is larger than a window. */
+static int32_t rows_of_block(const struct window *w, uint64_t memory)
+{
+    const struct pb_raster_info *info = pb_raster_info(w->raster);
+    const int32_t few = WINDOW_PX / w->step.w > 1 ? WINDOW_PX / w->step.w : 1;
+    int32_t rows = strcmp(info->compression, "NONE") == 0 && few < w->step.h ? few : w->step.h;
+    while (rows > 1 && bytes_of(w, rows) > memory)
+        rows = (rows + 1) / 2;
+    return rows;
+}
+
+static int size_window(struct window *w, uint64_t memory, struct pb_err *err)
+{
+    const struct pb_raster_info *info = pb_raster_info(w->raster);
+    w->step.w = step_of(info->block_w, info->width);
+    w->step.h = step_of(info->block_h, info->height);
+    while ((int64_t)w->step.w * w->step.h > WINDOW_PX && w->step.h / 2 >= info->block_h)
+        w->step.h /= 2;
+    if ((int64_t)w->step.w * w->step.h > WINDOW_PX)
+        w->step.h = rows_of_block(w, memory);
+    const uint64_t bytes = bytes_of(w, w->step.h);
+    if (bytes <= memory)
+        return 0;
+    return pb_fail(err, PB_E_PLAN_MEMORY,
+                   "compute.memory is %llu MiB, but to read the heights of the ground from a file "
+                   "of %d x %d, blocks of %d x %d, takes at least %llu MiB",
+                   (unsigned long long)(memory >> 20), info->width, info->height, info->block_w,
+                   info->block_h, (unsigned long long)((bytes + (1 << 20) - 1) >> 20));
+}
+
+static int init(struct window *w, struct pb_raster *raster, const struct pb_chain_input *input,
+                uint64_t memory, struct pb_err *err)
 {
     const struct pb_raster_info *info = pb_raster_info(raster);
     const struct pb_chain_source source = {info->width, info->height, true, pb_map_identity()};
@@ -71,10 +114,6 @@ static int init(struct window *w, struct pb_raster *raster, const struct pb_chai
     const char *name = "heights";
     size_t at;
     *w = (struct window){.raster = raster};
-    w->step.w = step_of(info->block_w, info->width);
-    w->step.h = step_of(info->block_h, info->height);
-    while ((int64_t)w->step.w * w->step.h > WINDOW_PX && w->step.h / 2 >= info->block_h)
-        w->step.h /= 2;
     alone.name = name;
     alone.source = 0;
     alone.bring = 0;
@@ -84,15 +123,20 @@ static int init(struct window *w, struct pb_raster *raster, const struct pb_chai
                                        .n_outputs = 1,
                                        .sources = &source,
                                        .n_sources = 1};
+    if (pb_chain_create(&spec, &diag, &at, &w->chain) < 0) /* one band without steps is right */
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the heights of the ground");
+    int rc = size_window(w, memory, err);
+    if (rc < 0)
+        return rc;
     const size_t px = (size_t)w->step.w * (size_t)w->step.h;
-    if (pb_chain_create(&spec, &diag, &at, &w->chain) < 0)
-        return -ENOMEM; /* one band without steps has no mistake */
     const size_t bytes = pb_chain_scratch_bytes(w->chain, w->step.w, w->step.h);
     w->stored = malloc(px * (size_t)pb_type_bytes(info->type));
     w->mask = info->has_mask ? malloc(px) : NULL;
     w->pixels = malloc(px * sizeof *w->pixels);
     w->scratch = aligned_alloc(64, (bytes + 64) / 64 * 64);
-    return w->stored && w->pixels && w->scratch && (w->mask || !info->has_mask) ? 0 : -ENOMEM;
+    if (w->stored && w->pixels && w->scratch && (w->mask || !info->has_mask))
+        return 0;
+    return pb_fail(err, PB_E_MEMORY, "out of memory for the heights of the ground");
 }
 
 /* Invalid pixels are NaN, which no comparison holds for. */
@@ -128,6 +172,12 @@ static int look(struct window *w, int32_t band, const struct pb_rect *rect, stru
     return rc;
 }
 
+static bool holds(const struct pb_rect *big, const struct pb_rect *small)
+{
+    return small->x >= big->x && small->y >= big->y && small->x + small->w <= big->x + big->w &&
+           small->y + small->h <= big->y + big->h;
+}
+
 static int look_at_all(struct window *w, int32_t band, const struct pb_rect *area,
                        struct pb_err *err, double range[2])
 {
@@ -144,27 +194,57 @@ static int look_at_all(struct window *w, int32_t band, const struct pb_rect *are
     return rc;
 }
 
+/* What the area has beside the one that is known, which it holds: above, left, right, below. */
+static void subtract(const struct pb_rect *area, const struct pb_rect *known, struct pb_rect out[4])
+{
+    const int32_t right = known->x + known->w, bottom = known->y + known->h;
+    out[0] = (struct pb_rect){area->x, area->y, area->w, known->y - area->y};
+    out[1] = (struct pb_rect){area->x, known->y, known->x - area->x, known->h};
+    out[2] = (struct pb_rect){right, known->y, area->x + area->w - right, known->h};
+    out[3] = (struct pb_rect){area->x, bottom, area->w, area->y + area->h - bottom};
+}
+
+/* Of the band and the area last asked for, if the new one holds that: grids grow by and by. */
+static struct pb_plan_heights_seen seen_of(const struct pb_plan_heights *h, uint32_t input,
+                                           const struct pb_rect *area)
+{
+    if (h->seen.area.w > 0 && h->seen.input == input && holds(area, &h->seen.area))
+        return h->seen;
+    return (struct pb_plan_heights_seen){.input = input, .range = {INFINITY, -INFINITY}};
+}
+
+static int look_for(struct pb_plan_heights *h, struct pb_plan_heights_seen *seen,
+                    const struct pb_rect *area)
+{
+    const uint64_t memory = h->request->config->compute.memory_bytes;
+    struct pb_rect part[4] = {*area};
+    struct window w;
+    if (seen->area.w > 0)
+        subtract(area, &seen->area, part);
+    int rc = init(&w, raster_of(h, seen->input), &h->input[seen->input], memory, &h->err);
+    for (int i = 0; i < 4 && rc == 0; i++)
+        if (part[i].w > 0 && part[i].h > 0)
+            rc = look_at_all(&w, h->number[seen->input], &part[i], &h->err, seen->range);
+    fini(&w);
+    seen->area = *area;
+    return rc;
+}
+
 static int range(const void *of, uint32_t input, const double box[4], char *why, size_t why_bytes,
                  double out[2])
 {
     struct pb_plan_heights *h = (struct pb_plan_heights *)(uintptr_t)of;
-    struct pb_raster *raster = raster_of(h, input);
     const struct pb_rect area = {(int32_t)box[0], (int32_t)box[1], (int32_t)(box[2] - box[0]),
                                  (int32_t)(box[3] - box[1])};
-    double found[2] = {INFINITY, -INFINITY};
-    struct window w;
-    int rc = init(&w, raster, &h->input[input]);
-    if (rc == 0) {
-        h->rc = look_at_all(&w, h->number[input], &area, &h->err, found);
-        rc = h->rc < 0 ? -EIO : 0;
-    }
-    fini(&w);
-    if (rc == -EIO)
+    struct pb_plan_heights_seen seen = seen_of(h, input, &area);
+    h->rc = holds(&seen.area, &area) ? 0 : look_for(h, &seen, &area);
+    if (h->rc < 0) {
         (void)snprintf(why, why_bytes, "%s", h->err.msg);
-    if (rc < 0)
-        return rc;
-    memcpy(out, found, sizeof found);
-    return found[0] <= found[1] ? 0 : -ENODATA;
+        return -EIO;
+    }
+    h->seen = seen;
+    memcpy(out, seen.range, sizeof seen.range);
+    return seen.range[0] <= seen.range[1] ? 0 : -ENODATA;
 }
 
 struct pb_ground_heights pb_plan_heights(struct pb_plan_heights *heights)

@@ -6,6 +6,13 @@
  * have in the area of the scene, which are read for it. Thread: that of the plan. */
 #include "pipeline/plan/plan.h"
 
+/* The range that a band has in an area of its file. */
+struct pb_plan_heights_seen {
+    uint32_t input;
+    struct pb_rect area; /* w 0: nothing was seen */
+    double range[2];
+};
+
 /* The bands of the pipeline's files; all borrowed. */
 struct pb_plan_heights {
     const struct pb_plan_request *request;
@@ -14,6 +21,7 @@ struct pb_plan_heights {
     const uint32_t *file;  /* 0: the scene's, else of request->others, from 1 */
     struct pb_err err;     /* why pixels could not be read; zero at first */
     int rc;
+    struct pb_plan_heights_seen seen; /* zero at first */
 };
 
 /* heights stays as it is while the result is used. */

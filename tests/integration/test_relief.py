@@ -3,11 +3,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """warp by RPCs over ground of different heights (dem) through `pushbroom run`, against gdalwarp -rpc -to RPC_DEM without its
 approximation: pixels, and positions."""
+import sys
+
 import numpy as np
 from osgeo import gdal, osr
 
 import pbtest
 from test_orthorectify import SIDE, inside, rpc_scene
+
+sys.path.insert(0, str(pbtest.SOURCE / "tests/bench"))
+from measured import measure  # noqa: E402
 
 gdal.UseExceptions()
 AREA = (515000, 5250000, 528000, 5262000)  # of the scene but for its edges, in EPSG:32755
@@ -154,6 +159,37 @@ def test_the_dry_run_says_which_heights(scratch):
     scene, dem = rpc_scene(scratch / "s.tif"), relief(scratch / "dem.tif", LONLAT)
     done = pbtest.run("pushbroom", "run", "--dry-run", "-c", config(scratch, dem, WITHIN), "-o", scratch / "out", scene)
     assert "the scene is placed by RPCs on ground of 0 to 1500 m, which band H has" in done.stdout, done.stdout
+
+
+def test_heights_in_large_blocks_are_read_within_the_memory(scratch):
+    """A block of 16 MiB, of which the scene's area is nearly all."""
+    if pbtest.SANITIZED:
+        raise pbtest.Skip("a sanitizer's memory is not planned")
+    side, scene = 4096, rpc_scene(scratch / "s.tif")
+
+    def dry_run(path, memory):
+        return ["pushbroom", "run", "--dry-run", "-c", config(scratch, path, WITHIN, f"{{memory: {memory}MiB, threads: 1}}"), "-o", scratch / "out", scene]
+
+    def peak(path):
+        command = dry_run(path, 88)
+        return measure([pbtest.BIN / command[0], *command[1:]])[1]
+
+    base = peak(relief(scratch / "dem.tif", LONLAT))
+    out = gdal.GetDriverByName("GTiff").Create(str(scratch / "large.tif"), side, side, 1, gdal.GDT_Byte,
+                                               ["TILED=YES", "BLOCKXSIZE=4096", "BLOCKYSIZE=4096", "COMPRESS=DEFLATE"])
+    system = osr.SpatialReference()
+    system.ImportFromEPSG(4326)
+    out.SetProjection(system.ExportToWkt())
+    out.SetGeoTransform((147.16, 0.2 / side, 0, -42.77, 0, -0.15 / side))
+    heights = np.full((side, side), 7, np.uint8)
+    heights[side // 2, side // 2] = 90
+    out.GetRasterBand(1).WriteArray(heights)
+    del out
+    assert "on ground of 7 to 90 m" in pbtest.run(*dry_run(scratch / "large.tif", 88)).stdout
+    took = peak(scratch / "large.tif")
+    assert took - base < 55, f"{took - base:.0f} MiB more than with small blocks"
+    said = pbtest.run(*dry_run(scratch / "large.tif", 16), code=1)
+    assert "compute.memory is 16 MiB, but to read the heights of the ground from a file of 4096 x 4096" in said.stdout + said.stderr, said
 
 
 def test_the_sample_orthorectifies_a_scene_with_its_rpcs_beside_it(scratch):
