@@ -223,6 +223,9 @@ static int open_sensor(const struct pb_ground_source *source, const struct pb_gr
                        "height");
     (void)CPLsnprintf(m->by, sizeof m->by, "%s, at a height of %.10g m%s", sensor->name, m->height,
                       ask->has_height ? "" : ", the mean of its tie points");
+    if (!sensor->ground(sensor->of, info->width / 2.0, info->height / 2.0, m->height, &m->lonlat[0],
+                        &m->lonlat[1]))
+        m->lonlat[0] = m->lonlat[1] = NAN;
     m->image = open_image(NULL, NULL, NULL, wkt);
     m->sensor = sensor;
     return 0;
@@ -288,6 +291,14 @@ bool pb_gdal_model_by_lonlat(const struct pb_gdal_model *m)
     return m->rpc != NULL || m->sensor != NULL;
 }
 
+/* Longitudes of the scene in one turn. */
+static void unwind(const struct pb_gdal_model *m, int n, double *lon)
+{
+    for (int i = 0; i < n; i++)
+        if (fabs(lon[i] - m->lonlat[0]) > 180)
+            lon[i] -= 360 * round((lon[i] - m->lonlat[0]) / 360);
+}
+
 /* At most POINTS of them. */
 static bool by_lonlat(const struct pb_gdal_model *m, int to_source, int n, double *x, double *y,
                       double *z, int *ok)
@@ -297,6 +308,8 @@ static bool by_lonlat(const struct pb_gdal_model *m, int to_source, int n, doubl
     int first[POINTS];
     bool fine = to_source ? GDALGenImgProjTransform(m->image, TRUE, n, x, y, z, first)
                           : half(m, FALSE, n, x, y, z, first);
+    if (!to_source)
+        unwind(m, n, x);
     fine = fine && (to_source ? half(m, TRUE, n, x, y, z, ok)
                               : GDALGenImgProjTransform(m->image, FALSE, n, x, y, z, ok));
     for (int i = 0; i < n; i++)

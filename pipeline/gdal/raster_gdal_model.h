@@ -17,9 +17,12 @@ struct pb_gdal_model {
     void *rpc;   /* NULL: there are none */
     const struct pb_ground_sensor *sensor; /* NULL: there is none; borrowed of the source */
     double height;                         /* of the sensor's places */
-    double lonlat[2], reach[2]; /* where the RPCs are defined: this far around this place */
-    double part[2], scale[2];   /* the pixels are ((x, y) - part) * scale of the scene's */
-    char by[128];               /* as struct pb_ground has it */
+    double lonlat[2]; /* with one of these: a place in the scene; longitudes are told in the turn
+                         around it, so that those of a scene across 180 degrees go on; NaN: not
+                         known */
+    double reach[2];  /* where the RPCs are defined: this far around the place */
+    double part[2], scale[2]; /* the pixels are ((x, y) - part) * scale of the scene's */
+    char by[128];             /* as struct pb_ground has it */
 };
 
 /* The transformer to the coordinate system wkt. 0; -EINVAL with words in why: the scene lacks what

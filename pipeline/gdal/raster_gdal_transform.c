@@ -148,6 +148,17 @@ static bool suggest_grid(struct transform *t, const struct pb_raster *raster, co
                : suggest(source, GDALGenImgProjTransform, t->model.image, out);
 }
 
+/* Whether the suggested grid takes more than half of a turn of longitudes: what a sensor sees at
+ * once lies on both sides of a jump then. */
+static bool is_around(const char *wkt, const struct suggestion *s)
+{
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(wkt);
+    const bool is_around = srs != NULL && OSRIsGeographic(srs) &&
+                           s->w * fabs(s->transform[1]) * OSRGetAngularUnits(srs, NULL) > M_PI;
+    OSRDestroySpatialReference(srs);
+    return is_around;
+}
+
 /* --- the finder ------------------------------------------------------------------------------- */
 
 static double error_of(const struct pb_gdal_model *model)
@@ -174,6 +185,14 @@ static int find_grid(struct transform *t, const struct pb_raster *raster, const 
                        "the scene cannot be brought into '%.80s' by %s: it lies where that is not "
                        "defined",
                        ask->crs, t->model.by);
+        return -EINVAL;
+    }
+    if (pb_gdal_model_by_lonlat(&t->model) && !ask->has_bounds && is_around(wkt, &suggested)) {
+        (void)snprintf(why, bytes,
+                       "the scene lies across 180 degrees, where longitudes of '%.80s' jump: take "
+                       "crs: EPSG:4326, in which its grid goes on beyond 180, a system in metres, "
+                       "or give bounds",
+                       ask->crs);
         return -EINVAL;
     }
     const int rc =

@@ -225,6 +225,32 @@ def test_points_whose_longitudes_jump_are_refused(scratch):
         pbtest.run("pushbroom", "run", "-c", config(scratch, 'crs: "EPSG:4326", from: gcps, order: 1'), "-o", scratch / "out", scene)
 
 
+def test_a_scene_across_the_antimeridian_has_a_grid_that_goes_on(scratch):
+    """RPCs depend on the distance of a longitude from their own: the scene is that of another place, a number of degrees to the west."""
+    own = float(gdal.Open(str(RPC)).GetMetadata("RPC")["LONG_OFF"])
+    plain = gdal.Open(product(warp(scratch, rpc_scene(scratch / "s.tif"), 'crs: "EPSG:4326", from: rpc')))
+    for name, middle in (("east", 179.98), ("west", -179.98)):
+        scene = rpc_scene(scratch / f"{name}.tif", LONG_OFF=repr(middle))
+        report = warp(scratch, scene, 'crs: "EPSG:4326", from: rpc')
+        made = gdal.Open(product(report))
+        assert (made.RasterXSize, made.RasterYSize) == (plain.RasterXSize, plain.RasterYSize), (made.RasterXSize, made.RasterYSize)
+        here, there = made.GetGeoTransform(), plain.GetGeoTransform()
+        assert abs(here[0] - there[0] - (middle - own)) < 1e-7 and np.allclose(here[1:], there[1:], atol=1e-9), (here, there)
+        assert here[0] < middle < here[0] + made.RasterXSize * here[1] and (here[0] < -180 or here[0] + made.RasterXSize * here[1] > 180), here
+        assert (made.ReadAsArray() != plain.ReadAsArray()).mean() < 1e-3
+        item = json.load(open(product(report, "stac")))
+        west, _, east, _ = item["bbox"]
+        assert 179.8 < west < 180 and -180 < east < -179.8 and item["geometry"]["type"] == "MultiPolygon", item["bbox"]
+    # Through the centre of the Earth, to another datum, longitudes end at 180.
+    done = pbtest.run("pushbroom", "run", "-c", config(scratch, 'crs: "EPSG:4272", from: rpc'), "-o", scratch / "out", scratch / "east.tif", code=None)
+    assert done.returncode != 0 and "lies across 180 degrees, where longitudes of 'EPSG:4272' jump" in done.stderr, done.stderr
+    # In metres nothing jumps, and bounds may be told on either side.
+    for crs, bounds, size in (("EPSG:32701", None, 200), ("EPSG:4326", [179.9, -42.88, 180.06, -42.8], None), ("EPSG:4326", [-180.1, -42.88, -179.94, -42.8], None)):
+        params = f'crs: "{crs}", from: rpc' + (f", bounds: {bounds}" if bounds else "")
+        part = gdal.Open(product(warp(scratch, scratch / "east.tif", params))).ReadAsArray()
+        assert max(part.shape) < 1000 and (part != -9999).mean() > 0.5, (crs, bounds, part.shape, (part != -9999).mean())
+
+
 def test_what_cannot_be_is_refused_with_words(scratch):
     affine = pbtest.DATA / "real/odd/gdal_byte_DEFLATE.tif"
     few, two = gcp_scene(scratch / "few.tif", 5), pbtest.DATA / "real/odd/gdal_byte_gcp.tif"

@@ -156,6 +156,39 @@ def test_steps_before_it_may_change_the_grid(scratch):
     assert abs(part["transform"][3] - 10 * part["height"] - y) < 60, (part, x, y)
 
 
+def turn_orbit(folder, degrees):
+    """The satellite as it would have passed so far to the east, over the same ground: longitudes of all places grow by that."""
+    path, = folder.glob("annotation/s1*-vv-*.xml")
+    cos, sin = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+
+    def turned(found):
+        x, y = float(found[2]), float(found[4])
+        return f"{found[1]}{cos * x - sin * y:.9e}{found[3]}{sin * x + cos * y:.9e}{found[5]}"
+
+    text, n = re.subn(r"(<(?:position|velocity)>\s*<x>)([^<]*)(</x>\s*<y>)([^<]*)(</y>)", turned, path.read_text())
+    assert n > 20, n
+    path.write_text(text)
+
+
+def test_a_scene_across_the_antimeridian_has_a_grid_that_goes_on(scratch):
+    made = []
+    for name, degrees in (("plain", 0), ("far", 180 - 12.35)):
+        (scratch / name).mkdir()
+        scene = Scene(scratch / name)
+        turn_orbit(scene.folder, degrees)
+        path = config(scratch, ", from: range-doppler")
+        path.write_text(path.read_text().replace(f"EPSG:{UTM}", "EPSG:4326"))
+        report = pbtest.run_json("pushbroom", "run", "--json", "-c", path, "-o", scratch / name, scene.folder)[0]
+        made.append(gdal.Open(path_of(report, "cog")))
+    plain, far = made
+    here, there = far.GetGeoTransform(), plain.GetGeoTransform()
+    assert (far.RasterXSize, far.RasterYSize) == (plain.RasterXSize, plain.RasterYSize), (far.RasterXSize, far.RasterYSize)
+    east = here[0] + far.RasterXSize * here[1]
+    assert abs(np.remainder(here[0] - there[0] - (180 - 12.35) + 180, 360) - 180) < 1e-6 and (here[0] < -180 < east or here[0] < 180 < east), (here, there)
+    a, b = plain.ReadAsArray(), far.ReadAsArray()
+    assert (np.isnan(a) != np.isnan(b)).mean() < 1e-3 and np.nanmean(np.abs(a - b) > 1) < 5e-3, ((np.isnan(a) != np.isnan(b)).mean(), np.nanmean(np.abs(a - b)))
+
+
 def flood(scratch, folder, sample):
     """What the sample makes: its map, and which of the map's pixels lie in the landscape's, as (rows, columns)."""
     done = pbtest.run("pushbroom", "run", "-c", sample, "-o", scratch / "out", "--existing", "version", "--json", folder)

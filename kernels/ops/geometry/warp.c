@@ -57,7 +57,8 @@ static const struct pb_key keys[] = {
      .min = -COORDINATE_MAX,
      .max = COORDINATE_MAX,
      .doc = "[west, south, east, north] of the new grid in that system; that of the scene, or of "
-            "what was cropped of it, unless given."},
+            "what was cropped of it, unless given. In EPSG:4326 that of a scene across 180 degrees "
+            "which RPCs or range-doppler place goes on, to 180.2."},
     {.name = "align",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct pb_warp_op, align),
@@ -93,8 +94,10 @@ static const struct pb_key keys[] = {
     {.name = "dem",
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct pb_warp_op, dem),
-     .doc = "Of from: rpc and range-doppler, in place of height: a band of input.sources that has "
-            "the height of the ground, in metres above the ellipsoid, in any coordinate system."},
+     .doc =
+         "Of from: rpc and range-doppler, in place of height: a band of input.sources that has "
+         "the height of the ground, in metres above the ellipsoid, in any coordinate system; of a "
+         "scene across 180 degrees its longitudes, too, have to go on beyond it."},
     PB_KEY_METHOD(struct pb_warp_op, "bilinear"),
     {.name = "bands",
      .type = PB_KEY_NAMES,
