@@ -5,8 +5,9 @@
 Operators from a deflated file to a deflated COG with overviews beside what else makes that: gdalwarp, gdaldem, gdal_translate, gdal_pansharpen.py,
 OTB. Both sides have the same cores and take turns; their last file is synced within the measured time; the rival's COG is made with level 1, a
 predictor and threads, which is its fastest at pushbroom's size of file. Medians; ratios are the rival's to pushbroom's. `differ` is the mean difference of
-pixels that both have, in standard deviations: the rules of two programs are not always the same (gdalwarp's positions are right to 1/8 of a pixel)."""
+pixels that both have, in standard deviations (of tables: of their numbers, as shares): the rules of two programs are not always the same (gdalwarp's positions are right to 1/8 of a pixel)."""
 import argparse
+import csv
 import json
 import os
 import pathlib
@@ -20,7 +21,9 @@ from measured import measure_all
 from .file_rows import FILE_ROWS
 
 COG = "gdal_translate -q -of COG -co COMPRESS=DEFLATE -co LEVEL=1 -co PREDICTOR=YES -co NUM_THREADS={n} {tmp} {out} && sync {out}"
-# Files by name, each with the arguments of make_scene; {half} and {quarter} of the size.
+HERE = pathlib.Path(__file__).resolve().parent
+CLASSES = 7
+# Files by name, each with the arguments of make_scene; {half} and {quarter} of the size. "classes": the pixels of the scene "band", classified.
 SCENES = {
     "band": {"band": "--bands 1 --size {size}x{size}"},
     "bands": {"bands": "--bands 4 --size {size}x{size}"},
@@ -29,9 +32,12 @@ SCENES = {
     "pair": {"pair_1": "--bands 1 --size {half}x{size}", "pair_2": "--bands 1 --size {half}x{size} --corner {east},5900040 --seed 2"},
     "bundle": {"bundle_pan": "--bands 1 --size {size}x{size}", "bundle_ms": "--bands 4 --pixel 40 --size {quarter}x{quarter}"},
     "bytes": {"bytes": "--bands 1 --type Byte --size {size}x{size}"},
+    "classes": {"classes": "classes"},
+    "zoned": {"zoned_classes": "classes", "zoned_value": "--bands 1 --size {size}x{size}"},
 }
 INPUT = {
     "band": "match: ['*.tif'], bands: {B: 1}", "heights": "match: ['*.tif'], bands: {B: 1}", "radar": "match: ['*.tif'], bands: {B: 1}",
+    "classes": "match: ['*.tif'], bands: {B: 1}", "zoned": "group: '(?<scene>zoned)_(classes|value)\\.tif', files: {CLASS: '*_classes.tif', B: '*_value.tif'}",
     "bytes": "match: ['*.tif'], bands: {B: 1}", "bands": "match: ['*.tif'], bands: {B: 1, G: 2, R: 3, N: 4}",
     "pair": "group: '(?<scene>pair)_[12]\\.tif', files: {B_1: '*_1.tif', B_2: '*_2.tif'}",
     "bundle": "group: '(?<scene>bundle)_(pan|ms)\\.tif', files: {P: '*_pan.tif', B: {match: '*_ms.tif', band: 1}, G: {match: '*_ms.tif', band: 2}, "
@@ -50,13 +56,31 @@ def options(arguments, root):
     return parser.parse_args(arguments)
 
 
+def classify(o, to):
+    """1 to CLASSES in equal shares, as noisy as a classification of single pixels is; tiles, deflated."""
+    import numpy as np
+    from osgeo import gdal
+    gdal.UseExceptions()
+    (band,) = scene(o, "band")
+    source = gdal.Open(str(band))
+    pixels = source.ReadAsArray()
+    steps = np.quantile(pixels[::8, ::8], np.arange(1, CLASSES) / CLASSES)
+    made = gdal.GetDriverByName("GTiff").Create(str(to), *pixels.shape[::-1], 1, gdal.GDT_Byte, ["TILED=YES", "BLOCKXSIZE=512", "BLOCKYSIZE=512", "COMPRESS=DEFLATE"])
+    made.SetGeoTransform(source.GetGeoTransform())
+    made.SetProjection(source.GetProjection())
+    made.GetRasterBand(1).SetNoDataValue(0)
+    made.GetRasterBand(1).WriteArray(np.digitize(pixels, steps).astype(np.uint8) + 1)
+
+
 def scene(o, name):
     """Its files, in the page cache for everyone."""
     numbers = {"size": o.size, "half": o.size // 2, "quarter": o.size // 4, "east": 600000 + 10 * (o.size // 2)}
     files = []
     for file, arguments in SCENES[name].items():
         path = o.work / f"{file}.tif"
-        if not path.exists():
+        if not path.exists() and arguments == "classes":
+            classify(o, path)
+        elif not path.exists():
             subprocess.run([o.build / "bin/make_scene", *arguments.format(**numbers).split(), path], check=True)
         path.read_bytes()
         files.append(path)
@@ -67,20 +91,33 @@ def ours(o, row, n, files):
     """The command and its product."""
     config, out = o.work / f"{row.operator}.yaml", o.work / "ours"
     nodata = "" if row.type == "float32" else ", nodata: 0"
-    config.write_text(f"compute: {{device: cpu, threads: {n}}}\npipelines:\n  p:\n    input: {{{INPUT[row.scene]}}}\n    steps:\n      - {row.steps}\n"
-                      f"    products:\n      - cog: {{bands: {row.bands}, type: {row.type}, compress: deflate{nodata}}}\n")
+    steps = f"    steps:\n      - {row.steps}\n" if row.steps else ""
+    product = row.product or f"cog: {{bands: {row.bands}, type: {row.type}, compress: deflate{nodata}}}"
+    config.write_text(f"compute: {{device: cpu, threads: {n}}}\npipelines:\n  p:\n    input: {{{INPUT[row.scene]}}}\n{steps}    products:\n      - {product}\n")
     name = files[0].stem if len(files) == 1 else row.scene
-    return [str(o.build / "bin/pushbroom"), "run", "--quiet", "-c", str(config), "-o", str(out), *map(str, files)], out / name / "p" / f"{name}.tif"
+    made = f"{name}.zones.csv" if row.product else f"{name}.tif"
+    return [str(o.build / "bin/pushbroom"), "run", "--quiet", "-c", str(config), "-o", str(out), *map(str, files)], out / name / "p" / made
 
 
 def theirs(o, row, n, files):
-    out, tmp = o.work / "theirs" / "made.tif", o.work / "theirs" / "tmp.tif"
+    out, tmp = o.work / "theirs" / ("made.csv" if row.product else "made.tif"), o.work / "theirs" / "tmp.tif"
     cog = COG.format(n=n, tmp=tmp, out=out)
-    return ["bash", "-ec", row.commands.format(*files, n=n, tmp=tmp, cog=cog, size=o.size)], out
+    return ["bash", "-ec", row.commands.format(*files, n=n, tmp=tmp, cog=cog, out=out, here=HERE, size=o.size)], out
+
+
+def table_difference(one, other):
+    """The mean of what numbers of two tables differ by, as shares; columns that both have. None: not the same rows."""
+    ours, theirs = ([*csv.DictReader(path.read_text().splitlines())] for path in (one, other))
+    if len(ours) != len(theirs) or not ours:
+        return None
+    apart = [abs(float(a[k]) - float(b[k])) / max(abs(float(a[k])), 1e-9) for a, b in zip(ours, theirs) for k in b]
+    return sum(apart) / len(apart)
 
 
 def difference(one, other):
     """In standard deviations of the first; None: not of one size, or no pixel is in both."""
+    if one.suffix == ".csv":
+        return table_difference(one, other)
     import numpy as np
     from osgeo import gdal
     gdal.UseExceptions()

@@ -8,6 +8,8 @@ import time
 
 import numpy as np
 
+import written
+
 SIDE = 512
 
 
@@ -29,7 +31,8 @@ def names_of(engine):
         pixels[samples == 0] = np.nan
         return pixels
 
-    known = {"np": np, "a": a, "b": b, "c": c, "load": load, **dict(zip("ABC", stored)), "disc": disc, "cross": cross, "line": lambda n: np.eye(n, dtype=np.uint8)[::-1].copy()}
+    known = {"np": np, "a": a, "b": b, "c": c, "load": load, **dict(zip("ABC", stored)), "disc": disc, "cross": cross, "line": lambda n: np.eye(n, dtype=np.uint8)[::-1].copy(),
+             **{f.__name__: f for f in (written.profile_curvature, written.unmix, written.nnls_rest, written.refined_lee)}}
     if engine == "scipy":
         import scipy.ndimage
         known["nd"] = scipy.ndimage

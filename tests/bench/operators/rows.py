@@ -4,7 +4,7 @@
 expression sees np, planes `a`, `b`, `c` (512 x 512 float32), its footprint helpers `disc`, `line` and `cross`, and of its engine: scipy `nd`, opencv
 `cv2`, gdal `gdal`, the dataset `d` of plane a in memory and `dem`, which calls gdaldem with it. What it gives has the pixels that are counted. Of steps on single pixels,
 where loading is a good part of the work, both sides begin with stored samples: `A`, `B`, `C` are planes of UInt16, of which `load` makes reflectance
-with NaN for nodata."""
+with NaN for nodata. The functions of written.py are what neither scipy nor OpenCV has."""
 import collections
 
 Row = collections.namedtuple("Row", "operator case rivals")
@@ -47,6 +47,10 @@ ROWS = [
     row("bilateral", "5 x 5", opencv="cv2.bilateralFilter(a, 5, 50, 2)"),
     row("bilateral", "15 x 15", opencv="cv2.bilateralFilter(a, 15, 0.05, 3)"),
     row("lee", "7 x 7", scipy="(m := nd.uniform_filter(a, 7)) + (a - m) * np.clip(1 - m * m / (nd.uniform_filter(a * a, 7) - m * m), 0, 1)"),
+    row("refined_lee", "7 x 7", scipy="refined_lee(a, lambda x: nd.uniform_filter(x, 3), nd.correlate)",
+        opencv="refined_lee(a, lambda x: cv2.blur(x, (3, 3)), lambda x, k: cv2.filter2D(x, -1, k))"),
+    row("unmix", "both constraints", scipy="unmix([load(A), load(B)], (3, 40), (2, 1))[0]"),
+    row("unmix", "0 or more, and what is left", scipy="nnls_rest([load(A)[:64, :64] + 1, load(B)[:64, :64] + 1], (3, 40), (2, 1))"),
     row("multilook", "2 x 2", scipy="a.reshape(256, 2, 256, 2).mean((1, 3))"),
     row("roughness", "3 x 3", gdal="dem('roughness')"),
     row("slope", "degrees", gdal="dem('slope')"),
@@ -55,6 +59,8 @@ ROWS = [
     row("hillshade", "from north-west", gdal="dem('hillshade')"),
     row("hillshade", "multidirectional", gdal="dem('hillshade', multiDirectional=True)"),
     row("hillshade", "igor", gdal="dem('hillshade', igor=True)"),
+    row("curvature", "total", scipy="nd.laplace(a) * np.float32(-100 / 30**2)", opencv="cv2.Laplacian(a, -1) * np.float32(-100 / 30**2)"),
+    row("curvature", "profile, reflected", scipy="profile_curvature(a, 30)"),
     row("tpi", "3 x 3", gdal="dem('TPI')"),
     row("tri", "riley", gdal="dem('TRI', alg='Riley')"),
     row("resample", "half", gdal="gdal.Translate('', d, format='MEM', width=256, height=256, resampleAlg='bilinear')"),
