@@ -328,11 +328,12 @@ PB_PIXEL float pb_vm_MOD(float x, float y)
  * from + n up to 32, n up to 24. */
 PB_PIXEL float pb_vm_BITS(float x, float from, float n)
 {
-    const bool is_place = from == rintf(from) && n == rintf(n) && from >= 0.0f && n >= 1.0f &&
-                          n <= 24.0f && from + n <= 32.0f;
-    const bool good = is_place && x == rintf(x) && fabsf(x) <= 16777216.0f;
+    const bool is_place = (from == rintf(from)) & (n == rintf(n)) & (from >= 0.0f) & (n >= 1.0f) &
+                          (n <= 24.0f) & (from + n <= 32.0f);
+    const bool good = (x == rintf(x)) & (fabsf(x) <= 16777216.0f) & is_place;
     const uint32_t bits = (uint32_t)(int32_t)(good ? x : 0.0f);
-    const uint32_t shift = (uint32_t)(good ? from : 0.0f), width = (uint32_t)(good ? n : 1.0f);
+    const uint32_t shift = (uint32_t)(int32_t)(is_place ? from : 0.0f);
+    const uint32_t width = (uint32_t)(int32_t)(is_place ? n : 1.0f);
     const float field = (float)(int32_t)((bits >> shift) & ((1u << width) - 1u));
     return good ? field : pb_pixel_nan();
 }
