@@ -194,12 +194,19 @@ enum pb_file_order {
     PB_FILES_BY_NAME_DOWN,
     PB_FILES_BY_DATE,
     PB_FILES_BY_DATE_DOWN,
-    PB_FILES_BY_CLOUD /* the least cloudy first, by what the metadata of each file say */
+    PB_FILES_BY_CLOUD, /* the least cloudy first, by what the metadata of each file say */
+    PB_FILES_BY_LIST   /* as a file of the scene lists them (input.list) */
 };
 
 static inline bool pb_files_by_date(int32_t order)
 {
     return order == PB_FILES_BY_DATE || order == PB_FILES_BY_DATE_DOWN;
+}
+
+/* Whether who decodes the scene counts its files, by what it reads. */
+static inline bool pb_files_by_content(int32_t order)
+{
+    return order == PB_FILES_BY_CLOUD || order == PB_FILES_BY_LIST;
 }
 
 static inline bool pb_files_from_the_last(int32_t order)
@@ -232,6 +239,7 @@ struct pb_input_config {
     struct pb_group_pattern *group_pattern; /* compiled; the config's */
     struct pb_file_config *files; /* of a scene of many files; n_files 0 = scenes are one file */
     size_t n_files;
+    char *list;      /* pattern of the file that lists the scene's; NULL = none */
     char *grid;      /* the band whose grid is the scene's; NULL = the first of files */
     char **metadata; /* patterns of the files with the product's metadata */
     size_t n_metadata;

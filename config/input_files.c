@@ -200,18 +200,23 @@ static void compile_group(struct pb_load *load, const struct pb_yaml *node,
         WRONG(load, node, "input.group: '%.120s' cannot be used: %s", input->group, why);
 }
 
-/* Of input.order: cloud, whose files have metadata each. */
-static void check_cloud(struct pb_load *load, const struct pb_yaml *owner,
-                        const struct pb_yaml *node, const struct pb_input_config *input)
+/* Of an order that follows from what is in files. */
+static void check_content(struct pb_load *load, const struct pb_yaml *owner,
+                          const struct pb_yaml *node, const struct pb_input_config *input)
 {
+    const bool by_cloud = input->order == PB_FILES_BY_CLOUD;
     bool counts = false;
     for (size_t i = 0; i < input->n_files && !counts; i++)
         counts = input->files[i].nth > 0;
     if (!counts)
         WRONG(load, place(owner, node, "order"),
-              "input.order: cloud is about files that are counted; none of input.files has nth");
+              "input.order: %s is about files that are counted; none of input.files has nth",
+              by_cloud ? "cloud" : "list");
+    if (!by_cloud && input->list == NULL)
+        WRONG(load, place(owner, node, "order"),
+              "input.order: list takes the order of a file; name it with input.list");
     for (size_t i = 0; i < input->n_metadata; i++)
-        if (input->metadata[i][0] != '*')
+        if (by_cloud && input->metadata[i][0] != '*')
             WRONG(load, place(owner, node, "metadata"),
                   "input.metadata: with input.order: cloud each file has metadata of its own, so "
                   "'%.80s' has to begin with a *, which stands for the begin of the file's name",
@@ -233,8 +238,10 @@ static void check_order(struct pb_load *load, const struct pb_yaml *owner,
                                                 !pb_group_pattern_has_date(input->group_pattern))))
         WRONG(load, place(owner, node, "order"),
               "input.order: dates are those of (?<date>...) in input.group, which is not there");
-    else if (input->order == PB_FILES_BY_CLOUD)
-        check_cloud(load, owner, node, input);
+    else if (pb_files_by_content(input->order))
+        check_content(load, owner, node, input);
+    if (input->list != NULL && input->order != PB_FILES_BY_LIST)
+        WRONG(load, place(owner, node, "list"), "input.list is for input.order: list");
 }
 
 static void check_reopen(struct pb_load *load, const struct pb_yaml *owner,

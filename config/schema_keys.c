@@ -256,14 +256,22 @@ static const struct pb_key input_keys[] = {
             "groups of input.group in braces. {date:%Y%m} is (?<date>...), which begins with year, "
             "month and day in digits, in a format of strftime. date is {date:%Y%m%d}, tile is "
             "{tile}."},
-    CHOICE("order", AT(pb_input_config, order), "name|name-descending|date|date-descending|cloud",
-           "name",
+    CHOICE("order", AT(pb_input_config, order),
+           "name|name-descending|date|date-descending|cloud|list", "name",
            "The order in which nth of input.files counts: by the names of files, or by "
            "(?<date>...) of input.group and then by their names. cloud: the least cloudy first, "
            "of all files that fit. Then input.metadata are those of each file, with a * for the "
            "begin of its name (\"*_MTL.txt\"); a file without takes its own metadata (GDAL's "
            "CLOUDCOVER, domain IMAGERY). One that does not say how cloudy it is comes last, "
-           "which the report says; when none says it, the job fails."),
+           "which the report says; when none says it, the job fails. list: as the file of "
+           "input.list names them, and no others."),
+    {.name = "list",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_input_config, list),
+     .example = "\"{scene}.lst\"",
+     .doc = "With order: list, the pattern for the file of the scene that lists its counted files, "
+            "the first one first: in each line the name of one, or its path inside the scene; a # "
+            "begins a comment. It belongs to a complete scene."},
     OPTION(
         "files", PB_KEY_FILES, AT(pb_input_config, files), AT(pb_input_config, n_files),
         "{R: B04.tif, N: B08.tif, SCL: {match: SCL.tif, resample: nearest, scale: 1}}",

@@ -177,6 +177,7 @@ static bool is_of_pipeline(const struct pb_run_view *view, const char *path)
 {
     const struct pb_input_config *input = &view->options->pipeline->input;
     bool found = is_of_file(view, 0, input->file, input->file_nth, path);
+    found = found || fits(view, input->list, path);
     for (size_t i = 0; i < input->n_metadata && !found; i++)
         found = fits(view, input->metadata[i], path);
     for (size_t i = 0; i < input->n_sources && !found; i++)

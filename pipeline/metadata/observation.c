@@ -3,22 +3,29 @@
 #include "pipeline/metadata/observation.h"
 
 #include "config/base/json_writer.h"
+#include "config/config.h"
 
 void pb_observations_print(const struct pb_observations *observations, struct pb_json *json)
 {
     if (observations == NULL || observations->n == 0)
         return;
     pb_json_object(json, "order");
-    pb_json_string(json, "by", "cloud");
+    const bool by_cloud = observations->order == PB_FILES_BY_CLOUD;
+    pb_json_string(json, "by", by_cloud ? "cloud" : "list");
     pb_json_bool(json, "descending", false);
     pb_json_array(json, "files");
     for (size_t i = 0; i < observations->n; i++) {
         const struct pb_observation *one = &observations->one[i];
         pb_json_object(json, NULL);
-        pb_json_int(json, "nth", one->nth);
+        if (one->nth > 0)
+            pb_json_int(json, "nth", one->nth);
+        else
+            pb_json_null(json, "nth");
         pb_json_string(json, "file", one->file);
-        pb_json_number(json, "cloud_cover", one->cloud_cover); /* NaN: null */
-        pb_json_string(json, "datetime", one->datetime[0] != '\0' ? one->datetime : NULL);
+        if (by_cloud) {
+            pb_json_number(json, "cloud_cover", one->cloud_cover); /* NaN: null */
+            pb_json_string(json, "datetime", one->datetime[0] != '\0' ? one->datetime : NULL);
+        }
         pb_json_bool(json, "used", one->is_used);
         pb_json_end(json);
     }

@@ -194,14 +194,16 @@ static void say_inputs(FILE *text, const struct pb_input_files *inputs)
         (void)fprintf(text, ". ");
 }
 
-/* Read for their cloud cover alone. */
+/* Looked at for the order of files alone. */
 static void say_not_used(FILE *text, const struct pb_observations *observations)
 {
+    const bool by_cloud = observations != NULL && observations->order == PB_FILES_BY_CLOUD;
+    const char *begin =
+        by_cloud ? "Not used, as others are less cloudy: " : "Not used, by the list of the files: ";
     size_t n = 0;
     for (size_t i = 0; observations != NULL && i < observations->n; i++)
         if (!observations->one[i].is_used)
-            (void)fprintf(text, "%s%s", n++ ? ", " : "Not used, as others are less cloudy: ",
-                          observations->one[i].file);
+            (void)fprintf(text, "%s%s", n++ ? ", " : begin, observations->one[i].file);
     if (n > 0)
         (void)fprintf(text, ". ");
 }

@@ -16,7 +16,7 @@ enum pb_input_role {
     PB_INPUT_SOURCE   /* pixels of input.sources, which are none of the scene's */
 };
 #define PB_INPUT_FILES_MAX                                                                         \
-    (PB_FILES_MAX + PB_SPARE_FILES_MAX + PB_METADATA_OPEN_MAX + PB_SIDECARS_MAX)
+    (2 * PB_FILES_MAX + PB_SPARE_FILES_MAX + PB_METADATA_OPEN_MAX + 1 + PB_SIDECARS_MAX)
 struct pb_input_file {
     char name[800]; /* inside the folder; UTF-8 (pb_input_id_set) */
     uint64_t bytes;

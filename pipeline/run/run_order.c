@@ -3,9 +3,11 @@
 #include "pipeline/run/run_order.h"
 
 #include "config/base/base_name.h"
+#include "pipeline/metadata/meta_time.h"
 #include "pipeline/metadata/metadata.h"
 #include "pipeline/raster/raster.h"
-#include "pipeline/metadata/meta_time.h"
+#include "pipeline/run/run_order_list.h"
+#include "pipeline/run/run_order_parts.h"
 #include "pipeline/scene/scene_counted.h"
 #include "pipeline/scene/scene_search.h"
 
@@ -14,21 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A counted file while it is looked at. */
-struct candidate {
-    struct pb_observation said;
-    const struct pb_raster_file *file; /* open; of the files as they came */
-};
-
-struct ordering {
-    const struct pb_run_options *options;
-    const struct pb_input_config *input;
-    const struct pb_scene_files *files; /* as they came */
-    struct pb_err *err;
-    struct candidate *one;
-    size_t n;
-};
 
 /* The pattern and the number of file i. */
 static const char *match_of(const struct pb_input_config *input, size_t i)
@@ -41,7 +28,7 @@ static int32_t nth_of(const struct pb_input_config *input, size_t i)
     return i == 0 ? input->file_nth : input->sources[i - 1].nth;
 }
 
-static int no_memory(const struct ordering *o)
+static int no_memory(const struct pb_ordering *o)
 {
     return pb_fail(o->err, PB_E_MEMORY, "out of memory for the files of %s", o->files->folder);
 }
@@ -49,7 +36,7 @@ static int no_memory(const struct ordering *o)
 /* --- what each file says ----------------------------------------------------------------------*/
 
 /* Its metadata, of those that are open, into out; how many. */
-static size_t metadata_of(const struct ordering *o, const char *path,
+static size_t metadata_of(const struct pb_ordering *o, const char *path,
                           struct pb_raster_file out[PB_METADATA_FILES_MAX])
 {
     size_t n = 0;
@@ -64,7 +51,7 @@ static size_t metadata_of(const struct ordering *o, const char *path,
 }
 
 /* By the metadata in the file itself. */
-static int look_inside(const struct ordering *o, struct candidate *c)
+static int look_inside(const struct pb_ordering *o, struct pb_order_candidate *c)
 {
     struct pb_raster *raster = NULL;
     pb_raster_file_hand_open(0, c->file);
@@ -76,7 +63,7 @@ static int look_inside(const struct ordering *o, struct candidate *c)
     return 0;
 }
 
-static int look(const struct ordering *o, struct candidate *c)
+static int look(const struct pb_ordering *o, struct pb_order_candidate *c)
 {
     struct pb_raster_file own[PB_METADATA_FILES_MAX];
     struct pb_metadata facts;
@@ -92,31 +79,31 @@ static int look(const struct ordering *o, struct candidate *c)
 }
 
 /* Adds a file of that pattern, once. */
-static int add(struct ordering *o, const struct pb_raster_file *file, const char *match)
+static void add(struct pb_ordering *o, const struct pb_raster_file *file, const char *match)
 {
     const char *inner = pb_scene_files_inner(o->files, file->path);
     for (size_t i = 0; i < o->n; i++)
         if (strcmp(o->one[i].said.match, match) == 0 && strcmp(o->one[i].said.file, inner) == 0)
-            return 0;
-    struct candidate *c = &o->one[o->n++];
-    *c = (struct candidate){.said = {.file = inner, .match = match}, .file = file};
-    return look(o, c);
+            return;
+    struct pb_order_candidate *c = &o->one[o->n++];
+    *c = (struct pb_order_candidate){
+        .said = {.file = inner, .match = match, .cloud_cover = NAN}, .file = file, .key = NAN};
 }
 
-static int add_spares(struct ordering *o, const char *match)
+static int add_spares(struct pb_ordering *o, const char *match)
 {
     char filled[PATH_MAX];
     int rc = pb_scene_search_pattern(match, o->files->scene, filled, o->err);
     for (size_t i = 0; i < o->files->n_spare && rc == 0; i++) {
         const struct pb_raster_file *file = &o->files->file[o->files->n + i];
         if (pb_scene_walk_fits(filled, pb_scene_files_inner(o->files, file->path)))
-            rc = add(o, file, match);
+            add(o, file, match);
     }
     return rc;
 }
 
 /* All counted files that are open. */
-static int look_at_all(struct ordering *o)
+static int gather(struct pb_ordering *o)
 {
     const size_t most = (o->files->n + 1) * (o->files->n_spare + 1) + o->files->n;
     int rc = 0;
@@ -126,38 +113,48 @@ static int look_at_all(struct ordering *o)
     for (size_t i = 0; i < o->files->n && rc == 0; i++) {
         if (nth_of(o->input, i) == 0 || o->files->file[i].fd < 0)
             continue;
-        rc = add(o, &o->files->file[i], match_of(o->input, i));
-        rc = rc ? rc : add_spares(o, match_of(o->input, i));
+        add(o, &o->files->file[i], match_of(o->input, i));
+        rc = add_spares(o, match_of(o->input, i));
+    }
+    return rc;
+}
+
+static int look_at_all(struct pb_ordering *o)
+{
+    int rc = 0;
+    for (size_t i = 0; i < o->n && rc == 0; i++) {
+        rc = look(o, &o->one[i]);
+        o->one[i].key = o->one[i].said.cloud_cover;
     }
     return rc;
 }
 
 /* --- in order ----------------------------------------------------------------------------------*/
 
-static int by_cloud(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
-    const struct pb_observation *x = &((const struct candidate *)a)->said;
-    const struct pb_observation *y = &((const struct candidate *)b)->said;
-    int order = strcmp(x->match, y->match);
+    const struct pb_order_candidate *x = a, *y = b;
+    int order = strcmp(x->said.match, y->said.match);
     if (order == 0)
-        order = (int)(isnan(x->cloud_cover) != 0) - (int)(isnan(y->cloud_cover) != 0);
-    if (order == 0 && !isnan(x->cloud_cover))
-        order = (x->cloud_cover > y->cloud_cover) - (x->cloud_cover < y->cloud_cover);
+        order = (int)(isnan(x->key) != 0) - (int)(isnan(y->key) != 0);
+    if (order == 0 && !isnan(x->key))
+        order = (x->key > y->key) - (x->key < y->key);
     if (order == 0)
-        order = strcmp(pb_base_name(x->file), pb_base_name(y->file));
-    return order != 0 ? order : strcmp(x->file, y->file);
+        order = strcmp(pb_base_name(x->said.file), pb_base_name(y->said.file));
+    return order != 0 ? order : strcmp(x->said.file, y->said.file);
 }
 
-static void count(struct ordering *o)
+static void count(struct pb_ordering *o)
 {
-    qsort(o->one, o->n, sizeof *o->one, by_cloud);
+    qsort(o->one, o->n, sizeof *o->one, by_key);
     for (size_t i = 0; i < o->n; i++) {
         const bool goes_on = i > 0 && strcmp(o->one[i].said.match, o->one[i - 1].said.match) == 0;
-        o->one[i].said.nth = goes_on ? o->one[i - 1].said.nth + 1 : 1;
+        const bool counts = o->input->order == PB_FILES_BY_CLOUD || !isnan(o->one[i].key);
+        o->one[i].said.nth = !counts ? 0 : goes_on ? o->one[i - 1].said.nth + 1 : 1;
     }
 }
 
-static struct candidate *find(const struct ordering *o, const char *match, int32_t nth)
+static struct pb_order_candidate *find(const struct pb_ordering *o, const char *match, int32_t nth)
 {
     for (size_t i = 0; i < o->n; i++)
         if (o->one[i].said.nth == nth && strcmp(o->one[i].said.match, match) == 0)
@@ -166,7 +163,7 @@ static struct candidate *find(const struct ordering *o, const char *match, int32
 }
 
 /* An order by nothing would be a guess. */
-static int check_said(const struct ordering *o)
+static int check_said(const struct pb_ordering *o)
 {
     size_t n_said = 0;
     bool several = false;
@@ -194,7 +191,7 @@ static bool are_alike(const struct pb_observation *a, const struct pb_observatio
 }
 
 /* Files of one number and different patterns are bands of one observation, and say the same. */
-static int check_pairs(const struct ordering *o)
+static int check_pairs(const struct pb_ordering *o)
 {
     for (size_t i = 0; i < o->n; i++)
         for (size_t k = i + 1; k < o->n; k++) {
@@ -209,17 +206,39 @@ static int check_pairs(const struct ordering *o)
     return 0;
 }
 
+static int decide(struct pb_ordering *o)
+{
+    const bool by_cloud = o->input->order == PB_FILES_BY_CLOUD;
+    int rc = by_cloud ? look_at_all(o) : pb_run_order_list(o);
+    if (rc < 0)
+        return rc;
+    count(o);
+    rc = by_cloud ? check_said(o) : 0;
+    return rc == 0 && by_cloud ? check_pairs(o) : rc;
+}
+
 /* --- the files anew ---------------------------------------------------------------------------*/
 
-static int place(const struct ordering *o, struct pb_scene_files *out)
+static int too_few(const struct pb_ordering *o, size_t i)
+{
+    return pb_fail_at(o->err, PB_E_INPUT_INCOMPLETE, o->files->list.path, 0, 0,
+                      "it lists fewer than %d files of %.150s", (int)nth_of(o->input, i),
+                      match_of(o->input, i));
+}
+
+static int place(const struct pb_ordering *o, struct pb_scene_files *out)
 {
     int rc = 0;
     for (size_t i = 0; i < out->n && rc == 0; i++) {
         const struct pb_raster_file *file = &o->files->file[i];
         const int32_t nth = nth_of(o->input, i);
-        struct candidate *c = nth > 0 ? find(o, match_of(o->input, i), nth) : NULL;
+        struct pb_order_candidate *c = nth > 0 ? find(o, match_of(o->input, i), nth) : NULL;
         if (file->fd < 0)
             continue;
+        if (nth > 0 && c == NULL && i > 0 && o->input->sources[i - 1].optional)
+            continue; /* the list is shorter: the band is valid nowhere */
+        if (nth > 0 && c == NULL)
+            return too_few(o, i);
         if (c != NULL) {
             c->said.is_used = true;
             file = c->file;
@@ -230,7 +249,7 @@ static int place(const struct ordering *o, struct pb_scene_files *out)
 }
 
 /* The others, which were looked at as well. */
-static int place_spares(const struct ordering *o, struct pb_scene_files *out)
+static int place_spares(const struct pb_ordering *o, struct pb_scene_files *out)
 {
     int rc = 0;
     for (size_t i = 0; i < o->n && rc == 0; i++) {
@@ -244,7 +263,7 @@ static int place_spares(const struct ordering *o, struct pb_scene_files *out)
     return rc;
 }
 
-static int keep_observations(const struct ordering *o, struct pb_observations *out)
+static int keep_observations(const struct pb_ordering *o, struct pb_observations *out)
 {
     out->one = calloc(o->n + 1, sizeof *out->one);
     if (out->one == NULL)
@@ -252,6 +271,7 @@ static int keep_observations(const struct ordering *o, struct pb_observations *o
     for (size_t i = 0; i < o->n; i++)
         out->one[i] = o->one[i].said;
     out->n = o->n;
+    out->order = o->input->order;
     return 0;
 }
 
@@ -259,21 +279,18 @@ int pb_run_order_make(struct pb_run_order *order, struct pb_run_options *options
                       struct pb_err *err)
 {
     const struct pb_input_config *input = &options->pipeline->input;
-    struct ordering o = {.options = options, .input = input, .files = options->files, .err = err};
+    struct pb_ordering o = {
+        .options = options, .input = input, .files = options->files, .err = err};
     *order = (struct pb_run_order){.given = NULL};
-    if (input->order != PB_FILES_BY_CLOUD || options->files == NULL)
+    if (!pb_files_by_content(input->order) || options->files == NULL)
         return 0;
     order->given = options->files;
     order->files = *options->files;
     for (size_t i = 0; i < PB_SCENE_FILES_MAX; i++)
         order->files.file[i] = (struct pb_raster_file){.fd = -1};
     order->files.n_spare = 0;
-    int rc = look_at_all(&o);
-    if (rc == 0) {
-        count(&o);
-        rc = check_said(&o);
-    }
-    rc = rc ? rc : check_pairs(&o);
+    int rc = gather(&o);
+    rc = rc ? rc : decide(&o);
     rc = rc ? rc : place(&o, &order->files);
     rc = rc ? rc : place_spares(&o, &order->files);
     rc = rc ? rc : keep_observations(&o, &order->observations);

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RUN_ORDER_H
 #define PB_RUN_ORDER_H
-/* input.order: cloud. Which of the scene's files each nth is follows from metadata of the files,
- * which only a process that may decode them reads: so they come counted by their names, with those
- * that no nth reaches, and are counted anew here. One thread an object. */
+/* input.order: cloud, list. Which of the scene's files each nth is follows from metadata of the
+ * files, or from a list, which only a process that may decode them reads: so they come counted by
+ * their names, with those that no nth reaches, and are counted anew here. One thread an object. */
 #include "pipeline/metadata/observation.h"
 #include "pipeline/run/run.h"
 #include "pipeline/scene/scene_files.h"
@@ -15,11 +15,13 @@ struct pb_run_order {
     struct pb_observations observations;
 };
 
-/* Reads the metadata of all counted files. When their order follows from these, *options gets files
- * in that order, which are handed as well (pb_scene_files_hand) until fini. Fails with
- *   input.metadata_missing   none of several files says how cloudy it is
+/* Reads the metadata of all counted files, or the list. When their order follows from these,
+ * *options gets files in that order, which are handed as well (pb_scene_files_hand) until fini.
+ * Fails with input.metadata_missing   none of several files says how cloudy it is
  *   input.metadata_conflict  files of one nth are of different observations
- * or what the reading of metadata and opening of rasters fails with. fini is needed in any case. */
+ *   input.incomplete         the list is shorter than what input.files counts
+ * or what the reading of metadata, the opening of rasters and pb_run_order_list fail with. fini is
+ * needed in any case. */
 int pb_run_order_make(struct pb_run_order *order, struct pb_run_options *options,
                       struct pb_err *err);
 void pb_run_order_fini(struct pb_run_order *order);

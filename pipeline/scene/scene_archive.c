@@ -191,6 +191,8 @@ static size_t want_found(const struct pb_scene_found *found, struct pb_scene_fil
             wanted[n++] = (struct wanted){found->file[i], &out->file[i], 0};
     for (size_t i = 0; i < found->n_spare; i++)
         wanted[n++] = (struct wanted){found->spare[i], &out->file[out->n + out->n_spare++], 0};
+    if (found->list != NULL)
+        wanted[n++] = (struct wanted){found->list, &out->list, 0};
     for (size_t i = 0; i < found->n_metadata; i++)
         wanted[n++] =
             (struct wanted){found->metadata[i], &out->metadata.file[out->metadata.n++], 0};

@@ -88,6 +88,8 @@ static int open_found(const struct opening *s, const struct pb_scene_found *foun
         rc = open_entry(s, found->spare[i], &out->file[out->n + out->n_spare++]);
     for (size_t i = 0; i < found->n_metadata && rc == 0; i++)
         rc = open_entry(s, found->metadata[i], &out->metadata.file[out->metadata.n++]);
+    if (found->list != NULL && rc == 0)
+        rc = open_entry(s, found->list, &out->list);
     return rc;
 }
 
@@ -96,11 +98,16 @@ static size_t rasters_of(const struct pb_scene_files *files)
     return files->n + files->n_spare;
 }
 
-/* File i of all of them, those with the metadata last. */
+static size_t all_of(const struct pb_scene_files *files)
+{
+    return rasters_of(files) + files->metadata.n + 1;
+}
+
+/* File i of all of them: rasters, those with the metadata, the list. */
 static const struct pb_raster_file *file_at(const struct pb_scene_files *files, size_t i)
 {
-    const size_t n = rasters_of(files);
-    return i < n ? &files->file[i] : &files->metadata.file[i - n];
+    const size_t n = rasters_of(files), m = n + files->metadata.n;
+    return i < n ? &files->file[i] : i < m ? &files->metadata.file[i - n] : &files->list;
 }
 
 static int take_sidecars(const struct opening *s, const struct pb_pipeline_config *pipeline,
@@ -118,7 +125,7 @@ static int take_sidecars(const struct opening *s, const struct pb_pipeline_confi
 
 void pb_scene_files_count(struct pb_scene_files *files)
 {
-    for (size_t i = 0; i < rasters_of(files) + files->metadata.n; i++) {
+    for (size_t i = 0; i < all_of(files); i++) {
         const struct pb_raster_file *file = file_at(files, i);
         if (file->fd < 0)
             continue;
@@ -137,6 +144,7 @@ int pb_scene_files_begin(const struct pb_pipeline_config *pipeline, const char *
     for (size_t i = 0; i < PB_SCENE_FILES_MAX; i++)
         out->file[i].fd = -1;
     pb_metadata_files_init(&out->metadata);
+    out->list.fd = -1;
     out->n = 1 + pipeline->input.n_sources;
     out->folder = strndup(folder, length);
     return out->folder != NULL
@@ -235,6 +243,7 @@ void pb_scene_files_close(struct pb_scene_files *files)
     for (size_t i = 0; i < PB_SCENE_FILES_MAX; i++)
         pb_raster_file_close(&files->file[i]);
     pb_metadata_files_close(&files->metadata);
+    pb_raster_file_close(&files->list);
     if (files->sidecars != NULL)
         pb_sidecars_close(files->sidecars);
     free(files->sidecars);
@@ -267,6 +276,8 @@ size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out)
             out[n++] = files->file[i].fd;
     if (files->folder != NULL)
         n += pb_metadata_files_fds(&files->metadata, out + n);
+    if (files->folder != NULL && files->list.fd >= 0)
+        out[n++] = files->list.fd;
     for (size_t i = 0; files->sidecars != NULL && i < files->sidecars->n; i++)
         out[n++] = files->sidecars->file[i].fd;
     return n;
@@ -275,7 +286,7 @@ size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out)
 size_t pb_scene_files_names(const struct pb_scene_files *files, const char **out)
 {
     size_t n = 0;
-    for (size_t i = 0; i < rasters_of(files) + files->metadata.n; i++) {
+    for (size_t i = 0; i < all_of(files); i++) {
         const struct pb_raster_file *file = file_at(files, i);
         const char *name = file->fd >= 0 ? pb_scene_files_inner(files, file->path) : NULL;
         for (size_t k = 0; name != NULL && k < n; k++)
@@ -299,7 +310,7 @@ void pb_scene_files_blame(const struct pb_scene_files *files, struct pb_err *err
 {
     if (err == NULL || err->file[0] == '\0' || files->folder == NULL)
         return;
-    for (size_t i = 0; i < rasters_of(files) + files->metadata.n; i++) {
+    for (size_t i = 0; i < all_of(files); i++) {
         const struct pb_raster_file *file = file_at(files, i);
         struct pb_err place = {0}, named = {0};
         if (file->path == NULL)
@@ -307,8 +318,11 @@ void pb_scene_files_blame(const struct pb_scene_files *files, struct pb_err *err
         (void)pb_fail_at(&place, err->code, file->path, 0, 0, "file"); /* as it is displayed */
         if (strcmp(place.file, err->file) != 0)
             continue;
-        (void)pb_fail_at(&named, err->code, files->folder, 0, 0, "%s: %s",
-                         pb_scene_files_inner(files, file->path), err->msg);
+        char line[16] = "";
+        if (err->line > 0)
+            (void)snprintf(line, sizeof line, "%d:", err->line);
+        (void)pb_fail_at(&named, err->code, files->folder, 0, 0, "%s:%s %s",
+                         pb_scene_files_inner(files, file->path), line, err->msg);
         *err = named;
         return;
     }

@@ -16,8 +16,8 @@
 /* Of the folder: more is no scene. */
 #define PB_SCENE_ENTRIES_MAX 20000
 #define PB_SCENE_DEPTH_MAX   8
-#define PB_SCENE_FILES_MAX   (PB_FILES_MAX + PB_SPARE_FILES_MAX)
-#define PB_INPUT_NAMES_MAX   (PB_SCENE_FILES_MAX + PB_METADATA_OPEN_MAX)
+#define PB_SCENE_FILES_MAX   (2 * PB_FILES_MAX + PB_SPARE_FILES_MAX)
+#define PB_INPUT_NAMES_MAX   (PB_SCENE_FILES_MAX + PB_METADATA_OPEN_MAX + 1)
 #define PB_SCENE_FDS_MAX     (PB_INPUT_NAMES_MAX + PB_SIDECARS_MAX)
 
 struct pb_sidecars;
@@ -33,6 +33,7 @@ struct pb_scene_files {
     struct pb_raster_file file[PB_SCENE_FILES_MAX];
     size_t n_spare; /* behind those: that are looked at to choose (input.order) */
     struct pb_metadata_files metadata; /* of input.metadata */
+    struct pb_raster_file list;        /* of input.list; fd -1: there is none */
     struct pb_sidecars *sidecars;      /* of these files; NULL = not looked for */
     uint64_t bytes;                    /* of the opened ones together */
     int64_t mtime_ns;                  /* of the youngest of them */

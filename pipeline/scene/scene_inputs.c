@@ -61,6 +61,9 @@ static void add_scene(struct list *list, const struct pb_scene_inputs *in)
     for (size_t i = 0; i < files->metadata.n; i++)
         add(list, &files->metadata.file[i],
             pb_scene_files_inner(files, files->metadata.file[i].path), PB_INPUT_METADATA, false);
+    if (files->list.fd >= 0)
+        add(list, &files->list, pb_scene_files_inner(files, files->list.path), PB_INPUT_METADATA,
+            false);
     add_sidecars(list, files->sidecars, files);
     qsort(list->part, list->n, sizeof *list->part, by_name);
 }

@@ -133,7 +133,8 @@ static int take(struct search *s, const struct wish *wish, const struct pb_scene
     return rc;
 }
 
-/* --- input.order: cloud -----------------------------------------------------------------------*/
+/* --- input.order: cloud, list
+ * -----------------------------------------------------------------------*/
 
 static bool is_found(const struct pb_scene_found *found, const struct pb_scene_entry *entry)
 {
@@ -160,7 +161,7 @@ static int take_spares(struct search *s, const char *pattern, struct pb_scene_fo
             continue;
         if (found->n_spare == PB_SPARE_FILES_MAX)
             rc = pb_fail_at(s->err, PB_E_INPUT_LIMIT, s->folder, 0, 0,
-                            "input.order: cloud would have to choose among more than %d files "
+                            "input.order would have to choose among more than %d files "
                             "beside those that input.files counts; %zu fit %.150s",
                             PB_SPARE_FILES_MAX, n, filled);
         else
@@ -219,14 +220,21 @@ static bool is_twice(const struct pb_scene_found *found, size_t file)
     return is;
 }
 
-static int take_observations(struct search *s, struct pb_scene_found *found)
+static int take_all_spares(struct search *s, struct pb_scene_found *found)
 {
     const struct pb_input_config *input = &s->pipeline->input;
     int rc = found->file[0] != NULL && input->file_nth > 0 ? take_spares(s, input->file, found) : 0;
     for (size_t i = 0; i < input->n_sources && rc == 0; i++)
         if (found->file[i + 1] != NULL && input->sources[i].nth > 0)
             rc = take_spares(s, input->sources[i].file, found);
-    if (input->file_nth > 0 && rc == 0)
+    return rc;
+}
+
+static int take_metadata_of_all(struct search *s, struct pb_scene_found *found)
+{
+    const struct pb_input_config *input = &s->pipeline->input;
+    int rc = 0;
+    if (input->file_nth > 0)
         rc = take_metadata_each(s, found->file[0], found);
     for (size_t i = 0; i < input->n_sources && rc == 0; i++)
         if (input->sources[i].nth > 0 && !is_twice(found, i + 1))
@@ -269,9 +277,14 @@ int pb_scene_search(const struct pb_pipeline_config *pipeline, const struct pb_s
         if (source->of_scene)
             rc = take(&s, &wish, &out->file[i + 1]);
     }
+    if (rc == 0 && pb_files_by_content(input->order))
+        rc = take_all_spares(&s, out);
     if (rc == 0)
-        rc =
-            input->order == PB_FILES_BY_CLOUD ? take_observations(&s, out) : take_metadata(&s, out);
+        rc = input->order == PB_FILES_BY_CLOUD ? take_metadata_of_all(&s, out)
+                                               : take_metadata(&s, out);
+    wish = (struct wish){"the list of its files", input->list, .is_needed = true};
+    if (rc == 0 && input->list != NULL)
+        rc = take(&s, &wish, &out->list);
     out->n_absent = s.n_absent;
     if (rc == 0 && s.n_missing > 0)
         rc = pb_fail_at(err, PB_E_INPUT_INCOMPLETE, input->group != NULL ? NULL : folder, 0, 0,

@@ -13,6 +13,7 @@ struct pb_scene_found {
     const struct pb_scene_entry *spare[PB_SPARE_FILES_MAX]; /* n_spare: see scene_counted.h */
     const struct pb_scene_entry *metadata[PB_METADATA_OPEN_MAX];
     size_t n_spare, n_metadata;
+    const struct pb_scene_entry *list; /* of input.list */
     size_t n_absent; /* optional files that belong to a complete scene and are not there */
 };
 

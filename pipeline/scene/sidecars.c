@@ -183,7 +183,7 @@ int pb_sidecars_take(const struct pb_pipeline_config *pipeline, const struct pb_
 {
     const struct looking s = {&pipeline->input, walk, folder, reader, err, out};
     struct pb_sidecars_found found;
-    const char *main[PB_FILES_MAX + PB_SPARE_FILES_MAX];
+    const char *main[2 * PB_FILES_MAX + PB_SPARE_FILES_MAX];
     size_t n_main = 0;
     memset(out, 0, sizeof *out);
     for (size_t k = 0; k < n; k++)

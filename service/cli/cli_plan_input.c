@@ -104,7 +104,8 @@ static void say_order(const struct pb_json_value *plan)
     const struct pb_json_value *files = pb_json_get(order, "files", NULL);
     const bool dated = strcmp(cli_json_text(order, "by"), "date") == 0;
     char text[4000] = "";
-    if (strcmp(cli_json_text(order, "by"), "cloud") == 0) {
+    const char *by = cli_json_text(order, "by");
+    if (strcmp(by, "cloud") == 0 || strcmp(by, "list") == 0) {
         cli_result_order(order);
         return;
     }

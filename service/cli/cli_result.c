@@ -156,21 +156,37 @@ void cli_result_sidecars(const struct pb_json_value *sidecars)
     }
 }
 
-/* "order      1 a.tif 3 % clouds", a line a file. */
+/* "3 % clouds", or "" where they do not count. */
+static const char *clouds_of(const struct pb_json_value *file, bool by_cloud, char out[64])
+{
+    out[0] = '\0';
+    if (by_cloud && pb_json_get(file, "cloud_cover", NULL) != NULL)
+        (void)snprintf(out, 64, ", %g %% clouds", number_of(file, "cloud_cover"));
+    else if (by_cloud)
+        (void)snprintf(out, 64, ", its metadata do not say how cloudy it is, so it comes last");
+    return out;
+}
+
+/* "order      1 a.tif, 3 % clouds", a line a file. */
 void cli_result_order(const struct pb_json_value *order)
 {
     const struct pb_json_value *files = pb_json_get(order, "files", NULL);
+    const char *by = pb_json_get_text(order, "by");
+    const bool by_cloud = by != NULL && strcmp(by, "cloud") == 0;
     for (size_t i = 0; i < pb_json_count(files); i++) {
         const struct pb_json_value *file = pb_json_at(files, i);
         const char *name = pb_json_get_text(file, "file");
-        const double cover = number_of(file, "cloud_cover");
+        const int nth = (int)number_of(file, "nth");
+        char clouds[64], number[16] = "-";
         bool used = false;
         (void)pb_json_get_bool(file, "used", &used);
-        char clouds[60] = "its metadata do not say how cloudy it is, so it comes last";
-        if (pb_json_get(file, "cloud_cover", NULL) != NULL)
-            (void)snprintf(clouds, sizeof clouds, "%g %% clouds", cover);
-        printf("  %-10s %.0f %s, %s%s\n", i ? "" : "order", number_of(file, "nth"),
-               name ? name : "", clouds, used ? "" : "; not used: nth counts fewer");
+        if (nth > 0)
+            (void)snprintf(number, sizeof number, "%d", nth);
+        printf("  %-10s %s %s%s%s\n", i ? "" : "order", number, name ? name : "",
+               clouds_of(file, by_cloud, clouds),
+               used      ? ""
+               : nth > 0 ? "; not used: nth counts fewer"
+                         : "; not used: the list does not have it");
     }
 }
 
