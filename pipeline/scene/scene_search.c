@@ -94,6 +94,52 @@ static int find_nth(struct search *s, const struct wish *wish, const char *fille
     return rc;
 }
 
+struct pattern_count {
+    const char *pattern; /* as configured; NULL = none was counted before */
+    char filled[PATH_MAX];
+    size_t n;
+};
+
+/* One number of two patterns is one observation, so as many files fit each. */
+static int compare_count(struct search *s, const char *pattern, struct pattern_count *first)
+{
+    const struct pb_scene_entry **entries = NULL;
+    char filled[PATH_MAX];
+    size_t n = 0;
+    if (first->pattern != NULL && strcmp(first->pattern, pattern) == 0)
+        return 0;
+    int rc = pb_scene_search_pattern(pattern, s->scene, filled, s->err);
+    rc = rc ? rc
+            : pb_scene_counted_list(&s->pipeline->input, s->walk, s->folder, filled, s->err,
+                                    &entries, &n);
+    free(entries);
+    if (rc == 0 && first->pattern == NULL) {
+        first->pattern = pattern;
+        first->n = n;
+        (void)snprintf(first->filled, sizeof first->filled, "%s", filled);
+    } else if (rc == 0 && n != first->n) {
+        rc = pb_fail_at(s->err, PB_E_INPUT_INCOMPLETE, s->folder, 0, 0,
+                        "%zu files fit %.100s and %zu fit %.100s: one of an observation is missing",
+                        first->n, first->filled, n, filled);
+    }
+    return rc;
+}
+
+/* A file that is missing would shift the numbers of those behind it. */
+static int check_counts(struct search *s)
+{
+    const struct pb_input_config *input = &s->pipeline->input;
+    const bool all = input->complete.all != 0;
+    struct pattern_count first = {.pattern = NULL};
+    int rc = input->file_nth > 0 ? compare_count(s, input->file, &first) : 0;
+    for (size_t i = 0; i < input->n_sources && rc == 0; i++) {
+        const struct pb_source_config *source = &input->sources[i];
+        if (source->of_scene && source->nth > 0 && (all || source->is_needed))
+            rc = compare_count(s, source->file, &first);
+    }
+    return rc;
+}
+
 /* --- each file --------------------------------------------------------------------------------*/
 
 /* The one entry that fits; *out NULL: none does. */
@@ -282,6 +328,8 @@ int pb_scene_search(const struct pb_pipeline_config *pipeline, const struct pb_s
     if (rc == 0)
         rc = input->order == PB_FILES_BY_CLOUD ? take_metadata_of_all(&s, out)
                                                : take_metadata(&s, out);
+    if (rc == 0 && s.n_missing == 0 && input->order != PB_FILES_BY_LIST)
+        rc = check_counts(&s);
     wish = (struct wish){"the list of its files", input->list, .is_needed = true};
     if (rc == 0 && input->list != NULL)
         rc = take(&s, &wish, &out->list);

@@ -20,7 +20,8 @@ struct pb_scene_found {
 /* A pattern of the configuration with the scene's name for {scene}, whose letters stand for
  * themselves; PATH_MAX bytes. config.value when it is too long. */
 int pb_scene_search_pattern(const char *pattern, const char *scene, char *out, struct pb_err *err);
-/* folder: for messages. scene: for {scene}. input.incomplete: which band, and what was looked for;
+/* folder: for messages. scene: for {scene}. input.incomplete: which band, and what was looked for,
+ * or that different numbers of files fit the patterns that are counted (nth);
  * input.ambiguous: two files fit one band. *out is zeroed first. */
 int pb_scene_search(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
                     const char *folder, const char *scene, struct pb_err *err,

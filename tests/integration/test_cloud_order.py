@@ -160,9 +160,11 @@ def test_bands_of_landsat_products_go_by_their_mtl(scratch):
 def test_bands_of_different_observations_are_never_put_together(scratch):
     names = [landsat(scratch, day, cover, 10 * day) for day, cover in ((15, 1), (31, 50), (22, 70))]
     (scratch / f"{names[0]}_QA_PIXEL.TIF").unlink()
+    refused(scratch, two_bands(scratch), scratch / f"{names[1]}_MTL.txt", "input.incomplete", "3 files fit *_SR_B4.TIF and 2 fit *_QA_PIXEL.TIF")
+    (scratch / f"{names[1]}_SR_B4.TIF").unlink()
     refused(scratch, two_bands(scratch), scratch / f"{names[1]}_MTL.txt", "input.metadata_conflict", "number 1", "different observations")
     landsat(scratch, 15, 50, 150)
-    (scratch / f"{names[0]}_QA_PIXEL.TIF").unlink()  # as cloudy as the next one, of another day
+    (scratch / f"{names[0]}_QA_PIXEL.TIF").unlink()  # as cloudy as the other one, of another day
     refused(scratch, two_bands(scratch), scratch / f"{names[1]}_MTL.txt", "input.metadata_conflict", "different observations")
 
 

@@ -440,6 +440,20 @@ def test_files_of_a_date_or_a_tile_are_one_scene(scratch):
     assert (made[0] == 4).all() and np.isnan(made[1]).all(), "a file that did not come is valid nowhere"
 
 
+def test_a_band_that_an_observation_lacks_is_told_and_shifts_no_other(scratch):
+    """N of the first day is missing: R and N of different days were number 1."""
+    path = of_dates(scratch, "date", "date", 1, group=r"'(?<tile>[a-z]+)_(?<date>\d{8})_[RN]\.tif'")
+    path.write_text(path.read_text().replace("by: date", "by: '{tile}'").replace("{A: {match: '*.tif', nth: 1}}", ", ".join(
+        f"{b}_{k}: {{match: '*_{b}.tif', nth: {k}, optional: {str((b, k) != ('R', 1)).lower()}}}"
+        for b in "RN" for k in (1, 2)).join("{}")))
+    for name in ("a_20260105_R", "a_20260107_R", "a_20260107_N"):
+        small(scratch / f"{name}.tif", np.full((20, 30), 1, np.uint16))
+    done, = pbtest.run_json("pushbroom", "run", "--json", "-c", path, "-o", scratch / "out", scratch / "a_20260105_R.tif", code=1)
+    assert done["error"]["code"] == "input.incomplete" and "2 files fit *_R.tif and 1 fit *_N.tif" in done["error"]["message"], done
+    small(scratch / "a_20260105_N.tif", np.full((20, 30), 1, np.uint16))
+    pbtest.run_json("pushbroom", "run", "--json", "-c", path, "-o", scratch / "out", scratch / "a_20260105_R.tif")
+
+
 def test_names_of_products_that_are_known(scratch):
     for group, name, by, scene in (("sentinel2", "T31UFS_20260604T105031_B04_10m.jp2", "date", "20260604"),
                                    ("sentinel2", "T31UFS_20260604T105031_SCL_20m.jp2", "'{scene}'", "T31UFS_20260604T105031"),
