@@ -55,7 +55,8 @@ static double most_of_leaves(const struct part part[TREES], double size)
     double most = 0;
 
     for (int i = 0; i < 9; i++) {
-        const double across = i % 3 / 2.0, down = i / 3 / 2.0;
+        const int column = i % 3, row = i / 3;
+        const double across = column / 2.0, down = row / 2.0;
         const struct pb_warp_at a = position(&part[0], size, across, down),
                                 b = position(&part[1], size, across, down),
                                 c = position(&part[2], size, across, down);
