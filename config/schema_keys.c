@@ -263,7 +263,8 @@ static const struct pb_key input_keys[] = {
            "of all files that fit. Then input.metadata are those of each file, with a * for the "
            "begin of its name (\"*_MTL.txt\"); a file without takes its own metadata (GDAL's "
            "CLOUDCOVER, domain IMAGERY). One that does not say how cloudy it is comes last, "
-           "which the report says; when none says it, the job fails. list: as the file of "
+           "which the report says; when none says it, the job fails. Beside those that count up to "
+           "32 files are looked at; all are part of the input's identity. list: as the file of "
            "input.list names them, and no others."),
     {.name = "list",
      .type = PB_KEY_TEXT,
