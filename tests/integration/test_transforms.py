@@ -209,7 +209,7 @@ def unmix(scratch, ends, pixels, method, device="{memory: 64MiB}"):
 
 
 def test_unmixing_is_that_of_all_sets(scratch):
-    for seed, (bands, n, method) in enumerate(((6, 3, "least-squares"), (4, 4, "sum-to-one"), (6, 4, "non-negative"), (5, 5, "fully-constrained"), (2, 2, "fully-constrained"),
+    for seed, (bands, n, method) in enumerate(((6, 3, "least-squares"), (4, 4, "sum-to-one"), (6, 4, "non-negative"), (5, 5, "fully-constrained"), (2, 2, "fully-constrained"), (7, 2, "fully-constrained"),
                                                (9, 6, "non-negative"))):
         ends, pixels = mixtures(seed, bands, n)
         made = pixels_of(unmix(scratch, ends, pixels, method))

@@ -6,7 +6,8 @@
  * constraints on signs the set is known. With them the right set is the one whose abundances are
  * positive, and that no other endmember would join with a positive one (Karush, Kuhn and Tucker);
  * exactly one is so. All 2^n sets are looked at in every pixel, the one that misses this by least
- * wins: no iteration, no branch, the same bits everywhere. */
+ * wins: no iteration, no branch, the same bits everywhere. Two endmembers that add up to 1 need no
+ * search. */
 #include "kernels/expr/band_list.h"
 #include "kernels/reduce/least_squares.h"
 
@@ -302,6 +303,17 @@ static void solve_with_signs(struct work *w)
         w->abundance[i] = op(w, PB_VM_MAX, of_set(w, &t, bits, i, 0, 0), number(w, 0.0));
 }
 
+/* Of two endmembers that add up to 1: where the pixel is on the line through them, cut off at both
+ * ends. That is what all sets of them give. */
+static void solve_between(struct work *w)
+{
+    const pb_value one = number(w, 1.0);
+
+    solve_all(w);
+    w->abundance[0] = pb_builder_emit(w->b, PB_VM_CLAMP, w->abundance[0], number(w, 0.0), one);
+    w->abundance[1] = op(w, PB_VM_SUB, one, w->abundance[0]);
+}
+
 /* --- the step -------------------------------------------------------------------------------- */
 
 static pb_value error_of(const struct work *w)
@@ -346,7 +358,7 @@ static int build(const void *params, struct pb_builder *b)
     int rc = 0;
 
     if (good) {
-        (signs ? solve_with_signs : solve_all)(&w);
+        (!signs ? solve_all : w.n == 2 && w.to_one ? solve_between : solve_with_signs)(&w);
         error = step->rmse.n > 0 ? error_of(&w) : -1;
     }
     for (size_t i = 0; i < step->as.n && rc == 0; i++) {
