@@ -75,15 +75,22 @@ int pb_background_wait(struct pb_background *background)
     return error;
 }
 
+void pb_background_rest(struct pb_background *background)
+{
+    if (!background->threaded)
+        return;
+    pthread_mutex_lock(&background->lock);
+    background->stop = true;
+    pthread_cond_broadcast(&background->changed);
+    pthread_mutex_unlock(&background->lock);
+    (void)pthread_join(background->thread, NULL);
+    background->stop = false;
+    background->threaded = false;
+}
+
 void pb_background_fini(struct pb_background *background)
 {
-    if (background->threaded) {
-        pthread_mutex_lock(&background->lock);
-        background->stop = true;
-        pthread_cond_broadcast(&background->changed);
-        pthread_mutex_unlock(&background->lock);
-        (void)pthread_join(background->thread, NULL);
-    }
+    pb_background_rest(background);
     pthread_cond_destroy(&background->changed);
     pthread_mutex_destroy(&background->lock);
 }

@@ -46,6 +46,9 @@ void pb_background_give(struct pb_background *background, const struct pb_backgr
 void pb_background_wait_for(struct pb_background *background, unsigned but);
 /* Waits until it is idle. The first errno of all its work so far, 0 = none. */
 int pb_background_wait(struct pb_background *background);
-/* Waits for the end of its parts and joins the thread. */
+/* Waits for the end of its parts and joins the thread; the next part starts another. Before a fork
+ * without exec: the child would have the object without its thread. */
+void pb_background_rest(struct pb_background *background);
+/* Rests for good. */
 void pb_background_fini(struct pb_background *background);
 #endif

@@ -182,6 +182,7 @@ int pb_input_pass_run(struct pb_input_pass *pass, enum pb_input_pass_way (*way)(
             add_lines(file, pass->all);
         pass->next += rc == 0;
     }
+    pb_background_rest(&pass->hash);
     return rc ? rc : end_pass(pass);
 }
 

@@ -5,7 +5,9 @@
 #include "run_suite.h"
 
 #include <check.h>
+#include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 
 enum { N = 1000 };
 
@@ -59,12 +61,42 @@ START_TEST(the_owner_goes_on_until_no_part_is_free)
 }
 END_TEST
 
+static int threads_of_process(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int n = 0;
+    ck_assert_ptr_nonnull(tasks);
+    for (const struct dirent *entry; (entry = readdir(tasks)) != NULL;)
+        n += entry->d_name[0] != '.';
+    closedir(tasks);
+    return n;
+}
+
+START_TEST(at_rest_it_has_no_thread_and_goes_on_with_the_next_part)
+{
+    struct pb_background b;
+    int before = threads_of_process();
+    pb_background_init(&b, note, NULL);
+    for (uint64_t round = 0; round < 3; round++) {
+        const struct pb_background_part part = {.at = 100 + round};
+        pb_background_give(&b, &part);
+        pb_background_rest(&b);
+        while (threads_of_process() != before) /* joined; the kernel forgets it a little later */
+            sched_yield();
+        ck_assert_int_eq(n_taken, (int)round + 1);
+    }
+    ck_assert_int_eq(pb_background_wait(&b), 0);
+    pb_background_fini(&b);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("background");
     TCase *tc = tcase_create("background");
     tcase_add_test(tc, parts_are_taken_in_their_order);
     tcase_add_test(tc, the_owner_goes_on_until_no_part_is_free);
+    tcase_add_test(tc, at_rest_it_has_no_thread_and_goes_on_with_the_next_part);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
