@@ -147,7 +147,7 @@ class Journal(DaemonCase):
         d.config.write_text(config)
         d.process.send_signal(signal.SIGHUP)
         d.wait_for(lambda: d.call("service.info")["notify"] == [])
-        self.assertIn("what waited for it is dropped", d.log_text())
+        d.wait_for(lambda: "what waited for it is dropped" in d.log_text())
 
     def test_an_older_store_gets_a_journal(self):
         d = self.daemon()
