@@ -102,28 +102,61 @@ inline __device__ float extrapolated(const patch_task &task, int32_t x, int32_t 
         extrapolated_row(task, x, pb_focal_index(y, task.image_h, PB_EDGE_REFLECT)));
 }
 
-// The pixels from `reach` to the left and above of the patch to as far right and below of it. Past
-// the rectangle wanted (last patches of a row or column) there may be no pixels, and nobody uses
-// them.
+// Whether all pixels that the patch is made from are pixels of the image, and all that it makes are
+// wanted.
+template <class Reach> __device__ bool is_inside(Reach reach, const patch_task &task)
+{
+    const pb_rect out = task.out.rect;
+    const int32_t left = out.x + task.x, top = out.y + task.y;
+    return task.x + PATCH <= out.w && task.y + PATCH <= out.h && left >= reach.radius &&
+           top >= reach.radius && left + PATCH + reach.radius <= task.image_w &&
+           top + PATCH + reach.radius <= task.image_h;
+}
+
+// pixel: of a place of the patch and its surroundings, from their upper left corner.
+template <class Reach, class F>
+__device__ void fill_patch(Reach reach, const warp_lane &me, float *to, F pixel)
+{
+    for (int i = me.warp; i < pitch_of(reach); i += me.warps) {
+        for (int j = me.lane; j < pitch_of(reach); j += PATCH) {
+            to[i * pitch_of(reach) + j] = pixel(i, j);
+        }
+    }
+}
+
+// A pixel by the edge rule; x, y: of the patch's surroundings, in the rectangle wanted. Past the
+// rectangle (last patches of a row or column) there may be no pixels, and nobody uses them.
+template <class Reach>
+__device__ float pixel_by_rule(Reach reach, const patch_task &task, int32_t x, int32_t y)
+{
+    const pb_rect out = task.out.rect;
+    const int32_t row = y < out.h + reach.radius
+                            ? pb_focal_index(out.y + y, task.image_h, task.edge)
+                            : PB_FOCAL_NONE;
+    const int32_t column = x < out.w + reach.radius
+                               ? pb_focal_index(out.x + x, task.image_w, task.edge)
+                               : PB_FOCAL_NONE;
+    if (row == PB_FOCAL_NONE || column == PB_FOCAL_NONE) {
+        return pb_pixel_nan();
+    }
+    return task.edge == PB_EDGE_EXTRAPOLATE ? extrapolated(task, column, row)
+                                            : pixel_at(task, column, row);
+}
+
+// The pixels from `reach` to the left and above of the patch to as far right and below of it.
 template <class Reach>
 __device__ void load_patch(Reach reach, const patch_task &task, const warp_lane &me, float *to)
 {
-    const pb_rect out = task.out.rect;
-    const bool extrapolates = task.edge == PB_EDGE_EXTRAPOLATE;
     const int32_t x0 = task.x - reach.radius, y0 = task.y - reach.radius;
-    for (int i = me.warp; i < pitch_of(reach); i += me.warps) {
-        const int32_t row = y0 + i < out.h + reach.radius
-                                ? pb_focal_index(out.y + y0 + i, task.image_h, task.edge)
-                                : PB_FOCAL_NONE;
-        for (int j = me.lane; j < pitch_of(reach); j += PATCH) {
-            const int32_t column = x0 + j < out.w + reach.radius
-                                       ? pb_focal_index(out.x + x0 + j, task.image_w, task.edge)
-                                       : PB_FOCAL_NONE;
-            to[i * pitch_of(reach) + j] = row == PB_FOCAL_NONE || column == PB_FOCAL_NONE
-                                              ? pb_pixel_nan()
-                                          : extrapolates ? extrapolated(task, column, row)
-                                                         : pixel_at(task, column, row);
-        }
+    if (is_inside(reach, task)) {
+        const pb_rect in = task.in.rect, out = task.out.rect;
+        const float *const corner =
+            task.in.data + static_cast<size_t>(out.y + y0 - in.y) * in.w + (out.x + x0 - in.x);
+        fill_patch(reach, me, to,
+                   [&](int i, int j) { return corner[static_cast<size_t>(i) * in.w + j]; });
+    } else {
+        fill_patch(reach, me, to,
+                   [&](int i, int j) { return pixel_by_rule(reach, task, x0 + j, y0 + i); });
     }
 }
 
