@@ -177,7 +177,7 @@ __device__ void pb_chain_block_run(const pb_chain_device &chain, const pb_tile_i
         sweep.out_px = last ? out_px : memory.plane_px;
         sweep.out_row = last ? in.core.w : sweep.rect.w;
         if (stage.n_code) {
-            pb_device::run_program<PX>(sweep, me, 0, group.threads, memory.shared);
+            pb_device::run_program<PX, 0>(sweep, me, 0, group.threads, memory.shared);
         }
         if constexpr (has_planes) {
             if (!last) {

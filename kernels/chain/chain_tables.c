@@ -6,6 +6,7 @@
 #include "kernels/chain/chain_device.h"
 #include "kernels/chain/chain_frames.h"
 #include "kernels/chain/chain_stage.h"
+#include "kernels/vm/program_marks.h"
 
 #include <string.h>
 
@@ -62,7 +63,7 @@ static struct offsets find_offsets(const struct pb_chain *chain)
         n_focals += chain->stages[k].n_focals;
     }
     at.code = aligned(chain->n_used * sizeof(struct pb_program_input));
-    at.stages = at.code + aligned(n_code * sizeof(struct pb_instr));
+    at.stages = at.code + aligned((n_code + 1) * sizeof(struct pb_instr)); /* program.h: one more */
     at.focals = at.stages + aligned(chain->n_stages * sizeof(struct pb_device_stage));
     at.grids = at.focals + aligned(n_focals * sizeof(struct pb_stage_focal));
     at.places = at.grids + aligned(chain->n_grids * sizeof(struct pb_chain_grid));
@@ -109,6 +110,8 @@ static void lay_stages(const struct pb_chain *chain, const struct offsets *at,
 
         copy(memory + at->code + n_code * sizeof *from->code, from->code,
              (from->n_code + from->n_knots) * sizeof *from->code);
+        pb_program_mark((void *)(memory + at->code + n_code * sizeof *from->code), from->n_code,
+                        chain->inputs);
         copy((void *)(focals + n_focals), from->focals, n * sizeof *focals);
         for (uint32_t i = n_focals; i < n_focals + n; i++)
             if (focals[i].is_warp)

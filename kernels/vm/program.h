@@ -20,6 +20,16 @@ extern "C" {
 #define PB_PROGRAM_REGISTERS_SOFT 24
 #define PB_PROGRAM_REGISTERS_FIRM 64
 
+/* Bits of pb_instr.imm_mask that GPUs are told (program_marks.h): what need not go through the
+ * machine's registers, and what can be loaded at once. */
+enum pb_instr_mark {
+    PB_MARK_X = 1 << 3,     /* operand 0 is the result of the instruction before */
+    PB_MARK_Y = 1 << 4,     /* operand 1 is */
+    PB_MARK_LOCAL = 1 << 5, /* nothing reads the result's register */
+    PB_MARK_PAIR = 1 << 6,  /* an INPUT before another of the same type */
+    PB_MARKS = PB_MARK_X | PB_MARK_Y | PB_MARK_LOCAL | PB_MARK_PAIR
+};
+
 /* What an instruction does. The operations of vm_ops.def first, with the numbers of enum pb_vm_op.
  */
 enum pb_code {
@@ -42,7 +52,7 @@ struct pb_instr {
     uint8_t dst;
     uint8_t src[3];
     uint8_t imm_mask; /* bit k: operand k is imm[k == 2] instead of a register; never all of them,
-                         never operand 0 of a ternary operation */
+                         never operand 0 of a ternary operation; enum pb_instr_mark */
     uint16_t index;
     union {
         float imm[2];
@@ -76,7 +86,7 @@ struct pb_program_input {
 
 /* One sweep: where the pixels come from and go to. */
 struct pb_sweep {
-    const struct pb_instr *code;
+    const struct pb_instr *code; /* CUDA: there is memory for one more, which is read */
     uint32_t n_code, n_registers;
     const struct pb_program_input *inputs; /* as many as `in` has planes */
     struct pb_tile_in in;

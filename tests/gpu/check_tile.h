@@ -261,16 +261,28 @@ static struct pb_rect random_core(int32_t w, int32_t h)
                             1 + (int32_t)random_below((uint32_t)(h - y))};
 }
 
+/* How wide an image is whose rows are filled by the 256 pixels that a warp makes of programs with
+ * few registers (program.cu), or nearly. */
+static int32_t filled_row(void)
+{
+    const int32_t spans = 1 + (int32_t)random_below(2);
+
+    return 256 * spans - (random_below(2) ? (int32_t)random_below(28) : 0);
+}
+
 /* Of a chain that keeps its scene's grid. */
 static bool check_tile(const struct pb_chain *chain, enum pb_type type, bool exact,
                        const char *label)
 {
+    const bool is_filled = random_below(3) == 0;
     const struct random_image image = {.seed = random_below(1u << 20),
                                        .type = type,
-                                       .w = 1 + (int32_t)random_below(300),
+                                       .w = is_filled ? filled_row()
+                                                      : 1 + (int32_t)random_below(300),
                                        .h = 1 + (int32_t)random_below(120),
                                        .masked = random_below(2) == 1};
-    const struct pb_rect core = random_core(image.w, image.h);
+    const struct pb_rect any = random_core(image.w, image.h);
+    const struct pb_rect core = is_filled ? (struct pb_rect){0, any.y, image.w, any.h} : any;
     struct random_tile tile;
     const uint32_t *used;
     const size_t n_used = pb_chain_used(chain, &used);
