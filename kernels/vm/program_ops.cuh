@@ -53,9 +53,13 @@ constexpr bool is_short =
 
 inline __device__ float reciprocal(float y)
 {
+#ifdef PB_EMULATED
+    return 1.0f / y;
+#else
     float r;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(y));
     return r;
+#endif
 }
 
 // x / y, correctly rounded for numbers that is_plain_quotient allows: the way of the compiler's own
@@ -89,7 +93,8 @@ class plain_quotients
     // A bit is set where it differs from the one below.
     static __device__ uint32_t steps(float v)
     {
-        const uint32_t bits = __float_as_uint(v);
+        uint32_t bits;
+        memcpy(&bits, &v, sizeof bits);
         return bits ^ bits << 1;
     }
     uint32_t differ_ = ~0u, narrow_ = 0;
