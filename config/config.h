@@ -221,11 +221,9 @@ struct pb_complete_config {
     int64_t reopen_ms; /* for how long after its last job loose files may join a scene; 0 = never */
 };
 
-#define PB_FILES_MAX 16 /* that a pipeline reads: the scene's, and those of input.sources */
-#define PB_SPARE_FILES_MAX                                                                         \
-    32                          /* of one scene, that are looked at to choose others (input.order) \
-                                 */
-#define PB_METADATA_FILES_MAX 8 /* of one scene, or of one observation */
+#define PB_FILES_MAX          16 /* that a pipeline reads: the scene's, and those of input.sources */
+#define PB_SPARE_FILES_MAX    32 /* of one scene, that are looked at to choose (input.order) */
+#define PB_METADATA_FILES_MAX 8  /* of one scene, or of one observation */
 #define PB_METADATA_OPEN_MAX  64 /* of all observations of a scene */
 #define PB_SIDECARS_MAX       48 /* of one scene, that are read */
 

@@ -9,9 +9,9 @@
  * 11: their checksums have a kind; 12: set_parts; 13: inbox, set_windows */
 /* The directory that the first delivered path lies in, without `folder`: the inbox. */
 #define FIRST_PATH "json_extract(delivered, '$[0]')"
-#define INBOX_OF(folder)                                                                           \
+#define INBOX                                                                                      \
     "substr(" FIRST_PATH ", 1, length(rtrim(" FIRST_PATH ", replace(" FIRST_PATH                   \
-    ", '/', ''))) - 1 - CASE WHEN " folder " <> '' THEN length(" folder ") + 1 ELSE 0 END)"
+    ", '/', ''))) - 1 - CASE WHEN folder <> '' THEN length(folder) + 1 ELSE 0 END)"
 #define ARCHIVED "(NEW.status = 2 OR (NEW.status = 4 AND NEW.error_code = 'input.duplicate'))"
 
 /* Version 1, and what each later version adds: a new file takes all the steps of an old one. */
@@ -134,28 +134,26 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
 
     /* set_windows: input.complete.reopen as it was last configured (set_parts.h). */
     "ALTER TABLE jobs ADD COLUMN inbox TEXT;"
-    "UPDATE jobs SET inbox = " INBOX_OF(
-        "folder") " WHERE owned = 1 AND json_valid(delivered);"
-                  "ALTER TABLE set_parts ADD COLUMN inbox TEXT NOT NULL DEFAULT '';"
-                  "UPDATE set_parts SET inbox = ifnull(" INBOX_OF(
-                      "folder") ", '') WHERE json_valid(delivered);"
-                                "DROP INDEX set_parts_by_scene;"
-                                "CREATE INDEX set_parts_by_scene ON set_parts (scene, pipeline, "
-                                "inbox, folder, time_ms);"
-                                "DROP TRIGGER jobs_part;"
-                                "CREATE TRIGGER jobs_part AFTER UPDATE OF status, input ON jobs"
-                                " WHEN NEW.set_id <> '' AND NEW.owned = 1 AND NEW.status = 2 AND "
-                                "NEW.input IS NOT NULL"
-                                " AND (NEW.input IS NOT OLD.input OR OLD.status <> 2) BEGIN"
-                                " INSERT OR REPLACE INTO set_parts (job, set_id, pipeline, inbox, "
-                                "folder, scene, path,"
-                                " delivered, directory, time_ms) VALUES (NEW.id, NEW.set_id, "
-                                "NEW.pipeline,"
-                                " ifnull(NEW.inbox, ''), ifnull(NEW.folder, ''), NEW.scene, "
-                                "NEW.input, NEW.delivered,"
-                                " NEW.directory, CAST((julianday('now') - 2440587.5) * 86400000 AS "
-                                "INTEGER)); END;"
-                                "CREATE TABLE set_windows (pipeline TEXT PRIMARY KEY, reopen_ms "
-                                "INTEGER NOT NULL);"
-                                "PRAGMA user_version = 13;",
+    "UPDATE jobs SET inbox = " INBOX " WHERE owned = 1 AND json_valid(delivered);"
+    "ALTER TABLE set_parts ADD COLUMN inbox TEXT NOT NULL DEFAULT '';"
+    "UPDATE set_parts SET inbox = ifnull(" INBOX ", '') WHERE json_valid(delivered);"
+    "DROP INDEX set_parts_by_scene;"
+    "CREATE INDEX set_parts_by_scene ON set_parts (scene, pipeline, "
+    "inbox, folder, time_ms);"
+    "DROP TRIGGER jobs_part;"
+    "CREATE TRIGGER jobs_part AFTER UPDATE OF status, input ON jobs"
+    " WHEN NEW.set_id <> '' AND NEW.owned = 1 AND NEW.status = 2 AND "
+    "NEW.input IS NOT NULL"
+    " AND (NEW.input IS NOT OLD.input OR OLD.status <> 2) BEGIN"
+    " INSERT OR REPLACE INTO set_parts (job, set_id, pipeline, inbox, "
+    "folder, scene, path,"
+    " delivered, directory, time_ms) VALUES (NEW.id, NEW.set_id, "
+    "NEW.pipeline,"
+    " ifnull(NEW.inbox, ''), ifnull(NEW.folder, ''), NEW.scene, "
+    "NEW.input, NEW.delivered,"
+    " NEW.directory, CAST((julianday('now') - 2440587.5) * 86400000 AS "
+    "INTEGER)); END;"
+    "CREATE TABLE set_windows (pipeline TEXT PRIMARY KEY, reopen_ms "
+    "INTEGER NOT NULL);"
+    "PRAGMA user_version = 13;",
 };

@@ -349,6 +349,20 @@ START_TEST(questions_cost_the_same_with_a_thousand_jobs)
 }
 END_TEST
 
+/* The store is closed, changed and opened again, which is no reason to move it aside. */
+static void reopen_after(const char *sql)
+{
+    char path[PB_FILES_PATH_BYTES];
+    sqlite3 *db = NULL;
+    pb_job_store_close(store);
+    ck_assert_int_eq(pb_files_join(path, directory, "jobs.db"), 0);
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
+    open_store();
+    ck_assert_str_eq(moved, "");
+}
+
 START_TEST(jobs_of_a_store_without_priorities_have_none)
 {
     static const char back[] =
@@ -361,18 +375,10 @@ START_TEST(jobs_of_a_store_without_priorities_have_none)
         "ALTER TABLE jobs DROP COLUMN has_checksum;"
         "DROP INDEX jobs_waiting; ALTER TABLE jobs DROP COLUMN rank;"
         "PRAGMA user_version = 5;";
-    char path[PB_FILES_PATH_BYTES];
     struct pb_job job;
     struct pb_job_place after = {0};
-    sqlite3 *db = NULL;
     insert("20261121-082850-aaaa", PB_JOB_ACCEPTED);
-    pb_job_store_close(store);
-    ck_assert_int_eq(pb_files_join(path, directory, "jobs.db"), 0);
-    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_exec(db, back, NULL, NULL, NULL), SQLITE_OK);
-    (void)sqlite3_close(db);
-    open_store();
-    ck_assert_str_eq(moved, "");
+    reopen_after(back);
     insert_with("20261121-082850-bbbb", 1);
     ck_assert_int_eq(pb_job_store_next(store, &after, 9, any, NULL, NULL, &job), 1);
     ck_assert_str_eq(job.id, "20261121-082850-bbbb");
@@ -395,18 +401,10 @@ START_TEST(jobs_and_sets_of_a_store_without_inboxes_get_them_from_what_was_deliv
         "NULL, 5), ('k', 's', 'p', 'a', 'u', '/done/u', NULL, NULL, 5);"
         "PRAGMA user_version = 12;";
     static const struct pb_set_key known = {"p", "t", "/in/box", NULL}, none = {"p", "u", "", "a"};
-    char path[PB_FILES_PATH_BYTES];
     struct pb_set_last last;
     struct pb_job job;
-    sqlite3 *db = NULL;
     insert("20261121-082850-aaaa", PB_JOB_ACCEPTED);
-    pb_job_store_close(store);
-    ck_assert_int_eq(pb_files_join(path, directory, "jobs.db"), 0);
-    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_exec(db, back, NULL, NULL, NULL), SQLITE_OK);
-    (void)sqlite3_close(db);
-    open_store();
-    ck_assert_str_eq(moved, "");
+    reopen_after(back);
     ck_assert_int_eq(pb_job_store_find(store, "aaaa", NULL, &job), 0);
     ck_assert_str_eq(job.inbox, "/in/box");
     pb_job_fini(&job);
