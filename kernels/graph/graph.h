@@ -169,7 +169,6 @@ const struct pb_graph_warp *pb_graph_warp(const struct pb_graph *graph, int32_t 
 struct pb_map pb_graph_map(const struct pb_graph *graph, int32_t from, int32_t to);
 pb_value pb_graph_op(struct pb_graph *graph, enum pb_vm_op op, pb_value x, pb_value y, pb_value z);
 
-int pb_vm_arity(enum pb_vm_op op);
 /* One pixel of one operation. */
 float pb_vm_eval(enum pb_vm_op op, float x, float y, float z);
 

@@ -11,16 +11,6 @@
 #include "kernels/graph/graph.h"
 #include "kernels/vm/vm_pixel.h"
 
-int pb_vm_arity(enum pb_vm_op op)
-{
-    static const int8_t arity[PB_VM_COUNT] = {
-#define PB_VM_OP(name, n) n,
-#include "kernels/vm/vm_ops.def"
-#undef PB_VM_OP
-    };
-    return arity[op];
-}
-
 float pb_vm_eval(enum pb_vm_op op, float x, float y, float z)
 {
 #define ARGS_1 (x)

@@ -1,22 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/vm/program_marks.h"
+#include "kernels/vm/vm_op.h"
 
 /* How many operands an instruction has. */
 static int operands_of(const struct pb_instr *instr)
 {
-    switch (instr->code) {
-#define PB_VM_OP(name, arity)                                                                      \
-    case PB_CODE_##name:                                                                           \
-        return arity;
-#include "kernels/vm/vm_ops.def"
-#undef PB_VM_OP
-    case PB_CODE_CURVE:
-    case PB_CODE_STORE:
-        return 1;
-    default:
-        return 0;
-    }
+    if (instr->code < PB_CODE_CONST)
+        return pb_vm_arity((enum pb_vm_op)instr->code);
+    return instr->code == PB_CODE_CURVE || instr->code == PB_CODE_STORE;
 }
 
 static bool reads(const struct pb_instr *instr, int k, uint8_t reg)

@@ -11,4 +11,15 @@ enum pb_vm_op {
 #undef PB_VM_OP
     PB_VM_COUNT
 };
+
+/* How many operands it has. */
+static inline int pb_vm_arity(enum pb_vm_op op)
+{
+    static const signed char arity[PB_VM_COUNT] = {
+#define PB_VM_OP(name, n) n,
+#include "kernels/vm/vm_ops.def"
+#undef PB_VM_OP
+    };
+    return arity[op];
+}
 #endif
