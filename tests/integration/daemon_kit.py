@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real pushbroomd in a scratch directory, and a client of its socket, for the integration tests."""
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
@@ -195,6 +196,20 @@ class Daemon:
         if old:
             os.utime(temporary, (1e9, 1e9))
         os.rename(temporary, self.root / "inbox" / name)
+
+    @contextlib.contextmanager
+    def paused(self):
+        """The service stands still in here: what comes meanwhile is there at its next look, all at once."""
+        if self.process is None or self.process.poll() is not None:
+            yield
+            return
+        tasks = pathlib.Path("/proc", str(self.process.pid), "task")
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            wait_for(lambda: all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in tasks.glob("*/stat")))
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
 
     def progress(self):
         """What changes while jobs come, run and end."""

@@ -82,12 +82,16 @@ class Joining(DaemonCase):
     def name(self, day):
         return f"T1_202606{day:02}.tif"
 
-    def drop(self, d, *days, add=0):
-        """The file of a day has its number, times 100, in each pixel."""
+    def drop(self, d, *days, add=0, beside=()):
+        """The file of a day has its number, times 100, in each pixel. Those of one call come at once: `expire` is short."""
+        new = d.root / "made/new"
+        new.mkdir(exist_ok=True)
         for day in days:
             image(d.root / "made" / self.name(day), 100 * day + add)
-            shutil.copyfile(d.root / "made" / self.name(day), d.root / "made/next")
-            os.rename(d.root / "made/next", d.root / "inbox" / self.name(day))
+            shutil.copyfile(d.root / "made" / self.name(day), new / self.name(day))
+        with d.paused():
+            for file in (*beside, *sorted(new.iterdir())):
+                os.rename(file, d.root / "inbox" / file.name)
 
     def months(self, d, *states):
         return [j for j in d.jobs(limit=1000) if j["name"] == SCENE and (not states or j["status"] in states)][::-1]
@@ -261,24 +265,23 @@ class Made(Joining):
 
 class Beside(Joining):
     def mask(self, d, day, left):
-        """A mask beside the file of a day: valid in the left half, or the right one."""
-        out = gdal.GetDriverByName("GTiff").Create(str(d.root / "made/mask"), 64, 48, 1, gdal.GDT_Byte)
+        """A mask for the file of a day: valid in the left half, or the right one."""
+        path = d.root / "made" / (self.name(day) + ".msk")
+        out = gdal.GetDriverByName("GTiff").Create(str(path), 64, 48, 1, gdal.GDT_Byte)
         out.SetMetadataItem("INTERNAL_MASK_FLAGS_1", "2")
         half = np.zeros((48, 64), np.uint8)
         half[:, slice(0, 32) if left else slice(32, 64)] = 255
         out.GetRasterBand(1).WriteArray(half)
         del out
-        os.rename(d.root / "made/mask", d.root / "inbox" / (self.name(day) + ".msk"))
+        return path
 
     def test_sidecars_of_earlier_files_are_read_with_them(self):
         d = self.service(start=False)
         d.config.write_text(d.config.read_text().replace("\\.tif'", "\\.tif(\\.msk)?'").replace("grid: S_1", "grid: S_1\n      sidecars: [.msk]"))
         d.start()
-        self.mask(d, 5, True)
-        self.drop(d, 5)
+        self.drop(d, 5, beside=[self.mask(d, 5, True)])
         self.done(d, 1)
-        self.mask(d, 12, False)
-        self.drop(d, 12)
+        self.drop(d, 12, beside=[self.mask(d, 12, False)])
         jobs = self.done(d, 2)
         self.assertEqual(jobs[1]["report"]["sidecars"]["read"], [self.name(5) + ".msk", self.name(12) + ".msk"])
         made = gdal.Open(str(self.product(d))).ReadAsArray()
