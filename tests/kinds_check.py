@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""A kind of product is its files and one line of products.def: no other source of the layers names it. Prints every place that
+"""A kind of product is its folder and one line of products.def: no other source of the layers names it. Prints every place that
 does, exits 1."""
 import pathlib
 import re
@@ -18,7 +18,7 @@ def places(kinds):
         text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group().count("\n"), path.read_text(), flags=re.S)
         text = re.sub(r'pb_json_object\(json, "\w+"\)', "", text)
         for kind in kinds:
-            if re.match(rf"{FOLDER}/{kind}(_\w+)?\.[ch]$", name) or name == f"{FOLDER}/products.def":
+            if re.match(rf"{FOLDER}/{kind}/\w+\.[ch]$", name) or name == f"{FOLDER}/products.def":
                 continue
             for number, line in enumerate(text.splitlines(), 1):
                 if re.search(rf'\bpb_(kind|product)_{kind}\b|\bstruct pb_{kind}_config\b|"{kind}"|\bPB_PRODUCT_{kind.upper()}\b', line):
@@ -27,7 +27,8 @@ def places(kinds):
 
 def main():
     kinds = re.findall(r"^PB_PRODUCT\((\w+)\)", (ROOT / FOLDER / "products.def").read_text(), re.M)
-    missing = [f"{FOLDER}/{kind}{end}" for kind in kinds for end in (".c", "_keys.c") if not (ROOT / FOLDER / f"{kind}{end}").exists()]
+    wanted = [f"{FOLDER}/{kind}/{kind}{end}" for kind in kinds for end in (".c", "_keys.c")]
+    missing = [name for name in wanted if not (ROOT / name).exists()]
     found = [f"{name} is not there" for name in missing] + list(places(kinds))
     if len(kinds) < 2:
         found.append(f"{FOLDER}/products.def lists no kinds")

@@ -3,7 +3,7 @@
 /* What a quicklook of three bands costs one core: pixels a second while the tiles pass (all three
  * bands together count as one pixel) and the time of its end. bench_quicklook [SIDE_PX]. */
 #include "pipeline/product/product.h"
-#include "pipeline/product/quicklook.h"
+#include "pipeline/product/quicklook/quicklook.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 /* How many pixels a second one core takes through the statistics product, for kinds of data that
  * treat its histogram differently: bench_statistics [SECONDS_EACH]. One line of JSON each. */
 #include "pipeline/product/product.h"
-#include "pipeline/product/statistics.h"
+#include "pipeline/product/statistics/statistics.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* What configurations mean, and that they print as what they are. */
 #include "config_fixture.h"
-#include "pipeline/product/cog.h"
-#include "pipeline/product/quicklook.h"
-#include "pipeline/product/statistics.h"
+#include "pipeline/product/cog/cog.h"
+#include "pipeline/product/quicklook/quicklook.h"
+#include "pipeline/product/statistics/statistics.h"
 #include "run_suite.h"
 #include "wic/pattern/schedule.h"
 

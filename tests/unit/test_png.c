@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/product/png.h"
+#include "pipeline/product/quicklook/png.h"
 
 #include "pipeline/io/file_out.h"
 #include "tests/unit/product_fixture.h"

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/product/quicklook.h"
-#include "pipeline/product/shrink.h"
+#include "pipeline/product/quicklook/quicklook.h"
+#include "pipeline/product/quicklook/shrink.h"
 #include "tests/unit/product_fixture.h"
 #include "tests/unit/run_suite.h"
 

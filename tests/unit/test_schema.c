@@ -5,7 +5,7 @@
 #include "config/base/arena.h"
 #include "config/base/text.h"
 #include "config/yaml/yaml_tree.h"
-#include "pipeline/product/cog.h"
+#include "pipeline/product/cog/cog.h"
 #include "pipeline/product/product_kinds.h"
 
 #include "run_suite.h"

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/product/quicklook.h"
-#include "pipeline/product/stac_asset.h"
+#include "pipeline/product/quicklook/quicklook.h"
+#include "pipeline/product/stac/stac_asset.h"
 #include "pipeline/product/product.h"
-#include "pipeline/product/stac_geometry.h"
-#include "pipeline/product/stac_lineage.h"
-#include "pipeline/product/stac_processing.h"
+#include "pipeline/product/stac/stac_geometry.h"
+#include "pipeline/product/stac/stac_lineage.h"
+#include "pipeline/product/stac/stac_processing.h"
 #include "tests/unit/product_fixture.h"
 #include "tests/unit/run_suite.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/product_fixture.h"
-#include "pipeline/product/statistics.h"
+#include "pipeline/product/statistics/statistics.h"
 #include "tests/unit/run_suite.h"
 
 #include <float.h>

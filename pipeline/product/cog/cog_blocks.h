@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_COG_BLOCKS_H
+#define PB_COG_BLOCKS_H
+/* Whether the scene's file has the blocks of a COG already (cog/same_blocks.h), by its header and
+ * the configuration: so the same on every machine. Pure; any thread. */
+#include "pipeline/cog/cog_writer.h"
+#include "pipeline/product/cog/cog.h"
+#include "pipeline/product/product.h"
+
+struct pb_cog_blocks {
+    bool passes;   /* the product's bands are the file's, all of them in their order, unchanged, and
+                      its blocks are of a codec that keeps them */
+    bool copied;   /* and its blocks have the product's format; else: */
+    char why[120]; /* for people, behind "blocks encoded anew: " */
+    struct pb_same_blocks same; /* when copied; raster is not set */
+};
+
+/* options: of the product, with its rests; plane: of its bands, n_bands of the options. */
+void pb_cog_blocks(const struct pb_product_env *env, const struct pb_cog_config *config,
+                   const struct pb_cog_options *options, const uint32_t *plane,
+                   struct pb_cog_blocks *out);
+#endif

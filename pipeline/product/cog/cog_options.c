@@ -1,0 +1,94 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/product/cog/cog_options.h"
+
+#include "pipeline/codec/predictor.h"
+
+/* The average of two classes is no class, and integers may be classes: for measurements stored as
+ * scaled integers the configuration has to select average. */
+static enum pb_overviews overviews_of(const struct pb_product_env *env,
+                                      const struct pb_cog_config *config)
+{
+    enum pb_overviews asked = config->overviews;
+    const struct pb_ramp *ramp = config->paint.chosen;
+    if (asked != PB_OVERVIEWS_AUTO)
+        return asked;
+    if (config->is_painted && !env->info->has_palette) /* what is painted are measurements */
+        return ramp != NULL && ramp->between == PB_RAMP_EXACT ? PB_OVERVIEWS_NEAREST
+                                                              : PB_OVERVIEWS_AVERAGE;
+    bool classes = !pb_type_is_float(config->type) || env->info->has_palette;
+    return classes ? PB_OVERVIEWS_NEAREST : PB_OVERVIEWS_AVERAGE;
+}
+
+/* The same for values that steps make: where(NDVI > 0.5, 1, 0) is a class in a float. */
+static bool has_classes(const struct pb_product_env *env, const struct pb_cog_config *config,
+                        uint32_t n_bands, const uint32_t *plane)
+{
+    bool found = config->classes.n > 0;
+    for (uint32_t b = 0; b < n_bands && env->classes != NULL; b++)
+        found = found || env->classes[plane[b]];
+    return found;
+}
+
+struct pb_painter pb_cog_painter(const struct pb_cog_config *config, uint32_t n_bands,
+                                 const struct pb_ramp_table *ramp)
+{
+    const struct pb_paint_config *paint = &config->paint;
+    const double *range = paint->range;
+    const struct pb_stretch_curve curve = {2, {range[0], range[1]}, paint->gamma};
+    return (struct pb_painter){
+        .n_planes = n_bands - (paint->shade != NULL),
+        .ramp = ramp,
+        .low = {range[0], range[0], range[0]},
+        .high = {range[1], range[1], range[1]},
+        .is_curved = pb_paint_has_gamma(paint),
+        .curve = {curve, curve, curve},
+        .has_shade = paint->shade != NULL,
+        .blend = (enum pb_paint_blend)paint->blend,
+        .alpha = config->has_alpha,
+        .has_nodata = config->has_nodata,
+        .nodata = config->is_painted && config->has_nodata ? (uint8_t)config->nodata : 0,
+    };
+}
+
+struct pb_cog_options pb_cog_options_of(const struct pb_product_env *env,
+                                        const struct pb_cog_config *config, uint32_t n_bands,
+                                        const struct pb_painter *painter)
+{
+    uint32_t shade = painter != NULL && painter->has_shade;
+    bool rgb = n_bands - shade == 3 || config->paint.chosen != NULL;
+    return (struct pb_cog_options){
+        .grid = env->grid,
+        .order = env->order,
+        .tiles_in_flight = env->tiles_in_flight,
+        .workers = env->workers,
+        .directory = env->directory,
+        .progress = env->progress,
+        .checksum = env->checksum,
+        .n_bands = n_bands,
+        .painter = painter,
+        .type = config->type,
+        .compress = config->compress,
+        .level = config->quality != 0 ? config->quality : config->level,
+        .predictor = config->predictor,
+        .block_px = config->blocksize,
+        .overviews = overviews_of(env, config),
+        .has_nodata = config->has_nodata,
+        .nodata = config->nodata,
+        .mask = config->mask != 0,
+        .scale = config->has_scale     ? config->scale
+                 : config->offset != 0 ? 1
+                                       : 0,
+        .offset = config->offset,
+        .photometric = config->type == PB_U8 && rgb ? PB_PHOTOMETRIC_RGB : PB_PHOTOMETRIC_GRAY,
+    };
+}
+
+void pb_cog_options_complete(const struct pb_product_env *env, const struct pb_cog_config *config,
+                             const uint32_t *plane, struct pb_cog_options *options)
+{
+    if (config->overviews == PB_OVERVIEWS_AUTO && has_classes(env, config, options->n_bands, plane))
+        options->overviews = PB_OVERVIEWS_NEAREST;
+    if (pb_product_by_device(env, &config->product))
+        options->parts = PB_COG_BLOCKS;
+}

@@ -1,0 +1,192 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/product/quicklook/quicklook_colours.h"
+#include "pipeline/paint/stretch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool pb_quicklook_takes_table(const struct pb_product_env *env,
+                              const struct pb_quicklook_config *config, uint32_t n_planes,
+                              uint32_t plane)
+{
+    return n_planes == 1 && !config->paint.is_asked && env->info->n_palette > 0 &&
+           env->scene_bands != NULL && env->scene_bands[plane] == 1;
+}
+
+uint32_t pb_quicklook_channels(const struct pb_product_env *env,
+                               const struct pb_quicklook_config *config, uint32_t n_planes)
+{
+    bool grey = n_planes == 1 && config->paint.chosen == NULL && env->info->n_palette == 0;
+    return grey ? 2 : 4;
+}
+
+uint64_t pb_quicklook_colours_bytes(const struct pb_product_env *env,
+                                    const struct pb_quicklook_config *config)
+{
+    uint64_t table = env->info->n_palette * sizeof(struct pb_ramp_stop);
+    const struct pb_ramp palette = {.n = env->info->n_palette};
+    uint64_t own = pb_ramp_table_bytes(&palette) + table;
+    uint64_t ramp = config->paint.chosen != NULL ? pb_ramp_table_bytes(config->paint.chosen) : 0;
+    return (ramp > own ? ramp : own) + pb_stretch_bytes();
+}
+
+/* Every index its colour; there are no others. */
+static int take_table(struct pb_quicklook_colours *colours, const struct pb_raster_info *info,
+                      struct pb_err *err)
+{
+    struct pb_ramp ramp = {.n = info->n_palette, .between = PB_RAMP_EXACT};
+    struct pb_ramp_stop *stops = calloc(info->n_palette, sizeof *stops);
+    for (size_t i = 0; stops != NULL && i < info->n_palette; i++) {
+        stops[i].at = (double)i;
+        memcpy(stops[i].rgba, info->palette[i], sizeof stops[i].rgba);
+    }
+    ramp.stop = stops;
+    if (stops != NULL)
+        colours->ramp = pb_ramp_table_create(&ramp, 0, 0);
+    free(stops);
+    (void)snprintf(colours->colours, sizeof colours->colours, "the scene's colour table");
+    (void)snprintf(colours->ends, sizeof colours->ends, "none: every value has its colour");
+    return colours->ramp != NULL ? 0
+                                 : pb_fail(err, PB_E_MEMORY, "no memory for a quicklook's colours");
+}
+
+/* "R 0.012 .. 0.31; G ...; " and what they are. */
+static void describe_ends(struct pb_quicklook_colours *colours, const struct pb_product_env *env,
+                          const struct pb_paint_config *paint, const uint32_t *plane)
+{
+    const struct pb_painter *painter = &colours->painter;
+    char how[100];
+    size_t used = 0, room = sizeof colours->ends;
+    char *text = colours->ends;
+    for (uint32_t p = 0; p < painter->n_planes && used < room; p++)
+        used += (size_t)snprintf(text + used, room - used, "%s %.9g .. %.9g; ",
+                                 env->band_names[plane[p]], painter->low[p], painter->high[p]);
+    if (paint->has_range)
+        (void)snprintf(how, sizeof how, "as configured");
+    else if (paint->method == PB_STRETCH_MINMAX)
+        (void)snprintf(how, sizeof how, "the extremes of the pixels shown");
+    else if (paint->method == PB_STRETCH_STDDEV)
+        (void)snprintf(how, sizeof how,
+                       "%g standard deviations around the mean of the pixels shown",
+                       paint->deviations);
+    else if (paint->method == PB_STRETCH_EQUALIZE)
+        (void)snprintf(how, sizeof how, "equalized over the pixels shown");
+    else
+        (void)snprintf(how, sizeof how, "percentiles %g .. %g of the pixels shown",
+                       paint->stretch[0], paint->stretch[1]);
+    if (used < room)
+        used += (size_t)snprintf(text + used, room - used, "%s", how);
+    if (used < room && pb_paint_has_gamma(paint))
+        (void)snprintf(text + used, room - used, "; gamma %g", paint->gamma);
+}
+
+static int find_ends(struct pb_quicklook_colours *colours, const struct pb_paint_config *paint,
+                     const float *const *shown, size_t n_px, struct pb_err *err)
+{
+    struct pb_painter *painter = &colours->painter;
+    const struct pb_stretch_how how = {(enum pb_stretch_method)paint->method,
+                                       {paint->stretch[0], paint->stretch[1]},
+                                       paint->deviations};
+    int rc = 0;
+    colours->any_shown = true;
+    for (uint32_t p = 0; p < painter->n_planes; p++)
+        painter->curve[p] =
+            (struct pb_stretch_curve){2, {paint->range[0], paint->range[1]}, paint->gamma};
+    if (!paint->has_range)
+        rc = pb_stretch_find(shown, painter->n_planes, n_px, &how, err, painter->curve,
+                             &colours->any_shown);
+    for (uint32_t p = 0; p < painter->n_planes; p++) {
+        painter->low[p] = painter->curve[p].at[0];
+        painter->high[p] = painter->curve[p].at[painter->curve[p].n - 1];
+    }
+    painter->is_curved =
+        pb_paint_has_gamma(paint) || (!paint->has_range && how.method == PB_STRETCH_EQUALIZE);
+    return rc;
+}
+
+static int take_ramp(struct pb_quicklook_colours *colours, const struct pb_paint_config *paint,
+                     struct pb_err *err)
+{
+    size_t length;
+    const char *name = pb_key_choice(pb_ramp_choices, paint->ramp, &length);
+    const char *slash = paint->colours != NULL ? strrchr(paint->colours, '/') : NULL;
+    const struct pb_painter *painter = &colours->painter;
+    colours->ramp = painter->is_curved
+                        ? pb_ramp_table_create(paint->chosen, 0, 1)
+                        : pb_ramp_table_create(paint->chosen, painter->low[0], painter->high[0]);
+    if (colours->ramp == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for a quicklook's colours");
+    if (paint->colours == NULL)
+        (void)snprintf(colours->colours, sizeof colours->colours, "%.*s", (int)length, name);
+    else
+        (void)snprintf(colours->colours, sizeof colours->colours, "%s",
+                       slash != NULL ? slash + 1 : paint->colours);
+    return 0;
+}
+
+static void take_values(struct pb_quicklook_colours *colours, const struct pb_paint_config *paint,
+                        const uint32_t *plane)
+{
+    const struct pb_painter *painter = &colours->painter;
+    struct pb_shown *values = &colours->values;
+    values->n = painter->n_planes;
+    values->has_ends = paint->chosen == NULL || pb_ramp_needs_range(paint->chosen);
+    values->paint = paint;
+    for (uint32_t p = 0; p < values->n; p++) {
+        values->plane[p] = plane[p];
+        values->low[p] = painter->low[p];
+        values->high[p] = painter->high[p];
+    }
+    /* A range tells neither a curve nor a shade. */
+    if ((values->has_ends && !colours->any_shown) || painter->is_curved || painter->has_shade)
+        values->n = 0;
+}
+
+const struct pb_shown *pb_quicklook_shown(const struct pb_quicklook_colours *colours)
+{
+    return colours->values.n > 0 ? &colours->values : NULL;
+}
+
+int pb_quicklook_colours_init(struct pb_quicklook_colours *colours,
+                              const struct pb_product_env *env,
+                              const struct pb_quicklook_config *config, const uint32_t *plane,
+                              uint32_t n_planes, const float *const *shown, size_t n_px,
+                              struct pb_err *err)
+{
+    const struct pb_paint_config *paint = &config->paint;
+    int rc = 0;
+    *colours =
+        (struct pb_quicklook_colours){.painter = {.n_planes = n_planes - (paint->shade != NULL),
+                                                  .has_shade = paint->shade != NULL,
+                                                  .blend = (enum pb_paint_blend)paint->blend,
+                                                  .alpha = true}};
+    n_planes = colours->painter.n_planes;
+    (void)snprintf(colours->colours, sizeof colours->colours, "%s",
+                   n_planes == 1 ? "grey" : "red, green, blue");
+    if (pb_quicklook_takes_table(env, config, n_planes, plane[0])) {
+        rc = take_table(colours, env->info, err);
+    } else if (paint->chosen != NULL && !pb_ramp_needs_range(paint->chosen)) {
+        (void)snprintf(colours->ends, sizeof colours->ends, "none: the file has values");
+        rc = take_ramp(colours, paint, err);
+    } else {
+        rc = find_ends(colours, paint, shown, n_px, err);
+        if (colours->any_shown)
+            describe_ends(colours, env, paint, plane);
+        else
+            (void)snprintf(colours->ends, sizeof colours->ends, "no valid pixel");
+        if (rc == 0 && paint->chosen != NULL)
+            rc = take_ramp(colours, paint, err);
+    }
+    colours->painter.ramp = colours->ramp;
+    if (!pb_quicklook_takes_table(env, config, n_planes, plane[0]))
+        take_values(colours, paint, plane);
+    return rc;
+}
+
+void pb_quicklook_colours_fini(struct pb_quicklook_colours *colours)
+{
+    pb_ramp_table_destroy(colours->ramp);
+    colours->ramp = NULL;
+}

@@ -1,0 +1,65 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_QUICKLOOK_INSIDE_H
+#define PB_QUICKLOOK_INSIDE_H
+/* A quicklook in the making: what quicklook.c and quicklook_blocks.c gather and quicklook_image.c
+ * writes. Internal to them and quicklook_sizes.c. */
+#include "pipeline/cog/pyramid.h"
+#include "pipeline/product/product.h"
+#include "pipeline/product/quicklook/quicklook.h"
+#include "pipeline/product/quicklook/quicklook_colours.h"
+#include "pipeline/product/quicklook/quicklook_turn.h"
+#include "pipeline/product/quicklook/shrink.h"
+
+enum { PB_QUICKLOOK_PLANES_MAX = PB_BANDS_MAX, PB_QUICKLOOK_SHOWN_MAX = 3 };
+
+struct quicklook {
+    const struct pb_product_env *env;
+    const struct pb_quicklook_config *config;
+    uint32_t n_bands;
+    uint32_t plane[PB_BANDS_MAX];
+    struct pb_shrink how;
+    struct pb_grid grid;        /* for the pyramid */
+    struct pb_pyramid *pyramid; /* NULL when level 0 itself is kept */
+    int32_t block_px;
+    float *level[PB_QUICKLOOK_PLANES_MAX];  /* source_w x source_h each; tiles write disjoint parts
+                                               of it */
+    float *target[PB_QUICKLOOK_PLANES_MAX]; /* target_w x target_h; made by finish */
+    const float *shown[PB_QUICKLOOK_PLANES_MAX]; /* the same */
+    struct pb_quicklook_colours *colours;        /* n_pictures */
+    uint32_t n_pictures;                         /* 1, or one a band */
+    const char *name[PB_QUICKLOOK_PLANES_MAX];   /* of the bands; borrowed */
+    struct pb_turn turn;
+};
+
+bool pb_quicklook_is_sheet(const struct pb_product_config *config);
+/* Longest side of one picture. */
+int32_t pb_quicklook_side(const struct pb_product_env *env, const struct pb_product_config *config);
+struct pb_shrink pb_quicklook_sizes(const struct pb_product_env *env,
+                                    const struct pb_product_config *config);
+/* The grid for the pyramid. A single tile may have any side; rounded up it still holds all. */
+struct pb_grid pb_quicklook_grid(const struct pb_grid *grid, int32_t *out_block_px);
+/* The average of two classes is none: an index into a palette is a class, and so is what a colour
+ * file names value by value. */
+bool pb_quicklook_shows_classes(const struct pb_product_env *env,
+                                const struct pb_quicklook_config *config);
+/* Of a config without names, how many of the n default bands are shown. */
+uint32_t pb_quicklook_shown_of(size_t n_bands, bool all);
+/* The planes of tiles that are shown; returns how many, or what pb_product_bands() does. */
+int pb_quicklook_planes(const struct pb_product_env *env, const struct pb_product_config *config,
+                        uint32_t *out_plane, struct pb_err *err);
+/* A row of w values, `step` floats apart, into the level. What is not finite is invalid, as in
+ * products of floats. */
+void pb_quicklook_take(const float *from, size_t step, int32_t w, float *to);
+/* quicklook_blocks.c: as in struct pb_product_type. */
+const char *pb_quicklook_on_device(const struct pb_product_env *env,
+                                   const struct pb_product_config *config,
+                                   struct pb_device_blocks *out);
+int pb_quicklook_block(void *product, const struct pb_cog_block *block, uint32_t worker,
+                       struct pb_err *err);
+/* Of the whole image, in pixels. */
+void pb_quicklook_image_size(const struct quicklook *q, int32_t *out_w, int32_t *out_h);
+/* Paints what is shown and writes out->file, by the colours; fills bytes and checksum. */
+int pb_quicklook_write_png(const struct quicklook *q, struct pb_err *err,
+                           struct pb_product_result *out);
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_ZONES_INSIDE_H
+#define PB_ZONES_INSIDE_H
+/* What the files of the product share: the sums while tiles pass (zones.c), polygons and their scan
+ * (zones_polygons.c), the file (zones_write.c). */
+#include "pipeline/gdal/vector_table.h"
+#include "pipeline/product/product.h"
+#include "pipeline/product/zones/zones.h"
+#include "pipeline/product/zones/zones_rows.h"
+#include "pipeline/raster/polygon_scan.h"
+
+struct zones {
+    const struct pb_product_env *env;
+    const struct pb_zones_config *config;
+    uint32_t n_bands; /* with statistics */
+    uint32_t plane[PB_BANDS_MAX], by;
+    const char *name[PB_BANDS_MAX];
+    uint32_t most; /* zones */
+    struct pb_zones_all *all;
+    int64_t *area; /* of a pixel of each row; NULL = all are alike */
+    struct pb_zones_names names;
+    char datetime[40];
+    int32_t size[2];
+    struct pb_polygons *polygons; /* in pixels; NULL = zones are classes alone */
+    struct pb_polygon_scan *scan;
+    char *scratch; /* of each worker: zones of a tile, then what the scan needs */
+    size_t scratch_bytes, tile_bytes;
+};
+
+/* Bytes of the file of polygons; 0: there is none, or it cannot be read, which is said later. */
+uint64_t pb_zones_file_bytes(const struct pb_zones_config *config);
+/* What polygons and their scan may take: by the size of the file, which is not read for the plan.
+ */
+uint64_t pb_zones_polygon_bytes(const struct pb_zones_config *config);
+/* Reads the polygons, in pixels, and makes the scan of them. */
+int pb_zones_read_polygons(struct zones *z, struct pb_err *err);
+/* Whether the polygons can be read, and have what is asked of them. */
+int pb_zones_try_polygons(const struct pb_product_env *env, const struct pb_zones_config *config,
+                          struct pb_err *err);
+struct pb_vector_request pb_zones_request(const struct pb_zones_config *config);
+
+/* Writes the table as the format says; polygon: of each row. */
+int pb_zones_write(struct zones *z, struct pb_err *err, struct pb_product_result *out);
+#endif
