@@ -98,7 +98,7 @@ struct pb_plan_cells {
     uint32_t count; /* 0 = tiles are read straight into their slots */
 };
 
-/* What decides whether the rest of a tile is read (run/gate.c). */
+/* What decides whether the rest of a tile is read (run/stream/gate.c). */
 struct pb_plan_gate {
     const struct pb_chain *chain;               /* NULL: every tile is read and computed */
     struct pb_slot_format format;               /* of what is read first */
@@ -190,7 +190,7 @@ struct pb_plan {
     struct pb_plan_sums sums;
     enum pb_mem_kind mem;
     bool by_workers; /* this process computes on the CPU: each thread takes a tile through all
-                        stages (run/tile_worker.h); else each stage has threads of its own */
+                        stages (run/stream/tile_worker.h); else each stage has threads of its own */
     uint32_t readers, workers, writers; /* threads of the three stages; by_workers: workers in all,
                                            of which so many read at a time */
     uint32_t in_slots, out_slots;

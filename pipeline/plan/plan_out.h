@@ -22,7 +22,7 @@ enum {
     PB_OUT_BATCHES = 3,   /* batches of blocks between the encoder and the host */
     PB_OUT_LEVELS = 32,
     PB_OUT_SIZES = 3,         /* ways to use the device's memory */
-    PB_BLOCK_SLOT_HEAD = 4096 /* of a result slot with blocks (run/block_slot.h) */
+    PB_BLOCK_SLOT_HEAD = 4096 /* of a result slot with blocks (run/stream/block_slot.h) */
 };
 
 /* A product that is made on the device. */

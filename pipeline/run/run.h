@@ -15,127 +15,14 @@
 #include "config/base/err.h"
 #include "pipeline/product/product.h"
 #include "pipeline/publish/publish.h"
-#include "pipeline/run/device_report.h"
-#include "pipeline/run/run_work.h"
+#include "pipeline/run/base/run_options.h"
+#include "pipeline/run/base/run_report.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct pb_run;
-struct pb_remote;
-struct pb_scene_files;
-struct pb_metadata_files;
 struct pb_run_tiles;
-struct pb_sidecars;
-
-struct pb_run_options {
-    const struct pb_config *config; /* borrowed until destroy */
-    const struct pb_pipeline_config *pipeline;
-    const char *input;                        /* path of the scene; borrowed until destroy */
-    const struct pb_scene_files *files;       /* of a scene that is a folder, handed before
-                                                 (pb_scene_files_hand); NULL = the scene is one file;
-                                                 borrowed until destroy */
-    const struct pb_metadata_files *metadata; /* of a scene that is one file: the open files of
-                                              pb_sidecar_open; NULL = the run opens it, when the
-                                              pipeline names one; borrowed until destroy */
-    const struct pb_sidecars *sidecars;       /* of the scene, handed before
-                                                 (pb_raster_file_hand_sidecars); NULL = none; borrowed
-                                                 until destroy */
-    const char
-        *products; /* directory that gets <scene>/<pipeline>/, created when missing; NULL = the run
-                      is only there to be explained: no file is touched, no tile allocated */
-    const char *scene; /* NULL = base name of input without its suffix; copied */
-    /* Where to write instead of below products: a directory that the caller made, and publishes or
-     * removes afterwards, for the scene directory `place`. So a process that decodes foreign files
-     * needs no right to any other place. NULL = the run makes and publishes one. Borrowed until
-     * destroy. */
-    const char *directory, *place;
-    /* With directory, for a place that depends on the metadata (place NULL): tells it; borrowed
-     * until destroy, NULL = the run is cancelled. */
-    const char *(*locate)(void *user, const struct pb_output_facts *facts);
-    /* With directory: the files that are read, with their checksums, which the caller computes;
-     * waits for them; borrowed until destroy. NULL = they are not known. */
-    int (*inputs)(void *user, struct pb_err *err, const struct pb_input_files **out);
-    void *user;             /* of both */
-    int32_t jobs_beside;    /* processes that compute at the same time, up to so many; 0: none */
-    const char *stream_why; /* why kernels come and go, whatever compute.sync says; NULL: as
-                               configured; borrowed until destroy */
-    const struct pb_remote *remote; /* the process that computes; NULL = this one, on the device
-                                       that config chooses; borrowed until destroy */
-    const char *name; /* of the input as it was delivered; NULL = base name of input; copied */
-    const char *job;  /* id for the manifest; NULL = none; copied */
-    unsigned mode;    /* permissions of product files; see struct pb_publish_options */
-};
-
-struct pb_plan_out;
-
-enum pb_phase { PB_PHASE_PLAN, PB_PHASE_COMPUTE, PB_PHASE_PUBLISH, PB_PHASE_DONE };
-
-struct pb_run_progress {
-    enum pb_phase stage;
-    uint32_t tiles_done, tiles_total;
-    uint64_t bytes_read;    /* decoded bytes of pixels that entered the pipeline */
-    uint64_t bytes_written; /* of product files, which are written while publishing */
-    int64_t elapsed_ms;     /* since start */
-};
-
-/* Where the time went, per stage of the stream: threads, busy and parked time summed over them. */
-struct pb_stage_report {
-    const char *name; /* "read", "compute", "write" */
-    uint32_t threads;
-    uint64_t busy_ns, parked_ns;
-    uint64_t tiles, bytes;
-};
-
-/* What crossed the link to the device, and how long the device waited for it. */
-struct pb_link_report {
-    bool used; /* the rest counts only then */
-    uint64_t to_device_bytes, from_device_bytes;
-    double to_device_rate, from_device_rate; /* bytes/s, as measured at the start of the run; 0 =
-                                                not measured */
-    uint64_t starved_ns; /* how long the next tiles of the device's blocks were not there, mean */
-    uint64_t leave_ns;   /* from the last result until the kernel had left */
-    uint32_t blocks, launches;
-    char plan[200]; /* the transfer plan in words, "" = none */
-    struct pb_device_report device;
-};
-
-/* Tiles that a gate left out, over all passes. */
-struct pb_gate_report {
-    uint64_t tiles, left_out; /* tiles looked at, and of them left out */
-    uint64_t blocks;          /* of the sources' files, a band each, that no tile needed for that */
-    const char *why;          /* none is left out although a step is a gate; "" or NULL = it is not
-                                 so; owned by the run */
-};
-
-struct pb_run_report {
-    char device[64]; /* "cpu" or "cuda:0" */
-    char buffers[16];
-    const char *buffers_why; /* why it is pinned although compute.buffers is managed; "" or NULL =
-                                it is as configured. Static text */
-    char sync[16];
-    char
-        sync_why[200]; /* why it is stream although compute.sync is wic; "" = it is as configured */
-    const char *codecs; /* where blocks are decoded: "device" or "host"; NULL: there is no GPU */
-    const char *codecs_why; /* why on the host, all of them or some; NULL = they are not. Both
-                               static */
-    const struct pb_plan_out *out; /* which products were made on the device, with codecs; owned by
-                                      the run; NULL: there is no GPU */
-    uint64_t memory_bytes;         /* planned */
-    uint64_t wanted_bytes;         /* compute.memory with which no core is left idle; 0: none is */
-    int32_t tile_px;
-    struct pb_stage_report stage[3];
-    struct pb_part_report part[PB_RUN_PARTS];
-    uint64_t process_ns; /* CPU time of the process since its start: what the parts do not have of
-                            it was used before the run, or by threads that take no part */
-    uint32_t cores;      /* that the process may use */
-    struct pb_link_report link;
-    struct pb_gate_report gate;
-    struct pb_digits_report digits[PB_BANDS_MAX];
-    size_t n_digits;
-    int64_t elapsed_ms;
-    int64_t publish_ms;
-};
 
 struct pb_run_result {
     char directory[4096];

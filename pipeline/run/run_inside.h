@@ -5,16 +5,16 @@
 /* A run, for run.c (its calls), run_make.c (plan, products and passes) and run_publish.c (what
  * comes of them). One thread, but for what says otherwise. */
 #include "pipeline/plan/plan.h"
-#include "pipeline/run/remote.h"
+#include "pipeline/run/base/remote.h"
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_areas.h"
 #include "pipeline/run/run_metadata.h"
 #include "pipeline/run/run_order.h"
-#include "pipeline/run/run_passes.h"
+#include "pipeline/run/passes/run_passes.h"
 #include "pipeline/run/run_products.h"
 #include "pipeline/run/run_sources.h"
 #include "pipeline/run/run_tiles.h"
-#include "pipeline/run/run_work.h"
+#include "pipeline/run/base/run_work.h"
 #include "pipeline/scene/scene_files.h"
 
 #include <limits.h>

@@ -4,8 +4,8 @@
 #define PB_RUN_PRODUCTS_H
 /* The products of a run, in the order of the pipeline. One thread, but for the sinks. */
 #include "pipeline/product/product.h"
-#include "pipeline/run/block_room.h"
-#include "pipeline/run/sink.h"
+#include "pipeline/run/stream/block_room.h"
+#include "pipeline/run/base/sink.h"
 
 struct pb_run_products {
     void **product; /* as made by type[i]->create */

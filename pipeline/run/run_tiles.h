@@ -7,7 +7,7 @@
 #include "kernels/tiling.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/run/run.h"
-#include "pipeline/run/sink.h"
+#include "pipeline/run/base/sink.h"
 
 #include <stdatomic.h>
 

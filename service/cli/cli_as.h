@@ -5,7 +5,7 @@
 /* `--as NAME`: plans as on a device that is not here, from its maker's figures. One thread. */
 #include "pipeline/device/device.h"
 #include "pipeline/device/known_devices.h"
-#include "pipeline/run/remote.h"
+#include "pipeline/run/base/remote.h"
 
 struct pb_json;
 struct pb_plan;

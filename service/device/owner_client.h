@@ -4,7 +4,7 @@
 #define PB_OWNER_CLIENT_H
 /* A job's connection to the process that owns a device (owner.h). The worker makes it and says what
  * job it is for; its confined child, which may make none, uses it. One thread at a time. */
-#include "pipeline/run/remote.h"
+#include "pipeline/run/base/remote.h"
 #include "service/base/line_reader.h"
 #include "service/device/owner_load.h"
 

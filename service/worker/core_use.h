@@ -7,7 +7,7 @@
  * nothing to do, for the reason that the phase or the calls to storage give. Nothing is estimated
  * but the split of idle cores into storage and others, whose first part is at most what threads
  * slept in such calls. Plain arithmetic. Thread: any. */
-#include "pipeline/run/run_work.h"
+#include "pipeline/run/base/run_work.h"
 
 #include <stdbool.h>
 #include <stddef.h>

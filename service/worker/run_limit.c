@@ -3,7 +3,7 @@
 #include "service/worker/run_limit.h"
 
 #include "config/base/json_reader.h"
-#include "pipeline/run/device_report.h"
+#include "pipeline/run/base/device_report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "pipeline/publish/publish.h"
 #include "pipeline/raster/raster_file.h"
-#include "pipeline/run/run_work.h"
+#include "pipeline/run/base/run_work.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/sidecars.h"
 #include "service/worker/worker_lines.h"

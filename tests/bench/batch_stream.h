@@ -6,7 +6,7 @@
  * to BATCH_BYTES of input, make one copy in, their kernels and one copy back on the next stream;
  * while all streams are busy, tiles gather. plan->workers streams; pinned slots only. CUDA builds
  * only. */
-#include "pipeline/run/stream.h"
+#include "pipeline/run/stream/stream.h"
 
 extern const struct pb_exec_type batch_stream;
 #endif

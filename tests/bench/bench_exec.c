@@ -11,7 +11,7 @@
 #include "config/base/clock.h"
 #include "pipeline/device/copies.h"
 #include "pipeline/device/mem.h"
-#include "pipeline/run/stream.h"
+#include "pipeline/run/stream/stream.h"
 #include "tests/bench/batch_stream.h"
 
 #include <pthread.h>

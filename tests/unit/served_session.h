@@ -3,8 +3,8 @@
 #ifndef PB_SERVED_SESSION_H
 #define PB_SERVED_SESSION_H
 /* The process that owns a device, in the test's own: what a struct pb_remote of a test calls. */
-#include "pipeline/run/served.h"
-#include "pipeline/run/tile_pool.h"
+#include "pipeline/run/served/served.h"
+#include "pipeline/run/served/tile_pool.h"
 
 #include <check.h>
 #include <stdio.h>

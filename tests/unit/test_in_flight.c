@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/patterns.h"
-#include "pipeline/run/arrivals.h"
-#include "pipeline/run/in_flight.h"
+#include "pipeline/run/stream/arrivals.h"
+#include "pipeline/run/stream/in_flight.h"
 
 #include "run_suite.h"
 

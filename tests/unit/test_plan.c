@@ -5,7 +5,7 @@
  * size, refusals name an amount that is enough, and what a plan says about decoding comes true. */
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan/plan_cache.h"
-#include "pipeline/run/in_flight.h"
+#include "pipeline/run/stream/in_flight.h"
 
 #include "run_suite.h"
 

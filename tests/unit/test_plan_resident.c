@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * By which transport tiles come to a GPU, planned for devices that are not here. */
-#include "pipeline/run/stream.h"
+#include "pipeline/run/stream/stream.h"
 
 #include "gpu_plan_fixture.h"
 #include "run_suite.h"

@@ -3,7 +3,7 @@
 /* A reader alone, between a real file and a channel that the test ends in different ways. */
 #include "pipeline/device/mem.h"
 #include "pipeline/plan/plan_cache.h"
-#include "pipeline/run/stream.h"
+#include "pipeline/run/stream/stream.h"
 #include "run_fixture.h"
 #include "run_suite.h"
 

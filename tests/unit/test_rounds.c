@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Rounds follow a pattern: the installed one, and patterns that do not take turns. */
 #include "config/patterns.h"
-#include "pipeline/run/rounds.h"
+#include "pipeline/run/passes/rounds.h"
 
 #include "run_suite.h"
 

@@ -5,7 +5,7 @@
 #include "run_fixture.h"
 #include "run_suite.h"
 
-#include "pipeline/run/tile_worker.h"
+#include "pipeline/run/stream/tile_worker.h"
 
 int pb_tile_workers_create(struct pb_stream *stream, void *exec, struct pb_err *err,
                            struct pb_tile_workers **out_workers)

@@ -6,7 +6,7 @@
  * the configuration, the plan and a pass of it, in this process or through the process that owns
  * the device; planes of the image, or products. One scene at a time, in static variables. */
 #include "pipeline/device/device.h"
-#include "pipeline/run/run_passes.h"
+#include "pipeline/run/passes/run_passes.h"
 #include "pipeline/run/run_products.h"
 
 #include "served_session.h"

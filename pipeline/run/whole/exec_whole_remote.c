@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Readers of stored blocks for the process that owns the device, which makes the same map of what
- * it is told (run/said_blocks.h), decodes and computes. It has no file: a block that its device
- * refuses is decoded here, for the words. */
+ * it is told (run/served/said_blocks.h), decodes and computes. It has no file: a block that its
+ * device refuses is decoded here, for the words. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include <stdio.h>

@@ -13,8 +13,8 @@
  * (whole_out.h); the finisher hands results to the writers, and tells the feeder of bands that are
  * through (`through`); the collector brings finished blocks to the writers. */
 #include "pipeline/profile/spans.h"
-#include "pipeline/run/remote.h"
-#include "pipeline/run/stream.h"
+#include "pipeline/run/base/remote.h"
+#include "pipeline/run/stream/stream.h"
 #include "pipeline/run/whole/whole_device.h"
 #include "pipeline/run/whole/whole_kept.h"
 #include "pipeline/run/whole/whole_map.h"

@@ -7,11 +7,12 @@
  * run/whole.
  *
  * The encoder's work goes in batches to the collector, which brings the blocks to slots of results
- * (run/block_slot.h). Overviews of a product are made level by level: the rows of a level that are
- * on the device are passed on when there are as many as a row of its blocks has, or no more come.
+ * (run/stream/block_slot.h). Overviews of a product are made level by level: the rows of a level
+ * that are on the device are passed on when there are as many as a row of its blocks has, or no
+ * more come.
  */
 #include "kernels/codec/halve_device.h"
-#include "pipeline/run/block_slot.h"
+#include "pipeline/run/stream/block_slot.h"
 
 struct pb_exec_whole;
 

@@ -8,7 +8,7 @@
 
 #include "kernels/reduce/histogram.h"
 #include "kernels/reduce/moments.h"
-#include "pipeline/run/reducing.h"
+#include "pipeline/run/passes/reducing.h"
 
 #include <stdlib.h>
 #include <string.h>

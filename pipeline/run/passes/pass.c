@@ -1,0 +1,380 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Everything is made in create(), in this order: slots, channels, limiter, block caches, executor;
+ * destroy() undoes what is there, in reverse. */
+#include "pipeline/run/passes/pass.h"
+#include "config/base/clock.h"
+#include "pipeline/device/device.h"
+#include "pipeline/device/mem.h"
+#include "pipeline/plan/plan_cache.h"
+#include "pipeline/plan/plan_sums.h"
+#include "pipeline/run/served/exec_remote.h"
+#include "pipeline/run/stream/gate.h"
+#include "pipeline/run/stream/rests.h"
+#include "pipeline/run/served/said_blocks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { RATE_BYTES = 4 << 20 }; /* moved each way to measure the link: 0.1 ms */
+
+static int make_channel(const struct wic_options *options, void **out_memory,
+                        struct wic_channel **out_channel, struct pb_err *err)
+{
+    size_t bytes = (wic_channel_bytes(options) + 63) / 64 * 64;
+    if (bytes == 0 || (*out_memory = aligned_alloc(64, bytes)) == NULL ||
+        wic_channel_init(*out_memory, options, out_channel) < 0)
+        return pb_fail(err, PB_E_MEMORY, "cannot make a channel of %u slots of %zu bytes",
+                       options->slots, options->slot_bytes);
+    return 0;
+}
+
+/* Slots, and the channels that they go through where a device computes. */
+static int make_channels(struct pb_pass *pass, struct pb_err *err)
+{
+    const struct pb_plan *plan = pass->plan;
+    pass->in_bytes = plan->in_slots * wic_slot_stride(plan->in_slot_bytes);
+    pass->out_bytes = plan->out_slots * wic_slot_stride(plan->out_slot_bytes);
+    uint64_t start = pb_clock_mono_ns();
+    int rc = pb_mem_alloc(plan->mem, pass->in_bytes, err, &pass->in_memory);
+    if (rc == 0)
+        rc = pb_mem_alloc(plan->mem, pass->out_bytes, err, &pass->out_memory);
+    pass->pin_ns = pb_clock_mono_ns() - start;
+    if (rc < 0)
+        return rc;
+    if (plan->by_workers) {
+        pass->stream.own_in = pass->in_memory;
+        pass->stream.own_out = pass->out_memory;
+        return 0;
+    }
+    struct wic_options in = {
+        .slots = plan->in_slots, .slot_bytes = plan->in_slot_bytes, .payload = pass->in_memory};
+    struct wic_options out = {
+        .slots = plan->out_slots, .slot_bytes = plan->out_slot_bytes, .payload = pass->out_memory};
+    rc = make_channel(&in, &pass->in_channel, &pass->stream.in, err);
+    return rc ? rc : make_channel(&out, &pass->out_channel, &pass->stream.out, err);
+}
+
+/* Slots and channels are the session's. */
+static int open_session(struct pb_pass *pass, const struct pb_pass_request *request,
+                        struct pb_err *err)
+{
+    const struct pb_remote *remote = request->remote;
+    struct pb_stream *s = &pass->stream;
+    struct pb_served_request *said = malloc(sizeof *said);
+    struct pb_served_stored stored = {.n = 0};
+    uint32_t *bytes = NULL;
+    int rc = said == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the stream") : 0;
+    rc =
+        rc ? rc : pb_served_request_make(request->facts, request->last, request->number, err, said);
+    if (rc == 0 && pass->plan->whole.used)
+        rc = pb_said_blocks_make(pass->plan, request->raster, said, err, &bytes, &stored.n);
+    stored.bytes = bytes;
+    rc = rc ? rc : remote->open(remote->user, pass->plan, said, &stored, err, &pass->session);
+    free(bytes);
+    free(said);
+    if (rc < 0)
+        return rc;
+    s->remote = remote;
+    s->session = &pass->session;
+    s->in = pass->session.in;
+    s->out = pass->session.out;
+    return 0;
+}
+
+static int make_caches(const struct pb_plan *plan, size_t source, struct pb_block_cache **caches,
+                       struct pb_err *err)
+{
+    int rc = 0;
+    for (int part = 0; part < PB_PLAN_PARTS && rc == 0; part++) {
+        struct pb_block_cache_options cells =
+            pb_plan_cache_options(plan, source, (enum pb_plan_part)part);
+        if (cells.count > 0)
+            rc = pb_block_cache_create(&cells, err, &caches[part]);
+    }
+    return rc;
+}
+
+/* The executor's end of the pass's exchanges. */
+static int make_arrivals(struct pb_pass *pass, struct pb_err *err)
+{
+    const struct pb_plan *plan = pass->plan;
+    struct pb_tile_exchange tiles;
+    struct pb_part_exchange parts;
+    int rc = pb_plan_exchange(plan, err, &tiles);
+    if (rc < 0)
+        return rc;
+    rc = pb_plan_part_exchange(plan, err, &parts);
+    if (rc < 0) {
+        pb_tile_exchange_fini(&tiles);
+        return rc;
+    }
+    pass->stream.arrivals =
+        pb_arrivals_create(&plan->grid, plan->order, plan->window_units, &tiles, &parts);
+    if (pass->stream.arrivals == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    if (pass->open)
+        pb_arrivals_repeat(pass->stream.arrivals, &plan->exchange, pb_plan_unit_bytes(plan));
+    return 0;
+}
+
+/* Both ends of the pass's exchange of tiles, each with a walk of its own; with a remote its
+ * readers' end. */
+static int make_exchange(struct pb_pass *pass, struct pb_err *err)
+{
+    const struct pb_plan *plan = pass->plan;
+    struct pb_tile_exchange sending;
+    int rc = pb_plan_exchange(plan, err, &sending);
+    if (rc < 0)
+        return rc;
+    /* Where another process dispatches tiles, as many are under way as it has slots for results;
+     * and products that get no tiles hold nothing for them. */
+    bool others =
+        plan->whole.used && (pass->stream.remote != NULL || !pb_plan_out_has_planes(plan));
+    uint32_t units = pb_order_units(&plan->grid, plan->order);
+    pass->stream.in_flight = pb_in_flight_create(&plan->grid, plan->order,
+                                                 others ? units : plan->window_units, &sending);
+    if (pass->stream.in_flight == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    return pass->stream.remote != NULL ? 0 : make_arrivals(pass, err);
+}
+
+/* The next round, and its numbers for the tiles. */
+static int make_head(struct pb_pass *pass, struct pb_err *err)
+{
+    struct pb_stream *s = &pass->stream;
+    const size_t bytes = pass->plan->format.head_bytes;
+    const uint32_t round = atomic_load(&s->round) + 1;
+    if (bytes > 0 && s->head == NULL && (s->head = malloc(bytes)) == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    if (bytes > 0)
+        pb_plan_sums_head(pass->plan, round, s->head);
+    atomic_store(&s->round, round);
+    return 0;
+}
+
+static int make_stream(struct pb_pass *pass, const struct pb_pass_request *request,
+                       struct pb_err *err)
+{
+    const struct pb_plan *plan = pass->plan;
+    struct pb_stream *s = &pass->stream;
+    int rc = request->remote != NULL ? open_session(pass, request, err) : make_channels(pass, err);
+    if (rc < 0)
+        return rc;
+    s->plan = plan;
+    for (size_t i = 0; i < plan->n_sources; i++)
+        s->raster[i] = request->raster[i];
+    s->limits = request->limits;
+    s->whole_device = request->whole_device;
+    s->kept = request->kept;
+    s->reducing = request->reducing;
+    s->store = request->store;
+    s->sinks = request->sinks;
+    s->n_sinks = request->n_sinks;
+    rc = make_exchange(pass, err);
+    rc = rc ? rc : make_head(pass, err);
+    for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
+        rc = make_caches(plan, i, s->cache[i], err);
+    if (rc == 0 && plan->n_wide > 0)
+        rc = pb_rests_create(plan, err, &s->rests);
+    if (rc == 0 && plan->gate.chain != NULL)
+        rc = pb_gate_create(plan, request->raster, err, &s->gate);
+    return rc;
+}
+
+int pb_pass_create(const struct pb_pass_request *request, struct pb_err *err,
+                   struct pb_pass **out_pass)
+{
+    struct pb_pass *pass = calloc(1, sizeof *pass);
+    if (pass == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    pass->plan = request->plan;
+    pass->open = request->open;
+    pass->exec_type = pb_exec_of(pass->plan);
+    if (request->remote != NULL)
+        pass->exec_type = pass->plan->whole.used ? &pb_exec_whole_remote : &pb_exec_remote;
+    pthread_mutex_init(&pass->stream.lock, NULL);
+    pb_run_threads_init(&pass->threads);
+    pb_raster_cache_reserve((int64_t)pass->plan->decoding.cache_bytes);
+    int rc = make_stream(pass, request, err);
+    if (rc == 0)
+        pb_in_flight_open(pass->stream.in_flight, pass->open);
+    if (rc == 0 && pass->plan->cuda && request->remote == NULL) /* before a kernel may be there */
+        pb_device_link(pass->plan->device_index, RATE_BYTES, &pass->to_device_rate,
+                       &pass->from_device_rate);
+    uint64_t start = pb_clock_mono_ns();
+    if (rc == 0)
+        rc = pass->exec_type->create(&pass->stream, err, &pass->exec);
+    pass->set_up_ns = pass->pin_ns + pb_clock_mono_ns() - start;
+    if (rc == 0 && pass->exec_type->stored != NULL)
+        pass->stream.n_stored = pass->exec_type->stored(pass->exec);
+    if (rc < 0) {
+        pb_pass_destroy(pass);
+        return rc;
+    }
+    *out_pass = pass;
+    return 0;
+}
+
+int pb_pass_start(struct pb_pass *pass, struct pb_err *err)
+{
+    return pb_run_threads_start(&pass->threads, &pass->stream, pass->exec_type, pass->exec, err);
+}
+
+int pb_pass_again(struct pb_pass *pass, struct pb_err *err)
+{
+    struct pb_stream *s = &pass->stream;
+    struct pb_tile_exchange walk;
+    int rc = make_head(pass, err);
+    if (rc == 0 && (rc = pb_plan_exchange(pass->plan, err, &walk)) == 0)
+        pb_in_flight_again(s->in_flight, &walk);
+    return rc;
+}
+
+void pb_pass_keep(struct pb_pass *pass)
+{
+    if (pass->exec_type->keep != NULL)
+        pass->exec_type->keep(pass->exec);
+}
+
+void pb_pass_end(struct pb_pass *pass)
+{
+    pass->open = false;
+    pb_in_flight_open(pass->stream.in_flight, false);
+}
+
+int pb_pass_wait(struct pb_pass *pass, int64_t timeout_ms, struct pb_err *err)
+{
+    int through = pass->open ? pb_in_flight_wait(pass->stream.in_flight, timeout_ms) : -ECANCELED;
+    if (through != -ECANCELED)
+        return through;
+    int rc = pb_run_threads_join(&pass->threads, timeout_ms);
+    if (rc < 0 || !atomic_load(&pass->stream.failed))
+        return rc;
+    if (err != NULL && err->code == PB_OK)
+        *err = pass->stream.failure;
+    return pb_code_errno(pass->stream.failure.code);
+}
+
+void pb_pass_abort(struct pb_pass *pass)
+{
+    pb_stream_abort(&pass->stream);
+}
+
+static void add_link(const struct pb_pass *pass, struct pb_link_report *out)
+{
+    struct pb_link_report own = {0};
+    pass->exec_type->link(pass->exec, &own);
+    own.to_device_bytes += out->to_device_bytes;
+    own.from_device_bytes += out->from_device_bytes;
+    own.starved_ns += out->starved_ns;
+    own.launches += out->launches;
+    pb_device_report_add(&own.device, &out->device);
+    if (pass->stream.remote == NULL) {
+        own.device.set_up_ns = pass->set_up_ns;
+        own.device.pin_ns = pass->pin_ns;
+        own.to_device_rate = pass->to_device_rate;
+        own.from_device_rate = pass->from_device_rate;
+    }
+    *out = own;
+}
+
+static void add_gate(const struct pb_gate *gate, struct pb_gate_report *out)
+{
+    struct pb_gate_report own;
+    pb_gate_count(gate, &own);
+    out->tiles += own.tiles;
+    out->left_out += own.left_out;
+    out->blocks += own.blocks;
+}
+
+static void add_digits(const struct pb_rests *rests, const struct pb_plan *plan,
+                       struct pb_run_report *out)
+{
+    for (size_t i = 0; i < plan->n_wide && out->n_digits < PB_BANDS_MAX; i++) {
+        const struct pb_plan_wide *band = &plan->wide[i];
+        struct pb_digits_report *own = &out->digits[out->n_digits];
+        *own = (struct pb_digits_report){.type = pb_type_name(band->type),
+                                         .kept = band->count == PB_WIDE_LOST,
+                                         .pixels = pb_rests_counted(rests, i)};
+        (void)snprintf(own->band, sizeof own->band, "%s", band->name);
+        out->n_digits += own->pixels > 0;
+    }
+}
+
+void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
+{
+    const struct pb_stream *s = &pass->stream;
+    const struct pb_stage_counter *counter[3] = {&s->read, &s->compute, &s->write};
+    const char *const names[3] = {"read", "compute", "write"};
+    bool is_remote = s->remote != NULL;
+    const bool by_workers = pass->plan->by_workers; /* each of them is a thread of all stages */
+    const uint32_t threads[3] = {by_workers ? pass->plan->workers : pass->plan->readers,
+                                 is_remote ? pass->session.threads
+                                           : pass->exec_type->threads(pass->exec),
+                                 pass->plan->writers};
+    struct wic_stats in = {0}, out = {0};
+    if (s->in != NULL) {
+        wic_stats_get(s->in, &in);
+        wic_stats_get(s->out, &out);
+    }
+    const uint64_t parked[3] = {in.producer_parked_ns + atomic_load(&s->read.parked_ns),
+                                pass->exec_type->counts_parked
+                                    ? atomic_load(&s->compute.parked_ns)
+                                    : in.consumer_parked_ns + out.producer_parked_ns,
+                                out.consumer_parked_ns};
+    (void)snprintf(report->sync, sizeof report->sync, "%s",
+                   is_remote ? pass->session.sync : pass->exec_type->sync);
+    for (int i = 0; i < 3; i++) {
+        struct pb_stage_report *stage = &report->stage[i];
+        stage->name = names[i];
+        stage->threads = threads[i];
+        stage->busy_ns += atomic_load(&counter[i]->busy_ns);
+        stage->parked_ns += parked[i];
+        stage->tiles += atomic_load(&counter[i]->tiles);
+        stage->bytes += atomic_load(&counter[i]->bytes);
+    }
+    if (pass->exec_type->link != NULL)
+        add_link(pass, &report->link);
+    if (s->gate != NULL)
+        add_gate(s->gate, &report->gate);
+    if (s->rests != NULL)
+        add_digits(s->rests, pass->plan, report);
+}
+
+void pb_pass_destroy(struct pb_pass *pass)
+{
+    if (pass == NULL)
+        return;
+    struct pb_stream *s = &pass->stream;
+    if (s->in_flight != NULL)
+        pb_stream_abort(s);
+    (void)pb_run_threads_join(&pass->threads, -1);
+    pb_run_threads_fini(&pass->threads);
+    if (pass->exec != NULL)
+        pass->exec_type->destroy(pass->exec);
+    pb_in_flight_destroy(s->in_flight);
+    pb_arrivals_destroy(s->arrivals);
+    for (size_t i = 0; i < PB_FILES_MAX; i++)
+        for (int part = 0; part < PB_PLAN_PARTS; part++)
+            pb_block_cache_destroy(s->cache[i][part]);
+    pb_gate_destroy(s->gate);
+    pb_rests_destroy(s->rests);
+    free(s->head);
+    if (s->remote != NULL) {
+        s->remote->close(s->remote->user, s->session);
+    } else {
+        wic_channel_fini(s->in);
+        wic_channel_fini(s->out);
+    }
+    free(pass->in_channel);
+    free(pass->out_channel);
+    if (!pb_device_left_behind()) {
+        pb_mem_free(pass->plan->mem, pass->in_memory, pass->in_bytes);
+        pb_mem_free(pass->plan->mem, pass->out_memory, pass->out_bytes);
+    }
+    pb_raster_cache_reserve(-(int64_t)pass->plan->decoding.cache_bytes);
+    pthread_mutex_destroy(&s->lock);
+    free(pass);
+}

@@ -1,0 +1,173 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/run/served/said_blocks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COMPRESSION_NONE = 1 };
+
+/* --- the process that asks ------------------------------------------------------------------- */
+
+static void say_layout(const struct pb_raw_blocks *blocks, const struct pb_raster *raster,
+                       struct pb_served_layout *out)
+{
+    const struct pb_block_layout *l = blocks->layout;
+    *out = (struct pb_served_layout){.block_w = (int32_t)l->block_w,
+                                     .block_h = (int32_t)l->block_h,
+                                     .tiled = l->tiled,
+                                     .planar = l->planar,
+                                     .big_endian = l->big_endian,
+                                     .compression = l->compression,
+                                     .predictor = l->predictor,
+                                     .by_host = blocks->how.by_host,
+                                     .alpha_band = blocks->alpha_band,
+                                     .stored_max = pb_raster_info(raster)->stored_block_bytes};
+    if (l->predictor < 1 || l->predictor > 3) /* of no use with this codec */
+        out->predictor = 1;
+    memcpy(out->fill, blocks->fill->sample, sizeof out->fill);
+}
+
+/* Of a source that the pass does not read: any that makes sense. */
+static const struct pb_served_layout unread = {
+    .block_w = 256, .block_h = 256, .by_host = 1, .compression = COMPRESSION_NONE, .predictor = 1};
+
+/* Room for n more sizes. */
+static int make_room(uint32_t **stored, uint32_t has, uint64_t n, struct pb_err *err)
+{
+    if (has + n > PB_SERVED_BLOCKS_MAX)
+        return pb_fail(err, PB_E_DEVICE_FAILED,
+                       "the scene has more blocks than the process that owns the device takes");
+    uint32_t *more = realloc(*stored, (has + n + 1) * sizeof *more);
+    if (more == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    *stored = more;
+    return 0;
+}
+
+static int say_source(const struct pb_raster *raster, const struct pb_raw_how *how,
+                      struct pb_served_layout *out_layout, uint32_t **stored, uint32_t *n,
+                      struct pb_err *err)
+{
+    struct pb_raw_blocks blocks = {.n = 0};
+    int rc = pb_raw_blocks_open(&blocks, raster, how, err);
+    uint64_t sizes = how->by_host ? 0 : blocks.n;
+    rc = rc ? rc : make_room(stored, *n, sizes, err);
+    if (rc == 0)
+        say_layout(&blocks, raster, out_layout);
+    for (uint64_t i = 0; rc == 0 && *stored != NULL && i < sizes; i++) {
+        uint64_t bytes = blocks.place[i].bytes;
+        (*stored)[(*n)++] = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+    }
+    pb_raw_blocks_free(&blocks);
+    return rc;
+}
+
+int pb_said_blocks_make(const struct pb_plan *plan, const struct pb_raster *const *raster,
+                        struct pb_served_request *request, struct pb_err *err,
+                        uint32_t **out_stored, uint32_t *out_n)
+{
+    uint32_t *stored = NULL, n = 0;
+    int rc = 0;
+    for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
+        if (plan->source[i].n_bands > 0)
+            rc = say_source(raster[i], &plan->whole.how[i], &request->source[i].layout, &stored, &n,
+                            err);
+        else
+            request->source[i].layout = unread;
+    if (rc < 0) {
+        free(stored);
+        return rc;
+    }
+    *out_stored = stored;
+    *out_n = n;
+    return 0;
+}
+
+/* --- the process that is asked ---------------------------------------------------------------- */
+
+/* The request was checked: sizes are positive and their products no more than 63 bits. */
+static void take_layout(const struct pb_served_source *said, struct pb_block_layout *out)
+{
+    const struct pb_served_layout *l = &said->layout;
+    size_t sample = pb_type_bytes((enum pb_type)said->type);
+    bool planar = l->planar != 0 && said->n_bands > 1;
+    *out = (struct pb_block_layout){
+        .width = said->w,
+        .height = said->h,
+        .bands = said->n_bands,
+        .big_endian = l->big_endian != 0,
+        .tiled = l->tiled != 0,
+        .planar = planar,
+        .block_w = (uint32_t)l->block_w,
+        .block_h = (uint32_t)l->block_h,
+        .bits = (uint32_t)(8 * sample),
+        .compression = (uint16_t)l->compression,
+        .predictor = (uint16_t)l->predictor,
+        .group_w = 1,
+        .group_h = 1,
+        .row_bytes = (uint64_t)l->block_w * sample * (planar ? 1 : (uint64_t)said->n_bands),
+    };
+    out->across = ((uint32_t)said->w + out->block_w - 1) / out->block_w;
+    out->down = ((uint32_t)said->h + out->block_h - 1) / out->block_h;
+    out->block_bytes = out->row_bytes * out->block_h;
+}
+
+static int take_source(struct pb_said_blocks *said, size_t i, const struct pb_raw_how *how,
+                       const struct pb_served_source *from, const struct pb_served_stored *stored,
+                       uint32_t *at)
+{
+    struct pb_raw_blocks *blocks = &said->blocks[i];
+    struct pb_block_layout *l = &said->layout[i];
+    take_layout(from, l);
+    memcpy(said->fill[i].sample, from->layout.fill, sizeof said->fill[i].sample);
+    blocks->layout = l;
+    blocks->fill = &said->fill[i];
+    blocks->how = *how;
+    blocks->alpha_band = from->layout.alpha_band;
+    blocks->n = (uint64_t)l->across * l->down * (l->planar ? (uint64_t)l->bands : 1);
+    if (how->by_host)
+        return l->compression == COMPRESSION_NONE ? 0 : -EPROTO;
+    if (blocks->n > stored->n - *at)
+        return -EPROTO;
+    blocks->place = calloc(blocks->n, sizeof *blocks->place);
+    if (blocks->place == NULL)
+        return -ENOMEM;
+    for (uint64_t k = 0; k < blocks->n; k++) {
+        blocks->place[k].bytes = stored->bytes[*at + k];
+        if (l->compression != COMPRESSION_NONE && blocks->place[k].bytes > from->layout.stored_max)
+            return -EPROTO;
+    }
+    *at += (uint32_t)blocks->n;
+    return 0;
+}
+
+int pb_said_blocks_take(const struct pb_plan *plan, const struct pb_served_request *request,
+                        const struct pb_served_stored *stored, struct pb_err *err,
+                        struct pb_said_blocks **out)
+{
+    struct pb_said_blocks *said = calloc(1, sizeof *said);
+    uint32_t at = 0;
+    int rc = said == NULL ? -ENOMEM : 0;
+    for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
+        if (plan->source[i].n_bands > 0)
+            rc = take_source(said, i, &plan->whole.how[i], &request->source[i], stored, &at);
+    if (rc == 0 && at != stored->n)
+        rc = -EPROTO;
+    if (rc == 0) {
+        *out = said;
+        return 0;
+    }
+    pb_said_blocks_free(said);
+    return rc == -ENOMEM ? pb_fail(err, PB_E_MEMORY, "out of memory for the stream")
+                         : pb_fail(err, PB_E_SERVICE_PROTOCOL,
+                                   "sizes of blocks that do not fit the layout of their scene");
+}
+
+void pb_said_blocks_free(struct pb_said_blocks *said)
+{
+    for (size_t i = 0; said != NULL && i < PB_FILES_MAX; i++)
+        pb_raw_blocks_free(&said->blocks[i]);
+    free(said);
+}

@@ -1,0 +1,345 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The executor with a kernel a tile, by streams and events: a feeder thread queues copy in,
+ * kernels and copy out of a tile on the next stream; a finisher thread, which polls the oldest
+ * tile's events between naps, gives the input slot back as soon as it is copied and publishes the
+ * output. The two are joined by a channel of their own, one slot per stream: acquiring a slot of it
+ * is what waits for a free stream. With managed buffers, which stay with the host, the kernels work
+ * in the slots. */
+#include "pipeline/device/cuda_err.h"
+#include "config/base/clock.h"
+#include "pipeline/device/device.h"
+#include "pipeline/run/stream/stream.h"
+#include "pipeline/run/stream/stream_sums.h"
+
+#include "kernels/chain/chain_cuda.h"
+#include "wic/watchdog.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+#define HANG_NS   (60 * SECOND_NS)
+
+enum { NAP_NS = 10000 };
+
+#define CHECK(err, call, what)                                                                     \
+    do {                                                                                           \
+        int check_rc = pb_cuda_err((err), (call), what);                                           \
+        if (check_rc < 0)                                                                          \
+            return check_rc;                                                                       \
+    } while (0)
+
+/* One tile between feeder and finisher; travels in the flight channel's user bytes. */
+struct flight {
+    struct wic_slot in, out;
+};
+_Static_assert(sizeof(struct flight) <= WIC_USER_BYTES, "a flight fits the user bytes");
+
+struct lane {
+    cudaStream_t stream;
+    cudaEvent_t copied, finished;
+    struct pb_chain_cuda *chain; /* NULL where tiles are summed up */
+    void *in, *out;              /* device memory; NULL with managed slots */
+};
+
+struct exec_stream {
+    struct pb_stream *stream;
+    int device;
+    bool managed;
+    uint32_t n_lanes;
+    struct lane *lanes;
+    struct pb_stream_sums *sums; /* NULL: what comes back are planes */
+    struct wic_channel *flights;
+    void *flights_memory;
+    uint64_t in_bytes, out_bytes; /* over the link; the finisher's */
+    uint32_t launched;            /* tiles */
+};
+
+/* Waits for an event, HANG_MS at most: device.lost then, for the GPU does not answer. Polls, since
+ * CUDA has no wait with a limit; the naps are short beside a tile. */
+static int wait_event(cudaEvent_t event, const char *what, struct pb_err *err)
+{
+    struct wic_watchdog dog = {0, 0};
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    for (;;) {
+        cudaError_t rc = cudaEventQuery(event);
+        if (rc != cudaErrorNotReady)
+            return pb_cuda_err(err, rc, what);
+        (void)cudaGetLastError(); /* not ready is no error to be found later */
+        if (wic_watchdog_expired(&dog, pb_clock_mono_ns(), HANG_NS))
+            return pb_fail(err, PB_E_DEVICE_LOST,
+                           "the GPU hangs: %s did not end within %d s, and the process has to go",
+                           what, (int)(HANG_NS / SECOND_NS));
+        nanosleep(&nap, NULL);
+    }
+}
+
+/* Whether the work of the stream is done, or is within a second; none is left in a lost context. */
+static bool is_idle(cudaStream_t stream)
+{
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    for (uint64_t end = pb_clock_mono_ns() + SECOND_NS; pb_clock_mono_ns() < end;
+         nanosleep(&nap, NULL)) {
+        if (cudaStreamQuery(stream) != cudaErrorNotReady)
+            return true;
+        (void)cudaGetLastError();
+    }
+    return cudaStreamQuery(stream) != cudaErrorNotReady;
+}
+
+static void lane_fini(struct lane *lane)
+{
+    pb_chain_cuda_destroy(lane->chain);
+    if (lane->in)
+        (void)cudaFree(lane->in);
+    if (lane->out)
+        (void)cudaFree(lane->out);
+    if (lane->copied)
+        (void)cudaEventDestroy(lane->copied);
+    if (lane->finished)
+        (void)cudaEventDestroy(lane->finished);
+    if (lane->stream)
+        (void)cudaStreamDestroy(lane->stream);
+}
+
+static int lane_init(struct lane *lane, const struct pb_plan *plan, bool managed,
+                     struct pb_err *err)
+{
+    const unsigned flags = cudaEventDisableTiming;
+    CHECK(err, cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking),
+          "creating a stream");
+    CHECK(err, cudaEventCreateWithFlags(&lane->copied, flags), "creating an event");
+    CHECK(err, cudaEventCreateWithFlags(&lane->finished, flags), "creating an event");
+    if (!managed) {
+        CHECK(err, cudaMalloc(&lane->in, plan->in_slot_bytes), "allocating device buffers");
+        CHECK(err, cudaMalloc(&lane->out, plan->out_slot_bytes), "allocating device buffers");
+    }
+    if (plan->sums.chain.n > 0)
+        return 0;
+    int rc =
+        pb_chain_cuda_create(plan->chain, plan->grid.side_px, plan->grid.side_px, &lane->chain);
+    return pb_cuda_rc(err, rc, "uploading the chain");
+}
+
+static void exec_destroy(void *exec)
+{
+    struct exec_stream *e = exec;
+    if (e == NULL)
+        return;
+    (void)cudaSetDevice(e->device);
+    for (uint32_t i = 0; i < e->n_lanes; i++)
+        if (e->lanes[i].stream && !pb_device_left_behind() && !is_idle(e->lanes[i].stream))
+            pb_device_leave_behind();
+    for (uint32_t i = 0; i < e->n_lanes && !pb_device_left_behind(); i++)
+        lane_fini(&e->lanes[i]);
+    if (!pb_device_left_behind())
+        pb_stream_sums_destroy(e->sums);
+    wic_channel_fini(e->flights);
+    free(e->flights_memory);
+    free(e->lanes);
+    free(e);
+}
+
+static int init_flights(struct exec_stream *e, struct pb_err *err)
+{
+    struct wic_options options = {.slots = e->n_lanes, .slot_bytes = 64};
+    size_t bytes = (wic_channel_bytes(&options) + 63) / 64 * 64;
+    e->flights_memory = aligned_alloc(64, bytes);
+    if (e->flights_memory == NULL || wic_channel_init(e->flights_memory, &options, &e->flights) < 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
+    return 0;
+}
+
+static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_exec)
+{
+    struct exec_stream *e = calloc(1, sizeof *e);
+    const struct pb_plan *plan = stream->plan;
+    if (e == NULL || (e->lanes = calloc(plan->workers, sizeof *e->lanes)) == NULL) {
+        free(e);
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
+    }
+    e->stream = stream;
+    e->device = plan->device_index;
+    e->managed = plan->mem == PB_MEM_MANAGED;
+    e->n_lanes = plan->workers;
+    int rc = pb_cuda_select(e->device, e->managed, err);
+    for (uint32_t i = 0; i < e->n_lanes && rc == 0; i++)
+        rc = lane_init(&e->lanes[i], plan, e->managed, err);
+    if (rc == 0 && plan->sums.chain.n > 0)
+        rc = pb_stream_sums_create(plan, e->n_lanes, err, &e->sums);
+    if (rc == 0)
+        rc = init_flights(e, err);
+    if (rc < 0) {
+        exec_destroy(e);
+        return rc;
+    }
+    *out_exec = e;
+    return 0;
+}
+
+static uint32_t exec_threads(const void *exec)
+{
+    (void)exec;
+    return 2;
+}
+
+/* A tile that is queued. */
+static struct pb_stream_sums_tile tile_of(const struct exec_stream *e, const struct lane *lane,
+                                          const struct flight *f)
+{
+    return (struct pb_stream_sums_tile){.tile = f->in.user,
+                                        .slot = f->in.data,
+                                        .bytes = f->in.bytes,
+                                        .lane_slot = e->managed ? NULL : lane->in,
+                                        .out = e->managed ? f->out.data : lane->out};
+}
+
+static int send(struct exec_stream *e, struct lane *lane, struct pb_stream_sums_tile *t,
+                struct pb_err *err)
+{
+    if (e->sums != NULL)
+        return pb_stream_sums_send(e->sums, t, lane->stream, err);
+    if (!e->managed)
+        CHECK(
+            err,
+            cudaMemcpyAsync(t->lane_slot, t->slot, t->bytes, cudaMemcpyHostToDevice, lane->stream),
+            "copying a tile in");
+    return 0;
+}
+
+static int compute(struct exec_stream *e, struct lane *lane, const struct pb_stream_sums_tile *t,
+                   void *slot, struct pb_err *err)
+{
+    if (e->sums != NULL)
+        return pb_stream_sums_launch(e->sums, (uint32_t)(lane - e->lanes), t, lane->stream, err);
+    struct pb_tile_in source;
+    struct pb_tile_out target = {.data = t->out, .plane_px = pb_tile_out_px(t->tile)};
+    pb_slot_tile(&e->stream->plan->format, t->tile, slot, &source);
+    return pb_cuda_rc(err, pb_chain_cuda_launch(lane->chain, &source, &target, lane->stream),
+                      "starting the kernels of a tile");
+}
+
+/* Queues everything of one tile; the lane is ours until its flight is released. */
+static int launch(struct exec_stream *e, struct lane *lane, struct flight *f, struct pb_err *err)
+{
+    struct pb_stream_sums_tile t = tile_of(e, lane, f);
+    size_t out_bytes = pb_plan_out_bytes(e->stream->plan, t.tile);
+    *(struct pb_tile *)f->out.user = *t.tile;
+    f->out.bytes = out_bytes;
+    int rc = send(e, lane, &t, err);
+    if (rc == 0 && !e->managed)
+        CHECK(err, cudaEventRecord(lane->copied, lane->stream), "recording an event");
+    rc = rc ? rc : compute(e, lane, &t, e->managed ? f->in.data : lane->in, err);
+    if (rc < 0)
+        return rc;
+    if (e->managed)
+        CHECK(err, cudaEventRecord(lane->copied, lane->stream), "recording an event");
+    else
+        CHECK(err,
+              cudaMemcpyAsync(f->out.data, lane->out, out_bytes, cudaMemcpyDeviceToHost,
+                              lane->stream),
+              "copying a tile out");
+    CHECK(err, cudaEventRecord(lane->finished, lane->stream), "recording an event");
+    return 0;
+}
+
+static int feed(struct exec_stream *e, struct pb_err *err)
+{
+    struct pb_stream *s = e->stream;
+    struct wic_slot slot;
+    struct flight f;
+    int rc;
+    while ((rc = wic_wait(s->in, WIC_FOREVER, &f.in)) == 0 &&
+           (rc = pb_arrivals_note(s->arrivals, f.in.user, err)) == 0 &&
+           (rc = wic_acquire(s->out, WIC_FOREVER, &f.out)) == 0 &&
+           (rc = wic_acquire(e->flights, WIC_FOREVER, &slot)) == 0) {
+        uint64_t start = pb_clock_mono_ns();
+        rc = launch(e, &e->lanes[slot.index], &f, err);
+        if (rc < 0)
+            return rc;
+        *(struct flight *)slot.user = f;
+        atomic_fetch_add(&s->compute.busy_ns, pb_clock_mono_ns() - start);
+        rc = wic_publish(e->flights, &slot, 0);
+        if (rc < 0)
+            break;
+    }
+    return rc;
+}
+
+static int finish(struct exec_stream *e, struct pb_err *err)
+{
+    struct pb_stream *s = e->stream;
+    struct wic_slot slot;
+    int rc;
+    while ((rc = wic_wait(e->flights, WIC_FOREVER, &slot)) == 0) {
+        struct flight f = *(struct flight *)slot.user;
+        struct lane *lane = &e->lanes[slot.index];
+        rc = wait_event(lane->copied, "copying a tile in", err);
+        if (rc < 0)
+            return rc;
+        rc = wic_release(s->in, &f.in);
+        if (rc < 0)
+            break;
+        rc = wait_event(lane->finished, "computing a tile", err);
+        if (rc < 0)
+            return rc;
+        e->in_bytes += f.in.bytes;
+        e->out_bytes += f.out.bytes;
+        e->launched++;
+        atomic_fetch_add(&s->compute.tiles, 1);
+        atomic_fetch_add(&s->compute.bytes, f.out.bytes);
+        rc = wic_publish(s->out, &f.out, f.out.bytes);
+        if (rc == 0)
+            rc = wic_release(e->flights, &slot);
+        if (rc < 0)
+            break;
+    }
+    return rc;
+}
+
+static void exec_run(void *exec, uint32_t thread)
+{
+    struct exec_stream *e = exec;
+    struct pb_err err = {0};
+    int rc = pb_cuda_err(&err, cudaSetDevice(e->device), "selecting the device");
+    if (rc == 0)
+        rc = thread == 0 ? feed(e, &err) : finish(e, &err);
+    if (rc == -EPIPE) { /* drained: the finisher goes on with what is in flight */
+        wic_close(e->flights);
+        return;
+    }
+    if (rc != -ECANCELED)
+        (void)pb_fail(&err, PB_E_SYSTEM, "the channels between the stages failed: %s",
+                      strerror(-rc));
+    if (err.code != PB_OK)
+        pb_stream_fail(e->stream, &err);
+    wic_abort(e->flights); /* wakes the other thread of the two */
+}
+
+static void exec_link(const void *exec, struct pb_link_report *out)
+{
+    const struct exec_stream *e = exec;
+    *out = (struct pb_link_report){.used = true,
+                                   .to_device_bytes = e->in_bytes,
+                                   .from_device_bytes = e->out_bytes,
+                                   .launches = e->launched};
+}
+
+static uint32_t exec_stored(const void *exec)
+{
+    const struct exec_stream *e = exec;
+    return e->sums != NULL ? pb_stream_sums_stored(e->sums) : 0;
+}
+
+const struct pb_exec_type pb_exec_stream = {
+    .sync = "stream",
+    .create = exec_create,
+    .run = exec_run,
+    .threads = exec_threads,
+    .destroy = exec_destroy,
+    .link = exec_link,
+    .stored = exec_stored,
+};

@@ -1,0 +1,269 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Tiles are read with their halo into slots, through the cells that all readers share or, when
+ * tiles have nothing in common, straight from the file. Which part of a tile is read next, and when
+ * it is over, is said by the exchange of its parts (pipeline/plan/part_exchange.h). */
+#include "pipeline/run/stream/reader.h"
+#include "pipeline/run/stream/rests.h"
+#include "pipeline/run/stream/tile_store.h"
+
+#include "config/base/clock.h"
+#include "pipeline/profile/trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A part of a source's bands into their planes of the window. */
+static int read_part(struct pb_reader *r, size_t source, enum pb_plan_part part,
+                     const struct pb_window *window, struct pb_err *err)
+{
+    struct pb_stream *s = r->stream;
+    const struct pb_plan_source *from = &s->plan->source[source];
+    const struct pb_plan_bands bands = pb_plan_bands_of(from, part);
+    struct pb_window to = *window;
+    if (window->rect.w == 0 || bands.n == 0)
+        return 0;
+    to.data = (char *)window->data + from->plane * window->plane_bytes;
+    if (!bands.has_mask)
+        to.mask = NULL;
+    if (s->cache[source][part] != NULL)
+        return pb_block_cache_read(s->cache[source][part], r->source[source], &to, &r->parked, err);
+    return pb_raster_read(r->source[source], bands.bands, bands.n, &to, err);
+}
+
+/* Whether the tile is to be computed, by what its gate looks at. */
+static int look(struct pb_reader *r, const struct pb_tile *tile, bool *out_passes,
+                struct pb_err *err)
+{
+    const struct pb_plan *plan = r->stream->plan;
+    int rc = 0;
+    pb_work_begin(PB_WORK_GATE, tile->number);
+    pb_gate_begin(&r->gate, tile);
+    for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
+        rc = read_part(r, i, PB_PLAN_FIRST, &r->gate.in.window[plan->source[i].window], err);
+    rc = rc ? rc : pb_gate_passes(&r->gate, tile, out_passes);
+    pb_work_end();
+    if (rc == -EINVAL && err->code == PB_OK)
+        return pb_fail(err, PB_E_SYSTEM, "tile %u does not fit its gate; please report the input",
+                       tile->number);
+    return rc;
+}
+
+static bool has_tiles(const struct pb_stream *s)
+{
+    return s->store != NULL && pb_tile_store_is_closed(s->store);
+}
+
+/* Whether the device has the pixels from a round before. */
+static bool is_stored(const struct pb_stream *s, const struct pb_tile *tile)
+{
+    return s->head != NULL && s->head->round > 1 && tile->number < s->n_stored;
+}
+
+/* What stands before the pixels in a slot. */
+static void put_head(const struct pb_stream *s, void *slot)
+{
+    if (s->head != NULL)
+        memcpy(slot, s->head, s->plan->format.head_bytes);
+}
+
+/* A slot with what is there of the tile: what its gate looked at, or the pixels as the round before
+ * read them. */
+static int take_slot(struct pb_reader *r, struct pb_tile_read *d)
+{
+    struct pb_stream *s = r->stream;
+    pb_work_begin(PB_WORK_WAIT, d->tile.number);
+    int rc = s->rests != NULL ? pb_rests_take(s->rests, &d->tile, &r->parked) : 0;
+    if (rc == 0 && s->in != NULL)
+        rc = wic_acquire(s->in, WIC_FOREVER, &d->slot);
+    pb_work_end();
+    if (rc < 0)
+        return rc;
+    d->has_slot = true;
+    uint64_t start = pb_clock_mono_ns();
+    if (has_tiles(s) && !is_stored(s, &d->tile))
+        pb_tile_store_get(s->store, &d->tile, d->slot.data);
+    pb_slot_tile(&s->plan->format, &d->tile, d->slot.data, &d->in);
+    for (size_t i = 0; i < s->plan->n_sources && s->gate != NULL; i++)
+        pb_gate_copy(&r->gate, i, &d->in.window[i]);
+    atomic_fetch_add(&s->read.busy_ns, pb_clock_mono_ns() - start);
+    return 0;
+}
+
+/* A part of the tile goes down. */
+static int send_part(struct pb_reader *r, struct pb_tile_read *d, uint32_t part, struct pb_err *err)
+{
+    struct pb_stream *s = r->stream;
+    bool is_look = s->gate != NULL && part == 0;
+    size_t source = part - (s->gate != NULL);
+    int rc = is_look || d->has_slot ? 0 : take_slot(r, d);
+    uint64_t start = pb_clock_mono_ns(), parked = r->parked;
+    if (is_look)
+        rc = look(r, &d->tile, &d->passes, err);
+    else if (rc == 0 && !has_tiles(s) && !is_stored(s, &d->tile))
+        rc =
+            read_part(r, source, PB_PLAN_LATER, &d->in.window[s->plan->source[source].window], err);
+    atomic_fetch_add(&s->read.busy_ns, pb_clock_mono_ns() - start - (r->parked - parked));
+    d->tile.parts++;
+    return rc;
+}
+
+/* All parts are in the slot. */
+static void complete(struct pb_reader *r, struct pb_tile_read *d)
+{
+    struct pb_stream *s = r->stream;
+    d->tile.is_stored = is_stored(s, &d->tile);
+    d->slot.bytes = d->tile.is_stored ? s->plan->format.head_bytes
+                                      : pb_slot_tile_bytes(&s->plan->format, &d->tile);
+    if (s->store != NULL && !has_tiles(s))
+        pb_tile_store_put(s->store, &d->tile, d->slot.data);
+    if (s->rests != NULL)
+        pb_rests_fill(s->rests, &d->tile, &d->in);
+    put_head(s, d->slot.data);
+    *(struct pb_tile *)d->slot.user = d->tile;
+    atomic_fetch_add(&s->read.tiles, 1);
+    atomic_fetch_add(&s->read.bytes, d->slot.bytes);
+    pb_trace_tile(PB_TRACE_READY, d->tile.number);
+}
+
+static int read_parts(struct pb_reader *r, struct pb_tile_read *d, struct pb_err *err)
+{
+    uint32_t part = 0;
+    int rc;
+    while ((rc = pb_part_exchange_next(&r->parts, !d->passes, &part, err)) == 1) {
+        rc = send_part(r, d, part, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (rc < 0)
+        return rc;
+    if (d->passes && !d->has_slot)
+        return pb_fail(err, PB_E_SYSTEM, "the exchange sends no part of tile %u", d->tile.number);
+    if (d->passes)
+        complete(r, d);
+    return 0;
+}
+
+int pb_reader_tile(struct pb_reader *r, uint32_t unit, uint32_t number, struct pb_err *err,
+                   struct pb_tile_read *d)
+{
+    d->tile = pb_plan_tile(r->stream->plan, number, unit);
+    d->passes = true;
+    d->has_slot = false;
+    pb_trace_tile(PB_TRACE_TILE, number);
+    pb_work_begin(PB_WORK_FILL, number);
+    int rc = read_parts(r, d, err);
+    pb_work_end();
+    return rc;
+}
+
+/* A file whose pixels do not go through the cells that all readers share. */
+static bool is_direct(const struct pb_reader *r, size_t source)
+{
+    const struct pb_stream *s = r->stream;
+    return r->source[source] != NULL && s->cache[source][PB_PLAN_FIRST] == NULL &&
+           s->cache[source][PB_PLAN_LATER] == NULL;
+}
+
+bool pb_reader_is_ahead(const struct pb_reader *r)
+{
+    for (size_t i = 0; i < r->stream->plan->n_sources; i++)
+        if (is_direct(r, i) && pb_raster_is_ahead(r->source[i]))
+            return true;
+    return false;
+}
+
+void pb_reader_expect(struct pb_reader *r)
+{
+    const struct pb_plan *plan = r->stream->plan;
+    struct pb_tile tile = {0};
+    if (r->has_next)
+        tile = pb_plan_tile(plan, r->next, r->next_unit);
+    for (size_t i = 0; i < plan->n_sources; i++)
+        if (is_direct(r, i))
+            pb_raster_expect(r->source[i], &tile.read[plan->source[i].window]);
+}
+
+int pb_reader_open(struct pb_reader *r, struct pb_stream *s, struct pb_err *err)
+{
+    r->stream = s;
+    int rc = s->gate != NULL ? pb_gate_reader_init(&r->gate, s->gate, err) : 0;
+    rc = rc ? rc : pb_plan_part_exchange(s->plan, err, &r->parts);
+    for (size_t i = 0; i < s->plan->n_sources && rc == 0; i++)
+        if (!has_tiles(s) && s->raster[i] != NULL && s->plan->source[i].n_bands > 0)
+            rc = pb_raster_open_again(s->raster[i], s->limits, err, &r->source[i]);
+    return rc;
+}
+
+void pb_reader_close(struct pb_reader *r)
+{
+    if (r->stream == NULL)
+        return;
+    for (size_t i = 0; i < PB_FILES_MAX; i++)
+        pb_raster_close(r->source[i]);
+    pb_gate_reader_fini(&r->gate);
+    pb_part_exchange_fini(&r->parts);
+    atomic_fetch_add(&r->stream->read.parked_ns, r->parked);
+    r->stream = NULL;
+}
+
+int pb_reader_leave_out(struct pb_stream *s, const struct pb_tile *tile, uint32_t worker,
+                        struct pb_err *err)
+{
+    const struct pb_tile_planes nothing = {.data = NULL, .plane_px = 0};
+    int rc = pb_arrivals_note(s->arrivals, tile, err);
+    rc = rc ? rc : pb_stream_deliver(s, tile, &nothing, worker, err);
+    pb_trace_tile(PB_TRACE_TILE_END, tile->number);
+    if (rc == 0)
+        pb_in_flight_done(s->in_flight, tile->unit);
+    return rc;
+}
+
+/* --- a thread that reads, before an executor that has threads of its own -----------------------
+ */
+
+/* The executor makes the result, if there is something to make. */
+static int send_tile(struct pb_reader *r, uint32_t number, const struct pb_tile_read *d,
+                     struct pb_err *err)
+{
+    struct pb_stream *s = r->stream;
+    if (!d->passes)
+        return pb_reader_leave_out(s, &d->tile, s->plan->writers + number, err);
+    int rc = wic_publish(s->in, &d->slot, d->slot.bytes);
+    pb_stream_trace_slots(s);
+    return rc;
+}
+
+static int read_units(struct pb_reader *r, uint32_t number, struct pb_err *err)
+{
+    struct pb_stream *s = r->stream;
+    uint32_t *tiles = calloc(pb_order_unit_max(&s->plan->grid, s->plan->order), sizeof *tiles);
+    if (tiles == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for a reader");
+    uint32_t unit = 0;
+    struct pb_tile_read d;
+    int rc;
+    while ((rc = pb_in_flight_take(s->in_flight, &unit, &r->parked)) == 0) {
+        uint32_t n = pb_order_unit(&s->plan->grid, s->plan->order, unit, tiles);
+        for (uint32_t i = 0; i < n && rc == 0; i++) {
+            rc = pb_reader_tile(r, unit, tiles[i], err, &d);
+            rc = rc ? rc : send_tile(r, number, &d, err);
+        }
+        if (rc < 0)
+            break;
+    }
+    free(tiles);
+    return rc;
+}
+
+void pb_reader_run(struct pb_stream *stream, uint32_t number)
+{
+    struct pb_err err = {0};
+    struct pb_reader r = {0};
+    int rc = pb_reader_open(&r, stream, &err);
+    if (rc == 0)
+        rc = read_units(&r, number, &err);
+    pb_reader_close(&r);
+    pb_stream_thread_ended(stream, rc, &err);
+}

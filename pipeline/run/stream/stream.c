@@ -1,0 +1,65 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/run/stream/stream.h"
+#include "pipeline/profile/trace.h"
+#include "pipeline/run/stream/rests.h"
+
+#include <errno.h>
+#include <string.h>
+
+void pb_stream_abort(struct pb_stream *stream)
+{
+    if (stream->in != NULL) {
+        wic_abort(stream->in);
+        wic_abort(stream->out);
+    }
+    pb_in_flight_abort(stream->in_flight);
+    pb_rests_abort(stream->rests);
+    for (size_t i = 0; i < PB_FILES_MAX; i++)
+        for (int part = 0; part < PB_PLAN_PARTS; part++)
+            pb_block_cache_abort(stream->cache[i][part]);
+}
+
+void pb_stream_fail(struct pb_stream *stream, const struct pb_err *err)
+{
+    pthread_mutex_lock(&stream->lock);
+    if (!atomic_load(&stream->failed)) {
+        stream->failure = *err;
+        atomic_store(&stream->failed, true);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    pb_stream_abort(stream);
+}
+
+void pb_stream_trace_slots(const struct pb_stream *stream)
+{
+    struct wic_stats in, out;
+    if (stream->in == NULL || !pb_trace_is_on())
+        return;
+    wic_stats_get(stream->in, &in);
+    wic_stats_get(stream->out, &out);
+    pb_trace_set(PB_TRACE_IN_SLOTS, in.published - in.consumed);
+    pb_trace_set(PB_TRACE_OUT_SLOTS, out.published - out.consumed);
+}
+
+void pb_stream_thread_ended(struct pb_stream *stream, int rc, struct pb_err *err)
+{
+    bool over = rc == -EPIPE || rc == -ECANCELED;
+    if (rc == 0 || (over && err->code == PB_OK))
+        return;
+    /* A tile that never arrives would keep the other threads waiting for ever. */
+    (void)pb_fail(err, PB_E_SYSTEM, "the tiles cannot be handed on: %s", strerror(-rc));
+    pb_stream_fail(stream, err);
+}
+
+const struct pb_exec_type *pb_exec_of(const struct pb_plan *plan)
+{
+    if (plan->whole.used)
+        return &pb_exec_whole;
+#ifdef PB_HAVE_CUDA
+    if (plan->cuda)
+        return plan->resident.used ? &pb_exec_cuda : &pb_exec_stream;
+#endif
+    (void)plan;
+    return &pb_exec_cpu;
+}
