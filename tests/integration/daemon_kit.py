@@ -165,6 +165,11 @@ class Daemon:
             assert self.process.poll() is None, self.log_text()
         return self
 
+    def exit_status(self):
+        """Of a process that ends by itself, or was told to."""
+        finish(self.process)
+        return self.process.returncode
+
     def is_up(self):
         """It answers, so its loop runs and signals reach it."""
         try:
@@ -261,9 +266,7 @@ class Daemon:
             return 0, 0
         if self.process.poll() is None:
             self.process.send_signal(number)
-        finish(self.process)
-        status = self.process.returncode
-        return status, time.monotonic() - start
+        return self.exit_status(), time.monotonic() - start
 
     def remove(self):
         """Ends it, and fails when it does not end well or a sanitizer spoke."""

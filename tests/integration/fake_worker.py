@@ -6,7 +6,7 @@ come when a test wants them. What it does with a job is the first word of the in
 ok | slow SECONDS | fail | crash | crash_once | stall | deaf | garbage | long | flood | elsewhere | other_job |
 quiet_exit | lost_on_cancel
 published WORD [ARGUMENT...]: puts complete products into place, and goes on with WORD
-until FILE: works until FILE is there, beside products/
+until FILE [PERCENT]: works until FILE is there, beside products/; PERCENT (0) of its tiles are done then
 fault CODE [N]: the first N runs of the scene (without N: all) end with CODE | while FILE CODE: CODE as long as FILE is
 there, beside products/ | killed_once: SIGKILL, as from outside, in the first run
 device CODE... [WORD...]: the n-th run of the scene ends with the n-th CODE (device.lost, ...); when there are none left
@@ -188,7 +188,7 @@ def run(job):
     done = 0
     while what == "until" and not os.path.exists(os.path.join(os.path.dirname(job["products"]), words[1])):
         done += 1
-        progress(done, 1000000)
+        progress(done + 10000 * int(words[2] if len(words) > 2 else 0), 1000000)
         if cancelled.wait(0.1):
             say(event="failed", error={"code": "job.dismissed", "message": "cancelled", "hint": ""})
             return

@@ -20,12 +20,12 @@ class Start(Service):
         d = self.daemon(start=False)
         d.config.write_text("service: [")
         d.start(wait=False)
-        self.assertEqual(d.process.wait(60), 2)
+        self.assertEqual(d.exit_status(), 2)
         self.assertRegex(d.log_text(), r"config\.yaml:\d+:\d+: ")
         d.write_config()
         (d.root / "products").write_text("a file")
         d.start(wait=False)
-        self.assertEqual(d.process.wait(60), 1)
+        self.assertEqual(d.exit_status(), 1)
         self.assertIn("products", d.log_text())
         self.assertIn("is not a directory", d.log_text())
 
@@ -51,7 +51,7 @@ class Start(Service):
             self.assertIn(old, good)
             d.config.write_text(good.replace(old, "%s: %s/%s" % (key, d.root, path)))
             d.start(wait=False)
-            self.assertEqual(d.process.wait(60), 2)
+            self.assertEqual(d.exit_status(), 2)
             check = run_to_end([BIN / "pushbroom", "check-config", d.config], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             self.assertEqual(check.returncode, 2)
         self.assertIn("service.products lies inside service.inbox", d.log_text())
@@ -60,7 +60,7 @@ class Start(Service):
         (d.root / "inbox/p").mkdir(exist_ok=True)
         d.config.write_text(good.replace("%s/products" % d.root, "%s/link/p" % d.root))
         d.start(wait=False)
-        self.assertEqual(d.process.wait(60), 2)
+        self.assertEqual(d.exit_status(), 2)
         self.assertIn("products (%s/inbox/p) lies inside inbox" % d.root, d.log_text())
         d.config.write_text(good)
         d.start()
@@ -79,7 +79,7 @@ class Start(Service):
         d.config.write_text(d.config.read_text().replace(str(d.root / "inbox"), inbox))
         try:
             d.start(wait=False)
-            self.assertEqual(d.process.wait(60), 2)
+            self.assertEqual(d.exit_status(), 2)
         finally:
             subprocess.run(["rm", "-rf", inbox])
         self.assertIn("different filesystems", d.log_text())
@@ -92,10 +92,9 @@ class Start(Service):
         wait_for(d.is_up)
         d.drop("x.tif")
         d.wait_job("x.tif", "accepted")
-        time.sleep(1.5)
+        wait_for(lambda: "cannot start a worker" in d.log_text())
         self.assertEqual(d.jobs()[0]["status"], "accepted")
         self.assertEqual(d.jobs()[0]["attempts"], 0)
-        self.assertIn("cannot start a worker", d.log_text())
         self.assertEqual(d.stop()[0], 0)
 
 
@@ -125,13 +124,13 @@ class Systemd(Service):
                 until("WATCHDOG=1")
             return time.monotonic() - start
         # Some round is in time; which one is up to whatever else the machine does.
-        self.assertTrue(any(five_beats() < 5 * 0.4 for _ in range(5)))
+        self.assertTrue(any(five_beats() < 5 * 0.4 for _ in range(30)))
         d.process.send_signal(signal.SIGHUP)
         until("RELOADING=1")
         until("READY=1")
         d.process.send_signal(signal.SIGTERM)
         until("STOPPING=1")
-        self.assertEqual(d.process.wait(60), 0)
+        self.assertEqual(d.exit_status(), 0)
 
     def test_a_journal_gets_levels_as_prefixes(self):
         d = self.daemon(start=False)

@@ -112,7 +112,7 @@ class LostDevice(Service):
 
     def test_progress_starts_over_and_a_cancel_wins(self):
         d = self.daemon(stall="300s")
-        d.drop("x.tif", "device device.lost slow 30")
+        d.drop("x.tif", "device device.lost slow 300")
         job = wait_for(lambda: [j for j in d.jobs() if j["device_why"] and j["tiles_total"] == 20])[0]
         self.assertLess(job["tiles_done"], 7)
         self.assertEqual(job["status"], "running")

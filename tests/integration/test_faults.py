@@ -248,9 +248,10 @@ class Disk(Faults):
         d = self.daemon(start=False)
         self.mount(d.root / "state", "1m")
         d.start()
-        d.drop("first.tif", "slow 3")
+        d.drop("first.tif", "until go")
         d.wait_job("first.tif", "running")
         fill = self.fill(d.root / "state")
+        (d.root / "go").touch()
         self.held(d, "service.state", "jobs")
         for i in range(5):
             d.drop("s%03d.tif" % i)

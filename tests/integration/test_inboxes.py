@@ -75,8 +75,7 @@ class Several(Inboxes):
         for inbox in ("one", "two"):
             for name in ("a.tif", "b.txt"):
                 (d.root / inbox / name).write_text("ok")
-        wait_for(lambda: d.call("service.info")["inbox_waiting"] == 2)
-        self.assertEqual(d.call("service.info")["inbox_ignored"], 2)
+        wait_for(lambda: [d.call("service.info")[key] for key in ("inbox_waiting", "inbox_ignored")] == [2, 2])
 
     def test_other_inboxes_need_a_restart_and_the_old_ones_stay(self):
         d = self.feed(["{path: \"{root}/one\"}"])
@@ -511,8 +510,9 @@ class Checksums(Inboxes):
 
     def test_neither_is_taken_without_the_other(self):
         d = self.service()
-        self.deliver(d, "a.tif", "{md5}")
-        os.rename(d.root / "one/a.tif", d.root / "aside.tif") if (d.root / "one/a.tif").exists() else self.skipTest("it was taken at once")
+        with d.paused():  # the service sees the checksum alone
+            self.deliver(d, "a.tif", "{md5}")
+            os.rename(d.root / "one/a.tif", d.root / "aside.tif")
         self.assertEqual(wait_for(lambda: d.trouble("delivery"))["code"], "input.alone")
         self.assertEqual(d.jobs(), [])
         os.rename(d.root / "aside.tif", d.root / "one/a.tif")

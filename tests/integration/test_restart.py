@@ -20,8 +20,8 @@ class Restart(Service):
         d = self.daemon(parallel=2)
         d.drop("done.tif")
         done = d.wait_job("done.tif", "successful")
-        d.drop("a.tif", "slow 4")
-        d.drop("b.tif", "slow 4")
+        d.drop("a.tif", "until go")
+        d.drop("b.tif", "until go")
         d.wait_job("a.tif", "running")
         d.wait_job("b.tif", "running")
         wait_for(lambda: [f[:2] for f in self.temporary(d)] == [".a", ".b"])
@@ -29,6 +29,7 @@ class Restart(Service):
         d.stop(signal.SIGKILL)
         wait_for(lambda: not any(os.path.exists("/proc/%d" % pid) for pid in workers))
         self.assertEqual(len(self.temporary(d)), 2)
+        (d.root / "go").touch()
         d.start()
         self.assertEqual(d.call("job.get", id=done["id"])["status"], "successful")
         self.assertEqual(d.wait_job("a.tif", "successful")["attempts"], 2)
@@ -43,11 +44,11 @@ class Restart(Service):
             d.start()
             subprocess.run([BIN / "make_scene", "--size", "1500x1500", "--compress", "NONE", d.root / "scene.tif"], check=True)
             os.rename(d.root / "scene.tif", d.root / "inbox/scene.tif")
-            d.wait_job("scene.tif", "running")
+            wait_for(lambda: [j for j in d.jobs() if j["status"] != "accepted"])
             os.killpg(d.process.pid, signal.SIGHUP)
             wait_for(lambda: "reload" in d.log_text())
             os.killpg(d.process.pid, number)
-            self.assertEqual(d.process.wait(60), 0)
+            self.assertEqual(d.exit_status(), 0)
             self.assertNotIn("its worker ended with", d.log_text())
             self.assertNotIn("trouble", d.log_text())
             self.assertRegex(d.log_text(), "put back into the queue|done in")
@@ -60,11 +61,12 @@ class Restart(Service):
 
     def test_an_end_that_cannot_be_stored_is_shown_and_stored_later(self):
         d = self.daemon()
-        d.drop("x.tif", "slow 3")
+        d.drop("x.tif", "until go")
         job = d.wait_job("x.tif", "running")
         d.drop("waits.tif", "ok")
         waiting = d.wait_job("waits.tif", "accepted")
         other = self.lock_store(d)
+        (d.root / "go").touch()
         wait_for(lambda: "this is tried again" in d.log_text())
         self.assertEqual(d.call("job.get", id=job["id"])["status"], "successful")
         self.assertTrue((d.root / "work" / job["id"] / "x.tif").exists())
@@ -83,9 +85,10 @@ class Restart(Service):
 
     def test_an_end_that_was_never_stored_leaves_the_input_for_the_next_start(self):
         d = self.daemon()
-        d.drop("x.tif", "slow 3")
+        d.drop("x.tif", "until go")
         job = d.wait_job("x.tif", "running")
         other = self.lock_store(d)
+        (d.root / "go").touch()
         wait_for(lambda: "this is tried again" in d.log_text())
         d.stop(signal.SIGKILL)
         other.execute("ROLLBACK")
@@ -116,7 +119,7 @@ class Restart(Service):
 
     def test_a_damaged_store_is_moved_aside_and_inputs_are_found_again(self):
         d = self.daemon()
-        d.drop("x.tif", "slow 20")
+        d.drop("x.tif", "until never")
         job = d.wait_job("x.tif", "running")
         d.stop(signal.SIGKILL)
         for name in ("jobs.db", "jobs.db-wal"):
@@ -127,12 +130,16 @@ class Restart(Service):
         self.assertIn("store was damaged", d.log_text())
         self.assertTrue([f for f in d.files("state") if ".damaged-" in f])
 
-    def test_sigterm_puts_a_long_job_back_and_lets_a_short_one_finish(self):
-        d = self.daemon(parallel=2)
-        d.drop("long.tif", "slow 60")
-        d.drop("short.tif", "slow 1.5")
+    def stop_at_work(self, d):
+        """SIGTERM while two jobs run, of which one is nearly done, and then done: whether the service waited for its end,
+        which it does for 5 s."""
+        d.drop("long.tif", "until never")
+        d.drop("short.tif", "until go 99")
         d.wait_job("long.tif", "running")
-        wait_for(lambda: d.wait_job("short.tif", "running")["progress"] > 20)
+        short = d.wait_for(lambda: [j for j in d.jobs() if j["name"] == "short.tif" and j["progress"] > 90])[0]["id"]
+        d.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: "stopping: signal" in d.log_text())
+        (d.root / "go").touch()
         status, seconds = d.stop()
         self.assertEqual(status, 0)
         self.assertLess(seconds, STOPS)
@@ -140,6 +147,10 @@ class Restart(Service):
         d.start()
         self.assertEqual(d.wait_job("short.tif", "successful")["attempts"], 1)
         self.assertEqual(d.wait_job("long.tif", "running")["attempts"], 1)
+        return d.log_text().count("fake worker takes " + short) == 1
+
+    def test_sigterm_puts_a_long_job_back_and_lets_a_short_one_finish(self):
+        self.assertTrue(any(self.stop_at_work(self.daemon(parallel=2)) for _ in range(5)))
 
     def test_sigterm_ends_within_10_s_when_a_worker_is_deaf(self):
         d = self.daemon(stall="300s")
@@ -194,7 +205,7 @@ class Restart(Service):
         d.stop()
         (d.root / "s.sock").write_text("precious")
         d.start(wait=False)
-        self.assertEqual(d.process.wait(60), 1)
+        self.assertEqual(d.exit_status(), 1)
         self.assertEqual((d.root / "s.sock").read_text(), "precious")
 
 

@@ -61,9 +61,11 @@ class Intake(Service):
         os.symlink("/etc/passwd", inbox / "link.tif")
         d.drop("real.tif")
         d.wait_job("real.tif", "successful")
-        time.sleep(1.3)
+        for i in range(3):  # each is found by another look at the inbox
+            d.drop("probe%d.tif" % i)
+            d.wait_job("probe%d.tif" % i, "successful")
         self.assertEqual(len(d.files("inbox")), 8)
-        self.assertEqual(len(d.jobs()), 1)
+        self.assertEqual(len(d.jobs()), 4)
         for word in ("folder.tif is a directory", "pipe.tif is a pipe", "link.tif is a symbolic link"):
             self.assertEqual(d.log_text().count(word), 1, word)
 
@@ -234,7 +236,7 @@ class Failure(Service):
 
     def test_cancel_waiting_running_and_deaf_jobs(self):
         d = self.daemon(stall="300s")
-        d.drop("runs.tif", "slow 30")
+        d.drop("runs.tif", "until never")
         running = d.wait_job("runs.tif", "running")
         d.drop("waits.tif")
         waiting = d.wait_job("waits.tif", "accepted")
@@ -272,15 +274,15 @@ class Failure(Service):
 
     def test_two_files_of_one_scene_never_run_together(self):
         d = self.daemon(parallel=2)
-        d.drop("s.tif", "slow 1")
-        d.wait_job("s.tif", "running")
-        d.drop("s.tif", "slow 1")
-
-        def both_done():
-            states = [j["status"] for j in d.jobs()]
-            self.assertLessEqual(states.count("running"), 1)
-            return states == ["successful"] * 2
-        wait_for(both_done)
+        d.drop("s.tif", "until go")
+        first = d.wait_job("s.tif", "running")["id"]
+        d.drop("s.tif")
+        second = d.wait_job("s.tif", "accepted")["id"]
+        d.drop("other.tif")  # the second worker has nothing else to do
+        d.wait_job("other.tif", "successful")
+        self.assertEqual([d.call("job.get", id=job)["status"] for job in (first, second)], ["running", "accepted"])
+        (d.root / "go").touch()
+        d.wait_for(lambda: len(d.jobs(status="successful")) == 3)
 
 
 if __name__ == "__main__":

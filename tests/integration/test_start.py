@@ -68,7 +68,7 @@ class Foreign(Start):
             if shared == "quarantine":  # on one filesystem with work, but another work
                 other.config.write_text(other.config.read_text().replace(str(other.root / "work"), str(d.root / "work2")))
             other.start(wait=False)
-            self.assertEqual(other.process.wait(60), 1)
+            self.assertEqual(other.exit_status(), 1)
             self.assertRegex(other.log_text(), r"another pushbroomd \(pid %d\) works on %s; stop it, or give this one its own "
                              r"directories\n" % (d.process.pid, d.root / shared))
         d.drop("x.tif")
@@ -137,7 +137,7 @@ class State(Start):
         remount = lambda how: subprocess.run(["mount", "-o", "remount," + how, disk], check=True)
         remount("ro")
         d.start(wait=False)
-        self.assertEqual(d.process.wait(60), 1)  # the directory cannot be written: that is said at once
+        self.assertEqual(d.exit_status(), 1)  # the directory cannot be written: that is said at once
         self.assertIn("Read-only file system", d.log_text())
         remount("rw")
         d.start()
@@ -243,7 +243,7 @@ class Check(Start):
         self.assertIn(words, check.stderr)
         self.assertEqual(sorted(d.root.rglob("*")), before)
         d.start(wait=False)
-        self.assertEqual(d.process.wait(60), code, d.log_text())
+        self.assertEqual(d.exit_status(), code, d.log_text())
 
     def test_it_makes_nothing_and_says_what_a_start_would(self):
         d = self.daemon(start=False)

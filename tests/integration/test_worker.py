@@ -156,7 +156,7 @@ class Worker(unittest.TestCase):
         d.call("job.cancel", id=job["id"])
         os.kill(worker, signal.SIGCONT)
         d.wait_job(job["name"], "dismissed")
-        d.wait_job("slow_b.tif", "running")
+        d.wait_for(lambda: [j for j in d.jobs() if j["name"] == "slow_b.tif" and j["status"] != "accepted"])
         status, _ = d.stop()
         self.assertEqual(status, 0)
         self.assertEqual([f for f in d.files("products") if f.startswith(".")], [])
