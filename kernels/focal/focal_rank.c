@@ -3,8 +3,9 @@
  *
  * A rank of windows on the CPU: the network of rank_network.h over the rows of LANES windows beside
  * each other at a time, so that every comparison is one of vectors. temp: the padded rows, then the
- * network, then its rows. */
+ * network, then its rows. Medians of small windows have loops of their own (focal_median.h). */
 #include "kernels/focal/focal_job.h"
+#include "kernels/focal/focal_median.h"
 #include "kernels/focal/rank_network.h"
 #include "kernels/pixel.h"
 
@@ -48,6 +49,8 @@ void pb_focal_rank_begin(struct pb_focal_job *job)
 {
     struct pb_rank_network *const network = network_of(job);
 
+    if (pb_focal_is_small_median(job->focal))
+        return;
     pb_rank_network_make(job->side, job->focal->choice, network);
     memset(rows_of(job), 0, network->n_rows * PITCH * sizeof(float));
 }
@@ -141,6 +144,10 @@ void pb_focal_rank_row(struct pb_focal_job *job, const int32_t *rows, float *out
     int32_t stride;
     const float *const window = pb_focal_find_windows(job, rows, &stride);
 
+    if (pb_focal_is_small_median(job->focal)) {
+        pb_focal_small_median_row(job->side, window, stride, w, out);
+        return;
+    }
     for (int32_t x = 0; x < w; x += LANES) {
         const int32_t n = w - x < LANES ? w - x : LANES;
 

@@ -582,6 +582,34 @@ START_TEST(tiles_give_the_bits_of_the_whole_image)
 }
 END_TEST
 
+/* Rows longer than what the CPU takes at a time, and values that min and max treat apart. */
+START_TEST(medians_of_long_rows_have_the_bits_of_the_pixel_function)
+{
+    const float some[] = {-0.0f, 0.0f, 1.0f, -1.0f, 1e-44f, -1e-44f, FLT_MAX, -FLT_MAX};
+    for (int n = 0; n < PB_EDGE_COUNT * 14; n++) {
+        const struct pb_focal s = {.kind = PB_FOCAL_RANK,
+                                   .edge = (enum pb_edge)(n % PB_EDGE_COUNT),
+                                   .radius = 1 + n / PB_EDGE_COUNT % 2,
+                                   .choice = n / PB_EDGE_COUNT % 2 ? 12 : 4};
+        struct picture p = {.w = between(120, 270), .h = between(1, 6)};
+        const size_t px = (size_t)p.w * (size_t)p.h;
+        float *values = malloc(px * sizeof *values), *got = calloc(px, sizeof *got);
+        if (!has_edge(s.kind, s.edge)) {
+            free(values);
+            free(got);
+            continue;
+        }
+        for (size_t i = 0; i < px; i++)
+            values[i] = between(0, 99) < 2 ? NAN : some[between(0, 7)];
+        p.px = values;
+        run_tile(&p, &s, (struct pb_rect){0, 0, p.w, p.h}, got);
+        check_against_pixel_function(&p, &s, got);
+        free(values);
+        free(got);
+    }
+}
+END_TEST
+
 static struct pb_focal box3(enum pb_edge edge)
 {
     struct pb_focal s = {.kind = PB_FOCAL_SEPARABLE, .edge = edge, .radius = 1};
@@ -719,6 +747,7 @@ int main(void)
     tcase_add_test(tcase, reflection_does_not_repeat_the_edge_pixel);
     tcase_add_test(tcase, extrapolation_goes_on_along_the_line_and_fills_invalid_neighbours);
     tcase_add_test(tcase, an_invalid_neighbour_makes_the_result_invalid_even_with_weight_zero);
+    tcase_add_test(tcase, medians_of_long_rows_have_the_bits_of_the_pixel_function);
     tcase_add_test(tcase, what_is_no_finite_number_leaves_as_the_one_nan);
     if (getenv("PB_FOCAL_SPEED") != NULL) {
         tcase_add_test(tcase, speed_on_request);
