@@ -2,126 +2,20 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The arithmetic of plans, on scenes that exist as a header only: budgets are kept whatever the
- * size, refusals name an amount that is enough, and what a plan says about decoding comes true. */
-#include "pipeline/plan/plan.h"
-#include "pipeline/plan/plan_cache.h"
-#include "pipeline/run/stream/in_flight.h"
-
+ * size, and refusals name an amount that is enough. */
+#include "plan_fixture.h"
 #include "run_suite.h"
 
-#include <check.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
-
-#ifdef __SANITIZE_THREAD__
-enum { FOR_RACES = 1 };
-#else
-enum { FOR_RACES = 0 };
-#endif
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #else
 #define SANITIZED 0
 #endif
-
-static struct pb_config *configs[2]; /* without and with a halo */
-enum { POINTWISE, HALO };
-
-static struct pb_config *parse(const char *steps, const char *bands)
-{
-    char text[2000];
-    struct pb_err_list errors;
-    struct pb_config *config = NULL;
-    (void)snprintf(text, sizeof text,
-                   "compute: {device: cpu, threads: 2}\n"
-                   "pipelines:\n"
-                   "  p:\n"
-                   "    input: {match: [\"*\"], bands: {B: 1, G: 2, R: 3, N: 4}}\n"
-                   "    steps:\n%s"
-                   "    products:\n"
-                   "      - cog: {bands: [%s]}\n"
-                   "      - quicklook: {bands: [R, G, B]}\n"
-                   "      - statistics: {}\n",
-                   steps, bands);
-    int rc = pb_config_parse(text, strlen(text), "f.yaml", &pb_products, &errors, &config);
-    ck_assert_msg(rc == 0, "%s", errors.n > 0 ? errors.err[0].msg : "?");
-    return config;
-}
-
-static void setup(void)
-{
-    configs[POINTWISE] = parse("      - index: {names: [NDVI]}\n", "NDVI");
-    configs[HALO] = parse("      - index: {names: [NDVI]}\n"
-                          "      - convolve: {kernel: gaussian, size: 15, bands: {SOFT: NDVI}}\n",
-                          "SOFT");
-}
-
-static void teardown(void)
-{
-    pb_config_destroy(configs[POINTWISE]);
-    pb_config_destroy(configs[HALO]);
-}
-
-/* block 0 = all of that direction */
-static struct pb_raster_info scene(int32_t w, int32_t h, int32_t block_w, int32_t block_h)
-{
-    struct pb_raster_info info = {
-        .width = w,
-        .height = h,
-        .n_bands = 4,
-        .type = PB_U16,
-        .block_w = block_w ? block_w : w,
-        .block_h = block_h ? block_h : h,
-        .pixel_interleaved = true,
-    };
-    info.stored_block_bytes = (uint64_t)info.block_w * (uint64_t)info.block_h * 8;
-    return info;
-}
-
-static int plan_of(const struct pb_raster_info *info, int halo, uint64_t mib, struct pb_err *err,
-                   struct pb_plan **out_plan)
-{
-    struct pb_config *config = configs[halo];
-    struct pb_plan_request request = {
-        .config = config, .pipeline = &config->pipelines[0], .info = info, .device_index = -1};
-    config->compute.memory_bytes = mib << 20;
-    *err = (struct pb_err){0};
-    return pb_plan_create(&request, err, out_plan);
-}
-
-static void check_plan(const struct pb_plan *plan, const struct pb_raster_info *info, uint64_t mib)
-{
-    ck_assert_uint_le(plan->total_bytes, mib << 20);
-    ck_assert(plan->decoding.decodes >= 1.0 && plan->decoding.decodes <= 4.0);
-    ck_assert_uint_ge(plan->readers, 1);
-    ck_assert_uint_ge(plan->in_slots, plan->readers);
-    ck_assert_uint_ge(plan->out_slots, plan->writers);
-    ck_assert(pb_plan_reads_direct(plan, info) == (plan->decoding.cells[0].count == 0));
-    struct pb_block_cache_options cells = pb_plan_cache_options(plan, 0, PB_PLAN_LATER);
-    if (plan->decoding.cells[0].count > 0)
-        ck_assert_uint_eq(plan->decoding.cells_bytes, pb_block_cache_bytes(&cells));
-    ck_assert_uint_ge(plan->total_bytes, plan->decoding.cells_bytes + plan->decoding.cache_bytes +
-                                             plan->decoding.reader_bytes + plan->product_bytes +
-                                             plan->in_slots * plan->in_slot_bytes +
-                                             plan->out_slots * plan->out_slot_bytes);
-}
-
-static struct pb_plan *planned(const struct pb_raster_info *info, int halo, uint64_t mib)
-{
-    struct pb_err err;
-    struct pb_plan *plan = NULL;
-    int rc = plan_of(info, halo, mib, &err, &plan);
-    ck_assert_msg(rc == 0, "%d x %d, blocks %d x %d, %d MiB: %s", info->width, info->height,
-                  info->block_w, info->block_h, (int)mib, err.msg);
-    check_plan(plan, info, mib);
-    return plan;
-}
 
 /* 0 = accepted, else the amount that the refusal names, in MiB. */
 static uint64_t tried(const struct pb_raster_info *info, int halo, uint64_t mib)
@@ -532,100 +426,6 @@ START_TEST(the_description_says_how_often_blocks_are_decoded)
 }
 END_TEST
 
-/* --- what is decoded when readers really go that way
- * ----------------------------------------------
- */
-
-struct trip {
-    const struct pb_plan *plan;
-    struct pb_block_cache *cache;
-    struct pb_in_flight *window; /* as in a run: no reader gets further ahead of another */
-};
-
-static int decode_nothing(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
-                          const struct pb_window *to, struct pb_err *err)
-{
-    (void)raster, (void)bands, (void)n_bands, (void)err;
-    usleep((useconds_t)(to->rect.x + to->rect.y) * 7 % 90);
-    return 0;
-}
-
-static void *read_units(void *arg)
-{
-    struct trip *trip = arg;
-    const struct pb_plan *plan = trip->plan;
-    const struct pb_grid *g = &plan->grid;
-    uint32_t tiles[4], u = 0;
-    uint64_t waited = 0;
-    char *slot = malloc(plan->in_slot_bytes);
-    ck_assert_uint_le(pb_order_unit_max(g, plan->order), 4);
-    while (pb_in_flight_take(trip->window, &u, &waited) == 0) {
-        uint32_t n = pb_order_unit(g, plan->order, u, tiles);
-        for (uint32_t i = 0; i < n; i++) {
-            struct pb_tile tile = pb_plan_tile(plan, tiles[i], u);
-            struct pb_tile_in in;
-            pb_slot_tile(&plan->format, &tile, slot, &in);
-            uint64_t parked = 0;
-            in.window[0].mask = NULL;
-            ck_assert_int_eq(pb_block_cache_read(trip->cache, NULL, &in.window[0], &parked, NULL),
-                             0);
-            pb_in_flight_done(trip->window, u);
-        }
-    }
-    free(slot);
-    return NULL;
-}
-
-/* Decoded pixels, as often as the image has them. */
-static double travelled(const struct pb_plan *plan)
-{
-    struct pb_block_cache_options options = pb_plan_cache_options(plan, 0, PB_PLAN_LATER);
-    struct trip trip = {.plan = plan};
-    pthread_t thread[8];
-    options.decode = decode_nothing;
-    ck_assert_int_eq(pb_block_cache_create(&options, NULL, &trip.cache), 0);
-    struct pb_tile_exchange walk;
-    ck_assert_int_eq(pb_plan_exchange(plan, NULL, &walk), 0);
-    trip.window = pb_in_flight_create(&plan->grid, plan->order, plan->window_units, &walk);
-    ck_assert_ptr_nonnull(trip.window);
-    for (uint32_t i = 0; i < plan->readers; i++)
-        pthread_create(&thread[i], NULL, read_units, &trip);
-    for (uint32_t i = 0; i < plan->readers; i++)
-        pthread_join(thread[i], NULL);
-    double px = (double)pb_block_cache_decoded_px(trip.cache);
-    pb_block_cache_destroy(trip.cache);
-    pb_in_flight_destroy(trip.window);
-    return px / (double)plan->grid.image_w / (double)plan->grid.image_h;
-}
-
-START_TEST(readers_decode_as_often_as_the_plan_says)
-{
-    static const struct {
-        int32_t w, h, block_w, block_h, threads, halo;
-    } cases[] = {
-        {9000, 6000, 512, 512, 2, HALO},      {9000, 6000, 64, 64, 3, HALO},
-        {9000, 6000, 250, 240, 4, POINTWISE}, {9000, 6000, 0, 1, 2, POINTWISE},
-        {9000, 6000, 0, 16, 4, HALO},         {5000, 6000, 1024, 1024, 3, POINTWISE},
-        {9000, 5000, 0, 600, 2, HALO},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct pb_raster_info info =
-            scene(cases[i].w, cases[i].h, cases[i].block_w, cases[i].block_h);
-        configs[cases[i].halo]->compute.threads = cases[i].threads;
-        configs[cases[i].halo]->compute.tile_px = 512;
-        struct pb_plan *plan = planned(&info, cases[i].halo, 1024);
-        /* A reader that the scheduler holds up finds some of its cells gone: a few more decodes.
-         * How many is the machine's luck, which is tried again; a plan that is wrong stays so. */
-        double times = travelled(plan);
-        for (int try = 1; try < 5 && times > plan->decoding.decodes * 1.25; try++)
-            times = travelled(plan);
-        ck_assert_msg(times >= 0.999 && times <= plan->decoding.decodes * 1.25,
-                      "case %d: %f, planned %f", (int)i, times, plan->decoding.decodes);
-        pb_plan_destroy(plan);
-    }
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("plan");
@@ -653,14 +453,6 @@ int main(void)
     tcase_add_test(tc, twenty_bands_keep_cores_busy_at_the_default_memory);
     tcase_add_test(tc, one_strip_is_read_by_one_reader_from_top_to_bottom);
     tcase_add_test(tc, the_description_says_how_often_blocks_are_decoded);
-    if (FOR_RACES)
-        printf("skipped: planning: it has one thread, and takes a minute under this sanitizer\n");
-    else
-        suite_add_tcase(suite, tc);
-    tc = tcase_create("readers");
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, readers_decode_as_often_as_the_plan_says);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
