@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Running a chain on the calling thread, and the geometry that both devices share. Scratch holds
- * the planes, the focal operations' temporary and, here only, the registers; it is laid out anew
- * for every tile from the size of its core, which is what create's callers bounded. */
+ * the planes, the focal operations' temporary and, here only, what the interpreter needs; it is
+ * laid out anew for every tile from the size of its core, which is what create's callers bounded.
+ */
 #include "kernels/chain/chain_frames.h"
 #include "kernels/chain/chain_stage.h"
 
@@ -118,10 +119,13 @@ size_t pb_chain_plane_px(const struct pb_chain *chain, int32_t w, int32_t h)
 size_t pb_chain_scratch_bytes(const struct pb_chain *chain, int32_t core_w, int32_t core_h)
 {
     struct pb_chain_layout layout;
+    uint32_t most_code = 0;
 
     pb_chain_measure(chain, core_w, core_h, &layout);
+    for (size_t k = 0; k < chain->n_stages; k++)
+        most_code = chain->stages[k].n_code > most_code ? chain->stages[k].n_code : most_code;
     return (layout.planes_px + layout.temp_px) * sizeof(float) +
-           pb_program_cpu_bytes(chain->n_registers);
+           pb_program_cpu_bytes(chain->n_registers, most_code);
 }
 
 static bool inside(const struct pb_rect *small, const struct pb_rect *big)
@@ -243,7 +247,7 @@ int pb_chain_run_cpu(const struct pb_chain *chain, const struct pb_tile_in *in,
     pb_chain_measure(chain, in->core.w, in->core.h, &layout);
     float *const planes = scratch;
     float *const temp = planes + layout.planes_px;
-    void *const registers = temp + layout.temp_px;
+    void *const program = temp + layout.temp_px; /* memory of the interpreter */
 
     for (size_t k = 0; k < chain->n_stages; k++) {
         const struct pb_stage *const stage = &chain->stages[k];
@@ -252,7 +256,7 @@ int pb_chain_run_cpu(const struct pb_chain *chain, const struct pb_tile_in *in,
         pb_chain_sweep(chain, k, in, out, planes, &sweep);
         sweep.bases = bases;
         if (sweep.n_code)
-            pb_program_run_cpu(&sweep, registers);
+            pb_program_run_cpu(&sweep, program);
         for (size_t i = 0; i < stage->n_focals; i++)
             make_plane(chain, &stage->focals[i], in, planes, temp);
     }

@@ -99,10 +99,10 @@ struct pb_sweep {
     const struct pb_rect *bases;        /* by grid, of places that are apart; NULL: none */
 };
 
-/* Register memory of one CPU sweep in bytes; 64-byte aligned. */
-size_t pb_program_cpu_bytes(uint32_t n_registers);
+/* Memory of one CPU sweep in bytes, for registers and steps; 64-byte aligned. */
+size_t pb_program_cpu_bytes(uint32_t n_registers, uint32_t n_code);
 /* Runs on the calling thread. Allocates nothing. */
-void pb_program_run_cpu(const struct pb_sweep *sweep, void *registers);
+void pb_program_run_cpu(const struct pb_sweep *sweep, void *memory);
 /* CUDA builds only. Queues on stream (cudaStream_t); all addresses are device-readable. 0 or
  * -EIO. */
 int pb_program_run_cuda(const struct pb_sweep *sweep, void *stream);

@@ -1,25 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/vm/program_marks.h"
-#include "kernels/vm/vm_op.h"
-
-/* How many operands an instruction has. */
-static int operands_of(const struct pb_instr *instr)
-{
-    if (instr->code < PB_CODE_CONST)
-        return pb_vm_arity((enum pb_vm_op)instr->code);
-    return instr->code == PB_CODE_CURVE || instr->code == PB_CODE_STORE;
-}
-
-static bool reads(const struct pb_instr *instr, int k, uint8_t reg)
-{
-    return k < operands_of(instr) && !(instr->imm_mask >> k & 1) && instr->src[k] == reg;
-}
-
-static bool has_result(const struct pb_instr *instr)
-{
-    return instr->code != PB_CODE_STORE;
-}
+#include "kernels/vm/instr.h"
 
 /* Whether an instruction reads the result of code[i] from its register. The one behind it has the
  * result at hand, as operand 0 or 1. */
@@ -29,9 +11,9 @@ static bool is_register_read(const struct pb_instr *code, uint32_t n, uint32_t i
 
     for (uint32_t j = i + 1; j < n; j++) {
         for (int k = j == i + 1 ? 2 : 0; k < 3; k++)
-            if (reads(&code[j], k, reg))
+            if (pb_instr_reads(&code[j], k, reg))
                 return true;
-        if (has_result(&code[j]) && code[j].dst == reg)
+        if (pb_instr_has_result(&code[j]) && code[j].dst == reg)
             return false;
     }
     return false;
@@ -48,14 +30,15 @@ void pb_program_mark(struct pb_instr *code, uint32_t n, const struct pb_program_
 {
     for (uint32_t i = 0; i < n; i++) {
         struct pb_instr *const instr = &code[i];
-        const struct pb_instr *const before = i > 0 && has_result(instr - 1) ? instr - 1 : NULL;
+        const struct pb_instr *const before =
+            i > 0 && pb_instr_has_result(instr - 1) ? instr - 1 : NULL;
         unsigned marks = 0;
 
-        if (before && reads(instr, 0, before->dst))
+        if (before && pb_instr_reads(instr, 0, before->dst))
             marks |= PB_MARK_X;
-        if (before && reads(instr, 1, before->dst))
+        if (before && pb_instr_reads(instr, 1, before->dst))
             marks |= PB_MARK_Y;
-        if (has_result(instr) && !is_register_read(code, n, i))
+        if (pb_instr_has_result(instr) && !is_register_read(code, n, i))
             marks |= PB_MARK_LOCAL;
         if (is_pair(code, n, i, inputs) && !(before && before->imm_mask & PB_MARK_PAIR))
             marks |= PB_MARK_PAIR;

@@ -185,20 +185,21 @@ START_TEST(stores_leave_what_is_between_the_rows_of_an_output)
                                            .outputs = &output,
                                            .n_outputs = 1};
         ck_assert_int_eq(pb_chain_create(&spec, &diag, &at, &chain), 0);
-        void *const registers =
-            aligned_alloc(64, (pb_program_cpu_bytes(chain->n_registers) + 127) / 64 * 64);
+        void *const memory = aligned_alloc(
+            64,
+            (pb_program_cpu_bytes(chain->n_registers, chain->stages[0].n_code) + 127) / 64 * 64);
         pb_chain_sweep(chain, 0, &in, &(struct pb_tile_out){out, H * ROW}, NULL, &sweep);
         sweep.out_row = ROW;
         for (int i = 0; i < H * ROW; i++)
             out[i] = -1.0f;
-        pb_program_run_cpu(&sweep, registers);
+        pb_program_run_cpu(&sweep, memory);
         for (int i = 0; i < H * ROW; i++) {
             const float made = t ? 7.0f : (float)px[i / ROW * W + i % ROW % W];
 
             ck_assert_msg(out[i] == (i % ROW < W ? made : -1.0f), "%s: %d: %g", texts[t], i,
                           (double)out[i]);
         }
-        free(registers);
+        free(memory);
         pb_chain_destroy(chain);
     }
 }
