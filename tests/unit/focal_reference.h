@@ -90,6 +90,9 @@ static float *any_image(int32_t w, int32_t h, int invalid_percent)
     float *px = malloc((size_t)w * (size_t)h * sizeof *px);
     for (int64_t i = 0; i < (int64_t)w * h; i++) {
         px[i] = between(0, 99) < invalid_percent ? NAN : any_float();
+        if (between(0, 9) == 0) { /* of equal values, a bit tells which one was taken */
+            px[i] = copysignf(0.0f, px[i]);
+        }
     }
     return px;
 }
