@@ -38,7 +38,7 @@ static char *trim(char *line)
     size_t n = strlen(line);
     while (n > 0 && strchr(" \t\r", line[n - 1]) != NULL)
         line[--n] = '\0';
-    return strncmp(line, "./", 2) == 0 ? line + 2 : line;
+    return line;
 }
 
 int pb_scene_list_read(struct pb_raster_file *file, struct pb_err *err, struct pb_scene_list *out)
@@ -54,7 +54,10 @@ int pb_scene_list_read(struct pb_raster_file *file, struct pb_err *err, struct p
         line++;
         if (text[0] == '\0' || text[0] == '#')
             continue;
-        if (out->n == PB_SCENE_LIST_MAX)
+        text += strncmp(text, "./", 2) == 0 ? 2 : 0; /* so a name may begin with # or a blank */
+        if (text[0] == '\0')
+            rc = invalid(file, line, "it lists ./, which is no file", err);
+        else if (out->n == PB_SCENE_LIST_MAX)
             rc = invalid(file, line, "it lists more files than a scene has", err);
         else
             out->one[out->n++] = (struct pb_scene_list_line){text, line};

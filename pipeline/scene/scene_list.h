@@ -3,7 +3,8 @@
 #ifndef PB_SCENE_LIST_H
 #define PB_SCENE_LIST_H
 /* The file that lists the counted files of a scene in their order (input.list): in each line the
- * name of one, or its path inside the scene. Empty lines and those that begin with # say nothing.
+ * name of one, or its path inside the scene, which ./ may begin. Empty lines and those that begin
+ * with # say nothing.
  * One thread an object. */
 #include "pipeline/raster/raster_file.h"
 
