@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct pb_run_how how_of(const struct cli_jobs *jobs)
+static struct pb_run_how how_of(const struct cli_jobs *jobs, const struct cli_input *input)
 {
     return (struct pb_run_how){.products = jobs->products,
                                .device = jobs->o->device,
                                .foreground = true,
-                               .path = jobs->input.pipeline->output.path,
+                               .path = input->pipeline->output.path,
                                .existing = jobs->o->existing};
 }
 
@@ -47,7 +47,7 @@ void cli_jobs_take(struct cli_jobs *jobs)
 /* While an input runs, the next one is checked and announced to the worker. */
 static void prepare_next(struct cli_jobs *jobs)
 {
-    struct pb_run_how how = how_of(jobs);
+    struct pb_run_how how;
     struct pb_job job;
     int at = jobs->at + 1;
     if (at >= jobs->o->n_inputs || jobs->o->trace != NULL) /* the trace is written in between */
@@ -56,6 +56,7 @@ static void prepare_next(struct cli_jobs *jobs)
     jobs->checked = at;
     if (jobs->next.err.code != PB_OK)
         return;
+    how = how_of(jobs, &jobs->next);
     if (make_job(jobs, at, &jobs->next, &job) == 0)
         pb_worker_slot_tell_next(jobs->slot, &job, &how);
     pb_job_fini(&job);
@@ -76,7 +77,7 @@ static void find_products(struct cli_jobs *jobs)
 int cli_jobs_start(struct cli_jobs *jobs, struct pb_err *err)
 {
     find_products(jobs);
-    struct pb_run_how how = how_of(jobs);
+    struct pb_run_how how = how_of(jobs, &jobs->input);
     struct pb_job job;
     if (pb_worker_slot_is_empty(jobs->slot) && pb_worker_slot_start(jobs->slot, err) != 0)
         return pb_code_errno(err->code);
