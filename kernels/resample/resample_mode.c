@@ -3,12 +3,13 @@
  *
  * MODE on the CPU: the values of a footprint with their areas, which are added up in the order of
  * pb_resample_mode, and of which the same one is chosen. Of few pixels all are compared with all,
- * many at a time, without branches; the values of many pixels are found in a table. */
+ * those of many columns at a time, without branches; the values of many pixels are found in a
+ * table. */
 #include "kernels/resample/resample_job.h"
 
 enum {
     FEW = 64,  /* pixels of a footprint; more than this: a table */
-    LANES = 16 /* pixels that are compared with another one at a time */
+    LANES = 16 /* columns that are made at a time */
 };
 
 size_t pb_resample_table_room(size_t values)
@@ -22,116 +23,123 @@ size_t pb_resample_table_room(size_t values)
 
 /* --- few pixels ------------------------------------------------------------------------------ */
 
-/* A footprint, up to a multiple of LANES with invalid pixels. */
+/* The footprints of LANES columns. One that is narrower than others has its last column again in
+ * their place, without an area. */
 struct few {
-    float value[FEW], part[FEW]; /* of each pixel, and the area that it has */
-    float area[FEW];             /* of all pixels with the value of this one, which is the first */
-    int32_t first[FEW];          /* that has the value of this one; of an invalid one itself */
+    float value[FEW][LANES], part[FEW][LANES]; /* of each pixel, and the area that it has */
 };
 
-/* Returns how many pixels there are. */
-static int32_t gather(const struct pb_resample_job *job, size_t column, const struct pb_taps *y,
-                      struct few *few)
+/* Where the columns of the footprints are in a row of the plane, and their weights. */
+struct across {
+    int32_t n;
+    int32_t at[FEW][LANES];
+    float weight[FEW][LANES];
+};
+
+/* Lanes beyond `lanes`, and those without a pixel, take pixels of `some` and have no area. */
+static void find_lane(const struct pb_resample_job *job, size_t column, bool is_there, size_t some,
+                      int lane, struct across *across)
 {
     const struct pb_resample_columns *const c = &job->columns;
-    const struct pb_taps *const x = &c->taps[column];
-    const float *const weight = c->weight + column * c->column_step;
+    const bool is_any = is_there && c->taps[column].n > 0;
+    const struct pb_taps *const x = &c->taps[is_any ? column : some];
+    const int32_t first = x->first - job->source.rect.x;
+
+    for (int32_t k = 0; k < across->n; k++) {
+        across->at[k][lane] = first + (k < x->n ? k : x->n - 1);
+        across->weight[k][lane] =
+            is_any && k < x->n ? c->weight[column * c->column_step + (size_t)k] : 0.0f;
+    }
+}
+
+static void find_across(const struct pb_resample_job *job, size_t column, size_t lanes,
+                        struct across *across)
+{
+    const struct pb_taps *const taps = job->columns.taps;
+    size_t widest = column;
+
+    for (size_t i = column; i < column + lanes; i++)
+        widest = taps[i].n > taps[widest].n ? i : widest;
+    across->n = taps[widest].n;
+    for (size_t i = 0; i < LANES && across->n <= FEW; i++)
+        find_lane(job, column + i, i < lanes, widest, (int)i, across);
+}
+
+/* A row of the footprints; down: its weight. */
+PB_CLONES static void gather_row(const float *row, const struct across *across, float down,
+                                 float (*restrict value)[LANES], float (*restrict part)[LANES])
+{
+    for (int32_t k = 0; k < across->n; k++)
+        for (int i = 0; i < LANES; i++) {
+            value[k][i] = row[across->at[k][i]];
+            part[k][i] = down * across->weight[k][i];
+        }
+}
+
+/* Returns how many pixels a footprint has. */
+static int32_t gather(const struct pb_resample_job *job, const struct across *across,
+                      const struct pb_taps *y, struct few *few)
+{
     const struct pb_rect *const in = &job->source.rect;
-    const float *row =
-        job->source.data + (size_t)(y->first - in->y) * (size_t)in->w + (size_t)(x->first - in->x);
+    const float *row = job->source.data + (size_t)(y->first - in->y) * (size_t)in->w;
     int32_t n = 0;
 
-    for (int32_t j = 0; j < y->n; j++, row += in->w)
-        for (int32_t k = 0; k < x->n; k++, n++) {
-            few->value[n] = row[k];
-            few->part[n] = job->areas.down[j] * weight[k];
-        }
-    for (int32_t i = n; i % LANES != 0; i++)
-        few->value[i] = pb_pixel_nan();
+    for (int32_t j = 0; j < y->n; j++, row += in->w, n += across->n)
+        gather_row(row, across, job->areas.down[j], few->value + n, few->part + n);
     return n;
 }
 
-static bool is_one_value(const float *value, int32_t n)
-{
-    int32_t differ = 0;
-
-    for (int32_t i = 0; i < n; i++)
-        differ |= value[i] != value[0];
-    return differ == 0;
-}
-
-/* LANES pixels, which stay in registers while all pixels are compared with them. */
+/* A number of each of LANES columns. */
 typedef float values __attribute__((vector_size(LANES * sizeof(float))));
 typedef int32_t places __attribute__((vector_size(LANES * sizeof(int32_t))));
 
-PB_CLONES static void find_first(struct few *few, int32_t n)
+/* Whether every footprint has the same value, by its bits, from its first to its last pixel, which
+ * are looked at before the others. */
+PB_CLONES static bool is_one_value_each(const struct few *few, int32_t n)
 {
-    for (int32_t from = 0; from < n; from += LANES) {
-        const int32_t end = from + LANES < n ? from + LANES : n;
-        values value;
-        places first = (places){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} + from;
+    places first, other, differ = {0};
+    int32_t any = 0;
 
-        memcpy(&value, few->value + from, sizeof value);
-        for (int32_t k = end - 1; k >= 0; k--) {
-            const places same = value == few->value[k];
+    memcpy(&first, few->value[0], sizeof first);
+    if (memcmp(&first, few->value[n - 1], sizeof first) != 0)
+        return false;
+    for (int32_t k = 1; k < n; k++) {
+        memcpy(&other, few->value[k], sizeof other);
+        differ |= other ^ first;
+    }
+    for (int i = 0; i < LANES; i++)
+        any |= differ[i];
+    return any == 0;
+}
 
-            first = (same & k) | (~same & first);
+/* The modes: the largest area; of equal ones the smallest value, of equal values the one that was
+ * met first. The area of a value is that of the first pixel that has it and of those after it; from
+ * a later one on it is not larger. Areas are 0 or more, so that they are compared as whole numbers,
+ * by the sign of the difference. begin: from how many pixels on. */
+PB_CLONES static void modes_of_few(const struct few *few, int32_t n, int32_t begin, float *out)
+{
+    places most = {0};
+    values best = (values){0} + pb_pixel_nan();
+
+    for (int32_t k = 0; k < begin; k++) {
+        values value, pixel, part, sum = {0};
+
+        memcpy(&value, few->value[k], sizeof value);
+        for (int32_t m = k; m < n; m++) {
+            memcpy(&pixel, few->value[m], sizeof pixel);
+            memcpy(&part, few->part[m], sizeof part);
+            const places same = pixel == value;
+
+            sum = sum + (values)(same & (places)part);
         }
-        memcpy(few->first + from, &first, sizeof first);
+        const places area = (places)sum, is_more = (most - area) >> 31;
+        const places is_equal = ~(is_more | (area - most) >> 31), is_less = value < best;
+        const places is_it = is_more | (is_equal & is_less);
+
+        best = (values)((is_it & (places)value) | (~is_it & (places)best));
+        most = (is_it & area) | (~is_it & most);
     }
-}
-
-/* A number that rises with the value. */
-static inline int32_t rank_of(float value)
-{
-    int32_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    return bits < 0 ? bits ^ INT32_MAX : bits;
-}
-
-/* The value of the largest area, of equal ones the smallest; n: a multiple of LANES. Pixels that
- * are not the first of their value have no area. */
-PB_CLONES static float choose_of_few(const struct few *few, int32_t n)
-{
-    int32_t most = 0, least = INT32_MAX;
-
-    for (int32_t i = 0; i < n; i++) {
-        const int32_t area = rank_of(few->area[i]);
-
-        most = area > most ? area : most;
-    }
-    for (int32_t i = 0; i < n; i++) {
-        const int32_t rank = rank_of(few->area[i]) == most ? rank_of(few->value[i]) : INT32_MAX;
-
-        least = rank < least ? rank : least;
-    }
-    if (most == 0)
-        return pb_pixel_nan();
-    const int32_t bits = least < 0 ? least ^ INT32_MAX : least;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static float mode_of_few(const struct pb_resample_job *job, size_t column, const struct pb_taps *y)
-{
-    struct few few;
-    const int32_t n = gather(job, column, y, &few);
-    float all = 0.0f;
-
-    if (n > 0 && few.value[0] == few.value[n - 1] && is_one_value(few.value, n)) {
-        for (int32_t i = 0; i < n; i++)
-            all = all + few.part[i];
-        return all > 0.0f ? few.value[0] : pb_pixel_nan();
-    }
-    const int32_t padded = (n + LANES - 1) / LANES * LANES;
-    find_first(&few, n);
-    memset(few.area, 0, (size_t)padded * sizeof few.area[0]);
-    for (int32_t i = 0; i < n; i++)
-        if (few.value[i] == few.value[i])
-            few.area[few.first[i]] = few.area[few.first[i]] + few.part[i];
-    return choose_of_few(&few, padded);
+    memcpy(out, &best, sizeof best);
 }
 
 /* --- many pixels ----------------------------------------------------------------------------- */
@@ -195,13 +203,31 @@ static float mode_of_many(const struct pb_resample_job *job, size_t column, cons
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
+/* The columns from `column` on, up to LANES of them. */
+static void mode_columns(const struct pb_resample_job *job, size_t column, size_t lanes,
+                         const struct pb_taps *y, float *out)
+{
+    struct across across;
+    struct few few;
+    float modes[LANES];
+
+    find_across(job, column, lanes, &across);
+    if ((size_t)across.n * (size_t)y->n > FEW) {
+        for (size_t i = 0; i < lanes; i++)
+            out[i] = mode_of_many(job, column + i, y);
+        return;
+    }
+    const int32_t n = gather(job, &across, y, &few);
+    modes_of_few(&few, n, n > 1 && is_one_value_each(&few, n) ? 1 : n, modes);
+    memcpy(out, modes, lanes * sizeof *out);
+}
+
 void pb_resample_mode_row(const struct pb_resample_job *job, const struct pb_taps *y, float *out)
 {
     const size_t w = (size_t)job->out->rect.w;
 
     for (int32_t j = 0; j < y->n; j++)
         job->areas.down[j] = pb_tap_weight(PB_MODE, y, y->first + j);
-    for (size_t i = 0; i < w; i++)
-        out[i] = (size_t)job->columns.taps[i].n * (size_t)y->n > FEW ? mode_of_many(job, i, y)
-                                                                     : mode_of_few(job, i, y);
+    for (size_t i = 0; i < w; i += LANES)
+        mode_columns(job, i, w - i < LANES ? w - i : LANES, y, out + i);
 }
