@@ -36,9 +36,15 @@ static uint8_t random_code(void)
     static const uint8_t often[] = {PB_CODE_MUL,   PB_CODE_MUL,   PB_CODE_ADD,   PB_CODE_ADD,
                                     PB_CODE_WHERE, PB_CODE_CLAMP, PB_CODE_SUB,   PB_CODE_DIV,
                                     PB_CODE_INDEX, PB_CODE_INDEX, PB_CODE_CONST, PB_CODE_INPUT,
-                                    PB_CODE_STORE, PB_CODE_STORE};
+                                    PB_CODE_PLANE, PB_CODE_PLANE, PB_CODE_STORE, PB_CODE_STORE};
 
     return below(3) == 0 ? (uint8_t)below(PB_CODE_CONST) : often[below(sizeof often)];
+}
+
+static bool is_load(const struct pb_instr *instr)
+{
+    return instr->code == PB_CODE_INPUT || instr->code == PB_CODE_INDEX ||
+           instr->code == PB_CODE_PLANE;
 }
 
 static struct pb_instr random_instr(void)
@@ -48,9 +54,11 @@ static struct pb_instr random_instr(void)
 
     if (instr.code == PB_CODE_INDEX)
         instr.index = (uint16_t)below(2);
-    if (instr.code == PB_CODE_STORE)
+    if (instr.code == PB_CODE_STORE || instr.code == PB_CODE_PLANE)
         instr.index = (uint16_t)below(OUTPUTS);
-    if (instr.code == PB_CODE_INDEX || instr.code == PB_CODE_INPUT)
+    if (instr.code == PB_CODE_PLANE)
+        instr.margin = 0;
+    if (is_load(&instr))
         return instr;
     for (int k = 0; k < 3; k++)
         instr.src[k] = (uint8_t)below(REGISTERS);
@@ -80,13 +88,16 @@ static float operation(uint8_t code, const float v[3])
     }
 }
 
-static float samples[H][W];
+static float samples[H][W], planes[OUTPUTS][H][W];
 
-/* One pixel of a program: what it stores in each plane. */
-static void interpret(const struct pb_instr *code, uint32_t n, int32_t x, int32_t y,
+/* One pixel of a program: what it stores in each plane. in_place: in those that it reads. */
+static void interpret(const struct pb_instr *code, uint32_t n, int32_t x, int32_t y, bool in_place,
                       float stored[OUTPUTS])
 {
-    float reg[REGISTERS];
+    float reg[REGISTERS], plane[OUTPUTS];
+
+    for (int k = 0; k < OUTPUTS; k++)
+        plane[k] = planes[k][y - Y][x - X];
 
     for (uint32_t i = 0; i < n; i++) {
         const struct pb_instr *const instr = &code[i];
@@ -94,8 +105,11 @@ static void interpret(const struct pb_instr *code, uint32_t n, int32_t x, int32_
 
         for (int k = 0; k < 3; k++)
             v[k] = instr->imm_mask >> k & 1 ? instr->imm[k == 2] : reg[instr->src[k]];
-        if (instr->code == PB_CODE_STORE)
+        if (instr->code == PB_CODE_STORE) {
             stored[instr->index] = pb_pixel_result(v[0]);
+            plane[instr->index] = in_place ? stored[instr->index] : plane[instr->index];
+        } else if (instr->code == PB_CODE_PLANE)
+            reg[instr->dst] = plane[instr->index];
         else if (instr->code == PB_CODE_INPUT)
             reg[instr->dst] = samples[y - Y][x - X];
         else if (instr->code == PB_CODE_INDEX)
@@ -114,11 +128,10 @@ static uint32_t random_program(struct pb_instr code[CODE_MAX])
     for (uint32_t i = 0; i < n; i++) {
         do
             code[i] = random_instr();
-        while (i < REGISTERS && code[i].code != PB_CODE_INPUT && code[i].code != PB_CODE_INDEX &&
-               code[i].code != PB_CODE_CONST);
+        while (i < REGISTERS && !is_load(&code[i]) && code[i].code != PB_CODE_CONST);
         if (i < REGISTERS)
             code[i].dst = (uint8_t)i;
-        else if (code[i].code != PB_CODE_INPUT && code[i].code != PB_CODE_INDEX && below(2) == 0)
+        else if (!is_load(&code[i]) && below(2) == 0)
             code[i].src[below(2)] = code[i - 1].dst;
     }
     for (uint32_t k = 0; k < OUTPUTS; k++)
@@ -127,10 +140,10 @@ static uint32_t random_program(struct pb_instr code[CODE_MAX])
     return n + OUTPUTS;
 }
 
-static void check_program(const struct pb_instr *code, uint32_t n)
+static void check_program(const struct pb_instr *code, uint32_t n, bool in_place)
 {
     static const struct pb_program_input input = {.type = PB_F32};
-    static float out[OUTPUTS][H][W];
+    static float out[OUTPUTS][H][W], other[OUTPUTS][H][W];
     const struct pb_rect rect = {X, Y, W, H};
     const struct pb_sweep sweep = {
         .code = code,
@@ -144,16 +157,19 @@ static void check_program(const struct pb_instr *code, uint32_t n)
         .rect = rect,
         .out = out[0][0],
         .out_px = (size_t)W * H,
-        .out_row = W};
+        .out_row = W,
+        .planes = in_place ? out[0][0] : other[0][0],
+        .plane_px = (size_t)W * H};
     void *const memory = aligned_alloc(64, (pb_program_cpu_bytes(REGISTERS, n) + 63) / 64 * 64);
 
     ck_assert_ptr_nonnull(memory);
+    memcpy(in_place ? out : other, planes, sizeof planes);
     pb_program_run_cpu(&sweep, memory);
     free(memory);
     for (int32_t i = 0; i < W * H; i++) {
         float stored[OUTPUTS];
 
-        interpret(code, n, X + i % W, Y + i / W, stored);
+        interpret(code, n, X + i % W, Y + i / W, in_place, stored);
         for (int k = 0; k < OUTPUTS; k++)
             ck_assert_msg(memcmp(&out[k][i / W][i % W], &stored[k], sizeof(float)) == 0,
                           "plane %d, pixel %d: %a, not %a", k, (int)i, (double)out[k][i / W][i % W],
@@ -161,14 +177,22 @@ static void check_program(const struct pb_instr *code, uint32_t n)
     }
 }
 
+static float sample(void)
+{
+    return below(50) == 0 ? NAN : ((float)below(2000) - 900.0f) * 0.0625f;
+}
+
 START_TEST(random_programs_store_what_single_pixels_do)
 {
     struct pb_instr code[CODE_MAX];
 
-    for (int i = 0; i < W * H; i++)
-        samples[i / W][i % W] = below(50) == 0 ? NAN : ((float)below(2000) - 900.0f) * 0.0625f;
+    for (int i = 0; i < W * H; i++) {
+        samples[i / W][i % W] = sample();
+        for (int k = 0; k < OUTPUTS; k++)
+            planes[k][i / W][i % W] = sample();
+    }
     for (int round = 0; round < 2000; round++)
-        check_program(code, random_program(code));
+        check_program(code, random_program(code), round % 2 == 1);
 }
 END_TEST
 
