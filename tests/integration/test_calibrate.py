@@ -189,6 +189,7 @@ def sentinel2(scratch, change=lambda text: text, name="S2A_29RKH_20200219_0_L2A.
     return stored.astype(np.float64)
 
 
+@pbtest.not_about_memory
 def test_sentinel2_offset_follows_the_baseline_and_boa_offset_applied(scratch):
     scene = scratch / "scene"
     for name, change, offset in (
@@ -412,6 +413,7 @@ def test_the_service_says_the_rule_in_status_and_log(scratch):
         d.remove()
 
 
+@pbtest.not_about_memory
 def test_samples_run_as_they_stand(scratch):
     folder = landsat_folder(scratch).rename(scratch / LANDSAT)
     assert sample(scratch, "landsat-c2-l1-toa.yaml", folder, LANDSAT, "landsat-c2-l1-toa")["platform"] == "landsat-8"

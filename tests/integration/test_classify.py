@@ -209,6 +209,7 @@ def test_sums_are_exact(scratch):
     assert told(report)["A"]["centre of class 1"] == float(F(mean)) != 0, (told(report), mean)
 
 
+@pbtest.not_about_memory
 def test_tiles_and_threads_change_nothing(scratch):
     scene = write(scratch / "s.tif", (blobs(11) * F(0.01)).astype(F))
     before, step = ["convolve: {kernel: gaussian, size: 5, bands: [A]}", 'math: {bands: {R: "A / B"}}'], "bands: [A, R, C], classes: 6, rounds: 5"
@@ -221,6 +222,7 @@ def test_tiles_and_threads_change_nothing(scratch):
         assert other[1] == made[0][1]
 
 
+@pbtest.not_about_memory
 def test_two_classifications_and_a_stretch_share_the_rounds(scratch):
     pixels = blobs(3)
     scene, bands = write(scratch / "s.tif", pixels), valid(pixels)
@@ -236,6 +238,7 @@ def test_two_classifications_and_a_stretch_share_the_rounds(scratch):
     assert by_step == {(1, "A"), (1, "B"), (1, "ONE"), (2, "C"), (2, "TWO"), (3, "S")}, by_step
 
 
+@pbtest.not_about_memory
 @pbtest.not_about_threads
 def test_classes_of_classes(scratch):
     """A loop that starts from what another one ended with."""
@@ -276,6 +279,7 @@ def test_images_without_classes(scratch):
     assert told(report)["Y"] == {"threshold": 7, "pixels of class 0": 6300, "pixels of class 1": 0, "bin width": 0}, told(report)
 
 
+@pbtest.not_about_memory
 @pbtest.not_about_threads
 def test_otsu_of_samples_is_exact(scratch):
     for kind, scale in ((np.uint16, 1), (np.uint8, 0.02), (np.int16, 1)):

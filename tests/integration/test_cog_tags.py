@@ -62,6 +62,7 @@ def check_valid(path):
     assert not errors and not warnings, (path, errors, warnings)
 
 
+@pbtest.not_about_memory
 def test_a_mask_says_which_pixels_are_valid_at_every_level(scratch):
     shape = (701, 533)
     pixels = holes(shape)
@@ -88,6 +89,7 @@ def test_a_mask_says_which_pixels_are_valid_at_every_level(scratch):
     assert [file.GetRasterBand(i + 1).GetColorInterpretation() for i in range(3)] == [gdal.GCI_RedBand, gdal.GCI_GreenBand, gdal.GCI_BlueBand]
 
 
+@pbtest.not_about_memory
 def test_bytes_with_a_mask_do_not_depend_on_tiles_and_threads(scratch):
     scene = scene_of(scratch / "s.tif", holes((701, 533)))
     for compress in ("deflate", "none"):

@@ -192,6 +192,7 @@ def test_overviews_are_averages_of_values_and_then_painted(scratch):
     assert set(np.unique(exact.GetRasterBand(1).GetOverview(0).ReadAsArray())) == {0, 200}, "of what is no measurement no averages are made"
 
 
+@pbtest.not_about_memory
 def test_pictures_do_not_depend_on_tiles_and_threads(scratch):
     scene, _ = scene_of_reflectance(scratch)
     products = ["cog: {bands: [R, G, B], stretch: [1, 99], blocksize: 64}", "cog: {name: v, bands: [X], ramp: magma, stretch: [5, 95], blocksize: 64}"]

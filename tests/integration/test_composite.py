@@ -71,6 +71,7 @@ def names(i):
     return [f"R_{i}", f"N_{i}", f"QA_{i}"]
 
 
+@pbtest.not_about_memory
 def test_any_number_of_observations_in_one_file(scratch):
     for n in (1, 2, 3, 4, 5, 7, 8, 11, 16):
         pixels = observations(n, seed=n)
@@ -81,6 +82,7 @@ def test_any_number_of_observations_in_one_file(scratch):
             same(made, expected(pixels, method), f"{method} of {n}")
 
 
+@pbtest.not_about_memory
 def test_every_method_on_bands_by_themselves(scratch):
     """numpy's mean and percentile are of float64: a mean of float32 is off by some of its last digits."""
     for n in (1, 6, 21):
@@ -107,6 +109,7 @@ def test_as_many_observations_as_bands_can_be_read(scratch):
     same(pixels_of(made), np.nanmedian(np.where(pixels == 0, np.nan, pixels.astype(np.float32)), 0).astype(np.float32), "64")
 
 
+@pbtest.not_about_memory
 def test_observations_in_files_of_their_own(scratch):
     pixels = observations(4, seed=40)
     for i in range(4):

@@ -132,6 +132,7 @@ def test_the_bytes_depend_on_neither_tiles_nor_threads(scratch):
     assert len(found) == 1
 
 
+@pbtest.not_about_memory
 def test_a_block_in_which_a_pixel_would_differ_is_encoded(scratch):
     for kind in ("uint16", "uint32", "float32"):
         made = pixels(kind)
@@ -147,6 +148,7 @@ def test_a_block_in_which_a_pixel_would_differ_is_encoded(scratch):
         check(scratch, path, product(kind, 5), ALL - {(3, 1)})  # another one
 
 
+@pbtest.not_about_memory
 def test_a_block_in_which_steps_or_a_mask_make_a_pixel_invalid_is_encoded(scratch):
     mask = np.full((H, W), 255, np.uint8)
     mask[199, 329] = 0

@@ -28,6 +28,7 @@ def made(scratch, name, exchange):
     return {f.name: f.read_bytes() for f in folder.iterdir() if f.suffix in (".tif", ".json") and not f.name.startswith(".")}
 
 
+@pbtest.not_about_memory
 def test_products_are_the_same_whatever_the_pattern(scratch):
     scene(scratch)
     plain = made(scratch, "plain", "")

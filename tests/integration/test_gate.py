@@ -100,6 +100,7 @@ CHAINS = (
 THREADED = 3, 7  # of these, what the thread sanitizer sees: neighbours, and two passes
 
 
+@pbtest.not_about_memory
 def test_products_are_those_of_masking_to_the_byte(scratch):
     scene, bands = scene_of(scratch / "s.tif")
     for i, (steps, wanted) in enumerate(CHAINS):
@@ -118,6 +119,7 @@ def test_products_are_those_of_masking_to_the_byte(scratch):
     same(pixels_of(report), np.where(bands[3] < 8, np.stack([bands[0], bands[2]]), np.nan), "masked pixels")
 
 
+@pbtest.not_about_memory
 @pbtest.not_about_threads
 def test_what_is_left_out_is_what_has_no_clear_pixel(scratch):
     """The numbers of the report, from numpy: tiles of 64 without and with a neighbourhood, and blocks that no tile needs."""
@@ -137,6 +139,7 @@ def test_what_is_left_out_is_what_has_no_clear_pixel(scratch):
         assert cloudy > 50, cloudy
 
 
+@pbtest.not_about_memory
 @pbtest.not_about_threads
 def test_other_layouts_of_files(scratch):
     """Pixels that lie together decode together; strips, each of which is clear somewhere; a mask in a file of its own, at half the size, brought onto the grid."""
@@ -179,6 +182,7 @@ def test_a_mask_in_the_file_and_a_mask_made_of_neighbours(scratch):
     assert gate["left_out"] > 80 and gate["blocks_not_decoded"] > 0, gate
 
 
+@pbtest.not_about_memory
 @pbtest.not_about_threads
 def test_all_clouds_and_none(scratch):
     for clear, left_out in ((np.zeros(SHAPE), 165), (np.ones(SHAPE), 0)):

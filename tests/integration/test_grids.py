@@ -294,6 +294,7 @@ def test_random_chains_have_the_bits_of_numpy(scratch):
 # --- GDAL, and what products say ---
 
 
+@pbtest.not_about_memory
 def test_resampling_is_that_of_gdalwarp(scratch):
     numbers = np.random.default_rng(5)
     scene = write(scratch / "s.tif", numbers.integers(1, 4000, (211, 303)).astype(np.uint16))
@@ -499,6 +500,7 @@ def edges_in(bounds, source, target):
     return points[:, 0].min(), points[:, 1].min(), points[:, 0].max(), points[:, 1].max()
 
 
+@pbtest.not_about_memory
 def test_bounds_of_another_system_take_the_pixels_that_they_touch(scratch):
     rng = np.random.default_rng(5)
     pixels = rng.integers(1, 60000, (331, 457)).astype(np.uint16)

@@ -75,6 +75,7 @@ def test_samples_are_matched_as_scikit_image_does(scratch):
         assert np.array_equal(made[0][good], np.interp(q, p, y)[np.searchsorted(x, a[good])].astype(F)), "every pixel is of a counted value"
 
 
+@pbtest.not_about_threads
 def test_a_real_scene_is_matched(scratch):
     paths = pbtest.sentinel2_files("B04.tif", "B08.tif")
     planes = [gdal.Open(str(paths[name])).ReadAsArray()[:600, :600] for name in ("B04.tif", "B08.tif")]
@@ -95,6 +96,7 @@ def test_masks_leave_pixels_out_of_both_histograms(scratch):
     same(made, matched(a, b, m - 1, k - 1), "masks")
 
 
+@pbtest.not_about_threads
 def test_a_reference_may_lie_on_another_grid_and_be_another_type(scratch):
     one, other = bands(4, np.uint8), bands(5, np.uint16, (90, 77))
     scene = write(scratch / "s.tif", one)

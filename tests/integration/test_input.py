@@ -123,6 +123,7 @@ def test_a_file_of_absent_tiles_is_refused(scratch):
     assert not list((scratch / "out").glob("*")), "something was published"
 
 
+@pbtest.not_about_memory
 def test_lost_georeferencing_fails_the_job(scratch):
     ground = np.arange(64 * 64, dtype=np.uint16).reshape(64, 64)
     good = scene(scratch / "good.tif", ground, nodata=7).read_bytes()
@@ -205,6 +206,7 @@ def levels(path):
     return [band.GetOverview(i).ReadAsArray() for i in range(band.GetOverviewCount())]
 
 
+@pbtest.not_about_memory
 def test_overviews_invent_no_class(scratch):
     """Integers and palettes have overviews of the nearest pixel, floats averages; the key decides otherwise."""
     classes = np.random.default_rng(1).choice(np.array([1, 5, 9], np.uint8), (1200, 1200))

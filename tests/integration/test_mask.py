@@ -55,6 +55,7 @@ def result(scratch, scene, steps, outputs, **more):
     return data if data.ndim == 3 else data[None]
 
 
+@pbtest.not_about_memory
 def test_classes_are_dropped_and_the_mask_is_a_band(scratch):
     quality = patches(SHAPE, [3, 4, 5, 8, 9, 11, 65535])
     scene, r, n = scene_of(scratch / "s.tif", quality)
@@ -72,6 +73,7 @@ def test_classes_are_dropped_and_the_mask_is_a_band(scratch):
         same(masked, np.where(known & ~np.isin(quality, [3, 8, 9]), band, np.nan))
 
 
+@pbtest.not_about_memory
 def test_bits_are_those_of_the_handbook(scratch):
     numbers = np.random.default_rng(3)
     quality = np.where(numbers.random(SHAPE) < 0.6, 21824, numbers.integers(0, 65535, SHAPE))  # 21824: clear land
@@ -102,6 +104,7 @@ def test_a_range_is_of_measurements(scratch):
         same(masked, np.where(keep, band, np.nan))
 
 
+@pbtest.not_about_memory
 def test_growth_is_by_distance_and_knows_no_tiles(scratch):
     numbers = np.random.default_rng(11)
     quality = np.where(numbers.random(SHAPE) < 0.0005, 9, 4)
@@ -118,6 +121,7 @@ def test_growth_is_by_distance_and_knows_no_tiles(scratch):
             same(masked, np.where(known & ~drop, r, np.nan))
 
 
+@pbtest.not_about_memory
 def test_a_quality_band_of_larger_pixels_is_that_of_the_nearest(scratch):
     quality = patches((151, 139), [4, 9, 5], side=5).astype(np.uint8)
     write(scratch / "scl.tif", quality, (TRANSFORM[0], 20.0, 0.0, TRANSFORM[3], 0.0, -20.0), nodata=0)
@@ -228,6 +232,7 @@ def ndvi(red, infrared, scale):
     return np.where(n + r == 0, np.nan, v)
 
 
+@pbtest.not_about_memory
 def test_a_sentinel_2_folder_is_masked_by_its_classes(scratch):
     scene, (red, infrared, classes) = real(scratch, pbtest.sentinel2_files("B04.tif", "B08.tif", "SCL.tif"))
     files = "{R: B04.tif, N: B08.tif, SCL: SCL.tif}"

@@ -97,6 +97,7 @@ def expected(stack, method, width=32):
 PLACES = [(0, 0, 121, 97), (90, -30, 75, 80), (-41, 60, 90, 71), (400, 200, 30, 20)]
 
 
+@pbtest.not_about_memory
 def test_every_method_on_the_grid_of_all(scratch):
     pixels = scenes(scratch, PLACES, bands=2)
     stack = whole(PLACES, pixels)
@@ -140,6 +141,7 @@ def test_the_mosaic_is_that_of_gdal(scratch):
     assert (theirs[22:79, 42:109] > 0).all() and np.abs(ours - theirs[22:79, 42:109]).max() < 1e-3
 
 
+@pbtest.not_about_memory
 def test_as_many_scenes_as_can_be_read(scratch):
     """16, of six grids: four files have that of one of the others, with other holes."""
     places = [(50 * (i % 3) + i, 40 * (i // 3) - i, 61 + i, 53) for i in range(6)]

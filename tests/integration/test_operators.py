@@ -76,6 +76,7 @@ def test_roughness_of_other_sizes_and_edges_is_that_of_numpy(scratch):
         same(compute(scratch, scene, f"roughness: {{size: {size}, edge: {edge}, bands: {{OUT: DEM}}}}"), theirs, None)
 
 
+@pbtest.not_about_memory
 def test_median_and_percentiles_are_those_of_sorting(scratch):
     scene = terrain(scratch / "dem.tif", 203, 111, 0.001)
     for size, percentile, edge in ((3, 50, "reflect"), (5, 50, "clamp"), (5, 10, "nodata"), (7, 100, "reflect"), (9, 0, "clamp"), (15, 37.5, "reflect")):
@@ -173,6 +174,7 @@ def of_gdaldem(scene, what, **options):
     return np.where(theirs == nodata, np.nan, theirs)
 
 
+@pbtest.not_about_memory
 def test_slope_aspect_and_hillshade_are_those_of_gdaldem(scratch):
     scene = terrain(scratch / "dem.tif", 301, 277, 0.001)
     for method, alg in (("horn", "Horn"), ("zevenbergen-thorne", "ZevenbergenThorne")):

@@ -98,6 +98,7 @@ def compare(report, theirs, method, edge=4, share=1e-4):
         assert (np.abs(x - y)[inner] <= 1e-4 * np.abs(y[inner])).all(), float((np.abs(x - y)[inner] / y[inner]).max())
 
 
+@pbtest.not_about_memory
 def test_polynomials_of_ground_control_points_are_those_of_gdalwarp(scratch):
     for params, order, says in (("", 0, "order 2"), (", from: gcps, order: 1", 1, "order 1"), (", from: gcps, order: 2", 2, "order 2"),
                                 (", from: gcps, order: 3", 3, "order 3")):

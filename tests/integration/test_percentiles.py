@@ -60,6 +60,7 @@ def floats(scratch, width, height):
     return planes
 
 
+@pbtest.not_about_memory
 def test_floats_are_within_their_error(scratch):
     planes = floats(scratch, 1023, 701)
     for band, plane in zip(bands(write(scratch, scratch / "f.tif", side=256)), planes):
@@ -71,6 +72,7 @@ def test_floats_are_within_their_error(scratch):
         assert any(p["error"] > 0 for p in band["percentiles"])
 
 
+@pbtest.not_about_memory
 def test_the_same_bytes_whatever_tiles_order_and_threads(scratch):
     floats(scratch, 777, 534)
     whole = write(scratch, scratch / "f.tif", side=1024)

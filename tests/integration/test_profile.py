@@ -45,6 +45,7 @@ def work_of(report):
     return times
 
 
+@pbtest.not_about_memory
 def test_the_cpu_time_of_all_work_is_that_of_the_processes(scratch):
     command, image = prepare(scratch)
     before = cpu_of_children()
@@ -64,6 +65,7 @@ def test_the_cpu_time_of_all_work_is_that_of_the_processes(scratch):
     assert SANITIZED or report["cpu_ms"] > used - 200, (used, report["cpu_ms"])
 
 
+@pbtest.not_about_memory
 @pbtest.not_about_threads
 def test_shares_add_up_to_all_cores(scratch):
     command, image = prepare(scratch)
@@ -76,6 +78,7 @@ def test_shares_add_up_to_all_cores(scratch):
     assert abs(share - work_of(report)["encode"] / (wall * report["cores"])) < 0.001, report
 
 
+@pbtest.not_about_memory
 @pbtest.not_about_threads
 def test_the_largest_are_said_in_a_line(scratch):
     command, image = prepare(scratch, 1024)
@@ -132,6 +135,7 @@ def check_tiles(begins, ends):
     return len(ways)
 
 
+@pbtest.not_about_memory
 def test_a_trace_has_every_tile_through_every_stage(scratch):
     command, image = prepare(scratch)
     done, = pbtest.run_json(*command, "--json", "--profile", scratch / "p.json", image)
@@ -156,6 +160,7 @@ def test_a_trace_has_every_tile_through_every_stage(scratch):
     assert set(counts) == {"written"} and counts["written"]["bytes"] > files / 2, counts
 
 
+@pbtest.not_about_memory
 @pbtest.not_about_threads
 def test_products_are_the_same_with_a_trace_and_its_memory_is_planned(scratch):
     command, image = prepare(scratch, 1024)

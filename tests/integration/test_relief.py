@@ -80,6 +80,7 @@ def compare(ours, theirs, method):
     return ((x != -9999) != (y != -9999)).mean()
 
 
+@pbtest.not_about_memory
 def test_pixels_are_those_of_gdalwarp(scratch):
     scene = rpc_scene(scratch / "s.tif")
     for place in (LONLAT, METRES):
@@ -138,6 +139,7 @@ def test_the_grid_holds_all_of_the_scene(scratch):
     assert found.RasterXSize < 0.8 * wide.RasterXSize, (found.RasterXSize, wide.RasterXSize)
 
 
+@pbtest.not_about_memory
 def test_tiles_and_threads_do_not_count(scratch):
     scene, dem = rpc_scene(scratch / "s.tif"), relief(scratch / "dem.tif", LONLAT)
     seen = set()

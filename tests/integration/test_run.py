@@ -97,6 +97,7 @@ def test_every_layout_of_a_scene_gives_one_result(scratch):
 SOFT = NDVI.replace("products:", "  - convolve: {kernel: gaussian, size: 9, bands: {SOFT: NDVI}}\nproducts:").replace("bands: [NDVI], block", "bands: [SOFT], block")
 
 
+@pbtest.not_about_memory
 def test_readers_that_share_decoded_blocks_give_the_same_result_for_every_layout(scratch):
     """Small tiles with a halo: every block is needed by several tiles and readers, as in a large scene."""
     data = need_data()
@@ -129,6 +130,7 @@ products:
 """
 
 
+@pbtest.not_about_memory
 def test_bytes_do_not_depend_on_threads_or_tiles(scratch):
     scene = need_data() / "real/landsat7_L7_ETMs_6band.tif"
     seen = set()

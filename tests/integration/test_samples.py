@@ -169,6 +169,7 @@ def share_valid(path, band=1):
     return (image.GetRasterBand(band).GetMaskBand().ReadAsArray() > 0).mean()
 
 
+@pbtest.not_about_memory
 def test_samples_of_single_files_run_and_the_plan_says_what_comes(scratch):
     for name in SINGLE:
         if name not in ("burn-severity", "cloudfree", "composite", "fields", "least-cloudy", "ndvi-month", "vhr-pansharpen"):
@@ -253,6 +254,7 @@ def test_where_it_burned(scratch):
     assert (dnbr[:, 170:] == 0).all() and (severity[:, 170:] == 3).all()
 
 
+@pbtest.not_about_memory
 def test_pixels_of_the_panchromatic_file_with_the_level_of_the_bands(scratch):
     made, plan = run_sample(scratch, "vhr-pansharpen")
     sharp, coarse = gdal.Open(str(made[0])), gdal.Open(str(scratch / "09DEC06145803-M2AS-052869858050_01_P002.TIF"))

@@ -183,6 +183,7 @@ def test_the_manifest_has_the_sum_of_what_was_read(scratch):
     assert "S2X_a_L2A~2" in compute(scratch, folder, config(scratch))["products"][0]["path"], "another one does not"
 
 
+@pbtest.not_about_memory
 def test_the_samples_run_as_they_stand(scratch):
     folder = folder_of(scratch, files=("B04.tif", "B08.tif", "SCL.tif", f"{FOLDER}.json"))
     got = pixels(compute(scratch, folder, pbtest.SOURCE / "samples/sentinel2-l2a.yaml"))
@@ -191,6 +192,7 @@ def test_the_samples_run_as_they_stand(scratch):
     assert np.array_equal(np.isnan(got), np.isnan(want)) and np.isfinite(got).any()
 
 
+@pbtest.not_about_memory
 def test_the_sample_of_one_mgrs_tile_runs_as_it_stands(scratch):
     """Its pixels lie on those of the tile, where the scene's are five times as large."""
     folder = folder_of(scratch, files=("B04.tif", "B08.tif", "SCL.tif", f"{FOLDER}.json"))
@@ -298,6 +300,7 @@ JP2_FILES = {"R": '"@(B04|*_B04_10m).@(tif|jp2)"', "N": '"@(B08|*_B08_10m).@(tif
              "SCL": '{match: "@(SCL|*_SCL_20m).@(tif|jp2)", resample: nearest, scale: 1}'}
 
 
+@pbtest.not_about_memory
 def test_jpeg_2000_files_give_what_their_tiffs_give(scratch):
     folder = folder_of(scratch)
     path = config(scratch, JP2_FILES, scene='"S2?_*L2A*"', more="      nodata: 0")

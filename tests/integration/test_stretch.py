@@ -26,6 +26,7 @@ def scene_of(scratch, kind=np.uint16, shape=(300, 400)):
     return write(scratch / "s.tif", pixels), [Band(np.where(p == 0, np.nan, p)) for p in pixels]
 
 
+@pbtest.not_about_memory
 def test_a_band_is_read_once_more_and_other_values_twice(scratch):
     scene, (a, _) = scene_of(scratch)
     tile = "{memory: 64MiB, tile: 512}"
@@ -58,6 +59,7 @@ def test_standard_deviations_and_stretches_of_stretches(scratch):
     assert abs(found[0]["results"][0]["value"] - np.nanmean(a.pixels.astype(np.float64))) < 1e-9, found
 
 
+@pbtest.not_about_memory
 def test_tiles_and_threads_change_nothing(scratch):
     scene, _ = scene_of(scratch, np.float32)
     steps = ["roughness: {bands: {R: A}}", "stretch: {bands: [R, A], percentiles: [0.5, 99.5]}", "resample: {factor: 0.37, bands: [R, A]}",
@@ -99,6 +101,7 @@ def test_the_widest_range_of_float32(scratch):
     assert done.returncode != 0 and "high - low" in done.stdout + done.stderr, done
 
 
+@pbtest.not_about_memory
 def test_an_image_without_valid_pixels_ends_early(scratch):
     """One round of two does; what is told of the progress still adds up, or the job would be taken for broken."""
     scene = write(scratch / "s.tif", np.full((6000 if not pbtest.SANITIZED else 1500, 3000), np.nan, np.float32))
@@ -106,6 +109,7 @@ def test_an_image_without_valid_pixels_ends_early(scratch):
     assert np.isnan(pixels_of(report)).all()
 
 
+@pbtest.not_about_memory
 @pbtest.not_about_threads
 def test_the_memory_that_is_named_is_enough(scratch):
     """What a refusal names is accepted, also where an earlier pass needs more than the last one."""

@@ -26,6 +26,7 @@ def scenes(scratch):
             yield pbtest.DATA / "real/dem" / name
 
 
+@pbtest.not_about_memory
 def test_position_and_ruggedness_are_those_of_gdaldem(scratch):
     for scene in scenes(scratch):
         near(compute(scratch, scene, "tpi: {bands: {OUT: DEM}}", memory="16MiB"), of_gdaldem(scene, "TPI"), 1e-5, 1e-4)
@@ -33,6 +34,7 @@ def test_position_and_ruggedness_are_those_of_gdaldem(scratch):
         near(compute(scratch, scene, "tri: {method: wilson, bands: {OUT: DEM}}"), of_gdaldem(scene, "TRI", alg="Wilson"), 1e-5, 1e-5)
 
 
+@pbtest.not_about_memory
 def test_position_and_ruggedness_of_other_sizes_are_those_of_numpy(scratch):
     scene = terrain(scratch / "dem.tif", 203, 111, 0.001)
     for size, edge in ((5, "reflect"), (15, "clamp")):
@@ -43,6 +45,7 @@ def test_position_and_ruggedness_of_other_sizes_are_those_of_numpy(scratch):
             near(compute(scratch, scene, f"{step}size: {size}, edge: {edge}, bands: {{OUT: DEM}}}}"), theirs, 2e-6, 1e-5)
 
 
+@pbtest.not_about_memory
 def test_shadings_are_those_of_gdaldem(scratch):
     for scene in scenes(scratch):
         for method, alg in (("horn", "Horn"), ("zevenbergen-thorne", "ZevenbergenThorne")):
@@ -53,6 +56,7 @@ def test_shadings_are_those_of_gdaldem(scratch):
                 near(compute(scratch, scene, f"hillshade: {{method: {method}, factor: 2, {step}, bands: {{OUT: DEM}}}}"), theirs, 0, 0.51)
 
 
+@pbtest.not_about_memory
 def test_level_ground_is_as_bright_as_gdaldem_has_it(scratch):
     scene = terrain(scratch / "flat.tif", 64, 64, 0)
     file = gdal.Open(str(scene), gdal.GA_Update)
@@ -90,6 +94,7 @@ def zevenbergen_thorne(windows, length, height):
     return {kind: np.where(invalid, np.nan, 100 * value) for kind, value in (("total", -2 * (d + e)), ("profile", profile), ("plan", plan))}
 
 
+@pbtest.not_about_memory
 def test_curvatures_are_those_of_zevenbergen_and_thorne(scratch):
     for scene in scenes(scratch):
         _, length, _, _, _, height = gdal.Open(str(scene)).GetGeoTransform()
@@ -136,6 +141,7 @@ def without_corners(values):
     return values
 
 
+@pbtest.not_about_memory
 def test_edges_and_holes_are_computed_as_gdaldem_does(scratch):
     operators = [("slope: {", "slope", {}, 1e-5, 1e-4), ("slope: {method: zevenbergen-thorne, ", "slope", {"alg": "ZevenbergenThorne"}, 1e-5, 1e-4),
                  ("hillshade: {", "hillshade", {}, 0, 0.51), ("hillshade: {shading: multidirectional, ", "hillshade", {"multiDirectional": True}, 0, 0.51),
@@ -235,6 +241,7 @@ def test_degrees_are_as_long_as_they_are_in_each_row(scratch):
     assert abs(one / theirs[5, 5] - 1) > 0.1  # one length for all is no substitute
 
 
+@pbtest.not_about_memory
 def test_metres_of_mercator_are_those_on_the_ground(scratch):
     for system in ("EPSG:3857", "EPSG:3395"):
         transform = [-5000000, 900, 0, 9000000, 0, -900]  # from 62.5 degrees north to 24

@@ -38,6 +38,7 @@ def states(report):
     return {t["id"]: t["state"] for t in report["report"]["tiles"]}
 
 
+@pbtest.not_about_memory
 def test_corners_are_those_of_delivered_tiles(scratch):
     for name, (epsg, x, y) in CORNERS.items():
         scene = write(scratch / "s.tif", field(40, 40), (x + 1000, 500, 0, y - 1000, 0, -500), epsg)
@@ -93,6 +94,7 @@ def test_every_tile_that_the_scene_touches(scratch):
     assert "33UTV: EPSG:32633, 1220 x 1220 px, upper left corner 199980, 6000000" in plan, plan
 
 
+@pbtest.not_about_memory
 def test_web_mercator_tiles_join(scratch):
     scene = write(scratch / "s.tif", field(300, 260), (13.0, 0.001, 0, 52.6, 0, -0.001), 4326)
     report = run(scratch, scene, "grid: web-mercator, zoom: 11, size: 512")

@@ -41,6 +41,7 @@ CAPS = {"landsat-tm": (LANDSAT, [[.2043, .4158, .5524, .5741, .3124, .2303], [-.
                                        [.1147, .2489, .2408, .3132, -.3122, -.6416, -.5087]])}
 
 
+@pbtest.not_about_memory
 def test_tasseled_cap_has_the_published_weights(scratch):
     """Of bands that are 1 in one column and 0 in the others the components are the weights; they are orthonormal as they were derived."""
     for sensor, (bands, weights) in CAPS.items():
@@ -126,6 +127,7 @@ def check_pca(scratch, seed, n, kind, correlation, masked, device=TILES):
     assert np.nanmax(np.abs(ours - expected)) < 1e-5 * np.nanmax(np.abs(expected)), (seed, n, np.nanmax(np.abs(ours - expected)))
 
 
+@pbtest.not_about_memory
 def test_pca_is_that_of_numpy(scratch):
     for seed, (n, kind, correlation, masked) in enumerate(((2, np.uint16, False, False), (6, np.uint16, False, True), (4, F, True, False), (16, F, False, False), (5, np.uint16, True, True))):
         check_pca(scratch, seed, n, kind, correlation, masked)
@@ -228,6 +230,7 @@ def test_unmixing_is_that_of_all_sets(scratch):
             assert made[:n, valid].min() == 0 and (made[:n, valid] == 0).mean() > .05
 
 
+@pbtest.not_about_memory
 def test_unmixing_takes_eight_endmembers(scratch):
     ends, pixels = mixtures(11, 10, 8, (20, 30))
     made = pixels_of(unmix(scratch, ends, pixels, "non-negative", TILES))

@@ -75,6 +75,7 @@ def compare(scene, ours, theirs, method, edge=4):
         assert (((x != -9999) != (y != -9999)).mean()) < 1e-4, "valid pixels differ"
 
 
+@pbtest.not_about_memory
 def test_pixels_are_those_of_gdalwarp(scratch):
     scene = write(scratch / "s.tif", field(301, 223), UTM, 32632)
     for method in ("nearest", "bilinear", "cubic", "lanczos", "mode"):
@@ -118,6 +119,7 @@ def test_the_antimeridian_and_the_pole(scratch):
         compare(scene, pixels(report), reference(scene, dstSRS=target, resampleAlg="near"), "nearest", edge=2)
 
 
+@pbtest.not_about_memory
 def test_tiles_and_threads_do_not_count(scratch):
     scene = write(scratch / "s.tif", field(701, 423), UTM, 32632)
     seen = set()

@@ -92,6 +92,7 @@ def test_classes_equal_numpy(scratch):
         compare(row, "F", f[inside])
 
 
+@pbtest.not_about_memory
 def test_the_same_bytes_whatever_tiles_order_and_threads(scratch):
     scene(scratch / "a.tif", 577, 334)
     config = ("      - zones: {by: KIND, bands: [N, F], stats: [sum, std, median, majority]}\n"
@@ -107,6 +108,7 @@ def test_the_same_bytes_whatever_tiles_order_and_threads(scratch):
         assert [(out / name).read_bytes() for name in names] == expected, (side, threads, seed)
 
 
+@pbtest.not_about_threads
 def test_areas_of_degrees_and_of_mercator_are_those_on_the_ellipsoid(scratch):
     """GDAL 3.6 has no geodesic area in Python: cells in a cylindrical equal-area projection instead, where meridians and parallels are
     straight."""
@@ -127,6 +129,7 @@ def test_areas_of_degrees_and_of_mercator_are_those_on_the_ellipsoid(scratch):
             np.testing.assert_allclose(float(row["area_m2"]), expected, rtol=1e-9)
 
 
+@pbtest.not_about_threads
 def test_areas_that_are_not_known_are_empty(scratch):
     scene(scratch / "rotated.tif", 64, 64, 4326, (10.0, 0.5, 0.1, 60.0, 0.1, -0.5))
     gdal.GetDriverByName("GTiff").Create(str(scratch / "plain.tif"), 64, 64, 3, gdal.GDT_Float32).WriteArray(np.ones((3, 64, 64), np.float32))
@@ -209,6 +212,7 @@ def test_polygons_equal_gdal_and_numpy(scratch):
             compare(row, "N", n[inside[number_ // 10] & (kind == k)])
 
 
+@pbtest.not_about_threads
 def test_outlines_and_numbers_as_geojson_and_geopackage(scratch):
     scene(scratch / "a.tif", 333, 217)
     fields(scratch / "f.gpkg", driver="GPKG")
@@ -235,6 +239,7 @@ def test_outlines_and_numbers_as_geojson_and_geopackage(scratch):
             assert feature.GetGeometryRef().SymmetricDifference(shape).Area() <= 2e-7 * shape.Boundary().Length()
 
 
+@pbtest.not_about_threads
 def test_polygons_of_another_coordinate_system_and_of_a_run(scratch):
     _, n, _ = scene(scratch / "a.tif", 333, 217)
     fields(scratch / "f.geojson", 4326)
@@ -249,6 +254,7 @@ def test_polygons_of_another_coordinate_system_and_of_a_run(scratch):
     assert item["assets"]["zones"]["type"] == "application/geo+json", item["assets"]
 
 
+@pbtest.not_about_threads
 def test_zones_lie_on_the_grid_that_a_warp_makes(scratch):
     """Areas and polygons of a scene in degrees, on a grid in metres and back: as numpy and GDAL have them of the same image in a file."""
     scene(scratch / "utm.tif", 160, 150)
@@ -269,6 +275,7 @@ def test_zones_lie_on_the_grid_that_a_warp_makes(scratch):
         assert int(table[0]["pixels"]) > 0 and abs(float(table[0]["area_m2"]) / area - 1) < 0.01, (table[0], area)
 
 
+@pbtest.not_about_threads
 def test_polygons_that_take_more_than_is_planned_are_refused(scratch):
     """Small in the file, and over all of the rows of a tall grid."""
     ds = gdal.GetDriverByName("GTiff").Create(str(scratch / "tall.tif"), 4, 60000, 1, gdal.GDT_Byte)
@@ -285,6 +292,7 @@ def test_polygons_that_take_more_than_is_planned_are_refused(scratch):
     assert report["error"]["code"] == "vector.limit" and "MiB on this grid" in report["error"]["message"], report
 
 
+@pbtest.not_about_threads
 def test_what_is_wrong_with_a_vector_file_is_said_before_a_pixel_is_read(scratch):
     scene(scratch / "a.tif", 64, 64)
     fields(scratch / "f.geojson")
@@ -314,6 +322,7 @@ def is_whole(path, scenes):
     return {r["scene"] for r in table}
 
 
+@pbtest.not_about_threads
 def test_a_series_has_the_rows_of_each_scene_once_whoever_is_killed(scratch):
     scenes = ("a", "b", "c", "d")
     command, path = series(scratch, scenes), scratch / "out/series.csv"
@@ -336,6 +345,7 @@ def test_a_series_has_the_rows_of_each_scene_once_whoever_is_killed(scratch):
     assert sorted(path.read_bytes().splitlines()) == sorted(before.splitlines()), "a scene that comes again adds no rows"
 
 
+@pbtest.not_about_threads
 def test_a_series_has_the_time_that_the_item_has(scratch):
     for name, source, wanted in (("a_20260604", "name:%Y%m%d", "2026-06-04T00:00:00Z"), ("b", "2026-05-04T10:30:00Z", "2026-05-04T10:30:00Z")):
         command = series(scratch, (name,))(name)
@@ -344,6 +354,7 @@ def test_a_series_has_the_time_that_the_item_has(scratch):
         assert {r["datetime"] for r in rows(scratch / "out/series.csv") if r["scene"] == name} == {wanted}
 
 
+@pbtest.not_about_threads
 def test_a_series_tells_scenes_apart_whose_names_have_commas(scratch):
     """A scene that comes again without zones has no rows any more."""
     series(scratch, ("a,1", 'a,"2', "a"))
@@ -366,6 +377,7 @@ def test_a_series_tells_scenes_apart_whose_names_have_commas(scratch):
     assert sorted(put("a,1")) == sorted(name for name in each if "1" not in name)
 
 
+@pbtest.not_about_threads
 def test_a_series_that_is_too_large_is_said_to_be(scratch):
     command, path = series(scratch, ("a",)), scratch / "out/series.csv"
     path.parent.mkdir()
@@ -375,6 +387,7 @@ def test_a_series_that_is_too_large_is_said_to_be(scratch):
     assert done.returncode == 1 and "1024 MiB" in done.stderr and "is no series" not in done.stderr, done
 
 
+@pbtest.not_about_threads
 def test_numbers_of_64_bits_keep_their_digits(scratch):
     scene(scratch / "a.tif", 64, 64)
     fields(scratch / "f.gpkg", driver="GPKG")
@@ -393,6 +406,7 @@ def test_numbers_of_64_bits_keep_their_digits(scratch):
     assert [f["code"] for f in ds.GetLayer(0)] == expected
 
 
+@pbtest.not_about_threads
 def test_a_geopackage_that_is_written_to_is_refused(scratch):
     scene(scratch / "a.tif", 64, 64)
     fields(scratch / "f.gpkg", driver="GPKG")
@@ -407,6 +421,7 @@ def test_a_geopackage_that_is_written_to_is_refused(scratch):
     db.close()
 
 
+@pbtest.not_about_threads
 def test_columns_of_one_name_are_refused_with_the_scene_s_bands(scratch):
     scene(scratch / "a.tif", 64, 64)
     fields(scratch / "f.gpkg", driver="GPKG")
@@ -419,6 +434,7 @@ def test_columns_of_one_name_are_refused_with_the_scene_s_bands(scratch):
         assert "two columns of the table would be called N_mean" in report["error"]["message"], report
 
 
+@pbtest.not_about_threads
 def test_a_series_leaves_files_of_others_alone(scratch):
     command, path = series(scratch, ("a",)), scratch / "out/series.csv"
     (scratch / "out").mkdir()
@@ -432,6 +448,7 @@ def test_a_series_leaves_files_of_others_alone(scratch):
     assert subprocess.run(command("a"), capture_output=True).returncode == 1 and not (scratch / "elsewhere.csv").exists()
 
 
+@pbtest.not_about_threads
 def test_a_band_that_is_no_class_fails_the_job(scratch):
     scene(scratch / "a.tif", 333, 217)
     (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {KIND: 1, N: 2, F: 3}}\n    products: [zones: {by: F}, stac: {datetime: file-time}]\n")
@@ -439,6 +456,7 @@ def test_a_band_that_is_no_class_fails_the_job(scratch):
     assert report["error"]["code"] == "pipeline.product" and "'F' has more than 4096 values" in report["error"]["message"], report
 
 
+@pbtest.not_about_threads
 def test_the_table_is_an_asset_of_the_item(scratch):
     scene(scratch / "a.tif", 333, 217)
     (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {KIND: 1, N: 2, F: 3}}\n    products:\n"
@@ -449,6 +467,7 @@ def test_the_table_is_an_asset_of_the_item(scratch):
         "zones": ("./a.zones.csv", "text/csv", ["data"]), "areas": ("./a.areas.zones.json", "application/json", ["data"])}, item["assets"]
 
 
+@pbtest.not_about_threads
 def test_mistakes_are_found_before_a_pixel_is_read(scratch):
     (scratch / "c.yaml").write_text("""pipelines:
   p:
