@@ -120,11 +120,8 @@ static const float *knots_of(const struct pb_strip *s, const struct pb_strip_ste
 
 static void run_curve(struct pb_strip *s, const struct pb_strip_step *step)
 {
-    const float *const knots = knots_of(s, step), *const x = pb_strip_register(s, step->src[0]);
-    float *const out = pb_strip_register(s, step->dst);
-
-    for (size_t i = 0; i < s->n; i++)
-        out[i] = pb_curve_at(knots, step->instr->curve.n, x[i]);
+    pb_vm_curve(knots_of(s, step), step->instr->curve.n, pb_strip_register(s, step->src[0]),
+                pb_strip_register(s, step->dst), s->n);
 }
 
 static void run_curve_one(struct pb_strip *s, const struct pb_strip_step *step)

@@ -34,6 +34,8 @@ void pb_vm_mask(const uint8_t *mask, float *out, size_t n);
 /* Finite or NaN. */
 void pb_vm_store(const float *src, float *out, size_t n);
 void pb_vm_fill(float value, float *out, size_t n);
+/* n pixels along the curve of so many knots, x and y in turn, as pb_curve_at has it. */
+void pb_vm_curve(const float *knots, int32_t n_knots, const float *x, float *out, size_t n);
 /* first, first + 1, ... */
 void pb_vm_count(int32_t first, float *out, size_t n);
 #endif

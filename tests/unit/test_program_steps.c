@@ -2,10 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Random programs on the CPU, of all operations, store the bits that an interpreter of single
- * pixels makes: whatever is the same along a row, whatever shares a loop. */
+ * pixels makes: whatever is the same along a row, whatever shares a loop. So do strips along
+ * curves.
+ */
 #include "kernels/pixel.h"
 #include "kernels/vm/program.h"
 #include "kernels/vm/vm_op.h"
+#include "kernels/vm/curve_pixel.h"
+#include "kernels/vm/vm_loops.h"
 #include "kernels/vm/vm_pixel.h"
 
 #include "run_suite.h"
@@ -196,6 +200,32 @@ START_TEST(random_programs_store_what_single_pixels_do)
 }
 END_TEST
 
+START_TEST(a_strip_along_a_curve_has_the_bits_of_single_pixels)
+{
+    enum { KNOTS = 1500, PX = 333 };
+    static float knots[2 * KNOTS], x[PX], y[PX];
+
+    for (int32_t n = 0; n <= KNOTS; n = n < 20 ? n + 1 : n * 3 - 7) {
+        for (int32_t i = 0; i < n; i++) {
+            knots[2 * i] = (i > 0 ? knots[2 * i - 2] : -90.0f) + 0.125f * (float)(1 + below(9));
+            knots[2 * i + 1] = sample();
+        }
+        for (int i = 0; i < PX; i++)
+            x[i] = below(3) == 0 && n > 0 ? knots[2 * below((uint32_t)n)] : 2.0f * sample();
+        pb_vm_curve(knots, n, x, y, PX);
+        for (int i = 0; i < PX; i++) {
+            const float alone = pb_curve_at(knots, n, x[i]);
+
+            ck_assert_msg(
+                memcmp(&y[i], &alone, sizeof alone) == 0 || (y[i] != y[i] && alone != alone),
+                "%d knots at %g: %a, not %a", (int)n, (double)x[i], (double)y[i], (double)alone);
+        }
+        pb_vm_curve(knots, n, x, x, PX); /* in place */
+        ck_assert_int_eq(memcmp(x, y, sizeof y), 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("program_steps");
@@ -203,6 +233,7 @@ int main(void)
 
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, random_programs_store_what_single_pixels_do);
+    tcase_add_test(tc, a_strip_along_a_curve_has_the_bits_of_single_pixels);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
