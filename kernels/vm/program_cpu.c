@@ -56,7 +56,8 @@ static size_t plane_offset(int32_t x, int32_t y, const struct pb_rect *rect, siz
     return (size_t)(y - rect->y) * row + (size_t)(x - rect->x);
 }
 
-static void run_plane(struct pb_strip *s, const struct pb_strip_step *step)
+/* Where the plane of a step has the strip. */
+static const float *plane_of(const struct pb_strip *s, const struct pb_strip_step *step)
 {
     const struct pb_instr *const instr = step->instr;
     const struct pb_sweep *const sweep = s->sweep;
@@ -69,10 +70,18 @@ static void run_plane(struct pb_strip *s, const struct pb_strip_step *step)
              : pb_rect_grow(&in->core, instr->margin, in->image_w, in->image_h);
     const int32_t x = at ? s->x + at->dx : s->x, y = at ? s->y + at->dy : s->y;
 
-    memcpy(pb_strip_register(s, instr->dst),
-           sweep->planes + instr->index * sweep->plane_px +
-               plane_offset(x, y, &rect, (size_t)rect.w),
-           s->n * sizeof(float));
+    return sweep->planes + instr->index * sweep->plane_px +
+           plane_offset(x, y, &rect, (size_t)rect.w);
+}
+
+static void run_plane(struct pb_strip *s, const struct pb_strip_step *step)
+{
+    s->plane[step->dst] = plane_of(s, step);
+}
+
+static void run_plane_copied(struct pb_strip *s, const struct pb_strip_step *step)
+{
+    memcpy(pb_strip_register(s, step->dst), plane_of(s, step), s->n * sizeof(float));
 }
 
 static void run_column(struct pb_strip *s, const struct pb_strip_step *step)
@@ -105,7 +114,7 @@ float *pb_strip_output(const struct pb_strip *s, uint16_t index)
 
 static void run_store(struct pb_strip *s, const struct pb_strip_step *step)
 {
-    pb_vm_store(pb_strip_register(s, step->src[0]), pb_strip_output(s, step->instr->index), s->n);
+    pb_vm_store(pb_strip_source(s, step, 0), pb_strip_output(s, step->instr->index), s->n);
 }
 
 static void run_store_one(struct pb_strip *s, const struct pb_strip_step *step)
@@ -120,7 +129,7 @@ static const float *knots_of(const struct pb_strip *s, const struct pb_strip_ste
 
 static void run_curve(struct pb_strip *s, const struct pb_strip_step *step)
 {
-    pb_vm_curve(knots_of(s, step), step->instr->curve.n, pb_strip_register(s, step->src[0]),
+    pb_vm_curve(knots_of(s, step), step->instr->curve.n, pb_strip_source(s, step, 0),
                 pb_strip_register(s, step->dst), s->n);
 }
 
@@ -130,9 +139,12 @@ static void run_curve_one(struct pb_strip *s, const struct pb_strip_step *step)
 }
 
 pb_strip_run *const pb_strip_others[PB_CODE_COUNT][2] = {
-    [PB_CODE_CONST] = {NULL, run_number},         [PB_CODE_INPUT] = {run_input, NULL},
-    [PB_CODE_PLANE] = {run_plane, NULL},          [PB_CODE_INDEX] = {run_column, run_row},
-    [PB_CODE_CURVE] = {run_curve, run_curve_one}, [PB_CODE_STORE] = {run_store, run_store_one}};
+    [PB_CODE_CONST] = {NULL, run_number},
+    [PB_CODE_INPUT] = {run_input, NULL},
+    [PB_CODE_PLANE] = {run_plane_copied, run_plane},
+    [PB_CODE_INDEX] = {run_column, run_row},
+    [PB_CODE_CURVE] = {run_curve, run_curve_one},
+    [PB_CODE_STORE] = {run_store, run_store_one}};
 
 void pb_program_run_cpu(const struct pb_sweep *sweep, void *memory)
 {

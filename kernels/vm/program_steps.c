@@ -13,7 +13,8 @@
 struct planner {
     struct pb_strip *strip;
     const struct pb_instr *end;
-    bool is_even[PB_PROGRAM_REGISTERS_MAX];
+    bool is_even[PB_PROGRAM_REGISTERS_MAX], is_plane[PB_PROGRAM_REGISTERS_MAX];
+    bool in_place; /* the sweep stores in planes that it reads */
 };
 
 /* --- how operations are run ------------------------------------------------------------------ */
@@ -22,9 +23,9 @@ static void run_loop_into(const struct pb_strip *s, const struct pb_strip_step *
 {
     const float imm[2] = {*step->imm[0], *step->imm[1]};
     const struct pb_vm_strip strip = {.out = out,
-                                      .src = {pb_strip_register(s, step->src[0]),
-                                              pb_strip_register(s, step->src[1]),
-                                              pb_strip_register(s, step->src[2])},
+                                      .src = {pb_strip_source(s, step, 0),
+                                              pb_strip_source(s, step, 1),
+                                              pb_strip_source(s, step, 2)},
                                       .imm = imm,
                                       .n = s->n};
 
@@ -117,6 +118,21 @@ static bool is_over(const struct planner *p, const struct pb_instr *instr, uint8
     return instr == p->end;
 }
 
+static uint8_t find_planes(const struct planner *p, const struct pb_strip_step *step)
+{
+    unsigned planes = 0;
+
+    for (int k = 0; k < 3; k++)
+        planes |= (unsigned)p->is_plane[step->src[k]] << k;
+    return (uint8_t)planes;
+}
+
+static void set_result(struct planner *p, uint8_t r, bool is_even, bool is_plane)
+{
+    p->is_even[r] = is_even;
+    p->is_plane[r] = is_plane;
+}
+
 /* --- operations that share a loop ------------------------------------------------------------ */
 
 /* Whether the instruction after a product adds something else to it, and is the only one that reads
@@ -156,13 +172,14 @@ static uint32_t plan_operation(struct planner *p, const struct pb_instr *instr,
     if (is_even) {
         step->run = run_one;
         step->loop = pb_vm_loops[instr->code][instr->imm_mask];
-        p->is_even[instr->dst] = true;
+        set_result(p, instr->dst, true, false);
         return 1;
     }
     unsigned mask = find_immediates(p, instr, step);
     const bool fills = pb_instr_operands(instr) == 3 && p->is_even[instr->src[0]];
     const bool two = add_to_product(p, instr, step, &mask);
     const struct pb_instr *const next = instr + 1 + two;
+    step->planes = find_planes(p, step);
     pb_vm_loop *const store = two ? pb_vm_product_sums[1][mask] : pb_vm_stores[instr->code][mask];
 
     if (store != NULL && next < p->end && next->code == PB_CODE_STORE &&
@@ -174,7 +191,7 @@ static uint32_t plan_operation(struct planner *p, const struct pb_instr *instr,
     }
     step->run = fills ? run_filled : run_loop;
     step->loop = two ? pb_vm_product_sums[0][mask] : pb_vm_loops[instr->code][mask];
-    p->is_even[step->dst] = false;
+    set_result(p, step->dst, false, false);
     return 1u + two;
 }
 
@@ -187,14 +204,28 @@ static void plan_other(struct planner *p, const struct pb_instr *instr, struct p
 
     if (reads && is_even && !is_number(instr, 0))
         step->imm[0] = &p->strip->even[instr->src[0]];
-    step->run = pb_strip_others[instr->code][is_even];
+    const bool is_plane = instr->code == PB_CODE_PLANE && !p->in_place;
+    step->run = pb_strip_others[instr->code][is_even || is_plane];
+    step->planes = reads ? find_planes(p, step) : 0;
     if (pb_instr_has_result(instr))
-        p->is_even[instr->dst] = is_even;
+        set_result(p, instr->dst, is_even, is_plane);
+}
+
+static bool is_in_place(const struct pb_sweep *sweep)
+{
+    const struct pb_instr *const code = sweep->code;
+
+    for (uint32_t i = 0; sweep->out == sweep->planes && i < sweep->n_code; i++)
+        for (uint32_t k = 0; code[i].code == PB_CODE_STORE && k < sweep->n_code; k++)
+            if (code[k].code == PB_CODE_PLANE && code[k].index == code[i].index)
+                return true;
+    return false;
 }
 
 uint32_t pb_strip_plan(struct pb_strip *s, struct pb_strip_step *steps)
 {
-    struct planner p = {.strip = s, .end = s->sweep->code + s->sweep->n_code};
+    struct planner p = {
+        .strip = s, .end = s->sweep->code + s->sweep->n_code, .in_place = is_in_place(s->sweep)};
     uint32_t n = 0;
 
     for (const struct pb_instr *instr = s->sweep->code; instr < p.end; n++) {
