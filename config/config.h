@@ -241,7 +241,9 @@ struct pb_input_config {
     char *grid;      /* the band whose grid is the scene's; NULL = the first of files */
     char **metadata; /* patterns of the files with the product's metadata */
     size_t n_metadata;
-    char **sidecars; /* endings of files beside the scene's that GDAL is to see */
+    bool metadata_each; /* files are counted, and each has metadata of its own: what those say of
+                           one file is asked (order: cloud, {meta.*} of by) */
+    char **sidecars;    /* endings of files beside the scene's that GDAL is to see */
     size_t n_sidecars;
     struct pb_complete_config complete;
     bool has_complete;
@@ -412,9 +414,13 @@ const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *
 /* Whether the pipeline's input.scene fits the name. */
 bool pb_config_takes_folder(const struct pb_pipeline_config *pipeline, const char *path);
 /* The same for a loose file of a scene of many, by input.group; out_scene (256 bytes): the scene
- * that it belongs to. Such a file is no scene of its own, whatever input.match fits. */
+ * that it belongs to, "" where its metadata tell it (pb_group_pattern_asks) and facts, what they
+ * say, is NULL or lacks it. Such a file is no scene of its own, whatever input.match fits. */
+struct pb_group_facts;
 const struct pb_pipeline_config *pb_config_match_group(const struct pb_config *config,
-                                                       const char *path, char *out_scene);
+                                                       const char *path,
+                                                       const struct pb_group_facts *facts,
+                                                       char *out_scene);
 
 /* What the name of an input stands for. */
 enum pb_config_kind { PB_INPUT_FILE, PB_INPUT_FOLDER, PB_INPUT_GROUP };

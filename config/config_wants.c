@@ -64,11 +64,13 @@ void pb_check_wants(struct pb_load *load, const struct pb_pipeline_config *pipel
                       "%s needs the scene's metadata; name their file with input.metadata: "
                       "\"{scene}_MTL.txt\"",
                       step->op->name);
-        else if (step->op->wants_metadata && pipeline->input.order == PB_FILES_BY_CLOUD)
+        else if (step->op->wants_metadata && pipeline->input.metadata_each)
             pb_report(&load->report, PB_E_CONFIG_VALUE, step->line, step->col,
-                      "%s needs the metadata of one scene, and with input.order: cloud each file "
+                      "%s needs the metadata of one scene, and with %s each file "
                       "has its own; calibrate the files before",
-                      step->op->name);
+                      step->op->name,
+                      pipeline->input.order == PB_FILES_BY_CLOUD ? "input.order: cloud"
+                                                                 : "input.by of metadata");
         if (step->op->wants_stored)
             check_stored(load, &pipeline->input, step);
     }

@@ -17,6 +17,7 @@ struct pb_group_pattern {
     pcre2_code *code;
     pcre2_match_context *context;
     const char *by;
+    bool asks; /* it has parts that metadata tell */
 };
 
 static const struct {
@@ -38,24 +39,35 @@ static const char *expression_of(const char *pattern)
 
 static const char *template_of(const char *by)
 {
-    return by == NULL                ? "{scene}"
-           : strcmp(by, "date") == 0 ? "{date:%Y%m%d}"
-           : strcmp(by, "tile") == 0 ? "{tile}"
-                                     : by;
+    static const struct {
+        const char *word, *text;
+    } words[] = {{"date", "{date:%Y%m%d}"},
+                 {"tile", "{tile}"},
+                 {"meta.date", "{meta.date:%Y%m%d}"},
+                 {"meta.tile", "{meta.tile}"}};
+    for (size_t i = 0; by != NULL && i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i].word, by) == 0)
+            return words[i].text;
+    return by != NULL ? by : "{scene}";
 }
 
 /* --- input.by ---------------------------------------------------------------------------------*/
 
+struct part {
+    char name[NAME_BYTES], format[64]; /* format "": none is given */
+};
+
 /* "{NAME}" or "{NAME:FORMAT}" at the brace; the character behind it, or NULL. */
-static const char *read_part(const char *brace, char name[NAME_BYTES], char format[64])
+static const char *read_part(const char *brace, struct part *out)
 {
     const char *end = strchr(brace, '}');
     const char *colon = end ? memchr(brace, ':', (size_t)(end - brace)) : NULL;
     const char *stop = colon ? colon : end;
     if (end == NULL || stop - brace - 1 >= NAME_BYTES || stop == brace + 1 || end - stop >= 64)
         return NULL;
-    (void)snprintf(name, NAME_BYTES, "%.*s", (int)(stop - brace - 1), brace + 1);
-    (void)snprintf(format, 64, "%.*s", colon ? (int)(end - colon - 1) : 0, colon ? colon + 1 : "");
+    (void)snprintf(out->name, NAME_BYTES, "%.*s", (int)(stop - brace - 1), brace + 1);
+    (void)snprintf(out->format, 64, "%.*s", colon ? (int)(end - colon - 1) : 0,
+                   colon ? colon + 1 : "");
     return end + 1;
 }
 
@@ -65,37 +77,71 @@ static bool has_group(const struct pb_group_pattern *group, const char *name)
            PCRE2_ERROR_NOSUBSTRING;
 }
 
-/* Whether all parts can be filled in; else why. */
-static bool check_by(const struct pb_group_pattern *group, bool is_given, char *text, size_t bytes)
+static bool is_fact(const char *name)
 {
-    char name[NAME_BYTES], format[64];
+    return strncmp(name, "meta.", strlen("meta.")) == 0;
+}
+
+/* What metadata say under that name of input.by; NULL: there is no such fact. */
+static const char *fact_of(const struct pb_group_facts *facts, const char *name)
+{
+    return strcmp(name, "meta.date") == 0   ? facts->date
+           : strcmp(name, "meta.tile") == 0 ? facts->tile
+                                            : NULL;
+}
+
+static void check_part(const struct pb_group_pattern *group, bool is_given, const struct part *part,
+                       struct pb_group_wrong *wrong)
+{
+    static const struct pb_group_facts none = {.date = ""};
+    const bool dated = strcmp(part->name, "date") == 0 || strcmp(part->name, "meta.date") == 0;
+    char *text = wrong->text;
+    wrong->of_by = is_fact(part->name) || (part->format[0] != '\0' && !dated);
+    if (is_fact(part->name) && fact_of(&none, part->name) == NULL)
+        (void)snprintf(text, sizeof wrong->text,
+                       "input.by: {%s} is nothing that is asked of metadata; {meta.date} and "
+                       "{meta.tile} are",
+                       part->name);
+    else if (!is_fact(part->name) && !has_group(group, part->name) && is_given)
+        (void)snprintf(text, sizeof wrong->text,
+                       "it has no group (?<%s>...), which input.by '%.80s' is made of", part->name,
+                       group->by);
+    else if (!is_fact(part->name) && !has_group(group, part->name))
+        (void)snprintf(text, sizeof wrong->text,
+                       "it has no group (?<scene>...), which tells the scenes "
+                       "apart; or say input.by");
+    else if (part->format[0] != '\0' && !dated)
+        (void)snprintf(text, sizeof wrong->text,
+                       "input.by: a format is for {date:%%Y%%m} and {meta.date:%%Y%%m}, not for "
+                       "{%s}",
+                       part->name);
+}
+
+/* Whether all parts can be filled in; else why. Learns whether it asks. */
+static bool check_by(struct pb_group_pattern *group, bool is_given, struct pb_group_wrong *wrong)
+{
+    struct part part;
     const char *p = strchr(group->by, '{');
+    wrong->of_by = p == NULL;
     if (p == NULL && has_group(group, group->by))
-        (void)snprintf(text, bytes,
+        (void)snprintf(wrong->text, sizeof wrong->text,
                        "input.by: '%.80s' stands without its braces: write \"{%.80s}\"", group->by,
                        group->by);
     else if (p == NULL)
-        (void)snprintf(text, bytes, "input.by: '%.80s' names no group in braces", group->by);
-    for (; p != NULL && text[0] == '\0'; p = strchr(p, '{')) {
-        p = read_part(p, name, format);
+        (void)snprintf(wrong->text, sizeof wrong->text,
+                       "input.by: '%.80s' names no group in braces", group->by);
+    for (; p != NULL && wrong->text[0] == '\0'; p = strchr(p, '{')) {
+        p = read_part(p, &part);
         if (p == NULL) {
-            (void)snprintf(text, bytes, "input.by: a brace in '%.80s' holds no name of a group",
-                           group->by);
+            wrong->of_by = true;
+            (void)snprintf(wrong->text, sizeof wrong->text,
+                           "input.by: a brace in '%.80s' holds no name of a group", group->by);
             break;
         }
-        if (!has_group(group, name) && is_given)
-            (void)snprintf(text, bytes,
-                           "it has no group (?<%s>...), which input.by '%.80s' is made of", name,
-                           group->by);
-        else if (!has_group(group, name))
-            (void)snprintf(text, bytes,
-                           "it has no group (?<scene>...), which tells the scenes "
-                           "apart; or say input.by");
-        else if (format[0] != '\0' && strcmp(name, "date") != 0)
-            (void)snprintf(text, bytes, "input.by: a format is for {date:%%Y%%m}, not for {%s}",
-                           name);
+        check_part(group, is_given, &part, wrong);
+        group->asks = group->asks || is_fact(part.name);
     }
-    return text[0] == '\0';
+    return wrong->text[0] == '\0';
 }
 
 /* Year, month and day from the digits of a date. */
@@ -112,28 +158,51 @@ static bool read_date(const char *date, struct tm *out)
     return end != NULL && *end == '\0' && timegm(&same) != -1 && same.tm_mday == out->tm_mday;
 }
 
-/* The value of one part behind the text that is there: false when there is none or no room. */
-static bool add_part(pcre2_match_data *data, const char *name, const char *format, char *out)
+/* Of a fact, with the time of day. */
+static bool read_time(const char *date, struct tm *out)
 {
+    *out = (struct tm){.tm_isdst = 0};
+    if (strptime(date, "%Y-%m-%dT%H:%M:%S", out) == NULL)
+        return false;
+    (void)timegm(out); /* the day of the week and of the year */
+    return true;
+}
+
+/* Where the value of a part comes from. */
+struct sources {
+    pcre2_match_data *groups;
+    const struct pb_group_facts *facts;
+};
+
+/* The value of one part behind the text that is there: false when there is none or no room. */
+static bool add_part(const struct sources *from, const struct part *part, char *out)
+{
+    const char *format = is_fact(part->name) && part->format[0] == '\0' ? "%Y%m%d" : part->format;
+    const char *fact = fact_of(from->facts, part->name);
     char value[256];
     PCRE2_SIZE bytes = sizeof value;
     struct tm tm;
     size_t used = strlen(out);
-    if (pcre2_substring_copy_byname(data, (PCRE2_SPTR)name, (PCRE2_UCHAR *)value, &bytes) != 0 ||
-        bytes == 0)
+    if (fact != NULL)
+        (void)snprintf(value, sizeof value, "%s", fact);
+    else if (pcre2_substring_copy_byname(from->groups, (PCRE2_SPTR)part->name, (PCRE2_UCHAR *)value,
+                                         &bytes) != 0)
         return false;
-    if (format[0] != '\0') {
+    if (value[0] == '\0')
+        return false;
+    if (format[0] != '\0' && fact != from->facts->tile) {
         char formatted[256];
-        if (!read_date(value, &tm) || strftime(formatted, sizeof formatted, format, &tm) == 0)
+        if (!(fact != NULL ? read_time(value, &tm) : read_date(value, &tm)) ||
+            strftime(formatted, sizeof formatted, format, &tm) == 0)
             return false;
         (void)snprintf(value, sizeof value, "%s", formatted);
     }
     return (size_t)snprintf(out + used, 256 - used, "%s", value) < 256 - used;
 }
 
-static bool fill(const struct pb_group_pattern *group, pcre2_match_data *data, char out[256])
+static bool fill(const struct pb_group_pattern *group, const struct sources *from, char out[256])
 {
-    char name[NAME_BYTES], format[64];
+    struct part part;
     bool ok = true;
     out[0] = '\0';
     for (const char *p = group->by; ok && *p != '\0';) {
@@ -143,8 +212,8 @@ static bool fill(const struct pb_group_pattern *group, pcre2_match_data *data, c
             (void)snprintf(out + used, 256 - used, "%.*s", (int)plain, p);
         p += plain;
         if (ok && *p == '{') {
-            p = read_part(p, name, format);
-            ok = p != NULL && add_part(data, name, format, out);
+            p = read_part(p, &part);
+            ok = p != NULL && add_part(from, &part, out);
         }
     }
     return ok;
@@ -152,13 +221,13 @@ static bool fill(const struct pb_group_pattern *group, pcre2_match_data *data, c
 
 /* --- the expression ---------------------------------------------------------------------------*/
 
-struct pb_group_pattern *pb_group_pattern_create(const char *pattern, const char *by, char *text,
-                                                 size_t bytes)
+struct pb_group_pattern *pb_group_pattern_create(const char *pattern, const char *by,
+                                                 struct pb_group_wrong *out_wrong)
 {
     int error = 0;
     PCRE2_SIZE at = 0;
     struct pb_group_pattern *group = calloc(1, sizeof *group);
-    text[0] = '\0';
+    *out_wrong = (struct pb_group_wrong){.text = ""};
     if (group == NULL)
         return NULL;
     group->by = template_of(by);
@@ -166,13 +235,14 @@ struct pb_group_pattern *pb_group_pattern_create(const char *pattern, const char
                                 PCRE2_ANCHORED | PCRE2_CASELESS, &error, &at, NULL);
     group->context = pcre2_match_context_create(NULL);
     if (group->code == NULL) {
-        PCRE2_UCHAR why[200] = "";
+        PCRE2_UCHAR why[120] = "";
         (void)pcre2_get_error_message(error, why, sizeof why);
-        (void)snprintf(text, bytes, "%s, at character %zu", (const char *)why, (size_t)at + 1);
+        (void)snprintf(out_wrong->text, sizeof out_wrong->text, "%s, at character %zu",
+                       (const char *)why, (size_t)at + 1);
     } else {
-        (void)check_by(group, by != NULL, text, bytes);
+        (void)check_by(group, by != NULL, out_wrong);
     }
-    if (text[0] == '\0' && group->context != NULL) {
+    if (out_wrong->text[0] == '\0' && group->context != NULL) {
         (void)pcre2_set_match_limit(group->context, MATCH_LIMIT);
         (void)pcre2_set_depth_limit(group->context, MATCH_LIMIT);
         return group;
@@ -201,16 +271,42 @@ static pcre2_match_data *match(const struct pb_group_pattern *group, const char 
     return NULL;
 }
 
-bool pb_group_pattern_fits(const struct pb_group_pattern *group, const char *name, char *out_scene)
+const char *pb_group_pattern_by(const struct pb_group_pattern *group)
 {
+    return group->by;
+}
+
+bool pb_group_pattern_asks(const struct pb_group_pattern *group)
+{
+    return group->asks;
+}
+
+const char *pb_group_pattern_lacks(const struct pb_group_pattern *group,
+                                   const struct pb_group_facts *facts)
+{
+    struct part part;
+    for (const char *p = group->by; (p = strchr(p, '{')) != NULL && (p = read_part(p, &part));) {
+        const char *fact = fact_of(facts, part.name);
+        if (fact != NULL && fact[0] == '\0')
+            return fact == facts->date ? "meta.date" : "meta.tile";
+    }
+    return NULL;
+}
+
+bool pb_group_pattern_fits(const struct pb_group_pattern *group, const char *name,
+                           const struct pb_group_facts *facts, char *out_scene)
+{
+    static const struct pb_group_facts any = {.date = "2000-01-01T00:00:00Z", .tile = "x"};
+    const bool known = facts != NULL && pb_group_pattern_lacks(group, facts) == NULL;
+    const bool asks = group->asks && !known;
     char scene[256];
-    pcre2_match_data *data = match(group, name);
+    struct sources from = {.groups = match(group, name), .facts = known ? facts : &any};
     /* The scene names a folder, and hidden ones are no inputs. */
-    bool fits = data != NULL && fill(group, data, scene) && scene[0] != '\0' && scene[0] != '.' &&
-                strchr(scene, '/') == NULL;
+    bool fits = from.groups != NULL && fill(group, &from, scene) && scene[0] != '\0' &&
+                scene[0] != '.' && strchr(scene, '/') == NULL;
     if (fits)
-        memcpy(out_scene, scene, strlen(scene) + 1);
-    pcre2_match_data_free(data);
+        memcpy(out_scene, asks ? "" : scene, asks ? 1 : strlen(scene) + 1);
+    pcre2_match_data_free(from.groups);
     return fits;
 }
 

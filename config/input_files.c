@@ -189,15 +189,45 @@ static void check_keys(struct pb_load *load, const struct pb_yaml *owner,
               input->scene);
 }
 
-static void compile_group(struct pb_load *load, const struct pb_yaml *node,
-                          struct pb_input_config *input)
+/* Metadata that are read before the scene is known: {scene} is in none of their names. */
+static void check_asked(struct pb_load *load, const struct pb_yaml *node,
+                        const struct pb_input_config *input)
 {
-    char why[200];
-    input->group_pattern = pb_group_pattern_create(input->group, input->by, why, sizeof why);
-    if (input->group_pattern == NULL && why[0] == '\0')
+    for (size_t i = 0; i < input->n_metadata; i++)
+        if (input->metadata[i][0] != '*' || strpbrk(input->metadata[i], "{/") != NULL)
+            WRONG(load, place(node, node, "metadata"),
+                  "input.metadata: as input.by is made of metadata, each file has metadata of its "
+                  "own beside it, so '%.80s' has to begin with a *, which stands for the begin of "
+                  "the file's name, and has neither {scene} nor a slash",
+                  input->metadata[i]);
+}
+
+static void compile_group(struct pb_load *load, const struct pb_yaml *owner,
+                          const struct pb_yaml *node, struct pb_input_config *input)
+{
+    struct pb_group_wrong wrong;
+    input->group_pattern = pb_group_pattern_create(input->group, input->by, &wrong);
+    if (input->group_pattern == NULL && wrong.text[0] == '\0')
         pb_arena_fail(load->arena);
+    else if (input->group_pattern == NULL && wrong.of_by)
+        WRONG(load, place(owner, node, "by"), "%s", wrong.text);
     else if (input->group_pattern == NULL)
-        WRONG(load, node, "input.group: '%.120s' cannot be used: %s", input->group, why);
+        WRONG(load, place(owner, node, "group"), "input.group: '%.120s' cannot be used: %s",
+              input->group, wrong.text);
+    if (input->group_pattern != NULL && input->by != NULL) {
+        const char *by = pb_group_pattern_by(input->group_pattern);
+        input->by = pb_arena_text(load->arena, by, strlen(by));
+    }
+    if (input->group_pattern != NULL && pb_group_pattern_asks(input->group_pattern))
+        check_asked(load, node, input);
+}
+
+static bool counts_files(const struct pb_input_config *input)
+{
+    bool counts = false;
+    for (size_t i = 0; i < input->n_files && !counts; i++)
+        counts = input->files[i].nth > 0;
+    return counts;
 }
 
 /* Of an order that follows from what is in files. */
@@ -205,10 +235,7 @@ static void check_content(struct pb_load *load, const struct pb_yaml *owner,
                           const struct pb_yaml *node, const struct pb_input_config *input)
 {
     const bool by_cloud = input->order == PB_FILES_BY_CLOUD;
-    bool counts = false;
-    for (size_t i = 0; i < input->n_files && !counts; i++)
-        counts = input->files[i].nth > 0;
-    if (!counts)
+    if (!counts_files(input))
         WRONG(load, place(owner, node, "order"),
               "input.order: %s is about files that are counted; none of input.files has nth",
               by_cloud ? "cloud" : "list");
@@ -260,8 +287,12 @@ void pb_input_files_resolve(struct pb_load *load, const struct pb_yaml *owner,
     size_t before = pb_report_count(&load->report);
     check_keys(load, owner, node, input);
     if (input->group != NULL && input->n_files > 0)
-        compile_group(load, place(owner, node, "group"), input);
+        compile_group(load, owner, node, input);
     check_order(load, owner, node, input);
+    input->metadata_each =
+        counts_files(input) &&
+        (input->order == PB_FILES_BY_CLOUD ||
+         (input->group_pattern != NULL && pb_group_pattern_asks(input->group_pattern)));
     check_reopen(load, owner, node, input);
     input->bands = input->own_bands;
     input->n_bands = input->n_own_bands;

@@ -76,12 +76,14 @@ const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *
 }
 
 const struct pb_pipeline_config *pb_config_match_group(const struct pb_config *config,
-                                                       const char *path, char *out_scene)
+                                                       const char *path,
+                                                       const struct pb_group_facts *facts,
+                                                       char *out_scene)
 {
     const char *base = pb_base_name(path);
     for (size_t i = 0; i < config->n_pipelines; i++) {
         const struct pb_group_pattern *group = config->pipelines[i].input.group_pattern;
-        if (group != NULL && pb_group_pattern_fits(group, base, out_scene))
+        if (group != NULL && pb_group_pattern_fits(group, base, facts, out_scene))
             return &config->pipelines[i];
     }
     return NULL;

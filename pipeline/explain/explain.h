@@ -11,8 +11,10 @@
 struct pb_json;
 
 struct pb_explain_options {
-    const char *products; /* the directory that output.path begins in */
-    bool is_group;        /* run_options.input stands for loose files of a folder */
+    const char *products;     /* the directory that output.path begins in */
+    bool is_group;            /* run_options.input stands for loose files of a folder */
+    const char *const *names; /* of the n_names files whose metadata told that; NULL: names told */
+    size_t n_names;
 };
 
 /* Writes members into the open object of `json`; service/README.md lists them. run was created

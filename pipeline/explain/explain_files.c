@@ -198,18 +198,22 @@ static bool is_sidecar(const struct pb_run_options *o, const char *path)
 }
 
 /* What lies in the folder, or belongs to the group, and no entry of input.files takes. */
-static void explain_not_used(const struct pb_run_view *view, bool is_group, struct pb_json *json)
+static void explain_not_used(const struct pb_run_view *view,
+                             const struct pb_explain_options *options, struct pb_json *json)
 {
     const struct pb_run_options *o = view->options;
+    const struct pb_scene_loose loose = {.group = o->pipeline->input.group_pattern,
+                                         .scene = view->scene,
+                                         .name = options->names,
+                                         .n = options->n_names};
     struct pb_scene_walk walk;
     char folder[PATH_MAX];
-    if (is_group)
+    if (options->is_group)
         pb_path_parent(o->input, folder);
     else
         (void)snprintf(folder, sizeof folder, "%s", o->files->folder);
-    int rc = is_group ? pb_scene_walk_open_group(folder, o->pipeline->input.group_pattern,
-                                                 view->scene, NULL, &walk)
-                      : pb_scene_walk_open(folder, NULL, &walk);
+    int rc = options->is_group ? pb_scene_walk_open_group(folder, &loose, NULL, &walk)
+                               : pb_scene_walk_open(folder, NULL, &walk);
     pb_json_bool(json, "counts_files", o->pipeline->input.file_nth > 0);
     pb_json_array(json, "not_used");
     for (size_t i = 0; rc == 0 && i < walk.n; i++)
@@ -312,7 +316,7 @@ void pb_explain_files(const struct pb_run_view *view, const struct pb_explain_op
     explain_not_read(view, false, json);
     explain_not_read(view, true, json);
     if (is_folder && !is_archive)
-        explain_not_used(view, options->is_group, json);
+        explain_not_used(view, options, json);
     if (is_folder)
         explain_order(view, json);
     pb_sidecars_print(view->options->sidecars, json);

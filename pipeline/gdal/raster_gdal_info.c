@@ -219,3 +219,14 @@ double pb_raster_cloud_cover(struct pb_raster *raster)
     bool is_number = text != NULL && end != text && *end == '\0';
     return is_number && percent >= 0 && percent <= 100 ? percent : NAN;
 }
+
+void pb_raster_acquired(struct pb_raster *raster, char *out, size_t bytes)
+{
+    struct pb_gdal_words words;
+    pb_gdal_listen(&words, raster);
+    const char *text = GDALGetMetadataItem(raster->dataset, "ACQUISITIONDATETIME", "IMAGERY");
+    int n = snprintf(out, bytes, "%s", text != NULL ? text : "");
+    pb_gdal_unlisten();
+    if (n < 0 || (size_t)n >= bytes)
+        out[0] = '\0';
+}

@@ -227,6 +227,9 @@ static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
     PB_META_SET(r, product, pb_meta_need_text(r, named, "LANDSAT_PRODUCT_ID"), "the product");
     PB_META_SET(r, level, level ? level : pb_meta_need_text(r, contents, "DATA_TYPE"), "the level");
     read_times(r, contents, image);
+    const struct pb_meta_node *grid = pb_meta_child(image, "WRS_PATH") ? image : contents;
+    pb_meta_set_wrs(r, pb_meta_number(r, grid, "WRS_PATH", 1, 999),
+                    pb_meta_number(r, grid, "WRS_ROW", 1, 999));
     const char *sensor =
         pb_meta_text(pb_meta_child(image, "SENSOR_ID") ? image : contents, "SENSOR_ID");
     PB_META_SET(r, instrument, sensor, "the sensor");

@@ -308,6 +308,7 @@ static void read_item(struct pb_meta_reader *r, const struct pb_meta_node *item)
     set_platform(r, pb_meta_text(item, "platform"));
     set_baseline(r, pb_meta_need_text(r, item, "s2:processing_baseline"));
     pb_meta_set_time(r, pb_meta_need_text(r, item, "datetime"), false);
+    pb_meta_set_item_tile(r, item);
     pb_meta_set_number(r, &out->sun_azimuth, pb_meta_number(r, item, "view:sun_azimuth", 0, 360),
                        "the sun's azimuth");
     pb_meta_set_number(r, &out->sun_elevation,

@@ -60,6 +60,7 @@ static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
     PB_META_SET(r, orbit_state, pb_meta_text(item, "sat:orbit_state"),
                 "the direction of the orbit");
     read_time(r, item);
+    pb_meta_set_item_tile(r, item);
     read_view(r, item);
     pb_meta_set_number(r, &out->gsd, pb_meta_number(r, item, "gsd", 0.01, 100000),
                        "the ground sample distance");
@@ -83,7 +84,8 @@ static void finish(struct pb_meta_reader *r)
 const struct pb_metadata_family pb_family_stac = {
     .name = "stac-item",
     .files = "a STAC item of any producer, for when and how a scene was taken",
-    .source = "STAC Item Specification 1.0 and 1.1, with the extensions eo, view and sat",
+    .source = "STAC Item Specification 1.0 and 1.1, with the extensions eo, view, sat, grid "
+              "and landsat",
     .facts_only = true,
     .is_one = is_one,
     .read = read,

@@ -57,6 +57,14 @@ void pb_meta_set_time(struct pb_meta_reader *r, const char *text, bool exact);
 /* A time on a day: "2020-10-31" and "14:31:47.8083990Z". */
 void pb_meta_set_day_time(struct pb_meta_reader *r, const char *day, const char *time);
 
+/* Sets the tile of a producer's grid. pb_meta_set_wrs: Landsat's path and row, three digits each;
+ * NaN changes nothing. pb_meta_set_item_tile: from the properties of a STAC item (grid:code,
+ * s2:mgrs_tile, landsat:wrs_path and landsat:wrs_row). MGRS tiles are "T33XWJ"; a code of another
+ * grid stays as it is, and one that is too long, or has other characters than a name of a file
+ * may have, is none. */
+void pb_meta_set_wrs(struct pb_meta_reader *r, double path, double row);
+void pb_meta_set_item_tile(struct pb_meta_reader *r, const struct pb_meta_node *properties);
+
 /* Sets the direction of the orbit from a producer's word for it. */
 void pb_meta_set_orbit(struct pb_meta_reader *r, const char *word);
 double pb_meta_azimuth(double degrees); /* 0 .. 360 */

@@ -57,7 +57,7 @@ struct pb_metadata {
     double gsd;                                                            /* metres */
     char orbit_state[16]; /* "ascending", "descending" */
     double relative_orbit, absolute_orbit;
-    char tile[16];                 /* of the grid of the producer: "T33XWJ" */
+    char tile[16];                 /* of the grid of the producer: "T33XWJ", "001062" */
     char crs[32];                  /* of the bands: "EPSG:32633" */
     char boa_offset[96];           /* in words, why an offset is applied or not; "" = not asked */
     char rule[PB_QUANTITIES][160]; /* in words, how a band becomes that; "" = it cannot */

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_OBSERVATION_H
 #define PB_OBSERVATION_H
-/* The counted files of a scene (nth) in the order that follows from what was read: their metadata
- * (input.order: cloud), or a list of them (list). Plain data. */
+/* The counted files of a scene (nth) of which metadata or a list were read: in the order that
+ * follows from these (input.order: cloud, list), or from their names. Plain data. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ struct pb_observation {
 
 struct pb_observations {
     struct pb_observation *one; /* pattern after pattern, in order; owned by who made them */
-    size_t n;                   /* 0: the order does not follow from what was read */
+    size_t n;                   /* 0: nothing was read of them */
     int32_t order;              /* enum pb_file_order */
 };
 

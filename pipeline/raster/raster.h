@@ -112,6 +112,9 @@ const struct pb_raster_info *pb_raster_info(const struct pb_raster *raster);
 /* How cloudy it is in percent, by metadata in the file or its sidecars (CLOUDCOVER of GDAL's domain
  * IMAGERY); NaN: they do not say it. */
 double pb_raster_cloud_cover(struct pb_raster *raster);
+/* When it was taken, in UTC, by the same (ACQUISITIONDATETIME), as it is written there; "" = they
+ * do not say it. TIFFTAG_DATETIME is when the file was made. */
+void pb_raster_acquired(struct pb_raster *raster, char *out, size_t bytes);
 /* What says from now on which pixels are valid: takes mask or nodata values out of the info where
  * they do not count, and says so in info->not_looked_at. AUTO is the precedence of GDAL's RFC 15
  * (mask, nodata, alpha). Before the first read, and before it is opened again. */

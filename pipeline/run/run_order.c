@@ -4,8 +4,7 @@
 
 #include "config/base/base_name.h"
 #include "pipeline/metadata/meta_time.h"
-#include "pipeline/metadata/metadata.h"
-#include "pipeline/raster/raster.h"
+#include "pipeline/run/file_facts.h"
 #include "pipeline/run/run_order_list.h"
 #include "pipeline/run/run_order_parts.h"
 #include "pipeline/scene/scene_counted.h"
@@ -50,32 +49,18 @@ static size_t metadata_of(const struct pb_ordering *o, const char *path,
     return n;
 }
 
-/* By the metadata in the file itself. */
-static int look_inside(const struct pb_ordering *o, struct pb_order_candidate *c)
-{
-    struct pb_raster *raster = NULL;
-    pb_raster_file_hand_open(0, c->file);
-    int rc = pb_raster_open(c->file->path, &o->options->config->limits, o->err, &raster);
-    if (rc < 0)
-        return rc;
-    c->said.cloud_cover = pb_raster_cloud_cover(raster);
-    pb_raster_close(raster);
-    return 0;
-}
-
 static int look(const struct pb_ordering *o, struct pb_order_candidate *c)
 {
+    const bool by_cloud = o->input->order == PB_FILES_BY_CLOUD;
+    const struct pb_file_wants wants = {.cloud = by_cloud, .date = !by_cloud};
     struct pb_raster_file own[PB_METADATA_FILES_MAX];
-    struct pb_metadata facts;
+    struct pb_file_facts facts;
     const size_t n = metadata_of(o, c->said.file, own);
-    int rc = 0;
-    pb_metadata_init(&facts);
-    if (n > 0)
-        rc = pb_metadata_read_files(own, n, &facts, o->err);
+    int rc =
+        pb_file_facts_read(own, n, c->file, &o->options->config->limits, &wants, &facts, o->err);
     c->said.cloud_cover = facts.cloud_cover;
     (void)snprintf(c->said.datetime, sizeof c->said.datetime, "%s", facts.datetime);
-    pb_metadata_fini(&facts);
-    return rc == 0 && isnan(c->said.cloud_cover) ? look_inside(o, c) : rc;
+    return rc;
 }
 
 /* Adds a file of that pattern, once. */
@@ -275,6 +260,22 @@ static int keep_observations(const struct pb_ordering *o, struct pb_observations
     return 0;
 }
 
+/* Files that are counted by their names, with what their metadata say. */
+static int observe(struct pb_ordering *o, struct pb_observations *out)
+{
+    int rc = gather(o);
+    rc = rc ? rc : look_at_all(o);
+    for (size_t i = 0; rc == 0 && i < o->n; i++) {
+        struct pb_observation *said = &o->one[i].said;
+        said->is_used = true;
+        for (size_t k = 0; k < o->files->n; k++)
+            if (o->one[i].file == &o->files->file[k])
+                said->nth = nth_of(o->input, k);
+    }
+    pb_scene_files_hand(o->files); /* one of them was handed as the first */
+    return rc ? rc : keep_observations(o, out);
+}
+
 int pb_run_order_make(struct pb_run_order *order, struct pb_run_options *options,
                       struct pb_err *err)
 {
@@ -282,8 +283,15 @@ int pb_run_order_make(struct pb_run_order *order, struct pb_run_options *options
     struct pb_ordering o = {
         .options = options, .input = input, .files = options->files, .err = err};
     *order = (struct pb_run_order){.given = NULL};
-    if (!pb_files_by_content(input->order) || options->files == NULL)
+    if (options->files == NULL || (!pb_files_by_content(input->order) && !input->metadata_each))
         return 0;
+    if (!pb_files_by_content(input->order)) {
+        int observed = observe(&o, &order->observations);
+        free(o.one);
+        if (observed < 0)
+            pb_scene_files_blame(options->files, err);
+        return observed;
+    }
     order->given = options->files;
     order->files = *options->files;
     for (size_t i = 0; i < PB_SCENE_FILES_MAX; i++)

@@ -93,16 +93,20 @@ static bool is_inside(const struct content *c, const struct pb_archive_member *m
     return inside && !member->is_folder && !is_litter(member->path);
 }
 
-/* Of a pipeline with input.group: the one scene whose files lie there. */
-static int find_group(const struct pb_group_pattern *group, struct content *c, struct pb_err *err)
+/* Of a pipeline with input.group: the one scene whose files lie there. What metadata would tell is
+ * the name of the archive. */
+static int find_group(const struct pb_group_pattern *group, const char *name, struct content *c,
+                      struct pb_err *err)
 {
     char scene[256];
     c->scene[0] = '\0';
     for (size_t i = 0; i < c->list.n; i++) {
         const struct pb_archive_member *member = &c->list.member[i];
         if (!is_inside(c, member) ||
-            !pb_group_pattern_fits(group, pb_base_name(member->path), scene))
+            !pb_group_pattern_fits(group, pb_base_name(member->path), NULL, scene))
             continue;
+        if (pb_group_pattern_asks(group))
+            (void)snprintf(scene, sizeof scene, "%s", name);
         if (c->scene[0] != '\0' && strcmp(c->scene, scene) != 0)
             return pb_fail_at(err, PB_E_INPUT_ARCHIVE_SCENE, c->list.name, 0, 0,
                               "it holds files of two scenes (input.group), %.100s and %.100s",
@@ -118,7 +122,7 @@ static int name_scene(const struct pb_pipeline_config *pipeline,
                       const struct pb_scene_archive *archive, struct content *c, struct pb_err *err)
 {
     if (pipeline->input.group_pattern != NULL)
-        return find_group(pipeline->input.group_pattern, c, err);
+        return find_group(pipeline->input.group_pattern, archive->scene, c, err);
     if (c->root[0] != '\0' && pb_config_takes_folder(pipeline, c->root))
         pb_scene_files_name(c->root, c->scene, sizeof c->scene);
     else

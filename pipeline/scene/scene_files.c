@@ -154,17 +154,15 @@ int pb_scene_files_begin(const struct pb_pipeline_config *pipeline, const char *
 
 /* How the files of a scene lie. */
 struct layout {
-    const struct pb_group_pattern
-        *group; /* loose; NULL: all that lies in the folder is the scene */
+    const struct pb_scene_loose *loose;   /* NULL: all that lies in the folder is the scene */
     const struct pb_scene_joined *joined; /* and in other folders; NULL: in none */
 };
 
-static int walk_files(const struct layout *how, const char *scene, struct pb_err *err,
-                      struct pb_scene_walk *walk, struct pb_scene_files *out)
+static int walk_files(const struct layout *how, struct pb_err *err, struct pb_scene_walk *walk,
+                      struct pb_scene_files *out)
 {
-    int rc = how->group != NULL
-                 ? pb_scene_walk_open_group(out->folder, how->group, scene, err, walk)
-                 : pb_scene_walk_open(out->folder, err, walk);
+    int rc = how->loose != NULL ? pb_scene_walk_open_group(out->folder, how->loose, err, walk)
+                                : pb_scene_walk_open(out->folder, err, walk);
     if (rc == 0 && how->joined != NULL)
         rc = pb_scene_joined_add(how->joined, out->folder, walk, err);
     if (rc == 0 && walk->n_joined > 0)
@@ -190,10 +188,10 @@ static int open_files(const struct pb_pipeline_config *pipeline, const char *fol
     (void)snprintf(out->scene, sizeof out->scene, "%s", scene);
     const struct opening opening = {
         .walk = &walk, .folder = out->folder, .reader = reader, .err = err};
-    rc = walk_files(how, scene, err, &walk, out);
+    rc = walk_files(how, err, &walk, out);
     rc = rc ? rc : pb_scene_search(pipeline, &walk, out->folder, scene, err, &found);
     rc = rc ? rc : open_found(&opening, &found, out);
-    rc = rc ? rc : take_sidecars(&opening, pipeline, how->group != NULL, out);
+    rc = rc ? rc : take_sidecars(&opening, pipeline, how->loose != NULL, out);
     pb_scene_walk_close(&walk);
     if (rc == 0)
         pb_scene_files_count(out);
@@ -204,7 +202,7 @@ int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *f
                         const char *scene, int64_t reader, struct pb_err *err,
                         struct pb_scene_files *out)
 {
-    return open_files(pipeline, folder, &(struct layout){.group = NULL}, scene, reader, err, out);
+    return open_files(pipeline, folder, &(struct layout){.loose = NULL}, scene, reader, err, out);
 }
 
 int pb_scene_files_open_joined(const struct pb_pipeline_config *pipeline, const char *folder,
@@ -215,12 +213,15 @@ int pb_scene_files_open_joined(const struct pb_pipeline_config *pipeline, const 
 }
 
 int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const char *path,
-                              int64_t reader, struct pb_err *err, struct pb_scene_files *out)
+                              const char *const *names, size_t n, struct pb_err *err,
+                              struct pb_scene_files *out)
 {
     char folder[PATH_MAX];
+    const struct pb_scene_loose loose = {
+        .group = pipeline->input.group_pattern, .scene = pb_base_name(path), .name = names, .n = n};
     pb_path_parent(path, folder);
-    return open_files(pipeline, folder, &(struct layout){.group = pipeline->input.group_pattern},
-                      pb_base_name(path), reader, err, out);
+    return open_files(pipeline, folder, &(struct layout){.loose = &loose}, loose.scene, -1, err,
+                      out);
 }
 
 int pb_scene_files_check(const struct pb_pipeline_config *pipeline,

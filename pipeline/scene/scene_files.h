@@ -64,9 +64,11 @@ int pb_scene_files_open_joined(const struct pb_pipeline_config *pipeline, const 
                                const char *scene, const struct pb_scene_joined *joined,
                                struct pb_err *err, struct pb_scene_files *out);
 /* The same for a scene of loose files (input.group) that lie in a folder among others. path: the
- * folder, and the scene as the expression tells it in place of a file's name. */
+ * folder, and the scene as input.by has it in place of a file's name. names: of the n files where
+ * their metadata told the scene; NULL: their names tell it. */
 int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const char *path,
-                              int64_t reader, struct pb_err *err, struct pb_scene_files *out);
+                              const char *const *names, size_t n, struct pb_err *err,
+                              struct pb_scene_files *out);
 /* Whether the walked folder has the files of a complete scene, the optional ones among them,
  * without opening one: 0, or the errors of open. */
 struct pb_scene_walk;

@@ -326,8 +326,7 @@ int pb_scene_search(const struct pb_pipeline_config *pipeline, const struct pb_s
     if (rc == 0 && pb_files_by_content(input->order))
         rc = take_all_spares(&s, out);
     if (rc == 0)
-        rc = input->order == PB_FILES_BY_CLOUD ? take_metadata_of_all(&s, out)
-                                               : take_metadata(&s, out);
+        rc = input->metadata_each ? take_metadata_of_all(&s, out) : take_metadata(&s, out);
     if (rc == 0 && s.n_missing == 0 && input->order != PB_FILES_BY_LIST)
         rc = check_counts(&s);
     wish = (struct wish){"the list of its files", input->list, .is_needed = true};

@@ -27,9 +27,20 @@ struct walker {
     const char *folder;
     struct pb_err *err;
     size_t met;
-    const struct pb_group_pattern *group; /* NULL: everything */
-    const char *scene;
+    const struct pb_scene_loose *loose; /* NULL: everything */
 };
+
+static bool is_of_scene(const struct pb_scene_loose *loose, const char *name)
+{
+    char scene[256];
+    bool is = false;
+    if (loose->name == NULL)
+        return pb_group_pattern_fits(loose->group, name, NULL, scene) &&
+               strcmp(scene, loose->scene) == 0;
+    for (size_t i = 0; i < loose->n && !is; i++)
+        is = strcmp(loose->name[i], name) == 0;
+    return is;
+}
 
 static int add(struct walker *w, const char *path, bool is_link)
 {
@@ -85,10 +96,9 @@ static int list(struct walker *w, int directory, const char *inner, int depth);
 
 static int meet(struct walker *w, int directory, const char *inner, const char *name, int depth)
 {
-    char path[PATH_MAX], scene[256];
+    char path[PATH_MAX];
     struct stat st;
-    if (w->group != NULL &&
-        (!pb_group_pattern_fits(w->group, name, scene) || strcmp(scene, w->scene) != 0))
+    if (w->loose != NULL && !is_of_scene(w->loose, name))
         return 0;
     if (++w->met > PB_SCENE_ENTRIES_MAX)
         return pb_fail_at(w->err, PB_E_INPUT_LIMIT, w->folder, 0, 0,
@@ -99,7 +109,7 @@ static int meet(struct walker *w, int directory, const char *inner, const char *
     if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0
                                : pb_raster_file_fail(w->err, errno, w->folder, "cannot list it");
-    if (S_ISDIR(st.st_mode) && w->group != NULL)
+    if (S_ISDIR(st.st_mode) && w->loose != NULL)
         return 0;
     take_facts(w->walk, path, &st);
     if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
@@ -161,7 +171,7 @@ static int open_walk(struct walker *w)
                           strerror(errno));
     struct stat st;
     int fd = openat(out->fd, ".", DIRECTORY);
-    if (fd >= 0 && w->group == NULL && fstat(fd, &st) == 0)
+    if (fd >= 0 && w->loose == NULL && fstat(fd, &st) == 0)
         out->youngest_ns = ns_of(&st.st_ctim);
     if (fd < 0)
         return pb_raster_file_fail(err, errno, folder, "cannot open the folder");
@@ -177,10 +187,10 @@ int pb_scene_walk_open(const char *folder, struct pb_err *err, struct pb_scene_w
     return open_walk(&w);
 }
 
-int pb_scene_walk_open_group(const char *folder, const struct pb_group_pattern *group,
-                             const char *scene, struct pb_err *err, struct pb_scene_walk *out)
+int pb_scene_walk_open_group(const char *folder, const struct pb_scene_loose *loose,
+                             struct pb_err *err, struct pb_scene_walk *out)
 {
-    struct walker w = {.walk = out, .folder = folder, .err = err, .group = group, .scene = scene};
+    struct walker w = {.walk = out, .folder = folder, .err = err, .loose = loose};
     return open_walk(&w);
 }
 

@@ -39,10 +39,17 @@ struct pb_scene_walk {
  * in any case. */
 int pb_scene_walk_open(const char *folder, struct pb_err *err, struct pb_scene_walk *out);
 /* The loose files of a scene in a folder that may hold others: those whose names `group` fits with
- * that scene; no folder in it is walked. */
+ * that scene, or, where metadata told their scene, those of the n names; no folder in it is walked.
+ */
 struct pb_group_pattern;
-int pb_scene_walk_open_group(const char *folder, const struct pb_group_pattern *group,
-                             const char *scene, struct pb_err *err, struct pb_scene_walk *out);
+struct pb_scene_loose {
+    const struct pb_group_pattern *group;
+    const char *scene;
+    const char *const *name; /* NULL: the names themselves tell the scene */
+    size_t n;
+};
+int pb_scene_walk_open_group(const char *folder, const struct pb_scene_loose *loose,
+                             struct pb_err *err, struct pb_scene_walk *out);
 void pb_scene_walk_close(struct pb_scene_walk *walk);
 /* Closes the folder, which is opened by that path (copied) for each file from now on: there may be
  * more of such folders than a process may have descriptors. 0 or -ENOMEM. */

@@ -112,6 +112,56 @@ int pb_sidecar_open(const struct pb_pipeline_config *pipeline, const char *input
     return rc;
 }
 
+/* --- of one loose file of several --- */
+
+bool pb_sidecar_is_metadata(const struct pb_pipeline_config *pipeline, const char *name)
+{
+    bool is = false;
+    for (size_t i = 0; i < pipeline->input.n_metadata && !is; i++)
+        is = pb_metadata_is_of(pipeline->input.metadata[i], NULL, NULL, pb_base_name(name));
+    return is;
+}
+
+static bool is_own(const struct pb_pipeline_config *pipeline, const char *input, const char *name)
+{
+    bool is = false;
+    for (size_t i = 0; i < pipeline->input.n_metadata && !is; i++)
+        is = pb_metadata_is_of(pipeline->input.metadata[i], "", pb_base_name(input), name);
+    return is;
+}
+
+static int open_named(struct place *at, const char *name, struct pb_metadata_files *out,
+                      struct pb_err *err)
+{
+    if (out->n == PB_METADATA_FILES_MAX)
+        return pb_fail_at(err, PB_E_INPUT_LIMIT, at->folder, 0, 0,
+                          "more than %d files are its metadata (input.metadata)",
+                          PB_METADATA_FILES_MAX);
+    (void)snprintf(at->name, sizeof at->name, "%s", name);
+    return open_it(at, &out->file[out->n++], err);
+}
+
+int pb_sidecar_open_own(const struct pb_pipeline_config *pipeline, const char *input,
+                        int64_t reader, struct pb_metadata_files *out, struct pb_err *err)
+{
+    struct place at = {.reader = reader};
+    int rc = 0;
+    pb_metadata_files_init(out);
+    pb_path_parent(input, at.folder);
+    DIR *directory = opendir(at.folder);
+    if (directory == NULL)
+        return pb_raster_file_fail(err, errno, at.folder, "cannot list it");
+    at.fd = dirfd(directory);
+    if (pb_sidecar_is_metadata(pipeline, input))
+        rc = open_named(&at, pb_base_name(input), out, err);
+    else
+        for (const struct dirent *entry; rc == 0 && (entry = readdir(directory)) != NULL;)
+            if (entry->d_name[0] != '.' && is_own(pipeline, input, entry->d_name))
+                rc = open_named(&at, entry->d_name, out, err);
+    (void)closedir(directory);
+    return rc;
+}
+
 bool pb_sidecar_main(const char *folder, char *out)
 {
     struct stat st;

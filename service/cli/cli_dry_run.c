@@ -62,7 +62,8 @@ static int open_files(const struct cli_run_options *o, const struct pb_config *c
     }
     pb_scene_files_name(input->path, scene, 256);
     return input->is_group
-               ? pb_scene_files_open_group(input->pipeline, input->path, -1, err, files)
+               ? pb_scene_files_open_group(input->pipeline, input->path, input->group->names,
+                                           input->group->n, err, files)
                : pb_scene_files_open(input->pipeline, input->path, scene, -1, err, files);
 }
 
@@ -93,7 +94,11 @@ static int print_plan(const struct cli_run_options *o, const struct pb_config *c
                       const struct cli_as *as, const struct cli_input *input,
                       const struct pb_run *run, struct pb_err *err)
 {
-    const struct pb_explain_options options = {.products = o->output, .is_group = input->is_group};
+    const struct pb_explain_options options = {.products = o->output,
+                                               .is_group = input->is_group,
+                                               .names =
+                                                   input->is_group ? input->group->names : NULL,
+                                               .n_names = input->is_group ? input->group->n : 0};
     struct pb_json *json = pb_json_create(false);
     char why[300];
     size_t bytes = 0;

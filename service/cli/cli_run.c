@@ -37,10 +37,14 @@ void cli_input_check(const struct cli_run_options *o, const struct pb_config *co
     const char *path = o->inputs[number];
     struct cli_input *input = out_input;
     *input = (struct cli_input){.path = path};
-    input->pipeline = o->groups != NULL ? o->groups[number] : NULL;
-    input->is_group = input->pipeline != NULL;
-    if (input->is_group)
+    input->group =
+        o->groups != NULL && o->groups[number].pipeline != NULL ? &o->groups[number] : NULL;
+    input->is_group = input->group != NULL;
+    if (input->is_group) {
+        input->pipeline = input->group->pipeline;
+        input->err = input->group->err;
         return;
+    }
     int missing = stat(path, &st) != 0 ? errno : 0;
     bool is_folder = missing == 0 && S_ISDIR(st.st_mode);
     if (o->pipeline != NULL)

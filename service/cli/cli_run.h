@@ -20,13 +20,22 @@ struct cli_run_options {
     struct pb_trace_file *trace;
     char **inputs;
     int n_inputs;
-    const struct pb_pipeline_config **groups; /* n_inputs; the pipeline of an input that stands for
-                                                 the loose files of a scene, else NULL */
+    struct cli_group *groups; /* n_inputs; of those that stand for the loose files of a scene */
+    struct cli_told *told;    /* what was asked for them */
+};
+
+/* Zero bytes: the input is no loose file. */
+struct cli_group {
+    const struct pb_pipeline_config *pipeline;
+    const char **names; /* of the n files whose metadata told the scene; NULL: the names tell it */
+    size_t n;
+    struct pb_err err; /* why its scene is not known */
 };
 
 struct cli_input {
     const char *path; /* of a group: the folder of its files, and the scene */
     bool is_folder, is_group, is_archive;
+    const struct cli_group *group;             /* of a group */
     const struct pb_pipeline_config *pipeline; /* NULL = none takes it */
     struct pb_err err;                         /* why it cannot be run; PB_OK = it can */
 };
@@ -42,6 +51,22 @@ void cli_input_forget(struct cli_run_options *o);
 /* Says on stdout (--json) or stderr why the input failed. */
 void cli_input_failed(const struct cli_run_options *o, const struct cli_input *input,
                       const char *device_why, const struct pb_err *err);
+
+/* --- cli_run_describe.c: loose files whose metadata tell the scene (input.by) --- */
+struct cli_told;
+/* Asks for the file, and all beside it that the pipeline's input.group fits; *told is NULL at
+ * first. False: out of memory. */
+bool cli_told_want(struct cli_told **told, const struct pb_pipeline_config *pipeline,
+                   const char *path);
+/* Waits for all answers. Says on stderr which of the files that were not named are left out, as
+ * their metadata do not tell it. */
+bool cli_told_wait(struct cli_told *told, const struct pb_config *config,
+                   const struct cli_run_options *o);
+/* The scene of the file, and names of the files beside it that are of the same, borrowed from told
+ * but for the array (free); or out_group->err. False: out of memory. */
+bool cli_told_find(const struct cli_told *told, const struct pb_pipeline_config *pipeline,
+                   const char *path, struct cli_group *out_group, char scene[256]);
+void cli_told_destroy(struct cli_told *told); /* NULL is fine */
 
 /* --- cli_progress.c: a bar on stderr --- */
 struct cli_progress {

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The pipeline that takes the file as one of several; NULL = none does. */
+/* The pipeline that takes the file as one of several, and the scene, "" where metadata tell it;
+ * NULL = none does. */
 static const struct pb_pipeline_config *group_of(const struct cli_run_options *o,
                                                  const struct pb_config *config, const char *path,
                                                  char scene[256])
@@ -19,10 +20,11 @@ static const struct pb_pipeline_config *group_of(const struct cli_run_options *o
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return NULL;
     if (o->pipeline == NULL)
-        return pb_config_match_group(config, path, scene);
+        return pb_config_match_group(config, path, NULL, scene);
     const struct pb_pipeline_config *pipeline = pb_config_pipeline(config, o->pipeline);
-    bool fits = pipeline->input.group_pattern != NULL &&
-                pb_group_pattern_fits(pipeline->input.group_pattern, pb_base_name(path), scene);
+    bool fits =
+        pipeline->input.group_pattern != NULL &&
+        pb_group_pattern_fits(pipeline->input.group_pattern, pb_base_name(path), NULL, scene);
     return fits ? pipeline : NULL;
 }
 
@@ -41,35 +43,67 @@ static bool is_known(const struct cli_run_options *o, int n, const char *path,
                      const struct pb_pipeline_config *pipeline)
 {
     for (int i = 0; i < n; i++)
-        if (o->groups[i] == pipeline && strcmp(o->inputs[i], path) == 0)
+        if (o->groups[i].pipeline == pipeline && strcmp(o->inputs[i], path) == 0)
             return true;
     return false;
+}
+
+/* The questions of all inputs at once. */
+static bool ask(struct cli_run_options *o, const struct pb_config *config)
+{
+    bool good = true;
+    for (int i = 0; good && i < o->n_inputs; i++) {
+        char scene[256];
+        const struct pb_pipeline_config *pipeline = group_of(o, config, o->inputs[i], scene);
+        if (pipeline != NULL && scene[0] == '\0')
+            good = cli_told_want(&o->told, pipeline, o->inputs[i]);
+    }
+    return good && (o->told == NULL || cli_told_wait(o->told, config, o));
+}
+
+/* The input's group and its path, malloc'd; a file that is none of a group keeps its own. */
+static bool find_group(const struct cli_run_options *o, const struct pb_config *config, char **path,
+                       struct cli_group *out)
+{
+    char scene[256];
+    *out = (struct cli_group){.pipeline = group_of(o, config, *path, scene)};
+    if (out->pipeline == NULL)
+        return true;
+    if (scene[0] == '\0' && !cli_told_find(o->told, out->pipeline, *path, out, scene))
+        return false;
+    *path = out->err.code != PB_OK ? strdup(*path) : path_of(*path, scene);
+    return *path != NULL;
 }
 
 bool cli_input_gather(struct cli_run_options *o, const struct pb_config *config)
 {
     int n = 0;
+    bool good = ask(o, config);
     o->groups = calloc((size_t)o->n_inputs + 1, sizeof *o->groups);
-    for (int i = 0; o->groups != NULL && i < o->n_inputs; i++) {
-        char scene[256], *path = o->inputs[i];
-        const struct pb_pipeline_config *group = group_of(o, config, path, scene);
-        if (group != NULL && (path = path_of(path, scene)) == NULL)
-            return false;
-        if (group != NULL && is_known(o, n, path, group)) {
+    for (int i = 0; good && o->groups != NULL && i < o->n_inputs; i++) {
+        struct cli_group group;
+        char *path = o->inputs[i];
+        good = find_group(o, config, &path, &group);
+        if (good && group.pipeline != NULL && is_known(o, n, path, group.pipeline)) {
             free(path);
+            free(group.names);
             continue;
         }
-        o->groups[n] = group;
-        o->inputs[n++] = path;
+        o->groups[n] = good ? group : (struct cli_group){.pipeline = NULL};
+        o->inputs[n] = good ? path : o->inputs[n];
+        n += good;
     }
     o->n_inputs = n;
-    return o->groups != NULL;
+    return good && o->groups != NULL;
 }
 
 void cli_input_forget(struct cli_run_options *o)
 {
-    for (int i = 0; o->groups != NULL && i < o->n_inputs; i++)
-        if (o->groups[i] != NULL)
+    for (int i = 0; o->groups != NULL && i < o->n_inputs; i++) {
+        if (o->groups[i].pipeline != NULL)
             free(o->inputs[i]);
+        free(o->groups[i].names);
+    }
     free(o->groups);
+    cli_told_destroy(o->told);
 }

@@ -1,11 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Inputs of `pushbroom run` as jobs of the worker. */
+#include "config/base/json_writer.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/scene/scene_files.h"
 #include "service/base/files.h"
 #include "service/cli/cli_run_jobs_parts.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,21 @@ static struct pb_run_how how_of(const struct cli_jobs *jobs, const struct cli_in
                                .foreground = true,
                                .path = input->pipeline->output.path,
                                .existing = jobs->o->existing};
+}
+
+/* The names of files whose metadata told the scene. */
+static int set_files(struct pb_job *job, const struct cli_group *group)
+{
+    if (group == NULL || group->names == NULL)
+        return 0;
+    struct pb_json *json = pb_json_create(false);
+    pb_json_array(json, NULL);
+    for (size_t i = 0; i < group->n; i++)
+        pb_json_string(json, NULL, group->names[i]);
+    pb_json_end(json);
+    int rc = pb_job_set(&job->files, pb_json_text(json, NULL));
+    pb_json_destroy(json);
+    return rc ? rc : job->files != NULL ? 0 : -ENOMEM;
 }
 
 static int make_job(const struct cli_jobs *jobs, int at, const struct cli_input *input,
@@ -32,7 +49,8 @@ static int make_job(const struct cli_jobs *jobs, int at, const struct cli_input 
     else
         pb_file_name_scene(input->path, out_job->scene, sizeof out_job->scene);
     out_job->attempts = jobs->attempt;
-    return pb_job_set(&out_job->input, input->path);
+    int rc = pb_job_set(&out_job->input, input->path);
+    return rc ? rc : set_files(out_job, input->group);
 }
 
 /* Takes the result of the check that was made while its predecessor ran. */

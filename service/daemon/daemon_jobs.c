@@ -113,6 +113,7 @@ static int start_work(struct pb_daemon *daemon, struct pb_err *err)
         .dirs = &daemon->dirs,
         .config = daemon->config,
         .intake = &daemon->intake,
+        .worker = daemon->options->worker ? daemon->options->worker : SELF,
         .taken = on_taken,
         .looked = on_looked,
         .user = daemon,

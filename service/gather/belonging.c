@@ -6,8 +6,10 @@
 #include "service/gather/belonging.h"
 
 #include "config/base/base_name.h"
+#include "config/group_pattern.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/scene/scene_search.h"
+#include "pipeline/scene/sidecar.h"
 #include "pipeline/scene/sidecar_names.h"
 
 #include <errno.h>
@@ -149,9 +151,21 @@ static size_t first_bit(const struct pb_config *config, const struct pb_pipeline
 struct wanted {
     const char *pattern, *scene;
     uint64_t bit; /* of may_be; 0 = it has none */
+    /* For each file that is metadata of main. */
+    void (*meet)(struct sorter *s, size_t main, size_t metadata);
 };
 
-static void take_metadata(struct sorter *s, size_t main, const struct wanted *wanted,
+static void become_companion(struct sorter *s, size_t main, size_t metadata)
+{
+    struct pb_belonging *file = &s->file[metadata];
+    if (file->belongs == PB_BELONGS_SET || file->belongs == PB_BELONGS_ASKED ||
+        file->belongs == PB_BELONGS_BESIDE)
+        return;
+    file->belongs = PB_BELONGS_BESIDE;
+    file->main = main;
+}
+
+static void meet_metadata(struct sorter *s, size_t main, const struct wanted *wanted,
                           const char *begin)
 {
     const char *own = pb_base_name(s->file[main].name);
@@ -162,20 +176,18 @@ static void take_metadata(struct sorter *s, size_t main, const struct wanted *wa
             break;
         if (wanted->bit != 0 && (s->named[i].may_be & wanted->bit) == 0)
             continue;
-        if (s->named[i].number == main || strchr(file->name + strlen(begin), '/') != NULL ||
-            file->belongs == PB_BELONGS_SET || file->belongs == PB_BELONGS_BESIDE ||
-            !pb_metadata_is_of(wanted->pattern, wanted->scene, own, base))
-            continue;
-        file->belongs = PB_BELONGS_BESIDE;
-        file->main = main;
+        if (s->named[i].number != main && strchr(file->name + strlen(begin), '/') == NULL &&
+            pb_metadata_is_of(wanted->pattern, wanted->scene, own, base))
+            wanted->meet(s, main, s->named[i].number);
     }
 }
 
 /* Candidates have what stands before the pattern's first wildcard, behind a * a part of main's own
  * name before that. */
-static void look_for_metadata(struct sorter *s, size_t main, const char *pattern, size_t bit)
+static void look_for_pattern(struct sorter *s, size_t main, const char *pattern, size_t bit,
+                             void (*meet)(struct sorter *s, size_t main, size_t metadata))
 {
-    struct pb_belonging *file = &s->file[main];
+    const struct pb_belonging *file = &s->file[main];
     const char *own = pb_base_name(file->name);
     char scene[256], filled[PATH_MAX], begin[PATH_MAX];
     int directory = (int)(own - file->name);
@@ -187,12 +199,61 @@ static void look_for_metadata(struct sorter *s, size_t main, const char *pattern
     size_t most = filled[0] == '*' ? strlen(own) : 0;
     if (most > 1 && literal == 0)
         most = 1; /* longer ones begin like this */
-    const struct wanted wanted = {pattern, scene, bit < MAY_BE_BITS ? (uint64_t)1 << bit : 0};
+    const struct wanted wanted = {pattern, scene, bit < MAY_BE_BITS ? (uint64_t)1 << bit : 0, meet};
     for (size_t n = most > 0; n <= most; n++) {
         (void)snprintf(begin, sizeof begin, "%.*s%.*s%.*s", directory, file->name, (int)n, own,
                        literal, text);
-        take_metadata(s, main, &wanted, begin);
+        meet_metadata(s, main, &wanted, begin);
     }
+}
+
+/* The files there that are metadata of main by the patterns of its pipeline. */
+static void look_for_metadata(struct sorter *s, size_t main,
+                              void (*meet)(struct sorter *s, size_t main, size_t metadata))
+{
+    const struct pb_pipeline_config *pipeline = s->file[main].pipeline;
+    const size_t bit = first_bit(s->config, pipeline);
+    for (size_t i = 0; i < pipeline->input.n_metadata; i++)
+        look_for_pattern(s, main, pipeline->input.metadata[i], bit + i, meet);
+}
+
+/* --- sets that metadata tell --- */
+
+/* A sum, so that the order does not count. */
+static uint64_t mixed(uint64_t state)
+{
+    state = (state ^ (state >> 31)) * UINT64_C(0x9e3779b97f4a7c15);
+    return state ^ (state >> 29);
+}
+
+static void count_metadata(struct sorter *s, size_t main, size_t metadata)
+{
+    struct pb_belonging *file = &s->file[main];
+    file->digest += mixed(s->file[metadata].state);
+    file->may_be_asked = file->may_be_asked && s->file[metadata].is_still;
+    file->lacks_metadata = false;
+}
+
+/* Where the file belongs by what its metadata say, if that is known. */
+static void look_for_answer(struct sorter *s, size_t number,
+                            const struct pb_belonging_answers *answers)
+{
+    struct pb_belonging *file = &s->file[number];
+    const struct pb_input_config *input = &file->pipeline->input;
+    const char *base = pb_base_name(file->name);
+    file->digest = file->state;
+    file->may_be_asked = file->is_still;
+    file->lacks_metadata = input->n_metadata > 0 && !pb_sidecar_is_metadata(file->pipeline, base);
+    if (file->lacks_metadata)
+        look_for_metadata(s, number, count_metadata);
+    file->answer = answers->find(answers->user, file->name, file->digest);
+    if (file->answer == NULL)
+        return;
+    bool told =
+        file->answer->error.code[0] == '\0' &&
+        pb_group_pattern_fits(input->group_pattern, base, &file->answer->facts, file->scene) &&
+        file->scene[0] != '\0';
+    file->belongs = told ? PB_BELONGS_SET : PB_BELONGS_ALONE;
 }
 
 /* --- all --- */
@@ -217,9 +278,9 @@ static void name_pipeline(struct sorter *s, size_t number)
     if (file->is_folder)
         return;
     s->named[s->n_named++] = (struct named){file->name, number, 0};
-    file->pipeline = pb_config_match_group(s->config, file->name, file->scene);
+    file->pipeline = pb_config_match_group(s->config, file->name, NULL, file->scene);
     if (file->pipeline != NULL)
-        file->belongs = PB_BELONGS_SET;
+        file->belongs = file->scene[0] != '\0' ? PB_BELONGS_SET : PB_BELONGS_ASKED;
     else
         file->pipeline = pb_config_match(s->config, file->name);
 }
@@ -246,12 +307,11 @@ static void look_for_companions(struct sorter *s, size_t number)
     if (input->n_metadata + input->n_sidecars == 0)
         return;
     file->belongs = PB_BELONGS_MAIN;
-    size_t bit = first_bit(s->config, file->pipeline);
-    for (size_t i = 0; i < input->n_metadata; i++)
-        look_for_metadata(s, number, input->metadata[i], bit + i);
+    look_for_metadata(s, number, become_companion);
 }
 
-int pb_belonging_sort(struct pb_belonging *file, size_t n, const struct pb_config *config)
+int pb_belonging_sort(struct pb_belonging *file, size_t n, const struct pb_config *config,
+                      const struct pb_belonging_answers *answers)
 {
     struct sorter s = {.file = file, .n = n, .config = config};
     s.named = calloc(n + 1, sizeof *s.named);
@@ -263,6 +323,9 @@ int pb_belonging_sort(struct pb_belonging *file, size_t n, const struct pb_confi
         qsort(s.named, s.n_named, sizeof *s.named, by_name);
     mark_metadata(&s);
     for (size_t i = 0; i < n; i++)
+        if (file[i].belongs == PB_BELONGS_ASKED)
+            look_for_answer(&s, i, answers);
+    for (size_t i = 0; i < n; i++)
         if (file[i].belongs == PB_BELONGS_ALONE && !file[i].is_folder)
             look_for_main(&s, i);
     for (size_t i = 0; i < n; i++)
@@ -273,7 +336,8 @@ int pb_belonging_sort(struct pb_belonging *file, size_t n, const struct pb_confi
         bool alone_without = one->pipeline == NULL;
         if (main != NULL && can_be_main(main))
             main->belongs = PB_BELONGS_MAIN;
-        if (main != NULL && main->belongs != PB_BELONGS_MAIN && main->belongs != PB_BELONGS_SET)
+        if (main != NULL && main->belongs != PB_BELONGS_MAIN && main->belongs != PB_BELONGS_SET &&
+            main->belongs != PB_BELONGS_ASKED)
             one->belongs = PB_BELONGS_NOWHERE;
         else if (one->belongs == PB_BELONGS_ALONE && one->pipeline == NULL && !one->is_folder)
             one->pipeline = pb_belonging_metadata(config, one->name);

@@ -16,11 +16,13 @@ const struct pb_pipeline_config *pb_set_folder_pipeline(const struct pb_config *
         return NULL;
     for (const struct dirent *e; (e = readdir(directory)) != NULL;) {
         char told[256], clean[256];
-        const struct pb_pipeline_config *fits = pb_config_match_group(config, e->d_name, told);
+        const struct pb_pipeline_config *fits =
+            pb_config_match_group(config, e->d_name, NULL, told);
         if (fits == NULL)
             continue;
         pb_file_name_clean(told, clean);
-        if (strcmp(clean, scene) == 0 && (found == NULL || fits < found))
+        /* What their metadata told is not asked again: the folder is that scene's. */
+        if ((told[0] == '\0' || strcmp(clean, scene) == 0) && (found == NULL || fits < found))
             found = fits;
     }
     (void)closedir(directory);

@@ -26,6 +26,8 @@ struct pb_sets {
     struct pb_set_file *file; /* of all sets, one after the other */
     struct pb_set *set;
     size_t n;
+    int64_t *awaited_ms; /* when the first such file of a pipeline came (pb_sets_await) */
+    size_t n_awaited;    /* pipelines in there; INT64_MAX: none is awaited */
 };
 
 struct pb_sets *pb_sets_create(void)
@@ -58,11 +60,13 @@ void pb_sets_destroy(struct pb_sets *sets)
         return;
     forget_sets(sets);
     free(sets->member);
+    free(sets->awaited_ms);
     free(sets);
 }
 
 void pb_sets_begin(struct pb_sets *sets)
 {
+    sets->n_awaited = 0;
     forget_sets(sets);
     sets->n_members = 0;
 }
@@ -187,8 +191,14 @@ static void await_job(struct pb_set *set)
 }
 
 /* What is wrong beside missing files (two files for one band) the job says. */
-static void judge(struct pb_set *set, const struct pb_pipeline_config *pipeline,
-                  const struct pb_sets_now *now)
+static bool is_awaited(const struct pb_sets *sets, const struct pb_set *set)
+{
+    return set->pipeline_number < sets->n_awaited &&
+           sets->awaited_ms[set->pipeline_number] <= set->expires_ms;
+}
+
+static void judge(const struct pb_sets *sets, struct pb_set *set,
+                  const struct pb_pipeline_config *pipeline, const struct pb_sets_now *now)
 {
     struct pb_err err = {0};
     bool is_still = true;
@@ -203,11 +213,27 @@ static void judge(struct pb_set *set, const struct pb_pipeline_config *pipeline,
     set->is_incomplete = failed && err.code == PB_E_INPUT_INCOMPLETE;
     if (set->is_incomplete)
         (void)snprintf(set->missing, sizeof set->missing, "%s", err.msg);
-    bool expired = now->wall_is_trusted && now->wall_ms >= set->expires_ms;
+    bool expired =
+        now->wall_is_trusted && now->wall_ms >= set->expires_ms && !is_awaited(sets, set);
     bool undecided = failed && err.code == PB_E_MEMORY;
     set->is_due = is_still && !undecided && (!set->is_incomplete || expired);
     if (set->earlier.busy[0] != '\0')
         await_job(set);
+}
+
+int pb_sets_await(struct pb_sets *sets, size_t pipeline, int64_t ctime_ns)
+{
+    if (pipeline >= sets->n_awaited) {
+        int64_t *more = realloc(sets->awaited_ms, (pipeline + 1) * sizeof *more);
+        if (more == NULL)
+            return -ENOMEM;
+        sets->awaited_ms = more;
+        while (sets->n_awaited <= pipeline)
+            more[sets->n_awaited++] = INT64_MAX;
+    }
+    if (ctime_ns / 1000000 < sets->awaited_ms[pipeline])
+        sets->awaited_ms[pipeline] = ctime_ns / 1000000;
+    return 0;
 }
 
 int pb_sets_end(struct pb_sets *sets, const struct pb_config *config)
@@ -255,7 +281,7 @@ void pb_sets_judge(struct pb_sets *sets, const struct pb_config *config,
                    const struct pb_sets_now *now)
 {
     for (size_t i = 0; i < sets->n; i++)
-        judge(&sets->set[i], &config->pipelines[sets->set[i].pipeline_number], now);
+        judge(sets, &sets->set[i], &config->pipelines[sets->set[i].pipeline_number], now);
 }
 
 size_t pb_sets_count(const struct pb_sets *sets)

@@ -38,7 +38,8 @@
 struct claim {
     const struct pb_inbox *inbox;
     const struct pb_settle_file *file;
-    const struct pb_set *set; /* the files that it stands for; NULL = itself */
+    const struct pb_set *set;         /* the files that it stands for; NULL = itself */
+    const struct pb_job_error *error; /* what its job is to fail with; NULL = nothing is known */
     struct pb_claim_place place;
     struct pb_companion_rule companion;
     struct pb_staging *staging; /* of a set */
@@ -248,6 +249,8 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
         pb_intake_describe_set(job, claim->set->scene, claim->set->pipeline);
     else
         pb_intake_describe(intake, job, pb_base_name(claim->file->name), claim->file->is_folder);
+    if (claim->error != NULL)
+        job->error = *claim->error;
     rc = note_delivered(claim) ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
     rc = rc ? rc : open_directory(intake, claim, job, err);
     if (rc != 0)
@@ -380,8 +383,12 @@ size_t pb_intake_claim(struct pb_intake *intake, const struct pb_inbox *inbox,
     (void)pthread_rwlock_rdlock(&intake->moves);
     for (; tried < n && tried < PB_INTAKE_BATCH && !fault; tried++) {
         struct pb_claimed *file = &files[tried];
-        claims[tried] = (struct claim){
-            .inbox = inbox, .file = file->file, .set = file->set, .job = &file->job, .fd = -1};
+        claims[tried] = (struct claim){.inbox = inbox,
+                                       .file = file->file,
+                                       .set = file->set,
+                                       .error = file->error,
+                                       .job = &file->job,
+                                       .fd = -1};
         claims[tried].place.fd = -1;
         pb_job_init(&file->job);
         file->err = (struct pb_err){0};

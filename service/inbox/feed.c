@@ -2,6 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/inbox/feed.h"
 
+#include "service/base/log.h"
+#include "service/processes/describer.h"
+
 #include <stdlib.h>
 
 /* user of a watch's handlers */
@@ -14,7 +17,47 @@ struct pb_feed {
     struct pb_feed_options options;
     struct one inbox[PB_INBOXES_MAX];
     size_t n, n_looked;
+    struct pb_describer *describer; /* of all inboxes */
 };
+
+/* --- what metadata say ------------------------------------------------------------------------*/
+
+/* The ticket of the describer: the inbox, and its own ticket. */
+#define INBOX_SHIFT 48
+
+static int on_ask(void *user, uint64_t ticket, const char *pipeline, const char *path)
+{
+    const struct one *one = user;
+    const struct pb_feed *feed = one->feed;
+    const uint64_t inbox = (uint64_t)(one - feed->inbox);
+    return pb_describer_ask(feed->describer, inbox << INBOX_SHIFT | ticket, pipeline, path);
+}
+
+static void on_answer(void *user, uint64_t ticket, const struct pb_described *answer)
+{
+    const struct pb_feed *feed = user;
+    const uint64_t inbox = ticket >> INBOX_SHIFT;
+    pb_watch_answer(feed->inbox[inbox].watch, ticket & (((uint64_t)1 << INBOX_SHIFT) - 1), answer);
+}
+
+static void on_say(void *user, enum pb_log_level level, const char *text)
+{
+    (void)user;
+    pb_log(level, "inbox: metadata: %s", text);
+}
+
+static struct pb_describer *start_describer(struct pb_feed *feed)
+{
+    const struct pb_describer_options options = {.loop = feed->options.loop,
+                                                 .program = {.path = feed->options.worker},
+                                                 .config = feed->options.config,
+                                                 .on_answer = on_answer,
+                                                 .on_say = on_say,
+                                                 .user = feed};
+    return pb_describer_create(&options);
+}
+
+/* --- the inboxes ------------------------------------------------------------------------------*/
 
 static void on_taken(void *user, const struct pb_claimed *files, size_t n)
 {
@@ -53,6 +96,9 @@ int pb_feed_start(const struct pb_feed_options *options, struct pb_err *err,
     if (feed == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     feed->options = *options;
+    feed->describer = start_describer(feed);
+    if (feed->describer == NULL)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory");
     for (size_t i = 0; rc == 0 && i < options->dirs->n_inboxes; i++) {
         struct one *one = &feed->inbox[i];
         const struct pb_watch_options watch = {
@@ -63,6 +109,7 @@ int pb_feed_start(const struct pb_feed_options *options, struct pb_err *err,
             .rescan_ms = options->config->service.rescan_ms,
             .intake = options->intake,
             .taken = on_taken,
+            .ask = on_ask,
             .looked = on_looked,
             .on_trouble = on_trouble,
             .user = one,
@@ -80,6 +127,7 @@ int pb_feed_start(const struct pb_feed_options *options, struct pb_err *err,
 
 void pb_feed_set_config(struct pb_feed *feed, const struct pb_config *config)
 {
+    pb_describer_set_config(feed->describer, config);
     for (size_t i = 0; i < feed->n; i++)
         pb_watch_set_times(feed->inbox[i].watch, config->service.settle_ms,
                            config->service.rescan_ms);
@@ -126,5 +174,6 @@ void pb_feed_stop(struct pb_feed *feed)
         return;
     for (size_t i = 0; i < feed->n; i++)
         pb_watch_stop(feed->inbox[i].watch);
+    pb_describer_destroy(feed->describer);
     free(feed);
 }

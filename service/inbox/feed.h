@@ -13,8 +13,9 @@ struct pb_feed;
 struct pb_feed_options {
     uv_loop_t *loop;
     const struct pb_dirs *dirs;     /* its inboxes; borrowed for the call */
-    const struct pb_config *config; /* likewise */
+    const struct pb_config *config; /* until set_config, or stop */
     struct pb_intake *intake;       /* borrowed until the loop has ended */
+    const char *worker;             /* program that reads metadata; borrowed until stop */
     void (*taken)(void *user, const struct pb_claimed *files, size_t n); /* as of the watches */
     void (*looked)(void *user); /* all had their first scan and its claims */
     void *user;
@@ -24,7 +25,8 @@ struct pb_feed_options {
 /* The first scans run from the loop, at once. */
 int pb_feed_start(const struct pb_feed_options *options, struct pb_err *err,
                   struct pb_feed **out_feed);
-/* After a reload. The directories stay those of the start. */
+/* After a reload; config is borrowed until the next one, or stop. The directories stay those of the
+ * start. */
 void pb_feed_set_config(struct pb_feed *feed, const struct pb_config *config);
 /* The sums of all watches (pb_watch_waiting, _ignored, _alone); 0 for NULL. */
 size_t pb_feed_waiting(const struct pb_feed *feed);

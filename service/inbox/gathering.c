@@ -20,7 +20,8 @@ struct pb_gathering {
     size_t next;                    /* set to look at */
     size_t n_offered;               /* files of the sets that were offered */
     struct pb_belonging *belonging; /* of the files of the last scan */
-    size_t n_lone;                  /* sidecars that lie there without a scene */
+    struct pb_asked *asked;
+    size_t n_lone; /* sidecars that lie there without a scene */
     struct pb_inbox_told said;
     struct pb_gathering_told lone;
     struct pb_gathering_told shown;
@@ -29,11 +30,14 @@ struct pb_gathering {
 struct pb_gathering *pb_gathering_create(void)
 {
     struct pb_gathering *gathering = calloc(1, sizeof *gathering);
-    if (gathering != NULL && (gathering->sets = pb_sets_create()) == NULL) {
-        free(gathering);
-        gathering = NULL;
-    }
-    return gathering;
+    if (gathering == NULL)
+        return NULL;
+    gathering->sets = pb_sets_create();
+    gathering->asked = pb_asked_create();
+    if (gathering->sets != NULL && gathering->asked != NULL)
+        return gathering;
+    pb_gathering_destroy(gathering);
+    return NULL;
 }
 
 void pb_gathering_destroy(struct pb_gathering *gathering)
@@ -41,6 +45,7 @@ void pb_gathering_destroy(struct pb_gathering *gathering)
     if (gathering == NULL)
         return;
     pb_sets_destroy(gathering->sets);
+    pb_asked_destroy(gathering->asked);
     pb_inbox_told_fini(&gathering->said);
     free(gathering->belonging);
     free(gathering->as_file);
@@ -114,6 +119,33 @@ static void await_scene(struct pb_gathering *gathering, struct pb_settle *settle
                    "the file that it is metadata of is missing", expires_ms);
 }
 
+/* One of a set that its metadata tell waits until these were read. They are waited for as long as
+ * the set would wait for them. */
+static int ask(struct pb_gathering *gathering, const struct pb_config *config,
+               struct pb_settle *settle, size_t i, const struct pb_sets_now *now)
+{
+    const struct pb_belonging *file = &gathering->belonging[i];
+    const struct pb_input_config *input = &file->pipeline->input;
+    const int64_t expires_ms =
+        pb_settle_at(settle, i)->ctime_ns / 1000000 + input->complete.expire_ms;
+    (void)pb_settle_hold(settle, i);
+    if (file->lacks_metadata && !(now->wall_is_trusted && now->wall_ms >= expires_ms)) {
+        char missing[200];
+        (void)snprintf(missing, sizeof missing,
+                       "its metadata (%.120s) are missing, which tell its scene (input.by)",
+                       input->metadata[0]);
+        wait_for_scene(gathering, file->name, file->pipeline->name, missing, expires_ms);
+        return 0;
+    }
+    wait_for_scene(gathering, file->name, file->pipeline->name,
+                   "its metadata are read first, which tell its scene (input.by)", 0);
+    int rc = pb_sets_await(gathering->sets, (size_t)(file->pipeline - config->pipelines),
+                           pb_settle_at(settle, i)->ctime_ns);
+    if (rc == 0 && file->may_be_asked)
+        rc = pb_asked_want(gathering->asked, file->name, file->digest, file->pipeline->name);
+    return rc;
+}
+
 static int place(struct pb_gathering *gathering, const struct pb_config *config,
                  struct pb_settle *settle, size_t i, const struct pb_sets_now *now)
 {
@@ -127,7 +159,13 @@ static int place(struct pb_gathering *gathering, const struct pb_config *config,
     case PB_BELONGS_MAIN:
     case PB_BELONGS_SET:
         return add(gathering, config, settle, i, i);
+    case PB_BELONGS_ASKED:
+        return ask(gathering, config, settle, i, now);
     case PB_BELONGS_BESIDE:
+        if (gathering->belonging[file->main].belongs == PB_BELONGS_ASKED) {
+            (void)pb_settle_hold(settle, i);
+            return 0;
+        }
         return add(gathering, config, settle, i, file->main);
     case PB_BELONGS_NOWHERE:
         if (pb_settle_hold(settle, i) && pb_inbox_is_news(&gathering->said, file->name))
@@ -145,18 +183,39 @@ static int place(struct pb_gathering *gathering, const struct pb_config *config,
     return 0;
 }
 
+/* Another number when the file changed. */
+static uint64_t state_of(const struct pb_settle_file *file)
+{
+    const uint64_t parts[] = {file->inode, file->size, (uint64_t)file->mtime_ns,
+                              (uint64_t)file->ctime_ns};
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (int shift = 0; shift < 64; shift += 8)
+            hash = (hash ^ (parts[i] >> shift & 0xff)) * UINT64_C(1099511628211);
+    return hash;
+}
+
+static const struct pb_described *find_answer(void *user, const char *name, uint64_t digest)
+{
+    return pb_asked_find(user, name, digest);
+}
+
 static int place_all(struct pb_gathering *gathering, const struct pb_config *config,
                      struct pb_settle *settle, const struct pb_sets_now *now)
 {
+    const struct pb_belonging_answers answers = {find_answer, gathering->asked};
     size_t n = pb_settle_count(settle);
     free(gathering->belonging);
     gathering->belonging = calloc(n + 1, sizeof *gathering->belonging);
     int rc = gathering->belonging != NULL ? 0 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        gathering->belonging[i].name = pb_settle_at(settle, i)->name;
-        gathering->belonging[i].is_folder = pb_settle_at(settle, i)->is_folder;
+        const struct pb_settle_file *file = pb_settle_at(settle, i);
+        gathering->belonging[i] = (struct pb_belonging){.name = file->name,
+                                                        .is_folder = file->is_folder,
+                                                        .is_still = !file->by_age,
+                                                        .state = state_of(file)};
     }
-    rc = rc ? rc : pb_belonging_sort(gathering->belonging, n, config);
+    rc = rc ? rc : pb_belonging_sort(gathering->belonging, n, config, &answers);
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = place(gathering, config, settle, i, now);
     return rc ? rc : pb_sets_end(gathering->sets, config);
@@ -188,7 +247,9 @@ static int sort(struct pb_gathering *gathering, struct pb_intake *intake, struct
 {
     (void)pthread_rwlock_rdlock(&intake->lock);
     unsigned long number = intake->config_number;
+    pb_asked_begin(gathering->asked, number);
     int rc = place_all(gathering, intake->config, settle, now);
+    pb_asked_end(gathering->asked);
     (void)pthread_rwlock_unlock(&intake->lock);
     if (rc != 0) {
         pb_log(PB_LOG_WARNING, "inbox: no memory to gather files");
@@ -240,13 +301,28 @@ void pb_gathering_sort(struct pb_gathering *gathering, const struct pb_inbox *in
         (void)pb_settle_hold(settle, i);
 }
 
+/* Why nothing tells the set of a file that is one of a set. */
+static const struct pb_job_error *error_of(const struct pb_gathering *gathering,
+                                           const struct pb_settle *settle,
+                                           const struct pb_settle_file *file)
+{
+    size_t i;
+    if (gathering->belonging == NULL || !pb_settle_find(settle, file->name, &i) ||
+        gathering->belonging[i].answer == NULL ||
+        gathering->belonging[i].answer->error.code[0] == '\0')
+        return NULL;
+    return &gathering->belonging[i].answer->error;
+}
+
 bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,
                        struct pb_claimed *out)
 {
     const struct pb_settle_file *file = pb_settle_next(settle);
     *out = (struct pb_claimed){.file = file};
-    if (file != NULL)
+    if (file != NULL) {
+        out->error = error_of(gathering, settle, file);
         return true;
+    }
     while (gathering->next < pb_sets_count(gathering->sets)) {
         size_t i = gathering->next++;
         const struct pb_set *set = pb_sets_at(gathering->sets, i);
@@ -313,4 +389,9 @@ void pb_gathering_show(struct pb_gathering *gathering)
 const struct pb_gathering_told *pb_gathering_shown(const struct pb_gathering *gathering)
 {
     return &gathering->shown;
+}
+
+struct pb_asked *pb_gathering_asked(const struct pb_gathering *gathering)
+{
+    return gathering->asked;
 }

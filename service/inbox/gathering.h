@@ -4,6 +4,7 @@
 #define PB_GATHERING_H
 /* The files of a scan that belong together (service/gather/sets.h), offered to the intake as one
  * input each, and what status says about those that wait. Thread: pool and loop, one at a time. */
+#include "service/gather/asked.h"
 #include "service/gather/sets.h"
 #include "service/inbox/intake.h"
 
@@ -45,4 +46,6 @@ int64_t pb_gathering_due_ms(const struct pb_gathering *gathering, int64_t wall_m
  * first while the pool does not work on it. */
 void pb_gathering_show(struct pb_gathering *gathering);
 const struct pb_gathering_told *pb_gathering_shown(const struct pb_gathering *gathering);
+/* What is to be asked of metadata. Its own, with a lock of its own. */
+struct pb_asked *pb_gathering_asked(const struct pb_gathering *gathering);
 #endif

@@ -57,7 +57,8 @@ struct pb_intake {
 /* A settled file, and the result of its claim. */
 struct pb_claimed {
     const struct pb_settle_file *file;
-    const struct pb_set *set; /* the files that it stands for; NULL = itself */
+    const struct pb_set *set;         /* the files that it stands for; NULL = itself */
+    const struct pb_job_error *error; /* its job is to fail with that; NULL = none is known */
     /* 0: *job is there, for the caller to fini. -EAGAIN: it changed meanwhile, is gone or is open
      * for writing, which is no error. Else *err: a code of PB_CLASS_INPUT concerns this file only,
      * any other means that no file can be taken now. */

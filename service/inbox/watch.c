@@ -274,6 +274,30 @@ static void end_round(struct pb_watch *watch)
     watch->looked = true;
 }
 
+/* What the scan wants to be asked. */
+static void ask(struct pb_watch *watch)
+{
+    struct pb_asked *asked = pb_gathering_asked(watch->gathering);
+    struct pb_asked_question question;
+    bool good = true;
+    while (good && pb_asked_next(asked, &question)) {
+        char path[PB_FILES_PATH_BYTES];
+        good =
+            pb_files_join(path, watch->inbox.path, question.name) == 0 &&
+            watch->options.ask(watch->options.user, question.ticket, question.pipeline, path) == 0;
+        if (!good)
+            pb_asked_drop(asked, question.ticket);
+        free(question.name);
+        free(question.pipeline);
+    }
+}
+
+void pb_watch_answer(struct pb_watch *watch, uint64_t ticket, const struct pb_described *answer)
+{
+    if (pb_asked_answer(pb_gathering_asked(watch->gathering), ticket, answer))
+        on_event(watch);
+}
+
 static void on_worked(uv_work_t *request, int status)
 {
     struct pb_watch *watch = request->data;
@@ -294,6 +318,7 @@ static void on_worked(uv_work_t *request, int status)
             watch->scan_again = true; /* what came between the scan and this made no event */
         report_reading(watch, watch->read_rc);
         report_alone(watch);
+        ask(watch);
     }
     take_results(watch);
     if (watch->stopped)

@@ -32,6 +32,9 @@ struct pb_watch_options {
     struct pb_intake *intake; /* borrowed until the loop has ended */
     /* Files became jobs: those of files[0 .. n) with rc 0. Borrowed for the call. */
     void (*taken)(void *user, const struct pb_claimed *files, size_t n);
+    /* The metadata of the file of that path are to be read, for input.by of the pipeline; the
+     * answer comes by pb_watch_answer. 0; -ENOMEM: a later scan asks again. */
+    int (*ask)(void *user, uint64_t ticket, const char *pipeline, const char *path);
     void (*looked)(void *user); /* after the first scan and its claims */
     /* A trouble of this kind began, goes on (at each try) or ended. */
     void (*on_trouble)(void *user, enum pb_watch_fault fault);
@@ -43,6 +46,8 @@ int pb_watch_start(const struct pb_watch_options *options, struct pb_err *err,
                    struct pb_watch **out_watch);
 /* A scan is to come soon, as after an event. */
 void pb_watch_look(struct pb_watch *watch);
+/* The answer to a question of that ticket; it is scanned again. */
+void pb_watch_answer(struct pb_watch *watch, uint64_t ticket, const struct pb_described *answer);
 void pb_watch_set_times(struct pb_watch *watch, int64_t settle_ms, int64_t rescan_ms);
 /* Files seen in the inbox that are not complete yet; 0 for NULL. */
 size_t pb_watch_waiting(const struct pb_watch *watch);

@@ -59,6 +59,7 @@ struct pb_job {
     char set_id[PB_JOB_ID_BYTES];   /* the first job of the set */
     char replaces[PB_JOB_ID_BYTES]; /* the job whose products this one makes again with more files;
                                        "" = none */
+    char *files;  /* JSON for the worker: its loose files, where metadata told them; not stored */
     char *joined; /* JSON for the worker: what it joins; not stored, set when the job starts */
     bool anyway;  /* a client asked for it again: it runs even if its content was done before */
     int attempts;

@@ -275,6 +275,11 @@ void pb_worker_proc_close_stdin(struct pb_worker_proc *proc)
     proc->stdin_closed = true;
 }
 
+bool pb_worker_proc_is_closing(const struct pb_worker_proc *proc)
+{
+    return proc != NULL && (proc->stdin_closed || proc->killed_ms > 0);
+}
+
 void pb_worker_proc_kill(struct pb_worker_proc *proc)
 {
     if (!proc->started || proc->exited)

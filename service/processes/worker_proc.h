@@ -35,7 +35,9 @@ int pb_worker_proc_start(uv_loop_t *loop, const struct pb_worker_program *progra
  * only. The process ignores SIGPIPE. */
 int pb_worker_proc_send(struct pb_worker_proc *proc, const char *text, size_t bytes);
 void pb_worker_proc_close_stdin(
-    struct pb_worker_proc *proc);                      /* closes its stdin, so that it ends */
+    struct pb_worker_proc *proc); /* closes its stdin, so that it ends */
+/* Whether its stdin was closed, or it was killed; false for NULL. */
+bool pb_worker_proc_is_closing(const struct pb_worker_proc *proc);
 void pb_worker_proc_kill(struct pb_worker_proc *proc); /* SIGKILL */
 /* Monotonic time of the first SIGKILL, 0 = none yet. A process that hangs in the kernel (storage
  * that does not answer) survives it. */

@@ -50,8 +50,37 @@ int64_t pb_job_start_rank(const struct pb_config *config, const struct pb_job *j
     return pipeline != NULL ? highest - pipeline->priority : 0;
 }
 
+/* A single file that is one of a scene's, or metadata of one. before: the error that the job had
+ * when it was stored. False: it is none. */
+static bool is_part(const struct pb_config *config, struct pb_job *job,
+                    const struct pb_job_error *before)
+{
+    char scene[PB_JOB_NAME_BYTES];
+    const struct pb_pipeline_config *group = pb_config_match_group(config, job->name, NULL, scene);
+    const struct pb_pipeline_config *metadata =
+        group == NULL ? pb_belonging_metadata(config, job->name) : NULL;
+    if (group != NULL && scene[0] != '\0')
+        pb_job_fail(job, PB_E_INPUT_NO_PIPELINE,
+                    "it is one of the files of scene %s (input.group of pipeline %s), which are "
+                    "taken together from the inbox; put it there again with the others",
+                    scene, group->name);
+    else if (group != NULL && before->code[0] != '\0') /* as its metadata were read in the inbox */
+        pb_job_fail_words(job, before->code, before->message, before->hint);
+    else if (group != NULL)
+        pb_job_fail(job, PB_E_INPUT_NO_PIPELINE,
+                    "it is one of the files of a scene that their metadata tell (input.by of "
+                    "pipeline %s), which are taken together from the inbox; put it there again",
+                    group->name);
+    else if (metadata != NULL)
+        pb_job_fail(job, PB_E_INPUT_INCOMPLETE,
+                    "the file that it is metadata of (input.metadata of pipeline %s) did not come",
+                    metadata->name);
+    return group != NULL || metadata != NULL;
+}
+
 /* Jobs that cannot run at all get their error here. */
-static bool is_runnable(const struct pb_config *config, struct pb_job *job)
+static bool is_runnable(const struct pb_config *config, struct pb_job *job,
+                        const struct pb_job_error *before)
 {
     int starts_max = config->service.max_attempts + EXTRA_STARTS_MAX;
     if (job->attempts > starts_max) {
@@ -65,24 +94,8 @@ static bool is_runnable(const struct pb_config *config, struct pb_job *job)
                     job->pipeline, config->path);
         return false;
     }
-    char scene[PB_JOB_NAME_BYTES];
-    const struct pb_pipeline_config *group =
-        pipeline == NULL ? pb_config_match_group(config, job->name, scene) : NULL;
-    if (group != NULL) {
-        pb_job_fail(job, PB_E_INPUT_NO_PIPELINE,
-                    "it is one of the files of scene %s (input.group of pipeline %s), which are "
-                    "taken together from the inbox; put it there again with the others",
-                    scene, group->name);
+    if (pipeline == NULL && is_part(config, job, before))
         return false;
-    }
-    const struct pb_pipeline_config *metadata =
-        pipeline == NULL ? pb_belonging_metadata(config, job->name) : NULL;
-    if (metadata != NULL) {
-        pb_job_fail(job, PB_E_INPUT_INCOMPLETE,
-                    "the file that it is metadata of (input.metadata of pipeline %s) did not come",
-                    metadata->name);
-        return false;
-    }
     if (pipeline == NULL) {
         bool is_archive = pb_archive_name_stem(job->name) > 0;
         pb_job_fail(job, PB_E_INPUT_NO_PIPELINE,
@@ -157,8 +170,9 @@ static void begin(struct pb_job_starts *starts, struct pb_pending *pending)
         pb_pending_end(pending, 0, NULL);
         return;
     }
+    const struct pb_job_error before = pending->job.error;
     (void)pb_job_move(&pending->job, PB_JOB_RUNNING, pb_clock_wall_ms());
-    if (!is_runnable(env->config, &pending->job)) {
+    if (!is_runnable(env->config, &pending->job, &before)) {
         slot->reserved = false;
         env->on_hold(env->user, &pending->job);
         pb_job_end_finish(starts->ends, pending, PB_JOB_FAILED);

@@ -20,6 +20,7 @@
 #include "service/base/line_reader.h"
 #include "service/device/owner_client.h"
 #include "service/worker/result_json.h"
+#include "service/worker/worker_describe.h"
 #include "service/worker/worker_parts.h"
 
 #include <errno.h>
@@ -259,6 +260,17 @@ static void probe(struct worker *worker, const struct pb_json_value *command)
     say_device(worker, rc == 0 ? device : "", rc == 0 ? why : err.msg);
 }
 
+static void describe(struct worker *worker, const struct pb_json_value *command)
+{
+    struct pb_err err = {0};
+    if (worker->command != NULL)
+        (void)pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a description while a job runs");
+    else if (use_config(worker, command, &err) == 0)
+        pb_worker_describe(worker, command);
+    if (err.code != PB_OK)
+        pb_worker_describe_fail(worker, &err);
+}
+
 static void take_next(struct worker *worker, struct pb_json_value *command)
 {
     pb_json_release(worker->next);
@@ -285,6 +297,8 @@ static void handle_command(struct worker *worker, const char *text, size_t bytes
             (void)pb_line_send(worker->child.lines.fd, text, bytes, NULL, 0);
     } else if (name != NULL && strcmp(name, "probe") == 0) {
         probe(worker, command);
+    } else if (name != NULL && strcmp(name, "describe") == 0) {
+        describe(worker, command);
     } else {
         (void)fprintf(stderr, "a command that cannot be obeyed: %.100s\n", text);
     }

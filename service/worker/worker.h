@@ -25,9 +25,15 @@
  *    A run may have "known": checksums that the input is compared with before anything is computed
  *    (duplicates.h); an equal one is input.duplicate, with the checksum as its message. It may have
  *    "joined": the files of the set's earlier jobs, which are read as well (joined.h).
+ *    A run of `pushbroom run` whose input is loose files may have "files": their names, where
+ *    metadata told that they are of one scene.
  *   {"cmd":"cancel"}                                   the run, and the next
  *   {"cmd":"probe","config","config_name","owner_why"} which device would be used
- * and events leave as JSON lines on stdout, after an empty line that says the program runs:
+ *   {"cmd":"describe","config","config_name","pipeline","input"}
+ *                                                      what the metadata of a loose file say for
+ *                                                      input.by; to a worker without a job. Its
+ * only answer is a "described" and events leave as JSON lines on stdout, after an empty line that
+ * says the program runs:
  *   {"event":"progress","job","stage","tiles_done","tiles_total","bytes_read","bytes_written",
  *    "elapsed_ms","device","io_ms","bytes_checked"}    io_ms: for how long a read or write
  *                                                      has been waiting for storage; bytes_checked:
@@ -41,6 +47,7 @@
  *   {"event":"done","job","directory","products":[...],"report":{...}}
  *   {"event":"failed","job","error":{"code","message","hint"}}
  *   {"event":"device","device","why"}
+ *   {"event":"described","date","tile"}, or with "error" {"code","message","hint"}
  * The process ends with its owner: by the end of stdin, and by the kernel if that dies. */
 
 /* They return the exit code of the process. Of the service: with more niceness, and the first that

@@ -27,4 +27,8 @@ struct pb_worker_child {
 
 /* Runs in the forked process, which has one thread and no other descriptors, and ends it. */
 _Noreturn void pb_worker_child_main(const struct pb_worker_child *child);
+/* The same for one that reads what the metadata of the input say (described.h), for input.by of the
+ * pipeline: it says that in a line and ends. It writes nowhere. */
+_Noreturn void pb_worker_child_describe(const struct pb_worker_child *child,
+                                        const struct pb_pipeline_config *pipeline);
 #endif

@@ -135,7 +135,7 @@ static void hand_sources(const struct pb_config *config, const struct pb_json_va
 static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker_fork *fork,
                                 struct pb_config *config, const struct pb_worker_job *job)
 {
-    struct pb_confine confine = {.directory = job->lines.directory,
+    struct pb_confine confine = {.directory = job->describes ? NULL : job->lines.directory,
                                  .address_bytes = address_bytes(config),
                                  .user = &fork->user};
     struct pb_worker_child child = {.socket = socket,
@@ -155,10 +155,13 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
         _exit(1);
     config->compute.device = PB_DEVICE_CPU;
     close_others(&child, fork);
-    hand_sources(config, job->command);
+    if (!job->describes)
+        hand_sources(config, job->command);
     /* Another user may not be allowed to search all directories on the way. */
-    if (fork->user.own && chdir(pb_publish_directory(job->publish)) != 0)
+    if (fork->user.own && chdir(job->describes ? "/" : pb_publish_directory(job->publish)) != 0)
         _exit(1);
+    if (job->describes)
+        pb_worker_child_describe(&child, job->pipeline);
     pb_worker_child_main(&child);
 }
 

@@ -128,6 +128,24 @@ static int open_sidecars(struct pb_worker_job *job, struct pb_err *err)
     return pb_sidecars_open(job->pipeline, job->path, reader_of(job), err, job->sidecars);
 }
 
+/* Loose files in a folder among others; "files" names those whose metadata told the scene. */
+static int open_loose(struct pb_worker_job *job, struct pb_err *err)
+{
+    const struct pb_json_value *files = pb_json_get(job->command, "files", NULL);
+    const size_t n = pb_json_count(files);
+    const char **name = calloc(n + 1, sizeof *name);
+    if (name == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        const char *text = pb_json_text_of(pb_json_at(files, i));
+        name[i] = text != NULL ? text : "";
+    }
+    int rc = pb_scene_files_open_group(job->pipeline, job->path, n > 0 ? name : NULL, n, err,
+                                       &job->files);
+    free(name);
+    return rc;
+}
+
 static int open_input(struct pb_worker_job *job, struct pb_err *err)
 {
     const char *path = job->path;
@@ -144,7 +162,7 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
         return rc ? rc : check_folder(path, err);
     }
     if (takes_folders && !is_there && job->pipeline->input.group_pattern != NULL)
-        return pb_scene_files_open_group(job->pipeline, path, -1, err, &job->files);
+        return open_loose(job, err);
     int rc = pb_raster_file_open(&job->input, path, err);
     if (rc == 0 && takes_folders && pb_archive_name_stem(path) == 0)
         rc = pb_fail_at(err, PB_E_INPUT_NO_PIPELINE, path, 0, 0,

@@ -27,6 +27,7 @@ struct pb_worker_job {
     const char *room_name;             /* its directory */
     struct pb_publish *publish;
     struct pb_worker_lines lines; /* what the child may say */
+    bool describes;               /* it is no job: metadata of the input are read */
     bool lent;                    /* the directory, to the child's user */
     unsigned mode;                /* of the lent directory before */
     struct pb_run_work work;      /* of this process for it; its child has its own */

@@ -474,7 +474,7 @@ def test_mistakes_of_groups(scratch):
         assert words in told and "c.yaml:3:" in told, told
     wrong("it has no group (?<date>...), which input.by '{date:%Y%m%d}' is made of", group="'(?<scene>a).tif'")
     wrong("it has no group (?<scene>...), which tells the scenes apart; or say input.by", group="'a.tif'", by="null")
-    wrong("a format is for {date:%Y%m}, not for {tile}", by="'{tile:%Y}'")
+    wrong("a format is for {date:%Y%m} and {meta.date:%Y%m}, not for {tile}", by="'{tile:%Y}'")
     wrong("a brace in '{tile' holds no name of a group", by="'{tile'")
     wrong("'x' names no group in braces", by="x")
     wrong("'place' stands without its braces: write \"{place}\"", group=r"'(?<place>.+)_B\d\.tif'", by="place")

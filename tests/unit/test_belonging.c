@@ -25,6 +25,10 @@ static const char text[] =
     "    input: {scene: 'S2?_*', files: {R: 'B04.tif'}, metadata: '{scene}.json', sidecars: "
     "[.msk]}\n"
     "    products: [statistics: {}]\n"
+    "  month:\n"
+    "    input: {group: 'm\\d+\\.(img|json)', by: meta.tile, metadata: '*.json', files: "
+    "{R: '*.img'}}\n"
+    "    products: [statistics: {}]\n"
     "  rest:\n"
     "    input: {match: ['*.tif']}\n"
     "    products: [statistics: {}]\n";
@@ -52,9 +56,22 @@ static size_t add(const char *name)
     return n++;
 }
 
+/* What is known of every file that is asked for; NULL = nothing. */
+static const struct pb_described *answer;
+
+static const struct pb_described *find_answer(void *user, const char *name, uint64_t digest)
+{
+    (void)user;
+    (void)name;
+    (void)digest;
+    return answer;
+}
+
+static const struct pb_belonging_answers answers = {find_answer, NULL};
+
 static void sort(void)
 {
-    ck_assert_int_eq(pb_belonging_sort(file, n, config), 0);
+    ck_assert_int_eq(pb_belonging_sort(file, n, config, &answers), 0);
 }
 
 static void is(size_t i, enum pb_belongs belongs)
@@ -146,6 +163,47 @@ START_TEST(other_files_and_folders_are_left_alone)
 }
 END_TEST
 
+START_TEST(a_file_whose_metadata_tell_its_set_is_asked_for)
+{
+    size_t image = add("m1.img"), item = add("m1.json"), lone = add("m2.img"),
+           mask = add("m1.img.msk");
+    for (size_t i = 0; i < n; i++)
+        file[i].is_still = true;
+    sort();
+    is(image, PB_BELONGS_ASKED);
+    is(item, PB_BELONGS_ASKED);
+    ck_assert(file[image].may_be_asked && !file[image].lacks_metadata);
+    ck_assert(!file[item].lacks_metadata); /* it is metadata */
+    ck_assert(file[lone].lacks_metadata);
+    is_beside(mask, image);
+    uint64_t before = file[image].digest, lone_before = file[lone].digest;
+    file[item].state++;
+    file[item].is_still = false;
+    sort();
+    ck_assert_uint_ne(file[image].digest, before);
+    ck_assert_uint_eq(file[lone].digest, lone_before);
+    ck_assert(!file[image].may_be_asked);
+}
+END_TEST
+
+START_TEST(what_metadata_say_makes_the_set)
+{
+    static const struct pb_described told = {.facts = {.tile = "T33XWJ"}},
+                                     failed = {.error = {.code = "input.truncated"}};
+    size_t image = add("m1.img"), item = add("m1.json");
+    answer = &told;
+    sort();
+    is(image, PB_BELONGS_SET);
+    is(item, PB_BELONGS_SET);
+    ck_assert_str_eq(file[image].scene, "T33XWJ");
+    answer = &failed;
+    sort();
+    is(image, PB_BELONGS_ALONE);
+    ck_assert_ptr_eq(file[image].answer, &failed);
+    answer = NULL;
+}
+END_TEST
+
 START_TEST(a_star_stands_for_the_begin_of_the_files_own_name)
 {
     ck_assert(pb_metadata_is_of("*_m.xml", "a_SR", "a_SR.tif", "a_m.xml"));
@@ -179,7 +237,7 @@ START_TEST(many_files_are_sorted_at_once)
                                       : ".tif");
         many[i].name = names[i];
     }
-    ck_assert_int_eq(pb_belonging_sort(many, N, wild), 0);
+    ck_assert_int_eq(pb_belonging_sort(many, N, wild, &answers), 0);
     ck_assert_int_eq(many[1].belongs, PB_BELONGS_BESIDE);
     ck_assert_uint_eq(many[1].main, 0);
     ck_assert_int_eq(many[N - 1].belongs, PB_BELONGS_MAIN);
@@ -198,6 +256,8 @@ int main(void)
     tcase_add_test(tests, metadata_belong_to_their_own_scene);
     tcase_add_test(tests, an_archive_of_a_scene_waits_for_nothing_beside_it);
     tcase_add_test(tests, other_files_and_folders_are_left_alone);
+    tcase_add_test(tests, a_file_whose_metadata_tell_its_set_is_asked_for);
+    tcase_add_test(tests, what_metadata_say_makes_the_set);
     tcase_add_test(tests, a_star_stands_for_the_begin_of_the_files_own_name);
     tcase_add_test(tests, many_files_are_sorted_at_once);
     suite_add_tcase(suite, tests);

@@ -31,6 +31,7 @@ START_TEST(landsat_level_1_has_reflectance_by_the_sun_radiance_and_planck)
     ck_assert_str_eq(f.instrument, "OLI_TIRS");
     ck_assert_str_eq(f.level, "L1TP");
     ck_assert_str_eq(f.datetime, "2017-08-13T15:54:15.788464Z");
+    ck_assert_str_eq(f.tile, "016037"); /* WRS_PATH = 16, WRS_ROW = 37 */
     ck_assert_double_eq(f.sun_azimuth, 126.81463739);
     ck_assert_double_eq(f.gsd, 30);
     ck_assert_double_eq(f.cloud_cover, 26.70);
@@ -51,6 +52,7 @@ START_TEST(landsat_level_2_has_surface_reflectance_and_temperature)
     struct pb_metadata f = facts_of(MTL_C2);
     ck_assert_str_eq(f.level, "L2SP");
     ck_assert_str_eq(f.datetime, "2020-10-31T14:31:47.808399Z");
+    ck_assert_str_eq(f.tile, "001062"); /* WRS_PATH = 1, WRS_ROW = 62 */
     assert_scale(&f, "4", PB_QUANTITY_SURFACE, 2.75e-5, -0.2);
     assert_scale(&f, "ST_B10", PB_QUANTITY_TEMPERATURE, 0.00341802, 149.0);
     ck_assert(!band_of(&f, "4")->to[PB_QUANTITY_TOA].known);
@@ -133,6 +135,7 @@ START_TEST(earth_search_says_whether_the_offset_is_taken_out)
     struct pb_metadata f = facts_of(S2_ITEM);
     struct pb_err err;
     ck_assert_str_eq(f.datetime, "2020-02-19T11:34:25.405Z");
+    ck_assert_str_eq(f.tile, "T29RKH"); /* grid:code MGRS-29RKH */
     ck_assert_str_eq(f.baseline, "02.14");
     assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, 0);
     char *text = changed(load_metadata(S2_ITEM), "\"02.14\"", "\"05.09\"");
@@ -318,6 +321,33 @@ START_TEST(an_item_of_any_producer_tells_when_and_how_a_scene_was_taken)
 }
 END_TEST
 
+START_TEST(an_item_tells_the_tile_of_its_grid)
+{
+    static const struct {
+        const char *properties, *tile;
+    } cases[] = {{"\"grid:code\": \"MGRS-33XWJ\"", "T33XWJ"},
+                 {"\"s2:mgrs_tile\": \"5QKB\"", "T05QKB"},
+                 {"\"grid:code\": \"WRS2-001062\"", "001062"},
+                 {"\"landsat:wrs_path\": \"1\", \"landsat:wrs_row\": \"62\"", "001062"},
+                 {"\"grid:code\": \"MSIN-2506\"", "MSIN-2506"},
+                 {"\"grid:code\": \"X-1/..\"", ""},
+                 {"\"grid:code\": \"MGRS-33\"", ""},
+                 {"\"landsat:wrs_path\": \"1\"", ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pb_metadata f;
+        struct pb_err err;
+        char text[300];
+        (void)snprintf(text, sizeof text,
+                       "{\"type\": \"Feature\", \"stac_version\": \"1.1.0\", "
+                       "\"properties\": {%s}}",
+                       cases[i].properties);
+        ck_assert_int_eq(parse(strdup(text), &f, &err), 0);
+        ck_assert_str_eq(f.tile, cases[i].tile);
+        pb_metadata_fini(&f);
+    }
+}
+END_TEST
+
 START_TEST(calibrate_knows_every_family_and_quantity)
 {
     size_t length;
@@ -350,6 +380,7 @@ int main(void)
     tcase_add_test(tc, worldview_has_radiance_and_with_known_irradiance_reflectance);
     tcase_add_test(tc, dimap_has_radiance_and_reflectance_of_the_middle);
     tcase_add_test(tc, an_item_of_any_producer_tells_when_and_how_a_scene_was_taken);
+    tcase_add_test(tc, an_item_tells_the_tile_of_its_grid);
     tcase_add_test(tc, calibrate_knows_every_family_and_quantity);
     tcase_add_test(tc, sentinel1_has_facts_and_says_what_it_becomes);
     tcase_add_test(tc, planetscope_item_of_newer_orders_completes_the_coefficients);

@@ -53,7 +53,7 @@ static void end(void)
 static void add(const char *name, int64_t age_ms, bool is_still)
 {
     char scene[256];
-    const struct pb_pipeline_config *pipeline = pb_config_match_group(config, name, scene);
+    const struct pb_pipeline_config *pipeline = pb_config_match_group(config, name, NULL, scene);
     const struct pb_set_file file = {
         .name = name, .size = 3, .ctime_ns = (WALL - age_ms) * 1000000, .is_still = is_still};
     ck_assert_ptr_nonnull(pipeline);
@@ -188,6 +188,31 @@ START_TEST(a_file_that_joins_waits_for_the_end_of_a_job_without_a_limit)
 }
 END_TEST
 
+START_TEST(an_expired_set_waits_for_files_of_its_pipeline_that_came_before)
+{
+    static const struct {
+        size_t pipeline;
+        int64_t age_ms;
+        bool is_due;
+    } cases[] = {{0, 60000, false}, {0, 50000, false}, {0, 49999, true}, {1, 60000, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pb_sets_begin(sets);
+        add("a1_R.tif", 60000, true); /* it expires 50 s ago */
+        ck_assert_int_eq(pb_sets_await(sets, cases[i].pipeline, (WALL - cases[i].age_ms) * 1000000),
+                         0);
+        ck_assert_uint_eq(judge(true), 1);
+        ck_assert(pb_sets_at(sets, 0)->is_due == cases[i].is_due);
+        ck_assert_int_eq(pb_sets_due_ms(sets, WALL), -1);
+    }
+    pb_sets_begin(sets);
+    add("a1_R.tif", 60000, true);
+    add("a1_N.tif", 60000, true);
+    ck_assert_int_eq(pb_sets_await(sets, 0, (WALL - 60000) * 1000000), 0);
+    ck_assert_uint_eq(judge(true), 1);
+    ck_assert(pb_sets_at(sets, 0)->is_due); /* it lacks nothing */
+}
+END_TEST
+
 START_TEST(nothing_expires_by_a_clock_that_was_set)
 {
     add("a1_R.tif", 60000, true);
@@ -218,6 +243,7 @@ int main(void)
     tcase_add_test(tests, an_incomplete_set_is_due_a_while_after_its_last_file);
     tcase_add_test(tests, a_file_that_joins_is_judged_with_those_of_the_jobs_before);
     tcase_add_test(tests, a_file_that_joins_waits_for_the_end_of_a_job_without_a_limit);
+    tcase_add_test(tests, an_expired_set_waits_for_files_of_its_pipeline_that_came_before);
     tcase_add_test(tests, nothing_expires_by_a_clock_that_was_set);
     tcase_add_test(tests, a_scan_without_files_has_no_sets);
     suite_add_tcase(suite, tests);

@@ -40,7 +40,7 @@ static int from_metadata(const struct pb_stac_config *config, const struct pb_pr
     const struct pb_metadata *facts = env->metadata;
     out->source = "metadata";
     if (env->observations != NULL && env->observations->n > 0 &&
-        env->observations->order == PB_FILES_BY_CLOUD)
+        env->observations->order != PB_FILES_BY_LIST)
         return from_observations(env->observations, out, err);
     if (facts != NULL && facts->datetime[0] != '\0')
         (void)snprintf(out->datetime, sizeof out->datetime, "%s", facts->datetime);

@@ -1,0 +1,40 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_ASKED_H
+#define PB_ASKED_H
+/* What is asked of the metadata of the files of one inbox (input.by with {meta.*}), and the
+ * answers. In memory alone: after a restart the files are asked again. An answer holds for a file
+ * and its metadata as a scan saw them (digest), and for the configuration of that number; what a
+ * scan does not look for is forgotten at its end. Thread: pool (scans, one at a time) and loop. */
+#include "service/worker/described.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pb_asked;
+
+/* A question, copied out. */
+struct pb_asked_question {
+    uint64_t ticket;
+    char *name, *pipeline; /* below the inbox; malloc'd, the caller's */
+};
+
+struct pb_asked *pb_asked_create(void);        /* NULL = out of memory */
+void pb_asked_destroy(struct pb_asked *asked); /* NULL is fine */
+
+/* --- pool: one scan --- */
+void pb_asked_begin(struct pb_asked *asked, unsigned long config_number);
+/* The answer, borrowed until the end of the next scan; NULL: there is none yet. */
+const struct pb_described *pb_asked_find(struct pb_asked *asked, const char *name, uint64_t digest);
+/* It is to be asked, once. -ENOMEM: by a later scan. */
+int pb_asked_want(struct pb_asked *asked, const char *name, uint64_t digest, const char *pipeline);
+void pb_asked_end(struct pb_asked *asked);
+
+/* --- loop --- */
+/* The next question that was not asked yet; false: there is none, or no memory for it now. */
+bool pb_asked_next(struct pb_asked *asked, struct pb_asked_question *out);
+/* It could not be asked: another scan wants it again. */
+void pb_asked_drop(struct pb_asked *asked, uint64_t ticket);
+/* Whether somebody waits for it still. */
+bool pb_asked_answer(struct pb_asked *asked, uint64_t ticket, const struct pb_described *answer);
+#endif

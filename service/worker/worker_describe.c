@@ -1,0 +1,136 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/worker/worker_describe.h"
+
+#include "config/base/base_name.h"
+#include "config/group_pattern.h"
+#include "pipeline/io/path.h"
+#include "pipeline/scene/sidecar.h"
+#include "service/worker/described.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void answer(struct worker *worker, const struct pb_described *described)
+{
+    size_t bytes = 0;
+    struct pb_json *json = pb_described_line(described);
+    const char *text = pb_json_text(json, &bytes);
+    pb_worker_say(worker, text, bytes);
+    pb_json_destroy(json);
+}
+
+void pb_worker_describe_fail(struct worker *worker, const struct pb_err *err)
+{
+    struct pb_described described;
+    pb_described_fail_err(&described, err);
+    answer(worker, &described);
+}
+
+static int open_files(struct pb_worker_job *job, struct pb_err *err)
+{
+    char folder[PATH_MAX];
+    pb_path_parent(job->path, folder);
+    int rc = pb_raster_file_open(&job->input, job->path, err);
+    rc = rc ? rc : pb_sidecar_open_own(job->pipeline, job->path, -1, &job->metadata, err);
+    job->sidecars = rc == 0 ? calloc(1, sizeof *job->sidecars) : NULL;
+    if (rc == 0 && job->sidecars == NULL)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory");
+    if (rc == 0)
+        rc = pb_sidecars_take_loose(job->pipeline, folder, -1, &job->input, 1, err, job->sidecars);
+    return rc;
+}
+
+static int open_job(struct worker *worker, const struct pb_json_value *command, struct pb_err *err)
+{
+    struct pb_worker_job *job = &worker->job;
+    const char *name = pb_json_get_text(command, "pipeline");
+    const char *path = pb_json_get_text(command, "input");
+    memset(job, 0, sizeof *job);
+    job->input.fd = job->room = -1;
+    job->command = command;
+    job->describes = true;
+    pb_metadata_files_init(&job->metadata);
+    job->pipeline = name != NULL ? pb_config_pipeline(worker->config, name) : NULL;
+    job->path = path != NULL ? strdup(path) : NULL;
+    if (job->pipeline == NULL || job->pipeline->input.group_pattern == NULL || job->path == NULL)
+        return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a description of a file of no input.group");
+    return open_files(job, err);
+}
+
+/* Its only line. Ends this process as the child when that says none. */
+static void hear(struct worker *worker, struct pb_described *out)
+{
+    size_t bytes = 0;
+    char *text = NULL;
+    while ((text = pb_line_reader_next(&worker->child.lines, &bytes)) == NULL &&
+           pb_line_reader_fill(&worker->child.lines))
+        ;
+    if (text != NULL && pb_described_parse(text, bytes, out) == 0) {
+        pb_worker_fork_end(&worker->child);
+        return;
+    }
+    if (text != NULL)
+        (void)fprintf(stderr, "the process that reads metadata breaks the protocol\n");
+    if (text != NULL)
+        pb_worker_end(worker, 1);
+    pb_worker_fork_die_like(pb_worker_fork_wait(&worker->child));
+}
+
+/* Where the facts were looked for: "a.json (input.metadata)", and the file itself. */
+static void say_lacks(const struct pb_worker_job *job, const char *fact, struct pb_described *out)
+{
+    char looked[400] = "";
+    size_t used = 0;
+    struct pb_err err = {0};
+    for (size_t i = 0; i < job->metadata.n && used < sizeof looked; i++)
+        used += (size_t)snprintf(looked + used, sizeof looked - used, "%s%.120s", i ? ", " : "",
+                                 pb_base_name(job->metadata.file[i].path));
+    const bool none = job->metadata.n == 0;
+    const bool is_date = strcmp(fact, "meta.date") == 0;
+    (void)pb_fail(&err, PB_E_INPUT_METADATA_MISSING,
+                  "nothing says the %s that input.by of pipeline %.60s takes: %s%.100s%s",
+                  is_date ? "date of the acquisition" : "tile", job->pipeline->name,
+                  !none ? "neither do "
+                  : job->pipeline->input.n_metadata == 0
+                      ? "input.metadata is not set"
+                      : "no file of input.metadata lies beside it",
+                  looked,
+                  !is_date ? ""
+                  : none   ? ", and the file has no ACQUISITIONDATETIME (domain IMAGERY)"
+                           : " say it, nor ACQUISITIONDATETIME (domain IMAGERY) of the file");
+    pb_described_fail_err(out, &err);
+}
+
+/* The service adds which file it is. */
+static void fail(const struct pb_worker_job *job, const struct pb_err *err,
+                 struct pb_described *out)
+{
+    struct pb_err said = *err;
+    if (job->path != NULL && said.line == 0 && strcmp(said.file, job->path) == 0)
+        said.file[0] = '\0';
+    pb_described_fail_err(out, &said);
+}
+
+void pb_worker_describe(struct worker *worker, const struct pb_json_value *command)
+{
+    struct pb_worker_job *job = &worker->job;
+    struct pb_described described = {.facts = {.date = ""}};
+    struct pb_err err = {0};
+    int rc = open_job(worker, command, &err);
+    rc = rc ? rc : pb_worker_fork_start(&worker->child, worker->config, job, &err);
+    if (rc == 0)
+        hear(worker, &described);
+    else
+        fail(job, &err, &described);
+    const char *lacks =
+        described.error.code[0] == '\0'
+            ? pb_group_pattern_lacks(job->pipeline->input.group_pattern, &described.facts)
+            : NULL;
+    if (lacks != NULL)
+        say_lacks(job, lacks, &described);
+    pb_worker_job_close(job);
+    answer(worker, &described);
+}

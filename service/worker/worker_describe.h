@@ -1,0 +1,16 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WORKER_DESCRIBE_H
+#define PB_WORKER_DESCRIBE_H
+/* The worker's command "describe": what the metadata of one loose file say for input.by. The worker
+ * opens the file, its metadata and its sidecars; a confined child of its own reads them. One
+ * thread. */
+#include "service/worker/worker_child.h"
+#include "service/worker/worker_parts.h"
+
+/* Answers the command, for which worker->config was read; waits for the child, and ends as it does
+ * when it dies. */
+void pb_worker_describe(struct worker *worker, const struct pb_json_value *command);
+/* The same for one whose configuration cannot be read. */
+void pb_worker_describe_fail(struct worker *worker, const struct pb_err *err);
+#endif
