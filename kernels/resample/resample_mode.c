@@ -52,17 +52,13 @@ static void find_lane(const struct pb_resample_job *job, size_t column, bool is_
     }
 }
 
-static void find_across(const struct pb_resample_job *job, size_t column, size_t lanes,
+/* some: a column with the most pixels, at most FEW. */
+static void find_across(const struct pb_resample_job *job, size_t column, size_t lanes, size_t some,
                         struct across *across)
 {
-    const struct pb_taps *const taps = job->columns.taps;
-    size_t widest = column;
-
-    for (size_t i = column; i < column + lanes; i++)
-        widest = taps[i].n > taps[widest].n ? i : widest;
-    across->n = taps[widest].n;
-    for (size_t i = 0; i < LANES && across->n <= FEW; i++)
-        find_lane(job, column + i, i < lanes, widest, (int)i, across);
+    across->n = job->columns.taps[some].n;
+    for (size_t i = 0; i < LANES; i++)
+        find_lane(job, column + i, i < lanes, some, (int)i, across);
 }
 
 /* A row of the footprints; down: its weight. */
@@ -203,20 +199,31 @@ static float mode_of_many(const struct pb_resample_job *job, size_t column, cons
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
+static size_t widest_of(const struct pb_taps *taps, size_t column, size_t lanes)
+{
+    size_t widest = column;
+
+    for (size_t i = column; i < column + lanes; i++)
+        widest = taps[i].n > taps[widest].n ? i : widest;
+    return widest;
+}
+
 /* The columns from `column` on, up to LANES of them. */
 static void mode_columns(const struct pb_resample_job *job, size_t column, size_t lanes,
                          const struct pb_taps *y, float *out)
 {
+    const size_t widest = widest_of(job->columns.taps, column, lanes);
+    const int32_t across_n = job->columns.taps[widest].n;
     struct across across;
     struct few few;
     float modes[LANES];
 
-    find_across(job, column, lanes, &across);
-    if ((size_t)across.n * (size_t)y->n > FEW) {
+    if (across_n > FEW || y->n > FEW || across_n * y->n > FEW) {
         for (size_t i = 0; i < lanes; i++)
             out[i] = mode_of_many(job, column + i, y);
         return;
     }
+    find_across(job, column, lanes, widest, &across);
     const int32_t n = gather(job, &across, y, &few);
     modes_of_few(&few, n, n > 1 && is_one_value_each(&few, n) ? 1 : n, modes);
     memcpy(out, modes, lanes * sizeof *out);
