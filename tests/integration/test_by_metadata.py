@@ -112,6 +112,29 @@ class Command(DaemonCase):
         self.assertEqual([f["file"] for f in done[0]["report"]["order"]["files"]], ["a.tif", "b.tif"])
 
     @in_scratch
+    def test_an_mtl_tells_the_scene_of_real_bands(self, scratch):
+        real = pbtest.DATA / "real/landsat8_c1_016037"
+        if not real.is_dir():
+            self.skipTest("no real Landsat scene")
+        for path in real.iterdir():
+            shutil.copy(path, scratch)
+        self.write(scratch, """
+pipelines:
+  toa:
+    input:
+      group: '.*_(B\\d+|BQA|MTL)\\.(tif|txt)'
+      by: "{meta.tile}_{meta.date}"
+      metadata: "*_MTL.txt"
+      files: {R: "*_B4.*"}
+    steps: [calibrate: {bands: [R], to: toa}]
+    products: [statistics: {bands: [R]}, stac: {}]
+""")
+        done, = self.compute(scratch, "LC08_L1TP_016037_20170813_20170814_01_RT_B2.TIF")
+        self.assertEqual(pathlib.Path(done["input"]).name, "016037_20170813")  # WRS_PATH 16, WRS_ROW 37, DATE_ACQUIRED
+        self.assertEqual(json.loads(pathlib.Path(next(p["path"] for p in done["products"] if p["type"] == "stac")).read_text())
+                         ["properties"]["datetime"], "2017-08-13T15:54:15.788464Z")
+
+    @in_scratch
     def test_parts_of_names_go_with_metadata(self, scratch):
         self.write(scratch, pipeline(r"(?<where>[a-z]+)\d\.tif", '"{where}_{meta.date}"'))
         for name, value in (("east1", 3), ("east2", 5), ("west1", 50)):
@@ -217,6 +240,23 @@ class Service(DaemonCase):
         self.assertNotEqual(errors["cut.tif"]["code"], "input.no_pipeline")
         wait_for(lambda: d.files("inbox") == [])
         self.assertEqual({pathlib.Path(f).name for f in d.files("quarantine")} & {"none.tif", "cut.tif"}, {"none.tif", "cut.tif"})
+
+    def test_a_file_that_is_written_on_is_asked_again(self):
+        gate = pathlib.Path(tempfile.mkdtemp(prefix="pb-")) / "gate"
+        self.addCleanup(shutil.rmtree, gate.parent, ignore_errors=True)
+        gate.touch()
+        d = self.service(worker=self.script(GATE % (gate, BIN / "pushbroomd")))
+        taken(d.root / "made/x.tif", 2, "2026-06-01 00:00:00")
+        whole = (d.root / "made/x.tif").read_bytes()
+        (d.root / "made/x.tif").write_bytes(whole[:100])
+        os.rename(d.root / "made/x.tif", d.root / "inbox/x.tif")
+        wait_for(lambda: self.waiting(d))
+        with open(d.root / "inbox/x.tif", "wb") as out:  # as its writer goes on while it is asked
+            out.write(whole)
+            out.flush()
+            gate.unlink()
+        self.made(d, {"m_202606": [2]})
+        self.assertEqual(d.files("quarantine"), [])
 
     def test_a_file_at_which_the_reader_dies_fails_alone(self):
         d = self.service(worker=self.script(PROXY % str(BIN / "pushbroomd")))
