@@ -318,9 +318,22 @@ PB_PIXEL float pb_vm_FLOOR(float x)
 {
     return floorf(x);
 }
+/* fmodf, which takes a bit of the quotient at a time on CPUs. A quotient below 2^28 is nearer to
+ * its own whole number than to the next one by more than float64 rounds, and what the division
+ * leaves is exact. */
+PB_PIXEL float pb_vm_rest(float x, float y)
+{
+#ifndef __CUDACC__
+    const double quotient = (double)x / (double)y;
+    if (fabs(quotient) < 0x1p28 && fabsf(y) <= FLT_MAX)
+        return copysignf((float)((double)x - trunc(quotient) * (double)y), x);
+#endif
+    return fmodf(x, y);
+}
+
 PB_PIXEL float pb_vm_MOD(float x, float y)
 {
-    const float rest = fmodf(x, y); /* has the sign of x; of a divisor 0 it is NaN */
+    const float rest = pb_vm_rest(x, y); /* has the sign of x; of a divisor 0 it is NaN */
     return rest != 0.0f && (rest < 0.0f) != (y < 0.0f) ? rest + y : rest;
 }
 

@@ -226,6 +226,35 @@ START_TEST(a_strip_along_a_curve_has_the_bits_of_single_pixels)
 }
 END_TEST
 
+/* Any two numbers, near ones, and a multiple of a number or what is next to it. */
+static void two_numbers(int kind, float *x, float *y)
+{
+    const uint32_t bits = below(1u << 24) << 8 | below(256);
+    const uint32_t exponent = (bits >> 23 & 255) > 28 ? (bits >> 23 & 255) - below(29) : 1;
+
+    *x = pb_vm_number32(bits);
+    *y = pb_vm_number32(kind == 0 ? bits ^ below(1u << 24) << 7
+                                  : (bits & 0x80000000u) | exponent << 23 | below(1u << 23));
+    if (kind == 2) {
+        *y = (float)(1 + below(100000)) * 0.25f;
+        *x = nextafterf(*y * (float)below(1u << 23), below(2) ? INFINITY : 0.0f);
+    }
+}
+
+START_TEST(what_a_division_leaves_is_what_fmodf_makes)
+{
+    for (int i = 0; i < 2000000; i++) {
+        float x, y;
+
+        two_numbers(i % 3, &x, &y);
+        const float want = fmodf(x, y), is = pb_vm_rest(x, y);
+        ck_assert_msg(memcmp(&want, &is, sizeof is) == 0 || (want != want && is != is),
+                      "%a by %a: %a, not %a", (double)x, (double)y, (double)is, (double)want);
+    }
+    ck_assert(pb_vm_rest(5.0f, INFINITY) == 5.0f && signbit(pb_vm_rest(-6.0f, 3.0f)));
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("program_steps");
@@ -234,6 +263,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, random_programs_store_what_single_pixels_do);
     tcase_add_test(tc, a_strip_along_a_curve_has_the_bits_of_single_pixels);
+    tcase_add_test(tc, what_a_division_leaves_is_what_fmodf_makes);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
