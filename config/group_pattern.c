@@ -63,7 +63,8 @@ static const char *read_part(const char *brace, struct part *out)
     const char *end = strchr(brace, '}');
     const char *colon = end ? memchr(brace, ':', (size_t)(end - brace)) : NULL;
     const char *stop = colon ? colon : end;
-    if (end == NULL || stop - brace - 1 >= NAME_BYTES || stop == brace + 1 || end - stop >= 64)
+    if (end == NULL || stop - brace - 1 >= NAME_BYTES || stop == brace + 1 || end - stop >= 64 ||
+        (colon != NULL && colon + 1 == end))
         return NULL;
     (void)snprintf(out->name, NAME_BYTES, "%.*s", (int)(stop - brace - 1), brace + 1);
     (void)snprintf(out->format, 64, "%.*s", colon ? (int)(end - colon - 1) : 0,
@@ -122,8 +123,13 @@ static bool check_by(struct pb_group_pattern *group, bool is_given, struct pb_gr
 {
     struct part part;
     const char *p = strchr(group->by, '{');
-    wrong->of_by = p == NULL;
-    if (p == NULL && has_group(group, group->by))
+    const bool has_slash = strchr(group->by, '/') != NULL;
+    wrong->of_by = p == NULL || has_slash;
+    if (has_slash)
+        (void)snprintf(wrong->text, sizeof wrong->text,
+                       "input.by: '%.80s' has a slash, and a scene is the name of a folder",
+                       group->by);
+    else if (p == NULL && has_group(group, group->by))
         (void)snprintf(wrong->text, sizeof wrong->text,
                        "input.by: '%.80s' stands without its braces: write \"{%.80s}\"", group->by,
                        group->by);
@@ -135,7 +141,9 @@ static bool check_by(struct pb_group_pattern *group, bool is_given, struct pb_gr
         if (p == NULL) {
             wrong->of_by = true;
             (void)snprintf(wrong->text, sizeof wrong->text,
-                           "input.by: a brace in '%.80s' holds no name of a group", group->by);
+                           "input.by: a brace in '%.80s' holds no name of a group, or no format "
+                           "behind its colon",
+                           group->by);
             break;
         }
         check_part(group, is_given, &part, wrong);

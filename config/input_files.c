@@ -200,6 +200,10 @@ static void check_asked(struct pb_load *load, const struct pb_yaml *node,
                   "own beside it, so '%.80s' has to begin with a *, which stands for the begin of "
                   "the file's name, and has neither {scene} nor a slash",
                   input->metadata[i]);
+    if (input->n_metadata == 0 && strstr(input->by, "{meta.tile}") != NULL)
+        WRONG(load, place(node, node, "by"),
+              "input.by takes {meta.tile}, which metadata beside a file tell: name these with "
+              "input.metadata, \"*_MTL.txt\"");
 }
 
 static void compile_group(struct pb_load *load, const struct pb_yaml *owner,

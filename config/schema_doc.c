@@ -77,20 +77,22 @@ const char *pb_key_range(const struct pb_key *key, char *out, size_t out_bytes)
 /* The documentation of the key, with the range of its values. */
 static void print_doc(struct pb_text *out, const struct pb_key *key, int indent)
 {
-    char text[700], room[120];
+    char room[120];
     const char *range = pb_key_range(key, room, sizeof room);
-    int length = snprintf(text, sizeof text, "%s", key->doc);
-    char *end = text + length;
-    size_t left = sizeof text - (size_t)length;
+    struct pb_text doc = {.text = NULL};
+    pb_text_add(&doc, "%s", key->doc);
     if (key->choices) {
-        (void)snprintf(end, left, " One of: ");
+        pb_text_add(&doc, " One of: ");
         for (const char *c = key->choices; *c; c++)
-            (void)snprintf(text + strlen(text), sizeof text - strlen(text),
-                           *c == '|' ? " | " : "%c", *c);
+            pb_text_add(&doc, *c == '|' ? " | " : "%c", *c);
     } else if (range && key->type != PB_KEY_NUMBER) {
-        (void)snprintf(end, left, " (%s)", range);
+        pb_text_add(&doc, " (%s)", range);
     }
-    pb_text_comment(out, indent, text);
+    char *text = pb_text_take(&doc);
+    out->failed = out->failed || text == NULL;
+    if (text != NULL)
+        pb_text_comment(out, indent, text);
+    free(text);
 }
 
 void pb_schema_default(struct pb_text *out, const struct pb_section *section, int indent)

@@ -252,17 +252,18 @@ static const struct pb_key input_keys[] = {
      .type = PB_KEY_TEXT,
      .offset = AT(pb_input_config, by),
      .example = "\"{tile}_{date:%Y%m}\"",
-     .doc = "What makes one scene of loose files, in place of (?<scene>...): a text with named "
-            "groups of input.group in braces. {date:%Y%m} is (?<date>...), which begins with year, "
-            "month and day in digits, in a format of strftime. date is {date:%Y%m%d}, tile is "
-            "{tile}. {meta.date} and {meta.tile} are what metadata say of the file: those of "
-            "input.metadata that are its own (a * stands for the begin of its name), which the "
-            "expression has to fit as well, so that they go along; for the date also GDAL's "
-            "ACQUISITIONDATETIME (domain IMAGERY) of the file itself. The date is that of the "
-            "acquisition in UTC ({meta.date:%Y%m}), never TIFFTAG_DATETIME, which is when the file "
-            "was made; the tile is T33XWJ of MGRS, path and row of Landsat (001062), or a "
-            "grid:code. meta.date is {meta.date:%Y%m%d}, meta.tile is {meta.tile}. A file that "
-            "does not tell them fails alone."},
+     .doc =
+         "What makes one scene of loose files, in place of (?<scene>...): a text with named "
+         "groups of input.group in braces. {date:%Y%m} is (?<date>...), which begins with year, "
+         "month and day in digits, in a format of strftime. date is {date:%Y%m%d}, tile is "
+         "{tile}. {meta.date} and {meta.tile} are what metadata say of the file: those of "
+         "input.metadata that are its own (a * stands for the begin of its name), which go along "
+         "with it; for the date also GDAL's "
+         "ACQUISITIONDATETIME (domain IMAGERY) of the file itself. The date is that of the "
+         "acquisition in UTC ({meta.date:%Y%m}), never TIFFTAG_DATETIME, which is when the file "
+         "was made; the tile is T33XWJ of MGRS, path and row of Landsat (001062), or a "
+         "grid:code. meta.date is {meta.date:%Y%m%d}, meta.tile is {meta.tile}. A file that "
+         "does not tell them fails alone."},
     CHOICE("order", AT(pb_input_config, order),
            "name|name-descending|date|date-descending|cloud|list", "name",
            "The order in which nth of input.files counts: by the names of files, or by "

@@ -122,7 +122,8 @@ bool pb_sidecar_is_metadata(const struct pb_pipeline_config *pipeline, const cha
     return is;
 }
 
-static bool is_own(const struct pb_pipeline_config *pipeline, const char *input, const char *name)
+bool pb_sidecar_is_own(const struct pb_pipeline_config *pipeline, const char *input,
+                       const char *name)
 {
     bool is = false;
     for (size_t i = 0; i < pipeline->input.n_metadata && !is; i++)
@@ -156,7 +157,7 @@ int pb_sidecar_open_own(const struct pb_pipeline_config *pipeline, const char *i
         rc = open_named(&at, pb_base_name(input), out, err);
     else
         for (const struct dirent *entry; rc == 0 && (entry = readdir(directory)) != NULL;)
-            if (entry->d_name[0] != '.' && is_own(pipeline, input, entry->d_name))
+            if (entry->d_name[0] != '.' && pb_sidecar_is_own(pipeline, input, entry->d_name))
                 rc = open_named(&at, entry->d_name, out, err);
     (void)closedir(directory);
     return rc;

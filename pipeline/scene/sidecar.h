@@ -18,8 +18,10 @@ int pb_sidecar_open(const struct pb_pipeline_config *pipeline, const char *input
  * fits it, else those beside it, which may be none (pb_metadata_is_of with a *). As above. */
 int pb_sidecar_open_own(const struct pb_pipeline_config *pipeline, const char *input,
                         int64_t reader, struct pb_metadata_files *out, struct pb_err *err);
-/* Whether the file of that name is metadata of others. */
+/* Whether the file of that name is metadata of others; of `input`, in the same folder. */
 bool pb_sidecar_is_metadata(const struct pb_pipeline_config *pipeline, const char *name);
+bool pb_sidecar_is_own(const struct pb_pipeline_config *pipeline, const char *input,
+                       const char *name);
 /* A file that is kept with those beside it lies in a folder of its own name: its path, if `folder`
  * is such a one (PATH_MAX bytes). */
 bool pb_sidecar_main(const char *folder, char *out);

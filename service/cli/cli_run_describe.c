@@ -4,6 +4,7 @@
  * (service/processes/describer.h), before the first input runs. */
 #include "config/base/base_name.h"
 #include "config/group_pattern.h"
+#include "pipeline/scene/sidecar.h"
 #include "service/base/files.h"
 #include "service/cli/cli_run.h"
 #include "service/processes/describer.h"
@@ -21,12 +22,13 @@ struct one {
     char *path;
     const struct pb_pipeline_config *pipeline;
     bool is_input;
+    bool is_metadata; /* of others, with which it goes: not asked */
     struct pb_described answer;
 };
 
 struct cli_told {
     struct one *one;
-    size_t n, room, n_answered;
+    size_t n, room, n_asked, n_answered;
     uv_loop_t loop;
 };
 
@@ -58,7 +60,10 @@ static bool add(struct cli_told *told, const struct pb_pipeline_config *pipeline
     char *copy = strdup(path);
     if (copy == NULL)
         return false;
-    told->one[told->n++] = (struct one){.path = copy, .pipeline = pipeline, .is_input = is_input};
+    const bool is_metadata = pb_sidecar_is_metadata(pipeline, path);
+    told->one[told->n++] = (struct one){
+        .path = copy, .pipeline = pipeline, .is_input = is_input, .is_metadata = is_metadata};
+    told->n_asked += is_metadata ? 0 : 1;
     return true;
 }
 
@@ -78,7 +83,8 @@ static bool add_beside(struct cli_told *told, const struct pb_pipeline_config *p
     DIR *directory = opendir(folder);
     for (const struct dirent *e; good && directory != NULL && (e = readdir(directory)) != NULL;) {
         struct stat st;
-        if (pb_group_pattern_fits(pipeline->input.group_pattern, e->d_name, NULL, scene) &&
+        if ((pb_group_pattern_fits(pipeline->input.group_pattern, e->d_name, NULL, scene) ||
+             pb_sidecar_is_metadata(pipeline, e->d_name)) &&
             snprintf(other, sizeof other, "%.*s%s", n, path, e->d_name) < (int)sizeof other &&
             stat(other, &st) == 0 && S_ISREG(st.st_mode))
             good = add(told, pipeline, other, false);
@@ -116,7 +122,7 @@ static void on_answer(void *user, uint64_t ticket, const struct pb_described *an
 {
     struct cli_told *told = user;
     told->one[ticket].answer = *answer;
-    if (++told->n_answered == told->n)
+    if (++told->n_answered == told->n_asked)
         uv_stop(&told->loop);
 }
 
@@ -141,17 +147,19 @@ bool cli_told_wait(struct cli_told *told, const struct pb_config *config,
 {
     const struct pb_describer_options options = {
         .loop = &told->loop,
-        .program = {.main = told->n == 1 ? pb_worker_main_single : pb_worker_main_foreground},
+        .program = {.main = told->n_asked == 1 ? pb_worker_main_single : pb_worker_main_foreground},
         .config = config,
         .on_answer = on_answer,
         .on_say = on_say,
-        .user = told};
+        .user = told,
+        .gives_up = true};
     if (uv_loop_init(&told->loop) != 0)
         return false;
     struct pb_describer *describer = pb_describer_create(&options);
     bool good = describer != NULL;
     for (size_t i = 0; good && i < told->n; i++)
-        good = pb_describer_ask(describer, i, told->one[i].pipeline->name, told->one[i].path) == 0;
+        good = told->one[i].is_metadata ||
+               pb_describer_ask(describer, i, told->one[i].pipeline->name, told->one[i].path) == 0;
     if (good)
         (void)uv_run(&told->loop, UV_RUN_DEFAULT);
     pb_describer_destroy(describer);
@@ -162,7 +170,7 @@ bool cli_told_wait(struct cli_told *told, const struct pb_config *config,
     return good;
 }
 
-static bool scene_of(const struct one *one, char scene[256])
+static bool tells_scene(const struct one *one, char scene[256])
 {
     return one->answer.error.code[0] == '\0' &&
            pb_group_pattern_fits(one->pipeline->input.group_pattern, pb_base_name(one->path),
@@ -170,23 +178,63 @@ static bool scene_of(const struct one *one, char scene[256])
            scene[0] != '\0';
 }
 
+static bool lies_beside(const struct one *a, const struct one *b)
+{
+    const size_t n = folder_bytes(a->path);
+    return a->pipeline == b->pipeline && folder_bytes(b->path) == n &&
+           strncmp(a->path, b->path, n) == 0;
+}
+
+/* The file whose answer counts: itself; of metadata one that these are of, if possible one that
+ * tells its scene; NULL: there is none. */
+static const struct one *told_by(const struct cli_told *told, const struct one *one)
+{
+    const struct one *found = NULL;
+    char scene[256];
+    if (!one->is_metadata)
+        return one;
+    for (size_t i = 0; i < told->n; i++) {
+        const struct one *main = &told->one[i];
+        if (main->is_metadata || !lies_beside(main, one) ||
+            !pb_sidecar_is_own(one->pipeline, main->path, pb_base_name(one->path)))
+            continue;
+        if (found == NULL || (!tells_scene(found, scene) && tells_scene(main, scene)))
+            found = main;
+    }
+    return found;
+}
+
+static void say_why(const struct one *by, struct pb_err *err)
+{
+    if (by == NULL)
+        (void)pb_fail(err, PB_E_INPUT_INCOMPLETE,
+                      "the file that it is metadata of does not lie beside it");
+    else if (by->answer.error.code[0] != '\0')
+        (void)pb_fail(err, pb_code_find(by->answer.error.code), "%s", by->answer.error.message);
+    else
+        (void)pb_fail(err, PB_E_SYSTEM, "its scene would have no name");
+}
+
 bool cli_told_find(const struct cli_told *told, const struct pb_pipeline_config *pipeline,
                    const char *path, struct cli_group *out_group, char scene[256])
 {
-    const struct one *own = find(told, pipeline, path);
-    const size_t n = folder_bytes(path);
-    if (!scene_of(own, scene)) {
-        const struct pb_job_error *error = &own->answer.error;
-        (void)pb_fail(&out_group->err, error->code[0] ? pb_code_find(error->code) : PB_E_SYSTEM,
-                      "%s", error->code[0] ? error->message : "its scene would have no name");
+    const struct one *own = told != NULL ? find(told, pipeline, path) : NULL;
+    if (own == NULL) {
+        (void)pb_fail(&out_group->err, PB_E_INPUT_INCOMPLETE,
+                      "it came while the metadata of the others were read; run it again");
+        return true;
+    }
+    const struct one *by = told_by(told, own);
+    if (by == NULL || !tells_scene(by, scene)) {
+        say_why(by, &out_group->err);
         return true;
     }
     out_group->names = calloc(told->n, sizeof *out_group->names);
     for (size_t i = 0; out_group->names != NULL && i < told->n; i++) {
-        const struct one *one = &told->one[i];
+        const struct one *one = &told->one[i], *other_by = told_by(told, one);
         char other[256];
-        if (one->pipeline == pipeline && folder_bytes(one->path) == n &&
-            strncmp(one->path, path, n) == 0 && scene_of(one, other) && strcmp(other, scene) == 0)
+        if (lies_beside(one, own) && other_by != NULL && tells_scene(other_by, other) &&
+            strcmp(other, scene) == 0)
             out_group->names[out_group->n++] = pb_base_name(one->path);
     }
     return out_group->names != NULL;

@@ -3,7 +3,9 @@
 /* `pushbroom run`: loose files of one scene become one input. */
 #include "config/group_pattern.h"
 #include "config/base/base_name.h"
+#include "pipeline/scene/sidecar.h"
 #include "service/cli/cli_run.h"
+#include "service/gather/belonging.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,13 +21,16 @@ static const struct pb_pipeline_config *group_of(const struct cli_run_options *o
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return NULL;
-    if (o->pipeline == NULL)
-        return pb_config_match_group(config, path, NULL, scene);
-    const struct pb_pipeline_config *pipeline = pb_config_pipeline(config, o->pipeline);
-    bool fits =
-        pipeline->input.group_pattern != NULL &&
-        pb_group_pattern_fits(pipeline->input.group_pattern, pb_base_name(path), NULL, scene);
-    return fits ? pipeline : NULL;
+    const struct pb_pipeline_config *pipeline =
+        o->pipeline != NULL ? pb_config_pipeline(config, o->pipeline)
+                            : pb_config_match_group(config, path, NULL, scene);
+    if (o->pipeline == NULL && pipeline == NULL)
+        pipeline = pb_belonging_metadata(config, path);
+    const struct pb_group_pattern *group = pipeline != NULL ? pipeline->input.group_pattern : NULL;
+    if (group == NULL || pb_group_pattern_fits(group, pb_base_name(path), NULL, scene))
+        return group != NULL ? pipeline : NULL;
+    scene[0] = '\0';
+    return pb_group_pattern_asks(group) && pb_sidecar_is_metadata(pipeline, path) ? pipeline : NULL;
 }
 
 /* "DIR/SCENE"; malloc'd. */

@@ -22,6 +22,7 @@ struct pb_asked {
     pthread_mutex_t lock; /* all below */
     struct entry **entry; /* the first n_sorted by their names, then those of this scan */
     size_t n, n_sorted, room;
+    size_t next; /* no entry before it is WANTED */
     uint64_t last_ticket;
     unsigned long config_number;
 };
@@ -86,6 +87,7 @@ static void keep_seen(struct pb_asked *asked)
     if (kept > 0)
         qsort(asked->entry, kept, sizeof *asked->entry, by_name);
     asked->n_sorted = kept;
+    asked->next = 0;
 }
 
 void pb_asked_begin(struct pb_asked *asked, unsigned long config_number)
@@ -159,8 +161,8 @@ bool pb_asked_next(struct pb_asked *asked, struct pb_asked_question *out)
 {
     bool is = false;
     (void)pthread_mutex_lock(&asked->lock);
-    for (size_t i = 0; i < asked->n && !is; i++) {
-        struct entry *entry = asked->entry[i];
+    for (; asked->next < asked->n && !is; asked->next++) {
+        struct entry *entry = asked->entry[asked->next];
         if (entry->state != WANTED)
             continue;
         *out =
@@ -191,6 +193,7 @@ void pb_asked_drop(struct pb_asked *asked, uint64_t ticket)
     struct entry *entry = of_ticket(asked, ticket);
     if (entry != NULL)
         entry->state = WANTED;
+    asked->next = 0;
     (void)pthread_mutex_unlock(&asked->lock);
 }
 

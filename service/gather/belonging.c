@@ -243,9 +243,8 @@ static void look_for_answer(struct sorter *s, size_t number,
     const char *base = pb_base_name(file->name);
     file->digest = file->state;
     file->may_be_asked = file->is_still;
-    file->lacks_metadata = input->n_metadata > 0 && !pb_sidecar_is_metadata(file->pipeline, base);
-    if (file->lacks_metadata)
-        look_for_metadata(s, number, count_metadata);
+    file->lacks_metadata = input->n_metadata > 0;
+    look_for_metadata(s, number, count_metadata);
     file->answer = answers->find(answers->user, file->name, file->digest);
     if (file->answer == NULL)
         return;
@@ -256,6 +255,42 @@ static void look_for_answer(struct sorter *s, size_t number,
     file->belongs = told ? PB_BELONGS_SET : PB_BELONGS_ALONE;
 }
 
+/* Which of its files one that is metadata of several goes along with: one that is not known yet,
+ * so that it stays until all are; one of a set before one that tells nothing. */
+static int rank_of(const struct pb_belonging *main)
+{
+    return main->belongs == PB_BELONGS_ASKED ? 2 : main->belongs == PB_BELONGS_SET ? 1 : 0;
+}
+
+static void follow(struct sorter *s, size_t main, size_t metadata)
+{
+    struct pb_belonging *file = &s->file[metadata];
+    const bool follows = file->belongs == PB_BELONGS_BESIDE;
+    if (file->belongs != PB_BELONGS_ALONE && file->belongs != PB_BELONGS_ASKED && !follows)
+        return;
+    if (follows && rank_of(&s->file[file->main]) >= rank_of(&s->file[main]))
+        return;
+    file->belongs = PB_BELONGS_BESIDE;
+    file->main = main;
+}
+
+/* Metadata go where their file goes, and tell no scene themselves: without it they wait. */
+static void sort_asked(struct sorter *s, const struct pb_belonging_answers *answers)
+{
+    for (size_t i = 0; i < s->n; i++)
+        s->file[i].is_asked = s->file[i].belongs == PB_BELONGS_ASKED &&
+                              !pb_sidecar_is_metadata(s->file[i].pipeline, s->file[i].name);
+    for (size_t i = 0; i < s->n; i++)
+        if (s->file[i].is_asked)
+            look_for_answer(s, i, answers);
+    for (size_t i = 0; i < s->n; i++)
+        if (s->file[i].is_asked)
+            look_for_metadata(s, i, follow);
+    for (size_t i = 0; i < s->n; i++)
+        if (s->file[i].belongs == PB_BELONGS_ASKED && !s->file[i].is_asked)
+            s->file[i].belongs = PB_BELONGS_AWAITS;
+}
+
 /* --- all --- */
 
 const struct pb_pipeline_config *pb_belonging_metadata(const struct pb_config *config,
@@ -263,7 +298,9 @@ const struct pb_pipeline_config *pb_belonging_metadata(const struct pb_config *c
 {
     for (size_t i = 0; i < config->n_pipelines; i++) {
         const struct pb_input_config *input = &config->pipelines[i].input;
-        for (size_t k = 0; k < input->n_metadata && input->n_files == 0; k++)
+        const bool beside = input->n_files == 0 || (input->group_pattern != NULL &&
+                                                    pb_group_pattern_asks(input->group_pattern));
+        for (size_t k = 0; k < input->n_metadata && beside; k++)
             if (pb_metadata_is_of(input->metadata[k], NULL, NULL, pb_base_name(name)))
                 return &config->pipelines[i];
     }
@@ -286,12 +323,13 @@ static void name_pipeline(struct sorter *s, size_t number)
 }
 
 /* Whether a folder of its name can hold it, in which it is found by that name. A single file that
- * goes to a pipeline of many files is an archive of them: what belongs to its scene is inside. */
+ * goes to a pipeline of many files is an archive of them, and what belongs to its scene is inside;
+ * or one that tells no scene, which takes along what lies beside it. */
 static bool can_be_main(const struct pb_belonging *file)
 {
     char clean[256];
     if (file->belongs != PB_BELONGS_ALONE || file->is_folder || file->pipeline == NULL ||
-        file->pipeline->input.n_files > 0)
+        (file->pipeline->input.n_files > 0 && !file->is_asked))
         return false;
     pb_file_name_clean(pb_base_name(file->name), clean);
     return strcmp(clean, pb_base_name(file->name)) == 0;
@@ -322,9 +360,7 @@ int pb_belonging_sort(struct pb_belonging *file, size_t n, const struct pb_confi
     if (s.n_named > 1)
         qsort(s.named, s.n_named, sizeof *s.named, by_name);
     mark_metadata(&s);
-    for (size_t i = 0; i < n; i++)
-        if (file[i].belongs == PB_BELONGS_ASKED)
-            look_for_answer(&s, i, answers);
+    sort_asked(&s, answers);
     for (size_t i = 0; i < n; i++)
         if (file[i].belongs == PB_BELONGS_ALONE && !file[i].is_folder)
             look_for_main(&s, i);

@@ -31,7 +31,8 @@ struct pb_belonging {
     const struct pb_pipeline_config *pipeline; /* NULL: none takes it */
     char scene[256];                           /* SET: of the set */
     size_t main;                               /* BESIDE: number of that file */
-    /* Of a file whose metadata tell its set, ALONE when they do not: */
+    /* Of a file whose metadata tell its set; ALONE, or MAIN with these, when they do not: */
+    bool is_asked;                     /* it is one, not metadata */
     const struct pb_described *answer; /* NULL: not known yet */
     uint64_t digest;                   /* its state and that of its metadata */
     bool may_be_asked;                 /* all of these are still */

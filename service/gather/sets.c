@@ -190,13 +190,15 @@ static void await_job(struct pb_set *set)
                    set->n == 1 ? "" : "s", set->earlier.busy);
 }
 
-/* What is wrong beside missing files (two files for one band) the job says. */
+/* Whether a file that came before the set was over may be of it. */
 static bool is_awaited(const struct pb_sets *sets, const struct pb_set *set)
 {
     return set->pipeline_number < sets->n_awaited &&
-           sets->awaited_ms[set->pipeline_number] <= set->expires_ms;
+           sets->awaited_ms[set->pipeline_number] <=
+               (set->is_incomplete ? set->expires_ms : set->youngest_ns / 1000000);
 }
 
+/* What is wrong beside missing files (two files for one band) the job says. */
 static void judge(const struct pb_sets *sets, struct pb_set *set,
                   const struct pb_pipeline_config *pipeline, const struct pb_sets_now *now)
 {
@@ -213,10 +215,10 @@ static void judge(const struct pb_sets *sets, struct pb_set *set,
     set->is_incomplete = failed && err.code == PB_E_INPUT_INCOMPLETE;
     if (set->is_incomplete)
         (void)snprintf(set->missing, sizeof set->missing, "%s", err.msg);
-    bool expired =
-        now->wall_is_trusted && now->wall_ms >= set->expires_ms && !is_awaited(sets, set);
+    bool expired = now->wall_is_trusted && now->wall_ms >= set->expires_ms;
     bool undecided = failed && err.code == PB_E_MEMORY;
-    set->is_due = is_still && !undecided && (!set->is_incomplete || expired);
+    set->is_due =
+        is_still && !undecided && !is_awaited(sets, set) && (!set->is_incomplete || expired);
     if (set->earlier.busy[0] != '\0')
         await_job(set);
 }

@@ -64,8 +64,8 @@ void pb_sets_begin(struct pb_sets *sets);
  * that it is or belongs to. -ENOMEM. */
 int pb_sets_add(struct pb_sets *sets, size_t pipeline, const char *scene, bool is_beside,
                 const struct pb_set_file *file);
-/* A file that came at that time (ctime) is of a set of the pipeline that is not known yet: one that
- * expires later is not taken without what it lacks. -ENOMEM. */
+/* A file that came at that time (ctime) is of a set of the pipeline that is not known yet. A set
+ * whose last file came later, or that lacks files and expires later, waits for it. -ENOMEM. */
 int pb_sets_await(struct pb_sets *sets, size_t pipeline, int64_t ctime_ns);
 /* Forms the sets; config: that of the numbers. -ENOMEM: there are no sets. */
 int pb_sets_end(struct pb_sets *sets, const struct pb_config *config);

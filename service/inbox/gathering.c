@@ -332,6 +332,8 @@ bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,
         *out = (struct pb_claimed){.file = &gathering->as_file[i], .set = set};
         if (set->is_beside && set->n == 1) /* nothing came with it */
             *out = (struct pb_claimed){.file = pb_settle_at(settle, set->file[0].number)};
+        for (size_t k = 0; k < set->n && set->is_beside && out->error == NULL; k++)
+            out->error = error_of(gathering, settle, pb_settle_at(settle, set->file[k].number));
         return true;
     }
     return false;

@@ -6,6 +6,7 @@
 #include "service/processes/worker_proc.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,9 @@
 #define AGAIN_MS                                                                                   \
     1000 /* until another one is started in the place of one that died, or did not                 \
             start */
+
+#define SET_BACK_MS 5000  /* until a file is asked again after a fault of the machine */
+#define GRACE_MS    10000 /* for a process to end that is told to */
 
 struct question {
     struct question *next;
@@ -27,9 +31,10 @@ struct pb_describer {
     struct question *first, **last;
     size_t n;
     struct pb_worker_proc *proc;
-    bool sent;       /* the first question: its answer is awaited */
-    bool is_late;    /* it took service.stall, and its process was killed */
-    bool is_dropped; /* the question that was sent is not wanted any more */
+    bool sent;        /* the first question: its answer is awaited */
+    bool is_late;     /* it took service.stall, and its process was killed */
+    bool is_set_back; /* the timer is that of SET_BACK_MS */
+    bool is_dropped;  /* the question that was sent is not wanted any more */
     uv_timer_t timer;
 };
 
@@ -74,22 +79,48 @@ static void end_attempt(struct pb_describer *describer, enum pb_code code, const
     answer(describer, &described);
 }
 
-static void on_timer(uv_timer_t *timer)
-{
-    struct pb_describer *describer = timer->data;
-    if (describer->proc == NULL) {
-        go_on(describer);
-    } else if (describer->sent) {
-        describer->is_late = true;
-        pb_worker_proc_kill(describer->proc);
-    } else {
-        pb_worker_proc_close_stdin(describer->proc);
-    }
-}
+static void on_timer(uv_timer_t *timer);
 
 static void start_timer(struct pb_describer *describer, int64_t ms)
 {
     (void)uv_timer_start(&describer->timer, on_timer, (uint64_t)ms, 0);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct pb_describer *describer = timer->data;
+    if (describer->proc == NULL || describer->is_set_back) {
+        describer->is_set_back = false;
+        go_on(describer);
+    } else if (describer->sent || pb_worker_proc_is_closing(describer->proc)) {
+        describer->is_late = describer->sent;
+        pb_worker_proc_kill(describer->proc);
+    } else {
+        pb_worker_proc_close_stdin(describer->proc);
+        start_timer(describer, GRACE_MS);
+    }
+}
+
+/* The machine's fault, at the first question, which is asked again later. False: it is to be
+ * answered. */
+static bool set_back(struct pb_describer *describer, const char *why)
+{
+    char said[PATH_MAX + 400];
+    if (describer->options.gives_up &&
+        ++describer->first->attempts >= describer->options.config->service.max_attempts)
+        return false;
+    (void)snprintf(said, sizeof said, "%s: %s; it is asked again", describer->first->path, why);
+    say(describer, PB_LOG_WARNING, said);
+    describer->sent = false;
+    describer->is_set_back = true;
+    start_timer(describer, SET_BACK_MS);
+    return true;
+}
+
+static bool is_machine_s(const struct pb_job_error *error)
+{
+    const enum pb_code code = pb_code_find(error->code);
+    return error->code[0] != '\0' && code != PB_E_COUNT && pb_code_class(code) != PB_CLASS_INPUT;
 }
 
 static void on_line(void *user, const char *line, size_t bytes)
@@ -105,7 +136,7 @@ static void on_line(void *user, const char *line, size_t bytes)
     }
     if (describer->is_dropped)
         describer->sent = describer->is_dropped = false;
-    else
+    else if (!is_machine_s(&described.error) || !set_back(describer, described.error.message))
         answer(describer, &described);
     go_on(describer);
 }
@@ -115,7 +146,9 @@ static void on_end(void *user, const char *how)
     struct pb_describer *describer = user;
     const bool counts = describer->sent && !describer->is_dropped;
     const bool was_late = describer->is_late;
-    char why[300];
+    const bool machine_s =
+        !was_late && (!pb_worker_proc_spoke(describer->proc) || pb_worker_proc_is_killed(how));
+    char why[300], said[PATH_MAX + 400];
     pb_worker_proc_destroy(describer->proc);
     describer->proc = NULL;
     describer->sent = describer->is_late = describer->is_dropped = false;
@@ -128,7 +161,10 @@ static void on_end(void *user, const char *how)
         go_on(describer);
         return;
     }
-    say(describer, PB_LOG_WARNING, why);
+    if (machine_s && set_back(describer, why))
+        return;
+    (void)snprintf(said, sizeof said, "%s: %s", describer->first->path, why);
+    say(describer, PB_LOG_WARNING, said);
     start_timer(describer, AGAIN_MS); /* before an answer makes others ask */
     end_attempt(describer, was_late ? PB_E_JOB_STALLED : PB_E_JOB_CRASHED, why);
 }
@@ -174,7 +210,7 @@ static void send_first(struct pb_describer *describer)
  * closed ends first. */
 static void go_on(struct pb_describer *describer)
 {
-    if (describer->sent || pb_worker_proc_is_closing(describer->proc))
+    if (describer->sent || describer->is_set_back || pb_worker_proc_is_closing(describer->proc))
         return;
     if (describer->first == NULL && describer->proc != NULL)
         start_timer(describer, IDLE_MS);
@@ -223,7 +259,7 @@ void pb_describer_set_config(struct pb_describer *describer, const struct pb_con
     while (describer->first != NULL)
         free_first(describer);
     describer->is_dropped = describer->sent;
-    describer->options.config = config;
+    describer->options.config = config; /* a timer of set_back goes on: the machine is the same */
 }
 
 static void on_close(uv_handle_t *handle)

@@ -5,7 +5,9 @@
 /* Asks a worker process what the metadata of loose files say (input.by with {meta.*}), one file
  * after the other in the order in which they came. The process is none of those that run jobs: it
  * starts with the first question, and ends when none comes for a while. A file at which it dies or
- * does nothing for service.stall is tried service.max_attempts times in all. Thread: loop. */
+ * takes longer than service.stall is tried service.max_attempts times in all. What is the machine's
+ * fault (a process that is killed or cannot run, no memory, a disk that does not answer) is no
+ * answer: the file is asked again until there is one. Thread: loop. */
 #include "config/config.h"
 #include "service/processes/worker_launch.h"
 #include "service/base/log.h"
@@ -24,6 +26,7 @@ struct pb_describer_options {
     void (*on_answer)(void *user, uint64_t ticket, const struct pb_described *answer);
     void (*on_say)(void *user, enum pb_log_level level, const char *text); /* for the log */
     void *user;
+    bool gives_up; /* the machine's faults count as attempts as well: somebody waits */
 };
 
 struct pb_describer *pb_describer_create(const struct pb_describer_options *options); /* or NULL */

@@ -294,6 +294,15 @@ int64_t pb_worker_proc_killed_ms(const struct pb_worker_proc *proc)
     return proc->killed_ms;
 }
 
+bool pb_worker_proc_is_killed(const char *how)
+{
+    int number = 0;
+    if (sscanf(how, "signal %d ", &number) != 1)
+        return false;
+    return number != SIGSEGV && number != SIGBUS && number != SIGILL && number != SIGFPE &&
+           number != SIGABRT && number != SIGTRAP && number != SIGSYS;
+}
+
 bool pb_worker_proc_spoke(const struct pb_worker_proc *proc)
 {
     return proc->spoke;

@@ -44,6 +44,9 @@ void pb_worker_proc_kill(struct pb_worker_proc *proc); /* SIGKILL */
 int64_t pb_worker_proc_killed_ms(const struct pb_worker_proc *proc);
 /* Whether it ever wrote a line, be it an empty one: its program runs. */
 bool pb_worker_proc_spoke(const struct pb_worker_proc *proc);
+/* Whether `how` of on_end is a signal that another process or the kernel sent: none that a program
+ * causes itself. */
+bool pb_worker_proc_is_killed(const char *how);
 int pb_worker_proc_pid(const struct pb_worker_proc *proc);
 /* Frees when libuv has closed the handles; no handler is called any more. Kills a process that is
  * still there. NULL is fine. */

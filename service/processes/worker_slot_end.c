@@ -50,22 +50,12 @@ void pb_slot_end_failed(struct pb_worker_slot *slot)
     slot->over.end = PB_RUN_FAILED;
 }
 
-/* Signals that a program causes itself; all others are sent by another process or the kernel. */
-static bool is_killed(const char *how)
-{
-    int number = 0;
-    if (sscanf(how, "signal %d ", &number) != 1)
-        return false;
-    return number != SIGSEGV && number != SIGBUS && number != SIGILL && number != SIGFPE &&
-           number != SIGABRT && number != SIGTRAP && number != SIGSYS;
-}
-
 /* The machine ended the run: sets the job's error. */
 static bool is_machine_s(struct pb_worker_slot *slot)
 {
     struct pb_job *job = &slot->job;
     const char *program = slot->owner->program.path;
-    if (!slot->gone.spoke && is_killed(slot->gone.how))
+    if (!slot->gone.spoke && pb_worker_proc_is_killed(slot->gone.how))
         pb_job_fail(job, PB_E_MEMORY,
                     "a worker was ended by %s before it wrote a line: the kernel out of memory "
                     "(see dmesg), or a person",
@@ -76,7 +66,7 @@ static bool is_machine_s(struct pb_worker_slot *slot)
                     slot->gone.how, program ? program : "a fork of this one");
     else if (slot->untold)
         pb_job_fail(job, PB_E_SYSTEM, "the worker could not be told its work");
-    else if (!slot->gone.by_us && is_killed(slot->gone.how))
+    else if (!slot->gone.by_us && pb_worker_proc_is_killed(slot->gone.how))
         pb_job_fail(job, PB_E_MEMORY,
                     "the worker was ended by %s in stage %s at tile %lld of %lld: the kernel out "
                     "of memory (see dmesg), or a person",

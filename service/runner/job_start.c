@@ -50,6 +50,23 @@ int64_t pb_job_start_rank(const struct pb_config *config, const struct pb_job *j
     return pipeline != NULL ? highest - pipeline->priority : 0;
 }
 
+/* One of a scene that metadata tell, which a job of its own cannot be. */
+static void fail_part(struct pb_job *job, const struct pb_pipeline_config *group,
+                      const struct pb_job_error *before)
+{
+    char text[400];
+    if (before->code[0] != '\0') { /* as its metadata were read in the inbox */
+        pb_job_fail_words(job, before->code, before->message, before->hint);
+        return;
+    }
+    (void)snprintf(text, sizeof text,
+                   "it is one of the files of a scene that their metadata tell (input.by of "
+                   "pipeline %.60s), which are taken together from the inbox",
+                   group->name);
+    pb_job_fail_words(job, pb_code_id(PB_E_INPUT_NO_PIPELINE), text,
+                      "move it from the quarantine to the inbox, with its metadata");
+}
+
 /* A single file that is one of a scene's, or metadata of one. before: the error that the job had
  * when it was stored. False: it is none. */
 static bool is_part(const struct pb_config *config, struct pb_job *job,
@@ -58,23 +75,18 @@ static bool is_part(const struct pb_config *config, struct pb_job *job,
     char scene[PB_JOB_NAME_BYTES];
     const struct pb_pipeline_config *group = pb_config_match_group(config, job->name, NULL, scene);
     const struct pb_pipeline_config *metadata =
-        group == NULL ? pb_belonging_metadata(config, job->name) : NULL;
-    if (group != NULL && scene[0] != '\0')
+        group == NULL || scene[0] == '\0' ? pb_belonging_metadata(config, job->name) : NULL;
+    if (metadata != NULL)
+        pb_job_fail(job, PB_E_INPUT_INCOMPLETE,
+                    "the file that it is metadata of (input.metadata of pipeline %s) did not come",
+                    metadata->name);
+    else if (group != NULL && scene[0] == '\0')
+        fail_part(job, group, before);
+    else if (group != NULL)
         pb_job_fail(job, PB_E_INPUT_NO_PIPELINE,
                     "it is one of the files of scene %s (input.group of pipeline %s), which are "
                     "taken together from the inbox; put it there again with the others",
                     scene, group->name);
-    else if (group != NULL && before->code[0] != '\0') /* as its metadata were read in the inbox */
-        pb_job_fail_words(job, before->code, before->message, before->hint);
-    else if (group != NULL)
-        pb_job_fail(job, PB_E_INPUT_NO_PIPELINE,
-                    "it is one of the files of a scene that their metadata tell (input.by of "
-                    "pipeline %s), which are taken together from the inbox; put it there again",
-                    group->name);
-    else if (metadata != NULL)
-        pb_job_fail(job, PB_E_INPUT_INCOMPLETE,
-                    "the file that it is metadata of (input.metadata of pipeline %s) did not come",
-                    metadata->name);
     return group != NULL || metadata != NULL;
 }
 

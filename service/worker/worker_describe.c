@@ -79,28 +79,52 @@ static void hear(struct worker *worker, struct pb_described *out)
     pb_worker_fork_die_like(pb_worker_fork_wait(&worker->child));
 }
 
-/* Where the facts were looked for: "a.json (input.metadata)", and the file itself. */
+/* The names of its metadata: "a.json, b.xml". */
+static void list_metadata(const struct pb_worker_job *job, char *out, size_t bytes)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < job->metadata.n && used < bytes; i++)
+        used += (size_t)snprintf(out + used, bytes - used, "%s%.120s", i ? ", " : "",
+                                 pb_base_name(job->metadata.file[i].path));
+}
+
+/* Where the fact was looked for. */
 static void say_lacks(const struct pb_worker_job *job, const char *fact, struct pb_described *out)
 {
-    char looked[400] = "";
-    size_t used = 0;
+    char names[400], looked[500];
     struct pb_err err = {0};
-    for (size_t i = 0; i < job->metadata.n && used < sizeof looked; i++)
-        used += (size_t)snprintf(looked + used, sizeof looked - used, "%s%.120s", i ? ", " : "",
-                                 pb_base_name(job->metadata.file[i].path));
-    const bool none = job->metadata.n == 0;
     const bool is_date = strcmp(fact, "meta.date") == 0;
+    list_metadata(job, names, sizeof names);
+    if (job->metadata.n > 0)
+        (void)snprintf(looked, sizeof looked, "%.300s %s not have it", names,
+                       job->metadata.n == 1 ? "does" : "do");
+    else
+        (void)snprintf(looked, sizeof looked, "%s",
+                       job->pipeline->input.n_metadata == 0
+                           ? "input.metadata is not set"
+                           : "no file of input.metadata lies beside it");
     (void)pb_fail(&err, PB_E_INPUT_METADATA_MISSING,
-                  "nothing says the %s that input.by of pipeline %.60s takes: %s%.100s%s",
-                  is_date ? "date of the acquisition" : "tile", job->pipeline->name,
-                  !none ? "neither do "
-                  : job->pipeline->input.n_metadata == 0
-                      ? "input.metadata is not set"
-                      : "no file of input.metadata lies beside it",
-                  looked,
-                  !is_date ? ""
-                  : none   ? ", and the file has no ACQUISITIONDATETIME (domain IMAGERY)"
-                           : " say it, nor ACQUISITIONDATETIME (domain IMAGERY) of the file");
+                  "nothing says the %s that input.by of pipeline %.60s takes: %s%s",
+                  is_date ? "date of the acquisition" : "tile", job->pipeline->name, looked,
+                  is_date ? ", and the file has no ACQUISITIONDATETIME (domain IMAGERY)" : "");
+    pb_described_fail_err(out, &err);
+}
+
+/* Facts that make no name of a folder. */
+static void check_scene(const struct pb_worker_job *job, struct pb_described *out)
+{
+    char scene[256] = "";
+    struct pb_err err = {0};
+    if (pb_group_pattern_fits(job->pipeline->input.group_pattern, pb_base_name(job->path),
+                              &out->facts, scene) &&
+        scene[0] != '\0')
+        return;
+    (void)pb_fail(
+        &err, PB_E_INPUT_METADATA_VALUE,
+        "of its metadata (date '%.39s', tile '%.39s') input.by of pipeline %.60s makes no "
+        "name of a scene",
+        out->facts.date, out->facts.tile, job->pipeline->name);
     pb_described_fail_err(out, &err);
 }
 
@@ -131,6 +155,8 @@ void pb_worker_describe(struct worker *worker, const struct pb_json_value *comma
             : NULL;
     if (lacks != NULL)
         say_lacks(job, lacks, &described);
+    else if (described.error.code[0] == '\0')
+        check_scene(job, &described);
     pb_worker_job_close(job);
     answer(worker, &described);
 }

@@ -34,9 +34,15 @@ pipelines:
     steps: [composite: {method: median, bands: [A], of: [_1, _2, _3, _4, _5]}]
     products: [cog: {bands: [A], type: float32}, stac: {}]
 """
+WITHOUT_DATE = json.dumps({"type": "Feature", "stac_version": "1.0.0", "id": "x", "geometry": None, "properties": {"eo:cloud_cover": 12}, "links": [], "assets": {}})
 PROXY = """#!/usr/bin/python3
-import json, os, subprocess, sys
-real = subprocess.Popen([%r] + sys.argv[1:], stdin=subprocess.PIPE)
+import json, os, subprocess, sys, threading
+real = subprocess.Popen([%r] + sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+os.write(1, os.read(real.stdout.fileno(), 4096))  # it runs
+def forward():
+    while text := os.read(real.stdout.fileno(), 4096):
+        os.write(1, text)
+threading.Thread(target=forward).start()
 for line in sys.stdin:
     if json.loads(line)["cmd"] == "describe" and "dies" in json.loads(line)["input"]:
         real.kill()
@@ -54,6 +60,12 @@ exec %s "$@"
 
 def pipeline(group=r".*\.tif", by='"m_{meta.date:%Y%m}"', metadata="", expire="100ms"):
     return PIPELINE % (group, by, metadata, FILES, expire)
+
+
+def of_two():
+    """Complete with two files, of as many as there are the first by their names, and what they lack is waited for."""
+    text = pipeline(metadata='metadata: "*.json"', expire="1h")
+    return text.replace(FILES, "A_1: {match: '*.tif', nth: 1}, A_2: {match: '*.tif', nth: 2}").replace("[_1, _2, _3, _4, _5]", "[_1, _2]")
 
 
 def taken(path, value, date=None):
@@ -159,16 +171,33 @@ pipelines:
         self.assertIn("cut.tif is left out: ", said)
 
     @in_scratch
+    def test_metadata_go_where_their_file_goes(self, scratch):
+        self.write(scratch, pipeline(metadata='metadata: "*.json"'))  # input.group does not fit them
+        for name, value, date in (("a", 3, None), ("b", 5, "2026-06-20 10:00:00"), ("c", 100, "2026-07-20 10:00:00")):
+            taken(scratch / f"{name}.tif", value, date)
+        item(scratch / "a.json", 10)
+        for name in "bc":  # says no date: that of the file counts
+            (scratch / f"{name}.json").write_text(WITHOUT_DATE)
+        june, july = self.compute(scratch, "a.tif", "a.json", "b.json", "b.tif", "c.json")
+        self.assertEqual((value_of(june["products"]), value_of(july["products"])), ([4], [100]))
+        item(scratch / "alone.json", 10)
+        alone, = self.compute(scratch, "alone.json", code=1)
+        self.assertIn("the file that it is metadata of does not lie beside it", alone["error"]["message"])
+
+    @in_scratch
     def test_wrong_templates_are_refused_at_their_place(self, scratch):
         for by, words in (('"{meta.clouds}"', "c.yaml:6:11: input.by: {meta.clouds} is nothing that is asked of metadata"),
                           ('"{meta.tile:%Y}"', "c.yaml:6:11: input.by: a format is for {date:%Y%m} and {meta.date:%Y%m}"),
-                          ("meta.cloud", "c.yaml:6:11: input.by: 'meta.cloud' names no group in braces")):
+                          ("meta.cloud", "c.yaml:6:11: input.by: 'meta.cloud' names no group in braces"),
+                          ('"{meta.date:}"', "no format behind its colon"),
+                          ('"{meta.date:%Y/%m}"', "c.yaml:6:11: input.by: '{meta.date:%Y/%m}' has a slash"),
+                          ("meta.tile", "input.by takes {meta.tile}, which metadata beside a file tell")):
             config = self.write(scratch, pipeline(by=by))
             self.assertIn(words, pbtest.run("pushbroom", "check-config", config, code=2).stderr)
         config = self.write(scratch, pipeline(metadata='metadata: "{scene}.json"'))
         self.assertIn("c.yaml:7:17: input.metadata: as input.by is made of metadata", pbtest.run("pushbroom", "check-config", config, code=2).stderr)
         for word, full in (("meta.date", "{meta.date:%Y%m%d}"), ("meta.tile", "{meta.tile}")):
-            config = self.write(scratch, pipeline(by=word))
+            config = self.write(scratch, pipeline(by=word, metadata='metadata: "*.json"'))
             self.assertIn(f'by: "{full}"', pbtest.run("pushbroom", "check-config", config).stdout)
 
 
@@ -307,6 +336,63 @@ class Service(DaemonCase):
         os.rename(d.root / "made/x.json", d.root / "inbox/x.json")
         told = wait_for(lambda: [s for s in d.call("service.info")["gathering"] if s["scene"] == "m_202606"] or d.jobs())
         self.assertTrue(told)
+
+    def pairs(self, d, *names):
+        """Images, and the texts beside them, all at once."""
+        with d.paused():
+            for name in names:
+                os.rename(d.root / "made" / name, d.root / "inbox" / name)
+
+    def test_metadata_that_come_first_wait_for_their_file_whatever_joins(self):
+        d = self.service(of_two())
+        for name, value in (("x", 2), ("y", 4)):
+            image(d.root / f"made/{name}.tif", value)
+            item(d.root / f"made/{name}.json", 10)
+        self.pairs(d, "x.json", "x.tif", "y.json", "y.tif")
+        self.made(d, {"m_202606": [3]})
+        image(d.root / "made/y.tif", 8)
+        item(d.root / "made/y.json", 20)
+        self.pairs(d, "y.json")  # of a month that is complete, and that it could join
+        wait_for(lambda: [s for s in d.call("service.info")["gathering"]
+                          if s["scene"] == "y.json" and s["missing"] == "the file that it is metadata of is missing"])
+        self.pairs(d, "y.tif")
+        self.made(d, {"m_202606": [5]})
+        d.wait_idle()
+        self.assertEqual((d.files("inbox"), d.files("quarantine"), {j["status"] for j in d.jobs()}), ([], [], {"successful"}))
+
+    def test_many_pairs_of_a_month_lose_none(self):
+        d = self.service(of_two())
+        names = [f"p{i:02}" for i in range(24)]
+        for i, name in enumerate(names):
+            image(d.root / f"made/{name}.tif", 6)
+            item(d.root / f"made/{name}.json", 10, day=i + 1)
+        self.pairs(d, *(f"{name}.json" for name in names), *(f"{name}.tif" for name in names))
+        wait_for(lambda: d.files("inbox") == [] and not d.call("service.info")["jobs"]["running"] + d.call("service.info")["jobs"]["accepted"],
+                 progress=d.progress)
+        self.assertEqual({j["status"] for j in d.jobs(limit=100)} - {"successful", "dismissed"}, set())
+        self.assertEqual(d.files("quarantine"), [])
+
+    def test_a_date_in_the_file_counts_where_its_item_has_none(self):
+        d = self.service(of_two())
+        for name, value in (("x", 7), ("y", 9)):
+            taken(d.root / f"made/{name}.tif", value, "2026-06-20 10:00:00")
+            (d.root / f"made/{name}.json").write_text(WITHOUT_DATE)
+        self.pairs(d, "x.json", "x.tif", "y.json", "y.tif")
+        self.made(d, {"m_202606": [8]})
+        self.assertEqual(d.files("quarantine"), [])
+
+    def test_what_tells_nothing_takes_its_metadata_along(self):
+        d = self.service(of_two())
+        image(d.root / "made/x.tif", 7)
+        (d.root / "made/x.json").write_text(WITHOUT_DATE)
+        self.pairs(d, "x.json", "x.tif")
+        failed = d.wait_job("x.tif", "failed")
+        self.assertEqual(failed["error"]["code"], "input.metadata_missing")
+        self.assertIn("x.json does not have it, and the file has no ACQUISITIONDATETIME", failed["error"]["message"])
+        wait_for(lambda: {pathlib.Path(f).name for f in d.files("quarantine")} >= {"x.tif", "x.json"})
+        self.assertEqual((d.files("inbox"), len(d.jobs())), ([], 1))
+        d.call("job.retry", id=failed["id"])
+        wait_for(lambda: "from the quarantine to the inbox" in str(d.jobs()[0]["error"]))
 
 
 main()

@@ -26,7 +26,7 @@ static const char text[] =
     "[.msk]}\n"
     "    products: [statistics: {}]\n"
     "  month:\n"
-    "    input: {group: 'm\\d+\\.(img|json)', by: meta.tile, metadata: '*.json', files: "
+    "    input: {group: 'm\\d+(_.)?\\.(img|json)', by: meta.tile, metadata: '*.json', files: "
     "{R: '*.img'}}\n"
     "    products: [statistics: {}]\n"
     "  rest:\n"
@@ -147,7 +147,7 @@ START_TEST(an_archive_of_a_scene_waits_for_nothing_beside_it)
     sort();
     is(zip, PB_BELONGS_ALONE);
     ck_assert_str_eq(file[zip].pipeline->name, "folders");
-    is(json, PB_BELONGS_ALONE);
+    is(json, PB_BELONGS_AWAITS); /* metadata of some file, not of an archive */
     is(mask, PB_BELONGS_NOWHERE);
 }
 END_TEST
@@ -171,9 +171,8 @@ START_TEST(a_file_whose_metadata_tell_its_set_is_asked_for)
         file[i].is_still = true;
     sort();
     is(image, PB_BELONGS_ASKED);
-    is(item, PB_BELONGS_ASKED);
+    is_beside(item, image);
     ck_assert(file[image].may_be_asked && !file[image].lacks_metadata);
-    ck_assert(!file[item].lacks_metadata); /* it is metadata */
     ck_assert(file[lone].lacks_metadata);
     is_beside(mask, image);
     uint64_t before = file[image].digest, lone_before = file[lone].digest;
@@ -194,12 +193,52 @@ START_TEST(what_metadata_say_makes_the_set)
     answer = &told;
     sort();
     is(image, PB_BELONGS_SET);
-    is(item, PB_BELONGS_SET);
+    is_beside(item, image);
     ck_assert_str_eq(file[image].scene, "T33XWJ");
     answer = &failed;
     sort();
-    is(image, PB_BELONGS_ALONE);
+    is(image, PB_BELONGS_MAIN); /* which takes its metadata along */
+    is_beside(item, image);
     ck_assert_ptr_eq(file[image].answer, &failed);
+    answer = NULL;
+}
+END_TEST
+
+/* Whatever is known of others: their own file may come any time. */
+START_TEST(metadata_without_their_file_are_of_no_set)
+{
+    static const struct pb_described told = {.facts = {.tile = "T33XWJ"}};
+    size_t image = add("m1.img"), item = add("m1.json"), early = add("m2.json"),
+           unfit = add("other.json");
+    answer = &told;
+    sort();
+    is(image, PB_BELONGS_SET);
+    is_beside(item, image);
+    is(early, PB_BELONGS_AWAITS);
+    is(unfit, PB_BELONGS_AWAITS); /* input.group does not fit it */
+    answer = NULL;
+}
+END_TEST
+
+/* One answer by name; the others are not known. */
+static const struct pb_described *find_first(void *user, const char *name, uint64_t digest)
+{
+    (void)digest;
+    return strcmp(name, "m1_a.img") == 0 ? user : NULL;
+}
+
+START_TEST(metadata_of_several_files_stay_until_all_are_known)
+{
+    static struct pb_described told = {.facts = {.tile = "T33XWJ"}};
+    const struct pb_belonging_answers some = {find_first, &told};
+    size_t known = add("m1_a.img"), item = add("m1.json"), unknown = add("m1_b.img");
+    ck_assert_int_eq(pb_belonging_sort(file, n, config, &some), 0);
+    is(known, PB_BELONGS_SET);
+    is(unknown, PB_BELONGS_ASKED);
+    is_beside(item, unknown);
+    answer = &told;
+    sort();
+    is_beside(item, known);
     answer = NULL;
 }
 END_TEST
@@ -258,6 +297,8 @@ int main(void)
     tcase_add_test(tests, other_files_and_folders_are_left_alone);
     tcase_add_test(tests, a_file_whose_metadata_tell_its_set_is_asked_for);
     tcase_add_test(tests, what_metadata_say_makes_the_set);
+    tcase_add_test(tests, metadata_without_their_file_are_of_no_set);
+    tcase_add_test(tests, metadata_of_several_files_stay_until_all_are_known);
     tcase_add_test(tests, a_star_stands_for_the_begin_of_the_files_own_name);
     tcase_add_test(tests, many_files_are_sorted_at_once);
     suite_add_tcase(suite, tests);

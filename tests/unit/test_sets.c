@@ -204,12 +204,19 @@ START_TEST(an_expired_set_waits_for_files_of_its_pipeline_that_came_before)
         ck_assert(pb_sets_at(sets, 0)->is_due == cases[i].is_due);
         ck_assert_int_eq(pb_sets_due_ms(sets, WALL), -1);
     }
-    pb_sets_begin(sets);
-    add("a1_R.tif", 60000, true);
-    add("a1_N.tif", 60000, true);
-    ck_assert_int_eq(pb_sets_await(sets, 0, (WALL - 60000) * 1000000), 0);
-    ck_assert_uint_eq(judge(true), 1);
-    ck_assert(pb_sets_at(sets, 0)->is_due); /* it lacks nothing */
+}
+END_TEST
+
+START_TEST(a_complete_set_waits_for_files_that_came_before_its_last)
+{
+    for (int later = 0; later < 2; later++) {
+        pb_sets_begin(sets);
+        add("a1_R.tif", 60000, true);
+        add("a1_N.tif", 50000, true);
+        ck_assert_int_eq(pb_sets_await(sets, 0, (WALL - 50000 + later) * 1000000), 0);
+        ck_assert_uint_eq(judge(true), 1);
+        ck_assert(pb_sets_at(sets, 0)->is_due == (later == 1));
+    }
 }
 END_TEST
 
@@ -244,6 +251,7 @@ int main(void)
     tcase_add_test(tests, a_file_that_joins_is_judged_with_those_of_the_jobs_before);
     tcase_add_test(tests, a_file_that_joins_waits_for_the_end_of_a_job_without_a_limit);
     tcase_add_test(tests, an_expired_set_waits_for_files_of_its_pipeline_that_came_before);
+    tcase_add_test(tests, a_complete_set_waits_for_files_that_came_before_its_last);
     tcase_add_test(tests, nothing_expires_by_a_clock_that_was_set);
     tcase_add_test(tests, a_scan_without_files_has_no_sets);
     suite_add_tcase(suite, tests);
