@@ -55,6 +55,12 @@ enum pb_code pb_code_find(const char *id)
     return PB_E_COUNT;
 }
 
+enum pb_code_class pb_code_class_of(const char *id)
+{
+    const enum pb_code code = pb_code_find(id);
+    return code == PB_E_COUNT ? PB_CLASS_INPUT : pb_code_class(code);
+}
+
 /* File names and messages of libraries may contain control characters, which a terminal would
  * interpret. Also the C1 ones and the characters that change the direction of text, as UTF-8. */
 static void defuse(char *text)

@@ -49,6 +49,8 @@ int pb_code_errno(enum pb_code code);
 enum pb_code_class pb_code_class(enum pb_code code);
 /* The code of a dotted word; PB_E_COUNT = there is none of that name. */
 enum pb_code pb_code_find(const char *id);
+/* The class of a dotted word; an unknown one counts as the input's. */
+enum pb_code_class pb_code_class_of(const char *id);
 
 /* Writes "file:line:col: message; hint" (parts that are known) into out, NUL-terminated. */
 void pb_err_text(const struct pb_err *err, char *out, unsigned long out_bytes);

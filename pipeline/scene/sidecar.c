@@ -153,12 +153,9 @@ int pb_sidecar_open_own(const struct pb_pipeline_config *pipeline, const char *i
     if (directory == NULL)
         return pb_raster_file_fail(err, errno, at.folder, "cannot list it");
     at.fd = dirfd(directory);
-    if (pb_sidecar_is_metadata(pipeline, input))
-        rc = open_named(&at, pb_base_name(input), out, err);
-    else
-        for (const struct dirent *entry; rc == 0 && (entry = readdir(directory)) != NULL;)
-            if (entry->d_name[0] != '.' && pb_sidecar_is_own(pipeline, input, entry->d_name))
-                rc = open_named(&at, entry->d_name, out, err);
+    for (const struct dirent *entry; rc == 0 && (entry = readdir(directory)) != NULL;)
+        if (entry->d_name[0] != '.' && pb_sidecar_is_own(pipeline, input, entry->d_name))
+            rc = open_named(&at, entry->d_name, out, err);
     (void)closedir(directory);
     return rc;
 }

@@ -14,8 +14,8 @@
  * (pb_metadata_files_close) in any case. */
 int pb_sidecar_open(const struct pb_pipeline_config *pipeline, const char *input, const char *scene,
                     int64_t reader, struct pb_metadata_files *out, struct pb_err *err);
-/* The metadata of one of several loose files, before their scene is known: itself when a pattern
- * fits it, else those beside it, which may be none (pb_metadata_is_of with a *). As above. */
+/* The metadata of one of several loose files, before their scene is known: those beside it, which
+ * may be none (pb_sidecar_is_own). As above. */
 int pb_sidecar_open_own(const struct pb_pipeline_config *pipeline, const char *input,
                         int64_t reader, struct pb_metadata_files *out, struct pb_err *err);
 /* Whether the file of that name is metadata of others; of `input`, in the same folder. */

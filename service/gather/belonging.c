@@ -300,9 +300,8 @@ const struct pb_pipeline_config *pb_belonging_metadata(const struct pb_config *c
         const struct pb_input_config *input = &config->pipelines[i].input;
         const bool beside = input->n_files == 0 || (input->group_pattern != NULL &&
                                                     pb_group_pattern_asks(input->group_pattern));
-        for (size_t k = 0; k < input->n_metadata && beside; k++)
-            if (pb_metadata_is_of(input->metadata[k], NULL, NULL, pb_base_name(name)))
-                return &config->pipelines[i];
+        if (beside && pb_sidecar_is_metadata(&config->pipelines[i], name))
+            return &config->pipelines[i];
     }
     return NULL;
 }

@@ -119,8 +119,7 @@ static bool set_back(struct pb_describer *describer, const char *why)
 
 static bool is_machine_s(const struct pb_job_error *error)
 {
-    const enum pb_code code = pb_code_find(error->code);
-    return error->code[0] != '\0' && code != PB_E_COUNT && pb_code_class(code) != PB_CLASS_INPUT;
+    return error->code[0] != '\0' && pb_code_class_of(error->code) != PB_CLASS_INPUT;
 }
 
 static void on_line(void *user, const char *line, size_t bytes)

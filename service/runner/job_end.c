@@ -287,16 +287,9 @@ static void compare(struct pb_job_ends *ends, struct pb_job *job)
         pb_pending_work(pending, PB_PENDING_COMPARE, compared, ends);
 }
 
-/* An unknown code counts as the input's. */
-static enum pb_code_class class_of(const char *code)
-{
-    enum pb_code known = pb_code_find(code);
-    return known == PB_E_COUNT ? PB_CLASS_INPUT : pb_code_class(known);
-}
-
 static bool failed(struct pb_job_ends *ends, struct pb_run_over *over)
 {
-    enum pb_code_class class = class_of(over->job.error.code);
+    enum pb_code_class class = pb_code_class_of(over->job.error.code);
     if (pb_code_find(over->job.error.code) == PB_E_INPUT_DUPLICATE)
         compare(ends, &over->job);
     else if (class == PB_CLASS_INPUT)

@@ -33,10 +33,9 @@ static int read_facts(const struct pb_worker_child *child,
     file.bytes = (uint64_t)file.stat.st_size;
     file.mtime_ns = pb_raster_file_mtime_ns(&file.stat);
     file.handed = true;
-    const bool is_metadata = pb_sidecar_is_metadata(pipeline, child->input);
     rc = rc ? rc
-            : pb_file_facts_read(metadata.file, metadata.n, is_metadata ? NULL : &file,
-                                 &child->config->limits, &wants, &facts, err);
+            : pb_file_facts_read(metadata.file, metadata.n, &file, &child->config->limits, &wants,
+                                 &facts, err);
     free(file.path);
     if (rc == 0) {
         (void)snprintf(out->date, sizeof out->date, "%s", facts.datetime);
