@@ -3,7 +3,7 @@
 #
 # Sourced by deploy/demo, deploy/arm64/sysroot and tests/run: the Debian packages that pushbroom needs, and how to get the missing ones.
 PB_PACKAGES_BUILD="gcc g++ libc6-dev cmake ninja-build pkg-config git ca-certificates libgdal-dev libuv1-dev libyaml-dev libjson-c-dev libsqlite3-dev libpng-dev libjpeg-dev libwebp-dev libdeflate-dev libzstd-dev zlib1g-dev libsystemd-dev libssl-dev libseccomp-dev libpcre2-dev libxml2-dev libarchive-dev librust-blake3-dev check libcurl4-openssl-dev libmosquitto-dev"
-PB_PACKAGES_TEST="clang clang-format-14 clang-tidy-14 libclang-rt-14-dev lld xz-utils python3 python3-gdal python3-numpy gdal-bin b3sum systemd procps spin mosquitto mosquitto-clients mandoc man-db bash-completion zsh"
+PB_PACKAGES_TEST="clang clang-format-14 clang-tidy-14 libclang-rt-14-dev lld xz-utils python3 python3-gdal python3-numpy python3-scipy gdal-bin b3sum systemd procps spin mosquitto mosquitto-clients mandoc man-db bash-completion zsh"
 PB_PACKAGES_DEMO="gdal-bin"
 # To build for arm64 on another machine, and to try that; the libraries are deploy/arm64/sysroot's.
 PB_PACKAGES_ARM64="gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user"

@@ -141,7 +141,7 @@ pipelines:
     steps: [calibrate: {bands: [R], to: toa}]
     products: [statistics: {bands: [R]}, stac: {}]
 """)
-        done, = self.compute(scratch, "LC08_L1TP_016037_20170813_20170814_01_RT_B2.TIF")
+        done, = self.compute(scratch, "LC08_L1TP_016037_20170813_20170814_01_RT_B4.TIF")
         self.assertEqual(pathlib.Path(done["input"]).name, "016037_20170813")  # WRS_PATH 16, WRS_ROW 37, DATE_ACQUIRED
         self.assertEqual(json.loads(pathlib.Path(next(p["path"] for p in done["products"] if p["type"] == "stac")).read_text())
                          ["properties"]["datetime"], "2017-08-13T15:54:15.788464Z")
@@ -367,8 +367,8 @@ class Service(DaemonCase):
             image(d.root / f"made/{name}.tif", 6)
             item(d.root / f"made/{name}.json", 10, day=i + 1)
         self.pairs(d, *(f"{name}.json" for name in names), *(f"{name}.tif" for name in names))
-        wait_for(lambda: d.files("inbox") == [] and not d.call("service.info")["jobs"]["running"] + d.call("service.info")["jobs"]["accepted"],
-                 progress=d.progress)
+        wait_for(lambda: d.files("inbox") == [], progress=d.progress)
+        d.wait_idle()
         self.assertEqual({j["status"] for j in d.jobs(limit=100)} - {"successful", "dismissed"}, set())
         self.assertEqual(d.files("quarantine"), [])
 
