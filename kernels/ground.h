@@ -57,6 +57,7 @@ struct pb_ground_ask {
     const struct pb_ground *to;   /* the place of the new grid, which has to_w x to_h pixels; NULL:
                                      it is to be found */
     int32_t to_w, to_h;
+    bool has_areas; /* bands are made by AVERAGE or MODE: see struct pb_warp_want */
 };
 
 /* An open way: from pixels of the new grid to those of the one it is made from. */

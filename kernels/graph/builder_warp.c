@@ -102,7 +102,12 @@ static int32_t open_way(struct pb_builder *b, const struct pb_ground_ask *ask, i
 
     if (rc < 0)
         return report(b, rc, why);
-    const struct pb_warp_want want = {way.w, way.h, ask->source_w, ask->source_h, way.error_px, 0};
+    const struct pb_warp_want want = {.w = way.w,
+                                      .h = way.h,
+                                      .source_w = ask->source_w,
+                                      .source_h = ask->source_h,
+                                      .error_px = way.error_px,
+                                      .has_areas = ask->has_areas};
     rc = pb_warp_create(&want, finder->points, way.transform, &warp);
     finder->close(way.transform);
     if (rc < 0 || !reaches(b, ask, warp)) {

@@ -30,8 +30,12 @@ static int make_tree(const struct pb_relief_ask *r, const struct pb_ground_ask *
 
     if (rc < 0)
         return rc;
-    const struct pb_warp_want want = {at->to_w,     at->to_h,     at->source_w,
-                                      at->source_h, way.error_px, beyond_px};
+    const struct pb_warp_want want = {.w = at->to_w,
+                                      .h = at->to_h,
+                                      .source_w = at->source_w,
+                                      .source_h = at->source_h,
+                                      .error_px = way.error_px,
+                                      .beyond_px = beyond_px};
     rc = pb_warp_create(&want, r->finder->points, way.transform, out);
     r->finder->close(way.transform);
     free(way.ground.crs);

@@ -105,8 +105,8 @@ static void come_near_all(struct scales *s, uint32_t entry, double x, double y, 
         return;
     if ((entry & PB_WARP_BRANCH) != 0) {
         for (uint32_t i = 0; i < 4; i++)
-            come_near_all(s, s->warp->tree[(entry & ~PB_WARP_BRANCH) + i],
-                          x + (i & 1 ? size / 2 : 0), y + (i >> 1 ? size / 2 : 0), size / 2);
+            come_near_all(s, s->warp->tree[PB_WARP_CHILD(entry) + i], x + (i & 1 ? size / 2 : 0),
+                          y + (i >> 1 ? size / 2 : 0), size / 2);
         return;
     }
     const struct pb_warp_leaf *const leaf = &s->warp->leaf[entry];
@@ -180,14 +180,14 @@ void pb_warp_job_scale(struct pb_warp_job *job)
 /* --- parts ------------------------------------------------------------------------------------ */
 
 /* The largest part of the old grid that n x n squares lie on. box: of n - 1 x n - 1 squares, which
- * become those of n x n. */
-static void most_of(const struct pb_warp *warp, struct pb_warp_box *box, double out[2])
+ * become those of n x n; n = 1: of one each. */
+static void most_of(const struct pb_warp *warp, struct pb_warp_box *box, size_t n, double out[2])
 {
     const size_t cols = (size_t)warp->cols, rows = (size_t)warp->rows;
 
     out[0] = out[1] = 0;
     for (size_t i = 0; i < cols * rows; i++) {
-        const bool right = i % cols + 1 < cols, below = i / cols + 1 < rows;
+        const bool right = n > 1 && i % cols + 1 < cols, below = n > 1 && i / cols + 1 < rows;
 
         if (right)
             pb_warp_box_join(&box[i], &box[i + 1]);
@@ -215,8 +215,8 @@ int pb_warp_find_most(struct pb_warp *warp)
         return -ENOMEM;
     }
     memcpy(box, warp->box, n * sizeof *box);
-    for (size_t k = 1; k < warp->n_most; k++)
-        most_of(warp, box, warp->most + 2 * k);
+    for (size_t k = 0; k < warp->n_most; k++)
+        most_of(warp, box, k + 1, warp->most + 2 * k);
     free(box);
     return 0;
 }
@@ -227,8 +227,8 @@ void pb_warp_most(const struct pb_warp *warp, double w, double h, double *out_w,
     const double longest = ceil((w > h ? w : h) / warp->side) + 1;
     const size_t n = longest < (double)warp->n_most ? (size_t)longest : warp->n_most;
 
-    *out_w = n > 1 ? warp->most[2 * (n - 1)] : warp->source_w;
-    *out_h = n > 1 ? warp->most[2 * (n - 1) + 1] : warp->source_h;
+    *out_w = warp->most[2 * (n - 1)];
+    *out_h = warp->most[2 * (n - 1) + 1];
 }
 
 /* --- life ------------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 // that the square of the tree and what its row comes to are found once for several pixels. Kernels
 // of their own width are added up as the CPU's rows are; a pixel whose sum is NaN, and those of
 // other methods, are made by the pixel function.
-#include "kernels/resample/warp_pixel.h"
+#include "kernels/resample/warp_area.h"
 
 namespace pb_device
 {

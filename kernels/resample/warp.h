@@ -31,9 +31,15 @@ extern "C" {
 #define PB_WARP_VOID UINT32_MAX
 #define PB_WARP_BRANCH                                                                             \
     0x80000000u /* the first of four entries: upper left, upper right, lower .. */
+/* With BRANCH: a pixel whose positions jump. Two more entries follow its four: the first leaf and
+ * the number of the pieces of its footprint. */
+#define PB_WARP_TORN         0x40000000u
+#define PB_WARP_CHILD(entry) ((entry) & ~(PB_WARP_BRANCH | PB_WARP_TORN))
 
-/* Positions of a square at its corners, the middles of its edges and its own, row by row. */
-#define PB_WARP_KNOWN 9
+/* Positions of a square at its corners, the middles of its edges and its own, row by row; of a
+ * piece of a footprint the corners of a polygon of up to PB_WARP_CORNERS, the last one repeated. */
+#define PB_WARP_KNOWN   9
+#define PB_WARP_CORNERS 5
 struct pb_warp_leaf {
     double x[PB_WARP_KNOWN], y[PB_WARP_KNOWN];
 };
@@ -50,6 +56,7 @@ struct pb_warp {
     uint32_t *tree;             /* the first cols * rows: these squares, row by row */
     struct pb_warp_leaf *leaf;
     size_t n_tree, n_leaf;
+    size_t n_torn;           /* pixels whose footprints are pieces */
     struct pb_warp_box *box; /* of each of these squares: what its positions lie in, of all
                                 heights */
     double scale_x, scale_y; /* pixels of the old grid for one of the new, at least 1 */
@@ -69,6 +76,7 @@ struct pb_warp_want {
     int32_t w, h, source_w, source_h; /* of the new grid and of the old one */
     double error_px;                  /* by which positions may be off; PB_WARP_ERROR_PX at least */
     double beyond_px; /* positions that lie so far beyond the old grid are kept, too */
+    bool has_areas;   /* pixels are made by AVERAGE or MODE, too: footprints are cut at jumps */
 };
 
 /* 0; -ENOMEM; -E2BIG: more points are needed than PB_WARP_TREE_BYTES hold. The caller is its one

@@ -6,6 +6,7 @@
  * side by side; the order of additions is that of pb_resample_sum, hence the bits, too. A pixel
  * whose sum is NaN has a neighbour that is invalid or not there, and is made by the pixel function.
  */
+#include "kernels/resample/warp_area.h"
 #include "kernels/resample/warp_part.h"
 
 #include <assert.h>
@@ -266,32 +267,19 @@ static void make_singly(const struct pb_warp_job *job, const struct from *from, 
         const struct pb_warp_at at = {p->x.low[i], p->y.low[i]};
 
         if (all || out[i] != out[i])
-            out[i] = pb_warp_pixel(job, &source, from->column + i, from->row, &at, from->heights);
+            out[i] = pb_warp_kernel_pixel(job, &source, &at);
     }
 }
 
-/* Places of the row's pixels; 1.0, their lower right corners, have the heights of the next ones. */
-static void place(const struct pb_warp_job *job, const struct from *from, double within,
-                  struct pb_warp_part *p, double *x, double *y)
-{
-    const int32_t next = within < 1.0 ? 0 : 1;
-    const float *const heights =
-        from->heights != NULL ? pb_plane_at(from->heights, from->column + next, from->row + next)
-                              : NULL;
-    const struct spots at = {from->column, from->row, within, heights};
-
-    place_part(job, &at, p, x, y);
-}
-
+/* Centres of the row's pixels, with the heights there. */
 static void find_places(const struct pb_warp_job *job, const struct from *from,
                         struct pb_warp_part *p)
 {
-    if (job->how == PB_AVERAGE) {
-        place(job, from, 0.0, p, p->x.low, p->y.low);
-        place(job, from, 1.0, p, p->x.high, p->y.high);
-    } else { /* of MODE the pixel function finds the corners */
-        place(job, from, 0.5, p, p->x.low, p->y.low);
-    }
+    const float *const heights =
+        from->heights != NULL ? pb_plane_at(from->heights, from->column, from->row) : NULL;
+    const struct spots at = {from->column, from->row, 0.5, heights};
+
+    place_part(job, &at, p, p->x.low, p->y.low);
     hide_beyond(job, from->column, from->row, p);
 }
 
@@ -305,9 +293,70 @@ static void make_part(const struct pb_warp_job *job, const struct from *from,
         return;
     if (pb_warp_narrow(job) > 0)
         made = make_narrow(job, from->in, p, out);
-    else if (job->how != PB_NEAREST && job->how != PB_MODE)
+    else if (job->how != PB_NEAREST)
         made = pb_warp_make_wide(job, from->in, p, out);
     make_singly(job, from, !made, p, out);
+}
+
+/* --- areas ------------------------------------------------------------------------------------ */
+
+/* Corners of the pixels of a part above (0) or below (1) them. */
+static void find_corners(const struct pb_warp_job *job, const struct from *from, int below,
+                         struct pb_warp_part *p)
+{
+    const int32_t n = p->n, row = from->row + below;
+    const float *const heights =
+        from->heights != NULL ? pb_plane_at(from->heights, from->column, row) : NULL;
+    const struct spots at = {from->column, row, 0.0, heights};
+
+    p->n = n + 1;
+    place_part(job, &at, p, p->corners.x[below], p->corners.y[below]);
+    p->n = n;
+}
+
+/* Whether positions jump between the corners of one of n pixels. */
+static bool holds_torn(const struct pb_warp_job *job, const struct from *from, int32_t n)
+{
+    struct pb_warp_footprint footprint;
+    bool is_torn = false;
+
+    if (job->warp->n_torn == 0 || job->warp->n_heights > 1)
+        return false;
+    for (int32_t i = 0; i < n && !is_torn; i++)
+        is_torn = pb_warp_is_torn(job, from->column + i, from->row, &footprint);
+    return is_torn;
+}
+
+static bool is_on_grid(const struct pb_warp_job *job, const struct from *from, int32_t n)
+{
+    const struct pb_map to = job->to;
+    const struct pb_warp *const warp = job->warp;
+
+    return pb_warp_is_on(from->row + 0.5, to.scale_y, to.offset_y, warp->h) &&
+           pb_warp_is_on(from->column + 0.5, to.scale_x, to.offset_x, warp->w) &&
+           pb_warp_is_on(from->column + n - 0.5, to.scale_x, to.offset_x, warp->w);
+}
+
+/* A part of PART_PX - 1 pixels at most: their corners are one more. */
+static void make_area_part(const struct pb_warp_job *job, const struct from *from,
+                           struct pb_warp_part *p, float *out)
+{
+    const struct pb_resample_source source = {from->in->data, from->in->rect};
+
+    find_corners(job, from, 0, p);
+    find_corners(job, from, 1, p);
+    for (int32_t first = 0; first < p->n; first += PB_WARP_AREA_LANES) {
+        const int32_t left = p->n - first;
+        const int32_t n = left < PB_WARP_AREA_LANES ? left : PB_WARP_AREA_LANES;
+        const struct from part = {from->in, from->heights, from->column + first, from->row};
+
+        if (is_on_grid(job, &part, n) && !holds_torn(job, &part, n) &&
+            pb_warp_make_areas(job, from->in, p, first, n, out + first))
+            continue;
+        for (int32_t i = 0; i < n; i++)
+            out[first + i] =
+                pb_warp_area_pixel(job, &source, part.column + i, from->row, from->heights);
+    }
 }
 
 void pb_warp_run_cpu(const struct pb_warp_job *job, const struct pb_plane *in,
@@ -316,12 +365,18 @@ void pb_warp_run_cpu(const struct pb_warp_job *job, const struct pb_plane *in,
     struct pb_warp_part *const p = (struct pb_warp_part *)(((uintptr_t)temp + 7) & ~(uintptr_t)7);
     const int32_t w = out->rect.w;
 
+    const bool is_area = pb_warp_is_area(job->how);
+    const int32_t part_px = is_area ? PART_PX - 1 : PART_PX;
+
     for (int32_t k = 0; k < out->rect.h; k++)
-        for (int32_t i = 0; i < w; i += PART_PX) {
+        for (int32_t i = 0; i < w; i += part_px) {
             const struct from from = {in, heights, out->rect.x + i, out->rect.y + k};
             float *const to = out->data + (size_t)k * (size_t)w + (size_t)i;
 
-            p->n = w - i < PART_PX ? w - i : PART_PX;
-            make_part(job, &from, p, to);
+            p->n = w - i < part_px ? w - i : part_px;
+            if (is_area)
+                make_area_part(job, &from, p, to);
+            else
+                make_part(job, &from, p, to);
         }
 }

@@ -32,8 +32,8 @@ static struct part quarter_of(const struct part *p, int quarter)
     const int right = quarter & 1, low = quarter >> 1;
 
     if (is_branch(p))
-        return (struct part){
-            p->warp, p->warp->tree[(p->entry & ~PB_WARP_BRANCH) + (uint32_t)quarter], 0, 0, 1};
+        return (struct part){p->warp, p->warp->tree[PB_WARP_CHILD(p->entry) + (uint32_t)quarter], 0,
+                             0, 1};
     return (struct part){p->warp, p->entry, p->left + right * p->side / 2,
                          p->top + low * p->side / 2, p->side / 2};
 }

@@ -55,8 +55,8 @@ PB_PIXEL struct pb_warp_box pb_warp_bounds(const struct pb_warp *warp,
     return out;
 }
 
-/* x, y: a place on the new grid, in pixels; inside of it. */
-PB_PIXEL struct pb_warp_square pb_warp_find(const struct pb_warp *warp, double x, double y)
+/* The square that the tree begins with around a place on the new grid. */
+PB_PIXEL struct pb_warp_square pb_warp_root(const struct pb_warp *warp, double x, double y)
 {
     const int32_t col = pb_warp_cell(x, warp->side, warp->cols);
     const int32_t row = pb_warp_cell(y, warp->side, warp->rows);
@@ -65,20 +65,53 @@ PB_PIXEL struct pb_warp_square pb_warp_find(const struct pb_warp *warp, double x
     s.x = (double)col * s.size;
     s.y = (double)row * s.size;
     s.entry = warp->tree[(size_t)row * (size_t)warp->cols + (size_t)col];
+    return s;
+}
+
+/* Makes a square that is cut the quarter of it that holds the place; returns the quarter's entry.
+ */
+PB_PIXEL uint32_t pb_warp_quarter(const struct pb_warp *warp, struct pb_warp_square *s, double x,
+                                  double y)
+{
+    uint32_t child = PB_WARP_CHILD(s->entry);
+    s->size = s->size * 0.5;
+    if (x >= s->x + s->size) {
+        s->x = s->x + s->size;
+        child = child + 1;
+    }
+    if (y >= s->y + s->size) {
+        s->y = s->y + s->size;
+        child = child + 2;
+    }
+    return warp->tree[child];
+}
+
+/* x, y: a place on the new grid, in pixels; inside of it. */
+PB_PIXEL struct pb_warp_square pb_warp_find(const struct pb_warp *warp, double x, double y)
+{
+    struct pb_warp_square s = pb_warp_root(warp, x, y);
     while (s.entry != PB_WARP_VOID && (s.entry & PB_WARP_BRANCH) != 0) {
-        uint32_t child = s.entry & ~PB_WARP_BRANCH;
-        s.size = s.size * 0.5;
-        if (x >= s.x + s.size) {
-            s.x = s.x + s.size;
-            child = child + 1;
-        }
-        if (y >= s.y + s.size) {
-            s.y = s.y + s.size;
-            child = child + 2;
-        }
-        s.entry = warp->tree[child];
+        s.entry = pb_warp_quarter(warp, &s, x, y);
     }
     return s;
+}
+
+/* The pieces of the footprint of a pixel of the new grid (leaves from *out_first on) where its
+ * positions jump: their number, or -1 where its corners say it all. */
+PB_PIXEL int32_t pb_warp_tear(const struct pb_warp *warp, int32_t column, int32_t row,
+                              uint32_t *out_first)
+{
+    const double x = column + 0.5, y = row + 0.5;
+    struct pb_warp_square s = pb_warp_root(warp, x, y);
+    while (s.entry != PB_WARP_VOID && (s.entry & PB_WARP_BRANCH) != 0) {
+        if ((s.entry & PB_WARP_TORN) != 0) {
+            const uint32_t child = PB_WARP_CHILD(s.entry);
+            *out_first = warp->tree[child + 4];
+            return (int32_t)warp->tree[child + 5];
+        }
+        s.entry = pb_warp_quarter(warp, &s, x, y);
+    }
+    return -1;
 }
 
 /* v + f * (b + f * c), which is `at` at 0, 1/2 and 1. */
@@ -298,21 +331,6 @@ PB_PIXEL struct pb_taps pb_warp_taps(enum pb_resampling how, double centre, doub
     return taps;
 }
 
-/* Of an area, which reaches from one position to another. */
-PB_PIXEL struct pb_taps pb_warp_area(double one, double other, int32_t size)
-{
-    struct pb_taps taps;
-    taps.low = one < other ? one : other;
-    taps.high = one < other ? other : one;
-    taps.first = taps.n = 0;
-    taps.centre = -1;
-    if (taps.high > 0.0 && taps.low < size) {
-        pb_warp_clip(&taps, floor(taps.low + PB_WARP_EDGE_PX), ceil(taps.high - PB_WARP_EDGE_PX),
-                     size);
-    }
-    return taps;
-}
-
 PB_PIXEL bool pb_warp_is_area(enum pb_resampling how)
 {
     return how == PB_AVERAGE || how == PB_MODE;
@@ -350,156 +368,6 @@ PB_PIXEL int pb_warp_narrow(const struct pb_warp_job *job)
                : 0;
 }
 
-/* How often the value stands in the area up to pixel (x_at, y_at), row by row. */
-PB_PIXEL int32_t pb_warp_count(const struct pb_resample_source *source, const struct pb_taps *x,
-                               const struct pb_taps *y, int32_t x_at, int32_t y_at, float value)
-{
-    int32_t n = 0;
-    for (int32_t j = y->first; j <= y_at; j++) {
-        const int32_t end = j < y_at ? x->first + x->n : x_at + 1;
-        for (int32_t i = x->first; i < end; i++) {
-            n += pb_resample_at(source, i, j) == value;
-        }
-    }
-    return n;
-}
-
-#define PB_WARP_FEW_PX 16 /* an area of so few pixels is counted without a table */
-/* A table's, 32 KiB, and a thread's of a GPU, 512 bytes; powers of two. What comes out is the same
- * with any number. */
-#if defined(__CUDA_ARCH__) || defined(PB_EMULATED)
-#define PB_WARP_SLOTS_MOST 64
-#else
-#define PB_WARP_SLOTS_MOST 4096
-#endif
-#define PB_WARP_PARTS_MOST (1u << 20)
-
-/* A value and how often it came so far. */
-struct pb_warp_slot {
-    float value;
-    int32_t n; /* 0: the slot is free */
-};
-
-/* What is there most often, how often, and after how many pixels of the area it was so. */
-struct pb_warp_most_often {
-    float value;
-    int32_t n, after;
-};
-
-PB_PIXEL uint32_t pb_warp_hash(float value)
-{
-    union {
-        float value;
-        uint32_t bits;
-    } of;
-    of.value = value + 0.0f; /* -0 is 0 */
-    of.bits = (of.bits ^ (of.bits >> 16)) * 0x7feb352du;
-    of.bits = (of.bits ^ (of.bits >> 15)) * 0x846ca68bu;
-    return of.bits ^ (of.bits >> 16);
-}
-
-/* Counts the value; its slot, or NULL: the table is three quarters full. */
-PB_PIXEL struct pb_warp_slot *pb_warp_tally(struct pb_warp_slot *table, uint32_t slots,
-                                            uint32_t hash, float value, uint32_t *used)
-{
-    uint32_t at = hash & (slots - 1);
-    while (table[at].n > 0 && table[at].value != value) {
-        at = (at + 1) & (slots - 1);
-    }
-    if (table[at].n == 0) {
-        if (*used >= slots / 4 * 3) {
-            return NULL;
-        }
-        *used = *used + 1;
-        table[at].value = value;
-    }
-    table[at].n = table[at].n + 1;
-    return &table[at];
-}
-
-/* Looks at the values of which the upper bits of the hash are `part`, of `parts`. False: they are
- * more than the table holds. */
-PB_PIXEL bool pb_warp_mode_part(const struct pb_resample_source *source, const struct pb_taps *x,
-                                const struct pb_taps *y, struct pb_warp_slot *table, uint32_t slots,
-                                uint32_t part, uint32_t parts, struct pb_warp_most_often *best)
-{
-    struct pb_warp_most_often own = {pb_pixel_nan(), 0, 0};
-    uint32_t used = 0;
-    int32_t after = 0;
-    for (uint32_t i = 0; i < slots; i++) {
-        table[i].n = 0;
-    }
-    for (int32_t j = y->first; j < y->first + y->n; j++) {
-        for (int32_t i = x->first; i < x->first + x->n; i++) {
-            const float v = pb_resample_at(source, i, j);
-            const uint32_t hash = pb_warp_hash(v);
-            after = after + 1;
-            if (v != v || ((hash >> 12) & (parts - 1)) != part) {
-                continue;
-            }
-            const struct pb_warp_slot *const slot = pb_warp_tally(table, slots, hash, v, &used);
-            if (slot == NULL) {
-                return false;
-            }
-            if (slot->n > own.n) {
-                own.value = v;
-                own.n = slot->n;
-                own.after = after;
-            }
-        }
-    }
-    if (own.n > best->n || (own.n == best->n && own.n > 0 && own.after < best->after)) {
-        *best = own;
-    }
-    return true;
-}
-
-/* Each pixel's value is looked for in all before it. */
-PB_PIXEL float pb_warp_mode_plain(const struct pb_resample_source *source, const struct pb_taps *x,
-                                  const struct pb_taps *y)
-{
-    float best = pb_pixel_nan();
-    int32_t most = 0;
-    for (int32_t j = y->first; j < y->first + y->n; j++) {
-        for (int32_t i = x->first; i < x->first + x->n; i++) {
-            const float v = pb_resample_at(source, i, j);
-            const int32_t n = v == v ? pb_warp_count(source, x, y, i, j, v) : 0;
-            best = n > most ? v : best;
-            most = n > most ? n : most;
-        }
-    }
-    return best;
-}
-
-/* The value that stands in the area most often; of equal ones the one that does so first. Values of
- * a large area are counted in a table, in as many rounds as it takes for those of each to fit. */
-PB_PIXEL float pb_warp_mode(const struct pb_resample_source *source, const struct pb_taps *x,
-                            const struct pb_taps *y)
-{
-    struct pb_warp_slot table[PB_WARP_SLOTS_MOST];
-    struct pb_warp_most_often best = {pb_pixel_nan(), 0, 0};
-    const int64_t n = (int64_t)x->n * y->n;
-    uint32_t slots = 32, parts = 1, part = 0;
-    assert(pb_resample_holds(source, x, y));
-    while (slots < PB_WARP_SLOTS_MOST && slots < 2 * n) {
-        slots = slots * 2;
-    }
-    while (part < parts) {
-        if (n <= PB_WARP_FEW_PX || parts > n || parts > PB_WARP_PARTS_MOST) {
-            return pb_warp_mode_plain(source, x, y);
-        }
-        if (pb_warp_mode_part(source, x, y, table, slots, part, parts, &best)) {
-            part = part + 1;
-        } else {
-            parts = parts * 2;
-            part = 0;
-            best.n = 0;
-            best.value = pb_pixel_nan();
-        }
-    }
-    return best.value;
-}
-
 /* A corner of a pixel, on the ground's height there. */
 PB_PIXEL struct pb_warp_at pb_warp_ground(const struct pb_warp_job *job,
                                           const struct pb_plane *heights, int32_t column,
@@ -510,36 +378,23 @@ PB_PIXEL struct pb_warp_at pb_warp_ground(const struct pb_warp_job *job,
                : pb_warp_on_ground(job, column, row, *pb_plane_at(heights, column, row));
 }
 
-/* Pixel (column, row) of the made plane's grid, at that position (of its centre). heights: at the
- * pixel, or at its corners for areas; NULL where positions do not depend on them. */
-PB_PIXEL float pb_warp_pixel(const struct pb_warp_job *job, const struct pb_resample_source *source,
-                             int32_t column, int32_t row, const struct pb_warp_at *at,
-                             const struct pb_plane *heights)
+/* Pixel (column, row) of the made plane's grid by a kernel or NEAREST around the position of its
+ * centre. */
+PB_PIXEL float pb_warp_kernel_pixel(const struct pb_warp_job *job,
+                                    const struct pb_resample_source *source,
+                                    const struct pb_warp_at *at)
 {
     struct pb_resample resample;
     struct pb_taps x, y;
+    if (at->x != at->x || at->y != at->y) {
+        return pb_pixel_nan();
+    }
     resample.how = job->how;
     resample.source_w = job->source_w;
     resample.source_h = job->source_h;
     resample.map = pb_map_identity();
-    if (pb_warp_is_area(job->how)) {
-        const struct pb_warp_at one = pb_warp_ground(job, heights, column, row);
-        const struct pb_warp_at other = pb_warp_ground(job, heights, column + 1, row + 1);
-        if (!pb_warp_is_on(column + 0.5, job->to.scale_x, job->to.offset_x, job->warp->w) ||
-            !pb_warp_is_on(row + 0.5, job->to.scale_y, job->to.offset_y, job->warp->h) ||
-            one.x != one.x || one.y != one.y || other.x != other.x || other.y != other.y) {
-            return pb_pixel_nan();
-        }
-        x = pb_warp_area(one.x, other.x, job->source_w);
-        y = pb_warp_area(one.y, other.y, job->source_h);
-    } else {
-        if (at->x != at->x || at->y != at->y) {
-            return pb_pixel_nan();
-        }
-        x = pb_warp_taps(job->how, at->x, job->scale_x, job->source_w);
-        y = pb_warp_taps(job->how, at->y, job->scale_y, job->source_h);
-    }
-    return job->how == PB_MODE ? pb_warp_mode(source, &x, &y)
-                               : pb_resample_pixel(&resample, source, &x, &y);
+    x = pb_warp_taps(job->how, at->x, job->scale_x, job->source_w);
+    y = pb_warp_taps(job->how, at->y, job->scale_y, job->source_h);
+    return pb_resample_pixel(&resample, source, &x, &y);
 }
 #endif

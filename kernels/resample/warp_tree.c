@@ -23,6 +23,7 @@
 #define KERNEL_PX   4.0               /* of the widest kernel, and one more */
 #define ROUNDING_PX 1e-6 /* of sums of float64, by which a position may leave its corners' box */
 #define PROBES      16
+#define QUARTERS    4
 #define FAR         8.0 /* changes from point to point: twice the width of a square */
 
 /* A square whose entry is not known yet. */
@@ -46,7 +47,10 @@ struct maker {
     size_t asked; /* points */
     size_t tree_room, leaf_room;
     struct squares now, next;
-    double size; /* of the squares of this level */
+    double size;    /* of the squares of this level */
+    bool has_areas; /* torn pixels are looked for */
+    struct pb_warp_torn *torn;
+    size_t n_torn, torn_room;
 };
 
 static int grow(void **at, size_t *room, size_t n, size_t bytes)
@@ -68,6 +72,14 @@ static bool is_somewhere(double x, double y)
     return isfinite(x) && isfinite(y);
 }
 
+void pb_warp_box_add(struct pb_warp_box *box, double x, double y)
+{
+    box->x0 = fmin(box->x0, x - ROUNDING_PX);
+    box->y0 = fmin(box->y0, y - ROUNDING_PX);
+    box->x1 = fmax(box->x1, x + ROUNDING_PX);
+    box->y1 = fmax(box->y1, y + ROUNDING_PX);
+}
+
 static struct pb_warp_box no_box(void)
 {
     return (struct pb_warp_box){INFINITY, INFINITY, -INFINITY, -INFINITY};
@@ -83,11 +95,6 @@ static void box_add(struct pb_warp_box *box, double x, double y, double error)
     box->y1 = fmax(box->y1, y + error);
 }
 
-/* All 5 x 5 positions of a square. */
-struct lattice {
-    double x[5][5], y[5][5];
-};
-
 /* Column and row of a probe in that: those in which one of the two is odd. */
 static void probe_at(int probe, int *col, int *row)
 {
@@ -99,7 +106,8 @@ static void probe_at(int probe, int *col, int *row)
                           1;
 }
 
-static void join(const struct square *s, const double *x, const double *y, struct lattice *out)
+static void join(const struct square *s, const double *x, const double *y,
+                 struct pb_warp_lattice *out)
 {
     for (int i = 0; i < PB_WARP_KNOWN; i++) {
         out->x[i / 3 * 2][i % 3 * 2] = s->known.x[i];
@@ -126,7 +134,7 @@ static double off(double one, double other)
     return isfinite(one - other) ? fabs(one - other) : INFINITY;
 }
 
-static struct seen look(const struct square *s, const struct lattice *all)
+static struct seen look(const struct square *s, const struct pb_warp_lattice *all)
 {
     struct seen seen = {0, 0.0, no_box()};
 
@@ -164,7 +172,7 @@ static double change_along(const double *v, size_t stride)
 
 /* Whether every point lies so far from the old grid that nothing between it and the next ones comes
  * near, on either side of a jump or an edge. */
-static bool is_far(const struct maker *m, const struct lattice *all)
+static bool is_far(const struct maker *m, const struct pb_warp_lattice *all)
 {
     double change = 0;
 
@@ -184,7 +192,8 @@ static bool is_far(const struct maker *m, const struct lattice *all)
 }
 
 /* Whether no pixel of the square needs one of the old grid. */
-static bool is_void(const struct maker *m, const struct seen *seen, const struct lattice *all)
+static bool is_void(const struct maker *m, const struct seen *seen,
+                    const struct pb_warp_lattice *all)
 {
     const struct pb_warp *const w = m->warp;
 
@@ -236,7 +245,7 @@ static int add_leaf(struct maker *m, const struct square *s)
 }
 
 static int add_quarter(struct maker *m, const struct square *s, int quarter,
-                       const struct lattice *all)
+                       const struct pb_warp_lattice *all)
 {
     const int right = quarter & 1, low = quarter >> 1;
     void *squares = m->next.at;
@@ -257,16 +266,31 @@ static int add_quarter(struct maker *m, const struct square *s, int quarter,
     return 0;
 }
 
+/* Enters the square, a pixel, among those that are torn. */
+static int add_torn(struct maker *m, const struct square *s)
+{
+    void *torn = m->torn;
+    const int rc = grow(&torn, &m->torn_room, m->n_torn, sizeof *m->torn);
+
+    m->torn = torn;
+    if (rc < 0)
+        return rc;
+    m->torn[m->n_torn++] = (struct pb_warp_torn){s->x, s->y, s->cell, m->warp->n_tree + QUARTERS};
+    return 0;
+}
+
 /* Cuts the square into four, for the next level. */
-static int cut(struct maker *m, const struct square *s, const struct lattice *all)
+static int cut(struct maker *m, const struct square *s, const struct pb_warp_lattice *all)
 {
     struct pb_warp *const w = m->warp;
-    int rc = 0;
+    const bool is_torn = m->has_areas && m->size == 1.0 && pb_warp_lattice_is_torn(all);
+    const int entries = is_torn ? QUARTERS + 2 : QUARTERS;
+    int rc = is_torn ? add_torn(m, s) : 0;
 
-    w->tree[s->slot] = PB_WARP_BRANCH | (uint32_t)w->n_tree;
-    for (int quarter = 0; quarter < 4 && rc == 0; quarter++)
+    w->tree[s->slot] = PB_WARP_BRANCH | (is_torn ? PB_WARP_TORN : 0) | (uint32_t)w->n_tree;
+    for (int quarter = 0; quarter < QUARTERS && rc == 0; quarter++)
         rc = add_quarter(m, s, quarter, all);
-    for (int quarter = 0; quarter < 4 && rc == 0; quarter++) {
+    for (int entry = 0; entry < entries && rc == 0; entry++) {
         void *tree = w->tree;
 
         rc = grow(&tree, &m->tree_room, w->n_tree, sizeof *w->tree);
@@ -279,7 +303,7 @@ static int cut(struct maker *m, const struct square *s, const struct lattice *al
 
 static int decide(struct maker *m, const struct square *s, const double *x, const double *y)
 {
-    struct lattice all;
+    struct pb_warp_lattice all;
 
     /* A square that begins at the edge has the corners of the last pixels. */
     if (s->x > m->warp->w || s->y > m->warp->h) {
@@ -304,7 +328,7 @@ static int decide(struct maker *m, const struct square *s, const double *x, cons
 static size_t used_bytes(const struct maker *m)
 {
     return m->warp->n_leaf * sizeof *m->warp->leaf + m->warp->n_tree * sizeof *m->warp->tree +
-           m->next.n * sizeof *m->next.at;
+           m->next.n * sizeof *m->next.at + m->n_torn * sizeof *m->torn;
 }
 
 /* All squares of this level; those that are cut go to the next one. */
@@ -382,20 +406,22 @@ static int begin(struct maker *m)
     return 0;
 }
 
-static int make_tree(struct pb_warp *warp, pb_warp_points *points, void *of, double error_px,
-                     double beyond_px)
+static int make_tree(struct pb_warp *warp, pb_warp_points *points, void *of,
+                     const struct pb_warp_want *want, double error_px)
 {
     const size_t n = (size_t)warp->cols * (size_t)warp->rows;
     struct maker m = {.warp = warp,
                       .points = points,
                       .of = of,
                       .error_px = error_px,
-                      .beyond_px = beyond_px,
+                      .beyond_px = want->beyond_px,
+                      .has_areas = want->has_areas,
                       .tree_room = n,
                       .leaf_room = 0,
                       .size = warp->side};
 
     warp->error_px = 0;
+    warp->n_torn = 0;
     warp->n_tree = n;
     warp->n_leaf = 0;
     free(warp->leaf);
@@ -407,8 +433,11 @@ static int make_tree(struct pb_warp *warp, pb_warp_points *points, void *of, dou
     int rc = begin(&m);
     while (rc == 0 && m.now.n > 0)
         rc = make_level(&m);
+    if (rc == 0 && m.n_torn > 0)
+        rc = pb_warp_make_pieces(warp, points, of, m.torn, m.n_torn);
     free(m.now.at);
     free(m.next.at);
+    free(m.torn);
     return rc;
 }
 
@@ -427,6 +456,6 @@ int pb_warp_fill(struct pb_warp *warp, pb_warp_points *points, void *of,
         return -ENOMEM;
     for (double error = fmax(want->error_px, PB_WARP_ERROR_PX);
          rc == -E2BIG && error <= PB_WARP_ERROR_MOST; error *= 8)
-        rc = make_tree(warp, points, of, error, want->beyond_px);
+        rc = make_tree(warp, points, of, want, error);
     return rc;
 }

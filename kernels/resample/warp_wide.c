@@ -22,7 +22,7 @@ static inline int32_t count_taps(double first, double end)
     return n > 0.0 ? (int32_t)at_most : 0;
 }
 
-/* Those of pb_warp_taps and pb_warp_area, of a grid without edges. Returns the most of a pixel. */
+/* Those of pb_warp_taps, of a grid without edges. Returns the most of a pixel. */
 PB_CLONES static int32_t find_kernel(double reach, struct pb_warp_axis *a, int32_t n)
 {
     int32_t most = 0;
@@ -37,33 +37,6 @@ PB_CLONES static int32_t find_kernel(double reach, struct pb_warp_axis *a, int32
     return most;
 }
 
-PB_CLONES static int32_t find_area(struct pb_warp_axis *a, int32_t n)
-{
-    int32_t most = 0;
-
-    for (int32_t i = 0; i < n; i++) {
-        const double one = a->low[i], other = a->high[i];
-
-        a->low[i] = one < other ? one : other;
-        a->high[i] = one < other ? other : one;
-        a->first[i] = floor(a->low[i] + PB_WARP_EDGE_PX);
-        a->n[i] = count_taps(a->first[i], ceil(a->high[i] - PB_WARP_EDGE_PX));
-        most = a->n[i] > most ? a->n[i] : most;
-    }
-    return most;
-}
-
-/* An area with a corner that is nowhere is nowhere. */
-static void hide_areas(struct pb_warp_part *p)
-{
-    for (int32_t i = 0; i < p->n; i++) {
-        const double sum = p->x.low[i] + p->x.high[i] + p->y.low[i] + p->y.high[i];
-
-        if (sum != sum)
-            p->x.low[i] = p->x.high[i] = p->y.low[i] = p->y.high[i] = (double)pb_pixel_nan();
-    }
-}
-
 /* --- weights ----------------------------------------------------------------------------------
  */
 
@@ -76,11 +49,8 @@ weigh(enum pb_resampling how, double width, int32_t taps, struct pb_warp_axis *a
 
         for (int32_t i = 0; i < n; i++) {
             const double tap = a->first[i] + k;
-            const double from = a->low[i] > tap ? a->low[i] : tap;
-            const double to = a->high[i] < tap + 1.0 ? a->high[i] : tap + 1.0;
             const float t = (float)(fabs(tap + 0.5 - a->low[i]) / width);
-            const float w = how == PB_AVERAGE   ? (to > from ? (float)(to - from) : 0.0f)
-                            : how == PB_CUBIC   ? pb_tap_cubic(t)
+            const float w = how == PB_CUBIC     ? pb_tap_cubic(t)
                             : how == PB_LANCZOS ? pb_tap_lanczos(t)
                             : t < 1.0f          ? 1.0f - t
                                                 : 0.0f;
@@ -88,11 +58,6 @@ weigh(enum pb_resampling how, double width, int32_t taps, struct pb_warp_axis *a
             weight[i] = k < a->n[i] ? w : 0.0f;
         }
     }
-}
-
-PB_CLONES static void weigh_area(int32_t taps, struct pb_warp_axis *a, int32_t n)
-{
-    weigh(PB_AVERAGE, 1.0, taps, a, n);
 }
 
 PB_CLONES static void weigh_bilinear(double width, int32_t taps, struct pb_warp_axis *a, int32_t n)
@@ -113,9 +78,7 @@ PB_CLONES static void weigh_lanczos(double width, int32_t taps, struct pb_warp_a
 static void weigh_axis(enum pb_resampling how, double width, int32_t taps, struct pb_warp_axis *a,
                        int32_t n)
 {
-    if (how == PB_AVERAGE)
-        weigh_area(taps, a, n);
-    else if (how == PB_BILINEAR)
+    if (how == PB_BILINEAR)
         weigh_bilinear(width, taps, a, n);
     else if (how == PB_CUBIC)
         weigh_cubic(width, taps, a, n);
@@ -206,18 +169,10 @@ static bool fits(const struct pb_plane *in, int32_t taps_x, int32_t taps_y)
 bool pb_warp_make_wide(const struct pb_warp_job *job, const struct pb_plane *in,
                        struct pb_warp_part *p, float *out)
 {
-    const bool is_area = job->how == PB_AVERAGE;
     const double reach = pb_tap_reach(job->how);
-    int32_t taps_x, taps_y;
+    const int32_t taps_x = find_kernel(reach * job->scale_x, &p->x, p->n);
+    const int32_t taps_y = find_kernel(reach * job->scale_y, &p->y, p->n);
 
-    if (is_area) {
-        hide_areas(p);
-        taps_x = find_area(&p->x, p->n);
-        taps_y = find_area(&p->y, p->n);
-    } else {
-        taps_x = find_kernel(reach * job->scale_x, &p->x, p->n);
-        taps_y = find_kernel(reach * job->scale_y, &p->y, p->n);
-    }
     if (!fits(in, taps_x, taps_y))
         return false;
     weigh_axis(job->how, job->scale_x, taps_x, &p->x, p->n);

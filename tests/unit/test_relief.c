@@ -4,7 +4,7 @@
  * Warps over ground of different heights: positions against the function that they come from, the
  * parts of the scene that are said to be needed, and what is refused. */
 #include "kernels/graph/relief.h"
-#include "kernels/resample/warp_pixel.h"
+#include "kernels/resample/warp_area.h"
 #include "tests/op_cases.h"
 #include "tests/unit/chain_fixture.h"
 

@@ -260,6 +260,7 @@ static int make_ask(const struct pb_warp_op *warp, struct pb_builder *b, struct 
         return pb_builder_wrong(b, &warp->height,
                                 "the ground has the heights of 'dem': leave it out");
     out->model = (enum pb_ground_model)warp->from;
+    out->has_areas = warp->method == PB_AVERAGE || warp->method == PB_MODE;
     out->order = warp->order;
     out->has_height = warp->has_height;
     out->height = warp->height;
@@ -398,13 +399,18 @@ const struct pb_op pb_op_warp = {
              "PROJ\n"
              "has given, to 1/65536 of an old pixel; to 1/8 at most where that would take over 64 "
              "MiB.\n"
-             "Kernels are as wide as the new pixel when that is larger than the old one, by how\n"
-             "far positions move for a pixel, in the mean over the scene. gdalwarp divides the\n"
-             "sizes of two windows instead, and corners without data make its kernels narrower\n"
-             "(2.53 for 2.73 on a scene that is turned by 5 degrees); with -wo XSCALE and\n"
-             "-wo YSCALE of 1 / 2.73 it makes these pixels, to 1e-5. Average and mode look at the\n"
-             "rectangle between two corners of the pixel, mode takes the value that is there most\n"
-             "often. All bands of a step get one grid.\n"
+             "Kernels are as wide as the new pixel when that is larger than the old one, in the\n"
+             "mean over the scene. gdalwarp divides the sizes of two windows instead: with\n"
+             "-wo XSCALE and -wo YSCALE it makes these pixels, to 1e-5. average and mode weigh "
+             "old\n"
+             "pixels by the area that they share with the polygon of the new pixel's corners, "
+             "split\n"
+             "at 180 degrees and at poles; mode takes the value with the largest area. gdalwarp "
+             "takes\n"
+             "the rectangle around the corners. A pixel with a corner that has no place is "
+             "invalid.\n"
+             "All bands of a\n"
+             "step get one grid.\n"
              "\n"
              "A scene without a geotransform is placed by its ground control points or its RPCs, "
              "as\n"

@@ -19,6 +19,7 @@ def operators(host, _):
     print("\n".join("  " + line for line in done.stdout.splitlines()))
     host.check(done.returncode == 0, f"check_ops (exit {done.returncode}) {done.stderr[-300:]}")
     beside(host, 8)
-    done = host.call(host.program("check_lost"), limit=120)
-    print("\n".join("  " + line for line in done.stdout.splitlines()))
-    host.check(done.returncode == 0, f"check_lost (exit {done.returncode}) {done.stderr[-300:]}")
+    for program in ("check_warp", "check_lost"):
+        done = host.call(host.program(program), limit=120)
+        print("\n".join("  " + line for line in done.stdout.splitlines()))
+        host.check(done.returncode == 0, f"{program} (exit {done.returncode}) {done.stderr[-300:]}")

@@ -1,0 +1,374 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * AVERAGE and MODE on the CPU: footprints of a group of pixels side by side, their four edges in
+ * each row of the old grid, then column by column the sums up to it, whose differences are the
+ * weights. The operations of a pixel, and their order, are those of warp_area.h, and so are the
+ * bits. Edges that no footprint of the group has in a row are left out. Footprints that are wider
+ * than a group has room for, and those of several pieces, are made by the pixel function. */
+#include "kernels/resample/warp_area.h"
+#include "kernels/resample/warp_part.h"
+
+#include <string.h>
+
+#define LANES     PB_WARP_AREA_LANES
+#define FEW       PB_WARP_AREA_FEW
+#define EDGES     4
+#define SPAN_MOST 64 /* columns and rows of a footprint of a group */
+
+/* The footprints of a group of pixels; corners: 0 upper left, on around the pixel. */
+struct pb_warp_group {
+    double x[EDGES][LANES], y[EDGES][LANES];
+    double slope[EDGES][LANES], bend[EDGES][LANES];
+    double low[EDGES][LANES], length[EDGES][LANES], dy[EDGES][LANES];
+    double area[LANES], least[LANES], sign[LANES];
+    double before[LANES], sum[LANES], mean[LANES], total[LANES];
+    int32_t at[LANES], cols[LANES], rows[LANES];
+    bool is_hidden[LANES];
+    int32_t n, cols_most, rows_most;
+    int32_t active[EDGES], n_active;
+    /* Of MODE: the pixels of the footprints. */
+    float value[FEW][LANES];
+    double weight[FEW][LANES];
+};
+static_assert(sizeof(struct pb_warp_group) <= sizeof(((struct pb_warp_part *)0)->group),
+              "a part has room for a group");
+
+/* --- corners ---------------------------------------------------------------------------------- */
+
+static inline double least_of(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static inline double most_of(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* First pixel and number of pixels along an axis; makes the corners relative to it. */
+PB_CLONES static int32_t find_extent(double (*restrict v)[LANES], int32_t size,
+                                     double *restrict first, int32_t *restrict n)
+{
+    int32_t most = 0;
+
+    for (int i = 0; i < LANES; i++) {
+        const double low = least_of(least_of(least_of(v[0][i], v[1][i]), v[2][i]), v[3][i]);
+        const double high = most_of(most_of(most_of(v[0][i], v[1][i]), v[2][i]), v[3][i]);
+        const double from = pb_warp_clamp(floor(low + PB_WARP_EDGE_PX), 0.0, size);
+        const double to = pb_warp_clamp(ceil(high - PB_WARP_EDGE_PX), from, size);
+        const double length = to - from <= SPAN_MOST ? to - from : SPAN_MOST + 1.0;
+
+        first[i] = from;
+        n[i] = (int32_t)length;
+        most = n[i] > most ? n[i] : most;
+        for (int k = 0; k < EDGES; k++)
+            v[k][i] = v[k][i] - from;
+    }
+    return most;
+}
+
+PB_CLONES static void find_edge(struct pb_warp_group *restrict g, int k)
+{
+    const int next = (k + 1) % EDGES;
+
+    for (int i = 0; i < LANES; i++) {
+        const double dx = g->x[next][i] - g->x[k][i], dy = g->y[next][i] - g->y[k][i];
+        const bool is_level = fabs(dy) < PB_WARP_EDGE_FLAT;
+        const bool is_upright = fabs(dx) < PB_WARP_EDGE_FLAT;
+        const double bend = 0.5 * dy / fabs(dx), slope = dx / dy;
+
+        g->slope[k][i] = is_level || is_upright ? 0.0 : slope;
+        g->bend[k][i] = is_level || is_upright ? 0.0 : bend;
+    }
+}
+
+PB_CLONES static void find_areas(struct pb_warp_group *restrict g)
+{
+    for (int i = 0; i < LANES; i++) {
+        double twice = 0.0;
+
+        for (int k = 0; k < EDGES; k++) {
+            const int next = (k + 1) % EDGES;
+
+            twice = twice + (g->x[k][i] * g->y[next][i] - g->x[next][i] * g->y[k][i]);
+        }
+        g->area[i] = 0.5 * fabs(twice);
+        g->least[i] = g->area[i] < 1.0 ? PB_WARP_AREA_LEAST * g->area[i] : PB_WARP_AREA_LEAST;
+        g->sign[i] = twice > 0.0 ? -1.0 : 1.0;
+    }
+}
+
+/* Takes the corners of n pixels from two rows of corners, upper and lower; lanes beyond repeat the
+ * last pixel. */
+static void take_corners(const struct pb_warp_corner_rows *rows, int32_t first, int32_t n,
+                         struct pb_warp_group *g)
+{
+    g->n = n;
+    for (int i = 0; i < LANES; i++) {
+        const int32_t at = first + (i < n ? i : n - 1);
+
+        g->x[0][i] = rows->x[0][at];
+        g->y[0][i] = rows->y[0][at];
+        g->x[1][i] = rows->x[0][at + 1];
+        g->y[1][i] = rows->y[0][at + 1];
+        g->x[2][i] = rows->x[1][at + 1];
+        g->y[2][i] = rows->y[1][at + 1];
+        g->x[3][i] = rows->x[1][at];
+        g->y[3][i] = rows->y[1][at];
+    }
+}
+
+/* Footprints of which a corner is nowhere get a place without a pixel. */
+PB_CLONES static void hide(struct pb_warp_group *restrict g)
+{
+    for (int i = 0; i < LANES; i++) {
+        double sum = 0.0;
+
+        for (int k = 0; k < EDGES; k++)
+            sum = sum + (g->x[k][i] - g->x[k][i]) + (g->y[k][i] - g->y[k][i]);
+        g->is_hidden[i] = !(sum == 0.0);
+        for (int k = 0; k < EDGES; k++) {
+            g->x[k][i] = sum == 0.0 ? g->x[k][i] : -2.0;
+            g->y[k][i] = sum == 0.0 ? g->y[k][i] : -2.0;
+        }
+    }
+}
+
+/* Whether the footprints fit a group and lie in the plane; finds where. */
+static bool find_footprints(const struct pb_warp_job *job, const struct pb_plane *in,
+                            struct pb_warp_group *g)
+{
+    double first_x[LANES], first_y[LANES];
+    const struct pb_rect *const rect = &in->rect;
+
+    hide(g);
+    g->cols_most = find_extent(g->x, job->source_w, first_x, g->cols);
+    g->rows_most = find_extent(g->y, job->source_h, first_y, g->rows);
+    if (g->cols_most > SPAN_MOST || g->rows_most > SPAN_MOST)
+        return false;
+    for (int i = 0; i < LANES; i++) {
+        const bool is_empty = g->cols[i] <= 0 || g->rows[i] <= 0;
+
+        g->cols[i] = is_empty ? 0 : g->cols[i];
+        g->rows[i] = is_empty ? 0 : g->rows[i];
+        g->at[i] =
+            is_empty ? 0
+                     : ((int32_t)first_y[i] - rect->y) * rect->w + ((int32_t)first_x[i] - rect->x);
+    }
+    for (int k = 0; k < EDGES; k++)
+        find_edge(g, k);
+    find_areas(g);
+    return true;
+}
+
+/* --- weights ---------------------------------------------------------------------------------- */
+
+PB_CLONES static bool find_span(struct pb_warp_group *restrict g, int k, double row)
+{
+    const int next = (k + 1) % EDGES;
+    int any = 0;
+
+    for (int i = 0; i < LANES; i++) {
+        const double x = g->x[k][i], y = g->y[k][i], slope = g->slope[k][i];
+        const double from = pb_warp_clamp(y, row, row + 1.0);
+        const double to = pb_warp_clamp(g->y[next][i], row, row + 1.0);
+        const double one = x + (from - y) * slope;
+        const double other = x + (to - y) * slope;
+        const double low = one < other ? one : other;
+
+        g->low[k][i] = low;
+        g->length[k][i] = (one < other ? other : one) - low;
+        g->dy[k][i] = to - from;
+        any |= to != from;
+    }
+    return any != 0;
+}
+
+/* Adds an edge's part to the sums up to column c; the first one begins them. */
+PB_CLONES static void add_edge(struct pb_warp_group *restrict g, int k, double c, bool is_first)
+{
+    const double *restrict const low = g->low[k], *restrict const length = g->length[k];
+    const double *restrict const dy = g->dy[k], *restrict const bend = g->bend[k];
+
+    for (int i = 0; i < LANES; i++) {
+        const double beyond = c - low[i];
+        const double reach = beyond > 0.0 ? beyond : 0.0;
+        const double on = reach < length[i] ? reach : length[i];
+        const double part = dy[i] * (reach - on) + on * on * bend[i];
+
+        g->sum[i] = (is_first ? 0.0 : g->sum[i]) + part;
+    }
+}
+
+static void sum_up(struct pb_warp_group *g, double c)
+{
+    for (int i = 0; i < g->n_active; i++)
+        add_edge(g, g->active[i], c, i == 0);
+}
+
+static void find_row(struct pb_warp_group *g, int32_t row)
+{
+    g->n_active = 0;
+    for (int k = 0; k < EDGES; k++)
+        if (find_span(g, k, row))
+            g->active[g->n_active++] = k;
+    sum_up(g, 0.0);
+    if (g->n_active == 0)
+        memset(g->sum, 0, sizeof g->sum);
+    memcpy(g->before, g->sum, sizeof g->before);
+}
+
+/* Adds the pixels of one column of a row: their weights come from the sums at both of its sides. */
+PB_CLONES static void add_pixels(struct pb_warp_group *restrict g, const float *restrict data,
+                                 int32_t row, int32_t col)
+{
+    for (int i = 0; i < LANES; i++) {
+        const bool is_in = (col < g->cols[i]) & (row < g->rows[i]);
+        const float v = data[is_in ? g->at[i] + col : g->at[i]];
+        const double weight = (g->sum[i] - g->before[i]) * g->sign[i];
+        const bool counts = is_in & (weight > g->least[i]) & (v == v);
+        const double w = counts ? weight : 0.0, value = counts ? (double)v : 0.0;
+
+        g->mean[i] = g->mean[i] + w * value;
+        g->total[i] = g->total[i] + w;
+        g->before[i] = g->sum[i];
+    }
+}
+
+PB_CLONES static void keep_pixels(struct pb_warp_group *restrict g, const float *restrict data,
+                                  int32_t row, int32_t col, int32_t n)
+{
+    float *restrict const value = g->value[n];
+    double *restrict const kept = g->weight[n];
+
+    for (int i = 0; i < LANES; i++) {
+        const bool is_in = (col < g->cols[i]) & (row < g->rows[i]);
+        const float v = data[is_in ? g->at[i] + col : g->at[i]];
+        const double weight = (g->sum[i] - g->before[i]) * g->sign[i];
+        const bool counts = is_in & (weight > g->least[i]) & (v == v);
+        const double w = counts ? weight : 0.0;
+
+        value[i] = v;
+        kept[i] = w;
+        g->total[i] = g->total[i] + w;
+        g->before[i] = g->sum[i];
+    }
+}
+
+/* Rows below a footprint take its first pixel, which weighs nothing there. */
+PB_CLONES static void next_row(struct pb_warp_group *restrict g, int32_t row, int32_t row_px)
+{
+    for (int i = 0; i < LANES; i++)
+        g->at[i] = row + 1 < g->rows[i] ? g->at[i] + row_px : g->at[i];
+}
+
+/* --- results ---------------------------------------------------------------------------------- */
+
+static void make_averages(struct pb_warp_group *g, const struct pb_plane *in, float *out)
+{
+    memset(g->mean, 0, sizeof g->mean);
+    memset(g->total, 0, sizeof g->total);
+    for (int32_t row = 0; row < g->rows_most; row++) {
+        find_row(g, row);
+        for (int32_t col = 0; col < g->cols_most; col++) {
+            sum_up(g, col + 1.0);
+            add_pixels(g, in->data, row, col);
+        }
+        next_row(g, row, in->rect.w);
+    }
+    for (int32_t i = 0; i < g->n; i++)
+        out[i] = pb_warp_mean(g->mean[i], g->total[i]);
+}
+
+/* The area of the value of pixel k, and whether it is the best so far; the last of its pixels
+ * decides between equal ones. */
+PB_CLONES static void weigh_value(struct pb_warp_group *restrict g, int32_t k, int32_t n)
+{
+    double area[LANES], last[LANES];
+
+    for (int i = 0; i < LANES; i++)
+        area[i] = last[i] = 0.0;
+    for (int32_t m = 0; m < n; m++)
+        for (int i = 0; i < LANES; i++) {
+            const bool is_same = g->value[m][i] == g->value[k][i];
+
+            area[i] = area[i] + (is_same ? g->weight[m][i] : 0.0);
+            last[i] = (is_same & (g->weight[m][i] > 0.0)) ? m : last[i];
+        }
+    for (int i = 0; i < LANES; i++) {
+        const double share = pb_warp_share(area[i], g->total[i]);
+        const double value = (double)g->value[k][i];
+        const bool has_weight = g->weight[k][i] > 0.0;
+        const bool is_it = has_weight & ((share > g->mean[i]) |
+                                         ((share == g->mean[i]) & (last[i] < g->before[i])));
+
+        g->mean[i] = is_it ? share : g->mean[i];
+        g->before[i] = is_it ? last[i] : g->before[i];
+        g->sum[i] = is_it ? value : g->sum[i];
+    }
+}
+
+/* Whether each footprint has one value alone. */
+PB_CLONES static bool is_one_value_each(const struct pb_warp_group *restrict g, int32_t n)
+{
+    int differ = 0;
+
+    for (int32_t m = 1; m < n; m++)
+        for (int i = 0; i < LANES; i++)
+            differ |= g->value[m][i] != g->value[0][i] || !(g->weight[0][i] > 0.0);
+    return differ == 0;
+}
+
+static bool make_modes(struct pb_warp_group *g, const struct pb_plane *in, float *out)
+{
+    int32_t n = 0;
+
+    if (g->rows_most * g->cols_most > FEW)
+        return false;
+    memset(g->total, 0, sizeof g->total);
+    for (int32_t row = 0; row < g->rows_most; row++) {
+        find_row(g, row);
+        for (int32_t col = 0; col < g->cols_most; col++) {
+            sum_up(g, col + 1.0);
+            keep_pixels(g, in->data, row, col, n++);
+        }
+        next_row(g, row, in->rect.w);
+    }
+    for (int i = 0; i < LANES; i++) {
+        g->mean[i] = g->before[i] = 0.0; /* the largest share so far, and its last pixel */
+        g->sum[i] = (double)pb_pixel_nan();
+    }
+    const int32_t kinds = n > 0 && is_one_value_each(g, n) ? 1 : n;
+    for (int32_t k = 0; k < kinds; k++)
+        weigh_value(g, k, n);
+    for (int32_t i = 0; i < g->n; i++)
+        out[i] = (float)g->sum[i];
+    return true;
+}
+
+/* Footprints without an area are made singly. */
+static bool has_points(const struct pb_warp_group *g)
+{
+    bool any = false;
+
+    for (int32_t i = 0; i < LANES; i++)
+        any |= (g->area[i] < PB_WARP_AREA_VOID) & !g->is_hidden[i];
+    return any;
+}
+
+bool pb_warp_make_areas(const struct pb_warp_job *job, const struct pb_plane *in,
+                        struct pb_warp_part *part, int32_t first, int32_t n, float *out)
+{
+    struct pb_warp_group *const g = (struct pb_warp_group *)part->group;
+
+    if ((int64_t)in->rect.w * in->rect.h > INT32_MAX || in->rect.w <= 0 || in->rect.h <= 0)
+        return false;
+    take_corners(&part->corners, first, n, g);
+    if (!find_footprints(job, in, g) || has_points(g))
+        return false;
+    if (job->how == PB_MODE)
+        return make_modes(g, in, out);
+    make_averages(g, in, out);
+    return true;
+}
