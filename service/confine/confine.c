@@ -10,9 +10,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 static int limit(int what, uint64_t most, struct pb_err *err)
@@ -47,6 +49,13 @@ void pb_confine_hide(void)
 #endif
 }
 
+/* Without TZ, glibc looks at /etc/localtime in each call of localtime and mktime. */
+static void keep_time_zone(void)
+{
+    (void)setenv("TZ", ":/etc/localtime", 0);
+    tzset();
+}
+
 int pb_confine_apply(const struct pb_confine *confine, struct pb_err *err,
                      char text[PB_CONFINE_TEXT_BYTES])
 {
@@ -60,11 +69,13 @@ int pb_confine_apply(const struct pb_confine *confine, struct pb_err *err,
     rc = rc ? rc : limit(RLIMIT_CORE, 0, err);
     if (rc == 0 && confine->address_bytes > 0)
         rc = limit(RLIMIT_AS, confine->address_bytes, err);
+    keep_time_zone();
+    int landlock = pb_landlock_abi();
     rc = rc ? rc : pb_landlock_apply(confine, err);
     int seccomp = rc ? rc : pb_seccomp_apply(err);
     if (seccomp < 0)
         return seccomp;
-    describe(confine, pb_landlock_abi(), seccomp > 0, text);
+    describe(confine, landlock, seccomp > 0, text);
     return 0;
 }
 

@@ -41,4 +41,7 @@ int pb_landlock_abi(void);
 int pb_landlock_apply(const struct pb_confine *confine, struct pb_err *err);
 /* 1 = in force, 0 = the kernel has no seccomp filters. Wants no_new_privs. */
 int pb_seccomp_apply(struct pb_err *err);
+/* Installs the handler that answers stat and access of this process, which the filter of
+ * pb_seccomp_apply refuses. 0 or a negative errno. */
+int pb_confine_paths_answer(void);
 #endif

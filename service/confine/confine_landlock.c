@@ -34,7 +34,8 @@ struct ruleset {
     uint64_t handled_access_fs, handled_access_net, scoped;
 };
 
-/* What libraries read late: GDAL's and PROJ's tables, character sets, time zones, the machine. */
+/* What libraries read late: GDAL's and PROJ's tables, character sets, time zones, numbers of cores.
+ * Nothing of /proc, but for the runtimes of sanitizers. */
 static const struct {
     const char *path;
     uint64_t rights;
@@ -48,11 +49,10 @@ static const struct {
     {"/lib64", FS_READ},
     {"/etc/ld.so.cache", FS_READ},
     {"/etc/localtime", FS_READ},
+#ifdef PB_SANITIZED
     {"/proc/self", FS_READ},
-    {"/proc/cpuinfo", FS_READ},
-    {"/proc/meminfo", FS_READ},
-    {"/proc/stat", FS_READ},
     {"/proc/sys/vm/overcommit_memory", FS_READ},
+#endif
     {"/sys/devices/system/cpu", FS_READ},
     {"/sys/devices/system/node", FS_READ},
     {"/dev/null", FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE},

@@ -1,16 +1,25 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The filter lists forbidden calls, not allowed ones: the calls of glibc and GDAL
- * differ between their versions, and a call missing from a list of allowed ones would fail good
- * scenes. Calls that no library needs end the process; calls that some try and do without (clone3,
- * naming memory) fail with an error.
+ * The filter lists the calls that decoding, computing and writing products make. Arguments are
+ * checked where a call could reach other files or processes. The table comes from traces of all
+ * integration tests that decode, and from what glibc calls for memory, threads, time and standard
+ * I/O. Every other call fails with EPERM, so that a library that tries one goes on without it.
+ * Calls that no library tries, because they are only useful to reach outside, end the process.
+ * Calls that glibc replaces by older ones when a kernel lacks them fail with ENOSYS.
  *
- * The sanitizers' runtimes fork and trace to look for leaks and to print stacks; in their builds
- * those calls fail instead of ending the process. */
+ * Calls that take a path cannot be judged here, because a filter sees the pointer only. Open is
+ * judged by Landlock; stat and access go to a handler (confine_paths.c) that answers them by open.
+ *
+ * The runtimes of sanitizers fork and trace to look for leaks and to print stacks, and make further
+ * calls at any time. Their builds have this filter with more calls, and a forbidden call fails
+ * instead of ending the process. */
 #include "service/confine/confine.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/fiemap.h>
 #include <linux/sched.h>
 #include <seccomp.h>
 #include <string.h>
@@ -20,15 +29,65 @@
 #include <unistd.h>
 
 #ifdef PB_SANITIZED
-#define DEADLY SCMP_ACT_ERRNO(EPERM)
+#define DEADLY  SCMP_ACT_ERRNO(EPERM)
+#define BY_PATH SCMP_ACT_ALLOW
 #else
-#define DEADLY SCMP_ACT_KILL_PROCESS
+#define DEADLY  SCMP_ACT_KILL_PROCESS
+#define BY_PATH SCMP_ACT_TRAP
 #endif
+
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
 #define API_KILL_PROCESS 3 /* libseccomp's level, which it finds out by seccomp(2) */
 
-/* By name: libseccomp knows the numbers of calls that the kernel headers here do not. A name that
- * it does not know either is a call that this architecture does not have. */
+/* Calls by name: libseccomp knows the numbers of calls that the kernel headers here do not. A name
+ * that it does not know either is a call that this architecture does not have. */
+
+/* Calls that are allowed with any argument. */
+static const char *const allowed[] = {
+    /* open descriptors */
+    "read", "pread64", "readv", "preadv", "write", "pwrite64", "writev", "pwritev", "lseek",
+    "close", "close_range", "dup", "dup3", "fstat", "fstatfs", "getdents64", "ftruncate",
+    "fallocate", "fsync", "fdatasync", "sync_file_range", "fadvise64", "readahead",
+    "copy_file_range", "unlink", "unlinkat",
+    /* the sockets that it was given, and the wake-up descriptor */
+    "poll", "ppoll", "select", "pselect6", "recvfrom", "recvmsg", "sendto", "sendmsg", "shutdown",
+    /* its own memory */
+    "brk", "munmap", "mremap",
+    /* its own threads and signals */
+    "futex", "set_robust_list", "set_tid_address", "rseq", "gettid", "getpid", "getcpu",
+    "sched_yield", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigtimedwait",
+    "rt_sigsuspend", "sigaltstack", "pause", "restart_syscall", "exit", "exit_group",
+    /* time, sizes of the machine, random numbers, its user and parent */
+    "clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "time",
+    "getrusage", "times", "sysinfo", "uname", "getrandom", "getuid", "geteuid", "getgid", "getegid",
+    "getresuid", "getresgid", "getgroups", "capget", "getppid"};
+
+#ifdef PB_SANITIZED
+/* Calls of the runtimes of sanitizers. */
+static const char *const sanitizers[] = {"pipe",      "pipe2",  "readlink", "readlinkat",
+                                         "getppid",   "prctl",  "madvise",  "prlimit64",
+                                         "getrlimit", "msync",  "mincore",  "membarrier",
+                                         "statx",     "getcwd", "fcntl",    "arch_prctl",
+                                         "setitimer", "mlock",  "munlock",  "sched_getaffinity"};
+#endif
+
+/* Calls that take a path and that libraries make for files that they may read. */
+static const char *const by_path[] = {"stat",   "lstat",     "newfstatat",
+                                      "access", "faccessat", "faccessat2"};
+
+/* Calls that fail with another error than EPERM, which is the one that callers continue with. */
+static const struct {
+    const char *name;
+    int error;
+} failing[] = {{"clone3", ENOSYS},        {"openat2", ENOSYS},     {"statx", ENOSYS},
+               {"fchmodat2", ENOSYS},     {"futex_wait", ENOSYS},  {"futex_wake", ENOSYS},
+               {"futex_requeue", ENOSYS}, {"futex_waitv", ENOSYS}, {"membarrier", ENOSYS},
+               {"readlink", EINVAL},      {"readlinkat", EINVAL},  {"truncate", EACCES},
+               {"rename", EACCES},        {"renameat", EACCES},    {"renameat2", EACCES},
+               {"mkdir", EACCES},         {"mkdirat", EACCES}};
+
+/* Calls that no library makes. */
 static const char *const deadly[] = {
     /* another program */
     "execve", "execveat", "fork", "vfork", "uselib",
@@ -66,70 +125,129 @@ static int add(scmp_filter_ctx filter, uint32_t action, const char *name, unsign
     return rc == -EDOM || rc == -EACCES ? 0 : rc; /* not of this architecture; the default */
 }
 
-/* A new process is a clone without CLONE_THREAD. clone3 hides its flags from a filter, and glibc
- * does without it. */
-static int add_clone(scmp_filter_ctx filter, uint32_t refused)
+static int allow_if(scmp_filter_ctx filter, const char *name, struct scmp_arg_cmp arg)
 {
+    return add(filter, SCMP_ACT_ALLOW, name, 1, &arg);
+}
+
+/* Only threads: the flags that glibc gives, and no new namespace. A new process is a clone without
+ * CLONE_THREAD. clone3 hides its flags from a filter, and glibc does without it. */
+static int add_clone(scmp_filter_ctx filter)
+{
+    const scmp_datum_t thread =
+        CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+    const scmp_datum_t spaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
+                                CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_PTRACE |
+                                CLONE_UNTRACED | CLONE_PARENT | CLONE_VFORK;
     struct scmp_arg_cmp process = SCMP_A0_64(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0);
-    int rc = add(filter, refused, "clone", 1, &process);
-    return rc ? rc : add(filter, SCMP_ACT_ERRNO(ENOSYS), "clone3", 0, NULL);
+    int rc = allow_if(filter, "clone", SCMP_A0_64(SCMP_CMP_MASKED_EQ, thread | spaces, thread));
+    return rc ? rc : add(filter, DEADLY, "clone", 1, &process);
 }
 
-/* Signals (abort, raise) and limits are this process's own. */
-static int add_own(scmp_filter_ctx filter, uint32_t refused)
+/* Signals (abort, raise), limits and cores are this process's own. */
+static int add_own(scmp_filter_ctx filter)
 {
-    struct scmp_arg_cmp other = SCMP_A0_64(SCMP_CMP_NE, (scmp_datum_t)getpid(), 0);
-    struct scmp_arg_cmp not_self = SCMP_A0_64(SCMP_CMP_NE, 0, 0);
-    int rc = add(filter, refused, "kill", 1, &other);
-    rc = rc ? rc : add(filter, refused, "tgkill", 1, &other);
-    return rc ? rc : add(filter, SCMP_ACT_ERRNO(EPERM), "prlimit64", 1, &not_self);
+    static const char *const signals[] = {"kill", "tgkill"};
+    const scmp_datum_t self = (scmp_datum_t)getpid();
+    struct scmp_arg_cmp other = SCMP_A0_64(SCMP_CMP_NE, self, 0);
+    struct scmp_arg_cmp asks[] = {SCMP_A0_64(SCMP_CMP_EQ, 0, 0), SCMP_A2_64(SCMP_CMP_EQ, 0, 0)};
+    int rc = add(filter, SCMP_ACT_ALLOW, "prlimit64", 2, asks);
+    rc = rc ? rc : allow_if(filter, "sched_getaffinity", SCMP_A0_64(SCMP_CMP_EQ, 0, 0));
+    for (size_t i = 0; i < COUNT(signals) && rc == 0; i++) {
+        rc = allow_if(filter, signals[i], SCMP_A0_64(SCMP_CMP_EQ, self, 0));
+        rc = rc ? rc : add(filter, DEADLY, signals[i], 1, &other);
+    }
+    return rc;
 }
 
-/* Memory is writable or executable, not both, and does not become executable. */
+/* Memory is never executable but for the code that is there; memory of other processes is not
+ * merged with it (MADV_MERGEABLE tells by its timing what they hold). */
 static int add_memory(scmp_filter_ctx filter)
 {
-    struct scmp_arg_cmp both =
-        SCMP_A2_64(SCMP_CMP_MASKED_EQ, PROT_WRITE | PROT_EXEC, PROT_WRITE | PROT_EXEC);
-    struct scmp_arg_cmp exec = SCMP_A2_64(SCMP_CMP_MASKED_EQ, PROT_EXEC, PROT_EXEC);
-    int rc = add(filter, SCMP_ACT_ERRNO(EACCES), "mmap", 1, &both);
-    rc = rc ? rc : add(filter, SCMP_ACT_ERRNO(EACCES), "mprotect", 1, &exec);
-    rc = rc ? rc : add(filter, SCMP_ACT_ERRNO(EACCES), "pkey_mprotect", 1, &exec);
-    return rc ? rc : add(filter, SCMP_ACT_ERRNO(EACCES), "memfd_create", 0, NULL);
+    static const scmp_datum_t advice[] = {MADV_NORMAL,   MADV_RANDOM,    MADV_SEQUENTIAL,
+                                          MADV_WILLNEED, MADV_DONTNEED,  MADV_FREE,
+                                          MADV_HUGEPAGE, MADV_NOHUGEPAGE};
+    int rc = allow_if(filter, "mmap", SCMP_A2_64(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+    rc = rc ? rc : allow_if(filter, "mprotect", SCMP_A2_64(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+    for (size_t i = 0; i < COUNT(advice) && rc == 0; i++)
+        rc = allow_if(filter, "madvise", SCMP_A2_64(SCMP_CMP_EQ, advice[i], 0));
+    return rc;
+}
+
+/* A file is opened to be read or written. O_PATH would pass by Landlock, and O_TRUNC empties a file
+ * that is opened to be read, which Landlock before version 3 does not check. */
+static int add_open(scmp_filter_ctx filter)
+{
+    const scmp_datum_t mask = O_PATH | O_TRUNC | O_ACCMODE, plain = O_PATH | O_TRUNC;
+    int rc = allow_if(filter, "openat", SCMP_A2_64(SCMP_CMP_MASKED_EQ, plain, 0));
+    rc = rc ? rc
+            : allow_if(filter, "openat", SCMP_A2_64(SCMP_CMP_MASKED_EQ, mask, O_TRUNC | O_WRONLY));
+    return rc ? rc
+              : allow_if(filter, "openat", SCMP_A2_64(SCMP_CMP_MASKED_EQ, mask, O_TRUNC | O_RDWR));
+}
+
+/* Descriptors are copied and asked; no owner of signals, no lease, no lock, no flag that the
+ * processes at the other ends share. */
+static int add_fcntl(scmp_filter_ctx filter)
+{
+    static const scmp_datum_t commands[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL};
+    int rc = 0;
+    for (size_t i = 0; i < COUNT(commands) && rc == 0; i++)
+        rc = allow_if(filter, "fcntl", SCMP_A1_64(SCMP_CMP_EQ, commands[i], 0));
+    return rc;
 }
 
 /* Names of threads, and nothing else. */
 static int add_prctl(scmp_filter_ctx filter)
 {
-    struct scmp_arg_cmp below = SCMP_A0_64(SCMP_CMP_LT, PR_SET_NAME, 0);
-    struct scmp_arg_cmp above = SCMP_A0_64(SCMP_CMP_GT, PR_GET_NAME, 0);
-    int rc = add(filter, SCMP_ACT_ERRNO(EPERM), "prctl", 1, &below);
-    return rc ? rc : add(filter, SCMP_ACT_ERRNO(EPERM), "prctl", 1, &above);
+    int rc = allow_if(filter, "prctl", SCMP_A0_64(SCMP_CMP_EQ, PR_SET_NAME, 0));
+    return rc ? rc : allow_if(filter, "prctl", SCMP_A0_64(SCMP_CMP_EQ, PR_GET_NAME, 0));
+}
+
+static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const *name, size_t n)
+{
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = add(filter, action, name[i], 0, NULL);
+    return rc;
+}
+
+/* The extents of a file; every other request is answered as if nothing were a terminal. */
+static int add_ioctl(scmp_filter_ctx filter)
+{
+    struct scmp_arg_cmp other = SCMP_A1_64(SCMP_CMP_NE, FS_IOC_FIEMAP, 0);
+    int rc = allow_if(filter, "ioctl", SCMP_A1_64(SCMP_CMP_EQ, FS_IOC_FIEMAP, 0));
+    return rc ? rc : add(filter, SCMP_ACT_ERRNO(ENOTTY), "ioctl", 1, &other);
 }
 
 static int fill(scmp_filter_ctx filter)
 {
-    int rc = 0;
-    for (size_t i = 0; i < sizeof deadly / sizeof deadly[0] && rc == 0; i++)
-        rc = add(filter, DEADLY, deadly[i], 0, NULL);
-    rc = rc ? rc : add_memory(filter);
-    rc = rc ? rc : add_clone(filter, DEADLY);
-    rc = rc ? rc : add_own(filter, DEADLY);
-#ifndef PB_SANITIZED
-    rc = rc ? rc : add_prctl(filter);
-#else
-    (void)add_prctl;
+    int rc = add_names(filter, SCMP_ACT_ALLOW, allowed, COUNT(allowed));
+#ifdef PB_SANITIZED
+    rc = rc ? rc : add_names(filter, SCMP_ACT_ALLOW, sanitizers, COUNT(sanitizers));
 #endif
-    return rc;
+    rc = rc ? rc : add_names(filter, BY_PATH, by_path, COUNT(by_path));
+    rc = rc ? rc : add_names(filter, DEADLY, deadly, COUNT(deadly));
+    for (size_t i = 0; i < COUNT(failing) && rc == 0; i++)
+        rc = add(filter, SCMP_ACT_ERRNO((uint32_t)failing[i].error), failing[i].name, 0, NULL);
+    rc = rc ? rc : add_open(filter);
+    rc = rc ? rc : add_memory(filter);
+    rc = rc ? rc : add_clone(filter);
+    rc = rc ? rc : add_own(filter);
+    rc = rc ? rc : add_fcntl(filter);
+    rc = rc ? rc : add_prctl(filter);
+    return rc ? rc : add_ioctl(filter);
 }
 
 int pb_seccomp_apply(struct pb_err *err)
 {
     if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
         return 0; /* a kernel without it */
-    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+    int rc = pb_confine_paths_answer();
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     if (filter == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for a seccomp filter");
-    int rc = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree of calls */
+    rc = rc ? rc : seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree */
     rc = rc ? rc : fill(filter);
     rc = rc ? rc : seccomp_load(filter);
     seccomp_release(filter);

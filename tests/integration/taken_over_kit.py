@@ -19,6 +19,10 @@ class Attacks:
         self.assertNotIn("REACHED", how)
         return how
 
+    def stopped(self, name, argument=""):
+        """By an error, whichever."""
+        self.assertIn("STOPPED by", self.attack(name, argument))
+
     def denied(self, name, argument=""):
         """Stopped by the kernel's rights, not by a signal."""
         how = self.attack(name, argument)

@@ -28,9 +28,11 @@ def landlock():
 
 
 class TakenOver(Attacks, unittest.TestCase):
+    program = "taken_over"
+
     @classmethod
     def setUpClass(cls):
-        cls.d = d = Daemon(fake=False, worker=BIN / "taken_over", parallel=3, settle="100ms", stall="40s")
+        cls.d = d = Daemon(fake=False, worker=BIN / cls.program, parallel=3, settle="100ms", stall="40s")
         text = d.config.read_text().replace("  stall:", "  max_attempts: 1\n  stall:")
         d.config.write_text(text)
         (d.root / "products").mkdir()
@@ -104,6 +106,70 @@ class TakenOver(Attacks, unittest.TestCase):
         self.assertEqual((root / "outside").read_text(), "somebody else's")
         self.assertEqual((root / "products/older").read_text(), "an older product")
 
+    def paths(self):
+        """Of the service and of the machine, which a decoder must neither see nor change."""
+        root = self.d.root
+        store = next(f for f in os.listdir(root / "state") if f.endswith(".db"))
+        return [str(root / "outside"), str(root / "state" / store), str(root / "products/older"), str(root / "inbox")]
+
+    def facts(self):
+        """Of these; the store is written by the service itself."""
+        found = {}
+        for path in self.paths():
+            st = os.stat(path)
+            fixed = not path.endswith(".db") and not path.endswith("inbox")
+            found[path] = (st.st_mode, st.st_uid, (st.st_mtime_ns, st.st_size) if fixed else st.st_mtime > 10000)
+        return found
+
+    def test_no_mode_and_no_time_changes(self):
+        before = self.facts()
+        for path in self.paths()[:2]:
+            for name in ("chmod", "chmod_at", "times", "truncate", "truncate_read_only"):
+                self.denied(name, path)
+        for name in ("fchmod", "fchown", "open_times", "flags"):
+            self.stopped(name)
+        self.assertEqual(self.facts(), before)
+
+    @unittest.skipIf(SANITIZED, "sanitizers need the facts of files")
+    def test_no_fact_of_a_path(self):
+        for path in [self.paths()[1], str(self.d.root / "inbox"), "/etc/shadow"]:
+            for name in ("stat", "lstat", "stat_flag", "statx", "handle", "access", "readlink", "statfs", "attributes"):
+                self.stopped(name, path)
+
+    def test_no_watch_and_no_other_directory(self):
+        for path in ("inbox", "state", "outside"):
+            self.denied("inotify", str(self.d.root / path))
+            self.denied("chdir", str(self.d.root / path))
+        self.denied("chdir", "/")
+
+    def test_no_hold_on_other_processes(self):
+        cores, policy = os.sched_getaffinity(self.daemon_pid), os.sched_getscheduler(self.daemon_pid)
+        for name in ("affinity", "idle", "ioprio", "policy", "group", "locks", "join_group", "session"):
+            self.denied(name, str(self.daemon_pid))
+        if not SANITIZED:
+            self.denied("ask_affinity", str(self.daemon_pid))
+        self.assertEqual((os.sched_getaffinity(self.daemon_pid), os.sched_getscheduler(self.daemon_pid)), (cores, policy))
+
+    def test_no_signal_by_a_descriptor(self):
+        if not SANITIZED:
+            self.denied("signal_pipe", str(self.daemon_pid))
+        self.stopped("signal_descriptor", str(self.daemon_pid))
+        self.assertIsNone(self.d.process.poll())
+
+    def test_nothing_of_the_kernel_that_no_decoder_needs(self):
+        self.stopped("clone3")
+        self.ended("adjtimex")
+        self.ended("shared_memory")
+        self.stopped("run_file")
+        if not SANITIZED:
+            self.denied("merge")
+
+    @unittest.skipIf(SANITIZED or not landlock(), "sanitizers read of their own process")
+    def test_nothing_of_the_machine(self):
+        for path in ("/proc/%d/cmdline" % self.daemon_pid, "/proc/%d/status" % self.daemon_pid, "/proc/self/status",
+                     "/proc/self/maps", "/proc/self/net/unix", "/proc/meminfo", "/proc/cpuinfo", "/etc/machine-id"):
+            self.stopped("read", path)
+
     def test_no_descriptor_of_the_service(self):
         self.attack("descriptors", "3")  # the input, the copy that a raster opens, PROJ's database
         for name in ("jobs.db", "older", "config.yaml"):
@@ -139,6 +205,51 @@ class TakenOver(Attacks, unittest.TestCase):
         out.GetRasterBand(1).Fill(7)
         out = None
         return path
+
+
+@unittest.skipUnless(landlock() > 2, "this kernel's Landlock is not newer than that of Linux 6.1")
+class TakenOverLinux61(TakenOver):
+    """The same with the rights that the Landlock of Linux 6.1 handles."""
+    program = "taken_over_6_1"
+
+
+class TakenOverDates(Attacks, unittest.TestCase):
+    """The process that reads the dates of loose files (input.by)."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.d = d = Daemon(fake=False, worker=BIN / "taken_over_6_1", settle="100ms", stall="40s")
+        head = d.config.read_text().split("pipelines:")[0].replace("  stall:", "  max_attempts: 1\n  stall:")
+        d.config.write_text(head + """pipelines:
+  dated:
+    input: {group: "(?<n>.*)\\\\.tif", by: "{meta.date:%Y%m}", files: {R: "*.tif"}, complete: {expire: 1s}}
+    products: [cog: {bands: [R], type: float32}]
+""")
+        (d.root / "outside").write_text("somebody else's")
+        d.start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.d.remove()
+
+    def test_it_reaches_nothing(self):
+        outside, pid = str(self.d.root / "outside"), str(self.d.process.pid)
+        before = os.stat(outside)
+        for name in ("read", "append", "truncate", "remove", "rename", "chmod", "times", "inotify", "chdir"):
+            self.denied(name, outside)
+        for name in ("affinity", "idle", "ioprio"):
+            self.denied(name, pid)
+        if not SANITIZED:
+            self.denied("signal_pipe", pid)
+            self.stopped("stat", outside)
+        self.stopped("signal_descriptor", pid)
+        self.denied("create", str(self.d.root / "inbox/x.tif"))
+        self.denied("list", str(self.d.root / "inbox"))
+        for name in ("exec", "inet", "kill"):
+            self.attack(name)
+        after = os.stat(outside)
+        self.assertEqual((after.st_mode, after.st_mtime_ns, after.st_size), (before.st_mode, before.st_mtime_ns, before.st_size))
+        self.assertIsNone(self.d.process.poll())
 
 
 class TakenOverRun(unittest.TestCase):

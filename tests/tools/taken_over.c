@@ -13,12 +13,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/landlock.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -26,6 +29,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timex.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -314,6 +318,267 @@ static long open_up(const char *mode)
     return chmod(".", (mode_t)strtoul(mode, NULL, 8));
 }
 
+/* --- facts and modes of files by their path --- */
+
+static long change_mode(const char *path)
+{
+    return chmod(path, 0777);
+}
+
+static long change_mode_at(const char *path)
+{
+    return syscall(SYS_fchmodat, AT_FDCWD, path, 0777);
+}
+
+/* Of every file that is open here, the input among them. */
+static long change_open_modes(const char *argument)
+{
+    long rc = -1;
+    (void)argument;
+    for (int fd = 0; fd < 64; fd++)
+        rc = syscall(SYS_fchmod, fd, 0777) == 0 ? 0 : rc;
+    return rc;
+}
+
+static long change_open_owners(const char *argument)
+{
+    long rc = -1;
+    (void)argument;
+    for (int fd = 0; fd < 64; fd++)
+        rc = syscall(SYS_fchown, fd, 65534, 65534) == 0 ? 0 : rc;
+    return rc;
+}
+
+static const struct timespec long_ago[2] = {{1000, 0}, {1000, 0}};
+
+static long change_times(const char *path)
+{
+    return utimensat(AT_FDCWD, path, long_ago, 0);
+}
+
+static long change_open_times(const char *argument)
+{
+    long rc = -1;
+    (void)argument;
+    for (int fd = 3; fd < 64; fd++)
+        rc = futimens(fd, long_ago) == 0 ? 0 : rc;
+    return rc;
+}
+
+static long truncate_read_only(const char *path)
+{
+    return open(path, O_RDONLY | O_TRUNC);
+}
+
+static long ask_stat(const char *path)
+{
+    struct stat st;
+    return stat(path, &st);
+}
+
+static long ask_lstat(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st);
+}
+
+/* The flag that fstat of glibc gives with an empty path, here with one that is not. */
+static long ask_stat_flag(const char *path)
+{
+    struct stat st;
+    return syscall(SYS_newfstatat, AT_FDCWD, path, &st, AT_EMPTY_PATH);
+}
+
+static long ask_statx(const char *path)
+{
+    char facts[512];
+    return syscall(SYS_statx, AT_FDCWD, path, 0, 0x7ff, facts);
+}
+
+static long ask_handle(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_PATH);
+    return fd < 0 ? -1 : fstat(fd, &st);
+}
+
+static long ask_access(const char *path)
+{
+    return access(path, F_OK);
+}
+
+static long ask_link(const char *path)
+{
+    char target[300];
+    return readlink(path, target, sizeof target);
+}
+
+static long ask_file_system(const char *path)
+{
+    char facts[500];
+    return syscall(SYS_statfs, path, facts);
+}
+
+static long ask_attributes(const char *path)
+{
+    char names[500];
+    return syscall(SYS_listxattr, path, names, sizeof names);
+}
+
+static long go_to(const char *path)
+{
+    return chdir(path);
+}
+
+static long watch(const char *path)
+{
+    int fd = inotify_init1(0);
+    return fd < 0 ? -1 : inotify_add_watch(fd, path, IN_ALL_EVENTS);
+}
+
+/* --- other processes --- */
+
+static long take_cores(const char *pid)
+{
+    unsigned long mask = 1;
+    return syscall(SYS_sched_setaffinity, atoi(pid), sizeof mask, &mask);
+}
+
+static long ask_cores(const char *pid)
+{
+    unsigned long mask[16];
+    return syscall(SYS_sched_getaffinity, atoi(pid), sizeof mask, mask);
+}
+
+static long make_idle(const char *pid)
+{
+    const struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t times[3];
+    } idle = {.size = sizeof idle, .policy = SCHED_IDLE, .nice = 19};
+    return syscall(SYS_sched_setattr, atoi(pid), &idle, 0);
+}
+
+static long slow_down_disk(const char *pid)
+{
+    return syscall(SYS_ioprio_set, 1, atoi(pid), 3 << 13);
+}
+
+static long ask_policy(const char *pid)
+{
+    return sched_getscheduler(atoi(pid));
+}
+
+static long ask_group(const char *pid)
+{
+    return getpgid(atoi(pid));
+}
+
+static long ask_locks(const char *pid)
+{
+    void *head;
+    size_t bytes;
+    return syscall(SYS_get_robust_list, atoi(pid), &head, &bytes);
+}
+
+static long join_group(const char *pid)
+{
+    return setpgid(0, atoi(pid));
+}
+
+static long new_session(const char *argument)
+{
+    (void)argument;
+    return setsid();
+}
+
+/* A signal to another process, sent by the kernel when something can be read: from a pipe, or from
+ * any descriptor that is open here. */
+static long own_signals(int fd, const char *pid)
+{
+    return fcntl(fd, F_SETOWN, atoi(pid)) != 0 || fcntl(fd, F_SETSIG, SIGKILL) != 0 ||
+                   fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) != 0
+               ? -1
+               : 0;
+}
+
+static long signal_by_pipe(const char *pid)
+{
+    int ends[2];
+    if (pipe(ends) != 0 || own_signals(ends[0], pid) != 0 || write(ends[1], "x", 1) != 1)
+        return -1;
+    (void)usleep(300000);
+    return 0;
+}
+
+static long signal_by_descriptor(const char *pid)
+{
+    long rc = -1;
+    for (int fd = 0; fd < 64; fd++) {
+        int owner = atoi(pid);
+        if (fcntl(fd, F_SETOWN, owner) == 0 || ioctl(fd, FIOSETOWN, &owner) == 0)
+            rc = 0;
+    }
+    return rc;
+}
+
+/* Flags, locks and leases that the processes at the other ends of a descriptor share. */
+static long change_flags(const char *argument)
+{
+    struct flock all = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    long rc = -1;
+    (void)argument;
+    for (int fd = 0; fd < 64; fd++) {
+        if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0 || fcntl(fd, F_SETLK, &all) == 0 ||
+            fcntl(fd, F_SETLEASE, F_RDLCK) == 0)
+            rc = 0;
+    }
+    return rc;
+}
+
+/* --- the kernel --- */
+
+static long clone_by_struct(const char *argument)
+{
+    (void)argument;
+    return syscall(SYS_clone3, NULL, 0) == -1 && errno == EINVAL ? 0 : -1;
+}
+
+static long ask_clock(const char *argument)
+{
+    struct timex time = {0};
+    (void)argument;
+    return adjtimex(&time);
+}
+
+static long use_queues(const char *argument)
+{
+    (void)argument;
+    return syscall(SYS_shmget, 0, 4096, 01600);
+}
+
+/* Code from a file that it has written itself. */
+static long run_file(const char *argument)
+{
+    (void)argument;
+    for (int fd = 3; fd < 64; fd++) {
+        if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) != MAP_FAILED)
+            return 0;
+    }
+    return -1;
+}
+
+static long merge_memory(const char *argument)
+{
+    static char pages[2 << 16];
+    const size_t page = 1 << 16;
+    (void)argument;
+    return madvise(pages + (page - (uintptr_t)pages % page), page, MADV_MERGEABLE);
+}
+
 static const struct {
     const char *name;
     long (*run)(const char *argument);
@@ -354,6 +619,41 @@ static const struct {
     {"prlimit", limit_others},
     {"lie", lie},
     {"hang", hang},
+    {"chmod", change_mode},
+    {"chmod_at", change_mode_at},
+    {"fchmod", change_open_modes},
+    {"fchown", change_open_owners},
+    {"times", change_times},
+    {"open_times", change_open_times},
+    {"truncate_read_only", truncate_read_only},
+    {"stat", ask_stat},
+    {"lstat", ask_lstat},
+    {"stat_flag", ask_stat_flag},
+    {"statx", ask_statx},
+    {"handle", ask_handle},
+    {"access", ask_access},
+    {"readlink", ask_link},
+    {"statfs", ask_file_system},
+    {"attributes", ask_attributes},
+    {"chdir", go_to},
+    {"inotify", watch},
+    {"affinity", take_cores},
+    {"ask_affinity", ask_cores},
+    {"idle", make_idle},
+    {"ioprio", slow_down_disk},
+    {"policy", ask_policy},
+    {"group", ask_group},
+    {"locks", ask_locks},
+    {"join_group", join_group},
+    {"session", new_session},
+    {"signal_pipe", signal_by_pipe},
+    {"signal_descriptor", signal_by_descriptor},
+    {"flags", change_flags},
+    {"clone3", clone_by_struct},
+    {"adjtimex", ask_clock},
+    {"shared_memory", use_queues},
+    {"run_file", run_file},
+    {"merge", merge_memory},
 };
 
 static int attack(const char *name, const char *argument, struct pb_err *err)
@@ -379,6 +679,21 @@ int __wrap_pb_landlock_apply(const struct pb_confine *confine, struct pb_err *er
     (void)confine;
     (void)err;
     return 0;
+}
+#endif
+
+#ifdef LANDLOCK_ABI
+/* Landlock as an older kernel has it: the version that it answers, and thereby the rights that it
+ * is given to handle. */
+long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    long rc = __real_syscall(number, a, b, c, d, e, f);
+    bool asks =
+        number == SYS_landlock_create_ruleset && a == 0 && c == LANDLOCK_CREATE_RULESET_VERSION;
+    return asks && rc > LANDLOCK_ABI ? LANDLOCK_ABI : rc;
 }
 #endif
 
