@@ -99,6 +99,7 @@ static const struct pb_key service_keys[] = {
            "service's own user and each job's owner."),
     {.name = "notify_user",
      .type = PB_KEY_TEXT,
+     .may_be_empty = true,
      .offset = AT(pb_service_config, notify_user),
      .def = "pushbroom-notify",
      .doc = "User that pushbroom-notify runs as: it may take events from the socket, and change no "
@@ -121,6 +122,7 @@ static const struct pb_key service_keys[] = {
          "products are still there, is not computed again. Without this key: it is."},
     {.name = "worker_user",
      .type = PB_KEY_TEXT,
+     .may_be_empty = true,
      .offset = AT(pb_service_config, worker_user),
      .def = "pushbroom-worker",
      .doc = "User that scenes are decoded and products are written as, where the service runs as "

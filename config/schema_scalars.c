@@ -211,7 +211,7 @@ static bool read_device(const struct slot *s)
 static bool read_text(const struct slot *s)
 {
     const char *text = s->node->text;
-    if (text[0] == '\0') {
+    if (text[0] == '\0' && !s->key->may_be_empty) {
         WRONG(s->load, s->node, "%s is empty; write a value or leave the key out", s->what);
         return false;
     }

@@ -82,6 +82,7 @@ struct pb_key {
     const char *doc;                  /* a sentence or two */
     const struct pb_section *section; /* SECTION: its table */
     bool required;
+    bool may_be_empty; /* TEXT: "" is a value, too */
     bool makes_bands; /* NAMES, BAND, EXPRESSIONS: each entry is a band that a step makes */
     bool makes_one;   /* BAND: a band that the step makes besides those */
 };

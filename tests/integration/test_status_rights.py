@@ -220,6 +220,17 @@ class Rights(unittest.TestCase):
             for method, params in (("event.list", {}), ("event.ack", {"seq": 1})):
                 self.refused("service.denied", self.client(d, uid), method, target="all", **params)
 
+    def test_an_empty_notifier_is_no_user(self):
+        d = Daemon(stall="300s")
+        self.addCleanup(d.remove)
+        os.chmod(d.root, 0o755)
+        d.config.write_text(d.config.read_text().replace("  settle:", "  notify_user: \"\"\n  settle:")
+                            + "notify:\n  - exec: {name: all, command: [/bin/true], events: [job.failed]}\n")
+        d.start()
+        os.chmod(d.root / "s.sock", 0o666)
+        self.assertEqual(self.client(d, 0).call("event.list", target="all")["events"], [])
+        self.refused("service.denied", self.client(d, ALICE), "event.list", target="all")
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

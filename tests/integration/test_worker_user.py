@@ -121,6 +121,21 @@ class OwnUser(Attacks, unittest.TestCase):
         return mask
 
 
+class NoOwnUser(unittest.TestCase):
+    """worker_user: "" where another user could be had: the service's own computes."""
+
+    def test_scenes_are_computed_as_the_service(self):
+        d = Daemon(fake=False, settle="100ms")
+        self.addCleanup(d.remove)
+        d.config.write_text(d.config.read_text().replace("  stall:", "  worker_user: \"\"\n  stall:"))
+        d.start()
+        client = d.client()
+        self.addCleanup(client.close)
+        self.assertIn(", the service's user, ", client.call("service.info")["confinement"])
+        deliver(d, "good.tif")
+        d.wait_job("good.tif", "successful")
+
+
 class ServicesUser(unittest.TestCase):
     """The service runs as nobody: what belongs to its user cannot look into it."""
 

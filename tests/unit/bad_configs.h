@@ -169,6 +169,8 @@ static const struct bad_config bad_configs[] = {
      1, 23, 1, "service.on_success: 'keep' is not known; allowed: archive, delete"},
     {"service: {inbox: ''}\n" PIPE,
      1, 18, 1, "service.inbox is empty; write a value or leave the key out"},
+    {"service: {worker_user: }\n" PIPE,
+     1, 24, 1, "service.worker_user must be a text, not empty"},
     {"service: {inbox: }\n" PIPE,
      1, 18, 1, "service.inbox must be a path, not empty"},
     {"service: {inbox: /a, work: /a/}\n" PIPE,

@@ -222,6 +222,23 @@ START_TEST(unusual_values_print_round_trip)
 }
 END_TEST
 
+/* worker_user: the service's own; notify_user: nobody but administrators. */
+START_TEST(an_empty_user_is_a_value)
+{
+    struct pb_config *config = parse("service: {worker_user: \"\", notify_user: ''}\n"
+                                     "pipelines: {p: {products: [cog: {}]}}\n");
+    ck_assert_str_eq(config->service.worker_user, "");
+    ck_assert_str_eq(config->service.notify_user, "");
+    char *text = pb_config_print(config);
+    struct pb_config *again = parse(text);
+    ck_assert_str_eq(again->service.worker_user, "");
+    ck_assert_str_eq(again->service.notify_user, "");
+    free(text);
+    pb_config_destroy(again);
+    pb_config_destroy(config);
+}
+END_TEST
+
 START_TEST(literal_expressions_keep_their_place)
 {
     struct pb_config *config = NULL;
@@ -369,6 +386,7 @@ int main(void)
     tcase_add_test(tc, the_sentinel_2_sample_tells_baselines_apart);
     tcase_add_test(tc, a_pipeline_has_a_priority);
     tcase_add_test(tc, unusual_values_print_round_trip);
+    tcase_add_test(tc, an_empty_user_is_a_value);
     tcase_add_test(tc, literal_expressions_keep_their_place);
     tcase_add_test(tc, default_file_is_the_schema);
     tcase_add_test(tc, default_file_means_the_design_file);
