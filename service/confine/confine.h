@@ -39,8 +39,15 @@ void pb_confine_config(const struct pb_config *config, char text[PB_CONFINE_TEXT
 /* Version of Landlock in this kernel, 0 = none. */
 int pb_landlock_abi(void);
 int pb_landlock_apply(const struct pb_confine *confine, struct pb_err *err);
+/* Compiles the filter in a process that will fork confined ones, which then need not. */
+void pb_seccomp_prepare(void);
 /* 1 = in force, 0 = the kernel has no seccomp filters. Wants no_new_privs. */
 int pb_seccomp_apply(struct pb_err *err);
+/* The same for a process that looks at a file with the rights of a client: it may change its user,
+ * open files to read them and answer. apply allocates nothing, and takes what prepare has compiled;
+ * -ENOSYS without that, where the kernel has no filters. */
+void pb_seccomp_prepare_look(void);
+int pb_seccomp_apply_look(void);
 /* Installs the handler that answers stat and access of this process, which the filter of
  * pb_seccomp_apply refuses. 0 or a negative errno. */
 int pb_confine_paths_answer(void);

@@ -20,8 +20,11 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/fiemap.h>
+#include <linux/filter.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -37,6 +40,8 @@
 #endif
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
+#define SELF 0x7fffff5aU /* the process id in a compiled filter; above those that Linux gives */
 
 #define API_KILL_PROCESS 3 /* libseccomp's level, which it finds out by seccomp(2) */
 
@@ -75,6 +80,14 @@ static const char *const sanitizers[] = {"pipe",      "pipe2",  "readlink", "rea
 /* Calls that take a path and that libraries make for files that they may read. */
 static const char *const by_path[] = {"stat",   "lstat",     "newfstatat",
                                       "access", "faccessat", "faccessat2"};
+
+/* Calls of a process that looks at a file for a client (service/status/check_file.c): it becomes
+ * the client's user, and opens files to read them, which is checked below. */
+static const char *const looking[] = {
+    "read",         "close",          "fstat",           "stat",      "newfstatat", "poll",
+    "ppoll",        "recvfrom",       "recvmsg",         "sendto",    "sendmsg",    "getuid",
+    "geteuid",      "getgid",         "getegid",         "setgroups", "setresuid",  "setresgid",
+    "rt_sigreturn", "rt_sigprocmask", "restart_syscall", "futex",     "exit",       "exit_group"};
 
 /* Calls that fail with another error than EPERM, which is the one that callers continue with. */
 static const struct {
@@ -148,13 +161,12 @@ static int add_clone(scmp_filter_ctx filter)
 static int add_own(scmp_filter_ctx filter)
 {
     static const char *const signals[] = {"kill", "tgkill"};
-    const scmp_datum_t self = (scmp_datum_t)getpid();
-    struct scmp_arg_cmp other = SCMP_A0_64(SCMP_CMP_NE, self, 0);
+    struct scmp_arg_cmp other = SCMP_A0_64(SCMP_CMP_NE, SELF, 0);
     struct scmp_arg_cmp asks[] = {SCMP_A0_64(SCMP_CMP_EQ, 0, 0), SCMP_A2_64(SCMP_CMP_EQ, 0, 0)};
     int rc = add(filter, SCMP_ACT_ALLOW, "prlimit64", 2, asks);
     rc = rc ? rc : allow_if(filter, "sched_getaffinity", SCMP_A0_64(SCMP_CMP_EQ, 0, 0));
     for (size_t i = 0; i < COUNT(signals) && rc == 0; i++) {
-        rc = allow_if(filter, signals[i], SCMP_A0_64(SCMP_CMP_EQ, self, 0));
+        rc = allow_if(filter, signals[i], SCMP_A0_64(SCMP_CMP_EQ, SELF, 0));
         rc = rc ? rc : add(filter, DEADLY, signals[i], 1, &other);
     }
     return rc;
@@ -239,18 +251,117 @@ static int fill(scmp_filter_ctx filter)
     return rc ? rc : add_ioctl(filter);
 }
 
+static bool is_among(const char *name, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(list[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Files of a client are only read, and nothing of the descriptor that it passed changes. */
+static int fill_looking(scmp_filter_ctx filter)
+{
+    const scmp_datum_t mask = O_PATH | O_TRUNC | O_CREAT | O_ACCMODE;
+    int rc = add_names(filter, SCMP_ACT_ALLOW, looking, COUNT(looking));
+#ifdef PB_SANITIZED
+    rc = rc ? rc : add_names(filter, SCMP_ACT_ALLOW, sanitizers, COUNT(sanitizers));
+    rc = rc ? rc : add_names(filter, SCMP_ACT_ALLOW, allowed, COUNT(allowed));
+    rc = rc ? rc : add_memory(filter);
+#endif
+    for (size_t i = 0; i < COUNT(deadly) && rc == 0; i++) {
+        if (!is_among(deadly[i], looking, COUNT(looking)))
+            rc = add(filter, DEADLY, deadly[i], 0, NULL);
+    }
+    rc = rc ? rc : allow_if(filter, "openat", SCMP_A2_64(SCMP_CMP_MASKED_EQ, mask, O_RDONLY));
+    return rc ? rc : allow_if(filter, "fcntl", SCMP_A1_64(SCMP_CMP_EQ, F_GETFL, 0));
+}
+
+/* --- the programs of the filters --- */
+
+/* Compiling takes a millisecond, so it is done once, and a child that inherits the program only
+ * writes its process id into it. */
+static struct filter {
+    int (*fill)(scmp_filter_ctx filter);
+    struct sock_fprog program; /* no code: not compiled yet */
+} decoding = {.fill = fill}, of_look = {.fill = fill_looking};
+
+/* Reads what libseccomp writes to a descriptor. */
+static int export(scmp_filter_ctx from, struct sock_fprog *out_program)
+{
+    int fd = memfd_create("filter", MFD_CLOEXEC);
+    int rc = fd < 0 ? -errno : seccomp_export_bpf(from, fd);
+    off_t bytes = rc == 0 ? lseek(fd, 0, SEEK_END) : 0;
+    struct sock_filter *code = bytes > 0 ? malloc((size_t)bytes) : NULL;
+    if (rc == 0 && code == NULL)
+        rc = -ENOMEM;
+    if (rc == 0 && pread(fd, code, (size_t)bytes, 0) != bytes)
+        rc = -EIO;
+    if (fd >= 0)
+        (void)close(fd);
+    if (rc != 0) {
+        free(code);
+        return rc;
+    }
+    out_program->len = (unsigned short)((size_t)bytes / sizeof *code);
+    out_program->filter = code;
+    return 0;
+}
+
+static int compile(struct filter *filter)
+{
+    scmp_filter_ctx calls = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+    if (calls == NULL)
+        return -ENOMEM;
+    int rc = seccomp_attr_set(calls, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree of calls */
+    rc = rc ? rc : filter->fill(calls);
+    rc = rc ? rc : export(calls, &filter->program);
+    seccomp_release(calls);
+    return rc;
+}
+
+static void write_process_id(const struct sock_fprog *program)
+{
+    for (unsigned i = 0; i < program->len; i++) {
+        struct sock_filter *at = &program->filter[i];
+        if (at->code == (BPF_JMP | BPF_JEQ | BPF_K) && at->k == SELF)
+            at->k = (uint32_t)getpid();
+    }
+}
+
+static bool is_supported(void)
+{
+    return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+}
+
+/* An error shows when the filter is applied, which compiles it again. */
+static void prepare(struct filter *filter)
+{
+    if (filter->program.len == 0 && is_supported())
+        (void)compile(filter);
+}
+
+static int apply(struct filter *filter)
+{
+    int rc = filter->program.len > 0 ? 0 : compile(filter);
+    if (rc != 0)
+        return rc;
+    write_process_id(&filter->program);
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter->program, 0, 0) == 0 ? 0 : -errno;
+}
+
+void pb_seccomp_prepare(void)
+{
+    prepare(&decoding);
+}
+
 int pb_seccomp_apply(struct pb_err *err)
 {
-    if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
-        return 0; /* a kernel without it */
+    if (!is_supported())
+        return 0;
     int rc = pb_confine_paths_answer();
-    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-    if (filter == NULL)
-        return pb_fail(err, PB_E_MEMORY, "no memory for a seccomp filter");
-    rc = rc ? rc : seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree */
-    rc = rc ? rc : fill(filter);
-    rc = rc ? rc : seccomp_load(filter);
-    seccomp_release(filter);
+    rc = rc ? rc : apply(&decoding);
     if (rc < 0)
         return pb_fail(err, PB_E_SYSTEM, "cannot confine the worker with seccomp: %s%s",
                        strerror(-rc),
@@ -258,4 +369,16 @@ int pb_seccomp_apply(struct pb_err *err)
                            ? "; the sandbox around the service forbids seccomp(2)"
                            : "");
     return 1;
+}
+
+void pb_seccomp_prepare_look(void)
+{
+    prepare(&of_look);
+}
+
+int pb_seccomp_apply_look(void)
+{
+    if (of_look.program.len == 0)
+        return -ENOSYS;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? apply(&of_look) : -errno;
 }

@@ -8,6 +8,7 @@
 #include "service/status/checker.h"
 #include "config/base/clock.h"
 #include "service/base/passed_fd.h"
+#include "service/confine/confine.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -89,6 +90,7 @@ static _Noreturn void wait_and_look(const struct process *process, int fd)
     struct pb_check_result result = {0};
     int connection = -1, rc;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)pb_seccomp_apply_look(); /* a kernel without filters looks without one */
     while ((rc = receive_request(fd, &request, &connection)) == 0)
         ;
     if (rc < 0)
@@ -221,6 +223,7 @@ int pb_checker_start(struct pb_checker *checker)
     *checker = (struct pb_checker){-1, 0};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
         return -errno;
+    pb_seccomp_prepare_look();
     pid_t pid = fork();
     if (pid == 0)
         run(pair[1]);

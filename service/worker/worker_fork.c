@@ -57,6 +57,7 @@ void pb_worker_fork_warm(struct pb_worker_fork *child)
     for (int fd = 0; fd < DESCRIPTORS_MAX; fd++)
         known[fd] = fcntl(fd, F_GETFD) >= 0;
     pb_raster_warm();
+    pb_seccomp_prepare();
     for (int fd = 3; fd < DESCRIPTORS_MAX && child->n_kept < PB_WORKER_FORK_KEPT; fd++) {
         if (!known[fd] && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
             child->kept[child->n_kept++] = fd;

@@ -7,6 +7,7 @@ import array
 import ctypes
 import json
 import os
+import pathlib
 import shutil
 import socket
 import subprocess
@@ -219,6 +220,19 @@ class Rights(unittest.TestCase):
         for uid in (ALICE, SERVICE):
             for method, params in (("event.list", {}), ("event.ack", {"seq": 1})):
                 self.refused("service.denied", self.client(d, uid), method, target="all", **params)
+
+    def test_who_looks_at_files_is_confined(self):
+        def children(pid):
+            found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split()
+            return {child: pathlib.Path("/proc", child, "status").read_text() for child in found}
+
+        def modes():
+            checkers = [pid for pid, text in children(d.process.pid).items() if "Name:\tpb-checker\n" in text]
+            return [text.split("\nSeccomp:\t")[1].split("\n")[0] for pid in checkers for text in children(pid).values()]
+        d = Daemon(stall="300s")
+        self.addCleanup(d.remove)
+        d.start()
+        wait_for(lambda: modes() == ["2"])
 
     def test_an_empty_notifier_is_no_user(self):
         d = Daemon(stall="300s")

@@ -251,6 +251,38 @@ START_TEST(local_time_needs_no_file)
 }
 END_TEST
 
+/* As the process that looks at a file for a client. */
+static int look_at(void)
+{
+    struct stat st;
+    char byte;
+    int fd = open(outside, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    NEED(fd >= 0 && fstat(fd, &st) == 0 && stat(inside, &st) == 0);
+    NEED(read(fd, &byte, 1) == 1 && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY);
+    FAILS(open(outside, O_WRONLY | O_CLOEXEC), EPERM);
+    FAILS(open(outside, O_RDONLY | O_TRUNC | O_CLOEXEC), EPERM);
+    FAILS(open(outside, O_RDONLY | O_CREAT | O_CLOEXEC, 0600), EPERM);
+    FAILS(chmod(outside, 0777), EPERM);
+    FAILS(kill(getppid(), 0), EPERM);
+    return 0;
+}
+
+START_TEST(a_look_reads_and_changes_nothing)
+{
+    int status = 0;
+    pb_seccomp_prepare_look();
+    pid_t pid = fork();
+    if (pid == 0) {
+        int line = pb_seccomp_apply_look() == 0 ? look_at() : __LINE__;
+        if (line != 0)
+            (void)!dprintf(STDERR_FILENO, "line %d: %s\n", line, strerror(errno));
+        _exit(line != 0 ? 2 : 0);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 static int abort_at_once(void)
 {
     abort();
@@ -288,6 +320,7 @@ int main(void)
     tcase_add_test(tcase, threads_ask_as_well);
     tcase_add_test(tcase, memory_does_not_become_code);
     tcase_add_test(tcase, local_time_needs_no_file);
+    tcase_add_test(tcase, a_look_reads_and_changes_nothing);
     tcase_add_test(tcase, ends_are_told_apart);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
