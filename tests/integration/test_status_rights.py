@@ -4,6 +4,7 @@
 """Who may do what on the status socket. Other users are taken on by seteuid around connect: the kernel keeps the
 credentials of that moment."""
 import array
+import contextlib
 import ctypes
 import json
 import os
@@ -224,7 +225,11 @@ class Rights(unittest.TestCase):
     def test_who_looks_at_files_is_confined(self):
         def children(pid):
             found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split()
-            return {child: pathlib.Path("/proc", child, "status").read_text() for child in found}
+            texts = {}
+            for child in found:
+                with contextlib.suppress(OSError):  # it has ended
+                    texts[child] = pathlib.Path("/proc", child, "status").read_text()
+            return texts
 
         def modes():
             checkers = [pid for pid, text in children(d.process.pid).items() if "Name:\tpb-checker\n" in text]

@@ -136,6 +136,30 @@ class NoOwnUser(unittest.TestCase):
         d.wait_job("good.tif", "successful")
 
 
+class UnitsUser(unittest.TestCase):
+    """The service runs as nobody with the capabilities of a unit's drop-in (service/README.md): it gives the processes that
+    compute a user of their own."""
+
+    def test_a_unit_gives_a_user_by_capabilities(self):
+        d = Daemon(fake=False, settle="100ms")
+        self.addCleanup(d.remove)
+        user = pwd.getpwnam(USER)
+        d.config.write_text(d.config.read_text().replace("  stall:", "  worker_user: daemon\n  stall:"))
+        d.root.chmod(0o755)
+        for path in [d.root, *d.root.rglob("*")]:
+            os.chown(path, user.pw_uid, user.pw_gid)
+        rights = "+setuid,+setgid,+chown,+dac_override,+fowner,+kill"
+        d.prefix = ["setpriv", "--reuid", USER, "--regid", str(user.pw_gid), "--clear-groups", "--no-new-privs",
+                    "--inh-caps", rights, "--ambient-caps", rights]
+        d.start()
+        client = d.client()
+        self.addCleanup(client.close)
+        self.assertIn(", user daemon, ", client.call("service.info")["confinement"])
+        deliver(d, "good.tif", user.pw_uid)
+        job = d.wait_job("good.tif", "successful")
+        self.assertEqual(pathlib.Path(job["directory"]).stat().st_uid, user.pw_uid)
+
+
 class ServicesUser(unittest.TestCase):
     """The service runs as nobody: what belongs to its user cannot look into it."""
 
