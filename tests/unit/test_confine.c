@@ -10,7 +10,6 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,6 +129,7 @@ static int ask_foreign_facts(void)
     FAILS(readlink("/proc/self/exe", text, sizeof text), EINVAL);
     FAILS(syscall(SYS_statx, AT_FDCWD, outside, 0, 0x7ff, text), ENOSYS);
     FAILS(chdir("/"), EPERM);
+    FAILS(syscall(SYS_clone3, NULL, 0), ENOSYS);
     return 0;
 }
 
@@ -185,30 +185,6 @@ static int use_descriptors(void)
 START_TEST(descriptors_keep_owner_flags_and_locks)
 {
     ck_assert_int_eq(status_of(use_descriptors), 0);
-}
-END_TEST
-
-static void *ask_in_thread(void *user)
-{
-    struct stat st;
-    *(int *)user = stat(inside, &st);
-    return NULL;
-}
-
-/* The set of a thread that blocks every signal but faults, as those of the pipeline do. */
-static int use_threads(void)
-{
-    pthread_t thread;
-    int answer = -1;
-    NEED(pthread_create(&thread, NULL, ask_in_thread, &answer) == 0);
-    NEED(pthread_join(thread, NULL) == 0 && answer == 0);
-    FAILS(syscall(SYS_clone3, NULL, 0), ENOSYS);
-    return 0;
-}
-
-START_TEST(threads_ask_as_well)
-{
-    ck_assert_int_eq(status_of(use_threads), 0);
 }
 END_TEST
 
@@ -317,7 +293,6 @@ int main(void)
     tcase_add_test(tcase, other_paths_do_not_exist);
     tcase_add_test(tcase, files_are_opened_to_be_read_or_written);
     tcase_add_test(tcase, descriptors_keep_owner_flags_and_locks);
-    tcase_add_test(tcase, threads_ask_as_well);
     tcase_add_test(tcase, memory_does_not_become_code);
     tcase_add_test(tcase, local_time_needs_no_file);
     tcase_add_test(tcase, a_look_reads_and_changes_nothing);
