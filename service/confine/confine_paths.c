@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Neither Landlock nor seccomp can judge stat and access by their path, and libraries make both for
- * the files that they may read: PROJ's database, GDAL's tables, the time zone. So the filter
- * refuses these calls, and the kernel sends SIGSYS, whose handler answers from what the process may
- * open anyway. Paths that it may not open do not exist for it. The handler has no rights of its
- * own: code that has taken over the process gains nothing by calling or replacing it.
+ * Neither Landlock nor seccomp can judge stat, statfs and access by their path, and libraries make
+ * them for the files that they may read: PROJ's database, GDAL's tables, the time zone. So the
+ * filter refuses these calls, and the kernel sends SIGSYS, whose handler answers from what the
+ * process may open anyway. Paths that it may not open do not exist for it. The handler has no
+ * rights of its own: code that has taken over the process gains nothing by calling or replacing it.
  *
  * glibc before 2.39 asks for the facts of an open descriptor by newfstatat with an empty path. The
  * handler answers that by fstat. */
@@ -73,6 +73,16 @@ static long stat_of(long directory, const char *path, long to, int flags)
     return rc;
 }
 
+static long file_system_of(const char *path, long to)
+{
+    long fd = open_to_look(AT_FDCWD, path, 0);
+    if (fd < 0)
+        return fd;
+    long rc = syscall(SYS_fstatfs, (int)fd, to) == 0 ? 0 : -errno;
+    (void)syscall(SYS_close, (int)fd);
+    return rc;
+}
+
 static long access_of(long directory, const char *path, long mode)
 {
     long fd = open_to_look(directory, path, 0);
@@ -88,6 +98,8 @@ static long answer_of(int call, const struct trapped *t)
     switch (call) {
     case SYS_newfstatat:
         return stat_of(a[0], (const char *)a[1], a[2], (int)a[3]);
+    case SYS_statfs:
+        return file_system_of((const char *)a[0], a[1]);
     case SYS_faccessat:
 #ifdef SYS_faccessat2
     case SYS_faccessat2:

@@ -9,7 +9,10 @@
  * Calls that glibc replaces by older ones when a kernel lacks them fail with ENOSYS.
  *
  * Calls that take a path cannot be judged here, because a filter sees the pointer only. Open is
- * judged by Landlock; stat and access go to a handler (confine_paths.c) that answers them by open.
+ * judged by Landlock; stat, statfs and access go to a handler (confine_paths.c) that answers them
+ * by open.
+ *
+ * A library of a newer version that fails here: `strace -f` shows the call that got EPERM.
  *
  * The runtimes of sanitizers fork and trace to look for leaks and to print stacks, and make further
  * calls at any time. Their builds have this filter with more calls, and a forbidden call fails
@@ -79,8 +82,8 @@ static const char *const sanitizers[] = {
 #endif
 
 /* Calls that take a path and that libraries make for files that they may read. */
-static const char *const by_path[] = {"stat",   "lstat",     "newfstatat",
-                                      "access", "faccessat", "faccessat2"};
+static const char *const by_path[] = {"stat",      "lstat",      "newfstatat", "access",
+                                      "faccessat", "faccessat2", "statfs"};
 
 /* Calls of a process that looks at a file for a client (service/status/check_file.c): it becomes
  * the client's user, and opens files to read them, which is checked below. */

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -95,6 +96,7 @@ static int status_of(int (*body)(void))
 static int ask_facts(void)
 {
     struct stat by_path, by_link, by_descriptor, by_empty;
+    struct statfs by_file_system;
     int fd = open(inside, O_RDONLY | O_CLOEXEC);
     NEED(fd >= 0 && fstat(fd, &by_descriptor) == 0 && by_descriptor.st_size == 7);
     NEED(stat(inside, &by_path) == 0 && lstat(inside, &by_link) == 0);
@@ -102,6 +104,7 @@ static int ask_facts(void)
     NEED(by_path.st_ino == by_descriptor.st_ino && by_path.st_mode == by_descriptor.st_mode);
     NEED(by_link.st_ino == by_path.st_ino && by_empty.st_ino == by_path.st_ino);
     NEED(stat(own, &by_path) == 0 && S_ISDIR(by_path.st_mode));
+    NEED(statfs(own, &by_file_system) == 0 && by_file_system.f_bsize > 0);
     NEED(access(inside, F_OK) == 0 && access(inside, R_OK) == 0);
     FAILS(fstat(999, &by_path), EBADF);
     FAILS(access("/usr/lib/no-such-file", F_OK), ENOENT);
@@ -120,10 +123,12 @@ END_TEST
 static int ask_foreign_facts(void)
 {
     struct stat st;
-    char text[300];
+    struct statfs file_system;
+    char text[600];
     FAILS(stat(outside, &st), ENOENT);
     FAILS(lstat(root, &st), ENOENT);
     FAILS(syscall(SYS_newfstatat, AT_FDCWD, outside, &st, AT_EMPTY_PATH), ENOENT);
+    FAILS(statfs("/", &file_system), ENOENT);
     FAILS(access(outside, F_OK), ENOENT);
     FAILS(access(inside, W_OK), EACCES);
     FAILS(readlink("/proc/self/exe", text, sizeof text), EINVAL);
