@@ -2,25 +2,22 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/publish/collection.h"
 
-#include "config/base/clock.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
+#include "pipeline/publish/publish_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#define NEW_FILE "." PB_COLLECTION_FILE ".new" /* of who holds the lock */
 /* "items": the extent is that of the items; "assumed": it is the world, as no item has a place. */
 #define MARK "pushbroom:extent"
 
-enum { READ_MAX = 4 * 1024 * 1024, LOCK_MS = 10000, LOCK_STEP_MS = 5 };
+enum { READ_MAX = 4 * 1024 * 1024 };
 
 /* --- the document ----------------------------------------------------------------------------*/
 
@@ -114,40 +111,30 @@ static int look(int products_fd, const char *id, struct pb_json_value **out, uns
     return *why == NULL ? 0 : 1;
 }
 
-/* A whole file first, then the name: a reader sees the old or the new one. */
-static int place(int products_fd, const char *text, size_t bytes, unsigned mode)
+/* A whole file: `place` of the lock gives it its name. */
+static int stage(struct pb_publish_lock *lock, const char *text, size_t bytes, unsigned mode)
 {
-    if (unlinkat(products_fd, NEW_FILE, 0) != 0 && errno != ENOENT) /* of one that was killed */
-        return -errno;
-    int fd =
-        openat(products_fd, NEW_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0)
-        return -errno;
+    int fd = -1, rc = pb_publish_lock_file(lock, PB_COLLECTION_FILE, 0644, &fd);
+    if (rc < 0)
+        return rc;
     ssize_t n = write(fd, text, bytes);
-    int rc = n < 0 ? -errno : n != (ssize_t)bytes ? -ENOSPC : 0;
+    rc = n < 0 ? -errno : n != (ssize_t)bytes ? -ENOSPC : 0;
     if (rc == 0 && ((mode != 0 && fchmod(fd, mode) != 0) || fsync(fd) != 0))
         rc = -errno;
     (void)close(fd);
-    if (rc == 0 && renameat(products_fd, NEW_FILE, products_fd, PB_COLLECTION_FILE) != 0)
-        rc = -errno;
-    if (rc < 0)
-        (void)unlinkat(products_fd, NEW_FILE, 0);
-    else if (fsync(products_fd) != 0)
-        rc = -errno;
     return rc;
 }
 
-static int place_document(int products_fd, struct pb_json *json, unsigned mode)
+static int stage_document(struct pb_publish_lock *lock, struct pb_json *json, unsigned mode)
 {
     size_t bytes = 0;
     const char *text = pb_json_document(json, &bytes);
-    int rc = text != NULL ? place(products_fd, text, bytes, mode) : -ENOMEM;
+    int rc = text != NULL ? stage(lock, text, bytes, mode) : -ENOMEM;
     pb_json_destroy(json);
     return rc;
 }
 
-/* Under the lock. */
-static int grow(int products_fd, const struct pb_json_value *old,
+static int grow(struct pb_publish_lock *lock, const struct pb_json_value *old,
                 const struct pb_collection_extent *item, unsigned mode)
 {
     struct pb_collection_extent extent;
@@ -157,45 +144,19 @@ static int grow(int products_fd, const struct pb_json_value *old,
     extent.has_bbox = strcmp(mark, "assumed") != 0;
     if (!pb_collection_extent_grow(&extent, item))
         return 0;
-    return place_document(products_fd, change(old, &extent), mode);
+    return stage_document(lock, change(old, &extent), mode);
 }
 
-/* A descriptor of the directory that holds the lock, or a negative errno. One of its own, so that
- * threads of one process exclude each other as well. */
-static int lock(int products_fd)
-{
-    const struct timespec step = {.tv_nsec = LOCK_STEP_MS * 1000000};
-    int64_t until = pb_clock_mono_ms() + LOCK_MS;
-    int fd = openat(products_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        int rc = errno == EINTR ? 0 : errno != EWOULDBLOCK ? -errno : 0;
-        if (rc == 0 && pb_clock_mono_ms() > until)
-            rc = -ETIMEDOUT;
-        if (rc < 0) {
-            (void)close(fd);
-            return rc;
-        }
-        (void)nanosleep(&step, NULL);
-    }
-    return fd;
-}
-
-int pb_collection_write(int products_fd, const char *id, const struct pb_collection_extent *item,
-                        unsigned mode, const char **why)
+int pb_collection_stage(struct pb_publish_lock *lock, int products_fd, const char *id,
+                        const struct pb_collection_extent *item, unsigned mode, const char **why)
 {
     struct pb_json_value *old = NULL;
-    unsigned own_mode = mode;
-    int fd = lock(products_fd);
-    if (fd < 0)
-        return fd;
+    unsigned own_mode = 0;
     int rc = look(products_fd, id, &old, &own_mode, why);
     if (rc == -ENOENT)
-        rc = place_document(products_fd, make(id, item), mode);
+        rc = stage_document(lock, make(id, item), mode);
     else if (rc == 0)
-        rc = grow(products_fd, old, item, own_mode);
+        rc = grow(lock, old, item, mode != 0 ? mode : own_mode);
     pb_json_release(old);
-    (void)close(fd);
     return rc;
 }

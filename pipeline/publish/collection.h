@@ -6,19 +6,17 @@
  * stac.collection. Its extent grows with the items; everything else in it stays as it is found, so
  * a description, a licence or links may be written into it. One that lacks the member
  * "pushbroom:extent" was not made here, or is not to be changed any more: it stays as it is.
- *
- * Writers hold a lock (flock) on the directory, which ends with their process, and replace the file
- * by a rename: a reader sees the old or the new one, whoever is killed when. Thread: any; any
- * number of processes. */
+ * Thread: any. */
 #include "pipeline/publish/collection_extent.h"
 
 #define PB_COLLECTION_FILE "collection.json"
 
-/* Makes it, or lets its extent hold that of an item. Called before the item is visible, so that at
- * any time the extent holds all items. 0; 1: what is there under that name is no collection of this
- * id, *why (static) says what; or a negative errno (-ETIMEDOUT: another process has held the lock
- * for too long). mode: permissions, 0 = 0644 without the umask's bits; those of a file that is
- * there are kept. */
-int pb_collection_write(int products_fd, const char *id, const struct pb_collection_extent *item,
-                        unsigned mode, const char **why);
+struct pb_publish_lock;
+
+/* Makes it, or lets its extent hold that of an item, as a file of the lock (publish_lock.h). 0; 1:
+ * what is there under that name is no collection of this id, *why (static) says what; or a negative
+ * errno (-ESTALE: the lock was broken). mode: permissions; 0 = those that the file has, or of a new
+ * one 0644 without the umask's bits. */
+int pb_collection_stage(struct pb_publish_lock *lock, int products_fd, const char *id,
+                        const struct pb_collection_extent *item, unsigned mode, const char **why);
 #endif

@@ -92,6 +92,8 @@ static void print_file(struct pb_json *json, const struct pb_manifest_file *file
         pb_json_string(json, "name", file->name);
     pb_json_string(json, "file", file->file);
     pb_json_int(json, "bytes", (int64_t)file->bytes);
+    if (file->mtime_ns != 0)
+        pb_json_int(json, "mtime_ns", file->mtime_ns);
     print_checksum(json, file->checksum);
     pb_json_string(json, "media_type", file->media_type);
     pb_json_end(json);

@@ -41,6 +41,7 @@ struct pb_manifest_file {
     char media_type[96];
     uint64_t bytes;
     char checksum[PB_CHECKSUM_TEXT_BYTES];
+    int64_t mtime_ns; /* when it was published; 0 = not known */
 };
 
 /* A file of pixels that was read. */
@@ -94,6 +95,11 @@ void pb_manifest_fini(struct pb_manifest *manifest); /* a zeroed one is fine */
 /* Whether every file of the manifest lies in the open directory as a plain file of its size: 0, or
  * a negative errno (-ENOENT missing, -ESTALE another size or kind). */
 int pb_manifest_check(int directory, const struct pb_manifest *manifest);
+
+/* Whether the file in the open directory is not the one that was published: another size or kind,
+ * or other bytes. The bytes are read only if its times do not prove that nobody wrote to it. What
+ * cannot be read counts as changed; a file that is missing does not. */
+bool pb_manifest_is_changed(int directory, const struct pb_manifest_file *file);
 
 struct pb_manifest_job {
     const char *id, *scene, *pipeline; /* scene: without a version */

@@ -119,6 +119,8 @@ static bool take_file(const struct pb_json_value *value, struct pb_manifest_file
     if (pb_json_get(value, "name", NULL) != NULL &&
         !take_text(value, "name", out->name, sizeof out->name))
         return false;
+    out->mtime_ns = 0;
+    (void)pb_json_get_int(value, "mtime_ns", &out->mtime_ns);
     return take_text(value, "type", out->type, sizeof out->type) &&
            take_text(value, "file", out->file, sizeof out->file) && is_plain_name(out->file) &&
            take_count(value, "bytes", &out->bytes) && take_checksum(value, out->checksum) &&
@@ -229,4 +231,59 @@ int pb_manifest_check(int directory, const struct pb_manifest *manifest)
             return -ESTALE;
     }
     return 0;
+}
+
+/* --- what was changed since ------------------------------------------------------------------*/
+
+static int64_t time_ns(const struct timespec *time)
+{
+    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+/* Whether the open file has that checksum. */
+static bool has_checksum(int fd, const char *checksum)
+{
+    enum { CHUNK = 1 << 18 };
+    enum pb_checksum kind;
+    const char *digits;
+    char found[PB_CHECKSUM_TEXT_BYTES] = "";
+    if (pb_checksum_parse(checksum, &kind, &digits) != 0 || digits == NULL)
+        return false;
+    struct pb_sum *sum = pb_sum_create(kind);
+    char *data = malloc(CHUNK);
+    ssize_t n = sum != NULL && data != NULL ? 1 : -1;
+    while (n > 0)
+        if ((n = read(fd, data, CHUNK)) > 0)
+            pb_sum_add(sum, data, (size_t)n);
+    bool same = n == 0 && pb_sum_text(sum, found) == 0 && strcmp(found, checksum) == 0;
+    pb_sum_destroy(sum);
+    free(data);
+    return same;
+}
+
+/* The time of the last write is the published one, and nothing of the file was changed after the
+ * manifest was written. The first alone can be set to any time, the second goes wrong when a clock
+ * was set back. */
+static bool is_proved_by_times(int directory, const struct pb_manifest_file *file,
+                               const struct stat *st)
+{
+    struct stat manifest;
+    return file->mtime_ns != 0 && time_ns(&st->st_mtim) == file->mtime_ns &&
+           fstatat(directory, PB_MANIFEST_FILE, &manifest, AT_SYMLINK_NOFOLLOW) == 0 &&
+           time_ns(&st->st_ctim) <= time_ns(&manifest.st_ctim);
+}
+
+bool pb_manifest_is_changed(int directory, const struct pb_manifest_file *file)
+{
+    struct stat st;
+    int fd = openat(directory, file->file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return errno != ENOENT;
+    bool same = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == file->bytes;
+    if (same && !is_proved_by_times(directory, file, &st))
+        same = file->checksum[0] != '\0' ? has_checksum(fd, file->checksum)
+                                         : file->mtime_ns == 0 || /* nothing else is known */
+                                               time_ns(&st.st_mtim) == file->mtime_ns;
+    (void)close(fd);
+    return !same;
 }

@@ -6,7 +6,7 @@
 #include "pipeline/io/io_fail.h"
 #include "pipeline/io/sync_all.h"
 #include "pipeline/product/product_kinds.h"
-#include "pipeline/publish/collection.h"
+#include "pipeline/publish/publish_lock.h"
 #include "pipeline/publish/publish_mode.h"
 #include "pipeline/publish/publish_move.h"
 #include "pipeline/publish/publish_temp.h"
@@ -17,50 +17,86 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PLACE_TRIES 100 /* others may come and go */
 
-/* Both directories, the manifest and the mark. Nobody sees them yet, so the order is free. */
-static int sync_sealed(struct pb_publish *p, int fd, int manifest_fd, struct pb_err *err)
+/* The directories, the manifest, the mark and the record. Nobody sees them yet, so the order is
+ * free. */
+static int sync_sealed(struct pb_publish *p, int fd, int manifest_fd, int record_fd,
+                       struct pb_err *err)
 {
-    const int all[] = {fd, p->temp_fd, manifest_fd, p->mark_fd};
-    int rc = pb_sync_all(all, p->mark_fd >= 0 ? 4 : 3);
+    int all[PB_SYNC_ALL_MAX] = {fd, p->temp.scene_fd, manifest_fd};
+    size_t n = 3;
+    if (p->mark_fd >= 0)
+        all[n++] = p->mark_fd;
+    if (record_fd >= 0) {
+        all[n++] = record_fd;
+        all[n++] = p->temp.fd;
+    }
+    int rc = pb_sync_all(all, n);
     pb_publish_drop_mark(p);
     return rc ? pb_io_fail(err, -rc, "cannot sync", p->directory) : 0;
 }
 
-/* Manifests, permissions, and all of it on disk. */
-static int seal(struct pb_publish *p, const struct pb_manifest_file *file, size_t n_files,
+static bool is_item(const char *type)
+{
+    const struct pb_product_kind *kind = pb_product_kind_find(type);
+    return kind != NULL && kind->describes_others;
+}
+
+/* Takes the files as they are now: their times prove later that nobody changed them. The first item
+ * is the collection's. */
+static void take_files(struct pb_publish *p, int fd, const struct pb_manifest_file *file,
+                       struct pb_manifest *m)
+{
+    p->rows.item[0] = '\0';
+    for (size_t i = 0; i < m->n_files; i++) {
+        struct stat st;
+        m->file[i] = file[i];
+        if (fstatat(fd, file[i].file, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            m->file[i].mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+        if (p->rows.item[0] == '\0' && is_item(file[i].type))
+            (void)snprintf(p->rows.item, sizeof p->rows.item, "%s", file[i].file);
+    }
+}
+
+static int write_record(struct pb_publish *p, const char *path, int fd, struct pb_err *err,
+                        int *out_fd)
+{
+    if (pb_publish_rows_are_none(&p->rows))
+        return 0;
+    int rc = pb_publish_rows_record(&p->rows, p->temp.fd, path, fd, out_fd);
+    return rc < 0 ? pb_io_fail(err, -rc, "cannot write", p->directory) : 0;
+}
+
+/* Manifests, permissions, and all of it on disk. fd: of the files. */
+static int seal(struct pb_publish *p, int fd, const struct pb_manifest_file *file, size_t n_files,
                 struct pb_err *err)
 {
     struct pb_manifest m = {.input = p->input, .inputs = &p->inputs, .n_files = n_files};
+    int rc = 0, manifest_fd = -1, record_fd = -1;
     (void)snprintf(m.job, sizeof m.job, "%s", p->job);
     (void)snprintf(m.scene, sizeof m.scene, "%s", p->place);
     (void)snprintf(m.pipeline, sizeof m.pipeline, "%s", p->pipeline);
     (void)snprintf(m.path, sizeof m.path, "%s%s%s", p->shown, p->path.inner[0] ? "/" : "",
                    p->path.inner);
     m.file = calloc(n_files + 1, sizeof *m.file);
-    int fd = openat(p->temp_fd, p->leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int rc = 0, manifest_fd = -1;
-    if (fd < 0)
-        rc = pb_io_fail(err, errno, "cannot open", p->directory);
-    else if (m.file == NULL)
-        rc = pb_fail(err, PB_E_MEMORY, "out of memory while publishing %s", p->place);
-    if (rc == 0 && m.file != NULL) {
-        for (size_t i = 0; i < n_files; i++)
-            m.file[i] = file[i];
-        if (strcmp(p->marked, p->place) != 0 || !p->identified)
-            rc = pb_publish_write_mark(p, err);
-        rc = rc ? rc : pb_manifest_put(fd, &m, 0644, p->directory, err, &manifest_fd);
-    }
-    if (rc == 0 && (rc = pb_publish_set_modes(p->temp_fd, fd, &m, p->mode)) < 0)
+    if (m.file == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory while publishing %s", p->place);
+    take_files(p, fd, file, &m);
+    if (strcmp(p->marked, p->place) != 0 || !p->identified)
+        rc = pb_publish_write_mark(p, err);
+    rc = rc ? rc : pb_manifest_put(fd, &m, 0644, p->directory, err, &manifest_fd);
+    if (rc == 0 && (rc = pb_publish_set_modes(p->temp.scene_fd, fd, &m, p->mode)) < 0)
         rc = pb_io_fail(err, -rc, "cannot sync", p->directory);
-    rc = rc ? rc : sync_sealed(p, fd, manifest_fd, err);
+    rc = rc ? rc : write_record(p, m.path, fd, err, &record_fd);
+    rc = rc ? rc : sync_sealed(p, fd, manifest_fd, record_fd, err);
     if (manifest_fd >= 0)
         (void)close(manifest_fd);
-    if (fd >= 0)
-        (void)close(fd);
+    if (record_fd >= 0)
+        (void)close(record_fd);
     pb_manifest_fini(&m);
     return rc;
 }
@@ -89,11 +125,10 @@ static int move_to(struct pb_publish *p, const struct pb_place_look *look,
                    struct pb_publish_move *move)
 {
     bool flat = p->path.inner[0] == '\0';
-    *move = (struct pb_publish_move){.products_fd = p->products_fd,
-                                     .temp_fd = p->temp_fd,
+    *move = (struct pb_publish_move){.temp_fd = p->temp.fd,
+                                     .from_fd = p->temp.scene_fd,
                                      .base_fd = p->base_fd,
                                      .scene_fd = look->scene_fd,
-                                     .temp = p->temp,
                                      .leaf = p->leaf,
                                      .place = p->place,
                                      .name = flat ? p->place : p->path.inner};
@@ -132,13 +167,16 @@ static int try_place(struct pb_publish *p, struct pb_err *err)
     return rc;
 }
 
-/* What is left of the temporary directory: nothing, or the older products. */
+/* What is left of the temporary directory: nothing, or the older products. The record of rows that
+ * are still to be put in stays, for a sweep. */
 static void remove_rest(struct pb_publish *p)
 {
-    if (!pb_publish_temp_discard(p->products_fd, p->temp) && p->warning[0] == '\0')
+    bool gone = p->rows_left ? pb_publish_temp_empty(p->products_fd, p->temp.fd)
+                             : pb_publish_temp_discard(p->products_fd, p->temp.name);
+    if (!gone && p->warning[0] == '\0')
         (void)snprintf(p->warning, sizeof p->warning,
                        "the older products could not all be removed; what is left lies in %s/%s",
-                       p->products, p->temp);
+                       p->products, p->temp.name);
 }
 
 /* Another program put a file among the older products, e.g. a viewer its .aux.xml: they stay with
@@ -166,41 +204,77 @@ static int name_leaf(struct pb_publish *p, struct pb_err *err)
     const char *wanted = pb_publish_leaf_of(p);
     if (strcmp(wanted, p->leaf) == 0)
         return 0;
-    if (renameat(p->temp_fd, p->leaf, p->temp_fd, wanted) != 0)
+    if (renameat(p->temp.scene_fd, p->leaf, p->temp.scene_fd, wanted) != 0)
         return pb_io_fail(err, errno, "cannot rename", p->directory);
     (void)snprintf(p->leaf, sizeof p->leaf, "%s", wanted);
     return 0;
 }
 
-static bool is_item(const char *type)
+static void warn_of_rows(struct pb_publish *p, const char *why)
 {
-    const struct pb_product_kind *kind = pb_product_kind_find(type);
-    return kind != NULL && kind->describes_others;
+    if (p->warning[0] == '\0' && why[0] != '\0')
+        (void)snprintf(p->warning, sizeof p->warning, "%s", why);
 }
 
-/* Of the first item. The products appear whatever becomes of it: a success with a warning. */
-static void write_collection(struct pb_publish *p, const struct pb_manifest_file *file, size_t n)
+/* The products are visible. A lock that was broken meanwhile is taken again. */
+static void place_rows(struct pb_publish *p, int fd, struct pb_publish_lock *lock,
+                       enum pb_publish_rows_collection state, const char *why)
 {
-    struct pb_collection_extent extent;
-    const char *why = "holds no item of the collection";
-    size_t i = 0;
-    while (i < n && !is_item(file[i].type))
-        i++;
-    if (p->collection[0] == '\0' || i == n)
+    struct pb_err err = {0};
+    char again[400];
+    int rc;
+    p->rows_left = state == PB_ROWS_COLLECTION_FAILED;
+    warn_of_rows(p, why);
+    while ((rc = pb_publish_lock_place(lock)) == -ESTALE) {
+        pb_publish_lock_drop(lock);
+        lock = NULL;
+        if (pb_publish_rows_stage(&p->rows, p->products_fd, p->products, fd,
+                                  PB_PUBLISH_LOCK_WAIT_MS, &err, &lock, &state, again) < 0)
+            break;
+    }
+    pb_publish_lock_drop(lock);
+    if (rc == 0)
         return;
-    int fd = openat(p->temp_fd, p->leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int rc = fd < 0 ? -errno : pb_collection_extent_read(fd, file[i].file, p->collection, &extent);
-    rc = rc ? rc : pb_collection_write(p->products_fd, p->collection, &extent, p->mode, &why);
-    if (fd >= 0)
-        (void)close(fd);
-    if (rc != 0)
-        (void)snprintf(
-            p->warning, sizeof p->warning,
-            rc > 0 ? "the collection %s has no " PB_COLLECTION_FILE
-                     ": what lies in %s under that name %s"
-                   : "the item is not in the extent of the collection %s, " PB_COLLECTION_FILE
-                     " in %s: %s",
-            p->collection, p->products, rc > 0 ? why : strerror(-rc));
+    p->rows_left = true;
+    (void)snprintf(p->warning, sizeof p->warning,
+                   "the products are in place, but their rows are not in the series of %s yet; the "
+                   "next run or start of the service puts them in: %.250s",
+                   p->products, err.msg[0] != '\0' ? err.msg : strerror(-rc));
+}
+
+/* Makes the sealed files visible; what they add to shared files is written before, and gets its
+ * name after. */
+static int make_visible(struct pb_publish *p, int fd, struct pb_err *err)
+{
+    struct pb_publish_lock *lock = NULL;
+    enum pb_publish_rows_collection state = PB_ROWS_COLLECTION_FINE;
+    char why[400] = "";
+    int rc = pb_publish_rows_are_none(&p->rows)
+                 ? 0
+                 : pb_publish_rows_stage(&p->rows, p->products_fd, p->products, fd,
+                                         PB_PUBLISH_LOCK_WAIT_MS, err, &lock, &state, why);
+    if (rc < 0)
+        return rc;
+    rc = -EAGAIN;
+    for (int i = 0; i < PLACE_TRIES && rc == -EAGAIN; i++)
+        rc = try_place(p, err);
+    if (rc == 0 && lock != NULL)
+        place_rows(p, fd, lock, state, why);
+    else
+        pb_publish_lock_drop(lock);
+    return rc;
+}
+
+/* The error of a commit that has none yet. */
+static int cannot_publish(const struct pb_publish *p, int error, const char *final,
+                          struct pb_err *err)
+{
+    if (error == ESTALE)
+        return pb_fail(err, PB_E_OUTPUT_WRITE,
+                       "cannot publish '%s': a later run of the job has taken its place, or "
+                       "another program removed %s",
+                       final, p->temp.name);
+    return pb_io_fail(err, error, "cannot publish", final);
 }
 
 int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file, size_t n_files,
@@ -211,19 +285,20 @@ int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file,
     int rc = p->placed ? name_leaf(p, err)
                        : pb_fail(err, PB_E_OUTPUT_PATH, "the place of the products is not known");
     rc = rc ? rc : pb_publish_inputs(p, err, &inputs);
-    rc = rc ? rc : seal(p, file, n_files, err);
     if (rc < 0)
         return rc;
-    write_collection(p, file, n_files);
-    rc = -EAGAIN;
-    for (int i = 0; i < PLACE_TRIES && rc == -EAGAIN; i++)
-        rc = try_place(p, err);
+    int fd = openat(p->temp.scene_fd, p->leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return pb_io_fail(err, errno, "cannot open", p->directory);
+    rc = seal(p, fd, file, n_files, err);
+    rc = rc ? rc : make_visible(p, fd, err);
+    (void)close(fd);
     if (rc == PB_PUBLISH_MOVED || (rc < 0 && err != NULL && err->code != PB_OK))
         return rc;
     (void)snprintf(final, sizeof final, "%s/%s%s%s", p->products, p->shown,
                    p->path.inner[0] ? "/" : "", p->path.inner);
     if (rc < 0)
-        return pb_io_fail(err, -rc, "cannot publish", final);
+        return cannot_publish(p, -rc, final, err);
     p->committed = true;
     explain_place(p);
     if (!p->unsynced) /* else a crash could bring back the older directory without its files */
@@ -239,10 +314,10 @@ void pb_publish_close(struct pb_publish *p)
         return;
     pb_input_sum_destroy(p->sum);
     pb_publish_drop_mark(p);
-    if (p->made && !p->committed)
-        (void)pb_publish_temp_discard(p->products_fd, p->temp);
-    if (p->temp_fd >= 0)
-        (void)close(p->temp_fd);
+    if (p->temp.fd >= 0 && !p->committed)
+        (void)pb_publish_temp_discard(p->products_fd, p->temp.name);
+    pb_publish_temp_close(&p->temp);
+    pb_publish_rows_fini(&p->rows);
     if (p->base_fd >= 0)
         (void)close(p->base_fd);
     if (p->products_fd >= 0)

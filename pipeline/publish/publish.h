@@ -3,20 +3,22 @@
 #ifndef PB_PUBLISH_H
 #define PB_PUBLISH_H
 /* A directory of products that appears all at once: files are written into
- * <products>/.<scene>.<pid>-<n>.tmp/<pipeline>, which becomes <products>/<scene>/<pipeline> by one
- * rename when everything is on disk, its manifest (manifest.h) last. output.path may put other
- * directories above <scene>, which are made without following links, and leave out <pipeline>. A
- * lock on the temporary directory distinguishes live ones from those of dead processes.
+ * <products>/.<scene>. ... .tmp/scene/<pipeline> (publish_temp.h), which becomes
+ * <products>/<scene>/<pipeline> by one rename when everything is on disk, its manifest (manifest.h)
+ * last. output.path may put other directories above <scene>, which are made without following
+ * links, and leave out <pipeline>. Names and locks distinguish temporary directories of processes
+ * that run from those of dead ones, and those of this machine from those of others.
  *
  * <products>/<scene> belongs to one input, which its own manifest names. The same content (size and
  * checksum) replaces its older products in one exchange; another one is refused, replaces them as
  * well, or gets the next free place <scene>~2, <scene>~3, ... Files that pushbroom did not make
  * are never replaced or removed: no directory without a manifest, none that holds a file its
- * manifest does not name, none that the input lies in.
+ * manifest does not name or one that was changed since, none that the input lies in.
  *
  * The outcome rule: publishing has succeeded when a reader finds the directory in its place, and
  * failed when not. When the rename cannot be synced it is taken back, and that is a failure; when
- * it cannot be taken back either, the products are there: a success with a warning.
+ * it cannot be taken back either, the products are there: a success with a warning. Rows of series
+ * and the extent of collection.json follow the products (publish_rows.h).
  *
  * One thread an object; any number of processes may publish into one directory. */
 #include "config/base/err.h"
@@ -83,6 +85,10 @@ int pb_publish_inputs(struct pb_publish *publish, struct pb_err *err,
 /* Does what of the commit depends on the input only: for a caller that waits for others to end.
  * Waits for the checksum. */
 int pb_publish_prepare(struct pb_publish *publish, struct pb_err *err);
+/* The rows of the CSV file `table`, one of the products, will be put into <products>/<series>
+ * (series.h) by commit. A series that cannot take them fails it before anything is visible. */
+int pb_publish_append(struct pb_publish *publish, const char *table, const char *series,
+                      struct pb_err *err);
 const char *pb_publish_directory(const struct pb_publish *publish); /* where to write */
 /* The scene directory below products: "a", "a~2", "2026/a". Borrowed; commit may change it. */
 const char *pb_publish_place(const struct pb_publish *publish);
@@ -96,9 +102,10 @@ int pb_publish_commit(struct pb_publish *publish, const struct pb_manifest_file 
 const char *pb_publish_warning(const struct pb_publish *publish);
 /* Removes what was not committed. NULL is fine. */
 void pb_publish_close(struct pb_publish *publish);
-/* Handles the temporary directories below products whose process has ended: removes them, and puts
- * back products that an interrupted exchange had set aside. Only what carries our kind of name, no
- * lock, and our manifest or nothing at all is touched. Returns how many. pb_publish_open does it
- * too. */
+/* Handles the temporary directories below products that dead processes of this machine left: puts
+ * in rows that are missing, puts back products that an interrupted exchange had set aside, and
+ * removes them. Only what carries our kind of name, this machine's node, no lock, and our manifest
+ * or nothing at all is touched. Those of other machines stay: these sweep them. Returns how many
+ * are removed. pb_publish_open does it too. */
 int pb_publish_sweep(const char *products);
 #endif

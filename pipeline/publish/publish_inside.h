@@ -6,6 +6,8 @@
  * commits. Nobody else includes this. */
 #include "pipeline/publish/publish.h"
 #include "pipeline/publish/publish_place.h"
+#include "pipeline/publish/publish_rows.h"
+#include "pipeline/publish/publish_temp.h"
 
 #include <limits.h>
 
@@ -21,18 +23,18 @@ struct pb_publish {
     char scene[256], leaf[256];      /* leaf: of the temporary directory, holds the files */
     char products[PATH_MAX], pipeline[256], job[64], input_path[PATH_MAX];
     char base[PATH_MAX + PB_OUTPUT_PATH_BYTES + 1]; /* products/parents */
-    char directory[PATH_MAX];                       /* products/temp/leaf */
+    char directory[PATH_MAX];                       /* products/temp/scene/leaf */
     char place[256];                                /* name of the scene directory */
     char shown[PB_OUTPUT_PATH_BYTES + 260];         /* parents/place */
     char marked[256]; /* the place that the temporary directory's manifest names */
-    char temp[256];
-    int products_fd, base_fd; /* base_fd: -1 until the parents exist */
-    int mark_fd;              /* of its mark until that is synced, else -1 */
-    int temp_fd;              /* of temp, flock'd; after it became the scene directory, of that */
-    bool placed;              /* path, base_fd and place are chosen */
-    bool made, committed, unsynced, identified; /* the marker has the checksum */
+    struct pb_publish_temp temp;
+    int products_fd, base_fd;             /* base_fd: -1 until the parents exist */
+    int mark_fd;                          /* of its mark until that is synced, else -1 */
+    bool placed;                          /* path, base_fd and place are chosen */
+    bool committed, unsynced, identified; /* identified: the marker has the checksum */
+    bool rows_left; /* rows or the extent are still to be put in: their record stays */
+    struct pb_publish_rows rows;
     char warning[PATH_MAX + 400];
-    char collection[256]; /* "" = none */
 };
 
 /* The name that the directory of the files has when it is published. */

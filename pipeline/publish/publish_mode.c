@@ -26,9 +26,10 @@ int pb_publish_set_modes(int temp_fd, int fd, const struct pb_manifest *m, unsig
     unsigned search = pb_publish_search_mode(mode);
     if (mode == 0)
         return 0;
-    int rc = set_mode(fd, PB_MANIFEST_FILE, mode);
+    int rc = 0;
     for (size_t i = 0; i < m->n_files && rc == 0; i++)
         rc = set_mode(fd, m->file[i].file, mode);
+    rc = rc ? rc : set_mode(fd, PB_MANIFEST_FILE, mode); /* last: pb_manifest_is_changed */
     rc = rc ? rc : set_mode(temp_fd, PB_MANIFEST_FILE, mode);
     if (rc == 0 && (fchmod(fd, search) != 0 || fchmod(temp_fd, search) != 0))
         rc = -errno;

@@ -49,25 +49,38 @@ static int settle(struct pb_publish_move *move, int rc, int back)
     return 0;
 }
 
+static bool is_there(int fd, const char *name)
+{
+    return faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* The error of a rename to a name that had to be free, or of an exchange. */
+static int failed(int rc, int from_fd, const char *from)
+{
+    if (rc == -ENOENT)
+        return is_there(from_fd, from) ? -EAGAIN : -ESTALE;
+    return rc == -EEXIST ? -EAGAIN : rc;
+}
+
 int pb_publish_move_scene(struct pb_publish_move *move)
 {
-    int rc = rename_new(move->products_fd, move->temp, move->base_fd, move->place);
-    if (rc == -EEXIST)
-        return -EAGAIN;
-    if (rc < 0 || (rc = pb_publish_sync(move->base_fd)) == 0)
-        return rc;
+    int rc = rename_new(move->temp_fd, PB_PUBLISH_SCENE, move->base_fd, move->place);
+    if (rc < 0)
+        return failed(rc, move->temp_fd, PB_PUBLISH_SCENE);
+    if ((rc = pb_publish_sync(move->base_fd)) == 0)
+        return 0;
     /* Another pipeline of the input may have published into it by now: only ours is taken back. */
-    return settle(move, rc, rename_new(move->temp_fd, move->leaf, move->products_fd, move->temp));
+    return settle(move, rc, rename_new(move->from_fd, move->leaf, move->temp_fd, PB_PUBLISH_SCENE));
 }
 
 int pb_publish_move_leaf(struct pb_publish_move *move)
 {
-    int rc = rename_new(move->temp_fd, move->leaf, move->scene_fd, move->name);
-    if (rc == -EEXIST)
-        return -EAGAIN;
-    if (rc < 0 || (rc = pb_publish_sync(move->scene_fd)) == 0)
-        return rc;
-    return settle(move, rc, rename_new(move->scene_fd, move->name, move->temp_fd, move->leaf));
+    int rc = rename_new(move->from_fd, move->leaf, move->scene_fd, move->name);
+    if (rc < 0)
+        return failed(rc, move->from_fd, move->leaf);
+    if ((rc = pb_publish_sync(move->scene_fd)) == 0)
+        return 0;
+    return settle(move, rc, rename_new(move->scene_fd, move->name, move->from_fd, move->leaf));
 }
 
 static bool is_it(int fd, const char *name, const struct stat *expected)
@@ -79,7 +92,7 @@ static bool is_it(int fd, const char *name, const struct stat *expected)
 
 static int exchange(const struct pb_publish_move *move)
 {
-    return renameat2(move->temp_fd, move->leaf, move->scene_fd, move->name, RENAME_EXCHANGE) == 0
+    return renameat2(move->from_fd, move->leaf, move->scene_fd, move->name, RENAME_EXCHANGE) == 0
                ? 0
                : -errno;
 }
@@ -87,23 +100,25 @@ static int exchange(const struct pb_publish_move *move)
 /* By two renames. */
 static int undo_replace(const struct pb_publish_move *move)
 {
-    int rc = rename_new(move->scene_fd, move->name, move->temp_fd, move->leaf);
-    return rc ? rc : rename_new(move->temp_fd, PB_PUBLISH_OLD, move->scene_fd, move->name);
+    int rc = rename_new(move->scene_fd, move->name, move->from_fd, move->leaf);
+    return rc ? rc : rename_new(move->from_fd, PB_PUBLISH_OLD, move->scene_fd, move->name);
 }
 
 static int replace(struct pb_publish_move *move, const struct stat *old)
 {
-    int rc = rename_new(move->scene_fd, move->name, move->temp_fd, PB_PUBLISH_OLD);
+    if (!is_there(move->from_fd, move->leaf))
+        return -ESTALE;
+    int rc = rename_new(move->scene_fd, move->name, move->from_fd, PB_PUBLISH_OLD);
     if (rc == -ENOENT)
         return -EAGAIN;
     if (rc < 0)
         return rc;
-    rc = is_it(move->temp_fd, PB_PUBLISH_OLD, old)
-             ? rename_new(move->temp_fd, move->leaf, move->scene_fd, move->name)
+    rc = is_it(move->from_fd, PB_PUBLISH_OLD, old)
+             ? rename_new(move->from_fd, move->leaf, move->scene_fd, move->name)
              : -EEXIST;
     if (rc < 0) {
-        (void)rename_new(move->temp_fd, PB_PUBLISH_OLD, move->scene_fd, move->name);
-        return rc == -EEXIST ? -EAGAIN : rc;
+        (void)rename_new(move->from_fd, PB_PUBLISH_OLD, move->scene_fd, move->name);
+        return failed(rc, move->from_fd, move->leaf);
     }
     rc = pb_publish_sync(move->scene_fd);
     return rc == 0 ? 0 : settle(move, rc, undo_replace(move));
@@ -114,11 +129,9 @@ int pb_publish_move_exchange(struct pb_publish_move *move, const struct stat *ol
     int rc = exchange(move);
     if (rc < 0 && lacks_flags(-rc))
         return replace(move, old);
-    if (rc == -ENOENT)
-        return -EAGAIN;
     if (rc < 0)
-        return rc;
-    if (!is_it(move->temp_fd, move->leaf, old)) {
+        return failed(rc, move->from_fd, move->leaf);
+    if (!is_it(move->from_fd, move->leaf, old)) {
         rc = exchange(move);
         return rc < 0 ? rc : -EAGAIN;
     }

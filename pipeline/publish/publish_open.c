@@ -59,7 +59,7 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
     p->input = options->input;
     p->sum = options->sum;
     p->is_folder = options->is_folder;
-    p->mode = options->mode;
+    p->mode = p->rows.mode = options->mode;
     p->wanted = (struct pb_place_wanted){
         .shown = p->base,
         .scene = p->path.scene,
@@ -77,8 +77,10 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
     rc = rc ? rc : copy(p->pipeline, sizeof p->pipeline, options->pipeline, "name", err);
     rc = rc ? rc : copy(p->job, sizeof p->job, options->job, "job", err);
     rc = rc ? rc : copy(p->input_path, sizeof p->input_path, options->input_path, "path", err);
-    rc = rc ? rc : copy(p->collection, sizeof p->collection, options->collection, "name", err);
+    rc = rc ? rc
+            : copy(p->rows.collection, sizeof p->rows.collection, options->collection, "name", err);
     rc = rc ? rc : copy(p->scene, sizeof p->scene, options->scene, "name", err);
+    (void)snprintf(p->rows.scene, sizeof p->rows.scene, "%s", p->scene);
     rc = rc ? rc
             : copy(p->form, sizeof p->form, options->path ? options->path : PB_OUTPUT_PATH_DEFAULT,
                    "path", err);
@@ -150,7 +152,7 @@ int pb_publish_write_mark(struct pb_publish *p, struct pb_err *err)
     struct pb_manifest marker = {.input = p->input};
     (void)snprintf(marker.scene, sizeof marker.scene, "%s", p->place);
     pb_publish_drop_mark(p);
-    int rc = pb_manifest_put(p->temp_fd, &marker, 0644, p->directory, err, &p->mark_fd);
+    int rc = pb_manifest_put(p->temp.scene_fd, &marker, 0644, p->directory, err, &p->mark_fd);
     p->identified = rc == 0 && marker.input.checksum[p->wanted.checksum][0] != '\0';
     if (rc == 0)
         (void)snprintf(p->marked, sizeof p->marked, "%s", p->place);
@@ -159,16 +161,15 @@ int pb_publish_write_mark(struct pb_publish *p, struct pb_err *err)
 
 static int make_directory(struct pb_publish *p, struct pb_err *err)
 {
-    int rc = pb_publish_temp_make(p->products_fd, p->products, p->scene, err, p->temp, &p->temp_fd);
+    int rc = pb_publish_temp_make(p->products_fd, p->products, p->scene, p->job, err, &p->temp);
     if (rc < 0)
         return rc;
-    p->made = true;
     (void)snprintf(p->leaf, sizeof p->leaf, "%s", pb_publish_leaf_of(p));
-    if (snprintf(p->directory, sizeof p->directory, "%s/%s/%s", p->products, p->temp,
-                 pb_publish_leaf_of(p)) >= (int)sizeof p->directory)
+    if (snprintf(p->directory, sizeof p->directory, "%s/%s/" PB_PUBLISH_SCENE "/%s", p->products,
+                 p->temp.name, pb_publish_leaf_of(p)) >= (int)sizeof p->directory)
         return pb_fail(err, PB_E_OUTPUT_NAME, "the path %s is too long", p->products);
     rc = pb_publish_write_mark(p, err);
-    if (rc == 0 && mkdirat(p->temp_fd, p->leaf, 0755) != 0)
+    if (rc == 0 && mkdirat(p->temp.scene_fd, p->leaf, 0755) != 0)
         rc = pb_io_fail(err, errno, "cannot create", p->directory);
     return rc;
 }
@@ -201,7 +202,8 @@ int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err
         pb_input_sum_destroy(options->sum);
         return pb_fail(err, PB_E_MEMORY, "out of memory while opening %s", options->products);
     }
-    p->mark_fd = p->temp_fd = p->base_fd = p->products_fd = -1;
+    p->mark_fd = p->base_fd = p->products_fd = -1;
+    p->temp = (struct pb_publish_temp){.fd = -1, .lock_fd = -1, .scene_fd = -1};
     int rc = take_options(p, options, err);
     if (rc == 0 && (rc = pb_path_make(p->products)) < 0)
         rc = pb_io_fail(err, -rc, "cannot create", p->products);
@@ -262,6 +264,22 @@ int pb_publish_prepare(struct pb_publish *p, struct pb_err *err)
         return rc;
     rc = pb_publish_write_mark(p, err);
     return rc ? rc : sync_mark(p, err);
+}
+
+int pb_publish_append(struct pb_publish *p, const char *table, const char *series,
+                      struct pb_err *err)
+{
+    struct pb_publish_rows *rows = &p->rows;
+    struct pb_publish_series *more =
+        realloc(rows->series, (rows->n_series + 1) * sizeof *rows->series);
+    if (more == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the rows of %s", series);
+    rows->series = more;
+    struct pb_publish_series *one = &more[rows->n_series];
+    int rc = copy(one->table, sizeof one->table, table, "name", err);
+    rc = rc ? rc : copy(one->name, sizeof one->name, series, "name", err);
+    rows->n_series += rc == 0;
+    return rc;
 }
 
 const char *pb_publish_directory(const struct pb_publish *publish)

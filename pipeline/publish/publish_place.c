@@ -91,6 +91,21 @@ static int holds_only(int fd, const char *what, const struct pb_manifest *m,
     return rc;
 }
 
+/* Whether the files are those that were published; else *look says which is not. */
+static bool is_unchanged(int fd, const char *what, const struct pb_manifest *m,
+                         struct pb_place_look *look)
+{
+    for (size_t i = 0; i < m->n_files; i++)
+        if (pb_manifest_is_changed(fd, &m->file[i])) {
+            (void)another(look,
+                          "%sholds '%.160s', which was changed since pushbroom made it; move it "
+                          "away to have it made again",
+                          what, m->file[i].file);
+            return false;
+        }
+    return true;
+}
+
 static bool is_same(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
@@ -269,6 +284,8 @@ static int look_at_products(int fd, const char *what, const struct pb_place_want
         rc = may_replace(&found, wanted, look);
     if (rc == 1)
         rc = holds_only(fd, what, &found, look);
+    if (rc == 1 && !is_unchanged(fd, what, &found, look))
+        rc = 0;
     if (rc == 1 && fstat(fd, &look->products) != 0)
         rc = -errno;
     if (rc == 1 && lies_in(wanted->input_path, &look->products))

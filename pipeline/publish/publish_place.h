@@ -42,7 +42,7 @@ struct pb_place_look {
     int scene_fd;         /* OURS and HOLDS: the directory that gets the files' one, the caller's to
                              close; else -1 */
     struct stat products; /* HOLDS: the directory of the older products */
-    char why[320];        /* ANOTHER: "holds ..." */
+    char why[400];        /* ANOTHER: "holds ..." */
     bool same_input;      /* the place is this input's, whatever lies in it */
     enum pb_checksum needs; /* ALIKE: the kind that the directory's manifest has */
     bool takes_over;        /* the scene directory's manifest names another input, to be replaced */

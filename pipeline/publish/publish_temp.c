@@ -2,26 +2,95 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/publish/publish_temp.h"
 #include "pipeline/io/io_fail.h"
+#include "pipeline/publish/holder.h"
 #include "pipeline/publish/manifest.h"
 #include "pipeline/io/path.h"
 #include "pipeline/product/product.h"
 #include "pipeline/publish/publish.h"
+#include "pipeline/publish/publish_lock.h"
 #include "pipeline/publish/publish_parents.h"
+#include "pipeline/publish/publish_rows.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TEMP_TRIES      1000
 #define LOCK_MS_MAX     2000
-#define SHOWN_BYTES     180 /* of the scene in the temporary name */
+#define SHOWN_BYTES     140 /* of the scene in the temporary name */
+#define JOB_BYTES       32
+#define OF_COMMAND      "run"
+#define LOCK_FILE       ".lock"
+#define FENCED          "fenced"
+#define FENCED_MAX      100
+#define EARLIER_S       86400 /* without a change, of what earlier versions left */
+#define DIGITS          "0123456789"
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+/* --- names -----------------------------------------------------------------------------------*/
+
+struct temp_name {
+    char job[JOB_BYTES];
+    uint64_t epoch;
+    struct pb_holder holder;
+};
+
+/* Cuts the text at its last dot. NULL: there is none. */
+static char *cut_last(char *text)
+{
+    char *dot = strrchr(text, '.');
+    if (dot == NULL)
+        return NULL;
+    *dot = '\0';
+    return dot + 1;
+}
+
+/* .<scene>.<job>.<epoch>.<node>.<pid>-<start>-<n>.tmp */
+static bool parse_name(const char *name, struct temp_name *out)
+{
+    char text[256];
+    if (name[0] != '.' || (size_t)snprintf(text, sizeof text, "%s", name) >= sizeof text)
+        return false;
+    const char *suffix = cut_last(text);
+    char *process = suffix != NULL && strcmp(suffix, "tmp") == 0 ? cut_last(text) : NULL;
+    char *node = process != NULL ? cut_last(text) : NULL;
+    const char *epoch = node != NULL ? cut_last(text) : NULL;
+    const char *job = epoch != NULL ? cut_last(text) : NULL;
+    if (job == NULL || text[0] != '.' || text[1] == '\0' || job[0] == '\0' ||
+        strlen(job) >= JOB_BYTES || epoch[0] == '\0' || strlen(epoch) > 9 ||
+        epoch[strspn(epoch, DIGITS)] != '\0')
+        return false;
+    process[-1] = '.'; /* the two are the holder again */
+    if (!pb_holder_parse(node, &out->holder))
+        return false;
+    (void)snprintf(out->job, sizeof out->job, "%s", job);
+    out->epoch = strtoull(epoch, NULL, 10);
+    return true;
+}
+
+/* .<scene>.<pid>-<n>.tmp, as earlier versions spelled it. */
+static bool is_earlier_name(const char *name)
+{
+    size_t n = strlen(name), used;
+    if (n < 9 || name[0] != '.' || strcmp(name + n - 4, ".tmp") != 0)
+        return false;
+    const char *at = name + n - 4;
+    while (at > name && at[-1] != '.')
+        at--;
+    if (at - name < 3 || (used = strspn(at, DIGITS)) == 0 || at[used] != '-')
+        return false;
+    at += used + 1;
+    used = strspn(at, DIGITS);
+    return used > 0 && at + used == name + n - 4;
+}
 
 /* --- making ----------------------------------------------------------------------------------*/
 
@@ -38,46 +107,84 @@ static int lock_soon(int fd)
     return 0;
 }
 
-/* Opens and locks a directory just made. -EAGAIN: another process has locked or removed it. */
-static int lock_made(int products_fd, const char *name, int *out_fd)
+/* A file system without such locks has no .lock that is locked: the rest has to tell. */
+static int make_lock_file(int fd, int *out_fd)
+{
+    *out_fd = openat(fd, LOCK_FILE, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (*out_fd < 0)
+        return errno == ENOENT ? -EAGAIN : -errno;
+    return pb_holder_lock_file(*out_fd) == -EAGAIN ? -EAGAIN : 0;
+}
+
+static bool is_named(int products_fd, const char *name, int fd)
 {
     struct stat ours, there;
-    int fd = openat(products_fd, name, DIRECTORY_FLAGS);
-    if (fd < 0)
-        return errno == ENOENT ? -EAGAIN : -errno;
-    int rc = lock_soon(fd);
-    if (rc == 0 &&
-        (fstat(fd, &ours) != 0 || fstatat(products_fd, name, &there, AT_SYMLINK_NOFOLLOW) != 0 ||
-         ours.st_ino != there.st_ino))
-        rc = -EAGAIN;
-    if (rc == 0) {
-        *out_fd = fd;
-        return 0;
+    return fstat(fd, &ours) == 0 && fstatat(products_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           ours.st_ino == there.st_ino;
+}
+
+void pb_publish_temp_close(struct pb_publish_temp *temp)
+{
+    int *const all[] = {&temp->scene_fd, &temp->lock_fd, &temp->fd};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (*all[i] >= 0)
+            (void)close(*all[i]);
+        *all[i] = -1;
     }
-    (void)unlinkat(products_fd, name, AT_REMOVEDIR); /* just made, and empty */
-    (void)close(fd);
+}
+
+/* Locks the directory just made, and makes scene/ in it. -EAGAIN: another process has locked or
+ * removed it. */
+static int fill(int products_fd, struct pb_publish_temp *temp)
+{
+    temp->fd = openat(products_fd, temp->name, DIRECTORY_FLAGS);
+    int rc = temp->fd < 0 ? (errno == ENOENT ? -EAGAIN : -errno) : lock_soon(temp->fd);
+    if (rc == 0 && !is_named(products_fd, temp->name, temp->fd))
+        rc = -EAGAIN;
+    rc = rc ? rc : make_lock_file(temp->fd, &temp->lock_fd);
+    if (rc == 0 && mkdirat(temp->fd, PB_PUBLISH_SCENE, 0755) != 0)
+        rc = errno == ENOENT ? -EAGAIN : -errno;
+    if (rc == 0 && (temp->scene_fd = openat(temp->fd, PB_PUBLISH_SCENE, DIRECTORY_FLAGS)) < 0)
+        rc = errno == ENOENT ? -EAGAIN : -errno;
+    if (rc == 0)
+        return 0;
+    if (temp->fd >= 0) { /* just made, and empty */
+        (void)unlinkat(temp->fd, PB_PUBLISH_SCENE, AT_REMOVEDIR);
+        (void)unlinkat(temp->fd, LOCK_FILE, 0);
+    }
+    (void)unlinkat(products_fd, temp->name, AT_REMOVEDIR);
+    pb_publish_temp_close(temp);
     return rc;
 }
 
-int pb_publish_temp_make(int products_fd, const char *shown, const char *scene, struct pb_err *err,
-                         char out_name[256], int *out_fd)
+static uint64_t fence_earlier(int products_fd, const char *job);
+
+int pb_publish_temp_make(int products_fd, const char *shown, const char *scene, const char *job,
+                         struct pb_err *err, struct pb_publish_temp *out)
 {
-    static _Atomic unsigned serial;
     int rc = -EEXIST;
+    const size_t job_bytes = job != NULL ? strlen(job) : 0;
+    const bool is_job = job_bytes > 0 && job_bytes < JOB_BYTES && strpbrk(job, "./") == NULL;
     /* The scene is for people only, so a long one is cut, but not in the middle of a character. */
     int bytes = (int)strnlen(scene, SHOWN_BYTES);
     while (bytes == SHOWN_BYTES && ((unsigned char)scene[bytes] & 0xc0) == 0x80)
         bytes--;
+    *out = (struct pb_publish_temp){.fd = -1, .lock_fd = -1, .scene_fd = -1};
     for (int i = 0; i < TEMP_TRIES; i++) {
-        (void)snprintf(out_name, 256, ".%.*s.%ld-%u.tmp", bytes, scene, (long)getpid(),
-                       atomic_fetch_add(&serial, 1));
-        rc = mkdirat(products_fd, out_name, 0755) == 0 ? lock_made(products_fd, out_name, out_fd)
-                                                       : -errno;
+        struct pb_holder holder;
+        char text[PB_HOLDER_BYTES];
+        const uint64_t epoch = is_job ? fence_earlier(products_fd, job) + 1 : 0;
+        pb_holder_make(&holder);
+        pb_holder_print(&holder, text);
+        (void)snprintf(out->name, sizeof out->name, ".%.*s.%s.%" PRIu64 ".%s.tmp", bytes, scene,
+                       is_job ? job : OF_COMMAND, epoch, text);
+        rc = mkdirat(products_fd, out->name, 0755) == 0 ? fill(products_fd, out) : -errno;
         if (rc == 0)
             return 0;
         if (rc != -EEXIST && rc != -EAGAIN)
             break;
     }
+    out->name[0] = '\0';
     return pb_io_fail(err, -rc, "cannot create a temporary directory in", shown);
 }
 
@@ -120,8 +227,9 @@ static bool remove_emptied(int at, const char *name, int fd)
     return unlinkat(at, name, AT_REMOVEDIR) == 0;
 }
 
-/* With a manifest: the files that it names. Without: the directory was not complete, so all in it
- * was written by the run that made the temporary directory. */
+/* With a manifest: the files that it names, and that are as it describes them. Without: the
+ * directory was not complete, so all in it was written by the run that made the temporary
+ * directory. */
 static bool remove_products(int at, const char *name)
 {
     struct pb_manifest m = {0};
@@ -132,7 +240,8 @@ static bool remove_products(int at, const char *name)
     bool gone = false;
     if (rc == 0) {
         for (size_t i = 0; i < m.n_files; i++)
-            (void)unlinkat(fd, m.file[i].file, 0);
+            if (!pb_manifest_is_changed(fd, &m.file[i]))
+                (void)unlinkat(fd, m.file[i].file, 0);
         gone = remove_emptied(at, name, fd);
     } else if (rc == -ENOENT || rc == -EINVAL) {
         gone = pb_path_remove_at(at, name) == 0;
@@ -181,17 +290,18 @@ static void put_back_old(int products_fd, int temp_fd)
     pb_manifest_fini(&m);
 }
 
-bool pb_publish_temp_discard(int products_fd, const char *name)
+/* scene/, or what it was renamed to by a fence. */
+static bool discard_scene(int products_fd, int at, const char *name)
 {
     struct pb_manifest marker = {0};
-    int fd = openat(products_fd, name, DIRECTORY_FLAGS);
+    int fd = openat(at, name, DIRECTORY_FLAGS);
     if (fd < 0)
         return errno == ENOENT;
     bool products = pb_manifest_read(fd, &marker) == 0 && marker.pipeline[0] != '\0';
     pb_manifest_fini(&marker);
     if (products) { /* taken back after a failed sync */
         (void)close(fd);
-        return remove_products(products_fd, name);
+        return remove_products(at, name);
     }
     put_back_old(products_fd, fd);
     DIR *dir = entries_of(fd);
@@ -201,33 +311,119 @@ bool pb_publish_temp_discard(int products_fd, const char *name)
             (void)remove_products(fd, e->d_name);
     if (dir != NULL)
         (void)closedir(dir);
-    bool gone = remove_emptied(products_fd, name, fd);
+    bool gone = remove_emptied(at, name, fd);
     (void)close(fd);
     return gone;
 }
 
-/* --- after a crash ---------------------------------------------------------------------------*/
-
-/* .<scene>.<pid>-<n>.tmp, as make spells it. */
-static bool is_temp_name(const char *name)
+static bool is_fenced(const char *name)
 {
-    static const char digits[] = "0123456789";
-    size_t n = strlen(name), used;
-    if (n < 9 || name[0] != '.' || strcmp(name + n - 4, ".tmp") != 0)
-        return false;
-    const char *at = name + n - 4;
-    while (at > name && at[-1] != '.')
-        at--;
-    if (at - name < 3 || (used = strspn(at, digits)) == 0 || at[used] != '-')
-        return false;
-    at += used + 1;
-    used = strspn(at, digits);
-    return used > 0 && at + used == name + n - 4;
+    return strncmp(name, FENCED, sizeof FENCED - 1) == 0;
 }
+
+bool pb_publish_temp_empty(int products_fd, int temp_fd)
+{
+    bool gone = discard_scene(products_fd, temp_fd, PB_PUBLISH_SCENE);
+    DIR *dir = entries_of(temp_fd);
+    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
+        if (is_fenced(e->d_name))
+            gone = discard_scene(products_fd, temp_fd, e->d_name) && gone;
+    if (dir != NULL)
+        (void)closedir(dir);
+    return gone;
+}
+
+bool pb_publish_temp_discard(int products_fd, const char *name)
+{
+    int fd = openat(products_fd, name, DIRECTORY_FLAGS);
+    if (fd < 0)
+        return errno == ENOENT;
+    bool gone = pb_publish_temp_empty(products_fd, fd);
+    if (gone) {
+        (void)unlinkat(fd, PB_PUBLISH_ROWS_FILE, 0);
+        (void)unlinkat(fd, LOCK_FILE, 0);
+        gone = unlinkat(products_fd, name, AT_REMOVEDIR) == 0;
+    }
+    (void)close(fd);
+    return gone;
+}
+
+/* --- earlier runs of a job -------------------------------------------------------------------*/
+
+/* Renames an entry to a free name that no run uses. The file system decides between this and a
+ * rename of the run: one of them finds nothing. */
+static void fence_entry(int at, const char *name)
+{
+    char fenced[32];
+    for (int i = 0; i < FENCED_MAX; i++) {
+        (void)snprintf(fenced, sizeof fenced, FENCED "-%d", i);
+        if (renameat(at, name, at, fenced) == 0 || (errno != ENOTEMPTY && errno != EEXIST))
+            return;
+    }
+}
+
+/* The directories in what was scene/. Looks again until nothing is left, because the run may rename
+ * a directory in between. */
+static void fence_leaves(int temp_fd, const char *name)
+{
+    int fd = openat(temp_fd, name, DIRECTORY_FLAGS);
+    bool again = fd >= 0;
+    for (int i = 0; again && i < FENCED_MAX; i++) {
+        DIR *dir = entries_of(fd);
+        again = false;
+        for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
+            if (e->d_name[0] != '.' && !is_fenced(e->d_name)) {
+                fence_entry(fd, e->d_name);
+                again = true;
+            }
+        if (dir != NULL)
+            (void)closedir(dir);
+    }
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+/* First scene/ itself. Only under its new name is it certain not to have been published by then:
+ * published products are never touched. The run may have it open, so its <leaf> follows. */
+static void fence(int products_fd, const char *name)
+{
+    int fd = openat(products_fd, name, DIRECTORY_FLAGS);
+    if (fd < 0)
+        return;
+    fence_entry(fd, PB_PUBLISH_SCENE);
+    DIR *dir = entries_of(fd);
+    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
+        if (is_fenced(e->d_name)) /* also of a fence that was interrupted */
+            fence_leaves(fd, e->d_name);
+    if (dir != NULL)
+        (void)closedir(dir);
+    (void)close(fd);
+}
+
+/* Of this machine: numbers of jobs are those of one service. Returns the highest epoch; 0 = there
+ * is no earlier run. */
+static uint64_t fence_earlier(int products_fd, const char *job)
+{
+    uint64_t highest = 0;
+    struct temp_name found;
+    DIR *dir = entries_of(products_fd);
+    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+        if (!parse_name(e->d_name, &found) || strcmp(found.job, job) != 0 ||
+            !pb_holder_is_here(&found.holder))
+            continue;
+        fence(products_fd, e->d_name);
+        highest = found.epoch > highest ? found.epoch : highest;
+    }
+    if (dir != NULL)
+        (void)closedir(dir);
+    return highest;
+}
+
+/* --- after a crash ---------------------------------------------------------------------------*/
 
 /* Killed between mkdir and the first manifest: nothing is in it, or that manifest under the name it
  * is written with. An empty directory may be removed, whichever process made it. */
-static bool remove_begun(int products_fd, const char *name, int fd)
+static bool remove_begun(int at, const char *name, int fd)
 {
     struct stat st;
     bool begun = true;
@@ -240,18 +436,76 @@ static bool remove_begun(int products_fd, const char *name, int fd)
     if (begun && fstatat(fd, PB_MANIFEST_NEW_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISREG(st.st_mode))
         (void)unlinkat(fd, PB_MANIFEST_NEW_FILE, 0);
-    return begun && unlinkat(products_fd, name, AT_REMOVEDIR) == 0;
+    return begun && unlinkat(at, name, AT_REMOVEDIR) == 0;
 }
 
-/* The lock is held meanwhile, so that a process that is making the directory notices. */
-static bool sweep_one(int products_fd, const char *name)
+/* Whether scene/ may be removed: it has our manifest, or is gone. One that was only begun is. */
+static bool is_ours(int temp_fd)
 {
     struct pb_manifest marker = {0};
+    int fd = openat(temp_fd, PB_PUBLISH_SCENE, DIRECTORY_FLAGS);
+    if (fd < 0)
+        return errno == ENOENT;
+    int rc = pb_manifest_read(fd, &marker);
+    bool ours = rc == 0 || (rc == -ENOENT && remove_begun(temp_fd, PB_PUBLISH_SCENE, fd));
+    pb_manifest_fini(&marker);
+    (void)close(fd);
+    return ours;
+}
+
+/* Whether the directory holds nothing but what a run makes in it. */
+static bool holds_own_only(int temp_fd)
+{
+    static const char *const own[] = {".", "..", LOCK_FILE, PB_PUBLISH_ROWS_FILE, PB_PUBLISH_SCENE};
+    bool only = true;
+    DIR *dir = entries_of(temp_fd);
+    if (dir == NULL)
+        return false;
+    for (const struct dirent *e; only && (e = readdir(dir)) != NULL;) {
+        bool known = is_fenced(e->d_name);
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+            known = known || strcmp(e->d_name, own[i]) == 0;
+        only = known;
+    }
+    (void)closedir(dir);
+    return only;
+}
+
+/* Whether no process has the run's lock. *out_fd: the lock, until it is closed. */
+static bool is_unlocked(int temp_fd, int *out_fd)
+{
+    *out_fd = openat(temp_fd, LOCK_FILE, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    return *out_fd < 0 ? errno == ENOENT : pb_holder_lock_file(*out_fd) != -EAGAIN;
+}
+
+/* The locks are held meanwhile, so that a process that is making the directory notices. */
+static bool sweep_one(int products_fd, const char *name)
+{
+    int lock_fd = -1, fd = openat(products_fd, name, DIRECTORY_FLAGS);
+    if (fd < 0)
+        return false;
+    bool gone = flock(fd, LOCK_EX | LOCK_NB) == 0 && is_unlocked(fd, &lock_fd) &&
+                holds_own_only(fd) && is_ours(fd) && pb_publish_rows_recover(products_fd, fd) &&
+                pb_publish_temp_discard(products_fd, name);
+    if (lock_fd >= 0)
+        (void)close(lock_fd);
+    (void)close(fd);
+    return gone;
+}
+
+/* What an earlier version left: which machine made it is not known, so it has to be a day old. */
+static bool sweep_earlier(int products_fd, const char *name)
+{
+    struct pb_manifest marker = {0};
+    struct stat st;
     int fd = openat(products_fd, name, DIRECTORY_FLAGS);
     if (fd < 0)
         return false;
-    int rc = flock(fd, LOCK_EX | LOCK_NB) == 0 ? pb_manifest_read(fd, &marker) : -EBUSY;
-    bool gone = rc == 0         ? pb_publish_temp_discard(products_fd, name)
+    int rc = -EBUSY;
+    if (fstat(fd, &st) == 0 && time(NULL) - st.st_mtim.tv_sec > EARLIER_S &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0)
+        rc = pb_manifest_read(fd, &marker);
+    bool gone = rc == 0         ? discard_scene(products_fd, products_fd, name)
                 : rc == -ENOENT ? remove_begun(products_fd, name, fd)
                                 : false;
     pb_manifest_fini(&marker);
@@ -261,13 +515,18 @@ static bool sweep_one(int products_fd, const char *name)
 
 int pb_publish_sweep(const char *products)
 {
+    struct temp_name found;
     DIR *dir = opendir(products);
     if (dir == NULL)
         return 0;
     int removed = 0;
-    for (const struct dirent *e; (e = readdir(dir)) != NULL;)
-        if (is_temp_name(e->d_name))
-            removed += sweep_one(dirfd(dir), e->d_name);
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+        if (parse_name(e->d_name, &found))
+            removed += pb_holder_is_dead_here(&found.holder) && sweep_one(dirfd(dir), e->d_name);
+        else if (is_earlier_name(e->d_name))
+            removed += sweep_earlier(dirfd(dir), e->d_name);
+    }
+    pb_publish_lock_sweep(dirfd(dir));
     (void)closedir(dir);
     return removed;
 }

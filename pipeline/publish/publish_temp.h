@@ -2,27 +2,50 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PUBLISH_TEMP_H
 #define PB_PUBLISH_TEMP_H
-/* The temporary directory of a run, products/.<scene>.<pid>-<n>.tmp, from its making to its removal
- * by the run or, after a crash, by a sweep. It may be removed when three conditions hold: its name,
- * the manifest of a scene directory in it, and a lock that no other process holds.
+/* The temporary directory of a run, from its making to its removal by the run or, after a crash, by
+ * a sweep: products/.<scene>.<job>.<epoch>.<holder>.tmp (holder.h).
  *
- *   .pushbroom.json   written first
- *   <leaf>/           what is being written; after an exchange the older products
- *   .old/             older products set aside, on file systems that cannot exchange two
- * directories
+ *   .lock             an open lock of the run; server-side on network file systems
+ *   .rows             record of rows to put into files that scenes share (publish_rows.h)
+ *   scene/            becomes <products>/<scene> when there is none
+ *     .pushbroom.json   manifest of a scene directory; written first
+ *     <leaf>/           what is being written; after an exchange the older products
+ *     .old/             older products set aside, on file systems that cannot exchange two
+ *                       directories
  *
- * Older products are removed file by file as their manifest names them: what else lies there
- * stays. */
+ * A sweep removes it when all of these hold: its name; this machine's node in it; no process of the
+ * name's number and start time; free locks on the directory and on .lock; and our manifest, or
+ * nothing yet. The lock on the directory alone tells processes of one machine apart; it is not
+ * carried to the server of a network file system.
+ *
+ * <epoch> counts the runs of a job. A new run fences those before it: it renames their <leaf> and
+ * their scene/, so that their own rename, which makes products visible, fails with ENOENT. So a
+ * worker that was given up cannot replace the products of its successor, however late it goes on.
+ * The job of `pushbroom run` is "run", which fences nothing.
+ *
+ * Older products are removed file by file as their manifest names them: what else is there, and
+ * what was changed since, stays. */
 #include "config/base/err.h"
 
 #include <stdbool.h>
 
-#define PB_PUBLISH_OLD ".old"
+#define PB_PUBLISH_OLD   ".old"
+#define PB_PUBLISH_SCENE "scene"
 
-/* Makes and locks one in the open directory (shown in messages). *out_fd: the locked directory. */
-int pb_publish_temp_make(int products_fd, const char *shown, const char *scene, struct pb_err *err,
-                         char out_name[256], int *out_fd);
-/* Puts set aside products back where they are missing, then removes the directory. False: not all
- * of it is gone. The caller holds its lock. */
+struct pb_publish_temp {
+    char name[256]; /* "" = not made */
+    int fd;         /* of the directory, with its lock; -1 = not made */
+    int lock_fd;    /* of .lock, with its lock */
+    int scene_fd;   /* of scene/ */
+};
+
+/* Makes and locks one in the open directory (shown in messages). job: NULL or "" = of a command. */
+int pb_publish_temp_make(int products_fd, const char *shown, const char *scene, const char *job,
+                         struct pb_err *err, struct pb_publish_temp *out);
+/* Puts set aside products back where they are missing, then removes scene/ and what was fenced.
+ * False: not all of it is gone. */
+bool pb_publish_temp_empty(int products_fd, int temp_fd);
+/* The same, and removes the directory. The caller holds its lock. */
 bool pb_publish_temp_discard(int products_fd, const char *name);
+void pb_publish_temp_close(struct pb_publish_temp *temp); /* ends the locks */
 #endif

@@ -4,6 +4,7 @@
 
 #include "pipeline/io/io_fail.h"
 #include "pipeline/numbers/table.h"
+#include "pipeline/publish/publish_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,12 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { LOCK_MS = 60000, LOCK_STEP_MS = 5 };
 static const int64_t most_bytes = INT64_C(1) << 30;
 
 /* Zeroed: nothing. */
@@ -58,46 +56,57 @@ static int read_all(int directory, const char *name, struct text *out)
     return 0;
 }
 
-/* A lock on the directory, which every writer of a series in it takes. */
-static int lock(int directory)
+/* Length of the line at the start of the text, with its line feed; of one that was cut off, what is
+ * there. */
+static size_t line_of(const char *text, size_t n)
 {
-    int waited = 0;
-    while (flock(directory, LOCK_EX | LOCK_NB) != 0) {
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return -errno;
-        if (waited >= LOCK_MS)
-            return -ETIMEDOUT;
-        (void)nanosleep(&(struct timespec){.tv_nsec = LOCK_STEP_MS * 1000000L}, NULL);
-        waited += LOCK_STEP_MS;
+    const char *end = memchr(text, '\n', n);
+    return end != NULL ? (size_t)(end - text) + 1 : n;
+}
+
+/* Length of the field at the start of the text, with its quotes; 0 with *out_open: its quotes do
+ * not end. */
+static size_t field_of(const char *text, size_t n, bool *out_open)
+{
+    size_t at = 0;
+    *out_open = false;
+    if (n > 0 && text[0] == '"')
+        for (at = 1;; at++) { /* "" is a quote in it */
+            const char *quote = memchr(text + at, '"', n - at);
+            if (quote == NULL) {
+                *out_open = true;
+                return 0;
+            }
+            at = (size_t)(quote - text) + 1;
+            if (at >= n || text[at] != '"')
+                break;
+        }
+    while (at < n && text[at] != ',' && text[at] != '\n')
+        at++;
+    return at;
+}
+
+/* Length of the row at the start of the text: up to a line feed outside of quotes. A row whose
+ * quotes do not end is the line: what follows is others'. */
+static size_t row_of(const char *text, size_t n)
+{
+    for (size_t at = 0; at < n;) {
+        bool open;
+        at += field_of(text + at, n - at, &open);
+        if (open)
+            return line_of(text, n);
+        if (at < n && text[at++] == '\n')
+            return at;
     }
-    return 0;
-}
-
-/* Length of a line with its line feed; of one that was cut off, what is there. */
-static size_t line_of(const char *text)
-{
-    const char *end = strchr(text, '\n');
-    return end != NULL ? (size_t)(end - text) + 1 : strlen(text);
-}
-
-/* Length of the first column of a row, with its quotes. */
-static size_t first_of(const char *row)
-{
-    size_t n = 0;
-    if (row[0] != '"')
-        return strcspn(row, ",\n");
-    do { /* "" is a quote in it */
-        n += 1 + strcspn(row + n + 1, "\"");
-        n += row[n] == '"';
-    } while (row[n] == '"');
     return n;
 }
 
 /* Whether a row's first column is that text, as it is written. */
-static bool is_of(const char *row, const char *scene)
+static bool is_of(const char *row, size_t n, const char *scene)
 {
-    const size_t n = first_of(row);
-    return n == strlen(scene) && memcmp(row, scene, n) == 0;
+    bool open;
+    const size_t bytes = field_of(row, n, &open);
+    return !open && bytes == strlen(scene) && memcmp(row, scene, bytes) == 0;
 }
 
 /* The name as the first column has it; malloc'd, NULL = no memory. */
@@ -118,85 +127,87 @@ static char *column_of(const char *scene)
 /* The old rows but those of the scene, and the new ones behind them. */
 static void merge(FILE *out, const struct text *old, const struct text *table, const char *scene)
 {
-    const size_t header = line_of(table->data);
-    const char *new_rows = table->data + header;
+    const size_t header = line_of(table->data, table->n);
     (void)fwrite(table->data, 1, header, out);
-    for (const char *row = old->data != NULL ? old->data + header : ""; *row != '\0';
-         row += line_of(row))
-        if (!is_of(row, scene))
-            (void)fwrite(row, 1, line_of(row), out);
-    (void)fputs(new_rows, out);
-}
-
-/* A whole file first, then the name. */
-static int replace(int directory, const char *name, const struct text *old,
-                   const struct text *table, const char *scene)
-{
-    char temporary[NAME_MAX + 1];
-    struct stat st = {.st_mode = 0};
-    (void)snprintf(temporary, sizeof temporary, ".%.200s.new", name);
-    if (unlinkat(directory, temporary, 0) != 0 && errno != ENOENT) /* of one that was killed */
-        return -errno;
-    int fd =
-        openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (out == NULL) {
-        const int error = errno;
-        if (fd >= 0)
-            (void)close(fd);
-        return -error;
+    for (size_t at = old->data != NULL ? header : 0; at < old->n;) {
+        const size_t bytes = row_of(old->data + at, old->n - at);
+        if (!is_of(old->data + at, bytes, scene))
+            (void)fwrite(old->data + at, 1, bytes, out);
+        at += bytes;
     }
-    if (old->data != NULL && fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        (void)fchmod(fd, st.st_mode & 0777);
-    merge(out, old, table, scene);
-    bool fine = fflush(out) == 0 && !ferror(out) && fsync(fd) == 0;
-    int error = fine ? 0 : errno != 0 ? errno : EIO;
-    if (fclose(out) != 0 && fine)
-        error = errno;
-    if (error == 0 && renameat(directory, temporary, directory, name) != 0)
-        error = errno;
-    if (error == 0 && fsync(directory) != 0 && errno != EINVAL)
-        error = errno;
-    if (error != 0)
-        (void)unlinkat(directory, temporary, 0);
-    return -error;
+    (void)fwrite(table->data + header, 1, table->n - header, out);
 }
 
-/* With the lock held. */
-static int put(int directory, const char *name, const struct text *table, const char *scene)
+/* The permissions of the new file, where they are not those that it is made with. */
+static void set_mode(int fd, int products_fd, const char *name, const struct text *old,
+                     unsigned mode)
+{
+    struct stat st;
+    if (mode != 0)
+        (void)fchmod(fd, mode);
+    else if (old->data != NULL && fstatat(products_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        (void)fchmod(fd, st.st_mode & 0777);
+}
+
+struct into {
+    struct pb_publish_lock *lock;
+    int products_fd;
+    const char *name, *scene;
+    unsigned mode;
+};
+
+static int write_file(const struct into *into, const struct text *old, const struct text *table)
+{
+    int fd = -1, rc = pb_publish_lock_file(into->lock, into->name, 0666, &fd);
+    if (rc < 0)
+        return rc;
+    FILE *out = fdopen(fd, "w");
+    if (out == NULL) {
+        rc = -errno;
+        (void)close(fd);
+        return rc;
+    }
+    set_mode(fd, into->products_fd, into->name, old, into->mode);
+    errno = 0;
+    merge(out, old, table, into->scene);
+    bool fine = fflush(out) == 0 && !ferror(out) && fsync(fd) == 0;
+    rc = fine ? 0 : errno != 0 ? -errno : -EIO;
+    if (fclose(out) != 0 && rc == 0)
+        rc = -errno;
+    return rc;
+}
+
+static int stage(const struct into *into, const struct text *table)
 {
     struct text old = {.data = NULL};
-    const size_t header = line_of(table->data);
-    int rc = read_all(directory, name, &old);
+    const size_t header = line_of(table->data, table->n);
+    int rc = read_all(into->products_fd, into->name, &old);
     if (rc == -ELOOP)
         rc = -EEXIST;
     if (rc == 0 && (old.n < header || memcmp(old.data, table->data, header) != 0 ||
                     old.data[old.n - 1] != '\n'))
         rc = -EEXIST;
-    if (rc == -ENOENT && table->data[header] == '\0') /* no zone had a pixel */
+    if (rc == -ENOENT && header == table->n) /* no zone had a pixel */
         rc = 0;
     else if (rc == 0 || rc == -ENOENT)
-        rc = replace(directory, name, &old, table, scene);
+        rc = write_file(into, &old, table);
     free(old.data);
     return rc;
 }
 
-int pb_series_put(const char *products, const char *name, const char *scene, const char *table,
-                  struct pb_err *err)
+int pb_series_stage(struct pb_publish_lock *lock, int products_fd, const char *shown,
+                    const char *name, const char *scene, int directory, const char *table,
+                    unsigned mode, struct pb_err *err)
 {
     struct text text = {.data = NULL};
     char path[PATH_MAX];
-    (void)snprintf(path, sizeof path, "%.2000s/%.200s", products, name);
-    int directory = open(products, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int rc = directory < 0 ? -errno : read_all(AT_FDCWD, table, &text);
-    if (rc == 0)
-        rc = lock(directory);
+    (void)snprintf(path, sizeof path, "%.2000s/%.200s", shown, name);
     char *column = column_of(scene);
+    const struct into into = {lock, products_fd, name, column, mode};
+    int rc = column != NULL ? read_all(directory, table, &text) : -ENOMEM;
     if (rc == 0)
-        rc = column != NULL ? put(directory, name, &text, column) : -ENOMEM;
+        rc = stage(&into, &text);
     free(column);
-    if (directory >= 0)
-        (void)close(directory); /* ends the lock */
     free(text.data);
     if (rc == -EEXIST)
         return pb_fail(err, PB_E_OUTPUT_SERIES,
@@ -207,5 +218,5 @@ int pb_series_put(const char *products, const char *name, const char *scene, con
             "%s: a series, and the table that is put into it, has at most %lld MiB; move "
             "it away, and the next table begins another one",
             path, (long long)most_bytes >> 20);
-    return rc < 0 ? pb_io_fail(err, -rc, "cannot append to", path) : 0;
+    return rc < 0 && rc != -ESTALE ? pb_io_fail(err, -rc, "cannot append to", path) : rc;
 }

@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/worker_publish.h"
-#include "pipeline/publish/series.h"
 #include "service/worker/worker_products.h"
 #include "service/worker/checksum.h"
 #include "service/worker/duplicates.h"
@@ -307,12 +306,9 @@ int pb_worker_job_prepare(struct pb_worker_job *job, struct pb_err *err)
     return rc;
 }
 
-/* Before the products are visible: a job whose products are there is over, and one that is tried
- * again puts the same rows in the place of its own. */
-static int put_series(const struct pb_worker_job *job, const struct pb_json_value *products,
-                      struct pb_err *err)
+static int append_to_series(const struct pb_worker_job *job, const struct pb_json_value *products,
+                            struct pb_err *err)
 {
-    const char *into = pb_json_get_text(job->command, "products");
     int rc = 0;
     for (size_t i = 0; i < pb_json_count(products) && rc == 0; i++) {
         const struct pb_json_value *product = pb_json_at(products, i);
@@ -321,12 +317,8 @@ static int put_series(const struct pb_worker_job *job, const struct pb_json_valu
         const char *series = kind != NULL ? pb_products_series(job->pipeline, kind,
                                                                pb_json_get_text(product, "name"))
                                           : NULL;
-        char path[PATH_MAX];
-        if (series == NULL)
-            continue;
-        (void)snprintf(path, sizeof path, "%.3000s/%.255s", pb_publish_directory(job->publish),
-                       file);
-        rc = pb_series_put(into, series, pb_json_get_text(job->command, "scene"), path, err);
+        if (series != NULL)
+            rc = pb_publish_append(job->publish, file, series, err);
     }
     return rc;
 }
@@ -344,7 +336,7 @@ int pb_worker_job_publish(struct pb_worker_job *job, const struct pb_worker_line
     int rc = files ? take_back(job, err)
                    : pb_fail(err, PB_E_MEMORY, "out of memory for the list of products");
     rc = rc ? rc : pb_worker_products_check(pb_publish_directory(job->publish), products, err);
-    rc = rc ? rc : put_series(job, products, err);
+    rc = rc ? rc : append_to_series(job, products, err);
     rc = rc ? rc : pb_publish_commit(job->publish, files, pb_json_count(products), err, directory);
     pb_work_end();
     pb_run_work_end(&job->work, PB_RUN_PUBLISH);

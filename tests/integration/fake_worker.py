@@ -12,8 +12,10 @@ there, beside products/ | killed_once: SIGKILL, as from outside, in the first ru
 device CODE... [WORD...]: the n-th run of the scene ends with the n-th CODE (device.lost, ...); when there are none left
 it does WORD. Each of these runs leaves a line "pid device-that-was-asked-for" in tries-SCENE beside products/."""
 import fcntl
+import hashlib
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -78,10 +80,23 @@ def fault(job, words):
     return None
 
 
+def temporary_name(job, n):
+    """As the workers name theirs, so that a sweep of this machine knows whose it is."""
+    try:
+        with open("/etc/machine-id", "rb") as file:
+            machine = file.read(127)
+    except OSError:
+        machine = b""
+    node = hashlib.sha256(machine + os.uname().nodename.encode()).hexdigest()[:12]
+    with open("/proc/self/stat") as file:
+        start = file.read().rsplit(")", 1)[1].split()[19]
+    return os.path.join(job["products"], ".%s.%s.1.%s.%d-%s-%d.tmp" % (job["scene"], job["job"], node, os.getpid(), start, n))
+
+
 def publish(job):
     """What a real worker leaves in products/: the directory with its manifest, by one rename."""
     runs_before(job)
-    temporary = os.path.join(job["products"], ".%s.%d-1.tmp" % (job["scene"], os.getpid()))
+    temporary = temporary_name(job, 1)
     os.makedirs(temporary)
     with open(os.path.join(temporary, "x.tif"), "w") as file:
         file.write("pixels")
@@ -124,8 +139,10 @@ def run(job):
     if code:
         say(event="failed", job=job["job"], error={"code": code, "message": "as the test wants it", "hint": "wait"})
         return
-    leftover = os.path.join(job["products"], ".%s.%d-0.tmp" % (job["scene"], os.getpid()))
-    lock = make_locked(leftover)
+    temporary = temporary_name(job, 0)
+    lock = make_locked(temporary)
+    leftover = os.path.join(temporary, "scene")
+    os.makedirs(leftover)
     identity = {"name": job["name"], "bytes": 1, "mtime_ns": 1}
     with open(os.path.join(leftover, ".pushbroom.json"), "w") as file:  # what is ours to sweep
         json.dump({"manifest": 1, "pushbroom": "0", "scene": job["scene"], "input": identity}, file)
@@ -168,6 +185,7 @@ def run(job):
             if what == "stall" and cancelled.is_set():
                 break
     if what == "device":
+        shutil.rmtree(temporary)
         os.close(lock)
         progress(7, 10)
         error = {"code": words[1], "message": "the GPU failed while computing: unspecified launch failure", "hint": "dmesg"}
@@ -182,6 +200,7 @@ def run(job):
         say(event="failed", error={"code": "device.lost", "message": "the kernel did not leave", "hint": "dmesg"})
         return
     if what == "fail":
+        shutil.rmtree(temporary)
         os.close(lock)
         say(event="failed", error={"code": "input.truncated", "message": "tile 7 is\nmissing", "hint": "again"})
         return
@@ -206,6 +225,7 @@ def run(job):
     os.rename(os.path.join(leftover, "half.tif"), os.path.join(directory, job["scene"] + ".tif"))
     os.unlink(os.path.join(leftover, ".pushbroom.json"))
     os.rmdir(leftover)
+    os.rmdir(temporary)
     say(event="done", directory=directory,
         products=[{"type": "cog", "path": directory + "/x.tif", "bytes": 1, "checksum": "sha256:" + "0" * 64,
                    "media_type": "image/tiff"}],

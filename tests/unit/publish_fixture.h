@@ -114,7 +114,8 @@ static inline int commit(struct pb_publish *p, const char *text, struct pb_err *
         "text/plain",
         strlen(text),
         "sha256:"
-        "0000000000000000000000000000000000000000000000000000000000000000"};
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        0};
     write_product(p, text);
     return pb_publish_commit(p, &file, 1, err, out_path);
 }
@@ -126,6 +127,22 @@ static inline void publish(const struct pb_publish_options *o, const char *text)
     struct pb_publish *p = begin(o);
     ck_assert_msg(commit(p, text, &err, path) == 0, "%s", err.msg);
     ck_assert_str_eq(pb_publish_warning(p), "");
+    pb_publish_close(p);
+}
+
+/* The same, with the checksum of the product in its manifest. */
+static inline void publish_sum(const struct pb_publish_options *o, const char *text)
+{
+    char path[PATH_MAX];
+    struct pb_err err = {0};
+    struct pb_manifest_file file = {"cog", "", "a.txt", "text/plain", strlen(text), "", 0};
+    struct pb_sum *sum = pb_sum_create(PB_CHECKSUM_SHA2_256);
+    pb_sum_add(sum, text, strlen(text));
+    ck_assert_int_eq(pb_sum_text(sum, file.checksum), 0);
+    pb_sum_destroy(sum);
+    struct pb_publish *p = begin(o);
+    write_product(p, text);
+    ck_assert_msg(pb_publish_commit(p, &file, 1, &err, path) == 0, "%s", err.msg);
     pb_publish_close(p);
 }
 

@@ -51,9 +51,9 @@ static void put(int directory, const char *name, const char *text)
 #define DIGITS "0101010101010101010101010101010101010101010101010101010101010101"
 
 static struct pb_manifest_file files[3] = {
-    {"cog", "", "a.tif", "image/tiff", 3, "sha256:" DIGITS},
-    {"quicklook", "rgb", "a.rgb.png", "image/png", 4, "blake3:" DIGITS},
-    {"quicklook", "b", "a.b.png", "image/png", 2, ""},
+    {"cog", "", "a.tif", "image/tiff", 3, "sha256:" DIGITS, 5},
+    {"quicklook", "rgb", "a.rgb.png", "image/png", 4, "blake3:" DIGITS, 0},
+    {"quicklook", "b", "a.b.png", "image/png", 2, "", INT64_C(1700000000123456789)},
 };
 
 static struct pb_manifest products_of(const char *job, const char *scene)

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "find_job.h"
+#include "pipeline/publish/holder.h"
 #include "publish_fixture.h"
 #include "run_suite.h"
 
@@ -9,6 +10,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/file.h>
+#include <sys/wait.h>
+#include <time.h>
 
 START_TEST(shows_nothing_before_commit_and_everything_after)
 {
@@ -56,6 +59,7 @@ START_TEST(pipelines_of_one_input_share_its_directory)
     struct pb_err err = {0};
     char path[PATH_MAX];
     s.pipeline = "q";
+    s.job = "other";
     struct pb_publish *a = begin(&r), *b = begin(&s);
     ck_assert_int_eq(commit(a, "a", &err, path), 0);
     ck_assert_msg(commit(b, "b", &err, path) == 0, "%s", err.msg);
@@ -199,6 +203,7 @@ START_TEST(a_place_taken_meanwhile_is_left_to_who_took_it)
     struct pb_err err = {0};
     char path[PATH_MAX];
     first.existing = second.existing = PB_EXISTING_VERSION;
+    second.job = "second";
     struct pb_publish *a = begin(&first), *b = begin(&second);
     ck_assert_str_eq(pb_publish_place(b), "scene");
     ck_assert_int_eq(commit(a, "a", &err, path), 0);
@@ -214,6 +219,7 @@ START_TEST(a_place_taken_meanwhile_is_left_to_who_took_it)
     /* Without versions the later one fails and leaves nothing. */
     first = options_for("once", 1);
     second = options_for("once", 2);
+    second.job = "second";
     a = begin(&first);
     b = begin(&second);
     ck_assert_int_eq(commit(a, "a", &err, path), 0);
@@ -231,7 +237,10 @@ enum { PUBLISHERS = 8, ROUNDS = 6 };
 static void *publish_own(void *arg)
 {
     int n = *(int *)arg;
+    char job[16];
     struct pb_publish_options o = options_for("scene", n);
+    snprintf(job, sizeof job, "job%d", n);
+    o.job = job;
     o.existing = PB_EXISTING_VERSION;
     for (int i = 0; i < ROUNDS; i++) {
         char text[16], path[PATH_MAX];
@@ -282,15 +291,42 @@ START_TEST(removes_what_was_not_committed)
 }
 END_TEST
 
+/* The name of a temporary directory of a process of this machine that has ended. */
+static const char *dead(const char *scene, unsigned n)
+{
+    static char name[4][256];
+    static unsigned next;
+    struct pb_holder holder;
+    char text[PB_HOLDER_BYTES], *out = name[next++ % 4];
+    pb_holder_make(&holder);
+    holder.pid = 4194305; /* over the kernel's highest */
+    holder.n = n;
+    pb_holder_print(&holder, text);
+    snprintf(out, sizeof name[0], ".%s.job.1.%s.tmp", scene, text);
+    return out;
+}
+
+/* The same, with a name below it. */
+static const char *in_dead(const char *scene, unsigned n, const char *file)
+{
+    static char path[4][512];
+    static unsigned next;
+    char *out = path[next++ % 4];
+    snprintf(out, sizeof path[0], "%s/%s", dead(scene, n), file);
+    return out;
+}
+
 /* A temporary directory as a killed process leaves it. */
 static void leave_behind(const char *name)
 {
     char path[PATH_MAX];
     struct pb_publish_options o = options_for("gone", 1);
+    o.job = NULL;
     struct pb_publish *p = begin(&o);
     write_product(p, "half");
     snprintf(path, sizeof path, "%s", pb_publish_directory(p));
-    *strrchr(path, '/') = '\0';
+    for (int i = 0; i < 2; i++)
+        *strrchr(path, '/') = '\0';
     ck_assert_int_eq(rename(path, at(name)), 0);
     pb_publish_close(p);
 }
@@ -299,11 +335,11 @@ START_TEST(sweeps_leftovers_of_the_dead_and_spares_the_living)
 {
     struct pb_publish_options o = options_for("alive", 1);
     struct pb_publish *p = begin(&o);
-    leave_behind(".gone.77-0.tmp");
+    leave_behind(dead("gone", 0));
     ck_assert_int_eq(mkdir(at("scene"), 0755), 0);
     ck_assert_int_eq(hidden(), 2);
     ck_assert_int_eq(pb_publish_sweep(root), 1);
-    ck_assert(!there(".gone.77-0.tmp") && there("scene"));
+    ck_assert(!there(dead("gone", 0)) && there("scene"));
     ck_assert_int_eq(access(pb_publish_directory(p), F_OK), 0);
     pb_publish_close(p);
 }
@@ -316,38 +352,107 @@ START_TEST(sweeps_only_what_carries_our_mark)
         "a.1-2.tmp", ".tmp",   ".a.12.tmp", ".a.1-2.x.tmp", ".a.1-2.tmp.old.tmp"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         leave_behind(others[i]);
-    ck_assert_int_eq(mkdir(at(".user.1-2.tmp"), 0755), 0); /* our kind of name, not our manifest */
-    put(at(".user.1-2.tmp/keep"), "x");
-    ck_assert_int_eq(mkdir(at(".user.3-4.tmp"), 0755), 0);
-    ck_assert_int_eq(mkdir(at(".user.3-4.tmp/.pushbroom.json.new"), 0755), 0);
+    ck_assert_int_eq(mkdir(at(dead("user", 1)), 0755), 0); /* our kind of name, not our manifest */
+    ck_assert_int_eq(mkdir(at(in_dead("user", 1, "scene")), 0755), 0);
+    put(at(in_dead("user", 1, "scene/keep")), "x");
+    ck_assert_int_eq(mkdir(at(dead("user", 2)), 0755), 0);
+    ck_assert_int_eq(mkdir(at(in_dead("user", 2, ".pushbroom.json.new")), 0755), 0);
+    leave_behind(dead("user", 3));
+    put(at(in_dead("user", 3, "notes")), "mine");
     ck_assert_int_eq(mkdir(at("kept"), 0755), 0);
     put(at("kept/a.txt"), "x");
-    ck_assert_int_eq(symlink("kept", at(".link.1-2.tmp")), 0);
+    ck_assert_int_eq(symlink("kept", at(dead("link", 1))), 0);
     ck_assert_int_eq(pb_publish_sweep(root), 0);
-    ck_assert_str_eq(get(".user.1-2.tmp/keep"), "x");
-    ck_assert(there(".user.3-4.tmp/.pushbroom.json.new") && there(".link.1-2.tmp"));
+    ck_assert_str_eq(get(in_dead("user", 1, "scene/keep")), "x");
+    ck_assert(there(in_dead("user", 2, ".pushbroom.json.new")) && there(dead("link", 1)));
+    ck_assert_str_eq(get(in_dead("user", 3, "notes")), "mine");
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         ck_assert_msg(there(others[i]), "%s", others[i]);
-    leave_behind(".a.b.1-2.tmp");
-    ck_assert_int_eq(symlink("../../kept", at(".a.b.1-2.tmp/p/link")), 0);
+    leave_behind(dead("a.b", 1));
+    ck_assert_int_eq(symlink("../../../kept", at(in_dead("a.b", 1, "scene/p/link"))), 0);
     ck_assert_int_eq(pb_publish_sweep(root), 1);
-    ck_assert(!there(".a.b.1-2.tmp"));
+    ck_assert(!there(dead("a.b", 1)));
     ck_assert_str_eq(get("kept/a.txt"), "x"); /* behind the link */
+}
+END_TEST
+
+START_TEST(sweep_leaves_other_machines_directories)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%s", dead("far", 1));
+    char *node = strchr(strstr(name, ".job.1.") + 6, '.') + 1;
+    node[0] = node[0] == '0' ? '1' : '0';
+    leave_behind(name);
+    ck_assert_int_eq(pb_publish_sweep(root), 0);
+    ck_assert(there(name));
+}
+END_TEST
+
+START_TEST(sweep_spares_processes_that_run_without_locks)
+{
+    /* As where locks are local to each mount of a network file system. */
+    struct pb_holder holder;
+    char name[256], text[PB_HOLDER_BYTES];
+    int go[2];
+    ck_assert_int_eq(pipe(go), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)close(go[1]);
+        _exit(read(go[0], name, 1) == 1);
+    }
+    pb_holder_make(&holder);
+    holder.pid = child;
+    ck_assert(pb_holder_start(child, &holder.start));
+    pb_holder_print(&holder, text);
+    snprintf(name, sizeof name, ".alive.run.0.%s.tmp", text);
+    leave_behind(name);
+    ck_assert_int_eq(pb_publish_sweep(root), 0);
+    ck_assert(there(name));
+    (void)close(go[1]);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    (void)close(go[0]);
+    ck_assert_int_eq(pb_publish_sweep(root), 1);
 }
 END_TEST
 
 START_TEST(sweeps_what_was_killed_before_its_first_manifest)
 {
-    ck_assert_int_eq(mkdir(at(".scene.1-2.tmp"), 0755), 0);
-    ck_assert_int_eq(mkdir(at(".scene.1-3.tmp"), 0755), 0);
-    put(at(".scene.1-3.tmp/.pushbroom.json.new"), "{\"mani");
-    ck_assert_int_eq(mkdir(at(".held.1-4.tmp"), 0755), 0); /* a run is just making it */
-    int fd = open(at(".held.1-4.tmp"), O_RDONLY | O_DIRECTORY);
+    ck_assert_int_eq(mkdir(at(dead("scene", 2)), 0755), 0);
+    ck_assert_int_eq(mkdir(at(dead("scene", 3)), 0755), 0);
+    ck_assert_int_eq(mkdir(at(in_dead("scene", 3, "scene")), 0755), 0);
+    put(at(in_dead("scene", 3, "scene/.pushbroom.json.new")), "{\"mani");
+    ck_assert_int_eq(mkdir(at(dead("held", 4)), 0755), 0); /* a run is just making it */
+    int fd = open(at(dead("held", 4)), O_RDONLY | O_DIRECTORY);
     ck_assert_int_eq(flock(fd, LOCK_EX), 0);
     ck_assert_int_eq(pb_publish_sweep(root), 2);
     ck_assert_int_eq(hidden(), 1);
     close(fd);
+    put(at(in_dead("held", 4, ".lock")), "");
+    fd = open(at(in_dead("held", 4, ".lock")), O_RDWR);
+    ck_assert_int_eq(pb_holder_lock_file(fd), 0);
+    ck_assert_int_eq(pb_publish_sweep(root), 0);
+    close(fd);
     ck_assert_int_eq(pb_publish_sweep(root), 1);
+}
+END_TEST
+
+START_TEST(sweeps_what_earlier_versions_left_after_a_day)
+{
+    const struct timespec old[2] = {{.tv_sec = time(NULL) - 100000}, {.tv_sec = 1}};
+    const struct timespec times[2] = {old[0], old[0]};
+    static const char *const names[] = {".a.77-0.tmp", ".b.77-1.tmp"};
+    for (int i = 0; i < 2; i++) {
+        char path[PATH_MAX];
+        struct pb_publish_options o = options_for("gone", 1);
+        struct pb_publish *p = begin(&o);
+        snprintf(path, sizeof path, "%s", pb_publish_directory(p));
+        *strrchr(path, '/') = '\0'; /* they had no directory around scene/ */
+        ck_assert_int_eq(rename(path, at(names[i])), 0);
+        pb_publish_close(p);
+    }
+    ck_assert_int_eq(utimensat(AT_FDCWD, at(names[0]), times, 0), 0);
+    ck_assert_int_eq(pb_publish_sweep(root), 1);
+    ck_assert(!there(names[0]) && there(names[1]));
 }
 END_TEST
 
@@ -356,17 +461,105 @@ START_TEST(a_sweep_keeps_what_somebody_put_among_replaced_products)
     /* As after a crash between the exchange and the removal of the older products. */
     struct pb_publish_options o = options_for("scene", 1);
     publish(&o, "old");
-    leave_behind(".scene.77-0.tmp");
-    ck_assert_int_eq(unlink(at(".scene.77-0.tmp/p/a.txt")), 0);
-    ck_assert_int_eq(rmdir(at(".scene.77-0.tmp/p")), 0);
-    ck_assert_int_eq(rename(at("scene/p"), at(".scene.77-0.tmp/p")), 0);
-    put(at(".scene.77-0.tmp/p/notes"), "mine");
+    leave_behind(dead("scene", 7));
+    ck_assert_int_eq(unlink(at(in_dead("scene", 7, "scene/p/a.txt"))), 0);
+    ck_assert_int_eq(rmdir(at(in_dead("scene", 7, "scene/p"))), 0);
+    ck_assert_int_eq(rename(at("scene/p"), at(in_dead("scene", 7, "scene/p"))), 0);
+    put(at(in_dead("scene", 7, "scene/p/notes")), "mine");
     ck_assert_int_eq(pb_publish_sweep(root), 0);
     ck_assert_int_eq(pb_publish_sweep(root), 0);
-    ck_assert_str_eq(get(".scene.77-0.tmp/p/notes"), "mine");
-    ck_assert(!there(".scene.77-0.tmp/p/a.txt"));
-    ck_assert_int_eq(unlink(at(".scene.77-0.tmp/p/notes")), 0);
+    ck_assert_str_eq(get(in_dead("scene", 7, "scene/p/notes")), "mine");
+    ck_assert(!there(in_dead("scene", 7, "scene/p/a.txt")));
+    ck_assert_int_eq(unlink(at(in_dead("scene", 7, "scene/p/notes"))), 0);
     ck_assert_int_eq(pb_publish_sweep(root), 1);
+}
+END_TEST
+
+START_TEST(changed_products_are_never_replaced)
+{
+    struct pb_publish_options o = options_for("scene", 1);
+    struct pb_err err = {0};
+    char path[PATH_MAX];
+    struct stat was;
+    publish(&o, "old");
+    ck_assert_int_eq(stat(at("scene/p/a.txt"), &was), 0);
+    put(at("scene/p/a.txt"), "own"); /* of the same size, and with the same time */
+    const struct timespec times[2] = {was.st_atim, was.st_mtim};
+    ck_assert_int_eq(utimensat(AT_FDCWD, at("scene/p/a.txt"), times, 0), 0);
+    refuse(&o, PB_E_OUTPUT_EXISTS, "'a.txt', which was changed since pushbroom made it");
+    o.existing = PB_EXISTING_REPLACE;
+    refuse(&o, PB_E_OUTPUT_EXISTS, "'a.txt', which was changed");
+    struct pb_publish_options other = options_for("scene", 2);
+    other.existing = PB_EXISTING_REPLACE;
+    refuse(&other, PB_E_OUTPUT_EXISTS, "'a.txt', which was changed");
+    o.existing = PB_EXISTING_VERSION;
+    struct pb_publish *p = begin(&o);
+    ck_assert_msg(commit(p, "new", &err, path) == 0, "%s", err.msg);
+    ck_assert_msg(strstr(pb_publish_warning(p), "lie in scene~2") != NULL, "%s",
+                  pb_publish_warning(p));
+    pb_publish_close(p);
+    ck_assert_str_eq(get("scene/p/a.txt"), "own");
+    ck_assert_str_eq(get("scene~2/p/a.txt"), "new");
+}
+END_TEST
+
+START_TEST(products_changed_while_the_run_computes_stay)
+{
+    struct pb_publish_options o = options_for("scene", 1);
+    struct pb_err err = {0};
+    char path[PATH_MAX];
+    publish(&o, "old");
+    struct pb_publish *p = begin(&o);
+    put(at("scene/p/a.txt"), "own");
+    ck_assert_int_eq(commit(p, "new", &err, path), -EEXIST);
+    pb_publish_close(p);
+    ck_assert_str_eq(get("scene/p/a.txt"), "own");
+    ck_assert_int_eq(hidden(), 0);
+}
+END_TEST
+
+START_TEST(touched_and_missing_products_are_replaced)
+{
+    struct pb_publish_options o = options_for("scene", 1);
+    publish_sum(&o, "one");
+    ck_assert_int_eq(chmod(at("scene/p/a.txt"), 0600), 0);
+    ck_assert_int_eq(utimensat(AT_FDCWD, at("scene/p/a.txt"), NULL, 0), 0); /* the same bytes */
+    publish_sum(&o, "two");
+    ck_assert_str_eq(get("scene/p/a.txt"), "two");
+    ck_assert_int_eq(unlink(at("scene/p/a.txt")), 0);
+    publish_sum(&o, "six");
+    ck_assert_str_eq(get("scene/p/a.txt"), "six");
+    ck_assert_int_eq(hidden(), 0);
+}
+END_TEST
+
+START_TEST(later_run_of_a_job_fences_the_earlier_one)
+{
+    static const char *const before[] = {"", "old"}; /* a free place, and an exchange */
+    for (int i = 0; i < 2; i++) {
+        char path[PATH_MAX];
+        struct pb_err err = {0};
+        struct pb_publish_options o = options_for(i ? "b" : "a", 1);
+        o.job = "20260101-120000-abcd";
+        if (before[i][0] != '\0')
+            publish(&o, before[i]);
+        struct pb_publish *late = begin(&o);
+        write_product(late, "late");
+        int fd = open(pb_publish_directory(late), O_RDONLY | O_DIRECTORY);
+        struct pb_publish *next = begin(&o);
+        ck_assert_ptr_nonnull(strstr(pb_publish_directory(next), ".20260101-120000-abcd.2."));
+        ck_assert(!there(pb_publish_directory(late) + strlen(root) + 1));
+        struct pb_manifest_file file = {"cog", "", "a.txt", "text/plain", 4, "", 0};
+        ck_assert_int_lt(pb_publish_commit(late, &file, 1, &err, path), 0);
+        ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
+        ck_assert_str_eq(get(i ? "b/p/a.txt" : "a/p/a.txt"), before[i]);
+        ck_assert_msg(commit(next, "next", &err, path) == 0, "%s", err.msg);
+        pb_publish_close(late);
+        pb_publish_close(next);
+        close(fd);
+        ck_assert_str_eq(get(i ? "b/p/a.txt" : "a/p/a.txt"), "next");
+        ck_assert_int_eq(hidden(), 0);
+    }
 }
 END_TEST
 
@@ -488,8 +681,15 @@ int main(void)
     tcase_add_test(tc, removes_what_was_not_committed);
     tcase_add_test(tc, sweeps_leftovers_of_the_dead_and_spares_the_living);
     tcase_add_test(tc, sweeps_only_what_carries_our_mark);
+    tcase_add_test(tc, sweep_leaves_other_machines_directories);
+    tcase_add_test(tc, sweep_spares_processes_that_run_without_locks);
     tcase_add_test(tc, sweeps_what_was_killed_before_its_first_manifest);
+    tcase_add_test(tc, sweeps_what_earlier_versions_left_after_a_day);
     tcase_add_test(tc, a_sweep_keeps_what_somebody_put_among_replaced_products);
+    tcase_add_test(tc, changed_products_are_never_replaced);
+    tcase_add_test(tc, products_changed_while_the_run_computes_stay);
+    tcase_add_test(tc, touched_and_missing_products_are_replaced);
+    tcase_add_test(tc, later_run_of_a_job_fences_the_earlier_one);
     tcase_add_test(tc, a_sweep_takes_nothing_that_is_just_being_made);
     tcase_add_test(tc, permissions_are_those_asked_for_whatever_the_umask);
     tcase_add_test(tc, takes_names_as_long_as_names_can_be);

@@ -1,0 +1,238 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/publish/publish_rows.h"
+
+#include "config/base/json_reader.h"
+#include "config/base/json_writer.h"
+#include "pipeline/io/io_fail.h"
+#include "pipeline/publish/collection.h"
+#include "pipeline/publish/publish_lock.h"
+#include "pipeline/publish/publish_parents.h"
+#include "pipeline/publish/series.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BROKEN_TRIES    100   /* of a lock that is broken again and again */
+#define RECOVER_WAIT_MS 2000  /* of a sweep: the next one tries again */
+#define RECORD_MAX      65536 /* bytes */
+
+bool pb_publish_rows_are_none(const struct pb_publish_rows *rows)
+{
+    return rows->n_series == 0 && (rows->collection[0] == '\0' || rows->item[0] == '\0');
+}
+
+void pb_publish_rows_fini(struct pb_publish_rows *rows)
+{
+    free(rows->series);
+    rows->series = NULL;
+    rows->n_series = 0;
+}
+
+/* --- writing the files -----------------------------------------------------------------------*/
+
+static int stage_collection(const struct pb_publish_rows *rows, int products_fd, const char *shown,
+                            int leaf, struct pb_publish_lock *lock,
+                            enum pb_publish_rows_collection *out_state, char why[400])
+{
+    struct pb_collection_extent extent;
+    const char *what = "holds no item of the collection";
+    if (rows->collection[0] == '\0' || rows->item[0] == '\0')
+        return 0;
+    int rc = pb_collection_extent_read(leaf, rows->item, rows->collection, &extent);
+    rc = rc ? rc
+            : pb_collection_stage(lock, products_fd, rows->collection, &extent, rows->mode, &what);
+    if (rc == 0 || rc == -ESTALE)
+        return rc;
+    *out_state = rc > 0 ? PB_ROWS_COLLECTION_FOREIGN : PB_ROWS_COLLECTION_FAILED;
+    (void)snprintf(
+        why, 400,
+        rc > 0 ? "the collection %.100s has no " PB_COLLECTION_FILE
+                 ": what has that name in %.150s %.100s"
+               : "the item is not in the extent of the collection %.100s, " PB_COLLECTION_FILE
+                 " in %.150s: %.100s",
+        rows->collection, shown, rc > 0 ? what : strerror(-rc));
+    return 0;
+}
+
+static int stage_all(const struct pb_publish_rows *rows, int products_fd, const char *shown,
+                     int leaf, struct pb_publish_lock *lock, struct pb_err *err,
+                     enum pb_publish_rows_collection *out_state, char why[400])
+{
+    int rc = 0;
+    *out_state = PB_ROWS_COLLECTION_FINE;
+    why[0] = '\0';
+    for (size_t i = 0; i < rows->n_series && rc == 0; i++)
+        rc = pb_series_stage(lock, products_fd, shown, rows->series[i].name, rows->scene, leaf,
+                             rows->series[i].table, rows->mode, err);
+    return rc ? rc : stage_collection(rows, products_fd, shown, leaf, lock, out_state, why);
+}
+
+int pb_publish_rows_stage(const struct pb_publish_rows *rows, int products_fd, const char *shown,
+                          int leaf, int64_t wait_ms, struct pb_err *err,
+                          struct pb_publish_lock **out_lock,
+                          enum pb_publish_rows_collection *out_state, char why[400])
+{
+    struct pb_publish_lock *lock = NULL;
+    int rc = -ESTALE;
+    for (int i = 0; i < BROKEN_TRIES && rc == -ESTALE; i++) {
+        rc = pb_publish_lock_take(products_fd, wait_ms, &lock);
+        if (rc < 0)
+            return pb_io_fail(err, -rc, "cannot take the lock " PB_PUBLISH_LOCK_DIRECTORY " in",
+                              shown);
+        rc = stage_all(rows, products_fd, shown, leaf, lock, err, out_state, why);
+        if (rc < 0)
+            pb_publish_lock_drop(lock);
+    }
+    if (rc == -ESTALE)
+        return pb_io_fail(err, ESTALE, "cannot keep the lock " PB_PUBLISH_LOCK_DIRECTORY " in",
+                          shown);
+    if (rc == 0)
+        *out_lock = lock;
+    return rc;
+}
+
+/* --- the record ------------------------------------------------------------------------------*/
+
+static char *print_record(const struct pb_publish_rows *rows, const char *path, uint64_t inode)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "path", path);
+    pb_json_int(json, "inode", (int64_t)inode);
+    pb_json_string(json, "scene", rows->scene);
+    pb_json_int(json, "mode", (int64_t)rows->mode);
+    pb_json_string(json, "collection", rows->collection);
+    pb_json_string(json, "item", rows->item);
+    pb_json_array(json, "series");
+    for (size_t i = 0; i < rows->n_series; i++) {
+        pb_json_object(json, NULL);
+        pb_json_string(json, "table", rows->series[i].table);
+        pb_json_string(json, "name", rows->series[i].name);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+    pb_json_end(json);
+    const char *text = pb_json_text(json, NULL);
+    char *copy = text != NULL ? strdup(text) : NULL;
+    pb_json_destroy(json);
+    return copy;
+}
+
+int pb_publish_rows_record(const struct pb_publish_rows *rows, int temp_fd, const char *path,
+                           int leaf, int *out_fd)
+{
+    struct stat st;
+    if (fstat(leaf, &st) != 0)
+        return -errno;
+    char *text = print_record(rows, path, (uint64_t)st.st_ino);
+    if (text == NULL)
+        return -ENOMEM;
+    int rc = unlinkat(temp_fd, PB_PUBLISH_ROWS_FILE, 0) != 0 && errno != ENOENT ? -errno : 0;
+    int fd = rc < 0 ? -1
+                    : openat(temp_fd, PB_PUBLISH_ROWS_FILE,
+                             O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (rc == 0 && fd < 0)
+        rc = -errno;
+    const size_t bytes = strlen(text);
+    ssize_t n = rc == 0 ? write(fd, text, bytes) : 0;
+    if (rc == 0 && n != (ssize_t)bytes)
+        rc = n < 0 ? -errno : -ENOSPC;
+    free(text);
+    if (rc == 0)
+        *out_fd = fd;
+    else if (fd >= 0)
+        (void)close(fd);
+    return rc;
+}
+
+static struct pb_json_value *read_record(int temp_fd)
+{
+    char text[RECORD_MAX];
+    struct pb_json_value *value = NULL;
+    int fd = openat(temp_fd, PB_PUBLISH_ROWS_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
+    if (fd >= 0)
+        (void)close(fd);
+    return n > 0 && pb_json_parse(text, (size_t)n, RECORD_MAX, &value) == 0 ? value : NULL;
+}
+
+static bool take_name(const struct pb_json_value *value, const char *key, char out[256])
+{
+    const char *text = pb_json_get_text(value, key);
+    return text != NULL && strchr(text, '/') == NULL && strcmp(text, "..") != 0 &&
+           (size_t)snprintf(out, 256, "%s", text) < 256;
+}
+
+static bool parse_record(const struct pb_json_value *record, struct pb_publish_rows *out)
+{
+    int64_t mode = -1;
+    const struct pb_json_value *series = pb_json_get(record, "series", NULL);
+    const size_t n = pb_json_count(series);
+    if (!take_name(record, "scene", out->scene) ||
+        !take_name(record, "collection", out->collection) ||
+        !take_name(record, "item", out->item) || pb_json_get_int(record, "mode", &mode) != 0 ||
+        mode < 0 || mode > 0777)
+        return false;
+    out->mode = (unsigned)mode;
+    out->series = calloc(n + 1, sizeof *out->series);
+    for (size_t i = 0; out->series != NULL && i < n; i++) {
+        struct pb_publish_series *one = &out->series[i];
+        if (!take_name(pb_json_at(series, i), "table", one->table) ||
+            !take_name(pb_json_at(series, i), "name", one->name))
+            return false;
+        out->n_series++;
+    }
+    return out->series != NULL;
+}
+
+/* The products that the record is about, or -1: these are not in place. */
+static int open_products(int products_fd, const struct pb_json_value *record)
+{
+    const char *path = pb_json_get_text(record, "path");
+    int64_t inode = 0;
+    struct stat st;
+    if (path == NULL || path[0] == '.' || strstr(path, "/.") != NULL ||
+        pb_json_get_int(record, "inode", &inode) != 0)
+        return -1;
+    int fd = pb_publish_parents(products_fd, path, false, 0);
+    if (fd >= 0 && (fstat(fd, &st) != 0 || (int64_t)st.st_ino != inode)) {
+        (void)close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* True: done, or it will never work. */
+static bool put_in(const struct pb_publish_rows *rows, int products_fd, int leaf)
+{
+    struct pb_publish_lock *lock = NULL;
+    struct pb_err err = {0};
+    enum pb_publish_rows_collection state;
+    char why[400];
+    int rc = pb_publish_rows_stage(rows, products_fd, "products", leaf, RECOVER_WAIT_MS, &err,
+                                   &lock, &state, why);
+    if (rc < 0)
+        return err.code == PB_E_OUTPUT_SERIES;
+    rc = pb_publish_lock_place(lock);
+    pb_publish_lock_drop(lock);
+    return rc == 0 && state != PB_ROWS_COLLECTION_FAILED;
+}
+
+bool pb_publish_rows_recover(int products_fd, int temp_fd)
+{
+    struct pb_publish_rows rows = {.n_series = 0};
+    struct pb_json_value *record = read_record(temp_fd);
+    int leaf = record != NULL ? open_products(products_fd, record) : -1;
+    bool done = leaf < 0 || !parse_record(record, &rows) || put_in(&rows, products_fd, leaf);
+    pb_publish_rows_fini(&rows);
+    pb_json_release(record);
+    if (leaf >= 0)
+        (void)close(leaf);
+    return done;
+}

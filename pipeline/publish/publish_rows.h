@@ -1,0 +1,59 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PUBLISH_ROWS_H
+#define PB_PUBLISH_ROWS_H
+/* What a publication puts into files that scenes share: rows of series, and the extent of
+ * collection.json. These files are written in full before the products are visible, so that what
+ * fails does so in time, and get their names after: a publication that fails leaves them as they
+ * were. A record in the temporary directory survives a process that dies in between; the sweep that
+ * finds it puts in what is missing. Thread: any; one thread an object. */
+#include "config/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PB_PUBLISH_ROWS_FILE ".rows" /* the record */
+
+struct pb_publish_lock;
+
+struct pb_publish_series {
+    char table[256]; /* file of the products */
+    char name[256];  /* of the series in the directory of products */
+};
+
+struct pb_publish_rows {
+    struct pb_publish_series *series; /* n_series; pb_publish_rows_fini frees them */
+    size_t n_series;
+    char scene[256];      /* of the rows */
+    char collection[256]; /* id; "" = none */
+    char item[256];       /* file of the products; "" = none */
+    unsigned mode;        /* see struct pb_publish_options */
+};
+
+bool pb_publish_rows_are_none(const struct pb_publish_rows *rows);
+void pb_publish_rows_fini(struct pb_publish_rows *rows); /* a zeroed one is fine */
+
+enum pb_publish_rows_collection {
+    PB_ROWS_COLLECTION_FINE,
+    PB_ROWS_COLLECTION_FOREIGN, /* something else has its name, and stays */
+    PB_ROWS_COLLECTION_FAILED   /* another time it may work */
+};
+
+/* Takes the lock of the directory of products (shown in messages) and writes the files, from the
+ * products in the open directory `leaf`. 0 and *out_lock: place and drop it. What is wrong with
+ * the collection is no failure: *out_state, and a text of 400 bytes for people. */
+int pb_publish_rows_stage(const struct pb_publish_rows *rows, int products_fd, const char *shown,
+                          int leaf, int64_t wait_ms, struct pb_err *err,
+                          struct pb_publish_lock **out_lock,
+                          enum pb_publish_rows_collection *out_state, char why[400]);
+
+/* Writes the record into the open temporary directory. path: where the products will be, below the
+ * directory of products; leaf: they. *out_fd, the caller's, is to be synced. 0 or a negative errno.
+ */
+int pb_publish_rows_record(const struct pb_publish_rows *rows, int temp_fd, const char *path,
+                           int leaf, int *out_fd);
+/* Of a run that is over: if its products are in place, puts in what its record names. True: nothing
+ * is left to do. */
+bool pb_publish_rows_recover(int products_fd, int temp_fd);
+#endif
