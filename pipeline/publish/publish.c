@@ -171,6 +171,7 @@ static int try_place(struct pb_publish *p, struct pb_err *err)
  * are still to be put in stays, for a sweep. */
 static void remove_rest(struct pb_publish *p)
 {
+    pb_publish_temp_unlock(&p->temp);
     bool gone = p->rows_left ? pb_publish_temp_empty(p->products_fd, p->temp.fd)
                              : pb_publish_temp_discard(p->products_fd, p->temp.name);
     if (!gone && p->warning[0] == '\0')
@@ -289,7 +290,8 @@ int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file,
         return rc;
     int fd = openat(p->temp.scene_fd, p->leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return pb_io_fail(err, errno, "cannot open", p->directory);
+        return errno == ENOENT ? cannot_publish(p, ESTALE, p->shown, err)
+                               : pb_io_fail(err, errno, "cannot open", p->directory);
     rc = seal(p, fd, file, n_files, err);
     rc = rc ? rc : make_visible(p, fd, err);
     (void)close(fd);
@@ -314,6 +316,7 @@ void pb_publish_close(struct pb_publish *p)
         return;
     pb_input_sum_destroy(p->sum);
     pb_publish_drop_mark(p);
+    pb_publish_temp_unlock(&p->temp);
     if (p->temp.fd >= 0 && !p->committed)
         (void)pb_publish_temp_discard(p->products_fd, p->temp.name);
     pb_publish_temp_close(&p->temp);

@@ -189,6 +189,16 @@ static int wait_for(struct pb_publish_lock *lock, const char *name, int64_t wait
     return rc;
 }
 
+static void give_up(const struct pb_publish_lock *lock, const char *name)
+{
+    if (lock->held_fd >= 0)
+        (void)close(lock->held_fd);
+    if (lock->fd < 0)
+        return;
+    break_lock(lock->products_fd, name, lock->fd);
+    (void)close(lock->fd);
+}
+
 int pb_publish_lock_take(int products_fd, int64_t wait_ms, struct pb_publish_lock **out)
 {
     struct pb_publish_lock *lock = calloc(1, sizeof *lock);
@@ -201,16 +211,11 @@ int pb_publish_lock_take(int products_fd, int64_t wait_ms, struct pb_publish_loc
         pb_holder_print(&own, lock->held);
         (void)snprintf(name, sizeof name, PREFIX "%s", lock->held);
         rc = prepare(lock, name);
-        if (rc == 0 && (rc = wait_for(lock, name, wait_ms)) != 0)
-            break_lock(products_fd, name, lock->fd);
+        rc = rc ? rc : wait_for(lock, name, wait_ms);
         if (rc == -ENOENT) /* swept, as if its process were dead */
             rc = -EAGAIN;
-        if (rc != 0) {
-            if (lock->held_fd >= 0)
-                (void)close(lock->held_fd);
-            if (lock->fd >= 0)
-                (void)close(lock->fd);
-        }
+        if (rc != 0)
+            give_up(lock, name);
     }
     if (rc != 0) {
         free(lock);
@@ -265,8 +270,8 @@ void pb_publish_lock_drop(struct pb_publish_lock *lock)
 {
     if (lock == NULL)
         return;
+    (void)close(lock->held_fd); /* NFS keeps a file that is open, and the directory with it */
     break_lock(lock->products_fd, PB_PUBLISH_LOCK_DIRECTORY, lock->fd);
-    (void)close(lock->held_fd);
     (void)close(lock->fd);
     free(lock->file);
     free(lock);

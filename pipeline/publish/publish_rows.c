@@ -73,6 +73,22 @@ static int stage_all(const struct pb_publish_rows *rows, int products_fd, const 
     return rc ? rc : stage_collection(rows, products_fd, shown, leaf, lock, out_state, why);
 }
 
+static int cannot_lock(int rc, const char *shown, struct pb_err *err)
+{
+    static const char name[] = PB_PUBLISH_LOCK_DIRECTORY;
+    if (rc == -ETIMEDOUT || rc == -ESTALE)
+        return pb_fail(err, PB_E_OUTPUT_WRITE,
+                       "cannot change a series or " PB_COLLECTION_FILE
+                       " in %s: other processes have the lock %s all the time",
+                       shown, name);
+    if (rc == -EEXIST)
+        return pb_fail(err, PB_E_OUTPUT_WRITE,
+                       "%s/%s has to be a directory that pushbroom makes; move away what has its "
+                       "name",
+                       shown, name);
+    return pb_io_fail(err, -rc, "cannot make " PB_PUBLISH_LOCK_DIRECTORY " in", shown);
+}
+
 int pb_publish_rows_stage(const struct pb_publish_rows *rows, int products_fd, const char *shown,
                           int leaf, int64_t wait_ms, struct pb_err *err,
                           struct pb_publish_lock **out_lock,
@@ -83,15 +99,13 @@ int pb_publish_rows_stage(const struct pb_publish_rows *rows, int products_fd, c
     for (int i = 0; i < BROKEN_TRIES && rc == -ESTALE; i++) {
         rc = pb_publish_lock_take(products_fd, wait_ms, &lock);
         if (rc < 0)
-            return pb_io_fail(err, -rc, "cannot take the lock " PB_PUBLISH_LOCK_DIRECTORY " in",
-                              shown);
+            return cannot_lock(rc, shown, err);
         rc = stage_all(rows, products_fd, shown, leaf, lock, err, out_state, why);
         if (rc < 0)
             pb_publish_lock_drop(lock);
     }
     if (rc == -ESTALE)
-        return pb_io_fail(err, ESTALE, "cannot keep the lock " PB_PUBLISH_LOCK_DIRECTORY " in",
-                          shown);
+        return cannot_lock(rc, shown, err);
     if (rc == 0)
         *out_lock = lock;
     return rc;

@@ -123,6 +123,13 @@ static bool is_named(int products_fd, const char *name, int fd)
            ours.st_ino == there.st_ino;
 }
 
+void pb_publish_temp_unlock(struct pb_publish_temp *temp)
+{
+    if (temp->lock_fd >= 0)
+        (void)close(temp->lock_fd);
+    temp->lock_fd = -1;
+}
+
 void pb_publish_temp_close(struct pb_publish_temp *temp)
 {
     int *const all[] = {&temp->scene_fd, &temp->lock_fd, &temp->fd};
@@ -478,17 +485,17 @@ static bool is_unlocked(int temp_fd, int *out_fd)
     return *out_fd < 0 ? errno == ENOENT : pb_holder_lock_file(*out_fd) != -EAGAIN;
 }
 
-/* The locks are held meanwhile, so that a process that is making the directory notices. */
+/* The lock of the directory is held meanwhile, so that a process that is making it notices. */
 static bool sweep_one(int products_fd, const char *name)
 {
     int lock_fd = -1, fd = openat(products_fd, name, DIRECTORY_FLAGS);
     if (fd < 0)
         return false;
     bool gone = flock(fd, LOCK_EX | LOCK_NB) == 0 && is_unlocked(fd, &lock_fd) &&
-                holds_own_only(fd) && is_ours(fd) && pb_publish_rows_recover(products_fd, fd) &&
-                pb_publish_temp_discard(products_fd, name);
+                holds_own_only(fd) && is_ours(fd) && pb_publish_rows_recover(products_fd, fd);
     if (lock_fd >= 0)
         (void)close(lock_fd);
+    gone = gone && pb_publish_temp_discard(products_fd, name);
     (void)close(fd);
     return gone;
 }

@@ -42,6 +42,9 @@ struct pb_publish_temp {
 /* Makes and locks one in the open directory (shown in messages). job: NULL or "" = of a command. */
 int pb_publish_temp_make(int products_fd, const char *shown, const char *scene, const char *job,
                          struct pb_err *err, struct pb_publish_temp *out);
+/* Closes .lock, so that it can be removed where a file system keeps open files. The directory stays
+ * locked for this machine. */
+void pb_publish_temp_unlock(struct pb_publish_temp *temp);
 /* Puts set aside products back where they are missing, then removes scene/ and what was fenced.
  * False: not all of it is gone. */
 bool pb_publish_temp_empty(int products_fd, int temp_fd);

@@ -572,6 +572,38 @@ static void *sweep(void *arg)
     return NULL;
 }
 
+static void *publish_late(void *arg)
+{
+    struct pb_publish *late = arg;
+    char path[PATH_MAX];
+    struct pb_manifest_file file = {"cog", "", "a.txt", "text/plain", 4, "", 0};
+    (void)pb_publish_commit(late, &file, 1, NULL, path); /* before the fence, or not at all */
+    return NULL;
+}
+
+START_TEST(late_run_never_replaces_its_successor)
+{
+    struct pb_publish_options o = options_for("scene", 1);
+    for (int i = 0; i < 100; i++) {
+        pthread_t thread;
+        char command[PATH_MAX + 16];
+        struct pb_publish *late = begin(&o);
+        write_product(late, "late");
+        ck_assert_int_eq(pthread_create(&thread, NULL, publish_late, late), 0);
+        (void)usleep((useconds_t)(i * 37 % 1500));
+        publish(&o, "next");
+        pthread_join(thread, NULL);
+        pb_publish_close(late);
+        ck_assert_str_eq(get("scene/p/a.txt"), "next");
+        (void)pb_publish_sweep(root); /* what the two could not remove at the same time */
+        ck_assert_int_eq(hidden(), 0);
+        snprintf(command, sizeof command, "rm -r %s/scene", root);
+        if (i % 2 == 0) /* each second time the place is free */
+            ck_assert_int_eq(system(command), 0);
+    }
+}
+END_TEST
+
 START_TEST(a_sweep_takes_nothing_that_is_just_being_made)
 {
     pthread_t sweeper[2];
@@ -690,6 +722,7 @@ int main(void)
     tcase_add_test(tc, products_changed_while_the_run_computes_stay);
     tcase_add_test(tc, touched_and_missing_products_are_replaced);
     tcase_add_test(tc, later_run_of_a_job_fences_the_earlier_one);
+    tcase_add_test(tc, late_run_never_replaces_its_successor);
     tcase_add_test(tc, a_sweep_takes_nothing_that_is_just_being_made);
     tcase_add_test(tc, permissions_are_those_asked_for_whatever_the_umask);
     tcase_add_test(tc, takes_names_as_long_as_names_can_be);

@@ -256,6 +256,28 @@ START_TEST(a_crash_after_an_exchange_leaves_the_new_products)
 }
 END_TEST
 
+START_TEST(fenced_run_without_flags_sets_nothing_aside)
+{
+    struct pb_publish_options o = options_for("scene", 1);
+    char path[PATH_MAX];
+    struct pb_err err = {0};
+    no_flags = true;
+    publish(&o, "old");
+    struct pb_publish *late = begin(&o);
+    write_product(late, "late");
+    struct pb_publish *next = begin(&o);
+    struct pb_manifest_file file = {"cog", "", "a.txt", "text/plain", 4, "", 0};
+    ck_assert_int_lt(pb_publish_commit(late, &file, 1, &err, path), 0);
+    ck_assert_ptr_nonnull(strstr(err.msg, "a later run of the job"));
+    ck_assert_str_eq(get("scene/p/a.txt"), "old");
+    ck_assert_int_eq(commit(next, "next", &err, path), 0);
+    pb_publish_close(late);
+    pb_publish_close(next);
+    ck_assert_str_eq(get("scene/p/a.txt"), "next");
+    ck_assert_int_eq(hidden(), 0);
+}
+END_TEST
+
 START_TEST(set_aside_products_wait_for_a_foreign_directory_to_go)
 {
     struct pb_publish_options o = options_for("scene", 1);
@@ -285,6 +307,7 @@ int main(void)
     tcase_add_test(tc, without_flags_everything_works_as_with_them);
     tcase_add_test(tc, a_crash_between_two_renames_brings_the_older_products_back);
     tcase_add_test(tc, a_crash_after_an_exchange_leaves_the_new_products);
+    tcase_add_test(tc, fenced_run_without_flags_sets_nothing_aside);
     tcase_add_test(tc, set_aside_products_wait_for_a_foreign_directory_to_go);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

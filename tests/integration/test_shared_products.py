@@ -1,0 +1,150 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Services and commands of several machines on one directory of products, whose locks do not reach each other
+(local_locks.c), and kill -9 while they publish: no job is disturbed, every scene has its rows once, and nothing is left."""
+import csv
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from daemon_kit import BIN, Daemon, DaemonCase, main, wait_for
+from patience import run_to_end
+
+LOCAL_LOCKS = BIN / "local_locks.so"
+CONFIG = """service:
+  inbox: {root}/inbox
+  work: {root}/work
+  products: {products}
+  quarantine: {root}/quarantine
+  state: {root}/state
+  socket: {root}/s.sock
+  settle: 150ms
+  rescan: 500ms
+  parallel_jobs: 2
+  max_attempts: 100
+  keep_jobs: 10000
+  products_mode: "0640"
+compute: {{device: cpu, threads: 1}}
+pipelines:
+  p:
+    input: {{match: ["*.tif"], bands: {{R: 1}}}}
+    steps: [{{math: {{bands: {{C: "where(R >= 0, 1, 0)"}}}}}}]
+    products:
+      - zones: {{by: C, bands: [R], append: all.csv}}
+      - stac: {{datetime: file-time, collection: c}}
+"""
+
+
+class SharedProducts(DaemonCase):
+    def setUp(self):
+        if not LOCAL_LOCKS.exists():
+            self.skipTest("a sanitizer and a preloaded library do not go together")
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="pb-shared-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.products = self.folder / "products"
+        run_to_end([str(BIN / "make_scene"), "--size", "64x64", "--compress", "NONE", str(self.folder / "scene.tif")],
+                   stdout=subprocess.DEVNULL)
+        self.pixels = (self.folder / "scene.tif").read_bytes()
+
+    def environment(self, host):
+        return {"LD_PRELOAD": str(LOCAL_LOCKS), "PB_HOST": host}
+
+    def service(self, host):
+        d = Daemon(fake=False)
+        self.addCleanup(d.remove)
+        d.config.write_text(CONFIG.format(root=d.root, products=self.products))
+        d.host = host
+        return d.start(env=self.environment(host))
+
+    def scene(self, path):
+        """Each has other bytes behind its pixels, so that its content is its own."""
+        path.write_bytes(self.pixels + path.name.encode())
+
+    def drop(self, d, name):
+        self.scene(d.root / ("." + name))
+        os.rename(d.root / ("." + name), d.root / "inbox" / name)
+
+    def check(self, scenes):
+        with open(self.products / "all.csv", newline="") as file:
+            rows = [row["scene"] for row in csv.DictReader(file)]
+        self.assertEqual(sorted(set(rows)), sorted(scenes))
+        self.assertEqual(len(rows), len(scenes) * rows.count(scenes[0]), "rows of a scene are there once")
+        extent = json.loads((self.products / "collection.json").read_text())["extent"]["temporal"]["interval"][0]
+        for scene in scenes:
+            item, = (self.products / scene / "p").glob("*.stac.json")
+            time = json.loads(item.read_text())["properties"]["datetime"]
+            self.assertTrue(extent[0] <= time <= extent[1], (extent, time))
+        for name in ("all.csv", "collection.json"):
+            self.assertEqual((self.products / name).stat().st_mode & 0o777, 0o640, name)
+        self.assertEqual([p.name for p in self.products.iterdir() if p.name.startswith(".")], [])
+
+    def test_two_services_and_a_command_share_products(self):
+        services = [self.service("one"), self.service("two")]
+        inputs = self.folder / "inputs"
+        inputs.mkdir()
+        names = ["c%d" % i for i in range(12)]
+        for name in names:
+            self.scene(inputs / (name + ".tif"))
+        command = subprocess.Popen([str(BIN / "pushbroom"), "run", "-c", str(services[0].config), "-o", str(self.products)] +
+                                   [str(p) for p in sorted(inputs.iterdir())], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, env=dict(os.environ, **self.environment("three")))
+        for i in range(12):
+            for k, d in enumerate(services):
+                self.drop(d, "s%d-%d.tif" % (k, i))
+                names.append("s%d-%d" % (k, i))
+        said = command.communicate()[1]
+        self.assertEqual(command.returncode, 0, said)
+        for d in services:
+            d.wait_for(lambda: len([j for j in d.jobs(limit=100) if j["status"] == "successful"]) == 12)
+            self.assertEqual({(j["attempts"], j["error"] is None) for j in d.jobs(limit=100)}, {(1, True)})
+            self.assertEqual(d.files("quarantine"), [])
+        subprocess.run([str(BIN / "pushbroom"), "run", "-c", str(services[0].config), "-o", str(self.products), "--existing",
+                        "replace", str(inputs / "c0.tif")], check=True, capture_output=True)
+        os.chmod(self.products / "all.csv", 0o640)  # `pushbroom run` has no products_mode
+        os.chmod(self.products / "collection.json", 0o640)
+        self.check(names)
+
+    def kill(self, d):
+        """The service and its workers, as the kernel would when the machine has no memory left."""
+        workers = d.workers()
+        d.process.send_signal(signal.SIGKILL)
+        for pid in workers:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        d.exit_status()
+        wait_for(lambda: not [pid for pid in workers if pathlib.Path("/proc", str(pid)).exists()])
+
+    def test_kills_while_publishing_lose_no_rows(self):
+        dice = random.Random(3)
+        one, two = self.service("one"), self.service("two")
+        names = []
+        for round_ in range(10):
+            for i in range(3):
+                for k, d in enumerate((one, two)):
+                    name = "s%d-%d-%d" % (k, round_, i)
+                    names.append(name)
+                    self.drop(d, name + ".tif")
+            done = len(list(self.products.glob("s0-*")))
+            wait_for(lambda: len(list(self.products.glob("s0-*"))) > done or list(self.products.glob(".s0-*")))
+            for _ in range(dice.randrange(4)):  # at any place of a publication
+                os.listdir(self.products)
+            self.kill(one)
+            one.start(env=self.environment("one"))
+        for d in (one, two):
+            d.wait_for(lambda: len([j for j in d.jobs(limit=100) if j["status"] == "successful"]) == 30)
+        one.stop()
+        one.start(env=self.environment("one"))  # sweeps
+        wait_for(lambda: not [p for p in self.products.iterdir() if p.name.startswith(".")])
+        self.check(names)
+
+
+if __name__ == "__main__":
+    main()
