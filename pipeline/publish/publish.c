@@ -46,20 +46,21 @@ static bool is_item(const char *type)
     return kind != NULL && kind->describes_others;
 }
 
-/* Takes the files as they are now: their times prove later that nobody changed them. The first item
- * is the collection's. */
-static void take_files(struct pb_publish *p, int fd, const struct pb_manifest_file *file,
-                       struct pb_manifest *m)
+/* Takes the files as they are now: their times prove later that nobody changed them. */
+static int take_files(struct pb_publish *p, int fd, const struct pb_manifest_file *file,
+                      struct pb_manifest *m)
 {
-    p->rows.item[0] = '\0';
-    for (size_t i = 0; i < m->n_files; i++) {
+    int rc = 0;
+    p->rows.n_items = 0;
+    for (size_t i = 0; i < m->n_files && rc == 0; i++) {
         struct stat st;
         m->file[i] = file[i];
         if (fstatat(fd, file[i].file, &st, AT_SYMLINK_NOFOLLOW) == 0)
             m->file[i].mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-        if (p->rows.item[0] == '\0' && is_item(file[i].type))
-            (void)snprintf(p->rows.item, sizeof p->rows.item, "%s", file[i].file);
+        if (is_item(file[i].type))
+            rc = pb_publish_rows_add_item(&p->rows, file[i].file);
     }
+    return rc;
 }
 
 static int write_record(struct pb_publish *p, const char *path, int fd, struct pb_err *err,
@@ -83,9 +84,10 @@ static int seal(struct pb_publish *p, int fd, const struct pb_manifest_file *fil
     (void)snprintf(m.path, sizeof m.path, "%s%s%s", p->shown, p->path.inner[0] ? "/" : "",
                    p->path.inner);
     m.file = calloc(n_files + 1, sizeof *m.file);
-    if (m.file == NULL)
+    if (m.file == NULL || take_files(p, fd, file, &m) < 0) {
+        pb_manifest_fini(&m);
         return pb_fail(err, PB_E_MEMORY, "out of memory while publishing %s", p->place);
-    take_files(p, fd, file, &m);
+    }
     if (strcmp(p->marked, p->place) != 0 || !p->identified)
         rc = pb_publish_write_mark(p, err);
     rc = rc ? rc : pb_manifest_put(fd, &m, 0644, p->directory, err, &manifest_fd);

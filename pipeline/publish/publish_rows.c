@@ -18,23 +18,49 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BROKEN_TRIES    100   /* of a lock that is broken again and again */
-#define RECOVER_WAIT_MS 2000  /* of a sweep: the next one tries again */
-#define RECORD_MAX      65536 /* bytes */
+#define BROKEN_TRIES    100       /* of a lock that is broken again and again */
+#define RECOVER_WAIT_MS 2000      /* of a sweep: the next one tries again */
+#define RECORD_MAX      (4 << 20) /* bytes: of a scene of many tiles */
 
 bool pb_publish_rows_are_none(const struct pb_publish_rows *rows)
 {
-    return rows->n_series == 0 && (rows->collection[0] == '\0' || rows->item[0] == '\0');
+    return rows->n_series == 0 && (rows->collection[0] == '\0' || rows->n_items == 0);
+}
+
+int pb_publish_rows_add_item(struct pb_publish_rows *rows, const char *file)
+{
+    char(*more)[256] = realloc(rows->item, (rows->n_items + 1) * sizeof *more);
+    if (more == NULL)
+        return -ENOMEM;
+    rows->item = more;
+    (void)snprintf(more[rows->n_items++], sizeof *more, "%s", file);
+    return 0;
 }
 
 void pb_publish_rows_fini(struct pb_publish_rows *rows)
 {
     free(rows->series);
+    free(rows->item);
     rows->series = NULL;
-    rows->n_series = 0;
+    rows->item = NULL;
+    rows->n_series = rows->n_items = 0;
 }
 
 /* --- writing the files -----------------------------------------------------------------------*/
+
+/* The extent of all items. */
+static int read_extent(const struct pb_publish_rows *rows, int leaf,
+                       struct pb_collection_extent *out)
+{
+    int rc = pb_collection_extent_read(leaf, rows->item[0], rows->collection, out);
+    for (size_t i = 1; i < rows->n_items && rc == 0; i++) {
+        struct pb_collection_extent next;
+        rc = pb_collection_extent_read(leaf, rows->item[i], rows->collection, &next);
+        if (rc == 0)
+            (void)pb_collection_extent_grow(out, &next);
+    }
+    return rc;
+}
 
 static int stage_collection(const struct pb_publish_rows *rows, int products_fd, const char *shown,
                             int leaf, struct pb_publish_lock *lock,
@@ -42,14 +68,14 @@ static int stage_collection(const struct pb_publish_rows *rows, int products_fd,
 {
     struct pb_collection_extent extent;
     const char *what = "holds no item of the collection";
-    if (rows->collection[0] == '\0' || rows->item[0] == '\0')
+    if (rows->collection[0] == '\0' || rows->n_items == 0)
         return 0;
-    int rc = pb_collection_extent_read(leaf, rows->item, rows->collection, &extent);
+    int rc = read_extent(rows, leaf, &extent);
     rc = rc ? rc
             : pb_collection_stage(lock, products_fd, rows->collection, &extent, rows->mode, &what);
     if (rc == 0 || rc == -ESTALE)
         return rc;
-    *out_state = rc > 0 ? PB_ROWS_COLLECTION_FOREIGN : PB_ROWS_COLLECTION_FAILED;
+    *out_state = rc > 0 || rc == -EINVAL ? PB_ROWS_COLLECTION_FOREIGN : PB_ROWS_COLLECTION_FAILED;
     (void)snprintf(
         why, 400,
         rc > 0 ? "the collection %.100s has no " PB_COLLECTION_FILE
@@ -122,7 +148,10 @@ static char *print_record(const struct pb_publish_rows *rows, const char *path, 
     pb_json_string(json, "scene", rows->scene);
     pb_json_int(json, "mode", (int64_t)rows->mode);
     pb_json_string(json, "collection", rows->collection);
-    pb_json_string(json, "item", rows->item);
+    pb_json_array(json, "items");
+    for (size_t i = 0; i < rows->n_items; i++)
+        pb_json_string(json, NULL, rows->item[i]);
+    pb_json_end(json);
     pb_json_array(json, "series");
     for (size_t i = 0; i < rows->n_series; i++) {
         pb_json_object(json, NULL);
@@ -165,22 +194,44 @@ int pb_publish_rows_record(const struct pb_publish_rows *rows, int temp_fd, cons
     return rc;
 }
 
+/* NULL: there is none, or it was not complete: then nothing was published. */
 static struct pb_json_value *read_record(int temp_fd)
 {
-    char text[RECORD_MAX];
     struct pb_json_value *value = NULL;
+    struct stat st;
     int fd = openat(temp_fd, PB_PUBLISH_ROWS_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
+    char *text = NULL;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= RECORD_MAX)
+        text = malloc((size_t)st.st_size + 1);
+    ssize_t n = text != NULL ? read(fd, text, (size_t)st.st_size) : -1;
     if (fd >= 0)
         (void)close(fd);
-    return n > 0 && pb_json_parse(text, (size_t)n, RECORD_MAX, &value) == 0 ? value : NULL;
+    if (n > 0 && pb_json_parse(text, (size_t)n, RECORD_MAX, &value) != 0)
+        value = NULL;
+    free(text);
+    return value;
+}
+
+/* A name of one component. */
+static bool is_name(const char *text)
+{
+    return text != NULL && strchr(text, '/') == NULL && strcmp(text, "..") != 0;
 }
 
 static bool take_name(const struct pb_json_value *value, const char *key, char out[256])
 {
     const char *text = pb_json_get_text(value, key);
-    return text != NULL && strchr(text, '/') == NULL && strcmp(text, "..") != 0 &&
-           (size_t)snprintf(out, 256, "%s", text) < 256;
+    return is_name(text) && (size_t)snprintf(out, 256, "%s", text) < 256;
+}
+
+static bool take_items(const struct pb_json_value *items, struct pb_publish_rows *out)
+{
+    for (size_t i = 0; i < pb_json_count(items); i++) {
+        const char *text = pb_json_text_of(pb_json_at(items, i));
+        if (!is_name(text) || pb_publish_rows_add_item(out, text) < 0)
+            return false;
+    }
+    return true;
 }
 
 static bool parse_record(const struct pb_json_value *record, struct pb_publish_rows *out)
@@ -190,8 +241,8 @@ static bool parse_record(const struct pb_json_value *record, struct pb_publish_r
     const size_t n = pb_json_count(series);
     if (!take_name(record, "scene", out->scene) ||
         !take_name(record, "collection", out->collection) ||
-        !take_name(record, "item", out->item) || pb_json_get_int(record, "mode", &mode) != 0 ||
-        mode < 0 || mode > 0777)
+        !take_items(pb_json_get(record, "items", NULL), out) ||
+        pb_json_get_int(record, "mode", &mode) != 0 || mode < 0 || mode > 0777)
         return false;
     out->mode = (unsigned)mode;
     out->series = calloc(n + 1, sizeof *out->series);

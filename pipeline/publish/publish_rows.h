@@ -23,20 +23,23 @@ struct pb_publish_series {
 };
 
 struct pb_publish_rows {
-    struct pb_publish_series *series; /* n_series; pb_publish_rows_fini frees them */
+    struct pb_publish_series *series; /* n_series; pb_publish_rows_fini frees */
     size_t n_series;
+    char (*item)[256]; /* n_items: files of the products; freed likewise */
+    size_t n_items;
     char scene[256];      /* of the rows */
     char collection[256]; /* id; "" = none */
-    char item[256];       /* file of the products; "" = none */
     unsigned mode;        /* see struct pb_publish_options */
 };
 
 bool pb_publish_rows_are_none(const struct pb_publish_rows *rows);
+/* Adds an item of the products. 0 or -ENOMEM. */
+int pb_publish_rows_add_item(struct pb_publish_rows *rows, const char *file);
 void pb_publish_rows_fini(struct pb_publish_rows *rows); /* a zeroed one is fine */
 
 enum pb_publish_rows_collection {
     PB_ROWS_COLLECTION_FINE,
-    PB_ROWS_COLLECTION_FOREIGN, /* something else has its name, and stays */
+    PB_ROWS_COLLECTION_FOREIGN, /* something else has its name and stays, or an item is another's */
     PB_ROWS_COLLECTION_FAILED   /* another time it may work */
 };
 

@@ -277,6 +277,36 @@ START_TEST(rows_and_extent_follow_the_products)
 }
 END_TEST
 
+START_TEST(extent_holds_all_items_of_a_publication)
+{
+    /* As of a grid of tiles, whose products are published together. */
+    struct pb_publish_options o = options_for("a", 1);
+    struct pb_err err = {0};
+    char path[PATH_MAX + 16], out[PATH_MAX];
+    size_t bytes;
+    o.collection = "c";
+    struct pb_publish *p = begin(&o);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%d.json", pb_publish_directory(p), i);
+        put(path, i == 0 ? "{\"collection\":\"c\",\"bbox\":[1,2,3,4],"
+                           "\"properties\":{\"datetime\":\"2020-01-01T00:00:00Z\"}}"
+                         : "{\"collection\":\"c\",\"bbox\":[3,2,5,4],"
+                           "\"properties\":{\"datetime\":\"2020-01-01T00:00:00Z\"}}");
+    }
+    const struct pb_manifest_file files[] = {{"stac", "", "0.json", "application/json", 84, "", 0},
+                                             {"stac", "", "1.json", "application/json", 84, "", 0}};
+    ck_assert_msg(pb_publish_commit(p, files, 2, &err, out) == 0, "%s", err.msg);
+    pb_publish_close(p);
+    char *text = all_of("collection.json", &bytes), *all = text;
+    for (char *c = text; *c != '\0'; c++) /* without white space */
+        if (strchr(" \n\t", *c) == NULL)
+            *all++ = *c;
+    *all = '\0';
+    ck_assert_msg(strstr(text, "[[1,2,5,4]]") != NULL, "%s", text);
+    free(text);
+}
+END_TEST
+
 START_TEST(failed_publication_leaves_shared_files)
 {
     struct pb_publish_options first = options_for("a", 1), second = options_for("a", 2);
@@ -526,6 +556,7 @@ int main(void)
     tcase_add_test(tc, lock_that_is_held_makes_others_wait);
     tcase_add_test(tc, holder_of_a_broken_lock_changes_nothing);
     tcase_add_test(tc, rows_and_extent_follow_the_products);
+    tcase_add_test(tc, extent_holds_all_items_of_a_publication);
     tcase_add_test(tc, failed_publication_leaves_shared_files);
     tcase_add_test(tc, series_of_others_fails_the_publication_in_time);
     tcase_add_test(tc, killed_publication_has_rows_or_no_products);
