@@ -17,7 +17,7 @@
 #define HEX    "0123456789abcdef"
 #define DIGITS "0123456789"
 
-/* The start of a file of /proc or /etc; "" = it cannot be read. */
+/* Reads the start of a file of /proc or /etc. *out is "" if it cannot be read. */
 static size_t read_start(const char *path, char *out, size_t bytes)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -28,7 +28,8 @@ static size_t read_start(const char *path, char *out, size_t bytes)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* The host name as well: copies of a virtual machine or an image may have the same machine-id. */
+/* The host name is part of it, because copies of a virtual machine or an image may have the same
+ * machine-id. */
 void pb_holder_node(char out[PB_HOLDER_NODE_BYTES])
 {
     char text[128], hex[65] = "000000000000";
@@ -73,7 +74,7 @@ void pb_holder_print(const struct pb_holder *holder, char out[PB_HOLDER_BYTES])
                    holder->start, holder->n);
 }
 
-/* Digits up to the given end; their number is not 0 and not more than that of 2^63. */
+/* Parses 1 to 19 digits and the character behind them. */
 static bool take_number(const char **text, char end, uint64_t *out)
 {
     size_t n = strspn(*text, DIGITS);

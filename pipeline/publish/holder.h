@@ -19,22 +19,24 @@ struct pb_holder {
     unsigned n;     /* serial number in the process */
 };
 
-/* The node of this machine. Without memory for it "000000000000". */
+/* Writes the node of this machine; "000000000000" if there is no memory. */
 void pb_holder_node(char out[PB_HOLDER_NODE_BYTES]);
-/* This process, with the next serial number. */
+/* Describes this process, with the next serial number. */
 void pb_holder_make(struct pb_holder *out);
 void pb_holder_print(const struct pb_holder *holder, char out[PB_HOLDER_BYTES]);
 /* Whether the text is exactly a holder's. *out is untouched if not. */
 bool pb_holder_parse(const char *text, struct pb_holder *out);
-/* When the process started. False: none of that number is to be seen, or it has ended and waits for
- * its parent. */
+/* Reads when a process started. Returns false if no process of that number is visible, or if it has
+ * ended and its parent did not wait for it yet. */
 bool pb_holder_start(long pid, uint64_t *out_start);
-/* Whether another process of this machine may be left over: it is of this node, and no process with
- * its number and start time runs. The own process counts as dead: its locks tell. */
+/* Returns true if the holder is of this node and no process with its number and start time runs.
+ * The calling process counts as dead as well: only its locks say whether it still uses something.
+ */
 bool pb_holder_is_dead_here(const struct pb_holder *holder);
-bool pb_holder_is_here(const struct pb_holder *holder); /* of this node */
+bool pb_holder_is_here(const struct pb_holder *holder); /* true if it is of this node */
 
-/* A lock on an open file that ends with the open file description. Network file systems that know
- * locks carry it to the server. 0; -EAGAIN: another has it; another negative errno: not known. */
+/* Locks an open file until its open file description is closed. Network file systems that support
+ * locks send it to the server. 0; -EAGAIN: another process has the lock; another negative errno:
+ * the file system cannot tell. */
 int pb_holder_lock_file(int fd);
 #endif

@@ -38,11 +38,11 @@ struct pb_publish_lock {
     size_t n_files;
 };
 
-/* A lock as a process sees it that waits for it. */
+/* State of a lock as a waiting process sees it. */
 struct sight {
     struct pb_holder holder;
-    bool has_holder, is_empty, is_foreign; /* is_foreign: it holds what no holder makes */
-    uint64_t bytes;                        /* of its files: those of a holder that works grow */
+    bool has_holder, is_empty, is_foreign; /* is_foreign: it holds a file that is not a holder's */
+    uint64_t bytes;                        /* of its files, which grow while the holder writes */
 };
 
 static DIR *entries_of(int fd)
@@ -74,8 +74,8 @@ static void look(int fd, struct sight *out)
         (void)closedir(dir);
 }
 
-/* Removes the files of a lock and the directory. `name` may be another lock by now: that holds a
- * file, so it stays. */
+/* Removes the files of a lock and the directory. If `name` is another process' lock by now, that
+ * directory holds a file, and stays. */
 static void break_lock(int products_fd, const char *name, int fd)
 {
     struct pb_holder holder;
@@ -89,7 +89,7 @@ static void break_lock(int products_fd, const char *name, int fd)
     (void)unlinkat(products_fd, name, AT_REMOVEDIR);
 }
 
-/* Whether its holder is a process of this machine that has ended. */
+/* Returns true if the holder is a process of this machine that has ended. */
 static bool is_left(int fd, const struct sight *sight)
 {
     char held[PB_HOLDER_BYTES];
@@ -105,7 +105,7 @@ static bool is_left(int fd, const struct sight *sight)
 
 /* --- taking it -------------------------------------------------------------------------------*/
 
-/* The own directory, under a name that nobody waits for. -EAGAIN: a sweep removed it. */
+/* Makes the directory under a name of its own. -EAGAIN: a sweep removed it. */
 static int prepare(struct pb_publish_lock *lock, const char *name)
 {
     if (mkdirat(lock->products_fd, name, 0777) != 0) /* users of one group break each other's */
@@ -144,10 +144,10 @@ static int try_take(const struct pb_publish_lock *lock, const char *name)
     return rc == -ENOENT && is_own(lock) ? 0 : rc;
 }
 
-/* What a process that waits remembers of the lock. */
+/* The last change of the lock that a waiting process has seen. */
 struct watch {
     struct sight sight;
-    int64_t since_ms; /* when it looked like that first */
+    int64_t since_ms; /* time of the first look with this state */
 };
 
 static bool is_alike(const struct sight *a, const struct sight *b)
@@ -158,7 +158,7 @@ static bool is_alike(const struct sight *a, const struct sight *b)
     return strcmp(first, second) == 0 && a->bytes == b->bytes;
 }
 
-/* Breaks the lock there if its holder is gone, or counts as gone. */
+/* Breaks the lock if its holder is dead or the lock is stale. */
 static void judge(int products_fd, struct watch *watch)
 {
     struct sight now;
@@ -212,7 +212,7 @@ int pb_publish_lock_take(int products_fd, int64_t wait_ms, struct pb_publish_loc
         (void)snprintf(name, sizeof name, PREFIX "%s", lock->held);
         rc = prepare(lock, name);
         rc = rc ? rc : wait_for(lock, name, wait_ms);
-        if (rc == -ENOENT) /* swept, as if its process were dead */
+        if (rc == -ENOENT) /* a sweep removed it before its file was locked */
             rc = -EAGAIN;
         if (rc != 0)
             give_up(lock, name);

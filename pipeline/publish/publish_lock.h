@@ -19,12 +19,12 @@
 
 #define PB_PUBLISH_LOCK_DIRECTORY ".pushbroom.lock"
 #define PB_PUBLISH_LOCK_STALE_MS  60000
-#define PB_PUBLISH_LOCK_WAIT_MS   150000 /* of who publishes: over that of a stale lock */
+#define PB_PUBLISH_LOCK_WAIT_MS   150000 /* for publications: longer than a lock is stale */
 
 struct pb_publish_lock;
 
-/* Takes the lock. 0; -ETIMEDOUT: others had it all the time; -EEXIST: something else has the name;
- * or another negative errno. */
+/* Takes the lock. 0; -ETIMEDOUT: others had it all the time; -EEXIST: a file that is no lock has
+ * the name; or another negative errno. */
 int pb_publish_lock_take(int products_fd, int64_t wait_ms, struct pb_publish_lock **out);
 /* Opens a new file that `place` will give that name in the directory of products, with those
  * permissions without the umask's bits. The caller writes it, puts it on disk and closes it.
@@ -35,6 +35,6 @@ int pb_publish_lock_file(struct pb_publish_lock *lock, const char *name, unsigne
  * was broken; those that are not in place keep their older content. */
 int pb_publish_lock_place(struct pb_publish_lock *lock);
 void pb_publish_lock_drop(struct pb_publish_lock *lock); /* NULL is fine */
-/* Removes what dead processes of this machine left of locks. */
+/* Removes locks that dead processes of this machine left. */
 void pb_publish_lock_sweep(int products_fd);
 #endif

@@ -18,9 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BROKEN_TRIES    100       /* of a lock that is broken again and again */
-#define RECOVER_WAIT_MS 2000      /* of a sweep: the next one tries again */
-#define RECORD_MAX      (4 << 20) /* bytes: of a scene of many tiles */
+#define BROKEN_TRIES    100       /* until a lock is not broken */
+#define RECOVER_WAIT_MS 2000      /* in a sweep: the next one tries again */
+#define RECORD_MAX      (4 << 20) /* bytes; a scene may have many tiles */
 
 bool pb_publish_rows_are_none(const struct pb_publish_rows *rows)
 {
@@ -48,7 +48,7 @@ void pb_publish_rows_fini(struct pb_publish_rows *rows)
 
 /* --- writing the files -----------------------------------------------------------------------*/
 
-/* The extent of all items. */
+/* Reads the extent of all items together. */
 static int read_extent(const struct pb_publish_rows *rows, int leaf,
                        struct pb_collection_extent *out)
 {
@@ -194,7 +194,7 @@ int pb_publish_rows_record(const struct pb_publish_rows *rows, int temp_fd, cons
     return rc;
 }
 
-/* NULL: there is none, or it was not complete: then nothing was published. */
+/* Returns NULL if there is no record, or one that was not completed: then nothing was published. */
 static struct pb_json_value *read_record(int temp_fd)
 {
     struct pb_json_value *value = NULL;
@@ -212,7 +212,7 @@ static struct pb_json_value *read_record(int temp_fd)
     return value;
 }
 
-/* A name of one component. */
+/* Returns true if the text is a name of one component. */
 static bool is_name(const char *text)
 {
     return text != NULL && strchr(text, '/') == NULL && strcmp(text, "..") != 0;
@@ -256,7 +256,7 @@ static bool parse_record(const struct pb_json_value *record, struct pb_publish_r
     return out->series != NULL;
 }
 
-/* The products that the record is about, or -1: these are not in place. */
+/* Opens the products that the record describes. -1: they are not in place. */
 static int open_products(int products_fd, const struct pb_json_value *record)
 {
     const char *path = pb_json_get_text(record, "path");
@@ -273,7 +273,7 @@ static int open_products(int products_fd, const struct pb_json_value *record)
     return fd;
 }
 
-/* True: done, or it will never work. */
+/* Returns true if it is done or will never work. */
 static bool put_in(const struct pb_publish_rows *rows, int products_fd, int leaf)
 {
     struct pb_publish_lock *lock = NULL;

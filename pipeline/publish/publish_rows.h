@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PUBLISH_ROWS_H
 #define PB_PUBLISH_ROWS_H
-/* What a publication puts into files that scenes share: rows of series, and the extent of
- * collection.json. These files are written in full before the products are visible, so that what
- * fails does so in time, and get their names after: a publication that fails leaves them as they
+/* Rows of series and the extent of collection.json: the part of a publication that goes into files
+ * which scenes share. These files are written in full before the products are visible, so that
+ * errors come in time, and get their names after: a publication that fails leaves them as they
  * were. A record in the temporary directory survives a process that dies in between; the sweep that
  * finds it puts in what is missing. Thread: any; one thread an object. */
 #include "config/base/err.h"
@@ -39,8 +39,8 @@ void pb_publish_rows_fini(struct pb_publish_rows *rows); /* a zeroed one is fine
 
 enum pb_publish_rows_collection {
     PB_ROWS_COLLECTION_FINE,
-    PB_ROWS_COLLECTION_FOREIGN, /* something else has its name and stays, or an item is another's */
-    PB_ROWS_COLLECTION_FAILED   /* another time it may work */
+    PB_ROWS_COLLECTION_FOREIGN, /* another file has its name, or an item has another id */
+    PB_ROWS_COLLECTION_FAILED   /* may work later */
 };
 
 /* Takes the lock of the directory of products (shown in messages) and writes the files, from the
@@ -56,7 +56,7 @@ int pb_publish_rows_stage(const struct pb_publish_rows *rows, int products_fd, c
  */
 int pb_publish_rows_record(const struct pb_publish_rows *rows, int temp_fd, const char *path,
                            int leaf, int *out_fd);
-/* Of a run that is over: if its products are in place, puts in what its record names. True: nothing
- * is left to do. */
+/* Completes a run that was killed: if its products are in place, puts in what its record names.
+ * Returns true if nothing is left to do. */
 bool pb_publish_rows_recover(int products_fd, int temp_fd);
 #endif

@@ -31,7 +31,7 @@
 #define LOCK_FILE       ".lock"
 #define FENCED          "fenced"
 #define FENCED_MAX      100
-#define EARLIER_S       86400 /* without a change, of what earlier versions left */
+#define EARLIER_S       86400 /* age of directories of earlier versions */
 #define DIGITS          "0123456789"
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
@@ -107,7 +107,7 @@ static int lock_soon(int fd)
     return 0;
 }
 
-/* A file system without such locks has no .lock that is locked: the rest has to tell. */
+/* Where the file system has no such locks, .lock stays unlocked. */
 static int make_lock_file(int fd, int *out_fd)
 {
     *out_fd = openat(fd, LOCK_FILE, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -234,9 +234,8 @@ static bool remove_emptied(int at, const char *name, int fd)
     return unlinkat(at, name, AT_REMOVEDIR) == 0;
 }
 
-/* With a manifest: the files that it names, and that are as it describes them. Without: the
- * directory was not complete, so all in it was written by the run that made the temporary
- * directory. */
+/* Removes the files that a manifest names and that were not changed since. Without a manifest the
+ * directory was not complete, so the run that made the temporary directory wrote all of it. */
 static bool remove_products(int at, const char *name)
 {
     struct pb_manifest m = {0};
@@ -297,7 +296,7 @@ static void put_back_old(int products_fd, int temp_fd)
     pb_manifest_fini(&m);
 }
 
-/* scene/, or what it was renamed to by a fence. */
+/* Removes scene/, or the name that a fence gave to it. */
 static bool discard_scene(int products_fd, int at, const char *name)
 {
     struct pb_manifest marker = {0};
@@ -369,8 +368,8 @@ static void fence_entry(int at, const char *name)
     }
 }
 
-/* The directories in what was scene/. Looks again until nothing is left, because the run may rename
- * a directory in between. */
+/* Renames the directories in a fenced scene/. Reads them again until all are renamed, because the
+ * run may rename one in between. */
 static void fence_leaves(int temp_fd, const char *name)
 {
     int fd = openat(temp_fd, name, DIRECTORY_FLAGS);
@@ -390,8 +389,9 @@ static void fence_leaves(int temp_fd, const char *name)
         (void)close(fd);
 }
 
-/* First scene/ itself. Only under its new name is it certain not to have been published by then:
- * published products are never touched. The run may have it open, so its <leaf> follows. */
+/* Renames scene/ first, then the directories in it. Under its new name scene/ cannot be a published
+ * directory, so published products are never touched. The run may have scene/ open, and would find
+ * its <leaf> without the second step. */
 static void fence(int products_fd, const char *name)
 {
     int fd = openat(products_fd, name, DIRECTORY_FLAGS);
@@ -400,15 +400,15 @@ static void fence(int products_fd, const char *name)
     fence_entry(fd, PB_PUBLISH_SCENE);
     DIR *dir = entries_of(fd);
     for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
-        if (is_fenced(e->d_name)) /* also of a fence that was interrupted */
+        if (is_fenced(e->d_name)) /* a fence may have been interrupted */
             fence_leaves(fd, e->d_name);
     if (dir != NULL)
         (void)closedir(dir);
     (void)close(fd);
 }
 
-/* Of this machine: numbers of jobs are those of one service. Returns the highest epoch; 0 = there
- * is no earlier run. */
+/* Fences the earlier runs of the job on this machine; a service elsewhere has other jobs. Returns
+ * the highest epoch; 0 = no earlier run. */
 static uint64_t fence_earlier(int products_fd, const char *job)
 {
     uint64_t highest = 0;
@@ -446,7 +446,7 @@ static bool remove_begun(int at, const char *name, int fd)
     return begun && unlinkat(at, name, AT_REMOVEDIR) == 0;
 }
 
-/* Whether scene/ may be removed: it has our manifest, or is gone. One that was only begun is. */
+/* Returns true if scene/ has our manifest or is gone. Removes one without any content. */
 static bool is_ours(int temp_fd)
 {
     struct pb_manifest marker = {0};
@@ -460,7 +460,7 @@ static bool is_ours(int temp_fd)
     return ours;
 }
 
-/* Whether the directory holds nothing but what a run makes in it. */
+/* Returns true if every entry is one that a run makes. */
 static bool holds_own_only(int temp_fd)
 {
     static const char *const own[] = {".", "..", LOCK_FILE, PB_PUBLISH_ROWS_FILE, PB_PUBLISH_SCENE};
@@ -478,7 +478,7 @@ static bool holds_own_only(int temp_fd)
     return only;
 }
 
-/* Whether no process has the run's lock. *out_fd: the lock, until it is closed. */
+/* Takes the lock of the run until *out_fd is closed. False: another process has it. */
 static bool is_unlocked(int temp_fd, int *out_fd)
 {
     *out_fd = openat(temp_fd, LOCK_FILE, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -500,7 +500,7 @@ static bool sweep_one(int products_fd, const char *name)
     return gone;
 }
 
-/* What an earlier version left: which machine made it is not known, so it has to be a day old. */
+/* Removes a directory of an earlier version. Its name has no machine, so it has to be a day old. */
 static bool sweep_earlier(int products_fd, const char *name)
 {
     struct pb_manifest marker = {0};

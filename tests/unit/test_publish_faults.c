@@ -169,7 +169,8 @@ START_TEST(what_cannot_be_taken_back_is_a_success_with_a_warning)
         fail_renames_back = true;
         fail_sync_after_rename = EIO;
         ck_assert_msg(commit(p, round ? "two" : "one", &err, path) == 0, "%s", err.msg);
-        ck_assert_ptr_nonnull(strstr(pb_publish_warning(p), "could not be synced"));
+        ck_assert_msg(strstr(pb_publish_warning(p), "could not be synced") != NULL, "%s",
+                      pb_publish_warning(p));
         ck_assert_str_eq(get("scene/p/a.txt"), round ? "two" : "one");
         pb_publish_close(p);
         ck_assert_int_eq(find_job(root, "scene", "p", "job", path, NULL), 0);

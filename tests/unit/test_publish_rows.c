@@ -22,7 +22,8 @@
 #include <sys/wait.h>
 
 static const char *machine = "one";
-static bool locks_are_local;       /* each process sees its own only */
+static bool locks_are_local;       /* each process sees only its own locks */
+static int64_t clock_step_ms;      /* the monotonic clock gains this with each call */
 static const char *kill_at;        /* SIGKILL when this name is renamed ... */
 static bool kill_after;            /* ... or after it was */
 static int stop_fd = -1, go_fd;    /* a publication says so and waits before `kill_at` */
@@ -49,6 +50,17 @@ int fcntl(int fd, int command, ...)
     va_end(args);
     return locks_are_local && command == F_OFD_SETLK ? 0
                                                      : (int)syscall(SYS_fcntl, fd, command, arg);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *out)
+{
+    static int64_t gained_ms;
+    int rc = (int)syscall(SYS_clock_gettime, clock, out);
+    if (clock == CLOCK_MONOTONIC) {
+        gained_ms += clock_step_ms;
+        out->tv_sec += gained_ms / 1000;
+    }
+    return rc;
 }
 
 static void meet(const char *from, bool after)
@@ -86,6 +98,7 @@ static void reset(void)
     machine = "one";
     locks_are_local = kill_after = false;
     kill_at = fail_rename_of = NULL;
+    clock_step_ms = 0;
     stop_fd = -1;
 }
 
@@ -234,7 +247,7 @@ START_TEST(lock_that_is_held_makes_others_wait)
 }
 END_TEST
 
-/* What others do who count the holder as dead. */
+/* Breaks the lock as a process does that takes its holder for dead. */
 static void break_by_hand(void)
 {
     char command[PATH_MAX + 64];
@@ -258,6 +271,39 @@ START_TEST(holder_of_a_broken_lock_changes_nothing)
     ck_assert(there(PB_PUBLISH_LOCK_DIRECTORY)); /* the other's */
     ck_assert_str_eq(get("x"), "old");
     pb_publish_lock_drop(next);
+    ck_assert_int_eq(hidden(), 0);
+    close(products);
+}
+END_TEST
+
+START_TEST(lock_of_another_machine_is_broken_when_stale)
+{
+    int products = open_root(), stopped[2], go[2];
+    char byte = 'x';
+    put(at("x"), "old");
+    ck_assert_int_eq(pipe(stopped) | pipe(go), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        int fd;
+        machine = "two";
+        struct pb_publish_lock *late = take(products);
+        ck_assert_int_eq(pb_publish_lock_file(late, "x", 0644, &fd), 0);
+        ck_assert_int_eq(write(fd, "late", 4), 4);
+        close(fd);
+        ck_assert_int_eq(write(stopped[1], &byte, 1), 1);
+        ck_assert_int_eq(read(go[0], &byte, 1), 1);
+        _exit(pb_publish_lock_place(late) == -ESTALE ? 0 : 1);
+    }
+    ck_assert_int_eq(read(stopped[0], &byte, 1), 1);
+    struct pb_publish_lock *lock = NULL;
+    ck_assert_int_eq(pb_publish_lock_take(products, 100, &lock), -ETIMEDOUT);
+    clock_step_ms = 1000;
+    ck_assert_int_eq(pb_publish_lock_take(products, PB_PUBLISH_LOCK_WAIT_MS, &lock), 0);
+    clock_step_ms = 0;
+    ck_assert_int_eq(write(go[1], &byte, 1), 1);
+    wait_for(child, false);
+    ck_assert_str_eq(get("x"), "old");
+    pb_publish_lock_drop(lock);
     ck_assert_int_eq(hidden(), 0);
     close(products);
 }
@@ -555,6 +601,7 @@ int main(void)
     tcase_add_test(tc, sweep_removes_the_lock_of_a_dead_process);
     tcase_add_test(tc, lock_that_is_held_makes_others_wait);
     tcase_add_test(tc, holder_of_a_broken_lock_changes_nothing);
+    tcase_add_test(tc, lock_of_another_machine_is_broken_when_stale);
     tcase_add_test(tc, rows_and_extent_follow_the_products);
     tcase_add_test(tc, extent_holds_all_items_of_a_publication);
     tcase_add_test(tc, failed_publication_leaves_shared_files);
