@@ -24,11 +24,11 @@
 #define CHUNK          (1024 * 1024)
 #define HEX            "0123456789abcdefABCDEF"
 
-/* A line of the checksum file. */
+/* A line of the checksum file, as parts of its text. */
 struct line {
     char hex[PB_DIGEST_HEX_BYTES];
     enum pb_digest digest;
-    char name[PB_FILES_PATH_BYTES]; /* "" = it has none */
+    const char *name; /* without "./"; "" = it has none */
 };
 
 struct verify {
@@ -36,10 +36,12 @@ struct verify {
     uint64_t bytes; /* read */
     char *buffer;
     bool is_folder;
-    size_t n_lines, n_compared;
-    struct line only; /* of a file: the line that counts */
-    bool named;       /* it names the input */
+    struct line *line;
+    size_t n_lines;
 };
+
+static const char *const words[] = {
+    [PB_DIGEST_MD5] = "MD5", [PB_DIGEST_SHA256] = "SHA-256", [PB_DIGEST_SHA512] = "SHA-512"};
 
 static int fail_line(const struct pb_checksum_job *job, const char *text, struct pb_err *err)
 {
@@ -54,27 +56,27 @@ static bool find_digest(size_t digits, enum pb_digest *out)
     return digits == 32 || digits == 64 || digits == 128;
 }
 
-/* "MD5 (name) = hex" */
-static bool read_bsd(const char *text, struct line *out)
+/* "MD5 (name) = hex". Ends the name in the text. */
+static bool read_bsd(char *text, struct line *out)
 {
     static const struct {
         const char *word;
         size_t digits;
-    } words[] = {{"MD5 (", 32}, {"SHA256 (", 64}, {"SHA512 (", 128}};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        size_t n = strlen(words[i].word);
-        const char *end = NULL;
-        if (strncasecmp(text, words[i].word, n) != 0)
+    } forms[] = {{"MD5 (", 32}, {"SHA256 (", 64}, {"SHA512 (", 128}};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        size_t n = strlen(forms[i].word);
+        char *end = NULL;
+        if (strncasecmp(text, forms[i].word, n) != 0)
             continue;
-        for (const char *at = text + n; (at = strstr(at, ") = ")) != NULL; at += 4)
+        for (char *at = text + n; (at = strstr(at, ") = ")) != NULL; at += 4)
             end = at; /* the last, as a name may have one, too */
-        if (end == NULL || strspn(end + 4, HEX) != words[i].digits ||
-            end[4 + words[i].digits] != '\0' || (size_t)(end - text) - n >= sizeof out->name)
+        if (end == NULL || strspn(end + 4, HEX) != forms[i].digits ||
+            end[4 + forms[i].digits] != '\0')
             return false;
-        (void)find_digest(words[i].digits, &out->digest);
+        (void)find_digest(forms[i].digits, &out->digest);
         (void)snprintf(out->hex, sizeof out->hex, "%s", end + 4);
-        (void)snprintf(out->name, sizeof out->name, "%.*s", (int)(end - text - (ptrdiff_t)n),
-                       text + n);
+        *end = '\0';
+        out->name = text + n;
         return true;
     }
     return false;
@@ -91,10 +93,8 @@ static bool read_gnu(const char *text, struct line *out)
         name += 2;
     else if (name[0] != '\0')
         return false;
-    if (strlen(name) >= sizeof out->name)
-        return false;
     (void)snprintf(out->hex, sizeof out->hex, "%.*s", (int)digits, text);
-    (void)snprintf(out->name, sizeof out->name, "%s", name);
+    out->name = name;
     return true;
 }
 
@@ -121,11 +121,8 @@ static int sum_of(struct verify *v, int fd, const char *path, enum pb_digest dig
 static int compare(struct verify *v, const struct line *line, int fd, const char *name,
                    struct pb_err *err)
 {
-    static const char *const words[] = {
-        [PB_DIGEST_MD5] = "MD5", [PB_DIGEST_SHA256] = "SHA-256", [PB_DIGEST_SHA512] = "SHA-512"};
     char hex[PB_DIGEST_HEX_BYTES];
     int rc = sum_of(v, fd, name, line->digest, hex, err);
-    v->n_compared++;
     if (rc != 0 || strcasecmp(hex, line->hex) == 0)
         return rc;
     return pb_fail(err, PB_E_INPUT_CHECKSUM,
@@ -133,21 +130,16 @@ static int compare(struct verify *v, const struct line *line, int fd, const char
                    words[line->digest], hex, pb_base_name(v->job->file), line->hex);
 }
 
-/* A file of the folder, which the line may name from above. */
+/* A file of the folder. */
 static int compare_in_folder(struct verify *v, const struct line *line, struct pb_err *err)
 {
     char folder[PB_FILES_PATH_BYTES];
     struct stat st;
-    const char *path = line->name;
-    size_t n = strlen(v->job->name);
-    while (strncmp(path, "./", 2) == 0)
-        path += 2;
-    if (strncmp(path, v->job->name, n) == 0 && path[n] == '/')
-        path += n + 1;
-    const char *base = pb_base_name(path);
-    (void)snprintf(folder, sizeof folder, "%.*s", (int)(base - path), path);
-    int directory =
-        base[0] != '\0' && path[0] != '/' ? pb_files_open_below(v->job->input, folder) : -ENOENT;
+    const char *path = line->name, *base = pb_base_name(path);
+    bool fits =
+        base[0] != '\0' && path[0] != '/' &&
+        snprintf(folder, sizeof folder, "%.*s", (int)(base - path), path) < (int)sizeof folder;
+    int directory = fits ? pb_files_open_below(v->job->input, folder) : -ENOENT;
     int fd = directory < 0
                  ? directory
                  : openat(directory, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -163,32 +155,94 @@ static int compare_in_folder(struct verify *v, const struct line *line, struct p
     return rc;
 }
 
-static int take_line(struct verify *v, const char *text, struct pb_err *err)
+static int compare_file(struct verify *v, const struct line *line, struct pb_err *err)
+{
+    int fd = open(v->job->input, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return pb_io_fail(err, errno, "cannot open", v->job->input);
+    int rc = compare(v, line, fd, v->job->name, err);
+    (void)close(fd);
+    return rc;
+}
+
+/* --- the lines ------------------------------------------------------------------------------- */
+
+static int add_line(struct verify *v, char *text, struct pb_err *err)
 {
     struct line line;
     text += text[0] == '\\'; /* md5sum writes one before a line with an escaped name */
     if (!read_bsd(text, &line) && !read_gnu(text, &line))
         return fail_line(v->job, text, err);
-    v->n_lines++;
-    if (v->is_folder)
-        return compare_in_folder(v, &line, err);
-    bool named = strcmp(pb_base_name(line.name), v->job->name) == 0;
-    if (named || (!v->named && v->n_lines == 1))
-        v->only = line;
-    v->named = v->named || named;
+    while (strncmp(line.name, "./", 2) == 0)
+        line.name += 2;
+    const size_t n = strlen(v->job->name);
+    if (v->is_folder && strncmp(line.name, v->job->name, n) == 0 && line.name[n] == '/')
+        line.name += n + 1; /* it names the file from above the folder */
+    if ((v->n_lines & (v->n_lines - 1)) == 0) {
+        struct line *more = realloc(v->line, (v->n_lines ? 2 * v->n_lines : 1) * sizeof *more);
+        if (more == NULL)
+            return pb_fail(err, PB_E_MEMORY, "out of memory");
+        v->line = more;
+    }
+    v->line[v->n_lines++] = line;
     return 0;
 }
 
-static int compare_file(struct verify *v, struct pb_err *err)
+/* Keeps the lines of the input, which is a file: those without a name, and those with its name;
+ * with its name in a directory only if none has the name alone. A single line is the input's. */
+static int choose_lines(struct verify *v, struct pb_err *err)
 {
-    if (v->n_lines > 1 && !v->named)
-        return pb_fail(err, PB_E_INPUT_CHECKSUM, "%.80s has no line for %.100s",
-                       pb_base_name(v->job->file), v->job->name);
-    int fd = open(v->job->input, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return pb_io_fail(err, errno, "cannot open", v->job->input);
-    int rc = compare(v, &v->only, fd, v->job->name, err);
-    (void)close(fd);
+    const char *name = v->job->name;
+    bool exact = false;
+    size_t n = 0;
+    for (size_t i = 0; i < v->n_lines; i++)
+        exact = exact || strcmp(v->line[i].name, name) == 0;
+    for (size_t i = 0; i < v->n_lines; i++) {
+        const char *of = v->line[i].name;
+        if (v->n_lines == 1 || of[0] == '\0' || strcmp(exact ? of : pb_base_name(of), name) == 0) {
+            v->line[n] = v->line[i];
+            v->line[n++].name = name;
+        }
+    }
+    v->n_lines = n;
+    return n > 0 ? 0
+                 : pb_fail(err, PB_E_INPUT_CHECKSUM, "%.80s has no line for %.100s",
+                           pb_base_name(v->job->file), name);
+}
+
+static int by_file(const void *a, const void *b)
+{
+    const struct line *left = a, *right = b;
+    int order = strcmp(left->name, right->name);
+    order = order ? order : (int)left->digest - (int)right->digest;
+    return order ? order : strcasecmp(left->hex, right->hex);
+}
+
+/* Sorts the lines. */
+static int check_contradictions(struct verify *v, struct pb_err *err)
+{
+    qsort(v->line, v->n_lines, sizeof *v->line, by_file);
+    for (size_t i = 1; i < v->n_lines; i++) {
+        const struct line *before = &v->line[i - 1], *line = &v->line[i];
+        if (strcmp(before->name, line->name) == 0 && before->digest == line->digest &&
+            strcasecmp(before->hex, line->hex) != 0)
+            return pb_fail(err, PB_E_INPUT_CHECKSUM,
+                           "%.80s contradicts itself: %.100s has two %s checksums in it, "
+                           "%.12s... and %.12s...",
+                           pb_base_name(v->job->file), line->name, words[line->digest], before->hex,
+                           line->hex);
+    }
+    return 0;
+}
+
+static int compare_lines(struct verify *v, struct pb_err *err)
+{
+    int rc = v->is_folder ? 0 : choose_lines(v, err);
+    rc = rc ? rc : check_contradictions(v, err);
+    for (size_t i = 0; rc == 0 && i < v->n_lines; i++)
+        if (i == 0 || by_file(&v->line[i - 1], &v->line[i]) != 0)
+            rc = v->is_folder ? compare_in_folder(v, &v->line[i], err)
+                              : compare_file(v, &v->line[i], err);
     return rc;
 }
 
@@ -235,11 +289,11 @@ int pb_checksum_verify(const struct pb_checksum_job *job, struct pb_err *err)
     for (char *line = strtok_r(text, "\r\n", &save); rc == 0 && line != NULL;
          line = strtok_r(NULL, "\r\n", &save))
         if (line[0] != '#')
-            rc = take_line(&v, line, err);
+            rc = add_line(&v, line, err);
     if (rc == 0 && v.n_lines == 0)
         rc = pb_fail(err, PB_E_INPUT_CHECKSUM, "%s has no checksum in it", job->file);
-    if (rc == 0 && !v.is_folder)
-        rc = compare_file(&v, err);
+    rc = rc ? rc : compare_lines(&v, err);
+    free(v.line);
     free(v.buffer);
     free(text);
     return rc;

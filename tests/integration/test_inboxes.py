@@ -427,7 +427,8 @@ class Checksums(Inboxes):
     def test_each_form_and_kind(self):
         d = self.service()
         forms = ["{md5}  {name}\n", "{sha256} *{name}\r\n", "{sha512}  some/where/{name}", "MD5 ({name}) = {md5}\n", "SHA256 ({name}) = {sha256}\n",
-                 "SHA512 ({name}) = {sha512}\n", "{md5}\n", "# a note\n00000000000000000000000000000000  other.tif\n{md5}  {name}\n"]
+                 "SHA512 ({name}) = {sha512}\n", "{md5}\n", "# a note\n00000000000000000000000000000000  other.tif\n{md5}  {name}\n",
+                 "{md5}  {name}\n{sha256}  {name}\nMD5 (./{name}) = {md5}\n", "00000000000000000000000000000000  old/{name}\n{md5}  {name}\n"]
         for i, form in enumerate(forms):
             self.deliver(d, "f%d.tif" % i, form)
         for i in range(len(forms)):
@@ -439,7 +440,10 @@ class Checksums(Inboxes):
         d = self.service()
         forms = {"wrong": ("{md5}x".replace("{md5}x", "0" * 32) + "  {name}\n", "has the MD5 checksum"), "text": ("not a sum\n", "is no line with"),
                  "empty": ("\n", "has no checksum in it"), "sha1": ("{sha1}  {name}\n", "is no line with"), "kind": ("SHA3-256 ({name}) = {sha256}\n", "is no line with"),
-                 "cut": ("MD5 ({name}) = {md5}0\n", "is no line with"), "others": ("{md5}  a.tif\n{md5}  b.tif\n", "has no line for others.tif")}
+                 "cut": ("MD5 ({name}) = {md5}0\n", "is no line with"), "first": ("{md5}  {name}\n" + "0" * 32 + "  {name}\n", "contradicts itself: first.tif has two MD5"),
+                 "last": ("MD5 ({name}) = " + "0" * 32 + "\n{md5}  {name}\n", "contradicts itself: last.tif has two MD5"),
+                 "bare": ("{md5}\n" + "0" * 32 + "  {name}\n", "contradicts itself: bare.tif has two MD5"),
+                 "both": ("0" * 64 + "  {name}\n{md5}  {name}\n", "has the SHA-256 checksum"), "others": ("{md5}  a.tif\n{md5}  b.tif\n", "has no line for others.tif")}
         for name, (form, words) in forms.items():
             self.deliver(d, name + ".tif", form)
         for name, (form, words) in forms.items():
@@ -462,7 +466,8 @@ class Checksums(Inboxes):
         d.config.write_text(text[:text.index("pipelines:")] + "pipelines:\n  s: {input: {scene: 'F_*', files: {R: a.tif}}, products: [statistics: {}]}\n")
         d.start()
         (d.root / "outside.txt").write_text("o")
-        for name, change, words in (("F_good", lambda text: text, None), ("F_bad", lambda text: text.replace("  ./", " *F_bad/").replace("b.txt", "a.tif"), "has the SHA-256 checksum"),
+        for name, change, words in (("F_good", lambda text: text, None), ("F_bad", lambda text: "0" * 64 + text[64:].replace("  ./", " *F_bad/"), "has the SHA-256 checksum"),
+                                    ("F_two", lambda text: text.replace("./b.txt", "F_two/a.tif"), "contradicts itself: a.tif has two SHA-256 checksums"),
                                     ("F_less", lambda text: text.replace("b.txt", "c.txt"), "which the scene does not have"),
                                     ("F_out", lambda text: text.replace("./b.txt", "../outside.txt"), "which the scene does not have"),
                                     ("F_link", lambda text: text.replace("./b.txt", "link.txt"), "which the scene does not have")):
