@@ -132,9 +132,12 @@ static const struct pb_key service_keys[] = {
 
 static const struct pb_key retention_keys[] = {
     RANGED("done", PB_KEY_DURATION, AT(pb_retention_config, done_ms), 0, 36500 * DAY, "0s",
-           "Archived inputs of successful jobs are removed after this time; 0s: never."),
+           "Archived inputs of successful jobs are removed after this time, counted while the "
+           "machine is up; 0s: never."),
     RANGED("quarantine", PB_KEY_DURATION, AT(pb_retention_config, quarantine_ms), 0, 36500 * DAY,
-           "0s", "Quarantined inputs and their records are removed after this time; 0s: never."),
+           "0s",
+           "Quarantined inputs and their records are removed after this time, counted while the "
+           "machine is up; 0s: never."),
     RANGED("min_free", PB_KEY_SIZE, AT(pb_retention_config, min_free_bytes), 0, 1024 * TIB, "0",
            "With less free space below work or products nothing is taken in."),
 };

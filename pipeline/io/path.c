@@ -80,14 +80,14 @@ static uint64_t mount_of(int fd)
     return st.stx_mnt_id;
 }
 
-/* The directory below, unless it is a link or something is mounted there: its descriptor, or a
- * negative errno. */
-static int open_below(int directory, const char *name)
+int pb_path_open_at(int directory, const char *name)
 {
     struct stat above, below;
     int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -errno;
+    if (directory == AT_FDCWD)
+        return fd;
     if (fstat(directory, &above) == 0 && fstat(fd, &below) == 0 && above.st_dev == below.st_dev &&
         mount_of(directory) == mount_of(fd))
         return fd;
@@ -105,7 +105,7 @@ static int remove_below(int directory, const char *name, int depth)
         return 0;
     if ((errno != ENOTEMPTY && errno != EEXIST) || depth == 0)
         return -errno;
-    int fd = open_below(directory, name);
+    int fd = pb_path_open_at(directory, name);
     if (fd < 0)
         return fd;
     DIR *dir = fdopendir(fd);

@@ -12,6 +12,9 @@ const char *pb_path_below(const char *path, const char *directory);
 
 /* mkdir -p. Directories that are made are on disk when it returns. */
 int pb_path_make(const char *path);
+/* Opens the sub-directory `name` of an open directory, unless it is a link or something is mounted
+ * there (-EXDEV): its descriptor, or a negative errno. directory: AT_FDCWD takes any mount. */
+int pb_path_open_at(int directory, const char *name);
 /* Puts a directory's entries on disk. Filesystems that cannot do that count as done: their renames
  * are as durable as they get. */
 int pb_path_sync(const char *path);

@@ -7,9 +7,11 @@
 #include "config/base/clock.h"
 #include "service/base/log.h"
 #include "service/inbox/earlier.h"
+#include "service/jobs/service_time.h"
 
 #define SELF         "/proc/self/exe"
 #define TIDY_MS      60000
+#define SAVE_TIME_MS 600000 /* what a power cut takes from the service time at most */
 #define TRY_AGAIN_MS 4000
 
 static void on_change(void *user, const struct pb_job *job)
@@ -176,10 +178,12 @@ static void tidy(uv_work_t *request)
     struct pb_daemon *daemon = request->data;
     const struct pb_retention_config *config = &daemon->retention.config;
     daemon->tidied = (struct pb_retention_result){.archived = 0};
+    if (daemon->saves_time)
+        (void)pb_job_store_save_time(daemon->store, NULL);
     int rc = pb_earlier_trim(&daemon->intake, pb_clock_wall_ms(), pb_clock_mono_ms(),
                              &daemon->tidied.err);
     if (rc == 0 && (config->done_ms > 0 || config->quarantine_ms > 0))
-        pb_retention_run(&daemon->retention, pb_clock_wall_ms(), &daemon->tidied);
+        pb_retention_run(&daemon->retention, pb_job_store_time_ms(daemon->store), &daemon->tidied);
 }
 
 static void on_tidied(uv_work_t *request, int status)
@@ -204,6 +208,10 @@ void pb_daemon_tidy(struct pb_daemon *daemon)
         return;
     daemon->tidies = true;
     daemon->tidy_at_ms = pb_clock_mono_ms() + TIDY_MS;
+    daemon->saves_time = (config->done_ms > 0 || config->quarantine_ms > 0) &&
+                         pb_clock_mono_ms() >= daemon->save_time_at_ms;
+    if (daemon->saves_time)
+        daemon->save_time_at_ms = pb_clock_mono_ms() + SAVE_TIME_MS;
     daemon->retention = (struct pb_retention){.store = daemon->store,
                                               .dirs = &daemon->dirs,
                                               .moves = &daemon->intake.moves,

@@ -43,6 +43,8 @@ struct pb_daemon {
     struct pb_retention_result tidied;
     bool tidies;
     int64_t tidy_at_ms;
+    bool saves_time; /* the service time, in this round */
+    int64_t save_time_at_ms;
     bool sweeps; /* it runs */
     char *socket;
     struct pb_dirs_locks locks;

@@ -14,6 +14,7 @@
 #include "service/inbox/earlier.h"
 #include "service/inbox/input_store.h"
 #include "service/jobs/delivered.h"
+#include "service/jobs/kept.h"
 #include "service/jobs/set_parts.h"
 #include "service/inbox/origin.h"
 #include "service/base/log.h"
@@ -24,6 +25,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -156,6 +158,21 @@ static int is_read(struct sweep *sweep, const struct pb_job *job, struct pb_err 
     return rc;
 }
 
+static int put_away(struct pb_intake *intake, struct pb_job *job, struct pb_input_lists *lists,
+                    struct pb_err *err)
+{
+    if (lists->input.n == 0) { /* of an earlier version */
+        pb_input_lists_fini(lists);
+        pb_input_lists_make(job, lists);
+    }
+    (void)pb_input_store_find(job, intake->dirs, lists); /* the companion, which is moved first */
+    int rc = pb_input_store_put(job, intake->dirs, on_success(intake), err);
+    if (rc != 0)
+        return rc;
+    pb_input_lists_moved(lists, job);
+    return pb_kept_update(intake->store, job, lists, err);
+}
+
 static int settle_job(struct sweep *sweep, struct pb_job *job, const char *path, struct pb_err *err)
 {
     struct pb_intake *intake = sweep->intake;
@@ -165,10 +182,61 @@ static int settle_job(struct sweep *sweep, struct pb_job *job, const char *path,
     int rc = finished ? is_read(sweep, job, err) : 0;
     if (rc != 0)
         return rc < 0 ? rc : 0;
-    if (pb_job_set(&job->input, path) != 0)
-        return pb_fail(err, PB_E_MEMORY, "out of memory");
-    rc = finished ? pb_input_store_put(job, intake->dirs, on_success(intake), err) : 0;
-    return rc ? rc : pb_job_store_update(intake->store, job, err);
+    struct pb_input_lists lists = {.is_deleted = false};
+    if (finished) /* by the path that was stored with the lists */
+        rc = pb_kept_lists(intake->store, job, err, &lists);
+    if (rc == 0 && pb_job_set(&job->input, path) != 0)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory");
+    if (rc == 0 && finished)
+        rc = put_away(intake, job, &lists, err);
+    else if (rc == 0)
+        rc = pb_job_store_update(intake->store, job, err);
+    pb_input_lists_fini(&lists);
+    return rc;
+}
+
+/* A finished job whose stored path is in work/<id>/, where nothing is: the service died after it
+ * moved the input, and before it stored that. The list of its files finds the input. */
+static int find_unmoved(struct pb_intake *intake, const struct pb_kept *kept, struct pb_err *err)
+{
+    struct pb_job job;
+    struct pb_input_lists lists;
+    struct pb_err unknown = {0};
+    if (access(kept->path, F_OK) == 0)
+        return 0; /* a trouble has its reason */
+    if (pb_job_store_find(intake->store, kept->job, &unknown, &job) != 0)
+        return unknown.code == PB_E_JOB_UNKNOWN ? pb_kept_forget(intake->store, kept, err)
+                                                : pb_fail(err, unknown.code, "%s", unknown.msg);
+    int rc = pb_kept_lists(intake->store, &job, err, &lists);
+    if (rc == 0 && pb_input_store_find(&job, intake->dirs, &lists)) {
+        pb_input_lists_moved(&lists, &job);
+        rc = pb_kept_update(intake->store, &job, &lists, err);
+        if (rc == 0)
+            pb_log(PB_LOG_NOTICE,
+                   "job %s: the input is at %s; the service was killed before it stored that",
+                   job.id, job.input);
+    } else if (rc == 0) {
+        rc = pb_kept_forget(intake->store, kept, err); /* deleted, as on_success says, or gone */
+    }
+    pb_input_lists_fini(&lists);
+    pb_job_fini(&job);
+    return rc;
+}
+
+static void find_all_unmoved(struct sweep *sweep)
+{
+    struct pb_intake *intake = sweep->intake;
+    struct pb_err err = {0};
+    struct pb_kept *after = calloc(2, sizeof *after), *kept = after + 1;
+    int rc = after != NULL ? 1 : pb_fail(&err, PB_E_MEMORY, "out of memory");
+    while (rc == 1 &&
+           (rc = pb_kept_unmoved(intake->store, intake->dirs->work, after, &err, kept)) == 1) {
+        *after = *kept;
+        rc = find_unmoved(intake, kept, &err) == 0 ? 1 : -EIO;
+    }
+    if (rc < 0)
+        leave(sweep, kept != NULL && after != NULL ? kept->job : "", &err);
+    free(after);
 }
 
 static int adopt(struct sweep *sweep, const char *id, struct pb_err *err)
@@ -256,4 +324,6 @@ void pb_intake_adopt(struct pb_intake *intake, bool at_start, struct pb_adopted 
                left, left == 1 ? "" : "s");
     sweep_entries(&sweep, pb_staging_is, recover); /* what it leaves may be adopted then */
     sweep_entries(&sweep, pb_job_is_id, adopt);
+    if (at_start)
+        find_all_unmoved(&sweep);
 }

@@ -238,6 +238,28 @@ static bool is_plain(const char *path)
     return path != NULL && lstat(path, &st) == 0 && is_input(&st);
 }
 
+static int find_moved(char **path, const char *directory, const struct pb_file_list *files)
+{
+    char name[256], found[PB_FILES_PATH_BYTES];
+    struct stat st;
+    if (*path == NULL || lstat(*path, &st) == 0 || !pb_file_list_find(files, directory, name) ||
+        pb_files_join(found, directory, name) != 0)
+        return 0;
+    return pb_job_set(path, found) == 0;
+}
+
+bool pb_input_store_find(struct pb_job *job, const struct pb_dirs *dirs,
+                         const struct pb_input_lists *lists)
+{
+    char directory[PB_FILES_PATH_BYTES];
+    const bool archived = job->status == PB_JOB_SUCCESSFUL || pb_job_is_skipped(job);
+    if (!job->owned || place_in(archived ? dirs->archive : dirs->quarantine, job, directory) != 0)
+        return false;
+    int n = find_moved(&job->input, directory, &lists->input);
+    n += find_moved(&job->companion, directory, &lists->companion);
+    return n > 0;
+}
+
 /* Makes job->input name the file again. */
 static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
 {
@@ -311,23 +333,35 @@ int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struc
 }
 
 /* No link below quarantine/ is followed. */
-static int remove_quarantined(const struct pb_dirs *dirs, const char *path, struct pb_err *err)
+static int remove_quarantined(const struct pb_dirs *dirs, const char *path,
+                              const struct pb_file_list *list, struct pb_err *err)
 {
+    char other[PB_FILES_PATH_BYTES] = "";
     char folder[PB_FILES_PATH_BYTES];
     const char *below = path + strlen(dirs->quarantine) + 1;
     (void)snprintf(folder, sizeof folder, "%.*s", (int)(pb_base_name(below) - below), below);
     int directory = pb_files_open_below(dirs->quarantine, folder);
-    int rc = directory < 0 ? directory : pb_path_remove_at(directory, pb_base_name(path));
+    int rc = directory < 0 ? directory
+                           : pb_file_list_remove(list, INT64_MAX / 1000000, directory,
+                                                 pb_base_name(path), other);
     if (directory >= 0) {
         (void)fsync(directory);
         (void)close(directory);
     }
+    if (rc > 0)
+        return pb_fail(
+            err, PB_E_JOB_STATE,
+            "%s stays: %.300s%s changed since it was put there; move your files away, or "
+            "remove it yourself",
+            path, other[0] ? other : "it",
+            other[0] ? " in it did not come with it, or was" : " was");
     return rc == 0 || rc == -ENOENT
                ? 0
                : pb_fail(err, PB_E_SYSTEM, "cannot remove %s: %s", path, strerror(-rc));
 }
 
-int pb_input_store_drop(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
+int pb_input_store_drop(struct pb_job *job, const struct pb_dirs *dirs,
+                        const struct pb_input_lists *lists, struct pb_err *err)
 {
     char name[256], record[PB_FILES_PATH_BYTES], directory[PB_FILES_PATH_BYTES];
     char parent[PATH_MAX] = "";
@@ -342,9 +376,9 @@ int pb_input_store_drop(struct pb_job *job, const struct pb_dirs *dirs, struct p
         pb_path_parent(job->input, parent);
     if (job->owned && strcmp(parent, directory) != 0)
         return pb_fail(err, PB_E_JOB_STATE, "%s is not in %s itself", job->input, directory);
-    int rc = job->owned ? remove_quarantined(dirs, job->input, err) : 0;
+    int rc = job->owned ? remove_quarantined(dirs, job->input, &lists->input, err) : 0;
     if (rc == 0 && job->owned && lies_in(job->companion, directory))
-        rc = remove_quarantined(dirs, job->companion, err);
+        rc = remove_quarantined(dirs, job->companion, &lists->companion, err);
     if (rc == 0 && job->owned)
         rc = pb_job_set(&job->companion, NULL);
     if (rc == 0 && recorded && unlink(record) != 0 && errno != ENOENT)

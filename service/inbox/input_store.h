@@ -9,6 +9,7 @@
  * loop. */
 #include "config/config.h"
 #include "service/inbox/dirs.h"
+#include "service/jobs/file_list.h"
 #include "service/jobs/job.h"
 
 /* Moves the input of a finished job and updates job->input (the caller stores the job). */
@@ -17,11 +18,18 @@ int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
 /* The plain file or folder in work/<id>/: 1 and its path; 0 when there is none; negative errno. */
 int pb_input_store_claimed(const struct pb_dirs *dirs, const char *id,
                            char out_path[PB_FILES_PATH_BYTES]);
+/* After the service died between a move and its commit: makes job->input and job->companion of a
+ * finished job name the files again, which are in the archive or in quarantine under any name.
+ * came: their lists, from before the move. True: a path has changed. */
+bool pb_input_store_find(struct pb_job *job, const struct pb_dirs *dirs,
+                         const struct pb_input_lists *lists);
 /* Before a retry: the input back from quarantine/ or the archive into work/<id>/, its error record
  * removed. An input that is not at the stored path (the service died after a move and before it was
  * stored) is searched for in work/<id>/ and, by its record, in quarantine/. */
 int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err);
 /* Removes the quarantined input of a failed or dismissed job with its record; of a submitted file
- * the record alone. Nothing else is touched. */
-int pb_input_store_drop(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err);
+ * the record alone. job.state: a file in it did not come with it or was changed, by the lists; an
+ * empty list takes any. Nothing else is touched. */
+int pb_input_store_drop(struct pb_job *job, const struct pb_dirs *dirs,
+                        const struct pb_input_lists *lists, struct pb_err *err);
 #endif

@@ -26,37 +26,12 @@
 #define DEPTH_MAX        (PB_INBOX_DEPTH_MAX + 1) /* of sub-folders */
 #define DIRECTORY_FLAGS  (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
+enum outcome { GONE, STAYS, FAILED };
+
 static int64_t ms_of(const struct timespec *time)
 {
     return (int64_t)time->tv_sec * 1000 + time->tv_nsec / 1000000;
 }
-
-/* Whether the entry is what was recorded at `recorded_ms`: a change of a file, or another one under
- * its name, has a later ctime. */
-static bool is_untouched(int directory, const char *name, int64_t recorded_ms)
-{
-    struct stat st;
-    return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) &&
-           ms_of(&st.st_ctim) <= recorded_ms + SLACK_MS;
-}
-
-/* directory: the one that it lies in; below: its path below `root`, for the log. */
-static bool remove_input(const struct pb_retention *retention, int directory, const char *root,
-                         const char *below, const char *key, int64_t recorded_ms, int64_t now_ms)
-{
-    const char *name = pb_base_name(below);
-    (void)pthread_rwlock_wrlock(retention->moves);
-    bool gone =
-        is_untouched(directory, name, recorded_ms) && pb_path_remove_at(directory, name) == 0;
-    (void)pthread_rwlock_unlock(retention->moves);
-    if (gone)
-        pb_log(PB_LOG_NOTICE, "retention: removed %s/%s after %lld hours (service.retention.%s)",
-               root, below, (long long)((now_ms - recorded_ms) / 3600000), key);
-    return gone;
-}
-
-/* --- the archive ------------------------------------------------------------------------------ */
 
 /* The path below the directory; NULL: it lies elsewhere. */
 static const char *path_in(const char *path, const char *directory)
@@ -76,61 +51,91 @@ static int open_parent(const char *root, const char *below)
     return pb_files_open_below(root, folder);
 }
 
-static bool remove_archived(const struct pb_retention *retention, const struct pb_kept *kept,
-                            const char *below, int64_t now_ms)
+static bool is_there(int directory, const char *name)
 {
-    const char *archive = retention->dirs->archive;
-    int directory = open_parent(archive, below);
-    bool gone = directory >= 0 &&
-                remove_input(retention, directory, archive, below, "done", kept->since_ms, now_ms);
-    if (directory >= 0)
-        (void)close(directory);
-    return gone;
+    struct stat st;
+    return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static void clear_archive(const struct pb_retention *retention, int64_t now_ms,
-                          struct pb_retention_result *out)
+/* --- one input -------------------------------------------------------------------------------- */
+
+struct removal {
+    const struct pb_retention *retention;
+    struct pb_retention_result *out;
+    int64_t now_ms;
+    const char *root, *key; /* archive or quarantine, and its key of service.retention */
+};
+
+static void say_stays(const struct removal *removal, const struct pb_kept *kept, const char *other)
 {
-    const char *archive = retention->dirs->archive;
-    bool there = access(archive, R_OK | X_OK) == 0;
-    struct pb_kept *kept = calloc(2, sizeof *kept), *next = kept + 1;
-    if (!there || kept == NULL)
-        (void)pb_fail(&out->err, PB_E_SYSTEM, "cannot open %s: %s", archive, strerror(errno));
-    while (there && kept != NULL && out->err.code == PB_OK &&
-           pb_kept_next(retention->store, kept, now_ms - retention->config.done_ms, &out->err,
-                        next) == 1) {
-        const char *below = path_in(next->path, archive);
-        int held = pb_set_parts_hold(retention->store, next->path, &out->err);
-        *kept = *next;
-        if (held != 0) /* other files may join it */
-            continue;
-        if (below != NULL && remove_archived(retention, next, below, now_ms))
-            out->archived++;
-        /* What is not there, or not ours any more, is nobody's concern from now on; what lies in a
-         * directory that was the archive once may be again. */
-        if (below != NULL || access(next->path, F_OK) != 0)
-            (void)pb_kept_forget(retention->store, next, &out->err);
-    }
-    free(kept);
+    if (kept->is_said)
+        return;
+    removal->out->left++;
+    pb_log(PB_LOG_WARNING,
+           "retention: %s stays: %s%s changed since it was put there; move your files away, or "
+           "remove it yourself (service.retention.%s)",
+           kept->path, other[0] ? other : "it",
+           other[0] ? " in it did not come with it, or was" : " was", removal->key);
+    (void)pb_kept_say(removal->retention->store, kept, &removal->out->err);
+}
+
+/* directory: the one that the input is in. */
+static enum outcome remove_input(const struct removal *removal, const struct pb_kept *kept,
+                                 int directory)
+{
+    const struct pb_retention *retention = removal->retention;
+    struct pb_file_list files;
+    char other[PB_FILES_PATH_BYTES] = "";
+    const char *name = pb_base_name(kept->path);
+    if (!is_there(directory, name))
+        return GONE;
+    if (pb_kept_files(retention->store, kept, &removal->out->err, &files) != 0)
+        return FAILED;
+    (void)pthread_rwlock_wrlock(retention->moves);
+    int rc = pb_file_list_remove(&files, kept->since_ms + SLACK_MS, directory, name, other);
+    (void)pthread_rwlock_unlock(retention->moves);
+    pb_file_list_fini(&files);
+    if (rc == 0)
+        pb_log(PB_LOG_NOTICE, "retention: removed %s after %lld hours (service.retention.%s)",
+               kept->path, (long long)((removal->now_ms - kept->up_ms) / 3600000), removal->key);
+    else if (rc > 0)
+        say_stays(removal, kept, other);
+    else
+        (void)pb_fail(&removal->out->err, PB_E_SYSTEM, "cannot remove %s: %s", kept->path,
+                      strerror(-rc));
+    return rc == 0 ? GONE : rc > 0 ? STAYS : FAILED;
+}
+
+/* --- the archive ------------------------------------------------------------------------------ */
+
+static void clear_archived(const struct removal *removal, const struct pb_kept *kept)
+{
+    const struct pb_retention *retention = removal->retention;
+    const char *below = path_in(kept->path, removal->root);
+    int held = pb_set_parts_hold(retention->store, kept->path, &removal->out->err);
+    if (held != 0) /* other files may join it */
+        return;
+    int directory = below != NULL ? open_parent(removal->root, below) : -1;
+    bool there = directory >= 0 && is_there(directory, pb_base_name(below));
+    enum outcome outcome = there ? remove_input(removal, kept, directory) : GONE;
+    if (directory >= 0)
+        (void)close(directory);
+    removal->out->archived += there && outcome == GONE;
+    /* Inputs that are gone, or were changed, are forgotten. One in a directory that is not the
+     * archive any more is kept in mind: the directory may become the archive again. */
+    if (outcome != FAILED && (below != NULL || access(kept->path, F_OK) != 0))
+        (void)pb_kept_forget(retention->store, kept, &removal->out->err);
 }
 
 /* --- the quarantine --------------------------------------------------------------------------- */
 
+/* The record of a quarantined input. */
 struct record {
-    char *path; /* of the record, below quarantine/ */
-    int64_t written_ms;
+    char job[PB_JOB_ID_BYTES];
+    bool has_input; /* the input is beside it */
+    char companion[256];
+    int64_t written_ms; /* wall clock */
 };
-
-struct records {
-    struct record *at;
-    size_t n, room;
-};
-
-static int by_age(const void *a, const void *b)
-{
-    const struct record *left = a, *right = b;
-    return (left->written_ms > right->written_ms) - (left->written_ms < right->written_ms);
-}
 
 static bool is_record_name(const char *name)
 {
@@ -138,12 +143,9 @@ static bool is_record_name(const char *name)
     return n > m && n < 256 && name[0] != '.' && strcmp(name + n - m, RECORD_SUFFIX) == 0;
 }
 
-/* Whether it is a record that the service wrote, by what it says; of the input beside it *out_in is
- * set. path: of the record, below quarantine/. */
-static bool read_record(int directory, const char *path, const char *quarantine, bool *out_in,
-                        char out_companion[256])
+/* Whether it is a record that the service wrote, by its content. input: the path beside it. */
+static bool read_record(int directory, const char *name, const char *input, struct record *out)
 {
-    const char *name = pb_base_name(path);
     struct stat st;
     struct pb_json_value *root = NULL;
     int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -154,12 +156,13 @@ static bool read_record(int directory, const char *path, const char *quarantine,
     good = n > 0 && pb_json_parse(text, (size_t)n, RECORD_BYTES_MAX, &root) == 0 &&
            pb_json_get_text(root, "job") != NULL && pb_json_get_text(root, "code") != NULL &&
            pb_json_get_text(root, "status") != NULL;
-    const char *input = good ? pb_json_get_text(root, "input") : NULL;
-    const char *inside = input != NULL ? path_in(input, quarantine) : NULL;
-    size_t bare = strlen(path) - strlen(RECORD_SUFFIX);
-    *out_in = inside != NULL && strlen(inside) == bare && strncmp(inside, path, bare) == 0;
+    const char *said = good ? pb_json_get_text(root, "input") : NULL;
     const char *companion = good ? pb_json_get_text(root, "companion") : NULL;
-    (void)snprintf(out_companion, 256, "%s", companion ? pb_base_name(companion) : "");
+    *out = (struct record){.has_input = said != NULL && strcmp(said, input) == 0,
+                           .written_ms = good ? ms_of(&st.st_mtim) : 0};
+    (void)snprintf(out->job, sizeof out->job, "%.23s", good ? pb_json_get_text(root, "job") : "");
+    (void)snprintf(out->companion, sizeof out->companion, "%.255s",
+                   companion ? pb_base_name(companion) : "");
     pb_json_release(root);
     free(text);
     if (fd >= 0)
@@ -167,114 +170,155 @@ static bool read_record(int directory, const char *path, const char *quarantine,
     return good;
 }
 
-static void remove_record(const struct pb_retention *retention, int directory,
-                          const struct record *record, int64_t now_ms,
-                          struct pb_retention_result *out)
+/* The companion of an input that was removed. */
+static void remove_companion(const struct removal *removal, int directory, const char *input,
+                             const struct record *record)
 {
-    const char *quarantine = retention->dirs->quarantine;
-    char input[PB_FILES_PATH_BYTES], companion[256];
-    bool in = false;
-    struct stat st;
-    if (!read_record(directory, record->path, quarantine, &in, companion))
-        return;
-    (void)snprintf(input, sizeof input, "%.*s", (int)(strlen(record->path) - strlen(RECORD_SUFFIX)),
-                   record->path);
-    bool there = fstatat(directory, pb_base_name(input), &st, AT_SYMLINK_NOFOLLOW) == 0;
-    if (in && there &&
-        !remove_input(retention, directory, quarantine, input, "quarantine", record->written_ms,
-                      now_ms))
-        return; /* it was changed since: it and its record stay */
-    if (in && companion[0] != '\0' && is_untouched(directory, companion, record->written_ms))
-        (void)unlinkat(directory, companion, 0);
-    if (unlinkat(directory, pb_base_name(record->path), 0) == 0)
-        out->quarantined += in && there;
+    struct pb_job_store *store = removal->retention->store;
+    char other[PB_FILES_PATH_BYTES];
+    struct pb_file_list files = {NULL, 0};
+    struct pb_kept *kept = calloc(1, sizeof *kept);
+    int n = (int)(pb_base_name(input) - input);
+    if (kept == NULL || record->companion[0] == '\0')
+        goto out;
+    (void)snprintf(kept->path, sizeof kept->path, "%.*s%s", n, input, record->companion);
+    int known = pb_kept_find(store, kept->path, &removal->out->err, kept);
+    if (known == 1 && strcmp(kept->job, record->job) == 0)
+        (void)pb_kept_files(store, kept, &removal->out->err, &files);
+    if (pb_file_list_remove(&files, record->written_ms + SLACK_MS, directory, record->companion,
+                            other) == 0 &&
+        known == 1)
+        (void)pb_kept_forget(store, kept, &removal->out->err);
+out:
+    pb_file_list_fini(&files);
+    free(kept);
 }
 
-/* False: no memory; the others are for the next time. */
-static bool add_record(struct records *records, const char *path, int64_t written_ms)
+/* Removes an input and its record. True: its row has done its service. */
+static bool clear_recorded(const struct removal *removal, const struct pb_kept *kept, int directory)
 {
-    if (records->n == records->room) {
-        size_t room = records->room ? records->room * 2 : 64;
-        struct record *larger = realloc(records->at, room * sizeof *larger);
-        if (larger == NULL)
-            return false;
-        records->at = larger;
-        records->room = room;
-    }
-    char *copy = strdup(path);
-    if (copy != NULL)
-        records->at[records->n++] = (struct record){copy, written_ms};
-    return copy != NULL;
+    char name[300];
+    struct record record;
+    (void)snprintf(name, sizeof name, "%s" RECORD_SUFFIX, pb_base_name(kept->path));
+    if (!read_record(directory, name, kept->path, &record) ||
+        (kept->job[0] != '\0' && strcmp(record.job, kept->job) != 0))
+        return true; /* the record of an input is the proof that the service put it there */
+    bool there = record.has_input && is_there(directory, pb_base_name(kept->path));
+    if (there && remove_input(removal, kept, directory) != GONE)
+        return false; /* with its record */
+    if (record.has_input)
+        remove_companion(removal, directory, kept->path, &record);
+    if (unlinkat(directory, name, 0) == 0)
+        removal->out->quarantined += there;
+    return true;
+}
+
+static void clear_quarantined(const struct removal *removal, const struct pb_kept *kept)
+{
+    const char *below = path_in(kept->path, removal->root);
+    int directory = below != NULL ? open_parent(removal->root, below) : -1;
+    bool over = directory >= 0 ? clear_recorded(removal, kept, directory)
+                               : below != NULL || access(kept->path, F_OK) != 0;
+    if (directory >= 0)
+        (void)close(directory);
+    if (over)
+        (void)pb_kept_forget(removal->retention->store, kept, &removal->out->err);
 }
 
 /* An input has its record beside it: nothing in a folder that is one is a record of ours. */
 static bool is_input(int directory, const char *name)
 {
     char record[300];
-    struct stat st;
-    (void)snprintf(record, sizeof record, "%s%s", name, RECORD_SUFFIX);
-    return fstatat(directory, record, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    (void)snprintf(record, sizeof record, "%s" RECORD_SUFFIX, name);
+    return is_there(directory, record);
 }
 
-/* Takes fd. The records that are old enough, in that directory and its sub-folders. */
-static bool list_records(int fd, const char *below, int depth, int64_t before_ms,
-                         struct records *records)
+/* A record that the store does not know: of a submitted file, or of a store that was lost. Its time
+ * begins now. path: of the input, absolute. */
+static void meet_record(const struct removal *removal, int directory, const char *name,
+                        const char *path)
 {
-    char path[PB_FILES_PATH_BYTES];
-    bool goes_on = true;
+    struct pb_job_store *store = removal->retention->store;
+    struct record record;
+    struct pb_kept *kept = calloc(1, sizeof *kept);
+    if (kept != NULL && pb_kept_find(store, path, &removal->out->err, kept) == 0 &&
+        read_record(directory, name, path, &record)) {
+        (void)snprintf(kept->path, sizeof kept->path, "%s", path);
+        (void)snprintf(kept->job, sizeof kept->job, "%s", record.job);
+        kept->since_ms = record.written_ms;
+        (void)pb_kept_add(store, kept, &removal->out->err);
+    }
+    free(kept);
+}
+
+/* Takes fd. Records in that directory and its sub-folders. path: of the directory. */
+static void meet_records(const struct removal *removal, int fd, const char *path, int depth)
+{
+    char below[PB_FILES_PATH_BYTES];
     DIR *dir = fdopendir(fd);
     if (dir == NULL)
         (void)close(fd);
-    for (const struct dirent *e; dir != NULL && goes_on && (e = readdir(dir)) != NULL;) {
+    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
         struct stat st;
-        if (e->d_name[0] == '.' ||
-            snprintf(path, sizeof path, "%s%s%s", below, below[0] ? "/" : "", e->d_name) >=
-                PB_FILES_PATH_BYTES ||
+        if (e->d_name[0] == '.' || pb_files_join(below, path, e->d_name) != 0 ||
             fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
-        if (is_record_name(e->d_name) && ms_of(&st.st_mtim) < before_ms && S_ISREG(st.st_mode))
-            goes_on = add_record(records, path, ms_of(&st.st_mtim));
+        if (is_record_name(e->d_name) && S_ISREG(st.st_mode)) {
+            below[strlen(below) - strlen(RECORD_SUFFIX)] = '\0';
+            meet_record(removal, dirfd(dir), e->d_name, below);
+        }
         if (!S_ISDIR(st.st_mode) || depth == DEPTH_MAX || is_input(dirfd(dir), e->d_name))
             continue;
         int own = openat(dirfd(dir), e->d_name, DIRECTORY_FLAGS);
         if (own >= 0)
-            goes_on = list_records(own, path, depth + 1, before_ms, records);
+            meet_records(removal, own, below, depth + 1);
     }
     if (dir != NULL)
         (void)closedir(dir);
-    return goes_on;
 }
 
-static void clear_quarantine(const struct pb_retention *retention, int64_t now_ms,
-                             struct pb_retention_result *out)
+/* --- both ------------------------------------------------------------------------------------- */
+
+static void clear(const struct removal *removal, enum pb_kept_kind kind, int64_t keep_ms)
 {
-    const char *quarantine = retention->dirs->quarantine;
-    struct records records = {NULL, 0, 0};
-    int fd = open(quarantine, DIRECTORY_FLAGS);
-    if (fd < 0) {
-        (void)pb_fail(&out->err, PB_E_SYSTEM, "cannot open %s: %s", quarantine, strerror(errno));
-        return;
+    struct pb_retention_result *out = removal->out;
+    struct pb_kept *after = calloc(2, sizeof *after), *kept = after + 1;
+    if (after == NULL)
+        (void)pb_fail(&out->err, PB_E_MEMORY, "out of memory");
+    /* An input that cannot be removed does not keep the others. */
+    while (after != NULL && pb_kept_next(removal->retention->store, kind, after,
+                                         removal->now_ms - keep_ms, &out->err, kept) == 1) {
+        *after = *kept;
+        if (kind == PB_KEPT_ARCHIVED)
+            clear_archived(removal, kept);
+        else
+            clear_quarantined(removal, kept);
     }
-    (void)list_records(fd, "", 0, now_ms - retention->config.quarantine_ms, &records);
-    if (records.n > 0)
-        qsort(records.at, records.n, sizeof *records.at, by_age);
-    for (size_t i = 0; i < records.n; i++) {
-        int directory = open_parent(quarantine, records.at[i].path);
-        if (directory >= 0) {
-            remove_record(retention, directory, &records.at[i], now_ms, out);
-            (void)close(directory);
-        }
-        free(records.at[i].path);
-    }
-    free(records.at);
+    free(after);
+}
+
+static bool can_be_read(const char *directory, struct pb_err *err)
+{
+    if (access(directory, R_OK | X_OK) == 0)
+        return true;
+    (void)pb_fail(err, PB_E_SYSTEM, "cannot open %s: %s", directory, strerror(errno));
+    return false;
 }
 
 void pb_retention_run(const struct pb_retention *retention, int64_t now_ms,
                       struct pb_retention_result *out)
 {
+    struct removal archive = {retention, out, now_ms, retention->dirs->archive, "done"};
+    struct removal quarantine = {retention, out, now_ms, retention->dirs->quarantine, "quarantine"};
     *out = (struct pb_retention_result){.archived = 0};
-    if (retention->config.done_ms > 0)
-        clear_archive(retention, now_ms, out);
-    if (retention->config.quarantine_ms > 0)
-        clear_quarantine(retention, now_ms, out);
+    if (pb_kept_count(retention->store, &out->err) != 0)
+        return;
+    if (retention->config.done_ms > 0 && can_be_read(archive.root, &out->err))
+        clear(&archive, PB_KEPT_ARCHIVED, retention->config.done_ms);
+    if (retention->config.quarantine_ms > 0 && can_be_read(quarantine.root, &out->err)) {
+        int fd = open(quarantine.root, DIRECTORY_FLAGS);
+        if (fd >= 0)
+            meet_records(&quarantine, fd, quarantine.root, 0);
+        clear(&quarantine, PB_KEPT_QUARANTINED, retention->config.quarantine_ms);
+    }
 }

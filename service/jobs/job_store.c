@@ -184,6 +184,7 @@ int pb_job_store_connect(struct pb_job_store *store, struct pb_err *err, char ou
                        strerror(errno));
     (void)memcpy(directory, store->path, sizeof directory);
     *strrchr(directory, '/') = '\0';
+    rc = rc ? rc : pb_service_time_load(store, err);
     if (rc == 0) {
         pb_job_store_count_pages(store);
         (void)pb_path_sync(directory);
@@ -208,6 +209,8 @@ int pb_job_store_open(const char *directory, struct pb_err *err, char out_moved[
 
 void pb_job_store_disconnect(struct pb_job_store *store)
 {
+    if (store->db != NULL && store->time.boot_ms > 0)
+        (void)pb_job_store_save_time(store, NULL);
     for (size_t i = 0; i < sizeof store->statement / sizeof store->statement[0]; i++)
         (void)sqlite3_finalize(store->statement[i]);
     for (size_t i = 0; i < sizeof store->list / sizeof store->list[0]; i++)

@@ -6,12 +6,14 @@
 
 /* 2: device_why; 3: uid, identity, counts; 4: the journal; 5: kept; 6: priority;
  * 7: folder; 8: delivered; 9: companion; 10: contents;
- * 11: their checksums have a kind; 12: set_parts; 13: inbox, set_windows */
+ * 11: their checksums have a kind; 12: set_parts; 13: inbox, set_windows;
+ * 14: kept has quarantined inputs as well, their files and service time */
 /* The directory that the first delivered path lies in, without `folder`: the inbox. */
 #define FIRST_PATH "json_extract(delivered, '$[0]')"
 #define INBOX                                                                                      \
     "substr(" FIRST_PATH ", 1, length(rtrim(" FIRST_PATH ", replace(" FIRST_PATH                   \
     ", '/', ''))) - 1 - CASE WHEN folder <> '' THEN length(folder) + 1 ELSE 0 END)"
+#define NOW_MS   "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
 #define ARCHIVED "(NEW.status = 2 OR (NEW.status = 4 AND NEW.error_code = 'input.duplicate'))"
 
 /* Version 1, and what each later version adds: a new file takes all the steps of an old one. */
@@ -156,4 +158,41 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     "CREATE TABLE set_windows (pipeline TEXT PRIMARY KEY, reopen_ms "
     "INTEGER NOT NULL);"
     "PRAGMA user_version = 13;",
+
+    /* kept: inputs and companions of finished jobs (kept.h). A row follows its file: it is made
+     * with the end of the job, when the file is in work/ still. up_ms: service time since it is
+     * there; NULL: it is not counted yet. */
+    "DROP TRIGGER jobs_kept;"
+    "DROP TRIGGER companions_kept;"
+    "DROP TRIGGER IF EXISTS jobs_unkept;"
+    "ALTER TABLE kept RENAME TO kept_before;"
+    "CREATE TABLE kept (path TEXT PRIMARY KEY, since_ms INTEGER NOT NULL,"
+    " job TEXT NOT NULL DEFAULT '', kind INTEGER NOT NULL DEFAULT 0, up_ms INTEGER, files BLOB,"
+    " said INTEGER NOT NULL DEFAULT 0);"
+    "INSERT INTO kept (path, since_ms) SELECT path, since_ms FROM kept_before;"
+    "DROP TABLE kept_before;"
+    "CREATE INDEX kept_by_time ON kept (kind, up_ms);"
+    "CREATE INDEX kept_by_job ON kept (job);"
+    "CREATE TRIGGER jobs_kept AFTER UPDATE OF input ON jobs"
+    " WHEN NEW.owned = 1 AND NEW.status > 1 AND NEW.input IS NOT NULL"
+    " AND (NEW.input IS NOT OLD.input OR OLD.status <> NEW.status) BEGIN"
+    " UPDATE OR REPLACE kept SET path = NEW.input, since_ms = " NOW_MS
+    " WHERE job = NEW.id AND path = OLD.input AND path <> NEW.input;"
+    " INSERT OR REPLACE INTO kept (path, since_ms, job, kind)"
+    " SELECT NEW.input, " NOW_MS ", NEW.id, NOT " ARCHIVED
+    " WHERE NOT EXISTS (SELECT 1 FROM kept WHERE path = NEW.input AND job = NEW.id); END;"
+    "CREATE TRIGGER companions_kept AFTER UPDATE OF companion ON jobs"
+    " WHEN NEW.owned = 1 AND NEW.status > 1 AND NEW.companion IS NOT NULL"
+    " AND (NEW.companion IS NOT OLD.companion OR OLD.status <> NEW.status) BEGIN"
+    " UPDATE OR REPLACE kept SET path = NEW.companion, since_ms = " NOW_MS
+    " WHERE job = NEW.id AND path = OLD.companion AND path <> NEW.companion;"
+    " INSERT OR REPLACE INTO kept (path, since_ms, job, kind)"
+    " SELECT NEW.companion, " NOW_MS ", NEW.id, CASE WHEN " ARCHIVED " THEN 0 ELSE 2 END"
+    " WHERE NOT EXISTS (SELECT 1 FROM kept WHERE path = NEW.companion AND job = NEW.id); END;"
+    "CREATE TRIGGER jobs_unkept AFTER UPDATE OF status, input ON jobs"
+    " WHEN OLD.status > 1 AND (NEW.status < 2 OR NEW.input IS NULL) BEGIN"
+    " DELETE FROM kept WHERE job = NEW.id; END;"
+    "CREATE TABLE IF NOT EXISTS service_time (id INTEGER PRIMARY KEY, boot TEXT NOT NULL,"
+    " boot_ms INTEGER NOT NULL, total_ms INTEGER NOT NULL);"
+    "PRAGMA user_version = 14;",
 };

@@ -9,6 +9,7 @@
 #include "service/jobs/job_store.h"
 
 #include "service/base/files.h"
+#include "service/jobs/service_time.h"
 
 #include <pthread.h>
 #include <sqlite3.h>
@@ -73,6 +74,7 @@ struct pb_job_store {
     sqlite3_stmt *statement[PB_JOB_STATEMENTS];
     sqlite3_stmt *list[PB_JOB_MASK_ALL + 1u]; /* by mask of states */
     uint64_t steps;
+    struct pb_service_time time; /* when it was connected; of a writer */
 };
 
 /* Connects a reader that may. service.state when there is no database to ask. */
@@ -83,8 +85,12 @@ int pb_job_store_fail(struct pb_job_store *store, const char *what, struct pb_er
 sqlite3_stmt *pb_job_store_prepare(struct pb_job_store *store, const char *what, const char *sql,
                                    struct pb_err *err);
 
+/* --- service_time.c --- */
+/* Takes the service time of a store that was just opened for writing. */
+int pb_service_time_load(struct pb_job_store *store, struct pb_err *err);
+
 /* --- job_store_schema.c --- */
-#define PB_JOB_SCHEMA_VERSION 13
+#define PB_JOB_SCHEMA_VERSION 14
 /* Statements that make version i + 1 of version i; 0 is an empty file. */
 extern const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION];
 

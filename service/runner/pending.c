@@ -11,6 +11,7 @@
 #include "config/base/clock.h"
 #include "service/base/log.h"
 #include "service/inbox/input_store.h"
+#include "service/jobs/kept.h"
 #include "service/worker/joined.h"
 #include "service/worker/outcome.h"
 
@@ -27,14 +28,11 @@ static bool is_finished(const struct pb_job *job)
 
 /* --- on the pool --- */
 
-/* The state first: an end that is not on the disk did not happen yet, and the input stays in work/,
- * so that a restart runs the job again. */
-static int store(struct pb_pending *pending)
+/* Stores a job that is not finished. */
+static int store_state(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
     struct pb_job *job = &pending->job;
-    if (job->status == PB_JOB_SUCCESSFUL && pending->duplicates_ms > 0 && !pending->stored)
-        pb_duplicates_remember(list->store, job);
     int rc = job->status == PB_JOB_RUNNING && job->set_id[0] != '\0'
                  ? pb_joined_describe(list->store, job, &pending->err)
                  : 0;
@@ -45,19 +43,54 @@ static int store(struct pb_pending *pending)
         pending->known =
             pb_duplicates_known(list->store, job, pb_clock_wall_ms() - pending->duplicates_ms);
     }
-    if (rc != 0 || !is_finished(job) || pending->disposed)
-        return rc;
+    return rc;
+}
+
+/* Moves the input of a finished job, whose end is stored, and stores its place. */
+static int put_away(struct pb_pending *pending)
+{
+    const struct pb_pending_list *list = pending->list;
+    struct pb_job *job = &pending->job;
     if (pb_input_store_put(job, list->dirs, pending->on_success, &pending->dispose_err) != 0)
         return 0; /* the sweep of work/ tries again */
     pending->disposed = true;
-    return pb_job_store_update(list->store, job, &pending->err);
+    pb_input_lists_moved(&pending->lists, job);
+    return pb_kept_update(list->store, job, &pending->lists, &pending->err);
+}
+
+/* The state first: an end that is not on the disk did not happen yet, and the input stays in work/,
+ * so that a restart runs the job again. With it the files of the input are stored, by which a
+ * restart finds an input whose move was not stored. */
+static int store_end(struct pb_pending *pending)
+{
+    const struct pb_pending_list *list = pending->list;
+    struct pb_job *job = &pending->job;
+    if (job->status == PB_JOB_SUCCESSFUL && pending->duplicates_ms > 0 && !pending->stored)
+        pb_duplicates_remember(list->store, job);
+    if (!pending->disposed && pending->lists.input.n == 0) {
+        pb_input_lists_fini(&pending->lists);
+        pb_input_lists_make(job, &pending->lists);
+    }
+    int rc = pb_kept_update(list->store, job, &pending->lists, &pending->err);
+    pending->stored = pending->stored || rc == 0;
+    return rc != 0 || pending->disposed ? rc : put_away(pending);
+}
+
+static int store(struct pb_pending *pending)
+{
+    return is_finished(&pending->job) ? store_end(pending) : store_state(pending);
 }
 
 static int restore(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
     struct pb_job *job = &pending->job;
-    int rc = pb_input_store_restore(job, list->dirs, &pending->err);
+    struct pb_input_lists lists;
+    int rc = pb_kept_lists(list->store, job, &pending->err, &lists);
+    if (rc == 0)
+        (void)pb_input_store_find(job, list->dirs, &lists);
+    pb_input_lists_fini(&lists);
+    rc = rc ? rc : pb_input_store_restore(job, list->dirs, &pending->err);
     if (rc != 0)
         return rc;
     (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
@@ -70,7 +103,10 @@ static int restore(struct pb_pending *pending)
 static int drop(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
-    int rc = pb_input_store_drop(&pending->job, list->dirs, &pending->err);
+    struct pb_input_lists lists;
+    int rc = pb_kept_lists(list->store, &pending->job, &pending->err, &lists);
+    rc = rc ? rc : pb_input_store_drop(&pending->job, list->dirs, &lists, &pending->err);
+    pb_input_lists_fini(&lists);
     return rc ? rc : pb_job_store_update(list->store, &pending->job, &pending->err);
 }
 
@@ -211,6 +247,7 @@ void pb_pending_end(struct pb_pending *pending, int rc, const struct pb_err *err
     take_out(pending);
     end_waiters(waiters, rc, err);
     pb_job_fini(&pending->job);
+    pb_input_lists_fini(&pending->lists);
     free(pending->known);
     free(pending);
 }
@@ -298,6 +335,7 @@ void pb_pending_free(struct pb_pending_list *list, bool try_again)
         if (try_again && pending->failed)
             do_step(pending);
         pb_job_fini(&pending->job);
+        pb_input_lists_fini(&pending->lists);
         free(pending->known);
         free(pending);
     }

@@ -10,6 +10,7 @@
  * sets before the first use. Thread: loop. */
 #include "config/output/output_path.h"
 #include "service/inbox/dirs.h"
+#include "service/jobs/file_list.h"
 #include "service/jobs/job_store.h"
 #include "service/runner/runner_env.h"
 #include "service/base/files.h"
@@ -56,6 +57,7 @@ struct pb_pending {
     bool failed;                       /* the store did not take it */
     bool disposed;                     /* the input is put away */
     struct pb_err dispose_err;
+    struct pb_input_lists lists; /* what the input consists of, for the store */
     /* Results of a step, for `then`. */
     bool published;                     /* LOOK found the products in place */
     enum pb_duplicates_verdict verdict; /* of COMPARE */

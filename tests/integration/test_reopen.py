@@ -491,6 +491,9 @@ class Killed(Joining):
     def test_while_the_file_goes_to_the_archive(self):
         self.at("rename", f"done/{SCENE}.1")
 
+    def test_after_it_went_to_the_archive(self):
+        self.at("fsync", "/work/done")
+
     def test_again_and_again_no_file_is_lost_and_no_product_is_of_less(self):
         d = self.service()
         self.drop(d, 2)

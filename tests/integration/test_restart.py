@@ -107,7 +107,7 @@ class Restart(Service):
                          "DROP TRIGGER jobs_inserted; DROP TRIGGER jobs_deleted; DROP TRIGGER jobs_moved;"
                          "ALTER TABLE jobs DROP COLUMN uid; ALTER TABLE jobs DROP COLUMN identity;"
                          "ALTER TABLE jobs DROP COLUMN device_why; DROP TABLE events; DROP TABLE subscribers;"
-                         "DELETE FROM sqlite_sequence WHERE name = 'events'; DROP TRIGGER jobs_kept; DROP TABLE kept;"
+                         "DELETE FROM sqlite_sequence WHERE name = 'events'; DROP TRIGGER jobs_kept; DROP TRIGGER jobs_unkept; DROP TABLE kept;"
                          "PRAGMA user_version = 1;")
         db.close()
         before["uid"] = None

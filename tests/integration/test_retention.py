@@ -3,14 +3,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """service.retention: what pushbroomd removes from its archive and quarantine and what it leaves there, and that it
 takes nothing in while there is less free space than min_free."""
+import json
 import os
+import sqlite3
+import subprocess
 import sys
+import time
+import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import DaemonCase, main, wait_for  # noqa: E402
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "proof")]
+import control  # noqa: E402
+from daemon_kit import BIN, DaemonCase, RpcError, main, wait_for  # noqa: E402
+
+YEAR_S = 365 * 86400
 
 
-class Retention(DaemonCase):
+class Inputs(DaemonCase):
     def configure(self, d, retention):
         d.write_config()
         d.config.write_text(d.config.read_text().replace("pipelines:", "  retention: %s\npipelines:" % retention, 1))
@@ -19,6 +28,8 @@ class Retention(DaemonCase):
         self.configure(d, retention)
         d.process.send_signal(1)
 
+
+class Retention(Inputs):
     def test_what_the_service_put_there_goes_and_what_others_put_there_stays(self):
         d = self.daemon(settle="50ms", on_success="archive")
         done, quarantine = d.root / "work/done", d.root / "quarantine"
@@ -67,6 +78,156 @@ class Retention(DaemonCase):
         self.reload(d, "{min_free: 1MiB}")
         d.wait_job("waits.tif", "successful")
         wait_for(lambda: not d.trouble("intake"))
+
+
+class Folders(Inputs):
+    """Scenes that are folders, with their files in a sub-folder. B_*: a file is missing, so they go to quarantine."""
+
+    def service(self):
+        d = self.daemon(start=False, fake=False, settle="50ms")
+        text = d.config.read_text()
+        self.pipelines = ("pipelines:\n  s: {input: {scene: '*_*', files: {R: a/R.tif, N: a/N.tif}, complete: {expire: 200ms}}, products: [statistics: {}]}\n")
+        d.config.write_text(text[:text.index("pipelines:")] + self.pipelines)
+        return d.start()
+
+    def configure(self, d, retention):
+        d.write_config()
+        text = d.config.read_text()
+        d.config.write_text(text[:text.index("pipelines:")] + "  retention: %s\n" % retention + self.pipelines)
+
+    def deliver(self, d, *names):
+        for name in names:
+            made = d.root / ("." + name)
+            (made / "a").mkdir(parents=True)
+            for file in ["R.tif"] + ["N.tif"] * (name[0] == "G"):
+                subprocess.run([str(BIN / "make_scene"), "--size", "16x16", str(made / "a" / file)], check=True, stdout=subprocess.DEVNULL)
+            (made / "a/link").symlink_to("R.tif")
+            os.rename(made, d.root / "inbox" / name)
+        for name in names:
+            d.wait_job(name, "successful" if name[0] == "G" else "failed")
+        wait_for(lambda: all((self.place(d, name) / "a").is_dir() for name in names))
+        d.wait_idle()
+
+    def place(self, d, name):
+        return d.root / ("work/done" if name[0] == "G" else "quarantine") / name
+
+    def test_files_of_a_user_stay_with_their_folder(self):
+        d = self.service()
+        names = [kind + what for kind in "GB" for what in ("_added", "_deep", "_empty", "_changed", "_hidden", "_less", "_same")]
+        self.deliver(d, *names)
+        for kind in "GB":
+            (self.place(d, kind + "_added") / "a/notes.txt").write_text("do not lose me")
+            (self.place(d, kind + "_deep") / "a/b").mkdir()
+            (self.place(d, kind + "_deep") / "a/b/notes.txt").write_text("nor me")
+            (self.place(d, kind + "_empty") / "a/mine").mkdir()
+            changed = self.place(d, kind + "_changed") / "a/R.tif"
+            changed.write_bytes(changed.read_bytes()[::-1])
+            hidden = self.place(d, kind + "_hidden") / "a/R.tif"
+            before = hidden.stat()
+            hidden.write_bytes(hidden.read_bytes()[::-1])
+            os.utime(hidden, ns=(before.st_atime_ns, before.st_mtime_ns))
+            os.unlink(self.place(d, kind + "_less") / "a/R.tif")
+        self.reload(d, "{done: 1ms, quarantine: 1ms}")
+        gone = [kind + what for kind in "GB" for what in ("_less", "_same")]
+        wait_for(lambda: not any(self.place(d, name).exists() for name in gone))
+        for kind in "GB":
+            for what, file in (("_added", "a/notes.txt"), ("_deep", "a/b"), ("_empty", "a/mine"), ("_changed", "a/R.tif"), ("_hidden", "a/R.tif")):
+                wait_for(lambda: "%s stays: %s in it did not come with it, or was changed since" % (self.place(d, kind + what), file) in d.log_text())
+                self.assertTrue((self.place(d, kind + what) / "a/R.tif").exists(), kind + what)
+        self.assertEqual((self.place(d, "B_deep") / "a/b/notes.txt").read_text(), "nor me")
+        self.assertTrue((d.root / "quarantine/B_added.error.json").exists())
+        self.assertFalse((d.root / "quarantine/B_same.error.json").exists())
+        os.unlink(self.place(d, "B_added") / "a/notes.txt")  # then it is what came again
+        said = d.log_text().count("B_deep stays")
+        self.reload(d, "{done: 1ms, quarantine: 2ms}")
+        wait_for(lambda: not self.place(d, "B_added").exists())
+        self.assertEqual((said, d.log_text().count("B_deep stays")), (1, 1))
+
+    def test_drop_leaves_files_of_a_user(self):
+        d = self.service()
+        self.deliver(d, "B_added", "B_same")
+        (self.place(d, "B_added") / "a/notes.txt").write_text("do not lose me")
+        for name, stays in (("B_added", True), ("B_same", False)):
+            id = d.wait_job(name, "failed")["id"]
+            if stays:
+                with self.assertRaises(RpcError) as caught:
+                    d.call("job.drop", id=id)
+                self.assertIn("a/notes.txt in it did not come with it", str(caught.exception))
+            else:
+                d.call("job.drop", id=id)
+            self.assertEqual((self.place(d, name) / "a/R.tif").exists(), stays)
+            self.assertEqual((d.root / ("quarantine/%s.error.json" % name)).exists(), stays)
+
+
+@unittest.skipIf(os.environ.get("PB_SANITIZE"), "the shim of failing calls does not go together with a sanitizer")
+class Clock(Inputs):
+    """Steps of the wall clock make no input old."""
+
+    def service(self, offset_s):
+        d = self.daemon(start=False, settle="50ms")
+        self.faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
+        self.faults.set_clock(offset_s)
+        d.start(env=self.faults.environment())
+        for name, text in (("good.tif", "ok"), ("bad.tif", "fail")):
+            d.drop(name, text, old=True)
+            d.wait_job(name, "successful" if text == "ok" else "failed")
+        wait_for(lambda: self.inputs(d) == (True, True))
+        return d
+
+    def inputs(self, d):
+        return (d.root / "work/done/good.tif").exists(), (d.root / "quarantine/bad.tif").exists()
+
+    def test_inputs_of_1970_stay_when_the_clock_is_set(self):
+        d = self.service(60 - time.time())
+        self.assertTrue(d.jobs()[0]["finished"].startswith("1970"))
+        self.faults.set_clock(0)
+        self.reload(d, "{done: 20h, quarantine: 1ms}")
+        wait_for(lambda: self.inputs(d) == (True, False))  # what is due goes, so the archive was looked at
+        self.assertNotIn("removed %s/work" % d.root, d.log_text())
+
+    def test_inputs_stay_when_the_clock_was_set_before_a_start(self):
+        d = self.service(60 - time.time())
+        d.stop()
+        record = json.loads((d.root / "quarantine/bad.tif.error.json").read_text())
+        self.assertTrue(record["time"].startswith("1970"))
+        self.configure(d, "{done: 1ms, quarantine: 20h}")
+        d.start()
+        wait_for(lambda: self.inputs(d) == (False, True))
+
+    def test_steps_to_and_fro_change_no_age(self):
+        d = self.service(0)
+        for offset_s in (50 * YEAR_S, -10 * YEAR_S, 3 * YEAR_S):
+            self.faults.set_clock(offset_s)
+            d.drop("probe.tif", "fail", old=True)
+            wait_for(lambda: (d.root / "quarantine/probe.tif").exists())
+            self.reload(d, "{done: 20h, quarantine: 1ms}")
+            wait_for(lambda: not (d.root / "quarantine/probe.tif.error.json").exists())
+            self.assertEqual(self.inputs(d), (True, False))
+        self.reload(d, "{done: 1ms}")
+        wait_for(lambda: self.inputs(d) == (False, False))
+
+    def test_time_passes_over_a_restart(self):
+        d = self.service(0)
+        d.stop()
+        self.configure(d, "{done: 1ms, quarantine: 1ms}")
+        d.start()
+        wait_for(lambda: self.inputs(d) == (False, False))
+
+    def test_record_of_an_unknown_store_counts_from_now(self):
+        d = self.service(0)
+        d.stop()
+        for file in (d.root / "state").glob("jobs.db*"):
+            file.unlink()
+        self.configure(d, "{quarantine: 20h}")
+        d.start()
+        wait_for(lambda: self.is_known(d))
+        self.assertEqual(self.inputs(d), (True, True))
+        self.reload(d, "{quarantine: 1ms}")
+        wait_for(lambda: self.inputs(d) == (True, False))
+
+    def is_known(self, d):
+        with sqlite3.connect(f"file:{d.root}/state/jobs.db?mode=ro", uri=True) as db:
+            return db.execute("SELECT count(*) FROM kept").fetchone() == (1,)
 
 
 if __name__ == "__main__":
