@@ -95,6 +95,17 @@ static int adopt_place(struct pb_intake *intake, struct pb_job *job, const char 
     return rc;
 }
 
+/* The directory that the input came from. Where nothing is noted it is the only inbox (claim.c). */
+static bool find_origin(const struct pb_intake *intake, const char *claim,
+                        char out[PB_FILES_PATH_BYTES])
+{
+    if (pb_origin_read(claim, out) == 0)
+        return true;
+    if (intake->dirs->n_inboxes == 1)
+        (void)snprintf(out, PB_FILES_PATH_BYTES, "%s", intake->dirs->inbox[0]);
+    return intake->dirs->n_inboxes == 1;
+}
+
 /* A file of no job. It was claimed when the service died, or could not go back to the inbox. */
 static int adopt_file(struct sweep *sweep, const char *id, const char *path, struct pb_err *err)
 {
@@ -122,9 +133,10 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
         is_set = find_group(sweep->intake, &job, path);
     int rc = pb_job_set(&job.input, path);
     pb_path_parent(path, claim);
-    if (rc == 0 && pb_origin_read(claim, from) == 0)
+    const bool is_known = find_origin(sweep->intake, claim, from);
+    if (rc == 0 && is_known)
         rc = adopt_place(sweep->intake, &job, claim, from, is_set);
-    if (rc == 0 && pb_origin_read(claim, from) == 0)
+    if (rc == 0 && is_known)
         rc = is_set || is_beside ? pb_delivered_set_folder(&job, from, path)
                                  : pb_delivered_set(&job, from, &name, 1);
     if (rc == 0 && is_set)

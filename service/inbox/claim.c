@@ -126,11 +126,12 @@ static bool is_stored(const struct pb_intake *intake, const char *id)
     return true;
 }
 
-/* A plain claim says all by its name. */
-static int note_origin(const struct claim *claim, const struct pb_job *job)
+/* The origin of a claim without a link is the only inbox itself (adopt.c). */
+static int note_origin(const struct pb_intake *intake, const struct claim *claim,
+                       const struct pb_job *job)
 {
-    bool is_plain =
-        job->folder == NULL && job->priority == 0 && claim->companion.kind == PB_COMPANION_NONE;
+    bool is_plain = intake->dirs->n_inboxes == 1 && job->folder == NULL && job->priority == 0 &&
+                    claim->companion.kind == PB_COMPANION_NONE;
     return is_plain ? 0 : pb_origin_write(claim->directory, claim->place.real);
 }
 
@@ -145,7 +146,7 @@ static int open_directory(const struct pb_intake *intake, struct claim *claim, s
         if (pb_files_join(claim->directory, intake->dirs->work, job->id) != 0 ||
             pb_files_join(claim->to, claim->directory, job->name) != 0)
             return pb_fail(err, PB_E_SYSTEM, "path too long: %s", intake->dirs->work);
-        int rc = mkdir(claim->directory, 0755) == 0 ? note_origin(claim, job) : -errno;
+        int rc = mkdir(claim->directory, 0755) == 0 ? note_origin(intake, claim, job) : -errno;
         if (rc == 0)
             return 0;
         if (rc != -EEXIST) {

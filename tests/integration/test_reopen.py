@@ -494,6 +494,25 @@ class Killed(Joining):
     def test_after_it_went_to_the_archive(self):
         self.at("fsync", "/work/done")
 
+    def test_file_of_a_second_inbox_joins_after_a_kill(self):
+        if os.environ.get("PB_SANITIZE"):
+            self.skipTest("the shim of failing calls does not go together with a sanitizer")
+        d = self.service(start=False)
+        d.config.write_text(d.config.read_text().replace(f"  inbox: {d.root}/inbox\n", f"  inboxes: [{{path: {d.root}/other}}, {{path: {d.root}/inbox}}]\n"))
+        (d.root / "other").mkdir()
+        faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
+        d.start(env=faults.environment())
+        self.drop(d, 5)
+        first, = self.done(d, 1)
+        rule = faults.rule("fsync", control.HANG, role="daemon", path=f"{d.root}/inbox")  # the file is in work/, its job is not stored
+        self.drop(d, 12)
+        wait_for(lambda: faults.counts(rule)[1])
+        self.kill(d)
+        d.start()
+        second = self.done(d, 2)[1]
+        self.assertIn("belonged to no job and is job", d.log_text())
+        self.assertEqual((self.of(d), second["replaces"], second["delivered"]), ([5, 12], first["id"], [str(d.root / "inbox" / self.name(12))]))
+
     def test_again_and_again_no_file_is_lost_and_no_product_is_of_less(self):
         d = self.service()
         self.drop(d, 2)
