@@ -2,12 +2,19 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/scene/scene_joined.h"
 
+#include "pipeline/io/checksum.h"
+#include "pipeline/io/io_fail.h"
 #include "pipeline/io/path.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define CHUNK (1 << 20)
 
 static int no_memory(const char *folder, struct pb_err *err)
 {
@@ -28,8 +35,116 @@ static int by_path(const void *a, const void *b)
                   ((const struct pb_scene_entry *)b)->path);
 }
 
-/* Moves the entries of a joined folder whose paths are new; the others stay there. */
-static int take_entries(struct pb_scene_walk *walk, struct pb_scene_walk *from, struct pb_err *err)
+/* --- whether a file is what came ------------------------------------------------------------- */
+
+void pb_scene_joined_facts(int64_t bytes, int64_t mtime_ns, int64_t ctime_ns,
+                           char out[PB_SCENE_FACTS_BYTES])
+{
+    (void)snprintf(out, PB_SCENE_FACTS_BYTES, "%" PRId64 " %" PRId64 " %" PRId64, bytes, mtime_ns,
+                   ctime_ns);
+}
+
+static int64_t ns_of(const struct timespec *time)
+{
+    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+/* The file of that path in a folder; NULL: it did not come with it. *out_any: the folder's files
+ * are known. */
+static const struct pb_scene_joined_file *find_came(const struct pb_scene_joined *joined,
+                                                    size_t folder, const char *path, bool *out_any)
+{
+    const struct pb_scene_joined_file *found = NULL;
+    *out_any = false;
+    for (size_t i = 0; i < joined->n_came && found == NULL; i++) {
+        const bool of_folder = joined->came[i].folder == folder;
+        *out_any = *out_any || of_folder;
+        if (of_folder && strcmp(joined->came[i].path, path) == 0)
+            found = &joined->came[i];
+    }
+    return found;
+}
+
+/* Whether the open file has that checksum: 1, 0, or a negative errno. */
+static int has_checksum(int fd, const char *checksum)
+{
+    char text[PB_CHECKSUM_TEXT_BYTES] = "";
+    enum pb_checksum kind;
+    const char *digits = NULL;
+    ssize_t n = 0;
+    if (pb_checksum_parse(checksum, &kind, &digits) != 0 || digits == NULL)
+        return 0;
+    struct pb_sum *sum = pb_sum_create(kind);
+    char *buffer = malloc(CHUNK);
+    int rc = sum != NULL && buffer != NULL ? 0 : -ENOMEM;
+    while (rc == 0 && ((n = read(fd, buffer, CHUNK)) > 0 || (n < 0 && errno == EINTR)))
+        if (n > 0)
+            pb_sum_add(sum, buffer, (size_t)n);
+    if (n < 0)
+        rc = -errno;
+    rc = rc ? rc : pb_sum_text(sum, text);
+    free(buffer);
+    pb_sum_destroy(sum);
+    return rc ? rc : strcmp(text, checksum) == 0;
+}
+
+/* Whether the open file is what came: 1, 0, or a negative errno. */
+static int is_what_came(const struct pb_scene_joined_file *came, int fd)
+{
+    char facts[PB_SCENE_FACTS_BYTES];
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    pb_scene_joined_facts(st.st_size, ns_of(&st.st_mtim), ns_of(&st.st_ctim), facts);
+    if (strcmp(facts, came->facts) == 0)
+        return 1;
+    if (strtoll(came->facts, NULL, 10) != (long long)st.st_size)
+        return 0;
+    if (came->checksum != NULL)
+        return has_checksum(fd, came->checksum);
+    /* A file that was put back, or whose permissions were changed, has another ctime. */
+    size_t n = (size_t)(strrchr(facts, ' ') - facts);
+    return strncmp(facts, came->facts, n + 1) == 0;
+}
+
+static int check_entry(const struct pb_scene_joined *joined,
+                       const struct pb_scene_joined_file *came, const struct pb_scene_walk *from,
+                       struct pb_err *err)
+{
+    int fd = pb_scene_walk_open_file(from, came->path, -1);
+    int rc = fd >= 0 ? is_what_came(came, fd) : fd;
+    if (fd >= 0)
+        (void)close(fd);
+    if (rc == 1)
+        return 0;
+    if (rc < 0)
+        return pb_io_fail(err, -rc, "cannot read", came->path);
+    return pb_fail_at(err, PB_E_INPUT_GONE, from->folder, 0, 0,
+                      "it joins the scene that job %s made, and %.200s of that was changed in the "
+                      "archive since: it is not the file that came",
+                      joined->by, came->path);
+}
+
+/* --- joining --------------------------------------------------------------------------------- */
+
+/* Whether an entry of a joined folder is taken: 1, 0, or a negative errno and *err. */
+static int is_taken(const struct pb_scene_joined *joined, size_t folder,
+                    const struct pb_scene_walk *walk, const struct pb_scene_walk *from,
+                    const char *path, struct pb_err *err)
+{
+    bool is_known = false;
+    if (has(walk, path))
+        return 0;
+    const struct pb_scene_joined_file *came = find_came(joined, folder, path, &is_known);
+    if (came == NULL)
+        return !is_known; /* somebody put it there since */
+    int rc = check_entry(joined, came, from, err);
+    return rc ? rc : 1;
+}
+
+/* Moves the entries of a joined folder that are taken; the others stay there. */
+static int take_entries(const struct pb_scene_joined *joined, size_t folder,
+                        struct pb_scene_walk *walk, struct pb_scene_walk *from, struct pb_err *err)
 {
     size_t left = 0;
     struct pb_scene_entry *more = realloc(walk->entry, (walk->n + from->n + 1) * sizeof *more);
@@ -37,9 +152,12 @@ static int take_entries(struct pb_scene_walk *walk, struct pb_scene_walk *from, 
         return no_memory(from->folder, err);
     walk->entry = more;
     walk->room = walk->n + from->n + 1;
+    int rc = 0;
     for (size_t i = 0; i < from->n; i++) {
         struct pb_scene_entry *entry = &from->entry[i];
-        if (has(walk, entry->path)) {
+        int taken = rc < 0 ? 0 : is_taken(joined, folder, walk, from, entry->path, err);
+        rc = taken < 0 ? taken : rc;
+        if (taken != 1) {
             from->entry[left++] = *entry;
             continue;
         }
@@ -47,11 +165,13 @@ static int take_entries(struct pb_scene_walk *walk, struct pb_scene_walk *from, 
         walk->entry[walk->n++].joined = from;
     }
     from->n = left;
-    return 0;
+    return rc;
 }
 
-static int join(struct pb_scene_walk *walk, const char *folder, struct pb_err *err)
+static int join(const struct pb_scene_joined *joined, size_t index, struct pb_scene_walk *walk,
+                struct pb_err *err)
 {
+    const char *folder = joined->folder[index];
     struct pb_scene_walk *from = &walk->joined[walk->n_joined];
     if (access(folder, F_OK) != 0)
         return 0;
@@ -59,7 +179,7 @@ static int join(struct pb_scene_walk *walk, const char *folder, struct pb_err *e
     walk->n_joined++;
     if (rc == 0 && pb_scene_walk_rest(from, folder) != 0)
         rc = no_memory(folder, err);
-    return rc ? rc : take_entries(walk, from, err);
+    return rc ? rc : take_entries(joined, index, walk, from, err);
 }
 
 /* Nothing is made of less than before. */
@@ -91,7 +211,7 @@ int pb_scene_joined_add(const struct pb_scene_joined *joined, const char *folder
     if (walk->joined == NULL)
         return no_memory(folder, err);
     for (size_t i = 0; i < joined->n_folders && rc == 0; i++)
-        rc = join(walk, joined->folder[i], err);
+        rc = join(joined, i, walk, err);
     if (rc == 0 && walk->n > 0)
         qsort(walk->entry, walk->n, sizeof *walk->entry, by_path);
     return rc ? rc : check(joined, folder, walk, err);

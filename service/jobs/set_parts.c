@@ -110,6 +110,8 @@ static int visit_all(struct pb_job_store *store, sqlite3_stmt *s,
         pb_job_read_text(s, 1, part.path, sizeof part.path);
         pb_job_read_text(s, 2, part.directory, sizeof part.directory);
         part.delivered = (const char *)sqlite3_column_text(s, 3);
+        part.files = sqlite3_column_blob(s, 4);
+        part.files_bytes = (size_t)sqlite3_column_bytes(s, 4);
         result = visit(user, &part);
     }
     return result != 0 || rc == SQLITE_DONE ? result : pb_job_store_fail(store, WHAT, err);
@@ -121,8 +123,10 @@ int pb_set_parts_list(struct pb_job_store *store, const char *set_id,
 {
     pb_job_store_take(store);
     sqlite3_stmt *s = prepare(store,
-                              "SELECT job, path, directory, delivered FROM set_parts"
-                              " WHERE set_id = ?1 ORDER BY time_ms DESC, job DESC",
+                              "SELECT p.job, p.path, p.directory, p.delivered, k.files"
+                              " FROM set_parts p LEFT JOIN kept k ON k.path = p.path AND"
+                              " k.job = p.job WHERE p.set_id = ?1"
+                              " ORDER BY p.time_ms DESC, p.job DESC",
                               &set_id, 1, err);
     int rc = s ? visit_all(store, s, visit, user, err) : -EIO;
     (void)sqlite3_finalize(s);

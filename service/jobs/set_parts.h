@@ -25,6 +25,8 @@ struct pb_set_part {
     char path[PB_FILES_PATH_BYTES];      /* of the folder of its files */
     char directory[PB_FILES_PATH_BYTES]; /* of the products; "" = it made none */
     const char *delivered;               /* JSON array, as in struct pb_job; NULL = not known */
+    const void *files; /* packed list of its files (file_list.h); NULL = not known */
+    size_t files_bytes;
 };
 
 /* The set whose newest part is not older than since_ms (wall clock), and the job of that part: 1

@@ -8,6 +8,7 @@
 #include "pipeline/raster/input_sum.h"
 #include "pipeline/scene/scene_joined.h"
 #include "service/base/log.h"
+#include "service/jobs/file_list.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +23,8 @@
 struct parts {
     const char *self;
     struct pb_json *folders, *files;
-    char *jobs; /* their ids, a space behind each; NULL: there is none, or no memory */
+    struct pb_json *came; /* files as they were: [folder, path, facts] */
+    char *jobs;           /* their ids, a space behind each; NULL: there is none, or no memory */
     size_t n;
     struct pb_set_part newest;
 };
@@ -36,6 +38,28 @@ static void add_names(struct pb_json *files, const char *delivered)
         if (pb_json_text_of(pb_json_at(list, i)) != NULL)
             pb_json_string(files, NULL, pb_base_name(pb_json_text_of(pb_json_at(list, i))));
     pb_json_release(list);
+}
+
+/* index: of the part's folder. */
+static int add_came(struct pb_json *json, size_t index, const struct pb_set_part *part)
+{
+    char facts[PB_SCENE_FACTS_BYTES], number[24];
+    struct pb_file_list list = {NULL, 0};
+    int rc = part->files != NULL ? pb_file_list_unpack(part->files, part->files_bytes, &list) : 0;
+    for (size_t i = 0; i < list.n; i++) {
+        const struct pb_listed_file *file = &list.file[i];
+        if (file->kind != 'f')
+            continue;
+        pb_scene_joined_facts(file->bytes, file->mtime_ns, file->ctime_ns, facts);
+        (void)snprintf(number, sizeof number, "%zu", index);
+        pb_json_array(json, NULL);
+        pb_json_string(json, NULL, number);
+        pb_json_string(json, NULL, file->path);
+        pb_json_string(json, NULL, facts);
+        pb_json_end(json);
+    }
+    pb_file_list_fini(&list);
+    return rc == -ENOMEM ? rc : 0;
 }
 
 static int add_job(struct parts *parts, const char *id)
@@ -53,9 +77,12 @@ static int add_part(void *user, const struct pb_set_part *part)
     struct parts *parts = user;
     if (strcmp(part->job, parts->self) == 0)
         return 0;
+    if (parts->came != NULL && add_came(parts->came, parts->n, part) != 0)
+        return -ENOMEM;
     if (parts->n++ == 0) {
         parts->newest = *part;
         parts->newest.delivered = NULL; /* borrowed */
+        parts->newest.files = NULL;
     }
     if (parts->folders != NULL)
         pb_json_string(parts->folders, NULL, part->path);
@@ -82,6 +109,23 @@ static void print_products(struct pb_json *json, const struct pb_set_part *part)
     pb_manifest_fini(&manifest);
 }
 
+/* The checksums of the files that the products of the newest part were made of. */
+static void print_checksums(struct pb_json *json, const struct pb_set_part *part)
+{
+    struct pb_manifest manifest = {0};
+    if (pb_duplicates_products(part->directory, part->job, &manifest) != 0)
+        return;
+    pb_json_array(json, "checksums");
+    for (size_t i = 0; i < manifest.n_pixels; i++) {
+        pb_json_array(json, NULL);
+        pb_json_string(json, NULL, manifest.pixels[i].name);
+        pb_json_string(json, NULL, manifest.pixels[i].checksum);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+    pb_manifest_fini(&manifest);
+}
+
 static char *print(const struct pb_job *job, const struct parts *parts)
 {
     struct pb_json *json = pb_json_create(false);
@@ -90,6 +134,9 @@ static char *print(const struct pb_job *job, const struct parts *parts)
     pb_json_string(json, "jobs", parts->jobs ? parts->jobs : "");
     pb_json_raw(json, "folders", pb_json_text(parts->folders, NULL));
     pb_json_raw(json, "files", pb_json_text(parts->files, NULL));
+    pb_json_raw(json, "came", pb_json_text(parts->came, NULL));
+    if (parts->n > 0)
+        print_checksums(json, &parts->newest);
     if (parts->n > 0 && !job->anyway)
         print_products(json, &parts->newest);
     pb_json_end(json);
@@ -107,6 +154,8 @@ int pb_joined_describe(struct pb_job_store *store, struct pb_job *job, struct pb
     parts->self = job->id;
     parts->folders = pb_json_create(false);
     parts->files = pb_json_create(false);
+    parts->came = pb_json_create(false);
+    pb_json_array(parts->came, NULL);
     pb_json_array(parts->folders, NULL);
     pb_json_array(parts->files, NULL);
     int rc = pb_set_parts_list(store, job->set_id, add_part, parts, err);
@@ -114,6 +163,7 @@ int pb_joined_describe(struct pb_job_store *store, struct pb_job *job, struct pb
         (void)pb_fail(err, PB_E_MEMORY, "out of memory");
     pb_json_end(parts->folders);
     pb_json_end(parts->files);
+    pb_json_end(parts->came);
     free(job->joined);
     job->joined = NULL;
     if (rc == 0 && (parts->n > 0 || job->replaces[0] != '\0') &&
@@ -121,6 +171,7 @@ int pb_joined_describe(struct pb_job_store *store, struct pb_job *job, struct pb
         rc = pb_fail(err, PB_E_MEMORY, "out of memory");
     pb_json_destroy(parts->folders);
     pb_json_destroy(parts->files);
+    pb_json_destroy(parts->came);
     free(parts->jobs);
     free(parts);
     return rc;
@@ -177,6 +228,40 @@ static const char **texts(const struct pb_json_value *list, size_t *out_n)
     return text;
 }
 
+/* The checksum of a file of the scene; NULL = not known. */
+static const char *checksum_of(const struct pb_json_value *joined, const char *path)
+{
+    const struct pb_json_value *list = pb_json_get(joined, "checksums", NULL);
+    const char *found = NULL;
+    for (size_t i = 0; i < pb_json_count(list) && found == NULL; i++) {
+        const struct pb_json_value *one = pb_json_at(list, i);
+        const char *name = pb_json_text_of(pb_json_at(one, 0));
+        if (name != NULL && strcmp(name, path) == 0)
+            found = pb_json_text_of(pb_json_at(one, 1));
+    }
+    return found != NULL && found[0] != '\0' ? found : NULL;
+}
+
+/* The files that came in the joined folders: borrowed from joined. False: no memory. */
+static bool read_came(const struct pb_json_value *joined, struct pb_scene_joined *all)
+{
+    const struct pb_json_value *list = pb_json_get(joined, "came", NULL);
+    const size_t n = pb_json_count(list);
+    struct pb_scene_joined_file *file = calloc(n + 1, sizeof *file);
+    for (size_t i = 0; file != NULL && i < n; i++) {
+        const struct pb_json_value *one = pb_json_at(list, i);
+        const char *folder = pb_json_text_of(pb_json_at(one, 0)),
+                   *path = pb_json_text_of(pb_json_at(one, 1)),
+                   *facts = pb_json_text_of(pb_json_at(one, 2));
+        if (folder == NULL || path == NULL || facts == NULL)
+            continue;
+        file[all->n_came++] = (struct pb_scene_joined_file){(size_t)strtoull(folder, NULL, 10),
+                                                            path, facts, checksum_of(joined, path)};
+    }
+    all->came = file;
+    return file != NULL;
+}
+
 int pb_joined_open(const struct pb_json_value *joined, const struct pb_pipeline_config *pipeline,
                    const char *folder, const char *scene, struct pb_err *err,
                    struct pb_scene_files *out)
@@ -187,7 +272,7 @@ int pb_joined_open(const struct pb_json_value *joined, const struct pb_pipeline_
     all.folder = folders;
     all.file = files;
     int rc = 0;
-    if (folders == NULL || files == NULL || all.by == NULL)
+    if (folders == NULL || files == NULL || all.by == NULL || !read_came(joined, &all))
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder);
     else if (all.n_folders == 0)
         rc = pb_fail_at(err, PB_E_INPUT_GONE, folder, 0, 0,
@@ -198,6 +283,7 @@ int pb_joined_open(const struct pb_json_value *joined, const struct pb_pipeline_
         rc = pb_scene_files_open_joined(pipeline, folder, scene, &all, err, out);
     free(folders);
     free(files);
+    free((void *)all.came);
     return rc;
 }
 

@@ -372,6 +372,48 @@ class NotMade(Joining):
         self.done(d, 2)
         self.assertEqual(self.of(d), [5, 12, 20])
 
+    def refused(self, d, day):
+        """A file of that day is delivered, and nothing is made of what is in the archive."""
+        failed = len(self.months(d, "failed"))
+        self.drop(d, day)
+        d.wait_for(lambda: len(self.months(d, "failed")) == failed + 1)
+        error = self.months(d, "failed")[-1]["error"]
+        self.assertEqual((error["code"], self.of(d)), ("input.gone", [5, 12]))
+        return error["message"]
+
+    def test_changed_archived_file_is_not_used(self):
+        d = self.service()
+        self.drop(d, 5, 12)
+        first, = self.done(d, 1)
+        kept = d.root / f"work/done/{SCENE}/{self.name(12)}"
+        before = os.stat(kept)
+        self.assertEqual(self.mean(d), [850])
+        image(kept, 1300)  # in place
+        words = f"it joins the scene that job {first['id']} made, and {self.name(12)} of that was changed in the archive since"
+        self.assertIn(words, self.refused(d, 20))
+        self.assertEqual(os.stat(kept).st_size, before.st_size)
+        os.utime(kept, ns=(before.st_atime_ns, before.st_mtime_ns))  # and hidden
+        self.assertIn(words, self.refused(d, 21))
+        image(d.root / "made/other", 1300)
+        os.replace(d.root / "made/other", kept)
+        self.assertIn(words, self.refused(d, 22))
+        self.assertEqual(self.mean(d), [850])
+        image(kept, 1200)  # it has its content again
+        d.call("job.retry", id=self.months(d, "failed")[0]["id"])
+        self.done(d, 2, failed=3)
+        self.assertEqual((self.of(d), self.mean(d)), ([5, 12, 20], [np.float32(3700 / 3)]))
+
+    def test_file_that_was_put_into_the_archive_is_left_out(self):
+        d = self.service()
+        self.drop(d, 5, 12)
+        self.done(d, 1)
+        image(d.root / f"work/done/{SCENE}/{self.name(13)}", 9000)
+        (d.root / f"work/done/{SCENE}/{self.name(12)}.aux.xml").write_text("<PAMDataset/>")
+        os.chmod(d.root / f"work/done/{SCENE}/{self.name(12)}", 0o640)  # no change of the content
+        self.drop(d, 20)
+        self.done(d, 2)
+        self.assertEqual((self.of(d), self.mean(d)), ([5, 12, 20], [np.float32(3700 / 3)]))
+
     def test_retention_leaves_what_others_may_join(self):
         d = self.service(more="  retention: {done: 1ms}\n")
         self.drop(d, 5)
