@@ -180,8 +180,7 @@ static void tidy(uv_work_t *request)
     daemon->tidied = (struct pb_retention_result){.archived = 0};
     if (daemon->saves_time)
         (void)pb_job_store_save_time(daemon->store, NULL);
-    int rc = pb_earlier_trim(&daemon->intake, pb_clock_wall_ms(), pb_clock_mono_ms(),
-                             &daemon->tidied.err);
+    int rc = pb_earlier_trim(&daemon->intake, &daemon->tidied.err);
     if (rc == 0 && (config->done_ms > 0 || config->quarantine_ms > 0))
         pb_retention_run(&daemon->retention, pb_job_store_time_ms(daemon->store), &daemon->tidied);
 }

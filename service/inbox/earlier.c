@@ -3,9 +3,9 @@
 #include "service/inbox/earlier.h"
 
 #include "config/base/base_name.h"
-#include "config/base/clock.h"
 #include "config/base/json_reader.h"
 #include "service/inbox/inbox.h"
+#include "service/jobs/service_time.h"
 #include "service/jobs/set_parts.h"
 
 #include <errno.h>
@@ -66,7 +66,8 @@ static int find(struct pb_intake *intake, const struct pb_job *job, int64_t reop
     const struct pb_set_key key = {job->pipeline, job->scene, job->inbox, job->folder};
     if (reopen_ms == 0)
         return 0;
-    return pb_set_parts_last(intake->store, &key, pb_clock_wall_ms() - reopen_ms, err, out);
+    return pb_set_parts_last(intake->store, &key, pb_job_store_time_ms(intake->store) - reopen_ms,
+                             err, out);
 }
 
 int pb_earlier_of_set(struct pb_intake *intake, const struct pb_inbox *inbox,
@@ -106,29 +107,16 @@ int pb_earlier_join(struct pb_intake *intake, struct pb_job *job, struct pb_err 
     return pb_set_parts_join(intake->store, job, reopen_of(intake, job->pipeline), err);
 }
 
-/* The clock may have been set since the last call. */
-static int follow_clock(struct pb_intake *intake, int64_t wall_ms, int64_t mono_ms,
-                        struct pb_err *err)
-{
-    const int64_t ahead_ms = wall_ms - mono_ms, step_ms = ahead_ms - intake->trim.ahead_ms;
-    int rc = 0;
-    if (intake->trim.is_known && llabs(step_ms) > PB_SETTLE_STEP_MS)
-        rc = pb_set_parts_shift(intake->store, wall_ms, step_ms, err);
-    if (rc >= 0)
-        intake->trim = (struct pb_intake_trim){.is_known = true, .ahead_ms = ahead_ms};
-    return rc;
-}
-
-int pb_earlier_trim(struct pb_intake *intake, int64_t wall_ms, int64_t mono_ms, struct pb_err *err)
+int pb_earlier_trim(struct pb_intake *intake, struct pb_err *err)
 {
     char name[PB_JOB_NAME_BYTES], after[PB_JOB_NAME_BYTES] = "";
-    const bool is_first = !intake->trim.is_known;
-    int rc = follow_clock(intake, wall_ms, mono_ms, err);
-    while (rc >= 0 && (rc = pb_set_parts_pipeline(intake->store, after, err, name)) == 1) {
+    int rc;
+    while ((rc = pb_set_parts_pipeline(intake->store, after, err, name)) == 1) {
         const int64_t reopen_ms = reopen_of(intake, name);
-        /* A clock is set soon after a start, if at all. Without a window no clock is needed. */
-        const int64_t now_ms = reopen_ms == 0 ? INT64_MAX : is_first ? 0 : wall_ms;
+        const int64_t now_ms = reopen_ms == 0 ? INT64_MAX : pb_job_store_time_ms(intake->store);
         rc = pb_set_parts_trim(intake->store, name, reopen_ms, now_ms, err);
+        if (rc < 0)
+            return rc;
         (void)snprintf(after, sizeof after, "%s", name);
     }
     return rc;

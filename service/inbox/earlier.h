@@ -15,8 +15,7 @@ int pb_earlier_of_set(struct pb_intake *intake, const struct pb_inbox *inbox,
  * the job that it replaces, else its own. */
 int pb_earlier_join(struct pb_intake *intake, struct pb_job *job, struct pb_err *err);
 /* Forgets the sets that no file may join any more: retention may remove their files then. Those of
- * a pipeline that left the configuration stay for as long as it said, and the first call after a
- * start forgets those alone whose pipeline lets none join. Times of sets follow steps of the wall
- * clock between two calls. wall_ms, mono_ms: now. 0 or *err. Thread: pool, one at a time. */
-int pb_earlier_trim(struct pb_intake *intake, int64_t wall_ms, int64_t mono_ms, struct pb_err *err);
+ * a pipeline that left the configuration stay for as long as it said. 0 or *err. Thread: pool, one
+ * at a time. */
+int pb_earlier_trim(struct pb_intake *intake, struct pb_err *err);
 #endif

@@ -28,12 +28,6 @@ struct pb_inbox_rule {
     struct pb_companion_rule companion;
 };
 
-/* How far the wall clock was ahead of the monotonic one at the last pb_earlier_trim. */
-struct pb_intake_trim {
-    bool is_known;
-    int64_t ahead_ms;
-};
-
 struct pb_intake {
     struct pb_job_store *store;
     const struct pb_dirs *dirs;
@@ -51,7 +45,6 @@ struct pb_intake {
     /* Held for reading while an input is moved into or out of work/<id>/ and that is stored, for
      * writing by pb_intake_adopt while it handles one entry of work/. */
     pthread_rwlock_t moves;
-    struct pb_intake_trim trim; /* of the thread that calls pb_earlier_trim */
 };
 
 /* A settled file, and the result of its claim. */

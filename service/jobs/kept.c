@@ -197,6 +197,18 @@ static int set_files(struct pb_job_store *store, const struct update *update, in
     return run(store, s, err);
 }
 
+/* The part of a set (set_parts.h) that the job became. */
+static int count_part(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
+{
+    sqlite3_stmt *s = pb_job_store_prepare(
+        store, WHAT, "UPDATE set_parts SET up_ms = ?2 WHERE job = ?1 AND up_ms IS NULL", err);
+    if (s != NULL) {
+        (void)sqlite3_bind_text(s, 1, job->id, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_int64(s, 2, pb_job_store_time_ms(store));
+    }
+    return run(store, s, err);
+}
+
 static int apply_update(struct pb_job_store *store, struct pb_job_change *base)
 {
     const struct update *update = (const struct update *)(const void *)base;
@@ -215,6 +227,7 @@ static int apply_update(struct pb_job_store *store, struct pb_job_change *base)
             (void)sqlite3_bind_int64(s, 2, pb_job_store_time_ms(store));
     }
     rc = run(store, s, &base->err);
+    rc = rc || job->set_id[0] == '\0' ? rc : count_part(store, job, &base->err);
     rc = rc ? rc : set_files(store, update, 0, job->input, &base->err);
     return rc ? rc : set_files(store, update, 1, job->companion, &base->err);
 }

@@ -35,7 +35,8 @@ void pb_input_lists_moved(struct pb_input_lists *lists, const struct pb_job *job
 /* The lists as stored for a job. *out is the caller's to fini. 0 or a negative errno. */
 int pb_kept_lists(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err,
                   struct pb_input_lists *out);
-/* pb_job_store_update for a finished job, with its lists. An empty list leaves the stored one. */
+/* pb_job_store_update for a finished job, with its lists. An empty list leaves the stored one. What
+ * has no service time yet, rows of kept and a part of a set, counts from now on. */
 int pb_kept_update(struct pb_job_store *store, const struct pb_job *job,
                    const struct pb_input_lists *lists, struct pb_err *err);
 

@@ -2,13 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/jobs/set_parts.h"
 
-#include "config/base/clock.h"
 #include "service/jobs/job_store_sql.h"
+#include "service/jobs/service_time.h"
 
 #include <errno.h>
 #include <stdio.h>
 
 #define WHAT "parts of sets"
+#define LAST "9223372036854775807" /* service time of a part that has none yet */
 /* Of a key, in the order of their parameters. */
 #define TEXTS_OF(key)                                                                              \
     {                                                                                              \
@@ -47,8 +48,8 @@ int pb_set_parts_last(struct pb_job_store *store, const struct pb_set_key *key, 
     pb_job_store_take(store);
     sqlite3_stmt *s = prepare(store,
                               "SELECT set_id, job FROM set_parts WHERE scene = ?1 AND pipeline = ?2"
-                              " AND inbox = ?3 AND folder = ?4 AND time_ms >= ?5"
-                              " ORDER BY time_ms DESC LIMIT 1",
+                              " AND inbox = ?3 AND folder = ?4 AND ifnull(up_ms, " LAST ") >= ?5"
+                              " ORDER BY ifnull(up_ms, " LAST ") DESC, time_ms DESC LIMIT 1",
                               text, 4, err);
     if (s != NULL)
         (void)sqlite3_bind_int64(s, 5, since_ms);
@@ -62,9 +63,9 @@ int pb_set_parts_join(struct pb_job_store *store, struct pb_job *job, int64_t re
 {
     const struct pb_set_key key = {job->pipeline, job->scene, job->inbox, job->folder};
     struct pb_set_last last = {"", ""};
-    int rc = reopen_ms > 0
-                 ? pb_set_parts_last(store, &key, pb_clock_wall_ms() - reopen_ms, err, &last)
-                 : 0;
+    int rc = reopen_ms > 0 ? pb_set_parts_last(store, &key, pb_job_store_time_ms(store) - reopen_ms,
+                                               err, &last)
+                           : 0;
     if (rc < 0)
         return rc;
     if (rc == 1 || job->set_id[0] == '\0') {
@@ -122,12 +123,13 @@ int pb_set_parts_list(struct pb_job_store *store, const char *set_id,
                       struct pb_err *err)
 {
     pb_job_store_take(store);
-    sqlite3_stmt *s = prepare(store,
-                              "SELECT p.job, p.path, p.directory, p.delivered, k.files"
-                              " FROM set_parts p LEFT JOIN kept k ON k.path = p.path AND"
-                              " k.job = p.job WHERE p.set_id = ?1"
-                              " ORDER BY p.time_ms DESC, p.job DESC",
-                              &set_id, 1, err);
+    sqlite3_stmt *s =
+        prepare(store,
+                "SELECT p.job, p.path, p.directory, p.delivered, k.files"
+                " FROM set_parts p LEFT JOIN kept k ON k.path = p.path AND"
+                " k.job = p.job WHERE p.set_id = ?1"
+                " ORDER BY ifnull(p.up_ms, " LAST ") DESC, p.time_ms DESC, p.job DESC",
+                &set_id, 1, err);
     int rc = s ? visit_all(store, s, visit, user, err) : -EIO;
     (void)sqlite3_finalize(s);
     pb_job_store_leave(store);
@@ -159,7 +161,7 @@ int pb_set_parts_pipeline(struct pb_job_store *store, const char *after, struct 
 struct trim {
     struct pb_job_change base; /* first: apply gets it; number: now */
     const char *pipeline;
-    int64_t reopen_ms, step_ms;
+    int64_t reopen_ms;
 };
 
 /* Runs a statement that changes rows: how many, or negative and *err. Finalizes. */
@@ -188,13 +190,15 @@ static int apply_trim(struct pb_job_store *store, struct pb_job_change *base)
     if (rc < 0)
         return rc;
     /* A comparison with the window of a pipeline that was never configured is NULL. */
-    sqlite3_stmt *s = prepare(store,
-                              "DELETE FROM set_parts WHERE set_id IN (SELECT set_id FROM set_parts"
-                              " WHERE pipeline = ?1 GROUP BY set_id HAVING max(time_ms) < ?2 -"
-                              " (SELECT reopen_ms FROM set_windows WHERE pipeline = ?1)) AND"
-                              " set_id NOT IN (SELECT set_id FROM jobs WHERE set_id <> '' AND"
-                              " status < 2)",
-                              &trim->pipeline, 1, &base->err);
+    sqlite3_stmt *s =
+        prepare(store,
+                "DELETE FROM set_parts WHERE set_id IN (SELECT set_id FROM set_parts"
+                " WHERE pipeline = ?1 GROUP BY set_id HAVING max(ifnull(up_ms, " LAST ")) < ?2"
+                " -"
+                " (SELECT reopen_ms FROM set_windows WHERE pipeline = ?1)) AND"
+                " set_id NOT IN (SELECT set_id FROM jobs WHERE set_id <> '' AND"
+                " status < 2)",
+                &trim->pipeline, 1, &base->err);
     if (s != NULL)
         (void)sqlite3_bind_int64(s, 2, base->number);
     return change(store, s, &base->err);
@@ -206,29 +210,5 @@ int pb_set_parts_trim(struct pb_job_store *store, const char *pipeline, int64_t 
     struct trim trim = {.base = {.apply = apply_trim, .number = now_ms, .bulk = true},
                         .pipeline = pipeline,
                         .reopen_ms = reopen_ms};
-    return pb_job_store_commit(store, &trim.base, err);
-}
-
-static int apply_shift(struct pb_job_store *store, struct pb_job_change *base)
-{
-    const struct trim *trim = (const struct trim *)(const void *)base;
-    /* Of a clock that was set back a part since then looks like an older one: both stay. */
-    sqlite3_stmt *s = prepare(store,
-                              "UPDATE set_parts SET time_ms = time_ms + ?2"
-                              " WHERE CASE WHEN ?2 > 0 THEN time_ms <= ?1 - ?2"
-                              " ELSE time_ms > ?1 END",
-                              NULL, 0, &base->err);
-    if (s != NULL) {
-        (void)sqlite3_bind_int64(s, 1, base->number);
-        (void)sqlite3_bind_int64(s, 2, trim->step_ms);
-    }
-    return change(store, s, &base->err);
-}
-
-int pb_set_parts_shift(struct pb_job_store *store, int64_t now_ms, int64_t step_ms,
-                       struct pb_err *err)
-{
-    struct trim trim = {.base = {.apply = apply_shift, .number = now_ms, .bulk = true},
-                        .step_ms = step_ms};
     return pb_job_store_commit(store, &trim.base, err);
 }

@@ -5,7 +5,8 @@
 /* Sets of loose files that were done, for files that may join them (input.complete.reopen): rows of
  * the job store that stay when their jobs are forgotten. A set has the id of its first job, and a
  * part for each of its successful jobs: the files that came for that job, where they lie. A trigger
- * writes them with the job's row. Thread: as the store's. */
+ * writes them with the job's row, and pb_kept_update gives them their service time
+ * (service_time.h), by which they are ordered and become old. Thread: as the store's. */
 #include "service/jobs/job_store.h"
 
 #include "service/base/files.h"
@@ -29,7 +30,7 @@ struct pb_set_part {
     size_t files_bytes;
 };
 
-/* The set whose newest part is not older than since_ms (wall clock), and the job of that part: 1
+/* The set whose newest part is not older than since_ms (service time), and the job of that part: 1
  * and *out, 0 there is none, negative errno. */
 int pb_set_parts_last(struct pb_job_store *store, const struct pb_set_key *key, int64_t since_ms,
                       struct pb_err *err, struct pb_set_last *out);
@@ -52,14 +53,9 @@ int pb_set_parts_hold(struct pb_job_store *store, const char *path, struct pb_er
 /* The name of the first pipeline behind `after` ("": of all) that has parts: 1, 0. */
 int pb_set_parts_pipeline(struct pb_job_store *store, const char *after, struct pb_err *err,
                           char out_name[PB_JOB_NAME_BYTES]);
-/* Forgets the sets of a pipeline whose newest part is older than reopen_ms at now_ms and that no
- * job waits for. reopen_ms is remembered; -1: the pipeline is not configured, what was remembered
- * holds. Returns how many parts. */
+/* Forgets the sets of a pipeline whose newest part is older than reopen_ms at now_ms (service time)
+ * and that no job waits for. reopen_ms is remembered; -1: the pipeline is not configured, what was
+ * remembered holds. Returns how many parts. */
 int pb_set_parts_trim(struct pb_job_store *store, const char *pipeline, int64_t reopen_ms,
                       int64_t now_ms, struct pb_err *err);
-/* The wall clock was set by step_ms (< 0: back) and says now_ms: parts keep their age by the clock
- * as it was, but for those that may have come since, which are younger. Returns how many changed.
- */
-int pb_set_parts_shift(struct pb_job_store *store, int64_t now_ms, int64_t step_ms,
-                       struct pb_err *err);
 #endif

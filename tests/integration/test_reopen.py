@@ -188,6 +188,21 @@ class Made(Joining):
         run("--existing", "replace")
         self.assertEqual(mean(), [np.float32(3803 / 4)])
 
+    def test_scene_is_joined_after_a_step_of_the_clock(self):
+        if os.environ.get("PB_SANITIZE"):
+            self.skipTest("the shim of failing calls does not go together with a sanitizer")
+        d = self.service(start=False)
+        faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
+        d.start()
+        self.drop(d, 5)
+        first, = self.done(d, 1)
+        d.stop()
+        faults.set_clock(50 * 365 * 86400)  # reopen is 90d
+        d.start(env=faults.environment())
+        self.drop(d, 12)
+        second = self.done(d, 2)[1]
+        self.assertEqual((self.of(d), second["replaces"]), ([5, 12], first["id"]))
+
     def test_what_comes_while_a_job_runs_becomes_one_job(self):
         d = self.service()
         self.drop(d, 5)

@@ -50,6 +50,7 @@ START_TEST(jobs_and_sets_of_a_store_without_inboxes_get_them_from_what_was_deliv
     static const char back[] =
         "DROP TABLE set_windows; DROP TRIGGER jobs_part; ALTER TABLE jobs DROP COLUMN inbox;"
         "DROP INDEX set_parts_by_scene; ALTER TABLE set_parts DROP COLUMN inbox;"
+        "ALTER TABLE set_parts DROP COLUMN up_ms;"
         "CREATE INDEX set_parts_by_scene ON set_parts (scene, pipeline, folder, time_ms);"
         "CREATE TRIGGER jobs_part AFTER UPDATE OF status ON jobs BEGIN SELECT 1; END;"
         "UPDATE jobs SET owned = 1, folder = 'a/b', delivered = '[\"/in/box/a/b/x.tif\"]';"

@@ -2,13 +2,17 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/jobs/set_parts.h"
 
-#include "config/base/clock.h"
+#include "service/jobs/kept.h"
+#include "service/jobs/service_time.h"
+
 #include "run_suite.h"
 
 #include <check.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define FIRST  "20261121-082850-aaaa"
 #define SECOND "20261121-082850-bbbb"
@@ -57,10 +61,11 @@ static void finish(const char *id, enum pb_job_status status, const char *path)
 {
     struct pb_job job;
     ck_assert_int_eq(pb_job_store_find(store, id, NULL, &job), 0);
+    const struct pb_input_lists none = {.is_deleted = false};
     job.status = status;
-    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_kept_update(store, &job, &none, NULL), 0);
     ck_assert_int_eq(pb_job_set(&job.input, path), 0);
-    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_kept_update(store, &job, &none, NULL), 0);
     pb_job_fini(&job);
 }
 
@@ -98,7 +103,8 @@ START_TEST(the_parts_of_a_set_are_its_successful_jobs)
     ck_assert_str_eq(last.job, SECOND);
     ck_assert_int_eq(pb_set_parts_hold(store, "/done/a.1", NULL), 1);
     ck_assert_int_eq(pb_set_parts_hold(store, "/work/x", NULL), 0);
-    ck_assert_int_eq(pb_set_parts_last(store, &key, pb_clock_wall_ms() + 60000, NULL, &last), 0);
+    ck_assert_int_eq(
+        pb_set_parts_last(store, &key, pb_job_store_time_ms(store) + 60000, NULL, &last), 0);
 }
 END_TEST
 
@@ -138,7 +144,7 @@ END_TEST
 START_TEST(sets_are_forgotten_by_their_newest_part_and_not_while_a_job_waits)
 {
     char name[PB_JOB_NAME_BYTES];
-    const int64_t later = pb_clock_wall_ms() + 60000;
+    const int64_t later = pb_job_store_time_ms(store) + 60000;
     insert(FIRST, FIRST, NULL);
     finish(FIRST, PB_JOB_SUCCESSFUL, "/done/a");
     ck_assert_int_eq(pb_set_parts_pipeline(store, "", NULL, name), 1);
@@ -156,7 +162,7 @@ END_TEST
 
 START_TEST(sets_of_a_pipeline_that_is_not_configured_stay_as_long_as_it_said)
 {
-    const int64_t now = pb_clock_wall_ms();
+    const int64_t now = pb_job_store_time_ms(store);
     insert(FIRST, FIRST, NULL);
     finish(FIRST, PB_JOB_SUCCESSFUL, "/done/a");
     ck_assert_int_eq(pb_set_parts_trim(store, "month", -1, INT64_MAX, NULL), 0);
@@ -166,25 +172,33 @@ START_TEST(sets_of_a_pipeline_that_is_not_configured_stay_as_long_as_it_said)
 }
 END_TEST
 
-static int64_t time_of(int64_t since_ms)
+/* The wall clock was set back: the times of day tell a wrong order, and wrong ages. */
+START_TEST(age_and_order_of_parts_do_not_follow_the_wall_clock)
 {
     struct pb_set_last last;
-    return pb_set_parts_last(store, &key, since_ms, NULL, &last);
-}
-
-START_TEST(parts_keep_their_age_when_the_clock_is_set)
-{
-    const int64_t year = 365LL * 86400000, now = pb_clock_wall_ms();
+    char sql[256], path[PB_FILES_PATH_BYTES];
+    sqlite3 *db = NULL;
     insert(FIRST, FIRST, NULL);
     finish(FIRST, PB_JOB_SUCCESSFUL, "/done/a");
-    ck_assert_int_eq(pb_set_parts_shift(store, now + year + 60000, year, NULL), 1);
-    ck_assert_int_eq(time_of(now + year - 60000), 1);
-    ck_assert_int_eq(time_of(now + year + 60000), 0);
-    insert(SECOND, FIRST, NULL); /* by the clock that was set back, which the part follows */
+    const struct timespec pause = {0, 2000000};
+    (void)nanosleep(&pause, NULL);
+    insert(SECOND, FIRST, NULL);
     finish(SECOND, PB_JOB_SUCCESSFUL, "/done/a.1");
-    ck_assert_int_eq(pb_set_parts_shift(store, now + 60000, -year, NULL), 1);
-    ck_assert_int_eq(time_of(now + 60000), 0);
-    ck_assert_int_eq(time_of(now - 60000), 1);
+    ck_assert_int_eq(pb_files_join(path, directory, "jobs.db"), 0);
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    (void)snprintf(sql, sizeof sql,
+                   "UPDATE set_parts SET time_ms = 5 WHERE job = '%s';"
+                   "UPDATE set_parts SET time_ms = 1 WHERE job = '%s';",
+                   FIRST, SECOND);
+    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
+    const int64_t now = pb_job_store_time_ms(store);
+    ck_assert_int_eq(pb_set_parts_last(store, &key, now - 3600000, NULL, &last), 1);
+    ck_assert_str_eq(last.job, SECOND);
+    ck_assert_str_eq(parts(FIRST),
+                     "bbbb /done/a.1 [\"/inbox/a.tif\"];aaaa /done/a [\"/inbox/a.tif\"];");
+    ck_assert_int_eq(pb_set_parts_trim(store, "month", 3600000, now, NULL), 0);
+    ck_assert_int_eq(pb_set_parts_trim(store, "month", 3600000, now + 3700000, NULL), 2);
 }
 END_TEST
 
@@ -209,7 +223,7 @@ int main(void)
     tcase_add_test(tests, a_job_that_waits_or_runs_keeps_its_set_busy);
     tcase_add_test(tests, sets_are_forgotten_by_their_newest_part_and_not_while_a_job_waits);
     tcase_add_test(tests, sets_of_a_pipeline_that_is_not_configured_stay_as_long_as_it_said);
-    tcase_add_test(tests, parts_keep_their_age_when_the_clock_is_set);
+    tcase_add_test(tests, age_and_order_of_parts_do_not_follow_the_wall_clock);
     tcase_add_test(tests, parts_stay_when_their_jobs_are_forgotten);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
