@@ -162,9 +162,11 @@ char *pb_file_list_pack(const struct pb_file_list *files, size_t *out_bytes)
 
 int pb_file_list_unpack(const void *data, size_t bytes, struct pb_file_list *out)
 {
-    const char *at = data, *end = at + bytes;
-    int rc = bytes > 0 && end[-1] != '\0' ? -EINVAL : 0;
     *out = (struct pb_file_list){NULL, 0};
+    if (bytes == 0)
+        return 0;
+    const char *at = data, *end = at + bytes;
+    int rc = end[-1] != '\0' ? -EINVAL : 0;
     for (; rc == 0 && at < end; at += strlen(at) + 1) {
         struct pb_listed_file file;
         int n = 0;

@@ -314,6 +314,8 @@ def account(service, delivered, bad, reference):
                 faults.append(f"{name}: other pixels than those of its input")
             if statuses and statuses != ["successful"]:
                 faults.append(f"{name}: told as {statuses}")
+        faults += [f"{name}: its job has a false path: {job['input']}" for job in jobs.get(name, [])
+                   if job["input"] and not os.path.lexists(job["input"])]
     for scene in published:
         if scene + ".tif" not in delivered:
             faults.append(f"products/{scene}: nobody delivered it")
