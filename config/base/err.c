@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* One table row a code, made from the same list as the enum. */
 #include "config/base/err.h"
+#include "config/base/text_clean.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -62,21 +63,15 @@ enum pb_code_class pb_code_class_of(const char *id)
 }
 
 /* File names and messages of libraries may contain control characters, which a terminal would
- * interpret. Also the C1 ones and the characters that change the direction of text, as UTF-8. */
+ * interpret. */
 static void defuse(char *text)
 {
-    for (unsigned char *s = (unsigned char *)text; *s != '\0'; s++) {
-        size_t n = 0;
-        if (*s < 0x20 || *s == 0x7f)
-            n = 1;
-        else if (s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0)
-            n = 2;
-        else if (s[0] == 0xe2 && s[1] == 0x80 && s[2] >= 0xa8 && s[2] <= 0xae)
-            n = 3; /* line and paragraph separators, embeddings and overrides */
-        else if (s[0] == 0xe2 && s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9)
-            n = 3; /* isolates */
-        if (n > 0)
+    for (char *s = text; *s != '\0';) {
+        uint32_t code = 0;
+        size_t n = pb_text_character(s, &code);
+        if (n > 0 && pb_text_is_control(code))
             memset(s, '?', n);
+        s += n > 0 ? n : 1;
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/output/output_path.h"
+#include "config/base/text_clean.h"
 #include "config/output/output_template.h"
 
 #include <fnmatch.h>
@@ -15,9 +16,16 @@
 
 /* --- checks ----------------------------------------------------------------------------------- */
 
-static bool is_control(char c)
+static bool has_control(const char *text)
 {
-    return (unsigned char)c < 0x20 || c == 0x7f;
+    uint32_t code = 0;
+    for (const char *c = text; *c != '\0';) {
+        size_t n = pb_text_character(c, &code);
+        if (n > 0 && pb_text_is_control(code))
+            return true;
+        c += n > 0 ? n : 1;
+    }
+    return false;
 }
 
 static bool is_format(const char *format)
@@ -58,11 +66,11 @@ static bool check_part(const char *part, bool in_name, bool *out_has_scene, char
     if (part[0] == '\0' || part[0] == '.')
         (void)snprintf(why, 200, "has %s",
                        part[0] == '.' ? "a component that begins with '.'" : "an empty component");
+    else if (has_control(part))
+        (void)snprintf(why, 200, "has a control character");
     for (const char *c = part; *c != '\0' && why[0] == '\0';) {
         if (!pb_template_next(&c, &piece))
             (void)snprintf(why, 200, "has a brace that belongs to no placeholder");
-        else if (!piece.is_placeholder && is_control(piece.letter))
-            (void)snprintf(why, 200, "has a control character");
         else if (piece.is_placeholder && is_placeholder(&piece.placeholder, in_name, why))
             *out_has_scene = *out_has_scene || strcmp(piece.placeholder.key, "scene") == 0;
     }
@@ -152,10 +160,7 @@ static const char *value_of(const struct pb_template_placeholder *p,
 
 static bool is_name(const char *text)
 {
-    for (const char *c = text; *c != '\0'; c++)
-        if (is_control(*c) || *c == '/')
-            return false;
-    return text[0] != '\0' && text[0] != '.';
+    return text[0] != '\0' && text[0] != '.' && strchr(text, '/') == NULL && !has_control(text);
 }
 
 static int unknown(const char *template, const struct pb_template_placeholder *p,

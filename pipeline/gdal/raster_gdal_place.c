@@ -7,7 +7,7 @@
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/raster/tiff_header.h"
-#include "pipeline/io/text_clean.h"
+#include "config/base/text_clean.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  *
  * GDAL's messages; see the header. */
 #include "pipeline/gdal/raster_gdal_said.h"
-#include "pipeline/io/text_clean.h"
+#include "config/base/text_clean.h"
 
 #include <string.h>
 

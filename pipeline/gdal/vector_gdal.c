@@ -7,7 +7,7 @@
 #include "pipeline/gdal/vector_make.h"
 #include "pipeline/gdal/vector_place.h"
 #include "pipeline/gdal/vector_reach.h"
-#include "pipeline/io/text_clean.h"
+#include "config/base/text_clean.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,6 +3,7 @@
 #include "pipeline/io/file_name.h"
 
 #include "config/base/archive_name.h"
+#include "config/base/text_clean.h"
 #include "pipeline/io/sha256.h"
 
 #include <limits.h>
@@ -14,33 +15,34 @@
 #define SUFFIX_BYTES_MAX 20
 #define TAG_DIGITS       12
 
-/* Bytes of the well-formed UTF-8 character at s, 0 when it is none (RFC 3629, table 3-7). */
-static size_t utf8_bytes(const unsigned char *s)
+/* Whether a name may hold the character: not one that a terminal would interpret. */
+static bool may_hold(uint32_t code)
 {
-    if (s[0] < 0x80)
-        return 1;
-    size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4)
-        return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    return n;
+    return !pb_text_is_control(code) && code != '/';
 }
 
 bool pb_file_name_is_utf8(const char *name)
 {
-    for (const unsigned char *s = (const unsigned char *)name; *s != '\0';) {
-        size_t step = utf8_bytes(s);
+    uint32_t code;
+    for (const char *s = name; *s != '\0';) {
+        size_t step = pb_text_character(s, &code);
         if (step == 0)
             return false;
         s += step;
     }
     return true;
+}
+
+bool pb_file_name_is_clean(const char *name)
+{
+    uint32_t code;
+    for (const char *s = name; *s != '\0';) {
+        size_t step = pb_text_character(s, &code);
+        if (step == 0 || !may_hold(code))
+            return false;
+        s += step;
+    }
+    return name[0] != '\0' && name[0] != '.' && strlen(name) <= NAME_MAX;
 }
 
 /* At most bytes of text, not cut in the middle of a character. */
@@ -58,12 +60,13 @@ static bool replace_bytes(const char *name, char *out, size_t bytes)
 {
     size_t n = 0;
     bool changed = false;
-    const unsigned char *s = (const unsigned char *)name;
+    const char *s = name;
     while (*s != '\0' && n + 5 < bytes) {
-        size_t step = utf8_bytes(s);
-        if (step == 0 || *s < 0x20 || *s == 0x7f || *s == '/') {
+        uint32_t code = 0;
+        size_t step = pb_text_character(s, &code);
+        if (step == 0 || !may_hold(code)) {
             out[n++] = '_';
-            s++;
+            s += step > 0 ? step : 1;
             changed = true;
             continue;
         }

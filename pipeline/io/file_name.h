@@ -9,6 +9,10 @@
 #define PB_FILE_NAME_BYTES_MAX 200 /* of a clean name; leaves room for suffixes in NAME_MAX */
 
 bool pb_file_name_is_utf8(const char *name);
+/* Whether it is UTF-8 of at most NAME_MAX bytes, without a leading dot, a slash or one of
+ * pb_text_is_control(). So is all that the functions below make of foreign names; blanks count as
+ * any other letter. */
+bool pb_file_name_is_clean(const char *name);
 /* The name without control characters, slashes and bytes that are not UTF-8 (each becomes '_'), at
  * most PB_FILE_NAME_BYTES_MAX long with its suffix kept. A name that had to be changed gets "-<12
  * hex digits of its SHA-256>" before its suffix, so that different names stay different. */

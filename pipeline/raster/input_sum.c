@@ -8,7 +8,7 @@
 #include "pipeline/raster/input_sum.h"
 #include "config/base/clock.h"
 #include "pipeline/device/device.h"
-#include "pipeline/io/text_clean.h"
+#include "config/base/text_clean.h"
 #include "pipeline/io/thread.h"
 #include "pipeline/profile/work.h"
 #include "pipeline/raster/input_pass.h"

@@ -3,7 +3,7 @@
 #include "pipeline/raster/tiff_header.h"
 
 #include "pipeline/io/file_holes.h"
-#include "pipeline/io/text_clean.h"
+#include "config/base/text_clean.h"
 #include "pipeline/raster/tiff_directory.h"
 #include "pipeline/raster/tiff_geo.h"
 #include "pipeline/raster/tiff_ranges.h"

@@ -5,7 +5,7 @@
  * stderr do not mix. Nothing is allocated, so that "out of memory" can be logged. */
 #include "service/base/log.h"
 
-#include "pipeline/io/text_clean.h"
+#include "config/base/text_clean.h"
 #include "config/base/clock.h"
 
 #include <pthread.h>

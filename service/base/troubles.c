@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/base/troubles.h"
 
-#include "pipeline/io/text_clean.h"
+#include "config/base/text_clean.h"
 #include "config/base/clock.h"
 #include "service/base/log.h"
 

@@ -6,7 +6,7 @@
 #include "service/cli/cli_service.h"
 
 #include "config/base/clock.h"
-#include "pipeline/io/text_clean.h"
+#include "config/base/text_clean.h"
 
 #include <string.h>
 #include <time.h>

@@ -4,7 +4,7 @@
 
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
-#include "pipeline/io/text_clean.h"
+#include "config/base/text_clean.h"
 #include "pipeline/metadata/meta_time.h"
 #include "service/worker/result_json.h"
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/worker_lines.h"
 
-#include "pipeline/io/text_clean.h"
+#include "config/base/text_clean.h"
 #include "config/base/json_reader.h"
 
 #include <errno.h>

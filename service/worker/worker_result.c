@@ -7,7 +7,8 @@
 #include "config/config.h"
 #include "pipeline/io/checksum.h"
 #include "config/base/json_writer.h"
-#include "pipeline/io/text_clean.h"
+#include "config/base/text_clean.h"
+#include "pipeline/io/file_name.h"
 #include "pipeline/product/product_kinds.h"
 #include "config/base/json_reader.h"
 #include "service/worker/worker_lines.h"
@@ -48,8 +49,7 @@ static bool is_file_of(const char *path, const char *directory)
     size_t n = strlen(directory);
     if (path == NULL || strncmp(path, directory, n) != 0 || path[n] != '/')
         return false;
-    const char *file = path + n + 1;
-    return strchr(file, '/') == NULL && file[0] != '.' && is_clean(file, 256);
+    return pb_file_name_is_clean(path + n + 1);
 }
 
 /* word: of the product; null says that it has none. */

@@ -4,7 +4,7 @@
  * Any bytes as the lines of a worker that runs a job. What is taken must be readable, in range,
  * never fall, lie below the job's own directory, and be JSON where it says so. */
 #include "fuzz_check.h"
-#include "pipeline/io/text_clean.h"
+#include "config/base/text_clean.h"
 #include "config/base/json_reader.h"
 #include "service/worker/worker_lines.h"
 

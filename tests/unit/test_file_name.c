@@ -4,6 +4,7 @@
 
 #include "run_suite.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +28,69 @@ START_TEST(names_become_valid_and_short_with_their_suffix)
     ck_assert(pb_file_name_is_utf8(out));
     pb_file_name_clean(out, again);
     ck_assert_str_eq(out, again); /* valid: nothing left to clean */
+}
+END_TEST
+
+/* A xorshift generator: the same names in every run. */
+static uint32_t any_number(uint32_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    return *state;
+}
+
+START_TEST(cleaned_names_of_any_bytes_are_clean)
+{
+    static const char *const parts[] = {" ",
+                                        "a",
+                                        ".",
+                                        "/",
+                                        "\xc2\x85",
+                                        "\xc2\xa0",
+                                        "\xe2\x80\xa8",
+                                        "\xe2\x80\xae",
+                                        "\xe2\x81\xa6",
+                                        "\xe3\x80\x80",
+                                        "\xff",
+                                        "\xc3",
+                                        "\x7f",
+                                        "\x1b",
+                                        "\xf0\x9f\x9b\xb0",
+                                        "\xed\xa0\x80",
+                                        ".tif"};
+    uint32_t state = 26;
+    for (int n = 0; n < 20000; n++) {
+        char name[256] = "", clean[256], again[256], scene[256], file[512];
+        for (uint32_t i = any_number(&state) % 20 + 1; i > 0; i--)
+            strcat(name, parts[any_number(&state) % (sizeof parts / sizeof *parts)]);
+        pb_file_name_clean(name, clean);
+        pb_file_name_clean(clean, again);
+        ck_assert_str_eq(clean, again);
+        pb_file_name_scene(name, scene, sizeof scene);
+        (void)snprintf(file, sizeof file, "%s.tif", scene);
+        ck_assert_msg(pb_file_name_is_clean(file), "'%s' of '%s'", file, name);
+    }
+}
+END_TEST
+
+START_TEST(only_names_without_controls_are_clean)
+{
+    static const char *const wrong[] = {"",          ".x",           "a/b",          "a\nb",
+                                        "a\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xae", "\xe2\x81\xa9",
+                                        "a\xff",     "\xc0\x80",     "\x7f"};
+    static const char *const right[] = {" lead",        "trail ", " ", "a\xc2\xa0",
+                                        "\xe2\x80\xa7", "-",      "~2"};
+    char flood[300];
+    memset(flood, 'x', sizeof flood);
+    flood[256] = '\0';
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_msg(!pb_file_name_is_clean(wrong[i]), "%zu", i);
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++)
+        ck_assert_msg(pb_file_name_is_clean(right[i]), "%zu", i);
+    ck_assert(!pb_file_name_is_clean(flood));
+    flood[255] = '\0';
+    ck_assert(pb_file_name_is_clean(flood));
 }
 END_TEST
 
@@ -97,6 +161,8 @@ int main(void)
     Suite *suite = suite_create("file_name");
     TCase *tc = tcase_create("file_name");
     tcase_add_test(tc, names_become_valid_and_short_with_their_suffix);
+    tcase_add_test(tc, cleaned_names_of_any_bytes_are_clean);
+    tcase_add_test(tc, only_names_without_controls_are_clean);
     tcase_add_test(tc, names_that_differ_stay_different);
     tcase_add_test(tc, a_scene_is_the_name_without_its_suffix_and_never_hidden);
     tcase_add_test(tc, places_are_numbered_and_recognised);

@@ -42,6 +42,8 @@ START_TEST(what_leads_elsewhere_is_refused)
         {"{scene}/", "empty component"},
         {".a/{scene}", "begins with '.'"},
         {"a\n/{scene}", "control character"},
+        {"a\xc2\x85/{scene}", "control character"},
+        {"{scene}\xe2\x80\xae", "control character"},
         {"{pipeline}", "{scene}"},
         {"{scene}/{scene}", "several"},
         {"{scene}/a/b", "several components after"},

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/io/text_clean.h"
+#include "config/base/text_clean.h"
 
 #include <stdint.h>
 #include <string.h>
