@@ -130,9 +130,10 @@ struct pb_compute_config {
 
 /* Checked before the first read of pixels. */
 struct pb_limits {
-    uint64_t max_pixels;      /* width x height */
+    uint64_t max_pixels;      /* width x height, of files and of grids that steps make */
     uint64_t max_block_bytes; /* one decoded block, all bands it holds */
     uint64_t max_ratio;       /* decoded bytes for each stored one; 0 = any */
+    uint64_t max_growth;      /* pixels of a grid that steps make, for each one of the scene */
     int32_t max_side_px;
     int32_t max_bands;
     int32_t max_directories;

@@ -172,9 +172,12 @@ static const struct pb_key compute_keys[] = {
 
 static const struct pb_key limits_keys[] = {
     RANGED("max_pixels", PB_KEY_COUNT, AT(pb_limits, max_pixels), 1, 1e15, "200000000000",
-           "Width times height."),
+           "Width times height, of a file and of every grid that steps make."),
     RANGED("max_side_px", PB_KEY_INT, AT(pb_limits, max_side_px), 1, 2147483647, "1000000",
-           "Width, and height."),
+           "Width, and height, of the same."),
+    RANGED("max_growth", PB_KEY_COUNT, AT(pb_limits, max_growth), 1, 1e15, "1000",
+           "Pixels of a grid that steps make, or of all tiles of a scene together, for each pixel "
+           "of the scene's files, of grids above 500 million pixels."),
     RANGED("max_block_bytes", PB_KEY_SIZE, AT(pb_limits, max_block_bytes), 4096, TIB, "256MiB",
            "One tile or strip of the file when decoded, with all bands it holds."),
     RANGED("max_ratio", PB_KEY_COUNT, AT(pb_limits, max_ratio), 1, 1e15, "10000",
@@ -442,9 +445,10 @@ const struct pb_section pb_section_retention = {"retention", "How long inputs ar
                                                 retention_keys, N_OF(retention_keys)};
 const struct pb_section pb_section_compute = {"compute", "How pixels are computed.", compute_keys,
                                               N_OF(compute_keys)};
-const struct pb_section pb_section_limits = {
-    "limits", "What an input may declare; checked before its first pixel is read.", limits_keys,
-    N_OF(limits_keys)};
+const struct pb_section pb_section_limits = {"limits",
+                                             "What an input may declare, and what may be made of "
+                                             "it; checked before its first pixel is read.",
+                                             limits_keys, N_OF(limits_keys)};
 const struct pb_section pb_section_input = {"input", "Which scenes, and what their bands are.",
                                             input_keys, N_OF(input_keys)};
 const struct pb_section pb_section_output = {"output", "Where products go; what they are called.",

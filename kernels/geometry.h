@@ -23,9 +23,18 @@ struct pb_geometry {
     int32_t frame;
 };
 
+/* The largest grid that a step may make. */
+struct pb_grid_limits {
+    int32_t side_px;        /* width, and height */
+    uint64_t pixels;        /* width x height */
+    uint64_t growth_pixels; /* the same, by the pixels that the scene has */
+    uint64_t growth;        /* the configured factor between them, for messages */
+};
+
 /* What steps may know of the scene. */
 struct pb_scene_facts {
     bool assumed; /* no scene is there yet: sizes and places stand for those that will come */
+    const struct pb_grid_limits *limits; /* NULL = none */
     bool has_transform;
     double transform[6];              /* GDAL's order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow */
     struct pb_ground_unit unit;       /* of x and y */

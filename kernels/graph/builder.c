@@ -195,8 +195,37 @@ const struct pb_scene_facts *pb_builder_scene(const struct pb_builder *b)
     return b->scene;
 }
 
+bool pb_builder_grid_fits(struct pb_builder *b, double w, double h)
+{
+    const struct pb_grid_limits *const limits = b->scene->limits;
+
+    if (limits == NULL || b->scene->assumed)
+        return true;
+    if (w > limits->side_px || h > limits->side_px)
+        (void)pb_builder_mistake(b, PB_DIAG_LIMIT, NULL, 0,
+                                 "the grid would have %.0f x %.0f pixels; %d are allowed along an "
+                                 "axis (limits.max_side_px)",
+                                 w, h, limits->side_px);
+    else if (w * h > (double)limits->pixels)
+        (void)pb_builder_mistake(b, PB_DIAG_LIMIT, NULL, 0,
+                                 "the grid would have %.0f x %.0f pixels; %.0f are allowed "
+                                 "(limits.max_pixels)",
+                                 w, h, (double)limits->pixels);
+    else if (w * h > (double)limits->growth_pixels)
+        (void)pb_builder_mistake(b, PB_DIAG_LIMIT, NULL, 0,
+                                 "the grid would have %.0f x %.0f pixels, more than %.0f times as "
+                                 "many as the scene (limits.max_growth); check where the scene "
+                                 "lies and how large its pixels are",
+                                 w, h, (double)limits->growth);
+    else
+        return true;
+    return false;
+}
+
 int32_t pb_builder_add_grid(struct pb_builder *b, const struct pb_geometry *grid)
 {
+    if (!pb_builder_grid_fits(b, grid->w, grid->h))
+        return -1;
     const int32_t number = b->error ? -1 : pb_graph_grid(&b->graph, grid);
 
     return number == -E2BIG ? fail(b, "the steps make more than 64 grids") : number;

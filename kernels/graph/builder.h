@@ -101,7 +101,8 @@ int pb_builder_loop_tell(struct pb_builder *b, int32_t loop, uint32_t first, uin
 /* Of a value that is no poison; -1 = a number, which lies on all. */
 int32_t pb_builder_grid(const struct pb_builder *b, pb_value value);
 struct pb_geometry pb_builder_geometry(const struct pb_builder *b, int32_t grid);
-/* The number of a grid; -1: too many (sticks). */
+/* The number of a grid; -1: too many (sticks), or it is larger than the limits of the scene allow
+ * (a mistake was reported). */
 int32_t pb_builder_add_grid(struct pb_builder *b, const struct pb_geometry *grid);
 /* The number of a new grid in another coordinate system, as the ask says, for values on `grid`; the
  * ask's source_w, source_h and from are filled in. ask->part: see pb_builder_part. Two equal asks

@@ -35,6 +35,8 @@ struct pb_builder {
 
 void pb_builder_init(struct pb_builder *b, pb_diag_report *report, void *to);
 void pb_builder_fini(struct pb_builder *b);
+/* Whether the limits of the scene allow a grid of w x h; else reports that. */
+bool pb_builder_grid_fits(struct pb_builder *b, double w, double h);
 /* Of a mistake about a grid whose map from the scene's is not known. */
 #define PB_UNPLACED_SOURCE                                                                         \
     "a source that cannot be placed on the scene: both need a geotransform in the same "           \

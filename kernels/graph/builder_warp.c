@@ -39,7 +39,7 @@ static int report(struct pb_builder *b, int rc, const char *why)
         b->error = b->error ? b->error : rc;
         return -1;
     }
-    (void)pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0, "%s",
+    (void)pb_builder_mistake(b, rc == -EFBIG ? PB_DIAG_LIMIT : PB_DIAG_GRID, NULL, 0, "%s",
                              rc == -E2BIG ? "the way between the two coordinate systems is so "
                                             "uneven that its table would not fit into 64 MiB; warp "
                                             "a smaller area"
@@ -102,6 +102,11 @@ static int32_t open_way(struct pb_builder *b, const struct pb_ground_ask *ask, i
 
     if (rc < 0)
         return report(b, rc, why);
+    if (!pb_builder_grid_fits(b, way.w, way.h)) {
+        finder->close(way.transform);
+        free(way.ground.crs);
+        return -1;
+    }
     const struct pb_warp_want want = {.w = way.w,
                                       .h = way.h,
                                       .source_w = ask->source_w,
@@ -142,7 +147,7 @@ static int32_t open_relief(struct pb_builder *b, const struct pb_ground_ask *ask
                        "%s on ground of %.0f to %.0f m, which band %.40s has",
                        pb_ground_of_height(ask->model), relief.warp->low,
                        relief.warp->low + relief.warp->step * (relief.warp->n_heights - 1), band);
-    if (rc < 0 || !reaches(b, ask, relief.warp)) {
+    if (rc < 0 || !pb_builder_grid_fits(b, relief.w, relief.h) || !reaches(b, ask, relief.warp)) {
         pb_relief_release(&relief);
         return rc < 0 ? report(b, rc, why) : -1;
     }

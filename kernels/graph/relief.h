@@ -23,8 +23,8 @@ struct pb_relief {
 };
 
 /* The new grid holds the scene whatever height of its area a pixel has, unless the ask has bounds.
- * 0; -EINVAL with words in why; -E2BIG, as pb_warp_create; -EIO, the heights cannot be read;
- * -ENOMEM. *out is to be released in any case. */
+ * 0; -EINVAL, or -EFBIG for a grid that is too large, with words in why; -E2BIG, as pb_warp_create;
+ * -EIO, the heights cannot be read; -ENOMEM. *out is to be released in any case. */
 int pb_relief_open(const struct pb_relief_ask *ask, char *why, size_t why_bytes,
                    struct pb_relief *out);
 void pb_relief_release(struct pb_relief *relief);

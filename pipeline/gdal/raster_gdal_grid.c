@@ -66,7 +66,7 @@ static int too_large(char *why, size_t bytes, double w, double h)
     (void)snprintf(why, bytes,
                    "the grid would have %.0f x %.0f pixels; 1 to %d are allowed along an axis", w,
                    h, SIDE_MAX);
-    return -EINVAL;
+    return -EFBIG;
 }
 
 /* Of the suggested transform and size: what the ask wants otherwise, by the rules of gdalwarp. */

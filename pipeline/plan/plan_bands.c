@@ -7,6 +7,7 @@
 #include "pipeline/plan/plan_gate.h"
 #include "pipeline/plan/plan_heights.h"
 #include "pipeline/plan/plan_images.h"
+#include "pipeline/plan/plan_limits.h"
 
 #include "config/wanted_bands.h"
 #include "pipeline/raster/ground.h"
@@ -241,6 +242,7 @@ static enum pb_code code_of(const struct pb_diag *diag, const struct pb_pipeline
            : diag->kind == PB_DIAG_INDEX    ? PB_E_PIPELINE_INDEX
            : diag->kind == PB_DIAG_CONSTANT ? PB_E_PIPELINE_INDEX
            : diag->kind == PB_DIAG_OUTSIDE  ? PB_E_INPUT_OUTSIDE
+           : diag->kind == PB_DIAG_LIMIT    ? PB_E_OUTPUT_LIMIT
            : diag->kind == PB_DIAG_GRID     ? PB_E_PIPELINE_GRID
                                             : PB_E_PIPELINE_BAND;
 }
@@ -329,6 +331,8 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     facts.area = find_area;
     facts.area_of = &areas;
     facts.tile = request->tile;
+    const struct pb_grid_limits limits = pb_plan_grid_limits(request);
+    facts.limits = &limits;
     facts.ground = request->raster != NULL ? &finder : NULL;
     struct pb_chain_step *steps = calloc(pipeline->n_steps + 1, sizeof *steps);
     if (steps == NULL)

@@ -3,6 +3,7 @@
 /* What a run is made of once its scene is open, in this order: device, plan, place, products, first
  * pass. */
 #include "pipeline/device/device.h"
+#include "pipeline/plan/plan_limits.h"
 #include "pipeline/raster/polygon_mask.h"
 #include "pipeline/run/publish_results.h"
 #include "pipeline/run/run_inside.h"
@@ -207,6 +208,11 @@ static int plan_tiles(struct pb_run *run, struct pb_err *err)
         pb_run_forget_plan(run);
         if (rc < 0 && err != NULL && err->code == PB_OK)
             *err = why;
+    }
+    if (rc == 0) {
+        size_t n;
+        const uint64_t pixels = pb_run_tiles_pixels(tiles, &n);
+        rc = pb_plan_tiles_fit(&run->facts, n, pixels, err);
     }
     return rc ? rc : pb_run_tiles_settle(tiles, run->options.pipeline, err);
 }

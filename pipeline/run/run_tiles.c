@@ -123,6 +123,18 @@ int pb_run_tiles_settle(struct pb_run_tiles *tiles, const struct pb_pipeline_con
     return 0;
 }
 
+uint64_t pb_run_tiles_pixels(const struct pb_run_tiles *tiles, size_t *out_n)
+{
+    uint64_t pixels = 0;
+    *out_n = 0;
+    for (size_t i = 0; i < tiles->n; i++)
+        if (tiles->tile[i].state == PB_TILE_TO_DO) {
+            pixels += (uint64_t)tiles->tile[i].w * (uint64_t)tiles->tile[i].h;
+            ++*out_n;
+        }
+    return pixels;
+}
+
 static size_t next_of(const struct pb_run_tiles *tiles)
 {
     size_t i = tiles->at + 1;

@@ -48,6 +48,8 @@ int pb_run_tiles_planned(struct pb_run_tiles *tiles, int rc, const struct pb_pla
  * many products. */
 int pb_run_tiles_settle(struct pb_run_tiles *tiles, const struct pb_pipeline_config *pipeline,
                         struct pb_err *err);
+/* Pixels of the tiles that are to be made, once they are planned; *out_n: how many these are. */
+uint64_t pb_run_tiles_pixels(const struct pb_run_tiles *tiles, size_t *out_n);
 /* Goes to the next tile to be made; false: there is none. */
 bool pb_run_tiles_next(struct pb_run_tiles *tiles);
 /* Whether another one is to be made after that under way. */

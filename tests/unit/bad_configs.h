@@ -214,7 +214,7 @@ static const struct bad_config bad_configs[] = {
     {"limits: {max_pixels: 0}\n" PIPE,
      1, 22, 1, "limits.max_pixels: 0 is out of range; allowed: 1 to 1000000000000000"},
     {"limits: {max_open: 2s}\n" PIPE,
-     1, 10, 1, "unknown key 'max_open' in limits; allowed: max_pixels, max_side_px, max_block_bytes, max_ratio, max_bands, max_directories, archive_members, archive_bytes, archive_ratio, archive_depth, job_time"},
+     1, 10, 1, "unknown key 'max_open' in limits; allowed: max_pixels, max_side_px, max_growth, max_block_bytes, max_ratio, max_bands, max_directories, archive_members, archive_bytes, archive_ratio, archive_depth, job_time"},
     {"limits: {max_block_bytes: 256Mib/s}\n" PIPE,
      1, 27, 1, "limits.max_block_bytes: '256Mib/s' is not a size; write 512MiB, 1.5GiB or a number of bytes"},
     {"pipelines:\n",

@@ -86,7 +86,7 @@ static int32_t target(const struct resample *resample, struct pb_builder *b, int
         return -1;
     if (!pb_builder_scene(b)->assumed &&
         (from.w * factor[0] > SIDE_MAX || from.h * factor[1] > SIDE_MAX))
-        return pb_builder_mistake(b, PB_DIAG_GRID, NULL, 0,
+        return pb_builder_mistake(b, PB_DIAG_LIMIT, NULL, 0,
                                   "the band would have %.0f x %.0f pixels; %d are allowed along an "
                                   "axis",
                                   from.w * factor[0], from.h * factor[1], SIDE_MAX);

@@ -141,7 +141,7 @@ static int32_t union_grid(struct work *w, int32_t first)
         reach_over(&rows, map.offset_y, other.h * map.scale_y);
     }
     if (!whole_reach(&columns) || !whole_reach(&rows))
-        return pb_builder_mistake(w->b, PB_DIAG_GRID, NULL, 0,
+        return pb_builder_mistake(w->b, PB_DIAG_LIMIT, NULL, 0,
                                   "the scenes reach over %.0f x %.0f pixels; %d are allowed along "
                                   "an axis",
                                   columns.high - columns.low, rows.high - rows.low, SIDE_MAX);

@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""limits.* hold for what is made of a scene: a file of a few hundred bytes that says its pixels are 30 km large makes no
+grid of 37 gigapixels, and is refused alike by `pushbroom run`, by its dry run and by the service."""
+import shutil
+
+import numpy as np
+from osgeo import gdal, osr
+
+import pbtest
+from daemon_kit import Daemon
+from pbtest import run, run_json
+
+gdal.UseExceptions()
+WARP = "{warp: {crs: 'EPSG:6933', pixel: 10}}"
+COG = "{cog: {bands: [B1], type: float32}}"
+
+
+def scene(path, pixel_m, side=64, epsg=6933, x=0):
+    path.parent.mkdir(exist_ok=True)
+    ds = gdal.GetDriverByName("GTiff").Create(str(path), side, side, 1, gdal.GDT_Byte, ["COMPRESS=DEFLATE"])
+    ref = osr.SpatialReference()
+    ref.ImportFromEPSG(epsg)
+    ds.SetProjection(ref.ExportToWkt())
+    ds.SetGeoTransform((x, pixel_m, 0, pixel_m * side / 2, 0, -pixel_m))
+    ds.GetRasterBand(1).WriteArray(np.full((side, side), 9, "u1"))
+    return path
+
+
+def config(scratch, step, inputs="match: ['*.tif']", limits="", product=COG):
+    path = scratch / "c.yaml"
+    path.write_text(f"compute: {{device: cpu, memory: 256MiB, threads: 2}}\n{limits}pipelines:\n  p:\n    input: {{{inputs}}}\n"
+                    f"    steps: [{step}]\n    products: [{product}]\n")
+    return path
+
+
+def refused(scratch, path, step, words, code="output.limit", **more):
+    """By the run and by its dry run, before a byte is written."""
+    for dry in ([], ["--dry-run"]):
+        out = scratch / "out"
+        done = run("pushbroom", "run", "--json", *dry, "-c", config(scratch, step, **more), "-o", out, path, code=1)
+        assert f'"{code}"' in done.stdout and words in done.stdout, done.stdout + done.stderr
+        assert not list(out.rglob("*.tif")) if out.exists() else True
+
+
+def made(scratch, path, step, **more):
+    out = scratch / "out"
+    result, = run_json("pushbroom", "run", "--json", "-c", config(scratch, step, **more), "-o", out, path)
+    shutil.rmtree(out)
+    return result
+
+
+def test_small_scene_makes_no_huge_warp(scratch):
+    refused(scratch, scene(scratch / "in/x.tif", 30000), WARP, "limits.max_growth")
+    refused(scratch, scene(scratch / "in/x.tif", 100000), WARP, "limits.max_pixels")
+    refused(scratch, scene(scratch / "in/x.tif", 200000), WARP, "limits.max_side_px")
+    refused(scratch, scene(scratch / "in/x.tif", 2e6), WARP.replace("10", "0.001"), "1 to 1073741824")
+
+
+def test_small_scene_makes_no_huge_resample(scratch):
+    path = scene(scratch / "in/x.tif", 6000, side=600)
+    refused(scratch, path, "{resample: {pixel: 100}}", "limits.max_growth")
+    refused(scratch, path, "{resample: {pixel: 100}}", "limits.max_pixels", limits="limits: {max_growth: 10000, max_pixels: 1000000000}\n")
+
+
+def test_far_scenes_make_no_huge_mosaic(scratch):
+    path = scene(scratch / "in/a_1.tif", 10)
+    scene(scratch / "in/a_2.tif", 10, x=9e6)
+    inputs = "group: '(?<scene>a)_[12].tif', files: {A_1: '*_1.tif', A_2: '*_2.tif'}"
+    refused(scratch, path, "{mosaic: {bands: [A], of: [_1, _2]}}", "limits.max_side_px", inputs=inputs,
+            limits="limits: {max_side_px: 800000}\n", product=COG.replace("B1", "A"))
+
+
+def test_limits_of_grids_are_those_configured(scratch):
+    path = scene(scratch / "in/x.tif", 20)
+    step = "{warp: {crs: 'EPSG:6933', pixel: 10}}"
+    made(scratch, path, step)
+    refused(scratch, path, step, "limits.max_pixels", limits="limits: {max_pixels: 16383}\n")
+    refused(scratch, path, step, "limits.max_side_px", limits="limits: {max_side_px: 127}\n")
+    made(scratch, path, step, limits="limits: {max_pixels: 16384, max_side_px: 128, max_growth: 1}\n")
+
+
+def test_tiles_count_together(scratch):
+    refused(scratch, scene(scratch / "in/x.tif", 5000, epsg=32633, x=300000), "{warp: {grid: mgrs, pixel: 10}}", "limits.max_growth")
+
+
+def test_hostile_scene_leaves_service_working(scratch):
+    daemon = Daemon(fake=False)
+    try:
+        daemon.config.write_text(daemon.config.read_text().split("pipelines:")[0] + config(scratch, WARP).read_text())
+        daemon.start()
+        for name, pixel_m in (("evil.tif", 30000), ("good1.tif", 10), ("good2.tif", 10)):
+            scene(daemon.root / ("." + name), pixel_m)
+            (daemon.root / ("." + name)).rename(daemon.root / "inbox" / name)
+        daemon.wait_job("good1.tif", "successful")
+        daemon.wait_job("good2.tif", "successful")
+        job = daemon.wait_job("evil.tif", "failed")
+        assert job["error"]["code"] == "output.limit" and job["attempts"] == 1, job
+        assert daemon.call("service.info")["troubles"] == []
+        assert "evil.tif" in " ".join(daemon.files("quarantine"))
+    finally:
+        daemon.remove()
+
+
+if __name__ == "__main__":
+    pbtest.main(globals())
