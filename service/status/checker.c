@@ -19,9 +19,12 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#define LOOK_MS 100 /* between two checks of running children */
+#define LOOK_MS      100 /* between two checks of running children */
+#define STOP_MS      1000
+#define STOP_STEP_MS 2
 
 struct child {
     pid_t pid; /* 0 = free */
@@ -236,12 +239,29 @@ int pb_checker_start(struct pb_checker *checker)
     return rc;
 }
 
+/* Whether the process is gone; waits for that. */
+static bool is_gone(pid_t pid, int64_t wait_ms)
+{
+    const int64_t end_ms = pb_clock_mono_ms() + wait_ms;
+    const struct timespec step = {.tv_nsec = STOP_STEP_MS * 1000000L};
+    pid_t gone;
+    while (((gone = waitpid(pid, NULL, WNOHANG)) == 0 || (gone < 0 && errno == EINTR)) &&
+           pb_clock_mono_ms() < end_ms)
+        (void)nanosleep(&step, NULL);
+    return gone == pid || (gone < 0 && errno == ECHILD);
+}
+
+/* A process that was stopped takes no notice of its socket, but SIGKILL ends it as well. One that
+ * hangs in the kernel is left behind. */
 void pb_checker_stop(struct pb_checker *checker)
 {
     if (checker->fd < 0)
         return;
     (void)close(checker->fd);
-    (void)waitpid(checker->pid, NULL, 0);
+    if (!is_gone(checker->pid, STOP_MS)) {
+        (void)kill(checker->pid, SIGKILL);
+        (void)is_gone(checker->pid, STOP_MS);
+    }
     checker->fd = -1;
 }
 

@@ -15,8 +15,9 @@
 #include "service/base/peer.h"
 
 #define PB_CHECKER_LIMIT_MS      5000
-#define PB_CHECKER_CHILDREN      64 /* at a time, and */
-#define PB_CHECKER_USER_CHILDREN 8  /* of one user */
+#define PB_CHECKER_HANGS_MS      15000 /* the process itself, without the result of a request */
+#define PB_CHECKER_CHILDREN      64    /* at a time, and */
+#define PB_CHECKER_USER_CHILDREN 8     /* of one user */
 #define PB_CHECKER_PATH_BYTES    4096
 
 struct pb_checker {
@@ -34,6 +35,7 @@ struct pb_check_result {
 
 /* Forks; preferably before there are threads and descriptors. Negative errno. */
 int pb_checker_start(struct pb_checker *checker);
+/* Ends the process, by SIGKILL after a second. */
 void pb_checker_stop(struct pb_checker *checker);
 /* Requests a check of path (absolute, shorter than PB_CHECKER_PATH_BYTES). connection: of the
  * client, borrowed for the call; with `descriptor` the opened file is read from there, and the

@@ -3,6 +3,7 @@
  *
  * Checks the changes that clients request, before they go to the loop: the user, the owner of the
  * job, and for a file whether the client may read it. */
+#include "config/base/clock.h"
 #include "service/base/log.h"
 #include "service/status/status_methods_parts.h"
 
@@ -128,15 +129,25 @@ static void on_checked(struct pb_status_methods *methods, const struct pb_check_
     pb_tasks_drop(task);
 }
 
-static void fail_held(struct pb_status_methods *methods)
+static void fail_held(struct pb_status_methods *methods, const char *why)
 {
     struct pb_task *task;
     while ((task = STAILQ_FIRST(&methods->held)) != NULL) {
         struct pb_outcome outcome = {0};
-        (void)pb_fail(&outcome.err, PB_E_SERVICE_STATE, "the process that looks at files ended");
+        (void)pb_fail(&outcome.err, PB_E_SERVICE_STATE, "the process that looks at files %s", why);
         pb_status_answer(methods->status, task->ticket, &outcome);
         pb_tasks_drop(pb_tasks_release(&methods->held, task->ticket));
     }
+}
+
+static void start_anew(struct pb_status_methods *methods, const char *why)
+{
+    pb_log(PB_LOG_ERROR, "status: the process that looks at submitted files %s; it is started anew",
+           why);
+    fail_held(methods, why);
+    pb_checker_stop(methods->checker); /* epoll forgets the descriptor with that */
+    if (pb_checker_start(methods->checker) == 0)
+        (void)pb_status_poll(methods->status, methods->checker->fd);
 }
 
 void pb_status_read_checks(struct pb_status_methods *methods)
@@ -145,12 +156,15 @@ void pb_status_read_checks(struct pb_status_methods *methods)
     int rc;
     while ((rc = pb_checker_read(methods->checker, &result)) > 0)
         on_checked(methods, &result);
-    if (rc == 0)
-        return;
-    pb_log(PB_LOG_ERROR, "status: the process that looks at submitted files ended; it is started "
-                         "anew");
-    fail_held(methods);
-    pb_checker_stop(methods->checker); /* epoll forgets the descriptor with that */
-    if (pb_checker_start(methods->checker) == 0)
-        (void)pb_status_poll(methods->status, methods->checker->fd);
+    if (rc < 0)
+        start_anew(methods, "ended");
+}
+
+void pb_status_watch_checks(struct pb_status_methods *methods)
+{
+    if (!STAILQ_EMPTY(&methods->held))
+        pb_status_read_checks(methods); /* results that came while this process stood still */
+    const struct pb_task *oldest = STAILQ_FIRST(&methods->held);
+    if (oldest != NULL && pb_clock_mono_ms() - oldest->since_ms >= PB_CHECKER_HANGS_MS)
+        start_anew(methods, "does not answer");
 }

@@ -272,6 +272,7 @@ static void on_beat(void *user)
 {
     struct pb_status_methods *methods = user;
     pb_overlay_sweep(&methods->overlay, methods->store);
+    pb_status_watch_checks(methods);
 }
 
 static bool is_privileged(void *user, const struct pb_peer *peer)

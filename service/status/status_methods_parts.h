@@ -27,6 +27,9 @@ int pb_status_submit(struct pb_status_methods *methods, struct pb_call *call, st
 int pb_status_push_ack(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
 /* The checker has results, or is gone. */
 void pb_status_read_checks(struct pb_status_methods *methods);
+/* Now and then: ends the checker where a request has no result for PB_CHECKER_HANGS_MS, as each of
+ * its checks has a limit of its own. */
+void pb_status_watch_checks(struct pb_status_methods *methods);
 
 /* --- status_events.c --- */
 int pb_status_list_events(const struct pb_status_methods *methods, struct pb_call *call,

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/status/tasks.h"
+#include "config/base/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -87,6 +88,7 @@ int pb_tasks_hold(struct pb_task_queue *queue, const struct pb_task *task)
     struct pb_task *copy = copy_of(task);
     if (copy == NULL)
         return -ENOMEM;
+    copy->since_ms = pb_clock_mono_ms();
     STAILQ_INSERT_TAIL(queue, copy, next);
     return 0;
 }

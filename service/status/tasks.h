@@ -23,7 +23,8 @@ struct pb_task {
     int64_t seq;
     bool given_up;
     char identity[PB_JOB_IDENTITY_BYTES];
-    bool is_folder; /* what identity speaks of */
+    bool is_folder;   /* what identity speaks of */
+    int64_t since_ms; /* of one that is held: monotonic */
 };
 
 STAILQ_HEAD(pb_task_queue, pb_task);

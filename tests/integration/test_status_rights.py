@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -167,6 +168,25 @@ class Rights(unittest.TestCase):
         os.kill(checker, 9)
         wait_for(lambda: "is started anew" in d.log_text())
         self.assertEqual(alice.call("job.submit", input=path)["uid"], ALICE)
+
+    def test_a_stopped_checking_process_is_replaced(self):
+        d = self.daemon()
+        alice = self.client(d, ALICE)
+        path = self.file(d, "a.tif", ALICE, 0o644)
+        checker, = self.checkers(d.process.pid)
+        os.kill(checker, signal.SIGSTOP)
+        with self.assertRaises(RpcError) as caught:
+            alice.call("job.submit", input=path)
+        self.assertEqual(caught.exception.code, "service.state")
+        self.assertEqual(alice.call("job.submit", input=path)["uid"], ALICE)
+        self.assertNotIn(checker, self.checkers(d.process.pid))
+
+    def test_a_stopped_checking_process_holds_up_no_shutdown(self):
+        d = self.daemon()
+        checker, = self.checkers(d.process.pid)
+        os.kill(checker, signal.SIGSTOP)
+        self.assertEqual(d.stop()[0], 0)
+        self.assertFalse(os.path.exists("/proc/%d" % checker))
 
     def test_storage_that_does_not_answer_holds_up_nobody_else(self):
         d = self.daemon()
