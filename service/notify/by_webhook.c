@@ -17,6 +17,7 @@
 #define WAIT_MAX_S   3600
 #define REPLY_BYTES  200 /* of a refusal's text, for the log */
 #define HEADER_BYTES (PB_SECRET_BYTES + 40)
+#define ANSWER_MOST  (UINT64_C(64) << 10) /* bytes of an answer that are read, with its headers */
 
 struct webhook {
     const struct pb_notify_config *notify;
@@ -25,6 +26,8 @@ struct webhook {
     char error[CURL_ERROR_SIZE];
     char reply[REPLY_BYTES + 1];
     size_t n_reply;
+    uint64_t n_answer;
+    bool has_body; /* all headers came, so the status is the answer's */
 };
 
 static void destroy(void *sender)
@@ -56,16 +59,30 @@ static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, cur
     return pb_stop_is_set(hook->stop);
 }
 
+/* Any other result than the given number of bytes ends the transfer. */
+static size_t count(struct webhook *hook, size_t bytes)
+{
+    hook->n_answer += bytes;
+    return hook->n_answer <= ANSWER_MOST ? bytes : 0;
+}
+
+static size_t on_header(char *text, size_t size, size_t n, void *user)
+{
+    (void)text;
+    return count(user, size * n);
+}
+
 /* Keeps the beginning of a reply and drops the rest. */
 static size_t on_reply(char *text, size_t size, size_t n, void *user)
 {
     struct webhook *hook = user;
     size_t bytes = size * n, room = REPLY_BYTES - hook->n_reply;
+    hook->has_body = true;
     size_t kept = bytes < room ? bytes : room;
     (void)memcpy(hook->reply + hook->n_reply, text, kept);
     hook->n_reply += kept;
     hook->reply[hook->n_reply] = '\0';
-    return bytes;
+    return count(hook, bytes);
 }
 
 /* Adds to the list; false = out of memory, the list is then freed. */
@@ -158,6 +175,8 @@ static void set_options(struct webhook *hook, const struct pb_letter *letter,
     (void)curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
     (void)curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
     (void)curl_easy_setopt(curl, CURLOPT_XFERINFODATA, hook);
+    (void)curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+    (void)curl_easy_setopt(curl, CURLOPT_HEADERDATA, hook);
     (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_reply);
     (void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, hook);
     (void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, hook->error);
@@ -177,12 +196,14 @@ static enum pb_sent judge(struct webhook *hook, CURLcode code, struct pb_sent_wh
 {
     long status = 0;
     curl_off_t wait_s = 0;
-    if (code != CURLE_OK) {
+    (void)curl_easy_getinfo(hook->curl, CURLINFO_RESPONSE_CODE, &status);
+    /* A receiver has answered once the headers are there: a text without end changes nothing of
+     * that, and the event would come twice. */
+    if (code != CURLE_OK && !hook->has_body) {
         pb_sent_fail(why, "%s: %s", hook->notify->url,
                      hook->error[0] ? hook->error : curl_easy_strerror(code));
         return PB_SENT_NOT;
     }
-    (void)curl_easy_getinfo(hook->curl, CURLINFO_RESPONSE_CODE, &status);
     (void)curl_easy_getinfo(hook->curl, CURLINFO_RETRY_AFTER, &wait_s);
     if (status >= 200 && status < 300)
         return PB_SENT;
@@ -204,6 +225,8 @@ static enum pb_sent send_letter(void *sender, const struct pb_letter *letter,
     }
     hook->error[0] = hook->reply[0] = '\0';
     hook->n_reply = 0;
+    hook->n_answer = 0;
+    hook->has_body = false;
     set_options(hook, letter, headers);
     CURLcode code = curl_easy_perform(hook->curl);
     enum pb_sent sent = judge(hook, code, why);

@@ -51,7 +51,8 @@ def free_port():
 
 
 class Receiver:
-    """An HTTP server that keeps what it gets; answer: of each request, what to answer (200)."""
+    """An HTTP server that keeps what it gets; answer: of each request, what to answer (200); -200: with a text without
+    end."""
 
     def __init__(self, port=0, tls=None, answer=None):
         receiver = self
@@ -68,11 +69,14 @@ class Receiver:
                 if status is None:  # takes it and says nothing
                     self.close_connection = True
                     return
-                self.send_response(status)
-                self.send_header("Content-Length", "4")
+                endless = status < 0
+                self.send_response(abs(status))
+                self.send_header("Content-Length", str(10 ** 15) if endless else "4")
                 try:
                     self.end_headers()
                     self.wfile.write(b"text")
+                    while endless:
+                        self.wfile.write(b"x" * 65536)
                 except OSError:  # who asked was killed
                     self.close_connection = True
 
@@ -245,6 +249,15 @@ class Notify(DaemonCase):
         self.wait(d, lambda: self.waiting(d) == {"webhook": 0} and len(receiver.got) == 5)
         self.assertEqual(len({e["id"] for e in receiver.events()}), 1)
         self.assertIn("answers 503: text; tried again", self.log(d))
+
+    def test_an_answer_without_end_is_an_answer(self):
+        receiver = self.receiver(answer=lambda n: -500 if n == 1 else -200)
+        d = self.service([("webhook", "url: \"http://127.0.0.1:%d/\", events: [job.successful]" % receiver.port)])
+        self.run_one(d, "a.tif")
+        self.run_one(d, "b.tif")
+        self.wait(d, lambda: self.waiting(d) == {"webhook": 0})
+        self.assertEqual([e["data"]["job"]["name"] for e in receiver.events()], ["a.tif", "a.tif", "b.tif"])
+        self.assertIn("answers 500: text", self.log(d))
 
     def test_an_event_that_is_refused_holds_up_the_others_for_a_while_only(self):
         receiver = self.receiver(answer=lambda n: 422 if n <= 5 else 200)
