@@ -175,9 +175,9 @@ struct pb_source_config {
 /* An entry of input.files: one band of a scene of many files. */
 struct pb_file_config {
     char *band;
-    char *match; /* fnmatch pattern of the base name, or with a slash of the path inside the scene;
-                    {scene} = the scene's name; upper and lower case are alike */
-    int32_t nth; /* which of the files that fit, in input.order, from 1; 0 = one fits */
+    char *match;      /* pattern (config/base/glob.h) of the base name, or with a slash of the path
+                         inside the scene;      {scene} = the scene's name; upper and lower case are alike */
+    int32_t nth;      /* which of the files that fit, in input.order, from 1; 0 = one fits */
     int32_t optional; /* not 0: a scene without the file has the band, valid nowhere */
     int32_t index;    /* of the band in the file, 1-based */
     int32_t resample; /* enum pb_bring */
@@ -229,7 +229,7 @@ struct pb_complete_config {
 #define PB_SIDECARS_MAX       48 /* of one scene, that are read */
 
 struct pb_input_config {
-    char **match; /* fnmatch patterns for the base name */
+    char **match; /* patterns (config/base/glob.h) for the base name */
     size_t n_match;
     char *scene; /* pattern of the folders that are a scene each; NULL = none */
     char *group; /* regular expression of the names of loose files that make a scene; NULL = none */

@@ -3,6 +3,7 @@
 #include "config/input_files.h"
 
 #include "config/base/arena.h"
+#include "config/base/glob.h"
 #include "config/config_parts.h"
 #include "config/group_pattern.h"
 #include "config/schema_values.h"
@@ -182,6 +183,9 @@ static void check_keys(struct pb_load *load, const struct pb_yaml *owner,
               "input.scene is for folders and input.group for loose files; make two pipelines");
     if (input->scene != NULL && (input->scene[0] == '\0' || strcmp(input->scene, "/") == 0))
         WRONG(load, place(owner, node, "scene"), "input.scene: an empty pattern fits no folder");
+    const char *wrong = input->scene != NULL ? pb_glob_wrong(input->scene) : NULL;
+    if (wrong != NULL)
+        WRONG(load, place(owner, node, "scene"), "input.scene: '%.80s' %s", input->scene, wrong);
     const char *slash = input->scene ? strchr(input->scene, '/') : NULL;
     if (slash != NULL && slash[1] != '\0')
         WRONG(load, place(owner, node, "scene"),

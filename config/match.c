@@ -5,9 +5,9 @@
 
 #include "config/base/archive_name.h"
 #include "config/base/base_name.h"
+#include "config/base/glob.h"
 #include "config/group_pattern.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 static const char *match_of(const struct pb_input_config *input, const char *name)
 {
     for (size_t i = 0; i < input->n_match; i++)
-        if (fnmatch(input->match[i], name, FNM_CASEFOLD) == 0)
+        if (pb_glob_fits(input->match[i], name, PB_GLOB_ANY_CASE))
             return input->match[i];
     return NULL;
 }
@@ -37,7 +37,7 @@ bool pb_config_takes_folder(const struct pb_pipeline_config *pipeline, const cha
     char name[256], pattern[256];
     const struct pb_input_config *input = &pipeline->input;
     return input->scene != NULL && folder_name(path, name) && folder_name(input->scene, pattern) &&
-           fnmatch(pattern, name, FNM_CASEFOLD | FNM_EXTMATCH) == 0;
+           pb_glob_fits(pattern, name, PB_GLOB_ANY_CASE | PB_GLOB_GROUPS);
 }
 
 /* A SAFE is packed as X.SAFE.zip or as X.zip, the files of a group as SCENE.tar. */

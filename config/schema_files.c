@@ -5,6 +5,7 @@
 #include "config/schema_values.h"
 
 #include "config/base/arena.h"
+#include "config/base/glob.h"
 #include "config/yaml/yaml_tree.h"
 
 #include <stdio.h>
@@ -28,6 +29,7 @@ void pb_check_file_pattern(struct pb_load *load, const struct pb_yaml *node, con
     }
     if (match[0] == '\0')
         wrong = "is empty";
+    wrong = wrong != NULL ? wrong : pb_glob_wrong(match);
     if (wrong != NULL)
         WRONG(load, node,
               "%s: '%.80s' %s; files of a scene are named by patterns inside its folder, such as "

@@ -3,6 +3,7 @@
 #include "config/schema_values.h"
 
 #include "config/base/arena.h"
+#include "config/base/glob.h"
 #include "config/units.h"
 #include "config/yaml/yaml_tree.h"
 
@@ -75,7 +76,7 @@ static bool is_file_name(struct pb_load *load, const struct pb_yaml *node, const
 /* Of a path below an inbox. */
 static bool is_path_pattern(struct pb_load *load, const struct pb_yaml *node, const char *what)
 {
-    if (node->text[0] && strlen(node->text) < 1024 && node->text[0] != '/')
+    if (node->text[0] && strlen(node->text) <= PB_GLOB_PATTERN_MAX && node->text[0] != '/')
         return true;
     WRONG(load, node,
           "%s: '%.80s' fits no file; a pattern is for a name, such as \"*.md5\", or for a path "

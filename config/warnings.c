@@ -4,7 +4,8 @@
 #include "config/config.h"
 #include "config/output/output_path.h"
 
-#include <fnmatch.h>
+#include "config/base/glob.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -15,7 +16,7 @@ static bool covers(const char *earlier, const char *later)
 {
     if (strcasecmp(earlier, later) == 0)
         return true;
-    return strpbrk(earlier, "?[\\") == NULL && fnmatch(earlier, later, FNM_CASEFOLD) == 0;
+    return strpbrk(earlier, "?[\\") == NULL && pb_glob_fits(earlier, later, PB_GLOB_ANY_CASE);
 }
 
 static bool covers_all(const struct pb_input_config *earlier, const struct pb_input_config *later)

@@ -4,10 +4,10 @@
 #include "config/config_parts.h"
 
 #include "config/base/arena.h"
+#include "config/base/glob.h"
 #include "config/notify/events.h"
 #include "config/yaml/yaml_tree.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -38,7 +38,7 @@ static const struct pb_yaml *item(const struct pb_yaml *list, size_t i)
 static bool fits_event(const char *pattern)
 {
     for (int i = 0; i < PB_EVENT_KINDS; i++)
-        if (fnmatch(pattern, pb_event_name((enum pb_event_kind)i), 0) == 0)
+        if (pb_glob_fits(pattern, pb_event_name((enum pb_event_kind)i), 0))
             return true;
     return false;
 }
@@ -46,7 +46,7 @@ static bool fits_event(const char *pattern)
 static bool fits_pipeline(const struct pb_config *config, const char *pattern)
 {
     for (size_t i = 0; i < config->n_pipelines; i++)
-        if (fnmatch(pattern, config->pipelines[i].name, 0) == 0)
+        if (pb_glob_fits(pattern, config->pipelines[i].name, 0))
             return true;
     return false;
 }

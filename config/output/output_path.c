@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/output/output_path.h"
+#include "config/base/glob.h"
 #include "config/base/text_clean.h"
 #include "config/output/output_template.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -306,10 +306,10 @@ bool pb_output_part_fits(const struct pb_output_pattern *pattern, size_t i, cons
     const struct pb_output_part *part = &pattern->part[i];
     if (component[0] == '.' || strlen(component) >= sizeof base)
         return false;
-    if (fnmatch(part->pattern, component, 0) == 0)
+    if (pb_glob_fits(part->pattern, component, 0))
         return true;
     (void)snprintf(base, sizeof base, "%.*s", (int)without_version(component), component);
-    return i == pattern->scene && fnmatch(part->pattern, base, 0) == 0;
+    return i == pattern->scene && pb_glob_fits(part->pattern, base, 0);
 }
 
 bool pb_output_path_fits(const struct pb_output_pattern *pattern, const char *relative)

@@ -56,7 +56,7 @@ int pb_output_name_expand(const char *name, const struct pb_output_facts *facts,
 
 /* What a path may expand to, whatever the values that are not in facts. */
 struct pb_output_part {
-    char pattern[512]; /* for fnmatch without flags */
+    char pattern[512]; /* for pb_glob_fits() without flags */
     char exact[256];   /* "" = several fit */
 };
 struct pb_output_pattern {

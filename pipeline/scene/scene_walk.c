@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/scene/scene_walk.h"
 #include "config/base/base_name.h"
+#include "config/base/glob.h"
 
 #include "config/group_pattern.h"
 #include "pipeline/raster/raster_file.h"
@@ -10,7 +11,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -267,6 +267,6 @@ int pb_scene_walk_open_file(const struct pb_scene_walk *walk, const char *path, 
 bool pb_scene_walk_fits(const char *pattern, const char *path)
 {
     if (strchr(pattern, '/') != NULL)
-        return fnmatch(pattern, path, FNM_CASEFOLD | FNM_EXTMATCH | FNM_PATHNAME) == 0;
-    return fnmatch(pattern, pb_base_name(path), FNM_CASEFOLD | FNM_EXTMATCH) == 0;
+        return pb_glob_fits(pattern, path, PB_GLOB_ANY_CASE | PB_GLOB_GROUPS | PB_GLOB_PATH);
+    return pb_glob_fits(pattern, pb_base_name(path), PB_GLOB_ANY_CASE | PB_GLOB_GROUPS);
 }

@@ -3,6 +3,7 @@
 #include "service/inbox/intake.h"
 #include "config/base/archive_name.h"
 #include "config/base/base_name.h"
+#include "config/base/glob.h"
 
 #include "pipeline/io/file_name.h"
 #include "pipeline/io/path.h"
@@ -12,7 +13,6 @@
 #include "service/base/log.h"
 #include "service/jobs/delivered.h"
 
-#include <fnmatch.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -123,7 +123,7 @@ bool pb_intake_ignores(struct pb_intake *intake, const char *path)
     for (size_t i = 0; i < service->n_ignore && !ignores; i++) {
         const char *pattern = service->ignore[i];
         const char *name = strchr(pattern, '/') != NULL ? path : pb_base_name(path);
-        ignores = fnmatch(pattern, name, FNM_CASEFOLD) == 0;
+        ignores = pb_glob_fits(pattern, name, PB_GLOB_ANY_CASE);
     }
     (void)pthread_rwlock_unlock(&intake->lock);
     return ignores;

@@ -103,5 +103,27 @@ def test_hostile_scene_leaves_service_working(scratch):
         daemon.remove()
 
 
+def test_slow_patterns_hold_up_no_scan(scratch):
+    daemon = Daemon(fake=False)
+    patterns = ("@(a|aa|aaa)*" * 5 + "b.tif", "*a" * 20 + "b.tif", "*(*(*(*(a)a|b)a|c)a|d)b.tif")
+    text = "pipelines:\n  p:\n    input: {match: ['*.tif']}\n    products: [statistics: {}]\n"
+    for i, pattern in enumerate(patterns):
+        text += f"  f{i}:\n    input: {{scene: 'F{i}_*', files: {{R: R.tif, N: '{pattern}'}}}}\n    products: [cog: {{bands: [R], type: float32}}]\n"
+    try:
+        daemon.config.write_text(daemon.config.read_text().split("pipelines:")[0] + text)
+        daemon.start()
+        for i in range(len(patterns)):
+            folder = daemon.root / f".F{i}"
+            scene(folder / "R.tif", 10)
+            scene(folder / ("a" * 240 + ".tif"), 10)
+            folder.rename(daemon.root / f"inbox/F{i}_1")
+        scene(daemon.root / ".good.tif", 10)
+        (daemon.root / ".good.tif").rename(daemon.root / "inbox/good.tif")
+        daemon.wait_job("good.tif", "successful")
+        assert daemon.stop()[0] == 0
+    finally:
+        daemon.remove()
+
+
 if __name__ == "__main__":
     pbtest.main(globals())
