@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* XML by libxml2's pull reader: nothing is fetched, no DTD is read, no entity is expanded. A
- * document with a DOCTYPE is refused before libxml2 sees it; no product has one. Depth and number
- * of nodes are bounded here, sizes by libxml2 (XML_PARSE_HUGE is not set) and by the caller. */
+ * document with a DOCTYPE is refused before libxml2 sees it; no product has one. Depth, number of
+ * nodes and of attributes are bounded here, sizes by libxml2 (XML_PARSE_HUGE is not set) and by the
+ * caller. */
 #include "pipeline/metadata/meta_tree.h"
 
 #include "config/base/arena.h"
@@ -11,6 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+/* Of one element. Products have some 20 attributes at most. */
+enum { ATTRIBUTES_MAX = 500, SPACES_MAX = 32 };
 
 struct state {
     struct pb_meta_tree *tree;
@@ -124,6 +128,72 @@ static bool is_known_encoding(const char *text, size_t bytes)
     return false;
 }
 
+/* Behind a comment, a section of plain text or an instruction that begins at `at`, which libxml2
+ * skips likewise; `at` where there is none. */
+static size_t skip_plain(const char *text, size_t bytes, size_t at)
+{
+    static const struct {
+        const char *begin, *end;
+    } plain[] = {{"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
+        const size_t begin = strlen(plain[i].begin), end = strlen(plain[i].end);
+        if (bytes - at < begin || memcmp(text + at, plain[i].begin, begin) != 0)
+            continue;
+        const char *found = memmem(text + at + begin, bytes - at - begin, plain[i].end, end);
+        return found != NULL ? (size_t)(found - text) + end : bytes;
+    }
+    return at;
+}
+
+/* Counts the attributes of the tag that begins at `at`, and of them the declarations of namespaces.
+ * Returns where it ends. */
+static size_t count_attributes(const char *text, size_t bytes, size_t at, size_t *out_n,
+                               size_t *out_spaces)
+{
+    *out_n = *out_spaces = 0;
+    for (char quote = '\0'; at < bytes && (quote != '\0' || text[at] != '>'); at++) {
+        if (quote != '\0')
+            quote = text[at] == quote ? '\0' : quote;
+        else if (text[at] == '"' || text[at] == '\'')
+            quote = text[at];
+        else if (text[at] == '=')
+            ++*out_n;
+        else if (bytes - at > 5 && memcmp(text + at, "xmlns", 5) == 0)
+            ++*out_spaces;
+    }
+    return at;
+}
+
+/* libxml2 compares each attribute with all before it, and looks for a namespace in all that are
+ * declared around an element. */
+static int check_attributes(const struct pb_meta_tree *tree, const char *text, size_t bytes,
+                            struct pb_err *err)
+{
+    size_t n, spaces;
+    int line = 1;
+    for (size_t at = 0; at < bytes;) {
+        const char *tag = memchr(text + at, '<', bytes - at);
+        if (tag == NULL)
+            return 0;
+        at = (size_t)(tag - text);
+        const size_t behind = skip_plain(text, bytes, at);
+        if (behind > at) {
+            at = behind;
+            continue;
+        }
+        const size_t end = count_attributes(text, bytes, at, &n, &spaces);
+        if (n > ATTRIBUTES_MAX || spaces > SPACES_MAX) {
+            for (size_t i = 0; i < at; i++)
+                line += text[i] == '\n';
+            return pb_meta_bad(tree, line, err, "an element has more than %d %s",
+                               spaces > SPACES_MAX ? SPACES_MAX : ATTRIBUTES_MAX,
+                               spaces > SPACES_MAX ? "namespaces" : "attributes");
+        }
+        at = end;
+    }
+    return 0;
+}
+
 int pb_meta_parse_xml(struct pb_meta_tree *tree, const char *text, size_t bytes, struct pb_err *err)
 {
     struct state s = {.tree = tree, .at = tree->root, .err = err};
@@ -132,6 +202,9 @@ int pb_meta_parse_xml(struct pb_meta_tree *tree, const char *text, size_t bytes,
         return pb_meta_bad(tree, 0, err, "entities and document types are not allowed");
     if (!is_known_encoding(text, bytes))
         return pb_meta_bad(tree, 1, err, "its encoding is neither UTF-8 nor ISO-8859-1");
+    rc = check_attributes(tree, text, bytes, err);
+    if (rc < 0)
+        return rc;
     xmlTextReaderPtr reader = xmlReaderForMemory(text, (int)bytes, NULL, NULL, XML_PARSE_NONET);
     if (reader == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to read %s", tree->name);

@@ -148,6 +148,34 @@ START_TEST(hostile_documents_are_refused_before_they_cost)
 }
 END_TEST
 
+/* An element with n attributes behind what a reader of tags must skip. */
+static char *with_attributes(const char *before, const char *name, int n)
+{
+    char *text = calloc(1, (size_t)n * 40 + 200);
+    size_t used = (size_t)sprintf(text, "<?xml version='1.0'?><r>%s\n<a", before);
+    for (int i = 0; i < n; i++)
+        used += (size_t)sprintf(text + used, " %s%d='%s'", name, i, name[0] == 'x' ? "u" : ">");
+    (void)sprintf(text + used, "/></r>");
+    return text;
+}
+
+START_TEST(elements_with_many_attributes_are_refused)
+{
+    static const char *const before[] = {
+        "", "<!-- <a ' -->", "<![CDATA[ ' <a \" ]]>", "<?a '?>", "<b x='>' y=\"'\"/>'",
+    };
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        assert_refused(with_attributes(before[i], "k", 501), PB_E_INPUT_METADATA_INVALID,
+                       "more than 500 attributes");
+        assert_refused(with_attributes(before[i], "xmlns:k", 33), PB_E_INPUT_METADATA_INVALID,
+                       "more than 32 namespaces");
+        assert_refused(with_attributes(before[i], "k", 500), PB_E_INPUT_METADATA_UNKNOWN, "known");
+        assert_refused(with_attributes(before[i], "xmlns:k", 32), PB_E_INPUT_METADATA_UNKNOWN,
+                       "known");
+    }
+}
+END_TEST
+
 /* What two files of one scene say, as it is or with one text of the second changed. */
 static void assert_contradiction(const char *from, const char *to, const char *first,
                                  const char *second)
@@ -252,6 +280,7 @@ int main(void)
     tcase_add_test(tc, baselines_that_contradict_are_refused);
     tcase_add_test(tc, text_that_does_not_parse_says_where);
     tcase_add_test(tc, hostile_documents_are_refused_before_they_cost);
+    tcase_add_test(tc, elements_with_many_attributes_are_refused);
     tcase_add_test(tc, two_files_that_contradict_are_both_named);
     tcase_add_test(tc, two_tiles_of_other_times_contradict_by_the_sun);
     tcase_add_test(tc, times_are_brought_to_utc);
