@@ -134,6 +134,7 @@ struct pb_limits {
     uint64_t max_block_bytes; /* one decoded block, all bands it holds */
     uint64_t max_ratio;       /* decoded bytes for each stored one; 0 = any */
     uint64_t max_growth;      /* pixels of a grid that steps make, for each one of the scene */
+    uint64_t output_bytes;    /* of the products of one run */
     int32_t max_side_px;
     int32_t max_bands;
     int32_t max_directories;
@@ -176,7 +177,8 @@ struct pb_source_config {
 struct pb_file_config {
     char *band;
     char *match;      /* pattern (config/base/glob.h) of the base name, or with a slash of the path
-                         inside the scene;      {scene} = the scene's name; upper and lower case are alike */
+                         inside the scene;      {scene} = the scene's name; upper and lower case are
+                         alike */
     int32_t nth;      /* which of the files that fit, in input.order, from 1; 0 = one fits */
     int32_t optional; /* not 0: a scene without the file has the band, valid nowhere */
     int32_t index;    /* of the band in the file, 1-based */

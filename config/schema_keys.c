@@ -178,6 +178,10 @@ static const struct pb_key limits_keys[] = {
     RANGED("max_growth", PB_KEY_COUNT, AT(pb_limits, max_growth), 1, 1e15, "1000",
            "Pixels of a grid that steps make, or of all tiles of a scene together, for each pixel "
            "of the scene's files, of grids above 500 million pixels."),
+    RANGED("output", PB_KEY_SIZE, AT(pb_limits, output_bytes), 1 * MIB, 1024 * TIB, "1TiB",
+           "The products of one run together, all tiles included. The size of images without "
+           "compression is known and checked before the first pixel; of others a thousandth of it "
+           "is, and the rest while they are written."),
     RANGED("max_block_bytes", PB_KEY_SIZE, AT(pb_limits, max_block_bytes), 4096, TIB, "256MiB",
            "One tile or strip of the file when decoded, with all bands it holds."),
     RANGED("max_ratio", PB_KEY_COUNT, AT(pb_limits, max_ratio), 1, 1e15, "10000",

@@ -120,6 +120,23 @@ uint64_t pb_cog_writer_bytes(const struct pb_cog_options *options)
     return bytes;
 }
 
+uint64_t pb_cog_writer_raw_bytes(const struct pb_cog_options *options, bool *out_packed)
+{
+    struct pb_block_format format = {.codec = &pb_codec_none};
+    struct pb_tiff_level level[2 * LEVELS_MAX];
+    uint64_t bytes = 0;
+    *out_packed = false;
+    if (pb_cog_format(options, NULL, &format) != 0)
+        return 0;
+    const uint32_t n = list_levels(options, level);
+    for (uint32_t i = 0; i < n; i++)
+        bytes +=
+            level[i].n_blocks * (options->mask && i % 2 == 1 ? pb_mask_raw_bytes(options->block_px)
+                                                             : pb_block_raw_bytes(&format));
+    *out_packed = format.codec->encode != NULL;
+    return bytes;
+}
+
 static int create_masks(struct pb_cog_writer *writer, struct pb_err *err)
 {
     const struct pb_cog_options *o = &writer->options;

@@ -75,6 +75,9 @@ struct pb_cog_summary {
 double pb_cog_writer_nodata(const struct pb_cog_options *options);
 /* Memory that create() and finish() take; UINT64_MAX when the options are invalid. */
 uint64_t pb_cog_writer_bytes(const struct pb_cog_options *options);
+/* Bytes of all blocks of the file before compression; *out_packed: whether there is any. 0 when the
+ * options are invalid. */
+uint64_t pb_cog_writer_raw_bytes(const struct pb_cog_options *options, bool *out_packed);
 /* 0; pipeline.product for options that cannot be, memory, output.*. Copies options. The file is
  * made here and, without compression, its space reserved. Thread: init. */
 int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *err,

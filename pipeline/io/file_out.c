@@ -83,6 +83,19 @@ out:
     return rc;
 }
 
+int pb_file_progress_add(struct pb_file_progress *progress, uint64_t bytes, struct pb_err *err)
+{
+    if (progress == NULL)
+        return 0;
+    const uint64_t before =
+        atomic_fetch_add_explicit(&progress->bytes, bytes, memory_order_relaxed);
+    if (progress->most == 0 || before + bytes <= progress->most)
+        return 0;
+    return pb_fail(err, PB_E_OUTPUT_LIMIT,
+                   "the products of the scene have more than %llu bytes (limits.output)",
+                   (unsigned long long)progress->most);
+}
+
 void pb_file_out_watch(struct pb_file_out *file, struct pb_file_progress *progress)
 {
     file->progress = progress;
@@ -101,8 +114,9 @@ static int cut_part(struct pb_file_out *file, struct pb_err *err,
         return pb_io_fail(err, error, "cannot write", file->made.path);
     *out_part = (struct pb_background_part){file->buffer + file->half * HALF_BYTES, file->held,
                                             file->flushed};
-    if (progress != NULL)
-        atomic_fetch_add(&progress->bytes, file->held);
+    int rc = pb_file_progress_add(progress, file->held, err);
+    if (rc != 0)
+        return rc;
     file->flushed += file->held;
     file->held = 0;
     return 0;

@@ -17,8 +17,12 @@ struct pb_file_out;
 /* The progress of the files of a run, and a flag that aborts them. */
 struct pb_file_progress {
     _Atomic uint64_t bytes; /* written so far, by all files that share this */
+    uint64_t most;          /* of bytes: more is output.limit; 0 = any number */
     atomic_bool stop; /* set by any thread: writing fails with job.dismissed at its next part */
 };
+
+/* Counts bytes that were written; output.limit. progress NULL is fine. Thread: any. */
+int pb_file_progress_add(struct pb_file_progress *progress, uint64_t bytes, struct pb_err *err);
 
 /* Bytes it holds (the buffer). */
 #define PB_FILE_OUT_BYTES (UINT64_C(4) << 20)

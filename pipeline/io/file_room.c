@@ -7,20 +7,72 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #define RESERVE_MAX_BYTES (UINT64_C(16) << 30)
 
-int pb_file_room(int fd, const char *path, uint64_t bytes, struct pb_err *err)
+static bool read_disk(int fd, uint64_t *out_room, uint64_t *out_all)
 {
     struct statvfs disk;
-    if (bytes == 0 || fstatvfs(fd, &disk) != 0 || disk.f_blocks == 0)
+    if (fstatvfs(fd, &disk) != 0 || disk.f_blocks == 0)
+        return false;
+    *out_room = (uint64_t)disk.f_bavail * disk.f_frsize;
+    *out_all = (uint64_t)disk.f_blocks * disk.f_frsize;
+    return true;
+}
+
+/* The nearest directory above that is there. */
+static int open_existing(const char *directory)
+{
+    char path[PATH_MAX];
+    int fd = -1;
+    if (snprintf(path, sizeof path, "%s", directory) >= (int)sizeof path)
+        return -1;
+    while ((fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0 && errno == ENOENT) {
+        char *slash = strrchr(path, '/');
+        if (strcmp(path, ".") == 0 || strcmp(path, "/") == 0)
+            return -1;
+        if (slash == NULL)
+            (void)snprintf(path, sizeof path, ".");
+        else
+            slash[slash == path] = '\0';
+    }
+    return fd;
+}
+
+int pb_file_room_below(const char *directory, uint64_t bytes, struct pb_err *err)
+{
+    uint64_t room, all;
+    const int fd = open_existing(directory);
+    const bool known = fd >= 0 && read_disk(fd, &room, &all);
+    if (fd >= 0)
+        (void)close(fd);
+    if (known && bytes > all)
+        return pb_fail(err, PB_E_OUTPUT_LIMIT,
+                       "the products would have at least %llu bytes, and their whole file system "
+                       "has %llu",
+                       (unsigned long long)bytes, (unsigned long long)all);
+    if (known && bytes > room)
+        return pb_fail(err, PB_E_OUTPUT_FULL,
+                       "the products will have at least %llu bytes, but only %llu are free where "
+                       "they go",
+                       (unsigned long long)bytes, (unsigned long long)room);
+    return 0;
+}
+
+int pb_file_room(int fd, const char *path, uint64_t bytes, struct pb_err *err)
+{
+    uint64_t room, all;
+    if (bytes == 0 || !read_disk(fd, &room, &all))
         return 0;
-    uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
-    uint64_t all = (uint64_t)disk.f_blocks * disk.f_frsize;
     if (bytes > all)
         return pb_fail(
-            err, PB_E_PIPELINE_PRODUCT,
+            err, PB_E_OUTPUT_LIMIT,
             "'%s' would have %llu bytes, and the whole file system has %llu; compress it, "
             "or put the products on a larger one",
             path, (unsigned long long)bytes, (unsigned long long)all);

@@ -109,16 +109,16 @@ void pb_gap_file_move(struct pb_gap_file *file)
 
 /* Counts, and hints at every few megabytes, wherever they went: the disk starts to write what is
  * dirty. Errors are reported by fsync. */
-static void count(struct pb_gap_file *file, uint64_t bytes)
+static int count(struct pb_gap_file *file, uint64_t bytes, struct pb_err *err)
 {
     uint64_t before = atomic_fetch_add_explicit(&file->written, bytes, memory_order_relaxed);
-    if (file->progress != NULL)
-        atomic_fetch_add_explicit(&file->progress->bytes, bytes, memory_order_relaxed);
-    if (before / WRITE_EACH_BYTES == (before + bytes) / WRITE_EACH_BYTES)
-        return;
+    int rc = pb_file_progress_add(file->progress, bytes, err);
+    if (rc != 0 || before / WRITE_EACH_BYTES == (before + bytes) / WRITE_EACH_BYTES)
+        return rc;
     pb_io_begin();
     (void)sync_file_range(file->made.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
     pb_io_end();
+    return 0;
 }
 
 int pb_gap_file_sum(struct pb_gap_file *file, enum pb_checksum checksum, struct pb_err *err)
@@ -182,8 +182,7 @@ static int write_parts(struct pb_gap_file *file, uint64_t at, struct iovec *part
             parts->iov_len -= (size_t)done;
         }
     }
-    count(file, at - from);
-    return 0;
+    return count(file, at - from, err);
 }
 
 int pb_gap_file_write(struct pb_gap_file *file, uint64_t at, struct iovec *parts, int n,

@@ -223,6 +223,10 @@ struct pb_product_type {
     /* Resident bytes it will hold besides the tiles, for the plan; env->raster and directory may be
      * NULL. */
     uint64_t (*bytes)(const struct pb_product_env *env, const struct pb_product_config *config);
+    /* Bytes of its file before compression, and whether it has any; environment as for bytes. NULL
+     * = the file is small, whatever the size of the grid. */
+    uint64_t (*file_bytes)(const struct pb_product_env *env, const struct pb_product_config *config,
+                           bool *out_packed);
     /* Tiles must be a multiple of so many pixels a side, a power of two; NULL = any. */
     int32_t (*block_px)(const struct pb_product_config *config);
     /* Whether it is made faster of tiles that come by whole rows. NULL = the order is all the same.

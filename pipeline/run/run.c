@@ -20,6 +20,7 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
     if (run == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the run");
     run->options = *options;
+    run->files.most = options->config->limits.output_bytes;
     pthread_mutex_init(&run->lock, NULL);
     if (options->scene != NULL)
         (void)snprintf(run->scene, sizeof run->scene, "%s", options->scene);

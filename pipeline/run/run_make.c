@@ -197,13 +197,15 @@ void pb_run_forget_plan(struct pb_run *run)
 }
 
 /* Plans each tile, so that what cannot be is refused before a pixel is read. */
-static int plan_tiles(struct pb_run *run, struct pb_err *err)
+static int plan_tiles(struct pb_run *run, struct pb_run_room *room, struct pb_err *err)
 {
     struct pb_run_tiles *tiles = &run->tiles;
     int rc = 0;
     for (tiles->at = 0; tiles->at < tiles->n && rc == 0; tiles->at++) {
         struct pb_err why = {0};
         rc = pb_run_make_plan(run, &why);
+        if (rc == 0)
+            pb_run_room_add(room, &run->env);
         rc = pb_run_tiles_planned(tiles, rc, run->plan, &why);
         pb_run_forget_plan(run);
         if (rc < 0 && err != NULL && err->code == PB_OK)
@@ -226,10 +228,14 @@ int pb_run_make_tile(struct pb_run *run, struct pb_err *err)
 int pb_run_make_first(struct pb_run *run, struct pb_err *err)
 {
     const bool makes = run->options.products != NULL;
+    struct pb_run_room room = {.exact = 0};
     int rc = pb_run_tiles_find(&run->tiles, run->options.pipeline, run->sources.raster[0], err);
     if (rc == 0 && run->tiles.n > 0)
-        rc = plan_tiles(run, err);
+        rc = plan_tiles(run, &room, err);
     rc = rc ? rc : pb_run_make_plan(run, err);
+    if (rc == 0 && run->tiles.n == 0)
+        pb_run_room_add(&room, &run->env);
+    rc = rc ? rc : pb_run_room_check(&room, &run->options, err);
     rc = rc ? rc : pb_run_areas_ready(&run->areas, run->plan, err); /* also for later tiles */
     if (rc == 0 && makes)
         rc = make_place(run, err);

@@ -136,7 +136,7 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
     struct pb_run *run = NULL;
     struct pb_scene_files files = {.folder = NULL};
     struct pb_run_options options = {
-        .config = config, .pipeline = input->pipeline, .input = input->path};
+        .config = config, .pipeline = input->pipeline, .input = input->path, .room = o->output};
     if (as->device != NULL)
         options.remote = &as->remote;
     struct pb_sidecars *sidecars = calloc(1, sizeof *sidecars);

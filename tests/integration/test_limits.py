@@ -4,6 +4,7 @@
 """limits.* hold for what is made of a scene: a file of a few hundred bytes that says its pixels are 30 km large makes no
 grid of 37 gigapixels, and is refused alike by `pushbroom run`, by its dry run and by the service."""
 import shutil
+import subprocess
 
 import numpy as np
 from osgeo import gdal, osr
@@ -17,14 +18,14 @@ WARP = "{warp: {crs: 'EPSG:6933', pixel: 10}}"
 COG = "{cog: {bands: [B1], type: float32}}"
 
 
-def scene(path, pixel_m, side=64, epsg=6933, x=0):
+def scene(path, pixel_m, side=64, epsg=6933, x=0, noise=False):
     path.parent.mkdir(exist_ok=True)
     ds = gdal.GetDriverByName("GTiff").Create(str(path), side, side, 1, gdal.GDT_Byte, ["COMPRESS=DEFLATE"])
     ref = osr.SpatialReference()
     ref.ImportFromEPSG(epsg)
     ds.SetProjection(ref.ExportToWkt())
     ds.SetGeoTransform((x, pixel_m, 0, pixel_m * side / 2, 0, -pixel_m))
-    ds.GetRasterBand(1).WriteArray(np.full((side, side), 9, "u1"))
+    ds.GetRasterBand(1).WriteArray(np.random.default_rng(1).integers(1, 255, (side, side)).astype("u1") if noise else np.full((side, side), 9, "u1"))
     return path
 
 
@@ -79,6 +80,47 @@ def test_limits_of_grids_are_those_configured(scratch):
     refused(scratch, path, step, "limits.max_pixels", limits="limits: {max_pixels: 16383}\n")
     refused(scratch, path, step, "limits.max_side_px", limits="limits: {max_side_px: 127}\n")
     made(scratch, path, step, limits="limits: {max_pixels: 16384, max_side_px: 128, max_growth: 1}\n")
+
+
+def test_output_without_compression_is_refused_first(scratch):
+    path = scene(scratch / "in/x.tif", 200)  # 1280 x 1280, in 9 blocks, and overviews of 4 and 1
+    step, plain = WARP, COG.replace("float32", "float32, compress: none")
+    refused(scratch, path, step, "limits.output", product=plain, limits="limits: {output: 13MiB}\n")
+    made(scratch, path, step, product=COG, limits="limits: {output: 13MiB}\n")
+    made(scratch, path, step, product=plain, limits="limits: {output: 15MiB}\n")
+    two = f"{plain}, {COG.replace('float32', 'uint8, name: b, nodata: 0, compress: none')}"
+    refused(scratch, path, step, "limits.output", product=two, limits="limits: {output: 15MiB}\n")
+
+
+def test_output_with_compression_is_stopped(scratch):
+    path = scene(scratch / "in/x.tif", 200, noise=True)
+    step, out = "{warp: {crs: 'EPSG:6933', pixel: 10, method: cubic}}", scratch / "out"
+    limited = config(scratch, step, limits="limits: {output: 1MiB}\n")
+    run("pushbroom", "run", "--dry-run", "-c", limited, "-o", out, path)
+    result, = run_json("pushbroom", "run", "--json", "-c", limited, "-o", out, path, code=1)
+    assert result["error"]["code"] == "output.limit" and "limits.output" in result["error"]["message"], result
+    assert not [p for p in out.rglob("*") if p.is_file()], list(out.rglob("*"))
+
+
+def test_disk_that_is_too_small_is_told_first(scratch):
+    small = scratch / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", small], stderr=subprocess.DEVNULL).returncode != 0:
+        raise pbtest.Skip("cannot mount a tmpfs")
+    try:
+        path = scene(scratch / "in/x.tif", 1000)
+        limited = config(scratch, WARP, product=COG.replace("float32", "float32, compress: none"))
+        for dry in ([], ["--dry-run"]):
+            done = run("pushbroom", "run", "--json", *dry, "-c", limited, "-o", small / "out", path, code=1)
+            assert '"output.limit"' in done.stdout and "whole file system" in done.stdout, done.stdout
+        (small / "full").write_bytes(b"x" * (15 << 20))
+        limited = config(scratch, WARP.replace("10", "50"), product=COG.replace("float32", "float32, compress: none"))
+        for dry in ([], ["--dry-run"]):
+            done = run("pushbroom", "run", "--json", *dry, "-c", limited, "-o", small / "out", path, code=1)
+            assert '"output.full"' in done.stdout, done.stdout
+        assert not list(small.rglob("*.tif"))
+    finally:
+        subprocess.run(["umount", small], check=True)
 
 
 def test_tiles_count_together(scratch):

@@ -218,7 +218,7 @@ static const struct bad_config bad_configs[] = {
     {"pipelines: {p: {input: {scene: \"+(+(+(+(+(e)))))\", files: {R: r.tif}}, products: [statistics: {}]}}\n",
      1, 32, 1, "input.scene: '+(+(+(+(+(e)))))' has more than 4 groups inside each other"},
     {"limits: {max_open: 2s}\n" PIPE,
-     1, 10, 1, "unknown key 'max_open' in limits; allowed: max_pixels, max_side_px, max_growth, max_block_bytes, max_ratio, max_bands, max_directories, archive_members, archive_bytes, archive_ratio, archive_depth, job_time"},
+     1, 10, 1, "unknown key 'max_open' in limits; allowed: max_pixels, max_side_px, max_growth, output, max_block_bytes, max_ratio, max_bands, max_directories, archive_members, archive_bytes, archive_ratio, archive_depth, job_time"},
     {"limits: {max_block_bytes: 256Mib/s}\n" PIPE,
      1, 27, 1, "limits.max_block_bytes: '256Mib/s' is not a size; write 512MiB, 1.5GiB or a number of bytes"},
     {"pipelines:\n",

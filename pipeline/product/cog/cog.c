@@ -88,21 +88,39 @@ static bool cog_wants_rows(const struct pb_product_config *config)
     return cog_of(config)->compress != PB_COMPRESS_NONE;
 }
 
-static uint64_t cog_bytes(const struct pb_product_env *env, const struct pb_product_config *config)
+/* The options as far as they decide sizes; *painter is a part of them. */
+static struct pb_cog_options sizing_options(const struct pb_product_env *env,
+                                            const struct pb_product_config *config,
+                                            struct pb_painter *painter)
 {
     const struct pb_cog_config *cog = cog_of(config);
-    const struct pb_ramp *ramp = cog->paint.chosen;
     uint32_t n = (uint32_t)pb_product_band_count(env, config);
     /* A ramp paints three channels, as three bands do. */
     const uint32_t shade = cog->paint.shade != NULL;
-    const struct pb_painter painter = pb_cog_painter(cog, ramp != NULL ? 3 + shade : n, NULL);
+    *painter = pb_cog_painter(cog, cog->paint.chosen != NULL ? 3 + shade : n, NULL);
     struct pb_cog_options options =
-        pb_cog_options_of(env, cog, n, cog->is_painted ? &painter : NULL);
+        pb_cog_options_of(env, cog, n, cog->is_painted ? painter : NULL);
     uint32_t plane[PB_BANDS_MAX], rest[PB_REST_MAX * PB_BANDS_MAX];
     if (pb_product_bands(env, config, plane, NULL) == (int)n) {
         (void)list_rests(env, cog, plane, &options, rest);
         pb_cog_options_complete(env, cog, plane, &options);
     }
+    return options;
+}
+
+static uint64_t cog_file_bytes(const struct pb_product_env *env,
+                               const struct pb_product_config *config, bool *out_packed)
+{
+    struct pb_painter painter;
+    const struct pb_cog_options options = sizing_options(env, config, &painter);
+    return pb_cog_writer_raw_bytes(&options, out_packed);
+}
+
+static uint64_t cog_bytes(const struct pb_product_env *env, const struct pb_product_config *config)
+{
+    struct pb_painter painter;
+    const struct pb_ramp *ramp = cog_of(config)->paint.chosen;
+    const struct pb_cog_options options = sizing_options(env, config, &painter);
     uint64_t bytes = pb_cog_writer_bytes(&options);
     uint64_t table = ramp != NULL ? pb_ramp_table_bytes(ramp) : 0;
     return bytes == UINT64_MAX ? UINT64_MAX : bytes + table + sizeof(struct cog);
@@ -322,6 +340,7 @@ const struct pb_product_type pb_product_cog = {
     .describe = pb_cog_describe,
     .stored = pb_cog_stored,
     .bytes = cog_bytes,
+    .file_bytes = cog_file_bytes,
     .block_px = cog_block_px,
     .wants_rows = cog_wants_rows,
     .explain = cog_explain,

@@ -43,7 +43,9 @@ struct pb_run_options {
     /* With directory: the files that are read, with their checksums, which the caller computes;
      * waits for them; borrowed until destroy. NULL = they are not known. */
     int (*inputs)(void *user, struct pb_err *err, const struct pb_input_files **out);
-    void *user;             /* of both */
+    const char *room; /* without products: the directory that they would get, for the space that is
+                         free there; NULL = it is not looked at; borrowed until destroy */
+    void *user;       /* of both */
     int32_t jobs_beside;    /* processes that compute at the same time, up to so many; 0: none */
     const char *stream_why; /* why kernels come and go, whatever compute.sync says; NULL: as
                                configured; borrowed until destroy */
