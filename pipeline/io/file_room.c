@@ -26,6 +26,12 @@ static bool read_disk(int fd, uint64_t *out_room, uint64_t *out_all)
     return true;
 }
 
+bool pb_file_room_never(int fd, uint64_t bytes)
+{
+    uint64_t room, all;
+    return read_disk(fd, &room, &all) && bytes / 9 >= all / 10;
+}
+
 /* The nearest directory above that is there. */
 static int open_existing(const char *directory)
 {

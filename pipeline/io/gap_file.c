@@ -161,6 +161,17 @@ static void begin_hash(struct pb_gap_file *file, const struct iovec *parts, int 
         (void)hash_parts(file, &part);
 }
 
+static int cannot_write(const struct pb_gap_file *file, int error, struct pb_err *err)
+{
+    const uint64_t own = file->progress != NULL ? atomic_load(&file->progress->bytes) : 0;
+    if (error == ENOSPC && pb_file_room_never(file->made.fd, own))
+        return pb_fail(err, PB_E_OUTPUT_LIMIT,
+                       "the products of the scene have more bytes than their file system: it is "
+                       "full after %llu",
+                       (unsigned long long)own);
+    return pb_io_fail(err, error, "cannot write", file->made.path);
+}
+
 static int write_parts(struct pb_gap_file *file, uint64_t at, struct iovec *parts, int n,
                        struct pb_err *err)
 {
@@ -172,7 +183,7 @@ static int write_parts(struct pb_gap_file *file, uint64_t at, struct iovec *part
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)
-            return pb_io_fail(err, done == 0 ? ENOSPC : errno, "cannot write", file->made.path);
+            return cannot_write(file, done == 0 ? ENOSPC : errno, err);
         pb_trace_add(PB_TRACE_WRITTEN, (uint64_t)done);
         at += (uint64_t)done;
         for (; n > 0 && (size_t)done >= parts->iov_len; n--)

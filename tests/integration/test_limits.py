@@ -119,6 +119,12 @@ def test_disk_that_is_too_small_is_told_first(scratch):
             done = run("pushbroom", "run", "--json", *dry, "-c", limited, "-o", small / "out", path, code=1)
             assert '"output.full"' in done.stdout, done.stdout
         assert not list(small.rglob("*.tif"))
+        (small / "full").unlink()
+        path = scene(scratch / "in/y.tif", 1000, noise=True)
+        limited = config(scratch, WARP.replace("10", "10, method: cubic"))
+        result, = run_json("pushbroom", "run", "--json", "-c", limited, "-o", small / "out", path, code=1)
+        assert result["error"]["code"] == "output.limit" and "it is full after" in result["error"]["message"], result
+        assert not list(small.rglob("*.tif"))
     finally:
         subprocess.run(["umount", small], check=True)
 
