@@ -289,7 +289,7 @@ def test_full_disk():
         return
     try:
         # Larger than the disk will ever be; full while tiles come, and full at the end.
-        for size, compress, pool, code in [(1000, "none", 0, "pipeline.product"), (1000, "deflate", 1, "output.full"),
+        for size, compress, pool, code in [(1000, "none", 0, "output.limit"), (1000, "deflate", 1, "output.full"),
                                            (1000, "deflate", 0, "output.full")]:
             out, said = write(scene(size, size, 1, np.float32), name="small/out.tif", pool=pool,
                               compress=compress, overviews="none", block=64, tile=64)
