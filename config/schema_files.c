@@ -63,7 +63,7 @@ static bool read_file(struct pb_load *load, const struct pb_yaml *key, const str
         pb_check_file_pattern(load, body, name, out->match);
     if (out->has_scale && out->scale == 0)
         WRONG(load, body, "%s.scale: 0 would make every pixel the same; use 1 for none", name);
-    return out->band != NULL && pb_report_count(&load->report) == before;
+    return out->band != NULL && out->match != NULL && pb_report_count(&load->report) == before;
 }
 
 void pb_read_files(struct pb_load *load, const struct pb_yaml *node, const char *what,
