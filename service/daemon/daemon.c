@@ -28,7 +28,8 @@
 #define BEAT_MS       5000
 #define SUMMARY_BYTES 500
 #define PUBLISH_MS    20
-#define THREADS       3 /* of libuv's pool, beside one for each inbox */
+#define OVERDUE_MS    6000 /* of the 10 s that the service takes to end */
+#define THREADS       3    /* of libuv's pool, beside one for each inbox */
 
 static void log_errors(const struct pb_err_list *errors)
 {
@@ -215,9 +216,22 @@ static void stop_status(struct pb_daemon *daemon)
     uv_close((uv_handle_t *)&daemon->publish_late, NULL);
 }
 
+/* What is not stored is found again at the next start, as after a loss of power. */
+static void on_overdue(uv_timer_t *timer)
+{
+    (void)timer;
+    pb_log(PB_LOG_ERROR,
+           "stopping: a thread does not come back from an inbox or another directory "
+           "within %d s; the process ends without it",
+           OVERDUE_MS / 1000);
+    pb_log_flush();
+    _exit(PB_DAEMON_EXIT_OK);
+}
+
 static void on_drained(void *user)
 {
     struct pb_daemon *daemon = user;
+    (void)uv_timer_start(&daemon->overdue, on_overdue, OVERDUE_MS, 0);
     stop_status(daemon);
     pb_runner_destroy(daemon->methods.runner);
     daemon->methods.runner = NULL;
@@ -378,13 +392,17 @@ int pb_daemon_run(const struct pb_daemon_options *options)
     set_admins(daemon);
     pb_intake_init(&daemon->intake, daemon->config);
     (void)uv_loop_init(&daemon->loop);
-    int rc = pb_raster_ready(&err); /* else every job would fail, or lose its CRS */
+    (void)uv_timer_init(&daemon->loop, &daemon->overdue);
+    uv_unref((uv_handle_t *)&daemon->overdue); /* it keeps no loop running */
+    int rc = pb_raster_ready(&err);            /* else every job would fail, or lose its CRS */
     rc = rc ? rc : prepare(daemon, &err);
     rc = rc ? rc : start(daemon, &err);
     if (rc != 0) {
         log_err(&err);
         code = pb_daemon_exit_code(&err);
     }
+    (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    uv_close((uv_handle_t *)&daemon->overdue, NULL);
     (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
     if (uv_loop_close(&daemon->loop) != 0)
         pb_log(PB_LOG_ERROR, "stopping: handles are left open");

@@ -18,6 +18,7 @@ struct pb_daemon {
     uv_loop_t loop;
     uv_signal_t signals[PB_DAEMON_SIGNALS];
     uv_timer_t beat;
+    uv_timer_t overdue; /* from when the jobs have ended: threads that do not */
     struct pb_config *config;
     struct pb_dirs dirs;
     struct pb_job_store *store;

@@ -51,6 +51,17 @@ class DiskWaits(DaemonCase):
         d.wait_job("runs.tif", "dismissed")
         d.wait_job("comes.tif", "successful")
 
+    def test_an_inbox_that_hangs_holds_up_no_shutdown(self):
+        d = self.daemon(start=False)
+        faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
+        d.start(env=faults.environment())
+        rule = faults.rule("open", control.HANG, role="daemon", path="/inbox")
+        self.addCleanup(faults.set_mode, rule, control.OFF)
+        d.drop("comes.tif")
+        wait_for(lambda: faults.counts(rule)[1])
+        self.assertEqual(d.stop()[0], 0)
+        self.assertIn("does not come back", d.log_text())
+
     def test_what_is_not_on_the_disk_is_not_acknowledged(self):
         d, end = self.hung()
         path = d.root / "given.tif"
