@@ -129,6 +129,19 @@ def test_disk_that_is_too_small_is_told_first(scratch):
         subprocess.run(["umount", small], check=True)
 
 
+def test_grid_of_a_source_is_no_growth(scratch):
+    """A small scene on the grid of a large file that the configuration names."""
+    path = scene(scratch / "in/x.tif", 600, side=400)
+    large = gdal.GetDriverByName("GTiff").Create(str(scratch / "large.tif"), 24000, 24000, 1, gdal.GDT_Byte, ["TILED=YES", "SPARSE_OK=TRUE"])
+    large.SetProjection(gdal.Open(str(path)).GetProjection())
+    large.SetGeoTransform((0, 10, 0, 120000, 0, -10))
+    large.GetRasterBand(1).WriteArray(np.ones((256, 256), "u1"))
+    large = None
+    inputs = f"match: ['*.tif'], sources: {{L: {{file: {scratch}/large.tif, bands: {{P: 1}}}}}}"
+    refused(scratch, path, "{resample: {factor: 60, bands: [B1]}}", "limits.max_growth")
+    run("pushbroom", "run", "--dry-run", "-c", config(scratch, "{resample: {like: P, bands: [B1]}}", inputs=inputs), "-o", scratch / "out", path)
+
+
 def test_tiles_count_together(scratch):
     refused(scratch, scene(scratch / "in/x.tif", 5000, epsg=32633, x=300000), "{warp: {grid: mgrs, pixel: 10}}", "limits.max_growth")
 
