@@ -269,6 +269,7 @@ static int add_part(struct reading *r, OGRGeometryH part)
     const struct pb_gdal_words words = r->words;
     const size_t before = r->make.n_rings;
     int rc = 0;
+    r->make.part++;
     for (int i = 0; rc == 0 && i < OGR_G_GetGeometryCount(part); i++) {
         OGRGeometryH ring = OGR_G_GetGeometryRef(part, i);
         const size_t n_rings = r->make.n_rings;

@@ -39,7 +39,7 @@ int pb_vector_make_ring(struct pb_vector_make *make)
     make->ring = list;
     if (rc < 0)
         return rc;
-    make->ring[make->n_rings++] = (struct pb_ring){.first = make->n_vertices};
+    make->ring[make->n_rings++] = (struct pb_ring){.first = make->n_vertices, .part = make->part};
     make->polygon[make->n - 1].n_rings++;
     return 0;
 }

@@ -12,6 +12,7 @@ struct pb_vector_make {
     size_t n, room;
     struct pb_ring *ring;
     size_t n_rings, ring_room;
+    uint32_t part; /* of the rings that follow */
     double (*xy)[2];
     size_t n_vertices, vertex_room;
     char *text; /* of values, each with its NUL; a value's place is in at */

@@ -1,12 +1,15 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A tile goes through the bands under it, and through each polygon that is not beside it: the
- * crossings of rows are counted, put in their row's place, sorted, and the pixels between two of
- * them filled; of fewer rows at a time where the scratch does not hold the crossings of all. */
+/* A tile goes through the bands under it, and through each part of a polygon that is not beside it:
+ * the crossings of rows are counted, put in their row's place, sorted, and the pixels between two
+ * of them filled; of fewer rows at a time where the scratch does not hold the crossings of all. */
 #include "pipeline/raster/polygon_scan_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Coordinates are so near to a border of pixels by the rounding of a transformation alone. */
+#define BORDER_PX 1e-6
 
 /* The next edge of the group from i that may touch the rows top .. bottom; the group's end: none.
  */
@@ -129,16 +132,25 @@ static void fill_level(const struct edge *e, const struct target *to, uint32_t z
         fill(to, (int32_t)row, floor(e->x0 + 0.5), floor(e->x1 + 0.5), zone);
 }
 
-/* Pixels that an edge passes through. */
+/* A coordinate that misses a border of pixels by no more than its rounding is on it. */
+static double to_border(double v)
+{
+    const double border = rint(v);
+    return fabs(v - border) <= BORDER_PX ? border : v;
+}
+
+/* Pixels whose inside an edge passes through: of each row those that its columns overlap by more
+ * than a border. An edge along a border overlaps none. */
 static void fill_touched(const struct edge *e, const struct target *to, uint32_t zone)
 {
     const double slope = e->y1 > e->y0 ? (e->x1 - e->x0) / (e->y1 - e->y0) : 0;
-    const int32_t first = (int32_t)fmax(floor(e->y0), to->top);
-    const int32_t last = (int32_t)fmin(floor(e->y1), to->bottom - 1);
-    for (int32_t row = first; row <= last; row++) {
-        const double a = e->y0 > row ? e->x0 : e->x0 + (row - e->y0) * slope;
-        const double b = e->y1 < row + 1 ? e->x1 : e->x0 + (row + 1 - e->y0) * slope;
-        fill(to, row, floor(fmin(a, b)), floor(fmax(a, b)) + 1, zone);
+    const double top = to_border(e->y0), bottom = to_border(e->y1);
+    const int32_t first = (int32_t)fmax(floor(top), to->top);
+    const int32_t end = (int32_t)fmin(ceil(bottom), to->bottom);
+    for (int32_t row = first; row < end; row++) {
+        const double a = to_border(e->y0 > row ? e->x0 : e->x0 + (row - e->y0) * slope);
+        const double b = to_border(e->y1 < row + 1 ? e->x1 : e->x0 + (row + 1 - e->y0) * slope);
+        fill(to, row, floor(fmin(a, b)), ceil(fmax(a, b)), zone);
     }
 }
 
@@ -204,16 +216,6 @@ void pb_polygon_scan_zones(const struct pb_polygon_scan *scan, const struct pb_r
     }
 }
 
-/* The columns of the target that a polygon can have. */
-static struct target narrow(const struct target *to, const struct group *group)
-{
-    struct target out = *to;
-    out.left = (int32_t)fmin(fmax(floor(group->left) - 1, to->left), to->right);
-    out.right = (int32_t)fmin(fmax(ceil(group->right) + 1, out.left), to->right);
-    out.zones += out.left - to->left;
-    return out;
-}
-
 /* The runs of one polygon; leaves the target all zero. */
 static bool give_runs(const struct target *to, uint32_t polygon, pb_polygon_run *run, void *user)
 {
@@ -231,6 +233,55 @@ static bool give_runs(const struct target *to, uint32_t polygon, pb_polygon_run 
     return true;
 }
 
+/* The parts of a polygon among the members of a band. */
+struct polygon_members {
+    const struct pb_polygon_scan *scan;
+    size_t first, end;
+};
+
+/* Parts of a polygon follow each other. */
+static size_t end_of_polygon(const struct pb_polygon_scan *scan, size_t first, size_t last)
+{
+    const uint32_t polygon = scan->group[scan->member[first]].polygon;
+    size_t end = first + 1;
+    while (end < last && scan->group[scan->member[end]].polygon == polygon)
+        end++;
+    return end;
+}
+
+/* The columns of the target between two coordinates, with one more on both sides. */
+static struct target narrow(const struct target *to, double left, double right)
+{
+    struct target out = *to;
+    out.left = (int32_t)fmin(fmax(floor(left) - 1, to->left), to->right);
+    out.right = (int32_t)fmin(fmax(ceil(right) + 1, out.left), to->right);
+    out.zones += out.left - to->left;
+    return out;
+}
+
+/* The pixels of the target in a polygon, whose parts are the members first .. end of a band. */
+static bool give_polygon(const struct polygon_members *of, const struct target *all,
+                         struct scratch *scratch, pb_polygon_run *run, void *user)
+{
+    double left = INFINITY, right = -INFINITY;
+    for (size_t m = of->first; m < of->end; m++) {
+        const struct group *const group = &of->scan->group[of->scan->member[m]];
+        if (group->right < all->left || group->left > all->right)
+            continue;
+        left = fmin(left, group->left);
+        right = fmax(right, group->right);
+    }
+    if (left > right)
+        return true;
+    const struct target to = narrow(all, left, right);
+    for (size_t m = of->first; m < of->end; m++) {
+        const struct group *const group = &of->scan->group[of->scan->member[m]];
+        if (group->right >= all->left && group->left <= all->right)
+            fill_group(of->scan, group, &to, scratch);
+    }
+    return give_runs(&to, of->scan->group[of->scan->member[of->first]].polygon, run, user);
+}
+
 bool pb_polygon_scan_each(const struct pb_polygon_scan *scan, const struct pb_rect *rect,
                           void *scratch, uint32_t *zones, pb_polygon_run *run, void *user)
 {
@@ -245,13 +296,10 @@ bool pb_polygon_scan_each(const struct pb_polygon_scan *scan, const struct pb_re
                                    .right = rect->x + rect->w,
                                    .zones = zones + (size_t)(y - rect->y) * (size_t)rect->w,
                                    .stride = (size_t)rect->w};
-        for (size_t m = scan->band[band]; m < scan->band[band + 1]; m++) {
-            const struct group *const group = &scan->group[scan->member[m]];
-            if (group->right < all.left || group->left > all.right)
-                continue;
-            const struct target to = narrow(&all, group);
-            fill_group(scan, group, &to, scratch);
-            if (!give_runs(&to, group->polygon, run, user))
+        struct polygon_members of = {scan, scan->band[band], 0};
+        for (; of.first < scan->band[band + 1]; of.first = of.end) {
+            of.end = end_of_polygon(scan, of.first, scan->band[band + 1]);
+            if (!give_polygon(&of, &all, scratch, run, user))
                 return false;
         }
         y = all.bottom;

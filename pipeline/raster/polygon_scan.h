@@ -3,10 +3,12 @@
 #ifndef PB_POLYGON_SCAN_H
 #define PB_POLYGON_SCAN_H
 /* Polygons to pixels, a tile at a time: which polygon lies over each pixel. By the rules of GDAL's
- * GDALRasterizeGeometries: a pixel belongs to a polygon when its centre is inside (even-odd over
- * all rings of the feature; a centre on a left or upper edge is inside, one on a right edge is
- * not), with PB_SCAN_TOUCHED also when a ring passes through it; where polygons overlap the last
- * one counts. No raster of the whole grid exists: edges are listed by bands of rows.
+ * GDALRasterizeGeometries: a pixel belongs to a polygon when its centre is inside one of its parts
+ * (even-odd over all rings of the part; a centre on a left or upper edge is inside, one on a right
+ * edge is not), with PB_SCAN_TOUCHED also when an edge passes through it, so that a part of its
+ * area is inside. An edge along the border of two pixels passes through neither. Where polygons
+ * overlap the last one counts. No raster of the whole grid exists: edges are listed by bands of
+ * rows.
  *
  * The scan keeps no reference to the polygons. It is read-only once made; any thread. */
 #include "kernels/geometry.h"
@@ -25,10 +27,10 @@ struct pb_polygon_scan *pb_polygon_scan_create(const struct pb_polygons *polygon
                                                int32_t h, enum pb_scan_rule rule);
 void pb_polygon_scan_destroy(struct pb_polygon_scan *scan);
 
-/* Bytes that a scan of these will hold, beside the polygons: each edge once, and each polygon's
+/* Bytes that a scan of these will hold, beside the polygons: each edge once, and each part's
  * number once for 64 rows that it reaches into. */
 size_t pb_polygon_scan_bytes(const struct pb_polygons *polygons, int32_t w, int32_t h);
-/* Bytes that one call of pb_polygon_scan_zones needs: 17 KiB, or the crossings of a polygon and a
+/* Bytes that one call of pb_polygon_scan_zones needs: 17 KiB, or the crossings of a part and a
  * row where these are more. */
 size_t pb_polygon_scan_scratch_bytes(const struct pb_polygon_scan *scan);
 

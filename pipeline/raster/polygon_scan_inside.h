@@ -3,9 +3,9 @@
 #ifndef PB_POLYGON_SCAN_INSIDE_H
 #define PB_POLYGON_SCAN_INSIDE_H
 /* What a scan of polygons holds (polygon_scan_make.c makes it, polygon_scan.c goes through it).
- * Rows are divided into bands of BAND_ROWS. Each band lists the polygons that reach into it, in
- * their order. The edges of a polygon stand once, sorted by their upper end; of each EDGE_BLOCK of
- * them the lowest end is known, so those that end above a tile are skipped. */
+ * Rows are divided into bands of BAND_ROWS. Each band lists the parts of polygons that reach into
+ * it, in their order. The edges of a part are stored once, sorted by their upper end; of each
+ * EDGE_BLOCK of them the lowest end is known, so those that end above a tile are skipped. */
 #include "pipeline/raster/polygon_scan.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ struct edge {
     bool leftward; /* as the ring goes: a horizontal edge is then a lower one */
 };
 
-/* A polygon that meets the grid. */
+/* A part of a polygon that meets the grid. */
 struct group {
     uint32_t polygon;
     double left, right;

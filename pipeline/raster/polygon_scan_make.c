@@ -22,14 +22,42 @@ static struct edge edge_of(const double from[2], const double to[2])
     return (struct edge){a[0], a[1], b[0], b[1], from[0] > to[0]};
 }
 
-/* The edges of a polygon's rings that reach the grid: how many, and where `out` is not NULL, they.
+/* A part of a polygon. */
+struct part {
+    const struct pb_polygons *polygons;
+    size_t polygon, ring, end; /* its rings: from ring to end */
+};
+
+/* Goes to the next part; false: there is no other. Of {polygons}, zeroed behind it, to the first.
  */
-static size_t edges_of(const struct pb_polygon_scan *scan, const struct pb_polygons *polygons,
-                       const struct pb_polygon *polygon, struct edge *out)
+static bool next_part(struct part *part)
+{
+    const struct pb_polygons *all = part->polygons;
+    const struct pb_polygon *polygon = NULL;
+    for (; part->polygon < all->n; part->polygon++) {
+        polygon = &all->polygon[part->polygon];
+        if (part->end < polygon->first_ring)
+            part->end = polygon->first_ring;
+        if (part->end < polygon->first_ring + polygon->n_rings)
+            break;
+    }
+    if (part->polygon >= all->n || polygon == NULL)
+        return false;
+    part->ring = part->end++;
+    while (part->end < polygon->first_ring + polygon->n_rings &&
+           all->ring[part->end].part == all->ring[part->ring].part)
+        part->end++;
+    return true;
+}
+
+/* The edges of a part's rings that reach the grid: how many, and where `out` is not NULL, they. */
+static size_t edges_of(const struct pb_polygon_scan *scan, const struct part *part,
+                       struct edge *out)
 {
     size_t n = 0;
-    for (size_t r = 0; r < polygon->n_rings; r++) {
-        const struct pb_ring *ring = &polygons->ring[polygon->first_ring + r];
+    for (size_t r = part->ring; r < part->end; r++) {
+        const struct pb_polygons *polygons = part->polygons;
+        const struct pb_ring *ring = &polygons->ring[r];
         const double(*xy)[2] = (const double(*)[2])(polygons->xy + ring->first);
         for (size_t i = 0; i < ring->n; i++) {
             const struct edge e = edge_of(xy[i > 0 ? i - 1 : ring->n - 1], xy[i]);
@@ -43,16 +71,16 @@ static size_t edges_of(const struct pb_polygon_scan *scan, const struct pb_polyg
     return n;
 }
 
-/* The bands that a polygon lies over, and its left and right; false: none. */
-static bool bands_of(const struct pb_polygon_scan *scan, const struct pb_polygons *polygons,
-                     const struct pb_polygon *polygon, struct group *out, size_t *out_first,
-                     size_t *out_last)
+/* The bands that a part overlaps, and its left and right; false: none. */
+static bool bands_of(const struct pb_polygon_scan *scan, const struct part *part, struct group *out,
+                     size_t *out_first, size_t *out_last)
 {
+    const struct pb_polygons *polygons = part->polygons;
     double top = INFINITY, bottom = -INFINITY;
     out->left = INFINITY;
     out->right = -INFINITY;
-    for (size_t r = 0; r < polygon->n_rings; r++) {
-        const struct pb_ring *ring = &polygons->ring[polygon->first_ring + r];
+    for (size_t r = part->ring; r < part->end; r++) {
+        const struct pb_ring *ring = &polygons->ring[r];
         for (size_t i = ring->first; i < ring->first + ring->n; i++) {
             const double *v = polygons->xy[i];
             out->left = fmin(out->left, v[0]);
@@ -71,14 +99,14 @@ static bool bands_of(const struct pb_polygon_scan *scan, const struct pb_polygon
 /* What the scan will hold. */
 static void count(struct pb_polygon_scan *scan, const struct pb_polygons *polygons)
 {
-    for (size_t p = 0; p < polygons->n; p++) {
+    for (struct part part = {polygons, 0, 0, 0}; next_part(&part);) {
         struct group group;
         size_t first, last;
-        if (!bands_of(scan, polygons, &polygons->polygon[p], &group, &first, &last))
+        if (!bands_of(scan, &part, &group, &first, &last))
             continue;
         scan->n_groups++;
         scan->n_members += last - first + 1;
-        scan->n_edges += edges_of(scan, polygons, &polygons->polygon[p], NULL);
+        scan->n_edges += edges_of(scan, &part, NULL);
     }
 }
 
@@ -92,13 +120,13 @@ static int by_upper_end(const void *a, const void *b)
 static void put_groups(struct pb_polygon_scan *scan, const struct pb_polygons *polygons)
 {
     size_t at = 0, g = 0;
-    for (size_t p = 0; p < polygons->n; p++) {
-        struct group group = {.polygon = (uint32_t)p};
+    for (struct part part = {polygons, 0, 0, 0}; next_part(&part);) {
+        struct group group = {.polygon = (uint32_t)part.polygon};
         size_t first, last;
-        if (!bands_of(scan, polygons, &polygons->polygon[p], &group, &first, &last))
+        if (!bands_of(scan, &part, &group, &first, &last))
             continue;
         group.first = at;
-        group.n = edges_of(scan, polygons, &polygons->polygon[p], scan->edge + at);
+        group.n = edges_of(scan, &part, scan->edge + at);
         qsort(scan->edge + at, group.n, sizeof *scan->edge, by_upper_end);
         at += group.n;
         scan->group[g++] = group;
@@ -119,13 +147,15 @@ static void put_members(struct pb_polygon_scan *scan, const struct pb_polygons *
         scan->band[b + 1] += scan->band[b];
         next[b] = scan->band[b];
     }
-    for (size_t g = 0; g < scan->n_groups; g++) {
+    uint32_t g = 0;
+    for (struct part part = {polygons, 0, 0, 0}; next_part(&part);) {
         struct group own;
         size_t first = 0, last = 0;
-        if (bands_of(scan, polygons, &polygons->polygon[scan->group[g].polygon], &own, &first,
-                     &last))
-            for (size_t b = first; b <= last; b++)
-                scan->member[next[b]++] = (uint32_t)g;
+        if (!bands_of(scan, &part, &own, &first, &last))
+            continue;
+        for (size_t b = first; b <= last; b++)
+            scan->member[next[b]++] = g;
+        g++;
     }
 }
 

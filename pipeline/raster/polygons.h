@@ -3,9 +3,10 @@
 #ifndef PB_POLYGONS_H
 #define PB_POLYGONS_H
 /* Polygons with attributes, as pb_vector_read (pipeline/gdal/vector.h) makes them of a file. A
- * feature has any number of rings, outer and inner ones alike: a point is inside where a ray from
- * it meets its rings an odd number of times. One allocation owns all of it; read-only once made,
- * so any thread may read it. */
+ * feature has any number of parts, each with any number of rings, outer and inner ones alike. A
+ * point is inside a part where a ray from it meets the part's rings an odd number of times, and
+ * inside the feature where it is inside one of its parts. One allocation owns all of it; read-only
+ * once made, so any thread may read it. */
 #include "kernels/geometry.h"
 
 #include <stddef.h>
@@ -28,6 +29,7 @@ struct pb_polygon {
 /* The last vertex of a ring is not its first one again. */
 struct pb_ring {
     size_t first, n; /* vertices */
+    uint32_t part;   /* rings of a polygon that follow each other with the same number are a part */
 };
 
 struct pb_polygons {

@@ -169,10 +169,26 @@ def fields(path, epsg=32633, driver="GeoJSON"):
     return path
 
 
+def drop_corners(inside, shape, grid):
+    """GDAL also burns pixels that an outline meets in their corner alone; they share no area with the polygon."""
+    to, t, shape = grid.GetSpatialRef(), grid.GetGeoTransform(), shape.Clone()
+    to.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    shape.TransformTo(to)
+    centres = np.pad(inside, 1)
+    around = centres[:-2, 1:-1] & centres[2:, 1:-1] & centres[1:-1, :-2] & centres[1:-1, 2:]
+    for y, x in np.argwhere(inside & ~around):
+        west, north = t[0] + x * t[1], t[3] + y * t[5]
+        east, south = west + t[1], north + t[5]
+        pixel = ogr.CreateGeometryFromWkt(f"POLYGON (({west} {north},{east} {north},{east} {south},{west} {south},{west} {north}))")
+        shared = shape.Intersection(pixel)
+        inside[y, x] = shared.GetDimension() == 2 and shared.GetArea() > 1e-6
+
+
 def burn(path, like, touched=False):
-    """Of each feature: where GDAL burns it."""
+    """Of each feature: where GDAL burns it. It cuts lines at the edge of its grid, which moves them there: its grid is wider."""
     grid, vector = gdal.Open(str(like)), ogr.Open(str(path))
-    out = []
+    out, margin, t = [], 150, list(grid.GetGeoTransform())
+    t[0], t[3] = t[0] - margin * t[1], t[3] - margin * t[5]
     for feature in vector.GetLayer(0):
         one = ogr.GetDriverByName("MEM" if ogr.GetDriverByName("Memory") is None else "Memory").CreateDataSource("x")
         layer = one.CreateLayer("x", vector.GetLayer(0).GetSpatialRef())
@@ -180,11 +196,13 @@ def burn(path, like, touched=False):
             copy = ogr.Feature(layer.GetLayerDefn())
             copy.SetGeometry(feature.GetGeometryRef())
             layer.CreateFeature(copy)
-        target = gdal.GetDriverByName("MEM").Create("", grid.RasterXSize, grid.RasterYSize, 1)
-        target.SetGeoTransform(grid.GetGeoTransform())
+        target = gdal.GetDriverByName("MEM").Create("", grid.RasterXSize + 2 * margin, grid.RasterYSize + 2 * margin, 1)
+        target.SetGeoTransform(t)
         target.SetProjection(grid.GetProjection())
         gdal.RasterizeLayer(target, [1], layer, burn_values=[1], options=["ALL_TOUCHED=TRUE"] if touched else [])
-        out.append(target.ReadAsArray() == 1)
+        out.append(target.ReadAsArray()[margin:-margin, margin:-margin] == 1)
+        if touched and feature.GetGeometryRef() is not None:
+            drop_corners(out[-1], feature.GetGeometryRef(), grid)
     return out
 
 
@@ -199,9 +217,6 @@ def test_polygons_equal_gdal_and_numpy(scratch):
         assert [(r["parcel"], r["number"]) for r in table] == [(f"a, {i}", str(10 * i)) for i in range(6)], table
         assert inside[0].any() and (inside[0] & inside[1]).any() and not inside[3].any()
         for row, where in zip(table, inside):
-            if touched and row["number"] == "20":  # GDAL cuts lines at the edge of the grid, which moves them there
-                assert abs(int(row["pixels"]) - where.sum()) <= 2, (row, where.sum())
-                continue
             assert int(row["pixels"]) == where.sum(), (row, where.sum())
             assert float(row["area_m2"]) == where.sum() * 100
             compare(row, "N", n[where])

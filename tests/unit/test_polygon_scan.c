@@ -216,6 +216,126 @@ START_TEST(coordinates_become_pixels)
 }
 END_TEST
 
+/* Boxes along borders of pixels, with the rounding of a transformation. */
+START_TEST(test_touched_box_on_borders_is_its_pixels)
+{
+    static uint32_t out[W * H];
+    for (unsigned i = 0; i < 40; i++) {
+        state = i;
+        const double w = 1 + next_random(40), h = 1 + next_random(40);
+        const double x = next_random(100), y = next_random(150);
+        clear();
+        add_polygon();
+        add_ring();
+        add_vertex(x, y), add_vertex(x + w, y), add_vertex(x + w, y + h), add_vertex(x, y + h);
+        compare(PB_SCAN_TOUCHED, 64, "box on borders");
+        for (size_t k = 0; k < polygons.n_vertices; k++)
+            for (int c = 0; c < 2; c++)
+                xy[k][c] += (next_random(2001) - 1000.0) * 1e-10;
+        by_tiles(PB_SCAN_TOUCHED, 64, out);
+        size_t n = 0;
+        for (size_t k = 0; k < W * H; k++)
+            n += out[k] != 0;
+        ck_assert_uint_eq(n, (size_t)(w * h));
+    }
+}
+END_TEST
+
+/* Twice the area of a triangle in a pixel: the triangle cut by the four borders in turn. */
+static double area_in_pixel(double (*triangle)[2], int32_t column, int32_t row)
+{
+    double own[8][2], cut[8][2], area = 0;
+    int n = 3;
+    memcpy(own, triangle, 3 * sizeof *own);
+    for (int side = 0; side < 4; side++) {
+        const int k = side / 2, sign = side % 2 ? -1 : 1;
+        const double border = (k == 0 ? column : row) + side % 2;
+        int m = 0;
+        for (int i = 0; i < n; i++) {
+            const double *a = own[i], *b = own[(i + 1) % n];
+            const double da = (a[k] - border) * sign, db = (b[k] - border) * sign;
+            if (da >= 0)
+                memcpy(cut[m++], a, sizeof *cut);
+            if ((da > 0 && db < 0) || (da < 0 && db > 0)) {
+                cut[m][0] = a[0] + (b[0] - a[0]) * da / (da - db);
+                cut[m++][1] = a[1] + (b[1] - a[1]) * da / (da - db);
+            }
+        }
+        n = m;
+        memcpy(own, cut, sizeof own);
+    }
+    for (int i = 0; i < n; i++)
+        area += own[i][0] * own[(i + 1) % n][1] - own[(i + 1) % n][0] * own[i][1];
+    return area < 0 ? -area : area;
+}
+
+/* Vertices are corners of pixels, so edges go through many others. */
+START_TEST(test_touched_pixels_share_area_with_the_polygon)
+{
+    static uint32_t out[W * H];
+    for (unsigned i = 0; i < 60; i++) {
+        state = i;
+        clear();
+        add_polygon();
+        add_ring();
+        for (int k = 0; k < 3; k++)
+            add_vertex(10 + next_random(24), 10 + next_random(24));
+        if ((xy[1][0] - xy[0][0]) * (xy[2][1] - xy[0][1]) ==
+            (xy[2][0] - xy[0][0]) * (xy[1][1] - xy[0][1]))
+            continue; /* a line */
+        by_tiles(PB_SCAN_TOUCHED, 50, out);
+        for (int32_t y = 0; y < 50; y++)
+            for (int32_t x = 0; x < 50; x++)
+                ck_assert_msg((out[y * W + x] != 0) == (area_in_pixel(xy, x, y) > 1e-6),
+                              "triangle %u, pixel %d, %d", i, x, y);
+    }
+}
+END_TEST
+
+static void add_square(double x, double y, double side, uint32_t part)
+{
+    add_ring();
+    ring[polygons.n_rings - 1].part = part;
+    add_vertex(x, y), add_vertex(x + side, y);
+    add_vertex(x + side, y + side), add_vertex(x, y + side);
+}
+
+static bool count_run(void *user, uint32_t number, int32_t x, int32_t y, int32_t n)
+{
+    uint32_t *out = user;
+    ck_assert_uint_eq(number, 0);
+    for (int32_t i = 0; i < n; i++)
+        out[(size_t)y * W + (size_t)(x + i)]++;
+    return true;
+}
+
+/* A hole is one of its part alone. */
+START_TEST(test_parts_that_overlap_are_united)
+{
+    static uint32_t out[W * H], each[W * H], zones[W * H];
+    const struct pb_rect all = {0, 0, W, H};
+    clear();
+    add_polygon();
+    add_square(10, 10, 30, 1);
+    add_square(20, 20, 10, 1);
+    add_square(25, 25, 30, 2);
+    add_square(100, 12, 8, 3);
+    by_tiles(PB_SCAN_CENTRES, 37, out);
+    struct pb_polygon_scan *scan = pb_polygon_scan_create(&polygons, W, H, PB_SCAN_CENTRES);
+    void *scratch = malloc(pb_polygon_scan_scratch_bytes(scan));
+    memset(each, 0, sizeof each);
+    ck_assert(pb_polygon_scan_each(scan, &all, scratch, zones, count_run, each));
+    size_t n = 0;
+    for (size_t i = 0; i < W * H; i++) {
+        n += out[i];
+        ck_assert_uint_eq(each[i], out[i]);
+    }
+    ck_assert_uint_eq(n, 30 * 30 - 10 * 10 + 30 * 30 - 15 * 15 + 5 * 5 + 8 * 8);
+    free(scratch);
+    pb_polygon_scan_destroy(scan);
+}
+END_TEST
+
 int main(void)
 {
     GDALRegister_MEM();
@@ -224,6 +344,9 @@ int main(void)
     tcase_add_test(tc, pixels_are_those_of_gdal);
     tcase_add_test(tc, rectangle_takes_its_pixels_and_a_hole_takes_them_out);
     tcase_add_test(tc, coordinates_become_pixels);
+    tcase_add_test(tc, test_touched_box_on_borders_is_its_pixels);
+    tcase_add_test(tc, test_touched_pixels_share_area_with_the_polygon);
+    tcase_add_test(tc, test_parts_that_overlap_are_united);
     tcase_add_test(tc, comb_is_that_of_gdal_and_takes_memory_once_an_edge);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
