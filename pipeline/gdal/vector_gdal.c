@@ -7,6 +7,7 @@
 #include "pipeline/gdal/vector_make.h"
 #include "pipeline/gdal/vector_place.h"
 #include "pipeline/gdal/vector_reach.h"
+#include "pipeline/gdal/vector_wrap.h"
 #include "config/base/text_clean.h"
 
 #include <errno.h>
@@ -27,10 +28,11 @@ struct reading {
     struct pb_gdal_words words;
     GDALDatasetH dataset;
     OGRLayerH layer;
-    OGRCoordinateTransformationH to; /* NULL: coordinates stay */
+    struct pb_vector_way way;        /* to the scene's system */
     int field[PB_VECTOR_FIELDS_MAX]; /* index of each field asked for; -1: the feature's number */
     int where;                       /* likewise; -2: all features */
-    struct pb_vector_reach reach;    /* where `to` is not NULL */
+    struct pb_vector_reach reach;    /* where the systems are not the same */
+    struct pb_vector_wrap wrap;
     struct pb_vector_make make;
     size_t n_left_out; /* features that are no polygons */
     int64_t first_left_out;
@@ -166,12 +168,10 @@ static int find_way(struct reading *r, const struct pb_raster *scene)
     if (to == NULL)
         return pb_fail_at(r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
                           "it has a coordinate system, and the scene has none");
-    if (OSRIsSame(from, to))
-        return 0;
-    r->to = pb_vector_to(from, to);
-    if (r->to != NULL) {
-        const struct pb_gdal_words words = r->words; /* places that are nowhere are no damage */
-        pb_vector_reach_find(&r->reach, scene, from);
+    const struct pb_gdal_words words = r->words; /* places that are nowhere are no damage */
+    if (pb_vector_way_init(&r->way, from, scene, r->request->tolerance) == 0) {
+        if (r->way.to != NULL)
+            pb_vector_reach_find(&r->reach, scene, from);
         r->words = words;
         return 0;
     }
@@ -249,6 +249,11 @@ static int wrong_feature(struct reading *r, int64_t fid, int rc, const char *kin
                           "feature %lld has coordinates that the scene's coordinate system does "
                           "not have",
                           (long long)fid);
+    if (rc == -EXDEV)
+        return pb_fail_at(r->err, PB_E_VECTOR_INVALID, path, 0, 0,
+                          "feature %lld lies across a seam of the scene's coordinate system that "
+                          "is no meridian; cut it there",
+                          (long long)fid);
     return pb_fail_at(r->err, PB_E_VECTOR_INVALID, path, 0, 0,
                       "feature %lld is a %s, not a polygon", (long long)fid, kind);
 }
@@ -262,26 +267,50 @@ static void take_rings_back(struct pb_vector_make *make, size_t n_rings)
     make->polygon[make->n - 1].n_rings = n_rings - make->polygon[make->n - 1].first_ring;
 }
 
-/* A polygon, or a part of a MultiPolygon. It is left out where the scene's system does not reach
- * it, and so is a hole alone. */
-static int add_part(struct reading *r, OGRGeometryH part)
+/* Adds ring i of a part, or traces it. It is left out, or with it the part, where the scene's
+ * system does not reach it. */
+static int add_ring(struct reading *r, OGRGeometryH part, int i, bool wraps, bool *out_end)
 {
     const struct pb_gdal_words words = r->words;
+    OGRGeometryH ring = OGR_G_GetGeometryRef(part, i);
+    const size_t n_rings = r->make.n_rings, n_traces = r->wrap.n;
+    int rc = wraps ? pb_vector_wrap_ring(&r->wrap, ring, &r->way)
+                   : pb_vector_place_ring(&r->make, ring, &r->way);
+    const bool beyond = rc == -ERANGE && pb_vector_reach_is_beyond(&r->reach, ring, r->way.to);
+    const double circle = r->way.planar ? r->way.circle / r->way.ratio : 0;
+    if (beyond ||
+        ((rc == -ERANGE || rc == -EXDEV) && pb_vector_reach_is_far(&r->reach, part, circle))) {
+        *out_end = i == 0 || !beyond;
+        r->make.polygon[r->make.n - 1].is_beyond = true;
+        take_rings_back(&r->make, n_rings);
+        pb_vector_wrap_reset(&r->wrap, n_traces);
+        rc = 0;
+    }
+    if (rc == 0)
+        r->words = words;
+    return rc;
+}
+
+/* A polygon, or a part of a MultiPolygon. One that meets the seam of the scene's system is traced.
+ */
+static int add_part(struct reading *r, OGRGeometryH part, bool wraps)
+{
     const size_t before = r->make.n_rings;
+    bool end = false;
     int rc = 0;
     r->make.part++;
-    for (int i = 0; rc == 0 && i < OGR_G_GetGeometryCount(part); i++) {
-        OGRGeometryH ring = OGR_G_GetGeometryRef(part, i);
-        const size_t n_rings = r->make.n_rings;
-        rc = pb_vector_place_ring(&r->make, ring, r->to, r->request->tolerance);
-        const bool beyond = rc == -ERANGE && pb_vector_reach_is_beyond(&r->reach, ring, r->to);
-        if (beyond || (rc == -ERANGE && pb_vector_reach_is_far(&r->reach, part))) {
-            take_rings_back(&r->make, i == 0 || !beyond ? before : n_rings);
-            r->words = words;
-            rc = 0;
-            if (i == 0 || !beyond)
-                break;
-        }
+    pb_vector_wrap_reset(&r->wrap, 0);
+    for (int i = 0; rc == 0 && !end && i < OGR_G_GetGeometryCount(part); i++)
+        rc = add_ring(r, part, i, wraps, &end);
+    if (rc == 0 && wraps && !end)
+        rc = pb_vector_wrap_add(&r->wrap, &r->way, &r->make);
+    if (end || rc == -EXDEV)
+        take_rings_back(&r->make, before);
+    if (rc == -EXDEV && !wraps) {
+        const struct pb_gdal_words words = r->words;
+        const bool can = pb_vector_wrap_has_seam(&r->way);
+        r->words = words;
+        return can ? add_part(r, part, true) : rc;
     }
     return rc;
 }
@@ -291,7 +320,7 @@ static int add_rings(struct reading *r, OGRGeometryH geometry)
     const OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
     int rc = 0;
     if (type == wkbPolygon)
-        return add_part(r, geometry);
+        return add_part(r, geometry, r->way.geographic);
     if (type != wkbMultiPolygon)
         return -EINVAL;
     for (int i = 0; rc == 0 && i < OGR_G_GetGeometryCount(geometry); i++)
@@ -380,6 +409,15 @@ static int read_features(struct reading *r)
                       r->request->where);
 }
 
+/* Whether the columns of a geographic scene go around the Earth. */
+static bool is_round(const struct pb_raster *scene, double circle)
+{
+    const struct pb_raster_info *info = &scene->info;
+    const double *t = info->transform;
+    return info->has_transform && t[2] == 0 && t[4] == 0 &&
+           fabs(t[1]) * info->width >= circle - 1e-6 * fabs(t[1]);
+}
+
 int pb_vector_read(const struct pb_vector_request *request, struct pb_raster *scene,
                    struct pb_err *err, struct pb_polygons **out_polygons)
 {
@@ -407,12 +445,15 @@ int pb_vector_read(const struct pb_vector_request *request, struct pb_raster *sc
         rc = wrong_feature(&r, 0, -ENOMEM, "");
     if (rc == 0) {
         polygons->stamp = file.stamp;
+        polygons->moved = r.way.to != NULL;
+        polygons->is_split = r.wrap.split;
+        polygons->is_round = r.way.geographic && is_round(scene, r.way.circle);
         polygons->n_left_out = r.n_left_out;
         polygons->first_left_out = r.first_left_out;
     }
     pb_vector_make_free(&r.make);
-    if (r.to != NULL)
-        OCTDestroyCoordinateTransformation(r.to);
+    pb_vector_way_fini(&r.way);
+    pb_vector_wrap_free(&r.wrap);
     if (r.dataset != NULL)
         GDALClose(r.dataset);
     pb_gdal_unlisten();

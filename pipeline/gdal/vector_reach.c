@@ -20,8 +20,9 @@ static bool has_place(OGRCoordinateTransformationH to, double at[2])
            isfinite(at[1]);
 }
 
+/* A rectangle across 180 degrees has its east a turn behind its west. */
 static void find_near(struct pb_vector_reach *reach, const struct pb_raster *scene,
-                      OGRCoordinateTransformationH back)
+                      OGRCoordinateTransformationH back, OGRSpatialReferenceH file)
 {
     double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY}, *near = reach->near;
     for (int i = 0; i < 4; i++) {
@@ -33,8 +34,10 @@ static void find_near(struct pb_vector_reach *reach, const struct pb_raster *sce
         }
     }
     reach->has_near = OCTTransformBounds(back, low[0], low[1], high[0], high[1], &near[0], &near[1],
-                                         &near[2], &near[3], PB_VECTOR_REACH_SIDE) &&
-                      near[0] <= near[2] && near[1] <= near[3];
+                                         &near[2], &near[3], PB_VECTOR_REACH_SIDE);
+    if (reach->has_near && near[0] > near[2] && OSRIsGeographic(file))
+        near[2] += 2 * acos(-1.0) / OSRGetAngularUnits(file, NULL);
+    reach->has_near = reach->has_near && near[0] <= near[2] && near[1] <= near[3];
 }
 
 void pb_vector_reach_find(struct pb_vector_reach *reach, const struct pb_raster *scene,
@@ -44,7 +47,7 @@ void pb_vector_reach_find(struct pb_vector_reach *reach, const struct pb_raster 
     reach->has_near = false;
     reach->n_seen = 0;
     if (back != NULL && scene->info.has_transform) {
-        find_near(reach, scene, back);
+        find_near(reach, scene, back, file);
         for (int i = 0; i < PB_VECTOR_REACH_SIDE * PB_VECTOR_REACH_SIDE; i++) {
             double *at = reach->seen[reach->n_seen];
             const double side = PB_VECTOR_REACH_SIDE - 1;
@@ -57,13 +60,16 @@ void pb_vector_reach_find(struct pb_vector_reach *reach, const struct pb_raster 
         OCTDestroyCoordinateTransformation(back);
 }
 
-bool pb_vector_reach_is_far(const struct pb_vector_reach *reach, OGRGeometryH geometry)
+bool pb_vector_reach_is_far(const struct pb_vector_reach *reach, OGRGeometryH geometry,
+                            double circle)
 {
+    bool far = true;
     const double *near = reach->near;
     OGREnvelope e;
     OGR_G_GetEnvelope(geometry, &e);
-    return reach->has_near &&
-           (e.MaxX < near[0] || e.MinX > near[2] || e.MaxY < near[1] || e.MinY > near[3]);
+    for (int turn = -1; turn <= 1; turn++)
+        far = far && (e.MaxX + turn * circle < near[0] || e.MinX + turn * circle > near[2]);
+    return reach->has_near && (far || e.MaxY < near[1] || e.MinY > near[3]);
 }
 
 bool pb_vector_reach_is_beyond(const struct pb_vector_reach *reach, OGRGeometryH ring,

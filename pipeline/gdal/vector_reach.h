@@ -19,8 +19,10 @@ struct pb_vector_reach {
 /* srs and scene are borrowed. */
 void pb_vector_reach_find(struct pb_vector_reach *reach, const struct pb_raster *scene,
                           OGRSpatialReferenceH file);
-/* Whether the geometry has nothing to do with the scene, as their rectangles show. */
-bool pb_vector_reach_is_far(const struct pb_vector_reach *reach, OGRGeometryH geometry);
+/* Whether the geometry has nothing to do with the scene, as their rectangles show. circle: of the
+ * file's longitudes, which are the same a turn apart; 0: it has none. */
+bool pb_vector_reach_is_far(const struct pb_vector_reach *reach, OGRGeometryH geometry,
+                            double circle);
 /* Whether the ring has nothing to do with the scene because none of its vertices has a place in the
  * scene's system, and no pixel looked at lies in the rectangle around it. */
 bool pb_vector_reach_is_beyond(const struct pb_vector_reach *reach, OGRGeometryH ring,

@@ -4,7 +4,7 @@
 #define PB_POLYGON_SCAN_H
 /* Polygons to pixels, a tile at a time: which polygon lies over each pixel. By the rules of GDAL's
  * GDALRasterizeGeometries: a pixel belongs to a polygon when its centre is inside one of its parts
- * (even-odd over all rings of the part; a centre on a left or upper edge is inside, one on a right
+ * (even-odd over all rings of the part; a centre on a right or upper edge is inside, one on a left
  * edge is not), with PB_SCAN_TOUCHED also when an edge passes through it, so that a part of its
  * area is inside. An edge along the border of two pixels passes through neither. Where polygons
  * overlap the last one counts. No raster of the whole grid exists: edges are listed by bands of

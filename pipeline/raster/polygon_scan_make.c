@@ -59,7 +59,7 @@ static size_t edges_of(const struct pb_polygon_scan *scan, const struct part *pa
         const struct pb_polygons *polygons = part->polygons;
         const struct pb_ring *ring = &polygons->ring[r];
         const double(*xy)[2] = (const double(*)[2])(polygons->xy + ring->first);
-        for (size_t i = 0; i < ring->n; i++) {
+        for (size_t i = ring->is_open; i < ring->n; i++) {
             const struct edge e = edge_of(xy[i > 0 ? i - 1 : ring->n - 1], xy[i]);
             if (!reaches(scan, &e))
                 continue;

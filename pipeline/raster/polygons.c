@@ -6,6 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* To the right and up, as a centre on a right or upper edge is inside and one on a left edge is
+ * not; less so up, as an edge that is neither is a left or right one. */
+#define RIGHT_PX 4e-7
+#define UP_PX    4e-8
+
 void pb_polygons_free(struct pb_polygons *polygons)
 {
     if (polygons == NULL)
@@ -17,14 +22,54 @@ void pb_polygons_free(struct pb_polygons *polygons)
 int pb_polygons_to_pixels(struct pb_polygons *polygons, const double t[6])
 {
     const double det = t[1] * t[5] - t[2] * t[4];
+    const double right = polygons->moved ? RIGHT_PX : 0, up = polygons->moved ? UP_PX : 0;
     if (!isfinite(det) || det == 0)
         return -EINVAL;
     for (size_t i = 0; i < polygons->n_vertices; i++) {
         double *v = polygons->xy[i], x = v[0] - t[0], y = v[1] - t[3];
         v[0] = t[2] == 0 && t[4] == 0 ? x / t[1] : (x * t[5] - y * t[2]) / det;
         v[1] = t[2] == 0 && t[4] == 0 ? y / t[5] : (y * t[1] - x * t[4]) / det;
+        v[0] += right;
+        v[1] -= up;
     }
     return 0;
+}
+
+/* The columns of a ring. */
+struct columns {
+    double first, end;
+};
+
+static int by_first(const void *a, const void *b)
+{
+    const struct columns *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+int pb_polygons_gap(const struct pb_polygons *polygons, int32_t columns)
+{
+    struct columns *list = calloc(polygons->n_rings + 1, sizeof *list);
+    double end = 1;
+    if (list == NULL)
+        return -ENOMEM;
+    for (size_t r = 0; r < polygons->n_rings; r++) {
+        const struct pb_ring *ring = &polygons->ring[r];
+        struct columns own = {INFINITY, -INFINITY};
+        for (size_t i = ring->first; i < ring->first + ring->n; i++) {
+            own.first = fmin(own.first, polygons->xy[i][0]);
+            own.end = fmax(own.end, polygons->xy[i][0]);
+        }
+        list[r] = own;
+    }
+    qsort(list, polygons->n_rings, sizeof *list, by_first);
+    bool is_gap = false;
+    for (size_t r = 0; r < polygons->n_rings && list[r].first < columns; r++) {
+        is_gap |= r > 0 && list[r].first > end + 1;
+        end = fmax(end, list[r].end);
+    }
+    is_gap &= polygons->n_rings > 0 && list[0].first < 1 && end > columns - 1;
+    free(list);
+    return is_gap;
 }
 
 bool pb_polygons_bounds(const struct pb_polygons *polygons, double out[4])

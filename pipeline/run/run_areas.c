@@ -166,6 +166,35 @@ static int add_mask(struct pb_run_areas *areas, const struct pb_crop *crop,
     return pb_fail(err, PB_E_MEMORY, "no memory for the polygons of %s", crop->polygons);
 }
 
+/* Of each file that steps name. */
+static void add_warning(struct pb_run_areas *areas, const struct pb_polygons *polygons,
+                        const char *path)
+{
+    const size_t used = strlen(areas->warning);
+    char own[sizeof areas->warning];
+    pb_polygons_left_out(polygons, path, own, sizeof own);
+    if (own[0] != '\0' && strstr(areas->warning, own) == NULL)
+        (void)snprintf(areas->warning + used, sizeof areas->warning - used, "%s%s",
+                       used > 0 ? "; " : "", own);
+}
+
+/* A rectangle without a cutline would hold all columns between polygons at both edges. */
+static int check_gap(const struct pb_crop *crop, const struct pb_polygons *polygons,
+                     const struct pb_raster_info *info, struct pb_err *err)
+{
+    const int rc =
+        polygons->is_split && !pb_crop_cuts(crop) ? pb_polygons_gap(polygons, info->width) : 0;
+    if (rc == 1)
+        return pb_fail(err, PB_E_CONFIG_VALUE,
+                       "crop: the polygons of %.100s hold both the western and the eastern edge of "
+                       "the scene, but not what lies between, as they go across the antimeridian "
+                       "(or the meridian at which the scene ends); write cutline: true, or crop "
+                       "each part in a pipeline of its own",
+                       crop->polygons);
+    return rc < 0 ? pb_fail(err, PB_E_MEMORY, "no memory for the polygons of %s", crop->polygons)
+                  : 0;
+}
+
 static int around_polygons(struct pb_run_areas *areas, const struct pb_config *config,
                            const struct pb_crop *crop, struct pb_raster *raster, struct pb_err *err,
                            bool *out_is)
@@ -184,15 +213,14 @@ static int around_polygons(struct pb_run_areas *areas, const struct pb_config *c
         .layer = crop->layer,
         .filter = crop->where.n > 0 ? crop->where.items[0].text : NULL,
         .out_wrong = &wrong,
-        .tolerance = 0.1 * fmin(hypot(info->transform[1], info->transform[4]),
-                                hypot(info->transform[2], info->transform[5]))};
+        .tolerance = 0.001 * fmin(hypot(info->transform[1], info->transform[4]),
+                                  hypot(info->transform[2], info->transform[5]))};
     int rc = pb_vector_read(&request, raster, err, &polygons);
     if (rc < 0 && wrong.is)
         return wrong_where(config, crop, wrong.at, err);
     if (rc < 0)
         return rc;
-    if (areas->warning[0] == '\0')
-        pb_polygons_left_out(polygons, crop->polygons, areas->warning, sizeof areas->warning);
+    add_warning(areas, polygons, crop->polygons);
     out->has_both = info->has_transform && pb_polygons_bounds(polygons, out->named);
     if (out->has_both)
         scene_of(info, out->scene);
@@ -202,7 +230,9 @@ static int around_polygons(struct pb_run_areas *areas, const struct pb_config *c
     out->top = fmax(fmin(b[1], FAR_PX), -FAR_PX);
     out->right = fmax(fmin(b[2], FAR_PX), -FAR_PX);
     out->bottom = fmax(fmin(b[3], FAR_PX), -FAR_PX);
-    if (*out_is && pb_crop_cuts(crop)) {
+    if (*out_is)
+        rc = check_gap(crop, polygons, info, err);
+    if (rc == 0 && *out_is && pb_crop_cuts(crop)) {
         out->has_cutline = true;
         out->cutline = areas->masks != NULL ? (int32_t)pb_polygon_masks_count(areas->masks) : 0;
         rc = add_mask(areas, crop, polygons, info, err);

@@ -13,7 +13,7 @@ struct pb_run_areas {
     struct pb_plan_area *area;
     size_t n;
     struct pb_polygon_masks *masks; /* of the steps that cut; NULL: there are none */
-    char warning[200];              /* of what a file's polygons leave out; "" = nothing */
+    char warning[400];              /* of what files of polygons leave out; "" = nothing */
     uint64_t bytes;                 /* that these hold, without those of threads */
 };
 

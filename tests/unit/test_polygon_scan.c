@@ -336,6 +336,43 @@ START_TEST(test_parts_that_overlap_are_united)
 }
 END_TEST
 
+/* A square whose sides are three rings, and a ring of its own in another part. */
+START_TEST(test_open_rings_close_each_other)
+{
+    static uint32_t out[W * H];
+    clear();
+    add_polygon();
+    add_ring();
+    add_vertex(50, 20), add_vertex(10, 20), add_vertex(10, 60), add_vertex(50, 60);
+    ring[0].is_open = true;
+    for (int i = 0; i < 2; i++) {
+        add_ring();
+        add_vertex(50, 20 + 20 * i), add_vertex(50, 40 + 20 * i);
+        ring[1 + i].is_open = true;
+    }
+    add_square(100, 100, 10, 1);
+    by_tiles(PB_SCAN_CENTRES, 64, out);
+    size_t n = 0;
+    for (size_t i = 0; i < W * H; i++)
+        n += out[i];
+    ck_assert_uint_eq(n, 40 * 40 + 10 * 10);
+}
+END_TEST
+
+START_TEST(test_gap_is_between_both_edges)
+{
+    clear();
+    ck_assert_int_eq(pb_polygons_gap(&polygons, W), 0);
+    add_polygon();
+    add_square(-10, 10, 20, 1);
+    ck_assert_int_eq(pb_polygons_gap(&polygons, W), 0);
+    add_square(W - 10, 10, 20, 2);
+    ck_assert_int_eq(pb_polygons_gap(&polygons, W), 1);
+    add_square(5, 10, W - 10, 3);
+    ck_assert_int_eq(pb_polygons_gap(&polygons, W), 0);
+}
+END_TEST
+
 int main(void)
 {
     GDALRegister_MEM();
@@ -347,6 +384,8 @@ int main(void)
     tcase_add_test(tc, test_touched_box_on_borders_is_its_pixels);
     tcase_add_test(tc, test_touched_pixels_share_area_with_the_polygon);
     tcase_add_test(tc, test_parts_that_overlap_are_united);
+    tcase_add_test(tc, test_open_rings_close_each_other);
+    tcase_add_test(tc, test_gap_is_between_both_edges);
     tcase_add_test(tc, comb_is_that_of_gdal_and_takes_memory_once_an_edge);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

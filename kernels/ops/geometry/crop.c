@@ -38,7 +38,8 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct pb_crop, polygons),
      .doc =
          "A GeoJSON, GeoPackage or Shapefile: the rectangle around all its polygons, in whatever "
-         "system it has. A relative path begins at the configuration's directory."},
+         "system it has. A relative path begins at the configuration's directory. Of a world "
+         "grid, polygons across its edge need cutline: true."},
     {.name = "layer",
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct pb_crop, layer),

@@ -86,7 +86,7 @@ int pb_zones_read_polygons(struct zones *z, struct pb_err *err)
     if (!env->place_info->has_transform)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT,
                        "zones: the image has no geotransform, so polygons have no place in it");
-    request.tolerance = 0.1 * fmin(hypot(t[1], t[4]), hypot(t[2], t[5]));
+    request.tolerance = 0.001 * fmin(hypot(t[1], t[4]), hypot(t[2], t[5]));
     int rc = pb_vector_read(&request, ground_of(env), err, &z->polygons);
     if (rc < 0)
         return rc;

@@ -220,14 +220,17 @@ static void add_field(struct pb_table *table, const struct pb_polygon_value *val
         pb_table_text(table, value->text);
 }
 
-/* Whether the polygon reaches beyond the image. */
+/* Whether the polygon reaches beyond the image, which has no left and right if it goes around the
+ * Earth. */
 static bool is_cut(const struct pb_zones_names *names, size_t number)
 {
     const struct pb_polygons *all = names->polygons;
     const struct pb_polygon *polygon = &all->polygon[number];
+    if (polygon->is_beyond)
+        return true;
     for (size_t r = polygon->first_ring; r < polygon->first_ring + polygon->n_rings; r++)
         for (size_t i = all->ring[r].first; i < all->ring[r].first + all->ring[r].n; i++)
-            for (int k = 0; k < 2; k++)
+            for (int k = all->is_round; k < 2; k++)
                 if (all->xy[i][k] < -EDGE_PX || all->xy[i][k] > names->size[k] + EDGE_PX)
                     return true;
     return false;
