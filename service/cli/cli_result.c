@@ -305,6 +305,10 @@ void cli_result_text(const char *input, const struct pb_job *job)
     if (gate != NULL)
         print_gate(gate);
     print_digits(pb_json_get(report, "digits", NULL));
+    if (pb_json_get_text(report, "warning") != NULL) {
+        printf("  %-10s ", "warning");
+        cli_wrap(stdout, 13, cli_columns(stdout), pb_json_get_text(report, "warning"));
+    }
     if (link != NULL)
         print_link(device, link, gpu == NULL);
     if (gpu != NULL)

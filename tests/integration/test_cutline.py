@@ -242,6 +242,11 @@ def test_points_are_left_out_and_cut_polygons_are_marked(scratch):
         else:
             rows = [(f["properties"]["name"], f["properties"]["cut"], f["geometry"]["coordinates"][0][0][0]) for f in json.loads(text)["features"]]
             assert [row[:2] for row in rows] == [("inside", 0), ("edge", 1), ("corner", 0)] and rows[1][2] < rows[2][2] < rows[0][2], rows
+    for step in ("crop: {polygons: z.geojson}", "crop: {polygons: z.geojson, cutline: true}"):
+        own = pipeline(scratch, [step], ["cog: {}"])
+        done = pbtest.run("pushbroom", "run", "-c", own, "-o", scratch / "cropped", "--existing", "replace", scratch / "scene.tif")
+        told = " ".join(done.stdout.split())
+        assert "warning 1 feature of z.geojson left out: it is no polygon (the first: feature 1)" in told, done.stdout
     (scratch / "z.geojson").write_text(json.dumps({"type": "FeatureCollection", "crs": crs, "features": [point]}))
     done = pbtest.run("pushbroom", "run", "-c", config, "-o", scratch / "out", scratch / "scene.tif", code=1)
     assert "feature 0 is a POINT, not a polygon" in done.stderr, done.stderr
