@@ -12,152 +12,263 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N PB_OUTLINE_POINTS
-/* Until an interval of the image's width is far below a pixel. */
-#define LIMB_HALVINGS 32
+/* By so much a place may be off when it is brought to the Earth and back: projections that are
+ * interrupted give places beyond their edge a longitude all the same. */
+#define RETURN_METRES 1000.0
+/* Points whose longitudes tell nothing are fitted in a plane around their middle. */
+#define POLAR_DEGREES 80.0
+#define RADIANS       (M_PI / 180)
 
-/* From srs to longitude, latitude (WGS 84); the caller's; NULL: there is no way. */
-static OGRCoordinateTransformationH way_to_lonlat(OGRSpatialReferenceH srs)
+/* What brings the pixels of a grid on the image to longitude and latitude. */
+struct way {
+    const struct pb_raster *raster;
+    const struct pb_geometry *grid;        /* NULL: the image's own */
+    OGRCoordinateTransformationH to, back; /* of the CRS and WGS 84; back NULL: not needed */
+    bool is_lonlat;                        /* the CRS has longitudes and latitudes */
+    double degrees,
+        most;         /* then: of its unit, and the greatest latitude: half a pixel past a pole */
+    double off;       /* by which x and y may be off after the return */
+    void *gcps;       /* a transformer; NULL: none */
+    bool is_polar;    /* then: to a plane around `middle` */
+    double middle[2]; /* longitude, latitude, in radians */
+};
+
+/* --- systems ---------------------------------------------------------------------------------- */
+
+/* Whether x goes on beyond 180 degrees, and no place is beyond the map; or PROJ says which are. */
+static bool is_told(OGRSpatialReferenceH srs)
+{
+    static const char *const names[] = {SRS_PT_TRANSVERSE_MERCATOR,
+                                        SRS_PT_MERCATOR_1SP,
+                                        SRS_PT_MERCATOR_2SP,
+                                        SRS_PT_MERCATOR_AUXILIARY_SPHERE,
+                                        SRS_PT_CYLINDRICAL_EQUAL_AREA,
+                                        SRS_PT_EQUIRECTANGULAR,
+                                        SRS_PT_MILLER_CYLINDRICAL,
+                                        SRS_PT_GALL_STEREOGRAPHIC,
+                                        SRS_PT_POLAR_STEREOGRAPHIC,
+                                        SRS_PT_GEOSTATIONARY_SATELLITE,
+                                        SRS_PT_ORTHOGRAPHIC};
+    const char *name = OSRGetAttrValue(srs, "PROJECTION", 0);
+    for (size_t i = 0; name != NULL && i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static void close_way(struct way *way)
+{
+    if (way->to != NULL)
+        OCTDestroyCoordinateTransformation(way->to);
+    if (way->back != NULL)
+        OCTDestroyCoordinateTransformation(way->back);
+    if (way->gcps != NULL)
+        GDALDestroyGCPTransformer(way->gcps);
+}
+
+/* From srs to longitude, latitude (WGS 84). False: there is no way. */
+static bool open_way(OGRSpatialReferenceH srs, struct way *way)
 {
     if (srs == NULL)
-        return NULL;
+        return false;
     OGRSpatialReferenceH from = OSRClone(srs), wgs84 = OSRNewSpatialReference(NULL);
-    OGRCoordinateTransformationH transformation = NULL;
     OSRSetAxisMappingStrategy(from, OAMS_TRADITIONAL_GIS_ORDER);
     OSRSetAxisMappingStrategy(wgs84, OAMS_TRADITIONAL_GIS_ORDER);
     if (OSRImportFromEPSG(wgs84, 4326) == OGRERR_NONE)
-        transformation = OCTNewCoordinateTransformation(from, wgs84);
+        way->to = OCTNewCoordinateTransformation(from, wgs84);
+    way->is_lonlat = OSRIsGeographic(srs) != 0;
+    if (way->is_lonlat) {
+        const double *t = way->raster->info.transform;
+        way->degrees = OSRGetAngularUnits(srs, NULL) / RADIANS;
+        way->most = 90 + fmax(1, (fabs(t[4]) + fabs(t[5])) * way->degrees * 0.500001);
+    } else if (way->to != NULL && !is_told(srs)) {
+        const double metres = OSRGetLinearUnits(srs, NULL);
+        way->back = OCTNewCoordinateTransformation(wgs84, from);
+        way->off = RETURN_METRES / (metres > 0 ? metres : 1);
+    }
     OSRDestroySpatialReference(from);
     OSRDestroySpatialReference(wgs84);
-    return transformation;
+    return way->to != NULL;
 }
 
-/* Coordinates of srs -> longitude, latitude (WGS 84). */
-static bool to_lonlat(OGRSpatialReferenceH srs, double xy[N][2])
+/* --- places ----------------------------------------------------------------------------------- */
+
+static void nowhere(double xy[2])
 {
-    double x[N], y[N];
-    OGRCoordinateTransformationH transformation = way_to_lonlat(srs);
-    for (size_t i = 0; i < N; i++) {
-        x[i] = xy[i][0];
-        y[i] = xy[i][1];
-    }
-    bool fine = transformation != NULL && OCTTransform(transformation, N, x, y, NULL);
-    for (size_t i = 0; fine && i < N; i++) {
-        xy[i][0] = x[i];
-        xy[i][1] = y[i];
-    }
-    if (transformation != NULL)
-        OCTDestroyCoordinateTransformation(transformation);
-    return fine;
+    xy[0] = xy[1] = (double)NAN;
 }
 
-/* The place between a, which is on the Earth, and b in longitude and latitude that is nearest to
- * b and on the Earth. False: a is not. */
-static bool find_limb(OGRCoordinateTransformationH way, const double a[2], const double b[2],
-                      double out[2])
+/* Pixels of the grid become the image's. */
+static void to_image(const struct way *way, size_t n, double (*xy)[2])
 {
-    double inside = 0, outside = 2;
-    bool found = false;
-    for (int i = 0; i <= LIMB_HALVINGS; i++) {
-        /* The ends first, which are all where b is on the Earth. */
-        const double t = i == 0 ? 0 : i == 1 ? 1 : (inside + outside) / 2;
-        double x = a[0] + t * (b[0] - a[0]), y = a[1] + t * (b[1] - a[1]);
-        int fine = FALSE;
-        if (OCTTransformEx(way, 1, &x, &y, NULL, &fine) && fine && isfinite(x) && isfinite(y)) {
-            inside = t;
-            out[0] = x;
-            out[1] = y;
-            found = true;
-        } else {
-            outside = t;
+    const struct pb_geometry *grid = way->grid;
+    for (size_t i = 0; grid != NULL && i < n; i++) {
+        xy[i][0] = (xy[i][0] - grid->map.offset_x) / grid->map.scale_x;
+        xy[i][1] = (xy[i][1] - grid->map.offset_y) / grid->map.scale_y;
+    }
+}
+
+/* Whether a place of the CRS is the one that the Earth's place has there. */
+static bool returns(const struct way *way, const double xy[2], const double lonlat[2])
+{
+    double x = lonlat[0], y = lonlat[1];
+    int fine = TRUE;
+    if (way->back == NULL)
+        return true;
+    return OCTTransformEx(way->back, 1, &x, &y, NULL, &fine) && fine &&
+           fabs(x - xy[0]) <= way->off && fabs(y - xy[1]) <= way->off;
+}
+
+static void to_lonlat(const struct way *way, size_t n, double (*xy)[2])
+{
+    for (size_t i = 0; i < n; i++) {
+        double lonlat[2] = {xy[i][0], xy[i][1]};
+        int fine = TRUE;
+        if (way->is_lonlat && fabs(lonlat[1] * way->degrees) <= way->most)
+            lonlat[1] = fmin(fmax(lonlat[1], -90 / way->degrees), 90 / way->degrees);
+        if (!OCTTransformEx(way->to, 1, &lonlat[0], &lonlat[1], NULL, &fine) || !fine ||
+            !returns(way, xy[i], lonlat)) {
+            nowhere(xy[i]);
+            continue;
         }
-        if (inside == 1 || !found)
-            break;
-    }
-    return found;
-}
-
-static bool by_transform(const struct pb_raster *raster, double xy[N][2])
-{
-    if (!raster->info.has_transform)
-        return false;
-    for (size_t i = 0; i < N; i++)
-        GDALApplyGeoTransform((double *)(uintptr_t)raster->info.transform, xy[i][0], xy[i][1],
-                              &xy[i][0], &xy[i][1]);
-    return to_lonlat(pb_gdal_srs(raster), xy);
-}
-
-/* What a geostationary satellite sees: where an edge of the image lies beside the Earth, the
- * outline is the limb, looked for from the middle of the image. */
-static bool by_limb(const struct pb_raster *raster, double xy[N][2])
-{
-    OGRSpatialReferenceH srs = pb_gdal_srs(raster);
-    char *text = NULL;
-    bool fine = raster->info.has_transform && srs != NULL &&
-                OSRExportToProj4(srs, &text) == OGRERR_NONE && strstr(text, "+proj=geos") != NULL;
-    CPLFree(text);
-    OGRCoordinateTransformationH way = fine ? way_to_lonlat(srs) : NULL;
-    double middle[2] = {0, 0};
-    for (size_t i = 0; i < N; i++)
-        GDALApplyGeoTransform((double *)(uintptr_t)raster->info.transform, xy[i][0], xy[i][1],
-                              &xy[i][0], &xy[i][1]);
-    for (size_t i = 0; i < N; i++)
-        for (int k = 0; k < 2; k++)
-            middle[k] += xy[i][k] / N;
-    fine = way != NULL;
-    for (size_t i = 0; fine && i < N; i++) {
-        double lonlat[2] = {0, 0};
-        fine = find_limb(way, middle, xy[i], lonlat);
+        if (way->is_lonlat) /* in the turn that it came from */
+            lonlat[0] += 360 * round((xy[i][0] * way->degrees - lonlat[0]) / 360);
         memcpy(xy[i], lonlat, sizeof lonlat);
     }
-    if (way != NULL)
-        OCTDestroyCoordinateTransformation(way);
-    return fine;
 }
 
-static bool by_gcps(const struct pb_raster *raster, double xy[N][2])
+static void by_transform(void *of, size_t n, double (*xy)[2])
 {
-    if (raster->info.n_gcps < 3)
-        return false;
-    void *arg =
-        GDALCreateGCPTransformer(raster->info.n_gcps, GDALGetGCPs(raster->dataset), 0, FALSE);
-    bool fine = arg != NULL && pb_gdal_transform(GDALGCPTransform, arg, xy, N);
-    if (arg != NULL)
-        GDALDestroyGCPTransformer(arg);
-    return fine && to_lonlat(GDALGetGCPSpatialRef(raster->dataset), xy);
+    const struct way *way = of;
+    to_image(way, n, xy);
+    for (size_t i = 0; i < n; i++)
+        GDALApplyGeoTransform((double *)(uintptr_t)way->raster->info.transform, xy[i][0], xy[i][1],
+                              &xy[i][0], &xy[i][1]);
+    to_lonlat(way, n, xy);
 }
 
-static bool by_rpc(const struct pb_raster *raster, double xy[N][2])
+/* --- ground control points -------------------------------------------------------------------- */
+
+/* The azimuthal equal-area plane around a place, on a sphere of radius 1; radians. */
+static void to_plane(const double middle[2], const double lonlat[2], double out[2])
 {
-    return pb_gdal_rpc_to_ground(raster, xy, N);
+    const double s = sin(middle[1]), c = cos(middle[1]), lon = lonlat[0] - middle[0],
+                 lat = lonlat[1];
+    const double k = sqrt(2 / (1 + s * sin(lat) + c * cos(lat) * cos(lon)));
+    out[0] = k * cos(lat) * sin(lon);
+    out[1] = k * (c * sin(lat) - s * cos(lat) * cos(lon));
 }
 
-/* Points along the edge of a grid in the image's pixel coordinates. */
-static void outline_of(const struct pb_geometry *grid, double points[N][2])
+static void from_plane(const double middle[2], const double xy[2], double out[2])
 {
-    pb_outline_pixels(grid->w, grid->h, points);
-    for (size_t i = 0; i < N; i++) {
-        points[i][0] = (points[i][0] - grid->map.offset_x) / grid->map.scale_x;
-        points[i][1] = (points[i][1] - grid->map.offset_y) / grid->map.scale_y;
+    const double rho = hypot(xy[0], xy[1]), angle = 2 * asin(fmin(rho / 2, 1));
+    const double s = sin(middle[1]), c = cos(middle[1]);
+    out[0] = middle[0];
+    out[1] = middle[1];
+    if (rho > 0) {
+        out[0] += atan2(xy[0] * sin(angle), rho * c * cos(angle) - xy[1] * s * sin(angle));
+        out[1] = asin(fmin(fmax(cos(angle) * s + xy[1] * sin(angle) * c / rho, -1), 1));
     }
+}
+
+/* Replaces the points by those of a plane around their middle where they come near to a pole, or
+ * reach around the Earth. */
+static void flatten(struct way *way, GDAL_GCP *gcp, int n)
+{
+    const double unit = way->degrees * RADIANS;
+    double sum[3] = {0, 0, 0}, west = INFINITY, east = -INFINITY, farthest = 0;
+    for (int i = 0; i < n; i++) {
+        const double lon = gcp[i].dfGCPX * unit, lat = gcp[i].dfGCPY * unit;
+        sum[0] += cos(lat) * cos(lon);
+        sum[1] += cos(lat) * sin(lon);
+        sum[2] += sin(lat);
+        west = fmin(west, lon);
+        east = fmax(east, lon);
+        farthest = fmax(farthest, fabs(lat));
+    }
+    way->is_polar = farthest > POLAR_DEGREES * RADIANS || east - west > M_PI;
+    way->middle[0] = atan2(sum[1], sum[0]);
+    way->middle[1] = atan2(sum[2], hypot(sum[0], sum[1]));
+    for (int i = 0; way->is_polar && i < n; i++) {
+        const double lonlat[2] = {gcp[i].dfGCPX * unit, gcp[i].dfGCPY * unit};
+        double xy[2];
+        to_plane(way->middle, lonlat, xy);
+        gcp[i].dfGCPX = xy[0];
+        gcp[i].dfGCPY = xy[1];
+    }
+}
+
+static void by_gcps(void *of, size_t n, double (*xy)[2])
+{
+    const struct way *way = of;
+    to_image(way, n, xy);
+    pb_gdal_transform(GDALGCPTransform, way->gcps, xy, n);
+    for (size_t i = 0; way->is_polar && i < n; i++) {
+        double lonlat[2];
+        from_plane(way->middle, xy[i], lonlat);
+        for (int k = 0; k < 2; k++)
+            xy[i][k] = lonlat[k] / (way->degrees * RADIANS);
+    }
+    to_lonlat(way, n, xy);
+}
+
+static bool open_gcps(struct way *way)
+{
+    const int n = way->raster->info.n_gcps;
+    GDAL_GCP *gcp = pb_gdal_gcps(way->raster);
+    if (gcp == NULL)
+        return false;
+    if (way->is_lonlat)
+        flatten(way, gcp, n);
+    way->gcps = GDALCreateGCPTransformer(n, gcp, 0, FALSE);
+    pb_gdal_free_gcps(gcp, n);
+    return way->gcps != NULL;
+}
+
+/* --- footprints ------------------------------------------------------------------------------- */
+
+static void by_rpc(void *of, size_t n, double (*xy)[2])
+{
+    const struct way *way = of;
+    to_image(way, n, xy);
+    if (!pb_gdal_rpc_to_ground(way->raster, xy, n))
+        for (size_t i = 0; i < n; i++)
+            nowhere(xy[i]);
+}
+
+static int outline_of(struct way *way, pb_outline_place *place, struct pb_footprint *out)
+{
+    const struct pb_raster_info *info = &way->raster->info;
+    const struct pb_outline outline = {
+        .w = way->grid != NULL ? way->grid->w : info->width,
+        .h = way->grid != NULL ? way->grid->h : info->height,
+        .place = place,
+        .of = way,
+        .is_plane = place == by_transform && way->is_lonlat,
+        .has_limb = place == by_transform && !way->is_lonlat,
+    };
+    return pb_outline_footprint(&outline, out);
 }
 
 int pb_raster_footprint(struct pb_raster *raster, const struct pb_geometry *grid,
                         struct pb_footprint *out_footprint)
 {
-    static bool (*const ways[])(const struct pb_raster *, double[N][2]) = {by_transform, by_limb,
-                                                                           by_gcps, by_rpc};
-    const struct pb_geometry own = {
-        .w = raster->info.width, .h = raster->info.height, .map = pb_map_identity()};
+    const struct pb_raster_info *info = &raster->info;
     struct pb_gdal_words words; /* not read: the next transform is tried */
+    struct way way = {.raster = raster, .grid = grid};
     int rc = -ENODATA;
     pb_gdal_listen(&words, raster);
-    for (size_t i = 0; rc < 0 && i < sizeof ways / sizeof ways[0]; i++) {
-        double points[N][2];
-        outline_of(grid != NULL ? grid : &own, points);
-        if (ways[i](raster, points))
-            rc = pb_outline_footprint(points, out_footprint);
-    }
+    if (info->has_transform && open_way(pb_gdal_srs(raster), &way))
+        rc = outline_of(&way, by_transform, out_footprint);
+    close_way(&way);
+    way = (struct way){.raster = raster, .grid = grid};
+    if (rc < 0 && info->n_gcps >= 3 && open_way(GDALGetGCPSpatialRef(raster->dataset), &way) &&
+        open_gcps(&way))
+        rc = outline_of(&way, by_gcps, out_footprint);
+    close_way(&way);
+    way = (struct way){.raster = raster, .grid = grid};
+    if (rc < 0 && info->has_rpc)
+        rc = outline_of(&way, by_rpc, out_footprint);
     pb_gdal_unlisten();
     return rc;
 }

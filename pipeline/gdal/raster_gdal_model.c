@@ -102,37 +102,17 @@ int pb_gdal_model_made(GDALDatasetH made, const struct pb_ground_ask *ask, const
     return out->image != NULL ? 0 : undefined(out, ask, why, why_bytes);
 }
 
-/* Whether longitudes of the scene's points jump by a turn, from 180 to -180 or from 360 to 0: then
- * more than half of a turn, which has the middle of their range in it, is without a point. */
-static bool gcps_jump(const struct pb_raster *raster)
-{
-    OGRSpatialReferenceH srs = GDALGetGCPSpatialRef(raster->dataset);
-    const GDAL_GCP *gcp = GDALGetGCPs(raster->dataset);
-    double east = -INFINITY, before = -INFINITY, behind = INFINITY;
-    if (!OSRIsGeographic(srs))
-        return false;
-    const double half = M_PI / OSRGetAngularUnits(srs, NULL);
-    for (int i = 0; i < raster->info.n_gcps; i++)
-        east = fmax(east, gcp[i].dfGCPX);
-    const double middle = east > half * (1 + 1e-9) ? half : 0;
-    for (int i = 0; i < raster->info.n_gcps; i++) {
-        const double lon = gcp[i].dfGCPX;
-        before = lon < middle ? fmax(before, lon) : before;
-        behind = lon >= middle ? fmin(behind, lon) : behind;
-    }
-    return isfinite(behind - before) && behind - before > half;
-}
-
 static int check_gcps(const struct pb_raster *raster, const struct pb_ground_ask *ask, char *why,
                       size_t bytes)
 {
     static const int needs[] = {3, 3, 6, 10};
     const int n = raster->info.n_gcps;
+    double middle, turn;
     if (n == 0)
         return missing(why, bytes, "the scene has no ground control points");
     if (GDALGetGCPSpatialRef(raster->dataset) == NULL)
         return missing(why, bytes, "the scene's ground control points have no coordinate system");
-    if (gcps_jump(raster))
+    if (pb_gdal_gcps_jump(raster, &middle, &turn))
         return missing(
             why, bytes,
             "longitudes of the scene's ground control points jump by 360 degrees within "

@@ -3,7 +3,6 @@
  *
  * Where an image lies on the ground, as GDAL makes it of tie points, GeoKeys and RPCs. */
 #include "pipeline/gdal/raster_gdal_place.h"
-#include "pipeline/raster/outline.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/raster/tiff_header.h"
@@ -13,27 +12,70 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { POINTS = 128 }; /* transformed at once */
+
 OGRSpatialReferenceH pb_gdal_srs(const struct pb_raster *raster)
 {
     OGRSpatialReferenceH srs = GDALGetSpatialRef(raster->dataset);
     return srs != NULL ? srs : GDALGetGCPSpatialRef(raster->dataset);
 }
 
-bool pb_gdal_transform(GDALTransformerFunc transform, void *arg, double (*xy)[2], int n)
+void pb_gdal_transform(GDALTransformerFunc transform, void *arg, double (*xy)[2], size_t n)
 {
-    double x[PB_OUTLINE_POINTS], y[PB_OUTLINE_POINTS], z[PB_OUTLINE_POINTS] = {0};
-    int ok[PB_OUTLINE_POINTS];
-    for (int i = 0; i < n; i++) {
-        x[i] = xy[i][0];
-        y[i] = xy[i][1];
+    double x[POINTS], y[POINTS], z[POINTS];
+    int ok[POINTS];
+    for (size_t first = 0; first < n; first += POINTS) {
+        const size_t some = n - first < POINTS ? n - first : POINTS;
+        for (size_t i = 0; i < some; i++) {
+            x[i] = xy[first + i][0];
+            y[i] = xy[first + i][1];
+            z[i] = 0;
+        }
+        const bool fine = transform(arg, FALSE, (int)some, x, y, z, ok);
+        for (size_t i = 0; i < some; i++) {
+            xy[first + i][0] = fine && ok[i] ? x[i] : (double)NAN;
+            xy[first + i][1] = fine && ok[i] ? y[i] : (double)NAN;
+        }
     }
-    bool fine = transform(arg, FALSE, n, x, y, z, ok);
-    for (int i = 0; fine && i < n; i++) {
-        fine = ok[i];
-        xy[i][0] = x[i];
-        xy[i][1] = y[i];
+}
+
+bool pb_gdal_gcps_jump(const struct pb_raster *raster, double *out_middle, double *out_turn)
+{
+    OGRSpatialReferenceH srs = GDALGetGCPSpatialRef(raster->dataset);
+    const GDAL_GCP *gcp = GDALGetGCPs(raster->dataset);
+    double east = -INFINITY, before = -INFINITY, behind = INFINITY;
+    if (srs == NULL || !OSRIsGeographic(srs))
+        return false;
+    const double half = M_PI / OSRGetAngularUnits(srs, NULL);
+    for (int i = 0; i < raster->info.n_gcps; i++)
+        east = fmax(east, gcp[i].dfGCPX);
+    const double middle = east > half * (1 + 1e-9) ? half : 0;
+    for (int i = 0; i < raster->info.n_gcps; i++) {
+        const double lon = gcp[i].dfGCPX;
+        before = lon < middle ? fmax(before, lon) : before;
+        behind = lon >= middle ? fmin(behind, lon) : behind;
     }
-    return fine;
+    *out_middle = middle;
+    *out_turn = 2 * half;
+    return isfinite(behind - before) && behind - before > half;
+}
+
+GDAL_GCP *pb_gdal_gcps(const struct pb_raster *raster)
+{
+    const int n = raster->info.n_gcps;
+    GDAL_GCP *gcp = GDALDuplicateGCPs(n, GDALGetGCPs(raster->dataset));
+    double middle, turn;
+    if (gcp != NULL && pb_gdal_gcps_jump(raster, &middle, &turn))
+        for (int i = 0; i < n; i++)
+            gcp[i].dfGCPX += gcp[i].dfGCPX < middle ? turn : 0;
+    return gcp;
+}
+
+void pb_gdal_free_gcps(GDAL_GCP *gcp, int n)
+{
+    if (gcp != NULL)
+        GDALDeinitGCPs(n, gcp);
+    CPLFree(gcp);
 }
 
 bool pb_gdal_read_rpc(const struct pb_raster *raster, GDALRPCInfoV2 *out_rpc)
@@ -51,7 +93,7 @@ bool pb_gdal_read_rpc(const struct pb_raster *raster, GDALRPCInfoV2 *out_rpc)
     return true;
 }
 
-bool pb_gdal_rpc_to_ground(const struct pb_raster *raster, double (*xy)[2], int n)
+bool pb_gdal_rpc_to_ground(const struct pb_raster *raster, double (*xy)[2], size_t n)
 {
     GDALRPCInfoV2 rpc;
     char height[64];
@@ -60,10 +102,11 @@ bool pb_gdal_rpc_to_ground(const struct pb_raster *raster, double (*xy)[2], int 
     (void)CPLsnprintf(height, sizeof height, "RPC_HEIGHT=%.17g", rpc.dfHEIGHT_OFF);
     const char *const options[] = {height, NULL};
     void *arg = GDALCreateRPCTransformerV2(&rpc, FALSE, 0, (char **)(uintptr_t)options);
-    bool fine = arg != NULL && pb_gdal_transform(GDALRPCTransform, arg, xy, n);
-    if (arg != NULL)
-        GDALDestroyRPCTransformer(arg);
-    return fine;
+    if (arg == NULL)
+        return false;
+    pb_gdal_transform(GDALRPCTransform, arg, xy, n);
+    GDALDestroyRPCTransformer(arg);
+    return true;
 }
 
 /* Which way rows and columns go, where no transform says it: by the plane that fits the GCPs best,
@@ -77,8 +120,9 @@ static void read_orientation(struct pb_raster *raster)
         memcpy(fit, info->transform, sizeof fit);
         info->has_orientation = true;
     } else if (info->n_gcps >= 3) {
-        info->has_orientation =
-            GDALGCPsToGeoTransform(info->n_gcps, GDALGetGCPs(raster->dataset), fit, TRUE);
+        GDAL_GCP *gcp = pb_gdal_gcps(raster);
+        info->has_orientation = gcp != NULL && GDALGCPsToGeoTransform(info->n_gcps, gcp, fit, TRUE);
+        pb_gdal_free_gcps(gcp, info->n_gcps);
     } else if (pb_gdal_rpc_to_ground(raster, at, 3)) {
         fit[1] = at[1][0] - at[0][0];
         fit[2] = at[2][0] - at[0][0];

@@ -1,147 +1,671 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Longitudes are first unrolled so that neighbouring points are never more than 180 degrees apart.
- * The change of longitude along the whole outline distinguishes the cases: 0 is an ordinary ring
- * (possibly across the antimeridian); +-360 means that it goes around a pole, and then the ring is
- * cut at the antimeridian and led over the pole, as GeoJSON requires. */
+ * The edge of the image is a closed curve on the sphere, which is turned so that the image lies on
+ * its left. Its longitudes are made continuous, and it is cut wherever it crosses the antimeridian.
+ * The pieces lie in the rectangle of longitudes and latitudes; where one leaves it, the way goes on
+ * along the rectangle's border, counter-clockwise, to the next piece that enters. This adds the
+ * poles that lie inside, one or both, and no others: whether a pole counts follows from the side of
+ * the curve on which the image lies, not from latitudes. A curve that is closed inside the
+ * rectangle and goes round clockwise is a hole in the world. */
 #include "pipeline/raster/outline.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#define N PB_OUTLINE_POINTS
+enum {
+    NODES = 512,   /* points along the edge, at most */
+    PASSES = 48,   /* in each of which the distance of points may halve */
+    HALVINGS = 40, /* to find the Earth's edge: far below a pixel */
+    FEW = 6,       /* points an axis that are looked at inside of the image, */
+    MANY = 24,     /* and where not all of these are on the Earth */
+    VERTICES = NODES + 96
+};
+#define PART    5000.0 /* of the image's extent: by which the outline may be off */
+#define POLE    1e-9   /* degrees: a point that is so near to a pole lies on it */
+#define ON_LINE 1e-9   /* degrees: likewise, on the antimeridian */
+#define SLIVER  1e-7   /* degrees: narrower polygons are left out */
+#define WORLD   1e-5   /* degrees less than a turn: still all longitudes */
+#define RADIANS (M_PI / 180)
 
-void pb_outline_pixels(int32_t width, int32_t height, double out_xy[N][2])
+/* Difference of longitudes the shorter way round. */
+static double turned(double degrees)
 {
-    const double corner[5][2] = {
-        {0, 0}, {0, height}, {width, height}, {width, 0}, {0, 0},
-    };
-    for (size_t i = 0; i < N; i++) {
-        const double *a = corner[i / PB_OUTLINE_EDGE], *b = corner[i / PB_OUTLINE_EDGE + 1];
-        double t = (double)(i % PB_OUTLINE_EDGE) / PB_OUTLINE_EDGE;
-        out_xy[i][0] = a[0] + t * (b[0] - a[0]);
-        out_xy[i][1] = a[1] + t * (b[1] - a[1]);
+    return degrees - 360 * round(degrees / 360);
+}
+
+static bool is_somewhere(const double *lonlat)
+{
+    return isfinite(lonlat[0]) && isfinite(lonlat[1]);
+}
+
+static bool is_pole(const struct pb_outline *o, const double *lonlat)
+{
+    return !o->is_plane && fabs(lonlat[1]) >= 90 - POLE;
+}
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+static void place(const struct pb_outline *o, size_t n, double (*xy)[2])
+{
+    o->place(o->of, n, xy);
+    for (size_t i = 0; i < n; i++) {
+        double *p = xy[i];
+        if (!is_somewhere(p) || fabs(p[0]) > 720 || fabs(p[1]) > 91)
+            p[0] = p[1] = (double)NAN;
+        else /* Grids of points with one on the pole reach half a pixel past it. */
+            p[1] = fmin(fmax(p[1], -90), 90);
     }
 }
 
-/* Makes longitudes continuous; returns the change along the whole outline: 0, 360 or -360. -1 = not
- * on the Earth. */
-static double unroll(double lonlat[N][2])
+static void on_sphere(const double *lonlat, double out[3])
 {
-    for (size_t i = 0; i < N; i++) {
-        double *p = lonlat[i];
-        if (!isfinite(p[0]) || !isfinite(p[1]) || fabs(p[0]) > 540 || fabs(p[1]) > 91)
-            return -1;
-        /* Grids of points with one on the pole reach half a pixel past it. */
-        p[1] = fmin(fmax(p[1], -90), 90);
-        if (i > 0)
-            p[0] -= 360 * round((p[0] - lonlat[i - 1][0]) / 360);
-    }
-    return -360 * round((lonlat[0][0] - lonlat[N - 1][0]) / 360);
+    const double lon = lonlat[0] * RADIANS, lat = lonlat[1] * RADIANS;
+    out[0] = cos(lat) * cos(lon);
+    out[1] = cos(lat) * sin(lon);
+    out[2] = sin(lat);
 }
 
-static void reverse(double lonlat[N][2])
+/* Above 0 where the way from a to b to c turns left on the ground. */
+static double turn_of(const double *a, const double *b, const double *c)
 {
-    for (size_t i = 0; i < N / 2; i++) {
-        double swap[2] = {lonlat[i][0], lonlat[i][1]};
-        memcpy(lonlat[i], lonlat[N - 1 - i], sizeof swap);
-        memcpy(lonlat[N - 1 - i], swap, sizeof swap);
+    double p[3], q[3], r[3];
+    on_sphere(a, p);
+    on_sphere(b, q);
+    on_sphere(c, r);
+    for (int i = 0; i < 3; i++) {
+        q[i] -= p[i];
+        r[i] -= p[i];
+    }
+    return p[0] * (q[1] * r[2] - q[2] * r[1]) + p[1] * (q[2] * r[0] - q[0] * r[2]) +
+           p[2] * (q[0] * r[1] - q[1] * r[0]);
+}
+
+/* Points inside of the image that are on the Earth. */
+struct inside {
+    int n, left; /* left: more than 0 where columns, then rows backwards turn left, as on a map */
+    double middle[2], nearest[2]; /* of them: the mean, and the one nearest to `aim` */
+    double least;                 /* distance of that */
+};
+
+/* One of them: xy is its pixel, p[0] its place, p[1] and p[2] those to the right and above. */
+static void add_inside(const struct pb_outline *o, const double aim[2], const double xy[2],
+                       double (*p)[2], struct inside *out)
+{
+    const double far = hypot((xy[0] - aim[0]) / o->w, (xy[1] - aim[1]) / o->h);
+    if (!is_somewhere(p[0]))
+        return;
+    out->n++;
+    for (int k = 0; k < 2; k++) {
+        out->middle[k] += xy[k];
+        out->nearest[k] = far < out->least ? xy[k] : out->nearest[k];
+    }
+    out->least = fmin(out->least, far);
+    if (is_somewhere(p[1]) && is_somewhere(p[2])) {
+        const double turn = turn_of(p[0], p[1], p[2]);
+        out->left += (turn > 0) - (turn < 0);
     }
 }
 
-static double twice_area(double lonlat[N][2])
+/* Looks at side x side points. */
+static void look_inside(const struct pb_outline *o, int side, const double aim[2],
+                        struct inside *out)
+{
+    *out = (struct inside){.least = INFINITY};
+    for (int row = 0; row < side; row++) {
+        double at[3 * MANY][2], xy[MANY][2];
+        for (int i = 0; i < 3 * side; i++) {
+            at[i][0] = o->w * (i / 3 + 0.5) / side + (i % 3 == 1 ? o->w / 256 : 0);
+            at[i][1] = o->h * (row + 0.5) / side - (i % 3 == 2 ? o->h / 256 : 0);
+            if (i % 3 == 0)
+                memcpy(xy[i / 3], at[i], sizeof xy[0]);
+        }
+        place(o, (size_t)(3 * side), at);
+        for (int i = 0; i < side; i++)
+            add_inside(o, aim, xy[i], &at[3 * i], out);
+    }
+    for (int k = 0; k < 2 && out->n > 0; k++)
+        out->middle[k] /= out->n;
+}
+
+/* --- along the edge --------------------------------------------------------------------------- */
+
+struct node {
+    double
+        t; /* corners are 0 .. 3, in the order upper left, lower left, lower right, upper right */
+    double lonlat[2];
+    bool is_fine; /* the line to the next node follows the edge */
+};
+
+struct edge {
+    const struct pb_outline *outline;
+    double seed[2]; /* a place inside of the image that is on the Earth */
+    double off;     /* degrees by which lines may be off */
+    struct node node[NODES];
+    size_t n;
+};
+
+static void pixel_at(const struct pb_outline *o, double t, double xy[2])
+{
+    const double corner[5][2] = {{0, 0}, {0, o->h}, {o->w, o->h}, {o->w, 0}, {0, 0}};
+    const int i = (int)t % 4;
+    const double f = t - floor(t);
+    for (int k = 0; k < 2; k++)
+        xy[k] = corner[i][k] + f * (corner[i + 1][k] - corner[i][k]);
+}
+
+/* Of a place beyond the Earth: the last one on it on the way there from the seed. */
+static void pull_in(const struct edge *e, const double beyond[2], double out[2])
+{
+    double low = 0, high = 1;
+    for (int i = 0; i < HALVINGS; i++) {
+        const double f = i == 0 ? 0 : (low + high) / 2;
+        double at[1][2];
+        for (int k = 0; k < 2; k++)
+            at[0][k] = e->seed[k] + f * (beyond[k] - e->seed[k]);
+        place(e->outline, 1, at);
+        if (is_somewhere(at[0])) {
+            memcpy(out, at[0], sizeof at[0]);
+            low = f;
+        } else {
+            high = f;
+        }
+    }
+}
+
+/* Fills in the places of n nodes. False: one is beyond the Earth, and must not be. */
+static bool find_nodes(const struct edge *e, struct node *node, size_t n)
+{
+    double xy[NODES][2], at[2];
+    for (size_t i = 0; i < n; i++)
+        pixel_at(e->outline, node[i].t, xy[i]);
+    place(e->outline, n, xy);
+    for (size_t i = 0; i < n; i++) {
+        memcpy(node[i].lonlat, xy[i], sizeof xy[i]);
+        if (is_somewhere(xy[i]))
+            continue;
+        if (!e->outline->has_limb)
+            return false;
+        pixel_at(e->outline, node[i].t, at);
+        pull_in(e, at, node[i].lonlat);
+    }
+    return true;
+}
+
+/* Degrees of longitude from one to the other; on a pole every longitude will do. */
+static double step_of(const struct pb_outline *o, const double *a, const double *b)
+{
+    if (is_pole(o, a) || is_pole(o, b))
+        return 0;
+    return o->is_plane ? b[0] - a[0] : turned(b[0] - a[0]);
+}
+
+/* Whether a line follows the edge, of which the middle is known. */
+static bool is_fine(const struct edge *e, const struct node *a, const struct node *middle,
+                    const struct node *b)
+{
+    const struct pb_outline *const o = e->outline;
+    const double *const m = middle->lonlat;
+    const double one = step_of(o, a->lonlat, m), other = step_of(o, m, b->lonlat);
+    const double off_lon = (one - other) / 2 * cos(m[1] * RADIANS);
+    const double off_lat = m[1] - (a->lonlat[1] + b->lonlat[1]) / 2;
+    if (!o->is_plane && (fabs(one) > 60 || fabs(other) > 60))
+        return false;
+    return hypot(off_lon, off_lat) <= e->off;
+}
+
+/* Puts a node in the middle of each line that is not fine, as long as there is room. 1: one was
+ * put; 0; -ENODATA. */
+static int refine(struct edge *e)
+{
+    struct node middle[NODES], all[NODES];
+    size_t n = 0, used = 0, m = 0;
+    for (size_t i = 0; i < e->n; i++)
+        if (!e->node[i].is_fine) {
+            const double next = i + 1 < e->n ? e->node[i + 1].t : 4;
+            middle[n++] = (struct node){.t = (e->node[i].t + next) / 2};
+        }
+    if (!find_nodes(e, middle, n))
+        return -ENODATA;
+    for (size_t i = 0; i < e->n; i++) {
+        struct node *const a = &e->node[i];
+        const struct node *const b = &e->node[(i + 1) % e->n];
+        const bool looked_at = !a->is_fine;
+        const struct node *const half = looked_at ? &middle[m++] : NULL;
+        a->is_fine = !looked_at || is_fine(e, a, half, b);
+        all[used++] = *a;
+        if (!a->is_fine && used + (e->n - i) < NODES) {
+            all[used - 1].is_fine = false;
+            all[used++] = *half;
+        }
+    }
+    const bool grew = used > e->n;
+    memcpy(e->node, all, used * sizeof all[0]);
+    e->n = used;
+    return grew;
+}
+
+/* How far apart places of the edge are, in degrees. */
+static double extent_of(const struct edge *e)
+{
+    double a[3], b[3], most = 0;
+    on_sphere(e->node[0].lonlat, a);
+    for (size_t i = 1; i < e->n; i++) {
+        on_sphere(e->node[i].lonlat, b);
+        most = fmax(most, hypot(hypot(a[0] - b[0], a[1] - b[1]), a[2] - b[2]));
+    }
+    return most / RADIANS;
+}
+
+static void reverse(struct edge *e)
+{
+    for (size_t i = 0; i < e->n / 2; i++) {
+        const struct node swap = e->node[i];
+        e->node[i] = e->node[e->n - 1 - i];
+        e->node[e->n - 1 - i] = swap;
+    }
+}
+
+static int follow(const struct pb_outline *o, struct edge *e)
+{
+    const double middle[2] = {o->w / 2, o->h / 2};
+    struct inside inside;
+    int rc = 1;
+    look_inside(o, FEW, middle, &inside);
+    if (inside.n < FEW * FEW) {
+        look_inside(o, MANY, middle, &inside);
+        /* Again from the middle of what is on the Earth. */
+        const double aim[2] = {inside.middle[0], inside.middle[1]};
+        look_inside(o, MANY, aim, &inside);
+    }
+    if (inside.n == 0 || inside.left == 0)
+        return -ENODATA;
+    e->outline = o;
+    memcpy(e->seed, inside.nearest, sizeof e->seed);
+    e->n = 4 * PB_OUTLINE_EDGE;
+    for (size_t i = 0; i < e->n; i++)
+        e->node[i] = (struct node){.t = (double)i / PB_OUTLINE_EDGE};
+    if (!find_nodes(e, e->node, e->n))
+        return -ENODATA;
+    e->off = fmax(extent_of(e) / PART, SLIVER);
+    for (int i = 0; i < PASSES && rc > 0; i++)
+        rc = refine(e);
+    if (inside.left < 0)
+        reverse(e);
+    return rc < 0 ? rc : 0;
+}
+
+/* --- continuous longitudes -------------------------------------------------------------------- */
+
+/* A ring whose longitudes are continuous; its last point is not its first, but for whole turns. */
+struct ring {
+    double at[VERTICES][2];
+    size_t n;
+    int turns; /* by which its end lies east of its beginning */
+};
+
+static bool add(struct ring *r, double lon, double lat)
+{
+    if (r->n == VERTICES)
+        return false;
+    r->at[r->n][0] = lon;
+    r->at[r->n][1] = lat;
+    r->n++;
+    return true;
+}
+
+/* Through a pole: along its latitude, with the image on the left. */
+static bool add_pole(struct ring *r, double next_lon, double lat)
+{
+    const double lon = r->at[r->n - 1][0], sign = lat > 0 ? -1 : 1, pole = lat > 0 ? 90 : -90;
+    double turn = sign * (next_lon - lon);
+    turn -= 360 * floor(turn / 360);
+    if (turn < 1e-6)
+        turn = 360;
+    return add(r, lon, pole) && add(r, lon + sign * turn, pole);
+}
+
+static int unroll(const struct edge *e, struct ring *r)
+{
+    const struct pb_outline *const o = e->outline;
+    size_t first = 0;
+    r->n = 0;
+    while (first < e->n && is_pole(o, e->node[first].lonlat))
+        first++;
+    if (first == e->n)
+        return 0; /* no extent: all of the Earth */
+    bool has_room = add(r, e->node[first].lonlat[0], e->node[first].lonlat[1]);
+    for (size_t i = 1; i <= e->n && has_room; i++) {
+        const double *p = e->node[(first + i) % e->n].lonlat, *pole = p;
+        for (; is_pole(o, p); i++)
+            p = e->node[(first + i + 1) % e->n].lonlat;
+        if (p != pole)
+            has_room = add_pole(r, p[0], pole[1]);
+        const double lon = r->at[r->n - 1][0];
+        has_room = has_room && add(r, o->is_plane ? p[0] : lon + turned(p[0] - lon), p[1]);
+    }
+    if (!has_room)
+        return -ENODATA;
+    r->n--;
+    r->turns = (int)round((r->at[r->n][0] - r->at[0][0]) / 360);
+    return 0;
+}
+
+static double area_of(const double (*at)[2], size_t n)
 {
     double area = 0;
-    for (size_t i = 0; i < N; i++) {
-        const double *a = lonlat[i], *b = lonlat[(i + 1) % N];
-        area += (a[0] - lonlat[0][0]) * (b[1] - lonlat[0][1]) -
-                (b[0] - lonlat[0][0]) * (a[1] - lonlat[0][1]);
+    for (size_t i = 0; i < n; i++) {
+        const double *a = at[i], *b = at[(i + 1) % n];
+        area += (a[0] - at[0][0]) * (b[1] - at[0][1]) - (b[0] - at[0][0]) * (a[1] - at[0][1]);
     }
-    return area;
+    return area / 2;
 }
 
-static void add(struct pb_footprint *out, double lon, double lat)
+/* west, south, east, north */
+static void box_of(const double (*at)[2], size_t n, double out[4])
 {
-    out->lonlat[out->n][0] = lon;
-    out->lonlat[out->n][1] = lat;
-    out->n++;
+    out[0] = out[1] = INFINITY;
+    out[2] = out[3] = -INFINITY;
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < 2; k++) {
+            out[k] = fmin(out[k], at[i][k]);
+            out[2 + k] = fmax(out[2 + k], at[i][k]);
+        }
 }
 
-static double wrap(double lon)
+/* --- rings of a footprint --------------------------------------------------------------------- */
+
+static bool put(struct pb_footprint *f, double lon, double lat)
 {
-    return lon - 360 * floor((lon + 180) / 360);
+    const size_t begin = f->first[f->n_rings];
+    if (f->n > begin && f->lonlat[f->n - 1][0] == lon && f->lonlat[f->n - 1][1] == lat)
+        return true;
+    if (f->n == PB_FOOTPRINT_POINTS)
+        return false;
+    f->lonlat[f->n][0] = lon;
+    f->lonlat[f->n][1] = lat;
+    f->n++;
+    return true;
 }
 
-static void ring(double lonlat[N][2], struct pb_footprint *out)
+/* Ends a ring; one that is a sliver is left out. */
+static bool close_ring(struct pb_footprint *f)
 {
-    double west = lonlat[0][0], east = west, south = lonlat[0][1], north = south;
-    if (twice_area(lonlat) < 0)
-        reverse(lonlat);
-    for (size_t i = 0; i < N; i++) {
-        west = fmin(west, lonlat[i][0]);
-        east = fmax(east, lonlat[i][0]);
-        south = fmin(south, lonlat[i][1]);
-        north = fmax(north, lonlat[i][1]);
+    const size_t begin = f->first[f->n_rings];
+    double box[4];
+    if (f->n == begin)
+        return true;
+    const double lonlat[2] = {f->lonlat[begin][0], f->lonlat[begin][1]};
+    if (f->n_rings == PB_FOOTPRINT_RINGS || !put(f, lonlat[0], lonlat[1]))
+        return false;
+    box_of((const double(*)[2]) & f->lonlat[begin], f->n - begin, box);
+    if (f->n - begin < 4 || box[2] - box[0] < SLIVER || box[3] - box[1] < SLIVER)
+        f->n = begin;
+    else
+        f->first[++f->n_rings] = f->n;
+    return true;
+}
+
+static bool put_box(struct pb_footprint *f, double south, double north)
+{
+    return put(f, -180, south) && put(f, 180, south) && put(f, 180, north) && put(f, -180, north) &&
+           close_ring(f);
+}
+
+/* --- cutting at the antimeridian -------------------------------------------------------------- */
+
+/* Strip k are the longitudes -180 + 360 k .. 180 + 360 k. */
+struct piece {
+    size_t first, n;        /* points of the ring, cyclic */
+    double strip, from, to; /* where it enters and leaves, along the border */
+    bool is_used;
+};
+
+/* Puts a point wherever the ring crosses a border of strips, and those near to one onto it. */
+static bool cross(const struct ring *r, struct ring *out)
+{
+    out->n = 0;
+    out->turns = r->turns;
+    for (size_t i = 0; i < r->n; i++) {
+        const double *a = r->at[i];
+        const double b[2] = {i + 1 < r->n ? r->at[i + 1][0] : r->at[0][0] + 360 * r->turns,
+                             r->at[(i + 1) % r->n][1]};
+        const double line = 180 + 360 * round((a[0] - 180) / 360);
+        const double lon = fabs(a[0] - line) < ON_LINE ? line : a[0];
+        const double sign = b[0] > lon ? 1 : -1;
+        if (!add(out, lon, a[1]))
+            return false;
+        double next = sign > 0 ? floor((lon - 180) / 360) + 1 : ceil((lon - 180) / 360) - 1;
+        for (; sign * (b[0] - (180 + 360 * next)) > ON_LINE; next += sign) {
+            const double at = 180 + 360 * next;
+            if (!add(out, at, a[1] + (b[1] - a[1]) * (at - a[0]) / (b[0] - a[0])))
+                return false;
+        }
     }
-    /* The whole ring is moved so that it begins inside; an edge on the antimeridian stays put. */
-    double shift = west < -180 || west >= 180 ? wrap(west) - west : 0;
-    bool all_around = east - west >= 360; /* then the result does not depend on the first point */
-    if (all_around)
-        shift = -180 - west;
-    west += shift;
-    east = all_around ? 180 : east + shift;
-    for (size_t i = 0; i < N; i++)
-        add(out, fmin(lonlat[i][0] + shift, east), lonlat[i][1]);
-    add(out, out->lonlat[0][0], out->lonlat[0][1]);
-    const double bbox[4] = {west, south, east > 180 ? east - 360 : east, north};
-    memcpy(out->bbox, bbox, sizeof bbox);
+    return true;
 }
 
-/* Around a pole: eastward along the outline from -180 to 180 for the north pole (westward for the
- * south pole), then along the pole's latitude back; both ways the pole lies on the left. */
-static void cap(double lonlat[N][2], double gain, struct pb_footprint *out)
+/* The strip of the line from point i to the next. One along a border is of the strip on its left.
+ */
+static double strip_of(const struct ring *r, size_t i)
 {
-    double mean = 0, nearest = 90;
-    for (size_t i = 0; i < N; i++)
-        mean += lonlat[i][1] / N;
-    bool north = mean > 0;
-    double pole = north ? 90 : -90, sign = north ? 1 : -1;
-    if ((gain > 0) != north)
-        reverse(lonlat);
-    size_t first = 0; /* the point that comes first after the antimeridian */
-    for (size_t i = 0; i < N; i++) {
-        lonlat[i][0] = wrap(lonlat[i][0]);
-        nearest = fmin(nearest, fabs(lonlat[i][1]));
-        if (sign * lonlat[i][0] < sign * lonlat[first][0])
-            first = i;
-    }
-    const double *a = lonlat[(first + N - 1) % N], *b = lonlat[first];
-    double span = 360 - fabs(a[0] - b[0]);
-    double t = span > 0 ? (180 - fabs(a[0])) / span : 0;
-    double lat = a[1] + t * (b[1] - a[1]);
-    add(out, -sign * 180, lat);
-    for (size_t i = 0; i < N; i++)
-        add(out, lonlat[(first + i) % N][0], lonlat[(first + i) % N][1]);
-    add(out, sign * 180, lat);
-    add(out, sign * 180, pole);
-    add(out, -sign * 180, pole);
-    add(out, -sign * 180, lat);
-    const double bbox[4] = {-180, north ? nearest : -90, 180, north ? 90 : -nearest};
-    memcpy(out->bbox, bbox, sizeof bbox);
+    const double *a = r->at[i], *b = r->at[(i + 1) % r->n];
+    const double end = i + 1 < r->n ? b[0] : b[0] + 360 * r->turns;
+    if (a[0] == end && remainder(a[0] - 180, 360) == 0)
+        return b[1] > a[1] ? (a[0] - 180) / 360 : (a[0] + 180) / 360;
+    return floor(((a[0] + end) / 2 + 180) / 360);
 }
 
-int pb_outline_footprint(double lonlat[N][2], struct pb_footprint *out_footprint)
+/* How far a point on the border is along it, counter-clockwise from the lower right corner: in
+ * degrees, 1080 is all around. */
+static double along(double lon, double lat)
+{
+    return lon > 0 ? 90 + lat : 540 + 90 - lat;
+}
+
+static const double *point_of(const struct ring *r, const struct piece *p, size_t k, double out[2])
+{
+    const size_t i = (p->first + k) % r->n;
+    out[0] = r->at[i][0] - 360 * p->strip;
+    if (p->first + k >= r->n)
+        out[0] += 360 * r->turns;
+    out[1] = r->at[i][1];
+    return out;
+}
+
+/* Pieces of a ring with points on all borders. The number of them; 0: it crosses none; -ENODATA. */
+static int split(const struct ring *r, struct piece *piece)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const double before = i > 0 ? strip_of(r, i - 1) : strip_of(r, r->n - 1) - r->turns;
+        const double strip = strip_of(r, i);
+        if (before == strip)
+            continue;
+        if (n == PB_FOOTPRINT_RINGS)
+            return -ENODATA;
+        piece[n++] = (struct piece){.first = i, .strip = strip};
+    }
+    for (size_t i = 0; i < n; i++) {
+        double at[2];
+        piece[i].n = (piece[(i + 1) % n].first + r->n - piece[i].first - 1) % r->n + 2;
+        point_of(r, &piece[i], 0, at);
+        piece[i].from = along(at[0], at[1]);
+        point_of(r, &piece[i], piece[i].n - 1, at);
+        piece[i].to = along(at[0], at[1]);
+    }
+    return (int)n;
+}
+
+/* The way along the border from one place to another. */
+static double way_to(double from, double to)
+{
+    const double way = to - from - 1080 * floor((to - from) / 1080);
+    return way > 1080 - ON_LINE ? 0 : way;
+}
+
+/* Goes along the border to the piece that enters next, past corners. */
+static bool go_on(struct pb_footprint *f, const struct piece *piece, size_t n, size_t *at)
+{
+    static const double corner[4][3] = {
+        {180, 180, 90}, {540, -180, 90}, {720, -180, -90}, {1080, 180, -90}};
+    const double from = piece[*at].to;
+    bool has_room = true;
+    size_t next = 0;
+    for (size_t i = 1; i < n; i++)
+        if (way_to(from, piece[i].from) < way_to(from, piece[next].from))
+            next = i;
+    const double way = way_to(from, piece[next].from);
+    for (int turn = 0; turn < 2; turn++)
+        for (int i = 0; i < 4; i++) {
+            const double there = corner[i][0] + 1080 * turn - from;
+            if (there > 0 && there < way)
+                has_room = has_room && put(f, corner[i][1], corner[i][2]);
+        }
+    *at = next;
+    return has_room;
+}
+
+static int join(const struct ring *r, struct piece *piece, size_t n, struct pb_footprint *f)
+{
+    for (size_t start = 0; start < n; start++) {
+        bool has_room = true;
+        for (size_t i = start; !piece[i].is_used && has_room;) {
+            for (size_t k = 0; k < piece[i].n && has_room; k++) {
+                double at[2];
+                point_of(r, &piece[i], k, at);
+                has_room = put(f, at[0], at[1]);
+            }
+            piece[i].is_used = true;
+            has_room = has_room && go_on(f, piece, n, &i);
+        }
+        if (!has_room || !close_ring(f))
+            return -ENODATA;
+    }
+    return 0;
+}
+
+/* A ring that crosses no border: an area, or a hole in the world. */
+static int take_closed(const struct ring *r, struct pb_footprint *f)
+{
+    const bool is_hole = area_of(r->at, r->n) < 0;
+    const double strip = strip_of(r, 0);
+    if (is_hole && !put_box(f, -90, 90))
+        return -ENODATA;
+    for (size_t i = 0; i < r->n; i++)
+        if (!put(f, r->at[i][0] - 360 * strip, r->at[i][1]))
+            return -ENODATA;
+    if (!close_ring(f))
+        return -ENODATA;
+    f->has_hole = is_hole && f->n_rings == 2;
+    return 0;
+}
+
+/* Whether the ring is all between two latitudes, or goes over itself. */
+static bool is_belt(const struct pb_outline *o, const struct ring *r, const double box[4])
+{
+    const double wide = box[2] - box[0], high = box[3] - box[1];
+    return r->turns == 0 && wide >= 360 - WORLD &&
+           (o->is_plane || area_of(r->at, r->n) > (1 - 1 / PART) * wide * high);
+}
+
+static int cut(const struct pb_outline *o, const struct ring *r, struct pb_footprint *f)
+{
+    struct ring crossed;
+    struct piece piece[PB_FOOTPRINT_RINGS];
+    double box[4];
+    box_of(r->at, r->n, box);
+    const bool is_small = (box[2] - box[0]) * (box[3] - box[1]) < 1e-6;
+    const bool is_world = r->n == 0 || (r->turns == 0 && is_small && area_of(r->at, r->n) < 0);
+    if (is_world)
+        return put_box(f, -90, 90) ? 0 : -ENODATA;
+    if (is_belt(o, r, box))
+        return put_box(f, box[1], box[3]) ? 0 : -ENODATA;
+    if (!cross(r, &crossed))
+        return -ENODATA;
+    const int n = split(&crossed, piece);
+    return n < 0 ? n : n == 0 ? take_closed(&crossed, f) : join(&crossed, piece, (size_t)n, f);
+}
+
+/* --- the box ---------------------------------------------------------------------------------- */
+
+static void sort_by_west(double (*span)[2], size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = i; k > 0 && span[k][0] < span[k - 1][0]; k--) {
+            const double swap[2] = {span[k][0], span[k][1]};
+            memcpy(span[k], span[k - 1], sizeof swap);
+            memcpy(span[k - 1], swap, sizeof swap);
+        }
+}
+
+/* Around all longitudes but the widest gap. */
+static void bound(struct pb_footprint *f)
+{
+    double span[PB_FOOTPRINT_RINGS][2], box[4], widest = -1;
+    f->bbox[1] = INFINITY;
+    f->bbox[3] = -INFINITY;
+    for (size_t i = 0; i < f->n_rings; i++) {
+        box_of((const double(*)[2]) & f->lonlat[f->first[i]], f->first[i + 1] - f->first[i], box);
+        span[i][0] = box[0];
+        span[i][1] = box[2];
+        f->bbox[1] = fmin(f->bbox[1], box[1]);
+        f->bbox[3] = fmax(f->bbox[3], box[3]);
+    }
+    sort_by_west(span, f->n_rings);
+    double east = span[0][1];
+    for (size_t i = 1; i <= f->n_rings; i++) {
+        const bool last = i == f->n_rings;
+        const double gap = (last ? span[0][0] + 360 : span[i][0]) - east;
+        if (gap > widest) {
+            widest = gap;
+            f->bbox[0] = last ? span[0][0] : span[i][0];
+            f->bbox[2] = east;
+        }
+        east = last ? east : fmax(east, span[i][1]);
+    }
+    if (widest <= WORLD) {
+        f->bbox[0] = -180;
+        f->bbox[2] = 180;
+    }
+}
+
+int pb_outline_footprint(const struct pb_outline *outline, struct pb_footprint *out_footprint)
 {
     struct pb_footprint footprint = {.n = 0};
-    double gain = unroll(lonlat);
-    if (gain == 0 && twice_area(lonlat) != 0)
-        ring(lonlat, &footprint);
-    else if (gain == 360 || gain == -360)
-        cap(lonlat, gain, &footprint);
-    else
+    struct edge edge;
+    struct ring ring = {.n = 0};
+    int rc = follow(outline, &edge);
+    rc = rc < 0 ? rc : unroll(&edge, &ring);
+    rc = rc < 0 ? rc : cut(outline, &ring, &footprint);
+    if (rc < 0 || footprint.n_rings == 0)
         return -ENODATA;
+    bound(&footprint);
     *out_footprint = footprint;
+    return 0;
+}
+
+int pb_outline_keep_half(struct pb_footprint *footprint, bool north)
+{
+    struct pb_footprint out = {.n = 0};
+    const double sign = north ? 1 : -1;
+    for (size_t i = 0; i < footprint->n_rings; i++) {
+        bool has_room = true;
+        for (size_t k = footprint->first[i]; k + 1 < footprint->first[i + 1] && has_room; k++) {
+            const double *a = footprint->lonlat[k], *b = footprint->lonlat[k + 1];
+            if (sign * a[1] >= 0)
+                has_room = put(&out, a[0], a[1]);
+            if ((a[1] > 0 && b[1] < 0) || (a[1] < 0 && b[1] > 0))
+                has_room = has_room && put(&out, a[0] - a[1] * (b[0] - a[0]) / (b[1] - a[1]), 0);
+        }
+        if (!has_room || !close_ring(&out))
+            return -ENODATA;
+    }
+    if (out.n_rings == 0)
+        return -ENODATA;
+    out.has_hole = footprint->has_hole && out.n_rings == 2;
+    bound(&out);
+    *footprint = out;
     return 0;
 }

@@ -211,13 +211,18 @@ int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extr
 void pb_tiff_tags_free(struct pb_tiff_tags *tags);
 
 /* Footprint in longitude/latitude (WGS 84): the outline of the image, or of a grid on it (of the
- * Earth's disk, where a geostationary one reaches beyond it), counter-clockwise, first = last. From
- * the geotransform, else GCPs, else RPC. Across the antimeridian longitudes run on past 180
- * (neighbours never jump), to be cut there; around a pole it is led along the antimeridian and over
- * the pole. 0; -ENODATA (no error filled) when the scene cannot be placed on the Earth. */
+ * Earth, where a grid reaches beyond it), as GeoJSON has it: rings that are cut at the antimeridian
+ * and led over a pole that lies inside, counter-clockwise, first point = last. Each ring is a
+ * polygon of its own; with has_hole the second one is a hole in the first, and there are no others.
+ * From the geotransform, else GCPs, else RPC. bbox is the smallest one that holds the rings. 0;
+ * -ENODATA (no error filled) when the scene cannot be placed on the Earth. */
+#define PB_FOOTPRINT_POINTS 640
+#define PB_FOOTPRINT_RINGS  12
 struct pb_footprint {
-    double lonlat[PB_BANDS_MAX][2];
-    size_t n;
+    double lonlat[PB_FOOTPRINT_POINTS][2]; /* -180 .. 180, -90 .. 90 */
+    size_t n, n_rings;
+    size_t first[PB_FOOTPRINT_RINGS + 1]; /* first[i] .. first[i + 1] - 1: the points of ring i */
+    bool has_hole;
     double bbox[4]; /* west, south, east, north; west > east when it crosses the antimeridian */
 };
 int pb_raster_footprint(struct pb_raster *raster, const struct pb_geometry *grid,

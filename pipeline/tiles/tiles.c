@@ -87,7 +87,7 @@ static bool exists(const struct pb_mgrs_square *s)
 /* The extent of the footprint in a zone; false: it is not near. */
 static bool extent_in(const struct pb_footprint *f, int32_t zone, bool south, double out[4])
 {
-    double x[PB_BANDS_MAX], y[PB_BANDS_MAX];
+    double x[PB_FOOTPRINT_POINTS], y[PB_FOOTPRINT_POINTS];
     for (size_t i = 0; i < f->n; i++) {
         x[i] = f->lonlat[i][0];
         y[i] = f->lonlat[i][1];

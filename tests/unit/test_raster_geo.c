@@ -300,7 +300,7 @@ START_TEST(outline_of_a_full_disk_is_the_limb)
     ck_assert_double_eq_tol(f.bbox[1], -f.bbox[3], 1e-3);
     ck_assert_double_gt(f.bbox[3], 80);
     ck_assert_double_lt(f.bbox[3], 82);
-    ck_assert_uint_eq(f.n, 4 * 8 + 1);
+    ck_assert_uint_eq(f.n_rings, 1 + (f.bbox[0] > f.bbox[2]));
     for (size_t i = 0; i < f.n; i++) { /* each vertex is a limb's angle from the point below it */
         const double rad = acos(-1.0) / 180;
         const double angle =
@@ -341,26 +341,62 @@ END_TEST
 
 /* --- outlines ---------------------------------------------------------------------------------*/
 
-/* The outline of a 1 x 1 image under x -> x0 + dx * px, y -> y0 + dy * py. */
+/* Places of the pixels of a 1 x 1 image. */
+struct places {
+    double x0, dx, y0, dy;
+    double pole; /* of an azimuthal map around that: 90 or -90; 0: longitudes and latitudes */
+};
+
+static void place(void *of, size_t n, double (*xy)[2])
+{
+    const struct places *p = of;
+    for (size_t i = 0; i < n; i++) {
+        const double x = p->x0 + p->dx * xy[i][0], y = p->y0 + p->dy * xy[i][1];
+        xy[i][0] = x;
+        xy[i][1] = y;
+        if (p->pole != 0) { /* x, y in degrees from the pole */
+            const double sign = p->pole > 0 ? 1 : -1, far = hypot(x, y);
+            xy[i][0] = atan2(x, -sign * y) * 180 / acos(-1.0);
+            xy[i][1] = far > 180 ? NAN : sign * (90 - far);
+        } else if (x > 180 && p->dx < 180) {
+            xy[i][0] -= 360; /* as a transformation gives it */
+        }
+    }
+}
+
+static int outline_by(struct places places, bool is_plane, struct pb_footprint *out)
+{
+    const struct pb_outline outline = {1, 1, place, &places, is_plane, places.pole != 0};
+    return pb_outline_footprint(&outline, out);
+}
+
+/* The outline of x -> x0 + dx * px, y -> y0 + dy * py. */
 static int outline_of(double x0, double dx, double y0, double dy, struct pb_footprint *out)
 {
-    double p[PB_OUTLINE_POINTS][2];
-    pb_outline_pixels(1, 1, p);
-    for (size_t i = 0; i < PB_OUTLINE_POINTS; i++) {
-        p[i][0] = x0 + dx * p[i][0];
-        p[i][1] = y0 + dy * p[i][1];
-        if (p[i][0] > 180)
-            p[i][0] -= 360; /* as a transformation gives it */
-    }
-    return pb_outline_footprint(p, out);
+    return outline_by((struct places){x0, dx, y0, dy, 0}, false, out);
 }
 
 static double ring_area(const struct pb_footprint *f)
 {
     double area = 0;
-    for (size_t i = 0; i + 1 < f->n; i++)
-        area += f->lonlat[i][0] * f->lonlat[i + 1][1] - f->lonlat[i + 1][0] * f->lonlat[i][1];
+    for (size_t k = 0; k < f->n_rings; k++)
+        for (size_t i = f->first[k]; i + 1 < f->first[k + 1]; i++)
+            area += f->lonlat[i][0] * f->lonlat[i + 1][1] - f->lonlat[i + 1][0] * f->lonlat[i][1];
     return area / 2;
+}
+
+static void box_is(const struct pb_footprint *f, double west, double south, double east,
+                   double north, double within)
+{
+    const double want[4] = {west, south, east, north};
+    for (int i = 0; i < 4; i++)
+        ck_assert_msg(fabs(f->bbox[i] - want[i]) <= within, "bbox %g %g %g %g", f->bbox[0],
+                      f->bbox[1], f->bbox[2], f->bbox[3]);
+    for (size_t i = 0; i < f->n; i++)
+        ck_assert(fabs(f->lonlat[i][0]) <= 180 && fabs(f->lonlat[i][1]) <= 90);
+    for (size_t k = 0; k < f->n_rings; k++)
+        ck_assert_mem_eq(f->lonlat[f->first[k]], f->lonlat[f->first[k + 1] - 1],
+                         sizeof f->lonlat[0]);
 }
 
 START_TEST(turns_every_ring_counter_clockwise)
@@ -370,24 +406,32 @@ START_TEST(turns_every_ring_counter_clockwise)
     ck_assert_double_eq_tol(ring_area(&f), 2, 1e-9);
     ck_assert_int_eq(outline_of(10, 2, 50, 1, &f), 0); /* south-up */
     ck_assert_double_eq_tol(ring_area(&f), 2, 1e-9);
-    ck_assert_uint_eq(f.n, PB_OUTLINE_POINTS + 1);
+    ck_assert_uint_eq(f.n, 4 * PB_OUTLINE_EDGE + 1); /* straight edges need no more points */
     ck_assert_int_eq(outline_of(10, 0, 50, 1, &f), -ENODATA);
     ck_assert_int_eq(outline_of(10, INFINITY, 50, 1, &f), -ENODATA);
     ck_assert_int_eq(outline_of(10, 1, 89, 5, &f), -ENODATA);
-    ck_assert_int_eq(outline_of(10, 1, 89, 1.25, &f), 0); /* half a pixel past the pole */
-    ck_assert_double_eq(f.bbox[3], 90);
+    ck_assert_int_eq(outline_by((struct places){10, 1, 89, 1.25, 0}, true, &f), 0);
+    box_is(&f, 10, 89, 11, 90, 0); /* half a pixel past the pole */
 }
 END_TEST
 
-START_TEST(leads_a_ring_across_the_antimeridian)
+START_TEST(cuts_a_ring_at_the_antimeridian)
 {
     struct pb_footprint f;
     ck_assert_int_eq(outline_of(179, 3, 10, -2, &f), 0);
+    ck_assert_uint_eq(f.n_rings, 2);
+    ck_assert(!f.has_hole);
     ck_assert_double_eq_tol(ring_area(&f), 6, 1e-9);
-    ck_assert_double_eq_tol(f.bbox[0], 179, 1e-9);
-    ck_assert_double_eq_tol(f.bbox[2], -178, 1e-9);
-    for (size_t i = 0; i + 1 < f.n; i++)
-        ck_assert_double_lt(fabs(f.lonlat[i][0] - f.lonlat[i + 1][0]), 180);
+    box_is(&f, 179, 8, -178, 10, 1e-9);
+    ck_assert_int_eq(outline_of(179, 1, 10, -2, &f), 0);
+    ck_assert_uint_eq(f.n_rings, 1);
+    box_is(&f, 179, 8, 180, 10, 0);
+    ck_assert_int_eq(outline_of(-180, 1, 10, -2, &f), 0);
+    ck_assert_uint_eq(f.n_rings, 1);
+    box_is(&f, -180, 8, -179, 10, 0);
+    ck_assert_int_eq(outline_by((struct places){190, 5, 10, -2, 0}, true, &f), 0);
+    ck_assert_uint_eq(f.n_rings, 1);
+    box_is(&f, -170, 8, -165, 10, 0);
 }
 END_TEST
 
@@ -395,39 +439,64 @@ START_TEST(keeps_a_ring_around_the_earth_within_180)
 {
     struct pb_footprint f;
     for (int west = -180; west <= 0; west += 180) {
-        double p[PB_OUTLINE_POINTS][2];
-        pb_outline_pixels(1, 1, p);
-        for (size_t i = 0; i < PB_OUTLINE_POINTS; i++) {
-            p[i][0] = west + 360.5 * p[i][0];
-            p[i][1] = 90 - 180 * p[i][1];
-        }
-        ck_assert_int_eq(pb_outline_footprint(p, &f), 0);
+        const struct places all = {west, 360.5, 90, -180, 0};
+        ck_assert_int_eq(outline_by(all, true, &f), 0);
         ck_assert_double_eq_tol(ring_area(&f), 360 * 180, 1e-6);
-        ck_assert(f.bbox[0] == -180 && f.bbox[1] == -90 && f.bbox[2] == 180 && f.bbox[3] == 90);
-        for (size_t i = 0; i < f.n; i++)
-            ck_assert(f.lonlat[i][0] >= -180 && f.lonlat[i][0] <= 180);
+        box_is(&f, -180, -90, 180, 90, 0);
+        ck_assert_uint_eq(f.n_rings, 1);
     }
 }
 END_TEST
 
-START_TEST(leads_a_ring_over_the_pole)
+/* The image is 40 degrees wide, whose middle is `off` degrees from the pole. */
+START_TEST(leads_a_ring_over_the_pole_that_lies_in_the_image)
 {
     for (int sign = -1; sign <= 1; sign += 2) {
-        for (int turn = -1; turn <= 1; turn += 2) {
-            double p[PB_OUTLINE_POINTS][2];
+        for (int mirror = -1; mirror <= 1; mirror += 2) {
+            const double pole = 90 * sign, corner = sign * (90 - 20 * sqrt(2));
+            const struct places around = {-20 * mirror, 40 * mirror, 20, -40, pole};
             struct pb_footprint f;
-            for (int i = 0; i < PB_OUTLINE_POINTS; i++) {
-                double lon = 5 + turn * 360.0 * i / PB_OUTLINE_POINTS;
-                p[i][0] = lon > 180 ? lon - 360 : lon < -180 ? lon + 360 : lon;
-                p[i][1] = sign * 80;
-            }
-            ck_assert_int_eq(pb_outline_footprint(p, &f), 0);
-            ck_assert_double_eq_tol(ring_area(&f), 3600, 1e-6); /* 360 x 10 degrees */
-            ck_assert_double_eq_tol(f.bbox[sign > 0 ? 3 : 1], sign * 90, 1e-9);
-            ck_assert_double_eq_tol(f.bbox[sign > 0 ? 1 : 3], sign * 80, 1e-9);
-            ck_assert(f.bbox[0] == -180 && f.bbox[2] == 180);
+            ck_assert_int_eq(outline_by(around, false, &f), 0);
+            box_is(&f, -180, fmin(corner, pole), 180, fmax(corner, pole), 0.01);
+            const struct places beyond = {-100 * mirror, 200 * mirror, 100, -200, pole};
+            ck_assert_int_eq(outline_by(beyond, false, &f), 0);
+            const double far = sign * (90 - 100 * sqrt(2));
+            box_is(&f, -180, fmin(far, pole), 180, fmax(far, pole), 0.05);
+            const struct places outside = {0.001 * mirror, 40 * mirror, 20, -40, pole};
+            ck_assert_int_eq(outline_by(outside, false, &f), 0);
+            ck_assert_double_lt(fabs(f.bbox[sign > 0 ? 3 : 1]), 90);
+            ck_assert_double_lt(f.bbox[2] - f.bbox[0], 180);
+            const struct places edge = {0, 40 * mirror, 20, -40, pole};
+            ck_assert_int_eq(outline_by(edge, false, &f), 0);
+            ck_assert_double_eq(f.bbox[sign > 0 ? 3 : 1], pole);
+            ck_assert_double_eq_tol(f.bbox[2] - f.bbox[0], 180, 1e-6);
         }
     }
+}
+END_TEST
+
+START_TEST(leads_a_ring_over_both_poles)
+{
+    struct pb_footprint f;
+    const struct places all = {-200, 400, 200, -400, 90};
+    ck_assert_int_eq(outline_by(all, false, &f), 0);
+    box_is(&f, -180, -90, 180, 90, 1e-4);
+    ck_assert_double_eq_tol(ring_area(&f), 360 * 180, 0.1);
+}
+END_TEST
+
+START_TEST(keeps_the_half_of_a_ring)
+{
+    struct pb_footprint f, g;
+    const struct places beyond = {-100, 200, 100, -200, 90};
+    ck_assert_int_eq(outline_by(beyond, false, &f), 0);
+    g = f;
+    ck_assert_int_eq(pb_outline_keep_half(&f, true), 0);
+    box_is(&f, -180, 0, 180, 90, 1e-9);
+    ck_assert_int_eq(pb_outline_keep_half(&g, false), 0);
+    ck_assert_double_eq(g.bbox[3], 0);
+    ck_assert_int_eq(outline_of(10, 2, 50, -1, &f), 0);
+    ck_assert_int_eq(pb_outline_keep_half(&f, false), -ENODATA);
 }
 END_TEST
 
@@ -439,21 +508,23 @@ int main(void)
     }
     pb_raster_init();
     Suite *suite = suite_create("raster_geo");
-    TCase *tags = tcase_create("tags"), *place = tcase_create("place");
+    TCase *tags = tcase_create("tags"), *places = tcase_create("place");
     tcase_add_test(tags, places_a_product_as_every_real_scene);
     tcase_add_test(tags, spells_nodata_as_gdal_does);
     tcase_add_test(tags, keeps_pixel_is_point);
     tcase_add_test(tags, takes_tags_from_whole_files_only);
-    tcase_add_test(place, finds_scenes_on_the_earth);
-    tcase_add_test(place, outline_of_a_full_disk_is_the_limb);
-    tcase_add_test(place, has_no_footprint_without_a_place);
-    tcase_add_test(place, says_the_crs_as_projjson);
-    tcase_add_test(place, turns_every_ring_counter_clockwise);
-    tcase_add_test(place, leads_a_ring_across_the_antimeridian);
-    tcase_add_test(place, keeps_a_ring_around_the_earth_within_180);
-    tcase_add_test(place, leads_a_ring_over_the_pole);
+    tcase_add_test(places, finds_scenes_on_the_earth);
+    tcase_add_test(places, outline_of_a_full_disk_is_the_limb);
+    tcase_add_test(places, has_no_footprint_without_a_place);
+    tcase_add_test(places, says_the_crs_as_projjson);
+    tcase_add_test(places, turns_every_ring_counter_clockwise);
+    tcase_add_test(places, cuts_a_ring_at_the_antimeridian);
+    tcase_add_test(places, keeps_a_ring_around_the_earth_within_180);
+    tcase_add_test(places, leads_a_ring_over_the_pole_that_lies_in_the_image);
+    tcase_add_test(places, leads_a_ring_over_both_poles);
+    tcase_add_test(places, keeps_the_half_of_a_ring);
     tcase_set_timeout(tags, 60);
     suite_add_tcase(suite, tags);
-    suite_add_tcase(suite, place);
+    suite_add_tcase(suite, places);
     return run_suite(suite);
 }

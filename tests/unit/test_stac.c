@@ -188,6 +188,8 @@ START_TEST(footprint_is_a_polygon)
     const struct pb_footprint square = {
         .lonlat = {{10, 0}, {20, 0}, {20, 5.123456789}, {10, 5}, {10, 0}},
         .n = 5,
+        .n_rings = 1,
+        .first = {0, 5},
         .bbox = {10, 0, 20, 5.123456789}};
     char *text = geometry(&square);
     ck_assert_str_eq(text, "{\"geometry\":{\"type\":\"Polygon\",\"coordinates\":"
@@ -197,17 +199,45 @@ START_TEST(footprint_is_a_polygon)
 }
 END_TEST
 
-START_TEST(footprint_across_the_antimeridian_is_cut)
+START_TEST(footprint_across_the_antimeridian_is_two_polygons)
 {
-    const struct pb_footprint square = {
-        .lonlat = {{170, 0}, {-170, 0}, {-170, 10}, {170, 10}, {170, 0}},
-        .n = 5,
+    const struct pb_footprint both = {
+        .lonlat =
+            {{170, 0}, {180, 0}, {180, 10}, {170, 0}, {-180, 0}, {-170, 0}, {-180, 10}, {-180, 0}},
+        .n = 8,
+        .n_rings = 2,
+        .first = {0, 4, 8},
         .bbox = {170, 0, -170, 10}};
-    char *text = geometry(&square);
+    char *text = geometry(&both);
     ck_assert_str_eq(text, "{\"geometry\":{\"type\":\"MultiPolygon\",\"coordinates\":["
-                           "[[[170,0],[180,0],[180,10],[170,10],[170,0]]],"
-                           "[[[-180,0],[-170,0],[-170,10],[-180,10],[-180,0]]]]},"
+                           "[[[170,0],[180,0],[180,10],[170,0]]],"
+                           "[[[-180,0],[-170,0],[-180,10],[-180,0]]]]},"
                            "\"bbox\":[170,0,-170,10]}");
+    free(text);
+}
+END_TEST
+
+START_TEST(footprint_around_a_gap_is_a_polygon_with_a_hole)
+{
+    const struct pb_footprint both = {.lonlat = {{-180, -90},
+                                                 {180, -90},
+                                                 {180, 90},
+                                                 {-180, 90},
+                                                 {-180, -90},
+                                                 {0, 0},
+                                                 {0, 1},
+                                                 {1, 0},
+                                                 {0, 0}},
+                                      .n = 9,
+                                      .n_rings = 2,
+                                      .first = {0, 5, 9},
+                                      .has_hole = true,
+                                      .bbox = {-180, -90, 180, 90}};
+    char *text = geometry(&both);
+    ck_assert_str_eq(text, "{\"geometry\":{\"type\":\"Polygon\",\"coordinates\":["
+                           "[[-180,-90],[180,-90],[180,90],[-180,90],[-180,-90]],"
+                           "[[0,0],[0,1],[1,0],[0,0]]]},"
+                           "\"bbox\":[-180,-90,180,90]}");
     free(text);
 }
 END_TEST
@@ -338,7 +368,8 @@ int main(void)
     tcase_add_test(tc, band_has_a_formula_only_when_it_says_all);
     tcase_add_test(tc, unplaced_scene_has_null_geometry_and_no_bbox);
     tcase_add_test(tc, footprint_is_a_polygon);
-    tcase_add_test(tc, footprint_across_the_antimeridian_is_cut);
+    tcase_add_test(tc, footprint_across_the_antimeridian_is_two_polygons);
+    tcase_add_test(tc, footprint_around_a_gap_is_a_polygon_with_a_hole);
     tcase_add_test(tc, hrefs_are_escaped);
     tcase_add_test(tc, cog_asset_tells_grid_bands_and_checksum);
     tcase_add_test(tc, integer_cog_has_its_nodata_and_no_float_statistics);
