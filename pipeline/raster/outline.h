@@ -10,8 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PB_OUTLINE_EDGE 8 /* points an edge at least: a corner and seven between it and the next   \
-                           */
+#define PB_OUTLINE_EDGE                                                                            \
+    8 /* points an edge at least: a corner and seven between it and the next                       \
+       */
 
 /* Makes longitude, latitude in degrees of n places in pixel coordinates, in place (0, 0 = upper
  * left corner of the upper left pixel); NaN: not on the Earth. */
@@ -28,6 +29,7 @@ struct pb_outline {
 
 /* 0; -ENODATA when the image is not on the Earth or encloses nothing. */
 int pb_outline_footprint(const struct pb_outline *outline, struct pb_footprint *out_footprint);
-/* Cuts off what lies beyond the equator: north, or south of it. -ENODATA: nothing is left. */
+/* Leaves what is north of the equator, or south of it. -ENODATA: nothing would be left; the
+ * footprint stays then. */
 int pb_outline_keep_half(struct pb_footprint *footprint, bool north);
 #endif

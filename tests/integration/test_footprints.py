@@ -277,6 +277,17 @@ def test_grid_lies_in_its_geometry_and_bbox(scratch):
     assert not wrong, "\n".join(wrong)
 
 
+def test_systems_of_a_hemisphere_end_at_the_equator(scratch):
+    grids = {f"ease{code}": (f"EPSG:{code}", centred(0, 0, 18000000)) for code in (6931, 6932, 3408, 3409)}
+    grids["small"] = ("EPSG:6931", centred(0, 0, 10000000))
+    made = items(scratch, [write(scratch / f"{name}.tif", *grid) for name, grid in grids.items()])
+    for name, item in made.items():
+        well_formed(name, item)
+    assert made["ease6931"]["bbox"] == made["ease3408"]["bbox"] == [-180, 0, 180, 90], made["ease6931"]["bbox"]
+    assert made["ease6932"]["bbox"] == made["ease3409"]["bbox"] == [-180, -90, 180, 0], made["ease6932"]["bbox"]
+    fits("small", made["small"], *grids["small"])
+
+
 def points(path, place):
     """A scene of 121 ground control points, whose longitudes jump as those of satellites do."""
     gcps = []
