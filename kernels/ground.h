@@ -69,9 +69,10 @@ struct pb_ground_way {
     void *transform;
 };
 
-/* How the scene's pixels are placed elsewhere. open: 0; -EINVAL with words in why; -ENOMEM.
- * points: x, y of the new grid become those of the old one, NaN where there is none. close frees
- * the transform, the ground stays. Thread: that of the plan. */
+/* How the scene's pixels are placed elsewhere. open: 0; with words in why: -EINVAL, -EDOM: it is
+ * the scene that cannot be brought there, whatever the step says; -ENOMEM. points: x, y of the new
+ * grid become those of the old one, NaN where there is none. close frees the transform, the ground
+ * stays. Thread: that of the plan. */
 struct pb_ground_finder {
     void *of;
     int (*open)(void *of, const struct pb_ground_ask *ask, char *why, size_t why_bytes,

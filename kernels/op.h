@@ -20,6 +20,7 @@ enum pb_diag_kind {
     PB_DIAG_INDEX,
     PB_DIAG_CONSTANT, /* an index lacks one, or cannot tell it from a band */
     PB_DIAG_GRID,     /* grids that do not go together, or a place outside */
+    PB_DIAG_PLACE,    /* the scene cannot be brought to where the step wants it */
     PB_DIAG_OUTSIDE,  /* the scene has no pixel in the area of the step */
     PB_DIAG_LIMIT,    /* a grid is larger than struct pb_grid_limits allows */
     PB_DIAG_VALUE

@@ -39,7 +39,11 @@ static int report(struct pb_builder *b, int rc, const char *why)
         b->error = b->error ? b->error : rc;
         return -1;
     }
-    (void)pb_builder_mistake(b, rc == -EFBIG ? PB_DIAG_LIMIT : PB_DIAG_GRID, NULL, 0, "%s",
+    const enum pb_diag_kind kind = rc == -EFBIG  ? PB_DIAG_LIMIT
+                                   : rc == -EDOM ? PB_DIAG_PLACE
+                                                 : PB_DIAG_GRID;
+
+    (void)pb_builder_mistake(b, kind, NULL, 0, "%s",
                              rc == -E2BIG ? "the way between the two coordinate systems is so "
                                             "uneven that its table would not fit into 64 MiB; warp "
                                             "a smaller area"

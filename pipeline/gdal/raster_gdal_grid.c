@@ -52,6 +52,53 @@ char *pb_gdal_grid_wkt(const char *crs)
     return wkt;
 }
 
+/* The least change of x for a degree along the equator, of two places: one is not at the seam. */
+static double per_degree(OGRSpatialReferenceH srs)
+{
+    OGRSpatialReferenceH lonlat = OSRCloneGeogCS(srs);
+    OGRCoordinateTransformationH way = NULL;
+    double x[4] = {0, 1, 90, 91}, y[4] = {0, 0, 0, 0}, least = 0;
+    if (lonlat != NULL) {
+        OSRSetAxisMappingStrategy(lonlat, OAMS_TRADITIONAL_GIS_ORDER);
+        way = OCTNewCoordinateTransformation(lonlat, srs);
+    }
+    if (way != NULL && OCTTransform(way, 4, x, y, NULL))
+        least = fmin(fabs(x[1] - x[0]), fabs(x[3] - x[2]));
+    if (way != NULL)
+        OCTDestroyCoordinateTransformation(way);
+    OSRDestroySpatialReference(lonlat);
+    return isfinite(least) ? least : 0;
+}
+
+static bool is_cylindrical(OGRSpatialReferenceH srs)
+{
+    static const char *const names[] = {
+        SRS_PT_MERCATOR_1SP,           SRS_PT_MERCATOR_2SP,
+        SRS_PT_CYLINDRICAL_EQUAL_AREA, SRS_PT_MERCATOR_AUXILIARY_SPHERE,
+        SRS_PT_EQUIRECTANGULAR,        SRS_PT_MILLER_CYLINDRICAL,
+        SRS_PT_GALL_STEREOGRAPHIC};
+    const char *name = OSRGetAttrValue(srs, "PROJECTION", 0);
+    for (size_t i = 0; name != NULL && i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+double pb_gdal_grid_turn(const char *wkt)
+{
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(wkt);
+    double turn = 0;
+    if (srs != NULL) {
+        OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
+        if (OSRIsGeographic(srs))
+            turn = 2 * M_PI / OSRGetAngularUnits(srs, NULL);
+        else if (is_cylindrical(srs))
+            turn = 360 * per_degree(srs);
+    }
+    OSRDestroySpatialReference(srs);
+    return turn;
+}
+
 /* Whether GDAL's suggestion is a grid at all: control points may be any numbers. */
 static bool is_grid(const double t[6], int w, int h)
 {
@@ -75,12 +122,13 @@ static int choose(const struct pb_ground_ask *ask, const double t[6], int w, int
 {
     const double pixel = ask->pixel > 0 ? ask->pixel : t[1];
     double low[2] = {t[0], t[3] + h * t[5]}, high[2] = {t[0] + w * t[1], t[3]};
-    if (!is_grid(t, w, h)) {
+    const bool is_told = ask->has_bounds && ask->pixel > 0; /* nothing is suggested then */
+    if (!is_told && !is_grid(t, w, h)) {
         (void)snprintf(why, bytes,
                        "the scene has no extent in '%.80s': what places it makes no places of its "
                        "edges",
                        ask->crs);
-        return -EINVAL;
+        return -EDOM;
     }
     if (!ask->has_bounds && ask->pixel == 0) {
         memcpy(way->ground.transform, t, sizeof way->ground.transform);

@@ -13,8 +13,12 @@ GDALDatasetH pb_gdal_grid_dataset(const struct pb_ground *ground, int32_t w, int
 /* The WKT of what a user calls a CRS; the caller's (CPLFree). NULL: it is none. */
 char *pb_gdal_grid_wkt(const char *crs);
 
+/* By how much x grows along the equator around the Earth, of a system in which it may go on there:
+ * longitudes, and the cylindrical projections. 0: another system. */
+double pb_gdal_grid_turn(const char *wkt);
+
 /* Sets size and place of the way's grid: the suggested ones, or what the ask wants otherwise. 0;
- * -EINVAL with words in why; -ENOMEM. */
+ * with words in why: -EINVAL, -EDOM: what places the scene gives no grid; -ENOMEM. */
 int pb_gdal_grid_set(const struct pb_ground_ask *ask, const char *wkt, const double suggested[6],
                      int w, int h, char *why, size_t why_bytes, struct pb_ground_way *way);
 #endif

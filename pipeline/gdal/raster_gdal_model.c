@@ -59,13 +59,20 @@ static int undefined(const struct pb_gdal_model *m, const struct pb_ground_ask *
                    "the scene cannot be brought into '%.80s' by %s: it lies where that is not "
                    "defined",
                    ask->crs, m->by);
-    return -EINVAL;
+    return -EDOM;
 }
 
 static int missing(char *why, size_t bytes, const char *words)
 {
     (void)snprintf(why, bytes, "%s", words);
     return -EINVAL;
+}
+
+/* What the scene has cannot be used, whatever the step says. */
+static int unfit(char *why, size_t bytes, const char *words)
+{
+    (void)missing(why, bytes, words);
+    return -EDOM;
 }
 
 /* --- GDAL's transformers ---------------------------------------------------------------------- */
@@ -113,11 +120,10 @@ static int check_gcps(const struct pb_raster *raster, const struct pb_ground_ask
     if (GDALGetGCPSpatialRef(raster->dataset) == NULL)
         return missing(why, bytes, "the scene's ground control points have no coordinate system");
     if (pb_gdal_gcps_jump(raster, &middle, &turn))
-        return missing(
-            why, bytes,
-            "longitudes of the scene's ground control points jump by 360 degrees within "
-            "it, which neither a polynomial nor a spline follows: give the points in "
-            "metres of a map (gdal_translate -gcp -a_srs), or take another model (from)");
+        return unfit(why, bytes,
+                     "longitudes of the scene's ground control points jump by 360 degrees within "
+                     "it, which neither a polynomial nor a spline follows: give the points in "
+                     "metres of a map (gdal_translate -gcp -a_srs), or take another model (from)");
     if (ask->model == PB_GROUND_TPS && n > TPS_MOST)
         (void)snprintf(why, bytes,
                        "a spline goes through up to %d ground control points, and the scene has "
@@ -166,7 +172,7 @@ static int open_rpc(const struct pb_ground_source *source, const struct pb_groun
     if (!raster->info.has_rpc)
         return missing(why, bytes, "the scene has no RPCs");
     if (!pb_gdal_read_rpc(raster, &rpc))
-        return missing(why, bytes, "the scene's RPCs are not complete, or have a scale of 0");
+        return unfit(why, bytes, "the scene's RPCs are not complete, or have a scale of 0");
     const double h = ask->has_height ? ask->height : rpc.dfHEIGHT_OFF;
     (void)CPLsnprintf(height, sizeof height, "RPC_HEIGHT=%.17g", h);
     (void)CPLsnprintf(m->by, sizeof m->by, "RPCs at a height of %.10g m%s", h,

@@ -25,8 +25,9 @@ struct pb_gdal_model {
     char by[128];             /* as struct pb_ground has it */
 };
 
-/* The transformer to the coordinate system wkt. 0; -EINVAL with words in why: the scene lacks what
- * the ask wants. *out is to be closed then as well. */
+/* The transformer to the coordinate system wkt. 0; with words in why: -EINVAL, the scene lacks what
+ * the ask wants; -EDOM, what it has places it nowhere in that system. *out is to be closed then as
+ * well. */
 int pb_gdal_model_open(const struct pb_ground_source *source, const struct pb_ground_ask *ask,
                        const char *wkt, char *why, size_t why_bytes, struct pb_gdal_model *out);
 /* The same from the pixels of a made grid, which has a geotransform. */

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS = 1024 };
+enum { POINTS = 1024, ACROSS = 21 /* places an axis of the image, to see a seam */ };
 /* A part that misses an edge of its grid by so little reaches to it. */
 #define EDGE_PX 1e-6
 /* Models of sensors have breaks: with polynomials for some times, between which they are
@@ -24,6 +24,8 @@ enum { POINTS = 1024 };
 #define SENSOR_ERROR_PX (1.0 / 64.0)
 /* A spline bends at every point that it goes through, and takes as long as it has points. */
 #define SPLINE_ERROR_PX (1.0 / 1024.0)
+/* Neighbours that are so many times farther apart than most lie on two sides of an edge. */
+#define TORN 20
 
 struct transform {
     struct pb_gdal_model model;
@@ -90,23 +92,141 @@ static GDALDatasetH make_part(const struct pb_raster *raster, const struct pb_gr
 struct suggestion {
     double transform[6];
     int w, h;
+    bool is_torn; /* the scene is on several sides of an edge of the map */
 };
 
-static bool suggest(GDALDatasetH source, GDALTransformerFunc points, void *of,
+/* GDAL's transformer, whose x goes on at the seam of the new system instead of jumping. */
+struct beyond {
+    GDALTransformerFunc points;
+    void *of;
+    double turn, middle; /* of x */
+};
+
+static int go_beyond(void *arg, int to_source, int n, double *x, double *y, double *z, int *ok)
+{
+    const struct beyond *b = arg;
+    const int fine = b->points(b->of, to_source, n, x, y, z, ok);
+    for (int i = 0; i < n && !to_source; i++)
+        x[i] -= b->turn * round((x[i] - b->middle) / b->turn);
+    return fine;
+}
+
+static int by_size(const void *one, const void *other)
+{
+    const double a = *(const double *)one, b = *(const double *)other;
+    return (a > b) - (a < b);
+}
+
+/* Positions along x of places all over the image, ascending. The number of them. */
+static size_t sample_x(GDALDatasetH source, const struct beyond *b, double x[ACROSS * ACROSS])
+{
+    const double w = GDALGetRasterXSize(source), h = GDALGetRasterYSize(source);
+    size_t n = 0;
+    for (int row = 0; row < ACROSS; row++) {
+        double at[ACROSS], y[ACROSS], z[ACROSS];
+        int ok[ACROSS];
+        for (int i = 0; i < ACROSS; i++) {
+            at[i] = w * i / (ACROSS - 1);
+            y[i] = h * row / (ACROSS - 1);
+            z[i] = 0;
+        }
+        const int fine = b->points(b->of, FALSE, ACROSS, at, y, z, ok);
+        for (int i = 0; i < ACROSS; i++)
+            if (fine && ok[i] && isfinite(at[i]) && isfinite(y[i]))
+                x[n++] = at[i];
+    }
+    qsort(x, n, sizeof *x, by_size);
+    return n;
+}
+
+/* Whether the image lies on both sides of the seam, the antimeridian of most systems, so that its x
+ * is narrower when it goes on there; sets the middle of that. The widest gap between its places is
+ * then inside, and a quarter of a turn at least. */
+static bool is_across(GDALDatasetH source, struct beyond *b)
+{
+    double x[ACROSS * ACROSS], gap = 0, west = 0, east = 0;
+    const size_t n = b->turn > 0 ? sample_x(source, b, x) : 0;
+    for (size_t i = 1; i < n; i++)
+        if (x[i] - x[i - 1] > gap) {
+            gap = x[i] - x[i - 1];
+            west = x[i];
+            east = x[i - 1] + b->turn;
+        }
+    if (n == 0 || gap < b->turn / 4 || b->turn - gap >= x[n - 1] - x[0])
+        return false;
+    b->middle = (west + east) / 2;
+    return true;
+}
+
+/* Distances between neighbours of a row or a column of places, added to *d. Returns their number.
+ */
+static size_t add_steps(const double *x, const double *y, size_t stride, double *d)
+{
+    size_t n = 0;
+    for (size_t i = 0; i + 1 < ACROSS; i++) {
+        const double step =
+            hypot(x[(i + 1) * stride] - x[i * stride], y[(i + 1) * stride] - y[i * stride]);
+        if (isfinite(step))
+            d[n++] = step;
+    }
+    return n;
+}
+
+/* Whether places that are neighbours in the image lie apart by most of its extent, and the others
+ * do not: it reaches over an edge at which the map of the new system ends. */
+static bool is_torn(GDALDatasetH source, GDALTransformerFunc points, void *of)
+{
+    const double w = GDALGetRasterXSize(source), h = GDALGetRasterYSize(source);
+    double x[ACROSS * ACROSS], y[ACROSS * ACROSS], z[ACROSS * ACROSS], step[2 * ACROSS * ACROSS];
+    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+    int ok[ACROSS * ACROSS];
+    size_t n = 0;
+    for (int i = 0; i < ACROSS * ACROSS; i++) {
+        x[i] = w * (i % ACROSS) / (ACROSS - 1);
+        y[i] = h * (i / ACROSS) / (ACROSS - 1);
+        z[i] = 0;
+    }
+    if (!points(of, FALSE, ACROSS * ACROSS, x, y, z, ok))
+        return false;
+    for (int i = 0; i < ACROSS * ACROSS; i++) {
+        if (!ok[i] || !isfinite(x[i]) || !isfinite(y[i])) {
+            x[i] = y[i] = (double)NAN;
+            continue;
+        }
+        low[0] = fmin(low[0], x[i]);
+        low[1] = fmin(low[1], y[i]);
+        high[0] = fmax(high[0], x[i]);
+        high[1] = fmax(high[1], y[i]);
+    }
+    for (size_t i = 0; i < ACROSS; i++) {
+        n += add_steps(x + i * ACROSS, y + i * ACROSS, 1, step + n);
+        n += add_steps(x + i, y + i, ACROSS, step + n);
+    }
+    qsort(step, n, sizeof *step, by_size);
+    return n > 1 && step[n - 1] > 0.5 * hypot(high[0] - low[0], high[1] - low[1]) &&
+           step[n - 1] > TORN * step[n / 2];
+}
+
+/* turn: of x, around the Earth in the new system; 0: it does not go on at a seam. */
+static bool suggest(GDALDatasetH source, GDALTransformerFunc points, void *of, double turn,
                     struct suggestion *out)
 {
+    struct beyond beyond = {.points = points, .of = of, .turn = turn};
+    const bool goes_on = is_across(source, &beyond);
     double extent[4];
-    return GDALSuggestedWarpOutput2(source, points, of, out->transform, &out->w, &out->h, extent,
-                                    0) == CE_None;
+    out->is_torn = !goes_on && is_torn(source, points, of);
+    return GDALSuggestedWarpOutput2(source, goes_on ? go_beyond : points, goes_on ? &beyond : of,
+                                    out->transform, &out->w, &out->h, extent, 0) == CE_None;
 }
 
 static bool suggest_placed_part(const struct pb_raster *raster, const char *wkt,
-                                const struct pb_ground_ask *ask, struct suggestion *out)
+                                const struct pb_ground_ask *ask, double turn,
+                                struct suggestion *out)
 {
     char **options = CSLSetNameValue(NULL, "DST_SRS", wkt);
     GDALDatasetH part = make_part(raster, ask);
     void *image = part != NULL ? GDALCreateGenImgProjTransformer2(part, NULL, options) : NULL;
-    const bool fine = image != NULL && suggest(part, GDALGenImgProjTransform, image, out);
+    const bool fine = image != NULL && suggest(part, GDALGenImgProjTransform, image, turn, out);
     CSLDestroy(options);
     if (image != NULL)
         GDALDestroyGenImgProjTransformer(image);
@@ -117,7 +237,7 @@ static bool suggest_placed_part(const struct pb_raster *raster, const char *wkt,
 
 /* Of a scene without a geotransform. */
 static bool suggest_part(const struct pb_gdal_model *model, const struct pb_ground_ask *ask,
-                         struct suggestion *out)
+                         double turn, struct suggestion *out)
 {
     struct pb_gdal_model part = *model; /* borrows its transformers */
     int32_t size[2];
@@ -129,7 +249,7 @@ static bool suggest_part(const struct pb_gdal_model *model, const struct pb_grou
     }
     GDALDatasetH set =
         GDALCreate(GDALGetDriverByName("MEM"), "", size[0], size[1], 0, GDT_Byte, NULL);
-    const bool fine = set != NULL && suggest(set, pb_gdal_model_transform, &part, out);
+    const bool fine = set != NULL && suggest(set, pb_gdal_model_transform, &part, turn, out);
     if (set != NULL)
         GDALClose(set);
     return fine;
@@ -139,24 +259,15 @@ static bool suggest_grid(struct transform *t, const struct pb_raster *raster, co
                          const struct pb_ground_ask *ask, struct suggestion *out)
 {
     GDALDatasetH source = t->made != NULL ? t->made : raster->dataset;
+    const double turn = pb_gdal_grid_turn(wkt);
     if (is_part(ask))
-        return t->model.model == PB_GROUND_TRANSFORM ? suggest_placed_part(raster, wkt, ask, out)
-                                                     : suggest_part(&t->model, ask, out);
+        return t->model.model == PB_GROUND_TRANSFORM
+                   ? suggest_placed_part(raster, wkt, ask, turn, out)
+                   : suggest_part(&t->model, ask, turn, out);
     /* Its own transformer lets GDAL see what it is, so that equal systems keep their grid. */
     return pb_gdal_model_by_lonlat(&t->model)
-               ? suggest(source, pb_gdal_model_transform, &t->model, out)
-               : suggest(source, GDALGenImgProjTransform, t->model.image, out);
-}
-
-/* Whether the suggested grid takes more than half of a turn of longitudes: what a sensor sees at
- * once lies on both sides of a jump then. */
-static bool is_around(const char *wkt, const struct suggestion *s)
-{
-    OGRSpatialReferenceH srs = OSRNewSpatialReference(wkt);
-    const bool is_around = srs != NULL && OSRIsGeographic(srs) &&
-                           s->w * fabs(s->transform[1]) * OSRGetAngularUnits(srs, NULL) > M_PI;
-    OSRDestroySpatialReference(srs);
-    return is_around;
+               ? suggest(source, pb_gdal_model_transform, &t->model, turn, out)
+               : suggest(source, GDALGenImgProjTransform, t->model.image, turn, out);
 }
 
 /* --- the finder ------------------------------------------------------------------------------- */
@@ -185,15 +296,15 @@ static int find_grid(struct transform *t, const struct pb_raster *raster, const 
                        "the scene cannot be brought into '%.80s' by %s: it lies where that is not "
                        "defined",
                        ask->crs, t->model.by);
-        return -EINVAL;
+        return -EDOM;
     }
-    if (pb_gdal_model_by_lonlat(&t->model) && !ask->has_bounds && is_around(wkt, &suggested)) {
+    if (suggested.is_torn && !(ask->has_bounds && ask->pixel > 0)) {
         (void)snprintf(why, bytes,
-                       "the scene lies across 180 degrees, where longitudes of '%.80s' jump: take "
-                       "crs: EPSG:4326, in which its grid goes on beyond 180, a system in metres, "
-                       "or give bounds",
+                       "the scene lies on both sides of an edge of '%.80s', as the antimeridian is "
+                       "one: a grid around it would be nearly empty; give bounds and pixel of one "
+                       "side, or a crs without an edge there",
                        ask->crs);
-        return -EINVAL;
+        return -EDOM;
     }
     const int rc =
         pb_gdal_grid_set(ask, wkt, suggested.transform, suggested.w, suggested.h, why, bytes, way);

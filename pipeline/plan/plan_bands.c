@@ -243,6 +243,7 @@ static enum pb_code code_of(const struct pb_diag *diag, const struct pb_pipeline
            : diag->kind == PB_DIAG_CONSTANT ? PB_E_PIPELINE_INDEX
            : diag->kind == PB_DIAG_OUTSIDE  ? PB_E_INPUT_OUTSIDE
            : diag->kind == PB_DIAG_LIMIT    ? PB_E_OUTPUT_LIMIT
+           : diag->kind == PB_DIAG_PLACE    ? PB_E_INPUT_PLACE
            : diag->kind == PB_DIAG_GRID     ? PB_E_PIPELINE_GRID
                                             : PB_E_PIPELINE_BAND;
 }

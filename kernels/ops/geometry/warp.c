@@ -57,8 +57,9 @@ static const struct pb_key keys[] = {
      .min = -COORDINATE_MAX,
      .max = COORDINATE_MAX,
      .doc = "[west, south, east, north] of the new grid in that system; that of the scene, or of "
-            "what was cropped of it, unless given. In EPSG:4326 that of a scene across 180 degrees "
-            "which RPCs or range-doppler place goes on, to 180.2."},
+            "what was cropped of it, unless given. That of a scene across 180 degrees goes on "
+            "beyond it where x is a longitude or grows with it: in EPSG:4326 to 180.2, in "
+            "EPSG:3857 to 20059772."},
     {.name = "align",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct pb_warp_op, align),
