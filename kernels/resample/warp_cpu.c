@@ -17,8 +17,11 @@ static_assert(PB_WARP_NARROW_MOST <= PB_WARP_TAPS_MOST, "a part has room for nar
 int32_t pb_warp_reach(const struct pb_warp_job *job)
 {
     const double scale = job->scale_x > job->scale_y ? job->scale_x : job->scale_y;
+    const double reach = ceil(pb_tap_reach(job->how) * scale);
+    /* No pixel is farther away than the source is long, however large new pixels are on it. */
+    const int32_t most = job->source_w > job->source_h ? job->source_w : job->source_h;
 
-    return (int32_t)ceil(pb_tap_reach(job->how) * scale) + 1;
+    return (reach < most ? (int32_t)reach : most) + 1;
 }
 
 size_t pb_warp_temp_px(const struct pb_warp_job *job, size_t w)

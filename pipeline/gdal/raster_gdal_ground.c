@@ -215,7 +215,7 @@ static void by_gcps(void *of, size_t n, double (*xy)[2])
 static bool open_gcps(struct way *way)
 {
     const int n = way->raster->info.n_gcps;
-    GDAL_GCP *gcp = pb_gdal_gcps(way->raster);
+    GDAL_GCP *gcp = pb_gdal_gcps_place(way->raster) ? pb_gdal_gcps(way->raster) : NULL;
     if (gcp == NULL)
         return false;
     if (way->is_lonlat)

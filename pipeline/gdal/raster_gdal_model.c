@@ -124,6 +124,11 @@ static int check_gcps(const struct pb_raster *raster, const struct pb_ground_ask
                      "longitudes of the scene's ground control points jump by 360 degrees within "
                      "it, which neither a polynomial nor a spline follows: give the points in "
                      "metres of a map (gdal_translate -gcp -a_srs), or take another model (from)");
+    if (n >= 3 && !pb_gdal_gcps_place(raster))
+        return unfit(why, bytes,
+                     "the scene's ground control points lie along a line or in one spot, in the "
+                     "image or on the ground, so they do not place the rest of it: give points all "
+                     "over the image (gdal_translate -gcp), or take another model (from)");
     if (ask->model == PB_GROUND_TPS && n > TPS_MOST)
         (void)snprintf(why, bytes,
                        "a spline goes through up to %d ground control points, and the scene has "

@@ -13,6 +13,10 @@
 #include <string.h>
 
 enum { POINTS = 128 }; /* transformed at once */
+/* An image that reaches so many times farther than its points are spread is not placed by them; nor
+ * is one whose pixels would be so many times longer than wide. */
+#define EXTRAPOLATED 1000.0
+#define SQUEEZED     10000.0
 
 OGRSpatialReferenceH pb_gdal_srs(const struct pb_raster *raster)
 {
@@ -58,6 +62,49 @@ bool pb_gdal_gcps_jump(const struct pb_raster *raster, double *out_middle, doubl
     *out_middle = middle;
     *out_turn = 2 * half;
     return isfinite(behind - before) && behind - before > half;
+}
+
+/* How widely points are spread: variances along the longest axis of them and across it. */
+struct spread {
+    double along, across;
+    double axis[2]; /* the direction of the latter */
+};
+
+static struct spread spread_of(const GDAL_GCP *gcp, int n, bool of_ground)
+{
+    double mean[2] = {0, 0}, xx = 0, xy = 0, yy = 0;
+    for (int i = 0; i < n; i++) {
+        mean[0] += (of_ground ? gcp[i].dfGCPX : gcp[i].dfGCPPixel) / n;
+        mean[1] += (of_ground ? gcp[i].dfGCPY : gcp[i].dfGCPLine) / n;
+    }
+    for (int i = 0; i < n; i++) {
+        const double x = (of_ground ? gcp[i].dfGCPX : gcp[i].dfGCPPixel) - mean[0],
+                     y = (of_ground ? gcp[i].dfGCPY : gcp[i].dfGCPLine) - mean[1];
+        xx += x * x / n;
+        xy += x * y / n;
+        yy += y * y / n;
+    }
+    const double half = hypot((xx - yy) / 2, xy), along = (xx + yy) / 2 + half;
+    const double angle = atan2(2 * xy, xx - yy) / 2;
+    return (struct spread){.along = along,
+                           .across = along > 0 ? fmax((xx * yy - xy * xy) / along, 0) : 0,
+                           .axis = {-sin(angle), cos(angle)}};
+}
+
+bool pb_gdal_gcps_place(const struct pb_raster *raster)
+{
+    const struct pb_raster_info *info = &raster->info;
+    GDAL_GCP *gcp = pb_gdal_gcps(raster);
+    if (gcp == NULL)
+        return false;
+    const struct spread image = spread_of(gcp, info->n_gcps, false),
+                        ground = spread_of(gcp, info->n_gcps, true);
+    pb_gdal_free_gcps(gcp, info->n_gcps);
+    const double wide = info->width * fabs(image.axis[0]) + info->height * fabs(image.axis[1]);
+    const double deep = info->width * fabs(image.axis[1]) + info->height * fabs(image.axis[0]);
+    return sqrt(image.across) > wide / EXTRAPOLATED && sqrt(image.along) > deep / EXTRAPOLATED &&
+           ground.along > 0 &&
+           sqrt(ground.across / ground.along) > sqrt(image.across / image.along) / SQUEEZED;
 }
 
 GDAL_GCP *pb_gdal_gcps(const struct pb_raster *raster)
@@ -119,7 +166,7 @@ static void read_orientation(struct pb_raster *raster)
     if (info->has_transform) {
         memcpy(fit, info->transform, sizeof fit);
         info->has_orientation = true;
-    } else if (info->n_gcps >= 3) {
+    } else if (info->n_gcps >= 3 && pb_gdal_gcps_place(raster)) {
         GDAL_GCP *gcp = pb_gdal_gcps(raster);
         info->has_orientation = gcp != NULL && GDALGCPsToGeoTransform(info->n_gcps, gcp, fit, TRUE);
         pb_gdal_free_gcps(gcp, info->n_gcps);

@@ -17,6 +17,9 @@ void pb_gdal_transform(GDALTransformerFunc transform, void *arg, double (*xy)[2]
  * 360 to 0: more than half of a turn, which has *out_middle in it, is without a point then.
  * *out_turn: a turn in their unit. */
 bool pb_gdal_gcps_jump(const struct pb_raster *raster, double *out_middle, double *out_turn);
+/* Whether the ground control points place the image: neither their pixels nor their places lie
+ * along a line, or in a spot, as far as the image reaches. */
+bool pb_gdal_gcps_place(const struct pb_raster *raster);
 /* A copy of the points in which longitudes go on instead of jumping; NULL: no memory. */
 GDAL_GCP *pb_gdal_gcps(const struct pb_raster *raster);
 void pb_gdal_free_gcps(GDAL_GCP *gcp, int n);

@@ -492,6 +492,23 @@ START_TEST(pixels_beyond_the_new_grid_are_nowhere)
 }
 END_TEST
 
+/* Nearly singular ways make pixels of 1e15 old ones: the reach of a kernel is a number of pixels.
+ */
+START_TEST(reach_ends_with_the_source)
+{
+    struct pb_warp_job job = {.how = PB_CUBIC, .source_w = 100, .source_h = 70, .scale_y = 1};
+
+    for (double scale = 1; scale < 1e300; scale *= 3) {
+        job.scale_x = scale;
+        ck_assert_int_ge(pb_warp_reach(&job), 3);
+        ck_assert_int_le(pb_warp_reach(&job), 101);
+    }
+    ck_assert_int_eq(pb_warp_reach(&job), 101);
+    job.scale_x = 2;
+    ck_assert_int_eq(pb_warp_reach(&job), 5);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("warp");
@@ -509,6 +526,7 @@ int main(void)
     tcase_add_test(tests, a_jump_far_from_the_old_grid_asks_for_few_points);
     tcase_add_test(tests, an_allowed_error_is_kept_and_takes_few_points);
     tcase_add_test(tests, pixels_beyond_the_new_grid_are_nowhere);
+    tcase_add_test(tests, reach_ends_with_the_source);
     suite_add_tcase(suite, tests);
     return fx_main(suite);
 }
