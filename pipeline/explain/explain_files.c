@@ -121,6 +121,8 @@ static void explain_file(const struct pb_run_view *view, size_t i, struct pb_jso
     if (info->complex.kind != PB_COMPLEX_NONE)
         pb_json_string(json, "read_as", info->complex.power ? "power" : "amplitude");
     pb_json_string(json, "compression", info->compression);
+    if (info->n_pages_more > 0)
+        pb_json_int(json, "pages", info->n_pages_more + 1);
     if (info->has_transform)
         pb_explain_pixel(info, info->transform, info->width, info->height, json);
     pb_json_number(json, "scale", i == 0 ? input->scale : input->sources[i - 1].scale);

@@ -136,6 +136,7 @@ static int read_layout(struct pb_raster *raster, const struct pb_tiff_header *he
     (void)pb_text_clean(compression ? compression : "NONE", info->compression,
                         sizeof info->compression);
     info->lossy = is_lossy(raster->dataset, info->compression);
+    info->n_pages_more = header->n_pages_more;
     info->top_down = header->one_strip && info->block_h < info->height;
     info->stored_block_bytes = header->stored_block_max;
     for (int i = 0; i < info->n_bands; i++)

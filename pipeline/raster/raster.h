@@ -30,8 +30,10 @@ struct pb_raster_band {
 
 struct pb_raster_info {
     int32_t width, height;
-    int32_t n_bands;           /* 1 .. PB_BANDS_MAX */
-    enum pb_type type;         /* of the pixels that are read; complex ones are read as float32 */
+    int32_t n_bands;      /* 1 .. PB_BANDS_MAX */
+    int32_t n_pages_more; /* images of the file behind the first, which are not read; no overviews,
+                             no masks */
+    enum pb_type type;    /* of the pixels that are read; complex ones are read as float32 */
     struct pb_complex complex; /* pb_raster_choose_complex */
     int32_t block_w, block_h;
     bool pixel_interleaved; /* all bands of a block decode together */

@@ -181,13 +181,18 @@ static int read_first(const struct pb_tiff_file *file, const struct pb_tiff_dire
     return rc < 0 ? rc : read_nodata(file, &dir->nodata, out);
 }
 
-/* A full-size mask counts as pixels: without it invalid pixels would be taken for valid. */
-static int check_mask(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir)
+/* A directory behind the first. A full-size mask counts as pixels: without it invalid pixels would
+ * be taken for valid. Other images than overviews and masks are pages, which are counted. */
+static int check_other(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
+                       struct pb_tiff_header *out)
 {
+    enum { REDUCED = 1, MASK = 4 };
     struct pb_tiff_header mask = {0};
     uint64_t subfile = 0;
     int rc = pb_tiff_field_or(file, &dir->subfile, 0, "the kind of image", &subfile);
-    if (rc < 0 || (subfile & 5) != 4)
+    if (rc == 0 && (subfile & (REDUCED | MASK)) == 0)
+        out->n_pages_more++;
+    if (rc < 0 || (subfile & (REDUCED | MASK)) != MASK)
         return rc;
     rc = read_shape(file, dir, &mask);
     return rc < 0 ? rc : pb_tiff_check_ranges(file, dir, &mask);
@@ -212,7 +217,7 @@ static int walk(const struct pb_tiff_file *file, uint64_t at, uint64_t *seen, in
         seen[n++] = at;
         int rc = pb_tiff_read_directory(file, at, (int)n, &dir);
         if (rc == 0)
-            rc = n == 1 ? read_first(file, &dir, out) : check_mask(file, &dir);
+            rc = n == 1 ? read_first(file, &dir, out) : check_other(file, &dir, out);
         if (rc < 0)
             return rc;
     }

@@ -33,6 +33,7 @@ struct pb_tiff_geo {
 struct pb_tiff_header {
     bool big_endian, big_tiff, tiled;
     int32_t n_directories;
+    int32_t n_pages_more; /* images behind the first that are neither overviews nor masks */
     int32_t width, height, bands;
     uint32_t bits; /* of a sample */
     uint32_t block_w, block_h;

@@ -45,6 +45,7 @@ struct pb_run {
     struct pb_digits_report digits[PB_BANDS_MAX]; /* env.digits */
     struct pb_product_result *results;
     size_t n_results;
+    char warning[1200]; /* of a success */
 
     struct pb_run_products products;
     pthread_mutex_t lock;         /* which passes there are, for progress and abort */

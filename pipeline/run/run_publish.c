@@ -41,15 +41,29 @@ const char *pb_run_buffers_why(const struct pb_run *run)
     return pb_plan_buffers_why(run->plan, &run->facts);
 }
 
-/* The first thing of a success that people should know. */
-static const char *warning_of(const struct pb_run *run)
+static void add_warning(struct pb_run *run, const char *text)
+{
+    const size_t used = strlen(run->warning);
+    if (text[0] != '\0')
+        (void)snprintf(run->warning + used, sizeof run->warning - used, "%s%s", used ? "; " : "",
+                       text);
+}
+
+/* What people should know of a success: the first of what was found while it was computed and
+ * published, and pages that were not read. */
+static const char *warning_of(struct pb_run *run)
 {
     const char *text = run->publish != NULL ? pb_publish_warning(run->publish) : "";
+    char pages[600];
     if (text[0] == '\0')
         text = run->areas.warning;
     for (size_t i = 0; text[0] == '\0' && i < run->options.pipeline->n_products; i++)
         text = run->results[i].warning;
-    return text;
+    run->warning[0] = '\0';
+    add_warning(run, text);
+    pb_run_sources_pages(&run->sources, pages, sizeof pages);
+    add_warning(run, pages);
+    return run->warning;
 }
 
 static void report(struct pb_run *run, struct pb_run_report *out)

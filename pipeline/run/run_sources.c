@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/run_sources.h"
 
+#include "config/base/base_name.h"
 #include "pipeline/plan/plan_calibrate.h"
 #include "pipeline/raster/polygon_mask.h"
 #include "pipeline/raster/source_files.h"
@@ -32,6 +33,39 @@ int pb_run_sources_blame(const struct pb_run_sources *s, int rc, struct pb_err *
 static const char *inner_of(const struct pb_run_sources *s, size_t file)
 {
     return pb_scene_files_inner(s->options->files, s->options->files->file[file].path);
+}
+
+/* Of the scene's files, or of a file beside it. */
+static const char *name_of(const struct pb_run_sources *s, size_t file)
+{
+    const struct pb_run_options *o = s->options;
+    const struct pb_source_config *source = file > 0 ? &o->pipeline->input.sources[file - 1] : NULL;
+    if (source != NULL && !source->of_scene)
+        return source->file;
+    return o->files != NULL ? inner_of(s, file) : pb_base_name(o->name ? o->name : o->input);
+}
+
+void pb_run_sources_pages(const struct pb_run_sources *s, char *text, size_t bytes)
+{
+    size_t n = 0, first = 0;
+    text[0] = '\0';
+    for (size_t i = PB_FILES_MAX; i-- > 0;)
+        if (s->raster[i] != NULL && pb_raster_info(s->raster[i])->n_pages_more > 0) {
+            n++;
+            first = i;
+        }
+    if (n == 0)
+        return;
+    const int32_t more = pb_raster_info(s->raster[first])->n_pages_more;
+    const char *name = name_of(s, first);
+    char others[60] = "";
+    if (n > 1)
+        (void)snprintf(others, sizeof others, "; %zu more file%s as well", n - 1,
+                       n > 2 ? "s have pages" : " has pages");
+    (void)snprintf(text, bytes,
+                   "%.200s has %d pages, and only the first is read%s; deliver each page that is "
+                   "wanted as a file of its own (gdal_translate GTIFF_DIR:2:%.200s page2.tif)",
+                   name, more + 1, others, name);
 }
 
 static const char *crs_of(const struct pb_raster_info *info)

@@ -35,6 +35,8 @@ size_t pb_run_sources_others(const struct pb_run_sources *sources);
  * first read; facts stay. */
 void pb_run_sources_calibrate(struct pb_run_sources *sources, const struct pb_plan *plan,
                               const struct pb_metadata *facts);
+/* For people: the pages of files that are not read; "": there are none. */
+void pb_run_sources_pages(const struct pb_run_sources *sources, char *text, size_t bytes);
 void pb_run_sources_close(struct pb_run_sources *sources);
 /* The plan reads no file that is not open; system otherwise. */
 int pb_run_sources_check(const struct pb_run_sources *sources, const struct pb_plan *plan,

@@ -66,6 +66,9 @@ static void say_file(const struct pb_json_value *file, const char *kind)
         cli_add(text, sizeof text, " as %s", cli_json_text(file, "read_as"));
     const char *packed = cli_json_text(file, "compression");
     cli_add(text, sizeof text, ", %s", strcmp(packed, "NONE") == 0 ? "uncompressed" : packed);
+    if (cli_json_number(file, "pages") > 1)
+        cli_add(text, sizeof text, "; the first of %.0f pages, the others are not read",
+                cli_json_number(file, "pages"));
     if (of_many && cli_json_is_true(file, "is_grid"))
         cli_add(text, sizeof text, "; the grid");
     if (cli_json_text(file, "resample")[0] != '\0')

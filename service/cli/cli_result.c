@@ -314,6 +314,8 @@ void cli_result_text(const char *input, const struct pb_job *job)
     if (gpu != NULL)
         print_gpu(gpu);
     cli_result_limit(report);
+    if (pb_json_get_text(report, "warning") != NULL)
+        printf("  %-10s %s\n", "warning", pb_json_get_text(report, "warning"));
     (void)cli_flush();
     pb_json_release(products);
     pb_json_release(report);

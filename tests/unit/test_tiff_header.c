@@ -380,6 +380,7 @@ START_TEST(walks_the_chain_of_directories)
         page[i].next = i + 1;
     page[3].next = -1;
     accepted(page, 4, &header);
+    ck_assert_int_eq(header.n_pages_more, 3);
     page[3].next = 4;
     refused(page, 5, PB_E_INPUT_LIMIT, "more than 4 image directories (limits.max_directories)");
     page[2].next = 1;
@@ -400,8 +401,16 @@ START_TEST(checks_full_size_masks_but_no_overviews)
     page[0].next = 1;
     set(&page[1], 279, 100000);
     accepted(page, 2, &header); /* a page of its own */
+    ck_assert_int_eq(header.n_pages_more, 1);
+    set(&page[1], 254, 2);
+    accepted(page, 2, &header); /* likewise, and it says so */
+    ck_assert_int_eq(header.n_pages_more, 1);
+    set(&page[1], 254, 1);
+    accepted(page, 2, &header); /* an overview */
+    ck_assert_int_eq(header.n_pages_more, 0);
     set(&page[1], 254, 5);
     accepted(page, 2, &header); /* mask of an overview */
+    ck_assert_int_eq(header.n_pages_more, 0);
     set(&page[1], 254, 4);
     refused(page, 2, PB_E_INPUT_TRUNCATED, "missing");
 }

@@ -70,6 +70,9 @@ static void say_input(FILE *text, const struct pb_product_env *env)
     if (info->not_looked_at != NULL)
         (void)fprintf(text, " The file has %s as well, which input.valid leaves out of account.",
                       info->not_looked_at + strlen("its "));
+    if (info->n_pages_more > 0)
+        (void)fprintf(text, " The file has %d pages, of which the first was read.",
+                      info->n_pages_more + 1);
     for (size_t i = 0; i < input->n_sources; i++)
         (void)fprintf(text, " Source %s: %s.", input->sources[i].name, input->sources[i].file);
 }
