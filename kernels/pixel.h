@@ -67,8 +67,22 @@ PB_PIXEL float pb_pixel_result(float v)
     return fabsf(v) <= FLT_MAX ? v : pb_pixel_nan();
 }
 
-/* A stored sample as float32: invalid when it equals nodata (compared in its own type) or is not
- * finite. */
+/* Whether a stored float is its band's nodata value. A value is written into a file as text, often
+ * with fewer digits than the pixels have, so four units in the last place of float32 count as
+ * equal, in float64 as well: the rule of GDAL's mask bands (ARE_REAL_EQUAL), with its overflow: of
+ * a value beyond half of float32's range, such as -3.4e38, every sample near that end of the range
+ * is nodata. 0 is equal to 0 alone. */
+PB_PIXEL bool pb_pixel_is_nodata_f32(float v, float nodata)
+{
+    return v == nodata || fabsf(v - nodata) < 2.0f * FLT_EPSILON * fabsf(v + nodata);
+}
+PB_PIXEL bool pb_pixel_is_nodata_f64(double v, double nodata)
+{
+    return v == nodata || fabs(v - nodata) < 2.0 * (double)FLT_EPSILON * fabs(v + nodata);
+}
+
+/* A stored sample as float32: invalid when it is nodata (compared in its own type) or not finite.
+ */
 PB_PIXEL float pb_pixel_from_int(int32_t v, bool has_nodata, int32_t nodata)
 {
     return has_nodata && v == nodata ? pb_pixel_nan() : (float)v;
@@ -95,10 +109,11 @@ PB_PIXEL float pb_pixel_from_u32(uint32_t v, bool has_nodata, uint32_t nodata)
 }
 PB_PIXEL float pb_pixel_from_f32(float v, bool has_nodata, float nodata)
 {
-    return has_nodata && v == nodata ? pb_pixel_nan() : pb_pixel_result(v);
+    return has_nodata && pb_pixel_is_nodata_f32(v, nodata) ? pb_pixel_nan() : pb_pixel_result(v);
 }
 PB_PIXEL float pb_pixel_from_f64(double v, bool has_nodata, double nodata)
 {
-    return has_nodata && v == nodata ? pb_pixel_nan() : pb_pixel_result((float)v);
+    return has_nodata && pb_pixel_is_nodata_f64(v, nodata) ? pb_pixel_nan()
+                                                           : pb_pixel_result((float)v);
 }
 #endif

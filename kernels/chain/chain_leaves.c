@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/chain/chain_leaves.h"
 
+#include "kernels/nodata.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,19 +13,12 @@
  * marks nothing. */
 static void set_nodata(struct pb_program_input *out, double nodata)
 {
-    static const double low[PB_TYPE_COUNT] = {[PB_I16] = -32768.0, [PB_I32] = -2147483648.0};
-    static const double high[PB_TYPE_COUNT] = {[PB_U8] = 255.0,
-                                               [PB_I16] = 32767.0,
-                                               [PB_U16] = 65535.0,
-                                               [PB_I32] = 2147483647.0,
-                                               [PB_U32] = 4294967295.0};
-
     if (!isfinite(nodata))
         return; /* such samples are invalid anyway */
     if (out->type == PB_F32 || out->type == PB_F64) {
         out->nodata_float = out->type == PB_F32 ? (double)(float)nodata : nodata;
         out->has_nodata = isfinite(out->nodata_float);
-    } else if (nodata == rint(nodata) && nodata >= low[out->type] && nodata <= high[out->type]) {
+    } else if (pb_nodata_fits((enum pb_type)out->type, nodata)) {
         out->nodata_int = (int64_t)nodata;
         out->has_nodata = true;
     }

@@ -6,6 +6,8 @@
  * to be 0, too, which is what GDAL writes as the fill. */
 #include "pipeline/raster/complex.h"
 
+#include "kernels/pixel.h"
+
 #include <math.h>
 #include <stdint.h>
 
@@ -22,7 +24,7 @@ const char *pb_complex_name(enum pb_complex_kind kind)
     return names[kind];
 }
 
-#define ROW(name, part)                                                                            \
+#define ROW(name, part, is_nodata)                                                                 \
     static void row_##name(const struct pb_complex *how, const part *in, size_t step, size_t n,    \
                            double nodata, float *out)                                              \
     {                                                                                              \
@@ -32,13 +34,15 @@ const char *pb_complex_name(enum pb_complex_kind kind)
             out[i] = (float)(how->power ? power : sqrt(power));                                    \
         }                                                                                          \
         for (size_t i = 0; how->has_nodata && i < n; i++)                                          \
-            if ((double)in[2 * step * i] == nodata && in[2 * step * i + 1] == 0)                   \
+            if (is_nodata(in[2 * step * i], nodata) && in[2 * step * i + 1] == 0)                  \
                 out[i] = NAN;                                                                      \
     }
-ROW(i16, int16_t)
-ROW(i32, int32_t)
-ROW(f32, float)
-ROW(f64, double)
+#define SAME_INTEGER(v, nodata) ((double)(v) == (nodata))
+#define SAME_FLOAT(v, nodata)   pb_pixel_is_nodata_f32(v, (float)(nodata))
+ROW(i16, int16_t, SAME_INTEGER)
+ROW(i32, int32_t, SAME_INTEGER)
+ROW(f32, float, SAME_FLOAT)
+ROW(f64, double, pb_pixel_is_nodata_f64)
 
 void pb_complex_row(const struct pb_complex *how, const void *samples, size_t step, size_t n,
                     float *out)
@@ -47,8 +51,8 @@ void pb_complex_row(const struct pb_complex *how, const void *samples, size_t st
         row_i16(how, samples, step, n, how->nodata, out);
     else if (how->kind == PB_COMPLEX_I32)
         row_i32(how, samples, step, n, how->nodata, out);
-    else if (how->kind == PB_COMPLEX_F32) /* the tag has more digits than the pixels */
-        row_f32(how, samples, step, n, (double)(float)how->nodata, out);
+    else if (how->kind == PB_COMPLEX_F32)
+        row_f32(how, samples, step, n, how->nodata, out);
     else
         row_f64(how, samples, step, n, how->nodata, out);
 }

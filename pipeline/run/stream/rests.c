@@ -3,6 +3,7 @@
 #include "pipeline/run/stream/rests.h"
 
 #include "config/base/clock.h"
+#include "kernels/nodata.h"
 #include "pipeline/codec/rest.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/plan/plan_digits.h"
@@ -149,7 +150,7 @@ static uint64_t count_row(const struct pb_plan_wide *band, const struct row *row
     for (size_t i = 0; i < n; i++) {
         double v = value_at(band->type, row->px, i);
         bool valid = isfinite(v) && (row->mask == NULL || row->mask[i] != 0) &&
-                     !(band->has_nodata && v == band->nodata);
+                     !(band->has_nodata && pb_nodata_is(band->type, v, band->nodata));
         lost += valid && is_lost(band->count, v);
     }
     return lost;
