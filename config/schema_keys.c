@@ -228,9 +228,9 @@ static const struct pb_key input_keys[] = {
      .def = "auto",
      .doc =
          "What says which pixels of the files are valid. auto is GDAL's rule: a mask in the file "
-         "alone, else nodata values, else an alpha band; a value of the key nodata counts in any "
-         "case. mask: mask or alpha alone; nodata: values alone; both: a pixel must be valid by "
-         "each that is there."},
+         "alone, else nodata values that the type can hold, else an alpha band that bands does not "
+         "name; a value of the key nodata counts in any case. mask: mask or alpha alone; nodata: "
+         "values alone; both: a pixel must be valid by each that is there."},
     COMPLEX(pb_input_config,
             "What complex pixels (single-look SAR) are read as: amplitude is sqrt(re^2 + im^2), "
             "power re^2 + im^2, in double and rounded to float32; without this key such files are "

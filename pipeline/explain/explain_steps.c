@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* What becomes of the values: calibration, which pixels are valid, steps. */
 #include "config/units.h"
+#include "kernels/nodata.h"
 #include "pipeline/explain/explain_parts.h"
 
 #include <stdio.h>
@@ -37,6 +38,8 @@ static void nodata_text(const struct pb_run_view *view, char out[80])
     const struct pb_raster_info *info = view->env->info;
     char number[PB_UNITS_TEXT];
     out[0] = '\0';
+    if (input->has_nodata && !pb_nodata_fits(info->type, input->nodata))
+        return; /* a note says so */
     if (input->has_nodata) {
         (void)snprintf(out, 80, "%s (input.nodata)", pb_units_number_text(input->nodata, number));
         return;
@@ -52,12 +55,11 @@ static void nodata_text(const struct pb_run_view *view, char out[80])
 
 static void explain_valid(const struct pb_run_view *view, struct pb_json *json)
 {
-    const char *not_looked_at = view->plan->not_looked_at;
-    char nodata[80], text[400];
+    const struct pb_plan_valid *valid = &view->plan->valid;
+    char nodata[80], text[sizeof valid->by + sizeof valid->notes + 100];
     nodata_text(view, nodata);
-    (void)snprintf(text, sizeof text, "%s%s%s%s%s%s", view->plan->valid_by, nodata[0] ? ": " : "",
-                   nodata, not_looked_at ? "; " : "", not_looked_at ? not_looked_at : "",
-                   not_looked_at ? " not looked at (input.valid)" : "");
+    (void)snprintf(text, sizeof text, "%s%s%s%s%s", valid->by, nodata[0] ? ": " : "", nodata,
+                   valid->notes[0] ? "; " : "", valid->notes);
     pb_json_string(json, "valid", text);
 }
 

@@ -3,6 +3,8 @@
  *
  * What a scene is, as GDAL makes it of the header: type, layout, bands, nodata, mask, limits. */
 #include "pipeline/gdal/raster_gdal_info.h"
+
+#include "kernels/nodata.h"
 #include "pipeline/gdal/raster_gdal_complex.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_place.h"
@@ -53,6 +55,19 @@ static bool is_number(const char *text)
     return text[0] != '\0' && end != text && *end == '\0';
 }
 
+/* GDAL gives what is beyond float32 as an infinity, which float32 has; the tag decides. */
+static void drop_unfit(const struct pb_raster *raster, const struct pb_tiff_header *header,
+                       struct pb_raster_band *band)
+{
+    if (!band->has_nodata || raster->info.complex.kind != PB_COMPLEX_NONE)
+        return;
+    const double value = header->geo.nodata ? CPLStrtod(header->nodata, NULL) : band->nodata;
+    band->nodata_unfit = !pb_nodata_fits(raster->info.type, value);
+    band->has_nodata = !band->nodata_unfit;
+    if (band->nodata_unfit)
+        band->nodata = value;
+}
+
 static void read_band(struct pb_raster *raster, const struct pb_tiff_header *header, int i)
 {
     GDALRasterBandH band = GDALGetRasterBand(raster->dataset, i + 1);
@@ -63,6 +78,7 @@ static void read_band(struct pb_raster *raster, const struct pb_tiff_header *hea
     bool told = header->geo.nodata ? is_number(header->nodata) : raster->has_sidecars;
     out->has_nodata = has && told;
     out->nodata_unreadable = header->geo.nodata && !out->has_nodata;
+    drop_unfit(raster, header, out);
     out->is_alpha = GDALGetRasterColorInterpretation(band) == GCI_AlphaBand &&
                     raster->info.complex.kind == PB_COMPLEX_NONE;
     (void)pb_text_clean(GDALGetDescription(band), out->description, sizeof out->description);

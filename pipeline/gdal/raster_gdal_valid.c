@@ -2,7 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Which of a file's own means say what is valid. GDAL asks the first that is there of a mask of the
- * data set, nodata values and an alpha band (RFC 15, GDALRasterBand::GetMaskFlags). */
+ * data set, nodata values and an alpha band (RFC 15, GDALRasterBand::GetMaskFlags). A nodata value
+ * that the type cannot hold does not count (raster_gdal_info.c).
+ *
+ * A band that the configuration names is data, also where the file tags it as alpha: images of red,
+ * green, blue and near infrared are often tagged as RGBA, and water, whose near infrared is 0,
+ * would be invalid. */
 #include "pipeline/gdal/raster_gdal_inside.h"
 
 static bool has_nodata(const struct pb_raster_info *info)
@@ -29,8 +34,35 @@ static void leave_mask(struct pb_raster *raster)
     raster->info.alpha_band = 0;
 }
 
-void pb_raster_choose_valid(struct pb_raster *raster, enum pb_valid valid)
+static bool is_named(const struct pb_band_config *bands, size_t n_bands, int32_t number)
 {
+    bool found = false;
+    for (size_t i = 0; i < n_bands; i++)
+        found = found || bands[i].index == number;
+    return found;
+}
+
+/* Makes the first alpha band without a name the one that counts. */
+static void read_named_as_data(struct pb_raster *raster, const struct pb_band_config *bands,
+                               size_t n_bands)
+{
+    struct pb_raster_info *info = &raster->info;
+    while (info->alpha_band > 0 && is_named(bands, n_bands, info->alpha_band)) {
+        int32_t next = info->alpha_band + 1;
+        if (info->data_alpha == 0)
+            info->data_alpha = info->alpha_band;
+        while (next <= info->n_bands && !info->band[next - 1].is_alpha)
+            next++;
+        info->alpha_band = next <= info->n_bands ? next : 0;
+    }
+    info->has_mask = info->alpha_band > 0;
+}
+
+void pb_raster_choose_valid(struct pb_raster *raster, enum pb_valid valid,
+                            const struct pb_band_config *bands, size_t n_bands)
+{
+    if (valid == PB_VALID_AUTO && !raster->dataset_mask && !has_nodata(&raster->info))
+        read_named_as_data(raster, bands, n_bands);
     if (valid == PB_VALID_AUTO)
         valid = raster->dataset_mask        ? PB_VALID_MASK
                 : has_nodata(&raster->info) ? PB_VALID_NODATA

@@ -445,6 +445,7 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
         .band_names = (const char *const *)plan->output_names,
         .scene_bands = plan->output_bands,
         .kept = plan->kept,
+        .valid_notes = plan->valid.notes,
         .rest = plan->n_rest > 0 ? plan->rest : NULL,
         .classes = plan->chain != NULL ? pb_chain_classes(plan->chain) : NULL,
         .chain = plan->chain,

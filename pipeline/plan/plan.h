@@ -136,6 +136,12 @@ struct pb_plan_wide {
     char name[64]; /* in the pipeline */
 };
 
+/* In words, for people (plan_valid.c). */
+struct pb_plan_valid {
+    char by[160];    /* what decides which pixels of the scene are valid */
+    char notes[800]; /* what the files declare and is not used so, "; " between two; "" = nothing */
+};
+
 /* A whole image of the chain (pb_chain_images) as a source behind those of files, whose pixels an
  * earlier pass keeps. */
 struct pb_plan_image {
@@ -167,9 +173,8 @@ struct pb_plan {
     struct pb_plane_rest *rest; /* of each output */
     uint32_t *rest_of;          /* of each output with rests: the band in `wide` that it is */
     uint32_t n_rest;            /* planes of rests that a tile has */
-    const char *valid_by, *not_looked_at; /* what says which pixels of the scene are valid, and what
-                                             does not: pb_raster_choose_valid; static */
-    struct pb_complex complex;            /* of the scene's pixels */
+    struct pb_plan_valid valid;
+    struct pb_complex complex; /* of the scene's pixels */
     char **output_names;
     size_t n_outputs;
     struct pb_calibrated *calibrated; /* by the steps that calibrate; n_calibrated */

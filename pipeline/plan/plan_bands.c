@@ -8,6 +8,7 @@
 #include "pipeline/plan/plan_heights.h"
 #include "pipeline/plan/plan_images.h"
 #include "pipeline/plan/plan_limits.h"
+#include "pipeline/plan/plan_valid.h"
 
 #include "config/wanted_bands.h"
 #include "pipeline/raster/ground.h"
@@ -367,23 +368,6 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     return ground != NULL ? pb_raster_placed(ground, grid.w, grid.h, err, &plan->placed) : 0;
 }
 
-/* What says which pixels of the scene are valid, for people. */
-static void note_validity(struct pb_plan *plan, const struct pb_plan_request *request)
-{
-    const struct pb_raster_info *info = request->info;
-    bool nodata = request->pipeline->input.has_nodata || info->complex.has_nodata;
-    for (int32_t i = 0; i < info->n_bands; i++)
-        nodata = nodata || info->band[i].has_nodata;
-    plan->valid_by = info->has_mask && nodata ? "by the file's mask and by nodata values"
-                     : info->has_mask         ? "by the file's mask"
-                     : nodata                 ? "by nodata values"
-                     : info->type == PB_F32 || info->type == PB_F64
-                         ? "all pixels but NaN"
-                         : "all pixels: the file has neither a mask nor a nodata value";
-    plan->not_looked_at = info->not_looked_at;
-    plan->complex = info->complex;
-}
-
 /* What is read of each file, in the order of the chain's inputs, in which those of a file come
  * together. */
 static void set_sources(struct pb_plan *plan, const struct pb_plan_request *request,
@@ -391,7 +375,8 @@ static void set_sources(struct pb_plan *plan, const struct pb_plan_request *requ
 {
     const uint32_t *used;
     size_t n = pb_chain_used(plan->chain, &used), planes[PB_SOURCES_MAX] = {0};
-    note_validity(plan, request);
+    pb_plan_valid(plan, request);
+    plan->complex = request->info->complex;
     plan->n_sources = in->n_files;
     plan->n_windows = in->n_sources;
     for (size_t i = 0; i < in->n_files; i++) {

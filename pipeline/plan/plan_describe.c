@@ -272,7 +272,7 @@ int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
     char decoding[200], device[700], passes[440], memory[400], gate[240], digits[400], idle[160];
     char kind[80] = "", threads[160];
-    const char *left = plan->not_looked_at;
+    const struct pb_plan_valid *valid = &plan->valid;
     (void)describe_cells(plan, decoding, sizeof decoding);
     describe_device(plan, device, sizeof device);
     describe_passes(plan, passes, sizeof passes);
@@ -285,18 +285,18 @@ int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
         (void)snprintf(kind, sizeof kind, "pixels     %s, read as %s\n",
                        pb_complex_name(plan->complex.kind),
                        plan->complex.power ? "power, re^2 + im^2" : "amplitude, sqrt(re^2 + im^2)");
-    return snprintf(
-        text, bytes,
-        "tiles      %u of %d x %d px, halo %d, visited %s\n"
-        "%s"
-        "%s"
-        "valid      %s%s%s%s\n"
-        "%s"
-        "chain      %zu band%s in, %zu out, %zu instructions\n"
-        "%s%s%s%s%s%s",
-        pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
-        plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding, kind, plan->valid_by,
-        left ? "; " : "", left ? left : "", left ? " not looked at (input.valid)" : "", digits,
-        bands_in(plan), bands_in(plan) == 1 ? "" : "s", plan->n_outputs,
-        pb_chain_instruction_count(plan->chain), gate, passes, threads, device, memory, idle);
+    return snprintf(text, bytes,
+                    "tiles      %u of %d x %d px, halo %d, visited %s\n"
+                    "%s"
+                    "%s"
+                    "valid      %s%s%s\n"
+                    "%s"
+                    "chain      %zu band%s in, %zu out, %zu instructions\n"
+                    "%s%s%s%s%s%s",
+                    pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
+                    plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding, kind,
+                    valid->by, valid->notes[0] != '\0' ? "; " : "", valid->notes, digits,
+                    bands_in(plan), bands_in(plan) == 1 ? "" : "s", plan->n_outputs,
+                    pb_chain_instruction_count(plan->chain), gate, passes, threads, device, memory,
+                    idle);
 }

@@ -108,6 +108,8 @@ struct pb_product_env {
     const int32_t *scene_bands; /* of the same planes: the band of the scene whose pixels they are,
                                    as stored, 1-based; 0 = none; NULL = not known yet */
     const struct pb_plane_kept *kept; /* of the same planes; NULL = not known yet, or none is */
+    const char *valid_notes; /* what the files declare of validity and is not used so, for people;
+                                NULL or "" = nothing (plan_valid.c) */
     const bool *classes; /* of the same planes: pb_chain_classes; NULL = not known yet, or none */
     const struct pb_digits_report *digits; /* n_digits; known when products are finished */
     size_t n_digits;

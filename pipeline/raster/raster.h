@@ -20,6 +20,8 @@ struct pb_raster;
 struct pb_raster_band {
     bool has_nodata;
     bool nodata_unreadable; /* the file has a nodata tag, but it is no number */
+    bool nodata_unfit;      /* it declares a value that the type cannot hold (kernels/nodata.h):
+                               has_nodata is false, nodata the value */
     double nodata;
     bool is_alpha;
     char description[128]; /* valid UTF-8, no control characters; "" = none */
@@ -39,6 +41,8 @@ struct pb_raster_info {
     bool pixel_interleaved; /* all bands of a block decode together */
     bool has_mask;          /* a mask or an alpha band: pb_raster_read fills `mask` */
     int32_t alpha_band;     /* 1-based, what it is made from; 0 = none, or a mask goes before it */
+    int32_t data_alpha;     /* 1-based: a band tagged as alpha that is read as data, because the
+                               configuration names it; 0 = none */
     const char *not_looked_at; /* "its nodata values": what pb_raster_choose_valid left out; NULL =
                                   nothing. Static */
     bool has_palette;          /* band 1 is an index into a colour table: classes, as a rule */
@@ -119,8 +123,11 @@ double pb_raster_cloud_cover(struct pb_raster *raster);
 void pb_raster_acquired(struct pb_raster *raster, char *out, size_t bytes);
 /* What says from now on which pixels are valid: takes mask or nodata values out of the info where
  * they do not count, and says so in info->not_looked_at. AUTO is the precedence of GDAL's RFC 15
- * (mask, nodata, alpha). Before the first read, and before it is opened again. */
-void pb_raster_choose_valid(struct pb_raster *raster, enum pb_valid valid);
+ * (mask, nodata, alpha), but that an alpha band which `bands` names is data: info->data_alpha.
+ * bands: n of them, of the configuration of this file; borrowed. Before the first read, and before
+ * it is opened again. */
+void pb_raster_choose_valid(struct pb_raster *raster, enum pb_valid valid,
+                            const struct pb_band_config *bands, size_t n_bands);
 
 /* What complex pixels become, as input.complex and input.nodata say. */
 struct pb_complex_choice {

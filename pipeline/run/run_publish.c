@@ -86,6 +86,8 @@ static void report(struct pb_run *run, struct pb_run_report *out)
         out->out = &run->plan->out;
     }
     out->gate.why = pb_chain_gate_why(run->plan->chain);
+    out->valid = run->plan->valid.by;
+    out->valid_notes = run->plan->valid.notes;
     if (pb_plan_total_bytes(run->plan) > out->memory_bytes)
         out->memory_bytes = pb_plan_total_bytes(run->plan);
     out->wanted_bytes = pb_plan_wanted_bytes(run->plan);

@@ -180,7 +180,8 @@ static int open_other(struct pb_run_sources *s, size_t i, struct pb_err *err)
         rc = pb_raster_open(path, &s->options->config->limits, err, &s->raster[i + 1]);
     if (rc < 0)
         return rc;
-    pb_raster_choose_valid(s->raster[i + 1], (enum pb_valid)input_of(s)->valid);
+    pb_raster_choose_valid(s->raster[i + 1], (enum pb_valid)input_of(s)->valid, config->bands,
+                           config->n_bands);
     rc = choose_complex(s, i + 1, err);
     if (rc < 0)
         return rc;
@@ -293,7 +294,8 @@ int pb_run_sources_open(struct pb_run_sources *s, const struct pb_run_options *o
     int rc = pb_raster_open(files ? files->file[0].path : options->input, &options->config->limits,
                             err, &s->raster[0]);
     if (rc == 0) {
-        pb_raster_choose_valid(s->raster[0], (enum pb_valid)input_of(s)->valid);
+        pb_raster_choose_valid(s->raster[0], (enum pb_valid)input_of(s)->valid, input_of(s)->bands,
+                               input_of(s)->n_bands);
         rc = choose_complex(s, 0, err);
     }
     for (size_t i = 0; i < input_of(s)->n_sources && rc == 0; i++)

@@ -222,6 +222,19 @@ void cli_result_tiles(const struct pb_json_value *tiles)
     cli_wrap(stdout, 13, cli_columns(stdout), text);
 }
 
+/* "valid      all pixels but NaN; band 4 is tagged as alpha ...", where there are notes. */
+static void print_valid(const struct pb_json_value *report)
+{
+    const char *valid = pb_json_get_text(report, "valid"),
+               *notes = pb_json_get_text(report, "valid_notes");
+    char text[1200];
+    if (valid == NULL || notes == NULL)
+        return;
+    (void)snprintf(text, sizeof text, "%s; %s", valid, notes);
+    printf("  %-10s ", "valid");
+    cli_wrap(stdout, 13, cli_columns(stdout), text);
+}
+
 /* "digits     7 pixels of band ID (uint32) ..." */
 static void print_digits(const struct pb_json_value *digits)
 {
@@ -299,6 +312,7 @@ void cli_result_text(const char *input, const struct pb_job *job)
     cli_result_calibration(pb_json_get(report, "calibration", NULL));
     if (pb_json_get_text(report, "placed_by") != NULL)
         printf("  %-10s the scene by %s\n", "placed", pb_json_get_text(report, "placed_by"));
+    print_valid(report);
     cli_result_order(pb_json_get(report, "order", NULL));
     cli_result_sidecars(pb_json_get(report, "sidecars", NULL));
     print_exchanges(pb_json_get(report, "exchanges", NULL));

@@ -343,6 +343,9 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     print_tiles(json, result->tiles);
     pb_observations_print(result->observations, json);
     pb_sidecars_print(result->sidecars, json);
+    pb_json_string(json, "valid", report->valid);
+    if (report->valid_notes != NULL && report->valid_notes[0] != '\0')
+        pb_json_string(json, "valid_notes", report->valid_notes);
     print_calibration(json, result);
     print_place(json, result->chain);
     print_exchanges(json, result->pipeline);

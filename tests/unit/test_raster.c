@@ -117,7 +117,8 @@ START_TEST(takes_nonsense_in_the_nodata_tag_for_no_nodata)
     ck_assert(!pb_raster_info(raster)->band[0].has_nodata);
     pb_raster_close(raster);
     raster = opened(HOSTILE("syn__meta_nodata_nan.tif"));
-    ck_assert(pb_raster_info(raster)->band[0].has_nodata);
+    ck_assert(!pb_raster_info(raster)->band[0].has_nodata); /* no integer is NaN */
+    ck_assert(pb_raster_info(raster)->band[0].nodata_unfit);
     ck_assert(isnan(pb_raster_info(raster)->band[0].nodata));
     pb_raster_close(raster);
 }

@@ -66,10 +66,13 @@ static void say_input(FILE *text, const struct pb_product_env *env)
     } else {
         (void)fprintf(text, " No nodata value");
     }
-    (void)fprintf(text, "%s.", info->has_mask ? "; pixels masked in the file" : "");
-    if (info->not_looked_at != NULL)
-        (void)fprintf(text, " The file has %s as well, which input.valid leaves out of account.",
-                      info->not_looked_at + strlen("its "));
+    if (info->has_mask && info->alpha_band > 0)
+        (void)fprintf(text, "; pixels masked by alpha band %d of the file", info->alpha_band);
+    else if (info->has_mask)
+        (void)fprintf(text, "; pixels masked in the file");
+    (void)fprintf(text, ".");
+    if (env->valid_notes != NULL && env->valid_notes[0] != '\0')
+        (void)fprintf(text, " Validity: %s.", env->valid_notes);
     if (info->n_pages_more > 0)
         (void)fprintf(text, " The file has %d pages, of which the first was read.",
                       info->n_pages_more + 1);

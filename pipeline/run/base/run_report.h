@@ -77,6 +77,9 @@ struct pb_run_report {
     uint32_t cores;      /* that the process may use */
     struct pb_link_report link;
     struct pb_gate_report gate;
+    const char *valid;       /* what decides which pixels of the scene are valid */
+    const char *valid_notes; /* what the files declare and is not used so; "" = nothing. Both owned
+                                by the run */
     struct pb_digits_report digits[PB_BANDS_MAX];
     size_t n_digits;
     int64_t elapsed_ms;

@@ -1,0 +1,174 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which pixels are valid: nodata values that a type cannot hold, alpha bands, and nodata values written with few digits."""
+import json
+
+import numpy as np
+from osgeo import gdal
+
+import pbtest
+from pbtest import run, run_json
+
+gdal.UseExceptions()
+
+TYPES = {"uint8": gdal.GDT_Byte, "int16": gdal.GDT_Int16, "uint16": gdal.GDT_UInt16, "int32": gdal.GDT_Int32,
+         "uint32": gdal.GDT_UInt32, "float32": gdal.GDT_Float32, "float64": gdal.GDT_Float64}
+
+
+def write(path, bands, kind, nodata=None, alpha=False, options=("COMPRESS=DEFLATE",)):
+    """A file of bands [b][y][x]; alpha: the last band is one."""
+    count, height, width = np.shape(bands)
+    file = gdal.GetDriverByName("GTiff").Create(str(path), width, height, count, TYPES[kind], [*options, *(["ALPHA=YES"] if alpha else [])])
+    for i, band in enumerate(bands):
+        if nodata is not None:
+            file.GetRasterBand(i + 1).SetNoDataValue(nodata)
+        file.GetRasterBand(i + 1).WriteArray(np.asarray(band, kind))
+    file = None
+    return path
+
+
+def config(scratch, source="bands: {V: 1}", products=("cog: {bands: [V], type: float32}",), steps=()):
+    path = scratch / "c.yaml"
+    path.write_text("compute: {device: cpu}\npipelines:\n  p:\n    input: {match: ['*'], " + source + "}\n" +
+                    ("    steps:\n" + "".join(f"      - {s}\n" for s in steps) if steps else "") +
+                    "    products:\n" + "".join(f"      - {p}\n" for p in products))
+    return path
+
+
+def products(scratch, paths, **more):
+    """The results of a run of all paths, in their order."""
+    done = run_json("pushbroom", "run", "--json", "-c", config(scratch, **more), "-o", scratch / "out", *paths)
+    by = {result["input"]: result for result in done}
+    return [by[str(path)] for path in paths]
+
+
+def made(result, kind="cog"):
+    return next(p["path"] for p in result["products"] if p["type"] == kind)
+
+
+def valid_in(result):
+    return np.isfinite(gdal.Open(made(result)).ReadAsArray())
+
+
+def gdals(path):
+    """What GDAL's mask band of the first band says, and its flags."""
+    file = gdal.Open(str(path))
+    band = file.GetRasterBand(1)
+    return band.GetMaskBand().ReadAsArray() != 0, band.GetMaskFlags()
+
+
+def plan(scratch, path, **more):
+    return run("pushbroom", "run", "--dry-run", "-c", config(scratch, **more), "-o", scratch / "out", path).stdout
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def collar(kind, top):
+    """Values of 100 and an alpha band, both 0 in the first four rows."""
+    values, alpha = np.full((10, 12), 100), np.full((10, 12), top)
+    values[:4] = alpha[:4] = 0
+    return [values, alpha]
+
+
+UNFIT = [("uint8", v) for v in (-9999, -1, 256, 65536, 0.5, 100.5, float("nan"), float("inf"))] + \
+        [("uint16", v) for v in (-10000, 65536, -0.5, float("nan"), float("-inf"))] + \
+        [("int16", v) for v in (-32769, 40000, 1.5, float("nan"))] + \
+        [("uint32", v) for v in (-1, 2.0 ** 32, float("nan"))] + \
+        [("int32", v) for v in (2.0 ** 31, -2.5)]
+
+
+def test_nodata_that_no_pixel_can_have_leaves_alpha(scratch):
+    tops = {"uint8": 255, "uint16": 65535}
+    # Strips and tiles that our reader decodes, bands apart, and a codec that GDAL decodes.
+    layouts = (["COMPRESS=DEFLATE"], ["TILED=YES", "BLOCKXSIZE=16", "BLOCKYSIZE=16", "INTERLEAVE=BAND"], ["COMPRESS=LZMA"])
+    paths = [write(scratch / f"{kind}_{i}_{k}.tif", collar(kind, tops.get(kind, 1)), kind, value, True, layout)
+             for i, (kind, value) in enumerate(UNFIT) for k, layout in enumerate(layouts[:1] if i % 4 else layouts)]
+    right = np.arange(10)[:, None] >= 4
+    for path, result in zip(paths, products(scratch, paths)):
+        assert (valid_in(result) == right).all(), path
+        if "uint8_0_" in path.name:
+            assert gdals(path)[1] == gdal.GMF_ALPHA | gdal.GMF_PER_DATASET
+        assert "by the file's alpha band 2" == result["report"]["valid"], result["report"]["valid"]
+        assert "marks no pixel" in result["report"]["valid_notes"], result["report"]
+    # A value that the type can hold goes before alpha, as to GDAL.
+    held, = products(scratch, [write(scratch / "held.tif", collar("uint8", 255), "uint8", 7, True)])
+    assert valid_in(held).all()
+
+
+def test_nodata_that_no_pixel_can_have_is_reported(scratch):
+    path = write(scratch / "collar.tif", collar("uint8", 255), "uint8", -9999, True)
+    said = words(plan(scratch, path))
+    assert "valid by the file's alpha band 2; the file's nodata value -9999 is no value of uint8 and marks no pixel" in said, said
+    result, = products(scratch, [path], products=("cog: {bands: [V], type: float32}", "stac: {datetime: file-time}"))
+    lineage = json.load(open(made(result, "stac")))["properties"]["processing:lineage"]
+    assert "pixels masked by alpha band 2 of the file" in lineage, lineage
+    assert "nodata value -9999 is no value of uint8" in lineage, lineage
+    alone = write(scratch / "alone.tif", collar("uint8", 255)[:1], "uint8", -9999)
+    said = words(plan(scratch, alone))
+    assert "neither a mask nor a nodata value that counts" in said, said
+    said = words(plan(scratch, path, source="bands: {V: 1}, nodata: -5"))
+    assert "input.nodata -5 is no value of uint8" in said, said
+
+
+def test_alpha_of_a_source_leaves_out_unfit_nodata(scratch):
+    plain = write(scratch / "a.tif", [np.full((10, 12), 1)], "uint8")
+    write(scratch / "other.tif", collar("uint16", 65535), "uint16", -1, True)
+    path = config(scratch, source="bands: {V: 1}, sources: {S: {file: " + str(scratch / "other.tif") + ", bands: {W: 1}}}",
+                  products=("cog: {bands: [W], type: float32}",))
+    result, = run_json("pushbroom", "run", "--json", "-c", path, "-o", scratch / "out", plain)
+    assert (valid_in(result) == (np.arange(10)[:, None] >= 4)).all()
+    assert "file S: alpha band 2 is of uint16" in result["report"]["valid_notes"], result["report"]["valid_notes"]
+
+
+def test_near_miss_nodata_is_invalid_as_in_gdal(scratch):
+    big = -3.4028234663852886e38
+    pixels = [big, -3.4e38, -3.40282346638529e38, -9999, float(np.nextafter(np.float32(-9999), np.float32(0))), -9998.99, -1e30, 0, 1e-30, 5]
+    cases = [(kind, nodata) for kind in ("float32", "float64")
+             for nodata in (big, -3.40282346638529e38, -3.4e38, -3.40282e38, -9999, 0)]
+    paths = [write(scratch / f"n{i}.tif", [[pixels]], kind, nodata) for i, (kind, nodata) in enumerate(cases)]
+    for path, result in zip(paths, products(scratch, paths)):
+        expected, _ = gdals(path)
+        assert (valid_in(result) == expected).all(), (path, valid_in(result), expected)
+    assert not gdals(paths[2])[0][0, 0] # -3.4e38 marks the end of the range, too
+
+
+def test_alpha_that_bands_name_is_data(scratch):
+    """Near infrared tagged as alpha (NAIP): water, whose near infrared is 0, stays."""
+    bands = np.random.default_rng(1).integers(20, 250, (4, 20, 30))
+    bands[3, 5:9] = 0
+    path = write(scratch / "naip.tif", bands, "uint8", alpha=True, options=["PHOTOMETRIC=RGB"])
+    named = "bands: {R: 1, G: 2, B: 3, N: 4}"
+    ndvi = ("cog: {bands: [NDVI], type: float32}", "stac: {datetime: file-time}")
+    result, = products(scratch, [path], source=named, steps=["index: {names: [NDVI]}"], products=ndvi)
+    assert valid_in(result).all()
+    note = "band 4 is tagged as alpha and read as data, because input.bands names it N"
+    assert note in result["report"]["valid_notes"]
+    assert note in json.load(open(made(result, "stac")))["properties"]["processing:lineage"]
+    said = words(plan(scratch, path, source=named, steps=["index: {names: [NDVI]}"], products=ndvi))
+    assert note in said, said
+    shown = words(run("pushbroom", "run", "-c", config(scratch, source=named, products=("cog: {bands: [N], type: float32}",)), "-o", scratch / "out2", path).stdout)
+    assert note in shown, shown
+    # Whoever names the other bands alone, or asks for the mask, gets alpha.
+    for source in ("bands: {R: 1, G: 2, B: 3}", named + ", valid: mask", named + ", valid: both"):
+        result, = products(scratch, [path], source=source, products=("cog: {bands: [R], type: float32}",))
+        assert (~valid_in(result)).sum() == 4 * 30, source
+        assert result["report"]["valid"] == "by the file's alpha band 4"
+
+
+def test_alpha_of_odd_types_is_explained(scratch):
+    """Any opacity is valid, whatever the type's full scale is."""
+    cases = {"int16": ([-5, 0, 1, 32767], "1 or more"), "uint16": ([0, 0, 1, 65535], "not 0"), "float32": ([0, 0.25, 0.5, 1], "0.5 or more")}
+    paths = [write(scratch / f"{kind}.tif", [[[1, 2, 3, 4]], [alpha]], kind, alpha=True) for kind, (alpha, _) in cases.items()]
+    extra = ("cog: {bands: [V], type: float32}", "stac: {datetime: file-time}")
+    for path, result in zip(paths, products(scratch, paths, products=extra)):
+        rule = f"alpha band 2 is of {path.stem}, pixels are valid where it is {cases[path.stem][1]}"
+        assert valid_in(result).tolist() == [[False, False, True, True]], path
+        assert rule in result["report"]["valid_notes"], result["report"]
+        assert rule in json.load(open(made(result, "stac")))["properties"]["processing:lineage"]
+        assert rule in words(plan(scratch, path)), path
+
+
+pbtest.main(globals())
