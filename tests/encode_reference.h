@@ -56,7 +56,7 @@ static inline bool encode_by(const struct pb_encode_format *f, const struct pb_e
     const void *data = NULL;
     for (uint32_t b = 0; b < f->n_bands; b++)
         planes[b] = block->data != NULL ? block->data + f->plane[b] * block->plane_px : NULL;
-    int rc = f->mask ? pb_mask_encoder_create(codec, f->block_px, f->n_bands, &err, &masks)
+    int rc = f->mask ? pb_mask_encoder_create(codec, f->block_px, f->n_bands, f->any, &err, &masks)
                      : pb_block_encoder_create(&format, &err, &blocks);
     const struct pb_block_pixels pixels = {
         block->data != NULL ? planes : NULL, NULL, f->block_px, block->row_px, block->w, block->h};

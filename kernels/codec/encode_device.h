@@ -42,6 +42,7 @@ struct pb_encode_format {
     int32_t predictor; /* PB_PREDICTOR_*; NONE for masks */
     bool mask; /* not the values: a bit a pixel, 1 where all the bands are valid (not NaN), the
                   first pixel in the highest, 0 outside. The quantizer means nothing */
+    bool any;  /* of a mask: 1 where one of the bands is valid */
     enum pb_encode_with with;
 };
 

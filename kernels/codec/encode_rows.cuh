@@ -244,13 +244,14 @@ inline __device__ void pb_encode_mask_row(const pb_encode_view &view, uint32_t t
     uint8_t *const out = view.raw + block * view.raw_stride + static_cast<size_t>(y) * (side / 8);
     bool any = false;
     for (uint32_t x0 = 0; x0 < side; x0 += 32) {
-        bool valid = true;
+        bool all = true, one = false;
         for (uint32_t b = 0; b < format.n_bands; b++) {
             const float v = row.value(b, x0 + lane);
-            valid = valid && v == v;
-            any = any || v == v;
+            all = all && v == v;
+            one = one || v == v;
         }
-        const uint32_t bits = __ballot_sync(0xffffffffu, valid);
+        any = any || one;
+        const uint32_t bits = __ballot_sync(0xffffffffu, format.any ? one : all);
         if (lane < 4 && x0 + 8 * lane < side) { // the first pixel in the highest bit
             out[x0 / 8 + lane] = static_cast<uint8_t>(__brev(bits) >> (24 - 8 * lane));
         }

@@ -13,8 +13,8 @@ __device__ void pb_halve_row(const pb_halve_part &part, uint32_t plane, int32_t 
     if (2 * y >= part.h) {
         return;
     }
-    const size_t at = plane * part.from_plane_px + static_cast<size_t>(2 * y) * part.from_row_px;
-    const float *const upper = part.from == nullptr ? nullptr : part.from + at;
+    const size_t at = static_cast<size_t>(2 * y) * part.from_row_px;
+    const float *const upper = part.from == nullptr ? nullptr : part.from + at; // of plane 0
     const float *const lower =
         upper == nullptr || 2 * y + 1 >= part.h ? nullptr : upper + part.from_row_px;
     float *const to = part.to + plane * part.to_plane_px + static_cast<size_t>(y) * part.to_row_px;
@@ -23,12 +23,15 @@ __device__ void pb_halve_row(const pb_halve_part &part, uint32_t plane, int32_t 
         const bool pair = 2 * x + 1 < part.w;
         if (upper == nullptr) {
             to[x] = nan;
-        } else if (NEAREST || (!pair && lower == nullptr)) {
-            to[x] = upper[2 * x];
+        } else if (NEAREST) {
+            to[x] = upper[plane * part.from_plane_px + 2 * x];
         } else {
-            to[x] = pb_mean4(upper[2 * x], pair ? upper[2 * x + 1] : nan,
-                             lower != nullptr ? lower[2 * x] : nan,
-                             pair && lower != nullptr ? lower[2 * x + 1] : nan);
+            const auto value = [&](const float *row, int32_t i) {
+                return pb_joined(&part.join, row + i, part.from_plane_px, plane);
+            };
+            to[x] = pb_mean4(value(upper, 2 * x), pair ? value(upper, 2 * x + 1) : nan,
+                             lower != nullptr ? value(lower, 2 * x) : nan,
+                             pair && lower != nullptr ? value(lower, 2 * x + 1) : nan);
         }
     }
 }

@@ -5,6 +5,8 @@
 /* Halving on a device: parts of planes into quarters of overview blocks, the same bits as
  * pipeline/cog/halve.h. The host lists the parts; those of one call do not depend on each other.
  * Present in CUDA builds only. */
+#include "kernels/codec/pixel_join.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +23,7 @@ struct pb_halve_part {
     uint64_t from_plane_px, to_plane_px;
     uint32_t from_row_px, to_row_px;
     int32_t w, h;
+    struct pb_pixel_join join; /* how averages take pixels of several planes */
 };
 
 /* parts: n of them, device-readable, until the stream (cudaStream_t) is done; each has n_planes

@@ -12,7 +12,7 @@
 double pb_cog_writer_nodata(const struct pb_cog_options *options)
 {
     if (!options->has_nodata)
-        return pb_type_is_float(options->type) ? (double)NAN : 0.0;
+        return pb_type_is_float(options->type) ? (double)NAN : options->fill;
     return options->type == PB_F32 ? (double)(float)options->nodata : options->nodata;
 }
 

@@ -28,6 +28,7 @@ static struct pb_pyramid_options pyramid_options(const struct pb_cog_options *o)
         .levels = pb_cog_overviews(o),
         .n_bands = pb_cog_writer_planes(o),
         .nearest = o->overviews == PB_OVERVIEWS_NEAREST,
+        .join = o->join,
     };
 }
 
@@ -146,7 +147,7 @@ static int create_masks(struct pb_cog_writer *writer, struct pb_err *err)
         return pb_fail(err, PB_E_MEMORY, "no memory for the masks of a product");
     for (uint32_t i = 0; rc == 0 && i < o->workers; i++)
         rc = pb_mask_encoder_create(pb_mask_codec(writer->format.codec), o->block_px, o->n_bands,
-                                    err, &writer->mask[i]);
+                                    o->join.any, err, &writer->mask[i]);
     return rc;
 }
 

@@ -9,6 +9,7 @@
  * pyramid. It does not depend on scenes and products; cog.c does. */
 #include "config/config.h"
 #include "config/base/err.h"
+#include "kernels/codec/pixel_join.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/codec/rest.h"
 #include "pipeline/io/checksum.h"
@@ -50,8 +51,11 @@ struct pb_cog_options {
     enum pb_overviews overviews;
     bool has_nodata; /* integers must have one, or a mask; floats without one take NaN */
     double nodata;
-    bool mask; /* of valid pixels, in the file, also of overviews; with it no value is nodata:
-                  has_nodata is false, and invalid pixels are stored as 0, in floats NaN */
+    bool mask;   /* of valid pixels, in the file, also of overviews; with it no value is nodata:
+                    has_nodata is false, and what is invalid is stored as `fill`, in floats NaN */
+    double fill; /* a value of the type; 0 unless set */
+    struct pb_pixel_join join; /* of a mask or an alpha band: which pixels are valid, of the n_bands
+                                  values that decide, the first planes */
     enum pb_photometric photometric; /* of struct pb_tiff_image */
     double scale, offset; /* value = stored * scale + offset; scale 0: values are stored as they
                              are. nodata is of what is stored */

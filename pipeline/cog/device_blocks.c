@@ -40,6 +40,9 @@ const char *pb_device_blocks_of(const struct pb_cog_options *options, const uint
         .mask_with = with_of(pb_mask_codec(format.codec), pb_codec_deflate.default_level),
         .levels = pb_cog_overviews(options),
         .nearest = options->overviews == PB_OVERVIEWS_NEAREST,
+        .n_join = options->join.planes != 0 ? options->n_bands : 0,
+        .any = options->join.any,
+        .fill = options->join.fill,
     };
     for (uint32_t b = 0; b < format.n_bands; b++)
         out->format.plane[b] = (uint16_t)plane[b];
@@ -57,10 +60,19 @@ void pb_device_parts_of(uint32_t n, const uint32_t *plane, struct pb_device_bloc
         out->format.plane[b] = (uint16_t)plane[b];
 }
 
+struct pb_pixel_join pb_device_blocks_join(const struct pb_device_blocks *blocks)
+{
+    struct pb_pixel_join join = {.any = blocks->any, .fill = blocks->fill};
+    for (uint32_t b = 0; b < blocks->n_join; b++)
+        join.planes |= UINT64_C(1) << blocks->format.plane[b];
+    return join;
+}
+
 struct pb_encode_format pb_device_blocks_mask(const struct pb_device_blocks *blocks)
 {
     struct pb_encode_format mask = blocks->format;
     mask.mask = true;
+    mask.any = blocks->any;
     mask.predictor = PB_PREDICTOR_NONE;
     mask.with = blocks->mask_with;
     return mask;

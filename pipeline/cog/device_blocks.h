@@ -15,8 +15,12 @@ struct pb_device_blocks {
     enum pb_encode_with mask_with;  /* ... so */
     uint32_t levels;                /* of overviews */
     bool nearest;                   /* they are; else averages */
-    bool top_only; /* only blocks of the coarsest overview are made, of the image where there is
-                      none */
+    uint32_t n_join; /* of the format's bands the first so many are valid together: averages, and
+                        the mask; 0: each by itself */
+    bool any;        /* where one of them is valid; else where all are */
+    float fill;      /* struct pb_pixel_join */
+    bool top_only;   /* only blocks of the coarsest overview are made, of the image where there is
+                        none */
     bool parts; /* a block is a struct pb_statistics_part of one plane of one tile: its level is the
                    band, its column the tile's number; of the format bands and planes count */
 };
@@ -26,6 +30,8 @@ const char *pb_device_blocks_of(const struct pb_cog_options *options, const uint
                                 struct pb_device_blocks *out);
 /* Parts of n bands. */
 void pb_device_parts_of(uint32_t n, const uint32_t *plane, struct pb_device_blocks *out);
+/* How overviews join planes, which the format counts. */
+struct pb_pixel_join pb_device_blocks_join(const struct pb_device_blocks *blocks);
 /* The format of a mask's blocks. */
 struct pb_encode_format pb_device_blocks_mask(const struct pb_device_blocks *blocks);
 #endif

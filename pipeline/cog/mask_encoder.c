@@ -9,6 +9,7 @@
 struct pb_mask_encoder {
     const struct pb_codec *codec;
     uint32_t n_bands;
+    bool any;
     size_t row_bytes, raw_bytes, capacity;
     void *context;
     bool *valid;        /* of the pixels of a row, with those outside */
@@ -35,13 +36,14 @@ uint64_t pb_mask_encoder_bytes(const struct pb_codec *codec, int32_t block_px)
 }
 
 int pb_mask_encoder_create(const struct pb_codec *codec, int32_t block_px, uint32_t n_bands,
-                           struct pb_err *err, struct pb_mask_encoder **out_encoder)
+                           bool any, struct pb_err *err, struct pb_mask_encoder **out_encoder)
 {
     struct pb_mask_encoder *e = calloc(1, sizeof *e);
     if (e == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for an encoder");
     e->codec = codec;
     e->n_bands = n_bands;
+    e->any = any;
     e->row_bytes = (size_t)block_px / 8;
     e->raw_bytes = (size_t)pb_mask_raw_bytes(block_px);
     e->valid = calloc((size_t)block_px, sizeof *e->valid);
@@ -71,7 +73,8 @@ void pb_mask_encoder_destroy(struct pb_mask_encoder *e)
     free(e);
 }
 
-static void find_valid(bool *valid, const float *const *planes, uint32_t n, size_t at, int32_t w)
+static void find_valid(bool *valid, const float *const *planes, uint32_t n, bool any, size_t at,
+                       int32_t w)
 {
     const float *first = planes[0] + at;
     for (int32_t x = 0; x < w; x++)
@@ -79,7 +82,7 @@ static void find_valid(bool *valid, const float *const *planes, uint32_t n, size
     for (uint32_t b = 1; b < n; b++) {
         const float *row = planes[b] + at;
         for (int32_t x = 0; x < w; x++)
-            valid[x] = valid[x] && row[x] == row[x];
+            valid[x] = any ? valid[x] || row[x] == row[x] : valid[x] && row[x] == row[x];
     }
 }
 
@@ -116,7 +119,7 @@ int pb_mask_encode(struct pb_mask_encoder *e, const struct pb_block_pixels *px, 
         size_t at;
         if (px->upper != NULL) {
             const float *const *planes = pb_block_row(px, y, &at);
-            find_valid(e->valid, planes, e->n_bands, at, px->w);
+            find_valid(e->valid, planes, e->n_bands, e->any, at, px->w);
         }
         pack_row(e->valid, e->row_bytes, e->raw + (size_t)y * e->row_bytes);
     }

@@ -19,7 +19,7 @@ uint64_t pb_mask_raw_bytes(int32_t block_px);
 uint64_t pb_mask_encoder_bytes(const struct pb_codec *codec, int32_t block_px);
 /* codec: of pb_mask_codec. block_px: a multiple of 8. */
 int pb_mask_encoder_create(const struct pb_codec *codec, int32_t block_px, uint32_t n_bands,
-                           struct pb_err *err, struct pb_mask_encoder **out_encoder);
+                           bool any, struct pb_err *err, struct pb_mask_encoder **out_encoder);
 /* NaN = invalid. Pixels outside are 0. *out_data lives until the next call. */
 int pb_mask_encode(struct pb_mask_encoder *encoder, const struct pb_block_pixels *pixels,
                    struct pb_err *err, const void **out_data, size_t *out_bytes);

@@ -82,10 +82,11 @@ int pb_pyramid_create(const struct pb_pyramid_options *options, struct pb_err *e
     struct pb_pyramid_held held[LEVELS_MAX];
     if (options->levels >= LEVELS_MAX || options->n_bands < 1 || options->block_px < 4 ||
         (options->block_px & (options->block_px - 1)) != 0 ||
+        (options->join.planes != 0 && options->n_bands > PB_PYRAMID_JOINED_MAX) ||
         (options->grid->side_px % options->block_px != 0 && pb_grid_count(options->grid) != 1))
         return pb_fail(err, PB_E_SYSTEM,
-                       "overviews: tiles of %d px cannot be cut into blocks of %d",
-                       options->grid->side_px, options->block_px);
+                       "overviews: tiles of %d px and %u bands cannot be cut into blocks of %d",
+                       options->grid->side_px, options->n_bands, options->block_px);
     struct pb_pyramid *pyramid = calloc(1, sizeof *pyramid);
     int rc = pyramid == NULL ? -ENOMEM : pb_pyramid_bound(options, held);
     if (rc != 0)
@@ -288,7 +289,8 @@ static uint8_t covered(struct pb_rect part, int32_t px)
     return bits;
 }
 
-/* The part of the tile that falls into a half of a block of level 1, if there is one. */
+/* The part of the tile that falls into a half of a block of level 1, if there is one. Pixels of the
+ * image are valid together by `join`; those of level 1 and above are so by themselves. */
 static void halve_part(const struct tile_part *tile_part, const struct block *block, int32_t half,
                        struct pb_rect part)
 {
@@ -302,7 +304,16 @@ static void halve_part(const struct tile_part *tile_part, const struct block *bl
                   (size_t)(part.x - tile_part->core->x);
     float *to = pixels_of(pyramid, block, half) + (y0 - first) / 2 * px +
                 (part.x - 2 * (int64_t)block->col * px) / 2;
-    for (uint32_t b = 0; b < pyramid->options.n_bands; b++)
+    const struct pb_pyramid_options *o = &pyramid->options;
+    if (o->join.planes != 0 && !o->nearest) {
+        const float *planes[PB_PYRAMID_JOINED_MAX];
+        for (uint32_t b = 0; b < o->n_bands; b++)
+            planes[b] = tile_part->planes[b] + from;
+        pb_halve_average_joined(&o->join, planes, o->n_bands, tile_part->row_px, part.w,
+                                (int32_t)(y1 - y0), to, pyramid->plane_px, (size_t)px);
+        return;
+    }
+    for (uint32_t b = 0; b < o->n_bands; b++)
         halve(pyramid, tile_part->planes[b] + from, tile_part->row_px, part.w, (int32_t)(y1 - y0),
               to + b * pyramid->plane_px);
 }

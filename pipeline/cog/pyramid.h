@@ -8,7 +8,10 @@
  * (fixed order of additions, so the result does not depend on the order of tiles); nearest takes
  * the upper left. All blocks are allocated by create; add() may be called by several threads. */
 #include "config/base/err.h"
+#include "kernels/codec/pixel_join.h"
 #include "pipeline/grid/tile.h"
+
+enum { PB_PYRAMID_JOINED_MAX = 192 }; /* planes of a pyramid with `join` */
 
 struct pb_pyramid;
 
@@ -30,6 +33,8 @@ struct pb_pyramid_options {
     uint32_t levels;          /* levels above 0 wanted; 0 = none */
     uint32_t n_bands;
     bool nearest;
+    struct pb_pixel_join join; /* which pixels of the image averages take: overviews are valid where
+                                  one of these is */
     pb_pyramid_sink sink;
     void *user;
 };

@@ -44,10 +44,13 @@ static bool colour(const struct pb_painter *painter, const float *const *planes,
                        rgba);
         return rgba[3] != 0;
     }
-    if (!pb_stretch_is_shown(planes, painter->n_planes, pixel))
+    if (!pb_stretch_is_shown(planes, painter->n_planes, painter->any, pixel))
         return false;
-    for (uint32_t p = 0; p < painter->n_planes; p++)
-        rgba[p] = level_of(painter, p, (double)planes[p][pixel]);
+    for (uint32_t p = 0; p < painter->n_planes; p++) {
+        const double value = (double)planes[p][pixel];
+        const double shown = isfinite(value) ? value : painter->fill;
+        rgba[p] = isfinite(shown) ? level_of(painter, p, shown) : 0;
+    }
     rgba[3] = UINT8_MAX;
     return true;
 }

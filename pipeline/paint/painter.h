@@ -5,7 +5,8 @@
 /* From values to pixels of 8 bits, for pictures and for COGs alike: one plane becomes grey or, by a
  * ramp, red, green and blue; three planes become red, green and blue; each between the two ends of
  * its range, or by a curve. One more plane may have a brightness of 0 to 255, as `hillshade` makes
- * it, that the colours are blended with. A pixel is shown where every plane has a finite value.
+ * it, that the colours are blended with. A pixel is shown where every plane has a finite value,
+ * or any.
  * Invalid pixels are transparent, or nodata. Immutable once made; any thread. */
 #include "pipeline/paint/ramp.h"
 #include "pipeline/paint/stretch.h"
@@ -26,6 +27,9 @@ struct pb_painter {
     struct pb_stretch_curve curve[PB_PAINTER_PLANES_MAX];
     bool has_shade; /* planes[n_planes] has the brightness */
     enum pb_paint_blend blend;
+    bool any; /* of several planes: a pixel is shown where one of them has a finite value, and the
+                 others have the level of `fill` there, 0 if that is NaN; else where each has one */
+    double fill;
     bool alpha; /* a last channel: 255, 0 where invalid, or as the ramp has it */
     /* Without alpha: every channel of invalid pixels is nodata, and a valid level that is nodata
      * becomes the next one; with neither, invalid pixels are 0, as are valid ones that are black.

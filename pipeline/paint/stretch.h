@@ -14,8 +14,8 @@
 /* Bytes that pb_stretch_find holds meanwhile. */
 size_t pb_stretch_bytes(void);
 
-/* A pixel is shown where every plane has a finite value. */
-bool pb_stretch_is_shown(const float *const *planes, uint32_t n_planes, size_t pixel);
+/* A pixel is shown where every plane has a finite value, or with `any` where one has. */
+bool pb_stretch_is_shown(const float *const *planes, uint32_t n_planes, bool any, size_t pixel);
 
 /* As the operator `stretch` has it, and in its order. */
 enum pb_stretch_method {
@@ -35,12 +35,15 @@ struct pb_stretch_curve {
 };
 
 struct pb_stretch_how {
+    bool any; /* planes are looked at by themselves: a pixel is one of a plane's where that plane
+                 has a finite value; else where all have */
     enum pb_stretch_method method;
     double percentiles[2]; /* PERCENTILES */
     double deviations;     /* STDDEV */
 };
 
-/* The points of each plane, of n_px pixels; untouched, and *out_any false, when none is shown. */
+/* The points of each plane, of n_px pixels; those of a plane are untouched where none of its pixels
+ * is shown, and *out_any false when none of any is. */
 int pb_stretch_find(const float *const *planes, uint32_t n_planes, size_t n_px,
                     const struct pb_stretch_how *how, struct pb_err *err,
                     struct pb_stretch_curve *out, bool *out_any);

@@ -65,9 +65,9 @@ struct pb_served_source {
 struct pb_served_made {
     uint32_t product, first_plane, n_planes, plane[PB_BANDS_MAX];
     int32_t block_px, type, predictor, has_mask, nearest;
-    uint32_t n_bands, with, mask_with, levels;
-    int32_t parts, top_only;
-    double scale, offset, nodata, below, above;
+    uint32_t n_bands, with, mask_with, levels, n_join;
+    int32_t parts, top_only, any;
+    double scale, offset, nodata, below, above, fill;
 };
 
 /* What becomes of tiles there: struct pb_plan_out in numbers. */

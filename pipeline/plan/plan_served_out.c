@@ -25,6 +25,9 @@ static void say(const struct pb_plan_made *made, struct pb_served_made *out)
                                    .with = (uint32_t)f->with,
                                    .mask_with = (uint32_t)b->mask_with,
                                    .levels = b->levels,
+                                   .n_join = b->n_join,
+                                   .any = b->any,
+                                   .fill = (double)b->fill,
                                    .scale = f->scale,
                                    .offset = f->offset,
                                    .nodata = f->quantizer.nodata,
@@ -50,6 +53,7 @@ static bool is_sound(const struct pb_served_made *said)
                   said->n_planes <= PB_BANDS_MAX && said->first_plane < PB_BANDS_MAX;
     for (uint32_t i = 0; planes && i < said->n_bands; i++)
         planes = said->plane[i] < said->n_planes;
+    planes = planes && said->n_join <= said->n_bands;
     bool sized = px >= 16 && px <= 4096 && (px & (px - 1)) == 0;
     return planes && sized && said->type >= 0 && said->type < PB_TYPE_COUNT &&
            said->levels < PB_OUT_LEVELS && said->with <= PB_ENCODE_INTEGERS &&
@@ -79,6 +83,9 @@ static bool take(const struct pb_served_made *said, struct pb_plan_made *out)
                                          .mask_with = (enum pb_encode_with)said->mask_with,
                                          .levels = said->levels,
                                          .nearest = said->nearest != 0,
+                                         .n_join = said->n_join,
+                                         .any = said->any != 0,
+                                         .fill = (float)said->fill,
                                          .top_only = said->top_only != 0}};
     for (uint32_t i = 0; i < said->n_bands; i++)
         out->blocks.format.plane[i] = (uint16_t)said->plane[i];

@@ -117,6 +117,10 @@ static void add_values(const struct pb_json_value *product, char *text, size_t n
         cli_add(text, n, ", with a mask");
     if (cli_json_is_true(product, "alpha"))
         cli_add(text, n, ", with alpha");
+    if (cli_json_text(product, "valid")[0] != '\0')
+        cli_add(text, n, ", valid where %s",
+                strcmp(cli_json_text(product, "valid"), "any") == 0 ? "any band is"
+                                                                    : "all bands are");
     if (pb_json_get(product, "scale", NULL) != NULL)
         cli_add_scale(product, text, n);
     if (cli_json_text(product, "ramp")[0] != '\0')

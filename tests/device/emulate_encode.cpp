@@ -35,16 +35,16 @@ int emulate_encode(const struct pb_encode_batch *batch, unsigned order)
     return 0;
 }
 
-void emulate_halve(const struct pb_halve_part *part, bool nearest)
+void emulate_halve(const struct pb_halve_part *part, uint32_t plane, bool nearest)
 {
     constexpr uint32_t WARPS = 4;
     const auto rows = static_cast<unsigned>((part->h + 1) / 2);
     emulate((rows + WARPS - 1) / WARPS, WARPS * 32, 0, [&] {
         const auto y = static_cast<int32_t>(blockIdx.x * WARPS + threadIdx.x / 32);
         if (nearest) {
-            pb_halve_row<true>(*part, 0, y, threadIdx.x % 32);
+            pb_halve_row<true>(*part, plane, y, threadIdx.x % 32);
         } else {
-            pb_halve_row<false>(*part, 0, y, threadIdx.x % 32);
+            pb_halve_row<false>(*part, plane, y, threadIdx.x % 32);
         }
     });
 }

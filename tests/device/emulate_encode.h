@@ -15,7 +15,7 @@ extern "C" {
 /* As pb_encode_cuda. */
 int emulate_encode(const struct pb_encode_batch *batch, unsigned order);
 /* As pb_halve_cuda, one part and plane. */
-void emulate_halve(const struct pb_halve_part *part, bool nearest);
+void emulate_halve(const struct pb_halve_part *part, uint32_t plane, bool nearest);
 
 #ifdef __cplusplus
 }

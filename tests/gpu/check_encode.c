@@ -168,8 +168,8 @@ static bool check_halving(bool nearest)
     float *on_gpu = on_device(planes, bytes), *to = on_device(want, sizeof want);
     MUST(cudaMemset(to, 0xff, sizeof want)); /* NaN */
     const struct pb_halve_part parts[2] = {
-        {on_gpu, to, plane_px, OUT, row_px, 32, W, H},
-        {NULL, to + 2 * OUT, 0, OUT, 0, 32, W, H},
+        {on_gpu, to, plane_px, OUT, row_px, 32, W, H, {.planes = 0}},
+        {NULL, to + 2 * OUT, 0, OUT, 0, 32, W, H, {.planes = 0}},
     };
     struct pb_halve_part *listed = on_device(parts, sizeof parts);
     bool good = pb_halve_cuda(listed, 2, 2, H, nearest, NULL) == 0;

@@ -131,8 +131,8 @@ def info_of(path):
 
 def test_three_bands_are_stretched_between_exact_percentiles(scratch):
     scene, values = scene_of_reflectance(scratch)
-    out = make(scratch, scene, ["cog: {bands: [R, G, B], stretch: [2, 98]}", "cog: {name: n, bands: [R, G, B], stretch: [2, 98], nodata: 0}",
-                                "cog: {name: m, bands: [R, G, B], range: [0, 3000], mask: true}", "cog: {name: g, bands: [G], stretch: [0, 100]}",
+    out = make(scratch, scene, ["cog: {bands: [R, G, B], stretch: [2, 98], valid: all}", "cog: {name: n, bands: [R, G, B], stretch: [2, 98], nodata: 0, valid: all}",
+                                "cog: {name: m, bands: [R, G, B], range: [0, 3000], mask: true, valid: all}", "cog: {name: g, bands: [G], stretch: [0, 100]}",
                                 "stac: {datetime: file-time}"], bands="bands: {B: 1, G: 2, R: 3}")
     numbers = np.where(values == 0, np.nan, values).astype(np.float64)[::-1]
     seen = ~np.isnan(numbers).any(0)

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which pixels are valid: nodata values that a type cannot hold, alpha bands, and nodata values written with few digits."""
+"""Which pixels are valid: nodata values that a type cannot hold, alpha bands, nodata values written with few digits; and those
+of masks and pictures of several bands, with their overviews."""
 import json
 
 import numpy as np
@@ -169,6 +170,162 @@ def test_alpha_of_odd_types_is_explained(scratch):
         assert rule in result["report"]["valid_notes"], result["report"]
         assert rule in json.load(open(made(result, "stac")))["properties"]["processing:lineage"]
         assert rule in words(plan(scratch, path)), path
+
+
+# --- masks and pictures of several bands --------------------------------------------------------------------------------
+
+def halved(bands, valid):
+    """The means of the valid pixels of each 2 x 2, and where there is one; the sizes are rounded up."""
+    count, height, width = bands.shape
+    padded = np.zeros((count, height + height % 2, width + width % 2))
+    there = np.zeros(padded.shape[1:], bool)
+    padded[:, :height, :width], there[:height, :width] = np.where(valid, bands, 0), valid
+    groups = there.reshape(there.shape[0] // 2, 2, -1, 2).sum((1, 3))
+    sums = padded.reshape(count, there.shape[0] // 2, 2, -1, 2).sum((2, 4))
+    return np.where(groups > 0, sums / np.maximum(groups, 1), 0), groups > 0
+
+
+def levels(path):
+    """Of the image and of each overview: the bands, and the mask of the first."""
+    file = gdal.Open(str(path))
+    band = file.GetRasterBand(1)
+    out = []
+    for k in range(-1, band.GetOverviewCount()):
+        at = [file.GetRasterBand(i + 1) if k < 0 else file.GetRasterBand(i + 1).GetOverview(k) for i in range(file.RasterCount)]
+        out.append((np.array([one.ReadAsArray() for one in at]), at[0].GetMaskBand().ReadAsArray() != 0))
+    return out
+
+
+def holes(kind, count, nodata, share=0.3, size=(333, 517), steps=20):
+    """Bands with nodata at pixels of their own, and a corner where none has a value."""
+    numbers = np.random.default_rng(7)
+    bands = numbers.integers(1, steps, (count, *size)).astype(kind)
+    bands[numbers.random(bands.shape) < share] = nodata
+    bands[:, :70, :90] = nodata
+    return bands
+
+
+def test_mask_overviews_average_pixels_that_it_shows(scratch):
+    for kind in ("float32", "uint8", "int16", "int32", "float64"):
+        bands = holes(kind, 2, 0 if kind == "uint8" else -9999)
+        path = write(scratch / f"{kind}.tif", bands, kind, float(bands[0, 0, 0]))
+        product = "cog: {type: " + kind + ", mask: true, overviews: average, blocksize: 64}"
+        result, = products(scratch, [path], source="bands: {A: 1, B: 2}", products=(product,))
+        found = levels(made(result))
+        assert len(found) == 5, len(found)
+        valid = (bands != bands[0, 0, 0]).all(0)
+        assert (found[0][1] == valid).all() and (found[0][0][:, valid] == bands[:, valid]).all()
+        expected = bands.astype(float)
+        for values, mask in found[1:]:
+            expected, valid = halved(expected, valid)
+            expected = expected.astype("float32").astype(float) # as the levels are kept
+            assert (mask == valid).all(), (kind, (mask != valid).sum())
+            shown = expected if kind.startswith("float") else np.rint(expected)
+            assert (values[:, valid] == shown[:, valid]).all(), kind
+
+
+def test_mask_overviews_by_nearest_sample_pixel_and_mask(scratch):
+    bands = holes("float32", 3, -1)
+    path = write(scratch / "n.tif", bands, "float32", -1)
+    product = "cog: {mask: true, overviews: nearest, blocksize: 64}"
+    result, = products(scratch, [path], source="bands: {A: 1, B: 2, C: 3}", products=(product,))
+    valid = (bands != -1).all(0)
+    for k, (values, mask) in enumerate(levels(made(result))):
+        assert (mask == valid[::2 ** k, ::2 ** k]).all()
+        assert (values[:, mask] == bands[:, ::2 ** k, ::2 ** k][:, mask]).all()
+
+
+def test_painted_alpha_overviews_average_pixels_that_all_show(scratch):
+    bands = holes("float32", 3, -1, steps=200)
+    path = write(scratch / "p.tif", bands, "float32", -1)
+    product = "cog: {bands: [R, G, B], range: [0, 255], valid: all, blocksize: 64, overviews: average}"
+    result, = products(scratch, [path], source="bands: {R: 1, G: 2, B: 3}", products=(product,))
+    expected, valid = bands.astype(float), (bands != -1).all(0)
+    for k, (values, _) in enumerate(levels(made(result))):
+        if k > 0:
+            expected, valid = halved(expected, valid)
+            expected = expected.astype("float32").astype(float)
+        assert ((values[3] != 0) == valid).all(), k
+        assert (abs(values[:3, valid] - expected[:, valid]) <= 0.5001).all(), k
+
+
+RGB = "bands: {R: 1, G: 2, B: 3}"
+
+
+def test_pictures_show_pixels_that_one_band_has(scratch):
+    for nodata in (0, 255):
+        bands = holes("uint8", 3, nodata, steps=200)
+        path = write(scratch / f"rgb{nodata}.tif", bands, "uint8", nodata)
+        some, every = (bands != nodata).any(0), (bands != nodata).all(0)
+        for key, right in (("", some), (", valid: any", some), (", valid: all", every)):
+            result, = products(scratch, [path], source=RGB, products=(
+                "cog: {name: m, bands: [R, G, B], type: uint8, mask: true" + key + "}",
+                "cog: {name: p, bands: [R, G, B], range: [0, 255]" + key + "}",
+                "cog: {name: w, bands: [R, G, B], type: uint8, compress: webp, quality: 100, mask: true" + key + "}",
+                "cog: {name: j, bands: [R, G, B], range: [0, 255], compress: jpeg" + key + "}",
+                "cog: {name: n, bands: [R, G, B], type: uint8, nodata: 7}",
+                "quicklook: {bands: [R, G, B], range: [0, 255], size: 1024" + key + "}"))
+            files = {p.get("name") or p["type"]: p["path"] for p in result["products"]}
+            for name in ("m", "p", "w", "j"):
+                values, mask = levels(files[name])[0]
+                assert ((values[3] != 0) == right).all() if name == "p" else (mask == right).all(), (name, nodata, key)
+                # The band that is nodata has its stored value.
+                assert name == "j" or (values[:3, right] == bands[:, right]).all(), (name, nodata, key)
+            image = gdal.Open(files["quicklook"]).ReadAsArray()
+            assert ((image[3] != 0) == right).all() and (image[:3, right] == bands[:, right]).all(), (nodata, key)
+            # Bands of data have valid pixels of their own.
+            values, _ = levels(files["n"])[0]
+            assert ((values == 7) >= (bands == nodata)).all() and (values[bands != nodata] != 7).all()
+
+
+def test_picture_overviews_count_the_stored_value(scratch):
+    bands = holes("uint8", 3, 0, steps=200)
+    path = write(scratch / "o.tif", bands, "uint8", 0)
+    result, = products(scratch, [path], source=RGB, products=(
+        "cog: {name: m, bands: [R, G, B], type: uint8, mask: true, blocksize: 64, overviews: average}",
+        "cog: {name: p, bands: [R, G, B], range: [0, 255], blocksize: 64}"))
+    files = {p["name"]: p["path"] for p in result["products"]}
+    for name in ("m", "p"):
+        expected, valid = bands.astype(float), (bands != 0).any(0)
+        for k, (values, mask) in enumerate(levels(files[name])):
+            if k > 0:
+                expected, valid = halved(expected, valid)
+                expected = expected.astype("float32").astype(float)
+            assert ((mask if name == "m" else values[3] != 0) == valid).all(), (name, k)
+            assert (abs(values[:3, valid] - expected[:, valid]) <= 0.5001).all(), (name, k)
+
+
+def test_any_band_of_values_keeps_its_own_averages(scratch):
+    """Of values that are no picture each band averages its own pixels, and the mask shows all."""
+    for kind, missing in (("float32", -9999), ("uint16", 0)):
+        bands = holes(kind, 2, missing)
+        path = write(scratch / f"v{kind}.tif", bands, kind, missing)
+        product = "cog: {type: " + kind + ", mask: true, valid: any, overviews: average, blocksize: 64}"
+        result, = products(scratch, [path], source="bands: {A: 1, B: 2}", products=(product,))
+        own = bands != missing
+        (values, mask), (smaller, its_mask) = levels(made(result))[:2]
+        assert (mask == own.any(0)).all() and (values[own] == bands[own]).all()
+        assert (np.isnan(values[~own]) if kind == "float32" else values[~own] == missing).all()
+        for b in range(2):
+            mean, there = halved(bands[b:b + 1].astype(float), own[b])
+            mean = mean.astype("float32") if kind == "float32" else np.rint(mean)
+            assert (smaller[b][there] == mean[0][there]).all(), kind
+        assert (its_mask == halved(bands.astype(float), own.any(0))[1]).all()
+
+
+def test_valid_of_products_is_explained_and_checked(scratch):
+    path = write(scratch / "e.tif", holes("uint8", 3, 0), "uint8", 0)
+    for product, word in (("cog: {bands: [R, G, B], type: uint8, mask: true}", "any"),
+                          ("cog: {bands: [R, G, B], type: uint8, mask: true, valid: all}", "all"),
+                          ("cog: {bands: [R, G, B], mask: true}", "all"), ("cog: {bands: [R, G], type: uint8, mask: true}", "all"),
+                          ("cog: {bands: [R, G, B], range: [0, 9]}", "any"), ("quicklook: {bands: [R, G, B]}", "any"),
+                          ("quicklook: {bands: [R, G, B], valid: all}", "all")):
+        said = words(plan(scratch, path, source=RGB, products=(product,)))
+        assert f"valid where {'any band is' if word == 'any' else 'all bands are'}" in said, (product, said)
+    said = words(plan(scratch, path, source=RGB, products=("cog: {bands: [R, G, B]}", "quicklook: {bands: [R]}")))
+    assert "valid where" not in said, said
+    wrong = run("pushbroom", "check-config", config(scratch, source=RGB, products=("cog: {bands: [R, G, B], valid: any}",)), code=2)
+    assert "cog.valid is for products with a mask or an alpha band" in wrong.stderr, wrong.stderr
 
 
 pbtest.main(globals())

@@ -140,7 +140,7 @@ START_TEST(a_mask_of_no_planes_is_zero)
     size_t bytes;
     for (size_t i = 0; i < SIDE * SIDE; i++)
         pixels[i] = 1;
-    ck_assert_int_eq(pb_mask_encoder_create(&pb_codec_none, SIDE, 1, NULL, &encoder), 0);
+    ck_assert_int_eq(pb_mask_encoder_create(&pb_codec_none, SIDE, 1, false, NULL, &encoder), 0);
     const struct pb_block_pixels all = whole(planes, SIDE, SIDE), none = whole(NULL, SIDE, SIDE);
     ck_assert_int_eq(pb_mask_encode(encoder, &all, NULL, &data, &bytes), 0);
     ck_assert_uint_eq(((const unsigned char *)data)[0], 255);

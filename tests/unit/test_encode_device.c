@@ -99,12 +99,20 @@ static float *filled(const struct encode_case *c)
 START_TEST(blocks_become_the_bytes_of_the_cpu)
 {
     const struct encode_case *c = &encode_cases[_i];
-    const struct pb_encode_format format = encode_case_format(c);
+    struct pb_encode_format format = encode_case_format(c);
     struct pb_encode_block blocks[ENCODE_CASE_BLOCKS];
     float *planes = filled(c);
     struct batch batch;
     int encoded = 0;
     encode_case_blocks(c, planes, blocks);
+    if (c->mask) { /* both ways */
+        format.any = true;
+        encode(&format, blocks, 0, 0, &batch);
+        for (int i = 0; i < ENCODE_CASE_BLOCKS; i++)
+            (void)check_block(&format, &blocks[i], &batch, i);
+        batch_free(&batch);
+        format.any = false;
+    }
     encode(&format, blocks, 0, (unsigned)_i % 7, &batch);
     for (int i = 0; i < ENCODE_CASE_BLOCKS; i++)
         encoded += check_block(&format, &blocks[i], &batch, i);
@@ -171,21 +179,53 @@ START_TEST(planes_are_halved_as_on_the_cpu)
     const uint32_t row_px = (uint32_t)encode_case_row_px(c);
     for (int32_t w = 1; w < 70; w += w < 6 ? 1 : 21)
         for (int32_t h = 1; h < 9; h++) {
-            struct pb_halve_part part = {planes, got, 0, 0, row_px, ROW, w, h};
+            struct pb_halve_part part = {planes, got, 0, 0, row_px, ROW, w, h, {.planes = 0}};
             memset(got, 0, sizeof got);
             memset(want, 0, sizeof want);
             (nearest ? pb_halve_nearest : pb_halve_average)(planes, row_px, w, h, want, ROW);
-            emulate_halve(&part, nearest);
+            emulate_halve(&part, 0, nearest);
             for (int i = 0; i < PIXELS; i++)
                 ck_assert(got[i] == want[i] || (got[i] != got[i] && want[i] != want[i]));
             part.from = NULL;
-            emulate_halve(&part, nearest);
+            emulate_halve(&part, 0, nearest);
             for (int i = 0; i < PIXELS; i++) {
                 bool inside = i % ROW < (w + 1) / 2 && i / ROW < (h + 1) / 2;
                 ck_assert(inside ? got[i] != got[i] : got[i] == 0);
             }
         }
     free(planes);
+}
+END_TEST
+
+/* Planes that are valid together, all or any of some of them. */
+START_TEST(test_joined_planes_halve_as_on_the_cpu)
+{
+    enum { ROW = 40, PIXELS = ROW * 8, PLANES = 3 };
+    static const struct pb_pixel_join joins[] = {
+        {7, false, 0}, {7, true, 0}, {7, true, NAN}, {3, true, -5}, {5, false, 1}};
+    const struct encode_case *c = &encode_cases[1];
+    const struct pb_pixel_join join = joins[_i];
+    float *data = filled(c), got[PIXELS], want[PLANES * PIXELS];
+    const uint32_t row_px = (uint32_t)encode_case_row_px(c);
+    const uint64_t plane_px = encode_case_plane_px(c);
+    const float *planes[PLANES];
+    for (uint32_t p = 0; p < PLANES; p++)
+        planes[p] = data + p * plane_px;
+    for (int32_t w = 1; w < 64; w += w < 6 ? 1 : 21)
+        for (int32_t h = 1; h < 9; h++) {
+            memset(want, 0, sizeof want);
+            pb_halve_average_joined(&join, planes, PLANES, row_px, w, h, want, PIXELS, ROW);
+            for (uint32_t p = 0; p < PLANES; p++) {
+                struct pb_halve_part part = {data, got, plane_px, 0, row_px, ROW, w, h, join};
+                memset(got, 0, sizeof got);
+                emulate_halve(&part, p, false);
+                for (int i = 0; i < PIXELS; i++) {
+                    const float wanted = want[p * PIXELS + i];
+                    ck_assert(got[i] == wanted || (got[i] != got[i] && wanted != wanted));
+                }
+            }
+        }
+    free(data);
 }
 END_TEST
 
@@ -197,6 +237,7 @@ int main(void)
     tcase_add_test(tc, an_output_that_is_full_is_said);
     tcase_add_test(tc, formats_that_no_product_has_are_refused);
     tcase_add_loop_test(tc, planes_are_halved_as_on_the_cpu, 0, 4);
+    tcase_add_loop_test(tc, test_joined_planes_halve_as_on_the_cpu, 0, 5);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -47,19 +47,46 @@ static float mean(const float *plane, int32_t w, int32_t h, int32_t x, int32_t y
     return n > 0 ? (float)((sum[0] + sum[1]) / n) : NAN;
 }
 
+/* What a band's pixel of the image counts as, by the definition. */
+static float joined(const struct scene *scene, const float *image, size_t plane_px, uint32_t b,
+                    size_t at)
+{
+    const struct pb_pixel_join *join = &scene->options.join;
+    const float v = image[b * plane_px + at], other = image[(1 - b) * plane_px + at];
+    if (join->planes == 0)
+        return v;
+    if (!join->any)
+        return isnan(other) ? NAN : v;
+    return isnan(v) && !isnan(other) ? join->fill : v;
+}
+
+/* The image that averages are made of. */
+static float *base(const struct scene *scene)
+{
+    const size_t plane_px = (size_t)scene->grid.image_w * (size_t)scene->grid.image_h;
+    float *out = malloc(2 * plane_px * sizeof *out);
+    for (uint32_t b = 0; b < 2; b++)
+        for (size_t i = 0; i < plane_px; i++)
+            out[b * plane_px + i] = joined(scene, scene->level[0], plane_px, b, i);
+    return out;
+}
+
 static float *half(const struct scene *scene, uint32_t k)
 {
     int32_t w = pb_pyramid_size(scene->grid.image_w, k),
             h = pb_pyramid_size(scene->grid.image_h, k);
     int32_t W = (w + 1) / 2, H = (h + 1) / 2;
     float *out = malloc(sizeof(float) * (size_t)W * (size_t)H * scene->options.n_bands), *to = out;
+    float *image = k == 0 && !scene->options.nearest ? base(scene) : NULL;
     for (uint32_t b = 0; b < scene->options.n_bands; b++) {
-        const float *plane = scene->level[k] + (size_t)b * (size_t)w * (size_t)h;
+        const float *plane =
+            (image != NULL ? image : scene->level[k]) + (size_t)b * (size_t)w * (size_t)h;
         for (int32_t y = 0; y < H; y++)
             for (int32_t x = 0; x < W; x++)
                 *to++ = scene->options.nearest ? pixel(plane, w, h, 2 * x, 2 * y)
                                                : mean(plane, w, h, 2 * x, 2 * y);
     }
+    free(image);
     return out;
 }
 
@@ -110,8 +137,9 @@ static void clear(const struct scene *scene, uint32_t tile)
                 scene->level[0][(b * h + (size_t)(core.y + y)) * w + (size_t)(core.x + x)] = NAN;
 }
 
-static void make(struct scene *scene, int32_t w, int32_t h, int32_t tile, int32_t block,
-                 enum pb_order order, uint32_t flight, uint32_t workers, bool nearest)
+static void make_joined(struct scene *scene, int32_t w, int32_t h, int32_t tile, int32_t block,
+                        enum pb_order order, uint32_t flight, uint32_t workers, bool nearest,
+                        struct pb_pixel_join join)
 {
     memset(scene, 0, sizeof *scene);
     ck_assert_int_eq(pb_grid_init(&scene->grid, w, h, tile), 0);
@@ -124,6 +152,7 @@ static void make(struct scene *scene, int32_t w, int32_t h, int32_t tile, int32_
         .levels = pb_pyramid_levels(w, h, block),
         .n_bands = 2,
         .nearest = nearest,
+        .join = join,
         .sink = compare,
         .user = scene,
     };
@@ -141,6 +170,13 @@ static void make(struct scene *scene, int32_t w, int32_t h, int32_t tile, int32_
     for (uint32_t u = 0; u < units; u++)
         at += pb_order_unit(&scene->grid, order, u, scene->visit + at);
     ck_assert_int_eq(pb_pyramid_create(&scene->options, NULL, &scene->pyramid), 0);
+}
+
+static void make(struct scene *scene, int32_t w, int32_t h, int32_t tile, int32_t block,
+                 enum pb_order order, uint32_t flight, uint32_t workers, bool nearest)
+{
+    make_joined(scene, w, h, tile, block, order, flight, workers, nearest,
+                (struct pb_pixel_join){.planes = 0});
 }
 
 static int add(struct scene *scene, uint32_t place, uint32_t worker, struct pb_err *err)
@@ -215,6 +251,21 @@ START_TEST(equals_the_model_and_never_runs_out_whatever_the_order)
                 done(&scene);
             }
     ck_assert_uint_gt(nothing, 1000);
+}
+END_TEST
+
+START_TEST(test_joined_bands_average_pixels_that_both_show)
+{
+    static const struct pb_pixel_join joins[] = {
+        {3, false, NAN}, {3, true, 0}, {3, true, NAN}, {3, true, 1e9f}};
+    for (size_t s = 0; s < N_SHAPES; s++)
+        for (int kind = 0; kind < 4; kind++) {
+            struct scene scene;
+            make_joined(&scene, shapes[s].w, shapes[s].h, shapes[s].tile, shapes[s].block,
+                        kind & 1 ? PB_ORDER_Z : PB_ORDER_ROWS, 5, 1, kind & 2, joins[_i]);
+            schedule(&scene, false);
+            done(&scene);
+        }
 }
 END_TEST
 
@@ -401,6 +452,7 @@ int main(void)
     TCase *tc = tcase_create("pyramid");
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, equals_the_model_and_never_runs_out_whatever_the_order);
+    tcase_add_loop_test(tc, test_joined_bands_average_pixels_that_both_show, 0, 4);
     tcase_add_test(tc, threads_share_parents_without_tearing_them);
     tcase_add_test(tc, by_rows_it_holds_about_half_a_row_of_blocks);
     tcase_add_test(tc, along_the_curve_it_holds_a_few_blocks_whatever_the_image);

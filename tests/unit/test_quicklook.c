@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/product/joint.h"
 #include "pipeline/product/quicklook/quicklook.h"
 #include "pipeline/product/quicklook/shrink.h"
 #include "tests/unit/product_fixture.h"
@@ -118,15 +119,46 @@ START_TEST(size_is_the_longer_side_and_keeps_the_aspect)
 }
 END_TEST
 
+/* A pixel that one band of three has not is shown, black in that band, and does not count in its
+ * stretch; one that no band has is transparent. Of several sizes: with and without a pyramid. */
+START_TEST(test_quicklook_shows_where_any_band_is_valid)
+{
+    for (int32_t side = 40; side <= 400; side += 360) {
+        struct image image = image_create(side, side, 3);
+        const int32_t k = side / 40;
+        for (int32_t b = 0; b < 3; b++)
+            for (int32_t y = 0; y < side; y++)
+                for (int32_t x = 0; x < side; x++)
+                    *image_at(&image, b, x, y) = y < 10 * k             ? NAN
+                                                 : y < 20 * k && b == 1 ? NAN
+                                                                        : 100 + (float)(x / k);
+        struct pb_quicklook_config config = config_100;
+        config.size_px = 40;
+        struct picture p = look(&image, &config.product, NULL);
+        for (int32_t y = 0; y < 40; y++)
+            for (int32_t x = 0; x < 40 && y % 10 != 0 && y % 10 != 9; x++) { /* no edge */
+                const uint8_t *px = at(&p, x, y);
+                ck_assert_uint_eq(px[3], y < 10 ? 0 : 255);
+                ck_assert(y < 10 || (px[0] == px[2] && px[1] == (y < 20 ? 0 : px[0])));
+            }
+        ck_assert_uint_eq(at(&p, 39, 30)[1], 255);
+        free(p.rgba);
+        free(image.data);
+    }
+}
+END_TEST
+
 START_TEST(pixel_invalid_in_one_band_is_transparent)
 {
     struct image image = image_create(20, 20, 3);
+    struct pb_quicklook_config config = config_100;
+    config.valid = PB_JOINT_ALL;
     fill(&image);
     for (int32_t i = 0; i < 3 * 400; i++)
         image.data[i] = uniform();
     *image_at(&image, 1, 3, 4) = NAN;
     *image_at(&image, 2, 9, 9) = INFINITY;
-    struct picture p = look(&image, &config_100.product, NULL);
+    struct picture p = look(&image, &config.product, NULL);
     for (int32_t y = 0; y < 20; y++)
         for (int32_t x = 0; x < 20; x++) {
             bool hole = (x == 3 && y == 4) || (x == 9 && y == 9);
@@ -391,6 +423,7 @@ int main(void)
     tcase_add_test(tc, small_image_keeps_its_size_and_is_stretched);
     tcase_add_test(tc, size_is_the_longer_side_and_keeps_the_aspect);
     tcase_add_test(tc, pixel_invalid_in_one_band_is_transparent);
+    tcase_add_test(tc, test_quicklook_shows_where_any_band_is_valid);
     tcase_add_test(tc, nothing_valid_is_all_transparent);
     tcase_add_test(tc, north_is_up_and_east_is_right);
     tcase_add_test(tc, bands_are_one_or_three);

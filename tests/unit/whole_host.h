@@ -196,6 +196,14 @@ static int whole_host_halve(void *device, uint32_t queue, const struct pb_halve_
     for (uint32_t i = 0; i < n; i++) {
         const struct pb_halve_part *p = &parts[i];
         ck_assert_int_le(p->h, most_rows);
+        const float *plane[PB_BANDS_MAX];
+        for (uint32_t b = 0; b < n_planes; b++)
+            plane[b] = p->from + b * p->from_plane_px;
+        if (p->join.planes != 0 && !nearest) {
+            pb_halve_average_joined(&p->join, plane, n_planes, p->from_row_px, p->w, p->h, p->to,
+                                    p->to_plane_px, p->to_row_px);
+            continue;
+        }
         for (uint32_t b = 0; b < n_planes; b++)
             (nearest ? pb_halve_nearest
                      : pb_halve_average)(p->from + b * p->from_plane_px, p->from_row_px, p->w, p->h,

@@ -9,6 +9,7 @@
 #include "pipeline/codec/predictor.h"
 #include "pipeline/paint/painter.h"
 #include "pipeline/product/cog/cog.h"
+#include "pipeline/product/joint.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/cog/cog_asset.h"
 #include "pipeline/product/cog/cog_blocks.h"
@@ -162,6 +163,7 @@ static int make_painter(struct cog *cog, struct pb_err *err)
                 ? pb_ramp_table_create(ramp, 0, 1)
                 : pb_ramp_table_create(ramp, config->paint.range[0], config->paint.range[1]);
     cog->painter = pb_cog_painter(config, cog->n_bands, cog->ramp);
+    cog->painter.fill = pb_joint_nodata(cog->env, cog->plane, cog->painter.n_planes);
     return ramp == NULL || cog->ramp != NULL
                ? 0
                : pb_fail(err, PB_E_MEMORY, "no memory for a product's colours");
@@ -306,6 +308,15 @@ static void explain_blocks(const struct pb_product_env *env, const struct pb_cog
         pb_json_string(json, "blocks_why", blocks.why);
 }
 
+/* Of several bands that are valid together. */
+static void explain_valid(const struct pb_product_env *env, const struct pb_cog_config *config,
+                          struct pb_json *json)
+{
+    const uint32_t n = (uint32_t)pb_product_band_count(env, &config->product);
+    if ((config->is_painted || config->mask) && n > 1)
+        pb_json_string(json, "valid", pb_cog_any(config, n) ? "any" : "all");
+}
+
 static void cog_explain(const struct pb_product_env *env, const struct pb_product_config *config,
                         struct pb_json *json)
 {
@@ -323,6 +334,7 @@ static void cog_explain(const struct pb_product_env *env, const struct pb_produc
         pb_json_number(json, "nodata", cog->nodata);
     pb_json_bool(json, "mask", cog->mask != 0);
     pb_json_bool(json, "alpha", cog->is_painted && cog->has_alpha);
+    explain_valid(env, cog, json);
     if (cog->has_scale) {
         pb_json_number(json, "scale", cog->scale);
         pb_json_number(json, "offset", cog->offset);

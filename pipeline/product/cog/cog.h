@@ -23,6 +23,7 @@ struct pb_cog_config {
     bool has_nodata;
     double nodata; /* floats default to NaN; integers must say, or have a mask */
     int32_t mask;  /* bool */
+    int32_t valid; /* enum pb_joint: of products with a mask or an alpha band, and of pictures */
     bool has_scale;
     double scale, offset;    /* value = stored * scale + offset */
     char *unit;              /* of the values; NULL = that of the scene's band */

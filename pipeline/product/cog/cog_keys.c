@@ -3,6 +3,7 @@
 /* The keys of a COG, and the checks of keys against each other: a type and its nodata, a codec and
  * its level. */
 #include "pipeline/product/cog/cog.h"
+#include "pipeline/product/joint.h"
 #include "pipeline/product/product_kinds.h"
 
 #include "config/product_check.h"
@@ -119,8 +120,14 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct pb_cog_config, mask),
      .choices = "false|true",
      .def = "false",
-     .doc = "In place of nodata: a mask inside the file says which pixels are valid (all bands), "
-            "and every value may be one. For pictures of 8 bits; lossy codecs keep no nodata."},
+     .doc = "In place of nodata: a mask inside the file says which pixels are valid (see valid), "
+            "and every value may be one. For pictures of 8 bits; lossy codecs keep no nodata. "
+            "Overviews are valid where one of their pixels is, and average those."},
+    PB_JOINT_KEY(struct pb_cog_config,
+                 "Of several bands with one mask or alpha band, and of pictures: all = a pixel is "
+                 "valid where every band is; any = where at least one is, and the others have "
+                 "their stored value there (the file's nodata, else 0; floats NaN). auto: any for "
+                 "pictures of three bands of 8 bits, else all."),
     {.name = "stretch",
      .type = PB_KEY_PAIR,
      .offset = offsetof(struct pb_cog_config, paint.stretch),
@@ -373,11 +380,23 @@ static void check_codec(const struct pb_cog_config *cog, const struct pb_product
             pb_type_name(type));
 }
 
+/* With nodata each band has valid pixels of its own. */
+static void check_valid(const struct pb_cog_config *cog, const struct pb_product_check *check)
+{
+    if (cog->valid != PB_JOINT_AUTO && !cog->mask && !cog->is_painted &&
+        pb_product_key_is_sound(check, "valid") && pb_product_key_is_sound(check, "mask"))
+        pb_product_key_wrong(check, "valid",
+                             "cog.valid is for products with a mask or an alpha band, and for "
+                             "pictures; with nodata each band has valid pixels of its own; leave "
+                             "it out, or write mask: true");
+}
+
 static void check_keys(struct pb_product_config *product, const struct pb_product_check *check)
 {
     struct pb_cog_config *cog = (struct pb_cog_config *)product;
     check_picture(cog, check);
     check_nodata(cog, check);
+    check_valid(cog, check);
     check_codec(cog, check);
     check_scale(cog, check);
     check_classes(cog, check);

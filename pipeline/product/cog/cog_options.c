@@ -2,7 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/product/cog/cog_options.h"
 
+#include "kernels/nodata.h"
 #include "pipeline/codec/predictor.h"
+#include "pipeline/product/joint.h"
+
+#include <math.h>
 
 /* The average of two classes is no class, and integers may be classes: for measurements stored as
  * scaled integers the configuration has to select average. */
@@ -30,6 +34,41 @@ static bool has_classes(const struct pb_product_env *env, const struct pb_cog_co
     return found;
 }
 
+bool pb_cog_any(const struct pb_cog_config *config, uint32_t n_bands)
+{
+    const bool picture = config->is_painted ? config->paint.chosen == NULL
+                                            : config->mask != 0 && config->type == PB_U8;
+    return pb_joint_any(config->valid, n_bands - (config->paint.shade != NULL), picture);
+}
+
+static struct pb_pixel_join join_of(const struct pb_cog_config *config, uint32_t n_bands)
+{
+    if (!config->is_painted && !config->mask)
+        return (struct pb_pixel_join){.planes = 0};
+    return pb_joint_of(pb_cog_any(config, n_bands), n_bands - (config->paint.shade != NULL),
+                       n_bands);
+}
+
+/* What invalid bands have in pixels that others make valid: the stored value counts in the averages
+ * of pictures, as far as it is seen there; in those of values each band has its own pixels. */
+static void set_fill(const struct pb_product_env *env, const struct pb_cog_config *config,
+                     const uint32_t *plane, struct pb_cog_options *options)
+{
+    const uint32_t n = options->n_bands - (config->paint.shade != NULL);
+    const double nodata = pb_joint_nodata(env, plane, n);
+    const double *range = config->paint.range;
+    if (!options->join.any || isnan(nodata))
+        return;
+    if (config->is_painted) {
+        options->join.fill =
+            (float)fmin(fmax(nodata, fmin(range[0], range[1])), fmax(range[0], range[1]));
+    } else if (options->scale == 0 && !pb_type_is_float(options->type) &&
+               pb_nodata_fits(options->type, nodata)) {
+        options->fill = nodata;
+        options->join.fill = options->type == PB_U8 ? (float)nodata : NAN;
+    }
+}
+
 struct pb_painter pb_cog_painter(const struct pb_cog_config *config, uint32_t n_bands,
                                  const struct pb_ramp_table *ramp)
 {
@@ -45,6 +84,8 @@ struct pb_painter pb_cog_painter(const struct pb_cog_config *config, uint32_t n_
         .curve = {curve, curve, curve},
         .has_shade = paint->shade != NULL,
         .blend = (enum pb_paint_blend)paint->blend,
+        .any = pb_cog_any(config, n_bands),
+        .fill = (double)NAN,
         .alpha = config->has_alpha,
         .has_nodata = config->has_nodata,
         .nodata = config->is_painted && config->has_nodata ? (uint8_t)config->nodata : 0,
@@ -76,6 +117,7 @@ struct pb_cog_options pb_cog_options_of(const struct pb_product_env *env,
         .has_nodata = config->has_nodata,
         .nodata = config->nodata,
         .mask = config->mask != 0,
+        .join = join_of(config, n_bands),
         .scale = config->has_scale     ? config->scale
                  : config->offset != 0 ? 1
                                        : 0,
@@ -89,6 +131,7 @@ void pb_cog_options_complete(const struct pb_product_env *env, const struct pb_c
 {
     if (config->overviews == PB_OVERVIEWS_AUTO && has_classes(env, config, options->n_bands, plane))
         options->overviews = PB_OVERVIEWS_NEAREST;
+    set_fill(env, config, plane, options);
     if (pb_product_by_device(env, &config->product))
         options->parts = PB_COG_BLOCKS;
 }

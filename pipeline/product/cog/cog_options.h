@@ -12,6 +12,8 @@
 struct pb_painter pb_cog_painter(const struct pb_cog_config *config, uint32_t n_bands,
                                  const struct pb_ramp_table *ramp);
 /* painter: NULL unless it is a picture. */
+/* Whether pixels of a product of n_bands, shade among them, are valid where any of its bands is. */
+bool pb_cog_any(const struct pb_cog_config *config, uint32_t n_bands);
 struct pb_cog_options pb_cog_options_of(const struct pb_product_env *env,
                                         const struct pb_cog_config *config, uint32_t n_bands,
                                         const struct pb_painter *painter);

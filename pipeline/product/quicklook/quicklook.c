@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* A small picture of the scene: one band as grey, by a ramp or in the colours of the scene's own
  * table, three as red, green and blue (quicklook_colours.h), always with alpha, transparent where
- * any shown band is invalid; or a sheet of such pictures, one a band (quicklook_sheet.h).
+ * all shown bands are invalid, or any is (joint.h); or a sheet of such pictures, one a band
+ * (quicklook_sheet.h).
  *
  * While the tiles pass, a pyramid of averages halves the shown bands until the longer side is below
  * twice the size wanted; that level stays in memory. Where a device halves them, the blocks of that
@@ -26,6 +27,7 @@
 #include "pipeline/product/quicklook/quicklook_sheet.h"
 #include "pipeline/product/quicklook/quicklook_turn.h"
 #include "pipeline/product/stac/stac_asset.h"
+#include "pipeline/cog/halve.h"
 #include "pipeline/cog/pyramid.h"
 #include "pipeline/product/quicklook/shrink.h"
 
@@ -150,6 +152,7 @@ static int choose_bands(struct quicklook *q, struct pb_err *err)
                        "quicklook.bands names %d bands; name 1 (grey) or 3 (red, green, blue)",
                        coloured);
     q->n_bands = (uint32_t)n;
+    q->join = pb_quicklook_join(q->env, &q->config->product, q->plane, q->n_bands);
     q->n_pictures = sheet ? q->n_bands : 1;
     for (uint32_t i = 0; i < q->n_bands; i++)
         q->name[i] = pb_product_band_name(q->env, &q->config->product, i);
@@ -176,6 +179,7 @@ static int allocate(struct quicklook *q, struct pb_err *err)
     struct pb_pyramid_options options =
         pyramid_options(q->env, pb_quicklook_shows_classes(q->env, q->config), &q->grid,
                         q->block_px, q->how.level, q->n_bands);
+    options.join = q->join;
     options.sink = on_block;
     options.user = q;
     return pb_pyramid_create(&options, err, &q->pyramid);
@@ -227,6 +231,9 @@ static int quicklook_finish(void *product, const struct pb_product_result *earli
         pb_quicklook_shows_classes(q->env, q->config) ? pb_shrink_nearest : pb_shrink_area;
     (void)earlier;
     (void)n_earlier;
+    if (q->join.planes != 0) /* of the image; of other levels it is so already */
+        pb_join_row(&q->join, (const float *const *)q->level, q->n_bands, 0,
+                    (size_t)q->how.source_w * (size_t)q->how.source_h, q->level);
     for (uint32_t b = 0; b < q->n_bands; b++) {
         shrink(&q->how, q->level[b], q->target[b]);
         q->shown[b] = q->target[b];
@@ -262,6 +269,19 @@ static int quicklook_describe(const struct pb_stac_item *item,
     return 0;
 }
 
+/* Of a picture of several bands. */
+static void explain_valid(const struct pb_product_env *env, const struct pb_product_config *config,
+                          struct pb_json *json)
+{
+    uint32_t plane[PB_BANDS_MAX];
+    const int n = pb_quicklook_planes(env, config, plane, NULL);
+    if (n < 1)
+        return;
+    const struct pb_pixel_join join = pb_quicklook_join(env, config, plane, (uint32_t)n);
+    if (join.planes != 0)
+        pb_json_string(json, "valid", join.any ? "any" : "all");
+}
+
 static void quicklook_explain(const struct pb_product_env *env,
                               const struct pb_product_config *config, struct pb_json *json)
 {
@@ -273,6 +293,7 @@ static void quicklook_explain(const struct pb_product_env *env,
         pb_sheet_of((uint32_t)pb_product_band_count(env, config), turned ? h : w, turned ? w : h);
     pb_json_int(json, "width", pb_quicklook_is_sheet(config) ? pb_sheet_width(&sheet) : sheet.w);
     pb_json_int(json, "height", pb_quicklook_is_sheet(config) ? pb_sheet_height(&sheet) : sheet.h);
+    explain_valid(env, config, json);
     pb_json_string(json, "ramp",
                    pb_paint_ramp_text(&quicklook_of(config)->paint, ramp, sizeof ramp));
 }

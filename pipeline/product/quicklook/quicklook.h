@@ -13,6 +13,7 @@ struct pb_quicklook_config {
     struct pb_product_config product;
     int32_t size_px; /* longest side at most */
     int32_t layout;  /* enum pb_quicklook_layout */
+    int32_t valid;   /* enum pb_joint */
     struct pb_paint_config paint;
 };
 #endif

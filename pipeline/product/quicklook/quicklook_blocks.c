@@ -44,6 +44,10 @@ const char *pb_quicklook_on_device(const struct pb_product_env *env,
     };
     for (int b = 0; b < n; b++)
         out->format.plane[b] = (uint16_t)plane[b];
+    const struct pb_pixel_join join = pb_quicklook_join(env, config, plane, (uint32_t)n);
+    out->n_join = (uint32_t)__builtin_popcountll(join.planes);
+    out->any = join.any;
+    out->fill = join.fill;
     if (pb_quantizer_init(&out->format.quantizer, PB_F32, NAN) != 0 ||
         pb_encode_measure(&out->format, 1, &needs) != 0)
         return "the GPU makes no blocks of its size";

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/product/quicklook/quicklook_colours.h"
 #include "pipeline/paint/stretch.h"
+#include "pipeline/product/joint.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,9 +87,10 @@ static int find_ends(struct pb_quicklook_colours *colours, const struct pb_paint
                      const float *const *shown, size_t n_px, struct pb_err *err)
 {
     struct pb_painter *painter = &colours->painter;
-    const struct pb_stretch_how how = {(enum pb_stretch_method)paint->method,
-                                       {paint->stretch[0], paint->stretch[1]},
-                                       paint->deviations};
+    const struct pb_stretch_how how = {.any = painter->any,
+                                       .method = (enum pb_stretch_method)paint->method,
+                                       .percentiles = {paint->stretch[0], paint->stretch[1]},
+                                       .deviations = paint->deviations};
     int rc = 0;
     colours->any_shown = true;
     for (uint32_t p = 0; p < painter->n_planes; p++)
@@ -163,6 +165,8 @@ int pb_quicklook_colours_init(struct pb_quicklook_colours *colours,
                                                   .blend = (enum pb_paint_blend)paint->blend,
                                                   .alpha = true}};
     n_planes = colours->painter.n_planes;
+    colours->painter.any = pb_joint_any(config->valid, n_planes, true);
+    colours->painter.fill = pb_joint_nodata(env, plane, n_planes);
     (void)snprintf(colours->colours, sizeof colours->colours, "%s",
                    n_planes == 1 ? "grey" : "red, green, blue");
     if (pb_quicklook_takes_table(env, config, n_planes, plane[0])) {

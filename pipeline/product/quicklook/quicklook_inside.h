@@ -30,6 +30,7 @@ struct quicklook {
     uint32_t n_pictures;                         /* 1, or one a band */
     const char *name[PB_QUICKLOOK_PLANES_MAX];   /* of the bands; borrowed */
     struct pb_turn turn;
+    struct pb_pixel_join join; /* of the planes */
 };
 
 bool pb_quicklook_is_sheet(const struct pb_product_config *config);
@@ -43,6 +44,10 @@ struct pb_grid pb_quicklook_grid(const struct pb_grid *grid, int32_t *out_block_
  * file names value by value. */
 bool pb_quicklook_shows_classes(const struct pb_product_env *env,
                                 const struct pb_quicklook_config *config);
+/* How n planes that are shown are valid together. */
+struct pb_pixel_join pb_quicklook_join(const struct pb_product_env *env,
+                                       const struct pb_product_config *config,
+                                       const uint32_t *plane, uint32_t n);
 /* Of a config without names, how many of the n default bands are shown. */
 uint32_t pb_quicklook_shown_of(size_t n_bands, bool all);
 /* The planes of tiles that are shown; returns how many, or what pb_product_bands() does. */

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/product/joint.h"
 #include "pipeline/product/product_kinds.h"
 #include "pipeline/product/quicklook/quicklook.h"
 
@@ -25,6 +26,11 @@ static const struct pb_key keys[] = {
      .doc = "picture: of one band or three; sheet: a contact sheet of the bands that the steps "
             "made, or those of bands, "
             "each with its name and a stretch of its own."},
+    PB_JOINT_KEY(
+        struct pb_quicklook_config,
+        "Of three bands: any = a pixel is shown where at least one is valid, and the "
+        "others have their stored value there (the file's nodata, else black); all = where "
+        "every band is. auto is any."),
     {.name = "stretch",
      .type = PB_KEY_PAIR,
      .offset = offsetof(struct pb_quicklook_config, paint.stretch),

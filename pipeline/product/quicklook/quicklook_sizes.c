@@ -1,9 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Sizes of a quicklook: which level of the pyramid it is made of, and how large it becomes. */
+#include "pipeline/product/joint.h"
 #include "pipeline/product/quicklook/quicklook.h"
 #include "pipeline/product/quicklook/quicklook_inside.h"
 #include "pipeline/product/quicklook/quicklook_sheet.h"
+
+#include <math.h>
 
 enum { BLOCK_PX = 256, SIZE_DEFAULT = 1024, SHOWN_MAX = PB_QUICKLOOK_SHOWN_MAX };
 
@@ -51,6 +54,23 @@ bool pb_quicklook_shows_classes(const struct pb_product_env *env,
 {
     const struct pb_ramp *ramp = config->paint.chosen;
     return env->info->has_palette || (ramp != NULL && ramp->between == PB_RAMP_EXACT);
+}
+
+struct pb_pixel_join pb_quicklook_join(const struct pb_product_env *env,
+                                       const struct pb_product_config *config,
+                                       const uint32_t *plane, uint32_t n)
+{
+    const struct pb_quicklook_config *quicklook = (const struct pb_quicklook_config *)config;
+    const struct pb_paint_config *paint = &quicklook->paint;
+    const uint32_t coloured = n - (paint->shade != NULL);
+    if (pb_quicklook_is_sheet(config))
+        return (struct pb_pixel_join){.planes = 0};
+    struct pb_pixel_join join =
+        pb_joint_of(pb_joint_any(quicklook->valid, coloured, true), coloured, n);
+    const double nodata = pb_joint_nodata(env, plane, coloured), *range = paint->range;
+    if (join.any && paint->has_range && !isnan(nodata)) /* as far as it is seen */
+        join.fill = (float)fmin(fmax(nodata, fmin(range[0], range[1])), fmax(range[0], range[1]));
+    return join;
 }
 
 uint32_t pb_quicklook_shown_of(size_t n_bands, bool all)

@@ -209,6 +209,7 @@ static int halve(struct pb_exec_whole *e, const struct whole_made *made, uint32_
 static int halve_tiles(struct pb_exec_whole *e, struct whole_made *made, struct pb_err *err)
 {
     const uint32_t cols = (uint32_t)grid_of(e)->cols, first = e->out.n_parts;
+    const struct pb_pixel_join join = pb_device_blocks_join(&made->plan->blocks);
     struct whole_level *to = &made->level[1];
     struct pb_tile tile = {.number = 0};
     for (uint32_t i = 0; i < cols; i++) {
@@ -219,7 +220,8 @@ static int halve_tiles(struct pb_exec_whole *e, struct whole_made *made, struct 
                                         .from_plane_px = pb_tile_out_px(&tile),
                                         .from_row_px = (uint32_t)tile.core.w,
                                         .w = tile.core.w,
-                                        .h = tile.core.h});
+                                        .h = tile.core.h,
+                                        .join = join});
     }
     to->end += (tile.core.h + 1) / 2;
     return halve(e, made, first, tile.core.h, err);

@@ -1,0 +1,31 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_PRODUCT_JOINT_H
+#define PB_PRODUCT_JOINT_H
+/* Products whose bands are valid or invalid together: those with a mask or an alpha band, and
+ * pictures. Pure; any thread. */
+#include "kernels/codec/pixel_join.h"
+#include "kernels/key.h"
+
+struct pb_product_env;
+
+/* As in the key `valid`. AUTO: a picture of three bands is shown where any of them is valid, all
+ * else where all bands are. */
+enum pb_joint { PB_JOINT_AUTO, PB_JOINT_ALL, PB_JOINT_ANY };
+
+/* A row for a table of keys; config: the kind's struct, which has a member int32_t valid. */
+#define PB_JOINT_KEY(config, doc_)                                                                 \
+    {                                                                                              \
+        .name = "valid", .type = PB_KEY_CHOICE, .offset = offsetof(config, valid),                 \
+        .choices = "auto|all|any", .def = "auto", .doc = doc_                                      \
+    }
+
+/* Whether pixels are valid where any of n bands is. picture: they are shown as red, green, blue. */
+bool pb_joint_any(int32_t valid, uint32_t n, bool picture);
+/* How the first n of n_planes planes are joined, n those that `any` takes; `all` takes all planes.
+ * A single plane is not joined. */
+struct pb_pixel_join pb_joint_of(bool any, uint32_t n, uint32_t n_planes);
+/* The nodata value that all of n planes of tiles have in the scene's file; NaN: they have none, or
+ * others, or are no bands of the file as it has them. */
+double pb_joint_nodata(const struct pb_product_env *env, const uint32_t *plane, uint32_t n);
+#endif
