@@ -68,10 +68,10 @@ PB_PIXEL float pb_pixel_result(float v)
 }
 
 /* Whether a stored float is its band's nodata value. A value is written into a file as text, often
- * with fewer digits than the pixels have, so four units in the last place of float32 count as
- * equal, in float64 as well: the rule of GDAL's mask bands (ARE_REAL_EQUAL), with its overflow: of
- * a value beyond half of float32's range, such as -3.4e38, every sample near that end of the range
- * is nodata. 0 is equal to 0 alone. */
+ * with fewer digits than the pixels have, so a difference below 4.8e-7 of the value (4 to 7 units
+ * in the last place of float32) counts as none, in float64 as well: the rule of GDAL's mask bands
+ * (ARE_REAL_EQUAL), with its overflow: of a value beyond half of float32's range, such as -3.4e38,
+ * every sample near that end of the range is nodata. 0 is equal to 0 alone. */
 PB_PIXEL bool pb_pixel_is_nodata_f32(float v, float nodata)
 {
     return v == nodata || fabsf(v - nodata) < 2.0f * FLT_EPSILON * fabsf(v + nodata);

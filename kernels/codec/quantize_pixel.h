@@ -11,7 +11,8 @@
  * float32, 32 bit ones in float64, where all of their values are exact.
  *
  * nodata, below, above: those of struct pb_quantizer in the type that is computed with; *hits is
- * counted up when x, not NaN, is nodata as stored. */
+ * counted up when x, not NaN, is nodata as stored, of floats also when it is between below and
+ * above. */
 #include "kernels/pixel.h"
 
 #define PB_ROUND_F32 12582912.0f        /* 1.5 * 2^23 */
@@ -19,6 +20,10 @@
 
 /* Valid x is stored as r: moved to a neighbour if r is nodata. */
 #define PB_APART(x, r) ((r) == nodata ? ((x) < nodata ? below : above) : (r))
+/* The same of floats, where readers take what is near for nodata as well (pb_pixel_is_nodata_f32).
+ */
+#define PB_NEAR(x)        ((x) == nodata || ((x) > below && (x) < above))
+#define PB_FLOAT_APART(x) (PB_NEAR(x) ? ((x) < nodata ? below : above) : (x))
 
 /* U8, I16, U16; low and high: the type's limits. */
 PB_PIXEL float pb_quantize_small(float x, float low, float high, float nodata, float below,
@@ -46,15 +51,15 @@ PB_PIXEL double pb_quantize_large(double x, double low, double high, double noda
 
 PB_PIXEL float pb_quantize_f32(float x, float nodata, float below, float above, size_t *hits)
 {
-    const float r = PB_APART(x, x);
-    *hits += x == nodata ? 1 : 0;
+    const float r = PB_FLOAT_APART(x);
+    *hits += PB_NEAR(x) ? 1 : 0;
     return fabsf(x) <= FLT_MAX ? r : nodata; /* false for NaN, too */
 }
 
 PB_PIXEL double pb_quantize_f64(double x, double nodata, double below, double above, size_t *hits)
 {
-    const double r = PB_APART(x, x);
-    *hits += x == nodata ? 1 : 0;
+    const double r = PB_FLOAT_APART(x);
+    *hits += PB_NEAR(x) ? 1 : 0;
     return fabs(x) <= (double)FLT_MAX ? r : nodata;
 }
 
@@ -63,5 +68,7 @@ PB_PIXEL float pb_quantize_scaled(float x, double scale, double offset)
 {
     return (float)(((double)x - offset) / scale);
 }
+#undef PB_FLOAT_APART
+#undef PB_NEAR
 #undef PB_APART
 #endif

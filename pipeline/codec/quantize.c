@@ -12,6 +12,8 @@
 #include <math.h>
 #include <stdint.h>
 
+enum { NEAR_MOST = 8 }; /* values of float32 to each side that may count as nodata, and more */
+
 static const struct {
     double min, max;
 } range[PB_TYPE_COUNT] = {
@@ -23,6 +25,28 @@ static const struct {
     [PB_F32] = {-(double)FLT_MAX, (double)FLT_MAX},
     [PB_F64] = {-DBL_MAX, DBL_MAX},
 };
+
+/* The float beside nodata, towards `to`, that no reader takes for nodata. At the ends of the range
+ * readers take all there for it (pb_pixel_is_nodata_f32): then a few values on. */
+static double beside_f32(float nodata, float to)
+{
+    float v = nextafterf(nodata, to);
+    for (int i = 0; i < NEAR_MOST && pb_pixel_is_nodata_f32(v, nodata); i++)
+        v = nextafterf(v, to);
+    return (double)v;
+}
+
+/* The same of float64, in which what is near is as far as in float32. */
+static double beside_f64(double nodata, double to)
+{
+    double v = nextafter(nodata, to);
+    float f = (float)nodata;
+    for (int i = 0; i < NEAR_MOST && isfinite(f) && pb_pixel_is_nodata_f64(v, nodata); i++) {
+        f = nextafterf(f, (float)to);
+        v = (double)f;
+    }
+    return v;
+}
 
 int pb_quantizer_init(struct pb_quantizer *quantizer, enum pb_type type, double nodata)
 {
@@ -38,11 +62,11 @@ int pb_quantizer_init(struct pb_quantizer *quantizer, enum pb_type type, double 
         return -EINVAL;
     if (type == PB_F32) {
         q.nodata = (double)(float)nodata;
-        q.below = (double)nextafterf((float)nodata, -INFINITY);
-        q.above = (double)nextafterf((float)nodata, INFINITY);
+        q.below = beside_f32((float)nodata, -INFINITY);
+        q.above = beside_f32((float)nodata, INFINITY);
     } else if (type == PB_F64) {
-        q.below = nextafter(nodata, -INFINITY);
-        q.above = nextafter(nodata, INFINITY);
+        q.below = beside_f64(nodata, (double)-INFINITY);
+        q.above = beside_f64(nodata, (double)INFINITY);
     } else {
         q.below = nodata - 1;
         q.above = nodata + 1;

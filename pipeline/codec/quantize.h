@@ -6,8 +6,10 @@
  * and saturate. NaN (and an infinity in a float product, which none may hold) becomes the nodata
  * value; a NaN is always stored with the same bits. A valid value that would be stored as the
  * nodata value moves to its neighbour in the type: to the side of its exact value, upwards when it
- * was exactly nodata, and to the other side at the end of the type. So no valid pixel is lost and
- * none changes by more than one step. Any thread. */
+ * was exactly nodata, and to the other side at the end of the type. Of floats the neighbour is the
+ * next value that readers do not take for nodata (pb_pixel_is_nodata_f32), and values in between
+ * move as well. So no valid pixel is lost, and none changes by more than one step, of floats eight.
+ * Any thread. */
 #include "kernels/codec/quantizer.h"
 
 #include <stdbool.h>

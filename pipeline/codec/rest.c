@@ -35,7 +35,8 @@ static double stored(const struct pb_quantizer *q, double x, double low, double 
     double r = x < low ? low : x > high ? high : x;
     if (!pb_type_is_float(q->type))
         r = nearbyint(r);
-    if (r != q->nodata)
+    const bool near = pb_type_is_float(q->type) && r > q->below && r < q->above;
+    if (r != q->nodata && !near)
         return r;
     ++*hits;
     return x < q->nodata ? q->below : q->above;

@@ -9,34 +9,47 @@
 #include "pipeline/cog/same_blocks.h"
 
 #include "kernels/pixel.h"
+#include "pipeline/codec/predictor.h"
 #include "pipeline/profile/work.h"
 
 #include <float.h>
 #include <math.h>
 
-/* Whether all are finite and none is nodata; nodata NaN: no value is. */
-PB_CLONES static bool row_is_kept(const float *restrict row, size_t n, float nodata)
+/* Values that move away from nodata: those from `least` to `most`. */
+struct near {
+    float least, most;
+};
+
+/* Whether all are finite and none moves. */
+PB_CLONES static bool row_is_kept(const float *restrict row, size_t n, struct near near)
 {
     uint32_t others = 0;
     for (size_t i = 0; i < n; i++)
-        others |= (uint32_t) !(fabsf(row[i]) <= FLT_MAX) | (uint32_t)(row[i] == nodata);
+        others |= (uint32_t) !(fabsf(row[i]) <= FLT_MAX) |
+                  ((uint32_t)(row[i] >= near.least) & (uint32_t)(row[i] <= near.most));
     return others == 0;
 }
 
-/* Values that move away from nodata: none beside a mask. */
-static float nodata_of(const struct pb_quantizer *quantizer)
+/* Nodata alone; of floats all between its neighbours. None beside a mask. */
+static struct near near_of(const struct pb_quantizer *quantizer)
 {
-    return quantizer->below != quantizer->nodata ? (float)quantizer->nodata : NAN;
+    const float nodata = (float)quantizer->nodata;
+    if (!(quantizer->below != quantizer->nodata))
+        return (struct near){NAN, NAN};
+    if (!pb_type_is_float(quantizer->type) || !(quantizer->below < quantizer->above))
+        return (struct near){nodata, nodata};
+    return (struct near){nextafterf((float)quantizer->below, INFINITY),
+                         nextafterf((float)quantizer->above, -INFINITY)};
 }
 
 static bool is_kept(const struct pb_block_format *format, const struct pb_same_block *block)
 {
-    const float nodata = nodata_of(&format->quantizer);
+    const struct near near = near_of(&format->quantizer);
     for (uint32_t b = 0; b < format->n_bands; b++)
         for (int32_t y = 0; y < block->pixels.h; y++) {
             size_t at;
             const float *row = pb_block_row(&block->pixels, y, &at)[b] + at;
-            if (!row_is_kept(row, (size_t)block->pixels.w, nodata))
+            if (!row_is_kept(row, (size_t)block->pixels.w, near))
                 return false;
         }
     return true;

@@ -67,8 +67,16 @@ def quantized(values, dtype, nodata):
         return np.where(np.isnan(v), nodata, q).astype(dtype)
     v = v.astype(dtype)
     if not np.isnan(nodata):
-        n = dtype(nodata)
-        v = np.where(v == n, np.nextafter(n, dtype(np.inf)), v)
+        # Readers take floats for nodata that differ by less than 4.8e-7 of it: the next float32 beyond.
+        n, sides = dtype(nodata), []
+        for end in (-np.inf, np.inf):
+            side = np.nextafter(n, dtype(end))
+            if n != 0 and abs(n) < 1e38:
+                side = np.float32(n)
+                while abs(float(side) - float(n)) < 2.0 ** -22 * abs(float(side) + float(n)):
+                    side = np.nextafter(side, np.float32(end))
+            sides.append(dtype(side))
+        v = np.where((v > sides[0]) & (v < sides[1]), np.where(v < n, *sides), v)
     return np.where(np.isnan(v), dtype(nodata), v)
 
 

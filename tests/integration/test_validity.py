@@ -4,6 +4,7 @@
 """Which pixels are valid: nodata values that a type cannot hold, alpha bands, nodata values written with few digits; and those
 of masks and pictures of several bands, with their overviews."""
 import json
+import shutil
 
 import numpy as np
 from osgeo import gdal
@@ -134,6 +135,26 @@ def test_near_miss_nodata_is_invalid_as_in_gdal(scratch):
         expected, _ = gdals(path)
         assert (valid_in(result) == expected).all(), (path, valid_in(result), expected)
     assert not gdals(paths[2])[0][0, 0] # -3.4e38 marks the end of the range, too
+
+
+def test_valid_floats_keep_off_what_gdal_takes_for_nodata(scratch):
+    """A valid value beside the product's nodata is stored where neither GDAL nor pushbroom takes it for nodata."""
+    near = [np.float32(-9999)]
+    for _ in range(9):
+        near.append(np.nextafter(near[-1], np.float32(0)))
+    path = write(scratch / "near.tif", [[near]], "float32")
+    for kind in ("float32", "float64"):
+        result, = products(scratch, [path], products=("cog: {bands: [V], type: " + kind + ", nodata: -9999}",))
+        file = made(result)
+        valid, _ = gdals(file)
+        assert valid.all(), (kind, valid)
+        assert np.abs(gdal.Open(file).ReadAsArray()[0] - near).max() <= 0.005
+        assert next(p for p in result["products"] if p["type"] == "cog")["moved_off_nodata"] == 5, result["products"]
+        read = scratch / f"again_{kind}.tif"
+        shutil.copyfile(file, read)
+        again, = products(scratch, [read])
+        assert valid_in(again).all(), kind
+        shutil.rmtree(scratch / "out")
 
 
 def test_alpha_that_bands_name_is_data(scratch):

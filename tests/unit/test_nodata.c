@@ -42,7 +42,7 @@ START_TEST(test_nodata_fits_what_the_type_holds)
 END_TEST
 
 /* The pixels that GDAL 3.6's mask band of a Float32 band with nodata -9999 takes out. */
-START_TEST(test_nodata_float32_counts_four_units_each_side)
+START_TEST(test_nodata_float32_counts_four_steps_each_side)
 {
     const float nodata = -9999;
     for (int side = 0; side < 2; side++) {
@@ -96,7 +96,7 @@ int main(void)
     Suite *suite = suite_create("nodata");
     TCase *tc = tcase_create("nodata");
     tcase_add_loop_test(tc, test_nodata_fits_what_the_type_holds, 0, sizeof cases / sizeof *cases);
-    tcase_add_test(tc, test_nodata_float32_counts_four_units_each_side);
+    tcase_add_test(tc, test_nodata_float32_counts_four_steps_each_side);
     tcase_add_test(tc, test_nodata_near_the_end_of_float32_counts);
     tcase_add_test(tc, test_nodata_float64_takes_a_text_of_15_digits);
     tcase_add_test(tc, test_nodata_zero_is_zero_alone);

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/pixel.h"
 #include "pipeline/codec/quantize.h"
 #include "pipeline/codec/predictor.h"
 
@@ -126,7 +127,17 @@ START_TEST(valid_values_never_become_nodata)
     ck_assert_double_eq(one(PB_I16, 0, 0.0f), 1);
     ck_assert_double_eq(one(PB_U8, 0, -5.0f), 1);
     ck_assert_double_eq(one(PB_U8, 255, 300.0f), 254);
-    ck_assert_double_eq(one(PB_F32, -9999, -9999.0f), (double)nextafterf(-9999.0f, INFINITY));
+    float beside = -9999; /* five values on: readers take the four between for nodata */
+    for (int i = 0; i < 5; i++) {
+        ck_assert(pb_pixel_is_nodata_f32(beside, -9999));
+        ck_assert_double_eq(one(PB_F32, -9999, beside), -9998.9951171875);
+        ck_assert_double_eq(one(PB_F64, -9999, beside), -9998.9951171875);
+        beside = nextafterf(beside, INFINITY);
+    }
+    ck_assert_double_eq(one(PB_F32, -9999, beside), (double)beside);
+    ck_assert_double_eq(one(PB_F32, -9999, nextafterf(-9999, -INFINITY)), -9999.0048828125);
+    ck_assert(!pb_pixel_is_nodata_f32(beside, -9999));
+    ck_assert_double_eq(one(PB_F32, 0, 0.0f), 0x1p-149);
     ck_assert_double_eq(one(PB_F64, 0, 0.0f), nextafter(0, INFINITY));
     ck_assert_double_eq(one(PB_F32, 0, 1.5f), 1.5);
 }
