@@ -5,8 +5,9 @@
  *
  * From processing baseline 04.00 on stored values have an offset, which the product names
  * (RADIO_ADD_OFFSET, BOA_ADD_OFFSET). Which products have it is told by the baseline and never by a
- * date: old scenes have been processed again. Copies of Earth Search may have the offset taken out:
- * earthsearch:boa_offset_applied says so. */
+ * date: old scenes have been processed again. Copies of a catalogue may have the offset taken out:
+ * earthsearch:boa_offset_applied of the item says so. Without that flag the scale and offset of the
+ * item's bands say it, which have to be those of the baseline. */
 #include "pipeline/metadata/family.h"
 #include "pipeline/metadata/meta_reader.h"
 
@@ -14,6 +15,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { BANDS = 13, OFFSET_BASELINE = 400 };
 
@@ -36,12 +38,30 @@ static const struct pb_meta_node *tile_of(const struct pb_meta_node *root)
                                                                                              : NULL;
 }
 
+/* The processing baseline of an item: that of the Sentinel-2 extension, else the version of the
+ * processor, as in the items of the Copernicus Data Space. */
+static const char *item_baseline(const struct pb_meta_node *properties)
+{
+    const char *text = pb_meta_text(properties, "s2:processing_baseline");
+    return text != NULL ? text : pb_meta_text(properties, "processing:version");
+}
+
+static const char *item_type(const struct pb_meta_node *properties)
+{
+    const char *type = pb_meta_text(properties, "s2:product_type");
+    return type != NULL ? type : pb_meta_text(properties, "product:type");
+}
+
+/* An item of one of the two levels; a product that others make of them has another type. */
 static const struct pb_meta_node *item_of(const struct pb_meta_node *root)
 {
     const struct pb_meta_node *properties = pb_meta_child(root, "document/properties");
     const char *of = pb_meta_text(properties, "constellation");
-    bool has_baseline = pb_meta_text(properties, "s2:processing_baseline") != NULL;
-    return of != NULL && strcmp(of, "sentinel-2") == 0 && has_baseline ? properties : NULL;
+    const char *type = item_type(properties);
+    bool known = pb_meta_text(properties, "s2:processing_baseline") != NULL ||
+                 (type != NULL && strncmp(type, "S2MSI", 5) == 0 &&
+                  pb_meta_text(properties, "processing:version") != NULL);
+    return of != NULL && strcasecmp(of, "sentinel-2") == 0 && known ? properties : NULL;
 }
 
 static bool is_one(const struct pb_meta_node *root)
@@ -267,28 +287,126 @@ static void read_tile(struct pb_meta_reader *r, const struct pb_meta_node *top)
     }
 }
 
-/* --- STAC of Earth Search ----------------------------------------------------------------------
+/* --- items of catalogues -----------------------------------------------------------------------
  */
 
-static void read_item_scales(struct pb_meta_reader *r, const struct pb_meta_node *item)
+#define QUANTUM         10000.0
+#define SCALE_TOLERANCE 1e-9
+
+/* The index in names of the band that an asset is a file of; -1 = none. By the end of its path,
+ * B04.tif or T32UQD_20230601T101559_B04_10m.jp2. */
+static int band_of_asset(const struct pb_meta_node *asset)
 {
+    const char *href = pb_meta_text(asset, "href");
+    const char *slash = href != NULL ? strrchr(href, '/') : NULL;
+    const char *name = slash != NULL ? slash + 1 : href;
+    for (const char *at = name; at != NULL && (at = strchr(at, 'B')) != NULL; at++) {
+        bool begins = at == name || !isalnum((unsigned char)at[-1]);
+        if (!begins || !isdigit((unsigned char)at[1]) || !isalnum((unsigned char)at[2]) ||
+            isalnum((unsigned char)at[3]))
+            continue;
+        const char *id = at[1] == '0' ? at + 2 : at + 1;
+        for (int i = 0; i < BANDS; i++)
+            if (strncmp(id, names[i], strlen(names[i])) == 0 && id + strlen(names[i]) == at + 3)
+                return i;
+    }
+    return -1;
+}
+
+/* The scale and offset that an item gives for its bands. */
+struct item_scale {
+    bool any; /* the rest counts only then */
+    double scale, offset;
+};
+
+/* "raster:bands" has them by band, and version 2 of that extension in the asset or its band. An
+ * asset of several bands is a picture. False: it has none. */
+static bool scale_of_asset(struct pb_meta_reader *r, const struct pb_meta_node *asset,
+                           struct item_scale *out)
+{
+    const struct pb_meta_node *bands = pb_meta_child(asset, "raster:bands");
+    const struct pb_meta_node *band = bands != NULL ? bands->first : NULL;
+    const char *scale = "scale", *offset = "offset";
+    if (band == NULL) {
+        const struct pb_meta_node *own = pb_meta_child(asset, "bands");
+        bands = own;
+        scale = "raster:scale";
+        offset = "raster:offset";
+        band = own != NULL && pb_meta_text(own->first, scale) != NULL ? own->first : asset;
+    }
+    if ((bands != NULL && bands->n > 1) || pb_meta_text(band, scale) == NULL)
+        return false;
+    out->scale = pb_meta_need_number(r, band, scale, 1e-9, 1e9);
+    out->offset = pb_meta_number(r, band, offset, -1e9, 1e9);
+    if (isnan(out->offset))
+        out->offset = 0;
+    return true;
+}
+
+/* What all assets of bands say; that they differ is a conflict. */
+static struct item_scale read_asset_scales(struct pb_meta_reader *r,
+                                           const struct pb_meta_node *root)
+{
+    const struct pb_meta_node *assets = pb_meta_child(root, "document/assets");
+    const struct pb_meta_node *asset = assets != NULL ? assets->first : NULL;
+    struct item_scale all = {.any = false}, one = {.any = true};
+    for (; asset != NULL && r->rc == 0; asset = asset->next) {
+        if (band_of_asset(asset) < 0 || !scale_of_asset(r, asset, &one) || r->rc < 0)
+            continue;
+        if (all.any && (fabs(all.scale - one.scale) > SCALE_TOLERANCE ||
+                        fabs(all.offset - one.offset) > SCALE_TOLERANCE))
+            pb_meta_conflict(r,
+                             "its bands have different scales: %g and %g, offsets %g and %g; give "
+                             "scale and offset in input.files in place of the calibrate step",
+                             all.scale, one.scale, all.offset, one.offset);
+        all = one;
+    }
+    return all;
+}
+
+/* True: stored values have the offset of the baseline. What the item gives is compared with what
+ * the baseline has; where they differ, and no flag says why, nothing is guessed. */
+static bool has_offset(struct pb_meta_reader *r, const struct item_scale *given)
+{
+    const bool by_baseline = baseline_of(r->out->baseline) >= OFFSET_BASELINE;
+    const double offset = by_baseline ? -0.1 : 0;
+    if (r->rc < 0)
+        return false;
+    if (!given->any && by_baseline)
+        pb_meta_wrong(r,
+                      "baseline %s has an offset, and neither earthsearch:boa_offset_applied nor "
+                      "the bands (raster:bands, raster:offset) say whether the stored values still "
+                      "have it; give scale and offset in input.files in place of the calibrate "
+                      "step",
+                      r->out->baseline);
+    else if (given->any && (fabs(given->scale - 1 / QUANTUM) > SCALE_TOLERANCE ||
+                            fabs(given->offset - offset) > SCALE_TOLERANCE))
+        pb_meta_conflict(r,
+                         "baseline %s has scale 0.0001 and offset %g, but the item's bands have %g "
+                         "and %g; find out which holds for the files, and give scale and offset in "
+                         "input.files in place of the calibrate step",
+                         r->out->baseline, offset, given->scale, given->offset);
+    return by_baseline;
+}
+
+static void read_item_scales(struct pb_meta_reader *r, const struct pb_meta_node *root)
+{
+    const struct pb_meta_node *item = item_of(root);
     const char *applied = pb_meta_text(item, "earthsearch:boa_offset_applied");
+    const bool flagged = applied != NULL && applied[0] != '\0';
+    const bool is_out = flagged && strcmp(applied, "true") == 0;
     bool has = baseline_of(r->out->baseline) >= OFFSET_BASELINE;
     double offset[BANDS] = {0};
     char why[96];
-    if (has && (applied == NULL || applied[0] == '\0')) {
-        pb_meta_wrong(r,
-                      "baseline %s has an offset, and earthsearch:boa_offset_applied does not say "
-                      "whether the stored values still have it",
-                      r->out->baseline);
-        return;
-    }
-    bool is_out = applied != NULL && strcmp(applied, "true") == 0;
-    if (!has && is_out) {
+    if (!has && is_out)
         pb_meta_conflict(r, "baseline %s has no offset, but earthsearch:boa_offset_applied is true",
                          r->out->baseline);
-        return;
+    if (!flagged) {
+        const struct item_scale given = read_asset_scales(r, root);
+        has = has_offset(r, &given);
     }
+    if (r->rc < 0)
+        return;
     for (int i = 0; i < BANDS && has && !is_out; i++)
         offset[i] = -1000;
     (void)snprintf(why, sizeof why,
@@ -296,19 +414,28 @@ static void read_item_scales(struct pb_meta_reader *r, const struct pb_meta_node
                    : is_out ? "boa_offset_applied: the offset of baseline %s is taken out already"
                             : "offset of processing baseline %s",
                    r->out->baseline);
-    set_scales(r, offset, 10000, why);
+    set_scales(r, offset, QUANTUM, why);
 }
 
-static void read_item(struct pb_meta_reader *r, const struct pb_meta_node *item)
+/* The tile of an item that names none: by the name of its product. */
+static void set_item_tile(struct pb_meta_reader *r, const struct pb_meta_node *root)
 {
+    pb_meta_set_item_tile(r, item_of(root));
+    if (r->out->tile[0] == '\0')
+        set_tile(r, pb_meta_text(root, "document/id"));
+}
+
+static void read_item(struct pb_meta_reader *r, const struct pb_meta_node *root)
+{
+    const struct pb_meta_node *item = item_of(root);
     struct pb_metadata *out = r->out;
-    const char *type = pb_meta_text(item, "s2:product_type");
+    const char *type = item_type(item);
     set_level(r, type == NULL || strstr(type, "2A") != NULL);
     PB_META_SET(r, product, pb_meta_text(item, "s2:product_uri"), "the product");
     set_platform(r, pb_meta_text(item, "platform"));
-    set_baseline(r, pb_meta_need_text(r, item, "s2:processing_baseline"));
+    set_baseline(r, item_baseline(item));
     pb_meta_set_time(r, pb_meta_need_text(r, item, "datetime"), false);
-    pb_meta_set_item_tile(r, item);
+    set_item_tile(r, root);
     pb_meta_set_number(r, &out->sun_azimuth, pb_meta_number(r, item, "view:sun_azimuth", 0, 360),
                        "the sun's azimuth");
     pb_meta_set_number(r, &out->sun_elevation,
@@ -316,7 +443,7 @@ static void read_item(struct pb_meta_reader *r, const struct pb_meta_node *item)
     pb_meta_set_number(r, &out->cloud_cover, pb_meta_number(r, item, "eo:cloud_cover", 0, 100),
                        "the cloud cover");
     if (r->rc == 0)
-        read_item_scales(r, item);
+        read_item_scales(r, root);
 }
 
 static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
@@ -327,7 +454,7 @@ static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
     else if (tile_of(root) != NULL)
         read_tile(r, tile_of(root));
     else
-        read_item(r, item_of(root));
+        read_item(r, root);
 }
 
 /* MTD_TL.xml alone has no scale. */
@@ -342,7 +469,9 @@ static void finish(struct pb_meta_reader *r)
 
 const struct pb_metadata_family pb_family_sentinel2 = {
     .name = "sentinel2",
-    .files = "MTD_MSIL1C.xml, MTD_MSIL2A.xml, MTD_TL.xml, the STAC item of Earth Search",
+    .files = "MTD_MSIL1C.xml, MTD_MSIL2A.xml, MTD_TL.xml, a STAC item (Earth Search, Planetary "
+             "Computer, "
+             "Copernicus Data Space)",
     .source = "Sentinel-2 Products Specification Document (S2-PDGS-TAS-DI-PSD), 14.5 and later",
     .constellation = "sentinel-2",
     .companion = "GRANULE/*/MTD_TL.xml",

@@ -147,11 +147,91 @@ START_TEST(earth_search_says_whether_the_offset_is_taken_out)
     assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, 0);
     ck_assert_ptr_nonnull(strstr(f.boa_offset, "taken out"));
     text = changed(load_metadata(S2_ITEM), "\"02.14\"", "\"05.09\"");
-    assert_refused(changed(text, "earthsearch:boa_offset_applied", "x"), PB_E_INPUT_METADATA_VALUE,
-                   "boa_offset_applied does not say");
+    /* Without the flag the bands of the item count, and these contradict the baseline. */
+    assert_refused(changed(text, "earthsearch:boa_offset_applied", "x"),
+                   PB_E_INPUT_METADATA_CONFLICT, "the item's bands have 0.0001 and 0;");
     assert_refused(
         changed(load_metadata(S2_ITEM), "boa_offset_applied\":false", "boa_offset_applied\":true"),
         PB_E_INPUT_METADATA_CONFLICT, "no offset");
+}
+END_TEST
+
+/* An item without the flag of Earth Search, as the programs of other catalogues write it. assets:
+ * of bands. */
+static char *item_without_flag(const char *baseline, const char *assets)
+{
+    char text[4096];
+    (void)snprintf(text, sizeof text,
+                   "{\"type\": \"Feature\", \"stac_version\": \"1.1.0\", \"id\": "
+                   "\"S2B_MSIL2A_20230601T101559_N0509_R065_T32UQD_20230601T131559\", "
+                   "\"properties\": {\"constellation\": \"sentinel-2\", \"platform\": "
+                   "\"sentinel-2b\", \"datetime\": \"2023-06-01T10:15:59Z\", %s}, \"assets\": "
+                   "{%s}}",
+                   baseline, assets);
+    return strdup(text);
+}
+
+#define ITEM_BASELINE "\"s2:processing_baseline\": \"05.00\""
+#define ITEM_BAND(name, file, scale, offset)                                                       \
+    "\"" name "\": {\"href\": \"./R10m/" file "\", \"raster:bands\": [{\"scale\": " scale          \
+    ", \"offset\": " offset "}]}"
+
+START_TEST(sentinel2_item_has_the_offset_of_its_bands)
+{
+    struct pb_metadata f;
+    struct pb_err err;
+    int rc = parse(item_without_flag(ITEM_BASELINE,
+                                     ITEM_BAND("red", "B04.jp2", "0.0001", "-0.1") ", " ITEM_BAND(
+                                         "nir08", "B8A.jp2", "0.0001",
+                                         "-0.1") ", " ITEM_BAND("wvp", "WVP.jp2", "0.001", "0")),
+                   &f, &err);
+    ck_assert_msg(rc == 0, "%s", err.msg);
+    ck_assert_str_eq(f.level, "L2A");
+    ck_assert_str_eq(f.tile, "T32UQD");
+    assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, -0.1);
+    assert_scale(&f, "8A", PB_QUANTITY_SURFACE, 1e-4, -0.1);
+    rc = parse(item_without_flag("\"s2:processing_baseline\": \"02.14\"",
+                                 ITEM_BAND("red", "B04.tif", "0.0001", "0")),
+               &f, &err);
+    ck_assert_msg(rc == 0, "%s", err.msg);
+    assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, 0);
+}
+END_TEST
+
+/* Of the Copernicus Data Space: version 2 of the raster extension, and the baseline under another
+ * name. */
+START_TEST(sentinel2_item_of_the_data_space_is_read)
+{
+    struct pb_metadata f;
+    struct pb_err err;
+    const char *baseline = "\"product:type\": \"S2MSI2A\", \"processing:version\": \"05.11\"";
+    int rc = parse(
+        item_without_flag(
+            baseline,
+            "\"B04_10m\": {\"href\": "
+            "\"s3://eodata/IMG_DATA/R10m/T32UQD_20230601T101559_B04_10m.jp2\", "
+            "\"raster:scale\": 0.0001, \"raster:offset\": -0.1, \"bands\": [{\"name\": \"B04\"}]}"),
+        &f, &err);
+    ck_assert_msg(rc == 0, "%s", err.msg);
+    ck_assert_str_eq(f.family->name, "sentinel2");
+    ck_assert_str_eq(f.baseline, "05.11");
+    assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, -0.1);
+}
+END_TEST
+
+START_TEST(sentinel2_item_that_contradicts_itself_is_refused)
+{
+    assert_refused(item_without_flag(ITEM_BASELINE, ITEM_BAND("red", "B04.tif", "0.0001", "0")),
+                   PB_E_INPUT_METADATA_CONFLICT, "baseline 05.00 has scale 0.0001 and offset -0.1");
+    assert_refused(item_without_flag("\"s2:processing_baseline\": \"03.01\"",
+                                     ITEM_BAND("red", "B04.tif", "0.0001", "-0.1")),
+                   PB_E_INPUT_METADATA_CONFLICT, "input.files");
+    assert_refused(item_without_flag(ITEM_BASELINE,
+                                     ITEM_BAND("red", "B04.tif", "0.0001", "-0.1") ", " ITEM_BAND(
+                                         "nir", "B08.tif", "0.0001", "0")),
+                   PB_E_INPUT_METADATA_CONFLICT, "different scales");
+    assert_refused(item_without_flag(ITEM_BASELINE, "\"red\": {\"href\": \"B04.tif\"}"),
+                   PB_E_INPUT_METADATA_VALUE, "give scale and offset in input.files");
 }
 END_TEST
 
@@ -376,6 +456,9 @@ int main(void)
     tcase_add_test(tc, sentinel2_offset_follows_the_baseline);
     tcase_add_test(tc, sentinel2_tile_adds_the_sun_and_the_time_of_sensing);
     tcase_add_test(tc, earth_search_says_whether_the_offset_is_taken_out);
+    tcase_add_test(tc, sentinel2_item_has_the_offset_of_its_bands);
+    tcase_add_test(tc, sentinel2_item_of_the_data_space_is_read);
+    tcase_add_test(tc, sentinel2_item_that_contradicts_itself_is_refused);
     tcase_add_test(tc, planetscope_has_radiance_and_reflectance_by_band_number);
     tcase_add_test(tc, worldview_has_radiance_and_with_known_irradiance_reflectance);
     tcase_add_test(tc, dimap_has_radiance_and_reflectance_of_the_middle);
