@@ -397,6 +397,47 @@ def test_loose_files_of_one_name_are_one_scene(scratch):
     assert np.array_equal(kelvin[clear], want[clear]) and np.isnan(kelvin[~clear]).all()
 
 
+# What USGS delivers of a scene besides the files of SCENES.
+BESIDE = ["ANG.txt", "MTL.json", "MTL.xml", "SR_stac.json", "QA_RADSAT.TIF", "thumb_large.jpeg", "thumb_small.jpeg"]
+OLI = [*BESIDE, *(f"SR_B{n}.TIF" for n in (1, 2, 3, 6, 7)), "SR_QA_AEROSOL.TIF"]
+TM = [*BESIDE, *(f"SR_B{n}.TIF" for n in (1, 2, 5, 7)), "SR_ATMOS_OPACITY.TIF", "SR_CLOUD_QA.TIF"]
+WITH_ST = ["ST_stac.json", *(f"ST_{n}.TIF" for n in ("ATRAN", "CDIST", "DRAD", "EMIS", "EMSD", "QA", "TRAD", "URAD"))]
+# scene: its metadata, bands that the sample reads, other files, the pipeline
+DELIVERED = {
+    LANDSAT: (f"{LANDSAT}_MTL.txt", ("SR_B4", "SR_B5", "ST_B10"), OLI + WITH_ST, "landsat-c2-l2"),
+    "LO08_L2SR_001062_20201031_20201106_02_T2": (f"{LANDSAT}_MTL.txt", ("SR_B4", "SR_B5"), OLI, "landsat-c2-l2sr"),
+    "LE07_L2SP_021030_20100109_20200911_02_T1": ("LE07_L2SP_021030_20100109_20200911_02_T1_MTL.xml", ("SR_B3", "SR_B4", "ST_B6"), TM + WITH_ST, "landsat457-c2-l2"),
+    "LT05_L2SP_058014_20110312_20200823_02_T1": ("LT05_L2SP_058014_20110312_20200823_02_T1_MTL.xml", ("SR_B3", "SR_B4", "ST_B6"), TM + WITH_ST, "landsat457-c2-l2"),
+    "LT05_L2SR_058014_20110312_20200823_02_T1": ("LT05_L2SP_058014_20110312_20200823_02_T1_MTL.xml", ("SR_B3", "SR_B4"), TM, "landsat457-c2-l2sr"),
+}
+
+
+def delivered(folder, scene):
+    """All files of a delivery by their names; those that the sample does not read are no rasters."""
+    metadata, bands, others, _ = DELIVERED[scene]
+    random = np.random.default_rng(5)
+    for name in bands:
+        small(folder / f"{scene}_{name}.TIF", random.integers(8000, 30000, (20, 30)).astype(np.uint16), pixel=30.0, epsg=32619)
+    small(folder / f"{scene}_QA_PIXEL.TIF", np.full((20, 30), 21824 if scene.startswith("L") and "08_" in scene else 5440, np.uint16), pixel=30.0, epsg=32619)
+    told = (pbtest.SOURCE / "tests/data/metadata" / metadata).read_text()  # any notation is read under any name
+    (folder / f"{scene}_MTL.txt").write_text(told.replace(metadata[:40], scene))
+    for name in others:
+        (folder / f"{scene}_{name}").write_bytes(b"no image, no text")
+    return sorted(folder.glob(f"{scene}_*"))
+
+
+def test_landsat_deliveries_are_one_scene_each(scratch):
+    sample = pbtest.SOURCE / "samples/landsat-c2-l2.yaml"
+    files = [f for scene in DELIVERED for f in delivered(scratch / "in", scene)]
+    assert len(files) == 4 + 1 + len(OLI + WITH_ST) + 3 + 1 + len(OLI) + 2 * (4 + 1 + len(TM + WITH_ST)) + 3 + 1 + len(TM)
+    done = pbtest.run_json("pushbroom", "run", "--json", "-c", sample, "-o", scratch / "out", *files)
+    assert {pbtest.pathlib.Path(one["input"]).name[:40]: one["pipeline"] for one in done} == {s: d[3] for s, d in DELIVERED.items()}, done
+    for one in done:
+        bands = DELIVERED[pbtest.pathlib.Path(one["input"]).name[:40]][1]
+        assert sorted(p["name"] for p in one["products"] if p["type"] == "cog") == (["ndvi", "temperature"] if len(bands) == 3 else ["ndvi"])
+        assert np.isfinite(pixels(one)).mean() > 0.9
+
+
 def test_any_file_stands_for_its_group_and_groups_do_not_mix(scratch):
     sample = pbtest.SOURCE / "samples/landsat-c2-l2.yaml"
     other = LANDSAT.replace("001062", "001063")
