@@ -323,6 +323,8 @@ struct pb_product_kind {
     const char *(*series)(const struct pb_product_config *product);
     /* The band whose values are to be classes, and the key that names it; NULL = there is none. */
     const char *(*classes)(const struct pb_product_config *product, const char **out_key);
+    /* A band whose values the product takes for classes; NULL = none. NULL = it never does. */
+    const char *(*class_band)(const struct pb_product_config *product);
     /* Why no scene of that pipeline can have the product, in words; static. NULL = one can, and a
      * kind without the function always can. */
     const char *(*never)(const struct pb_product_config *product,

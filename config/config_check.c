@@ -280,6 +280,16 @@ static void check_classes(struct check *t, const struct pb_chain *chain)
     }
 }
 
+static int build(struct check *t, struct pb_chain **out_chain)
+{
+    const char *class_bands[PB_BANDS_MAX];
+    t->spec.class_bands = class_bands;
+    t->spec.n_class_bands = pb_class_bands(t->pipeline, class_bands);
+    int rc = pb_chain_build(&t->spec, report, t, out_chain);
+    t->spec.class_bands = NULL;
+    return rc;
+}
+
 void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
                     struct pb_pipeline_config *pipeline, const struct pb_pipeline_notes *notes)
 {
@@ -291,7 +301,7 @@ void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
         *t = (struct check){.load = load, .body = body, .pipeline = pipeline, .notes = notes};
         set_inputs(t);
         if (set_steps(t, scratch) && set_outputs(t, scratch))
-            rc = pb_chain_build(&t->spec, report, t, &chain);
+            rc = build(t, &chain);
     }
     if (rc == -ENOMEM)
         pb_arena_fail(load->arena);

@@ -55,3 +55,15 @@ int pb_wanted_bands(const struct pb_pipeline_config *pipeline, const char *const
     }
     return rc;
 }
+
+size_t pb_class_bands(const struct pb_pipeline_config *pipeline, const char *out[PB_BANDS_MAX])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < pipeline->n_products && n < PB_BANDS_MAX; i++) {
+        const struct pb_product_config *product = pipeline->products[i];
+        const char *band = product->kind->class_band ? product->kind->class_band(product) : NULL;
+        if (band != NULL)
+            out[n++] = band;
+    }
+    return n;
+}

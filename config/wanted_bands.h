@@ -19,4 +19,6 @@ struct pb_wanted_bands {
  * PB_WANTED_BANDS_MAX. */
 int pb_wanted_bands(const struct pb_pipeline_config *pipeline, const char *const *inputs,
                     size_t n_inputs, struct pb_wanted_bands *out);
+/* Names of bands whose values products take for classes. Returns how many; borrowed. */
+size_t pb_class_bands(const struct pb_pipeline_config *pipeline, const char *out[PB_BANDS_MAX]);
 #endif

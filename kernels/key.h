@@ -82,9 +82,10 @@ struct pb_key {
     const char *doc;                  /* a sentence or two */
     const struct pb_section *section; /* SECTION: its table */
     bool required;
-    bool may_be_empty; /* TEXT: "" is a value, too */
-    bool makes_bands; /* NAMES, BAND, EXPRESSIONS: each entry is a band that a step makes */
-    bool makes_one;   /* BAND: a band that the step makes besides those */
+    bool may_be_empty;  /* TEXT: "" is a value, too */
+    bool makes_bands;   /* NAMES, BAND, EXPRESSIONS: each entry is a band that a step makes */
+    bool makes_one;     /* BAND: a band that the step makes besides those */
+    bool names_classes; /* BAND: the values of that band are classes or bits */
 };
 
 /* Keys that belong together, and what messages call them: "compute", "cog", "convolve". */

@@ -89,6 +89,12 @@ const char *pb_op_one_more(const struct pb_op *op, const void *params)
     return NULL;
 }
 
+bool pb_op_keeps(const void *params)
+{
+    (void)params;
+    return true;
+}
+
 bool pb_op_makes(const struct pb_op *op, const void *params, const char *band)
 {
     const struct pb_items *const outputs = pb_op_outputs(op, params);

@@ -23,6 +23,7 @@ enum pb_diag_kind {
     PB_DIAG_PLACE,    /* the scene cannot be brought to where the step wants it */
     PB_DIAG_OUTSIDE,  /* the scene has no pixel in the area of the step */
     PB_DIAG_LIMIT,    /* a grid is larger than struct pb_grid_limits allows */
+    PB_DIAG_SCALE,    /* bands whose numbers mean different things would be mixed */
     PB_DIAG_VALUE
 };
 struct pb_diag {
@@ -102,6 +103,10 @@ struct pb_op {
     bool wants_stored;   /* its bands are the scene's as they are stored: scale 1, offset 0 */
     bool joins;          /* it puts files together that may lie beside each other */
     bool wants_metadata; /* it needs the scene's metadata: input.metadata */
+    /* True if the numbers of a band that the step makes have the scale, offset and unit of those
+     * that it is made of: they are selected, rounded, or weighed with weights whose sum is 1. The
+     * chain then refuses to mix bands of different scales. NULL = never. */
+    bool (*keeps_tags)(const void *params);
     /* Adds the step's values to the chain being built (kernels/graph/builder.h). params: the
      * operator's struct. After a mistake it goes on with poison, so that the next one is found as
      * well. 0; -EINVAL: there was a mistake, and all bands that the step makes become poison;
@@ -129,6 +134,8 @@ struct pb_section pb_op_section(const struct pb_op *op);
 const struct pb_items *pb_op_outputs(const struct pb_op *op, const void *params);
 /* A band that it defines besides those; NULL = none. Borrowed from params. */
 const char *pb_op_one_more(const struct pb_op *op, const void *params);
+/* keeps_tags of operators that always do. */
+bool pb_op_keeps(const void *params);
 /* Whether the step defines the band, or may: where it works on every band. */
 bool pb_op_makes(const struct pb_op *op, const void *params, const char *band);
 

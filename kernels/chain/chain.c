@@ -40,6 +40,18 @@ static int define_grids(struct pb_builder *b, const struct pb_chain_spec *spec)
     return 0;
 }
 
+/* The band on the scene's grid. */
+static pb_value bring(struct pb_builder *b, const struct pb_chain_input *input, pb_value v)
+{
+    const enum pb_resampling how = (enum pb_resampling)(input->bring - 1);
+    const pb_value on_grid = pb_builder_resample(b, how, v, b->source_grid[0]);
+
+    if (on_grid >= 0 && on_grid != v && !pb_resampling_chooses(how) &&
+        pb_builder_class(b, v, input->name) == PB_CLASS_FILE)
+        pb_builder_note_mixed(b, input->name, how);
+    return on_grid;
+}
+
 /* The band, brought onto the scene's grid where that is wanted. */
 static int define_input(struct pb_builder *b, const struct pb_chain_input *input, uint32_t number)
 {
@@ -48,7 +60,7 @@ static int define_input(struct pb_builder *b, const struct pb_chain_input *input
                      : pb_graph_input(&b->graph, number, b->source_grid[input->source]);
 
     if (v >= 0 && input->bring > 0 && !input->is_absent)
-        v = pb_builder_resample(b, (enum pb_resampling)(input->bring - 1), v, b->source_grid[0]);
+        v = bring(b, input, v);
     b->input[number] = v;
     b->n_inputs = (int32_t)number + 1;
     if (v < 0 || input->name[0] == '\0')
@@ -71,6 +83,8 @@ static int define_inputs(struct pb_builder *b, const struct pb_chain_spec *spec)
                                   spec->n_inputs);
     for (size_t i = 0; i < spec->n_inputs && rc == 0; i++) {
         const struct pb_chain_input *const input = &spec->inputs[i];
+        const struct pb_band_tags none = {.scale = 1};
+        const bool as_stored = input->scale == 1.0 && input->offset == 0.0;
 
         if (input->name[0] != '\0' && pb_builder_find(b, input->name) >= 0)
             return pb_builder_mistake(b, PB_DIAG_BAND, NULL, 0,
@@ -81,7 +95,10 @@ static int define_inputs(struct pb_builder *b, const struct pb_chain_spec *spec)
         if (input->source >= (spec->n_sources ? spec->n_sources : 1))
             return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "band '%s' has no source",
                                       input->name);
-        rc = define_input(b, input, (uint32_t)i);
+        if (input->is_class)
+            b->graph.class_inputs |= (uint64_t)1 << i;
+        rc = pb_value_tags_add_input(&b->tags, as_stored ? &input->tags : &none, input->name);
+        rc = rc ? rc : define_input(b, input, (uint32_t)i);
     }
     /* Behind what the spec has. */
     b->graph.first_image = (uint32_t)spec->n_inputs;
@@ -105,18 +122,96 @@ static int poison_outputs(struct pb_builder *b, const struct pb_chain_step *step
     return rc;
 }
 
+/* --- what numbers mean ------------------------------------------------------------------------ */
+
+static int keep_tags(struct pb_builder *b, const char *band, const uint8_t *read, size_t n_read)
+{
+    const pb_value value = pb_builder_find(b, band);
+    struct pb_value_tags_conflict c;
+    char one[100], other[100];
+
+    if (value < 0 || value == PB_VALUE_POISON)
+        return 0;
+    const int rc = pb_value_tags_keep(&b->tags, &b->graph, read, n_read, value, &c);
+    if (rc <= 0)
+        return rc;
+    return pb_builder_mistake(
+        b, PB_DIAG_SCALE, NULL, 0,
+        "band '%.63s' would mix numbers that mean different things: %.63s has "
+        "%s, %.63s has %s, by the tags of their files",
+        band, c.one->name, pb_band_tags_text(&c.one->tags, one, sizeof one), c.other->name,
+        pb_band_tags_text(&c.other->tags, other, sizeof other));
+}
+
+/* read: not 0 for values that had a name before the step. */
+static int keep_all_tags(struct pb_builder *b, const struct pb_chain_step *step,
+                         const uint8_t *read, size_t n_read)
+{
+    const struct pb_items *const outputs = pb_op_outputs(step->op, step->params);
+    const size_t n = outputs->n ? outputs->n : pb_builder_band_count(b);
+    int rc = pb_value_tags_follow(&b->tags, &b->graph);
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const char *const band =
+            outputs->n ? pb_item_band(&outputs->items[i]) : pb_builder_band_name(b, i);
+
+        rc = keep_tags(b, band, read, n_read);
+    }
+    return rc;
+}
+
 /* Negative errno: the building ends. */
 static int build_step(struct pb_builder *b, const struct pb_chain_step *step)
 {
-    const size_t before = b->n_mistakes;
-    const int rc = step->op->build(step->params, b);
+    const size_t before = b->n_mistakes, n_read = b->graph.n;
+    const bool keeps = step->op->keeps_tags && step->op->keeps_tags(step->params);
+    uint8_t *const read = calloc(n_read + 1, 1);
 
+    if (!read)
+        return -ENOMEM;
+    for (size_t i = 0; i < b->n_bands; i++)
+        if (b->bands[i].value != PB_VALUE_POISON)
+            read[b->bands[i].value] = 1;
+    int rc = step->op->build(step->params, b);
+    if (rc == 0 && keeps && !b->error)
+        rc = keep_all_tags(b, step, read, n_read);
+    free(read);
     if (b->error || rc == -ENOMEM)
         return b->error ? b->error : rc;
     if (rc < 0 && b->n_mistakes == before)
         (void)pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "step '%s' cannot be built",
                                  step->op->name);
     return rc < 0 ? poison_outputs(b, step) : 0;
+}
+
+/* Names of bands whose values a step takes for classes: other steps leave these classes whole. */
+static void add_class_names(struct pb_builder *b, const struct pb_chain_step *step)
+{
+    for (size_t k = 0; k < step->op->n_keys; k++) {
+        const struct pb_key *const key = &step->op->keys[k];
+        const struct pb_items *const items =
+            (const struct pb_items *)(const void *)((const char *)step->params + key->offset);
+
+        if (key->names_classes && items->n > 0)
+            b->class_names[b->n_class_names++] = items->items[0].text;
+    }
+}
+
+static int find_class_names(struct pb_builder *b, const struct pb_chain_spec *spec)
+{
+    size_t most = spec->n_class_bands;
+
+    for (size_t i = 0; i < spec->n_steps; i++)
+        for (size_t k = 0; k < spec->steps[i].op->n_keys; k++)
+            most += spec->steps[i].op->keys[k].names_classes;
+    b->class_names = calloc(most + 1, sizeof *b->class_names);
+    if (!b->class_names)
+        return -ENOMEM;
+    for (size_t i = 0; i < spec->n_class_bands; i++)
+        b->class_names[b->n_class_names++] = spec->class_bands[i];
+    for (size_t i = 0; i < spec->n_steps; i++)
+        add_class_names(b, &spec->steps[i]);
+    return 0;
 }
 
 /* All outputs are pixels of the same tiles. */
@@ -182,8 +277,9 @@ static int find_outputs(struct pb_builder *b, const struct pb_chain_spec *spec, 
 
 static int build(struct pb_builder *b, const struct pb_chain_spec *spec, pb_value *values)
 {
-    int rc = define_grids(b, spec);
+    int rc = find_class_names(b, spec);
 
+    rc = rc ? rc : define_grids(b, spec);
     rc = rc ? rc : define_inputs(b, spec);
     for (size_t i = 0; i < spec->n_steps && rc == 0; i++) {
         b->step = i;
@@ -254,7 +350,7 @@ int pb_chain_build(const struct pb_chain_spec *spec, pb_diag_report *report, voi
     if (rc == 0)
         all = with_images(&b.graph, spec, inputs);
     if (rc == 0)
-        rc = pb_chain_describe_outputs(&b.graph, values, &all, chain);
+        rc = pb_chain_describe_outputs(&b, values, &all, chain);
     if (rc == 0)
         rc = plan(&b, values, &all, chain);
     if (rc == -E2BIG)
@@ -321,6 +417,8 @@ void pb_chain_destroy(struct pb_chain *chain)
     free(chain->places);
     free(chain->untouched);
     free(chain->computed);
+    free(chain->meanings);
+    free(chain->notes);
     free(chain->leaf_places);
     for (size_t i = 0; i < chain->n_warps; i++)
         pb_warp_put(chain->warps[i]);

@@ -11,6 +11,7 @@
 #include "kernels/areas/areas.h"
 #include "kernels/geometry.h"
 #include "kernels/op.h"
+#include "kernels/band_tags.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/view.h"
 
@@ -36,6 +37,9 @@ struct pb_chain_input {
     bool is_absent;  /* it is valid nowhere, and nothing of its source is read */
     int32_t bring; /* how the band reaches the scene's grid, an enum pb_resampling + 1; 0: it stays
                       on its source's */
+    bool is_class; /* its values are classes or bits, of which there is no mean */
+    struct pb_band_tags tags; /* of its numbers, where scale is 1 and offset 0. Borrowed for the
+                                    life of the chain */
 };
 
 struct pb_chain_step {
@@ -55,6 +59,9 @@ struct pb_chain_spec {
     size_t n_sources; /* 1 .. PB_SOURCES_MAX; 0 = one whose size each tile tells, for chains that
                          keep the scene's grid */
     const struct pb_scene_facts *scene; /* NULL = nothing is known */
+    const char *const *class_bands;     /* n_class_bands: names of bands whose values products take
+                                           for classes */
+    size_t n_class_bands;
 };
 
 /* Compiles. 0; -EINVAL after every mistake was reported, up to 64 (none of them a consequence of
@@ -166,8 +173,8 @@ size_t pb_chain_used(const struct pb_chain *chain, const uint32_t **out_indices)
 size_t pb_chain_planes_of(const struct pb_chain *chain, uint32_t source);
 size_t pb_chain_output_count(const struct pb_chain *chain);
 /* Of each output, whether it takes a few values only, or whole numbers that steps have made, so
- * that the mean of two may be none of them.
- * Borrowed until destroy. */
+ * that the mean of two may be none of them; or classes
+ * of a file. Borrowed until destroy. */
 const bool *pb_chain_classes(const struct pb_chain *chain);
 /* Of each output, the input of which its pixels are pixels as the file has them, without scale and
  * offset; -1 = none. Borrowed until destroy. */
@@ -180,6 +187,12 @@ const bool *pb_chain_untouched(const struct pb_chain *chain);
 /* Of each input of the spec, whether something is computed of its values, be it a condition; else
  * they are in their places in outputs, or nowhere. Borrowed until destroy. */
 const bool *pb_chain_computed(const struct pb_chain *chain);
+/* What the numbers of an output are, by the tags of the files that it is made of; NULL = they are
+ * no numbers of files. Borrowed until destroy. */
+const struct pb_band_tags *pb_chain_output_tags(const struct pb_chain *chain, size_t output);
+/* What steps did that people should know, one sentence each. Borrowed until destroy. */
+size_t pb_chain_note_count(const struct pb_chain *chain);
+const char *pb_chain_note(const struct pb_chain *chain, size_t i);
 /* Whether outputs and inputs lie on one grid, that of one source. */
 bool pb_chain_keeps_grid(const struct pb_chain *chain);
 /* The grid of the outputs: its size and the map from the scene's grid. Not of a chain without

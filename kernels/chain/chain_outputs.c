@@ -3,8 +3,10 @@
 /* What products want to know of the values they store: what of them are an input's pixels. */
 #include "kernels/chain/chain_outputs.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int32_t as_stored(const struct pb_chain_spec *spec, int32_t origin)
 {
@@ -35,9 +37,32 @@ static void find_computed(const struct pb_graph *graph, const pb_value *values,
             chain->computed[graph->nodes[id].index] = true;
 }
 
-int pb_chain_describe_outputs(const struct pb_graph *graph, const pb_value *values,
+/* What the numbers of outputs mean, and what the steps noted. */
+static int keep_words(struct pb_builder *b, const pb_value *values, size_t n,
+                      struct pb_chain *chain)
+{
+    static_assert(PB_CHAIN_NOTE_BYTES == PB_BUILDER_NOTE_BYTES, "notes are copied");
+    const int rc = pb_value_tags_follow(&b->tags, &b->graph);
+
+    chain->meanings = calloc(n + 1, sizeof *chain->meanings);
+    chain->notes = calloc(b->n_notes + 1, sizeof *chain->notes);
+    if (rc < 0 || !chain->meanings || !chain->notes)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        const struct pb_band_tags *const q = pb_value_tags_of(&b->tags, values[i]);
+
+        if (q != NULL)
+            chain->meanings[i] = (struct pb_chain_meaning){true, *q};
+    }
+    memcpy(chain->notes, b->notes, b->n_notes * sizeof *chain->notes);
+    chain->n_notes = b->n_notes;
+    return 0;
+}
+
+int pb_chain_describe_outputs(struct pb_builder *b, const pb_value *values,
                               const struct pb_chain_spec *spec, struct pb_chain *chain)
 {
+    const struct pb_graph *const graph = &b->graph;
     const size_t n = spec->n_outputs;
     uint8_t *const few = calloc(graph->n + 1, 1), *const flags = calloc(graph->n + 1, 1);
     int32_t *const origins = calloc(graph->n + 1, sizeof *origins);
@@ -67,7 +92,22 @@ int pb_chain_describe_outputs(const struct pb_graph *graph, const pb_value *valu
     free(flags);
     free(origins);
     free(places);
-    return room ? 0 : -ENOMEM;
+    return room ? keep_words(b, values, n, chain) : -ENOMEM;
+}
+
+const struct pb_band_tags *pb_chain_output_tags(const struct pb_chain *chain, size_t output)
+{
+    return chain->meanings[output].known ? &chain->meanings[output].tags : NULL;
+}
+
+size_t pb_chain_note_count(const struct pb_chain *chain)
+{
+    return chain->n_notes;
+}
+
+const char *pb_chain_note(const struct pb_chain *chain, size_t i)
+{
+    return chain->notes[i];
 }
 
 const int32_t *pb_chain_origins(const struct pb_chain *chain)

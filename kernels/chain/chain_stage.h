@@ -93,17 +93,28 @@ struct pb_chain_curve_place {
     uint32_t stage, instr;
 };
 
+/* The tags of an output, if they are known. */
+struct pb_chain_meaning {
+    bool known;
+    struct pb_band_tags tags;
+};
+
+#define PB_CHAIN_NOTE_BYTES 240
+
 struct pb_chain {
     uint32_t *used; /* indices into spec.inputs, one for each plane of pb_tile_in */
     struct pb_program_input *inputs;
     size_t n_used;
     struct pb_stage *stages;
     size_t n_stages, n_outputs;
-    bool *classes;        /* of each output: pb_chain_classes */
-    int32_t *origins;     /* of each output: pb_chain_origins */
-    int32_t *places;      /* of each output: pb_chain_places */
-    bool *untouched;      /* of each output: pb_chain_untouched */
-    bool *computed;       /* of each input: pb_chain_computed */
+    bool *classes;                      /* of each output: pb_chain_classes */
+    int32_t *origins;                   /* of each output: pb_chain_origins */
+    int32_t *places;                    /* of each output: pb_chain_places */
+    bool *untouched;                    /* of each output: pb_chain_untouched */
+    bool *computed;                     /* of each input: pb_chain_computed */
+    struct pb_chain_meaning *meanings;  /* of each output: pb_chain_output_tags */
+    char (*notes)[PB_CHAIN_NOTE_BYTES]; /* n_notes: pb_chain_note */
+    size_t n_notes;
     size_t n_planes;      /* scratch planes */
     int32_t halo;         /* most of any plane */
     uint32_t n_registers; /* most of any stage */

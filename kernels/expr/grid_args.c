@@ -2,6 +2,40 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/expr/grid_args.h"
 
+#include <string.h>
+
+/* New pixels so many times as wide as the old ones take the class that most of them have. */
+#define COARSER 2.0
+
+/* By its value, or by the name that it had or gets. */
+static enum pb_builder_class class_of(struct pb_builder *b, const struct pb_band_pick *pick)
+{
+    const enum pb_builder_class found = pb_builder_class(b, pick->value, pick->out);
+    const bool renamed = pick->item != NULL && pick->item->text != NULL;
+
+    if (found == PB_CLASS_FILE || !renamed)
+        return found;
+    const enum pb_builder_class before = pb_builder_class(b, pick->value, pick->item->text);
+    return before > found ? before : found;
+}
+
+enum pb_resampling pb_grid_args_how(const struct pb_grid_method *method, struct pb_builder *b,
+                                    const struct pb_band_pick *pick, int32_t to)
+{
+    const enum pb_builder_class classes = class_of(b, pick);
+
+    if (method->has) {
+        const enum pb_resampling how = (enum pb_resampling)method->given;
+
+        if (classes == PB_CLASS_FILE && !pb_resampling_chooses(how))
+            pb_builder_note_mixed(b, pick->out, how);
+        return how;
+    }
+    if (classes == PB_CLASS_NO)
+        return method->usual;
+    return pb_builder_coarser(b, pick->value, to) >= COARSER * (1 - 1e-6) ? PB_MODE : PB_NEAREST;
+}
+
 bool pb_grid_args_transform(const struct pb_builder *b, int32_t grid, double out_transform[6])
 {
     const struct pb_scene_facts *const scene = pb_builder_scene(b);

@@ -5,8 +5,16 @@
  * the order of the presets. */
 #include "kernels/expr/mask_presets.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+
+/* Quality bands as producers call them: Sentinel-2 L2A and L1C, Landsat Collection 2 and 1, HLS. */
+static const char *const quality_bands[] = {
+    "SCL",      "QA60",      "QA_PIXEL", "QA_RADSAT", "SR_QA_AEROSOL",
+    "PIXEL_QA", "RADSAT_QA", "BQA",      "FMASK",     "SR_CLOUD_QA",
+};
 
 static const struct {
     const char *name;
@@ -49,6 +57,38 @@ bool pb_mask_preset_find(const char *name, struct pb_mask_preset *out)
     if (i < pb_mask_preset_count())
         *out = pb_mask_preset_at(i);
     return i < pb_mask_preset_count();
+}
+
+bool pb_mask_is_quality_band(const char *name)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof quality_bands / sizeof quality_bands[0] && !found; i++)
+        found = strcasecmp(quality_bands[i], name) == 0;
+    return found;
+}
+
+/* The word is a part of the name between other characters than letters and digits. */
+static bool has_word(const char *name, const char *word)
+{
+    const size_t n = strlen(word);
+
+    for (const char *at = name; *at != '\0'; at++) {
+        const bool begins = at == name || !isalnum((unsigned char)at[-1]);
+
+        if (begins && strncasecmp(at, word, n) == 0 && !isalnum((unsigned char)at[n]))
+            return true;
+    }
+    return false;
+}
+
+bool pb_mask_is_quality_file(const char *name)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof quality_bands / sizeof quality_bands[0] && !found; i++)
+        found = has_word(name, quality_bands[i]);
+    return found;
 }
 
 const struct pb_mask_meaning *pb_mask_meaning_find(const struct pb_mask_preset *preset,

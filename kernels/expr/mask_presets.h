@@ -26,6 +26,10 @@ size_t pb_mask_preset_count(void);
 struct pb_mask_preset pb_mask_preset_at(size_t i);
 /* False: there is none of that name. */
 bool pb_mask_preset_find(const char *name, struct pb_mask_preset *out);
+/* Whether a band of that name is a quality band: its values are classes or bits (SCL, QA_PIXEL). */
+bool pb_mask_is_quality_band(const char *name);
+/* Whether the name of a file, or a pattern of names, has the name of such a band in it. */
+bool pb_mask_is_quality_file(const char *name);
 /* The meaning that a word stands for; NULL = none. */
 const struct pb_mask_meaning *pb_mask_meaning_find(const struct pb_mask_preset *preset,
                                                    const char *word);

@@ -36,6 +36,8 @@ void pb_builder_fini(struct pb_builder *b)
         free(b->bands[i].name);
     free(b->bands);
     pb_graph_fini(&b->graph);
+    pb_value_tags_fini(&b->tags);
+    free(b->class_names);
     memset(b, 0, sizeof *b);
 }
 
@@ -74,6 +76,21 @@ int pb_builder_wrong(struct pb_builder *b, const void *member, const char *forma
     const int rc = report(b, &diag, format, list);
     va_end(list);
     return rc;
+}
+
+void pb_builder_note(struct pb_builder *b, const char *format, ...)
+{
+    char text[PB_BUILDER_NOTE_BYTES];
+    va_list list;
+
+    va_start(list, format);
+    (void)vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    for (size_t i = 0; i < b->n_notes; i++)
+        if (strcmp(b->notes[i], text) == 0)
+            return;
+    if (b->n_notes < PB_BUILDER_NOTES_MAX)
+        memcpy(b->notes[b->n_notes++], text, sizeof text);
 }
 
 static pb_value out_of_memory(struct pb_builder *b)
@@ -268,6 +285,60 @@ pb_value pb_builder_resample(struct pb_builder *b, enum pb_resampling how, pb_va
                              "at most",
                              scale_fits(map.scale_x) ? map.scale_y : map.scale_x);
     return PB_VALUE_POISON;
+}
+
+double pb_builder_coarser(const struct pb_builder *b, pb_value x, int32_t grid)
+{
+    const int32_t own = pb_builder_grid(b, x);
+
+    if (own < 0 || grid < 0 || own == grid)
+        return 1.0;
+    const struct pb_geometry *const from = &b->graph.grids[own], *const to = &b->graph.grids[grid];
+    const struct pb_graph_warp *const way = pb_graph_warp(&b->graph, from->frame, to->frame);
+    const struct pb_map map = pb_graph_map(&b->graph, grid, own);
+    double across = map.scale_x, down = map.scale_y;
+
+    if (way != NULL && way->warp != NULL) { /* its scales are of the frames' first grids */
+        across = way->warp->scale_x * from->map.scale_x / to->map.scale_x;
+        down = way->warp->scale_y * from->map.scale_y / to->map.scale_y;
+    }
+    return isfinite(across) && isfinite(down) ? fmin(across, down) : 1.0;
+}
+
+static bool is_class_name(const struct pb_builder *b, const char *name)
+{
+    for (size_t i = 0; name != NULL && i < b->n_class_names; i++)
+        if (strcmp(b->class_names[i], name) == 0)
+            return true;
+    return false;
+}
+
+enum pb_builder_class pb_builder_class(struct pb_builder *b, pb_value x, const char *name)
+{
+    static const enum pb_builder_class by_graph[] = {[PB_CLASSES_NONE] = PB_CLASS_NO,
+                                                     [PB_CLASSES_FEW] = PB_CLASS_STEPS,
+                                                     [PB_CLASSES_FILE] = PB_CLASS_FILE};
+    if (b->error || x == PB_VALUE_POISON || !known(b, x))
+        return PB_CLASS_NO;
+    if (is_class_name(b, name))
+        return PB_CLASS_FILE;
+    uint8_t *const classes = calloc(b->graph.n, 1);
+    if (!classes) {
+        (void)out_of_memory(b);
+        return PB_CLASS_NO;
+    }
+    pb_graph_classes(&b->graph, classes);
+    const enum pb_builder_class found = by_graph[classes[x]];
+    free(classes);
+    return found;
+}
+
+void pb_builder_note_mixed(struct pb_builder *b, const char *band, enum pb_resampling how)
+{
+    pb_builder_note(b,
+                    "band %.63s has classes, and %s makes values between them, which are no "
+                    "classes; nearest and mode keep them",
+                    band, pb_resampling_name(how));
 }
 
 void pb_builder_say_grids(const struct pb_builder *b, int32_t one, int32_t other, char *text,

@@ -32,6 +32,11 @@ int pb_builder_mistake(struct pb_builder *b, enum pb_diag_kind kind, const struc
 int pb_builder_wrong(struct pb_builder *b, const void *member, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Keeps a sentence for people about what the step does; the chain is made all the same. The first
+ * 16 are kept, equal ones once. */
+void pb_builder_note(struct pb_builder *b, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* The value a band name stands for now; -1 when there is none (nothing is reported). */
 pb_value pb_builder_find(struct pb_builder *b, const char *name);
 /* The whole numbers that a band of the scene is stored as, whatever the input's scale and offset
@@ -125,6 +130,15 @@ const struct pb_ground *pb_builder_ground(const struct pb_builder *b, int32_t fr
  * `how`. A scale beyond 1/64 to 64 is a mistake: the value is poison. */
 pb_value pb_builder_resample(struct pb_builder *b, enum pb_resampling how, pb_value x,
                              int32_t grid);
+/* How many times as large as a pixel of x a pixel of `grid` is, along the axis where it is less;
+ * 1 where that is not known. */
+double pb_builder_coarser(const struct pb_builder *b, pb_value x, int32_t grid);
+/* Whether the mean of two pixels of x may be no value of it. FILE: x has classes of files, or goes
+ * by a name (NULL = none) under which steps or products take its values for classes. */
+enum pb_builder_class { PB_CLASS_NO, PB_CLASS_STEPS, PB_CLASS_FILE };
+enum pb_builder_class pb_builder_class(struct pb_builder *b, pb_value x, const char *name);
+/* Notes that a method mixes the classes of a band. */
+void pb_builder_note_mixed(struct pb_builder *b, const char *band, enum pb_resampling how);
 /* What is known of the scene that the grids refer to. */
 const struct pb_scene_facts *pb_builder_scene(const struct pb_builder *b);
 

@@ -4,6 +4,7 @@
 #define PB_BUILDER_STATE_H
 /* What is behind struct pb_builder: for chain.c, which owns it, and builder.c. */
 #include "kernels/graph/graph.h"
+#include "kernels/graph/value_tags.h"
 
 struct pb_band {
     char *name;
@@ -12,6 +13,8 @@ struct pb_band {
 };
 
 #define PB_BUILDER_INPUTS_MAX 64
+#define PB_BUILDER_NOTES_MAX  16
+#define PB_BUILDER_NOTE_BYTES 240
 
 struct pb_builder {
     struct pb_graph graph;
@@ -27,8 +30,14 @@ struct pb_builder {
     bool has_gate;
     pb_value gate_keep;
     double gate_minimum;
-    bool has_tiles;         /* a step cuts products into tiles */
-    bool told_grids;        /* of this step: that two grids do not go together */
+    bool has_tiles;  /* a step cuts products into tiles */
+    bool told_grids; /* of this step: that two grids do not go together */
+    struct pb_value_tags tags;
+    const char **class_names; /* n_class_names: bands whose values steps or products take for
+                                 classes; borrowed */
+    size_t n_class_names;
+    char notes[PB_BUILDER_NOTES_MAX][PB_BUILDER_NOTE_BYTES];
+    size_t n_notes;
     pb_diag_report *report; /* NULL: mistakes are counted only */
     void *report_to;
 };

@@ -292,8 +292,7 @@ void pb_graph_mark(const struct pb_graph *graph, uint8_t *flags, bool through_pl
     }
 }
 
-/* Whether the node is one of the pixels of its operand. */
-static bool chooses(const struct pb_graph *graph, const struct pb_node *node)
+bool pb_graph_chooses(const struct pb_graph *graph, const struct pb_node *node)
 {
     if (node->kind == PB_NODE_FOCAL)
         return pb_focal_chooses(&graph->focals[node->index]);
@@ -312,7 +311,7 @@ static int32_t origin_of(const struct pb_graph *graph, const struct pb_node *nod
                          const int32_t *origins)
 {
     const bool passes = node->kind == PB_VM_WHERE || node->kind == PB_NODE_VIEW ||
-                        (!in_place && pb_node_is_plane(node) && chooses(graph, node));
+                        (!in_place && pb_node_is_plane(node) && pb_graph_chooses(graph, node));
     int32_t origin = -1;
 
     if (node->kind == PB_NODE_INPUT)
@@ -357,15 +356,30 @@ void pb_graph_computed(const struct pb_graph *graph, uint8_t *flags)
     }
 }
 
+static uint8_t classes_of(const struct pb_graph *graph, const struct pb_node *node,
+                          const uint8_t *classes)
+{
+    const struct pb_graph_image *const image = pb_graph_image_of(graph, node);
+    bool few = node->kind != PB_NODE_INDEX && pb_graph_chooses(graph, node);
+    uint8_t most = PB_CLASSES_FEW;
+
+    if (image)
+        return classes[image->of] > PB_CLASSES_FEW ? classes[image->of] : PB_CLASSES_FEW;
+    if (node->kind == PB_NODE_INPUT)
+        return graph->class_inputs >> node->index & 1 ? PB_CLASSES_FILE : PB_CLASSES_NONE;
+    if (is_decision(node->kind))
+        return PB_CLASSES_FEW;
+    for (int i = 0; i < node->arity && few; i++) {
+        if (!pb_node_passes(node, i))
+            continue;
+        few = classes[node->arg[i]] != PB_CLASSES_NONE;
+        most = classes[node->arg[i]] > most ? classes[node->arg[i]] : most;
+    }
+    return few ? most : PB_CLASSES_NONE;
+}
+
 void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes)
 {
-    for (size_t id = 0; id < graph->n; id++) {
-        const struct pb_node *const node = &graph->nodes[id];
-        bool few =
-            node->kind != PB_NODE_INPUT && node->kind != PB_NODE_INDEX && chooses(graph, node);
-
-        for (int i = 0; i < node->arity && few; i++)
-            few = !pb_node_passes(node, i) || classes[node->arg[i]] != 0;
-        classes[id] = few || is_decision(node->kind) || pb_graph_image_of(graph, node);
-    }
+    for (size_t id = 0; id < graph->n; id++)
+        classes[id] = classes_of(graph, &graph->nodes[id], classes);
 }

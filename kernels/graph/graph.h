@@ -107,7 +107,8 @@ struct pb_graph {
     size_t n_curves;
     struct pb_graph_image images[PB_SOURCES_MAX];
     size_t n_images, images_max;
-    uint32_t first_image; /* number of the input that the first one is; the others follow */
+    uint32_t first_image;  /* number of the input that the first one is; the others follow */
+    uint64_t class_inputs; /* bit i: values of input i are classes */
 };
 
 void pb_graph_init(struct pb_graph *graph);
@@ -159,6 +160,9 @@ const struct pb_graph_image *pb_graph_image_of(const struct pb_graph *graph,
 bool pb_node_is_plane(const struct pb_node *node);
 /* Whether pixels of operand i may be those of the node: no condition's, and no heights'. */
 bool pb_node_passes(const struct pb_node *node, int i);
+/* Whether each pixel of the node is one of the pixels of its operand, or its operation is none of
+ * neighbourhoods and grids. */
+bool pb_graph_chooses(const struct pb_graph *graph, const struct pb_node *node);
 /* Whether it is one number for all pixels: a constant, or what is made of scalars. */
 bool pb_node_is_number(const struct pb_node *node);
 /* Whether each pixel of a grid is one of another. */
@@ -172,9 +176,12 @@ pb_value pb_graph_op(struct pb_graph *graph, enum pb_vm_op op, pb_value x, pb_va
 /* One pixel of one operation. */
 float pb_vm_eval(enum pb_vm_op op, float x, float y, float z);
 
-/* classes[id] = whether the value takes a few values only, whatever the scene: constants,
- * comparisons, and what is made of such values alone (where(x > 1, 5, 9)); or is rounded to whole
- * numbers, as by a cast, so that it may be a class. One byte a node. */
+/* classes[id] = whether the mean of two pixels of the value may be no value of it. FEW: it takes a
+ * few values only, whatever the scene: constants, comparisons, and what is made of such values
+ * alone (where(x > 1, 5, 9)); or is rounded to whole numbers, as by a cast, so that it may be a
+ * class. FILE: it selects among pixels of inputs whose values are classes (class_inputs). One byte
+ * a node. */
+enum { PB_CLASSES_NONE, PB_CLASSES_FEW, PB_CLASSES_FILE };
 void pb_graph_classes(const struct pb_graph *graph, uint8_t *classes);
 
 /* origins[id] = the input of which every pixel of the value is a pixel, unchanged: it was cropped,

@@ -85,9 +85,22 @@ static void explain_steps(const struct pb_run_view *view, struct pb_json *json)
     pb_json_end(json);
 }
 
+/* What is known of the steps before a pixel is read. */
+static void explain_notes(const struct pb_run_view *view, struct pb_json *json)
+{
+    const struct pb_chain *chain = view->plan->chain;
+    if (pb_chain_note_count(chain) == 0)
+        return;
+    pb_json_array(json, "notes");
+    for (size_t i = 0; i < pb_chain_note_count(chain); i++)
+        pb_json_string(json, NULL, pb_chain_note(chain, i));
+    pb_json_end(json);
+}
+
 void pb_explain_steps(const struct pb_run_view *view, struct pb_json *json)
 {
     explain_calibration(view, json);
     explain_valid(view, json);
     explain_steps(view, json);
+    explain_notes(view, json);
 }

@@ -9,6 +9,7 @@
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_place.h"
 #include "pipeline/gdal/raster_gdal_said.h"
+#include "kernels/expr/mask_presets.h"
 #include "pipeline/raster/tiff_header.h"
 #include "config/base/text_clean.h"
 
@@ -86,6 +87,10 @@ static void read_band(struct pb_raster *raster, const struct pb_tiff_header *hea
     out->color = (int32_t)GDALGetRasterColorInterpretation(band);
     out->scale = GDALGetRasterScale(band, &has);
     out->offset = GDALGetRasterOffset(band, &has);
+    out->is_class =
+        raster->info.type != PB_F32 && raster->info.type != PB_F64 &&
+        (GDALGetRasterColorTable(band) != NULL || GDALGetRasterCategoryNames(band) != NULL ||
+         pb_mask_is_quality_band(out->description));
     if (out->is_alpha && raster->info.alpha_band == 0)
         raster->info.alpha_band = i + 1;
 }

@@ -85,8 +85,20 @@ static struct pb_map map_of(const struct pb_geo_extra *extra)
     return extra->grid != NULL ? extra->grid->map : pb_map_identity();
 }
 
-static void write_facts(const struct pb_raster *raster, const struct pb_band_facts *facts,
-                        GDALRasterBandH band)
+static void write_colours(const struct pb_band_facts *facts, GDALRasterBandH band)
+{
+    GDALColorTableH table = GDALCreateColorTable(GPI_RGB);
+    for (size_t i = 0; table != NULL && i < facts->n_colours; i++) {
+        const uint8_t *c = facts->colours[i];
+        const GDALColorEntry entry = {c[0], c[1], c[2], c[3]};
+        GDALSetColorEntry(table, (int)i, &entry);
+    }
+    if (table != NULL)
+        (void)GDALSetRasterColorTable(band, table);
+    GDALDestroyColorTable(table);
+}
+
+static void write_facts(const struct pb_band_facts *facts, GDALRasterBandH band)
 {
     if (facts->scale != 0) {
         (void)GDALSetRasterScale(band, facts->scale);
@@ -94,9 +106,8 @@ static void write_facts(const struct pb_raster *raster, const struct pb_band_fac
     }
     if (facts->unit[0] != '\0')
         (void)GDALSetRasterUnitType(band, facts->unit);
-    if (facts->palette_of > 0)
-        (void)GDALSetRasterColorTable(
-            band, GDALGetRasterColorTable(GDALGetRasterBand(raster->dataset, facts->palette_of)));
+    if (facts->n_colours > 0)
+        write_colours(facts, band);
     else if (facts->color > 0)
         (void)GDALSetRasterColorInterpretation(band, (GDALColorInterp)facts->color);
 }
@@ -104,7 +115,7 @@ static void write_facts(const struct pb_raster *raster, const struct pb_band_fac
 static bool write_small(const struct pb_raster *raster, const struct pb_geo_extra *extra,
                         const char *name)
 {
-    bool palette = extra->facts != NULL && extra->facts[0].palette_of > 0;
+    bool palette = extra->facts != NULL && extra->facts[0].n_colours > 0;
     const char *const options[] = {"PROFILE=GDALGeoTIFF",
                                    palette ? "PHOTOMETRIC=PALETTE" : "PHOTOMETRIC=MINISBLACK",
                                    "INTERLEAVE=PIXEL", "BIGTIFF=NO", NULL};
@@ -120,7 +131,7 @@ static bool write_small(const struct pb_raster *raster, const struct pb_geo_extr
         if (extra->band_names != NULL && extra->band_names[i] != NULL)
             GDALSetDescription(band, extra->band_names[i]);
         if (extra->facts != NULL)
-            write_facts(raster, &extra->facts[i], band);
+            write_facts(&extra->facts[i], band);
         if (extra->has_nodata)
             (void)GDALSetRasterNoDataValue(band, extra->nodata);
     }

@@ -398,6 +398,7 @@ void pb_plan_destroy(struct pb_plan *plan)
         free(plan->output_names[i]);
     free(plan->output_names);
     free(plan->output_bands);
+    free(plan->tags);
     free(plan->kept);
     free(plan->wide);
     free(plan->rest);
@@ -444,6 +445,7 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
         .by_device = plan->out.by_device,
         .band_names = (const char *const *)plan->output_names,
         .scene_bands = plan->output_bands,
+        .tags = plan->tags,
         .kept = plan->kept,
         .valid_notes = plan->valid.notes,
         .rest = plan->n_rest > 0 ? plan->rest : NULL,

@@ -166,9 +166,10 @@ struct pb_plan {
     size_t n_images;
     struct pb_slot_format format; /* of input slots */
     struct pb_plan_gate gate;
-    int32_t *output_bands;      /* of the scene that outputs are, unchanged, 1-based; 0 = none */
-    struct pb_plane_kept *kept; /* of each output, by the file of the scene */
-    struct pb_plan_wide *wide;  /* n_wide */
+    int32_t *output_bands; /* of the scene that outputs are, unchanged, 1-based; 0 = none */
+    const struct pb_band_tags **tags; /* of each output, by the files; an entry NULL = none */
+    struct pb_plane_kept *kept;       /* of each output, by the file of the scene */
+    struct pb_plan_wide *wide;        /* n_wide */
     size_t n_wide;
     struct pb_plane_rest *rest; /* of each output */
     uint32_t *rest_of;          /* of each output with rests: the band in `wide` that it is */

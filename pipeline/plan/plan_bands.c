@@ -11,6 +11,8 @@
 #include "pipeline/plan/plan_valid.h"
 
 #include "config/wanted_bands.h"
+#include "kernels/expr/mask_presets.h"
+#include "pipeline/codec/predictor.h"
 #include "pipeline/raster/ground.h"
 #include "pipeline/sar/sar_sensor.h"
 
@@ -45,7 +47,29 @@ struct reading {
     bool has_nodata;
     int32_t bring; /* enum pb_bring */
     bool is_absent;
+    const char *file; /* pattern of the file's name; NULL = none */
 };
+
+/* Whether the mean of two of its pixels may mean nothing. Known to the process that owns a GPU as
+ * well, which has the configuration and the flags of the info. */
+static bool is_class(const struct reading *r, const struct pb_raster_info *info, const char *name,
+                     const struct pb_raster_band *band)
+{
+    return !pb_type_is_float(info->type) &&
+           (band->is_class || (name != NULL && pb_mask_is_quality_band(name)) ||
+            (r->file != NULL && pb_mask_is_quality_file(r->file)));
+}
+
+static struct pb_band_tags tags_of(const struct pb_raster_info *info, int32_t number)
+{
+    const struct pb_raster_band *band = &info->band[number - 1];
+    return (struct pb_band_tags){.scale = band->scale,
+                                 .offset = band->offset,
+                                 .unit = band->unit,
+                                 .color = band->color,
+                                 .colours = number == 1 ? info->palette : NULL,
+                                 .n_colours = number == 1 ? info->n_palette : 0};
+}
 
 static int add_band(const struct reading *r, const struct pb_raster_info *info, const char *name,
                     int32_t number, struct inputs *in, struct pb_err *err)
@@ -73,6 +97,8 @@ static int add_band(const struct reading *r, const struct pb_raster_info *info, 
         .bring = r->bring,
         .is_absent = r->is_absent,
         .source = in->window[in->n_files],
+        .is_class = is_class(r, info, name, band),
+        .tags = tags_of(info, number),
     };
     in->n++;
     return 0;
@@ -174,7 +200,8 @@ static int list_other(const struct pb_plan_request *request, const struct pb_pla
                                   o->config->nodata,
                                   o->config->has_nodata,
                                   o->config->resample,
-                                  o->is_absent};
+                                  o->is_absent,
+                                  o->config->file};
     const struct pb_chain_source grid = {
         .w = o->info->width, .h = o->info->height, .placed = o->placed, .map = o->map};
     int rc = o->is_absent ? 0 : place_file(request, o->info, &grid, in, err);
@@ -199,7 +226,8 @@ static int list_inputs(struct pb_plan *plan, const struct pb_plan_request *reque
                                   c->nodata,
                                   c->has_nodata,
                                   PB_BRING_NO,
-                                  false};
+                                  false,
+                                  c->file};
     int rc = add_bands(&scene, request->pipeline, request->info, in, err);
     in->n_scene = in->n;
     in->n_files = 1;
@@ -246,6 +274,7 @@ static enum pb_code code_of(const struct pb_diag *diag, const struct pb_pipeline
            : diag->kind == PB_DIAG_LIMIT    ? PB_E_OUTPUT_LIMIT
            : diag->kind == PB_DIAG_PLACE    ? PB_E_INPUT_PLACE
            : diag->kind == PB_DIAG_GRID     ? PB_E_PIPELINE_GRID
+           : diag->kind == PB_DIAG_SCALE    ? PB_E_INPUT_SCALE
                                             : PB_E_PIPELINE_BAND;
 }
 
@@ -350,6 +379,9 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
                                  .sources = in->source,
                                  .n_sources = in->n_sources,
                                  .scene = &facts};
+    const char *class_bands[PB_BANDS_MAX];
+    spec.class_bands = class_bands;
+    spec.n_class_bands = pb_class_bands(pipeline, class_bands);
     struct mistakes mistakes = {.pipeline = pipeline};
     int rc = pb_chain_build(&spec, add_mistake, &mistakes, &plan->chain);
     free(steps);

@@ -7,13 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Which outputs are bands of the scene. */
+/* Which outputs are bands of the scene, and what the numbers of all are. */
 static void find_scene_bands(struct pb_plan *plan, const struct pb_plan_digits_inputs *in)
 {
     const int32_t *origins = pb_chain_origins(plan->chain);
     for (size_t i = 0; i < plan->n_outputs; i++)
         if (origins[i] >= 0 && in->file[origins[i]] == 0)
             plan->output_bands[i] = in->number[origins[i]];
+    for (size_t i = 0; i < plan->n_outputs; i++)
+        plan->tags[i] = pb_chain_output_tags(plan->chain, i);
 }
 
 /* Which of them have its pixels in their places. */
@@ -153,13 +155,14 @@ int pb_plan_digits(struct pb_plan *plan, const struct pb_plan_request *request,
     size_t n = plan->n_outputs;
     struct stored *stored = calloc(n + 1, sizeof *stored);
     plan->output_bands = calloc(n + 1, sizeof *plan->output_bands);
+    plan->tags = calloc(n + 1, sizeof *plan->tags);
     plan->kept = calloc(n + 1, sizeof *plan->kept);
     plan->wide = calloc(in->n + 1, sizeof *plan->wide);
     plan->rest = calloc(n + 1, sizeof *plan->rest);
     plan->rest_of = calloc(n + 1, sizeof *plan->rest_of);
-    int rc = stored && plan->output_bands && plan->kept && plan->wide && plan->rest && plan->rest_of
-                 ? 0
-                 : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+    const bool room = stored && plan->output_bands && plan->tags && plan->kept && plan->wide &&
+                      plan->rest && plan->rest_of;
+    int rc = room ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     if (rc == 0) {
         find_scene_bands(plan, in);
         find_kept(plan, in);

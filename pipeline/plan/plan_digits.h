@@ -16,8 +16,8 @@ struct pb_plan_digits_inputs {
     size_t n;
 };
 
-/* Fills plan->output_bands, kept, wide, n_wide, rest, rest_of and n_rest of the last pass, whose
- * chain, names and sources are known. */
+/* Fills plan->output_bands, tags, kept, wide, n_wide, rest, rest_of and n_rest of
+ * the last pass, whose chain, names and sources are known. */
 int pb_plan_digits(struct pb_plan *plan, const struct pb_plan_request *request,
                    const struct pb_plan_digits_inputs *in, struct pb_err *err);
 /* Host memory of the rests of the tiles that are on their way. */

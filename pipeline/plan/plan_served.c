@@ -61,6 +61,7 @@ static void take_source(const struct pb_served_source *said, bool whole,
         info->band[i].has_nodata = said->has_nodata[i] != 0;
         info->band[i].nodata_unreadable = said->nodata_unreadable[i] != 0;
         info->band[i].nodata = said->nodata[i];
+        info->band[i].is_class = said->is_class[i] != 0;
     }
 }
 

@@ -56,7 +56,7 @@ struct pb_served_source {
     int32_t is_complex; /* in the file: as the type, and without nodata, which is NaN already */
     struct pb_map map;
     /* By band. */
-    int32_t has_nodata[PB_BANDS_MAX], nodata_unreadable[PB_BANDS_MAX];
+    int32_t has_nodata[PB_BANDS_MAX], nodata_unreadable[PB_BANDS_MAX], is_class[PB_BANDS_MAX];
     double nodata[PB_BANDS_MAX];
     struct pb_served_layout layout; /* of requests with `whole` */
 };

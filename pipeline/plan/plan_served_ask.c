@@ -20,6 +20,7 @@ static void say_source(const struct pb_raster_info *info, struct pb_served_sourc
         out->has_nodata[i] = info->band[i].has_nodata;
         out->nodata_unreadable[i] = info->band[i].nodata_unreadable;
         out->nodata[i] = info->band[i].nodata;
+        out->is_class[i] = info->band[i].is_class;
     }
 }
 

@@ -14,6 +14,7 @@
 #include "pipeline/product/product_kinds.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/grid/tile.h"
+#include "kernels/band_tags.h"
 #include "kernels/tile_slot.h"
 #include "kernels/tiling.h"
 
@@ -64,6 +65,7 @@ struct pb_cog_block;
 struct pb_device_blocks;
 struct pb_json;
 struct pb_metadata;
+struct pb_notes;
 struct pb_observations;
 struct pb_calibrated;
 struct pb_input_files;
@@ -107,12 +109,15 @@ struct pb_product_env {
     const char *const *band_names; /* of the planes of tiles */
     const int32_t *scene_bands; /* of the same planes: the band of the scene whose pixels they are,
                                    as stored, 1-based; 0 = none; NULL = not known yet */
+    const struct pb_band_tags *const *tags; /* of the same planes: pb_chain_output_tags; NULL = not
+                                                    known yet */
     const struct pb_plane_kept *kept; /* of the same planes; NULL = not known yet, or none is */
     const char *valid_notes; /* what the files declare of validity and is not used so, for people;
                                 NULL or "" = nothing (plan_valid.c) */
     const bool *classes; /* of the same planes: pb_chain_classes; NULL = not known yet, or none */
     const struct pb_digits_report *digits; /* n_digits; known when products are finished */
     size_t n_digits;
+    const struct pb_notes *notes;       /* known when products are finished; NULL = none */
     const struct pb_plane_rest *rest;   /* of the same planes; NULL = not known yet, or none */
     const struct pb_metadata *metadata; /* of the scene; NULL or family NULL = none */
     const struct pb_observations *observations; /* of a scene whose files they order; NULL or n 0 =

@@ -28,6 +28,8 @@ struct pb_raster_band {
     double scale, offset;  /* as tagged; for information only, never applied by itself */
     char unit[32];         /* of the values: "m"; like description */
     int32_t color;         /* GDAL's colour interpretation: 0 none, 1 gray, 2 palette, 3 red, ... */
+    bool is_class; /* integers with a colour table or names of categories, or a quality band by its
+                      description */
 };
 
 struct pb_raster_info {
@@ -192,11 +194,12 @@ struct pb_tiff_tags {
 
 /* What one band of a product is besides pixels. */
 struct pb_band_facts {
-    double scale, offset; /* value = stored * scale + offset; scale 0: nothing is said */
-    char unit[32];        /* "": nothing is said */
-    int32_t color;        /* as in struct pb_raster_band; 0: nothing is said */
-    int32_t palette_of; /* the scene's band whose colour table it has; 0 = none. Of a product of one
-                           band of 8 or 16 bits without a sign */
+    double scale, offset;        /* value = stored * scale + offset; scale 0: nothing is said */
+    char unit[32];               /* "": nothing is said */
+    int32_t color;               /* as in struct pb_raster_band; 0: nothing is said */
+    const uint8_t (*colours)[4]; /* n_colours, its colour table; 0 = none. Borrowed. Of a product of
+                                    one band of 8 or 16 bits without a sign */
+    size_t n_colours;
 };
 
 /* Metadata to put on a product besides what it takes over from the scene. */

@@ -42,6 +42,7 @@ struct pb_run_result {
     const struct pb_run_tiles *tiles; /* of a grid (run_tiles.h); NULL = there are none; owned by
                                          the run */
     const char *warning;              /* of a success, "" = none; owned by the run */
+    const struct pb_notes *notes;     /* what people should know; owned by the run */
 };
 
 int pb_run_create(const struct pb_run_options *options, struct pb_err *err,

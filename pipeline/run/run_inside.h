@@ -5,6 +5,7 @@
 /* A run, for run.c (its calls), run_make.c (plan, products and passes) and run_publish.c (what
  * comes of them). One thread, but for what says otherwise. */
 #include "pipeline/plan/plan.h"
+#include "pipeline/product/notes.h"
 #include "pipeline/run/base/remote.h"
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_areas.h"
@@ -43,6 +44,7 @@ struct pb_run {
     const char *place; /* scene directory below products; the publisher's, or the caller's */
     struct pb_product_env env;
     struct pb_digits_report digits[PB_BANDS_MAX]; /* env.digits */
+    struct pb_notes notes;                        /* env.notes; of all tiles */
     struct pb_product_result *results;
     size_t n_results;
     char warning[1200]; /* of a success */

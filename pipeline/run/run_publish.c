@@ -21,11 +21,21 @@ static void note_digits(struct pb_run *run)
     run->env.n_digits = through.n_digits;
 }
 
+/* What products say of the run, now that all pixels are through. */
+static void add_notes(struct pb_run *run)
+{
+    const struct pb_chain *chain = run->plan->chain;
+    for (size_t i = 0; i < pb_chain_note_count(chain); i++)
+        pb_notes_add(&run->notes, "%s", pb_chain_note(chain, i));
+    run->env.notes = &run->notes;
+}
+
 int pb_run_finish_products(struct pb_run *run, struct pb_err *err)
 {
     size_t n = 0;
     int rc = 0;
     note_digits(run);
+    add_notes(run);
     const bool made = run->tiles.n == 0 || atomic_load(&run->tiles.valid);
     if (made)
         rc = pb_finish_products(&run->products, run->plan->writers, &run->files, err,
@@ -142,6 +152,7 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     out_result->calibrated = run->plan->calibrated;
     out_result->n_calibrated = run->plan->n_calibrated;
     out_result->warning = warning_of(run);
+    out_result->notes = &run->notes;
     report(run, &out_result->report);
     out_result->report.publish_ms = (int64_t)((pb_clock_mono_ns() - start) / 1000000);
     atomic_store(&run->stage, PB_PHASE_DONE);

@@ -36,6 +36,14 @@ static void say_steps(const struct pb_json_value *plan)
     }
 }
 
+static void say_notes(const struct pb_json_value *plan)
+{
+    const struct pb_json_value *notes = pb_json_get(plan, "notes", NULL);
+    for (size_t i = 0; i < pb_json_count(notes); i++)
+        if (pb_json_text_of(pb_json_at(notes, i)) != NULL)
+            cli_line(i == 0 ? "note" : "", "%s", pb_json_text_of(pb_json_at(notes, i)));
+}
+
 static void say_grid(const struct pb_json_value *plan)
 {
     const struct pb_json_value *grid = pb_json_get(plan, "grid", NULL),
@@ -242,6 +250,7 @@ void cli_plan_text(const char *input, const char *pipeline, const char *why,
     cli_line("valid", "%s", cli_json_text(plan, "valid"));
     say_calibration(plan);
     say_steps(plan);
+    say_notes(plan);
     say_tiles(plan);
     say_grid(plan);
     say_place(plan);

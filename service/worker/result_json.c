@@ -149,6 +149,16 @@ static void print_digits(struct pb_json *json, const struct pb_run_report *repor
     pb_json_end(json);
 }
 
+static void print_notes(struct pb_json *json, const struct pb_notes *notes)
+{
+    if (notes == NULL || notes->n == 0)
+        return;
+    pb_json_array(json, "notes");
+    for (size_t i = 0; i < notes->n; i++)
+        pb_json_string(json, NULL, notes->text[i]);
+    pb_json_end(json);
+}
+
 /* Of products in a coordinate system that a step chose. */
 static void print_place(struct pb_json *json, const struct pb_chain *chain)
 {
@@ -352,6 +362,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     print_reductions(json, result->chain);
     print_gate(json, &report->gate);
     print_digits(json, report);
+    print_notes(json, result->notes);
     pb_json_array(json, "stages");
     for (size_t i = 0; i < sizeof report->stage / sizeof report->stage[0]; i++) {
         if (report->stage[i].name != NULL)

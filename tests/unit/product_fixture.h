@@ -136,7 +136,21 @@ static inline int feed_product(const struct image *image, const struct pb_produc
     struct pb_raster_info plain = {
         .width = image->w, .height = image->h, .n_bands = (int32_t)image->n_bands};
     uint32_t n = pb_grid_count(&grid);
+    struct pb_band_tags tags[8];
+    const struct pb_band_tags *of[8];
+    for (int i = 0; i < 8; i++) {
+        const struct pb_raster_info *from = info ? info : &plain;
+        const struct pb_raster_band *band = &from->band[i];
+        tags[i] = (struct pb_band_tags){.scale = band->scale,
+                                        .offset = band->offset,
+                                        .unit = band->unit,
+                                        .color = band->color,
+                                        .colours = i == 0 ? from->palette : NULL,
+                                        .n_colours = i == 0 ? from->n_palette : 0};
+        of[i] = &tags[i];
+    }
     struct pb_product_env env = {
+        .tags = of,
         .info = info ? info : &plain,
         .grid = &grid,
         .order = PB_ORDER_ROWS,

@@ -10,6 +10,7 @@
 #include "kernels/graph/builder.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 enum kernel { GAUSSIAN, BOX, SOBEL, PREWITT, SCHARR, LAPLACIAN, LAPLACIAN8 };
@@ -236,6 +237,17 @@ static int build(const void *params, struct pb_builder *b)
     return pb_focal_args_define(&c->bands, rc < 0 ? NULL : &focal, b);
 }
 
+/* Where the weights add up to 1. */
+static bool keeps_tags(const void *params)
+{
+    const struct convolve *const c = params;
+    double sum = 0;
+
+    for (size_t i = 0; i < c->weights.n; i++)
+        sum += c->weights.items[i].num;
+    return c->weights.n > 0 ? fabs(sum - 1) < 1e-6 : c->kernel == GAUSSIAN || c->kernel == BOX;
+}
+
 static const struct pb_op_case cases[] = {
     {"gaussian",
      "N",
@@ -292,6 +304,7 @@ const struct pb_op pb_op_convolve = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct convolve),
+    .keeps_tags = keeps_tags,
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],

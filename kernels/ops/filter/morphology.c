@@ -162,6 +162,12 @@ static int build(const void *params, struct pb_builder *b)
     return told ? told : rc;
 }
 
+/* The others are differences. */
+static bool keeps_tags(const void *params)
+{
+    return ((const struct morphology *)params)->operation <= CLOSE;
+}
+
 static const struct pb_op_case cases[] = {
     {"erode 3 x 3", "N", true, {{"operation", {{.text = "erode"}}}}},
     {"open 7 x 7",
@@ -222,6 +228,7 @@ const struct pb_op pb_op_morphology = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct morphology),
+    .keeps_tags = keeps_tags,
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],

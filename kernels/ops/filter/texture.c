@@ -40,6 +40,11 @@ static int build(const void *params, struct pb_builder *b)
     return pb_focal_args_define(&texture->bands, &focal, b);
 }
 
+static bool keeps_tags(const void *params)
+{
+    return ((const struct texture *)params)->measure == PB_MOMENT_MEAN;
+}
+
 static const struct pb_op_case cases[] = {
     {"deviation", "N", true, {{NULL, {{.text = NULL}}}}},
     {"mean 15 x 15",
@@ -80,6 +85,7 @@ const struct pb_op pb_op_texture = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct texture),
+    .keeps_tags = keeps_tags,
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],

@@ -10,6 +10,7 @@ struct resample {
     double factor, pixel; /* 0 = not given */
     char *like;           /* NULL = not given */
     int32_t method;
+    bool has_method;
     struct pb_items bands;
 };
 
@@ -30,7 +31,7 @@ static const struct pb_key keys[] = {
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct resample, like),
      .doc = "A band whose grid to take."},
-    PB_KEY_METHOD(struct resample, "bilinear"),
+    PB_KEY_METHOD_BY_BAND(struct resample, "bilinear"),
     {.name = "bands",
      .type = PB_KEY_NAMES,
      .offset = offsetof(struct resample, bands),
@@ -99,6 +100,7 @@ static int build(const void *params, struct pb_builder *b)
 {
     const struct resample *const resample = params;
     const size_t n = pb_band_list_count(&resample->bands, b);
+    const struct pb_grid_method method = {resample->method, resample->has_method, PB_BILINEAR};
     int rc = 0;
 
     if ((resample->factor != 0) + (resample->pixel != 0) + (resample->like != NULL) != 1)
@@ -112,9 +114,9 @@ static int build(const void *params, struct pb_builder *b)
         pb_value value = pick.value;
 
         if (own >= 0)
-            value = to < 0
-                        ? PB_VALUE_POISON
-                        : pb_builder_resample(b, (enum pb_resampling)resample->method, value, to);
+            value =
+                to < 0 ? PB_VALUE_POISON
+                       : pb_builder_resample(b, pb_grid_args_how(&method, b, &pick, to), value, to);
         rc = pb_builder_define(b, pick.out, value);
     }
     return rc;
@@ -153,7 +155,8 @@ const struct pb_op pb_op_resample = {
                 "it covers by area; mode takes the value with the largest area, of equal ones the\n"
                 "smallest. The new grid begins at the same corner; its size is rounded to whole "
                 "pixels.\n"
-                "Use nearest or mode for classes.\n"
+                "Without method a band of classes takes nearest, or mode where the new pixels are\n"
+                "at least twice as wide; with another method the run says that classes are mixed.\n"
                 "\n"
                 "  - resample: {factor: 0.5, method: average}\n"
                 "  - resample: {pixel: 20, bands: [R, N]}\n"
@@ -161,6 +164,7 @@ const struct pb_op pb_op_resample = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct resample),
+    .keeps_tags = pb_op_keeps,
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],

@@ -99,7 +99,7 @@ static const struct pb_key keys[] = {
          "Of from: rpc and range-doppler, in place of height: a band of input.sources that has "
          "the height of the ground, in metres above the ellipsoid, in any coordinate system; of a "
          "scene across 180 degrees its longitudes, too, have to go on beyond it."},
-    PB_KEY_METHOD(struct pb_warp_op, "bilinear"),
+    PB_KEY_METHOD_BY_BAND(struct pb_warp_op, "bilinear"),
     {.name = "bands",
      .type = PB_KEY_NAMES,
      .offset = offsetof(struct pb_warp_op, bands),
@@ -330,6 +330,7 @@ static int build(const void *params, struct pb_builder *b)
 {
     const struct pb_warp_op *const warp = params;
     const size_t n = pb_band_list_count(&warp->bands, b);
+    const struct pb_grid_method method = {warp->method, warp->has_method, PB_BILINEAR};
     struct made made[PB_SOURCES_MAX];
     struct pb_ground_ask ask;
     size_t n_made = 0;
@@ -344,8 +345,9 @@ static int build(const void *params, struct pb_builder *b)
         if (pb_builder_grid(b, value) >= 0) {
             const int32_t to = grid_for(b, warp, &ask, value, made, &n_made);
 
-            value = to < 0 ? PB_VALUE_POISON
-                           : pb_builder_resample(b, (enum pb_resampling)warp->method, value, to);
+            value =
+                to < 0 ? PB_VALUE_POISON
+                       : pb_builder_resample(b, pb_grid_args_how(&method, b, &pick, to), value, to);
         }
         rc = pb_builder_define(b, pick.out, value);
     }
@@ -487,6 +489,7 @@ const struct pb_op pb_op_warp = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct pb_warp_op),
+    .keeps_tags = pb_op_keeps,
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],

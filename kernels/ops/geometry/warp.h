@@ -13,6 +13,7 @@ struct pb_warp_op {
     bool has_pixel;
     struct pb_items bounds, tiles, bands;
     int32_t align, method, grid; /* grid: enum pb_tiling */
+    bool has_method;
     int32_t zoom, size;
     bool has_zoom, has_size; /* of web-mercator; size: 0 = not given */
     int32_t from, order;     /* from: enum pb_ground_model; order: 0 = not given */

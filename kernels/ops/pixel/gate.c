@@ -122,6 +122,7 @@ const struct pb_op pb_op_gate = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct gate),
+    .keeps_tags = pb_op_keeps,
     .build = build,
     .exchange = exchange,
     .cases = cases,

@@ -40,6 +40,7 @@ static const struct pb_key keys[] = {
     {.name = "band",
      .type = PB_KEY_BAND,
      .offset = offsetof(struct mask, band),
+     .names_classes = true,
      .doc = "The quality band, whose values are classes or bits; those stored, whatever "
             "input.scale says."},
     {.name = "bands",
@@ -400,6 +401,7 @@ const struct pb_op pb_op_mask = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct mask),
+    .keeps_tags = pb_op_keeps,
     .build = build,
     .exchange = exchange,
     .unsaid = unsaid,

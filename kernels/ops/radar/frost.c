@@ -78,6 +78,7 @@ const struct pb_op pb_op_frost = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct frost),
+    .keeps_tags = pb_op_keeps,
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],

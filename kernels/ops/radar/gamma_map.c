@@ -122,6 +122,7 @@ const struct pb_op pb_op_gamma_map = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct gamma_map),
+    .keeps_tags = pb_op_keeps,
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],

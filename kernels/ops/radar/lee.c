@@ -58,6 +58,7 @@ const struct pb_op pb_op_lee = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct lee),
+    .keeps_tags = pb_op_keeps,
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],

@@ -79,6 +79,12 @@ static int build(const void *params, struct pb_builder *b)
     return rc;
 }
 
+/* The root of a mean of squares is no weighted mean. */
+static bool keeps_tags(const void *params)
+{
+    return ((const struct multilook *)params)->data != 1;
+}
+
 static const struct pb_op_case cases[] = {
     {"2 x 2", "N", true, {{NULL, {{.text = NULL}}}}},
     {"4 x 1, amplitude",
@@ -114,6 +120,7 @@ const struct pb_op pb_op_multilook = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct multilook),
+    .keeps_tags = keeps_tags,
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],

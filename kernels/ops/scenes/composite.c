@@ -240,6 +240,11 @@ static int build(const void *params, struct pb_builder *b)
     return rc;
 }
 
+static bool keeps_tags(const void *params)
+{
+    return ((const struct composite *)params)->method != COUNT;
+}
+
 /* The files of a tile down, its one result up. */
 static void exchange(const void *params, struct pb_op_exchange *out)
 {
@@ -315,6 +320,7 @@ const struct pb_op pb_op_composite = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct composite),
+    .keeps_tags = keeps_tags,
     .build = build,
     .exchange = exchange,
     .cases = cases,

@@ -148,7 +148,7 @@ static int make_tags(struct cog *cog, struct pb_cog_options *options, struct pb_
         .grid = &cog->env->geometry,
         .placed = cog->env->placed,
     };
-    if (cog->n_bands == 1 && facts[0].palette_of > 0)
+    if (cog->n_bands == 1 && facts[0].n_colours > 0)
         options->photometric = PB_PHOTOMETRIC_PALETTE;
     return pb_raster_geo_tags(cog->env->raster, &extra, err, &cog->tags);
 }

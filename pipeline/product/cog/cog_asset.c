@@ -70,11 +70,11 @@ int pb_cog_describe(const struct pb_stac_item *item, const struct pb_product_res
     int n = pb_product_bands(item->env, result->config, plane, err);
     for (int b = 0; b < n; b++)
         pb_cog_facts(item->env, cog, plane[b], (uint32_t)n, &facts[b]);
-    const bool palette = n == 1 && facts[0].palette_of > 0;
+    const bool palette = n == 1 && facts[0].n_colours > 0;
     const struct pb_stac_classes classes = {
         .names = &cog->classes,
-        .palette = palette ? item->env->info->palette : NULL,
-        .n_palette = palette ? item->env->info->n_palette : 0,
+        .palette = palette ? facts[0].colours : NULL,
+        .n_palette = palette ? facts[0].n_colours : 0,
         .has_nodata = cog->has_nodata,
         .nodata = cog->nodata,
     };

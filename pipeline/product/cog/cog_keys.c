@@ -94,7 +94,7 @@ static const struct pb_key keys[] = {
      .example = "0.0001",
      .doc = "Stores (value - offset) / scale, and says so in the file's tags and the STAC item, so "
             "that readers get value = stored * scale + offset. Not given: values as they are, and "
-            "the tags that the scene has for a band that no step changes."},
+            "the tags that the files have for a band whose numbers are theirs or means of them."},
     {.name = "offset",
      .type = PB_KEY_NUMBER,
      .offset = offsetof(struct pb_cog_config, offset),
@@ -402,8 +402,16 @@ static void check_keys(struct pb_product_config *product, const struct pb_produc
     check_classes(cog, check);
 }
 
+/* The band that has names for its values. */
+static const char *class_band_of(const struct pb_product_config *product)
+{
+    const struct pb_cog_config *cog = (const struct pb_cog_config *)product;
+    return cog->classes.n > 0 && product->n_bands == 1 ? product->bands[0] : NULL;
+}
+
 const struct pb_product_kind pb_kind_cog = {
     .section = {"cog", "A cloud-optimized GeoTIFF.", keys, sizeof keys / sizeof keys[0]},
     .bytes = sizeof(struct pb_cog_config),
+    .class_band = class_band_of,
     .check = check_keys,
 };

@@ -12,8 +12,11 @@ bool pb_quicklook_takes_table(const struct pb_product_env *env,
                               const struct pb_quicklook_config *config, uint32_t n_planes,
                               uint32_t plane)
 {
-    return n_planes == 1 && !config->paint.is_asked && env->info->n_palette > 0 &&
-           env->scene_bands != NULL && env->scene_bands[plane] == 1;
+    const struct pb_raster_info *info = env->info;
+    const struct pb_band_tags *q = env->tags != NULL ? env->tags[plane] : NULL;
+    return n_planes == 1 && !config->paint.is_asked && info->n_palette > 0 && q != NULL &&
+           q->n_colours == info->n_palette &&
+           memcmp(q->colours, info->palette, q->n_colours * sizeof *q->colours) == 0;
 }
 
 uint32_t pb_quicklook_channels(const struct pb_product_env *env,

@@ -53,6 +53,10 @@ bool pb_quicklook_shows_classes(const struct pb_product_env *env,
                                 const struct pb_quicklook_config *config)
 {
     const struct pb_ramp *ramp = config->paint.chosen;
+    uint32_t plane[PB_BANDS_MAX];
+    if (env->classes != NULL && pb_quicklook_planes(env, &config->product, plane, NULL) == 1 &&
+        env->classes[plane[0]])
+        return true;
     return env->info->has_palette || (ramp != NULL && ramp->between == PB_RAMP_EXACT);
 }
 

@@ -9,6 +9,7 @@
 #include "pipeline/product/product.h"
 #include "pipeline/product/product_text.h"
 #include "pipeline/product/stac/stac.h"
+#include "pipeline/product/notes.h"
 #include "pipeline/product/stac/stac_asset.h"
 #include "pipeline/product/stac/stac_classes.h"
 #include "pipeline/product/stac/stac_facts.h"
@@ -177,6 +178,12 @@ static void write_pixels(struct pb_json *json, const struct pb_product_env *env)
         (void)snprintf(text, sizeof text, "%s as %s", pb_complex_name(complex->kind),
                        complex->power ? "power" : "amplitude");
         pb_json_string(json, "pushbroom:complex", text);
+    }
+    if (env->notes != NULL && env->notes->n > 0) {
+        pb_json_array(json, "pushbroom:notes");
+        for (size_t i = 0; i < env->notes->n; i++)
+            pb_json_string(json, NULL, env->notes->text[i]);
+        pb_json_end(json);
     }
     if (env->n_digits == 0)
         return;

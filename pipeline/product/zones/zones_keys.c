@@ -293,6 +293,12 @@ static const char *classes_of(const struct pb_product_config *product, const cha
     return by->n > 0 ? by->items[0].text : NULL;
 }
 
+static const char *class_band_of(const struct pb_product_config *product)
+{
+    const char *key;
+    return classes_of(product, &key);
+}
+
 const struct pb_product_kind pb_kind_zones = {
     .section = {"zones",
                 "Pixels, areas and statistics of bands for each class of a band, or each polygon "
@@ -302,6 +308,7 @@ const struct pb_product_kind pb_kind_zones = {
     .vector = vector_of,
     .series = series_of,
     .classes = classes_of,
+    .class_band = class_band_of,
     .is_optional = true,
     .check = check_keys,
 };
