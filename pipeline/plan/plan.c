@@ -401,6 +401,7 @@ void pb_plan_destroy(struct pb_plan *plan)
     free(plan->tags);
     free(plan->kept);
     free(plan->wide);
+    free(plan->floats);
     free(plan->rest);
     free(plan->rest_of);
     free(plan);

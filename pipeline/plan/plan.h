@@ -171,6 +171,8 @@ struct pb_plan {
     struct pb_plane_kept *kept;       /* of each output, by the file of the scene */
     struct pb_plan_wide *wide;        /* n_wide */
     size_t n_wide;
+    struct pb_plan_wide *floats; /* n_floats; bands of files of floats, which may be infinite */
+    size_t n_floats;
     struct pb_plane_rest *rest; /* of each output */
     uint32_t *rest_of;          /* of each output with rests: the band in `wide` that it is */
     uint32_t n_rest;            /* planes of rests that a tile has */

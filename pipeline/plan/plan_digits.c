@@ -149,6 +149,18 @@ static void find_wide(struct pb_plan *plan, const struct pb_plan_digits_inputs *
     }
 }
 
+/* Bands of files in which an infinity is no nodata value. What is made has no name. */
+static void find_floats(struct pb_plan *plan, const struct pb_plan_digits_inputs *in)
+{
+    const uint32_t *used;
+    size_t n = pb_chain_used(plan->chain, &used);
+    for (size_t i = 0; i < n; i++) {
+        const struct pb_chain_input *band = &in->input[used[i]];
+        if (band->name[0] != '\0' && (band->type == PB_F32 || band->type == PB_F64))
+            plan->floats[plan->n_floats++] = wide_of(plan, in, used[i]);
+    }
+}
+
 int pb_plan_digits(struct pb_plan *plan, const struct pb_plan_request *request,
                    const struct pb_plan_digits_inputs *in, struct pb_err *err)
 {
@@ -158,10 +170,11 @@ int pb_plan_digits(struct pb_plan *plan, const struct pb_plan_request *request,
     plan->tags = calloc(n + 1, sizeof *plan->tags);
     plan->kept = calloc(n + 1, sizeof *plan->kept);
     plan->wide = calloc(in->n + 1, sizeof *plan->wide);
+    plan->floats = calloc(in->n + 1, sizeof *plan->floats);
     plan->rest = calloc(n + 1, sizeof *plan->rest);
     plan->rest_of = calloc(n + 1, sizeof *plan->rest_of);
     const bool room = stored && plan->output_bands && plan->tags && plan->kept && plan->wide &&
-                      plan->rest && plan->rest_of;
+                      plan->floats && plan->rest && plan->rest_of;
     int rc = room ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     if (rc == 0) {
         find_scene_bands(plan, in);
@@ -170,6 +183,8 @@ int pb_plan_digits(struct pb_plan *plan, const struct pb_plan_request *request,
     }
     if (rc == 0)
         find_wide(plan, in, stored);
+    if (rc == 0)
+        find_floats(plan, in);
     free(stored);
     return rc;
 }

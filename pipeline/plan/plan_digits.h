@@ -16,7 +16,7 @@ struct pb_plan_digits_inputs {
     size_t n;
 };
 
-/* Fills plan->output_bands, tags, kept, wide, n_wide, rest, rest_of and n_rest of
+/* Fills plan->output_bands, tags, kept, wide, n_wide, floats, n_floats, rest, rest_of and n_rest of
  * the last pass, whose chain, names and sources are known. */
 int pb_plan_digits(struct pb_plan *plan, const struct pb_plan_request *request,
                    const struct pb_plan_digits_inputs *in, struct pb_err *err);

@@ -5,7 +5,6 @@
 /* A run, for run.c (its calls), run_make.c (plan, products and passes) and run_publish.c (what
  * comes of them). One thread, but for what says otherwise. */
 #include "pipeline/plan/plan.h"
-#include "pipeline/product/notes.h"
 #include "pipeline/run/base/remote.h"
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_areas.h"
@@ -71,6 +70,9 @@ void pb_run_forget_plan(struct pb_run *run);
 int pb_run_make_tile(struct pb_run *run, struct pb_err *err);
 /* Finishes the products of what was computed, unless it is a tile without a valid pixel. */
 int pb_run_finish_products(struct pb_run *run, struct pb_err *err);
+/* Whether the run sees by the pixels of its tiles if one is valid: of a grid of tiles, or of a step
+ * that warps, unless a device makes the products' blocks. */
+bool pb_run_looks_for_valid(const struct pb_run *run);
 /* The error of a call that comes before another one was made. */
 int pb_run_out_of_order(struct pb_err *err, const char *call);
 #endif

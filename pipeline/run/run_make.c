@@ -149,6 +149,11 @@ static int make_place(struct pb_run *run, struct pb_err *err)
     return run->results != NULL ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory for the products");
 }
 
+bool pb_run_looks_for_valid(const struct pb_run *run)
+{
+    return run->tiles.n > 0 || (run->plan->has_warp && run->plan->out.by_device == 0);
+}
+
 static int make_products(struct pb_run *run, struct pb_err *err)
 {
     run->env.place = run->place;
@@ -161,7 +166,7 @@ static int make_products(struct pb_run *run, struct pb_err *err)
         run->env.inputs_user = run->publish;
     }
     int rc = pb_run_products_create(&run->env, run->plan->out.room_bytes, err, &run->products);
-    if (rc == 0 && run->tiles.n > 0)
+    if (rc == 0 && pb_run_looks_for_valid(run))
         run->products.sinks[run->products.n_sinks++] = pb_run_tiles_sink(&run->tiles, &run->env);
     return rc;
 }

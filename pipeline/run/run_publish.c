@@ -19,14 +19,31 @@ static void note_digits(struct pb_run *run)
     memcpy(run->digits, through.digits, sizeof run->digits);
     run->env.digits = run->digits;
     run->env.n_digits = through.n_digits;
+    for (size_t i = 0; i < through.notes.n; i++)
+        pb_notes_add(&run->notes, "%s", through.notes.text[i]);
+}
+
+/* Whether a step brings pixels onto another system, and none of them is valid. Seen where tiles of
+ * pixels come to the host (make_products in run_make.c). */
+static bool is_warped_away(const struct pb_run *run)
+{
+    return run->tiles.n == 0 && pb_run_looks_for_valid(run) && !atomic_load(&run->tiles.valid);
 }
 
 /* What products say of the run, now that all pixels are through. */
 static void add_notes(struct pb_run *run)
 {
     const struct pb_chain *chain = run->plan->chain;
+    const struct pb_scene_files *files = run->options.files;
     for (size_t i = 0; i < pb_chain_note_count(chain); i++)
         pb_notes_add(&run->notes, "%s", pb_chain_note(chain, i));
+    if (files != NULL && files->n_left_out > 0)
+        pb_notes_add(&run->notes, "left out, as input.files counts fewer files (nth): %s",
+                     files->left_out);
+    if (is_warped_away(run))
+        pb_notes_add(&run->notes, "no pixel of the products is valid: the warp step found none of "
+                                  "the scene's valid pixels on the new grid; compare its crs, "
+                                  "bounds and from with the scene");
     run->env.notes = &run->notes;
 }
 

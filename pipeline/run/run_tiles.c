@@ -167,17 +167,15 @@ static int look(void *object, const struct pb_tile *tile, const struct pb_tile_p
                 uint32_t worker, struct pb_err *err)
 {
     struct pb_run_tiles *tiles = object;
-    const size_t n = pixels->plane_px;
-    (void)tile;
+    const size_t n = (size_t)tile->core.w * (size_t)tile->core.h; /* what is behind are no pixels */
+    bool found = pixels->plane_px == 0 || atomic_load_explicit(&tiles->valid, memory_order_relaxed);
     (void)worker;
     (void)err;
-    if (n == 0 || atomic_load_explicit(&tiles->valid, memory_order_relaxed))
-        return 0;
-    for (size_t i = 0; i < n * tiles->n_bands; i++)
-        if (!isnan(pixels->data[i])) {
-            atomic_store(&tiles->valid, true);
-            return 0;
-        }
+    for (size_t b = 0; b < tiles->n_bands && !found; b++)
+        for (size_t i = 0; i < n && !found; i++)
+            found = !isnan(pixels->data[b * pixels->plane_px + i]);
+    if (found && pixels->plane_px > 0)
+        atomic_store(&tiles->valid, true);
     return 0;
 }
 

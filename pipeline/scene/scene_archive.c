@@ -190,6 +190,8 @@ static size_t want_found(const struct pb_scene_found *found, struct pb_scene_fil
                          struct wanted *wanted)
 {
     size_t n = 0;
+    out->n_left_out = found->n_left_out;
+    memcpy(out->left_out, found->left_out, sizeof out->left_out);
     for (size_t i = 0; i < PB_FILES_MAX; i++)
         if (found->file[i] != NULL)
             wanted[n++] = (struct wanted){found->file[i], &out->file[i], 0};

@@ -82,6 +82,8 @@ static int open_found(const struct opening *s, const struct pb_scene_found *foun
                       struct pb_scene_files *out)
 {
     int rc = 0;
+    out->n_left_out = found->n_left_out;
+    memcpy(out->left_out, found->left_out, sizeof out->left_out);
     for (size_t i = 0; i < out->n && rc == 0; i++)
         rc = found->file[i] != NULL ? open_entry(s, found->file[i], &out->file[i]) : 0;
     for (size_t i = 0; i < found->n_spare && rc == 0; i++)

@@ -35,6 +35,8 @@ struct pb_scene_files {
     struct pb_metadata_files metadata; /* of input.metadata */
     struct pb_raster_file list;        /* of input.list; fd -1: there is none */
     struct pb_sidecars *sidecars;      /* of these files; NULL = not looked for */
+    size_t n_left_out;                 /* counted files that no entry of input.files reaches */
+    char left_out[160];                /* their names */
     uint64_t bytes;                    /* of the opened ones together */
     int64_t mtime_ns;                  /* of the youngest of them */
     /* Of a scene that is an archive: members of it, how many of the opened ones had to be unpacked,

@@ -304,6 +304,61 @@ static int take_metadata(struct search *s, struct pb_scene_found *found)
     return rc;
 }
 
+/* Whether an entry of input.files is number nth of the files that fit the pattern. */
+static bool is_counted(const struct pb_input_config *input, const char *pattern, size_t nth)
+{
+    bool is = (size_t)input->file_nth == nth && strcmp(input->file, pattern) == 0;
+    for (size_t i = 0; i < input->n_sources && !is; i++)
+        is = input->sources[i].of_scene && (size_t)input->sources[i].nth == nth &&
+             strcmp(input->sources[i].file, pattern) == 0;
+    return is;
+}
+
+/* Files of a counted pattern that no entry of input.files reaches. */
+static int leave_out(struct search *s, const char *pattern, struct pb_scene_found *found)
+{
+    const struct pb_scene_entry **entries = NULL;
+    char filled[PATH_MAX];
+    size_t n = 0, used;
+    int rc = pb_scene_search_pattern(pattern, s->scene, filled, s->err);
+    rc = rc ? rc
+            : pb_scene_counted_list(&s->pipeline->input, s->walk, s->folder, filled, s->err,
+                                    &entries, &n);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const char *name = pb_base_name(entries[i]->path);
+        if (is_counted(&s->pipeline->input, pattern, i + 1))
+            continue;
+        used = strlen(found->left_out);
+        if (used + strlen(name) + sizeof ", ..., " < sizeof found->left_out)
+            (void)snprintf(found->left_out + used, sizeof found->left_out - used, "%s%s",
+                           used ? ", " : "", name);
+        else if (used < 3 || strcmp(found->left_out + used - 3, "...") != 0)
+            (void)snprintf(found->left_out + used, sizeof found->left_out - used, "%s...",
+                           used ? ", " : "");
+        found->n_left_out++;
+    }
+    free(entries);
+    return rc;
+}
+
+/* Each pattern once. */
+static int leave_all_out(struct search *s, struct pb_scene_found *found)
+{
+    const struct pb_input_config *input = &s->pipeline->input;
+    int rc = input->file_nth > 0 ? leave_out(s, input->file, found) : 0;
+    for (size_t i = 0; i < input->n_sources && rc == 0; i++) {
+        const struct pb_source_config *source = &input->sources[i];
+        bool before =
+            input->file_nth > 0 && source->of_scene && strcmp(input->file, source->file) == 0;
+        for (size_t k = 0; k < i && !before; k++)
+            before = input->sources[k].nth > 0 && source->of_scene &&
+                     strcmp(input->sources[k].file, source->file) == 0;
+        if (source->of_scene && source->nth > 0 && !before)
+            rc = leave_out(s, source->file, found);
+    }
+    return rc;
+}
+
 int pb_scene_search(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
                     const char *folder, const char *scene, struct pb_err *err,
                     struct pb_scene_found *out)
@@ -329,6 +384,8 @@ int pb_scene_search(const struct pb_pipeline_config *pipeline, const struct pb_s
         rc = input->metadata_each ? take_metadata_of_all(&s, out) : take_metadata(&s, out);
     if (rc == 0 && s.n_missing == 0 && input->order != PB_FILES_BY_LIST)
         rc = check_counts(&s);
+    if (rc == 0 && s.n_missing == 0 && !pb_files_by_content(input->order))
+        rc = leave_all_out(&s, out);
     wish = (struct wish){"the list of its files", input->list, .is_needed = true};
     if (rc == 0 && input->list != NULL)
         rc = take(&s, &wish, &out->list);

@@ -14,7 +14,9 @@ struct pb_scene_found {
     const struct pb_scene_entry *metadata[PB_METADATA_OPEN_MAX];
     size_t n_spare, n_metadata;
     const struct pb_scene_entry *list; /* of input.list */
-    size_t n_absent; /* optional files that belong to a complete scene and are not there */
+    size_t n_absent;    /* optional files that belong to a complete scene and are not there */
+    size_t n_left_out;  /* counted files beyond those that input.files counts (nth) */
+    char left_out[160]; /* their names, the first ones when there are many */
 };
 
 /* A pattern of the configuration with the scene's name for {scene}, whose letters stand for

@@ -192,5 +192,61 @@ def test_a_mosaic_of_classes_has_the_colours_that_both_have(scratch):
         assert (file.GetRasterBand(1).GetColorTable() is not None) == kept
 
 
+# --- what a run says ---
+
+
+def test_infinities_of_the_input_are_counted(scratch):
+    values = np.ones((2, 300, 200), np.float32)
+    values[0, :3, :5], values[0, 250, 100], values[0, 8, 8] = np.inf, -np.inf, np.nan
+    scene = raster(scratch / "f.tif", values, options=["TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=64"])
+    for step in ("median: {size: 3}", 'math: {bands: {A: A}}'):
+        report, file, item = run(scratch, scene, [step], cog="{bands: [A, B], type: float32, blocksize: 64}", bands="{A: 1, B: 2}")
+        assert notes_of(report, item) == ["band A: 16 pixels of the input are infinite, which is invalid"], step
+    assert np.isnan(file.GetRasterBand(1).ReadAsArray()).sum() == 17
+    report, _, item = run(scratch, scene, ['warp: {crs: "EPSG:3035", pixel: 10}'], cog="{bands: [A], type: float32}", bands="{A: 1, B: 2}")
+    assert notes_of(report, item) == ["band A: pixels of the input are infinite, which is invalid"]
+    # Infinity as the nodata value is no surprise.
+    scene = raster(scratch / "n.tif", np.where(np.isinf(values), np.inf, 1).astype(np.float32), nodata=float("inf"))
+    report, _, item = run(scratch, scene, [], cog="{bands: [A], type: float32}", bands="{A: 1, B: 2}")
+    assert notes_of(report, item) == []
+
+
+def test_a_warp_without_a_valid_pixel_is_noted(scratch):
+    values = np.zeros((100, 100), np.uint8)
+    values[:50] = 7
+    scene = raster(scratch / "s.tif", values, nodata=0)
+    for south, found in ((4999000, False), (4999400, True)):
+        step = 'warp: {crs: "EPSG:32632", pixel: 10, bounds: [500100, %d, 500300, %d]}' % (south, south + 200)
+        report, file, item = run(scratch, scene, [step])
+        assert (file.ReadAsArray() == 7).any() == found
+        assert [n.split(":")[0] for n in notes_of(report, item)] == ([] if found else ["no pixel of the products is valid"]), (south, report)
+
+
+def test_observations_beyond_the_count_are_noted(scratch):
+    for day in range(1, 6):
+        raster(scratch / f"in/t_2026060{day}.tif", np.full((30, 30), day, np.uint8))
+    config = scratch / "c.yaml"
+    config.write_text("""pipelines:
+  p:
+    input:
+      group: '(?<tile>t)_(?<date>\\d{8}).tif'
+      by: tile
+      order: date
+      files:
+        V_1: {match: "*.tif", nth: 1}
+        V_2: {match: "*.tif", nth: 2, optional: true}
+        V_3: {match: "*.tif", nth: 3, optional: true}
+    steps: [composite: {bands: [V], of: [_1, _2, _3]}]
+    products: [cog: {bands: [V], type: uint8, nodata: 0}, stac: {datetime: file-time}]
+""")
+    done, = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", scratch / "in/t_20260601.tif")
+    item = json.load(open([p["path"] for p in done["products"] if p["type"] == "stac"][0]))
+    assert notes_of(done["report"], item) == ["left out, as input.files counts fewer files (nth): t_20260604.tif, t_20260605.tif"], done
+    for day in (4, 5):
+        (scratch / f"in/t_2026060{day}.tif").unlink()
+    done, = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out2", scratch / "in/t_20260601.tif")
+    assert "notes" not in done["report"]
+
+
 if __name__ == "__main__":
     pbtest.main(globals())

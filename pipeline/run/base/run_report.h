@@ -5,6 +5,7 @@
 /* What a run says of itself: how far it is, where its time went, what its device did. Plain values;
  * pointers as their members say. */
 #include "config/config.h"
+#include "pipeline/product/notes.h"
 #include "pipeline/product/product.h"
 #include "pipeline/run/base/device_report.h"
 #include "pipeline/run/base/run_work.h"
@@ -82,6 +83,7 @@ struct pb_run_report {
                                 by the run */
     struct pb_digits_report digits[PB_BANDS_MAX];
     size_t n_digits;
+    struct pb_notes notes; /* what the passes found */
     int64_t elapsed_ms;
     int64_t publish_ms;
 };

@@ -10,6 +10,7 @@
 #include "pipeline/plan/plan_sums.h"
 #include "pipeline/run/served/exec_remote.h"
 #include "pipeline/run/stream/gate.h"
+#include "pipeline/run/stream/infinities.h"
 #include "pipeline/run/stream/rests.h"
 #include "pipeline/run/served/said_blocks.h"
 
@@ -178,6 +179,8 @@ static int make_stream(struct pb_pass *pass, const struct pb_pass_request *reque
         rc = make_caches(plan, i, s->cache[i], err);
     if (rc == 0 && plan->n_wide > 0)
         rc = pb_rests_create(plan, err, &s->rests);
+    if (rc == 0 && plan->n_floats > 0 && !plan->whole.used)
+        rc = pb_infinities_create(plan, err, &s->infinities);
     if (rc == 0 && plan->gate.chain != NULL)
         rc = pb_gate_create(plan, request->raster, err, &s->gate);
     return rc;
@@ -341,6 +344,8 @@ void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
         add_gate(s->gate, &report->gate);
     if (s->rests != NULL)
         add_digits(s->rests, pass->plan, report);
+    if (s->infinities != NULL)
+        pb_infinities_note(s->infinities, &report->notes);
 }
 
 void pb_pass_destroy(struct pb_pass *pass)
@@ -361,6 +366,7 @@ void pb_pass_destroy(struct pb_pass *pass)
             pb_block_cache_destroy(s->cache[i][part]);
     pb_gate_destroy(s->gate);
     pb_rests_destroy(s->rests);
+    pb_infinities_destroy(s->infinities);
     free(s->head);
     if (s->remote != NULL) {
         s->remote->close(s->remote->user, s->session);

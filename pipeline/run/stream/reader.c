@@ -4,6 +4,7 @@
  * tiles have nothing in common, straight from the file. Which part of a tile is read next, and when
  * it is over, is said by the exchange of its parts (pipeline/plan/part_exchange.h). */
 #include "pipeline/run/stream/reader.h"
+#include "pipeline/run/stream/infinities.h"
 #include "pipeline/run/stream/rests.h"
 #include "pipeline/run/stream/tile_store.h"
 
@@ -120,6 +121,8 @@ static void complete(struct pb_reader *r, struct pb_tile_read *d)
         pb_tile_store_put(s->store, &d->tile, d->slot.data);
     if (s->rests != NULL)
         pb_rests_fill(s->rests, &d->tile, &d->in);
+    if (s->infinities != NULL && !d->tile.is_stored)
+        pb_infinities_count(s->infinities, &d->tile, &d->in);
     put_head(s, d->slot.data);
     *(struct pb_tile *)d->slot.user = d->tile;
     atomic_fetch_add(&s->read.tiles, 1);

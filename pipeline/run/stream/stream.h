@@ -25,6 +25,7 @@ _Static_assert(sizeof(struct pb_tile) <= WIC_USER_BYTES, "a slot's user bytes ho
 
 struct pb_gate;
 struct pb_reducing;
+struct pb_infinities;
 struct pb_rests;
 
 struct pb_stage_counter {
@@ -59,11 +60,12 @@ struct pb_stream {
                                        NULL: it is in another process, or nothing is checked */
     /* Of the parts of sources; NULL = readers share nothing. */
     struct pb_block_cache *cache[PB_FILES_MAX][PB_PLAN_PARTS];
-    struct pb_gate *gate;        /* NULL: no tile is left out */
-    struct pb_rests *rests;      /* what float32 does not hold of tiles; NULL: nothing is kept */
-    struct pb_tile_store *store; /* of tiles for rounds; NULL: there is none */
-    _Atomic uint32_t round;      /* from 1; set before its first tile goes down */
-    struct pb_slot_head *head;   /* of slots in this round; NULL: they have none */
+    struct pb_gate *gate;   /* NULL: no tile is left out */
+    struct pb_rests *rests; /* what float32 does not hold of tiles; NULL: nothing is kept */
+    struct pb_infinities *infinities; /* counts them in bands of floats; NULL: there are none */
+    struct pb_tile_store *store;      /* of tiles for rounds; NULL: there is none */
+    _Atomic uint32_t round;           /* from 1; set before its first tile goes down */
+    struct pb_slot_head *head;        /* of slots in this round; NULL: they have none */
     uint32_t n_stored; /* tiles of a lower number stay on the device after the first round */
     struct pb_stage_counter read, compute, write;
     const struct pb_sink *sinks; /* get every finished tile */
