@@ -107,6 +107,8 @@ struct pb_op {
      * that it is made of: they are selected, rounded, or weighed with weights whose sum is 1. The
      * chain then refuses to mix bands of different scales. NULL = never. */
     bool (*keeps_tags)(const void *params);
+    bool compares_tags; /* bands of different scales are refused as well, but what it makes of
+                           others has no tags: a difference of numbers has no offset */
     /* Adds the step's values to the chain being built (kernels/graph/builder.h). params: the
      * operator's struct. After a mistake it goes on with poison, so that the next one is found as
      * well. 0; -EINVAL: there was a mistake, and all bands that the step makes become poison;

@@ -124,7 +124,7 @@ static int poison_outputs(struct pb_builder *b, const struct pb_chain_step *step
 
 /* --- what numbers mean ------------------------------------------------------------------------ */
 
-static int keep_tags(struct pb_builder *b, const char *band, const uint8_t *read, size_t n_read)
+static int keep_tags(struct pb_builder *b, const char *band, const struct pb_value_tags_read *of)
 {
     const pb_value value = pb_builder_find(b, band);
     struct pb_value_tags_conflict c;
@@ -132,7 +132,7 @@ static int keep_tags(struct pb_builder *b, const char *band, const uint8_t *read
 
     if (value < 0 || value == PB_VALUE_POISON)
         return 0;
-    const int rc = pb_value_tags_keep(&b->tags, &b->graph, read, n_read, value, &c);
+    const int rc = pb_value_tags_keep(&b->tags, &b->graph, of, value, &c);
     if (rc <= 0)
         return rc;
     return pb_builder_mistake(
@@ -143,9 +143,8 @@ static int keep_tags(struct pb_builder *b, const char *band, const uint8_t *read
         pb_band_tags_text(&c.other->tags, other, sizeof other));
 }
 
-/* read: not 0 for values that had a name before the step. */
 static int keep_all_tags(struct pb_builder *b, const struct pb_chain_step *step,
-                         const uint8_t *read, size_t n_read)
+                         const struct pb_value_tags_read *of)
 {
     const struct pb_items *const outputs = pb_op_outputs(step->op, step->params);
     const size_t n = outputs->n ? outputs->n : pb_builder_band_count(b);
@@ -155,7 +154,7 @@ static int keep_all_tags(struct pb_builder *b, const struct pb_chain_step *step,
         const char *const band =
             outputs->n ? pb_item_band(&outputs->items[i]) : pb_builder_band_name(b, i);
 
-        rc = keep_tags(b, band, read, n_read);
+        rc = keep_tags(b, band, of);
     }
     return rc;
 }
@@ -165,7 +164,7 @@ static int build_step(struct pb_builder *b, const struct pb_chain_step *step)
 {
     const size_t before = b->n_mistakes, n_read = b->graph.n;
     const bool keeps = step->op->keeps_tags && step->op->keeps_tags(step->params);
-    uint8_t *const read = calloc(n_read + 1, 1);
+    uint8_t *const read = calloc(n_read + 1, 1); /* not 0: the value had a name before the step */
 
     if (!read)
         return -ENOMEM;
@@ -173,8 +172,8 @@ static int build_step(struct pb_builder *b, const struct pb_chain_step *step)
         if (b->bands[i].value != PB_VALUE_POISON)
             read[b->bands[i].value] = 1;
     int rc = step->op->build(step->params, b);
-    if (rc == 0 && keeps && !b->error)
-        rc = keep_all_tags(b, step, read, n_read);
+    if (rc == 0 && (keeps || step->op->compares_tags) && !b->error)
+        rc = keep_all_tags(b, step, &(struct pb_value_tags_read){read, n_read, keeps});
     free(read);
     if (b->error || rc == -ENOMEM)
         return b->error ? b->error : rc;

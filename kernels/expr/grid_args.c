@@ -27,7 +27,8 @@ enum pb_resampling pb_grid_args_how(const struct pb_grid_method *method, struct 
     if (method->has) {
         const enum pb_resampling how = (enum pb_resampling)method->given;
 
-        if (classes == PB_CLASS_FILE && !pb_resampling_chooses(how))
+        if (classes == PB_CLASS_FILE && !pb_resampling_chooses(how) &&
+            pb_builder_grid(b, pick->value) != to)
             pb_builder_note_mixed(b, pick->out, how);
         return how;
     }

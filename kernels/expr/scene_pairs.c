@@ -18,11 +18,13 @@ pb_value pb_scene_pairs_emit(const struct pb_scene_pairs *pairs, struct pb_build
                              enum pb_vm_op op, size_t i)
 {
     const pb_value x = pb_band_list_at(pairs->bands, b, i).value;
-    const pb_value y = pb_band_list_at(pairs->others, b, i).value;
+    const struct pb_band_pick other = pb_band_list_at(pairs->others, b, i);
     const int32_t grid = x == PB_VALUE_POISON ? -1 : pb_builder_grid(b, x);
+    pb_value y = other.value;
 
-    return pb_builder_emit(b, op, x, grid < 0 ? y : pb_builder_resample(b, pairs->how, y, grid),
-                           -1);
+    if (grid >= 0)
+        y = pb_builder_resample(b, pb_grid_args_how(&pairs->method, b, &other, grid), y, grid);
+    return pb_builder_emit(b, op, x, y, -1);
 }
 
 int pb_scene_pairs_define(const struct pb_scene_pairs *pairs, struct pb_builder *b,

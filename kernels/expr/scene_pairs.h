@@ -4,13 +4,13 @@
 #define PB_SCENE_PAIRS_H
 /* Bands of one scene, each with a band of another scene: lists of equal length, the second one's
  * bands on the grid of the first one's. During an operator's build() only. */
-#include "kernels/expr/band_list.h"
+#include "kernels/expr/grid_args.h"
 
 /* The lists as the configuration has them, and what they are called there. */
 struct pb_scene_pairs {
     const struct pb_items *bands, *others; /* members of the struct that build() got */
     const char *bands_name, *others_name;
-    enum pb_resampling how;
+    struct pb_grid_method method; /* for the others */
 };
 
 /* Reports lists that are not equally long: -EINVAL. */

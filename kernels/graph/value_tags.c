@@ -189,10 +189,11 @@ static int visit(struct search *s, pb_value id, struct pb_value_tags_conflict *o
     return 0;
 }
 
-int pb_value_tags_keep(struct pb_value_tags *q, const struct pb_graph *graph, const uint8_t *read,
-                       size_t n_read, pb_value value, struct pb_value_tags_conflict *out)
+int pb_value_tags_keep(struct pb_value_tags *q, const struct pb_graph *graph,
+                       const struct pb_value_tags_read *of, pb_value value,
+                       struct pb_value_tags_conflict *out)
 {
-    struct search s = {.q = q, .graph = graph, .read = read, .n_read = n_read, .all = -1};
+    struct search s = {.q = q, .graph = graph, .read = of->read, .n_read = of->n_read, .all = -1};
     int rc = 0;
 
     if (q->of[value] >= 0)
@@ -205,7 +206,7 @@ int pb_value_tags_keep(struct pb_value_tags *q, const struct pb_graph *graph, co
         if (s.wanted[id])
             rc = visit(&s, id, out);
     free(s.wanted);
-    if (rc != 0 || s.is_unknown || s.all < 0)
+    if (rc != 0 || s.is_unknown || s.all < 0 || !of->keeps)
         return rc;
     const int32_t mean = mean_of(q, s.all);
     if (mean < 0)

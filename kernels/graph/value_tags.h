@@ -37,9 +37,15 @@ int pb_value_tags_add_input(struct pb_value_tags *q, const struct pb_band_tags *
 int pb_value_tags_follow(struct pb_value_tags *q, const struct pb_graph *graph);
 /* NULL = none. Of values that were followed; borrowed until the next call. */
 const struct pb_band_tags *pb_value_tags_of(const struct pb_value_tags *q, pb_value value);
-/* The value is a weighted mean of, or a selection among, values of which read[id] is not 0 (n_read
- * of them): gives it the tags that these share. 0; 1 = they do not agree, as *out says;
- * -ENOMEM. */
-int pb_value_tags_keep(struct pb_value_tags *q, const struct pb_graph *graph, const uint8_t *read,
-                       size_t n_read, pb_value value, struct pb_value_tags_conflict *out);
+/* The value is made of values of which read[id] is not 0 (n_read of them) by a step that needs
+ * equal tags. keeps: it is a weighted mean of them or a selection among them, and gets the tags
+ * that they share. 0; 1 = they do not agree, as *out says; -ENOMEM. */
+struct pb_value_tags_read {
+    const uint8_t *read;
+    size_t n_read;
+    bool keeps;
+};
+int pb_value_tags_keep(struct pb_value_tags *q, const struct pb_graph *graph,
+                       const struct pb_value_tags_read *of, pb_value value,
+                       struct pb_value_tags_conflict *out);
 #endif

@@ -204,6 +204,26 @@ START_TEST(files_of_different_scales_are_not_mixed)
 }
 END_TEST
 
+START_TEST(a_difference_of_unequal_scales_is_refused)
+{
+    static const struct pb_item bands = {.key = "X", .text = "A_1"}, minus = {.text = "A_2"};
+    const struct pb_band_tags other = {.scale = 0.1, .unit = "K"};
+    struct pair p;
+
+    for (int i = 0; i < 2; i++) {
+        begin(&p, "difference", &kelvin, i == 0 ? &kelvin : &other);
+        fx_arg(&p.step, "bands", &bands, 1);
+        fx_arg(&p.step, "minus", &minus, 1);
+        ck_assert_int_eq(make(&p, "X") == 0, i == 0);
+        if (i == 0)
+            ck_assert_ptr_null(pb_chain_output_tags(p.chain, 0));
+        else
+            ck_assert_int_eq(p.diag.kind, PB_DIAG_SCALE);
+        pb_chain_destroy(p.chain);
+    }
+}
+END_TEST
+
 START_TEST(a_unit_that_one_file_lacks_is_dropped)
 {
     const struct pb_band_tags metre = {.unit = "metre"}, m = {.unit = "m"}, none = {.unit = ""};
@@ -347,6 +367,7 @@ int main(void)
     tcase_add_test(tc, interpolation_keeps_scale_offset_and_unit);
     tcase_add_test(tc, several_files_keep_the_tags_that_they_share);
     tcase_add_test(tc, files_of_different_scales_are_not_mixed);
+    tcase_add_test(tc, a_difference_of_unequal_scales_is_refused);
     tcase_add_test(tc, a_unit_that_one_file_lacks_is_dropped);
     tcase_add_test(tc, colour_tables_hold_for_selected_values);
     suite_add_tcase(suite, tc);

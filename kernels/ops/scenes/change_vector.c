@@ -15,6 +15,7 @@
 struct change_vector {
     struct pb_items bands, after, before;
     int32_t method;
+    bool has_method;
 };
 
 static const struct pb_key keys[] = {
@@ -34,7 +35,7 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct change_vector, before),
      .required = true,
      .doc = "Those of the earlier scene, in the same order."},
-    PB_KEY_METHOD(struct change_vector, "bilinear"),
+    PB_KEY_METHOD_BY_BAND(struct change_vector, "bilinear"),
 };
 
 struct work {
@@ -119,7 +120,7 @@ static int build(const void *params, struct pb_builder *b)
                                          .others = &step->before,
                                          .bands_name = "after",
                                          .others_name = "before",
-                                         .how = (enum pb_resampling)step->method};
+                                         .method = {step->method, step->has_method, PB_BILINEAR}};
     struct work w = {.b = b, .n = step->after.n};
     int rc = pb_scene_pairs_check(&pairs, b);
 

@@ -8,6 +8,7 @@
 struct difference {
     struct pb_items bands, minus;
     int32_t method;
+    bool has_method;
 };
 
 static const struct pb_key keys[] = {
@@ -22,17 +23,18 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct difference, minus),
      .required = true,
      .doc = "What to subtract from each, in the same order."},
-    PB_KEY_METHOD(struct difference, "bilinear"),
+    PB_KEY_METHOD_BY_BAND(struct difference, "bilinear"),
 };
 
 static int build(const void *params, struct pb_builder *b)
 {
     const struct difference *const difference = params;
-    const struct pb_scene_pairs pairs = {.bands = &difference->bands,
-                                         .others = &difference->minus,
-                                         .bands_name = "bands",
-                                         .others_name = "minus",
-                                         .how = (enum pb_resampling)difference->method};
+    const struct pb_scene_pairs pairs = {
+        .bands = &difference->bands,
+        .others = &difference->minus,
+        .bands_name = "bands",
+        .others_name = "minus",
+        .method = {difference->method, difference->has_method, PB_BILINEAR}};
 
     return pb_scene_pairs_define(&pairs, b, PB_VM_SUB);
 }
@@ -56,6 +58,7 @@ const struct pb_op pb_op_difference = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct difference),
+    .compares_tags = true,
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],

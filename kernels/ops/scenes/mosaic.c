@@ -167,6 +167,14 @@ static int32_t find_grid(struct work *w)
     return step->like || step->extent == OF_FIRST ? grid : union_grid(w, grid);
 }
 
+static pb_value brought(struct work *w, pb_value x, const char *name)
+{
+    const struct pb_grid_method method = {.given = w->step->resampling, .has = true};
+    const struct pb_band_pick pick = {.out = name, .value = x};
+
+    return pb_builder_resample(w->b, pb_grid_args_how(&method, w->b, &pick, w->grid), x, w->grid);
+}
+
 /* Brings all bands onto the grid and finds where each scene has them. */
 static void place(struct work *w)
 {
@@ -178,8 +186,7 @@ static void place(struct work *w)
 
             *x = *x == PB_VALUE_POISON || w->grid < 0
                      ? PB_VALUE_POISON
-                     : pb_builder_resample(w->b, (enum pb_resampling)w->step->resampling, *x,
-                                           w->grid);
+                     : brought(w, *x, w->step->bands.items[k].text);
             all = k == 0 ? *x : emit(w, PB_VM_MIN, all, *x, -1);
         }
         w->valid[i] = emit(w, PB_VM_VALID, all, -1, -1);

@@ -8,6 +8,7 @@
 struct ratio {
     struct pb_items bands, over;
     int32_t method;
+    bool has_method;
 };
 
 static const struct pb_key keys[] = {
@@ -22,7 +23,7 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct ratio, over),
      .required = true,
      .doc = "What to divide each by, in the same order."},
-    PB_KEY_METHOD(struct ratio, "bilinear"),
+    PB_KEY_METHOD_BY_BAND(struct ratio, "bilinear"),
 };
 
 static int build(const void *params, struct pb_builder *b)
@@ -32,7 +33,7 @@ static int build(const void *params, struct pb_builder *b)
                                          .others = &ratio->over,
                                          .bands_name = "bands",
                                          .others_name = "over",
-                                         .how = (enum pb_resampling)ratio->method};
+                                         .method = {ratio->method, ratio->has_method, PB_BILINEAR}};
 
     return pb_scene_pairs_define(&pairs, b, PB_VM_DIV);
 }
