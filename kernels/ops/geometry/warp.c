@@ -261,7 +261,8 @@ static int make_ask(const struct pb_warp_op *warp, struct pb_builder *b, struct 
         return pb_builder_wrong(b, &warp->height,
                                 "the ground has the heights of 'dem': leave it out");
     out->model = (enum pb_ground_model)warp->from;
-    out->has_areas = warp->method == PB_AVERAGE || warp->method == PB_MODE;
+    /* Without a method, bands of classes may be made by mode. */
+    out->has_areas = !warp->has_method || warp->method == PB_AVERAGE || warp->method == PB_MODE;
     out->order = warp->order;
     out->has_height = warp->has_height;
     out->height = warp->height;
