@@ -70,18 +70,45 @@ static double per_degree(OGRSpatialReferenceH srs)
     return isfinite(least) ? least : 0;
 }
 
+/* names: NULL ends the list. */
+static bool is_one_of(OGRSpatialReferenceH srs, const char *const *names)
+{
+    const char *name = OSRGetAttrValue(srs, "PROJECTION", 0);
+    while (name != NULL && *names != NULL && strcmp(name, *names) != 0)
+        names++;
+    return name != NULL && *names != NULL;
+}
+
 static bool is_cylindrical(OGRSpatialReferenceH srs)
 {
     static const char *const names[] = {
         SRS_PT_MERCATOR_1SP,           SRS_PT_MERCATOR_2SP,
         SRS_PT_CYLINDRICAL_EQUAL_AREA, SRS_PT_MERCATOR_AUXILIARY_SPHERE,
         SRS_PT_EQUIRECTANGULAR,        SRS_PT_MILLER_CYLINDRICAL,
-        SRS_PT_GALL_STEREOGRAPHIC};
-    const char *name = OSRGetAttrValue(srs, "PROJECTION", 0);
-    for (size_t i = 0; name != NULL && i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
+        SRS_PT_GALL_STEREOGRAPHIC,     NULL};
+    return is_one_of(srs, names);
+}
+
+bool pb_gdal_grid_is_open(const char *wkt)
+{
+    static const char *const names[] = {SRS_PT_TRANSVERSE_MERCATOR,
+                                        SRS_PT_POLAR_STEREOGRAPHIC,
+                                        SRS_PT_STEREOGRAPHIC,
+                                        SRS_PT_OBLIQUE_STEREOGRAPHIC,
+                                        SRS_PT_LAMBERT_CONFORMAL_CONIC_1SP,
+                                        SRS_PT_LAMBERT_CONFORMAL_CONIC_2SP,
+                                        SRS_PT_ALBERS_CONIC_EQUAL_AREA,
+                                        SRS_PT_LAMBERT_AZIMUTHAL_EQUAL_AREA,
+                                        SRS_PT_GEOSTATIONARY_SATELLITE,
+                                        SRS_PT_ORTHOGRAPHIC,
+                                        SRS_PT_HOTINE_OBLIQUE_MERCATOR,
+                                        SRS_PT_HOTINE_OBLIQUE_MERCATOR_AZIMUTH_CENTER,
+                                        NULL};
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(wkt);
+    const bool is_open =
+        srs != NULL && !OSRIsGeographic(srs) && !is_cylindrical(srs) && !is_one_of(srs, names);
+    OSRDestroySpatialReference(srs);
+    return is_open;
 }
 
 double pb_gdal_grid_turn(const char *wkt)

@@ -17,6 +17,10 @@ char *pb_gdal_grid_wkt(const char *crs);
  * longitudes, and the cylindrical projections. 0: another system. */
 double pb_gdal_grid_turn(const char *wkt);
 
+/* Whether PROJ gives places beyond the edge of the system's map longitudes of others, instead of
+ * none: as it does for the pseudocylindrical projections. */
+bool pb_gdal_grid_is_open(const char *wkt);
+
 /* Sets size and place of the way's grid: the suggested ones, or what the ask wants otherwise. 0;
  * with words in why: -EINVAL, -EDOM: what places the scene gives no grid; -ENOMEM. */
 int pb_gdal_grid_set(const struct pb_ground_ask *ask, const char *wkt, const double suggested[6],

@@ -26,10 +26,14 @@ enum { POINTS = 1024, ACROSS = 21 /* places an axis of the image, to see a seam 
 #define SPLINE_ERROR_PX (1.0 / 1024.0)
 /* Neighbours that are so many times farther apart than most lie on two sides of an edge. */
 #define TORN 20
+/* Pixels of the new grid by which a place that comes back may be off. */
+#define BACK_PX 0.5
 
 struct transform {
     struct pb_gdal_model model;
     GDALDatasetH made; /* the old grid's; NULL: the scene's own is used */
+    bool looks_back;   /* the new system may give places beyond its map: a place that does not come
+                          back is none */
 };
 
 static void close_transform(void *transform)
@@ -172,6 +176,20 @@ static size_t add_steps(const double *x, const double *y, size_t stride, double 
     return n;
 }
 
+/* Whether half of what the values span is a gap without one; puts those that are finite first. */
+static bool has_gap(double *v)
+{
+    double gap = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < ACROSS * ACROSS; i++)
+        if (isfinite(v[i]))
+            v[n++] = v[i];
+    qsort(v, n, sizeof *v, by_size);
+    for (size_t i = 1; i < n; i++)
+        gap = fmax(gap, v[i] - v[i - 1]);
+    return n > 1 && gap > 0.5 * (v[n - 1] - v[0]);
+}
+
 /* Whether places that are neighbours in the image lie apart by most of its extent, and the others
  * do not: it reaches over an edge at which the map of the new system ends. */
 static bool is_torn(GDALDatasetH source, GDALTransformerFunc points, void *of)
@@ -182,8 +200,9 @@ static bool is_torn(GDALDatasetH source, GDALTransformerFunc points, void *of)
     int ok[ACROSS * ACROSS];
     size_t n = 0;
     for (int i = 0; i < ACROSS * ACROSS; i++) {
+        const int row = i / ACROSS;
         x[i] = w * (i % ACROSS) / (ACROSS - 1);
-        y[i] = h * (i / ACROSS) / (ACROSS - 1);
+        y[i] = h * row / (ACROSS - 1);
         z[i] = 0;
     }
     if (!points(of, FALSE, ACROSS * ACROSS, x, y, z, ok))
@@ -204,7 +223,7 @@ static bool is_torn(GDALDatasetH source, GDALTransformerFunc points, void *of)
     }
     qsort(step, n, sizeof *step, by_size);
     return n > 1 && step[n - 1] > 0.5 * hypot(high[0] - low[0], high[1] - low[1]) &&
-           step[n - 1] > TORN * step[n / 2];
+           step[n - 1] > TORN * step[n / 2] && (has_gap(x) || has_gap(y));
 }
 
 /* turn: of x, around the Earth in the new system; 0: it does not go on at a seam. */
@@ -214,7 +233,7 @@ static bool suggest(GDALDatasetH source, GDALTransformerFunc points, void *of, d
     struct beyond beyond = {.points = points, .of = of, .turn = turn};
     const bool goes_on = is_across(source, &beyond);
     double extent[4];
-    out->is_torn = !goes_on && is_torn(source, points, of);
+    out->is_torn = turn == 0 && is_torn(source, points, of);
     return GDALSuggestedWarpOutput2(source, goes_on ? go_beyond : points, goes_on ? &beyond : of,
                                     out->transform, &out->w, &out->h, extent, 0) == CE_None;
 }
@@ -337,6 +356,8 @@ static int open_transform(const struct pb_ground_source *source, const struct pb
         rc = pb_gdal_model_open(source, ask, wkt, why, bytes, &t->model);
     }
     if (rc == 0)
+        t->looks_back = t->model.model == PB_GROUND_TRANSFORM && pb_gdal_grid_is_open(wkt);
+    if (rc == 0)
         rc = find_grid(t, source->raster, wkt, ask, why, bytes, way);
     CPLFree(wkt);
     if (rc < 0)
@@ -357,9 +378,28 @@ static int open_way(void *of, const struct pb_ground_ask *ask, char *why, size_t
     return rc;
 }
 
+/* Sets ok to 0 where places of the old grid are not those of the new one that they came from. */
+static void look_back(const struct transform *t, int n, const double *x, const double *y,
+                      const double *from_x, const double *from_y, int *ok)
+{
+    double back_x[POINTS], back_y[POINTS], z[POINTS];
+    int there[POINTS];
+    for (int i = 0; i < n; i++) {
+        back_x[i] = ok[i] ? x[i] : 0;
+        back_y[i] = ok[i] ? y[i] : 0;
+        z[i] = 0;
+    }
+    const bool fine =
+        pb_gdal_model_transform((void *)(uintptr_t)&t->model, FALSE, n, back_x, back_y, z, there);
+    for (int i = 0; i < n; i++)
+        ok[i] = ok[i] && fine && there[i] && fabs(back_x[i] - from_x[i]) < BACK_PX &&
+                fabs(back_y[i] - from_y[i]) < BACK_PX;
+}
+
 static void points_of(void *transform, size_t n, double *x, double *y)
 {
     const struct transform *t = transform;
+    double from_x[POINTS], from_y[POINTS];
     struct pb_gdal_words words; /* of places that the projection does not have */
     double z[POINTS];
     int ok[POINTS];
@@ -367,8 +407,12 @@ static void points_of(void *transform, size_t n, double *x, double *y)
     for (size_t first = 0; first < n; first += POINTS) {
         int some = n - first < POINTS ? (int)(n - first) : POINTS;
         memset(z, 0, sizeof z);
+        memcpy(from_x, x + first, (size_t)some * sizeof *x);
+        memcpy(from_y, y + first, (size_t)some * sizeof *y);
         bool fine = pb_gdal_model_transform((void *)(uintptr_t)&t->model, TRUE, some, x + first,
                                             y + first, z, ok);
+        if (fine && t->looks_back)
+            look_back(t, some, x + first, y + first, from_x, from_y, ok);
         for (int i = 0; i < some; i++)
             if (!fine || !ok[i] || !isfinite(x[first + (size_t)i]) ||
                 !isfinite(y[first + (size_t)i]))

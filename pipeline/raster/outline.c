@@ -116,12 +116,13 @@ static void look_inside(const struct pb_outline *o, int side, const double aim[2
     for (int row = 0; row < side; row++) {
         double at[3 * MANY][2], xy[MANY][2];
         for (int i = 0; i < 3 * side; i++) {
-            at[i][0] = o->w * (i / 3 + 0.5) / side + (i % 3 == 1 ? o->w / 256 : 0);
+            const int column = i / 3;
+            at[i][0] = o->w * (column + 0.5) / side + (i % 3 == 1 ? o->w / 256 : 0);
             at[i][1] = o->h * (row + 0.5) / side - (i % 3 == 2 ? o->h / 256 : 0);
             if (i % 3 == 0)
-                memcpy(xy[i / 3], at[i], sizeof xy[0]);
+                memcpy(xy[column], at[i], sizeof xy[0]);
         }
-        place(o, (size_t)(3 * side), at);
+        place(o, 3 * (size_t)side, at);
         for (int i = 0; i < side; i++)
             add_inside(o, aim, xy[i], &at[3 * i], out);
     }

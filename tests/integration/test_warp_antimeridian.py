@@ -122,6 +122,26 @@ def test_an_edge_of_the_map_is_refused_with_words(scratch):
     assert error["code"] == "input.place" and "jump by 360 degrees" in error["message"], error
 
 
+@pbtest.not_about_threads
+def test_a_world_fills_the_map_and_nothing_beyond_it(scratch):
+    """Also of longitudes 0 to 360, whose image has the edge of the map in the middle. Beyond the map PROJ gives places of its other side."""
+    for name, west in (("greenwich", -180), ("pacific", 0)):
+        world = gdal.GetDriverByName("GTiff").Create(str(scratch / f"{name}.tif"), 120, 60, 1, gdal.GDT_Byte)
+        world.SetGeoTransform((west, 3, 0, 90, 0, -3))
+        world.SetProjection(osr.GetUserInputAsWKT("EPSG:4326"))
+        world.GetRasterBand(1).Fill(7)
+        del world
+        for crs, part in (("+proj=sinu +R=6371007.181", 2 / np.pi), ("+proj=moll", np.pi / 4), ("+proj=aeqd +lat_0=90", np.pi / 4)):
+            half = 20015109 if "moll" not in crs else 18040096
+            high = {"s": 10007554, "m": 9020048, "a": 20004000}[crs[6]]
+            params = f'crs: "{crs}", method: nearest, pixel: 200000, bounds: [{-half}, {-high}, {half}, {high}]'
+            made = gdal.Open(products(warp(scratch, scratch / f"{name}.tif", params))[0]).ReadAsArray()
+            assert abs((made == 7).mean() - part) < 0.02, (name, crs, (made == 7).mean(), part)
+            if "aeqd" not in crs:
+                made = gdal.Open(products(warp(scratch, scratch / f"{name}.tif", f'crs: "{crs}", method: nearest'))[0]).ReadAsArray()
+                assert abs((made == 7).mean() - part) < 0.03, (name, crs, (made == 7).mean(), part)
+
+
 def test_a_scene_that_is_refused_is_no_trouble_of_the_configuration(scratch):
     d = Daemon(fake=False, stall="300s")
     text = d.config.read_text()
