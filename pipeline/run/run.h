@@ -43,6 +43,7 @@ struct pb_run_result {
                                          the run */
     const char *warning;              /* of a success, "" = none; owned by the run */
     const struct pb_notes *notes;     /* what people should know; owned by the run */
+    const struct pb_product_env *env; /* of the products, or of the last tile's; owned by the run */
 };
 
 int pb_run_create(const struct pb_run_options *options, struct pb_err *err,

@@ -170,6 +170,7 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     out_result->n_calibrated = run->plan->n_calibrated;
     out_result->warning = warning_of(run);
     out_result->notes = &run->notes;
+    out_result->env = &run->env;
     report(run, &out_result->report);
     out_result->report.publish_ms = (int64_t)((pb_clock_mono_ns() - start) / 1000000);
     atomic_store(&run->stage, PB_PHASE_DONE);

@@ -149,6 +149,35 @@ static void print_digits(struct pb_json *json, const struct pb_run_report *repor
     pb_json_end(json);
 }
 
+static bool is_tagged(const struct pb_band_tags *tags)
+{
+    const bool scaled = tags != NULL && tags->scale != 0 && (tags->scale != 1 || tags->offset != 0);
+    return scaled || (tags != NULL && tags->unit != NULL && tags->unit[0] != '\0');
+}
+
+/* Scale, offset and unit that bands of the products have from files; of the first ones, as a report
+ * is bounded. */
+static void print_tags(struct pb_json *json, const struct pb_product_env *env)
+{
+    enum { PRINTED_MAX = 64 };
+    size_t n = 0;
+    for (size_t i = 0; env != NULL && env->tags != NULL && i < env->n_bands; i++) {
+        const struct pb_band_tags *tags = env->tags[i];
+        if (!is_tagged(tags) || n == PRINTED_MAX)
+            continue;
+        if (n++ == 0)
+            pb_json_array(json, "tags");
+        pb_json_object(json, NULL);
+        pb_json_string(json, "band", env->band_names[i]);
+        pb_json_number(json, "scale", tags->scale == 0 ? 1 : tags->scale);
+        pb_json_number(json, "offset", tags->scale == 0 ? 0 : tags->offset);
+        pb_json_string(json, "unit", tags->unit != NULL && tags->unit[0] ? tags->unit : NULL);
+        pb_json_end(json);
+    }
+    if (n > 0)
+        pb_json_end(json);
+}
+
 static void print_notes(struct pb_json *json, const struct pb_notes *notes)
 {
     if (notes == NULL || notes->n == 0)
@@ -362,6 +391,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     print_reductions(json, result->chain);
     print_gate(json, &report->gate);
     print_digits(json, report);
+    print_tags(json, result->env);
     print_notes(json, result->notes);
     pb_json_array(json, "stages");
     for (size_t i = 0; i < sizeof report->stage / sizeof report->stage[0]; i++) {

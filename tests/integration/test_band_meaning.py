@@ -150,8 +150,11 @@ def test_numbers_that_are_weighed_keep_what_they_mean(scratch):
     values = np.add.outer(np.arange(60), np.arange(80)).astype(np.int16)
     scene = raster(scratch / "lst.tif", values, tags=KELVIN)
     for step in KEEP + DROP:
-        _, file, item = run(scratch, scene, [step], cog="{type: float32}", bands="{V: 1}")
+        report, file, item = run(scratch, scene, [step], cog="{type: float32}", bands="{V: 1}")
         assert tags_of(file, item) == (KELVIN if step in KEEP else (None, None, "")), step
+        assert report.get("tags") == ([{"band": "V", "scale": 0.01, "offset": 273.15, "unit": "K"}] if step in KEEP else None), step
+        said = pbtest.run("pushbroom", "run", "--dry-run", "-c", scratch / "c.yaml", scene).stdout
+        assert ("value = stored * 0.01 + 273.15" in " ".join(said.split())) == (step in KEEP), said
 
 
 def pair(scratch, first, second, **more):

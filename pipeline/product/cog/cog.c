@@ -317,6 +317,22 @@ static void explain_valid(const struct pb_product_env *env, const struct pb_cog_
         pb_json_string(json, "valid", pb_cog_any(config, n) ? "any" : "all");
 }
 
+/* Whether all bands have the scale and offset of the first, which *out has. */
+static bool share_scale(const struct pb_product_env *env, const struct pb_cog_config *cog,
+                        struct pb_band_facts *out)
+{
+    uint32_t plane[PB_BANDS_MAX];
+    int n = pb_product_bands(env, &cog->product, plane, NULL);
+    bool same = n > 0;
+    for (int b = 0; b < n && same; b++) {
+        struct pb_band_facts facts;
+        pb_cog_facts(env, cog, plane[b], (uint32_t)n, &facts);
+        *out = b == 0 ? facts : *out;
+        same = facts.scale != 0 && facts.scale == out->scale && facts.offset == out->offset;
+    }
+    return same;
+}
+
 static void cog_explain(const struct pb_product_env *env, const struct pb_product_config *config,
                         struct pb_json *json)
 {
@@ -335,9 +351,10 @@ static void cog_explain(const struct pb_product_env *env, const struct pb_produc
     pb_json_bool(json, "mask", cog->mask != 0);
     pb_json_bool(json, "alpha", cog->is_painted && cog->has_alpha);
     explain_valid(env, cog, json);
-    if (cog->has_scale) {
-        pb_json_number(json, "scale", cog->scale);
-        pb_json_number(json, "offset", cog->offset);
+    struct pb_band_facts facts = {.scale = 0};
+    if (!cog->is_painted && share_scale(env, cog, &facts)) {
+        pb_json_number(json, "scale", facts.scale);
+        pb_json_number(json, "offset", facts.offset);
     }
     pb_json_string(json, "ramp", pb_paint_ramp_text(&cog->paint, ramp, sizeof ramp));
 }
