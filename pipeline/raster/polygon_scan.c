@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Coordinates are so near to a border of pixels by the rounding of a transformation alone. */
-#define BORDER_PX 1e-6
+#define BORDER_PX 2e-7
 
 /* The next edge of the group from i that may touch the rows top .. bottom; the group's end: none.
  */

@@ -8,8 +8,8 @@
 
 /* To the right and up, as a centre on a right or upper edge is inside and one on a left edge is
  * not; less so up, as an edge that is neither is a left or right one. */
-#define RIGHT_PX 4e-7
-#define UP_PX    4e-8
+#define RIGHT_PX 5e-8
+#define UP_PX    5e-9
 
 void pb_polygons_free(struct pb_polygons *polygons)
 {

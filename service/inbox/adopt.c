@@ -215,7 +215,7 @@ static int find_unmoved(struct pb_intake *intake, const struct pb_kept *kept, st
     struct pb_input_lists lists;
     struct pb_err unknown = {0};
     if (access(kept->path, F_OK) == 0)
-        return 0; /* a trouble has its reason */
+        return 0; /* the trouble "work" has the reason */
     if (pb_job_store_find(intake->store, kept->job, &unknown, &job) != 0)
         return unknown.code == PB_E_JOB_UNKNOWN ? pb_kept_forget(intake->store, kept, err)
                                                 : pb_fail(err, unknown.code, "%s", unknown.msg);

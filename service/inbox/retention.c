@@ -121,8 +121,8 @@ static void clear_archived(const struct removal *removal, const struct pb_kept *
     if (directory >= 0)
         (void)close(directory);
     removal->out->archived += there && outcome == GONE;
-    /* Inputs that are gone, or were changed, are forgotten. One in a directory that is not the
-     * archive any more is kept in mind: the directory may become the archive again. */
+    /* Rows of inputs that are gone, or were changed, are forgotten. The row of an input in another
+     * directory stays: the configuration may name that one as the archive again. */
     if (outcome != FAILED && (below != NULL || access(kept->path, F_OK) != 0))
         (void)pb_kept_forget(retention->store, kept, &removal->out->err);
 }
@@ -194,7 +194,7 @@ out:
     free(kept);
 }
 
-/* Removes an input and its record. True: its row has done its service. */
+/* Removes an input and its record. True: the row can be forgotten. */
 static bool clear_recorded(const struct removal *removal, const struct pb_kept *kept, int directory)
 {
     char name[300];

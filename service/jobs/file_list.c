@@ -220,8 +220,7 @@ bool pb_file_list_find(const struct pb_file_list *files, const char *directory, 
     if (dir == NULL)
         return false;
     for (const struct dirent *e; !found && (e = readdir(dir)) != NULL;) {
-        found = e->d_ino == files->file[0].inode && e->d_name[0] != '.' &&
-                is_input(files, dirfd(dir), e->d_name);
+        found = e->d_name[0] != '.' && is_input(files, dirfd(dir), e->d_name);
         if (found)
             (void)snprintf(out_name, 256, "%s", e->d_name);
     }

@@ -26,6 +26,7 @@ struct pb_file_list {
 struct pb_input_lists {
     struct pb_file_list input, companion;
     bool is_deleted; /* nothing of them is left */
+    bool is_over;    /* the store forgets the input's list */
 };
 
 /* Lists a file, or a folder with all below it. 0 or a negative errno, and *out empty. */

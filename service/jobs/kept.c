@@ -167,7 +167,7 @@ void pb_input_lists_moved(struct pb_input_lists *lists, const struct pb_job *job
 
 struct update {
     struct pb_job_change base; /* first: apply gets it */
-    bool is_deleted;
+    bool is_deleted, is_over;
     char *files[2]; /* of the input and of the companion */
     size_t bytes[2];
 };
@@ -185,12 +185,15 @@ static int run(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *err)
 static int set_files(struct pb_job_store *store, const struct update *update, int which,
                      const char *path, struct pb_err *err)
 {
-    if (update->files[which] == NULL || path == NULL)
+    const bool forgets = update->is_over && which == 0;
+    if ((update->files[which] == NULL && !forgets) || path == NULL)
         return 0;
     sqlite3_stmt *s = pb_job_store_prepare(
         store, WHAT, "UPDATE kept SET files = ?1 WHERE job = ?2 AND path = ?3", err);
     if (s != NULL) {
-        (void)sqlite3_bind_blob64(s, 1, update->files[which], update->bytes[which], SQLITE_STATIC);
+        if (!forgets)
+            (void)sqlite3_bind_blob64(s, 1, update->files[which], update->bytes[which],
+                                      SQLITE_STATIC);
         (void)sqlite3_bind_text(s, 2, update->base.jobs[0]->id, -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(s, 3, path, -1, SQLITE_STATIC);
     }
@@ -237,7 +240,8 @@ int pb_kept_update(struct pb_job_store *store, const struct pb_job *job,
 {
     struct pb_job *const jobs[] = {(struct pb_job *)job};
     struct update update = {.base = {.apply = apply_update, .jobs = jobs, .n = 1},
-                            .is_deleted = lists->is_deleted};
+                            .is_deleted = lists->is_deleted,
+                            .is_over = lists->is_over};
     update.files[0] = pb_file_list_pack(&lists->input, &update.bytes[0]);
     update.files[1] = pb_file_list_pack(&lists->companion, &update.bytes[1]);
     int rc = pb_job_store_commit(store, &update.base, err);

@@ -5,7 +5,8 @@
 /* Service time: milliseconds that the machine was up since the job store was made. No setting of
  * the wall clock changes it. It is CLOCK_BOOTTIME, summed over the boots of the machine in the job
  * store, so it goes on while the service is stopped. The time that the machine is switched off does
- * not count: after a boot it cannot be told from a step of the wall clock. Thread: any. */
+ * not count: after a boot it cannot be told from a step of the wall clock. Where /proc does not
+ * have the id of the boot, only the time that the service runs counts. Thread: any. */
 #include "config/base/err.h"
 
 #include <stdint.h>

@@ -46,6 +46,15 @@ static int store_state(struct pb_pending *pending)
     return rc;
 }
 
+/* Whether the list of a folder is of use when the place of the folder is stored: for retention, a
+ * drop from quarantine, and files that join a set. Lists of large scenes would fill the store. */
+static bool needs_list(const struct pb_pending *pending)
+{
+    const struct pb_job *job = &pending->job;
+    const bool archived = job->status == PB_JOB_SUCCESSFUL || pb_job_is_skipped(job);
+    return !archived || pending->retains || job->set_id[0] != '\0';
+}
+
 /* Moves the input of a finished job, whose end is stored, and stores its place. */
 static int put_away(struct pb_pending *pending)
 {
@@ -55,6 +64,7 @@ static int put_away(struct pb_pending *pending)
         return 0; /* the sweep of work/ tries again */
     pending->disposed = true;
     pb_input_lists_moved(&pending->lists, job);
+    pending->lists.is_over = pending->lists.input.n > 1 && !needs_list(pending);
     return pb_kept_update(list->store, job, &pending->lists, &pending->err);
 }
 
@@ -188,6 +198,7 @@ void pb_pending_work(struct pb_pending *pending, enum pb_pending_step step,
     pending->reopen_ms = pipeline ? pipeline->input.complete.reopen_ms : 0;
     const struct pb_service_config *service = &list->env->config->service;
     pending->on_success = service->on_success;
+    pending->retains = service->retention.done_ms > 0;
     pending->duplicates_ms = service->has_duplicates ? service->duplicates.keep_ms : 0;
     pending->step = step;
     pending->then = then;

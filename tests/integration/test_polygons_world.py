@@ -113,14 +113,16 @@ def holds(parts, xy, is_geographic):
     """Whether places are inside of one of the parts."""
     out = np.zeros(len(xy), bool)
     for turn in (-360, 0, 360) if is_geographic else (0,):
-        x, y = xy[:, 0] + turn, xy[:, 1]
         for rings in parts:
-            odd = np.zeros(len(xy), bool)
+            low, high = np.min(rings[0], 0), np.max(rings[0], 0)
+            near = ((xy + (turn, 0) >= low) & (xy + (turn, 0) <= high)).all(1)
+            x, y = xy[near, 0] + turn, xy[near, 1]
+            odd = np.zeros(len(x), bool)
             for ring in rings:
                 for (ax, ay), (bx, by) in zip(ring, ring[1:] + ring[:1]):
                     if ay != by:
                         odd ^= ((ay > y) != (by > y)) & (x < ax + (y - ay) * (bx - ax) / (by - ay))
-            out |= odd
+            out[near] |= odd
     return out
 
 
@@ -131,7 +133,8 @@ def centres(name, dx=0.0, dy=0.0):
 
 
 def compare(scratch, name, seed, files, n):
-    """Pixels and sum of each polygon. A pixel whose centre is nearer than a thousandth of it to an outline may be either way."""
+    """Pixels and sum of each polygon. A pixel whose centre is nearer than a thousandth of it to an outline may be either way:
+    three places around it are not alike."""
     any_number = random.Random(seed)
     _, _, (width, height) = SCENES[name]
     values = np.random.default_rng(seed).integers(1, 60000, (height, width)).astype(np.uint16)
@@ -147,7 +150,7 @@ def compare(scratch, name, seed, files, n):
     source, flat, wrong, some = system(SCENES[name][0]), values.ravel().astype(np.int64), [], 0
     for product, crs in zip(report["products"], files):
         target = system(crs)
-        at = [move(centres(name, dx, dy), source, target) for dx, dy in ((0, 0), (1e-3, 1e-3), (1e-3, -1e-3), (-1e-3, 1e-3), (-1e-3, -1e-3))]
+        at = [move(centres(name, dx, dy), source, target) for dx, dy in ((2e-3, 1e-3), (-1e-3, 2e-3), (-1e-3, -2e-3))]
         with open(product["path"], newline="") as file:
             table = list(csv.DictReader(file))
         assert len(table) == n, (name, crs, table)
@@ -164,11 +167,10 @@ def compare(scratch, name, seed, files, n):
 
 @pbtest.not_about_threads
 def test_random_polygons_take_the_pixels_of_proj(scratch):
-    """PB_SEEDS=n goes through n seeds."""
+    """Half of the files for each scene; PB_SEEDS=n goes through n seeds."""
     for seed in range(int(os.environ.get("PB_SEEDS", "1"))):
-        for name in SCENES:
-            some = compare(scratch / f"{name}{seed}", name, seed, list(FILES), 4)
-            assert some >= 3, (name, some)
+        some = [compare(scratch / f"{name}{seed}", name, seed, list(FILES)[(i + seed) % 2::2], 4) for i, name in enumerate(SCENES)]
+        assert sum(some) > 80, some
 
 
 def square(x, y, width, height):

@@ -401,6 +401,7 @@ class NotMade(Joining):
         self.drop(d, 5, 12)
         first, = self.done(d, 1)
         kept = d.root / f"work/done/{SCENE}/{self.name(12)}"
+        wait_for(kept.exists)  # it goes to the archive after the end of the job
         before = os.stat(kept)
         self.assertEqual(self.mean(d), [850])
         image(kept, 1300)  # in place
@@ -422,6 +423,7 @@ class NotMade(Joining):
         d = self.service()
         self.drop(d, 5, 12)
         self.done(d, 1)
+        wait_for((d.root / f"work/done/{SCENE}/{self.name(12)}").exists)
         image(d.root / f"work/done/{SCENE}/{self.name(13)}", 9000)
         (d.root / f"work/done/{SCENE}/{self.name(12)}.aux.xml").write_text("<PAMDataset/>")
         os.chmod(d.root / f"work/done/{SCENE}/{self.name(12)}", 0o640)  # no change of the content

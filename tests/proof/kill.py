@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 of the service and its workers at random points, with and without slowed renames and fsyncs, while scenes,
 good and broken, keep coming. Afterwards every file must be in one place: products and archive, or quarantine with its
-reason; a reader that watched all the time must have seen each product once and complete; the service must tell the same.
+reason, and where the store has it; a reader that watched all the time must have seen each product once and complete; the service
+must tell the same.
 
   kill.py [--kills 1000] [--seed N] [--keep]        the short form in ctest: --kills 12"""
 import argparse
@@ -15,7 +16,7 @@ import tempfile
 import time
 
 import control
-from service_kit import SHIM, Reader, Scenes, Service, account, closing_line
+from service_kit import SHIM, Reader, Scenes, Service, account, closing_line, false_paths
 
 BAD_SHARE = 0.15
 
@@ -75,7 +76,7 @@ def main():
     except AssertionError as error:
         wrong = [str(error)]
     service.wait_idle()
-    wrong += reader.end() + account(service, delivered, scenes.bad, scenes.reference)
+    wrong += reader.end() + account(service, delivered, scenes.bad, scenes.reference) + false_paths(service)
     good = sum(base not in scenes.bad for base in delivered.values())
     print(f"{count['service']} kills of the service, {count['worker']} of workers; {good} good and {len(delivered) - good} broken "
           f"scenes; {len(reader.seen)} products seen in {reader.looks} looks; {time.monotonic() - started:.0f} s")

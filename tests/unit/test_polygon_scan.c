@@ -64,9 +64,10 @@ static void make_random(unsigned steps, unsigned vertices)
         add_polygon();
         for (unsigned r = 0, rings = 1 + next_random(3); r < rings; r++) {
             add_ring();
-            for (unsigned v = 0; v < vertices; v++)
-                add_vertex((double)next_random((W + 60) * steps) / steps - 30,
-                           (double)next_random((H + 60) * steps) / steps - 30);
+            for (unsigned v = 0; v < vertices; v++) {
+                const double x = (double)next_random((W + 60) * steps) / steps - 30;
+                add_vertex(x, (double)next_random((H + 60) * steps) / steps - 30);
+            }
         }
     }
 }
@@ -231,7 +232,7 @@ START_TEST(test_touched_box_on_borders_is_its_pixels)
         compare(PB_SCAN_TOUCHED, 64, "box on borders");
         for (size_t k = 0; k < polygons.n_vertices; k++)
             for (int c = 0; c < 2; c++)
-                xy[k][c] += (next_random(2001) - 1000.0) * 1e-10;
+                xy[k][c] += ((int)next_random(2001) - 1000) * 1e-10;
         by_tiles(PB_SCAN_TOUCHED, 64, out);
         size_t n = 0;
         for (size_t k = 0; k < W * H; k++)
@@ -269,6 +270,12 @@ static double area_in_pixel(double (*triangle)[2], int32_t column, int32_t row)
     return area < 0 ? -area : area;
 }
 
+static void add_random_corner(void)
+{
+    const double x = 10 + next_random(24);
+    add_vertex(x, 10 + next_random(24));
+}
+
 /* Vertices are corners of pixels, so edges go through many others. */
 START_TEST(test_touched_pixels_share_area_with_the_polygon)
 {
@@ -279,7 +286,7 @@ START_TEST(test_touched_pixels_share_area_with_the_polygon)
         add_polygon();
         add_ring();
         for (int k = 0; k < 3; k++)
-            add_vertex(10 + next_random(24), 10 + next_random(24));
+            add_random_corner();
         if ((xy[1][0] - xy[0][0]) * (xy[2][1] - xy[0][1]) ==
             (xy[2][0] - xy[0][0]) * (xy[1][1] - xy[0][1]))
             continue; /* a line */
