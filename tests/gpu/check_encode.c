@@ -149,7 +149,7 @@ static bool same_pixels(const float *a, const float *b, size_t n)
 }
 
 /* Two planes of odd size, and a part that has none. */
-static bool check_halving(bool nearest)
+static bool check_halving(bool nearest, struct pb_pixel_join join)
 {
     const struct encode_case *c = &encode_cases[1];
     const size_t bytes = encode_case_floats(c) * sizeof(float);
@@ -162,14 +162,17 @@ static bool check_halving(bool nearest)
     encode_case_fill(c, planes);
     for (int i = 0; i < 4 * OUT; i++)
         want[i] = NAN;
-    for (uint32_t p = 0; p < 2; p++)
+    const float *plane[2] = {planes, planes + plane_px};
+    if (join.planes != 0)
+        pb_halve_average_joined(&join, plane, 2, row_px, W, H, want, OUT, 32);
+    for (uint32_t p = 0; p < 2 && join.planes == 0; p++)
         (nearest ? pb_halve_nearest : pb_halve_average)(planes + p * plane_px, row_px, W, H,
                                                         want + p * OUT, 32);
     float *on_gpu = on_device(planes, bytes), *to = on_device(want, sizeof want);
     MUST(cudaMemset(to, 0xff, sizeof want)); /* NaN */
     const struct pb_halve_part parts[2] = {
-        {on_gpu, to, plane_px, OUT, row_px, 32, W, H, {.planes = 0}},
-        {NULL, to + 2 * OUT, 0, OUT, 0, 32, W, H, {.planes = 0}},
+        {on_gpu, to, plane_px, OUT, row_px, 32, W, H, join},
+        {NULL, to + 2 * OUT, 0, OUT, 0, 32, W, H, join},
     };
     struct pb_halve_part *listed = on_device(parts, sizeof parts);
     bool good = pb_halve_cuda(listed, 2, 2, H, nearest, NULL) == 0;
@@ -182,7 +185,8 @@ static bool check_halving(bool nearest)
     free(got);
     free(planes);
     if (!good)
-        (void)fprintf(stderr, "halving, nearest %d: differs\n", nearest);
+        (void)fprintf(stderr, "halving, nearest %d, joined %d: differs\n", nearest,
+                      join.planes != 0);
     return good;
 }
 
@@ -374,8 +378,10 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < ENCODE_CASES; i++)
         good = check_case(&encode_cases[i]) && good;
-    good = check_halving(false) && good;
-    good = check_halving(true) && good;
+    good = check_halving(false, (struct pb_pixel_join){.planes = 0}) && good;
+    good = check_halving(true, (struct pb_pixel_join){.planes = 0}) && good;
+    good = check_halving(false, (struct pb_pixel_join){.planes = 3}) && good;
+    good = check_halving(false, (struct pb_pixel_join){3, true, -5}) && good;
     if (good)
         (void)printf("%d batches as the CPU makes them\n", ENCODE_CASES);
     if (!quick)
