@@ -73,6 +73,16 @@ static int define_input(struct pb_builder *b, const struct pb_chain_input *input
     return rc;
 }
 
+/* Whether a step or a product takes the values of a band of that name for classes. */
+static bool is_class_name(const struct pb_builder *b, const char *name)
+{
+    bool is = false;
+
+    for (size_t i = 0; i < b->n_class_names && !is; i++)
+        is = strcmp(b->class_names[i], name) == 0;
+    return is;
+}
+
 static int define_inputs(struct pb_builder *b, const struct pb_chain_spec *spec)
 {
     int rc = 0;
@@ -95,7 +105,7 @@ static int define_inputs(struct pb_builder *b, const struct pb_chain_spec *spec)
         if (input->source >= (spec->n_sources ? spec->n_sources : 1))
             return pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0, "band '%s' has no source",
                                       input->name);
-        if (input->is_class)
+        if (input->is_class || is_class_name(b, input->name))
             b->graph.class_inputs |= (uint64_t)1 << i;
         rc = pb_value_tags_add_input(&b->tags, as_stored ? &input->tags : &none, input->name);
         rc = rc ? rc : define_input(b, input, (uint32_t)i);

@@ -13,8 +13,8 @@
 /* How one file of the run is read. */
 struct file {
     const struct pb_raster_info *info;
-    const char *key;  /* of its part of the configuration: "input" */
-    const char *name; /* of that part; NULL = the scene's file */
+    const char *name; /* of its part of the configuration; NULL = the scene's file */
+    bool of_files;    /* that part is an entry of input.files */
     const struct pb_band_config *bands;
     size_t n_bands;
     bool has_nodata; /* of the configuration */
@@ -39,6 +39,22 @@ add(struct pb_plan_valid *valid, const struct file *file, const char *format, ..
     va_end(args);
 }
 
+/* "input.bands", "input.sources.S.bands", "input.files.R": the key, or what names the file's bands.
+ */
+static const char *key_of(const struct file *file, const char *key, char out[160])
+{
+    const char *entry = file->of_files && file->name == NULL ? file->bands[0].name : file->name;
+    if (file->of_files && strcmp(key, "bands") == 0)
+        (void)snprintf(out, 160, "input.files");
+    else if (file->of_files)
+        (void)snprintf(out, 160, "input.files.%s.%s", entry, key);
+    else if (entry != NULL)
+        (void)snprintf(out, 160, "input.sources.%s.%s", entry, key);
+    else
+        (void)snprintf(out, 160, "input.%s", key);
+    return out;
+}
+
 static const char *name_of(const struct file *file, int32_t number)
 {
     const char *name = "";
@@ -59,10 +75,10 @@ static const char *alpha_rule(enum pb_type type)
 static void note_nodata(struct pb_plan_valid *valid, const struct file *file)
 {
     const struct pb_raster_info *info = file->info;
-    char number[PB_UNITS_TEXT];
+    char number[PB_UNITS_TEXT], key[160];
     if (file->has_nodata && info->complex.kind == PB_COMPLEX_NONE &&
         !pb_nodata_fits(info->type, file->nodata))
-        add(valid, file, "%s.nodata %s is no value of %s and marks no pixel", file->key,
+        add(valid, file, "%s %s is no value of %s and marks no pixel", key_of(file, "nodata", key),
             pb_units_number_text(file->nodata, number), pb_type_name(info->type));
     for (int32_t i = 0; i < info->n_bands; i++)
         if (info->band[i].nodata_unfit) {
@@ -75,13 +91,14 @@ static void note_nodata(struct pb_plan_valid *valid, const struct file *file)
 static void note_file(struct pb_plan_valid *valid, const struct file *file)
 {
     const struct pb_raster_info *info = file->info;
+    char key[160];
     if (info->not_looked_at != NULL)
         add(valid, file, "%s not looked at (input.valid)", info->not_looked_at);
     if (info->data_alpha > 0)
         add(valid, file,
-            "band %d is tagged as alpha and read as data, because %s.bands names it %s "
+            "band %d is tagged as alpha and read as data, because %s names it %s "
             "(input.valid: mask takes it as alpha)",
-            info->data_alpha, file->key, name_of(file, info->data_alpha));
+            info->data_alpha, key_of(file, "bands", key), name_of(file, info->data_alpha));
     if (info->has_mask && info->alpha_band > 0 && info->type != PB_U8)
         add(valid, file, "alpha band %d is of %s, %s", info->alpha_band, pb_type_name(info->type),
             alpha_rule(info->type));
@@ -117,7 +134,7 @@ void pb_plan_valid(struct pb_plan *plan, const struct pb_plan_request *request)
 {
     const struct pb_input_config *input = &request->pipeline->input;
     const struct file scene = {.info = request->info,
-                               .key = input->n_files > 0 ? "input.files" : "input",
+                               .of_files = input->n_files > 0,
                                .bands = input->bands,
                                .n_bands = input->n_bands,
                                .has_nodata = input->has_nodata,
@@ -131,8 +148,8 @@ void pb_plan_valid(struct pb_plan *plan, const struct pb_plan_request *request)
             continue;
         const struct pb_source_config *config = other->config;
         const struct file file = {.info = other->info,
-                                  .key = config->of_scene ? "input.files" : "input.sources",
                                   .name = config->name,
+                                  .of_files = config->of_scene,
                                   .bands = config->bands,
                                   .n_bands = config->n_bands,
                                   .has_nodata = config->has_nodata,

@@ -18,8 +18,8 @@
  * nothing yet. The lock on the directory alone tells processes of one machine apart; it is not
  * carried to the server of a network file system.
  *
- * <epoch> counts the runs of a job. A new run fences those before it: it renames their <leaf> and
- * their scene/, so that their own rename, which makes products visible, fails with ENOENT. So a
+ * <epoch> counts the runs of a job. A new run has to fence those before it: it renames their <leaf>
+ * and their scene/, so that their own rename, which makes products visible, fails with ENOENT. So a
  * worker that was given up cannot replace the products of its successor, however late it goes on.
  * The job of `pushbroom run` is "run", which fences nothing.
  *

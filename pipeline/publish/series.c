@@ -158,7 +158,7 @@ struct into {
 
 static int write_file(const struct into *into, const struct text *old, const struct text *table)
 {
-    int fd = -1, rc = pb_publish_lock_file(into->lock, into->name, 0666, &fd);
+    int fd = -1, rc = pb_publish_lock_file(into->lock, into->name, 0644, &fd);
     if (rc < 0)
         return rc;
     FILE *out = fdopen(fd, "w");

@@ -70,7 +70,6 @@ static void say_stays(const struct removal *removal, const struct pb_kept *kept,
 {
     if (kept->is_said)
         return;
-    removal->out->left++;
     pb_log(PB_LOG_WARNING,
            "retention: %s stays: %s%s changed since it was put there; move your files away, or "
            "remove it yourself (service.retention.%s)",

@@ -25,7 +25,6 @@ struct pb_retention {
 
 struct pb_retention_result {
     int archived, quarantined; /* removed */
-    int left;                  /* first found to have other files in it, and left */
     struct pb_err err;         /* the first that kept it from going on; PB_OK = none */
 };
 

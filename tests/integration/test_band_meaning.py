@@ -138,6 +138,14 @@ def test_measurements_are_interpolated_beside_classes(scratch):
     assert not np.isin(file.GetRasterBand(1).ReadAsArray(), planes[0]).all()
 
 
+def test_classes_that_a_mask_knows_are_in_the_item_of_another_grid(scratch):
+    values = np.kron(np.random.default_rng(3).choice([4, 8], (10, 10)), np.ones((6, 6), int)).astype(np.uint8)
+    scene = raster(scratch / "q.tif", values)
+    for method, kept in (("", True), (", method: mode", True), (", method: cubic", False)):
+        _, file, item = run(scratch, scene, ['warp: {crs: "EPSG:3035", pixel: 10%s}' % method, "mask: {band: Q, preset: sentinel2-scl}"], cog="{bands: [Q], type: uint8, nodata: 0, blocksize: 64}", bands="{Q: 1}")
+        assert ("classification:classes" in json.dumps(item)) == kept, method
+
+
 # --- scale, offset and unit ---
 
 KELVIN = (0.01, 273.15, "K")

@@ -122,7 +122,13 @@ def test_alpha_of_a_source_leaves_out_unfit_nodata(scratch):
                   products=("cog: {bands: [W], type: float32}",))
     result, = run_json("pushbroom", "run", "--json", "-c", path, "-o", scratch / "out", plain)
     assert (valid_in(result) == (np.arange(10)[:, None] >= 4)).all()
-    assert "file S: alpha band 2 is of uint16" in result["report"]["valid_notes"], result["report"]["valid_notes"]
+    notes = result["report"]["valid_notes"]
+    assert "file S: alpha band 2 is of uint16" in notes and "file S: the file's nodata value -1 is no value of uint16" in notes, notes
+    path.write_text(path.read_text().replace("bands: {W: 1}", "bands: {W: 1, X: 2}, nodata: 70000"))
+    result, = run_json("pushbroom", "run", "--json", "-c", path, "-o", scratch / "out2", plain)
+    notes = result["report"]["valid_notes"]
+    assert valid_in(result).all() and "input.sources.S.nodata 70000 is no value of uint16" in notes, notes
+    assert "band 2 is tagged as alpha and read as data, because input.sources.S.bands names it X" in notes, notes
 
 
 def test_near_miss_nodata_is_invalid_as_in_gdal(scratch):

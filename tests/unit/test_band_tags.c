@@ -284,7 +284,7 @@ START_TEST(classes_are_not_interpolated_without_a_method)
         p.class_band = i == 2 ? "A_1" : NULL;
         ck_assert_int_eq(selects(&p, i == 3 ? "0.5" : "1.5", NULL), i > 0);
         ck_assert_uint_eq(pb_chain_note_count(p.chain), 0);
-        ck_assert_int_eq(pb_chain_classes(p.chain)[0], i == 1 || i == 3);
+        ck_assert_int_eq(pb_chain_classes(p.chain)[0], i > 0);
         pb_chain_destroy(p.chain);
     }
 }

@@ -48,6 +48,16 @@ static const char *text_of(const struct pb_step_config *step, const char *name)
     return NULL;
 }
 
+/* Whether the step selects among the band's values: those that it leaves are still classes. */
+static bool selects(const struct pb_product_env *env, const struct pb_step_config *step,
+                    const char *band)
+{
+    bool classes = false;
+    for (size_t i = 0; i < env->n_bands && env->classes != NULL && !classes; i++)
+        classes = env->classes[i] && strcmp(env->band_names[i], band) == 0;
+    return classes && step->op->keeps_tags != NULL && step->op->keeps_tags(step->params);
+}
+
 static bool find(const struct pb_product_env *env, const char *band, struct pb_mask_preset *out)
 {
     const struct pb_pipeline_config *pipeline = env->pipeline;
@@ -60,7 +70,8 @@ static bool find(const struct pb_product_env *env, const char *band, struct pb_m
         bool knows = of != NULL && preset != NULL && strcmp(of, band) == 0;
         if (knows)
             found = pb_mask_preset_find(preset, out);
-        else if (preset == NULL && pb_op_makes(step->op, step->params, band))
+        else if (preset == NULL && pb_op_makes(step->op, step->params, band) &&
+                 !selects(env, step, band))
             return false; /* its values are others now; a mask changes none */
     }
     return found;
