@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nodata in the band's own type, so that it is compared exactly; a value that the type cannot hold
- * marks nothing. */
+/* Nodata in the band's own type, in which it is compared (pb_pixel_from_u8 and others); a value
+ * that the type cannot hold marks nothing. */
 static void set_nodata(struct pb_program_input *out, double nodata)
 {
     if (!isfinite(nodata))

@@ -89,24 +89,25 @@ static bool is_cylindrical(OGRSpatialReferenceH srs)
     return is_one_of(srs, names);
 }
 
-bool pb_gdal_grid_is_open(const char *wkt)
+bool pb_gdal_srs_is_open(OGRSpatialReferenceH srs)
 {
     static const char *const names[] = {SRS_PT_TRANSVERSE_MERCATOR,
                                         SRS_PT_POLAR_STEREOGRAPHIC,
                                         SRS_PT_STEREOGRAPHIC,
                                         SRS_PT_OBLIQUE_STEREOGRAPHIC,
-                                        SRS_PT_LAMBERT_CONFORMAL_CONIC_1SP,
-                                        SRS_PT_LAMBERT_CONFORMAL_CONIC_2SP,
-                                        SRS_PT_ALBERS_CONIC_EQUAL_AREA,
                                         SRS_PT_LAMBERT_AZIMUTHAL_EQUAL_AREA,
                                         SRS_PT_GEOSTATIONARY_SATELLITE,
                                         SRS_PT_ORTHOGRAPHIC,
                                         SRS_PT_HOTINE_OBLIQUE_MERCATOR,
                                         SRS_PT_HOTINE_OBLIQUE_MERCATOR_AZIMUTH_CENTER,
                                         NULL};
+    return !OSRIsGeographic(srs) && !is_cylindrical(srs) && !is_one_of(srs, names);
+}
+
+bool pb_gdal_grid_is_open(const char *wkt)
+{
     OGRSpatialReferenceH srs = OSRNewSpatialReference(wkt);
-    const bool is_open =
-        srs != NULL && !OSRIsGeographic(srs) && !is_cylindrical(srs) && !is_one_of(srs, names);
+    const bool is_open = srs != NULL && pb_gdal_srs_is_open(srs);
     OSRDestroySpatialReference(srs);
     return is_open;
 }
@@ -149,8 +150,8 @@ static int choose(const struct pb_ground_ask *ask, const double t[6], int w, int
 {
     const double pixel = ask->pixel > 0 ? ask->pixel : t[1];
     double low[2] = {t[0], t[3] + h * t[5]}, high[2] = {t[0] + w * t[1], t[3]};
-    const bool is_told = ask->has_bounds && ask->pixel > 0; /* nothing is suggested then */
-    if (!is_told && !is_grid(t, w, h)) {
+    const bool is_given = ask->has_bounds && ask->pixel > 0; /* nothing is suggested then */
+    if (!is_given && !is_grid(t, w, h)) {
         (void)snprintf(why, bytes,
                        "the scene has no extent in '%.80s': what places it makes no places of its "
                        "edges",

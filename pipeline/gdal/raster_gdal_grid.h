@@ -18,8 +18,9 @@ char *pb_gdal_grid_wkt(const char *crs);
 double pb_gdal_grid_turn(const char *wkt);
 
 /* Whether PROJ gives places beyond the edge of the system's map longitudes of others, instead of
- * none: as it does for the pseudocylindrical projections. */
-bool pb_gdal_grid_is_open(const char *wkt);
+ * none: as it does for pseudocylindrical and conic projections. */
+bool pb_gdal_srs_is_open(OGRSpatialReferenceH srs);
+bool pb_gdal_grid_is_open(const char *wkt); /* the same of WKT */
 
 /* Sets size and place of the way's grid: the suggested ones, or what the ask wants otherwise. 0;
  * with words in why: -EINVAL, -EDOM: what places the scene gives no grid; -ENOMEM. */

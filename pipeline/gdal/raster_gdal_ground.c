@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The footprint of a scene on the ground, and its CRS as text. */
+#include "pipeline/gdal/raster_gdal_grid.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_place.h"
 #include "pipeline/gdal/raster_gdal_said.h"
@@ -35,27 +36,6 @@ struct way {
 
 /* --- systems ---------------------------------------------------------------------------------- */
 
-/* Whether x goes on beyond 180 degrees, and no place is beyond the map; or PROJ says which are. */
-static bool is_told(OGRSpatialReferenceH srs)
-{
-    static const char *const names[] = {SRS_PT_TRANSVERSE_MERCATOR,
-                                        SRS_PT_MERCATOR_1SP,
-                                        SRS_PT_MERCATOR_2SP,
-                                        SRS_PT_MERCATOR_AUXILIARY_SPHERE,
-                                        SRS_PT_CYLINDRICAL_EQUAL_AREA,
-                                        SRS_PT_EQUIRECTANGULAR,
-                                        SRS_PT_MILLER_CYLINDRICAL,
-                                        SRS_PT_GALL_STEREOGRAPHIC,
-                                        SRS_PT_POLAR_STEREOGRAPHIC,
-                                        SRS_PT_GEOSTATIONARY_SATELLITE,
-                                        SRS_PT_ORTHOGRAPHIC};
-    const char *name = OSRGetAttrValue(srs, "PROJECTION", 0);
-    for (size_t i = 0; name != NULL && i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 static void close_way(struct way *way)
 {
     if (way->to != NULL)
@@ -81,7 +61,7 @@ static bool open_way(OGRSpatialReferenceH srs, struct way *way)
         const double *t = way->raster->info.transform;
         way->degrees = OSRGetAngularUnits(srs, NULL) / RADIANS;
         way->most = 90 + fmax(1, (fabs(t[4]) + fabs(t[5])) * way->degrees * 0.500001);
-    } else if (way->to != NULL && !is_told(srs)) {
+    } else if (way->to != NULL && pb_gdal_srs_is_open(srs)) {
         const double metres = OSRGetLinearUnits(srs, NULL);
         way->back = OCTNewCoordinateTransformation(wgs84, from);
         way->off = RETURN_METRES / (metres > 0 ? metres : 1);

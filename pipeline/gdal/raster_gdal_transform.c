@@ -26,7 +26,7 @@ enum { POINTS = 1024, ACROSS = 21 /* places an axis of the image, to see a seam 
 #define SPLINE_ERROR_PX (1.0 / 1024.0)
 /* Neighbours that are so many times farther apart than most lie on two sides of an edge. */
 #define TORN 20
-/* Pixels of the new grid by which a place that comes back may be off. */
+/* Pixels of the new grid by which a place and its return may differ. */
 #define BACK_PX 0.5
 
 struct transform {
@@ -99,7 +99,7 @@ struct suggestion {
     bool is_torn; /* the scene is on several sides of an edge of the map */
 };
 
-/* GDAL's transformer, whose x goes on at the seam of the new system instead of jumping. */
+/* GDAL's transformer, whose x is continuous at the seam of the new system. */
 struct beyond {
     GDALTransformerFunc points;
     void *of;
@@ -143,9 +143,9 @@ static size_t sample_x(GDALDatasetH source, const struct beyond *b, double x[ACR
     return n;
 }
 
-/* Whether the image lies on both sides of the seam, the antimeridian of most systems, so that its x
- * is narrower when it goes on there; sets the middle of that. The widest gap between its places is
- * then inside, and a quarter of a turn at least. */
+/* Whether the image is on both sides of the seam, the antimeridian of most systems, so that its x
+ * is narrower when it is continuous there; sets the middle of that. The widest gap between its
+ * places is then inside, and a quarter of a turn at least. */
 static bool is_across(GDALDatasetH source, struct beyond *b)
 {
     double x[ACROSS * ACROSS], gap = 0, west = 0, east = 0;
@@ -319,7 +319,7 @@ static int find_grid(struct transform *t, const struct pb_raster *raster, const 
     }
     if (suggested.is_torn && !(ask->has_bounds && ask->pixel > 0)) {
         (void)snprintf(why, bytes,
-                       "the scene lies on both sides of an edge of '%.80s', as the antimeridian is "
+                       "the scene is on both sides of an edge of '%.80s', as the antimeridian is "
                        "one: a grid around it would be nearly empty; give bounds and pixel of one "
                        "side, or a crs without an edge there",
                        ask->crs);

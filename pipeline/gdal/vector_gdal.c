@@ -254,6 +254,10 @@ static int wrong_feature(struct reading *r, int64_t fid, int rc, const char *kin
                           "feature %lld lies across a seam of the scene's coordinate system that "
                           "is no meridian; cut it there",
                           (long long)fid);
+    if (rc == -EDOM)
+        return pb_fail_at(r->err, PB_E_VECTOR_INVALID, path, 0, 0,
+                          "feature %lld is wider than 360 degrees; cut it into parts",
+                          (long long)fid);
     return pb_fail_at(r->err, PB_E_VECTOR_INVALID, path, 0, 0,
                       "feature %lld is a %s, not a polygon", (long long)fid, kind);
 }
@@ -315,12 +319,33 @@ static int add_part(struct reading *r, OGRGeometryH part, bool wraps)
     return rc;
 }
 
+/* Whether a part of a geographic file is wider than the Earth, where that cannot be followed. */
+static bool is_wider(struct reading *r, OGRGeometryH part)
+{
+    const struct pb_vector_way *way = &r->way;
+    OGREnvelope e;
+    if (!way->planar || way->geographic)
+        return false;
+    OGR_G_GetEnvelope(part, &e);
+    return e.MaxX - e.MinX > way->circle / way->ratio * (1 + 1e-6) &&
+           !pb_vector_wrap_has_seam(&r->way);
+}
+
+static int add_polygon(struct reading *r, OGRGeometryH part)
+{
+    const struct pb_gdal_words words = r->words; /* a search for a seam meets places without */
+    const bool wider = is_wider(r, part);
+    const bool wraps = r->way.geographic || pb_vector_wrap_is_beyond(&r->way, part);
+    r->words = words;
+    return wider ? -EDOM : add_part(r, part, wraps);
+}
+
 static int add_rings(struct reading *r, OGRGeometryH geometry)
 {
     const OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
     int rc = 0;
     if (type == wkbPolygon)
-        return add_part(r, geometry, r->way.geographic);
+        return add_polygon(r, geometry);
     if (type != wkbMultiPolygon)
         return -EINVAL;
     for (int i = 0; rc == 0 && i < OGR_G_GetGeometryCount(geometry); i++)

@@ -16,7 +16,9 @@
 #define MIDDLE_MIN 0.1
 /* Tolerances beyond which the ends of an edge that was halved so often are apart. */
 #define APART 10
-#define SIDE  10 /* samples in a row */
+/* Tolerances beyond which an edge is long. */
+#define LONG 4000
+#define SIDE 10 /* samples in a row */
 
 struct place {
     double file[2], scene[2];
@@ -46,6 +48,18 @@ bool pb_vector_move(OGRCoordinateTransformationH to, double xy[2])
     return isfinite(xy[0]) && isfinite(xy[1]);
 }
 
+/* Whether the sample's place in the file's system has that place in the scene: beyond the edge of a
+ * world map it has another one. */
+static bool comes_back(const struct pb_vector_way *way, const struct pb_vector_sample *sample)
+{
+    double at[2] = {sample->file[0], sample->file[1]};
+    if (!pb_vector_move(way->to, at))
+        return false;
+    const double dx = at[0] - sample->scene[0], dy = at[1] - sample->scene[1];
+    const double turn = way->geographic ? way->circle * rint(dx / way->circle) : 0;
+    return fabs(dx - turn) <= way->px[0] && fabs(dy) <= way->px[1];
+}
+
 /* Pixels all over the scene, none on a line of symmetry or on an edge. */
 static void find_samples(struct pb_vector_way *way, const struct pb_raster_info *info)
 {
@@ -59,7 +73,7 @@ static void find_samples(struct pb_vector_way *way, const struct pb_raster_info 
                               down * info->height, &s->scene[0], &s->scene[1]);
         for (int k = 0; k < 2; k++)
             s->file[k] = s->sphere[k] = s->scene[k];
-        way->n_samples += pb_vector_move(back, s->file);
+        way->n_samples += pb_vector_move(back, s->file) && comes_back(way, s);
     }
     if (back != NULL)
         OCTDestroyCoordinateTransformation(back);
@@ -201,30 +215,55 @@ static bool is_straight(const double a[2], const double b[2], const double p[2],
            along <= 1 - MIDDLE_MIN;
 }
 
+/* Whether the edge needs no vertex in its middle. A long one whose ends and middle are on a line
+ * may still go around the Earth: its quarters are looked at, too. 1, 0, -ERANGE. */
+static int is_near(const struct pb_vector_way *way, const struct place *a,
+                   const struct place *middle, const struct place *b, bool whole)
+{
+    const double apart = hypot(b->scene[0] - a->scene[0], b->scene[1] - a->scene[1]);
+    if (!is_straight(a->scene, b->scene, middle->scene, way->tolerance))
+        return 0;
+    for (int i = 0; whole && apart > LONG * way->tolerance && i < 2; i++) {
+        const struct place *from = i == 0 ? a : middle, *to = i == 0 ? middle : b;
+        struct place quarter;
+        for (int k = 0; k < 2; k++)
+            quarter.file[k] = (from->file[k] + to->file[k]) / 2;
+        if (find_place(&quarter, way->to) < 0)
+            return -ERANGE;
+        if (!is_straight(from->scene, to->scene, quarter.scene, way->tolerance))
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether the ends of an edge that was halved to its end are apart, and its middle is not between
+ * them. */
+static bool is_torn(const struct pb_vector_way *way, const struct place *a,
+                    const struct place *middle, const struct place *b)
+{
+    const double apart = hypot(b->scene[0] - a->scene[0], b->scene[1] - a->scene[1]);
+    return apart > APART * way->tolerance &&
+           !is_straight(a->scene, b->scene, middle->scene, apart / 4);
+}
+
 /* Adds the vertices of an edge but for its first. */
 static int add_edge(struct pb_vector_make *make, const struct place *a, const struct place *b,
                     const struct pb_vector_way *way, int halvings)
 {
-    const double tolerance = way->tolerance;
     struct place middle;
-    int rc = 0;
     if (make->n_vertices >= PB_VECTOR_VERTICES_MAX)
         return -E2BIG;
-    if (way->to == NULL || tolerance <= 0)
+    if (way->to == NULL || way->tolerance <= 0)
         return pb_vector_make_vertex(make, b->scene[0], b->scene[1]);
     for (int k = 0; k < 2; k++)
         middle.file[k] = (a->file[k] + b->file[k]) / 2;
-    rc = find_place(&middle, way->to);
-    if (rc < 0)
-        return rc;
-    if (is_straight(a->scene, b->scene, middle.scene, tolerance))
-        return pb_vector_make_vertex(make, b->scene[0], b->scene[1]);
-    if (halvings == 0) {
-        const double apart = hypot(b->scene[0] - a->scene[0], b->scene[1] - a->scene[1]);
-        if (apart > APART * tolerance && !is_straight(a->scene, b->scene, middle.scene, apart / 4))
-            return -EXDEV;
-        return pb_vector_make_vertex(make, b->scene[0], b->scene[1]);
-    }
+    int rc = find_place(&middle, way->to);
+    if (rc == 0)
+        rc = is_near(way, a, &middle, b, halvings == HALVINGS_MAX);
+    if (rc == 0 && halvings == 0)
+        rc = is_torn(way, a, &middle, b) ? -EXDEV : 1;
+    if (rc != 0)
+        return rc < 0 ? rc : pb_vector_make_vertex(make, b->scene[0], b->scene[1]);
     rc = add_edge(make, a, &middle, way, halvings - 1);
     return rc < 0 ? rc : add_edge(make, &middle, b, way, halvings - 1);
 }

@@ -196,7 +196,7 @@ bool pb_vector_wrap_has_seam(struct pb_vector_way *way)
     if (way->has_seam >= 0)
         return way->has_seam;
     way->has_seam = 0;
-    if (way->to == NULL || way->geographic || way->circle <= 0)
+    if (way->geographic || way->circle <= 0)
         return false;
     OGRSpatialReferenceH sphere = OSRCloneGeogCS(way->scene);
     if (sphere == NULL)
@@ -219,6 +219,30 @@ bool pb_vector_wrap_has_seam(struct pb_vector_way *way)
     }
     OSRDestroySpatialReference(sphere);
     return way->has_seam;
+}
+
+bool pb_vector_wrap_is_beyond(struct pb_vector_way *way, OGRGeometryH part)
+{
+    const double *b = way->scene_bounds;
+    double end[2][3];
+    OGREnvelope e;
+    OGR_G_GetEnvelope(part, &e);
+    if (way->to != NULL || way->geographic || way->circle <= 0 ||
+        (e.MinX >= b[0] && e.MaxX <= b[2]) || !pb_vector_wrap_has_seam(way))
+        return false;
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 3; k++) {
+            const double at[2] = {way->seam + i * way->circle, (k - 1) * way->circle / 6};
+            double out[2];
+            if (onto_scene(way, at, 0, out) < 0)
+                return false;
+            end[i][k] = out[0];
+        }
+    const double edge = way->px[0] / 2;
+    for (int i = 0; i < 2; i++) /* not of a plane whose edges are no lines of columns */
+        if (fabs(end[i][0] - end[i][1]) > edge || fabs(end[i][2] - end[i][1]) > edge)
+            return false;
+    return e.MinX < end[0][1] - edge || e.MaxX > end[1][1] + edge;
 }
 
 /* The longitude and latitude of a place in the file's system. */
@@ -409,7 +433,7 @@ static int find_side(const struct tracing *t, OGRGeometryH ring)
     struct pb_vector_trace *trace = &t->wrap->trace[t->wrap->n - 1];
     const struct pb_vector_way *way = t->way;
     struct pb_vector_vote vote = {0, 0};
-    if (way->planar && way->geographic)
+    if (way->planar) /* both planes are longitude and latitude */
         return 0;
     OGR_G_GetEnvelope(ring, &around);
     extent(t->wrap, trace, own);

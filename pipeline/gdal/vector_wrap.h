@@ -25,6 +25,9 @@ struct pb_vector_wrap {
 
 /* Whether the scene's plane ends at a meridian; looks for it once. */
 bool pb_vector_wrap_has_seam(struct pb_vector_way *way);
+/* Whether a part of the scene's own system goes on beyond the edges of its plane, as one in
+ * Mercator's projection across 180 degrees may. */
+bool pb_vector_wrap_is_beyond(struct pb_vector_way *way, OGRGeometryH part);
 /* Forgets traces from number n on. */
 void pb_vector_wrap_reset(struct pb_vector_wrap *wrap, size_t n);
 /* Traces a ring of OGR's. The scene is geographic or has a seam. Errors of pb_vector_place_ring. */

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The edge of the image is a closed curve on the sphere, which is turned so that the image lies on
+ * The edge of the image is a closed curve on the sphere, which is turned so that the image is on
  * its left. Its longitudes are made continuous, and it is cut wherever it crosses the antimeridian.
- * The pieces lie in the rectangle of longitudes and latitudes; where one leaves it, the way goes on
- * along the rectangle's border, counter-clockwise, to the next piece that enters. This adds the
- * poles that lie inside, one or both, and no others: whether a pole counts follows from the side of
- * the curve on which the image lies, not from latitudes. A curve that is closed inside the
- * rectangle and goes round clockwise is a hole in the world. */
+ * The pieces are in the rectangle of longitudes and latitudes; where one leaves it, the outline
+ * follows the rectangle's border, counter-clockwise, to the next piece that enters. This adds the
+ * poles inside of the image, one or both, and no others: whether a pole counts follows from the
+ * side of the curve on which the image is, not from latitudes. A curve that is closed inside the
+ * rectangle and runs clockwise is a hole in the world. */
 #include "pipeline/raster/outline.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@ enum {
     VERTICES = NODES + 96
 };
 #define PART    5000.0 /* of the image's extent: by which the outline may be off */
-#define POLE    1e-9   /* degrees: a point that is so near to a pole lies on it */
-#define ON_LINE 1e-9   /* degrees: likewise, on the antimeridian */
+#define POLE    1e-9   /* degrees: a point that is so near to a pole is on it */
+#define ON_LINE 1e-9   /* degrees: a point that is so near to the antimeridian is on it */
 #define SLIVER  1e-7   /* degrees: narrower polygons are left out */
 #define WORLD   1e-5   /* degrees less than a turn: still all longitudes */
 #define RADIANS (M_PI / 180)
@@ -303,7 +303,7 @@ static int follow(const struct pb_outline *o, struct edge *e)
 struct ring {
     double at[VERTICES][2];
     size_t n;
-    int turns; /* by which its end lies east of its beginning */
+    int turns; /* by which its end is east of its beginning */
 };
 
 static bool add(struct ring *r, double lon, double lat)
@@ -563,7 +563,7 @@ static int take_closed(const struct ring *r, struct pb_footprint *f)
     return 0;
 }
 
-/* Whether the ring is all between two latitudes, or goes over itself. */
+/* Whether the ring is all between two latitudes, or overlaps itself. */
 static bool is_belt(const struct pb_outline *o, const struct ring *r, const double box[4])
 {
     const double wide = box[2] - box[0], high = box[3] - box[1];

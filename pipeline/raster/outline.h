@@ -22,7 +22,7 @@ struct pb_outline {
     double w, h; /* of the image */
     pb_outline_place *place;
     void *of;
-    bool is_plane; /* longitudes never jump and count at the poles, too: the image lies on a grid
+    bool is_plane; /* longitudes never jump and count at the poles, too: the image is a grid
                       of longitudes and latitudes */
     bool has_limb; /* the image may reach beyond the Earth; the outline is then the Earth's edge */
 };

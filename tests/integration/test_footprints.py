@@ -82,6 +82,7 @@ GRIDS = {
     "sinusoidal_corner": ("+proj=sinu +R=6371007.181", centred(-3891827, 8339628, 1111951)),
     "sinusoidal_beyond_the_pole": ("+proj=sinu +R=6371007.181", centred(5319037, 8785297, 11562654)),
     "mollweide_world": ("+proj=moll +lon_0=10", centred(0, 0, 37000000, 0, 19000000)),
+    "conic_to_its_edge": ("+proj=aea +lat_1=29.5 +lat_2=45.5 +lat_0=23 +lon_0=-96", centred(-7000000, 6000000, 12000000)),
     "conic": ("EPSG:5070", centred(0, 1500000, 5000000)),
     "oblique": ("+proj=stere +lat_0=85 +lon_0=100 +R=6371000", centred(0, 0, 3000000)),
 }

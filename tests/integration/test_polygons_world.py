@@ -199,6 +199,15 @@ KNOWN = {
         ("EPSG:4326", [[square(-10, -20, 25, 30)]], 750),
         ("EPSG:4269", [[square(-10, -20, 25, 30)]], 750),
         ("EPSG:3413", [[square(-1.5e6, -1.5e6, 3e6, 3e6)]], 5568)]),
+    "mercator100": (("EPSG:3857", (-HALF, HALF / 100, 0, HALF, 0, -HALF / 100), (200, 200)), [
+        ("EPSG:3857", [[square(1.9e7, 0, 4e6, 4e6)]], 400),  # beyond the eastern edge
+        ("EPSG:3857", [[square(1.5e7, 0, 4e6, 4e6)]], 400),
+        ("EPSG:4326", [[square(150, -20, 55, 30)]], 527),
+        ("EPSG:4326", [[square(-180, 50, 360, 40)]], 13600),
+        ("EPSG:4326", [[square(-200, 10, 400, 40)]], 5200)]),  # wider than the Earth
+    "zone33": (("EPSG:32633", (5e5, 1e3, 0, 5e6, 0, -1e3), (100, 100)), [
+        ("EPSG:32633", [[square(4e5, 4.95e6, 1.5e5, 2e4)]], 1000),  # beyond the grid
+        ("EPSG:4326", [[square(10, 20, 170, 60)]], 10000)]),
     "polar": (("EPSG:3413", (-4e6, 4e4, 0, 4e6, 0, -4e4), (200, 200)), [
         ("EPSG:4326", [[square(-180, 60, 360, 30)]], 21700),
         ("EPSG:4326", [[square(0, 70, 360, 20)]], 9396),
@@ -225,8 +234,22 @@ def test_polygons_at_seams_and_poles_have_known_pixels(scratch):
         for product, (crs, parts, pixels) in zip(report["products"], cases):
             with open(product["path"], newline="") as file:
                 row, = csv.DictReader(file)
-            # no pixel of a world grid is beyond it
-            assert (int(row["pixels"]), row["cut"]) == (pixels, "0" if name != "polar" or 0 < pixels != 25056 else "1"), (name, crs, parts, row)
+            assert int(row["pixels"]) == pixels, (name, crs, parts, row)
+            if name in ("degree", "to360"):
+                assert row["cut"] == "0", (crs, parts, row)  # nothing is beyond the whole Earth
+            elif pixels == 0:
+                assert row["cut"] == "1", (name, crs, parts, row)
+
+
+@pbtest.not_about_threads
+def test_polygon_that_cannot_be_followed_is_refused(scratch):
+    """A polygon wider than the Earth, on a grid whose plane has no meridian as its edge."""
+    SCENES["polar"] = KNOWN["polar"][0]
+    write_scene(scratch / "a.tif", "polar", np.full((200, 200), 7, np.uint16))
+    write_shapes(scratch / "w.gpkg", "EPSG:4326", [[[square(-200, 60, 400, 25)]]])
+    (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {V: 1}}\n    products:\n      - zones: {zones: w.gpkg, bands: [V], stats: [sum]}\n")
+    done = pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "out", scratch / "a.tif", code=1)
+    assert "feature 1 is wider than 360 degrees; cut it into parts [vector.invalid]" in done.stderr, done.stderr
 
 
 @pbtest.not_about_threads

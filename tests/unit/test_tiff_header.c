@@ -403,7 +403,7 @@ START_TEST(checks_full_size_masks_but_no_overviews)
     accepted(page, 2, &header); /* a page of its own */
     ck_assert_int_eq(header.n_pages_more, 1);
     set(&page[1], 254, 2);
-    accepted(page, 2, &header); /* likewise, and it says so */
+    accepted(page, 2, &header); /* a page by its tag */
     ck_assert_int_eq(header.n_pages_more, 1);
     set(&page[1], 254, 1);
     accepted(page, 2, &header); /* an overview */

@@ -197,7 +197,7 @@ const struct pb_op pb_op_calibrate = {
                 "  landsat-c2   *_MTL.txt, .xml, .json                   toa radiance temperature\n"
                 "                                        of Level 2:     surface temperature\n"
                 "  sentinel2    MTD_MSIL1C.xml                           toa\n"
-                "               MTD_MSIL2A.xml, Earth Search's item      surface\n"
+                "               MTD_MSIL2A.xml, a catalogue's STAC item  surface\n"
                 "  planetscope  *_metadata.xml (*_metadata.json beside)  toa radiance\n"
                 "                                        of *_SR files:  surface\n"
                 "  worldview    *.IMD (also GeoEye, QuickBird)           toa radiance; toa of\n"
