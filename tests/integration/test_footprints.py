@@ -278,7 +278,7 @@ def test_grid_lies_in_its_geometry_and_bbox(scratch):
     assert not wrong, "\n".join(wrong)
 
 
-def test_systems_of_a_hemisphere_end_at_the_equator(scratch):
+def test_hemisphere_systems_end_at_the_equator(scratch):
     grids = {f"ease{code}": (f"EPSG:{code}", centred(0, 0, 18000000)) for code in (6931, 6932, 3408, 3409)}
     grids["small"] = ("EPSG:6931", centred(0, 0, 10000000))
     made = items(scratch, [write(scratch / f"{name}.tif", *grid) for name, grid in grids.items()])
@@ -287,6 +287,37 @@ def test_systems_of_a_hemisphere_end_at_the_equator(scratch):
     assert made["ease6931"]["bbox"] == made["ease3408"]["bbox"] == [-180, 0, 180, 90], made["ease6931"]["bbox"]
     assert made["ease6932"]["bbox"] == made["ease3409"]["bbox"] == [-180, -90, 180, 0], made["ease6932"]["bbox"]
     fits("small", made["small"], *grids["small"])
+
+
+def test_extent_of_a_collection_is_that_of_its_items(scratch):
+    text = CONFIG.replace("datetime: file-time}", "datetime: file-time, collection: c}")
+    for names, expected in ((("lonlat_to_180", "fiji"), (170, -180 + 1)), (("lonlat_to_180", "lonlat_from_180"), (170, -170)),
+                            (("fiji", "full_disk_at_140"), None), (("lonlat_from_180", "arctic"), (-180, 180))):
+        out = scratch / "_".join(names)
+        paths = [write(scratch / f"{name}.tif", *GRIDS[name]) for name in names]
+        (scratch / "c.yaml").write_text(text)
+        pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", out, *paths)
+        west, south, east, north = json.loads((out / "collection.json").read_text())["extent"]["spatial"]["bbox"][0]
+        made = [json.loads((out / p.stem / "p" / f"{p.stem}.stac.json").read_text())["bbox"] for p in paths]
+        assert south == min(b[1] for b in made) and north == max(b[3] for b in made), (names, south, north)
+        assert west == made[0][0] if names[0] != "fiji" else west == made[1][0], (names, west, made)
+        assert expected is None or west == expected[0], (names, west)
+        for b in made:
+            box = [west, south, east, north]
+            assert in_box(box, np.array([[b[0], b[1]], [b[2], b[3]]]), 1e-9).all(), (names, box, b)
+        assert (east - west) % 360 <= max((b[2] - b[0]) % 360 or 360 for b in made) + 20, (names, west, east)
+
+
+def test_polar_tiles_are_in_the_right_hemisphere(scratch):
+    text = CONFIG.replace("    products:", "    steps:\n      - warp: {grid: web-mercator, zoom: 2, size: 256, method: nearest}\n    products:")
+    (scratch / "c.yaml").write_text(text)
+    for name, code, rows in (("north", 6931, {0, 1, 2}), ("south", 6932, {1, 2, 3})):
+        scene = write(scratch / f"{name}.tif", f"EPSG:{code}", centred(0, 0, 18000000))
+        report, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "out", scene)
+        made = {t["id"] for t in report["report"]["tiles"] if t["state"] == "made"}
+        found = {int(i.replace("/", "-").split("-")[-1]) for i in made}
+        outer = 0 if name == "north" else 3
+        assert outer in found and found >= rows, (name, made)
 
 
 def points(path, place):

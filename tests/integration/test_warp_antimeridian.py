@@ -123,7 +123,7 @@ def test_an_edge_of_the_map_is_refused_with_words(scratch):
 
 
 @pbtest.not_about_threads
-def test_a_world_fills_the_map_and_nothing_beyond_it(scratch):
+def test_world_fills_the_map_and_nothing_beyond_it(scratch):
     """Also of longitudes 0 to 360, whose image has the edge of the map in the middle. Beyond the map PROJ gives places of its other side."""
     for name, west in (("greenwich", -180), ("pacific", 0)):
         world = gdal.GetDriverByName("GTiff").Create(str(scratch / f"{name}.tif"), 120, 60, 1, gdal.GDT_Byte)
@@ -142,7 +142,7 @@ def test_a_world_fills_the_map_and_nothing_beyond_it(scratch):
                 assert abs((made == 7).mean() - part) < 0.03, (name, crs, (made == 7).mean(), part)
 
 
-def test_a_scene_that_is_refused_is_no_trouble_of_the_configuration(scratch):
+def test_refused_scene_is_no_trouble_of_config(scratch):
     d = Daemon(fake=False, stall="300s")
     text = d.config.read_text()
     d.config.write_text(text[:text.index("pipelines:")] + config(scratch, 'crs: "EPSG:4326"').read_text().split("\n", 1)[1])
