@@ -6,6 +6,7 @@
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_place.h"
 #include "pipeline/gdal/raster_gdal_said.h"
+#include "pipeline/raster/ground.h"
 #include "pipeline/raster/outline.h"
 
 #include <errno.h>
@@ -230,17 +231,6 @@ static int outline_of(struct way *way, pb_outline_place *place, struct pb_footpr
     return pb_outline_footprint(&outline, out);
 }
 
-/* Systems that are defined for a hemisphere, as EASE-Grid North: the corners of their grids reach
- * beyond the equator, where they have no meaning. */
-static void keep_defined(OGRSpatialReferenceH srs, struct pb_footprint *footprint)
-{
-    double west, south, east, north;
-    if (!OSRGetAreaOfUse(srs, &west, &south, &east, &north, NULL) || west != -180 || east != 180)
-        return;
-    if ((south == 0 && north == 90) || (south == -90 && north == 0))
-        (void)pb_outline_keep_half(footprint, north > 0);
-}
-
 int pb_raster_footprint(struct pb_raster *raster, const struct pb_geometry *grid,
                         struct pb_footprint *out_footprint)
 {
@@ -251,8 +241,6 @@ int pb_raster_footprint(struct pb_raster *raster, const struct pb_geometry *grid
     pb_gdal_listen(&words, raster);
     if (info->has_transform && open_way(pb_gdal_srs(raster), &way))
         rc = outline_of(&way, by_transform, out_footprint);
-    if (rc == 0)
-        keep_defined(pb_gdal_srs(raster), out_footprint);
     close_way(&way);
     way = (struct way){.raster = raster, .grid = grid};
     if (rc < 0 && info->n_gcps >= 3 && open_way(GDALGetGCPSpatialRef(raster->dataset), &way) &&
@@ -264,6 +252,17 @@ int pb_raster_footprint(struct pb_raster *raster, const struct pb_geometry *grid
         rc = outline_of(&way, by_rpc, out_footprint);
     pb_gdal_unlisten();
     return rc;
+}
+
+void pb_raster_footprint_defined(struct pb_raster *raster, struct pb_footprint *footprint)
+{
+    OGRSpatialReferenceH srs = raster->info.has_transform ? pb_gdal_srs(raster) : NULL;
+    double west, south, east, north;
+    if (srs == NULL || !OSRGetAreaOfUse(srs, &west, &south, &east, &north, NULL) || west != -180 ||
+        east != 180)
+        return;
+    if ((south == 0 && north == 90) || (south == -90 && north == 0))
+        (void)pb_outline_keep_half(footprint, north > 0);
 }
 
 bool pb_raster_same_crs(const struct pb_raster *a, const struct pb_raster *b)

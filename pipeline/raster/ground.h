@@ -42,6 +42,11 @@ int pb_raster_ground(const struct pb_raster *raster, struct pb_ground *out);
 int pb_raster_placed(const struct pb_ground *ground, int32_t w, int32_t h, struct pb_err *err,
                      struct pb_raster **out_raster);
 
+/* Of a footprint: leaves what lies in the hemisphere for which the raster's system is defined, as
+ * EASE-Grid North: the corners of its grids reach beyond the equator, where they have no meaning.
+ */
+void pb_raster_footprint_defined(struct pb_raster *raster, struct pb_footprint *footprint);
+
 /* n points of one EPSG system become those of another, x east and y north; NaN where there is none.
  * False: PROJ knows no way, or memory is out. */
 bool pb_raster_points(int from, int to, size_t n, double *x, double *y);

@@ -18,6 +18,7 @@
 #include "pipeline/product/stac/stac_links.h"
 #include "pipeline/product/stac/stac_processing.h"
 #include "pipeline/product/stac/stac_renders.h"
+#include "pipeline/raster/ground.h"
 #include "pipeline/raster/input_files.h"
 
 #include <stdio.h>
@@ -286,6 +287,8 @@ static int write_item(const struct pb_stac_item *item, struct pb_err *err)
     struct pb_footprint footprint;
     struct pb_raster *place = place_of(item->env);
     bool placed = pb_raster_footprint(place, &item->env->geometry, &footprint) == 0;
+    if (placed)
+        pb_raster_footprint_defined(place, &footprint);
     pb_json_object(item->json, NULL);
     pb_json_string(item->json, "type", "Feature");
     pb_json_string(item->json, "stac_version", "1.1.0");
