@@ -44,13 +44,15 @@ struct pb_vector_request {
 
 /* The polygons and multipolygons of the file, in its order, in the scene's CRS (x to the east, y to
  * the north, whatever the order of axes). Curves become lines; Z and M are dropped; a feature
- * without geometry has no rings, and points and lines are left out and counted. The scene is
- * borrowed for the call. The caller's (pb_polygons_free). Errors, which name the file, and the
- * feature where there is one: vector.missing (no such file, no right), vector.invalid (not of these
- * formats, damaged; no coordinate system where the scene has one, or the reverse; no geometry that
- * is a polygon; coordinates that the scene's CRS does not have), vector.choice (no such layer or
- * field, several layers and none named, no feature that `where` chooses), vector.limit, memory.
- * Thread: any. */
+ * without geometry has no rings, and points and lines are left out and counted. Longitudes of a
+ * polygon may go on beyond 180 degrees, and a polygon may lie around a pole: it is added where it
+ * is in the scene. Of one whose edges have no place in the scene's system the part around the scene
+ * is taken. The scene is borrowed for the call. The caller's (pb_polygons_free). Errors, which name
+ * the file, and the feature where there is one: vector.missing (no such file, no right),
+ * vector.invalid (not of these formats, damaged; no coordinate system where the scene has one, or
+ * the reverse; no geometry that is a polygon; coordinates that the scene's CRS does not have),
+ * vector.choice (no such layer or field, several layers and none named, no feature that `where`
+ * chooses), vector.limit, memory. Thread: any. */
 int pb_vector_read(const struct pb_vector_request *request, struct pb_raster *scene,
                    struct pb_err *err, struct pb_polygons **out_polygons);
 

@@ -327,8 +327,36 @@ static bool is_wider(struct reading *r, OGRGeometryH part)
     if (!way->planar || way->geographic)
         return false;
     OGR_G_GetEnvelope(part, &e);
-    return e.MaxX - e.MinX > way->circle / way->ratio * (1 + 1e-6) &&
+    return isfinite(e.MaxX - e.MinX) && e.MaxX - e.MinX > way->circle / way->ratio * (1 + 1e-6) &&
            !pb_vector_wrap_has_seam(&r->way);
+}
+
+static bool is_finite(OGRGeometryH part)
+{
+    for (int i = 0; i < OGR_G_GetGeometryCount(part); i++) {
+        OGRGeometryH ring = OGR_G_GetGeometryRef(part, i);
+        for (int k = 0; k < OGR_G_GetPointCount(ring); k++)
+            if (!isfinite(OGR_G_GetX(ring, k)) || !isfinite(OGR_G_GetY(ring, k)))
+                return false;
+    }
+    return true;
+}
+
+/* Adds the part of a polygon around the scene, if other edges have no place there. -ERANGE: the
+ * rectangle around the scene is not known. */
+static int add_cut(struct reading *r, OGRGeometryH part)
+{
+    const double circle = r->way.planar ? r->way.circle / r->way.ratio : 0;
+    int rc = r->reach.has_near && is_finite(part) ? 0 : -ERANGE;
+    for (int turn = circle > 0 ? -1 : 0; rc == 0 && turn <= (circle > 0); turn++) {
+        OGRGeometryH cut = pb_vector_reach_cut(&r->reach, part, turn * circle);
+        if (cut == NULL)
+            continue;
+        rc = add_part(r, cut, false);
+        OGR_G_DestroyGeometry(cut);
+    }
+    r->make.polygon[r->make.n - 1].is_beyond = true;
+    return rc;
 }
 
 static int add_polygon(struct reading *r, OGRGeometryH part)
@@ -337,7 +365,17 @@ static int add_polygon(struct reading *r, OGRGeometryH part)
     const bool wider = is_wider(r, part);
     const bool wraps = r->way.geographic || pb_vector_wrap_is_beyond(&r->way, part);
     r->words = words;
-    return wider ? -EDOM : add_part(r, part, wraps);
+    const size_t before = r->make.n_rings;
+    const int rc = wider ? -EDOM : add_part(r, part, wraps);
+    if (wraps || (rc != -ERANGE && rc != -EXDEV && rc != -EDOM))
+        return rc;
+    take_rings_back(&r->make, before);
+    r->words = words;
+    const int cut = add_cut(r, part);
+    if (cut != -ERANGE && cut != -EXDEV)
+        return cut;
+    take_rings_back(&r->make, before);
+    return rc;
 }
 
 static int add_rings(struct reading *r, OGRGeometryH geometry)

@@ -6,6 +6,9 @@
 
 #include <math.h>
 
+/* Of the width and height of a scene: what is farther from it has no part in its pixels. */
+#define MARGIN 0.25
+
 /* A part of the scene's width and height to its right and below its upper left corner. */
 static void place_at(const struct pb_raster *scene, double across, double down, double out[2])
 {
@@ -90,4 +93,58 @@ bool pb_vector_reach_is_beyond(const struct pb_vector_reach *reach, OGRGeometryH
             return false;
     }
     return true;
+}
+
+/* Adds the place at which the edge meets the line where coordinate k is `at`. */
+static void add_meeting(OGRGeometryH to, const double a[2], const double b[2], int k, double at)
+{
+    const double part = (at - a[k]) / (b[k] - a[k]);
+    const double other = a[1 - k] + part * (b[1 - k] - a[1 - k]);
+    OGR_G_AddPoint_2D(to, k == 0 ? at : other, k == 0 ? other : at);
+}
+
+/* What a ring has on one side of a line, as a ring; edges along the line may lie on each other. */
+static OGRGeometryH cut_ring(OGRGeometryH ring, int k, double at, bool above)
+{
+    OGRGeometryH out = OGR_G_CreateGeometry(wkbLinearRing);
+    const int n = OGR_G_GetPointCount(ring);
+    for (int i = 0; i < n; i++) {
+        const int before = i > 0 ? i - 1 : n - 1;
+        const double a[2] = {OGR_G_GetX(ring, before), OGR_G_GetY(ring, before)};
+        const double b[2] = {OGR_G_GetX(ring, i), OGR_G_GetY(ring, i)};
+        const bool is_in = above ? b[k] >= at : b[k] <= at;
+        if (is_in != (above ? a[k] >= at : a[k] <= at))
+            add_meeting(out, a, b, k, at);
+        if (is_in)
+            OGR_G_AddPoint_2D(out, b[0], b[1]);
+    }
+    return out;
+}
+
+OGRGeometryH pb_vector_reach_cut(const struct pb_vector_reach *reach, OGRGeometryH polygon,
+                                 double aside)
+{
+    const double *near = reach->near;
+    OGRGeometryH out = OGR_G_CreateGeometry(wkbPolygon);
+    for (int i = 0; reach->has_near && i < OGR_G_GetGeometryCount(polygon); i++) {
+        OGRGeometryH ring = OGR_G_Clone(OGR_G_GetGeometryRef(polygon, i));
+        for (int side = 0; side < 4; side++) {
+            const int k = side % 2;
+            const double margin = MARGIN * (near[2 + k] - near[k]);
+            const double at =
+                (side < 2 ? near[k] - margin : near[2 + k] + margin) + (k == 0 ? aside : 0);
+            OGRGeometryH less = cut_ring(ring, k, at, side < 2);
+            OGR_G_DestroyGeometry(ring);
+            ring = less;
+        }
+        if (OGR_G_GetPointCount(ring) < 3 && i == 0) {
+            OGR_G_DestroyGeometry(ring);
+            break;
+        }
+        OGR_G_AddGeometryDirectly(out, ring);
+    }
+    if (OGR_G_GetGeometryCount(out) > 0)
+        return out;
+    OGR_G_DestroyGeometry(out);
+    return NULL;
 }

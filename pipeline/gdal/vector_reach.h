@@ -23,6 +23,10 @@ void pb_vector_reach_find(struct pb_vector_reach *reach, const struct pb_raster 
  * file's longitudes, which are the same a turn apart; 0: it has none. */
 bool pb_vector_reach_is_far(const struct pb_vector_reach *reach, OGRGeometryH geometry,
                             double circle);
+/* The part of a polygon around the scene: cut by the rectangle around the scene, with a margin, in
+ * longitudes so many turns on. NULL: there is none, or the rectangle is not known. The caller's. */
+OGRGeometryH pb_vector_reach_cut(const struct pb_vector_reach *reach, OGRGeometryH polygon,
+                                 double aside);
 /* Whether the ring has nothing to do with the scene because none of its vertices has a place in the
  * scene's system, and no pixel looked at lies in the rectangle around it. */
 bool pb_vector_reach_is_beyond(const struct pb_vector_reach *reach, OGRGeometryH ring,

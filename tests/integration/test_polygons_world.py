@@ -207,12 +207,18 @@ KNOWN = {
         ("EPSG:4326", [[square(-200, 10, 400, 40)]], 5200)]),  # wider than the Earth
     "zone33": (("EPSG:32633", (5e5, 1e3, 0, 5e6, 0, -1e3), (100, 100)), [
         ("EPSG:32633", [[square(4e5, 4.95e6, 1.5e5, 2e4)]], 1000),  # beyond the grid
-        ("EPSG:4326", [[square(10, 20, 170, 60)]], 10000)]),
+        ("EPSG:4326", [[square(10, 20, 170, 60)]], 10000),
+        ("EPSG:4326", [[square(-180, -90, 360, 180)]], 10000),  # most of it has no place in the zone
+        ("EPSG:4326", [[square(-100, 0, 180, 80)]], 10000),
+        ("EPSG:3857", [[square(-2e7, -2e7, 4e7, 4e7)]], 10000)]),
+    "lambert": (("EPSG:2154", (2e5, 1e4, 0, 7e6, 0, -1e4), (80, 80)), [
+        ("EPSG:4326", [[square(-180, -90, 360, 180)]], 6400)]),
     "polar": (("EPSG:3413", (-4e6, 4e4, 0, 4e6, 0, -4e4), (200, 200)), [
         ("EPSG:4326", [[square(-180, 60, 360, 30)]], 21700),
         ("EPSG:4326", [[square(0, 70, 360, 20)]], 9396),
         ("EPSG:4326", [[square(170, 60, 10, 20)], [square(-180, 60, 10, 25)]], 1129),
         ("EPSG:4326", [[square(-180, -90, 360, 30)]], 0),
+        ("EPSG:4326", [[square(-200, 60, 400, 25)]], 21124),
         ("EPSG:3031", [[square(-2.5e6, -2.5e6, 5e6, 5e6)]], 0),  # around the other pole
         ("EPSG:3031", [[square(-5e7, -5e7, 1e8, 1e8), square(-1.1e7, -1.1e7, 2.2e7, 2.2e7)]], 25056)]),
 }
@@ -243,13 +249,13 @@ def test_polygons_at_seams_and_poles_have_known_pixels(scratch):
 
 @pbtest.not_about_threads
 def test_polygon_that_cannot_be_followed_is_refused(scratch):
-    """A polygon wider than the Earth, on a grid whose plane has no meridian as its edge."""
-    SCENES["polar"] = KNOWN["polar"][0]
-    write_scene(scratch / "a.tif", "polar", np.full((200, 200), 7, np.uint16))
-    write_shapes(scratch / "w.gpkg", "EPSG:4326", [[[square(-200, 60, 400, 25)]]])
+    """From the disc that a satellite sees, over its edge: half of the polygon has no place in the grid."""
+    SCENES["disc"] = ("+proj=geos +h=35785831 +lon_0=140.7 +datum=WGS84 +units=m", (-5.5e6, 1.1e5, 0, 5.5e6, 0, -1.1e5), (100, 100))
+    write_scene(scratch / "a.tif", "disc", np.full((100, 100), 7, np.uint16))
+    write_shapes(scratch / "w.gpkg", "EPSG:4326", [[[square(27, 41, 153, 40)]]])
     (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {V: 1}}\n    products:\n      - zones: {zones: w.gpkg, bands: [V], stats: [sum]}\n")
     done = pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "out", scratch / "a.tif", code=1)
-    assert "feature 1 is wider than 360 degrees; cut it into parts [vector.invalid]" in done.stderr, done.stderr
+    assert "feature 1 has coordinates that the scene's coordinate system does not have [vector.invalid]" in done.stderr, done.stderr
 
 
 @pbtest.not_about_threads
