@@ -156,6 +156,28 @@ static bool is_caller(const struct rule *rule, const void *from)
     return rule->caller == CALLER_ANY || ours == (rule->caller == CALLER_PROGRAM);
 }
 
+/* The ends of the paths that descriptors were opened by: a confined process may not read the links
+ * in /proc. */
+#define OPENED_MOST 1024
+static char opened[OPENED_MOST][256];
+
+static const char *end_of(const char *path, size_t most)
+{
+    const size_t n = strlen(path);
+    return path + (n > most ? n - most : 0);
+}
+
+/* at: the directory that a relative path begins in, or AT_FDCWD. */
+static int note_opened(int fd, int at, const char *path)
+{
+    if (fd < 0 || fd >= OPENED_MOST)
+        return fd;
+    const bool is_below = path[0] != '/' && at >= 0 && at < OPENED_MOST;
+    (void)snprintf(opened[fd], sizeof opened[fd], "%s/%s", is_below ? end_of(opened[at], 120) : "",
+                   end_of(path, 120));
+    return fd;
+}
+
 static bool is_path(const struct rule *rule, const char *path, int fd)
 {
     char link[64], target[4096];
@@ -168,6 +190,8 @@ static bool is_path(const struct rule *rule, const char *path, int fd)
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t n = readlink(link, target, sizeof target - 1);
     target[n > 0 ? n : 0] = '\0';
+    if (n < 0 && fd < OPENED_MOST)
+        return strstr(opened[fd], rule->path) != NULL;
     return strstr(target, rule->path) != NULL;
 }
 
@@ -288,7 +312,7 @@ static mode_t mode_of(int flags, va_list args)
         mode_t mode = mode_of(flags, args);                                                        \
         va_end(args);                                                                              \
         FAIL(CALL_OPEN, path, -1, -1);                                                             \
-        return real(path, flags, mode);                                                            \
+        return note_opened(real(path, flags, mode), AT_FDCWD, path);                               \
     }
 OPEN(open)
 OPEN(open64)
@@ -302,7 +326,7 @@ OPEN(open64)
         mode_t mode = mode_of(flags, args);                                                        \
         va_end(args);                                                                              \
         FAIL(CALL_OPEN, path, at, -1);                                                             \
-        return real(at, path, flags, mode);                                                        \
+        return note_opened(real(at, path, flags, mode), at, path);                                 \
     }
 OPENAT(openat)
 OPENAT(openat64)
