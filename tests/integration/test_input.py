@@ -247,7 +247,7 @@ def test_an_uncompressed_product_of_a_huge_image_reserves_nothing(scratch):
     need = 400000 * 400000 * 4
     if need <= before.free:
         raise pbtest.Skip("this disk has room for the product")
-    assert error_of(result) == ("pipeline.product" if need > before.total else "output.full"), result
+    assert error_of(result) == ("output.limit" if need > before.total else "output.full"), result
 
 
 pbtest.main(globals())
