@@ -21,34 +21,35 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/audit.h>
 #include <linux/fs.h>
 #include <linux/fiemap.h>
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define FAILS_WITH(error) (SECCOMP_RET_ERRNO | (uint32_t)(error))
+
 #ifdef PB_SANITIZED
-#define DEADLY          SCMP_ACT_ERRNO(EPERM)
-#define BY_PATH         SCMP_ACT_ALLOW
+#define DEADLY          FAILS_WITH(EPERM)
+#define BY_PATH         SECCOMP_RET_ALLOW
 #define LIMIT_ARGUMENTS 1 /* of prlimit64 that are checked: its own process */
 #else
-#define DEADLY          SCMP_ACT_KILL_PROCESS
-#define BY_PATH         SCMP_ACT_TRAP
+#define DEADLY          SECCOMP_RET_KILL_PROCESS
+#define BY_PATH         SECCOMP_RET_TRAP
 #define LIMIT_ARGUMENTS 2 /* and that nothing changes */
 #endif
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
 #define SELF 0x7fffff5aU /* the process id in a compiled filter; above those that Linux gives */
-
-#define API_KILL_PROCESS 3 /* libseccomp's level, which it finds out by seccomp(2) */
 
 /* Calls by name: libseccomp knows the numbers of calls that the kernel headers here do not. A name
  * that it does not know either is a call that this architecture does not have. */
@@ -132,108 +133,146 @@ static const char *const deadly[] = {
     /* shared memory and queues with others */
     "shmget", "shmat", "semget", "msgget", "mq_open"};
 
-static int add(scmp_filter_ctx filter, uint32_t action, const char *name, unsigned n,
-               const struct scmp_arg_cmp *arg)
+/* --- the list of rules --- */
+
+/* The filter is written here and not by libseccomp, which takes no notice of a lack of memory: it
+ * leaves rules out, never returns or crashes. Nothing here allocates. libseccomp gives the numbers
+ * of calls. */
+
+#define RULES_MAX     400
+#define ARGUMENTS_MAX 2
+
+struct arg { /* (argument number at & mask) == value */
+    unsigned at;
+    uint64_t mask, value;
+};
+
+/* The first rule of a call whose arguments match decides. */
+struct rule {
+    int call;
+    uint32_t action;
+    unsigned n;
+    struct arg arg[ARGUMENTS_MAX];
+};
+
+struct rules {
+    struct rule rule[RULES_MAX];
+    size_t n;
+    bool full;
+};
+
+static struct arg equal(unsigned at, uint64_t value)
 {
-    int call = seccomp_syscall_resolve_name(name);
-    if (call == __NR_SCMP_ERROR)
-        return 0;
-    int rc = seccomp_rule_add_array(filter, action, call, n, arg);
-    return rc == -EDOM || rc == -EACCES ? 0 : rc; /* not of this architecture; the default */
+    return (struct arg){at, UINT64_MAX, value};
 }
 
-static int allow_if(scmp_filter_ctx filter, const char *name, struct scmp_arg_cmp arg)
+static struct arg masked(unsigned at, uint64_t mask, uint64_t value)
 {
-    return add(filter, SCMP_ACT_ALLOW, name, 1, &arg);
+    return (struct arg){at, mask, value};
+}
+
+static void add(struct rules *rules, uint32_t action, const char *name, unsigned n,
+                const struct arg *arg)
+{
+    int call = seccomp_syscall_resolve_name(name);
+    if (call < 0)
+        return; /* not of this architecture; the default */
+    if (rules->n == RULES_MAX) {
+        rules->full = true;
+        return;
+    }
+    struct rule *rule = &rules->rule[rules->n++];
+    *rule = (struct rule){.call = call, .action = action, .n = n};
+    for (unsigned i = 0; i < n; i++)
+        rule->arg[i] = arg[i];
+}
+
+static void add_any(struct rules *rules, uint32_t action, const char *name)
+{
+    add(rules, action, name, 0, NULL);
+}
+
+static void allow_if(struct rules *rules, const char *name, struct arg arg)
+{
+    add(rules, SECCOMP_RET_ALLOW, name, 1, &arg);
 }
 
 /* Only threads: the flags that glibc gives, and no new namespace. A new process is a clone without
  * CLONE_THREAD. clone3 hides its flags from a filter, and glibc does without it. */
-static int add_clone(scmp_filter_ctx filter)
+static void add_clone(struct rules *rules)
 {
-    const scmp_datum_t thread =
+    const uint64_t thread =
         CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
-    const scmp_datum_t spaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
-                                CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_PTRACE |
-                                CLONE_UNTRACED | CLONE_PARENT | CLONE_VFORK;
-    struct scmp_arg_cmp process = SCMP_A0_64(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0);
-    int rc = allow_if(filter, "clone", SCMP_A0_64(SCMP_CMP_MASKED_EQ, thread | spaces, thread));
-    return rc ? rc : add(filter, DEADLY, "clone", 1, &process);
+    const uint64_t spaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
+                            CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_PTRACE |
+                            CLONE_UNTRACED | CLONE_PARENT | CLONE_VFORK;
+    const struct arg process = masked(0, CLONE_THREAD, 0);
+    allow_if(rules, "clone", masked(0, thread | spaces, thread));
+    add(rules, DEADLY, "clone", 1, &process);
 }
 
 /* Signals (abort, raise), limits and cores are this process's own. */
-static int add_own(scmp_filter_ctx filter)
+static void add_own(struct rules *rules)
 {
     static const char *const signals[] = {"kill", "tgkill"};
-    struct scmp_arg_cmp other = SCMP_A0_64(SCMP_CMP_NE, SELF, 0);
-    struct scmp_arg_cmp asks[] = {SCMP_A0_64(SCMP_CMP_EQ, 0, 0), SCMP_A2_64(SCMP_CMP_EQ, 0, 0)};
-    int rc = add(filter, SCMP_ACT_ALLOW, "prlimit64", LIMIT_ARGUMENTS, asks);
-    rc = rc ? rc : allow_if(filter, "sched_getaffinity", SCMP_A0_64(SCMP_CMP_EQ, 0, 0));
-    for (size_t i = 0; i < COUNT(signals) && rc == 0; i++) {
-        rc = allow_if(filter, signals[i], SCMP_A0_64(SCMP_CMP_EQ, SELF, 0));
-        rc = rc ? rc : add(filter, DEADLY, signals[i], 1, &other);
+    const struct arg asks[] = {equal(0, 0), equal(2, 0)};
+    add(rules, SECCOMP_RET_ALLOW, "prlimit64", LIMIT_ARGUMENTS, asks);
+    allow_if(rules, "sched_getaffinity", equal(0, 0));
+    for (size_t i = 0; i < COUNT(signals); i++) {
+        allow_if(rules, signals[i], equal(0, SELF));
+        add_any(rules, DEADLY, signals[i]);
     }
-    return rc;
 }
 
 /* Memory is never executable but for the code that is there; memory of other processes is not
  * merged with it (MADV_MERGEABLE tells by its timing what they hold). */
-static int add_memory(scmp_filter_ctx filter)
+static void add_memory(struct rules *rules)
 {
-    static const scmp_datum_t advice[] = {MADV_NORMAL,   MADV_RANDOM,    MADV_SEQUENTIAL,
-                                          MADV_WILLNEED, MADV_DONTNEED,  MADV_FREE,
-                                          MADV_HUGEPAGE, MADV_NOHUGEPAGE};
-    int rc = allow_if(filter, "mmap", SCMP_A2_64(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-    rc = rc ? rc : allow_if(filter, "mprotect", SCMP_A2_64(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-    for (size_t i = 0; i < COUNT(advice) && rc == 0; i++)
-        rc = allow_if(filter, "madvise", SCMP_A2_64(SCMP_CMP_EQ, advice[i], 0));
-    return rc;
+    static const uint64_t advice[] = {MADV_NORMAL,   MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED,
+                                      MADV_DONTNEED, MADV_FREE,   MADV_HUGEPAGE,   MADV_NOHUGEPAGE};
+    allow_if(rules, "mmap", masked(2, PROT_EXEC, 0));
+    allow_if(rules, "mprotect", masked(2, PROT_EXEC, 0));
+    for (size_t i = 0; i < COUNT(advice); i++)
+        allow_if(rules, "madvise", equal(2, advice[i]));
 }
 
 /* A file is opened to be read or written. O_PATH would pass by Landlock, and O_TRUNC empties a file
  * that is opened to be read, which Landlock before version 3 does not check. */
-static int add_open(scmp_filter_ctx filter)
+static void add_open(struct rules *rules)
 {
-    const scmp_datum_t mask = O_PATH | O_TRUNC | O_ACCMODE, plain = O_PATH | O_TRUNC;
-    int rc = allow_if(filter, "openat", SCMP_A2_64(SCMP_CMP_MASKED_EQ, plain, 0));
-    rc = rc ? rc
-            : allow_if(filter, "openat", SCMP_A2_64(SCMP_CMP_MASKED_EQ, mask, O_TRUNC | O_WRONLY));
-    return rc ? rc
-              : allow_if(filter, "openat", SCMP_A2_64(SCMP_CMP_MASKED_EQ, mask, O_TRUNC | O_RDWR));
+    const uint64_t mask = O_PATH | O_TRUNC | O_ACCMODE, plain = O_PATH | O_TRUNC;
+    allow_if(rules, "openat", masked(2, plain, 0));
+    allow_if(rules, "openat", masked(2, mask, O_TRUNC | O_WRONLY));
+    allow_if(rules, "openat", masked(2, mask, O_TRUNC | O_RDWR));
 }
 
 /* Descriptors are copied and asked; no owner of signals, no lease, no lock, no flag that the
  * processes at the other ends share. */
-static int add_fcntl(scmp_filter_ctx filter)
+static void add_fcntl(struct rules *rules)
 {
-    static const scmp_datum_t commands[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL};
-    int rc = 0;
-    for (size_t i = 0; i < COUNT(commands) && rc == 0; i++)
-        rc = allow_if(filter, "fcntl", SCMP_A1_64(SCMP_CMP_EQ, commands[i], 0));
-    return rc;
+    static const uint64_t commands[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL};
+    for (size_t i = 0; i < COUNT(commands); i++)
+        allow_if(rules, "fcntl", equal(1, commands[i]));
 }
 
 /* Names of threads, and nothing else. */
-static int add_prctl(scmp_filter_ctx filter)
+static void add_prctl(struct rules *rules)
 {
-    int rc = allow_if(filter, "prctl", SCMP_A0_64(SCMP_CMP_EQ, PR_SET_NAME, 0));
-    return rc ? rc : allow_if(filter, "prctl", SCMP_A0_64(SCMP_CMP_EQ, PR_GET_NAME, 0));
+    allow_if(rules, "prctl", equal(0, PR_SET_NAME));
+    allow_if(rules, "prctl", equal(0, PR_GET_NAME));
 }
 
-static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const *name, size_t n)
+static void add_names(struct rules *rules, uint32_t action, const char *const *name, size_t n)
 {
-    int rc = 0;
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = add(filter, action, name[i], 0, NULL);
-    return rc;
+    for (size_t i = 0; i < n; i++)
+        add_any(rules, action, name[i]);
 }
 
 /* The extents of a file; every other request is answered as if nothing were a terminal. */
-static int add_ioctl(scmp_filter_ctx filter)
+static void add_ioctl(struct rules *rules)
 {
-    struct scmp_arg_cmp other = SCMP_A1_64(SCMP_CMP_NE, FS_IOC_FIEMAP, 0);
-    int rc = allow_if(filter, "ioctl", SCMP_A1_64(SCMP_CMP_EQ, FS_IOC_FIEMAP, 0));
-    return rc ? rc : add(filter, SCMP_ACT_ERRNO(ENOTTY), "ioctl", 1, &other);
+    allow_if(rules, "ioctl", equal(1, FS_IOC_FIEMAP));
+    add_any(rules, FAILS_WITH(ENOTTY), "ioctl");
 }
 
 static bool is_among(const char *name, const char *const *list, size_t n)
@@ -245,103 +284,214 @@ static bool is_among(const char *name, const char *const *list, size_t n)
     return false;
 }
 
-/* A call that sanitizers need does not fail for them. */
-static int add_failing(scmp_filter_ctx filter)
+static void fill(struct rules *rules)
 {
-    int rc = 0;
-    for (size_t i = 0; i < COUNT(failing) && rc == 0; i++) {
-#ifdef PB_SANITIZED
-        if (is_among(failing[i].name, sanitizers, COUNT(sanitizers)))
-            continue;
+    add_names(rules, SECCOMP_RET_ALLOW, allowed, COUNT(allowed));
+#ifdef PB_SANITIZED /* first: a call that sanitizers need does not fail for them */
+    add_names(rules, SECCOMP_RET_ALLOW, sanitizers, COUNT(sanitizers));
 #endif
-        rc = add(filter, SCMP_ACT_ERRNO((uint32_t)failing[i].error), failing[i].name, 0, NULL);
-    }
-    return rc;
-}
-
-static int fill(scmp_filter_ctx filter)
-{
-    int rc = add_names(filter, SCMP_ACT_ALLOW, allowed, COUNT(allowed));
-#ifdef PB_SANITIZED
-    rc = rc ? rc : add_names(filter, SCMP_ACT_ALLOW, sanitizers, COUNT(sanitizers));
-#endif
-    rc = rc ? rc : add_names(filter, BY_PATH, by_path, COUNT(by_path));
-    rc = rc ? rc : add_names(filter, DEADLY, deadly, COUNT(deadly));
-    rc = rc ? rc : add_failing(filter);
-    rc = rc ? rc : add_open(filter);
-    rc = rc ? rc : add_memory(filter);
-    rc = rc ? rc : add_clone(filter);
-    rc = rc ? rc : add_own(filter);
-    rc = rc ? rc : add_fcntl(filter);
-    rc = rc ? rc : add_prctl(filter);
-    return rc ? rc : add_ioctl(filter);
+    add_names(rules, BY_PATH, by_path, COUNT(by_path));
+    add_names(rules, DEADLY, deadly, COUNT(deadly));
+    for (size_t i = 0; i < COUNT(failing); i++)
+        add_any(rules, FAILS_WITH(failing[i].error), failing[i].name);
+    add_open(rules);
+    add_memory(rules);
+    add_clone(rules);
+    add_own(rules);
+    add_fcntl(rules);
+    add_prctl(rules);
+    add_ioctl(rules);
 }
 
 /* Files of a client are only read, and nothing of the descriptor that it passed changes. */
-static int fill_looking(scmp_filter_ctx filter)
+static void fill_looking(struct rules *rules)
 {
-    const scmp_datum_t mask = O_PATH | O_TRUNC | O_CREAT | O_ACCMODE;
-    int rc = add_names(filter, SCMP_ACT_ALLOW, looking, COUNT(looking));
+    const uint64_t mask = O_PATH | O_TRUNC | O_CREAT | O_ACCMODE;
+    add_names(rules, SECCOMP_RET_ALLOW, looking, COUNT(looking));
 #ifdef PB_SANITIZED
-    rc = rc ? rc : add_names(filter, SCMP_ACT_ALLOW, sanitizers, COUNT(sanitizers));
-    rc = rc ? rc : add_names(filter, SCMP_ACT_ALLOW, allowed, COUNT(allowed));
-    rc = rc ? rc : add_memory(filter);
+    add_names(rules, SECCOMP_RET_ALLOW, sanitizers, COUNT(sanitizers));
+    add_names(rules, SECCOMP_RET_ALLOW, allowed, COUNT(allowed));
+    add_memory(rules);
 #endif
-    for (size_t i = 0; i < COUNT(deadly) && rc == 0; i++) {
+    for (size_t i = 0; i < COUNT(deadly); i++) {
         if (!is_among(deadly[i], looking, COUNT(looking)))
-            rc = add(filter, DEADLY, deadly[i], 0, NULL);
+            add_any(rules, DEADLY, deadly[i]);
     }
-    rc = rc ? rc : allow_if(filter, "openat", SCMP_A2_64(SCMP_CMP_MASKED_EQ, mask, O_RDONLY));
-    return rc ? rc : allow_if(filter, "fcntl", SCMP_A1_64(SCMP_CMP_EQ, F_GETFL, 0));
+    allow_if(rules, "openat", masked(2, mask, O_RDONLY));
+    allow_if(rules, "fcntl", equal(1, F_GETFL));
 }
 
 /* --- the programs of the filters --- */
 
-/* Compiling takes a millisecond, so it is done once, and a child that inherits the program only
- * writes its process id into it. */
+#define CODE_MAX 2048
+
+#if defined(__x86_64__)
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+#define X32_CALLS    0x40000000U /* numbers from here on are calls of another architecture */
+#elif defined(__aarch64__)
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define ARCHITECTURE AUDIT_ARCH_RISCV64
+#else
+#error "no seccomp filter for this architecture"
+#endif
+
+/* Writing takes part of a millisecond, so it is done once, and a child that inherits the program
+ * only writes its process id into it. */
 static struct filter {
-    int (*fill)(scmp_filter_ctx filter);
-    struct sock_fprog program; /* no code: not compiled yet */
+    void (*fill)(struct rules *rules);
+    unsigned n; /* 0: not written yet */
+    struct sock_filter code[CODE_MAX];
 } decoding = {.fill = fill}, of_look = {.fill = fill_looking};
 
-/* Reads what libseccomp writes to a descriptor. */
-static int export(scmp_filter_ctx from, struct sock_fprog *out_program)
+/* The place of the new instruction. What goes beyond the end is counted only. */
+static unsigned put(struct filter *filter, uint16_t code, uint32_t k)
 {
-    int fd = memfd_create("filter", MFD_CLOEXEC);
-    int rc = fd < 0 ? -errno : seccomp_export_bpf(from, fd);
-    off_t bytes = rc == 0 ? lseek(fd, 0, SEEK_END) : 0;
-    struct sock_filter *code = bytes > 0 ? malloc((size_t)bytes) : NULL;
-    if (rc == 0 && code == NULL)
-        rc = -ENOMEM;
-    if (rc == 0 && pread(fd, code, (size_t)bytes, 0) != bytes)
-        rc = -EIO;
-    if (fd >= 0)
-        (void)close(fd);
-    if (rc != 0) {
-        free(code);
-        return rc;
+    if (filter->n < CODE_MAX)
+        filter->code[filter->n] = (struct sock_filter){.code = code, .k = k};
+    return filter->n++;
+}
+
+static void put_if(struct filter *filter, uint16_t code, uint32_t k, uint8_t then,
+                   uint8_t otherwise)
+{
+    unsigned at = put(filter, BPF_JMP | code | BPF_K, k);
+    if (at < CODE_MAX) {
+        filter->code[at].jt = then;
+        filter->code[at].jf = otherwise;
     }
-    out_program->len = (unsigned short)((size_t)bytes / sizeof *code);
-    out_program->filter = code;
-    return 0;
+}
+
+static void put_load(struct filter *filter, size_t offset)
+{
+    (void)put(filter, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset);
+}
+
+static void put_return(struct filter *filter, uint32_t action)
+{
+    (void)put(filter, BPF_RET | BPF_K, action);
+}
+
+/* Makes the jump at `from` end here. A jump beyond the end of the code is not written, see write.
+ */
+static void end_jump(struct filter *filter, unsigned from)
+{
+    if (from < CODE_MAX)
+        filter->code[from].k = filter->n - from - 1;
+}
+
+/* Compares half an argument, and goes on behind the jump at *out_jump when it does not match. */
+static void put_half(struct filter *filter, size_t offset, uint32_t mask, uint32_t value,
+                     unsigned *out_jump)
+{
+    put_load(filter, offset);
+    if (mask != UINT32_MAX)
+        (void)put(filter, BPF_ALU | BPF_AND | BPF_K, mask);
+    put_if(filter, BPF_JEQ, value, 1, 0);
+    *out_jump = put(filter, BPF_JMP | BPF_JA, 0);
+}
+
+static void put_rule(struct filter *filter, const struct rule *rule)
+{
+    unsigned jump[2 * ARGUMENTS_MAX], n = 0;
+    const bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+    for (unsigned i = 0; i < rule->n; i++) {
+        const struct arg *arg = &rule->arg[i];
+        size_t at = offsetof(struct seccomp_data, args) + arg->at * sizeof(uint64_t);
+        if (arg->mask >> 32 != 0)
+            put_half(filter, at + (big ? 0 : 4), (uint32_t)(arg->mask >> 32),
+                     (uint32_t)(arg->value >> 32), &jump[n++]);
+        put_half(filter, at + (big ? 4 : 0), (uint32_t)arg->mask, (uint32_t)arg->value, &jump[n++]);
+    }
+    put_return(filter, rule->action);
+    while (n > 0)
+        end_jump(filter, jump[--n]);
+}
+
+/* All rules of the call that rule[0] is of; the number of the call is loaded. */
+static void put_call(struct filter *filter, const struct rule *rule, size_t n)
+{
+    bool decided = false;
+    put_if(filter, BPF_JEQ, (uint32_t)rule[0].call, 1, 0);
+    put_return(filter, FAILS_WITH(EPERM));
+    for (size_t i = 0; i < n && !decided; i++) {
+        put_rule(filter, &rule[i]);
+        decided = rule[i].n == 0;
+    }
+    if (!decided)
+        put_return(filter, FAILS_WITH(EPERM));
+}
+
+static int by_call(const struct rule *a, const struct rule *b)
+{
+    return (a->call > b->call) - (a->call < b->call);
+}
+
+/* Rules of one call keep their order. qsort may allocate. */
+static void sort(struct rules *rules)
+{
+    for (size_t i = 1; i < rules->n; i++) {
+        struct rule rule = rules->rule[i];
+        size_t at = i;
+        for (; at > 0 && by_call(&rules->rule[at - 1], &rule) > 0; at--)
+            rules->rule[at] = rules->rule[at - 1];
+        rules->rule[at] = rule;
+    }
+}
+
+/* Where the rules of the call at the middle begin, so that calls lie on both sides; end: one call.
+ */
+static size_t middle(const struct rules *rules, size_t from, size_t end)
+{
+    size_t at = from + (end - from) / 2;
+    while (at > from && rules->rule[at - 1].call == rules->rule[at].call)
+        at--;
+    while (at == from || (at < end && rules->rule[at - 1].call == rules->rule[at].call))
+        at++;
+    return at;
+}
+
+/* A binary tree of comparisons with numbers of calls; its leaves are single calls. */
+static void put_tree(struct filter *filter, const struct rules *rules, size_t from, size_t end)
+{
+    size_t at = middle(rules, from, end);
+    if (at >= end) {
+        put_call(filter, &rules->rule[from], end - from);
+        return;
+    }
+    put_if(filter, BPF_JGE, (uint32_t)rules->rule[at].call, 0, 1);
+    unsigned jump = put(filter, BPF_JMP | BPF_JA, 0);
+    put_tree(filter, rules, from, at);
+    end_jump(filter, jump);
+    put_tree(filter, rules, at, end);
 }
 
 static int compile(struct filter *filter)
 {
-    scmp_filter_ctx calls = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-    if (calls == NULL)
-        return -ENOMEM;
-    int rc = seccomp_attr_set(calls, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree of calls */
-    rc = rc ? rc : filter->fill(calls);
-    rc = rc ? rc : export(calls, &filter->program);
-    seccomp_release(calls);
-    return rc;
+    struct rules rules;
+    rules.n = 0;
+    rules.full = false;
+    filter->fill(&rules);
+    sort(&rules);
+    put_load(filter, offsetof(struct seccomp_data, arch));
+    put_if(filter, BPF_JEQ, ARCHITECTURE, 1, 0);
+    put_return(filter, SECCOMP_RET_KILL_PROCESS);
+    put_load(filter, offsetof(struct seccomp_data, nr));
+#ifdef X32_CALLS
+    put_if(filter, BPF_JGE, X32_CALLS, 0, 1);
+    put_return(filter, SECCOMP_RET_KILL_PROCESS);
+#endif
+    put_tree(filter, &rules, 0, rules.n);
+    if (filter->n <= CODE_MAX && !rules.full)
+        return 0;
+    filter->n = 0;
+    return -E2BIG;
 }
 
-static void write_process_id(const struct sock_fprog *program)
+static void write_process_id(struct filter *filter)
 {
-    for (unsigned i = 0; i < program->len; i++) {
-        struct sock_filter *at = &program->filter[i];
+    for (unsigned i = 0; i < filter->n; i++) {
+        struct sock_filter *at = &filter->code[i];
         if (at->code == (BPF_JMP | BPF_JEQ | BPF_K) && at->k == SELF)
             at->k = (uint32_t)getpid();
     }
@@ -352,20 +502,20 @@ static bool is_supported(void)
     return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
 }
 
-/* An error shows when the filter is applied, which compiles it again. */
 static void prepare(struct filter *filter)
 {
-    if (filter->program.len == 0 && is_supported())
-        (void)compile(filter);
+    if (filter->n == 0 && is_supported())
+        (void)compile(filter); /* apply tells an error */
 }
 
 static int apply(struct filter *filter)
 {
-    int rc = filter->program.len > 0 ? 0 : compile(filter);
+    int rc = filter->n > 0 ? 0 : compile(filter);
     if (rc != 0)
         return rc;
-    write_process_id(&filter->program);
-    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter->program, 0, 0) == 0 ? 0 : -errno;
+    write_process_id(filter);
+    struct sock_fprog program = {(unsigned short)filter->n, filter->code};
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0 ? 0 : -errno;
 }
 
 void pb_seccomp_prepare(void)
@@ -380,11 +530,8 @@ int pb_seccomp_apply(struct pb_err *err)
     int rc = pb_confine_paths_answer();
     rc = rc ? rc : apply(&decoding);
     if (rc < 0)
-        return pb_fail(err, PB_E_SYSTEM, "cannot confine the worker with seccomp: %s%s",
-                       strerror(-rc),
-                       seccomp_api_get() < API_KILL_PROCESS
-                           ? "; the sandbox around the service forbids seccomp(2)"
-                           : "");
+        return pb_fail(err, PB_E_SYSTEM, "cannot confine the worker with seccomp: %s",
+                       strerror(-rc));
     return 1;
 }
 
@@ -395,7 +542,7 @@ void pb_seccomp_prepare_look(void)
 
 int pb_seccomp_apply_look(void)
 {
-    if (of_look.program.len == 0)
+    if (of_look.n == 0)
         return -ENOSYS;
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? apply(&of_look) : -errno;
 }
