@@ -40,7 +40,10 @@ const char *pb_json_text_of(const struct pb_json_value *value);
 const char *pb_json_get_text(const struct pb_json_value *value, const char *key);
 int pb_json_get_int(const struct pb_json_value *value, const char *key, int64_t *out);
 int pb_json_get_bool(const struct pb_json_value *value, const char *key, bool *out);
-/* The value as compact JSON; borrowed, valid until the next call for the same value. */
+/* The number, or otherwise when value is none. */
+double pb_json_number_of(const struct pb_json_value *value, double otherwise);
+/* The value as compact JSON; borrowed, valid until the next call for the same value. NULL: out of
+ * memory. */
 const char *pb_json_source(const struct pb_json_value *value);
 /* Names of the keys of an object, in order: NULL past the last. */
 const char *pb_json_key(const struct pb_json_value *value, size_t i);

@@ -17,6 +17,8 @@ static int take(struct pb_meta_tree *tree, struct pb_meta_node *parent, const ch
     const char *text = pb_json_text_of(value);
     if (text == NULL && pb_json_is_plain(value))
         text = pb_json_source(value);
+    if (text == NULL && pb_json_is_plain(value))
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the metadata");
     struct pb_meta_node *node =
         pb_meta_add(tree, parent, name, strlen(name), text, text ? strlen(text) : 0, err);
     int rc = node != NULL ? 0 : -1;

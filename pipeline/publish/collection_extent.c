@@ -22,11 +22,8 @@ enum { ITEM_MAX = 64 * 1024 * 1024, WEST = 0, SOUTH, EAST, NORTH };
 
 static bool take_number(const struct pb_json_value *value, double low, double high, double *out)
 {
-    if (!pb_json_is_plain(value))
-        return false;
-    char *end;
-    *out = strtod(pb_json_source(value), &end);
-    return *end == '\0' && *out >= low && *out <= high;
+    *out = pb_json_number_of(value, (double)NAN);
+    return *out >= low && *out <= high;
 }
 
 static bool take_bbox(const struct pb_json_value *bbox, double out[4])

@@ -158,7 +158,7 @@ int cli_job_change(struct pb_client *client, const struct cli_service_options *o
     if (call_on_job(client, method, id, &err, &reply, &job) < 0)
         rc = cli_service_exit(&err);
     else if (o->json)
-        puts(pb_json_source(job));
+        cli_put_json(job);
     else
         cli_job_line(job);
     pb_json_release(reply);
@@ -276,7 +276,7 @@ int cli_metrics(int argc, char **argv)
         rc = cli_service_exit(&err);
     const char *text = pb_json_get_text(result, "text");
     if (rc == CLI_DONE && o.json)
-        puts(pb_json_source(result));
+        cli_put_json(result);
     else if (rc == CLI_DONE && o.textfile != NULL)
         rc = write_metrics(o.textfile, text ? text : "");
     else if (rc == CLI_DONE)
@@ -339,7 +339,7 @@ int cli_submit(int argc, char **argv)
             const char *id = pb_json_get_text(job, "id");
             (void)snprintf(ids[n++], CLI_ID_BYTES, "%s", id ? id : "");
             if (o.json && !o.wait)
-                puts(pb_json_source(job));
+                cli_put_json(job);
             else if (!o.json)
                 cli_job_line(job);
         }

@@ -33,9 +33,7 @@ const char *cli_json_text(const struct pb_json_value *object, const char *key)
 
 double cli_json_number(const struct pb_json_value *object, const char *key)
 {
-    const struct pb_json_value *value = pb_json_get(object, key, NULL);
-    return value != NULL && pb_json_is_plain(value) ? strtod(pb_json_source(value), NULL)
-                                                    : (double)NAN;
+    return pb_json_number_of(pb_json_get(object, key, NULL), (double)NAN);
 }
 
 bool cli_json_is_true(const struct pb_json_value *object, const char *key)
@@ -46,8 +44,7 @@ bool cli_json_is_true(const struct pb_json_value *object, const char *key)
 
 double cli_json_at(const struct pb_json_value *array, size_t i)
 {
-    const struct pb_json_value *value = pb_json_at(array, i);
-    return value != NULL ? strtod(pb_json_source(value), NULL) : (double)NAN;
+    return pb_json_number_of(pb_json_at(array, i), (double)NAN);
 }
 
 /* Adds to a text of n bytes, as far as there is room. */

@@ -45,7 +45,7 @@ static int list(struct pb_client *client, const struct cli_service_options *o)
         if (n++ == 0 && !o->json)
             cli_job_head();
         if (o->json)
-            puts(pb_json_source(job));
+            cli_put_json(job);
         else
             cli_job_line(job);
     }

@@ -10,7 +10,6 @@
 #include "service/worker/worker_lines.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void print_object(struct pb_json *json)
@@ -54,8 +53,7 @@ static struct pb_json_value *parse(const char *text)
 /* 0 when there is none. */
 static double number_of(const struct pb_json_value *object, const char *key)
 {
-    const struct pb_json_value *value = pb_json_get(object, key, NULL);
-    return value != NULL && pb_json_is_plain(value) ? strtod(pb_json_source(value), NULL) : 0;
+    return pb_json_number_of(pb_json_get(object, key, NULL), 0);
 }
 
 /* "1.2 GB to it (43% of the link)" */

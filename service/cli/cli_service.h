@@ -32,6 +32,8 @@ int cli_service_open(const struct cli_service_options *options, struct pb_client
 /* Prints the error and returns the exit code that belongs to it. */
 int cli_service_exit(const struct pb_err *err);
 
+/* Prints the value as a line of JSON; ends the program where there is no memory for it. */
+void cli_put_json(const struct pb_json_value *value);
 /* Members of a job on the wire; "" and 0 when they are not there. */
 const char *cli_job_text(const struct pb_json_value *job, const char *key);
 int64_t cli_job_number(const struct pb_json_value *job, const char *key);

@@ -8,12 +8,24 @@
 #include "config/base/clock.h"
 #include "config/base/text_clean.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 enum { BEFORE_NAME = 59, KEY_COLUMN = 13, TROUBLE_COLUMN = 9, LISTED = 20, SETS_LISTED = 10 };
 
 /* --- one job --------------------------------------------------------------------------------- */
+
+void cli_put_json(const struct pb_json_value *value)
+{
+    const char *text = pb_json_source(value);
+    if (text == NULL) {
+        (void)fputs("pushbroom: out of memory for an answer\n", stderr);
+        exit(CLI_JOB_FAILED);
+    }
+    (void)puts(text);
+}
 
 const char *cli_job_text(const struct pb_json_value *job, const char *key)
 {
@@ -213,7 +225,7 @@ int cli_job_show(struct pb_client *client, const struct cli_service_options *o, 
         return cli_watch_jobs(client, o, (const char(*)[CLI_ID_BYTES])id, 1);
     }
     if (o->json)
-        puts(pb_json_source(job));
+        cli_put_json(job);
     else
         print_job(job);
     pb_json_release(reply);
@@ -274,7 +286,7 @@ static int show_list(struct pb_client *client, const struct cli_service_options 
     if (!o->json)
         show_waiting(client);
     if (o->json) {
-        puts(pb_json_source(jobs));
+        cli_put_json(jobs);
     } else if (n == 0) {
         puts(filters ? "there are no such jobs"
                      : "no jobs yet; put a scene into the inbox, or: pushbroom submit FILE");

@@ -141,7 +141,7 @@ static void take_job(struct view *v, const struct pb_json_value *job, bool is_ev
     row->total = (uint64_t)cli_job_number(job, "tiles_total");
     cli_bar_update(&row->bar, now_s(), row->tiles, (uint64_t)cli_job_number(job, "bytes_read"));
     if (v->options->json)
-        puts(pb_json_source(job));
+        cli_put_json(job);
     if (!cli_job_finished(status)) {
         if (changed && !v->terminal && !v->options->json)
             printf("%-10s %s  %s\n", status, row->id, row->bar.name);

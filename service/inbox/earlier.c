@@ -40,12 +40,14 @@ static int add_names(void *user, const struct pb_set_part *part)
 {
     struct pb_set_earlier *out = user;
     struct pb_json_value *list = NULL;
-    if (part->delivered == NULL ||
-        pb_json_parse(part->delivered, strlen(part->delivered), DELIVERED_MAX, &list) != 0)
-        return 0;
+    int rc = part->delivered == NULL
+                 ? -ENOENT
+                 : pb_json_parse(part->delivered, strlen(part->delivered), DELIVERED_MAX, &list);
+    if (rc != 0)
+        return rc == -ENOMEM ? rc : 0;
     const size_t n = pb_json_count(list);
     char **more = realloc(out->name, (out->n + n + 1) * sizeof *more);
-    int rc = more != NULL ? 0 : -ENOMEM;
+    rc = more != NULL ? 0 : -ENOMEM;
     if (more != NULL)
         out->name = more;
     for (size_t i = 0; rc == 0 && i < n; i++) {

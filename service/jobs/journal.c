@@ -63,12 +63,17 @@ static int add(struct pb_job_store *store, enum pb_event_kind kind, const struct
 static int add_products(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
 {
     struct pb_json_value *products = NULL;
-    int rc = 0;
-    if (job->products == NULL ||
-        pb_json_parse(job->products, strlen(job->products), PRODUCTS_BYTES_MAX, &products) != 0)
-        return 0;
-    for (size_t i = 0; i < pb_json_count(products) && rc == 0; i++)
-        rc = add(store, PB_EVENT_PUBLISHED, job, pb_json_source(pb_json_at(products, i)), err);
+    int rc = job->products == NULL ? 0
+                                   : pb_json_parse(job->products, strlen(job->products),
+                                                   PRODUCTS_BYTES_MAX, &products);
+    if (rc == -ENOMEM)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for an event");
+    rc = 0;
+    for (size_t i = 0; i < pb_json_count(products) && rc == 0; i++) {
+        const char *product = pb_json_source(pb_json_at(products, i));
+        rc = product != NULL ? add(store, PB_EVENT_PUBLISHED, job, product, err)
+                             : pb_fail(err, PB_E_MEMORY, "out of memory for an event");
+    }
     pb_json_release(products);
     return rc;
 }

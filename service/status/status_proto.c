@@ -88,11 +88,12 @@ static int add_status(struct pb_request *request, const struct pb_json_value *va
 {
     enum pb_job_status status;
     const char *word = pb_json_text_of(value);
+    const char *source = pb_json_source(value);
     if (word == NULL || !pb_job_status_find(word, &status))
         return fault(out_fault, PB_RPC_INVALID_PARAMS,
                      "status is accepted, running, successful, failed or dismissed, or a list of "
                      "these, not %.60s",
-                     pb_json_source(value));
+                     source != NULL ? source : "that");
     request->status_mask |= PB_JOB_MASK(status);
     return 0;
 }

@@ -6,7 +6,6 @@
 #include "config/base/json_writer.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MS_MAX 1e12 /* 30 years */
@@ -70,8 +69,7 @@ void pb_core_uses_print(const struct pb_core_uses *uses, struct pb_json *json)
 
 static double number(const struct pb_json_value *object, const char *key)
 {
-    const struct pb_json_value *value = pb_json_get(object, key, NULL);
-    double n = value != NULL && pb_json_is_plain(value) ? strtod(pb_json_source(value), NULL) : 0;
+    double n = pb_json_number_of(pb_json_get(object, key, NULL), 0);
     return n > 0 && n < MS_MAX ? n : 0;
 }
 

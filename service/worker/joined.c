@@ -32,8 +32,10 @@ struct parts {
 static void add_names(struct pb_json *files, const char *delivered)
 {
     struct pb_json_value *list = NULL;
-    if (delivered == NULL || pb_json_parse(delivered, strlen(delivered), DELIVERED_MAX, &list) != 0)
+    if (delivered == NULL)
         return;
+    if (pb_json_parse(delivered, strlen(delivered), DELIVERED_MAX, &list) == -ENOMEM)
+        pb_json_raw(files, NULL, NULL); /* the record is not written in part */
     for (size_t i = 0; i < pb_json_count(list); i++)
         if (pb_json_text_of(pb_json_at(list, i)) != NULL)
             pb_json_string(files, NULL, pb_base_name(pb_json_text_of(pb_json_at(list, i))));

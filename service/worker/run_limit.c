@@ -6,7 +6,6 @@
 #include "pipeline/run/base/device_report.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define BUSY_SHARE 0.5 /* a stage that is busy for less sets no time alone */
@@ -18,8 +17,7 @@ struct stage {
 
 static double number(const struct pb_json_value *object, const char *key)
 {
-    const struct pb_json_value *value = pb_json_get(object, key, NULL);
-    double n = value != NULL && pb_json_is_plain(value) ? strtod(pb_json_source(value), NULL) : 0;
+    double n = pb_json_number_of(pb_json_get(object, key, NULL), 0);
     return n > 0 ? n : 0;
 }
 

@@ -16,9 +16,11 @@ static int parse(const char *text, struct pb_json_value **out)
 
 START_TEST(what_is_not_json_is_refused)
 {
-    static const char *const bad[] = {"",         "{",     "nonsense", "['a']",   "{\"a\":1}x",
-                                      "{} {}",    "[1,]",  "\"\xff\"", "nul",     "null",
-                                      "{\"a\":}", "[1 2]", "NaN",      "// hi\n1"};
+    static const char *const bad[] = {
+        "",         "{",   "nonsense", "['a']",    "{\"a\":1}x", "{} {}",     "[1,]",
+        "\"\xff\"", "nul", "null",     "{\"a\":}", "[1 2]",      "NaN",       "// hi\n1",
+        "1.",       "-01", "[1e]",     "Infinity", "\"\\x\"",    "\"\\u12\"", "\"\xed\xa0\x80\"",
+        "1e400"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct pb_json_value *value = NULL;
         ck_assert_msg(parse(bad[i], &value) == -EINVAL, "'%s' was taken", bad[i]);
@@ -97,6 +99,27 @@ START_TEST(a_bare_number_needs_nothing_after_it)
 }
 END_TEST
 
+START_TEST(numbers_and_escapes_keep_their_value)
+{
+    static const char *const same[] = {
+        "[0,-0.5,1e5,9223372036854775807,18446744073709551615,18446744073709551616]",
+        "{\"a\":{\"b\":[[],{}]},\"a/b\":\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\"}"};
+    struct pb_json_value *value = NULL;
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        ck_assert_int_eq(parse(same[i], &value), 0);
+        ck_assert_str_eq(pb_json_source(value), same[i]);
+        pb_json_release(value);
+    }
+    ck_assert_int_eq(parse("[\"\\u00e9\\ud83d\\ude00\\ud800\\/\",2.5,7,true]", &value), 0);
+    ck_assert_str_eq(pb_json_text_of(pb_json_at(value, 0)),
+                     "\xc3\xa9\xf0\x9f\x98\x80\xef\xbf\xbd/");
+    ck_assert_double_eq(pb_json_number_of(pb_json_at(value, 1), 1), 2.5);
+    ck_assert_double_eq(pb_json_number_of(pb_json_at(value, 2), 1), 7);
+    ck_assert_double_eq(pb_json_number_of(pb_json_at(value, 3), 1), 1);
+    pb_json_release(value);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("json");
@@ -106,6 +129,7 @@ int main(void)
     tcase_add_test(tests, getters_take_their_type_and_no_other);
     tcase_add_test(tests, nothing_is_found_in_nothing);
     tcase_add_test(tests, a_bare_number_needs_nothing_after_it);
+    tcase_add_test(tests, numbers_and_escapes_keep_their_value);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
