@@ -5,6 +5,7 @@
 #include "config/base/base_name.h"
 #include "config/group_pattern.h"
 #include "pipeline/scene/sidecar.h"
+#include "service/base/loop.h"
 #include "service/base/files.h"
 #include "service/cli/cli_run.h"
 #include "service/processes/describer.h"
@@ -153,7 +154,7 @@ bool cli_told_wait(struct cli_told *told, const struct pb_config *config,
         .on_say = on_say,
         .user = told,
         .gives_up = true};
-    if (uv_loop_init(&told->loop) != 0)
+    if (pb_loop_init(&told->loop) != 0)
         return false;
     struct pb_describer *describer = pb_describer_create(&options);
     bool good = describer != NULL;

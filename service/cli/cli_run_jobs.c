@@ -9,6 +9,7 @@
  * run itself reports is final: the command does not wait for a full disk to have room again. */
 #include "config/base/clock.h"
 #include "config/device_word.h"
+#include "service/base/loop.h"
 #include "service/cli/cli.h"
 #include "service/cli/cli_result.h"
 #include "service/cli/cli_run.h"
@@ -257,7 +258,7 @@ static void on_owner_ready(void *user)
 struct cli_jobs *cli_jobs_create(const struct cli_run_options *o)
 {
     struct cli_jobs *jobs = calloc(1, sizeof *jobs);
-    if (jobs == NULL || uv_loop_init(&jobs->loop) != 0) {
+    if (jobs == NULL || pb_loop_init(&jobs->loop) != 0) {
         free(jobs);
         return NULL;
     }

@@ -12,6 +12,7 @@
 #include "pipeline/product/product_kinds.h"
 #include "config/base/clock.h"
 #include "service/base/log.h"
+#include "service/base/loop.h"
 #include "service/status/methods.h"
 #include "service/daemon/notify.h"
 #include "service/daemon/reload.h"
@@ -362,6 +363,20 @@ static int start(struct pb_daemon *daemon, struct pb_err *err)
     return 0;
 }
 
+static void destroy(struct pb_daemon *daemon)
+{
+    pb_checker_stop(&daemon->checker);
+    pb_job_store_close(daemon->reader);
+    pb_job_store_close(daemon->chores_reader);
+    pb_job_store_close(daemon->store);
+    pb_intake_fini(&daemon->intake);
+    pb_dirs_unlock(&daemon->locks);
+    pb_config_destroy(daemon->config);
+    pb_facts_fini(&daemon->facts);
+    free(daemon->socket);
+    free(daemon);
+}
+
 int pb_daemon_run(const struct pb_daemon_options *options)
 {
     int code = PB_DAEMON_EXIT_FAILED;
@@ -391,7 +406,12 @@ int pb_daemon_run(const struct pb_daemon_options *options)
                strerror(errno));
     set_admins(daemon);
     pb_intake_init(&daemon->intake, daemon->config);
-    (void)uv_loop_init(&daemon->loop);
+    int status = pb_loop_init(&daemon->loop);
+    if (status != 0) {
+        pb_log(PB_LOG_ERROR, "cannot start the event loop: %s", uv_strerror(status));
+        destroy(daemon);
+        return code;
+    }
     (void)uv_timer_init(&daemon->loop, &daemon->overdue);
     uv_unref((uv_handle_t *)&daemon->overdue); /* it keeps no loop running */
     int rc = pb_raster_ready(&err);            /* else every job would fail, or lose its CRS */
@@ -408,16 +428,7 @@ int pb_daemon_run(const struct pb_daemon_options *options)
         pb_log(PB_LOG_ERROR, "stopping: handles are left open");
     else if (rc == 0 && !daemon->failed)
         code = PB_DAEMON_EXIT_OK;
-    pb_checker_stop(&daemon->checker);
-    pb_job_store_close(daemon->reader);
-    pb_job_store_close(daemon->chores_reader);
-    pb_job_store_close(daemon->store);
-    pb_intake_fini(&daemon->intake);
-    pb_dirs_unlock(&daemon->locks);
-    pb_config_destroy(daemon->config);
-    pb_facts_fini(&daemon->facts);
-    free(daemon->socket);
-    free(daemon);
+    destroy(daemon);
     if (code == PB_DAEMON_EXIT_OK)
         pb_log(PB_LOG_NOTICE, "stopped");
     return code;
