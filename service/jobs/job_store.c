@@ -184,7 +184,11 @@ int pb_job_store_connect(struct pb_job_store *store, struct pb_err *err, char ou
                        strerror(errno));
     (void)memcpy(directory, store->path, sizeof directory);
     *strrchr(directory, '/') = '\0';
-    rc = rc ? rc : pb_service_time_load(store, err);
+    if (rc == 0) {
+        rc = pb_service_time_load(store, err);
+        if (rc != 0) /* connected to again later */
+            pb_job_store_disconnect(store);
+    }
     if (rc == 0) {
         pb_job_store_count_pages(store);
         (void)pb_path_sync(directory);

@@ -44,28 +44,40 @@ int64_t pb_job_store_time_ms(const struct pb_job_store *store)
     return store->time.total_ms + (passed_ms > 0 ? passed_ms : 0);
 }
 
-int pb_service_time_load(struct pb_job_store *store, struct pb_err *err)
+/* What was saved; all 0 when nothing was. 1: there is a row, 0: none, or a negative errno. */
+static int read_saved(struct pb_job_store *store, struct pb_err *err, struct pb_service_time *out)
 {
-    struct pb_service_time saved = {.boot = ""};
-    pb_service_time_read(&store->time);
+    *out = (struct pb_service_time){.boot = ""};
     sqlite3_stmt *s = pb_job_store_prepare(store, "service time",
                                            "SELECT boot, boot_ms, total_ms FROM service_time", err);
     if (s == NULL)
         return -EIO;
     int rc = sqlite3_step(s);
     if (rc == SQLITE_ROW) {
-        pb_job_read_text(s, 0, saved.boot, sizeof saved.boot);
-        saved.boot_ms = sqlite3_column_int64(s, 1);
-        saved.total_ms = sqlite3_column_int64(s, 2);
+        pb_job_read_text(s, 0, out->boot, sizeof out->boot);
+        out->boot_ms = sqlite3_column_int64(s, 1);
+        out->total_ms = sqlite3_column_int64(s, 2);
     }
-    int result =
-        rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : pb_job_store_fail(store, "service time", err);
+    int result = rc == SQLITE_ROW || rc == SQLITE_DONE
+                     ? rc == SQLITE_ROW
+                     : pb_job_store_fail(store, "service time", err);
     (void)sqlite3_finalize(s);
+    return result;
+}
+
+int pb_service_time_load(struct pb_job_store *store, struct pb_err *err)
+{
+    struct pb_service_time saved;
+    store->time = (struct pb_service_time){.boot = ""}; /* a time that is not known is not saved */
+    int rc = read_saved(store, err, &saved);
+    if (rc < 0)
+        return rc;
+    pb_service_time_read(&store->time);
     store->time.total_ms = pb_service_time_at(&saved, &store->time);
-    if (result == 0 && (rc == SQLITE_DONE || strcmp(saved.boot, store->time.boot) != 0))
+    if (rc == 0 || strcmp(saved.boot, store->time.boot) != 0)
         (void)pb_job_store_save_time(store,
                                      NULL); /* else the one at the end of the service counts */
-    return result;
+    return 0;
 }
 
 static int apply_save(struct pb_job_store *store, struct pb_job_change *change)

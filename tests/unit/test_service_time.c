@@ -19,6 +19,16 @@ int clock_gettime(clockid_t clock, struct timespec *out)
     return rc;
 }
 
+static void change_store(const char *sql)
+{
+    char path[PB_FILES_PATH_BYTES];
+    sqlite3 *db = NULL;
+    ck_assert_int_eq(pb_files_join(path, directory, "jobs.db"), 0);
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
+}
+
 START_TEST(time_of_one_boot_passes_while_the_service_is_stopped)
 {
     const struct pb_service_time saved = {"a", 1000, 50}, now = {"a", 61000, 0};
@@ -68,19 +78,10 @@ END_TEST
 
 START_TEST(store_goes_on_after_another_boot)
 {
-    char path[PB_FILES_PATH_BYTES];
-    sqlite3 *db = NULL;
     shift_s += 7200;
     ck_assert_int_eq(pb_job_store_save_time(store, NULL), 0);
     pb_job_store_close(store);
-    ck_assert_int_eq(pb_files_join(path, directory, "jobs.db"), 0);
-    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_exec(db,
-                                  "UPDATE service_time SET boot = 'another', boot_ms = 1,"
-                                  " total_ms = 1000",
-                                  NULL, NULL, NULL),
-                     SQLITE_OK);
-    (void)sqlite3_close(db);
+    change_store("UPDATE service_time SET boot = 'another', boot_ms = 1, total_ms = 1000");
     struct pb_service_time now;
     pb_service_time_read(&now);
     open_store();
@@ -88,6 +89,24 @@ START_TEST(store_goes_on_after_another_boot)
         now.boot_ms = 0;
     ck_assert_int_ge(pb_job_store_time_ms(store), 1000 + now.boot_ms);
     ck_assert_int_lt(pb_job_store_time_ms(store), 1000 + now.boot_ms + 3600000);
+}
+END_TEST
+
+START_TEST(store_whose_time_cannot_be_read_is_not_open)
+{
+    struct pb_err err = {0};
+    shift_s += 7200;
+    pb_job_store_close(store);
+    change_store("ALTER TABLE service_time RENAME TO away");
+    ck_assert_int_eq(pb_job_store_create(directory, &err, &store), 0);
+    ck_assert_int_lt(pb_job_store_connect(store, &err, moved), 0);
+    ck_assert_ptr_nonnull(strstr(err.msg, "service time"));
+    err.msg[0] = '\0';
+    ck_assert_int_lt(pb_job_store_save_time(store, &err), 0);
+    ck_assert_ptr_nonnull(strstr(err.msg, "not open"));
+    change_store("ALTER TABLE away RENAME TO service_time");
+    ck_assert_int_eq(pb_job_store_connect(store, &err, moved), 0);
+    ck_assert_int_ge(pb_job_store_time_ms(store), 7200000);
 }
 END_TEST
 
@@ -102,6 +121,7 @@ int main(void)
     tcase_add_test(tests, time_of_an_unknown_boot_is_that_of_the_service_alone);
     tcase_add_test(tests, store_counts_from_its_making_and_goes_on);
     tcase_add_test(tests, store_goes_on_after_another_boot);
+    tcase_add_test(tests, store_whose_time_cannot_be_read_is_not_open);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
