@@ -127,12 +127,12 @@ class SharedProducts(DaemonCase):
         one, two = self.service("one"), self.service("two")
         names = []
         for round_ in range(10):
+            done = len(list(self.products.glob("s0-*")))
             for i in range(3):
                 for k, d in enumerate((one, two)):
                     name = "s%d-%d-%d" % (k, round_, i)
                     names.append(name)
                     self.drop(d, name + ".tif")
-            done = len(list(self.products.glob("s0-*")))
             wait_for(lambda: len(list(self.products.glob("s0-*"))) > done or list(self.products.glob(".s0-*")))
             for _ in range(dice.randrange(4)):  # at any place of a publication
                 os.listdir(self.products)

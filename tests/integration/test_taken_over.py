@@ -32,7 +32,7 @@ class TakenOver(Attacks, unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.d = d = Daemon(fake=False, worker=BIN / cls.program, parallel=3, settle="100ms", stall="40s")
+        cls.d = d = Daemon(fake=False, worker=BIN / cls.program, parallel=3, settle="100ms", stall="300s")
         text = d.config.read_text().replace("  stall:", "  max_attempts: 1\n  stall:")
         d.config.write_text(text)
         (d.root / "products").mkdir()
@@ -218,7 +218,7 @@ class TakenOverDates(Attacks, unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.d = d = Daemon(fake=False, worker=BIN / "taken_over_6_1", settle="100ms", stall="40s")
+        cls.d = d = Daemon(fake=False, worker=BIN / "taken_over_6_1", settle="100ms", stall="300s")
         head = d.config.read_text().split("pipelines:")[0].replace("  stall:", "  max_attempts: 1\n  stall:")
         d.config.write_text(head + """pipelines:
   dated:
@@ -258,9 +258,8 @@ class TakenOverRun(unittest.TestCase):
     def setUp(self):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="pb-"))
         self.addCleanup(shutil.rmtree, self.root)
-        (self.root / "c.yaml").write_text(
-            "service: {stall: 5s}\ncompute: {device: cpu}\n"
-            "pipelines: {p: {input: {match: ['*.tif'], bands: {R: 1}}, products: [{statistics: {}}]}}\n")
+        self.stall = "300s"
+        self.input = "match: ['*.tif'], bands: {R: 1}"
         (self.root / "secret").write_text("the user's")
 
     def put(self, text):
@@ -270,6 +269,8 @@ class TakenOverRun(unittest.TestCase):
 
     def attack(self, name, argument=""):
         path = self.put("ATTACK %s %s\n" % (name, argument))
+        (self.root / "c.yaml").write_text("service: {stall: %s}\ncompute: {device: cpu}\npipelines: {p: {input: {%s}, products: [{statistics: {}}]}}\n"
+                                          % (self.stall, self.input))
         done = run("taken_over_run", "run", "-c", "c.yaml", "-o", "out", "--json", path, code=None, cwd=self.root)
         result = json.loads(done.stdout)
         print("run %-12s %-50s %s" % (name, argument[-50:], result["error"]["message"]), file=sys.stderr)
@@ -296,6 +297,7 @@ class TakenOverRun(unittest.TestCase):
 
     def test_a_lie_is_not_believed_and_a_run_that_hangs_is_ended(self):
         self.assertEqual(self.attack("lie", "/etc")["code"], "job.crashed")
+        self.stall = "5s"
         self.assertEqual(self.attack("hang")["code"], "job.stalled")
 
 
@@ -303,9 +305,7 @@ class TakenOverArchive(TakenOverRun):
     """The same by a member of an archive, which the attacked process has unpacked."""
 
     def put(self, text):
-        (self.root / "c.yaml").write_text(
-            "service: {stall: 5s}\ncompute: {device: cpu}\n"
-            "pipelines: {p: {input: {scene: S2X_*, files: {R: B04.tif}}, products: [{statistics: {}}]}}\n")
+        self.input = "scene: S2X_*, files: {R: B04.tif}"
         with zipfile.ZipFile(self.root / "S2X_a.zip", "w", zipfile.ZIP_DEFLATED) as out:
             out.writestr("S2X_a/B04.tif", text)
         return "S2X_a.zip"

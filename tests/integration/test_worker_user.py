@@ -51,7 +51,7 @@ def deliver_archive(d, name):
 class OwnUser(Attacks, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.d = d = Daemon(fake=False, worker=BIN / "taken_over_old", settle="100ms", stall="40s")
+        cls.d = d = Daemon(fake=False, worker=BIN / "taken_over_old", settle="100ms", stall="300s")
         text = d.config.read_text().replace("  stall:", "  max_attempts: 1\n  worker_user: %s\n  stall:" % USER)
         text = text.replace("- statistics: {}", "- cog: {bands: [R], type: uint8, nodata: 0}\n      - statistics: {}\n"
                                                 "      - quicklook: {bands: [R]}\n      - stac: {datetime: file-time}")
