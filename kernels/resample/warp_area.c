@@ -23,10 +23,12 @@ struct pb_warp_group {
     double low[EDGES][LANES], length[EDGES][LANES], dy[EDGES][LANES];
     double area[LANES], least[LANES], sign[LANES];
     double before[LANES], sum[LANES], mean[LANES], total[LANES];
+    double reach[LANES]; /* columns of a footprint in the row at hand */
     int32_t at[LANES], cols[LANES], rows[LANES];
     bool is_hidden[LANES];
     int32_t n, cols_most, rows_most;
     int32_t active[EDGES], n_active;
+    bool is_cut; /* a footprint begins left of its first column */
     /* Of MODE: the pixels of the footprints. */
     float value[FEW][LANES];
     double weight[FEW][LANES];
@@ -135,6 +137,16 @@ PB_CLONES static void hide(struct pb_warp_group *restrict g)
     }
 }
 
+PB_CLONES static bool begins_left(const struct pb_warp_group *restrict g)
+{
+    int any = 0;
+
+    for (int k = 0; k < EDGES; k++)
+        for (int i = 0; i < LANES; i++)
+            any |= g->x[k][i] < 0.0;
+    return any != 0;
+}
+
 /* Whether the footprints fit a group and lie in the plane; finds where. */
 static bool find_footprints(const struct pb_warp_job *job, const struct pb_plane *in,
                             struct pb_warp_group *g)
@@ -156,6 +168,7 @@ static bool find_footprints(const struct pb_warp_job *job, const struct pb_plane
             is_empty ? 0
                      : ((int32_t)first_y[i] - rect->y) * rect->w + ((int32_t)first_x[i] - rect->x);
     }
+    g->is_cut = begins_left(g);
     for (int k = 0; k < EDGES; k++)
         find_edge(g, k);
     find_areas(g);
@@ -185,26 +198,51 @@ PB_CLONES static bool find_span(struct pb_warp_group *restrict g, int k, double 
     return any != 0;
 }
 
-/* Adds an edge's part to the sums up to column c; the first one begins them. */
-PB_CLONES static void add_edge(struct pb_warp_group *restrict g, int k, double c, bool is_first)
+/* The sums of n active edges up to column c. n is a constant where it is called. */
+static inline __attribute__((always_inline)) void add_edges(struct pb_warp_group *restrict g,
+                                                            double c, int n)
 {
-    const double *restrict const low = g->low[k], *restrict const length = g->length[k];
-    const double *restrict const dy = g->dy[k], *restrict const bend = g->bend[k];
-
     for (int i = 0; i < LANES; i++) {
-        const double beyond = c - low[i];
-        const double reach = beyond > 0.0 ? beyond : 0.0;
-        const double on = reach < length[i] ? reach : length[i];
-        const double part = dy[i] * (reach - on) + on * on * bend[i];
+        double sum = 0.0;
 
-        g->sum[i] = (is_first ? 0.0 : g->sum[i]) + part;
+        for (int e = 0; e < n; e++) {
+            const int k = g->active[e];
+            const double beyond = c - g->low[k][i];
+            const double reach = beyond > 0.0 ? beyond : 0.0;
+            const double on = reach < g->length[k][i] ? reach : g->length[k][i];
+
+            sum = sum + (g->dy[k][i] * (reach - on) + on * on * g->bend[k][i]);
+        }
+        g->sum[i] = sum;
     }
 }
 
+PB_CLONES static void add_two(struct pb_warp_group *restrict g, double c)
+{
+    add_edges(g, c, 2);
+}
+
+PB_CLONES static void add_three(struct pb_warp_group *restrict g, double c)
+{
+    add_edges(g, c, 3);
+}
+
+PB_CLONES static void add_four(struct pb_warp_group *restrict g, double c)
+{
+    add_edges(g, c, 4);
+}
+
+/* Fewer than two edges are in a row where no footprint is. */
 static void sum_up(struct pb_warp_group *g, double c)
 {
-    for (int i = 0; i < g->n_active; i++)
-        add_edge(g, g->active[i], c, i == 0);
+    if (g->n_active == 2)
+        add_two(g, c);
+    else if (g->n_active == 3)
+        add_three(g, c);
+    else if (g->n_active == 4)
+        add_four(g, c);
+    else
+        add_edges(g, c, g->n_active);
 }
 
 static void find_row(struct pb_warp_group *g, int32_t row)
@@ -213,22 +251,25 @@ static void find_row(struct pb_warp_group *g, int32_t row)
     for (int k = 0; k < EDGES; k++)
         if (find_span(g, k, row))
             g->active[g->n_active++] = k;
-    sum_up(g, 0.0);
-    if (g->n_active == 0)
-        memset(g->sum, 0, sizeof g->sum);
-    memcpy(g->before, g->sum, sizeof g->before);
+    if (g->is_cut) {
+        sum_up(g, 0.0);
+        memcpy(g->before, g->sum, sizeof g->before);
+    } else { /* no edge is left of the first column */
+        memset(g->before, 0, sizeof g->before);
+    }
 }
 
 /* Adds the pixels of one column of a row: their weights come from the sums at both of its sides. */
 PB_CLONES static void add_pixels(struct pb_warp_group *restrict g, const float *restrict data,
-                                 int32_t row, int32_t col)
+                                 int32_t col)
 {
+    const double column = col;
+
     for (int i = 0; i < LANES; i++) {
-        const bool is_in = (col < g->cols[i]) & (row < g->rows[i]);
-        const float v = data[is_in ? g->at[i] + col : g->at[i]];
+        const double v = (double)data[g->at[i] + (col < g->cols[i] ? col : 0)];
         const double weight = (g->sum[i] - g->before[i]) * g->sign[i];
-        const bool counts = is_in & (weight > g->least[i]) & (v == v);
-        const double w = counts ? weight : 0.0, value = counts ? (double)v : 0.0;
+        const double w = (column < g->reach[i]) & (weight > g->least[i]) & (v == v) ? weight : 0.0;
+        const double value = w > 0.0 ? v : 0.0;
 
         g->mean[i] = g->mean[i] + w * value;
         g->total[i] = g->total[i] + w;
@@ -237,30 +278,31 @@ PB_CLONES static void add_pixels(struct pb_warp_group *restrict g, const float *
 }
 
 PB_CLONES static void keep_pixels(struct pb_warp_group *restrict g, const float *restrict data,
-                                  int32_t row, int32_t col, int32_t n)
+                                  int32_t col, int32_t n)
 {
-    float *restrict const value = g->value[n];
-    double *restrict const kept = g->weight[n];
+    const double column = col;
+    float *restrict const kept = g->value[n];
+    double *restrict const weights = g->weight[n];
 
     for (int i = 0; i < LANES; i++) {
-        const bool is_in = (col < g->cols[i]) & (row < g->rows[i]);
-        const float v = data[is_in ? g->at[i] + col : g->at[i]];
+        const float v = data[g->at[i] + (col < g->cols[i] ? col : 0)];
         const double weight = (g->sum[i] - g->before[i]) * g->sign[i];
-        const bool counts = is_in & (weight > g->least[i]) & (v == v);
-        const double w = counts ? weight : 0.0;
+        const double w = (column < g->reach[i]) & (weight > g->least[i]) & (v == v) ? weight : 0.0;
 
-        value[i] = v;
-        kept[i] = w;
+        kept[i] = v;
+        weights[i] = w;
         g->total[i] = g->total[i] + w;
         g->before[i] = g->sum[i];
     }
 }
 
-/* Rows below a footprint take its first pixel, which weighs nothing there. */
-PB_CLONES static void next_row(struct pb_warp_group *restrict g, int32_t row, int32_t row_px)
+/* Below its last row a footprint has no column, and stays where it is. */
+PB_CLONES static void begin_row(struct pb_warp_group *restrict g, int32_t row, int32_t row_px)
 {
-    for (int i = 0; i < LANES; i++)
-        g->at[i] = row + 1 < g->rows[i] ? g->at[i] + row_px : g->at[i];
+    for (int i = 0; i < LANES; i++) {
+        g->at[i] = row > 0 && row < g->rows[i] ? g->at[i] + row_px : g->at[i];
+        g->reach[i] = row < g->rows[i] ? (double)g->cols[i] : 0.0;
+    }
 }
 
 /* --- results ---------------------------------------------------------------------------------- */
@@ -270,12 +312,12 @@ static void make_averages(struct pb_warp_group *g, const struct pb_plane *in, fl
     memset(g->mean, 0, sizeof g->mean);
     memset(g->total, 0, sizeof g->total);
     for (int32_t row = 0; row < g->rows_most; row++) {
+        begin_row(g, row, in->rect.w);
         find_row(g, row);
         for (int32_t col = 0; col < g->cols_most; col++) {
             sum_up(g, col + 1.0);
-            add_pixels(g, in->data, row, col);
+            add_pixels(g, in->data, col);
         }
-        next_row(g, row, in->rect.w);
     }
     for (int32_t i = 0; i < g->n; i++)
         out[i] = pb_warp_mean(g->mean[i], g->total[i]);
@@ -309,15 +351,26 @@ PB_CLONES static void weigh_value(struct pb_warp_group *restrict g, int32_t k, i
     }
 }
 
-/* Whether each footprint has one value alone. */
-PB_CLONES static bool is_one_value_each(const struct pb_warp_group *restrict g, int32_t n)
+/* Whether the best value of each footprint has more than half of its area: no other can win. */
+PB_CLONES static bool is_decided(const struct pb_warp_group *restrict g)
 {
-    int differ = 0;
+    int open = 0;
 
-    for (int32_t m = 1; m < n; m++)
-        for (int i = 0; i < LANES; i++)
-            differ |= g->value[m][i] != g->value[0][i] || !(g->weight[0][i] > 0.0);
-    return differ == 0;
+    for (int i = 0; i < LANES; i++)
+        open |= !(g->mean[i] > PB_WARP_SHARES / 2.0 + 1.0) & (g->total[i] > 0.0);
+    return open == 0;
+}
+
+/* The pixel in the middle of the footprints is tried first: it often has the value of most. */
+static void find_modes(struct pb_warp_group *g, int32_t n)
+{
+    const int32_t middle = g->rows_most / 2 * g->cols_most + g->cols_most / 2;
+
+    if (n > 0)
+        weigh_value(g, middle, n);
+    for (int32_t k = 0; k < n && !is_decided(g); k++)
+        if (k != middle)
+            weigh_value(g, k, n);
 }
 
 static bool make_modes(struct pb_warp_group *g, const struct pb_plane *in, float *out)
@@ -328,20 +381,18 @@ static bool make_modes(struct pb_warp_group *g, const struct pb_plane *in, float
         return false;
     memset(g->total, 0, sizeof g->total);
     for (int32_t row = 0; row < g->rows_most; row++) {
+        begin_row(g, row, in->rect.w);
         find_row(g, row);
         for (int32_t col = 0; col < g->cols_most; col++) {
             sum_up(g, col + 1.0);
-            keep_pixels(g, in->data, row, col, n++);
+            keep_pixels(g, in->data, col, n++);
         }
-        next_row(g, row, in->rect.w);
     }
     for (int i = 0; i < LANES; i++) {
         g->mean[i] = g->before[i] = 0.0; /* the largest share so far, and its last pixel */
         g->sum[i] = (double)pb_pixel_nan();
     }
-    const int32_t kinds = n > 0 && is_one_value_each(g, n) ? 1 : n;
-    for (int32_t k = 0; k < kinds; k++)
-        weigh_value(g, k, n);
+    find_modes(g, n);
     for (int32_t i = 0; i < g->n; i++)
         out[i] = (float)g->sum[i];
     return true;
