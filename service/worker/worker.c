@@ -281,7 +281,12 @@ static void handle_command(struct worker *worker, const char *text, size_t bytes
 {
     struct pb_json_value *command = NULL;
     const char *name = NULL;
-    if (pb_json_parse(text, bytes, PB_LINE_READER_MAX, &command) == 0)
+    int rc = pb_json_parse(text, bytes, PB_LINE_READER_MAX, &command);
+    if (rc == -ENOMEM) { /* a lost command would never be answered; the job is tried again */
+        (void)fputs("out of memory for a command\n", stderr);
+        _exit(EXIT_FAILURE);
+    }
+    if (rc == 0)
         name = pb_json_get_text(command, "cmd");
     if (name != NULL && strcmp(name, "run") == 0 && worker->command == NULL && !worker->spent) {
         start_run(worker, command);
