@@ -584,7 +584,7 @@ class Killed(Joining):
             time.sleep(rng.uniform(0, 0.6))
             self.kill(d)
             d.start()
-        d.wait_for(lambda: not d.files("inbox") and d.call("service.info")["jobs"]["accepted"] + d.call("service.info")["jobs"]["running"] == 0)
+        d.wait_for(lambda: not d.files("inbox") and not d.jobs(status=["accepted", "running"]))
         d.wait_for(lambda: self.of(d) == [2, 7, 14, 21, 25, 30])
         self.assertEqual(self.mean(d), [1650])
         self.assertEqual(reader.end(), [])
