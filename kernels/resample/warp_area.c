@@ -268,7 +268,8 @@ PB_CLONES static void add_pixels(struct pb_warp_group *restrict g, const float *
     for (int i = 0; i < LANES; i++) {
         const double v = (double)data[g->at[i] + (col < g->cols[i] ? col : 0)];
         const double weight = (g->sum[i] - g->before[i]) * g->sign[i];
-        const double w = (column < g->reach[i]) & (weight > g->least[i]) & (v == v) ? weight : 0.0;
+        const bool counts = (column < g->reach[i]) & (weight > g->least[i]) & (v == v);
+        const double w = counts ? weight : 0.0;
         const double value = w > 0.0 ? v : 0.0;
 
         g->mean[i] = g->mean[i] + w * value;
@@ -287,7 +288,8 @@ PB_CLONES static void keep_pixels(struct pb_warp_group *restrict g, const float 
     for (int i = 0; i < LANES; i++) {
         const float v = data[g->at[i] + (col < g->cols[i] ? col : 0)];
         const double weight = (g->sum[i] - g->before[i]) * g->sign[i];
-        const double w = (column < g->reach[i]) & (weight > g->least[i]) & (v == v) ? weight : 0.0;
+        const bool counts = (column < g->reach[i]) & (weight > g->least[i]) & (v == v);
+        const double w = counts ? weight : 0.0;
 
         kept[i] = v;
         weights[i] = w;
@@ -323,54 +325,58 @@ static void make_averages(struct pb_warp_group *g, const struct pb_plane *in, fl
         out[i] = pb_warp_mean(g->mean[i], g->total[i]);
 }
 
-/* The area of the value of pixel k, and whether it is the best so far; the last of its pixels
- * decides between equal ones. */
+/* The share of the value of pixel k in each footprint. */
 PB_CLONES static void weigh_value(struct pb_warp_group *restrict g, int32_t k, int32_t n)
 {
-    double area[LANES], last[LANES];
+    double area[LANES];
 
     for (int i = 0; i < LANES; i++)
-        area[i] = last[i] = 0.0;
+        area[i] = 0.0;
     for (int32_t m = 0; m < n; m++)
-        for (int i = 0; i < LANES; i++) {
-            const bool is_same = g->value[m][i] == g->value[k][i];
-
-            area[i] = area[i] + (is_same ? g->weight[m][i] : 0.0);
-            last[i] = (is_same & (g->weight[m][i] > 0.0)) ? m : last[i];
-        }
+        for (int i = 0; i < LANES; i++)
+            area[i] = area[i] + (g->value[m][i] == g->value[k][i] ? g->weight[m][i] : 0.0);
     for (int i = 0; i < LANES; i++) {
-        const double share = pb_warp_share(area[i], g->total[i]);
-        const double value = (double)g->value[k][i];
-        const bool has_weight = g->weight[k][i] > 0.0;
-        const bool is_it = has_weight & ((share > g->mean[i]) |
-                                         ((share == g->mean[i]) & (last[i] < g->before[i])));
+        const bool counts = (g->weight[k][i] > 0.0) & (g->total[i] > 0.0);
 
-        g->mean[i] = is_it ? share : g->mean[i];
-        g->before[i] = is_it ? last[i] : g->before[i];
-        g->sum[i] = is_it ? value : g->sum[i];
+        g->mean[i] = counts ? pb_warp_share(area[i], g->total[i]) : 0.0;
+        g->sum[i] = (double)g->value[k][i];
     }
 }
 
-/* Whether the best value of each footprint has more than half of its area: no other can win. */
-PB_CLONES static bool is_decided(const struct pb_warp_group *restrict g)
+/* The mode of one footprint: areas of its values, added in the order of its pixels. */
+static float mode_of_lane(const struct pb_warp_group *g, int32_t n, int lane)
 {
-    int open = 0;
+    struct pb_warp_slot kind[FEW];
+    struct pb_warp_best best = {pb_pixel_nan(), -1, 0.0};
+    int32_t kinds = 0, at = 0;
 
-    for (int i = 0; i < LANES; i++)
-        open |= !(g->mean[i] > PB_WARP_SHARES / 2.0 + 1.0) & (g->total[i] > 0.0);
-    return open == 0;
+    for (int32_t m = 0; m < n; m++) {
+        const float value = g->value[m][lane];
+
+        if (!(g->weight[m][lane] > 0.0))
+            continue;
+        if (kinds == 0 || kind[at].value != value) /* it is mostly that of the pixel before */
+            for (at = 0; at < kinds && kind[at].value != value;)
+                at++;
+        if (at == kinds)
+            kind[kinds++] = (struct pb_warp_slot){.value = value, .area = 0.0};
+        kind[at].area = kind[at].area + g->weight[m][lane];
+        kind[at].last = m;
+    }
+    for (int32_t k = 0; k < kinds; k++)
+        pb_warp_better(&kind[k], g->total[lane], &best);
+    return best.value;
 }
 
-/* The pixel in the middle of the footprints is tried first: it often has the value of most. */
-static void find_modes(struct pb_warp_group *g, int32_t n)
+/* The value of the pixel in the middle mostly has more than half of the area, so no other can win;
+ * footprints in which it has not are looked at one by one. */
+static void find_modes(struct pb_warp_group *g, int32_t n, float *out)
 {
-    const int32_t middle = g->rows_most / 2 * g->cols_most + g->cols_most / 2;
-
     if (n > 0)
-        weigh_value(g, middle, n);
-    for (int32_t k = 0; k < n && !is_decided(g); k++)
-        if (k != middle)
-            weigh_value(g, k, n);
+        weigh_value(g, g->rows_most / 2 * g->cols_most + g->cols_most / 2, n);
+    for (int i = 0; i < g->n; i++)
+        out[i] = n > 0 && g->mean[i] > PB_WARP_SHARES / 2.0 + 1.0 ? (float)g->sum[i]
+                                                                  : mode_of_lane(g, n, i);
 }
 
 static bool make_modes(struct pb_warp_group *g, const struct pb_plane *in, float *out)
@@ -388,13 +394,7 @@ static bool make_modes(struct pb_warp_group *g, const struct pb_plane *in, float
             keep_pixels(g, in->data, col, n++);
         }
     }
-    for (int i = 0; i < LANES; i++) {
-        g->mean[i] = g->before[i] = 0.0; /* the largest share so far, and its last pixel */
-        g->sum[i] = (double)pb_pixel_nan();
-    }
-    find_modes(g, n);
-    for (int32_t i = 0; i < g->n; i++)
-        out[i] = (float)g->sum[i];
+    find_modes(g, n, out);
     return true;
 }
 

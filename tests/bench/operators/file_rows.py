@@ -25,6 +25,8 @@ FILE_ROWS = [
     warp("warp cubic, Web Mercator", "EPSG:3857", "cubic"),
     row("warp average to 20 m", "warp", "band", 'warp: {crs: "EPSG:3035", method: average, pixel: 20}', "gdalwarp -multi",
         WARP.replace("METHOD", "average").replace("CRS", "EPSG:3035 -tr 20 20"), type="uint16"),
+    row("warp mode to 20 m", "warp", "classes", 'warp: {crs: "EPSG:3035", method: mode, pixel: 20}', "gdalwarp -multi",
+        WARP.replace("METHOD", "mode").replace("CRS", "EPSG:3035 -tr 20 20"), type="uint8"),
     row("half, average", "resample", "band", "resample: {factor: 0.5, method: average}", "gdal_translate -r", "gdal_translate -q -r average -outsize 50% 50% -co TILED=YES {0} {tmp} && {cog}", type="uint16"),
     row("times 1.5, cubic", "resample", "band", "resample: {factor: 1.5, method: cubic}", "gdal_translate -r", "gdal_translate -q -r cubic -outsize 150% 150% -co TILED=YES {0} {tmp} && {cog}", type="uint16"),
     row("a fifth, mode", "resample", "bytes", "resample: {factor: 0.2, method: mode}", "gdal_translate -r", "gdal_translate -q -r mode -outsize 20% 20% -co TILED=YES {0} {tmp} && {cog}", type="uint8"),
