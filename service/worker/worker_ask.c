@@ -5,8 +5,11 @@
 #include "service/worker/worker_inputs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define WAKE_TRIES 10 /* an eventfd takes 2^64 - 2 wakes, so a write fails by accident alone */
 
 void pb_worker_ask_init(struct pb_worker_ask *ask, int woken)
 {
@@ -16,17 +19,27 @@ void pb_worker_ask_init(struct pb_worker_ask *ask, int woken)
     (void)sem_init(&ask->answered, 0, 0);
 }
 
+void pb_worker_wake(int woken)
+{
+    const uint64_t one = 1;
+
+    for (int tries = 0; write(woken, &one, sizeof one) != (ssize_t)sizeof one; tries++)
+        if (tries == WAKE_TRIES) { /* a lost question would wait for ever; the job is tried again */
+            (void)fputs("cannot wake the thread that talks to the service\n", stderr);
+            _exit(EXIT_FAILURE);
+        }
+}
+
 /* Returns when the answer is there, or the job is cancelled. */
 static void wait_for(struct pb_worker_ask *ask, enum pb_worker_question question)
 {
-    uint64_t one = 1;
     (void)pthread_mutex_lock(&ask->lock);
     bool asks = !ask->cancelled;
     if (asks)
         ask->question = question;
     (void)pthread_mutex_unlock(&ask->lock);
-    ssize_t n = asks ? write(ask->woken, &one, sizeof one) : 0;
-    (void)n; /* an eventfd takes 2^64 - 2 of them */
+    if (asks)
+        pb_worker_wake(ask->woken);
     while (asks && sem_wait(&ask->answered) != 0) {
     }
 }

@@ -27,6 +27,9 @@ struct pb_worker_ask {
 };
 
 void pb_worker_ask_init(struct pb_worker_ask *ask, int woken);
+/* Wakes the thread that waits for an eventfd. Ends the process where that cannot be done. Thread:
+ * any. */
+void pb_worker_wake(int woken);
 /* Of the job's thread. NULL: the job was cancelled. Borrowed from ask. */
 const char *pb_worker_ask_place(struct pb_worker_ask *ask, const struct pb_output_facts *facts);
 int pb_worker_ask_inputs(struct pb_worker_ask *ask, struct pb_err *err,

@@ -126,14 +126,12 @@ static int run_job(struct pb_child *worker, struct pb_err *err)
 
 static void do_job(struct pb_child *worker)
 {
-    uint64_t one = 1;
     int rc = run_job(worker, &worker->err);
     if (rc != 0 && worker->err.code == PB_OK)
         (void)pb_fail(&worker->err, rc == -ECANCELED ? PB_E_JOB_DISMISSED : PB_E_SYSTEM,
                       "the run ended: %s", strerror(-rc));
     atomic_store(&worker->ended, true);
-    ssize_t n = write(worker->woken, &one, sizeof one);
-    (void)n; /* an eventfd takes 2^64 - 2 of them */
+    pb_worker_wake(worker->woken);
 }
 
 static int find_device(struct pb_child *worker, char why[200], struct pb_err *err)

@@ -76,7 +76,9 @@ def compare(ours, theirs, method):
     if method == "nearest":
         assert (x != y)[inner].mean() < 1e-4, int((x != y)[inner].sum())
     else:
-        assert (np.abs(x - y)[inner] <= 1e-4 * np.abs(y[inner])).all(), float((np.abs(x - y)[inner] / y[inner]).max())
+        # gdalwarp averages the rectangle around a pixel that is turned, not its polygon
+        most = 3e-3 if method == "average" else 1e-4
+        assert (np.abs(x - y)[inner] <= most * np.abs(y[inner])).all(), float((np.abs(x - y)[inner] / y[inner]).max())
     return ((x != -9999) != (y != -9999)).mean()
 
 
