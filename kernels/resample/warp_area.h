@@ -319,7 +319,6 @@ struct pb_warp_steps {
     struct pb_warp_footprint of;
     struct pb_warp_walk walk;
     int32_t at, piece; /* of the next polygon */
-    double area;
 };
 
 /* Begins the next polygon that has pixels; false: there is none. */
@@ -350,9 +349,13 @@ PB_PIXEL bool pb_warp_steps_polygon(const struct pb_warp_job *job, struct pb_war
 
 PB_PIXEL void pb_warp_steps_begin(struct pb_warp_steps *s)
 {
+    struct pb_warp_walk *const walk = &s->walk;
     s->at = s->piece = 0;
-    s->walk.cols = s->walk.rows = 0;
-    s->walk.row = 0;
+    walk->n = walk->cols = walk->rows = 0; /* no pixel of no polygon */
+    walk->first_x = walk->first_y = walk->col = walk->row = 0;
+    walk->area = walk->least = walk->before = 0.0;
+    walk->sign = 1.0;
+    walk->is_point = false;
 }
 
 PB_PIXEL bool pb_warp_steps_next(const struct pb_warp_job *job, struct pb_warp_steps *s,
