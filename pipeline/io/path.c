@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/io/path.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -19,6 +18,23 @@ int pb_path_sync(const char *path)
     int rc = fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : -errno;
     (void)close(fd);
     return rc;
+}
+
+DIR *pb_path_entries(int directory)
+{
+    int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (dir == NULL && fd >= 0) {
+        int failed = errno;
+        (void)close(fd);
+        errno = failed;
+    }
+    return dir;
+}
+
+bool pb_path_is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
 void pb_path_parent(const char *path, char out[PATH_MAX])
@@ -114,7 +130,7 @@ static int remove_below(int directory, const char *name, int depth)
         return -ENOMEM;
     }
     for (const struct dirent *e; (e = readdir(dir)) != NULL;)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+        if (!pb_path_is_dots(e->d_name))
             (void)remove_below(
                 fd, e->d_name,
                 depth - 1); /* an entry that cannot be removed does not stop the others */

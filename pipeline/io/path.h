@@ -3,7 +3,9 @@
 #ifndef PB_PATH_H
 #define PB_PATH_H
 /* Directories. What returns an int returns 0 or a negative errno. Thread: any. */
+#include <dirent.h>
 #include <limits.h>
+#include <stdbool.h>
 
 /* The directory that the path is in: "." when it names none. */
 void pb_path_parent(const char *path, char out[PATH_MAX]);
@@ -15,6 +17,11 @@ int pb_path_make(const char *path);
 /* Opens the sub-directory `name` of an open directory, unless it is a link or something is mounted
  * there (-EXDEV): its descriptor, or a negative errno. directory: AT_FDCWD takes any mount. */
 int pb_path_open_at(int directory, const char *name);
+/* Streams the entries of an open directory, which keeps its own position. The caller closes it with
+ * closedir. NULL, with errno: it cannot be read. */
+DIR *pb_path_entries(int directory);
+/* True for "." and "..", the entries that every directory has. */
+bool pb_path_is_dots(const char *name);
 /* Puts a directory's entries on disk. Filesystems that cannot do that count as done: their renames
  * are as durable as they get. */
 int pb_path_sync(const char *path);

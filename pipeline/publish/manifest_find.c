@@ -3,8 +3,8 @@
 /* Walks the directories that fit output.path. A component whose value is known is opened by its
  * name; of one that depends on metadata (a date) every directory that fits is looked into. */
 #include "pipeline/publish/manifest.h"
+#include "pipeline/io/path.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -70,14 +70,9 @@ static int look_below(struct walk *walk, int fd, size_t part)
         rc = look_at(walk, fd, wanted->exact, part);
     if (rc != -ENOENT || (wanted->exact[0] != '\0' && part != walk->pattern.scene))
         return rc;
-    int own = openat(fd, ".", DIRECTORY_FLAGS);
-    DIR *dir = own < 0 ? NULL : fdopendir(own);
-    if (dir == NULL) {
-        rc = -errno;
-        if (own >= 0)
-            (void)close(own);
-        return rc;
-    }
+    DIR *dir = pb_path_entries(fd);
+    if (dir == NULL)
+        return -errno;
     while (rc == -ENOENT && (errno = 0, entry = readdir(dir)) != NULL)
         if (pb_output_part_fits(&walk->pattern, part, entry->d_name))
             rc = look_at(walk, dirfd(dir), entry->d_name, part);

@@ -6,10 +6,10 @@
 #include "pipeline/publish/publish_lock.h"
 
 #include "config/base/clock.h"
+#include "pipeline/io/path.h"
 #include "pipeline/publish/holder.h"
 #include "pipeline/publish/publish_move.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -45,22 +45,13 @@ struct sight {
     uint64_t bytes;                        /* of its files, which grow while the holder writes */
 };
 
-static DIR *entries_of(int fd)
-{
-    int own = openat(fd, ".", DIRECTORY_FLAGS);
-    DIR *dir = own < 0 ? NULL : fdopendir(own);
-    if (dir == NULL && own >= 0)
-        (void)close(own);
-    return dir;
-}
-
 static void look(int fd, struct sight *out)
 {
-    DIR *dir = entries_of(fd);
+    DIR *dir = pb_path_entries(fd);
     *out = (struct sight){.is_empty = dir != NULL};
     for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
         struct stat st;
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+        if (pb_path_is_dots(e->d_name))
             continue;
         out->is_empty = false;
         if (pb_holder_parse(e->d_name, &out->holder))
@@ -79,7 +70,7 @@ static void look(int fd, struct sight *out)
 static void break_lock(int products_fd, const char *name, int fd)
 {
     struct pb_holder holder;
-    DIR *dir = entries_of(fd);
+    DIR *dir = pb_path_entries(fd);
     for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
         if (pb_holder_parse(e->d_name, &holder) ||
             strncmp(e->d_name, FILE_PREFIX, sizeof FILE_PREFIX - 1) == 0)
@@ -281,7 +272,7 @@ void pb_publish_lock_drop(struct pb_publish_lock *lock)
 
 void pb_publish_lock_sweep(int products_fd)
 {
-    DIR *dir = entries_of(products_fd);
+    DIR *dir = pb_path_entries(products_fd);
     for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
         struct sight sight;
         struct pb_holder maker;

@@ -7,7 +7,6 @@
 #include "pipeline/product/product.h"
 #include "pipeline/raster/input_sum.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -72,15 +71,9 @@ static int holds_only(int fd, const char *what, const struct pb_manifest *m,
                       struct pb_place_look *look)
 {
     const struct dirent *e;
-    int again =
-        openat(fd, ".", DIRECTORY_FLAGS); /* readdir moves the descriptor that it is given */
-    DIR *dir = again < 0 ? NULL : fdopendir(again);
-    if (dir == NULL) {
-        int rc = -errno;
-        if (again >= 0)
-            (void)close(again);
-        return rc;
-    }
+    DIR *dir = pb_path_entries(fd);
+    if (dir == NULL)
+        return -errno;
     int rc = 1;
     while (rc == 1 && (errno = 0, e = readdir(dir)) != NULL)
         if (!names_file(m, e->d_name))
@@ -393,14 +386,10 @@ static int find_own(int base_fd, const struct pb_place_wanted *wanted, char out_
                     struct pb_place_look *out)
 {
     const struct dirent *e;
-    int fd = openat(base_fd, ".", DIRECTORY_FLAGS), found = 0;
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (dir == NULL) {
-        int rc = -errno;
-        if (fd >= 0)
-            (void)close(fd);
-        return rc;
-    }
+    int found = 0;
+    DIR *dir = pb_path_entries(base_fd);
+    if (dir == NULL)
+        return -errno;
     while (found == 0 && (e = readdir(dir)) != NULL) {
         if (!pb_file_name_is_place(e->d_name, wanted->scene) ||
             only_look(base_fd, e->d_name, wanted, out) < 0)

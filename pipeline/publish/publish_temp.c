@@ -11,7 +11,6 @@
 #include "pipeline/publish/publish_parents.h"
 #include "pipeline/publish/publish_rows.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -197,29 +196,14 @@ int pb_publish_temp_make(int products_fd, const char *shown, const char *scene, 
 
 /* --- removing --------------------------------------------------------------------------------*/
 
-/* A stream over an open directory that is independent of its descriptor. */
-static DIR *entries_of(int fd)
-{
-    int own = openat(fd, ".", DIRECTORY_FLAGS);
-    DIR *dir = own < 0 ? NULL : fdopendir(own);
-    if (dir == NULL && own >= 0)
-        (void)close(own);
-    return dir;
-}
-
-static bool is_dots(const char *name)
-{
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
 static bool holds_manifest_only(int fd)
 {
     bool only = true;
-    DIR *dir = entries_of(fd);
+    DIR *dir = pb_path_entries(fd);
     if (dir == NULL)
         return false;
     for (const struct dirent *e; only && (e = readdir(dir)) != NULL;)
-        only = is_dots(e->d_name) || strcmp(e->d_name, PB_MANIFEST_FILE) == 0;
+        only = pb_path_is_dots(e->d_name) || strcmp(e->d_name, PB_MANIFEST_FILE) == 0;
     (void)closedir(dir);
     return only;
 }
@@ -310,9 +294,9 @@ static bool discard_scene(int products_fd, int at, const char *name)
         return remove_products(at, name);
     }
     put_back_old(products_fd, fd);
-    DIR *dir = entries_of(fd);
+    DIR *dir = pb_path_entries(fd);
     for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
-        if (!is_dots(e->d_name) && strcmp(e->d_name, PB_MANIFEST_FILE) != 0 &&
+        if (!pb_path_is_dots(e->d_name) && strcmp(e->d_name, PB_MANIFEST_FILE) != 0 &&
             strcmp(e->d_name, PB_PUBLISH_OLD) != 0)
             (void)remove_products(fd, e->d_name);
     if (dir != NULL)
@@ -330,7 +314,7 @@ static bool is_fenced(const char *name)
 bool pb_publish_temp_empty(int products_fd, int temp_fd)
 {
     bool gone = discard_scene(products_fd, temp_fd, PB_PUBLISH_SCENE);
-    DIR *dir = entries_of(temp_fd);
+    DIR *dir = pb_path_entries(temp_fd);
     for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
         if (is_fenced(e->d_name))
             gone = discard_scene(products_fd, temp_fd, e->d_name) && gone;
@@ -375,7 +359,7 @@ static void fence_leaves(int temp_fd, const char *name)
     int fd = openat(temp_fd, name, DIRECTORY_FLAGS);
     bool again = fd >= 0;
     for (int i = 0; again && i < FENCED_MAX; i++) {
-        DIR *dir = entries_of(fd);
+        DIR *dir = pb_path_entries(fd);
         again = false;
         for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
             if (e->d_name[0] != '.' && !is_fenced(e->d_name)) {
@@ -398,7 +382,7 @@ static void fence(int products_fd, const char *name)
     if (fd < 0)
         return;
     fence_entry(fd, PB_PUBLISH_SCENE);
-    DIR *dir = entries_of(fd);
+    DIR *dir = pb_path_entries(fd);
     for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
         if (is_fenced(e->d_name)) /* a fence may have been interrupted */
             fence_leaves(fd, e->d_name);
@@ -413,7 +397,7 @@ static uint64_t fence_earlier(int products_fd, const char *job)
 {
     uint64_t highest = 0;
     struct temp_name found;
-    DIR *dir = entries_of(products_fd);
+    DIR *dir = pb_path_entries(products_fd);
     for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
         if (!parse_name(e->d_name, &found) || strcmp(found.job, job) != 0 ||
             !pb_holder_is_here(&found.holder))
@@ -434,11 +418,11 @@ static bool remove_begun(int at, const char *name, int fd)
 {
     struct stat st;
     bool begun = true;
-    DIR *dir = entries_of(fd);
+    DIR *dir = pb_path_entries(fd);
     if (dir == NULL)
         return false;
     for (const struct dirent *e; begun && (e = readdir(dir)) != NULL;)
-        begun = is_dots(e->d_name) || strcmp(e->d_name, PB_MANIFEST_NEW_FILE) == 0;
+        begun = pb_path_is_dots(e->d_name) || strcmp(e->d_name, PB_MANIFEST_NEW_FILE) == 0;
     (void)closedir(dir);
     if (begun && fstatat(fd, PB_MANIFEST_NEW_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISREG(st.st_mode))
@@ -465,7 +449,7 @@ static bool holds_own_only(int temp_fd)
 {
     static const char *const own[] = {".", "..", LOCK_FILE, PB_PUBLISH_ROWS_FILE, PB_PUBLISH_SCENE};
     bool only = true;
-    DIR *dir = entries_of(temp_fd);
+    DIR *dir = pb_path_entries(temp_fd);
     if (dir == NULL)
         return false;
     for (const struct dirent *e; only && (e = readdir(dir)) != NULL;) {

@@ -4,7 +4,6 @@
 
 #include "pipeline/io/path.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -33,11 +32,6 @@ static int join(char out[PATH_BYTES], const char *above, const char *name)
 {
     int n = snprintf(out, PATH_BYTES, "%s%s%s", above, above[0] ? "/" : "", name);
     return n < 0 || n >= PATH_BYTES ? -ENAMETOOLONG : 0;
-}
-
-static bool is_dots(const char *name)
-{
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
 /* --- the list -------------------------------------------------------------------------------- */
@@ -90,7 +84,7 @@ static int list_below(struct pb_file_list *files, int directory, const char *nam
     if (dir == NULL && fd >= 0)
         (void)close(fd);
     for (const struct dirent *e; rc == 0 && (e = readdir(dir)) != NULL;) {
-        if (is_dots(e->d_name))
+        if (pb_path_is_dots(e->d_name))
             continue;
         rc = join(below, path, e->d_name);
         rc = rc ? rc : list(files, dirfd(dir), e->d_name, below, depth + 1);
@@ -280,7 +274,7 @@ static int visit_below(const struct removal *removal, int directory, const char 
         return fd < 0 ? fd : -ENOMEM;
     }
     for (const struct dirent *e; rc == 0 && (e = readdir(dir)) != NULL;) {
-        if (is_dots(e->d_name))
+        if (pb_path_is_dots(e->d_name))
             continue;
         rc = join(below, path, e->d_name);
         rc = rc ? rc : visit(removal, dirfd(dir), e->d_name, below, depth + 1);
