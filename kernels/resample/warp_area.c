@@ -75,13 +75,11 @@ PB_CLONES static void find_edge(struct pb_warp_group *restrict g, int k)
     const int next = (k + 1) % EDGES;
 
     for (int i = 0; i < LANES; i++) {
-        const double dx = g->x[next][i] - g->x[k][i], dy = g->y[next][i] - g->y[k][i];
-        const bool is_level = fabs(dy) < PB_WARP_EDGE_FLAT;
-        const bool is_upright = fabs(dx) < PB_WARP_EDGE_FLAT;
-        const double bend = 0.5 * dy / fabs(dx), slope = dx / dy;
+        const struct pb_warp_edge edge =
+            pb_warp_edge_of(g->x[k][i], g->y[k][i], g->x[next][i], g->y[next][i]);
 
-        g->slope[k][i] = is_level || is_upright ? 0.0 : slope;
-        g->bend[k][i] = is_level || is_upright ? 0.0 : bend;
+        g->slope[k][i] = edge.slope;
+        g->bend[k][i] = edge.bend;
     }
 }
 
@@ -183,17 +181,14 @@ PB_CLONES static bool find_span(struct pb_warp_group *restrict g, int k, double 
     int any = 0;
 
     for (int i = 0; i < LANES; i++) {
-        const double x = g->x[k][i], y = g->y[k][i], slope = g->slope[k][i];
-        const double from = pb_warp_clamp(y, row, row + 1.0);
-        const double to = pb_warp_clamp(g->y[next][i], row, row + 1.0);
-        const double one = x + (from - y) * slope;
-        const double other = x + (to - y) * slope;
-        const double low = one < other ? one : other;
+        const struct pb_warp_edge edge = {g->x[k][i], g->y[k][i], g->y[next][i], g->slope[k][i],
+                                          g->bend[k][i]};
+        const struct pb_warp_span span = pb_warp_span_of(&edge, row);
 
-        g->low[k][i] = low;
-        g->length[k][i] = (one < other ? other : one) - low;
-        g->dy[k][i] = to - from;
-        any |= to != from;
+        g->low[k][i] = span.low;
+        g->length[k][i] = span.length;
+        g->dy[k][i] = span.dy;
+        any |= span.dy != 0.0;
     }
     return any != 0;
 }
@@ -207,11 +202,9 @@ static inline __attribute__((always_inline)) void add_edges(struct pb_warp_group
 
         for (int e = 0; e < n; e++) {
             const int k = g->active[e];
-            const double beyond = c - g->low[k][i];
-            const double reach = beyond > 0.0 ? beyond : 0.0;
-            const double on = reach < g->length[k][i] ? reach : g->length[k][i];
+            const struct pb_warp_span span = {g->low[k][i], g->length[k][i], g->dy[k][i]};
 
-            sum = sum + (g->dy[k][i] * (reach - on) + on * on * g->bend[k][i]);
+            sum = sum + pb_warp_span_sum(&span, g->bend[k][i], c);
         }
         g->sum[i] = sum;
     }
