@@ -1,26 +1,40 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sourced by deploy/demo, deploy/arm64/sysroot and tests/run: the Debian packages that pushbroom needs, and how to get the missing ones.
-PB_PACKAGES_BUILD="gcc g++ libc6-dev cmake ninja-build pkg-config git ca-certificates libgdal-dev libuv1-dev libyaml-dev libjson-c-dev libsqlite3-dev libpng-dev libjpeg-dev libwebp-dev libdeflate-dev libzstd-dev zlib1g-dev libsystemd-dev libssl-dev libseccomp-dev libpcre2-dev libxml2-dev libarchive-dev librust-blake3-dev check libcurl4-openssl-dev libmosquitto-dev"
-PB_PACKAGES_TEST="clang clang-format-14 clang-tidy-14 libclang-rt-14-dev lld xz-utils python3 python3-gdal python3-numpy python3-scipy gdal-bin b3sum systemd procps spin mosquitto mosquitto-clients mandoc man-db bash-completion zsh"
+# The Debian packages that pushbroom needs, and a function that installs the missing ones. Sourced by deploy/demo,
+# deploy/package, deploy/arm64/sysroot and the scripts of the tests. CMake reads the lists PB_LIBRARIES and
+# PB_LIBRARIES_TEST (deploy/packages.cmake): each entry is a module of pkg-config and the package that has it.
+PB_LIBRARIES="gdal:libgdal-dev libuv:libuv1-dev yaml-0.1:libyaml-dev json-c:libjson-c-dev sqlite3:libsqlite3-dev libjpeg:libjpeg-dev libwebp:libwebp-dev libdeflate:libdeflate-dev libzstd:libzstd-dev zlib:zlib1g-dev libsystemd:libsystemd-dev libcrypto:libssl-dev libseccomp:libseccomp-dev libpcre2-8:libpcre2-dev libxml-2.0:libxml2-dev libarchive:libarchive-dev libcurl:libcurl4-openssl-dev libmosquitto:libmosquitto-dev"
+PB_LIBRARIES_TEST="check:check libpng:libpng-dev"
+pb_packages_of() { # entries: their packages
+  echo "${@#*:}"
+}
+PB_PACKAGES_BUILD="gcc libc6-dev cmake ninja-build pkg-config $(pb_packages_of $PB_LIBRARIES) librust-blake3-dev"
+# What tests are built with, and what they run.
+PB_PACKAGES_TEST_BUILD="g++ $(pb_packages_of $PB_LIBRARIES_TEST) lld"
+PB_PACKAGES_TEST="git ca-certificates clang clang-format-14 clang-tidy-14 libclang-rt-14-dev lld xz-utils python3 python3-gdal python3-numpy python3-scipy gdal-bin b3sum systemd procps spin mosquitto mosquitto-clients mandoc man-db bash-completion zsh"
 PB_PACKAGES_DEMO="gdal-bin"
 # To build for arm64 on another machine, and to try that; the libraries are deploy/arm64/sysroot's.
 PB_PACKAGES_ARM64="gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user"
 
-# Installs those of its arguments that are missing; says what it does, or what to do without root.
+# Installs those of its arguments that are missing, and prints them. Without root it prints the command and fails. On a
+# system other than Debian it prints the names and succeeds: CMake reports the libraries that are missing.
 pb_install_packages() {
   local missing=() p
+  if ! command -v dpkg-query >/dev/null; then
+    echo "this system has no dpkg; the build needs these Debian packages under the names they have here: $*" >&2
+    return 0
+  fi
   for p in "$@"; do
     dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing+=("$p")
   done
   [ ${#missing[@]} -eq 0 ] && return 0
-  echo "installing: ${missing[*]}"
   local sudo=
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || { echo "these Debian packages are missing and you are not root: ${missing[*]}" >&2; return 1; }
+    command -v sudo >/dev/null || { echo "packages are missing and this is not root; run as root: apt install ${missing[*]}" >&2; return 1; }
     sudo=sudo
   fi
+  echo "installing: ${missing[*]}"
   # One update, one installation; mirrors that stumble are asked again, another apt is waited for.
   local patient="-o Acquire::Retries=3 -o DPkg::Lock::Timeout=120"
   $sudo apt-get $patient update -qq

@@ -12,7 +12,7 @@ import sys
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 NAMES = {"release", "debug", "asan", "tsan", "cuda", "fuzz", "arm64"}
 SCRIPTS = ("tests/run", "tests/fuzz/run")
-MINE = re.compile(r"-D(PB_SANITIZE|PB_FUZZ|CMAKE_C_COMPILER|CMAKE_C_FLAGS\w*|CMAKE_BUILD_TYPE)=")
+MINE = re.compile(r"-D(PB_SANITIZE|PB_TESTS|PB_WERROR|PB_FUZZ|CMAKE_C_COMPILER|CMAKE_C_FLAGS\w*|CMAKE_BUILD_TYPE)=")
 
 
 def listed(kind):
@@ -28,11 +28,18 @@ def gaps():
         if found != NAMES:
             yield f"{kind} presets are {sorted(found)}, not {sorted(NAMES)}"
     presets = json.loads((ROOT / "CMakePresets.json").read_text())
-    options = set(re.findall(r"\b(PB_\w+)\b", (ROOT / "CMakeLists.txt").read_text()))
+    cmake = (ROOT / "CMakeLists.txt").read_text()
+    options = set(re.findall(r"\b(PB_\w+)\b", cmake))
     for preset in presets["configurePresets"]:
         for name in preset.get("cacheVariables", {}):
             if name.startswith("PB_") and name not in options:
                 yield f"preset {preset['name']} sets {name}, which CMakeLists.txt does not know"
+    for name in ("PB_TESTS", "PB_WERROR"):
+        if presets["configurePresets"][0]["cacheVariables"].get(name) != "ON" or not re.search(rf"option\({name} .* OFF\)", cmake):
+            yield f"{name} is ON in the preset base, which all others inherit, and OFF without a preset"
+    for preset in presets["configurePresets"][1:]:
+        if "inherits" not in preset:
+            yield f"preset {preset['name']} inherits nothing of base"
     for script in SCRIPTS:
         text = re.sub(r"(?m)^\s*#.*", "", (ROOT / script).read_text())
         used = set(re.findall(r"--preset (\w+)|^configure \w+ (\w+)", text, re.M))
