@@ -73,8 +73,8 @@ static const char *there(int base_fd, const char *place, const struct pb_place_w
                                           : "other pipelines";
 }
 
-/* The files of a set by their names, none being read; *out NULL: the input is no set. */
-static int find_set(const struct pb_run_view *view, struct pb_err *err, struct pb_input_sum **out)
+/* The input's files by their names, none being read; *out NULL: the input is one file. */
+static int find_files(const struct pb_run_view *view, struct pb_err *err, struct pb_input_sum **out)
 {
     const struct pb_run_options *o = view->options;
     const struct pb_scene_inputs inputs = {.config = o->config,
@@ -82,7 +82,7 @@ static int find_set(const struct pb_run_view *view, struct pb_err *err, struct p
                                            .scene = view->env->facts.scene,
                                            .files = o->files};
     *out = NULL;
-    if (o->files == NULL || o->pipeline->input.group == NULL)
+    if (o->files == NULL)
         return 0;
     return pb_scene_inputs_sum(&inputs, err, out);
 }
@@ -97,9 +97,9 @@ static int explain_place(const struct pb_run_view *view, const char *products, s
     struct pb_output_place place;
     enum pb_checksum needs;
     char chosen[256], shown[PB_OUTPUT_PATH_BYTES + 4096];
-    struct pb_input_sum *set = NULL;
+    struct pb_input_sum *files = NULL;
     int rc = pb_output_path_expand(output->path, &view->env->facts, err, &place);
-    rc = rc ? rc : find_set(view, err, &set);
+    rc = rc ? rc : find_files(view, err, &files);
     if (rc < 0)
         return rc;
     (void)snprintf(shown, sizeof shown, "%s%s%s", products, place.parents[0] ? "/" : "",
@@ -113,7 +113,8 @@ static int explain_place(const struct pb_run_view *view, const char *products, s
         .checksum = output->checksum,
         .input_path = view->options->input,
         .existing = output->exists,
-        .set = set,
+        .files = files,
+        .is_set = view->options->pipeline->input.group != NULL,
         .is_open = view->options->pipeline->input.complete.reopen_ms > 0};
     int fd = open(products, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int base_fd = fd < 0 ? -1 : pb_publish_parents(fd, place.parents, false, 0);
@@ -123,7 +124,7 @@ static int explain_place(const struct pb_run_view *view, const char *products, s
         (void)close(base_fd);
     if (fd >= 0)
         (void)close(fd);
-    pb_input_sum_destroy(set);
+    pb_input_sum_destroy(files);
     size_t used = strlen(shown);
     (void)snprintf(shown + used, sizeof shown - used, "/%s%s%s", chosen, place.inner[0] ? "/" : "",
                    place.inner);

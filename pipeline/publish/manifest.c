@@ -212,8 +212,8 @@ int pb_manifest_put(int directory, const struct pb_manifest *manifest, unsigned 
 void pb_manifest_fini(struct pb_manifest *manifest)
 {
     free(manifest->file);
-    free(manifest->pixels);
+    free(manifest->read);
     manifest->file = NULL;
-    manifest->pixels = NULL;
-    manifest->n_files = manifest->n_pixels = 0;
+    manifest->read = NULL;
+    manifest->n_files = manifest->n_read = manifest->n_pixels = 0;
 }

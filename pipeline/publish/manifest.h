@@ -44,9 +44,9 @@ struct pb_manifest_file {
     int64_t mtime_ns; /* when it was published; 0 = not known */
 };
 
-/* A file of pixels that was read. */
-struct pb_manifest_pixels {
-    char name[800];
+/* A file that was read and that identifies the input. */
+struct pb_manifest_read {
+    char name[800]; /* inside the input */
     uint64_t bytes;
     char checksum[PB_CHECKSUM_TEXT_BYTES]; /* "" = not known */
 };
@@ -59,11 +59,12 @@ struct pb_manifest {
     char version[32];                      /* of the pushbroom that wrote it; filled by read */
     struct pb_input_id input;
     bool has_files; /* filled by read: more than one file was read, or those of a folder */
-    struct pb_manifest_pixels *pixels; /* filled by read: n_pixels, of the input; of an input that
-                                          is one file none */
-    size_t n_pixels;
+    struct pb_manifest_read *read; /* filled by read: n_read files of the input, the first
+                                      n_pixels of pixels, then metadata and sidecars; none of
+                                      an input that is one file */
+    size_t n_read, n_pixels;
     const struct pb_input_files *inputs; /* borrowed, for write alone; NULL = not known */
-    struct pb_manifest_file *file;       /* n_files; pb_manifest_fini frees them and pixels */
+    struct pb_manifest_file *file;       /* n_files; pb_manifest_fini frees them and read */
     size_t n_files;
 };
 

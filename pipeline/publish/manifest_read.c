@@ -151,27 +151,34 @@ static bool take_input(const struct pb_json_value *value, struct pb_input_id *ou
            pb_json_get_int(value, "mtime_ns", &out->mtime_ns) == 0;
 }
 
-/* Those of pixels of the files that were read. */
-static int take_pixels(const struct pb_json_value *files, struct pb_manifest *m)
+/* Adds the files that were read as pixels, or (pixels false) as metadata or sidecars. */
+static int take_read_as(const struct pb_json_value *files, bool pixels, struct pb_manifest *m)
 {
-    const size_t n = pb_json_count(files);
-    if (!pb_json_is_array(files))
-        return -EINVAL;
-    m->pixels = calloc(n + 1, sizeof *m->pixels);
-    if (m->pixels == NULL)
-        return -ENOMEM;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < pb_json_count(files); i++) {
         const struct pb_json_value *file = pb_json_at(files, i);
         const char *role = pb_json_get_text(file, "role");
-        if (role == NULL || strcmp(role, pb_input_role_name(PB_INPUT_PIXELS)) != 0)
+        if (role == NULL || strcmp(role, pb_input_role_name(PB_INPUT_SOURCE)) == 0 ||
+            (strcmp(role, pb_input_role_name(PB_INPUT_PIXELS)) == 0) != pixels)
             continue;
-        struct pb_manifest_pixels *out = &m->pixels[m->n_pixels];
+        struct pb_manifest_read *out = &m->read[m->n_read];
         if (!take_text(file, "file", out->name, sizeof out->name) ||
             !take_count(file, "bytes", &out->bytes) || !take_checksum(file, out->checksum))
             return -EINVAL;
-        m->n_pixels++;
+        m->n_read++;
     }
     return 0;
+}
+
+static int take_read(const struct pb_json_value *files, struct pb_manifest *m)
+{
+    if (!pb_json_is_array(files))
+        return -EINVAL;
+    m->read = calloc(pb_json_count(files) + 1, sizeof *m->read);
+    if (m->read == NULL)
+        return -ENOMEM;
+    int rc = take_read_as(files, true, m);
+    m->n_pixels = m->n_read;
+    return rc ? rc : take_read_as(files, false, m);
 }
 
 static int take_manifest(const struct pb_json_value *root, struct pb_manifest *m)
@@ -185,7 +192,7 @@ static int take_manifest(const struct pb_json_value *root, struct pb_manifest *m
     if (!fits)
         return -EINVAL;
     m->has_files = pb_json_get(input, "files", NULL) != NULL;
-    int rc = m->has_files ? take_pixels(pb_json_get(input, "files", NULL), m) : 0;
+    int rc = m->has_files ? take_read(pb_json_get(input, "files", NULL), m) : 0;
     if (rc < 0)
         return rc;
     if (pb_json_get(root, "pipeline", NULL) == NULL)

@@ -10,10 +10,13 @@
  * that run from those of dead ones, and those of this machine from those of others.
  *
  * <products>/<scene> belongs to one input, which its own manifest names. The same content (size and
- * checksum) replaces its older products in one exchange; another one is refused, replaces them as
- * well, or gets the next free place <scene>~2, <scene>~3, ... Files that pushbroom did not make
- * are never replaced or removed: no directory without a manifest, none that holds a file its
- * manifest does not name or one that was changed since, none that the input lies in.
+ * checksum) replaces its older products in one exchange. Of an input of several files it is the
+ * same as well when the files of the older products that are read now, one at least, have the
+ * checksums that they had: a pipeline may come to read more or fewer files. Another input is
+ * refused, replaces the products as well, or gets the next free place <scene>~2, <scene>~3, ...
+ * Files that pushbroom did not make are never replaced or removed: no directory without a manifest,
+ * none that holds a file its manifest does not name or one that was changed since, none that the
+ * input lies in.
  *
  * The outcome rule: publishing has succeeded when a reader finds the directory in its place, and
  * failed when not. When the rename cannot be synced it is taken back, and that is a failure; when

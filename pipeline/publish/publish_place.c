@@ -182,17 +182,17 @@ static int of_another(const struct pb_input_id *found, const struct pb_place_wan
 static const char *lacks(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
 {
     struct pb_input_sum_file file;
-    for (size_t i = 0; wanted->set != NULL && i < found->n_pixels; i++)
-        if (!pb_input_sum_find(wanted->set, found->pixels[i].name, wanted->checksum, &file))
-            return found->pixels[i].name;
+    for (size_t i = 0; wanted->is_set && i < found->n_pixels; i++)
+        if (!pb_input_sum_find(wanted->files, found->read[i].name, wanted->checksum, &file))
+            return found->read[i].name;
     return NULL;
 }
 
-enum content { CONTENT_SAME, CONTENT_OTHER, CONTENT_NOT_KNOWN };
+enum content { CONTENT_SAME, CONTENT_OTHER, CONTENT_NOT_KNOWN, CONTENT_NOT_READ };
 
-/* The file of that name of the wanted set, compared by its bytes. *needs: NOT_KNOWN: by which kind
- * of checksum it can be told. */
-static enum content compare_file(const struct pb_manifest_pixels *found,
+/* The file of that name of the wanted input, compared by its bytes. *needs: NOT_KNOWN: the kind of
+ * checksum that decides. */
+static enum content compare_file(const struct pb_manifest_read *found,
                                  const struct pb_place_wanted *wanted, enum pb_checksum *needs)
 {
     struct pb_input_sum_file file;
@@ -200,32 +200,53 @@ static enum content compare_file(const struct pb_manifest_pixels *found,
     enum pb_checksum kind = wanted->checksum;
     const bool has_kind =
         found->checksum[0] != '\0' && pb_checksum_parse(found->checksum, &kind, &digits) == 0;
-    if (!pb_input_sum_find(wanted->set, found->name, kind, &file) || file.bytes != found->bytes ||
-        !has_kind)
+    if (!pb_input_sum_find(wanted->files, found->name, kind, &file))
+        return CONTENT_NOT_READ;
+    if (file.bytes != found->bytes || !has_kind)
         return CONTENT_OTHER;
-    *needs = kind;
-    return file.checksum[0] == '\0'                      ? CONTENT_NOT_KNOWN
-           : strcmp(file.checksum, found->checksum) == 0 ? CONTENT_SAME
-                                                         : CONTENT_OTHER;
+    if (file.checksum[0] == '\0') {
+        *needs = kind;
+        return CONTENT_NOT_KNOWN;
+    }
+    return strcmp(file.checksum, found->checksum) == 0 ? CONTENT_SAME : CONTENT_OTHER;
 }
 
-/* Whether the files of the products there have the content of those of the wanted set; else *look
- * says why not. */
+/* Whether the files of the products there that are read now have the content that they had, and
+ * there is one; else *look says why not. */
 static bool has_content(const struct pb_manifest *found, const struct pb_place_wanted *wanted,
                         struct pb_place_look *look)
 {
-    bool is_known = true;
-    for (size_t i = 0; i < found->n_pixels; i++) {
-        const enum content content = compare_file(&found->pixels[i], wanted, &look->needs);
+    size_t n_same = 0, n_unknown = 0;
+    for (size_t i = 0; i < found->n_read; i++) {
+        const enum content content = compare_file(&found->read[i], wanted, &look->needs);
         if (content == CONTENT_OTHER) {
-            (void)another(look, "holds products of a '%.160s' with other content",
-                          found->pixels[i].name);
+            (void)another(look,
+                          "holds the products of another input, '%.100s': its '%.160s' has other "
+                          "content",
+                          found->input.name, found->read[i].name);
             return false;
         }
-        is_known = is_known && content == CONTENT_SAME;
+        n_same += content == CONTENT_SAME;
+        n_unknown += content == CONTENT_NOT_KNOWN;
     }
-    look->state = is_known ? look->state : PB_PLACE_ALIKE;
-    return is_known;
+    if (n_unknown > 0)
+        look->state = PB_PLACE_ALIKE;
+    else if (n_same == 0)
+        (void)another(look,
+                      "holds the products of another input, '%.200s', and this input is read "
+                      "without any of its files",
+                      found->input.name);
+    return n_unknown == 0 && n_same > 0;
+}
+
+/* Whether products of an input with another checksum are of this one, of which other files are read
+ * now; else *look says why not. */
+static bool is_of_same_files(const struct pb_manifest *found, const struct pb_place_wanted *wanted,
+                             struct pb_place_look *look)
+{
+    (void)of_another(&found->input, wanted, look);
+    return wanted->files != NULL && found->n_read > 0 && look->state != PB_PLACE_ALIKE &&
+           lacks(found, wanted) == NULL && has_content(found, wanted, look);
 }
 
 /* Whether the products there are those that jobs made of a part of the set. */
@@ -249,10 +270,8 @@ static bool may_replace(const struct pb_manifest *found, const struct pb_place_w
     const bool by_rule = wanted->existing == PB_EXISTING_REPLACE || is_part_of_jobs(found, wanted);
     if (pb_input_id_equal(&found->input, wanted->input))
         return true;
-    if (!by_rule && !is_of_commands(found, wanted)) {
-        (void)of_another(&found->input, wanted, look);
-        return false;
-    }
+    if (!by_rule && !is_of_commands(found, wanted))
+        return is_of_same_files(found, wanted, look);
     const char *without = lacks(found, wanted);
     if (without == NULL)
         return by_rule || has_content(found, wanted, look);
@@ -305,14 +324,54 @@ static int look_inside(int scene_fd, const struct pb_place_wanted *wanted,
     return rc;
 }
 
+/* Whether the entry of a scene directory holds products, of any pipeline, of this input; *look:
+ * what it holds else. */
+static bool is_own_entry(int scene_fd, const char *name, const struct pb_place_wanted *wanted,
+                         struct pb_place_look *look)
+{
+    struct pb_manifest found = {0};
+    int fd = name[0] == '.' ? -1 : openat(scene_fd, name, DIRECTORY_FLAGS);
+    bool own =
+        fd >= 0 && pb_manifest_read(fd, &found) == 0 && found.pipeline[0] != '\0' &&
+        (pb_input_id_equal(&found.input, wanted->input) || is_of_same_files(&found, wanted, look));
+    pb_manifest_fini(&found);
+    if (fd >= 0)
+        (void)close(fd);
+    return own;
+}
+
+/* Whether a scene directory whose manifest names another input holds products of this one. *out:
+ * ALIKE where a checksum decides, else it says which file differs. */
+static bool holds_own(int scene_fd, const struct pb_place_wanted *wanted, struct pb_place_look *out)
+{
+    const struct dirent *e;
+    DIR *dir = wanted->files != NULL ? pb_path_entries(scene_fd) : NULL;
+    bool own = false;
+    while (!own && dir != NULL && (e = readdir(dir)) != NULL) {
+        struct pb_place_look look = {.state = PB_PLACE_FREE, .scene_fd = -1};
+        own = is_own_entry(scene_fd, e->d_name, wanted, &look);
+        if (!own && look.state != PB_PLACE_FREE && out->state != PB_PLACE_ALIKE)
+            *out = look;
+    }
+    if (dir != NULL)
+        (void)closedir(dir);
+    return own;
+}
+
 /* Whether the scene directory of that input may become the wanted one's; else *out says why not.
- * That of a set that files may join is known by the products in it. */
+ * That of several files is known by the products in it. */
 static bool may_take(int fd, const struct pb_manifest *marker, const struct pb_place_wanted *wanted,
                      struct pb_place_look *out)
 {
     struct pb_place_look before = *out;
     if (may_replace(marker, wanted, out))
         return true;
+    if (out->state == PB_PLACE_ALIKE)
+        return false;
+    if (holds_own(fd, wanted, out)) {
+        *out = before;
+        return true;
+    }
     struct pb_place_look inside = before;
     if (!wanted->is_open || out->state == PB_PLACE_ALIKE || look_inside(fd, wanted, &inside) < 0 ||
         inside.state == PB_PLACE_OURS)

@@ -21,9 +21,8 @@ struct pb_place_wanted {
     bool is_final;             /* no other checksum of `input` will be known */
     const char *input_path;    /* see struct pb_publish_options */
     enum pb_existing existing;
-    /* Loose files that make a scene together: products of files that it lacks are not replaced.
-     * NULL = the input is no such set. */
-    const struct pb_input_sum *set;
+    const struct pb_input_sum *files; /* of an input of several files; NULL = it is one file */
+    bool is_set;         /* loose files that make a scene: products of files that it lacks stay */
     bool is_open;        /* a set that files may join: products of a part of it are replaced */
     const char *earlier; /* which jobs made these: ids, a space behind each; NULL: none */
 };

@@ -228,7 +228,7 @@ bool pb_input_sum_find(const struct pb_input_sum *sum, const char *name, enum pb
     char clean[sizeof((struct pb_input_file){0}.name)];
     for (size_t i = 0; i < sum->pass.n; i++) {
         const struct pb_input_pass_file *file = &sum->pass.file[i];
-        if (file->name == NULL || file->role != PB_INPUT_PIXELS)
+        if (file->name == NULL || file->beside)
             continue;
         (void)pb_text_clean(file->name, clean, sizeof clean);
         if (strcmp(clean, name) != 0)

@@ -46,7 +46,7 @@ int pb_input_sum_get(struct pb_input_sum *sum, enum pb_checksum kind, struct pb_
 bool pb_input_sum_is_of_one(const struct pb_input_sum *sum);
 /* How many files of pixels there are; from create on. */
 size_t pb_input_sum_pixels(const struct pb_input_sum *sum);
-/* The file of pixels of that name (as in struct pb_input_file) as it is known so far: its size,
+/* The file of that name (as in struct pb_input_file) of the input as it is known so far: its size,
  * and its checksum of a kind after a get of that kind that returned 0. False: it is not among them.
  * From create on. */
 struct pb_input_sum_file {

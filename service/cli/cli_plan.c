@@ -188,8 +188,8 @@ static void say_place(const struct pb_json_value *plan)
         cli_line("", "products are there: they are replaced (output.exists: %s)", exists);
     else if (strcmp(there, "alike") == 0)
         cli_line("",
-                 "products of an input of this size are there: replaced when its content is the "
-                 "same, else %s",
+                 "products of an input that looks like this one are there: replaced when the "
+                 "content is the same, else %s",
                  rule);
     else if (strcmp(there, "other pipelines") == 0)
         cli_line("", "other pipelines' products of this input are there; they stay");

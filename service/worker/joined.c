@@ -120,8 +120,8 @@ static void print_checksums(struct pb_json *json, const struct pb_set_part *part
     pb_json_array(json, "checksums");
     for (size_t i = 0; i < manifest.n_pixels; i++) {
         pb_json_array(json, NULL);
-        pb_json_string(json, NULL, manifest.pixels[i].name);
-        pb_json_string(json, NULL, manifest.pixels[i].checksum);
+        pb_json_string(json, NULL, manifest.read[i].name);
+        pb_json_string(json, NULL, manifest.read[i].checksum);
         pb_json_end(json);
     }
     pb_json_end(json);

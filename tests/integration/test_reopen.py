@@ -180,7 +180,7 @@ class Made(Joining):
         self.drop(d, 12, add=3)
         self.drop(d, 1)
         said = run(code=1)
-        self.assertIn(f"holds products of a '{self.name(12)}' with other content", said.stderr + said.stdout)
+        self.assertIn(f"its '{self.name(12)}' has other content", said.stderr + said.stdout)
         self.assertEqual(mean(), [np.float32(3700 / 3)])
         run("--existing", "version")
         self.assertEqual(sorted(os.listdir(d.root / "own")), [SCENE, f"{SCENE}~2"])
