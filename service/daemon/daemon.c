@@ -7,6 +7,7 @@
  * that clients see it happen. */
 #include "service/daemon/daemon_parts.h"
 
+#include "pipeline/io/sha256.h"
 #include "pipeline/publish/publish.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/product/product_kinds.h"
@@ -50,15 +51,47 @@ static void log_err(const struct pb_err *err)
     pb_log(PB_LOG_ERROR, "%s", text);
 }
 
-static struct pb_config *load(const char *path)
+/* Logs all mistakes; *first (may be NULL) is set to the first one. */
+static struct pb_config *load(const char *path, struct pb_err *first)
 {
     struct pb_config *config = NULL;
-    struct pb_err_list errors; /* on the stack: it also tells that memory is exhausted */
-    if (pb_config_load(path, &pb_products, &errors, &config) != 0)
-        log_errors(&errors);
-    else
+    struct pb_err_list errors; /* on the stack, so that it can report exhausted memory, too */
+    if (pb_config_load(path, &pb_products, &errors, &config) == 0) {
         pb_reload_warn(config);
-    return config;
+        return config;
+    }
+    log_errors(&errors);
+    if (first != NULL)
+        *first = errors.err[0];
+    return NULL;
+}
+
+static void note_loaded(struct pb_daemon *daemon)
+{
+    struct pb_config_state *state = &daemon->methods.config;
+    const char *text = daemon->config->text;
+    *state = (struct pb_config_state){.loaded_ms = pb_clock_wall_ms()};
+    struct pb_sha256 *sum = pb_sha256_create();
+    pb_sha256_add(sum, text, strlen(text));
+    if (pb_sha256_hex(sum, state->sha256) != 0)
+        state->sha256[0] = '\0';
+    pb_sha256_destroy(sum);
+    pb_trouble_clear(&daemon->troubles, "config");
+}
+
+/* The next restart would fail on this file, so it is a trouble until a reload succeeds. */
+static void note_refused(struct pb_daemon *daemon, const struct pb_err *why)
+{
+    char place[320] = "", text[900];
+    if (why->file[0] != '\0' && why->line > 0)
+        (void)snprintf(place, sizeof place, "%s:%d:%d: ", why->file, why->line, why->col);
+    else if (why->file[0] != '\0')
+        (void)snprintf(place, sizeof place, "%s: ", why->file);
+    (void)snprintf(text, sizeof text,
+                   "the reload was refused, and the earlier configuration stays in use: %s%s",
+                   place, why->msg);
+    daemon->methods.config.refused = true;
+    pb_trouble_raise(&daemon->troubles, "config", why->code, text);
 }
 
 /* Inboxes whose storage hangs must leave threads of libuv's pool to everything else. */
@@ -172,7 +205,7 @@ static void reload(struct pb_daemon *daemon)
     char text[SUMMARY_BYTES];
     struct pb_err err = {0};
     pb_notify_reloading();
-    struct pb_config *config = load(daemon->options->config);
+    struct pb_config *config = load(daemon->options->config, &err);
     if (config != NULL && pb_reload_dirs(daemon->config, config, &daemon->dirs, &err) != 0) {
         log_err(&err);
         pb_config_destroy(config);
@@ -180,6 +213,7 @@ static void reload(struct pb_daemon *daemon)
     }
     if (config == NULL) {
         pb_log(PB_LOG_ERROR, "reload: refused; the config as it was stays in use");
+        note_refused(daemon, &err);
     } else {
         struct pb_config *old = daemon->config;
         daemon->config = config;
@@ -194,6 +228,7 @@ static void reload(struct pb_daemon *daemon)
         if (daemon->methods.feed != NULL)
             pb_feed_set_config(daemon->methods.feed, config);
         pb_config_destroy(old);
+        note_loaded(daemon);
         pb_log(PB_LOG_NOTICE, "reload: %s is in use", daemon->options->config);
     }
     pb_methods_summary(&daemon->methods, text, sizeof text);
@@ -331,6 +366,7 @@ static int start(struct pb_daemon *daemon, struct pb_err *err)
                                    .chores = &daemon->chores,
                                    .socket = daemon->socket,
                                    .start_wall_ms = pb_clock_wall_ms()};
+    note_loaded(daemon);
     say_confinement(daemon);
     daemon->chores = (struct pb_chores){.loop = &daemon->loop,
                                         .store = daemon->store,
@@ -393,7 +429,7 @@ int pb_daemon_run(const struct pb_daemon_options *options)
     pb_facts_init(&daemon->facts);
     daemon->troubles.on_change = on_trouble;
     daemon->troubles.user = daemon;
-    daemon->config = load(options->config);
+    daemon->config = load(options->config, NULL);
     if (daemon->config == NULL) {
         free(daemon);
         return PB_DAEMON_EXIT_CONFIG;

@@ -195,6 +195,12 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
     (void)fprintf(out, "pushbroom_build_info{version=\"%s\"} 1\n", PB_VERSION);
     head(out, "start_time_seconds", "gauge", "When the service started, in Unix time.");
     (void)fprintf(out, "pushbroom_start_time_seconds %.3f\n", (double)gauges->start_wall_ms / 1000);
+    gauge(out, "config_last_reload_successful",
+          "1 if the last reload of the configuration succeeded, else 0.", !gauges->config_refused);
+    head(out, "config_last_reload_success_timestamp_seconds", "gauge",
+         "When the configuration in use was loaded, in Unix time.");
+    (void)fprintf(out, "pushbroom_config_last_reload_success_timestamp_seconds %.3f\n",
+                  (double)gauges->config_loaded_ms / 1000);
     print_jobs(out, metrics);
     gauge(out, "queue_depth", "Jobs that wait for a worker.", gauges->queue_depth);
     gauge(out, "jobs_running", "Jobs that run now.", gauges->running);

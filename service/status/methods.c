@@ -65,6 +65,15 @@ static void print_gathering(const struct pb_methods *methods, struct pb_json *js
     pb_json_end(json);
 }
 
+static void print_config_state(const struct pb_config_state *state, struct pb_json *json)
+{
+    char loaded[PB_CLOCK_TEXT_BYTES];
+    pb_clock_text(state->loaded_ms, loaded);
+    pb_json_string(json, "config_loaded", loaded);
+    pb_json_string(json, "config_sha256", state->sha256[0] ? state->sha256 : NULL);
+    pb_json_bool(json, "config_refused", state->refused);
+}
+
 static char *info_text(const struct pb_methods *methods, const int64_t counts[PB_JOB_STATUS_COUNT])
 {
     const struct pb_config *config = methods->intake->config;
@@ -79,6 +88,7 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
     pb_json_int(json, "pid", getpid());
     pb_json_string(json, "started", started);
     pb_json_string(json, "config", config->path);
+    print_config_state(&methods->config, json);
     pb_json_string(json, "device", device[0] ? device : NULL);
     pb_json_string(json, "device_why", why[0] ? why : NULL);
     pb_json_string(json, "confinement", methods->confinement);
@@ -120,6 +130,8 @@ static char *metrics_text(const struct pb_methods *methods,
         .inbox_alone = (int64_t)pb_feed_alone(methods->feed),
         .inbox_gathering = count_sets(methods),
         .start_wall_ms = methods->start_wall_ms,
+        .config_loaded_ms = methods->config.loaded_ms,
+        .config_refused = methods->config.refused,
         .planned_bytes = runner ? pb_runner_planned_bytes(runner) : 0,
         .troubles = methods->troubles,
     };

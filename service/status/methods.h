@@ -15,6 +15,13 @@
 #include "service/base/troubles.h"
 #include "service/inbox/feed.h"
 
+/* The configuration in use, and whether the last reload was refused. */
+struct pb_config_state {
+    int64_t loaded_ms; /* wall clock */
+    char sha256[65];   /* of the file's text; "" = out of memory */
+    bool refused;      /* the file as it was at the last reload */
+};
+
 struct pb_methods {
     uv_loop_t *loop;
     struct pb_intake *intake;
@@ -26,6 +33,7 @@ struct pb_methods {
     struct pb_troubles *troubles;
     struct pb_facts *facts;
     const struct pb_chores *chores;
+    struct pb_config_state config;
     const char *socket;                      /* path in use */
     char confinement[PB_CONFINE_TEXT_BYTES]; /* of processes that compute, in words */
     int64_t start_wall_ms;

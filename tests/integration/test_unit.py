@@ -101,6 +101,21 @@ class Unit(unittest.TestCase):
         config.write_text(before)
         self.assertEqual((again.returncode, after), (0, "mine"), again.stdout)
 
+    def test_reload_checks_the_config_before_the_signal(self):
+        lines = re.findall(r"(?m)^ExecReload=(.*)$", self.unit.read_text())
+        self.assertEqual(len(lines), 2, lines)
+        self.assertIn("kill -HUP", lines[1])
+        config = self.root / "reload.yaml"
+        command = [str(self.root) + word if word.startswith("/usr/") else word for word in lines[0].split()]
+        self.assertEqual(command[-1], "/etc/pushbroom/pushbroom.yaml")
+        command[-1] = str(config)
+        config.write_text((self.root / "etc/pushbroom/pushbroom.yaml").read_text())
+        self.assertEqual(run(*command).returncode, 0)
+        config.write_text("nonsense: 1\n")
+        refused = run(*command)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("reload.yaml:1:1: ", refused.stdout)
+
     @needs("systemd-analyze")
     def test_systemd_finds_no_fault_in_the_unit(self):
         # The unit names /usr/bin; verify looks whether that program is there, so it gets the staged one.
@@ -110,7 +125,7 @@ class Unit(unittest.TestCase):
         self.assertIn("ExecStart=/usr/bin/pushbroomd ", text)
         self.assertIn("Type=notify", text)
         self.assertIn("WatchdogSec=", text)
-        (scratch / "pushbroom.service").write_text(text.replace("ExecStart=/usr/bin/", "ExecStart=%s/usr/bin/" % self.root))
+        (scratch / "pushbroom.service").write_text(text.replace("=/usr/bin/pushbroomd", "=%s/usr/bin/pushbroomd" % self.root))
         verify = run("systemd-analyze", "verify", "--man=no", scratch / "pushbroom.service")
         ours = [line for line in verify.stdout.splitlines() if "pushbroom" in line]
         self.assertEqual((verify.returncode, ours), (0, []), verify.stdout)

@@ -1,0 +1,82 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""A reload that is refused is visible: as a trouble, in the metrics, and by the check that the unit runs before the signal."""
+import hashlib
+import os
+import re
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon_kit import DaemonCase, main  # noqa: E402
+from patience import wait_for  # noqa: E402
+
+
+class Reload(DaemonCase):
+    def metric(self, d, name):
+        found = re.search(r"(?m)^pushbroom_%s (\S+)$" % name, d.call("service.metrics")["text"])
+        return float(found.group(1)) if found else None
+
+    def digest(self, d):
+        return hashlib.sha256(d.config.read_bytes()).hexdigest()
+
+    def reload(self, d):
+        d.process.send_signal(signal.SIGHUP)
+
+    def test_refused_reload_is_a_trouble_until_one_succeeds(self):
+        d = self.daemon()
+        good = d.config.read_text()
+        d.config.write_text(good.replace("parallel_jobs: 1", "parallel_jobs: many"))
+        self.reload(d)
+        trouble = wait_for(lambda: d.trouble("config"))
+        self.assertEqual(trouble["code"], "config.value")
+        line = 1 + good[:good.index("parallel_jobs")].count("\n")
+        self.assertIn("config.yaml:%d:18: " % line, trouble["message"])
+        self.assertIn("stays in use", trouble["message"])
+        d.config.write_text(good)
+        self.reload(d)
+        wait_for(lambda: d.trouble("config") is None)
+
+    def test_refused_products_directory_is_a_trouble(self):
+        d = self.daemon()
+        good = d.config.read_text()
+        (d.root / "file").write_text("")
+        d.config.write_text(good.replace("/products\n", "/file/products\n"))
+        self.reload(d)
+        self.assertIn("products", wait_for(lambda: d.trouble("config"))["message"])
+
+    def test_metrics_have_result_and_time_of_reload(self):
+        d = self.daemon()
+        started = self.metric(d, "config_last_reload_success_timestamp_seconds")
+        self.assertEqual(self.metric(d, "config_last_reload_successful"), 1)
+        self.assertLess(abs(started - time.time()), 3600)
+        good = d.config.read_text()
+        d.config.write_text("nonsense: 1\n")
+        self.reload(d)
+        wait_for(lambda: self.metric(d, "config_last_reload_successful") == 0)
+        self.assertEqual(self.metric(d, "config_last_reload_success_timestamp_seconds"), started)
+        d.config.write_text(good + "# again\n")
+        self.reload(d)
+        wait_for(lambda: self.metric(d, "config_last_reload_successful") == 1)
+        self.assertGreater(self.metric(d, "config_last_reload_success_timestamp_seconds"), started)
+
+    def test_info_has_digest_and_time_of_the_used_config(self):
+        d = self.daemon()
+        before = d.call("service.info")
+        self.assertEqual(before["config_sha256"], self.digest(d))
+        good = d.config.read_text()
+        d.config.write_text("nonsense: 1\n")
+        self.reload(d)
+        wait_for(lambda: d.trouble("config"))
+        refused = d.call("service.info")
+        self.assertEqual((refused["config_sha256"], refused["config_loaded"]), (before["config_sha256"], before["config_loaded"]))
+        d.config.write_text(good + "# again\n")
+        self.reload(d)
+        wait_for(lambda: d.call("service.info")["config_sha256"] == self.digest(d))
+        self.assertGreater(d.call("service.info")["config_loaded"], before["config_loaded"])
+
+
+if __name__ == "__main__":
+    main()
