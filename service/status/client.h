@@ -12,7 +12,8 @@
 struct pb_client;
 
 /* path NULL: $PUSHBROOM_SOCKET, else /run/pushbroom/status.sock. service.unreachable when no
- * service listens there. timeout_ms holds for connecting and for every call. */
+ * service listens there, service.group when the user is not in the socket's group. timeout_ms holds
+ * for connecting and for every call. */
 int pb_client_open(const char *path, int64_t timeout_ms, struct pb_err *err,
                    struct pb_client **out_client);
 void pb_client_close(struct pb_client *client); /* NULL is fine */
