@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which unit tests have threads is written in tests/CMakeLists.txt (PB_THREADED), so that the thread sanitizer's tree has
-those and no others. This compares the list with what the programs are linked with.
+"""Unit tests that can start threads have the tag `threads` in their first comment (tests/CMakeLists.txt), so that the thread
+sanitizer's tree has those and no others. This compares the tags with what the programs are linked with.
 
-Usage: threads_check.py BIN NAME...     BIN: the folder of the test programs; NAME: those that are said to have threads"""
+Usage: threads_check.py BIN NAME...     BIN: the folder of the test programs; NAME: those that have the tag"""
 import pathlib
 import re
 import subprocess
@@ -26,15 +26,15 @@ def has_cuda(program):
     return bool(CUDA.search(symbols(program)))
 
 
-def main(folder, said):
+def main(folder, tagged):
     found = {p.name for p in pathlib.Path(folder).glob("test_*")
-             if starts_threads(p) and (p.name in said or not has_cuda(p))}
-    for name in sorted(found - said):
-        print(f"{name} can start threads: name it in PB_THREADED, for the thread sanitizer")
-    for name in sorted(said - found):
-        print(f"{name} has no threads: PB_THREADED does not need it")
+             if starts_threads(p) and (p.name in tagged or not has_cuda(p))}
+    for name in sorted(found - tagged):
+        print(f"{name} can start threads: its first comment needs the tag: ctest: threads")
+    for name in sorted(tagged - found):
+        print(f"{name} has no threads: remove its tag threads")
     print(f"{len(found)} unit tests with threads")
-    return 0 if found and found == said else 1
+    return 0 if found and found == tagged else 1
 
 
 sys.exit(main(sys.argv[1], set(sys.argv[2:])))

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Archives of scenes through `pushbroom run`: the products of a folder and of its archives are equal, which folder in an
 archive is the scene, and archives that are damaged or made to do harm."""
 import io

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads
 """What the numbers of bands mean after steps: classes stay classes, and scale, offset and unit stay where the numbers stay. What
 a run leaves out or cannot keep is in its report and in the item of its products."""
 import json

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads
 """input.by with {meta.date} and {meta.tile}: loose files whose names say neither become the scenes that their metadata tell, by the
 command and by the service; what is said of files that tell nothing, and what a kill, a reload and a late file leave. Real workers."""
 import json

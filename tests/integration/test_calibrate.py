@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Steps that calibrate, through `pushbroom run`: real and made scenes with the metadata that producers deliver, against the
 formulas of the handbooks worked out here in float64, and what is said when metadata are missing, lie or do not fit."""
 import json

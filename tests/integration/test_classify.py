@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Classes that are found in the image itself, against the same definitions in numpy with exact sums: every class, centre and
 count, whatever the tiles, the threads and the mask; what is read for them and what is told of them."""
 import fractions

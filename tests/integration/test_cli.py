@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized slow
 """`pushbroom` as a user meets it: help, words and exit codes for mistakes, JSON, tables of 80 columns, terminals of all
 sizes, Ctrl-C. The service behind it is real, its workers are scripted."""
 import contextlib

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads
 """input.order: cloud of loose files in the inbox of the service: a file waits for its STAC item, and one that joins later takes its
 place by its clouds. Real workers."""
 import json

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: optimised
 """COGs that the writer makes, seen by GDAL: valid, equal to an independent numpy model of pixels and
 overviews for every type, codec, predictor and odd size, and the same bytes whatever the tile size,
 the order of tiles, the number of threads and the order in which they complete."""

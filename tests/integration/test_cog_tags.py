@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """What a COG has besides pixels, read back by GDAL: masks inside the file and of its overviews, colours, scale and offset."""
 import hashlib
 import itertools

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Colours of products: the colour tables of scenes, ramps, colour files as gdaldem reads them."""
 import json
 import subprocess

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Complex pixels (single-look SAR) as amplitude or power, in whole runs, bit by bit against numpy."""
 import json
 import shutil

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """composite: one image of several observations against numpy, bit by bit: any number of them, clouds, nodata, ties, tiles and
 threads; observations in one file and in files of their own."""
 import warnings

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """COGs whose blocks the scene's file has already: which are taken over byte by byte, which are compressed anew, and that
 pixels, masks and overviews are those of a product that was compressed anew altogether."""
 import json

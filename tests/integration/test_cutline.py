@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized
 """crop with a cutline against gdalwarp -cutline and gdal_rasterize: concave polygons with holes, several of them over each
 other, of one system and of another, by centres and touched, of GeoJSON and GeoPackage; and what is told of a wrong where."""
 import json

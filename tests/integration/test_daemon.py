@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads
 """The real pushbroomd with scripted workers: how it starts or says why not, and what systemd is told."""
 import os
 import signal

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: slow
 """The real pushbroomd with scripted workers whose device fails: a fresh worker, then the CPU, and never the input's fault."""
 import os
 import signal

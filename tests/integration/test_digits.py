@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Bands of 32-bit integers and of doubles in whole runs: which products keep all their digits, and how many pixels are said
 to lose some where float32 takes them."""
 import json

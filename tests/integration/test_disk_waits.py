@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads
 """A disk that takes no sync holds up what has to be on it, and nothing else: a change is answered after its commit, the
 service's loop goes on meanwhile."""
 import json

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Manual pages and completions as they are installed: roff without a fault, shells that take them, and the same options
 as the commands."""
 import os

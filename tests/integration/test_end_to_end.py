@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: optimised slow
 """The real daemon with the real pipeline and real pixels: scenes into the inbox, products out, and what happens when
 something is killed, cancelled, broken or full on the way."""
 import contextlib

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """`exchange` of a pipeline, seen from outside: whatever pattern the tiles follow, the products are the same bytes; a pattern
 that does not go with tiles is refused before the first pixel is read."""
 import json

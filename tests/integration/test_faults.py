@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized
 """Faults of the machine are not faults of the input: a full or read-only disk, no descriptors, a worker that cannot run
 hold the queue; nothing goes to quarantine for them, and the service goes on by itself. --long: as many scenes as a day brings."""
 import os

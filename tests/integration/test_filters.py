@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Filters against their definitions in numpy, through `pushbroom run`: odd sizes, pixels without data, one tile and several."""
 import numpy as np
 from osgeo import gdal

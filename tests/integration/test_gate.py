@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized
 """gate: what it leaves out is not decoded, and no product shows it: the bytes are those of the same pipeline that masks in
 math, whatever the layout of files, the tiles and the threads; pixels are numpy's."""
 import hashlib

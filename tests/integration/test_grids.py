@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Steps that change the grid of bands, through `pushbroom run`: random chains against an evaluation of whole images in numpy,
 bit by bit, whatever the tiles and threads; single steps against GDAL; where products say they lie."""
 import json

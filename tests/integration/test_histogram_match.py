@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized
 """Histograms matched to those of other bands, against the definition of scikit-image's match_histograms in numpy: every pixel of
 samples of up to 16 bits, to a bin's width of others, whatever the tiles, the threads, the masks and the grids."""
 import random

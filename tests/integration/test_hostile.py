@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Every hostile file is read to its end or refused with a dotted code: in a process of its own, within
 100 seconds, below 512 MiB resident, never by a signal. Files made valid on purpose must be accepted.
 Exits 77 when the sample files or the probe are not there."""

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized
 """What pushbroomd takes from its inbox and what it leaves there: files that are still written, links,
 directories that are replaced, a machine that has no descriptors or no space left."""
 import contextlib

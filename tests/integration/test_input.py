@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Inputs that promise more than they hold, and what becomes of their place on the Earth, in whole runs."""
 import shutil
 import struct

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads
 """An input that is changed while its job runs: one file, a file of a folder, a file of a set of loose files. Size and mtime
 are those of before, so that the ctime alone tells."""
 import os

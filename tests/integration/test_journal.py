@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized
 """The numbered changes of jobs: job.watch since one of them, over restarts and kills; event.list and event.ack."""
 import os
 import signal

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads
 """limits.* hold for what is made of a scene: a file of a few hundred bytes that says its pixels are 30 km large makes no
 grid of 37 gigapixels, and is refused alike by `pushbroom run`, by its dry run and by the service."""
 import shutil

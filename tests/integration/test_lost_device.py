@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: slow
 """`pushbroom run` when its device fails: a fresh process, then the CPU, with one result an input and the words for it.
 tests/tools/lossy_run.c is the program with a device that fails on demand; no GPU is needed."""
 import json

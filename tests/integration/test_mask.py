@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """mask and the whole-number part of math, through `pushbroom run`, against numpy: classes, bits and ranges, growth by discs and
 squares, quality bands of other pixel sizes, masks as products and as gates."""
 import hashlib

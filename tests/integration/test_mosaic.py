@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """mosaic: scenes beside each other on one grid, against gdalwarp, gdalbuildvrt and numpy: odd
 sizes, holes, scenes that do not touch, tiles and threads."""
 import json

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads
 """kill -9 between the move of an input and the commit that stores its place: the next start finds the input, so that its job,
 retention and a retry have its true path. Each test hangs the sync that follows the rename, and kills there."""
 import os

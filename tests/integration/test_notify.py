@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized
 """pushbroom-notify with a real service, real HTTP servers, a real MQTT broker and real programs: what is delivered, what
 is signed, and that nothing is lost when either side is killed or a receiver is away."""
 import base64

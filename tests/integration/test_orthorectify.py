@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """warp of scenes without a geotransform through `pushbroom run`: by ground control points and by RPCs, against gdalwarp
 without its approximation (-order, -tps, -rpc)."""
 import json

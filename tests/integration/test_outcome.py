@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized
 """The outcome of a job is what a reader of products/ can see: a job whose complete products are in place is successful
 and runs once, whatever its worker said or did not say afterwards."""
 import os

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads
 """The process that owns a device, here the CPU: it computes the tiles of all jobs in memory that it shares with confined
 workers. What happens when it, or a worker, is killed; what it makes of hostile lines; and that products are the same."""
 import contextlib

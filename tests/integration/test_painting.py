@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """How values become levels and colours in quicklooks and painted COGs, against numpy: methods of stretch, gamma, shade."""
 import json
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Percentiles of statistics, against numpy: exact where they are said to be, and within their error elsewhere; the same bytes whatever the
 tiles, their order and the threads."""
 import json

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads
 """Polygons across 180 degrees, around poles and of the other longitude convention, on grids that end at such a seam and on others.
 The right pixels are those whose centres, moved by PROJ into the polygon's system, are inside of it there."""
 import csv

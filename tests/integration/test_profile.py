@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized
 """What a run tells of where its time went: the CPU time of each kind of work adds up to what the kernel counted, and what
 limited the run is said in words; a trace has every tile's way."""
 import json

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads
 """What an operator asks about failed jobs: status with filters, retry of all that failed, and what lies in quarantine."""
 import json
 import os

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized
 """Order and limits of jobs in the real pushbroomd with scripted workers: first come, first served; short jobs overtake long
 ones without starving them; a job has a limit of time."""
 import os

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """warp by RPCs over ground of different heights (dem) through `pushbroom run`, against gdalwarp -rpc -to RPC_DEM without its
 approximation: pixels, and positions."""
 import sys

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads
 """Files that join a scene of loose files after its job (input.complete.reopen): what is made again and of what, when it is not,
 what readers of the products see meanwhile, and what a kill leaves. Real workers."""
 import hashlib

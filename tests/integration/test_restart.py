@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized slow
 """The real pushbroomd with scripted workers, ended by signals and started again: nothing is lost, nothing is done twice."""
 import os
 import signal

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads
 """service.retention: what pushbroomd removes from its archive and quarantine and what it leaves there, and that it
 takes nothing in while there is less free space than min_free."""
 import os

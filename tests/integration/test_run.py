@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads slow
 """`pushbroom run` end to end: products against numpy on real scenes, one result for every layout of a scene, the same bytes
 whatever the threads and tiles, metadata carried, bad input refused with words."""
 import csv

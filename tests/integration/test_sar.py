@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Radar through `pushbroom run`: backscatter of Sentinel-1 by the tables of a SAFE folder against the same worked out by numpy in
 float64, speckle filters and means against theirs, and what is said when tables are missing or are those of another image."""
 import json

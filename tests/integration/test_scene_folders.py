@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Folders of the inbox that are scenes: when they are taken, what becomes of them, and folders that are submitted. Real workers."""
 import json
 import os

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Scenes of many files through `pushbroom run`: a Sentinel-2 folder against numpy from its separate files, which files are
 opened, and what is said when files are missing, twice there, elsewhere, or links."""
 import hashlib

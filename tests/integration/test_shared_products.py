@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads
 """Services and commands of several machines on one directory of products, whose locks do not reach each other
 (local_locks.c), and kill -9 while they publish: no job is disturbed, every scene has its rows once, and nothing is left."""
 import csv

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized
 """Small areas of class rasters, against GDALSieveFilter: every pixel of real and random rasters, ties and chains among them,
 whatever the tiles and the threads; with steps before and after it."""
 import os

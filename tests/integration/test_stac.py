@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """STAC items and collections as jobs make them: which files they say they are made from. stac_rules.py checks each of
 them, as it does those of the other tests."""
 import base64

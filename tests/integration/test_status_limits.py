@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads
 """Limits of the status socket: one user's connections, watchers and requests are no other user's trouble. Other users
 are taken on by seteuid around connect: the kernel keeps the credentials of that moment."""
 import contextlib

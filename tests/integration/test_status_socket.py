@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads slow
 """The status socket of a real pushbroomd: every method, events, and clients that misbehave."""
 import os
 import socket

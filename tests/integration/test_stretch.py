@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Steps that need numbers of the whole image before its pixels can be made: what the numbers are, how often the scene is read
 for them, what is told of them. Random chains with stretches are in test_grids.py."""
 import json

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Operators on elevations against gdaldem and numpy, through `pushbroom run`, on generated and delivered elevations."""
 import numpy as np
 from osgeo import gdal

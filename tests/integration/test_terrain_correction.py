@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """warp of Sentinel-1 GRD by orbit and times: a made landscape is projected into the image by numpy (radar_kit.py) and must come
 back to its place."""
 import functools

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """warp with a grid of tiles: which tiles, where they lie, their pixels against gdalwarp -te -tr, and that all or none is published."""
 import json
 import pathlib

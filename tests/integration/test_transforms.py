@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Bands made of all bands of a pixel, by fixed weights or by numbers of the whole image, against numpy."""
 import numpy as np
 from osgeo import gdal

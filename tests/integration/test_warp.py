@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """warp through `pushbroom run` against gdalwarp without its approximation: grids, pixels, and where products say they lie."""
 import json
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads
 """warp of scenes that lie across 180 degrees: onto tiles and bounds of one side, whole, and what is refused of them. Against gdalwarp."""
 import json
 import shutil

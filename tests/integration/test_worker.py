@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads slow
 """The real pushbroomd with its real workers: scenes become products, workers that die cost their job
 only, and a folder of hostile files neither stops nor hangs the service."""
 import json

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized
 """Pixels, areas and statistics of zones, against numpy and PROJ, and the same bytes whatever the tiles, their order and the
 threads."""
 import csv

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads
  *
  * The cache of decoded cells under several readers, mostly with a decoder made up here: pixels are
  * a function of their place, decoding can be slow, fail or hang on command. */

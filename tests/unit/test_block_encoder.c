@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * Blocks without a valid pixel: given as planes of NaN or as none, after each other and in any
  * size. */

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * Chains: what is dropped, shared and folded; how steps see each other's bands; focal operations
  * and halos (a scene in tiles must give what it gives in one piece); errors; memory that runs out.

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * What a chain with a gate promises: where nothing passes its outputs are invalid. After a gate,
  * every case of every operator is run over an image in which nothing passes. */

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * Chains with several mistakes: each is reported at its place, what follows from it is not. */
 #include "kernels/graph/builder.h"

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: arm64 loops */
 /* Every codec against somebody else's decoder: libdeflate's and zstd's own, and for LZW a small
  * one written from the TIFF 6.0 text. */
 #include "pipeline/codec/codec.h"

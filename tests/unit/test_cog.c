@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* The product on a real scene, and its file read back by the project's own raster reader. */
 #include "pipeline/product/cog/cog.h"
 #include "pipeline/product/product.h"

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* Blocks that come by their place: those of a file that was made of tiles, in another order, give
  * the same file. The blocks are found by what its directories say. */
 #include "pipeline/cog/cog_writer.h"

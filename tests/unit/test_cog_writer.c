@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads arm64 */
 /* What the integration test cannot see: allocations and memory, refusals, missing tiles. Pixels and
  * validity are its business. */
 #include "pipeline/cog/cog_writer.h"

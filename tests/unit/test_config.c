@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: arm64 */
 /* What configurations mean, and that they print as what they are. */
 #include "config_fixture.h"
 #include "pipeline/product/cog/cog.h"

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * Which blocks have strings, and what deflate's defaults make of it: no string that repeats within
  * deflate's reach is missed, noise and runs are told from strings, and blocks of floats are those

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * The expression language: grammar, every error with its column, limits. */
 #include "kernels/graph/builder.h"

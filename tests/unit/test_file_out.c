@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads
  *
  * Files of products: sums of what was written, gaps that are closed, disks that are full. */
 #include "pipeline/io/file_out.h"

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* The order of results, what runs side by side, and that the first failure ends all, with products
  * that only say what happened to them. */
 #include "pipeline/run/finish.h"

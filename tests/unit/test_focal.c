@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: loops
  *
  * Focal operations against a reference that looks up every neighbour by itself: all kinds, radii
  * and edge rules, images from one pixel on, whole and in tiles. Equality is of bits: the order of

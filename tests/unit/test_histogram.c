@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: arm64 loops */
 #include "kernels/reduce/histogram.h"
 
 #include "any_number.h"

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 #include "config/patterns.h"
 #include "pipeline/run/stream/arrivals.h"
 #include "pipeline/run/stream/in_flight.h"

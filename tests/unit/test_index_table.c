@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * The index catalogue: that it is whole and consistent in itself, and how many indices known
  * sensors can evaluate. Its values are checked by integration/test_index_values.py. */

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: arm64 */
 /* Two zlib streams decoded in turn give what libdeflate gives, of whatever lengths and kinds they
  * are, and are refused where libdeflate refuses them. */
 #include "pipeline/codec/inflate_pair.h"

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: arm64 */
 /* Streams made bit by bit that encoders do not make, inflated by the device, as host code, beside
  * the host's decoder. */
 #include "decode_device_fixture.h"

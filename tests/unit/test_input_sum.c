@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 #include "pipeline/raster/input_pass.h"
 #include "pipeline/raster/input_sum.h"
 

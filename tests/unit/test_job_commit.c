@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads
  *
  * Changes of several threads in one transaction. Tests make a group by taking the store, letting
  * threads queue up, and leaving it. */

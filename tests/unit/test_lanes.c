@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads
  *
  * Who is a lane of the kernel that jobs share, and when that kernel is there: with launches that
  * only count. */

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * convolve through a real chain: its weights against sums in float64, which bands it changes, the
  * halo it asks for, and what it refuses with which words. */

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * index: what formulas become, what its parameters do, and what it says when something is missing.
  * The values of all 280 indices are the business of integration/test_index_values.py. */

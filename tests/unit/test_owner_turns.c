@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads
  *
  * A process that owns the CPU and serves one session at a time, and jobs that wait for it. */
 #include "config/config.h"

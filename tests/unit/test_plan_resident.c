@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads
  *
  * By which transport tiles come to a GPU, planned for devices that are not here. */
 #include "pipeline/run/stream/stream.h"

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads
  *
  * Passes that a GPU sums up, planned for devices that are not here. */
 #include "gpu_plan_fixture.h"

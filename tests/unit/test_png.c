@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 #include "pipeline/product/quicklook/png.h"
 
 #include "pipeline/io/file_out.h"

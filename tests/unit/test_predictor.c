@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: arm64 */
 /* Predictors are undone here the way TIFF readers do it: in place, over bytes. So are they by
  * unpredict.h, which reads scenes. */
 #include "pipeline/codec/predictor.h"

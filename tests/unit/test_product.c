@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 #include "pipeline/product/product.h"
 
 #include "pipeline/io/io_fail.h"

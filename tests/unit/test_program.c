@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * The interpreter: sample types, nodata, masks and scale against a computation of the test's own,
  * over tiles of awkward shape with guard bytes around the output; programs of many registers. */

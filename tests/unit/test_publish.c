@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 #include "find_job.h"
 #include "pipeline/publish/holder.h"
 #include "publish_fixture.h"

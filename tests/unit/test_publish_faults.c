@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* Publishing on disks that fail, on file systems without the flags of renameat2, and in processes
  * that are killed at the worst moment. fsync and the renames are this program's own. */
 #include "find_job.h"

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* Inputs are told apart by checksums of two kinds; products of one kind are recognized by a run
  * that has the other one. */
 #include "publish_fixture.h"

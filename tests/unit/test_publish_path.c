@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* Publishing where output.path leads, and what output.exists does to other inputs' products. */
 #include "publish_fixture.h"
 #include "run_suite.h"

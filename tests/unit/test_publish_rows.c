@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* Rows and extents that publications put into shared files: by machines whose locks do not reach
  * each other, by processes that are killed, and by publications that fail. The name of the machine,
  * its locks and the renames are this program's own. */

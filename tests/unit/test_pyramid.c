@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads arm64 */
 /* The pyramid against a model that halves whole images, under schedules that stay inside the
  * window of tiles in flight and are as nasty as they can be. */
 #include "pipeline/cog/pyramid.h"

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: arm64 */
 #include "kernels/pixel.h"
 #include "pipeline/codec/quantize.h"
 #include "pipeline/codec/predictor.h"

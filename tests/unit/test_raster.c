@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads arm64
  *
  * Scenes through GDAL: what is opened, what is refused with which code, windows, masks, and the
  * metadata that goes into products. Works on real files below PB_SHARED_DATA; without them it says

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * Faults below a raster: reads that fail, descriptors that run out, files that change while they
  * are read. pread is this program's own, so every read can be made to fail in turn. Works on real

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * What a product takes over from its scene: the tags of every real scene are put into a small TIFF
  * of our own, and that must place itself on the Earth as the scene does. Footprints and CRS texts.

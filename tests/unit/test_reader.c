@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* A reader alone, between a real file and a channel that the test ends in different ways. */
 #include "pipeline/device/mem.h"
 #include "pipeline/plan/plan_cache.h"

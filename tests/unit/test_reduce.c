@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: arm64 */
 /* Reductions: percentiles against sorted values, moments against long sums, and both the same
  * whatever the split and the order. */
 #include "kernels/reduce/moments.h"

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * The CPU makes rows from sums and tables that neighbours share; a GPU makes each pixel alone, by
  * the pixel function of kernels/resample/resample_pixel.h. Here both make the same planes, on the

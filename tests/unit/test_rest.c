@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: arm64 */
 #include "pipeline/codec/rest.h"
 
 #include "run_suite.h"

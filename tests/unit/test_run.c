@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* A run's calls in every order, ended at any moment, with inputs and directories that change under
  * it: it always ends, says why, and leaves either all products or nothing. */
 #include "run_fixture.h"

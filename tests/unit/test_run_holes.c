@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* A run whose threads end early without a word: this program has its own tile_worker.c. Nothing
  * failed, but nothing came through either: it must not be published. */
 #include "run_fixture.h"

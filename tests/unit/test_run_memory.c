@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* The allocator as a run sees it: its calls from our own code are counted and made to fail. (The
  * libraries' calls are left alone: GDAL does not survive them all.) Ours are told by their return
  * address, which lies in this program: the layers are linked into it, the libraries are shared. Not

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* Runs whose steps need numbers of the whole image, or all of it: passes before the one that makes
  * the products, seen from outside and ended at any moment. */
 #include "run_fixture.h"

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads
  *
  * Runs whose tiles are computed behind shared memory, and what a process that fills it with
  * anything can do to the side that computes. */

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 #include "pipeline/product/quicklook/quicklook.h"
 #include "pipeline/product/stac/stac_asset.h"
 #include "pipeline/product/product.h"

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads arm64 */
 #include "tests/unit/product_fixture.h"
 #include "pipeline/product/statistics/statistics.h"
 #include "tests/unit/run_suite.h"

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * The look at a TIFF before GDAL: every case is a file built here, byte by byte, in all four
  * flavours (classic or BigTIFF, both byte orders), from one plain image of 32 x 16 pixels. */

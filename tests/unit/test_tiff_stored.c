@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * Files that declare more than they hold: absent tiles, holes, reserved space, tags whose values
  * lie past the end. Each is a classic TIFF of square tiles built here, in a file on a disk where

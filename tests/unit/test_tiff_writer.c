@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads
  *
  * The TIFF is read back here by a parser of its own, byte by byte. */
 #include "pipeline/cog/tiff_writer.h"

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads
  *
  * The search for the best transfer plan: candidates and halving with a GPU that is made of numbers,
  * measuring with a link that a thread answers. */

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads
  *
  * What was measured of GPUs: kept in a file, found again, and used by plans. */
 #include "pipeline/device/device.h"

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: loops
  *
  * Positions of the quadtree against the function that they come from; rows on the CPU against the
  * pixel function; tiles against the whole image. */

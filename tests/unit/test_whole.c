@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* Blocks that go to a device as files store them: with the host in place of the GPU, every file of
  * the collection that may go this way gives the pixels that the CPU's readers give; damaged ones
  * fail in the same words; what the device refuses the host decodes. */

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* Blocks that go to a device as files store them, with the host in place of the GPU: one that the
  * cores help, one that shares the host's memory, and what is told of it. */
 #include "run_suite.h"

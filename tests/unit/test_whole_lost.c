@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* A device that is lost at any call, refuses blocks of another process, or whose pass is aborted:
  * the pass ends with the device's error, and nothing of it is left. */
 #include "run_suite.h"

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* Products whose blocks a device makes, with the host in place of the GPU: the CPU's files. */
 #include "run_suite.h"
 #include "whole_session.h"

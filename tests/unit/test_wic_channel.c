@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * The contract of wic/wic.h, call by call, on one thread: every return code, the order of tickets,
  * what survives a time limit, the end of a channel, statistics. */

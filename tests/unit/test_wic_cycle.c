@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * The steps of the patterns that are plugins, written as words: ">3" is a step of 3 chunks down,
  * "<1" one of 1 up; with several parties the other one's number follows. */

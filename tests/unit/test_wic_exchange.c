@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads arm64
  *
  * Exchanges among threads, one a party. What a party sends depends on everything that it got, so
  * that an order other than the schedule's gives other data: each chunk is checked against what the

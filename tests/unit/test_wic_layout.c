@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * Sizes and memory of a channel: what wic_channel_bytes and wic_channel_init take and refuse, and
  * where slots lie. */

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads arm64
  *
  * Plugins: a good one is loaded and its schedule moves real data over two channels; what could be
  * somebody else's code, or is no plugin of ours, is refused with a reason. The plugins are those of

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads arm64
  *
  * A channel between two processes that map its memory at different addresses. */
 #include "test_wic_group.h"

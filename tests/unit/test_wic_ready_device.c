@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads arm64
  *
  * Rings of ready tasks and counters of arrivals (wic/depend) by threads of the host: graphs of
  * tasks that read what the tasks before them wrote, with plain memory in between, so that the

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: arm64
  *
  * The host's replay: which chunks it moves, in which order, for every access pattern and both
  * directions, from recorded steps and from a schedule that is asked. What a device replays is held

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads
  *
  * The state machine with a stall at every step: take.c and channel.c are compiled into this program
  * once more, with WIC_STALL yielding or sleeping at random, so that threads meet in the gaps that

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads arm64
  *
  * A channel between threads: every ticket once and whole, back-pressure, parked threads that
  * cost nothing, one wake a ticket, time limits under load, close and abort while both sides are

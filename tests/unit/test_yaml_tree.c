@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: arm64 */
 #include "config/yaml/yaml_tree.h"
 
 #include "config/base/arena.h"

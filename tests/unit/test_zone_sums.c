@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: arm64 */
 #include "kernels/reduce/moments.h"
 #include "kernels/reduce/statistics_key.h"
 #include "kernels/reduce/value_counts.h"
