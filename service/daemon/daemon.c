@@ -166,6 +166,8 @@ static void on_beat(uv_timer_t *timer)
     pb_daemon_open_jobs(daemon);
     pb_daemon_sweep_work(daemon);
     pb_daemon_tidy(daemon);
+    if (!daemon->methods.stopping)
+        pb_machine_run(&daemon->machine);
     if (daemon->subscribe_again)
         pb_daemon_subscribe(daemon);
     if (daemon->ready) {
@@ -373,6 +375,8 @@ static int start(struct pb_daemon *daemon, struct pb_err *err)
                                         .reader = daemon->chores_reader,
                                         .done = pb_daemon_look_at_subscribers,
                                         .user = daemon};
+    daemon->machine =
+        (struct pb_machine){.loop = &daemon->loop, .dirs = &daemon->dirs, .facts = &daemon->facts};
     daemon->intake.store = daemon->store;
     daemon->intake.dirs = &daemon->dirs;
     daemon->intake.writers = pb_writers_probe(daemon->dirs.inbox[0]); /* of one mount with all */

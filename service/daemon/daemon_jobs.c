@@ -43,7 +43,8 @@ static void on_taken(void *user, const struct pb_claimed *files, size_t n)
     struct pb_daemon *daemon = user;
     struct pb_metrics *metrics = &daemon->metrics;
     for (size_t i = 0; i < n; i++)
-        metrics->jobs[PB_JOB_ACCEPTED] += files[i].rc == 0;
+        if (files[i].rc == 0)
+            pb_metrics_count(metrics, &files[i].job);
     if (daemon->methods.status != NULL)
         pb_methods_publish(&daemon->methods);
     for (size_t i = 0; i < n; i++) {

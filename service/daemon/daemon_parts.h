@@ -7,6 +7,7 @@
 #include "service/daemon/daemon.h"
 
 #include "service/jobs/chores.h"
+#include "service/daemon/machine.h"
 #include "service/inbox/retention.h"
 #include "service/status/methods.h"
 #include "service/status/status_methods.h"
@@ -35,6 +36,7 @@ struct pb_daemon {
     uv_timer_t publish_late;
     int64_t published_ms;
     struct pb_chores chores;
+    struct pb_machine machine;
     struct pb_job_store *chores_reader;
     bool subscribes, subscribe_again; /* the entries of notify go to the store, or must */
     uv_work_t sweep;                  /* of work/ */

@@ -234,6 +234,16 @@ static int note_delivered(const struct claim *claim)
     return rc;
 }
 
+/* When the last file of it arrived: ctime tells that of a file that was renamed or copied in. */
+static int64_t arrived_ms(const struct claim *claim)
+{
+    const struct pb_settle_file *file = claim->file;
+    return (claim->set != NULL ? claim->set->youngest_ns
+            : file->is_folder  ? file->mtime_ns /* the youngest ctime in it, see inbox.h */
+                               : file->ctime_ns) /
+           1000000;
+}
+
 /* Into work/. Negative: it is still in the inbox, or (claim->moved) to be brought back. */
 static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err *err)
 {
@@ -246,6 +256,7 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
     if (rc != 0)
         return rc;
     job->owned = true;
+    job->delivered_ms = arrived_ms(claim);
     if (claim->set != NULL && !claim->set->is_beside)
         pb_intake_describe_set(job, claim->set->scene, claim->set->pipeline);
     else

@@ -22,7 +22,7 @@ struct pb_settle;
 struct pb_settle_file {
     const char *name; /* below the inbox; pb_settle_add copies it */
     uint64_t size, inode;
-    int64_t mtime_ns, ctime_ns; /* wall clock */
+    int64_t mtime_ns, ctime_ns; /* wall clock; see inbox.h for those of a folder */
     bool is_folder;             /* size, mtime and ctime speak of all that lies in it */
     bool by_age;                /* set here: complete by its mtime or its rename alone */
 };

@@ -63,6 +63,7 @@ struct pb_job {
     char *joined; /* JSON for the worker: what it joins; not stored, set when the job starts */
     bool anyway;  /* a client asked for it again: it runs even if its content was done before */
     int attempts;
+    int64_t delivered_ms; /* arrival of the last file of its input, wall clock; 0 = not known */
     int64_t created_ms, started_ms, updated_ms, finished_ms; /* wall clock; 0 = not yet */
     /* Of the current or last run. */
     int progress; /* 0 .. 100 */

@@ -7,7 +7,7 @@
 /* 2: device_why; 3: uid, identity, counts; 4: the journal; 5: kept; 6: priority;
  * 7: folder; 8: delivered; 9: companion; 10: contents;
  * 11: their checksums have a kind; 12: set_parts; 13: inbox, set_windows;
- * 14: kept has quarantined inputs as well, and their files; service time */
+ * 14: kept has quarantined inputs as well, and their files; service time; 15: delivered_ms */
 /* The directory that the first delivered path lies in, without `folder`: the inbox. */
 #define FIRST_PATH "json_extract(delivered, '$[0]')"
 #define INBOX                                                                                      \
@@ -197,4 +197,7 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     "CREATE TABLE IF NOT EXISTS service_time (id INTEGER PRIMARY KEY, boot TEXT NOT NULL,"
     " boot_ms INTEGER NOT NULL, total_ms INTEGER NOT NULL);"
     "PRAGMA user_version = 14;",
+
+    "ALTER TABLE jobs ADD COLUMN delivered_ms INTEGER NOT NULL DEFAULT 0;"
+    "PRAGMA user_version = 15;",
 };

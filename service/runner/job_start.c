@@ -146,7 +146,7 @@ static void run(struct pb_job_starts *starts, struct pb_pool_slot *slot, struct 
         pb_job_end_set_back(starts->ends, job, pb_clock_mono_ms());
         return;
     }
-    starts->env->metrics->jobs[PB_JOB_RUNNING]++;
+    pb_metrics_count(starts->env->metrics, job);
     pb_log(PB_LOG_NOTICE, "job %s: %s through %s, worker %d", job->id, job->name, job->pipeline,
            pb_worker_slot_pid(slot->worker));
     pb_pool_run(starts->pool, slot, job, known);

@@ -11,16 +11,54 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-static const double bucket_s[PB_METRICS_BUCKETS] = {0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200};
+enum { REPORT_MAX = 1 << 20 };
 
-static void count_duration(struct pb_metrics *metrics, double seconds)
+/* Limits in seconds; 0 ends a list. */
+static const double duration_le[PB_METRICS_BUCKETS + 1] = {
+    0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200};
+static const double delivery_le[PB_METRICS_BUCKETS + 1] = {
+    0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 1800, 3600, 10800, 43200, 86400, 604800};
+static const double acquisition_le[PB_METRICS_BUCKETS + 1] = {
+    300,   900,   1800,   3600,   5400,   7200,    10800,   21600,
+    43200, 86400, 172800, 432000, 864000, 2592000, 7776000, 31536000};
+
+static void observe(struct pb_metrics_histogram *histogram, const double *le, double seconds)
 {
     size_t i = 0;
-    while (i < PB_METRICS_BUCKETS && seconds > bucket_s[i])
+    while (le[i] > 0 && seconds > le[i])
         i++;
-    metrics->duration_bucket[i]++;
-    metrics->duration_sum_s += seconds;
+    histogram->bucket[i]++;
+    histogram->sum_s += seconds;
+}
+
+/* Rows are never given up: a pipeline that left the configuration keeps its counters. */
+static struct pb_metrics_pipeline *row_of(struct pb_metrics *metrics, const char *pipeline)
+{
+    const char *name = pipeline[0] != '\0' ? pipeline : "none";
+    size_t i = 0;
+    while (i < metrics->n_pipelines && strcmp(metrics->pipeline[i].name, name) != 0)
+        i++;
+    if (i >= PB_METRICS_PIPELINES) {
+        i = PB_METRICS_PIPELINES;
+        name = "other";
+    }
+    if (i == metrics->n_pipelines) {
+        (void)snprintf(metrics->pipeline[i].name, sizeof metrics->pipeline[i].name, "%s", name);
+        metrics->n_pipelines++;
+    }
+    return &metrics->pipeline[i];
+}
+
+void pb_metrics_know(struct pb_metrics *metrics, const char *pipeline)
+{
+    (void)row_of(metrics, pipeline);
+}
+
+void pb_metrics_count(struct pb_metrics *metrics, const struct pb_job *job)
+{
+    row_of(metrics, job->pipeline)->jobs[job->status]++;
 }
 
 static void count_reason(struct pb_metrics *metrics, const char *code)
@@ -63,20 +101,45 @@ void pb_metrics_device_retry(struct pb_metrics *metrics, enum pb_device_try whic
         (*counters[which])++;
 }
 
+/* Milliseconds since 1970 of "2020-02-19T11:02:59.123Z", to the second; 0: no such time. */
+static int64_t acquired_ms(const struct pb_json_value *report)
+{
+    const char *text = pb_json_get_text(pb_json_get(report, "metadata", NULL), "datetime");
+    struct tm tm = {.tm_isdst = 0};
+    if (text == NULL || strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) == NULL)
+        return 0;
+    return (int64_t)timegm(&tm) * 1000;
+}
+
+/* How old the products of a job were when they appeared. */
+static void count_ages(struct pb_metrics_pipeline *row, const struct pb_job *job,
+                       const struct pb_json_value *report)
+{
+    const int64_t delivered_ms = job->delivered_ms > 0 ? job->delivered_ms : job->created_ms;
+    const int64_t taken_ms = acquired_ms(report);
+    if (job->status != PB_JOB_SUCCESSFUL || pb_job_is_left_out(job))
+        return;
+    if (job->finished_ms >= delivered_ms)
+        observe(&row->delivery, delivery_le, (double)(job->finished_ms - delivered_ms) / 1000);
+    if (taken_ms > 0 && job->finished_ms >= taken_ms)
+        observe(&row->acquisition, acquisition_le, (double)(job->finished_ms - taken_ms) / 1000);
+}
+
 void pb_metrics_finished(struct pb_metrics *metrics, const struct pb_job *job)
 {
-    metrics->jobs[job->status]++;
+    struct pb_metrics_pipeline *row = row_of(metrics, job->pipeline);
+    struct pb_json_value *report = NULL;
+    row->jobs[job->status]++;
     if (job->started_ms > 0 && job->finished_ms >= job->started_ms)
-        count_duration(metrics, (double)(job->finished_ms - job->started_ms) / 1000);
+        observe(&row->duration, duration_le, (double)(job->finished_ms - job->started_ms) / 1000);
     if (job->status != PB_JOB_SUCCESSFUL)
         count_reason(metrics, job->error.code);
-    metrics->tiles += (uint64_t)job->tiles_done;
-    metrics->bytes_read += (uint64_t)job->bytes_read;
-    metrics->bytes_written += (uint64_t)job->bytes_written;
-    struct pb_json_value *report = NULL;
-    if (job->report == NULL ||
-        pb_json_parse(job->report, strlen(job->report), PB_JSON_LINE_MAX, &report) != 0)
-        return;
+    row->tiles += (uint64_t)job->tiles_done;
+    row->bytes_read += (uint64_t)job->bytes_read;
+    row->bytes_written += (uint64_t)job->bytes_written;
+    if (job->report != NULL)
+        (void)pb_json_parse(job->report, strlen(job->report), REPORT_MAX, &report);
+    count_ages(row, job, report);
     const struct pb_json_value *stages = pb_json_get(report, "stages", NULL);
     for (size_t i = 0; i < pb_json_count(stages); i++)
         count_stage(metrics, pb_json_at(stages, i));
@@ -113,25 +176,93 @@ static void label(FILE *out, const char *text)
     }
 }
 
-static void print_jobs(FILE *out, const struct pb_metrics *metrics)
+static void pipeline_label(FILE *out, const char *name, const char *pipeline)
+{
+    (void)fprintf(out, "pushbroom_%s{pipeline=\"", name);
+    label(out, pipeline);
+    (void)fputc('"', out);
+}
+
+/* offset: of the counter in struct pb_metrics_pipeline. */
+static void print_counters(FILE *out, const struct pb_metrics *metrics, const char *name,
+                           const char *help, size_t offset)
+{
+    head(out, name, "counter", help);
+    for (size_t i = 0; i < metrics->n_pipelines; i++) {
+        const char *row = (const char *)&metrics->pipeline[i];
+        pipeline_label(out, name, metrics->pipeline[i].name);
+        (void)fprintf(out, "} %" PRIu64 "\n", *(const uint64_t *)(const void *)(row + offset));
+    }
+}
+
+static void print_histogram(FILE *out, const char *name, const char *pipeline,
+                            const struct pb_metrics_histogram *histogram, const double *le)
+{
+    char part[64];
+    uint64_t sum = 0;
+    (void)snprintf(part, sizeof part, "%s_bucket", name);
+    for (size_t i = 0; i <= PB_METRICS_BUCKETS; i++) {
+        sum += histogram->bucket[i];
+        pipeline_label(out, part, pipeline);
+        if (le[i] > 0)
+            (void)fprintf(out, ",le=\"%g\"} %" PRIu64 "\n", le[i], sum);
+        else
+            (void)fprintf(out, ",le=\"+Inf\"} %" PRIu64 "\n", sum);
+        if (le[i] <= 0)
+            break;
+    }
+    (void)snprintf(part, sizeof part, "%s_sum", name);
+    pipeline_label(out, part, pipeline);
+    (void)fprintf(out, "} %.3f\n", histogram->sum_s);
+    (void)snprintf(part, sizeof part, "%s_count", name);
+    pipeline_label(out, part, pipeline);
+    (void)fprintf(out, "} %" PRIu64 "\n", sum);
+}
+
+/* A pipeline has its histogram from its first value on. */
+static void print_histograms(FILE *out, const struct pb_metrics *metrics, const char *name,
+                             const char *help, size_t offset, const double *le)
+{
+    head(out, name, "histogram", help);
+    for (size_t i = 0; i < metrics->n_pipelines; i++) {
+        const struct pb_metrics_pipeline *row = &metrics->pipeline[i];
+        const struct pb_metrics_histogram *histogram = (const void *)((const char *)row + offset);
+        uint64_t n = 0;
+        for (size_t k = 0; k <= PB_METRICS_BUCKETS; k++)
+            n += histogram->bucket[k];
+        if (n > 0)
+            print_histogram(out, name, row->name, histogram, le);
+    }
+}
+
+static void print_pipelines(FILE *out, const struct pb_metrics *metrics)
 {
     head(out, "jobs_total", "counter", "Jobs by the state they reached.");
-    for (int i = 0; i < PB_JOB_STATUS_COUNT; i++)
-        (void)fprintf(out, "pushbroom_jobs_total{state=\"%s\"} %" PRIu64 "\n",
-                      pb_job_status_name((enum pb_job_status)i), metrics->jobs[i]);
-    head(out, "job_duration_seconds", "histogram", "Time from start to end of jobs.");
-    uint64_t sum = 0;
-    for (size_t i = 0; i < PB_METRICS_BUCKETS; i++) {
-        sum += metrics->duration_bucket[i];
-        (void)fprintf(out, "pushbroom_job_duration_seconds_bucket{le=\"%g\"} %" PRIu64 "\n",
-                      bucket_s[i], sum);
-    }
-    sum += metrics->duration_bucket[PB_METRICS_BUCKETS];
-    (void)fprintf(out,
-                  "pushbroom_job_duration_seconds_bucket{le=\"+Inf\"} %" PRIu64
-                  "\npushbroom_job_duration_seconds_sum %.3f"
-                  "\npushbroom_job_duration_seconds_count %" PRIu64 "\n",
-                  sum, metrics->duration_sum_s, sum);
+    for (size_t i = 0; i < metrics->n_pipelines; i++)
+        for (int k = 0; k < PB_JOB_STATUS_COUNT; k++) {
+            pipeline_label(out, "jobs_total", metrics->pipeline[i].name);
+            (void)fprintf(out, ",state=\"%s\"} %" PRIu64 "\n",
+                          pb_job_status_name((enum pb_job_status)k), metrics->pipeline[i].jobs[k]);
+        }
+#define OF(member) offsetof(struct pb_metrics_pipeline, member)
+    print_histograms(out, metrics, "job_duration_seconds", "Time from start to end of jobs.",
+                     OF(duration), duration_le);
+    print_histograms(out, metrics, "delivery_to_product_seconds",
+                     "Time from the arrival of the last file of a scene to its products.",
+                     OF(delivery), delivery_le);
+    print_histograms(out, metrics, "acquisition_to_product_seconds",
+                     "Time from the acquisition that the metadata name to the products.",
+                     OF(acquisition), acquisition_le);
+    print_counters(out, metrics, "tiles_total", "Tiles of finished jobs.", OF(tiles));
+    print_counters(out, metrics, "bytes_read_total", "Decoded bytes of pixels read.",
+                   OF(bytes_read));
+    print_counters(out, metrics, "bytes_written_total", "Bytes of products written.",
+                   OF(bytes_written));
+#undef OF
+}
+
+static void print_reasons(FILE *out, const struct pb_metrics *metrics)
+{
     head(out, "quarantined_total", "counter", "Jobs that ended without products, by error code.");
     for (size_t i = 0; i < PB_METRICS_REASONS && metrics->quarantined[i].n > 0; i++) {
         (void)fputs("pushbroom_quarantined_total{reason=\"", out);
@@ -201,7 +332,8 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
          "When the configuration in use was loaded, in Unix time.");
     (void)fprintf(out, "pushbroom_config_last_reload_success_timestamp_seconds %.3f\n",
                   (double)gauges->config_loaded_ms / 1000);
-    print_jobs(out, metrics);
+    print_pipelines(out, metrics);
+    print_reasons(out, metrics);
     gauge(out, "queue_depth", "Jobs that wait for a worker.", gauges->queue_depth);
     gauge(out, "jobs_running", "Jobs that run now.", gauges->running);
     gauge(out, "workers", "Worker processes.", gauges->workers);
@@ -217,9 +349,6 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
           gauges->inbox_gathering);
     gauge(out, "buffer_bytes", "Planned tile buffers of the last finished run.",
           (int64_t)gauges->planned_bytes);
-    counter(out, "tiles_total", "Tiles of finished jobs.", metrics->tiles);
-    counter(out, "bytes_read_total", "Decoded bytes of pixels read.", metrics->bytes_read);
-    counter(out, "bytes_written_total", "Bytes of products written.", metrics->bytes_written);
     counter(out, "worker_starts_total", "Worker processes started.", metrics->worker_starts);
     counter(out, "worker_deaths_total", "Worker processes that died in a job.",
             metrics->worker_deaths);

@@ -11,15 +11,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PB_METRICS_BUCKETS 10
-#define PB_METRICS_REASONS 40
-#define PB_METRICS_STAGES  4
+#define PB_METRICS_BUCKETS   16 /* at most, of a histogram */
+#define PB_METRICS_PIPELINES 64 /* with a row of their own; the last row counts all others */
+#define PB_METRICS_REASONS   40
+#define PB_METRICS_STAGES    4
+
+/* Counts of values at or below each limit and of those above all, in the order of the limits. */
+struct pb_metrics_histogram {
+    uint64_t bucket[PB_METRICS_BUCKETS + 1];
+    double sum_s;
+};
+
+/* The jobs of one pipeline. */
+struct pb_metrics_pipeline {
+    char name[PB_JOB_NAME_BYTES];
+    uint64_t jobs[PB_JOB_STATUS_COUNT]; /* that ended so, or were accepted / started */
+    uint64_t tiles, bytes_read, bytes_written;
+    struct pb_metrics_histogram duration, delivery, acquisition;
+};
 
 struct pb_metrics {
-    uint64_t jobs[PB_JOB_STATUS_COUNT]; /* that ended so, or were accepted / started */
-    uint64_t duration_bucket[PB_METRICS_BUCKETS + 1];
-    double duration_sum_s;
-    uint64_t tiles, bytes_read, bytes_written;
+    struct pb_metrics_pipeline pipeline[PB_METRICS_PIPELINES + 1];
+    size_t n_pipelines;
     uint64_t worker_starts, worker_deaths;
     uint64_t setbacks; /* runs that a fault of the machine ended */
     uint64_t device_retries_fresh, device_retries_stream, device_retries_cpu;
@@ -44,9 +57,13 @@ struct pb_metrics_gauges {
     const struct pb_troubles *troubles;
 };
 
+/* Gives a configured pipeline its row, so that its counters are printed from 0. */
+void pb_metrics_know(struct pb_metrics *metrics, const char *pipeline);
+/* A job was accepted or started: counts its status. */
+void pb_metrics_count(struct pb_metrics *metrics, const struct pb_job *job);
 /* A run starts again, as `which` says. */
 void pb_metrics_device_retry(struct pb_metrics *metrics, enum pb_device_try which);
-/* A job reached its final state: counts it and what its report says. */
+/* A job reached its final state: counts it and the facts of its report. */
 void pb_metrics_finished(struct pb_metrics *metrics, const struct pb_job *job);
 /* malloc'd text, the caller's; NULL = out of memory. */
 char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics_gauges *gauges);

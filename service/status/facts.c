@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/status/facts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ void pb_facts_fini(struct pb_facts *facts)
 {
     free(facts->info);
     free(facts->metrics);
+    free(facts->machine);
     (void)pthread_mutex_destroy(&facts->lock);
 }
 
@@ -34,6 +36,14 @@ void pb_facts_set(struct pb_facts *facts, char *info, char *metrics)
     (void)pthread_mutex_unlock(&facts->lock);
     free(old_info);
     free(old_metrics);
+}
+
+void pb_facts_set_machine(struct pb_facts *facts, char *machine)
+{
+    (void)pthread_mutex_lock(&facts->lock);
+    char *old = replace(&facts->machine, machine);
+    (void)pthread_mutex_unlock(&facts->lock);
+    free(old);
 }
 
 void pb_facts_set_admins(struct pb_facts *facts, const struct pb_admins *admins)
@@ -58,7 +68,13 @@ char *pb_facts_info(struct pb_facts *facts)
 
 char *pb_facts_metrics(struct pb_facts *facts)
 {
-    return copy(facts, &facts->metrics);
+    char *text = NULL;
+    (void)pthread_mutex_lock(&facts->lock);
+    if (facts->metrics != NULL &&
+        asprintf(&text, "%s%s", facts->metrics, facts->machine ? facts->machine : "") < 0)
+        text = NULL;
+    (void)pthread_mutex_unlock(&facts->lock);
+    return text;
 }
 
 bool pb_facts_is_privileged(struct pb_facts *facts, const struct pb_peer *peer)

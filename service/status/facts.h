@@ -12,6 +12,7 @@ struct pb_facts {
     pthread_mutex_t lock; /* all below */
     char *info;           /* JSON object, without the members that the status thread adds */
     char *metrics;        /* Prometheus text, likewise */
+    char *machine;        /* Prometheus text about processes and file systems */
     struct pb_admins admins;
     int64_t notifier; /* the user of pushbroom-notify, -1 = there is none */
 };
@@ -20,6 +21,8 @@ void pb_facts_init(struct pb_facts *facts);
 void pb_facts_fini(struct pb_facts *facts);
 /* Takes both (malloc'd); NULL keeps the text that is there. */
 void pb_facts_set(struct pb_facts *facts, char *info, char *metrics);
+/* Likewise, of the text that follows the metrics. */
+void pb_facts_set_machine(struct pb_facts *facts, char *machine);
 void pb_facts_set_admins(struct pb_facts *facts, const struct pb_admins *admins);
 /* Copies, the caller's to free; NULL = out of memory. */
 char *pb_facts_info(struct pb_facts *facts);

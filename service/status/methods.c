@@ -135,6 +135,9 @@ static char *metrics_text(const struct pb_methods *methods,
         .planned_bytes = runner ? pb_runner_planned_bytes(runner) : 0,
         .troubles = methods->troubles,
     };
+    const struct pb_config *config = methods->intake->config;
+    for (size_t i = 0; i < config->n_pipelines; i++)
+        pb_metrics_know(methods->metrics, config->pipelines[i].name);
     return pb_metrics_print(methods->metrics, &gauges);
 }
 
@@ -191,7 +194,7 @@ static void on_submitted(uv_work_t *request, int status)
     struct pb_job *job = &submit->outcome.job;
     (void)status;
     if (submit->rc == 0) {
-        methods->metrics->jobs[PB_JOB_ACCEPTED]++;
+        pb_metrics_count(methods->metrics, job);
         pb_log(PB_LOG_NOTICE, "job %s: %s submitted for %s by user %lld", job->id, job->input,
                job->pipeline, (long long)job->uid);
         if (methods->status != NULL)

@@ -155,7 +155,7 @@ class Journal(DaemonCase):
         self.life(d, "a.tif")
         d.stop()
         with sqlite3.connect(d.root / "state" / "jobs.db") as db:
-            db.executescript("DROP TRIGGER jobs_part; DROP TABLE set_windows; ALTER TABLE jobs DROP COLUMN inbox; DROP TABLE set_parts; DROP INDEX jobs_of_sets; ALTER TABLE jobs DROP COLUMN set_id; ALTER TABLE jobs DROP COLUMN replaces; DROP TABLE contents; ALTER TABLE jobs DROP COLUMN anyway; DROP TRIGGER companions_kept; ALTER TABLE jobs DROP COLUMN companion; ALTER TABLE jobs DROP COLUMN has_checksum; DROP INDEX jobs_waiting; ALTER TABLE jobs DROP COLUMN rank; ALTER TABLE jobs DROP COLUMN folder; ALTER TABLE jobs DROP COLUMN delivered; DROP TRIGGER jobs_kept; DROP TRIGGER jobs_unkept; DROP TABLE kept; DROP TABLE events; DROP TABLE subscribers; DELETE FROM sqlite_sequence WHERE name = 'events';"
+            db.executescript("DROP TRIGGER jobs_part; DROP TABLE set_windows; ALTER TABLE jobs DROP COLUMN delivered_ms; ALTER TABLE jobs DROP COLUMN inbox; DROP TABLE set_parts; DROP INDEX jobs_of_sets; ALTER TABLE jobs DROP COLUMN set_id; ALTER TABLE jobs DROP COLUMN replaces; DROP TABLE contents; ALTER TABLE jobs DROP COLUMN anyway; DROP TRIGGER companions_kept; ALTER TABLE jobs DROP COLUMN companion; ALTER TABLE jobs DROP COLUMN has_checksum; DROP INDEX jobs_waiting; ALTER TABLE jobs DROP COLUMN rank; ALTER TABLE jobs DROP COLUMN folder; ALTER TABLE jobs DROP COLUMN delivered; DROP TRIGGER jobs_kept; DROP TRIGGER jobs_unkept; DROP TABLE kept; DROP TABLE events; DROP TABLE subscribers; DELETE FROM sqlite_sequence WHERE name = 'events';"
                              "PRAGMA user_version = 3;")
         db.close()
         d.start()

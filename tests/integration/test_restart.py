@@ -104,7 +104,7 @@ class Restart(Service):
         before = d.wait_job("x.tif", "successful")
         self.assertEqual(d.stop()[0], 0)
         db = sqlite3.connect(d.root / "state/jobs.db")
-        db.executescript("DROP TRIGGER jobs_part; DROP TABLE set_windows; ALTER TABLE jobs DROP COLUMN inbox; DROP TABLE set_parts; DROP INDEX jobs_of_sets; ALTER TABLE jobs DROP COLUMN set_id; ALTER TABLE jobs DROP COLUMN replaces; DROP TABLE contents; ALTER TABLE jobs DROP COLUMN anyway; DROP TRIGGER companions_kept; ALTER TABLE jobs DROP COLUMN companion; ALTER TABLE jobs DROP COLUMN has_checksum; DROP INDEX jobs_waiting; ALTER TABLE jobs DROP COLUMN rank; ALTER TABLE jobs DROP COLUMN folder; ALTER TABLE jobs DROP COLUMN delivered; DROP TABLE job_counts; DROP INDEX jobs_by_tail; DROP INDEX jobs_finished;"
+        db.executescript("DROP TRIGGER jobs_part; DROP TABLE set_windows; ALTER TABLE jobs DROP COLUMN delivered_ms; ALTER TABLE jobs DROP COLUMN inbox; DROP TABLE set_parts; DROP INDEX jobs_of_sets; ALTER TABLE jobs DROP COLUMN set_id; ALTER TABLE jobs DROP COLUMN replaces; DROP TABLE contents; ALTER TABLE jobs DROP COLUMN anyway; DROP TRIGGER companions_kept; ALTER TABLE jobs DROP COLUMN companion; ALTER TABLE jobs DROP COLUMN has_checksum; DROP INDEX jobs_waiting; ALTER TABLE jobs DROP COLUMN rank; ALTER TABLE jobs DROP COLUMN folder; ALTER TABLE jobs DROP COLUMN delivered; DROP TABLE job_counts; DROP INDEX jobs_by_tail; DROP INDEX jobs_finished;"
                          "DROP TRIGGER jobs_inserted; DROP TRIGGER jobs_deleted; DROP TRIGGER jobs_moved;"
                          "ALTER TABLE jobs DROP COLUMN uid; ALTER TABLE jobs DROP COLUMN identity;"
                          "ALTER TABLE jobs DROP COLUMN device_why; DROP TABLE events; DROP TABLE subscribers;"

@@ -76,9 +76,9 @@ class Socket(unittest.TestCase):
         self.assertEqual(info["pid"], self.d.process.pid)
         text = self.d.call("service.metrics")["text"]
         lines = text.splitlines()
-        for line in ('pushbroom_jobs_total{state="successful"} 1', 'pushbroom_jobs_total{state="accepted"} 2',
-                     'pushbroom_quarantined_total{reason="input.truncated"} 1', "pushbroom_tiles_total 20",
-                     "pushbroom_job_duration_seconds_count 2", "pushbroom_queue_depth 0",
+        for line in ('pushbroom_jobs_total{pipeline="plain",state="successful"} 1', 'pushbroom_jobs_total{pipeline="plain",state="accepted"} 2',
+                     'pushbroom_quarantined_total{reason="input.truncated"} 1', 'pushbroom_tiles_total{pipeline="plain"} 20',
+                     'pushbroom_job_duration_seconds_count{pipeline="plain"} 2', "pushbroom_queue_depth 0",
                      'pushbroom_stage_duration_seconds_total{stage="read",mode="busy"} 0.010'):
             self.assertIn(line, lines)
         typed = {line.split()[2] for line in lines if line.startswith("# TYPE")}

@@ -131,7 +131,8 @@ END_TEST
 
 /* What version 12 added goes. */
 #define VERSION_11                                                                                 \
-    "DROP TRIGGER jobs_part; DROP TABLE set_windows; ALTER TABLE jobs DROP COLUMN inbox; DROP "    \
+    "DROP TRIGGER jobs_part; DROP TABLE set_windows; ALTER TABLE jobs DROP COLUMN delivered_ms; "  \
+    "ALTER TABLE jobs DROP COLUMN inbox; DROP "                                                    \
     "TABLE set_parts; DROP INDEX jobs_of_sets;"                                                    \
     "ALTER TABLE jobs DROP COLUMN set_id; ALTER TABLE jobs DROP COLUMN replaces;"
 

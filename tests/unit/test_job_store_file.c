@@ -23,7 +23,8 @@ START_TEST(jobs_of_a_store_without_priorities_have_none)
 {
     static const char back[] =
         "DROP TABLE set_parts; DROP TRIGGER jobs_part; DROP INDEX jobs_of_sets;"
-        "DROP TABLE set_windows; ALTER TABLE jobs DROP COLUMN inbox;"
+        "DROP TABLE set_windows; ALTER TABLE jobs DROP COLUMN delivered_ms; ALTER TABLE jobs DROP "
+        "COLUMN inbox;"
         "ALTER TABLE jobs DROP COLUMN set_id; ALTER TABLE jobs DROP COLUMN replaces;"
         "DROP TABLE contents; ALTER TABLE jobs DROP COLUMN anyway;"
         "ALTER TABLE jobs DROP COLUMN folder; ALTER TABLE jobs DROP COLUMN delivered;"
@@ -48,7 +49,8 @@ END_TEST
 START_TEST(jobs_and_sets_of_a_store_without_inboxes_get_them_from_what_was_delivered)
 {
     static const char back[] =
-        "DROP TABLE set_windows; DROP TRIGGER jobs_part; ALTER TABLE jobs DROP COLUMN inbox;"
+        "DROP TABLE set_windows; ALTER TABLE jobs DROP COLUMN delivered_ms; DROP TRIGGER "
+        "jobs_part; ALTER TABLE jobs DROP COLUMN inbox;"
         "DROP INDEX set_parts_by_scene; ALTER TABLE set_parts DROP COLUMN inbox;"
         "ALTER TABLE set_parts DROP COLUMN up_ms;"
         "CREATE INDEX set_parts_by_scene ON set_parts (scene, pipeline, folder, time_ms);"
