@@ -88,8 +88,8 @@ class PythonClient(DaemonCase):
             client.submit(file)
         self.assertEqual(seen, {"input": str(file), "descriptor": True, "byte": b"\n", "content": b"content"})
 
-    def test_other_users_file_is_submitted_by_its_descriptor(self):
-        """Neither side is root: the service may not take on the rights of its client, and asks for the opened file."""
+    def test_file_of_another_user_is_submitted(self):
+        """Neither side is root: the service may not take on the rights of its client, and requests the opened file."""
         if os.geteuid() != 0:
             self.skipTest("skipped: this test runs programs as other users, which needs root")
         d = self.daemon(start=False)
@@ -183,7 +183,7 @@ class PythonClient(DaemonCase):
         waiter.join(PATIENCE_S)
         self.assertEqual([j.status for j in result], ["successful"])
 
-    def test_change_is_not_repeated_when_the_connection_is_lost(self):
+    def test_change_is_not_repeated_after_a_lost_reply(self):
         requests = []
 
         def read_and_close(peer, lines):
@@ -212,7 +212,7 @@ class PythonClient(DaemonCase):
 
     def test_wheel_holds_the_package(self):
         """Built without network, where this interpreter has pip and setuptools."""
-        probe = subprocess.run([sys.executable, "-c", "import pip, setuptools, wheel"], stderr=subprocess.PIPE, text=True)
+        probe = subprocess.run([sys.executable, "-c", "import setuptools, pip, wheel"], stderr=subprocess.PIPE, text=True)
         if probe.returncode != 0:
             self.skipTest("skipped: this Python lacks pip, setuptools or wheel")
         d = self.daemon(start=False)

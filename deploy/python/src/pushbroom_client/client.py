@@ -123,8 +123,8 @@ class Client:
         """Every change of every job (or of one), in order and without gaps, over restarts.
 
         since: the seq of the last change that the caller has seen; default: changes from now on. A
-        number whose successors are no longer kept raises EventsLost. timeout: ends the iteration when
-        no change came for that many seconds; default: never. Each iterator has its own connection."""
+        number whose successors are no longer kept raises EventsLost. timeout: seconds without a change
+        after which the iteration ends; default: never. Each iterator has its own connection."""
         first = self._watch_from(since, job)
         return self._changes(first, job, timeout)
 

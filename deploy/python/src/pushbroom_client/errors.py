@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Errors: what happened (str), the code of pushbroom-errors(7) (code), and what to do (hint)."""
+"""Errors with a message, the code of pushbroom-errors(7), and a hint that names the remedy."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Optional
