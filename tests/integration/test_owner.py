@@ -19,6 +19,8 @@ from daemon_kit import Daemon, main, wait_for
 from patience import PATIENCE_S, run_to_end
 from pbtest import BIN, run
 
+VERSION = run("pushbroom", "--version").stdout.split()[1]
+
 PIPELINES = """compute: {device: cpu, threads: 2}
 pipelines:
   vegetation:
@@ -240,7 +242,7 @@ class Owner(unittest.TestCase):
             d.wait_job("a.tif", "successful")
 
     def hello(self, d, **other):
-        line = {"cmd": "hello", "version": "0.1.0", "job": "x", "config": d.config.read_text(), "config_name": "c",
+        line = {"cmd": "hello", "version": VERSION, "job": "x", "config": d.config.read_text(), "config_name": "c",
                 "pipeline": "vegetation"}
         line.update(other)
         return line
