@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(Stage::THREADS)
 template <class Stage> int launch(const pb_encode_view &view, cudaStream_t stream)
 {
     constexpr size_t shared = sizeof(typename Stage::arena);
-    static_assert(shared <= 48 << 10, "what every device has without asking");
+    static_assert(shared <= 48 << 10, "shared memory that every device has without opt-in");
     encode_stage<Stage><<<Stage::blocks(view), Stage::THREADS, shared, stream>>>(view);
     return wic_cuda_errno(cudaGetLastError());
 }

@@ -17,9 +17,8 @@ struct shape {
     static constexpr uint32_t WARPS = WARPS_, THREADS = 32 * WARPS_, WORDS = WORDS_, RING = RING_,
                               ROUND = ROUND_, WARM = WARM_, LIST = THREADS * WORDS * 2 / 3;
     static_assert((RING & (RING - 1)) == 0 && RING <= 32768,
-                  "a power of two, as far as matches go");
-    static_assert(ROUND + 512 <= RING && ROUND <= 32767,
-                  "what is older than the ring is in memory");
+                  "a power of two, the longest distance of a match");
+    static_assert(ROUND + 512 <= RING && ROUND <= 32767, "data older than the ring is in memory");
     static_assert(ROUND >= 34 * 258, "a thread's 32 bits fit");
     static_assert((LIST + THREADS - 1) / THREADS <= 32, "a bit for each of a thread's matches");
 };

@@ -308,8 +308,8 @@ static pb_value parse_comparison(struct pb_expr_parser *p)
                             "comparisons do not chain; for 'a < b < c' write a < b and b < c");
     if (!p->failed && asks)
         return pb_expr_mistake(p, col,
-                               "a comparison with 'invalid' is invalid everywhere; ask "
-                               "with isvalid(x), or not isvalid(x)");
+                               "a comparison with 'invalid' is invalid everywhere; write "
+                               "isvalid(x), or not isvalid(x)");
     return emit(p, col, op, left, right, -1);
 }
 

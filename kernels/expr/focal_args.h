@@ -17,7 +17,7 @@
 #define PB_KEY_FOCAL_EDGE(params, def_)                                                            \
     {                                                                                              \
         .name = "edge", .type = PB_KEY_CHOICE, .offset = offsetof(params, edge), .def = def_,      \
-        .choices = "reflect|clamp|nodata", .doc = "What stands for pixels outside the image."      \
+        .choices = "reflect|clamp|nodata", .doc = "Values used for pixels outside the image."      \
     }
 #define PB_KEY_FOCAL_BANDS(params)                                                                 \
     {                                                                                              \

@@ -16,7 +16,7 @@
     {                                                                                              \
         .name = "data", .type = PB_KEY_CHOICE, .offset = offsetof(params, data),                   \
         .def = "intensity", .choices = "intensity|amplitude",                                      \
-        .doc = "What the bands hold, never decibels: power, or its square root."                   \
+        .doc = "Intensity (power) or amplitude (its square root), never decibels."                 \
     }
 
 /* The formula that Lee's filters document. */

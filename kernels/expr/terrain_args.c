@@ -92,8 +92,8 @@ static struct pb_terrain_slope slope_of(const struct pb_terrain *terrain, struct
         return slope;
     if (!steps_of(terrain, b, elevation, step, slope.per_metre)) {
         (void)pb_builder_wrong(b, &terrain->pixel,
-                               "the scene has no geotransform that says how large its pixels are; "
-                               "give 'pixel', their side in metres");
+                               "the size of the scene's pixels is unknown, because it has no "
+                               "geotransform; give 'pixel', their side in metres");
         return slope;
     }
     /* The gradient along columns and rows is the transposed matrix of steps times that towards east

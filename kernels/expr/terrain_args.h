@@ -34,7 +34,7 @@ struct pb_terrain {
     {                                                                                              \
         .name = "pixel", .type = PB_KEY_NUMBER, .offset = offsetof(params, terrain.pixel),         \
         .min = 0, .max = 1e9, .def = "0",                                                          \
-        .doc = "Side of a pixel in metres; 0: as the scene's georeferencing says."                 \
+        .doc = "Side of a pixel in metres; 0: from the scene's georeferencing."                    \
     }
 #define PB_KEY_TERRAIN_EDGE(params)                                                                \
     {                                                                                              \
@@ -49,23 +49,25 @@ struct pb_terrain {
     }
 #define PB_TERRAIN_EDGES                                                                           \
     .choices = "reflect|clamp|nodata|extrapolate",                                                 \
-    .doc = "What stands for pixels outside the image. extrapolate: twice the pixel at the edge "   \
+    .doc = "Values used for pixels outside the image. extrapolate: twice the pixel at the edge "   \
            "less the one as far inside, and an invalid neighbour counts as the pixel itself: "     \
            "-compute_edges of gdaldem, which repeats columns at the four corners instead."
 
 /* For the documentation of the operators. */
 #define PB_TERRAIN_NODATA                                                                          \
     "A pixel is invalid where one of its 3 x 3 neighbourhood is, and with edge: nodata where a "   \
-    "part of it lies outside the image; with edge: extrapolate only where it is itself."
+    "part of it is outside the image; with edge: extrapolate only where it is itself."
 #define PB_RELIEF_NODATA                                                                           \
     "A pixel is invalid where one of its neighbourhood is, and with edge: nodata where a part of " \
-    "it lies outside the image; with edge: extrapolate only where it is itself."
+    "it is outside the image; with edge: extrapolate only where it is itself."
 #define PB_TERRAIN_NOTES                                                                           \
-    "The size of a pixel comes from the scene's georeferencing, in metres whatever the unit of "   \
-    "the\n"                                                                                        \
-    "coordinate system. Of degrees, and of Mercator's projection (also web Mercator), it is the\n" \
-    "length on the ellipsoid at the pixel's own latitude, where gdaldem has one number for all\n"  \
-    "rows (-s); a pixel within 6 m of a pole is invalid. Columns and rows may point anywhere.\n"   \
+    "The size of a pixel is computed from the scene's georeferencing, in metres whatever the "     \
+    "unit\n"                                                                                       \
+    "of the coordinate system. In degrees, and in Mercator's projection (also web Mercator), it "  \
+    "is\n"                                                                                         \
+    "the length on the ellipsoid at the pixel's own latitude, where gdaldem has one number for\n"  \
+    "all rows (-s); a pixel within 6 m of a pole is invalid. Columns and rows may point "          \
+    "anywhere.\n"                                                                                  \
     "\n"
 
 /* Metres that elevations rise for each metre towards east and north. Poison, after a report, when

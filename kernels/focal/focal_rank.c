@@ -15,7 +15,7 @@
 #define LANES  128
 #define VECTOR 16 /* whole vectors are made, whatever is in the last one */
 #define PITCH  (LANES + 2 * VECTOR)
-static_assert(PB_FOCAL_WINDOW_SIDE_MAX <= VECTOR, "what is made and shifted stays inside a row");
+static_assert(PB_FOCAL_WINDOW_SIDE_MAX <= VECTOR, "shifted results stay inside a row");
 
 static size_t round_px(size_t px)
 {

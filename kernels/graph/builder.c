@@ -229,11 +229,11 @@ bool pb_builder_grid_fits(struct pb_builder *b, double w, double h)
                                  "(limits.max_pixels)",
                                  w, h, (double)limits->pixels);
     else if (w * h > (double)limits->growth_pixels)
-        (void)pb_builder_mistake(b, PB_DIAG_LIMIT, NULL, 0,
-                                 "the grid would have %.0f x %.0f pixels, more than %.0f times as "
-                                 "many as the scene (limits.max_growth); check where the scene "
-                                 "lies and how large its pixels are",
-                                 w, h, (double)limits->growth);
+        (void)pb_builder_mistake(
+            b, PB_DIAG_LIMIT, NULL, 0,
+            "the grid would have %.0f x %.0f pixels, more than %.0f times as many as the scene "
+            "(limits.max_growth); check the scene's georeferencing and the size of its pixels",
+            w, h, (double)limits->growth);
     else
         return true;
     return false;
@@ -463,8 +463,8 @@ pb_value pb_builder_sieve(struct pb_builder *b, const struct pb_sieve *sieve, pb
     if (made != -E2BIG)
         return checked(b, made);
     (void)pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0,
-                             "the pipeline sieves more than %zu bands, which is all that go beside "
-                             "its files; sieve in another pipeline",
+                             "the pipeline sieves more than %zu bands, the limit with this number "
+                             "of files; sieve the others in another pipeline",
                              b->graph.images_max);
     return PB_VALUE_POISON;
 }

@@ -81,7 +81,7 @@ static void report_outside(struct pb_builder *b, const struct pb_ground_ask *ask
     const bool is_tile =
         tile != NULL && memcmp(tile->bounds, ask->bounds, sizeof tile->bounds) == 0;
 
-    (void)pb_builder_mistake(b, PB_DIAG_OUTSIDE, NULL, 0, "the scene lies outside of %s%s",
+    (void)pb_builder_mistake(b, PB_DIAG_OUTSIDE, NULL, 0, "the scene is outside of %s%s",
                              is_tile ? "tile " : "the bounds", is_tile ? tile->id : "");
 }
 

@@ -73,7 +73,7 @@ static int find_range(const struct pb_relief_ask *r, const struct pb_relief *rel
         meets ? r->heights->range(r->heights->of, r->input, area, why, bytes, out) : -ENODATA;
 
     if (rc == -ENODATA) {
-        (void)snprintf(why, bytes, "the heights have no valid pixel where the scene lies");
+        (void)snprintf(why, bytes, "the heights have no valid pixel in the area of the scene");
         return -EINVAL;
     }
     out[0] = floor(out[0]);

@@ -144,7 +144,7 @@ def test_sixteen_files(scratch):
 def test_mistakes_say_what_to_do(scratch):
     scene = write(scratch / "s.tif", observations(2).reshape(-1, *SHAPE))
     bands = names(0) + names(1)
-    for text, words in (("method: percentile, bands: [R], of: [_0, _1]", "say which percentile"),
+    for text, words in (("method: percentile, bands: [R], of: [_0, _1]", "the percentile is missing"),
                         ("percentile: 5, bands: [R], of: [_0, _1]", "belongs to method: percentile"),
                         ("method: median, bands: [R, N], of: [_0, _2]", "no band 'R_2' here, which is 'R' of observation '_2'"),
                         ("method: meadian, bands: [R, N], of: [_0]", "did you mean 'median'?"),

@@ -538,7 +538,7 @@ def test_polygons_take_the_rectangle_around_them(scratch):
     assert np.array_equal(got.ReadAsArray(), pixels[y:y1, x:x1])
     for name in ("far", "beside"):
         report = compute(scratch, scene, "A", [f"crop: {{polygons: {name}.geojson}}"], ["A"])
-        assert report["stage"] == "skipped" and "the scene lies outside of the polygons" in report["report"]["skipped"], report
+        assert report["stage"] == "skipped" and "the scene is outside of the polygons" in report["report"]["skipped"], report
     report = compute(scratch, scene, "A", ["crop: {polygons: none.geojson}"], ["A"], code=1)
     assert report["error"]["code"] == "vector.missing" and "none.geojson" in report["error"]["message"], report
 
@@ -597,7 +597,7 @@ def test_scene_outside_is_skipped(scratch):
         report = compute(scratch, scene, "A", [step], ["A"])
         assert (report["status"], report["stage"], report["products"], report["directory"], report["error"]) == \
             ("successful", "skipped", [], None, None), report
-        assert "the scene lies outside of the bounds" in report["report"]["skipped"], report
+        assert "the scene is outside of the bounds" in report["report"]["skipped"], report
         assert not (scratch / "out").exists() or not any((scratch / "out").rglob("*.tif")), list((scratch / "out").rglob("*"))
         done = pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "out", scene)
         assert "s.tif skipped, no products: " in done.stdout and done.returncode == 0, done.stdout

@@ -261,7 +261,7 @@ def test_a_landsat_set_is_masked_by_its_bits(scratch):
 
 
 def test_mistakes_name_their_place_and_a_way_out(scratch):
-    for step, words in (("mask: {band: QA}", "say what is dropped"), ("mask: {drop: [1]}", "give one of the two"),
+    for step, words in (("mask: {band: QA}", "nothing is chosen to be dropped"), ("mask: {drop: [1]}", "give one of the two"),
                         ("mask: {band: QA, bands: [R], keep: [0, 1]}", "give one of the two"),
                         ("mask: {band: QB, drop: [1]}", "no band 'QB' here"),
                         ("mask: {band: QA, drop: [cloud]}", "needs a preset"), ("mask: {band: QA, drop: [1.5]}", "is no whole number"),
@@ -273,8 +273,8 @@ def test_mistakes_name_their_place_and_a_way_out(scratch):
                         ("mask: {band: QA, preset: sentinel2-scl, drop_bits: [1]}", "is of values; use drop or keep"),
                         ("mask: {band: QA, preset: landsat-c2, drop_bits: [clowd]}", "did you mean cloud"),
                         ("mask: {bands: [R, N], keep: [1]}", "range [low, high]"), ("mask: {bands: [R], keep: [2, 1]}", "range [low, high]"),
-                        ("mask: {bands: [R], drop: [1]}", "go with keep: [low, high]"), ("mask: {band: QA, drop: 3}", "must be a list"),
-                        ("mask: {band: QA, drop: [1], grow: 65}", "65"), ('math: {bands: {X: "R == invalid"}}', "ask with isvalid(x)"),
+                        ("mask: {bands: [R], drop: [1]}", "need keep: [low, high]"), ("mask: {band: QA, drop: 3}", "must be a list"),
+                        ("mask: {band: QA, drop: [1], grow: 65}", "65"), ('math: {bands: {X: "R == invalid"}}', "write isvalid(x)"),
                         ('math: {bands: {X: "bits(QA, 30, 4)"}}', "the highest bit 31")):
         config = scratch / "c.yaml"
         config.write_text(f"pipelines:\n  p:\n    input: {{bands: {{QA: 1, R: 2, N: 3}}}}\n    steps:\n      - {step}\n    products: [cog: {{}}]\n")

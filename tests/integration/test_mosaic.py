@@ -168,7 +168,7 @@ def test_mistakes_say_what_to_do(scratch):
         assert words in done.stdout + done.stderr, (text, done)
     (scratch / "c.yaml").write_text(right.replace("steps: [", 'steps: [{warp: {bands: [A_1], crs: "EPSG:32633"}}, '))
     done = pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "other", scratch / "t0.tif", code=None)
-    assert done.returncode != 0 and "lies in another coordinate system" in done.stderr, done.stderr
+    assert done.returncode != 0 and "has another coordinate system" in done.stderr, done.stderr
     write(scratch / "t1.tif", np.ones((20, 30), np.uint8), epsg=32633)
     (scratch / "c.yaml").write_text(right)
     failed, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "other", scratch / "t0.tif", code=1)

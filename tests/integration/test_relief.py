@@ -219,7 +219,7 @@ def test_what_cannot_be_is_refused_with_words(scratch):
     data = bytearray(dem.read_bytes())
     data[len(data) // 2:len(data) // 2 + 400] = bytes(400)
     damaged.write_bytes(data)
-    for file, params, steps, words in ((away, "", (), "no valid pixel where the scene lies"),
+    for file, params, steps, words in ((away, "", (), "no valid pixel in the area of the scene"),
                                        (scratch / "nowhere.tif", "", (), "no geotransform with a coordinate system"),
                                        (damaged, "", (), "damaged.tif"), (dem, "height: 3", (), "the heights of 'dem'"),
                                        (dem, "", ("median: {bands: [H]}",), "'H' has been changed by a step")):

@@ -158,7 +158,7 @@ def test_named_tiles_beside_the_scene(scratch):
     path = config(scratch, "grid: mgrs, pixel: 60")
     path.write_text(path.read_text().replace("steps:", "steps:\n      - crop: {bounds: [0, 0, 10, 10]}"))
     done = pbtest.run("pushbroom", "run", "-c", path, "-o", scratch / "out", "--existing", "replace", scene)
-    assert "step 1 (crop): the scene lies outside of the bounds" in done.stdout, done.stdout
+    assert "step 1 (crop): the scene is outside of the bounds" in done.stdout, done.stdout
     values = field(60, 60) * 0
     report = run(scratch, write(scratch / "e.tif", values, (700000, 100, 0, 5890000, 0, -100), 32632), "grid: mgrs, pixel: 60")
     assert (report["stage"], report["products"]) == ("skipped", []) and "no tile has a valid pixel" in report["report"]["skipped"], report

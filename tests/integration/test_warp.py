@@ -304,7 +304,7 @@ def test_a_scene_beside_the_bounds_is_skipped(scratch):
                            ("crop: {window: [0, 0, 20, 20]}", 'crs: "EPSG:32632", pixel: 100, bounds: [403960, 5895040, 405960, 5896040]')):
         report = warp(scratch, scene, params, before=before)
         assert (report["stage"], report["products"]) == ("skipped", []), report
-        assert "the scene lies outside of the bounds" in report["report"]["skipped"], report
+        assert "the scene is outside of the bounds" in report["report"]["skipped"], report
     report = warp(scratch, scene, 'crs: "EPSG:32632", pixel: 100, bounds: [405860, 5894140, 407860, 5896040]')
     assert report["stage"] == "done", report
 

@@ -361,7 +361,7 @@ START_TEST(refuses_parameters_that_exclude_each_other)
     struct step v = {0};
     give(&v, "kernel", &v.kernel, "sobel", 0);
     give(&v, "size", &v.size, NULL, 29);
-    check_refused(&v, PB_DIAG_VALUE, NULL, "size", "kernel sobel goes up to size 27");
+    check_refused(&v, PB_DIAG_VALUE, NULL, "size", "kernel sobel has size 27 at most");
 }
 END_TEST
 

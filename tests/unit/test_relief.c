@@ -328,7 +328,7 @@ START_TEST(an_area_without_heights_is_refused)
     char why[300];
 
     ck_assert_int_eq(open_on(&op_ground, &none, &scene_ask, why, &relief), -EINVAL);
-    ck_assert_str_eq(why, "the heights have no valid pixel where the scene lies");
+    ck_assert_str_eq(why, "the heights have no valid pixel in the area of the scene");
     pb_relief_release(&relief);
 }
 END_TEST

@@ -83,7 +83,7 @@ const struct pb_op pb_op_bilateral = {
                 "factor is at least exp(-87).",
             .units = "Those of the band.",
             .nodata = "A pixel is invalid where one of its neighbourhood is, and with edge: nodata "
-                      "where a part of it lies outside the image.",
+                      "where a part of it is outside the image.",
             .source = "C. Tomasi and R. Manduchi, Bilateral Filtering for Gray and Color Images, "
                       "Proceedings of the IEEE International Conference on Computer Vision 1998.",
             .notes = "\n"

@@ -40,7 +40,7 @@ static const struct pb_key keys[] = {
      .more = offsetof(struct convolve, has_size),
      .min = 3,
      .max = PB_FOCAL_SIDE_MAX,
-     .doc = "Side of the neighbourhood in pixels, odd; 3 unless weights say otherwise."},
+     .doc = "Side of the neighbourhood in pixels, odd; default: that of weights, else 3."},
     {.name = "sigma",
      .type = PB_KEY_NUMBER,
      .offset = offsetof(struct convolve, sigma),
@@ -179,7 +179,7 @@ static int set_named(struct pb_focal *s, const struct convolve *c, struct pb_bui
         return pb_builder_wrong(b, &c->size, "this kernel has 3 x 3 weights; leave 'size' out");
     }
     if (c->kernel == SOBEL && size > SOBEL_MAX) {
-        return pb_builder_wrong(b, &c->size, "kernel sobel goes up to size %d", SOBEL_MAX);
+        return pb_builder_wrong(b, &c->size, "kernel sobel has size %d at most", SOBEL_MAX);
     }
     switch ((enum kernel)c->kernel) {
     case GAUSSIAN:
@@ -281,7 +281,7 @@ const struct pb_op pb_op_convolve = {
                 "step of height 1 gives 4 with size 3; prewitt 3, scharr 16). laplacian: those of "
                 "the band. Weights: as they make them.",
             .nodata = "A pixel is invalid where one of its neighbourhood is, and with edge: nodata "
-                      "where a part of it lies outside the image.",
+                      "where a part of it is outside the image.",
             .source = "sobel: I. Sobel and G. Feldman, A 3x3 Isotropic Gradient Operator for Image "
                       "Processing, Stanford Artificial Intelligence Project 1968; larger sizes by "
                       "smoothing with [1 1]. gaussian: the rule for sigma is that of OpenCV's "

@@ -73,7 +73,7 @@ const struct pb_op pb_op_median = {
                        "with the number floor(n * percentile / 100), the last one for 100.",
             .units = "Those of the band. Each result is a value of the neighbourhood.",
             .nodata = "A pixel is invalid where one of its neighbourhood is, and with edge: nodata "
-                      "where a part of it lies outside the image.",
+                      "where a part of it is outside the image.",
             .source = "J. W. Tukey, Exploratory Data Analysis, Addison-Wesley 1977. The numbers "
                       "are those of percentile_filter in scipy.ndimage, whose mode mirror is "
                       "edge: reflect, and nearest edge: clamp.",

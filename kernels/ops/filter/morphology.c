@@ -28,7 +28,7 @@ static const struct pb_key keys[] = {
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct morphology, operation),
      .choices = "erode|dilate|open|close|tophat|blackhat|gradient",
-     .doc = "What is made of the least and the greatest values.",
+     .doc = "Operation: combines the least and the greatest values.",
      .required = true},
     {.name = "size",
      .type = PB_KEY_ODD,
@@ -212,11 +212,12 @@ const struct pb_op pb_op_morphology = {
                 "covers; open: dilate(erode(x)); close: erode(dilate(x)); tophat: x - open(x); "
                 "blackhat: close(x) - x; gradient: dilate(x) - erode(x).",
             .units = "Those of the band. Of a mask of 0 and 1 a mask.",
-            .nodata = "Invalid pixels stay invalid and are left out of their neighbours' windows, "
-                      "as is what lies outside the image: a border without data does not grow.",
+            .nodata =
+                "Invalid pixels stay invalid. They are left out of their neighbours' windows, as "
+                "are pixels outside the image: a border without data does not grow.",
             .source = "J. Serra, Image Analysis and Mathematical Morphology, Academic Press 1982. "
-                      "The values are those of grey_erosion, grey_dilation and what is made of "
-                      "them in scipy.ndimage, with footprints as told and nothing outside the "
+                      "The values are those of grey_erosion, grey_dilation and the functions built "
+                      "on them in scipy.ndimage, with the same footprint and nothing outside the "
                       "image (mode constant, cval +inf or -inf).",
             .notes = "The element is symmetric and flat. disc and diamond are those of\n"
                      "scikit-image. A square is made as a row and a column.\n"

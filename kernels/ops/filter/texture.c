@@ -74,8 +74,9 @@ const struct pb_op pb_op_texture = {
                        "sum * mean) / n, at least 0; deviation = sqrt(variance); variation = "
                        "deviation / mean. Sums are of float64.",
             .units = "mean, deviation: those of the band; variance: their square; variation: none.",
-            .nodata = "A pixel is invalid where one of its neighbourhood is, and with edge: nodata "
-                      "where a part of it lies outside the image. variation: where the mean is 0.",
+            .nodata =
+                "A pixel is invalid where one of its neighbourhood is, and with edge: nodata where "
+                "a part of it is outside the image. variation: also where the mean is 0.",
             .source = "First-order texture measures: Haralick 1979, Statistical and structural "
                       "approaches to texture, Proceedings of the IEEE 67:786-804.",
             .notes = "\n"

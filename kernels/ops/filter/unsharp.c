@@ -100,12 +100,13 @@ const struct pb_op pb_op_unsharp = {
             .formula = "x + amount * (x - g), where |x - g| is at least the threshold, else x; g: "
                        "x smoothed with a Gaussian of standard deviation radius, cut off at 3 "
                        "deviations, rounded up to whole pixels.",
-            .units = "Those of the band. Nothing is clipped: results may lie outside its range.",
+            .units = "Those of the band. Nothing is clipped: results may be outside its range.",
             .nodata = "A pixel is invalid where one that the Gaussian reaches is, and with edge: "
-                      "nodata where a part of it lies outside the image.",
-            .source = "The parameters are those of Pillow's UnsharpMask and, but for the "
-                      "threshold, scikit-image's unsharp_mask; scipy.ndimage.gaussian_filter with "
-                      "truncate=3 and mode mirror gives g for whole numbers of 3 * radius.",
+                      "nodata where a part of it is outside the image.",
+            .source =
+                "The parameters are those of Pillow's UnsharpMask and, except for the threshold, "
+                "of scikit-image's unsharp_mask; scipy.ndimage.gaussian_filter with "
+                "truncate=3 and mode mirror gives g for whole numbers of 3 * radius.",
             .notes = "\n"
                      "  - unsharp: {radius: 1.5, amount: 0.8, bands: [R, G, B]}\n"
                      "  - unsharp: {radius: 2, threshold: 0.01, bands: {SHARP: PAN}}\n",

@@ -129,11 +129,11 @@ static int outside(struct pb_builder *b, const struct pb_item *item, const doubl
                          (fabs(scene[0]) > 360 || fabs(scene[1]) > 90);
 
     if (named == NULL)
-        return pb_builder_mistake(b, PB_DIAG_OUTSIDE, item, 0, "the scene lies outside of the %s",
+        return pb_builder_mistake(b, PB_DIAG_OUTSIDE, item, 0, "the scene is outside of the %s",
                                   what);
     return pb_builder_mistake(
         b, PB_DIAG_OUTSIDE, item, 0,
-        "the scene lies outside of the %s: these are [%.10g, %.10g, %.10g, %.10g], the scene is "
+        "the scene is outside of the %s: these are [%.10g, %.10g, %.10g, %.10g], the scene is "
         "[%.10g, %.10g, %.10g, %.10g]%s",
         what, named[0], named[1], named[2], named[3], scene[0], scene[1], scene[2], scene[3],
         degrees ? "; bounds in degrees need crs: EPSG:4326" : "");
@@ -188,11 +188,11 @@ static int by_area(const struct pb_crop *crop, int32_t grid, struct pb_builder *
                                 "the warp, or leave 'crs' out and give bounds in the system that "
                                 "the bands were warped to");
     if (scene->area == NULL || !scene->area(scene->area_of, crop, &area) || isnan(g.map.scale_x))
-        return pb_builder_mistake(b, PB_DIAG_GRID, item, 0,
-                                  "it is not known where the band lies, so %s%.80s say nothing; "
-                                  "give a window in pixels",
-                                  crop->polygons != NULL ? "polygons" : "bounds in ",
-                                  crop->polygons != NULL ? "" : crop->crs);
+        return pb_builder_mistake(
+            b, PB_DIAG_GRID, item, 0,
+            "the band has no known position, so %s%.80s cannot be applied; give a window in pixels",
+            crop->polygons != NULL ? "polygons" : "bounds in ",
+            crop->polygons != NULL ? "" : crop->crs);
     if (area.none)
         return outside(b, item, area.has_both ? area.named : NULL, area.scene);
     const double low[2] = {area.left * g.map.scale_x + g.map.offset_x,
@@ -223,8 +223,8 @@ static int by_bounds(const struct pb_crop *crop, int32_t grid, struct pb_builder
         return by_area(crop, grid, b, out);
     if (!pb_grid_args_transform(b, grid, t))
         return pb_builder_mistake(b, PB_DIAG_GRID, v, 0,
-                                  "no geotransform is known for the band, so bounds say nothing; "
-                                  "give a window in pixels");
+                                  "the band has no known geotransform, so bounds cannot be "
+                                  "applied; give a window in pixels");
     around(t, v, low, high);
     bounds_of(&g, t, scene);
     return between(low, high, &g, v, named, scene, b, out);

@@ -72,7 +72,7 @@ static int32_t like_grid(const struct resample *resample, struct pb_builder *b)
     const int32_t grid = pb_builder_grid(b, value);
 
     if (value != PB_VALUE_POISON && grid < 0)
-        (void)pb_builder_wrong(b, &resample->like, "'%.80s' is a constant, it lies on no grid",
+        (void)pb_builder_wrong(b, &resample->like, "'%.80s' is a constant, it has no grid",
                                resample->like);
     return grid;
 }
@@ -138,29 +138,30 @@ static const struct pb_op_case cases[] = {
 
 const struct pb_op pb_op_resample = {
     .name = "resample",
-    .doc = {.summary = "brings bands onto another grid",
-            .formula = "sum of w * v over sum of w; nearest and mode choose one v",
-            .units = "those of the band",
-            .nodata = "Pixels without data count for nothing; with nearest, bilinear and cubic a "
-                      "pixel is valid "
-                      "where the one at its centre is, with average and mode where it covers one.",
-            .source = "Keys 1981, IEEE Transactions on Acoustics, Speech, and Signal Processing "
-                      "29:1153-1160 "
-                      "(cubic, a = -0.5)",
-            .notes =
-                "nearest takes the pixel that holds the centre of the new one; bilinear and cubic "
-                "weigh\n"
-                "pixels around it (as far as the new pixel reaches when that is larger), average "
-                "all that\n"
-                "it covers by area; mode takes the value with the largest area, of equal ones the\n"
-                "smallest. The new grid begins at the same corner; its size is rounded to whole "
-                "pixels.\n"
-                "Without method a band of classes takes nearest, or mode where the new pixels are\n"
-                "at least twice as wide; with another method the run says that classes are mixed.\n"
-                "\n"
-                "  - resample: {factor: 0.5, method: average}\n"
-                "  - resample: {pixel: 20, bands: [R, N]}\n"
-                "  - resample: {like: PAN, method: cubic, bands: [R, G, B]}\n"},
+    .doc =
+        {.summary = "brings bands onto another grid",
+         .formula = "sum of w * v over sum of w; nearest and mode choose one v",
+         .units = "those of the band",
+         .nodata = "Pixels without data count for nothing; with nearest, bilinear and cubic a "
+                   "pixel is valid "
+                   "where the one at its centre is, with average and mode where it covers one.",
+         .source = "Keys 1981, IEEE Transactions on Acoustics, Speech, and Signal Processing "
+                   "29:1153-1160 "
+                   "(cubic, a = -0.5)",
+         .notes =
+             "nearest takes the pixel that holds the centre of the new one; bilinear and cubic "
+             "weigh\n"
+             "pixels around it (as far as the new pixel reaches when that is larger), average "
+             "all that\n"
+             "it covers by area; mode takes the value with the largest area, of equal ones the\n"
+             "smallest. The new grid begins at the same corner; its size is rounded to whole "
+             "pixels.\n"
+             "Without method a band of classes takes nearest, or mode where the new pixels are\n"
+             "at least twice as wide; with another method the run warns that classes are mixed.\n"
+             "\n"
+             "  - resample: {factor: 0.5, method: average}\n"
+             "  - resample: {pixel: 20, bands: [R, N]}\n"
+             "  - resample: {like: PAN, method: cubic, bands: [R, G, B]}\n"},
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct resample),

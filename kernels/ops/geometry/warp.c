@@ -27,7 +27,7 @@ static const struct pb_key keys[] = {
      .type = PB_KEY_NAMES,
      .offset = offsetof(struct pb_warp_op, tiles),
      .doc = "The tiles: [32UQD, 33UUU] of mgrs, [10/550/335] (zoom/column/row) of web-mercator; "
-            "all that the scene lies in unless given, 64 at most."},
+            "default: all that the scene overlaps, 64 at most."},
     {.name = "zoom",
      .type = PB_KEY_INT,
      .offset = offsetof(struct pb_warp_op, zoom),
@@ -56,10 +56,9 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct pb_warp_op, bounds),
      .min = -COORDINATE_MAX,
      .max = COORDINATE_MAX,
-     .doc = "[west, south, east, north] of the new grid in that system; that of the scene, or of "
-            "what was cropped of it, unless given. That of a scene across 180 degrees goes on "
-            "beyond it where x is a longitude or grows with it: in EPSG:4326 to 180.2, in "
-            "EPSG:3857 to 20059772."},
+     .doc = "[west, south, east, north] of the new grid in that system; default: that of the "
+            "scene, or of its crop. For a scene across 180 degrees it continues beyond 180 where x "
+            "is a longitude or grows with it: in EPSG:4326 to 180.2, in EPSG:3857 to 20059772."},
     {.name = "align",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct pb_warp_op, align),
@@ -71,9 +70,9 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct pb_warp_op, from),
      .def = "auto",
      .choices = PB_GROUND_MODELS,
-     .doc = "What says where the scene's pixels lie: its geotransform; a polynomial or a "
-            "thin-plate spline of its ground control points; its RPCs; orbit and times of "
-            "Sentinel-1 GRD, of the annotation among input.metadata. auto: the first of transform, "
+     .doc = "Model that places the scene's pixels: its geotransform; a polynomial or a thin-plate "
+            "spline of its ground control points; its RPCs; orbit and times of Sentinel-1 GRD, "
+            "from the annotation among input.metadata. auto: the first of transform, "
             "range-doppler, gcps and rpc that the scene has."},
     {.name = "order",
      .type = PB_KEY_INT,
@@ -95,10 +94,9 @@ static const struct pb_key keys[] = {
     {.name = "dem",
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct pb_warp_op, dem),
-     .doc =
-         "Of from: rpc and range-doppler, in place of height: a band of input.sources that has "
-         "the height of the ground, in metres above the ellipsoid, in any coordinate system; of a "
-         "scene across 180 degrees its longitudes, too, have to go on beyond it."},
+     .doc = "With from: rpc or range-doppler, in place of height: a band of input.sources with the "
+            "height of the ground, in metres above the ellipsoid, in any coordinate system; for a "
+            "scene across 180 degrees its longitudes have to continue beyond 180 as well."},
     PB_KEY_METHOD_BY_BAND(struct pb_warp_op, "bilinear"),
     {.name = "bands",
      .type = PB_KEY_NAMES,
@@ -392,17 +390,16 @@ const struct pb_op pb_op_warp = {
          .units = "those of the band",
          .nodata = "Pixels without data count for nothing; with nearest, bilinear, cubic and "
                    "lanczos a pixel is valid where the old one at its centre is, with average and "
-                   "mode where it covers one. What lies outside of the scene, or where one of the "
-                   "systems is not defined, is invalid.",
+                   "mode where it covers one. Pixels outside of the scene, or where one of the "
+                   "systems is not defined, are invalid.",
          .source = "The rules of gdalwarp; PROJ for the coordinates",
          .notes =
              "Extent and size of pixels are what gdalwarp takes, unless bounds and pixel are given "
              "(as\n"
-             "its -te and -tr; align is -tap). Where pixels lie is interpolated between points "
-             "that "
-             "PROJ\n"
-             "has given, to 1/65536 of an old pixel; to 1/8 at most where that would take over 64 "
-             "MiB.\n"
+             "its -te and -tr; align is -tap). Positions of pixels are interpolated between points "
+             "that PROJ\n"
+             "has computed, to 1/65536 of an old pixel; to 1/8 at most where that would take over "
+             "64 MiB.\n"
              "Kernels are as wide as the new pixel when that is larger than the old one, in the\n"
              "mean over the scene. gdalwarp divides the sizes of two windows instead: with\n"
              "-wo XSCALE and -wo YSCALE it makes these pixels, to 1e-5. average and mode weigh "
@@ -425,16 +422,16 @@ const struct pb_op pb_op_warp = {
              "else the mean that the model names, where gdalwarp takes 0), or of each pixel (dem). "
              "Where\n"
              "it is 100 m higher, an image that looks 20 degrees off the vertical shows it 36 m "
-             "beside\n"
+             "from\n"
              "its place. Beyond 1.5 times the longitudes and latitudes that RPCs are made for, a "
              "place\n"
-             "is outside of the scene. The dry run and the report say what placed it.\n"
+             "is outside of the scene. The dry run and the report name the model that placed it.\n"
              "\n"
              "dem is a band of input.sources. Its value at the pixel's centre (at its corners, "
              "for\n"
              "average and mode) is bilinear and taken as it is, as gdalwarp -to RPC_DEM does. "
              "Models\n"
-             "want heights above the ellipsoid; those of most DEMs are above the geoid, which lies "
+             "want heights above the ellipsoid; those of most DEMs are above the geoid, which is "
              "from\n"
              "107 m below it to 85 m above it: the source's offset adds that of the area. Where "
              "there is\n"
@@ -452,17 +449,18 @@ const struct pb_op pb_op_warp = {
              "two\n"
              "real annotations it finds the lines to 0.004 and, by the polynomial that ESA takes "
              "for\n"
-             "these points, the pixels to 0.00005. Between the times of two polynomials this step "
-             "takes\n"
-             "what lies between them, ESA's points the nearer one: 0.3 pixels in the mean, up to "
+             "these points, the pixels to 0.00005. Between the times of two polynomials this step\n"
+             "interpolates between both, ESA's points use the nearer one: 0.3 pixels in the mean, "
+             "up to "
              "1.6\n"
              "where the terrain changes along the path. Positions are followed to 1/64 pixel. By "
              "from:\n"
              "gcps a polynomial misses the same tie points by 30 to 54 pixels in the mean square "
              "over\n"
-             "mountains. What lies h higher than the height that is taken is shown h / tan(angle "
-             "of\n"
-             "incidence) nearer to the radar: for 100 m, 168 m at 31 degrees, 100 m at 45. Slopes "
+             "mountains. Ground that is h higher than the height that is taken is shown h / "
+             "tan(angle\n"
+             "of incidence) nearer to the radar: for 100 m, 168 m at 31 degrees, 100 m at 45. "
+             "Slopes "
              "that\n"
              "the radar sees turned over (layover) or not at all (shadow) are not masked.\n"
              "\n"
@@ -475,7 +473,7 @@ const struct pb_op pb_op_warp = {
              "tiles:\n"
              "all that the scene's footprint touches; more than 64 are refused. A tile without a "
              "valid\n"
-             "pixel has no products, which the report says. One step of a pipeline may have a "
+             "pixel has no products; the report lists it. One step of a pipeline may have a "
              "grid.\n"
              "\n"
              "  - warp: {crs: \"EPSG:32633\", pixel: 10, align: true}\n"

@@ -96,7 +96,7 @@ const struct pb_op pb_op_sieve = {
                 "An area is all pixels of one value that hang together. One of fewer pixels than "
                 "size gets the value of its largest neighbouring area; where that is small itself, "
                 "of its largest neighbour, and so on. An area keeps its value when it has no "
-                "neighbour, or when this chain comes back to one of its areas. Of neighbours of "
+                "neighbour, or when this chain returns to one of its areas. Of neighbours of "
                 "one "
                 "size the first counts that a walk over the image meets: row by row, each pixel "
                 "with the one above, above left and above right (connectivity 8), and to the left.",
@@ -108,8 +108,9 @@ const struct pb_op pb_op_sieve = {
                       "rounds them to integers.",
             .notes =
                 "Areas are those of the whole image, so the band is made in a pass before and kept "
-                "in a\n"
-                "temporary file beside the products: a byte a pixel of classes from 0 to 254, four "
+                "in a temporary\n"
+                "file in the directory of the products: a byte a pixel of classes from 0 to 254, "
+                "four "
                 "else.\n"
                 "The memory for areas that touch the borders of tiles is in the plan: at most 0.3 "
                 "bytes a\n"

@@ -33,9 +33,10 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct stretch, method),
      .choices = "percentiles|minmax|stddev|equalize",
      .def = "percentiles",
-     .doc = "The range that is stretched: between two percentiles, from the least to the greatest "
-            "value, or so many standard deviations around the mean; equalize: all values, so that "
-            "each part of the result has as many pixels."},
+     .doc =
+         "The range that is stretched: between two percentiles, from the least to the greatest "
+         "value, or a number of standard deviations around the mean; equalize: all values, so that "
+         "each part of the result has as many pixels."},
     {.name = "percentiles",
      .type = PB_KEY_PAIR,
      .offset = offsetof(struct stretch, percentiles),
@@ -55,14 +56,14 @@ static const struct pb_key keys[] = {
      .min = -(double)FLT_MAX,
      .max = (double)FLT_MAX,
      .def = "0",
-     .doc = "What the lower end of the range becomes."},
+     .doc = "Value of the lower end of the range."},
     {.name = "high",
      .type = PB_KEY_NUMBER,
      .offset = offsetof(struct stretch, high),
      .min = -(double)FLT_MAX,
      .max = (double)FLT_MAX,
      .def = "1",
-     .doc = "What the upper end becomes; may be less than low."},
+     .doc = "Value of the upper end; may be less than low."},
     {.name = "gamma",
      .type = PB_KEY_NUMBER,
      .offset = offsetof(struct stretch, gamma),
@@ -202,9 +203,9 @@ static int build(const void *params, struct pb_builder *b)
     if (!isfinite((float)s->high - (float)s->low))
         rc = pb_builder_wrong(b, &s->high, "high - low is more than float32 holds");
     if (s->beyond != 0 && (s->method == EQUALIZE || s->gamma != 1.0))
-        rc = pb_builder_wrong(b, &s->beyond,
-                              "beyond: keep continues a straight line; it goes with neither "
-                              "method: equalize nor gamma");
+        rc = pb_builder_wrong(
+            b, &s->beyond,
+            "beyond: keep continues a straight line; it excludes method: equalize and gamma");
     for (size_t i = 0; i < n && rc == 0; i++) {
         const struct pb_band_pick pick = pb_band_list_at(&s->bands, b, i);
         pb_value range[2], x = pick.value;
@@ -258,19 +259,19 @@ const struct pb_op pb_op_stretch = {
                       "mask leaves out, do not count for the range.",
             .source = "Percentiles as numpy.percentile's default (linear), mean and population "
                       "standard deviation from exact sums; of this program.",
-            .notes =
-                "The range is exact and known before the first pixel is made: the scene is read "
-                "once more\n"
-                "for it, and twice more where percentiles are of other values than the samples of "
-                "a band\n"
-                "of up to 16 bits. Stretches of bands on one grid that need no other's result "
-                "share these "
-                "passes.\n"
-                "\n"
-                "  - stretch: {bands: [R, G, B], high: 255}\n"
-                "  - stretch: {percentiles: [1, 99], mask: CLEAR, bands: {NDVI_S: NDVI}}\n"
-                "  - stretch: {method: equalize, high: 255}\n"
-                "  - stretch: {method: stddev, deviations: 2.5, beyond: keep}\n",
+            .notes = "The range is exact and known before the first pixel is made: the scene is "
+                     "read one more time\n"
+                     "for it, and two more times where percentiles are of other values than the "
+                     "samples of "
+                     "a band\n"
+                     "of up to 16 bits. Stretches of bands on one grid that need no other's result "
+                     "share these "
+                     "passes.\n"
+                     "\n"
+                     "  - stretch: {bands: [R, G, B], high: 255}\n"
+                     "  - stretch: {percentiles: [1, 99], mask: CLEAR, bands: {NDVI_S: NDVI}}\n"
+                     "  - stretch: {method: equalize, high: 255}\n"
+                     "  - stretch: {method: stddev, deviations: 2.5, beyond: keep}\n",
         },
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],

@@ -37,8 +37,8 @@ static const struct pb_key keys[] = {
     {.name = "as",
      .type = PB_KEY_NAMES,
      .offset = offsetof(struct pb_calibrate, as),
-     .doc = "{BAND: B4}: which band of the product one of bands is, where neither the file's name "
-            "nor the number in the file says so."},
+     .doc = "{BAND: B4}: the product's band for a name in bands, where neither the file's name nor "
+            "the number in the file determines it."},
     {.name = "irradiance",
      .type = PB_KEY_CONSTANTS,
      .offset = offsetof(struct pb_calibrate, irradiance),
@@ -55,8 +55,9 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct pb_calibrate, db),
      .choices = "false|true",
      .def = "false",
-     .doc = "Backscatter in decibels; 0, which noise may leave, has none and is invalid. Filters "
-            "for speckle take backscatter itself: make decibels after them, with `decibel`."},
+     .doc = "Backscatter in decibels; 0, which subtracting noise may leave, has no logarithm and "
+            "is invalid. Filters for speckle need linear backscatter: make decibels after them, "
+            "with `decibel`."},
 };
 
 /* max(0, DN^2 - noise) / area, invalid where DN is 0. */
@@ -148,7 +149,7 @@ static int build(const void *params, struct pb_builder *b)
         if (!scene->assumed && (scene->calibration == NULL ||
                                 !scene->calibration(scene->calibration_of, params, i, &rule)))
             return pb_builder_mistake(b, PB_DIAG_VALUE, pick.item, 0,
-                                      "the scene has no metadata that say what '%.60s' is",
+                                      "the scene's metadata do not describe '%.60s'",
                                       pick.item->text);
         pb_value value = pb_calibrate_is_radar(calibrate) ? backscatter(b, pick.value, &rule)
                                                           : calibrated(b, pick.value, &rule);
@@ -190,7 +191,7 @@ const struct pb_op pb_op_calibrate = {
                 "Specification (S1-RS-MDA-52-7441)",
             .notes =
                 "Gain and offset of each band are read from the metadata that `input.metadata`\n"
-                "names; report, status and STAC item say the rule and its numbers. Without them\n"
+                "names; report, status and STAC item have the rule and its numbers. Without them\n"
                 "nothing is calibrated: the job fails and names the file it looked for.\n"
                 "\n"
                 "  family       metadata                                 to\n"
@@ -198,7 +199,7 @@ const struct pb_op pb_op_calibrate = {
                 "                                        of Level 2:     surface temperature\n"
                 "  sentinel2    MTD_MSIL1C.xml                           toa\n"
                 "               MTD_MSIL2A.xml, a catalogue's STAC item  surface\n"
-                "  planetscope  *_metadata.xml (*_metadata.json beside)  toa radiance\n"
+                "  planetscope  *_metadata.xml (also *_metadata.json)    toa radiance\n"
                 "                                        of *_SR files:  surface\n"
                 "  worldview    *.IMD (also GeoEye, QuickBird)           toa radiance; toa of\n"
                 "                                                        WorldView-1 and -4\n"
@@ -209,14 +210,13 @@ const struct pb_op pb_op_calibrate = {
                 "               with noise, noise-*.xml\n"
                 "\n"
                 "Reflectance of Landsat Level 1 is corrected for the sun's height. The offset of\n"
-                "Sentinel-2 follows the processing baseline, or what the copy's item says of it\n"
-                "(`boa_offset_applied`), never a date.\n"
+                "Sentinel-2 follows the processing baseline, or `boa_offset_applied` of\n"
+                "the copy's item, never a date.\n"
                 "\n"
                 "Backscatter of Sentinel-1 is made with the tables of annotation/calibration, "
                 "which\n"
-                "change from pixel to pixel: A is interpolated between their lines and pixels, "
-                "and\n"
-                "so is the noise, which since version 2.9 of the processor is that of the range\n"
+                "change from pixel to pixel: A is interpolated between their lines and pixels,\n"
+                "as is the noise, which since version 2.9 of the processor is that of the range\n"
                 "times that of the azimuth; beyond a table's ends its first and last numbers "
                 "hold.\n"
                 "Where noise is more than DN^2 the result is 0, where SNAP has 0.0123 for the\n"
@@ -224,7 +224,7 @@ const struct pb_op pb_op_calibrate = {
                 "\n"
                 "Which band of the product a band is follows from the file's name (B04.tif,\n"
                 "*_SR_B4.TIF), or from its number in a file with all bands of the product; else\n"
-                "`as` says it.\n"
+                "write it in `as`.\n"
                 "\n"
                 "  - calibrate: {to: toa, bands: [R, N]}\n"
                 "  - calibrate: {to: temperature, bands: {BT: T}, as: {T: B10}}\n"

@@ -354,7 +354,7 @@ const struct pb_op pb_op_index = {
         {
             .summary = "makes spectral indices by name",
             .formula = "That of the index; 'pushbroom indices NAME' shows it.",
-            .units = "Those of the formula: most indices are ratios and have none.",
+            .units = "Those of the formula: most indices are ratios, without a unit.",
             .nodata =
                 "A pixel is invalid where a band that the index reads is, and where the result is "
                 "not a finite number.",
@@ -363,7 +363,7 @@ const struct pb_op pb_op_index = {
                 "doi.org/10.1038/s41597-023-02096-0; 'pushbroom indices NAME' has the source of "
                 "each.",
             .notes =
-                "The bands that an index reads must go by the catalogue's names (A B G R RE1 N S1 "
+                "The bands that an index reads must have the catalogue's names (A B G R RE1 N S1 "
                 "...)\n"
                 "in input.bands; 'pushbroom indices NAME' shows formula, bands and constants. "
                 "Constants\n"

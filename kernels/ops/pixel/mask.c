@@ -41,19 +41,20 @@ static const struct pb_key keys[] = {
      .type = PB_KEY_BAND,
      .offset = offsetof(struct mask, band),
      .names_classes = true,
-     .doc = "The quality band, whose values are classes or bits; those stored, whatever "
-            "input.scale says."},
+     .doc =
+         "The quality band, whose values are classes or bits; input.scale does not apply to them."},
     {.name = "bands",
      .type = PB_KEY_NAMES,
      .offset = offsetof(struct mask, bands),
-     .doc = "In place of band: measurements that must all lie in the range keep; or one, by otsu."},
+     .doc = "In place of band: measurements that must all be in the range keep; or one, by otsu."},
     {.name = "preset",
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct mask, preset),
      .doc =
-         "What the values of band mean: landsat-c2, landsat-c2-radsat, landsat-c1, sentinel2-scl, "
-         "sentinel2-qa60, planetscope-udm2, planetscope-udm, hls-fmask or modis-state. It gives "
-         "words for the lists below, and what is dropped when there is no list."},
+         "Meaning of the values of band: landsat-c2, landsat-c2-radsat, landsat-c1, sentinel2-scl, "
+         "sentinel2-qa60, planetscope-udm2, planetscope-udm, hls-fmask or modis-state. A preset "
+         "defines words for the lists below, and the values that are dropped when there is no "
+         "list."},
     WORDS(drop, "Values that are dropped, as numbers or the preset's words."),
     WORDS(keep, "Values that are kept, all others are dropped; with bands: [low, high], both ends "
                 "inside."),
@@ -196,8 +197,8 @@ static pb_value by_values(const struct mask *m, const struct pb_items *list, str
         return PB_VALUE_POISON;
     if (!list && !m->preset) {
         (void)pb_builder_wrong(b, &m->band,
-                               "say what is dropped: drop or keep with values, drop_bits or "
-                               "keep_bits with bits, or a preset");
+                               "nothing is chosen to be dropped: give drop or keep with values, "
+                               "drop_bits or keep_bits with bits, or a preset");
         return PB_VALUE_POISON;
     }
     if (list && m->preset && bits != preset.is_bits) {
@@ -242,7 +243,7 @@ static pb_value dropped(const struct mask *m, struct pb_builder *b)
         return beyond_threshold(m, b);
     if (m->preset || (list && list != &m->keep)) {
         (void)pb_builder_wrong(b, m->preset ? (const void *)&m->preset : (const void *)list,
-                               "belongs to a quality band; 'bands' go with keep: [low, high]");
+                               "belongs to a quality band; 'bands' need keep: [low, high]");
         return PB_VALUE_POISON;
     }
     return out_of_range(m, b);
@@ -303,7 +304,7 @@ static const struct pb_op_case cases[] = {
       {"preset", {{.text = "landsat-c2"}}},
       {"drop_bits", {{.text = "fill", .num = NAN}, {.text = "cloud_high", .num = NAN}}},
       {"apply", {{.key = "X", .text = "N"}}}}},
-    {"what a preset drops, squares",
+    {"a dropped class of a preset, squares",
      "CLEAR",
      true,
      {{"name", {{.text = "CLEAR"}}},
@@ -352,7 +353,7 @@ const struct pb_op pb_op_mask = {
             .notes =
                 "band is a quality band: drop and keep list its values, drop_bits and keep_bits "
                 "its bits. bands are\n"
-                "measurements: keep is the range [low, high] in which all of them must lie. On "
+                "measurements: keep is the range [low, high] in which all of them must be. On "
                 "bands of another grid\n"
                 "the mask is that of the nearest pixel. grow is a dilation: a disc of up to 7 "
                 "pixels is exact, a larger\n"
@@ -364,9 +365,8 @@ const struct pb_op pb_op_mask = {
                 "classes with the\n"
                 "greatest variance between them, as `classify` with method otsu finds it: the "
                 "scene is read once or\n"
-                "twice more. Threshold and pixels of both sides are told in the report and the "
-                "STAC "
-                "item.\n"
+                "twice more. The report and the STAC item have the threshold and the pixels of "
+                "both sides.\n"
                 "\n"
                 "Presets and their words; those before the semicolon are dropped when the step has "
                 "no list:\n"
@@ -376,7 +376,7 @@ const struct pb_op pb_op_mask = {
                 "  landsat-c2-radsat  QA_RADSAT: band_1 to band_7, band_9, terrain_occlusion\n"
                 "  landsat-c1         BQA: fill cloud cloud_shadow_high cirrus_high;\n"
                 "                     terrain_occlusion and cloud_low, cloud_medium, cloud_high,\n"
-                "                     likewise cloud_shadow_, snow_ and cirrus_;\n"
+                "                     also cloud_shadow_, snow_ and cirrus_;\n"
                 "                     saturated_1_or_2_bands, _3_or_4_, _5_or_more_bands\n"
                 "  sentinel2-scl      no_data saturated_or_defective cloud_shadow cloud_medium\n"
                 "                     cloud_high cirrus; dark_area vegetation not_vegetated water\n"

@@ -94,7 +94,7 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct tasseled_cap, as),
      .required = true,
      .makes_bands = true,
-     .doc = "What to make: {TCB: brightness, TCG: greenness, TCW: wetness}, or some of them; or a "
+     .doc = "Bands to make: {TCB: brightness, TCG: greenness, TCW: wetness}, or some of them; or a "
             "list of these words, which are then the names of the bands."},
 };
 
@@ -207,8 +207,8 @@ const struct pb_op pb_op_tasseled_cap = {
                 "rendus de l'Academie bulgare des sciences 70 (2017), 687-692. MODIS: S. E. Lobser "
                 "and W. B. Cohen, International Journal of Remote Sensing 28 (2007), 5017-5038.",
             .notes =
-                "The sensor is never guessed, as the weights of another one give numbers that look "
-                "right.\n"
+                "The sensor is never guessed, because the weights of another one give numbers that "
+                "look right.\n"
                 "\n"
                 "  sensor          reflectance        bands, in this order\n"
                 "  landsat-tm      reflectance factor B, G, R, N, S1, S2 (1, 2, 3, 4, 5, 7)\n"
@@ -219,7 +219,7 @@ const struct pb_op pb_op_tasseled_cap = {
                 "  sentinel2-13    top of atmosphere  1 to 12, then 8A\n"
                 "  modis           surface            1 to 7 (NBAR)\n"
                 "\n"
-                "Bands lie on one grid: those of 20 m come onto it by the step resample.\n"
+                "All bands need one grid: bring those of 20 m onto it with the step resample.\n"
                 "\n"
                 "  - tasseled_cap: {sensor: landsat-oli, as: [brightness, wetness]}\n"
                 "  - tasseled_cap: {sensor: modis, bands: [R, N, B, G, N2, S1, S2],\n"

@@ -53,7 +53,7 @@ const struct pb_op pb_op_decibel = {
             .units = "Decibels (dB).",
             .nodata = "Invalid where the band is, and where it is 0 or less.",
             .source = "ISO 80000-1:2022, level of a power quantity.",
-            .notes = "It comes after filters and means, which take powers.\n"
+            .notes = "Use it after filters and means, which need intensity.\n"
                      "\n"
                      "  - decibel: {bands: [VV, VH]}\n"
                      "  - decibel: {data: amplitude, bands: {VV_dB: VV}}\n",

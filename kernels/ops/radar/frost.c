@@ -66,7 +66,7 @@ const struct pb_op pb_op_frost = {
                        "from the pixel in pixels; no weight is below exp(-87).",
             .units = "Those of the band.",
             .nodata = "A pixel is invalid where one of its neighbourhood is, and with edge: nodata "
-                      "where a part of it lies outside the image.",
+                      "where a part of it is outside the image.",
             .source = "V. S. Frost et al., A Model for Radar Images and Its Application to "
                       "Adaptive Digital Filtering of Multiplicative Noise, IEEE Transactions on "
                       "Pattern Analysis and Machine Intelligence 4 (1982), 157-166. The same as "

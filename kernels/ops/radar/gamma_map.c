@@ -109,7 +109,7 @@ const struct pb_op pb_op_gamma_map = {
                 "x)) / (2 * a), a = (1 + 1 / looks) / (v / m^2 - 1 / looks).",
             .units = "Those of the band.",
             .nodata = "A pixel is invalid where one of its neighbourhood is, and with edge: nodata "
-                      "where a part of it lies outside the image.",
+                      "where a part of it is outside the image.",
             .source = "A. Lopes, E. Nezry, R. Touzi and H. Laur, Structure detection and "
                       "statistical adaptive speckle filtering in SAR images, International Journal "
                       "of Remote Sensing 14 (1993), 1735-1758. With edge: clamp the same as OTB's "

@@ -44,7 +44,7 @@ const struct pb_op pb_op_lee = {
             .formula = PB_SPECKLE_FORMULA " Mean and variance are of size * size pixels.",
             .units = "Those of the band.",
             .nodata = "A pixel is invalid where one of its neighbourhood is, and with edge: nodata "
-                      "where a part of it lies outside the image.",
+                      "where a part of it is outside the image.",
             .source = "J.-S. Lee, Digital Image Enhancement and Noise Filtering by Use of Local "
                       "Statistics, IEEE Transactions on Pattern Analysis and Machine Intelligence "
                       "2 (1980), 165-168: the estimate of least mean square error for "

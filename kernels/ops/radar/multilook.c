@@ -108,10 +108,10 @@ const struct pb_op pb_op_multilook = {
                       "valid one.",
             .source = "L. J. Porcello et al., Speckle reduction in synthetic-aperture radars, "
                       "Journal of the Optical Society of America 66 (1976), 1305-1311.",
-            .notes = "Rows of an image of Sentinel-1 go along the range, lines follow in azimuth. "
+            .notes = "Rows of an image of Sentinel-1 are along the range, lines follow in azimuth. "
                      "Blocks begin at\n"
                      "the upper left corner; pixels that fill no block are left out. Speckle "
-                     "filters that come after\n"
+                     "filters after this step\n"
                      "have as many more looks as pixels of a block are independent.\n"
                      "\n"
                      "  - multilook: {range: 4, azimuth: 4, bands: [VV, VH]}\n"

@@ -59,12 +59,12 @@ const struct pb_op pb_op_refined_lee = {
             .formula = PB_SPECKLE_FORMULA
             " Mean and variance are of half a window of size * size pixels. Nine areas in it, "
             "of side 2 * floor(size / 4) + 1 and as far apart as they fit, have sums: the pair "
-            "of opposite ones that differs most shows across what line the edge runs, and the "
-            "one of them that is nearer to the area in the middle on which side of it the "
-            "pixel lies. The half has the pixels of that side and of the line.",
+            "of opposite ones that differs most shows the direction of the edge; the one of them "
+            "that is nearer to the area in the middle shows the pixel's side of it. The half has "
+            "the pixels of that side and of the line.",
             .units = "Those of the band.",
             .nodata = "A pixel is invalid where one of its neighbourhood is, and with edge: nodata "
-                      "where a part of it lies outside the image.",
+                      "where a part of it is outside the image.",
             .source = "J.-S. Lee, Refined Filtering of Image Noise Using Local Statistics, "
                       "Computer Graphics and Image Processing 15 (1981), 380-389. Of 7 * 7 pixels "
                       "the halves are those of SNAP, which estimates the speckle from the window "

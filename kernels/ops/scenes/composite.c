@@ -210,7 +210,7 @@ static int check(const struct composite *step, struct pb_builder *b)
                                 step->of.n, OBSERVATIONS_MAX);
     if (step->method == PERCENTILE && !step->has_percentile)
         return pb_builder_wrong(b, &step->method,
-                                "say which percentile: percentile: 25, for instance");
+                                "the percentile is missing: write percentile: 25, for instance");
     if (step->method != PERCENTILE && step->has_percentile)
         return pb_builder_wrong(b, &step->percentile, "'percentile' belongs to method: percentile");
     /* Reported by who read the step. */
@@ -297,19 +297,18 @@ const struct pb_op pb_op_composite = {
                 "Invalid where no clear observation has a valid value of the band; count is 0 "
                 "there. max-ndvi and latest-clear take an observation where it is clear and all "
                 "bands that the "
-                "step makes are valid (max-ndvi: the NDVI as well), and are invalid where "
-                "there is none.",
+                "step makes are valid (max-ndvi: the NDVI as well), and are invalid where no "
+                "observation is.",
             .source = "Maximum value composites: B. N. Holben, International Journal of Remote "
                       "Sensing 7 (11), 1986. Sorting network: Batcher's merge exchange.",
             .notes =
                 "The observations are the scene and sources of the pipeline's `input`, up to 16 "
                 "files, or bands of\n"
-                "one file, up to 64, on one grid. Their bands go by one name and an ending each: "
-                "with of: [_1, _2], band R is "
-                "made of R_1 and R_2.\n"
-                "What is read of a tile is an exchange by the pattern multiple: its files, one "
-                "after the other, go down,\n"
-                "its one result comes up. All observations of a tile are computed together.\n"
+                "one file, up to 64, on one grid. Their bands share a name and differ in its "
+                "ending: with of: [_1, _2], band R is made of R_1 and R_2.\n"
+                "The parts of a tile are an exchange by the pattern multiple: its files are sent "
+                "to the device one after the other,\n"
+                "its one result is returned. All observations of a tile are computed together.\n"
                 "\n"
                 "  - composite: {bands: [R, N], of: [_1, _2], clear: \"(SCL{} > 3) * (SCL{} < "
                 "8)\"}\n"

@@ -22,7 +22,7 @@ static const struct pb_key keys[] = {
      .type = PB_KEY_NAMES,
      .offset = offsetof(struct difference, minus),
      .required = true,
-     .doc = "What to subtract from each, in the same order."},
+     .doc = "Bands to subtract from each, in the same order."},
     PB_KEY_METHOD_BY_BAND(struct difference, "bilinear"),
 };
 

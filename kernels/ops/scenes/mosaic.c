@@ -53,8 +53,8 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct mosaic, extent),
      .more = offsetof(struct mosaic, has_extent),
      .choices = "union|first",
-     .doc = "What the mosaic covers, on pixels that continue those of the first scene in `of`: all "
-            "scenes (unless given), or what the first one covers."},
+     .doc = "Extent of the mosaic, on pixels that continue those of the first scene in `of`: all "
+            "scenes (default), or the first one."},
     {.name = "like",
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct mosaic, like),
@@ -64,8 +64,8 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct mosaic, resampling),
      .choices = "nearest|bilinear|cubic|average|mode",
      .def = "nearest",
-     .doc = "How pixels of one grid are made from those of another; of grids whose pixels lie on "
-            "each other none are changed."},
+     .doc = "How pixels of one grid are made from those of another; pixels of grids that coincide "
+            "are not changed."},
     {.name = "width",
      .type = PB_KEY_INT,
      .offset = offsetof(struct mosaic, width),
@@ -130,8 +130,8 @@ static int32_t union_grid(struct work *w, int32_t first)
         const struct pb_geometry other = pb_builder_geometry(w->b, grid);
         if (other.frame != own.frame)
             return pb_builder_mistake(w->b, PB_DIAG_GRID, &w->step->of.items[i / w->n_bands], 0,
-                                      "scene '%.63s' lies in another coordinate system than the "
-                                      "first one; warp all of them in one step, or give 'like' or "
+                                      "scene '%.63s' has another coordinate system than the first "
+                                      "one; warp all of them in one step, or give 'like' or "
                                       "extent: first",
                                       w->step->of.items[i / w->n_bands].text);
         const struct pb_map map = pb_map_between(&other.map, &own.map);
@@ -163,7 +163,7 @@ static int32_t find_grid(struct work *w)
     const int32_t grid = pb_builder_grid(w->b, of);
     if (grid < 0)
         return pb_builder_wrong(w->b, step->like ? (const void *)&step->like : &step->of,
-                                "a band that is a constant lies on no grid");
+                                "a band that is a constant has no grid");
     return step->like || step->extent == OF_FIRST ? grid : union_grid(w, grid);
 }
 
@@ -342,9 +342,9 @@ const struct pb_op pb_op_mosaic = {
     .name = "mosaic",
     .doc =
         {
-            .summary = "makes one image of scenes that lie beside each other",
+            .summary = "makes one image of neighbouring scenes",
             .formula =
-                "Of the scenes that are valid at a pixel: first, last: the one that comes first or "
+                "Of the scenes that are valid at a pixel: first, last: the one that is first or "
                 "last in `of`. mean, min, max: of all. feather: sum of w * v over sum of w, where "
                 "w is min(d, width) and d the distance to the nearest pixel that is not valid in "
                 "the scene, in columns or rows, whichever are more.",
@@ -355,9 +355,8 @@ const struct pb_op pb_op_mosaic = {
             .notes =
                 "The scenes are that of the pipeline's `input` and its sources in one coordinate "
                 "system, or bands of\n"
-                "one file: up to 16, of up to 6 different grids or types of pixels. Their bands go "
-                "by one name and an ending each: with "
-                "of: [_1, _2], band R\n"
+                "one file: up to 16, of up to 6 different grids or types of pixels. Their bands "
+                "share a name and differ in its ending: with of: [_1, _2], band R\n"
                 "is made of R_1 and R_2; their order is that of `of`, and of input.order where "
                 "input.files counts files (nth).\n"
                 "Files of one scene need not share a pixel in a pipeline with this step. The grid "

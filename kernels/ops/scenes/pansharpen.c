@@ -140,7 +140,7 @@ static int build(const void *params, struct pb_builder *b)
         return rc;
     const pb_value pan = pb_band_list_named(b, &sharpen->pan);
     if (pan != PB_VALUE_POISON && pb_builder_grid(b, pan) < 0)
-        return pb_builder_wrong(b, &sharpen->pan, "'%.80s' is a constant, it lies on no grid",
+        return pb_builder_wrong(b, &sharpen->pan, "'%.80s' is a constant, it has no grid",
                                 sharpen->pan);
     place(sharpen, b, pan == PB_VALUE_POISON ? -1 : pb_builder_grid(b, pan), bands);
     const pb_value stand_in =

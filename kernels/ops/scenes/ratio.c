@@ -22,7 +22,7 @@ static const struct pb_key keys[] = {
      .type = PB_KEY_NAMES,
      .offset = offsetof(struct ratio, over),
      .required = true,
-     .doc = "What to divide each by, in the same order."},
+     .doc = "Bands to divide each by, in the same order."},
     PB_KEY_METHOD_BY_BAND(struct ratio, "bilinear"),
 };
 

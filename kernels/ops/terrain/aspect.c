@@ -87,7 +87,7 @@ const struct pb_op pb_op_aspect = {
                 "e and n the rise towards east and north, from 0 to below 360; trigonometric: "
                 "atan2(-n, -e).",
             .units = "Degrees clockwise from north, or counterclockwise from east.",
-            .nodata = PB_TERRAIN_NODATA " So is level ground, but with flat: zero.",
+            .nodata = PB_TERRAIN_NODATA " Level ground is invalid, too, except with flat: zero.",
             .source =
                 "Horn 1981, Proceedings of the IEEE 69:14-47; Zevenbergen and Thorne 1987, "
                 "Earth Surface Processes and Landforms 12:47-56. As gdaldem's aspect, also with "

@@ -33,9 +33,8 @@ static const struct pb_key keys[] = {
      .more = offsetof(struct hillshade, has_azimuth),
      .min = 0,
      .max = 360,
-     .doc =
-         "Where the light comes from, in degrees clockwise from north; 315, the north-west, when "
-         "not given. Not for shading: multidirectional."},
+     .doc = "Direction of the light source, in degrees clockwise from north; default 315, the "
+            "north-west. Not for shading: multidirectional."},
     {.name = "altitude",
      .type = PB_KEY_NUMBER,
      .offset = offsetof(struct hillshade, altitude),
