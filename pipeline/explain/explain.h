@@ -17,7 +17,7 @@ struct pb_explain_options {
     size_t n_names;
 };
 
-/* Writes members into the open object of `json`; service/README.md lists them. run was created
+/* Writes members into the open object of `json`; service/doc/report.md lists them. run was created
  * without `products`. 0; what the run would fail with although its plan is made, when the place of
  * its products is not to be had: output.exists, output.path. The members are written all the same.
  */

@@ -9,7 +9,7 @@
 #include "pipeline/run/run.h"
 
 /* Members "directory", "products" [{type, name, path, bytes, checksum, media_type}] and "report" of
- * the object that is open. README.md beside this says what is in a report. */
+ * the object that is open. service/doc/report.md lists the members of a report. */
 void pb_result_print(struct pb_json *json, const struct pb_run_result *result);
 /* "file:line:col: message", as far as the error has a place. */
 void pb_result_err_words(const struct pb_err *err, char *out, size_t bytes);

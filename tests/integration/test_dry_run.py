@@ -184,16 +184,5 @@ def test_a_path_that_needs_what_nothing_says(scratch):
         assert "[output.path]" in done.stderr and "sensor" in done.stderr, done.stderr
 
 
-def test_the_readme_shows_what_is_printed(scratch):
-    """But for the memory, which depends on the machine."""
-    blocks = (pbtest.SOURCE / "README.md").read_text().split("```")
-    at = next(i for i, block in enumerate(blocks) if block.startswith("sh\npushbroom run --dry-run"))
-    words = blocks[at].split()[1:]
-    printed = pbtest.run(*words, "--quiet", "--device", "cpu", cwd=pbtest.SOURCE).stdout
-    told = blocks[at + 2].strip("\n")
-    assert told.splitlines()[:-1] == printed.splitlines()[:-1], printed
-    assert told.splitlines()[-1].startswith("  memory "), told
-
-
 if __name__ == "__main__":
     pbtest.main(globals())

@@ -137,7 +137,7 @@ class NoOwnUser(unittest.TestCase):
 
 
 class UnitsUser(unittest.TestCase):
-    """The service runs as nobody with the capabilities of a unit's drop-in (service/README.md): it gives the processes that
+    """The service runs as nobody with the capabilities of a unit's drop-in (service/doc/security.md): it gives the processes that
     compute a user of their own."""
 
     def test_a_unit_gives_a_user_by_capabilities(self):
