@@ -1,12 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Text -> tree (yaml_tree.h) -> struct by the schema (schema.h) -> checks across keys. Each part
- * reports its mistakes and the next one runs all the same, so that one load shows every mistake;
- * checks that would only repeat a mistake are left out. Everything lives in one arena, the
- * configuration itself included. */
+/* Files (config_files.h) -> trees (yaml_tree.h) -> one tree (compose.h) -> struct by the schema
+ * (schema.h) -> checks across keys. Each part reports its mistakes and the next one runs all the
+ * same, so that one load shows every mistake; checks that would only repeat a mistake are left out.
+ * Everything lives in one arena, the configuration itself included. */
 #include "config/config.h"
 
 #include "config/base/arena.h"
+#include "config/compose.h"
+#include "config/config_files.h"
 #include "config/config_parts.h"
 #include "config/group_pattern.h"
 #include "config/yaml/yaml_tree.h"
@@ -43,15 +45,12 @@ static void read_sections(struct pb_load *load, const struct pb_yaml *root,
         pb_read_notify(load, pb_yaml_find(root, "notify", NULL), config);
 }
 
-static void read_text(struct pb_load *load, const char *text, size_t bytes,
-                      struct pb_config *config)
+static void read_files(struct pb_load *load, struct pb_config *config)
 {
-    const struct pb_yaml *root = NULL;
+    const size_t before = pb_report_count(&load->report);
+    const struct pb_yaml *root = pb_config_files_root(load, 0);
     char found[80];
-    int rc = pb_yaml_parse(text, bytes, load->arena, &load->report, &root);
-    if (rc == -ENOMEM)
-        pb_arena_fail(load->arena);
-    if (rc)
+    if (pb_report_count(&load->report) != before && root == NULL)
         return;
     if (root == NULL || pb_yaml_is_null(root))
         pb_report(&load->report, PB_E_CONFIG_VALUE, 1, 1,
@@ -61,7 +60,7 @@ static void read_text(struct pb_load *load, const char *text, size_t bytes,
                   "the file must be a map with service, compute, limits and pipelines, not %s",
                   pb_yaml_what(root, found, sizeof found));
     else
-        read_sections(load, root, config);
+        read_sections(load, pb_compose(load, root), config);
 }
 
 static void free_groups(struct pb_config *config)
@@ -70,64 +69,71 @@ static void free_groups(struct pb_config *config)
         pb_group_pattern_destroy(config->pipelines[i].input.group_pattern);
 }
 
-int pb_config_parse(const char *text, size_t bytes, const char *name,
-                    const struct pb_product_kinds *kinds, struct pb_err_list *errors,
-                    struct pb_config **out_config)
+/* From the files of the load, which has its arena; takes it. */
+static int finish(struct pb_load *load, struct pb_config **out_config)
 {
-    struct pb_arena *arena = pb_arena_create();
-    struct pb_load load = {
-        .arena = arena, .kinds = kinds, .report = {.list = errors, .file = name}};
-    memset(errors, 0, sizeof *errors);
-    struct pb_config *config = pb_arena_alloc(arena, 1, sizeof *config);
-    if (config) {
-        config->memory = arena;
-        config->kinds = kinds;
-        config->path = pb_arena_text(arena, name, strlen(name));
-        if (bytes <= PB_CONFIG_BYTES_MAX)
-            config->text = pb_arena_text(arena, text, bytes);
-        read_text(&load, text, bytes, config);
+    struct pb_err_list *errors = load->report.list;
+    struct pb_config *config = pb_arena_alloc(load->arena, 1, sizeof *config);
+    if (config != NULL && load->files->n > 0) {
+        config->memory = load->arena;
+        config->kinds = load->kinds;
+        config->path = (char *)load->files->name[0];
+        read_files(load, config);
+        config->text = pb_config_files_join(load);
+        config->files = load->files->name;
     }
-    if (pb_arena_failed(arena))
-        pb_report_memory(&load.report);
+    if (pb_arena_failed(load->arena))
+        pb_report_memory(&load->report);
     if (errors->n) {
         if (config != NULL)
             free_groups(config);
-        pb_arena_destroy(arena);
+        pb_arena_destroy(load->arena);
         return pb_code_errno(errors->err[0].code);
     }
     *out_config = config;
     return 0;
 }
 
-/* Reads one byte over the limit, to detect a file that is too large. */
-static int read_file(const char *path, char *text, size_t *out_bytes, struct pb_report *report)
+/* Begins a load without files. Returns false without memory, and reports it. */
+static bool begin(struct pb_load *load, const struct pb_product_kinds *kinds, const char *name,
+                  struct pb_err_list *errors)
 {
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return pb_report(report, PB_E_CONFIG_FILE, 0, 0, "cannot open it: %s", strerror(errno));
-    size_t bytes = fread(text, 1, PB_CONFIG_BYTES_MAX + 1, file);
-    int rc = 0;
-    if (ferror(file))
-        rc = pb_report(report, PB_E_CONFIG_FILE, 0, 0, "cannot read it: %s", strerror(errno));
-    (void)fclose(file);
-    *out_bytes = bytes;
-    return rc;
+    memset(errors, 0, sizeof *errors);
+    *load = (struct pb_load){
+        .arena = pb_arena_create(), .kinds = kinds, .report = {.list = errors, .file = name}};
+    load->files = pb_arena_alloc(load->arena, 1, sizeof *load->files);
+    if (load->files != NULL)
+        return true;
+    pb_arena_destroy(load->arena);
+    pb_report_memory(&load->report);
+    return false;
+}
+
+int pb_config_parse(const char *text, size_t bytes, const char *name,
+                    const struct pb_product_kinds *kinds, struct pb_err_list *errors,
+                    struct pb_config **out_config)
+{
+    struct pb_load load;
+    if (!begin(&load, kinds, name, errors))
+        return -ENOMEM;
+    pb_config_files_split(&load, text, bytes, name);
+    return finish(&load, out_config);
 }
 
 int pb_config_load(const char *path, const struct pb_product_kinds *kinds,
                    struct pb_err_list *errors, struct pb_config **out_config)
 {
-    struct pb_report report = {.list = errors, .file = path};
-    size_t bytes = 0;
-    memset(errors, 0, sizeof *errors);
-    char *text = malloc(PB_CONFIG_BYTES_MAX + 1);
-    if (text == NULL)
-        return pb_report_memory(&report);
-    int rc = read_file(path, text, &bytes, &report);
-    if (rc == 0)
-        rc = pb_config_parse(text, bytes, path, kinds, errors, out_config);
-    free(text);
-    return rc;
+    struct pb_load load;
+    if (!begin(&load, kinds, path, errors))
+        return -ENOMEM;
+    pb_config_files_open(&load, path);
+    return finish(&load, out_config);
+}
+
+const char *pb_config_place(const struct pb_config *config, int line, int *out_line)
+{
+    *out_line = line % PB_FILE_LINES;
+    return config->files[line / PB_FILE_LINES];
 }
 
 void pb_config_destroy(struct pb_config *config)

@@ -230,7 +230,13 @@ struct pb_complete_config {
 #define PB_METADATA_OPEN_MAX  64 /* of all observations of a scene */
 #define PB_SIDECARS_MAX       48 /* of one scene, that are read */
 
+/* The band whose values say which pixels are clouds and the like. */
+struct pb_quality_config {
+    char *band, *preset; /* as in the operator mask */
+};
+
 struct pb_input_config {
+    char *preset; /* NULL once it is in effect: the other members are what it says then */
     char **match; /* patterns (config/base/glob.h) for the base name */
     size_t n_match;
     char *scene; /* pattern of the folders that are a scene each; NULL = none */
@@ -250,6 +256,8 @@ struct pb_input_config {
     size_t n_sidecars;
     struct pb_complete_config complete;
     bool has_complete;
+    struct pb_quality_config quality;
+    bool has_quality;
     double scale, offset;
     bool has_nodata; /* overrides the file's */
     double nodata;
@@ -346,8 +354,7 @@ struct pb_pipeline_config {
     int32_t priority; /* of its jobs; the highest goes first */
     struct pb_input_config input;
     struct pb_output_config output;
-    struct pb_exchange_config exchange; /* of its tiles; unidirectional unless the file or an
-                                           operator says otherwise */
+    struct pb_exchange_config exchange; /* exchange of tiles; default: unidirectional */
     struct pb_step_config *steps;
     size_t n_steps;
     struct pb_product_config **products;
@@ -383,7 +390,8 @@ struct pb_notify_config {
 struct pb_config {
     const struct pb_product_kinds *kinds; /* borrowed */
     char *path;                           /* as given, for messages */
-    char *text;                           /* the file's text as loaded */
+    char *text;                           /* text of all its files, for pb_config_parse */
+    const char *const *files;             /* their names by number, the first is path */
     struct pb_service_config service;
     struct pb_compute_config compute;
     struct pb_limits limits;
@@ -394,15 +402,21 @@ struct pb_config {
     void *memory; /* arena that owns everything above */
 };
 
-/* Reads and checks a file. 0 and *out_config (the caller's, destroy it), or a negative errno and at
- * least one error in *errors. path is borrowed. Thread: any. */
+/* Reads and checks a file with the presets that it names and, if it is called pushbroom.yaml, the
+ * files of pipelines.d in the same directory; path may be the name of a preset (config/presets.h).
+ * 0 and *out_config (the caller's, destroy it), or a negative errno and at least one error in
+ * *errors. path is borrowed. Thread: any. */
 int pb_config_load(const char *path, const struct pb_product_kinds *kinds,
                    struct pb_err_list *errors, struct pb_config **out_config);
-/* The same from text in memory; name is what messages call it. */
+/* The same from text in memory, of one file or as `text` of a configuration has several, without
+ * opening any; name is what messages call it. */
 int pb_config_parse(const char *text, size_t bytes, const char *name,
                     const struct pb_product_kinds *kinds, struct pb_err_list *errors,
                     struct pb_config **out_config);
 void pb_config_destroy(struct pb_config *config);
+/* The name of the file that a line of the configuration is of (of a step, an item, ...), and its
+ * number there. */
+const char *pb_config_place(const struct pb_config *config, int line, int *out_line);
 
 /* The step whose grid cuts products into tiles; NULL: there is none. */
 const struct pb_warp_op *pb_pipeline_tile_step(const struct pb_pipeline_config *pipeline);
@@ -419,8 +433,8 @@ const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *
 /* Whether the pipeline's input.scene fits the name. */
 bool pb_config_takes_folder(const struct pb_pipeline_config *pipeline, const char *path);
 /* The same for a loose file of a scene of many, by input.group; out_scene (256 bytes): the scene
- * that it belongs to, "" where its metadata tell it (pb_group_pattern_asks) and facts, what they
- * say, is NULL or lacks it. Such a file is no scene of its own, whatever input.match fits. */
+ * that it belongs to, "" where its metadata tell it (pb_group_pattern_asks) and facts, their
+ * content, is NULL or lacks it. Such a file is no scene of its own, whatever input.match fits. */
 struct pb_group_facts;
 const struct pb_pipeline_config *pb_config_match_group(const struct pb_config *config,
                                                        const char *path,
@@ -441,7 +455,7 @@ void pb_config_takes(const struct pb_config *config, bool folders, char *out, si
  * that no file reaches, as an earlier one takes all that fits (of patterns with '?' and '[' only
  * equal ones are recognised), and those whose every job would fail. text is borrowed for the call.
  */
-typedef void pb_config_warning(void *user, int line, int col, const char *text);
+typedef void pb_config_warning(void *user, const char *file, int line, int col, const char *text);
 void pb_config_warnings(const struct pb_config *config, pb_config_warning *warn, void *user);
 
 /* The effective configuration as YAML (defaults filled in); malloc'd string, the caller's. */

@@ -172,7 +172,7 @@ static bool read_pipeline(struct pb_load *load, const struct pb_yaml *key,
     }
     pb_input_files_resolve(load, key, input, &pipeline->input);
     check_names(load, input, &pipeline->input);
-    notes->input_is_sound = pb_report_count(&load->report) == before;
+    notes->input_is_sound = pb_report_count(&load->report) == before && !body->damaged;
     read_output(load, body, &pipeline->output);
     const struct pb_yaml *exchange = pb_yaml_find(body, "exchange", NULL);
     pb_read_exchange(load, exchange, pipeline);

@@ -11,6 +11,7 @@
 #include "kernels/key.h"
 
 struct pb_arena;
+struct pb_config_files;
 struct pb_text;
 struct pb_yaml;
 
@@ -19,12 +20,13 @@ struct pb_load {
     struct pb_arena *arena;
     const struct pb_product_kinds *kinds;
     struct pb_report report;
+    struct pb_config_files *files; /* files of the configuration */
 };
 
 extern const struct pb_section pb_section_retention, pb_section_service, pb_section_inbox,
     pb_section_inbox_complete, pb_section_compute, pb_section_limits, pb_section_input,
     pb_section_output, pb_section_source, pb_section_file, pb_section_complete, pb_section_pipeline,
-    pb_section_duplicates, pb_section_exec, pb_section_webhook, pb_section_mqtt;
+    pb_section_duplicates, pb_section_quality, pb_section_exec, pb_section_webhook, pb_section_mqtt;
 
 /* Fills the struct at base, zeroed before, from a map (NULL or nothing: defaults only). Every
  * mistake goes to the report; an invalid value keeps the default, a list keeps its valid

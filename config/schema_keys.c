@@ -201,7 +201,30 @@ static const struct pb_key limits_keys[] = {
            "A job of the service that runs for longer is ended and fails; 0s = no limit."),
 };
 
+static const struct pb_key quality_keys[] = {
+    {.name = "band",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_quality_config, band),
+     .example = "SCL",
+     .required = true,
+     .doc = "The band with classes or bits."},
+    {.name = "preset",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_quality_config, preset),
+     .example = "sentinel2-scl",
+     .doc = "Meaning of its values, as in the step mask."},
+};
+
 static const struct pb_key input_keys[] = {
+    {.name = "preset",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_input_config, preset),
+     .example = "sentinel2-l2a",
+     .doc =
+         "Name of a preset ('pushbroom new' lists them): its input is the base of this one, "
+         "and the other keys here replace its keys. In files, bands, sources, quality and "
+         "complete each entry replaces one or is added; match, scene and group replace each other. "
+         "input: sentinel2-l2a is short for input: {preset: sentinel2-l2a}."},
     LISTED("match", PB_KEY_PATTERNS, AT(pb_input_config, match), AT(pb_input_config, n_match),
            "[\"*.tif\", \"*.tiff\"]",
            "Patterns for the file name without its directory; upper and lower case are the same."),
@@ -309,6 +332,13 @@ static const struct pb_key input_keys[] = {
          "The band of files whose grid is the scene's; without this key the first of them. Files "
          "with resample are brought onto it in the same pass; the others stay on their own, for "
          "steps that choose."},
+    {.name = "quality",
+     .type = PB_KEY_SECTION,
+     TWO(pb_input_config, quality, has_quality),
+     .section = &pb_section_quality,
+     .example = "{band: SCL, preset: sentinel2-scl}",
+     .doc = "The quality band, which a step mask without band and bands takes: clouds are then "
+            "masked by `- mask`."},
     {.name = "complete",
      .type = PB_KEY_SECTION,
      TWO(pb_input_config, complete, has_complete),
@@ -463,5 +493,7 @@ const struct pb_section pb_section_file = {"file", "A band of a scene of many fi
                                            N_OF(file_keys)};
 const struct pb_section pb_section_complete = {
     "complete", "When a scene of many files is complete.", complete_keys, N_OF(complete_keys)};
+const struct pb_section pb_section_quality = {"quality", "The quality band of a scene.",
+                                              quality_keys, N_OF(quality_keys)};
 const struct pb_section pb_section_pipeline = {"pipeline", "What becomes of a scene.",
                                                pipeline_keys, N_OF(pipeline_keys)};

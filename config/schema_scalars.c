@@ -7,6 +7,7 @@
 
 #include "kernels/nearest.h"
 #include "config/base/arena.h"
+#include "config/config_files.h"
 #include "config/schema_doc.h"
 #include "config/units.h"
 #include "config/yaml/yaml_tree.h"
@@ -230,6 +231,8 @@ static bool read_text(const struct slot *s)
               s->what, text);
         return false;
     }
+    if (s->key->type == PB_KEY_PATH && s->load->files != NULL)
+        text = pb_config_files_path(s->load, s->node->line, text);
     *(char **)target(s) = pb_arena_text(s->load->arena, text, strlen(text));
     return true;
 }

@@ -52,18 +52,30 @@ static const char *lacks_metadata(const struct pb_pipeline_config *pipeline)
                                                                                  : NULL;
 }
 
-static void warn_of(const struct pb_config *config, const struct pb_pipeline_config *pipeline,
-                    pb_config_warning *warn, void *user)
+struct warnings {
+    const struct pb_config *config;
+    pb_config_warning *warn;
+    void *user;
+};
+
+static void warn_at(const struct warnings *to, int line, int col, const char *text)
+{
+    int own = 0;
+    const char *file = pb_config_place(to->config, line, &own);
+    to->warn(to->user, file, own, col, text);
+}
+
+static void warn_of(const struct warnings *to, const struct pb_pipeline_config *pipeline)
 {
     char text[400];
-    const struct pb_pipeline_config *first = covered_by(config, pipeline);
+    const struct pb_pipeline_config *first = covered_by(to->config, pipeline);
     const char *part = lacks_metadata(pipeline);
     if (first != NULL) {
         (void)snprintf(text, sizeof text,
                        "no file reaches pipeline '%s', as '%s' before it takes all that fits its "
                        "input.match; it runs only when it is named (-p)",
                        pipeline->name, first->name);
-        warn(user, pipeline->line, pipeline->col, text);
+        warn_at(to, pipeline->line, pipeline->col, text);
     }
     if (part != NULL) {
         (void)snprintf(
@@ -71,7 +83,7 @@ static void warn_of(const struct pb_config *config, const struct pb_pipeline_con
             "every job of pipeline '%s' will fail: %s has {sensor} or {datetime}, and no "
             "input.metadata says them",
             pipeline->name, part);
-        warn(user, pipeline->line, pipeline->col, text);
+        warn_at(to, pipeline->line, pipeline->col, text);
     }
     for (size_t i = 0; i < pipeline->n_products; i++) {
         const struct pb_product_config *product = pipeline->products[i];
@@ -81,12 +93,13 @@ static void warn_of(const struct pb_config *config, const struct pb_pipeline_con
             continue;
         (void)snprintf(text, sizeof text, "every job of pipeline '%s' will fail: %s",
                        pipeline->name, why);
-        warn(user, product->line, product->col, text);
+        warn_at(to, product->line, product->col, text);
     }
 }
 
 void pb_config_warnings(const struct pb_config *config, pb_config_warning *warn, void *user)
 {
+    const struct warnings to = {config, warn, user};
     for (size_t i = 0; i < config->n_pipelines; i++)
-        warn_of(config, &config->pipelines[i], warn, user);
+        warn_of(&to, &config->pipelines[i]);
 }

@@ -10,9 +10,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool before(int line, int col, const struct pb_err *err)
+static bool before(const struct pb_report *report, int line, int col, size_t at)
 {
-    return line < err->line || (line == err->line && col < err->col);
+    const int other = report->place[at];
+    return line < other || (line == other && col < report->list->err[at].col);
+}
+
+static const char *file_of(const struct pb_report *report, int line)
+{
+    const int number = line / PB_FILE_LINES;
+    return number == 0 || report->more == NULL ? report->file : report->more[number - 1];
 }
 
 int pb_report(struct pb_report *report, enum pb_code code, int line, int col, const char *format,
@@ -20,7 +27,7 @@ int pb_report(struct pb_report *report, enum pb_code code, int line, int col, co
 {
     struct pb_err_list *list = report->list;
     size_t at = list->n;
-    while (at > 0 && before(line, col, &list->err[at - 1]))
+    while (at > 0 && before(report, line, col, at - 1))
         at--;
     if (list->n == PB_CONFIG_ERRORS_MAX)
         list->n_more++;
@@ -29,6 +36,8 @@ int pb_report(struct pb_report *report, enum pb_code code, int line, int col, co
     if (list->n < PB_CONFIG_ERRORS_MAX)
         list->n++;
     memmove(&list->err[at + 1], &list->err[at], (list->n - 1 - at) * sizeof *list->err);
+    memmove(&report->place[at + 1], &report->place[at], (list->n - 1 - at) * sizeof *report->place);
+    report->place[at] = line;
     struct pb_err *err = &list->err[at];
     memset(err, 0, sizeof *err);
     va_list args;
@@ -40,7 +49,7 @@ int pb_report(struct pb_report *report, enum pb_code code, int line, int col, co
          c++) /* a name from the file must not contain control sequences for a terminal */
         if ((unsigned char)*c < 0x20 || *c == 0x7F)
             *c = '?';
-    return pb_fail_at(err, code, report->file, line, col, "%s", message);
+    return pb_fail_at(err, code, file_of(report, line), line % PB_FILE_LINES, col, "%s", message);
 }
 
 size_t pb_report_count(const struct pb_report *report)
@@ -51,7 +60,7 @@ size_t pb_report_count(const struct pb_report *report)
 bool pb_report_has(const struct pb_report *report, int line, int col)
 {
     for (size_t i = 0; i < report->list->n; i++)
-        if (report->list->err[i].line == line && report->list->err[i].col == col)
+        if (report->place[i] == line && report->list->err[i].col == col)
             return true;
     return false;
 }

@@ -33,7 +33,7 @@ static int report_duplicates(struct pb_arena *arena, struct pb_report *report, s
             map->damaged = true;
             pb_report(report, PB_E_CONFIG_SYNTAX, keys[i]->line, keys[i]->col,
                       "the key '%.80s' is here twice (first in line %d); keep one", keys[i]->text,
-                      keys[i - 1]->line);
+                      keys[i - 1]->line % PB_FILE_LINES);
         }
     return 0;
 }

@@ -31,14 +31,15 @@ struct reader {
     struct anchor *anchors;
     unsigned n_anchors;
     unsigned nodes; /* expanded, so far */
+    int first;      /* line 0 of the file, in the lines of nodes and mistakes */
     /* Start of a line of the text: the position of place_text, as scalars come in order. */
     const char *line_start;
     int line;
 };
 
-static int line_of(const yaml_mark_t *mark)
+static int line_of(const struct reader *r, const yaml_mark_t *mark)
 {
-    return (int)mark->line + 1;
+    return r->first + (int)mark->line + 1;
 }
 
 static int col_of(const yaml_mark_t *mark)
@@ -66,7 +67,7 @@ static int syntax_error(struct reader *r)
     if (p->error == YAML_MEMORY_ERROR)
         return -ENOMEM;
     if (p->error == YAML_READER_ERROR) {
-        int line = 1, col = 1;
+        int line = r->first + 1, col = 1;
         for (size_t i = 0; i < p->problem_offset && i < r->bytes; i++) {
             unsigned char c = (unsigned char)r->text[i];
             line += c == '\n';
@@ -79,9 +80,9 @@ static int syntax_error(struct reader *r)
     if (p->context && p->problem && pb_yaml_blames_context(p->problem, p->context))
         mark = &p->context_mark;
     if (byte_at(r, mark) == '\t')
-        return pb_report(r->report, PB_E_CONFIG_SYNTAX, line_of(mark), col_of(mark),
+        return pb_report(r->report, PB_E_CONFIG_SYNTAX, line_of(r, mark), col_of(mark),
                          "a tab cannot indent; use spaces instead");
-    return pb_report(r->report, PB_E_CONFIG_SYNTAX, line_of(mark), col_of(mark), "%s",
+    return pb_report(r->report, PB_E_CONFIG_SYNTAX, line_of(r, mark), col_of(mark), "%s",
                      pb_yaml_problem(p->problem, p->context));
 }
 
@@ -93,7 +94,7 @@ static int next_event(struct reader *r, yaml_event_t *event)
 static int count_nodes(struct reader *r, unsigned more, const yaml_mark_t *mark)
 {
     if (more > PB_YAML_NODES_MAX - r->nodes)
-        return pb_report(r->report, PB_E_CONFIG_LIMIT, line_of(mark), col_of(mark),
+        return pb_report(r->report, PB_E_CONFIG_LIMIT, line_of(r, mark), col_of(mark),
                          "the file holds more than %d values here, aliases expanded; "
                          "a configuration needs far fewer",
                          PB_YAML_NODES_MAX);
@@ -103,7 +104,7 @@ static int count_nodes(struct reader *r, unsigned more, const yaml_mark_t *mark)
 
 static int too_deep(struct reader *r, const yaml_mark_t *mark)
 {
-    return pb_report(r->report, PB_E_CONFIG_LIMIT, line_of(mark), col_of(mark),
+    return pb_report(r->report, PB_E_CONFIG_LIMIT, line_of(r, mark), col_of(mark),
                      "nested deeper than %d levels; a configuration needs fewer than 10",
                      PB_CONFIG_DEPTH_MAX);
 }
@@ -116,7 +117,7 @@ static int open_anchor(struct reader *r, const yaml_mark_t *mark, const yaml_cha
     if (name == NULL)
         return 0;
     if (r->n_anchors++ == PB_YAML_ANCHORS_MAX)
-        return pb_report(r->report, PB_E_CONFIG_LIMIT, line_of(mark), col_of(mark),
+        return pb_report(r->report, PB_E_CONFIG_LIMIT, line_of(r, mark), col_of(mark),
                          "more than %d anchors (&name); a configuration needs far fewer",
                          PB_YAML_ANCHORS_MAX);
     struct anchor *anchor = pb_arena_alloc(r->arena, 1, sizeof *anchor);
@@ -140,12 +141,12 @@ static int read_alias(struct reader *r, const yaml_event_t *event, unsigned dept
     while (anchor && strcmp(anchor->name, name) != 0)
         anchor = anchor->next;
     if (anchor == NULL)
-        return pb_report(r->report, PB_E_CONFIG_SYNTAX, line_of(mark), col_of(mark),
+        return pb_report(r->report, PB_E_CONFIG_SYNTAX, line_of(r, mark), col_of(mark),
                          "there is no anchor '&%.60s' above for '*%.60s'; a pattern that starts "
                          "with * must be in quotes",
                          name, name);
     if (anchor->node == NULL)
-        return pb_report(r->report, PB_E_CONFIG_SYNTAX, line_of(mark), col_of(mark),
+        return pb_report(r->report, PB_E_CONFIG_SYNTAX, line_of(r, mark), col_of(mark),
                          "'*%.60s' stands inside '&%.60s' itself; that would never end", name,
                          name);
     if (depth + anchor->node->height > PB_CONFIG_DEPTH_MAX)
@@ -163,7 +164,7 @@ static int check_tag(struct reader *r, const yaml_event_t *event, const yaml_cha
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp((const char *)tag, known[i]) == 0)
             return 0;
-    return pb_report(r->report, PB_E_CONFIG_SYNTAX, line_of(&event->start_mark),
+    return pb_report(r->report, PB_E_CONFIG_SYNTAX, line_of(r, &event->start_mark),
                      col_of(&event->start_mark),
                      "the tag '%.60s' is not known; leave it out, or put a text that starts with "
                      "! in quotes",
@@ -307,7 +308,7 @@ static int read_node(struct reader *r, yaml_event_t *event, unsigned depth,
         yaml_event_delete(event);
         return -ENOMEM;
     }
-    node->line = line_of(&event->start_mark);
+    node->line = line_of(r, &event->start_mark);
     node->col = col_of(&event->start_mark);
     node->nodes = 1;
     *out_node = node;
@@ -325,7 +326,7 @@ static int read_document(struct reader *r, const struct pb_yaml **out_root)
         switch (event.type) {
         case YAML_DOCUMENT_START_EVENT:
             if (seen)
-                rc = pb_report(r->report, PB_E_CONFIG_SYNTAX, line_of(&event.start_mark),
+                rc = pb_report(r->report, PB_E_CONFIG_SYNTAX, line_of(r, &event.start_mark),
                                col_of(&event.start_mark),
                                "a second document starts here; one file holds one configuration");
             seen = true;
@@ -348,12 +349,12 @@ static int read_document(struct reader *r, const struct pb_yaml **out_root)
     }
 }
 
-int pb_yaml_parse(const char *text, size_t bytes, struct pb_arena *arena, struct pb_report *report,
-                  const struct pb_yaml **out_root)
+int pb_yaml_parse_file(const char *text, size_t bytes, int number, struct pb_arena *arena,
+                       struct pb_report *report, const struct pb_yaml **out_root)
 {
     static const char mark[] = "\xEF\xBB\xBF"; /* of byte order, as some editors write it */
     if (bytes > PB_CONFIG_BYTES_MAX)
-        return pb_report(report, PB_E_CONFIG_LIMIT, 0, 0,
+        return pb_report(report, PB_E_CONFIG_LIMIT, number * PB_FILE_LINES, 0,
                          "the file has %zu bytes; at most %d (1 MiB) are read", bytes,
                          PB_CONFIG_BYTES_MAX);
     if (bytes >= 3 && memcmp(text, mark, 3) == 0) {
@@ -364,8 +365,9 @@ int pb_yaml_parse(const char *text, size_t bytes, struct pb_arena *arena, struct
                        .report = report,
                        .text = text,
                        .bytes = bytes,
+                       .first = number * PB_FILE_LINES,
                        .line_start = text,
-                       .line = 1};
+                       .line = number * PB_FILE_LINES + 1};
     if (!yaml_parser_initialize(&r.parser))
         return -ENOMEM;
     /* Places and messages are made for UTF-8; libyaml would take UTF-16, too. */
@@ -377,4 +379,10 @@ int pb_yaml_parse(const char *text, size_t bytes, struct pb_arena *arena, struct
     if (rc == 0)
         *out_root = root;
     return rc;
+}
+
+int pb_yaml_parse(const char *text, size_t bytes, struct pb_arena *arena, struct pb_report *report,
+                  const struct pb_yaml **out_root)
+{
+    return pb_yaml_parse_file(text, bytes, 0, arena, report, out_root);
 }

@@ -41,6 +41,15 @@ struct pb_yaml {
  * for -ENOMEM, which the caller reports. text is borrowed for the call. Thread: any. */
 int pb_yaml_parse(const char *text, size_t bytes, struct pb_arena *arena, struct pb_report *report,
                   const struct pb_yaml **out_root);
+/* The same of the file with this number (yaml/report.h), which is in the lines of its nodes. */
+int pb_yaml_parse_file(const char *text, size_t bytes, int number, struct pb_arena *arena,
+                       struct pb_report *report, const struct pb_yaml **out_root);
+
+/* A new map with the entries of `map` and room for n_more, which pb_yaml_put adds; NULL = no
+ * memory. */
+struct pb_yaml *pb_yaml_copy_map(struct pb_arena *arena, const struct pb_yaml *map, size_t n_more);
+/* Sets the value of a key in such a map; a new key takes a place that n_more left free. */
+void pb_yaml_put(struct pb_yaml *map, const struct pb_yaml *key, const struct pb_yaml *item);
 
 /* Value of a key, NULL = none or not a map. out_key may be NULL. */
 const struct pb_yaml *pb_yaml_find(const struct pb_yaml *map, const char *key,

@@ -140,12 +140,13 @@ static int wrong_where(const struct pb_config *config, const struct pb_crop *cro
                        struct pb_err *err)
 {
     const struct pb_item *const item = &crop->where.items[0];
+    int line = 0;
+    const char *file = pb_config_place(config, item->line, &line);
     const int col = item->col + (item->col > 0 && at != SIZE_MAX ? (int)at : 0);
     char words[sizeof err->msg];
     (void)snprintf(words, sizeof words, "%s", err->msg);
     *err = (struct pb_err){0};
-    return pb_fail_at(err, PB_E_VECTOR_CHOICE, config->path, item->line, col, "crop.where: %s",
-                      words);
+    return pb_fail_at(err, PB_E_VECTOR_CHOICE, file, line, col, "crop.where: %s", words);
 }
 
 /* The plane of the polygons, in pixels, for a step that cuts. */

@@ -30,7 +30,8 @@ static const struct cli_command commands[] = {
       .arguments = "-c FILE [options] INPUT...",
       .summary = "process files here and now, no service needed",
       .options = N_OPTIONS(
-          {'c', "config", "FILE", NULL, "the configuration"},
+          {'c', "config", "FILE", NULL,
+           "the configuration: a file, or the name of a preset (pushbroom new)"},
           {'p', "pipeline", "NAME", NULL, "pipeline to use (default: the first that matches)"},
           {'o', "output", "DIR", NULL, "products go to DIR/<scene>/<pipeline>/ (default: here)"},
           {0, "existing", "WHAT", "refuse|replace|version",
@@ -124,14 +125,25 @@ static const struct cli_command commands[] = {
                             "Prometheus' node exporter"})},
      NULL,
      cli_metrics},
+    {{.name = "new",
+      .arguments = "[NAME] [--json]",
+      .summary = "list the presets, or print one to start a configuration from",
+      .options = N_OPTIONS(JSON("the list, or the preset, as JSON")),
+      .text = "A preset is a configuration that is found by its name: NAME.yaml in "
+              "$PUSHBROOM_PRESETS, /etc/pushbroom/presets or share/pushbroom/presets. "
+              "'pushbroom run -c NAME' runs it, and a pipeline with 'input: NAME' reads the same "
+              "scenes.",
+      .example = "pushbroom new sentinel2-l2a > my.yaml"},
+     "To look things up",
+     cli_new},
     {{.name = "check-config",
       .arguments = "FILE [--json]",
       .summary = "check a configuration and print what it comes to",
       .options = N_OPTIONS(JSON("mistakes, or the configuration's text, as JSON")),
-      .text = "Prints every mistake as file:line:col, or the configuration with all defaults "
-              "filled in.",
+      .text = "Prints every mistake as file:line:col, or the configuration with all defaults and "
+              "presets filled in. FILE may be the name of a preset.",
       .takes_files = true},
-     "To look things up",
+     NULL,
      cli_check_config},
     {{.name = "operators",
       .arguments = "[NAME] [--json]",

@@ -94,6 +94,7 @@ int cli_check_config(int argc, char **argv); /* cli_info.c */
 int cli_operators(int argc, char **argv);
 int cli_indices(int argc, char **argv);  /* cli_indices.c */
 int cli_patterns(int argc, char **argv); /* cli_patterns.c */
+int cli_new(int argc, char **argv);      /* cli_new.c */
 int cli_devices(int argc, char **argv);  /* cli_devices.c */
 int cli_submit(int argc, char **argv);   /* cli_jobs.c */
 int cli_status(int argc, char **argv);

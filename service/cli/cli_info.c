@@ -38,10 +38,11 @@ int cli_finish_json(struct pb_json *json)
 
 /* --- check-config ---------------------------------------------------------------------------- */
 
-static void add_warning(void *user, int line, int col, const char *text)
+static void add_warning(void *user, const char *file, int line, int col, const char *text)
 {
     struct pb_json *json = user;
     pb_json_object(json, NULL);
+    pb_json_string(json, "file", file);
     pb_json_int(json, "line", line);
     pb_json_int(json, "column", col);
     pb_json_string(json, "message", text);
@@ -80,10 +81,10 @@ static int check_config_json(const char *path)
     return rc == 0 ? CLI_DONE : CLI_USAGE;
 }
 
-static void print_warning(void *user, int line, int col, const char *text)
+static void print_warning(void *user, const char *file, int line, int col, const char *text)
 {
-    const struct pb_config *config = user;
-    (void)fprintf(stderr, "%s:%d:%d: warning: %s\n", config->path, line, col, text);
+    (void)user;
+    (void)fprintf(stderr, "%s:%d:%d: warning: %s\n", file, line, col, text);
 }
 
 int cli_check_config(int argc, char **argv)
@@ -103,7 +104,7 @@ int cli_check_config(int argc, char **argv)
     char *text = pb_config_print(config);
     if (text != NULL)
         fputs(text, stdout);
-    pb_config_warnings(config, print_warning, config);
+    pb_config_warnings(config, print_warning, NULL);
     fprintf(stderr, "%s%s is fine:%s %zu pipeline%s\n", cli_color(stderr, CLI_GREEN), path,
             cli_color(stderr, CLI_PLAIN), config->n_pipelines, config->n_pipelines == 1 ? "" : "s");
     rc = text ? CLI_DONE : CLI_JOB_FAILED;

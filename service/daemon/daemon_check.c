@@ -38,10 +38,10 @@ static int check_socket(const char *path, struct pb_err *err)
 }
 
 /* Exit code of the first mistake. */
-static void print_warning(void *user, int line, int col, const char *text)
+static void print_warning(void *user, const char *file, int line, int col, const char *text)
 {
-    const struct pb_config *config = user;
-    (void)fprintf(stderr, "%s:%d:%d: warning: %s\n", config->path, line, col, text);
+    (void)user;
+    (void)fprintf(stderr, "%s:%d:%d: warning: %s\n", file, line, col, text);
 }
 
 static int check_surroundings(const struct pb_config *config)
@@ -66,7 +66,7 @@ int pb_daemon_check(const char *path)
     if (errors.n_more > 0)
         (void)fprintf(stderr, "and %zu mistakes more\n", errors.n_more);
     if (rc == 0)
-        pb_config_warnings(config, print_warning, config);
+        pb_config_warnings(config, print_warning, NULL);
     int code = rc == 0 ? check_surroundings(config) : PB_DAEMON_EXIT_CONFIG;
     if (code == PB_DAEMON_EXIT_OK)
         (void)printf("%s: ok, %zu pipeline%s\n", path, config->n_pipelines,

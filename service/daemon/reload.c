@@ -35,15 +35,15 @@ static bool has_inbox(const struct pb_service_config *service, const char *path)
     return has;
 }
 
-static void log_warning(void *user, int line, int col, const char *text)
+static void log_warning(void *user, const char *file, int line, int col, const char *text)
 {
-    const struct pb_config *config = user;
-    pb_log(PB_LOG_WARNING, "%s:%d:%d: %s", config->path, line, col, text);
+    (void)user;
+    pb_log(PB_LOG_WARNING, "%s:%d:%d: %s", file, line, col, text);
 }
 
 void pb_reload_warn(struct pb_config *config)
 {
-    pb_config_warnings(config, log_warning, config);
+    pb_config_warnings(config, log_warning, NULL);
 }
 
 static void warn_of_inboxes(const struct pb_service_config *old,

@@ -183,6 +183,7 @@ void pb_man_commands(const struct pb_man_commands *commands, FILE *out)
         "ends by the signal (130 in a shell).\n"
         ".SH ENVIRONMENT\n.TP\n\\fBPUSHBROOM_SOCKET\\fR\nWhere the service listens.\n"
         ".TP\n\\fBPUSHBROOM_TUNING\\fR\nFile of measured transfer plans.\n"
+        ".TP\n\\fBPUSHBROOM_PRESETS\\fR\nDirectory of presets that is searched first.\n"
         ".TP\n\\fBNO_COLOR\\fR\nNo colours on a terminal.\n"
         ".SH FILES\n.TP\n\\fI/run/pushbroom/status.sock\\fR\nThe socket of the service.\n",
         out);

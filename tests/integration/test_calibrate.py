@@ -422,7 +422,7 @@ def test_samples_run_as_they_stand(scratch):
     shutil.copy(METADATA / f"{PLANET}_metadata.xml", scratch)
     assert sample(scratch, "planetscope.yaml", scratch / f"{PLANET}.tif", PLANET, "planetscope-toa")["datetime"] == "2017-08-31T17:27:54Z"
     raster(scratch / f"{PLANET}_SR.tif", numbers(4))
-    assert sample(scratch, "planetscope.yaml", scratch / f"{PLANET}_SR.tif", f"{PLANET}_SR", "planetscope-sr")["platform"] == "101c"
+    assert sample(scratch, "planetscope.yaml", scratch / f"{PLANET}_SR.tif", f"{PLANET}_SR", "planetscope")["platform"] == "101c"
     pan = "09DEC06145803-P1BS-052869858050_01_P002"
     raster(scratch / f"{pan}.tif", numbers(1))
     shutil.copy(METADATA / f"{pan}.IMD", scratch)

@@ -84,7 +84,7 @@ def test_what_needs_the_service_is_listed_so(scratch):
     listed = {groups[i]: re.findall(r"^  ([a-z-]+) ", groups[i + 1], re.M) for i in range(1, len(groups) - 1, 2)}
     assert listed == {"Without the service:": ["run"],
                       "With the service (pushbroomd):": ["submit", "status", "cancel", "retry", "quarantine", "metrics"],
-                      "To look things up:": ["check-config", "operators", "indices", "patterns", "devices"]}, listed
+                      "To look things up:": ["new", "check-config", "operators", "indices", "patterns", "devices"]}, listed
 
 
 def test_operators_are_listed_in_two_columns(scratch):

@@ -429,7 +429,7 @@ class Beside(Sets):
         self.put(d, f"{PLANET}_metadata.xml", self.metadata())
         error = d.wait_job(f"{PLANET}_metadata.xml", "failed")["error"]
         self.assertEqual(error["code"], "input.incomplete")
-        self.assertIn("metadata of (input.metadata of pipeline planetscope-sr) did not come", error["message"])
+        self.assertIn("metadata of (input.metadata of pipeline planetscope) did not come", error["message"])
         d.wait_for(lambda: {f"{PLANET}.tif", f"{PLANET}_metadata.xml"} <= set(d.files("quarantine")))
 
     def test_a_failed_one_is_quarantined_and_retried_with_its_metadata(self):

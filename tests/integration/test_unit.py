@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs into a scratch root and lets systemd judge the unit, the user and the directories, without
 booting anything. Skips what has no tool on this machine, and says so."""
+import json
 import os
 import pathlib
 import re
@@ -54,14 +55,19 @@ class Unit(unittest.TestCase):
                      "bash-completion/completions/pushbroom-notify", "zsh/site-functions/_pushbroom"):
             self.assertGreater((share / path).stat().st_size, 500, path)
 
-    def test_documents_and_samples_are_where_the_installed_readme_refers_to(self):
+    def test_documents_are_where_the_installed_readme_refers_to(self):
         doc = self.root / "usr/share/doc/pushbroom"
         for path in ("README.md", "service/README.md", "kernels/ops/README.md"):
             self.assertTrue((doc / path).is_file(), path)
+
+    def test_presets_are_found_by_the_installed_program(self):
         source = pathlib.Path(__file__).parents[2] / "samples"
-        self.assertEqual({p.name for p in (doc / "samples").iterdir()}, {p.name for p in [*source.glob("*.yaml"), *source.glob("*.geojson")]})
-        for path in (doc / "samples").glob("*.yaml"):
-            check = run(self.root / "usr/bin/pushbroom", "check-config", path)
+        installed = self.root / "usr/share/pushbroom/presets"
+        self.assertEqual({p.name for p in installed.iterdir()}, {p.name for p in [*source.glob("*.yaml"), *source.glob("*.geojson")]})
+        listed = run(self.root / "usr/bin/pushbroom", "new", "--json")
+        self.assertEqual({entry["path"] for entry in json.loads(listed.stdout)}, {str(p) for p in installed.glob("*.yaml")})
+        for path in source.glob("*.yaml"):
+            check = run(self.root / "usr/bin/pushbroom", "check-config", path.stem)
             self.assertEqual(check.returncode, 0, check.stdout)
 
     def test_the_installed_config_is_taken_by_the_installed_service(self):

@@ -290,7 +290,7 @@ static const struct bad_config bad_configs[] = {
     {INPUT("nodata: .inf"),
      3, 21, 1, "input.nodata: '.inf' is not a number; write it as -9999, or .nan"},
     {INPUT("scl: 1"),
-     3, 13, 1, "unknown key 'scl' in input; allowed: match, bands, scale, offset, nodata"},
+     3, 13, 1, "unknown key 'scl' in input; allowed: preset, match, bands, scale, offset, nodata"},
     {INPUT("scale: 0,0001"),
      3, 20, 2, "input.scale: 0 would make every pixel the same; use 1 for none"},
     {PRODUCT("", "cgo: {}"),

@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Configurations by name: `input: NAME`, `run -c NAME`, `new`; the directories of the search, keys that override,
+and messages about mistakes."""
+import json
+import shutil
+
+import numpy as np
+from osgeo import gdal
+
+import pbtest
+
+gdal.UseExceptions()
+SAMPLES = pbtest.SOURCE / "samples"
+FOLDER = "S2A_29RKH_20200219_0_L2A"
+NDVI = """pipelines:
+  ndvi:
+    input: {}
+    steps: [calibrate: {{to: surface, bands: [R, N]}}, mask, index: {{names: [NDVI]}}]
+    products: [cog: {{bands: [NDVI]}}, quicklook: {{bands: [NDVI], ramp: ndvi}}, stac]
+"""
+
+
+def written(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def checked(path, code=0, **env):
+    """The object that check-config --json prints."""
+    return json.loads(pbtest.run("pushbroom", "check-config", "--json", path, code=code, env={k: str(v) for k, v in env.items()}).stdout)
+
+
+def mistakes(path, **env):
+    """file name, line and text of each."""
+    return [(e["file"].rsplit("/", 1)[-1], e["line"], e["message"]) for e in checked(path, code=2, **env)["errors"]]
+
+
+def scene(scratch):
+    (scratch / FOLDER).mkdir()
+    for name, path in pbtest.sentinel2_files("B04.tif", "B08.tif", "SCL.tif", f"{FOLDER}.json").items():
+        shutil.copyfile(path, scratch / FOLDER / name)
+    return scratch / FOLDER
+
+
+def band(path):
+    return gdal.Open(str(path)).ReadAsArray()
+
+
+def test_ndvi_of_a_folder_takes_five_lines(scratch):
+    """The values are those of the preset's own pipeline."""
+    folder, config = scene(scratch), written(scratch / "my.yaml", NDVI.format("sentinel2-l2a"))
+    mine, = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "mine", folder)
+    own, = pbtest.run_json("pushbroom", "run", "--json", "-c", "sentinel2-l2a", "-o", scratch / "own", folder, cwd=scratch)
+    assert (mine["pipeline"], own["pipeline"]) == ("ndvi", "sentinel2-l2a"), (mine, own)
+    got, want = band(mine["products"][0]["path"]), band(own["products"][0]["path"])
+    assert np.isfinite(got).any() and np.isnan(got).any() and np.array_equal(got, want, equal_nan=True)
+
+
+def test_keys_beside_the_name_override(scratch):
+    config = written(scratch / "my.yaml", NDVI.format("\n      {preset: sentinel2-l2a, nodata: 7, files: {N: mine.tif, RE1: B05.tif}, complete: {expire: 3m}}"))
+    text = checked(config)["effective"]
+    for line in ("nodata: 7", "mine.tif", "B05.tif", "B04", "expire: 3m", "all: false", "band: SCL"):
+        assert line in text, (line, text)
+    assert "preset: sentinel2-l2a" not in text and "_B08_10m" not in text, text
+    loose = written(scratch / "loose.yaml", NDVI.format("{preset: sentinel2-l2a, group: '(?<scene>T\\d\\d[A-Z]{3}_\\d{8})_.*'}"))
+    text = checked(loose)["effective"]
+    assert "group:" in text and "S2?_" not in text, "another way to find scenes takes the place of the preset's"
+
+
+def test_own_presets_are_found_first(scratch):
+    own = scratch / "presets"
+    written(own / "sentinel2-l2a.yaml", (SAMPLES / "sentinel2-l2a.yaml").read_text().replace("# ", "# Mine: ", 1).replace("nodata: 0 ", "nodata: 9 "))
+    written(own / "mine.yaml", NDVI.format("{preset: sentinel2-l2a, grid: N}").replace("ndvi:", "mine:", 1))
+    listed = pbtest.run("pushbroom", "new", env={"PUSHBROOM_PRESETS": str(own)}).stdout
+    assert "Mine: Sentinel-2 L2A" in listed and "\nmine " in listed and "\nlandsat-c2-l2 " in listed, listed
+    text = checked("mine", PUSHBROOM_PRESETS=own)["effective"]
+    assert "nodata: 9" in text and "grid: N" in text, "a preset may be made of another one"
+
+
+def test_new_prints_every_preset_as_it_is(scratch):
+    listed = json.loads(pbtest.run("pushbroom", "new", "--json").stdout)
+    names = {p.stem for p in SAMPLES.glob("*.yaml")}
+    assert {entry["name"] for entry in listed} == names
+    for entry in listed:
+        assert 10 < len(entry["about"]) <= 85 and entry["about"][0].isupper() and not entry["about"].endswith("."), entry
+        text = pbtest.run("pushbroom", "new", entry["name"]).stdout
+        assert text == (SAMPLES / f"{entry['name']}.yaml").read_text()
+        assert f"  {entry['name']}:\n" in text, "the pipeline has the preset's name"
+    lines = pbtest.run("pushbroom", "new").stdout.split("\n\n")[0].splitlines()
+    assert len(lines) == len(names) and max(map(len, lines)) <= 110, lines
+
+
+def test_every_preset_is_an_input(scratch):
+    for name in sorted(p.stem for p in SAMPLES.glob("*.yaml")):
+        config = written(scratch / "one.yaml", f"pipelines: {{one: {{input: {name}, products: [cog]}}}}\n")
+        own, mine = checked(SAMPLES / f"{name}.yaml")["effective"], checked(config)["effective"]
+        section = lambda text, pipeline: text.split(f"\n  {pipeline}:\n")[1].split("    input:\n")[1].split("    output:\n")[0]
+        paths = lambda text: text.replace(f"{pbtest.BIN.parent.resolve()}/share/pushbroom/presets/", "").replace(f"{SAMPLES}/", "")
+        assert paths(section(mine, "one")) == paths(section(own, name)), name
+
+
+def test_unknown_names_get_the_nearest_and_the_list(scratch):
+    for done in (pbtest.run("pushbroom", "run", "-c", "sentinel2-l2", "-o", scratch, scratch, code=2, cwd=scratch),
+                 pbtest.run("pushbroom", "new", "sentinel2-l2", code=2)):
+        assert "did you mean 'sentinel2-l2a'? Presets: burn-severity, " in done.stderr, done.stderr
+    (file, line, text), = mistakes(written(scratch / "my.yaml", NDVI.format("sentinel2-l2")))
+    assert (file, line) == ("my.yaml", 3) and "there is no preset 'sentinel2-l2'; did you mean 'sentinel2-l2a'?" in text, text
+    done = pbtest.run("pushbroom", "check-config", "./sentinel2-l2a", code=2, cwd=scratch)
+    assert "cannot open it" in done.stderr, "a path with a slash is a path"
+    written(scratch / "sentinel2-l2a", "pipelines: {here: {products: [cog]}}\n")
+    assert "\n  here:\n" in pbtest.run("pushbroom", "check-config", "sentinel2-l2a", cwd=scratch).stdout, "a file is a file"
+
+
+def test_mistakes_in_a_preset_name_its_file(scratch):
+    own = scratch / "presets"
+    written(own / "a.yaml", "pipelines:\n  a:\n    input:\n      scale: big\n      nodata: 0\n    products: [cog]\n")
+    written(own / "b.yaml", "pipelines:\n  c: {products: [cog]}\n")
+    written(own / "d.yaml", "pipelines: {d: {input: d, products: [cog]}}\n")
+    written(own / "e.yaml", "pipelines: {e: [\n")
+    found = lambda name: mistakes(written(scratch / "my.yaml", f"pipelines:\n  x: {{input: {name}, products: [cog]}}\n"), PUSHBROOM_PRESETS=own)
+    assert [(f, n, "input.scale: 'big'" in t) for f, n, t in found("a")] == [("a.yaml", 4, True)], found("a")
+    assert [(f, "it needs a pipeline 'b'" in t) for f, _, t in found("b")] == [("b.yaml", True)], found("b")
+    assert ["perhaps of itself" in t for _, _, t in found("d")] == [True], found("d")
+    assert [f for f, _, _ in found("e")] == ["e.yaml"], found("e")
+    (file, line, text), = found("[1]")
+    assert (file, line) == ("my.yaml", 2) and "a list" in text, text
+
+
+def test_paths_of_a_preset_begin_at_its_file(scratch):
+    own = scratch / "presets"
+    written(own / "dem.yaml", "pipelines: {dem: {input: {sources: {D: {file: d.tif, bands: {H: 1}}}}, products: [cog]}}\n")
+    text = checked(written(scratch / "a/my.yaml", "pipelines: {x: {input: dem, products: [cog]}}\n"), PUSHBROOM_PRESETS=own)["effective"]
+    assert f"{own}/d.tif" in text, text
+
+
+def test_a_mask_takes_the_quality_band_of_its_input(scratch):
+    steps = lambda text: text.split("    steps:\n")[1].split("    products:\n")[0]
+    make = lambda mask, quality="quality: {band: Q, preset: landsat-c2}": written(
+        scratch / "m.yaml", f"pipelines: {{x: {{input: {{bands: {{R: 1, Q: 2}}, {quality}}}, steps: [{mask}], products: [cog: {{bands: [R]}}]}}}}\n")
+    for mask in ("mask", "mask: ~", "mask: {}", "mask: {grow: 2}"):
+        text = steps(checked(make(mask))["effective"])
+        assert "band: Q" in text and "preset: landsat-c2" in text and ("grow: 2" in text) == ("grow" in mask), text
+    assert "band: R" in steps(checked(make("mask: {band: R, drop: [0]}"))["effective"])
+    assert any("band" in text for _, _, text in mistakes(make("mask", "nodata: 0"))), "without one it is a mistake"
+
+
+if __name__ == "__main__":
+    pbtest.main(globals())
