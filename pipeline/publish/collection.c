@@ -4,14 +4,14 @@
 
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
+#include "pipeline/product/stac/stac.h"
+#include "pipeline/publish/collection_file.h"
 #include "pipeline/publish/publish_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* "items": the extent is that of the items; "assumed": it is the world, as no item has a place. */
@@ -21,20 +21,86 @@ enum { READ_MAX = 4 * 1024 * 1024 };
 
 /* --- the document ----------------------------------------------------------------------------*/
 
-static struct pb_json *make(const char *id, const struct pb_collection_extent *extent)
+static void write_link(struct pb_json *json, const char *rel, const char *href)
+{
+    pb_json_object(json, NULL);
+    pb_json_string(json, "rel", rel);
+    pb_json_string(json, "href", href);
+    pb_json_string(json, "type", "application/json");
+    pb_json_end(json);
+}
+
+static bool has_link(const struct pb_json_value *links, const char *rel, const char *href)
+{
+    for (size_t i = 0; i < pb_json_count(links); i++) {
+        const struct pb_json_value *link = pb_json_at(links, i);
+        const char *own_rel = pb_json_get_text(link, "rel");
+        const char *own_href = pb_json_get_text(link, "href");
+        if (own_rel != NULL && strcmp(own_rel, rel) == 0 &&
+            (href == NULL || (own_href != NULL && strcmp(own_href, href) == 0)))
+            return true;
+    }
+    return false;
+}
+
+static void page_href(const char *month, char out[PB_PAGE_NAME_BYTES + 2])
+{
+    (void)snprintf(out, PB_PAGE_NAME_BYTES + 2, "./" PB_STAC_PAGE, month);
+}
+
+/* Returns true if an earlier item has the month of item i. */
+static bool is_known_month(const struct pb_page_items *items, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(items->month[k], items->month[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool lacks_links(const struct pb_json_value *links, const struct pb_page_items *items)
+{
+    char href[PB_PAGE_NAME_BYTES + 2];
+    if (!has_link(links, "root", NULL) || !has_link(links, "parent", NULL))
+        return true;
+    for (size_t i = 0; i < items->n; i++) {
+        page_href(items->month[i], href);
+        if (!is_known_month(items, i) && !has_link(links, "child", href))
+            return true;
+    }
+    return false;
+}
+
+/* Those of `links` that are missing: to the root, which is the parent as well, and to the pages. */
+static void write_missing_links(struct pb_json *json, const struct pb_json_value *links,
+                                const struct pb_page_items *items)
+{
+    char href[PB_PAGE_NAME_BYTES + 2];
+    if (!has_link(links, "root", NULL))
+        write_link(json, "root", "./" PB_STAC_CATALOG);
+    if (!has_link(links, "parent", NULL))
+        write_link(json, "parent", "./" PB_STAC_CATALOG);
+    for (size_t i = 0; i < items->n; i++) {
+        page_href(items->month[i], href);
+        if (!is_known_month(items, i) && !has_link(links, "child", href))
+            write_link(json, "child", href);
+    }
+}
+
+static struct pb_json *print_new(const struct pb_collection_change *change)
 {
     struct pb_json *json = pb_json_create(true);
     char text[400];
-    (void)snprintf(text, sizeof text, "Products of pushbroom, collection %.200s.", id);
+    (void)snprintf(text, sizeof text, "Products of pushbroom, collection %.200s.", change->id);
     pb_json_object(json, NULL);
     pb_json_string(json, "type", "Collection");
     pb_json_string(json, "stac_version", "1.1.0");
-    pb_json_string(json, "id", id);
+    pb_json_string(json, "id", change->id);
     pb_json_string(json, "description", text);
     pb_json_string(json, "license", "other");
-    pb_collection_extent_write(json, extent);
-    pb_json_string(json, MARK, extent->has_bbox ? "items" : "assumed");
+    pb_collection_extent_write(json, &change->extent);
+    pb_json_string(json, MARK, change->extent.has_bbox ? "items" : "assumed");
     pb_json_array(json, "links");
+    write_missing_links(json, NULL, &change->items);
     pb_json_end(json);
     pb_json_end(json);
     return json;
@@ -62,9 +128,20 @@ static void copy(struct pb_json *json, const char *key, const struct pb_json_val
     }
 }
 
-/* The same document with another extent. */
-static struct pb_json *change(const struct pb_json_value *old,
-                              const struct pb_collection_extent *extent)
+static void write_links(struct pb_json *json, const struct pb_json_value *links,
+                        const struct pb_page_items *items)
+{
+    pb_json_array(json, "links");
+    for (size_t i = 0; i < pb_json_count(links); i++)
+        copy(json, NULL, pb_json_at(links, i));
+    write_missing_links(json, links, items);
+    pb_json_end(json);
+}
+
+/* The same document with another extent and the links that it lacks. */
+static struct pb_json *print_changed(const struct pb_json_value *old,
+                                     const struct pb_collection_change *change,
+                                     const struct pb_collection_extent *extent)
 {
     struct pb_json *json = pb_json_create(true);
     const char *key;
@@ -74,6 +151,8 @@ static struct pb_json *change(const struct pb_json_value *old,
             pb_collection_extent_write(json, extent);
         else if (strcmp(key, MARK) == 0)
             pb_json_string(json, MARK, extent->has_bbox ? "items" : "assumed");
+        else if (strcmp(key, "links") == 0)
+            write_links(json, pb_json_get(old, key, NULL), &change->items);
         else
             copy(json, key, pb_json_get(old, key, NULL));
     }
@@ -81,82 +160,77 @@ static struct pb_json *change(const struct pb_json_value *old,
     return json;
 }
 
-/* --- the file --------------------------------------------------------------------------------*/
+/* --- the files -------------------------------------------------------------------------------*/
 
-/* What lies there. 0 and *out (the caller's), whose permissions are *mode; -ENOENT: nothing; 1:
- * another thing. */
+/* 0 and *out (the caller's), whose permissions are *mode; -ENOENT: there is no such file; 1: the
+ * file is another one, *why describes it. */
 static int look(int products_fd, const char *id, struct pb_json_value **out, unsigned *mode,
                 const char **why)
 {
-    int fd =
-        openat(products_fd, PB_COLLECTION_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    struct stat st;
-    char *text = NULL;
-    if (fd < 0 && errno == ENOENT)
-        return -ENOENT;
-    *why = "is no collection";
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= READ_MAX)
-        text = malloc((size_t)st.st_size + 1);
-    ssize_t n = text != NULL ? read(fd, text, (size_t)st.st_size) : -1;
-    if (fd >= 0)
-        (void)close(fd);
-    if (n >= 0 && pb_json_parse(text, (size_t)n, READ_MAX, out) == 0) {
-        const char *found = pb_json_get_text(*out, "id");
-        const char *type = pb_json_get_text(*out, "type");
-        if (type != NULL && strcmp(type, "Collection") == 0 && found != NULL)
-            *why = strcmp(found, id) == 0 ? NULL : "is another collection";
-        *mode = st.st_mode & 0777u;
-    }
-    free(text);
-    return *why == NULL ? 0 : 1;
-}
-
-/* A whole file: `place` of the lock gives it its name. */
-static int stage(struct pb_publish_lock *lock, const char *text, size_t bytes, unsigned mode)
-{
-    int fd = -1, rc = pb_publish_lock_file(lock, PB_COLLECTION_FILE, 0644, &fd);
-    if (rc < 0)
+    int rc = pb_collection_file_read(products_fd, PB_COLLECTION_FILE, READ_MAX, out, mode);
+    if (rc == -ENOENT)
         return rc;
-    ssize_t n = write(fd, text, bytes);
-    rc = n < 0 ? -errno : n != (ssize_t)bytes ? -ENOSPC : 0;
-    if (rc == 0 && ((mode != 0 && fchmod(fd, mode) != 0) || fsync(fd) != 0))
-        rc = -errno;
-    (void)close(fd);
-    return rc;
-}
-
-static int stage_document(struct pb_publish_lock *lock, struct pb_json *json, unsigned mode)
-{
-    size_t bytes = 0;
-    const char *text = pb_json_document(json, &bytes);
-    int rc = text != NULL ? stage(lock, text, bytes, mode) : -ENOMEM;
-    pb_json_destroy(json);
-    return rc;
+    const char *found = pb_json_get_text(*out, "id"), *type = pb_json_get_text(*out, "type");
+    *why = "is no collection";
+    if (rc != 0 || type == NULL || strcmp(type, "Collection") != 0 || found == NULL)
+        return 1;
+    *why = "is another collection";
+    return strcmp(found, id) == 0 ? 0 : 1;
 }
 
 static int grow(struct pb_publish_lock *lock, const struct pb_json_value *old,
-                const struct pb_collection_extent *item, unsigned mode)
+                const struct pb_collection_change *change, unsigned mode)
 {
     struct pb_collection_extent extent;
     const char *mark = pb_json_get_text(old, MARK);
     if (mark == NULL || !pb_collection_extent_parse(pb_json_get(old, "extent", NULL), &extent))
         return 0;
     extent.has_bbox = strcmp(mark, "assumed") != 0;
-    if (!pb_collection_extent_grow(&extent, item))
+    const bool grew = pb_collection_extent_grow(&extent, &change->extent);
+    if (!grew && !lacks_links(pb_json_get(old, "links", NULL), &change->items))
         return 0;
-    return stage_document(lock, change(old, &extent), mode);
+    return pb_collection_file_stage(lock, PB_COLLECTION_FILE, print_changed(old, change, &extent),
+                                    mode);
 }
 
-int pb_collection_stage(struct pb_publish_lock *lock, int products_fd, const char *id,
-                        const struct pb_collection_extent *item, unsigned mode, const char **why)
+/* The root of the tree. A file of its name stays as it is. */
+static int stage_root(struct pb_publish_lock *lock, int products_fd, unsigned mode)
+{
+    if (faccessat(products_fd, PB_STAC_CATALOG, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    struct pb_json *json = pb_json_create(true);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "type", "Catalog");
+    pb_json_string(json, "stac_version", "1.1.0");
+    pb_json_string(json, "id", "pushbroom");
+    pb_json_string(json, "description", "Products of pushbroom.");
+    pb_json_array(json, "links");
+    write_link(json, "root", "./" PB_STAC_CATALOG);
+    write_link(json, "child", "./" PB_COLLECTION_FILE);
+    pb_json_end(json);
+    pb_json_end(json);
+    return pb_collection_file_stage(lock, PB_STAC_CATALOG, json, mode);
+}
+
+int pb_collection_stage(struct pb_publish_lock *lock, int products_fd,
+                        const struct pb_collection_change *change, const char **why)
 {
     struct pb_json_value *old = NULL;
     unsigned own_mode = 0;
-    int rc = look(products_fd, id, &old, &own_mode, why);
-    if (rc == -ENOENT)
-        rc = stage_document(lock, make(id, item), mode);
-    else if (rc == 0)
-        rc = grow(lock, old, item, mode != 0 ? mode : own_mode);
+    int pages = 0, rc = look(products_fd, change->id, &old, &own_mode, why);
+    const bool is_new = rc == -ENOENT;
+    const bool is_kept = rc == 0 && pb_json_get_text(old, MARK) == NULL;
+    rc = is_new ? 0 : rc;
+    if (rc == 0 && !is_kept)
+        rc = pages = pb_collection_pages_stage(lock, products_fd, change->id, &change->items,
+                                               change->mode, why);
+    if (rc == 0 || pages > 0) {
+        rc = is_new ? pb_collection_file_stage(lock, PB_COLLECTION_FILE, print_new(change),
+                                               change->mode)
+                    : grow(lock, old, change, change->mode != 0 ? change->mode : own_mode);
+        if (rc == 0 && !is_kept)
+            rc = stage_root(lock, products_fd, change->mode);
+    }
     pb_json_release(old);
-    return rc;
+    return rc != 0 ? rc : pages > 0 ? PB_COLLECTION_UNLINKED : 0;
 }

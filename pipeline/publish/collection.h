@@ -3,20 +3,32 @@
 #ifndef PB_COLLECTION_H
 #define PB_COLLECTION_H
 /* collection.json in the directory of products: the STAC collection that items name in
- * stac.collection. Its extent grows with the items; everything else in it stays as it is found, so
- * a description, a licence or links may be written into it. One that lacks the member
- * "pushbroom:extent" was not made here, or is not to be changed any more: it stays as it is.
- * Thread: any. */
+ * stac.collection. Its extent grows with the items, and it links the pages of its items
+ * (collection_pages.h) and catalog.json, the root of the tree, which is made if it is missing.
+ * Everything else in it stays, so a description, a licence or links may be written into it. One
+ * that lacks the member "pushbroom:extent" was not made here, or is not to be changed any more: it
+ * stays as it is, without pages. Thread: any. */
 #include "pipeline/publish/collection_extent.h"
+#include "pipeline/publish/collection_pages.h"
 
-#define PB_COLLECTION_FILE "collection.json"
+#define PB_COLLECTION_FILE     "collection.json"
+#define PB_COLLECTION_UNLINKED 2 /* result of pb_collection_stage */
 
 struct pb_publish_lock;
 
-/* Makes it, or lets its extent hold that of an item, as a file of the lock (publish_lock.h). 0; 1:
- * what is there under that name is no collection of this id, *why (static) says what; or a negative
- * errno (-ESTALE: the lock was broken). mode: permissions; 0 = those that the file has, or of a new
- * one 0644 without the umask's bits. */
-int pb_collection_stage(struct pb_publish_lock *lock, int products_fd, const char *id,
-                        const struct pb_collection_extent *item, unsigned mode, const char **why);
+/* Items that are about to be published. Borrowed. */
+struct pb_collection_change {
+    const char *id;                     /* id of the collection */
+    struct pb_collection_extent extent; /* extent of all these items */
+    struct pb_page_items items;
+    unsigned mode; /* permissions; 0 = those that a file has, or of a new one 0644 without the
+                      umask's bits */
+};
+
+/* Makes the collection, or changes it, as files of the lock (publish_lock.h). 0; 1: the file of its
+ * name is no collection of this id, *why (static) says which; PB_COLLECTION_UNLINKED: done, but
+ * without links to items of a page, *why gives the reason; or a negative errno (-ESTALE: the lock
+ * was broken). */
+int pb_collection_stage(struct pb_publish_lock *lock, int products_fd,
+                        const struct pb_collection_change *change, const char **why);
 #endif

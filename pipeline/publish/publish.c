@@ -63,12 +63,11 @@ static int take_files(struct pb_publish *p, int fd, const struct pb_manifest_fil
     return rc;
 }
 
-static int write_record(struct pb_publish *p, const char *path, int fd, struct pb_err *err,
-                        int *out_fd)
+static int write_record(struct pb_publish *p, int fd, struct pb_err *err, int *out_fd)
 {
     if (pb_publish_rows_are_none(&p->rows))
         return 0;
-    int rc = pb_publish_rows_record(&p->rows, p->temp.fd, path, fd, out_fd);
+    int rc = pb_publish_rows_record(&p->rows, p->temp.fd, fd, out_fd);
     return rc < 0 ? pb_io_fail(err, -rc, "cannot write", p->directory) : 0;
 }
 
@@ -83,6 +82,7 @@ static int seal(struct pb_publish *p, int fd, const struct pb_manifest_file *fil
     (void)snprintf(m.pipeline, sizeof m.pipeline, "%s", p->pipeline);
     (void)snprintf(m.path, sizeof m.path, "%s%s%s", p->shown, p->path.inner[0] ? "/" : "",
                    p->path.inner);
+    (void)snprintf(p->rows.directory, sizeof p->rows.directory, "%s", m.path);
     m.file = calloc(n_files + 1, sizeof *m.file);
     if (m.file == NULL || take_files(p, fd, file, &m) < 0) {
         pb_manifest_fini(&m);
@@ -93,7 +93,7 @@ static int seal(struct pb_publish *p, int fd, const struct pb_manifest_file *fil
     rc = rc ? rc : pb_manifest_put(fd, &m, 0644, p->directory, err, &manifest_fd);
     if (rc == 0 && (rc = pb_publish_set_modes(p->temp.scene_fd, fd, &m, p->mode)) < 0)
         rc = pb_io_fail(err, -rc, "cannot sync", p->directory);
-    rc = rc ? rc : write_record(p, m.path, fd, err, &record_fd);
+    rc = rc ? rc : write_record(p, fd, err, &record_fd);
     rc = rc ? rc : sync_sealed(p, fd, manifest_fd, record_fd, err);
     if (manifest_fd >= 0)
         (void)close(manifest_fd);

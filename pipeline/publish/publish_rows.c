@@ -48,15 +48,20 @@ void pb_publish_rows_fini(struct pb_publish_rows *rows)
 
 /* --- writing the files -----------------------------------------------------------------------*/
 
-/* Reads the extent of all items together. */
-static int read_extent(const struct pb_publish_rows *rows, int leaf,
-                       struct pb_collection_extent *out)
+/* Reads the extent of all items together, and the month of each. */
+static int read_items(const struct pb_publish_rows *rows, int leaf,
+                      struct pb_collection_extent *out, char (*month)[8])
 {
-    int rc = pb_collection_extent_read(leaf, rows->item[0], rows->collection, out);
-    for (size_t i = 1; i < rows->n_items && rc == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < rows->n_items && rc == 0; i++) {
         struct pb_collection_extent next;
         rc = pb_collection_extent_read(leaf, rows->item[i], rows->collection, &next);
-        if (rc == 0)
+        if (rc != 0)
+            break;
+        (void)snprintf(month[i], sizeof month[i], "%.7s", next.start);
+        if (i == 0)
+            *out = next;
+        else
             (void)pb_collection_extent_grow(out, &next);
     }
     return rc;
@@ -66,15 +71,27 @@ static int stage_collection(const struct pb_publish_rows *rows, int products_fd,
                             int leaf, struct pb_publish_lock *lock,
                             enum pb_publish_rows_collection *out_state, char why[400])
 {
-    struct pb_collection_extent extent;
     const char *what = "holds no item of the collection";
     if (rows->collection[0] == '\0' || rows->n_items == 0)
         return 0;
-    int rc = read_extent(rows, leaf, &extent);
-    rc = rc ? rc
-            : pb_collection_stage(lock, products_fd, rows->collection, &extent, rows->mode, &what);
+    char(*month)[8] = calloc(rows->n_items, sizeof *month);
+    struct pb_collection_change change = {.id = rows->collection,
+                                          .items = {.directory = rows->directory,
+                                                    .file = (const char(*)[256])rows->item,
+                                                    .month = (const char(*)[8])month,
+                                                    .n = rows->n_items},
+                                          .mode = rows->mode};
+    int rc = month != NULL ? read_items(rows, leaf, &change.extent, month) : -ENOMEM;
+    rc = rc ? rc : pb_collection_stage(lock, products_fd, &change, &what);
+    free(month);
     if (rc == 0 || rc == -ESTALE)
         return rc;
+    if (rc == PB_COLLECTION_UNLINKED) {
+        *out_state = PB_ROWS_COLLECTION_FOREIGN;
+        (void)snprintf(why, 400, "the collection %.100s in %.130s does not link the item: %.120s",
+                       rows->collection, shown, what);
+        return 0;
+    }
     *out_state = rc > 0 || rc == -EINVAL ? PB_ROWS_COLLECTION_FOREIGN : PB_ROWS_COLLECTION_FAILED;
     (void)snprintf(
         why, 400,
@@ -139,11 +156,11 @@ int pb_publish_rows_stage(const struct pb_publish_rows *rows, int products_fd, c
 
 /* --- the record ------------------------------------------------------------------------------*/
 
-static char *print_record(const struct pb_publish_rows *rows, const char *path, uint64_t inode)
+static char *print_record(const struct pb_publish_rows *rows, uint64_t inode)
 {
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
-    pb_json_string(json, "path", path);
+    pb_json_string(json, "path", rows->directory);
     pb_json_int(json, "inode", (int64_t)inode);
     pb_json_string(json, "scene", rows->scene);
     pb_json_int(json, "mode", (int64_t)rows->mode);
@@ -167,13 +184,12 @@ static char *print_record(const struct pb_publish_rows *rows, const char *path, 
     return copy;
 }
 
-int pb_publish_rows_record(const struct pb_publish_rows *rows, int temp_fd, const char *path,
-                           int leaf, int *out_fd)
+int pb_publish_rows_record(const struct pb_publish_rows *rows, int temp_fd, int leaf, int *out_fd)
 {
     struct stat st;
     if (fstat(leaf, &st) != 0)
         return -errno;
-    char *text = print_record(rows, path, (uint64_t)st.st_ino);
+    char *text = print_record(rows, (uint64_t)st.st_ino);
     if (text == NULL)
         return -ENOMEM;
     int rc = unlinkat(temp_fd, PB_PUBLISH_ROWS_FILE, 0) != 0 && errno != ENOENT ? -errno : 0;
@@ -237,6 +253,7 @@ static bool take_items(const struct pb_json_value *items, struct pb_publish_rows
 static bool parse_record(const struct pb_json_value *record, struct pb_publish_rows *out)
 {
     int64_t mode = -1;
+    const char *path = pb_json_get_text(record, "path");
     const struct pb_json_value *series = pb_json_get(record, "series", NULL);
     const size_t n = pb_json_count(series);
     if (!take_name(record, "scene", out->scene) ||
@@ -244,6 +261,9 @@ static bool parse_record(const struct pb_json_value *record, struct pb_publish_r
         !take_items(pb_json_get(record, "items", NULL), out) ||
         pb_json_get_int(record, "mode", &mode) != 0 || mode < 0 || mode > 0777)
         return false;
+    if (path == NULL || strlen(path) >= sizeof out->directory)
+        return false;
+    (void)snprintf(out->directory, sizeof out->directory, "%s", path);
     out->mode = (unsigned)mode;
     out->series = calloc(n + 1, sizeof *out->series);
     for (size_t i = 0; out->series != NULL && i < n; i++) {

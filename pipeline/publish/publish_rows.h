@@ -8,6 +8,7 @@
  * were. A record in the temporary directory survives a process that dies in between; the sweep that
  * finds it puts in what is missing. Thread: any; one thread an object. */
 #include "config/base/err.h"
+#include "config/output/output_path.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +28,8 @@ struct pb_publish_rows {
     size_t n_series;
     char (*item)[256]; /* n_items: files of the products; freed likewise */
     size_t n_items;
+    /* Path of the published files, below the directory of products. */
+    char directory[PB_OUTPUT_PATH_BYTES + 520];
     char scene[256];      /* of the rows */
     char collection[256]; /* id; "" = none */
     unsigned mode;        /* see struct pb_publish_options */
@@ -51,11 +54,10 @@ int pb_publish_rows_stage(const struct pb_publish_rows *rows, int products_fd, c
                           struct pb_publish_lock **out_lock,
                           enum pb_publish_rows_collection *out_state, char why[400]);
 
-/* Writes the record into the open temporary directory. path: where the products will be, below the
- * directory of products; leaf: they. *out_fd, the caller's, is to be synced. 0 or a negative errno.
+/* Writes the record into the open temporary directory. leaf: the products. *out_fd, the caller's,
+ * is to be synced. 0 or a negative errno.
  */
-int pb_publish_rows_record(const struct pb_publish_rows *rows, int temp_fd, const char *path,
-                           int leaf, int *out_fd);
+int pb_publish_rows_record(const struct pb_publish_rows *rows, int temp_fd, int leaf, int *out_fd);
 /* Completes a run that was killed: if its products are in place, puts in what its record names.
  * Returns true if nothing is left to do. */
 bool pb_publish_rows_recover(int products_fd, int temp_fd);

@@ -366,13 +366,14 @@ def test_collection_grows_with_its_items_and_never_over_another(scratch):
     written = (products / "collection.json").read_bytes()
     collection = json.loads(written)
     assert (collection["type"], collection["id"], collection["stac_version"]) == ("Collection", "scenes", "1.1.0")
-    assert collection["license"] and collection["description"] and collection["links"] == []
+    assert collection["license"] and collection["description"] and len(collection["links"]) == 3
     items = [item_of(scratch, name) for name in "ab"]
     box, = collection["extent"]["spatial"]["bbox"]
     assert box == [f(i["bbox"][k] for i in items) for k, f in enumerate((min, min, max, max))] and box[2] - box[0] > 2, box
     times = [i["properties"]["datetime"] for i in items]
     assert collection["extent"]["temporal"]["interval"] == [[min(times), max(times)]]
-    assert sorted(p.name for p in products.iterdir()) == ["a", "b", "collection.json"]
+    page = f"collection-{times[0][:7]}.json"
+    assert sorted(p.name for p in products.iterdir()) == ["a", "b", "catalog.json", page, "collection.json"]
     item = item_of(scratch, "a")
     link = [l for l in item["links"] if l["rel"] == "collection"][0]
     assert (products / "a/p" / link["href"]).resolve() == (products / "collection.json").resolve()
@@ -391,8 +392,10 @@ def test_collection_grows_with_its_items_and_never_over_another(scratch):
     path.write_text(path.read_text().replace("    steps:", '    output: {path: "x/y/{scene}"}\n    steps:'))
     shutil.rmtree(products)
     run(scratch, scratch / "a.tif")
-    link = json.loads((products / "x/y/a/a.stac.json").read_text())["links"][0]
-    assert (products / "x/y/a" / link["href"]).resolve() == (products / "collection.json").resolve() and (products / "collection.json").exists()
+    links = json.loads((products / "x/y/a/a.stac.json").read_text())["links"]
+    places = {link["rel"]: (products / "x/y/a" / link["href"]).resolve() for link in links}
+    assert places["collection"] == (products / "collection.json").resolve() and places["collection"].exists()
+    assert places["root"] == (products / "catalog.json").resolve() and places["parent"] == (products / page).resolve()
 
 
 def test_the_service_says_the_rule_in_status_and_log(scratch):

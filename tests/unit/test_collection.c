@@ -31,6 +31,7 @@ static void setup(void)
 static void teardown(void)
 {
     (void)unlinkat(products, PB_COLLECTION_FILE, 0);
+    (void)unlinkat(products, "catalog.json", 0);
     pb_publish_lock_sweep(products);
     (void)unlinkat(products, "i.json", 0);
     (void)close(products);
@@ -46,15 +47,18 @@ static struct pb_collection_extent item(double west, double south, double east, 
     return out;
 }
 
+static struct pb_page_items items; /* items of the next publication */
+
 /* As a publication does it; tried again when the lock was broken. */
 static int write_collection(const char *id, const struct pb_collection_extent *item,
                             const char **why)
 {
+    const struct pb_collection_change change = {.id = id, .extent = *item, .items = items};
     int rc = -ESTALE;
     while (rc == -ESTALE) {
         struct pb_publish_lock *lock = NULL;
         rc = pb_publish_lock_take(products, PB_PUBLISH_LOCK_WAIT_MS, &lock);
-        rc = rc ? rc : pb_collection_stage(lock, products, id, item, 0, why);
+        rc = rc ? rc : pb_collection_stage(lock, products, &change, why);
         rc = rc ? rc : pb_publish_lock_place(lock);
         pb_publish_lock_drop(lock);
     }

@@ -6,6 +6,11 @@
 #include "config/config.h"
 #include "pipeline/io/checksum.h"
 
+/* Files in the directory of products (pipeline/publish/collection.h): the root of the tree, and the
+ * page of a month of acquisition, whose argument is a time that begins with "2020-02". */
+#define PB_STAC_CATALOG "catalog.json"
+#define PB_STAC_PAGE    "collection-%.7s.json"
+
 /* Where the time of acquisition is from. */
 enum pb_stac_time {
     PB_STAC_TIME_AUTO, /* nothing is said: the metadata's */

@@ -36,8 +36,9 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct pb_stac_config, collection),
      .example = "sentinel-2-indices",
      .doc = "STAC collection the item belongs to. collection.json in the directory of products is "
-            "made when there is none, and its extent grows with the items; all else in it stays as "
-            "it is found."},
+            "made if it is missing; its extent grows with the items, and it links a page for each "
+            "month of acquisition (collection-2020-02.json), which links the items. catalog.json "
+            "is the root of this tree. All else in collection.json stays."},
     {.name = "checksum",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct pb_stac_config, checksum),

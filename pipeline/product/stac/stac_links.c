@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/product/stac/stac_links.h"
 
+#include "pipeline/metadata/meta_time.h"
 #include "pipeline/product/stac/stac.h"
+#include "pipeline/product/stac/stac_time.h"
 #include "pipeline/raster/input_files.h"
 
 #include <stdio.h>
@@ -12,24 +14,38 @@
 
 enum { HREF_BYTES = 6144 };
 
-/* The member collection needs a link to the collection, which is in products/
- * (pipeline/publish/collection.h). */
-static void write_collection(const struct pb_stac_item *item)
+/* A link to a file in products/ (pipeline/publish/collection.h). */
+static void write_shared(const struct pb_stac_item *item, const char *rel, const char *file)
 {
-    char href[PB_OUTPUT_PARTS_MAX * 3 + 32];
+    char href[PB_OUTPUT_PARTS_MAX * 3 + 64];
     const char *path = item->env->pipeline->output.path;
     int depth = 1;
     for (const char *at = path ? path : PB_OUTPUT_PATH_DEFAULT; *at != '\0'; at++)
         depth += *at == '/';
     size_t used = 0;
-    for (int i = 0; i < depth && used + 24 < sizeof href; i++)
+    for (int i = 0; i < depth && used + 40 < sizeof href; i++)
         used += (size_t)snprintf(href + used, sizeof href - used, "../");
-    (void)snprintf(href + used, sizeof href - used, "collection.json");
+    (void)snprintf(href + used, sizeof href - used, "%s", file);
     pb_json_object(item->json, NULL);
-    pb_json_string(item->json, "rel", "collection");
+    pb_json_string(item->json, "rel", rel);
     pb_json_string(item->json, "href", href);
     pb_json_string(item->json, "type", "application/json");
     pb_json_end(item->json);
+}
+
+/* The member collection needs a link to it. The parent is the page of the month. */
+static void write_collection(const struct pb_stac_item *item)
+{
+    struct pb_stac_when when;
+    struct pb_err err = {0};
+    char page[40], utc[40];
+    write_shared(item, "root", PB_STAC_CATALOG);
+    write_shared(item, "collection", "collection.json");
+    if (pb_stac_when(item->config, item->env, &when, &err) != 0 ||
+        pb_meta_time(when.datetime[0] ? when.datetime : when.start, utc, sizeof utc) != 0)
+        return;
+    (void)snprintf(page, sizeof page, PB_STAC_PAGE, utc);
+    write_shared(item, "parent", page);
 }
 
 /* --- the files that were read ----------------------------------------------------------------- */
