@@ -285,6 +285,8 @@ START_TEST(many_processes_lose_no_item_and_kill_harms_nothing)
         for (int i = 0; i < WRITERS; i++)
             if ((pid[i] = fork()) == 0)
                 write_many(round + i, 1000);
+            else
+                ck_assert_int_gt(pid[i], 0); /* kill(-1) would end everything */
         for (int i = 0; i < WRITERS; i++) {
             (void)nanosleep(&moment, NULL);
             (void)kill(pid[i], SIGKILL);

@@ -3,9 +3,10 @@
  * ctest: threads
  *
  * The device proxy between two channels and a device (wic/device/proxy.c), with a thread in the
- * place of the device (fake_link.h). All tests run in this process, so that sanitizers and a
- * debugger see every thread. One that hangs is ended by SIGALRM, and with it the program. */
+ * place of the device (fake_link.h). */
 #include "proxy_stream.h"
+
+#include "run_suite.h"
 
 /* --- the good way --- */
 
@@ -218,7 +219,7 @@ static void until_kernel_left(uint64_t worked)
     }
 }
 
-/* Waits for as long as it takes; SIGALRM ends what never comes. */
+/* Waits without a limit of its own; Check ends a test that hangs. */
 static void until(atomic_uint *counter, unsigned n)
 {
     while (atomic_load(counter) < n) {
@@ -540,19 +541,13 @@ END_TEST
 static void set_up(void)
 {
     fake_reset();
-    alarm(60);
-}
-
-static void tear_down(void)
-{
-    alarm(0);
 }
 
 int main(void)
 {
     Suite *suite = suite_create("proxy");
     TCase *t = tcase_create("proxy");
-    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_checked_fixture(t, set_up, NULL);
     tcase_add_loop_test(t, every_tile_goes_through_once_in_order_with_its_user_bytes, 0,
                         sizeof(SHAPES) / sizeof(SHAPES[0]));
     tcase_add_test(t, no_tiles_is_a_good_end_without_a_kernel);
@@ -582,10 +577,5 @@ int main(void)
     tcase_add_test(t, heart_beats_while_a_tile_takes_long);
     tcase_add_loop_test(t, abort_of_either_channel_ends_the_run_at_once, 0, 2 * SITUATIONS);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -53,6 +53,13 @@ static struct wic_channel *attach_elsewhere(const struct shared_memory *shared)
     return channel;
 }
 
+static pid_t fork_or_fail(void)
+{
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0); /* kill(-1) would end everything */
+    return child;
+}
+
 static int exit_of(pid_t child)
 {
     int status = 0;
@@ -76,7 +83,7 @@ static void run_child(struct wic_channel *channel, int producers, int consumers,
 START_TEST(child_consumes_what_the_parent_publishes)
 {
     struct shared_memory shared = shared_new(4);
-    pid_t child = fork();
+    pid_t child = fork_or_fail();
     if (child == 0) {
         run_child(attach_elsewhere(&shared), 0, _i, TICKETS);
     }
@@ -95,7 +102,7 @@ END_TEST
 START_TEST(parent_consumes_what_the_child_publishes)
 {
     struct shared_memory shared = shared_new(3);
-    pid_t child = fork();
+    pid_t child = fork_or_fail();
     if (child == 0) {
         run_child(attach_elsewhere(&shared), 2, 0, TICKETS);
     }
@@ -110,7 +117,7 @@ END_TEST
 START_TEST(two_processes_share_the_consumers_side)
 {
     struct shared_memory shared = shared_new(3);
-    pid_t child = fork();
+    pid_t child = fork_or_fail();
     if (child == 0) {
         run_child(attach_elsewhere(&shared), 0, 2, TICKETS);
     }
@@ -131,7 +138,7 @@ END_TEST
 START_TEST(parked_child_is_woken_by_abort_and_close)
 {
     struct shared_memory shared = shared_new(1);
-    pid_t child = fork();
+    pid_t child = fork_or_fail();
     if (child == 0) {
         struct wic_slot slot;
         int rc = wic_wait(attach_elsewhere(&shared), 10000 * MS, &slot);
@@ -152,7 +159,7 @@ END_TEST
 START_TEST(process_killed_while_parked_takes_nothing_with_it)
 {
     struct shared_memory shared = shared_new(1);
-    pid_t child = fork();
+    pid_t child = fork_or_fail();
     if (child == 0) {
         struct wic_slot slot;
         wic_wait(attach_elsewhere(&shared), WIC_FOREVER, &slot);
@@ -176,7 +183,7 @@ END_TEST
 /* Dies with a slot of its side in its hands. */
 static void die_holding(struct shared_memory *shared, enum wic_role role)
 {
-    pid_t child = fork();
+    pid_t child = fork_or_fail();
     if (child == 0) {
         struct wic_channel *channel = attach_elsewhere(shared);
         struct wic_slot slot;
