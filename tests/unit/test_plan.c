@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
- * ctest: threads
+ * ctest: threads slow
  *
  * The arithmetic of plans, on scenes that exist as a header only: budgets are kept whatever the
  * size, and refusals name an amount that is enough. */

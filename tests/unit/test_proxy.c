@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
- * ctest: threads
+ * ctest: threads slow
  *
  * The device proxy between two channels and a device (wic/device/proxy.c), with a thread in the
  * place of the device (fake_link.h). */

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
- * ctest: loops
+ * ctest: loops slow
  *
  * AVERAGE and MODE of a warp against areas that are computed another way: the polygon of a pixel's
  * four corners, joined across the seam of the world, is clipped to each pixel of the old grid. The
