@@ -483,7 +483,7 @@ const struct pb_op pb_op_warp = {
              "  - warp: {crs: \"EPSG:32755\", pixel: 0.5, from: rpc, height: 420}\n"
              "  - warp: {crs: \"EPSG:32633\", pixel: 10, from: range-doppler, height: 547}\n"
              "  - warp: {crs: \"EPSG:32755\", pixel: 0.5, from: rpc, dem: HEIGHT, method: cubic}\n"
-             "  - warp: {grid: mgrs, pixel: 10, tiles: [32UQD], method: cubic}\n"
+             "  - warp: {grid: mgrs, pixel: 10, tiles: [32UQD]}\n"
              "  - warp: {grid: web-mercator, zoom: 14, size: 4096}\n"},
     .keys = keys,
     .n_keys = sizeof keys / sizeof keys[0],
