@@ -10,7 +10,7 @@ import re
 import sys
 
 GENERATED = ("kernels/ops/", "service/doc/errors.md")
-FREE_LENGTH = ("CHANGELOG.md", "SECURITY.md", "deploy/python/", "wic/README.md", "pipeline/README.md", "kernels/README.md", "config/README.md")
+FREE_LENGTH = ("CHANGELOG.md", "SECURITY.md", "deploy/python/", "wic/README.md", "pipeline/README.md", "kernels/README.md")
 FOREIGN = re.compile(r"^(build|\.|LICENSES/|tests/data/|tests/fuzz/)")
 LINES = {"README.md": 250, "CONTRIBUTING.md": 150}
 COLUMNS, SECTION_LINES, SENTENCES, WORDS = 100, 40, 5, 25

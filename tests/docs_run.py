@@ -5,7 +5,7 @@
     docs_run.py ROOT PROGRAMS [PAGE...]
 Each page has a scratch directory with the repository's samples and data; its `sh` blocks run there in order by bash -eu, with the
 built programs. A block without a language after it is the output, which is compared; times, sizes, shares and ids may differ, and
-"..." stands for any text of a line, or as a line for any lines. A comment before a block says how it is taken:
+"..." stands for any text of a line, or as a line for any lines. A comment before a block sets its kind:
     <!-- docs: service -->          a service runs; JOB is one of its jobs, scene.tif a scene, /var/lib/pushbroom its directories
     <!-- docs: parse; reason -->    it cannot run here: programs, commands, options and presets exist
 A `yaml` block is a configuration, or a part of one: check-config accepts it. Prints what fails, exits 1."""
@@ -49,7 +49,7 @@ class Page:
             (scratch / folder).symlink_to(ROOT / folder)
         shutil.copy(ROOT / "tests/data/real/landsat7_L7_ETMs_6band.tif", scratch / "scene.tif")
         self.env = {"HOME": str(scratch), "PATH": f"{PROGRAMS}:/usr/bin:/bin", "LANG": "C.UTF-8", "COLUMNS": "80", "USER": "you", "TMPDIR": str(scratch),
-                    "PROGRAMS": str(PROGRAMS)}  # which deploy/demo takes
+                    "PROGRAMS": str(PROGRAMS)}  # for deploy/demo
 
     def serve(self):
         """Starts the service, and waits for it and for a job of it."""

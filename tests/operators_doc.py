@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""kernels/ops/README.md is what the operators' descriptors say.
+"""The pages of operators, from their descriptors: kernels/ops/README.md has the list, kernels/ops/<group>/README.md the operators.
     operators_doc.py PUSHBROOM ROOT           compares; prints the first difference, exits 1
-    operators_doc.py PUSHBROOM ROOT --write   writes the file anew"""
+    operators_doc.py PUSHBROOM ROOT --write   writes the files"""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -13,8 +14,8 @@ import textwrap
 FIELDS = ("formula", "units", "nodata", "source")
 HEAD = """# Operators
 
-What a step of a pipeline can be, from the descriptors in this folder by `tests/operators_doc.py PUSHBROOM ROOT --write`; a test compares.
-`pushbroom operators NAME` prints the same.
+The steps of a pipeline. `tests/operators_doc.py PUSHBROOM ROOT --write` makes these pages from the descriptors in the
+folders; a test compares. `pushbroom operators NAME` prints the same.
 """
 
 
@@ -42,26 +43,37 @@ def operator(o):
             f"| parameter | values | default | |\n|---|---|---|---|\n{parameters}")
 
 
-def contents(operators):
-    """The groups with their operators, as a list of links."""
+def pages(operators, folders):
+    """{path below kernels/ops: text}."""
     groups = {}
     for o in operators:
-        groups.setdefault(o["group"], []).append(f"[{cell(o['name'])}](#{o['name']})")
-    return "\n" + "".join(f"- {cell(group)}: {', '.join(names)}\n" for group, names in groups.items())
+        groups.setdefault(o["group"], []).append(o)
+    found, index = {}, HEAD
+    for group, members in groups.items():
+        folder, title = folders[group], cell(group[0].upper() + group[1:])
+        index += f"\n## {title}\n\n| step | |\n|---|---|\n"
+        index += "".join(f"| [{cell(o['name'])}]({folder}/README.md#{o['name']}) | {cell(o['summary'])} |\n" for o in members)
+        found[f"{folder}/README.md"] = f"# {title}\n\n[All operators](../README.md)\n" + "".join(map(operator, members))
+    return {"README.md": index, **found}
+
+
+def compare(path, text):
+    there = path.read_text() if path.exists() else ""
+    for number, (have, want) in enumerate(zip((there + "\n").splitlines(), (text + "\n").splitlines()), 1):
+        if have != want:
+            sys.exit(f"{path}:{number}: differs from the program's descriptors\nis:    {have}\nwants: {want}\nwrite it with --write")
+    if there != text:
+        sys.exit(f"{path} has another length than the program's descriptors; write it with --write")
 
 
 def main(program, root, write=None):
     operators = json.loads(subprocess.run([program, "operators", "--json"], check=True, capture_output=True).stdout)
-    text = HEAD + contents(operators) + "".join(map(operator, operators))
-    path = pathlib.Path(root) / "kernels/ops/README.md"
-    if write == "--write":
-        path.write_text(text)
-    there = path.read_text() if path.exists() else ""
-    for number, (have, want) in enumerate(zip((there + "\n").splitlines(), (text + "\n").splitlines()), 1):
-        if have != want:
-            sys.exit(f"{path}:{number}: differs from what the program says\nis:    {have}\nwants: {want}\nwrite it anew with --write")
-    if there != text:
-        sys.exit(f"{path} has not the length of what the program says; write it anew with --write")
+    folders = {title: name for name, title in re.findall(r'^PB_OP_GROUP\((\w+), "([^"]+)"\)', (pathlib.Path(root) / "kernels/ops_groups.def").read_text(), re.M)}
+    for name, text in pages(operators, folders).items():
+        path = pathlib.Path(root) / "kernels/ops" / name
+        if write == "--write":
+            path.write_text(text)
+        compare(path, text)
 
 
 main(*sys.argv[1:])
