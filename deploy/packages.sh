@@ -40,3 +40,17 @@ pb_install_packages() {
   $sudo apt-get $patient update -qq
   DEBIAN_FRONTEND=noninteractive $sudo apt-get $patient install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
+
+# promtool checks the alarm rules. Its package also starts a server, so only this program is installed.
+pb_install_promtool() {
+  command -v promtool >/dev/null && return 0
+  local sudo= dir
+  [ "$(id -u)" -eq 0 ] || sudo=sudo
+  dir=$(mktemp -d)
+  echo "installing: promtool, from the package prometheus"
+  ( cd "$dir" && { apt-get download -qq prometheus || { $sudo apt-get update -qq && apt-get download -qq prometheus; } } &&
+    dpkg-deb -x prometheus_*.deb . && $sudo install -m 755 usr/bin/promtool /usr/local/bin/promtool ) >/dev/null 2>&1
+  local rc=$?
+  rm -rf "$dir"
+  return $rc
+}

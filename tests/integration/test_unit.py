@@ -43,6 +43,7 @@ class Unit(unittest.TestCase):
         for path in ("usr/bin/pushbroom", "usr/bin/pushbroomd", "usr/lib/systemd/system/pushbroom.service",
                      "usr/bin/pushbroom-notify", "usr/lib/systemd/system/pushbroom-notify.service",
                      "usr/lib/systemd/system/pushbroom-metrics.service", "usr/lib/systemd/system/pushbroom-metrics.timer",
+                     "usr/share/pushbroom/grafana/pushbroom.json", "usr/share/pushbroom/prometheus/pushbroom.rules.yml",
                      "usr/lib/sysusers.d/pushbroom.conf", "usr/lib/tmpfiles.d/pushbroom.conf", "etc/pushbroom/pushbroom.yaml"):
             self.assertTrue((self.root / path).is_file(), path)
         version = run(self.root / "usr/bin/pushbroomd", "--version")
