@@ -33,7 +33,9 @@ enum pb_products_mode {
     PB_MODE_0664
 };
 /* What to do when the place of the products is another input's. */
-enum pb_existing { PB_EXISTING_REFUSE, PB_EXISTING_REPLACE, PB_EXISTING_VERSION };
+/* OWN is no word of the configuration: only products of this input are replaced, in whatever
+ * version of the place they are. */
+enum pb_existing { PB_EXISTING_REFUSE, PB_EXISTING_REPLACE, PB_EXISTING_VERSION, PB_EXISTING_OWN };
 /* What says which pixels of a file are valid, as in input.valid; AUTO: as to GDAL. */
 enum pb_valid { PB_VALID_AUTO, PB_VALID_MASK, PB_VALID_NODATA, PB_VALID_BOTH };
 

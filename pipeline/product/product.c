@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 void pb_product_place(struct pb_product_env *env, const struct pb_geometry *grid)
 {
@@ -57,6 +58,21 @@ void pb_product_file(const struct pb_product_env *env, const struct pb_product_c
     }
     bool shortens = !named && strstr(form, "{product}") != NULL; /* that says "statistics" */
     (void)snprintf(out, bytes, "%s%s", name, shortens ? strrchr(suffix, '.') : suffix);
+}
+
+void pb_product_datetime(const struct pb_product_env *env, char out[PB_PRODUCT_DATETIME_BYTES])
+{
+    const struct pb_pipeline_config *pipeline = env->pipeline;
+    const time_t time = (time_t)env->facts.time_s;
+    struct tm tm;
+    out[0] = '\0';
+    for (size_t i = 0; i < pipeline->n_products && out[0] == '\0'; i++) {
+        const struct pb_product_type *type = pb_product_type(pipeline->products[i]->kind);
+        if (type != NULL && type->time != NULL && !type->time(env, pipeline->products[i], out))
+            out[0] = '\0';
+    }
+    if (out[0] == '\0' && env->facts.has_time && gmtime_r(&time, &tm) != NULL)
+        (void)strftime(out, PB_PRODUCT_DATETIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
 /* "NDVI, EVI, ..." as far as it fits. */

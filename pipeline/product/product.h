@@ -280,6 +280,10 @@ struct pb_product_type {
 /* The type of one of the kinds in pb_products. Static. */
 const struct pb_product_type *pb_product_type(const struct pb_product_kind *kind);
 
+/* When the scene was taken, RFC 3339, by what a product of the pipeline says of it, else by the
+ * metadata; "" = not known. */
+#define PB_PRODUCT_DATETIME_BYTES 40
+void pb_product_datetime(const struct pb_product_env *env, char out[PB_PRODUCT_DATETIME_BYTES]);
 /* What the products are named by. */
 static inline const char *pb_product_base(const struct pb_product_env *env)
 {

@@ -478,9 +478,13 @@ int pb_place_choose(int base_fd, const struct pb_place_wanted *wanted, struct pb
         return pb_io_fail(err, -rc, "cannot look at", out_place);
     if (look.state != PB_PLACE_ANOTHER)
         return chosen(&look, out_needs);
-    if (wanted->existing != PB_EXISTING_VERSION)
-        return pb_fail(err, PB_E_OUTPUT_EXISTS, "%s/%s %s", wanted->shown, out_place, look.why);
-    rc = find_own(base_fd, wanted, out_place, &look);
+    const bool versions = wanted->existing == PB_EXISTING_VERSION;
+    struct pb_place_look first = look;
+    if (versions || wanted->existing == PB_EXISTING_OWN)
+        rc = find_own(base_fd, wanted, out_place, &look);
+    if (rc == 0 && !versions)
+        return pb_fail(err, PB_E_OUTPUT_EXISTS, "%s/%s %s", wanted->shown, wanted->scene,
+                       first.why);
     for (unsigned n = 2; rc == 0 && n < VERSIONS_MAX; n++) {
         pb_file_name_place(wanted->scene, n, out_place);
         rc = only_look(base_fd, out_place, wanted, &look);

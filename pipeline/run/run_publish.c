@@ -6,9 +6,11 @@
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/run/finish.h"
 #include "pipeline/run/publish_results.h"
+#include "pipeline/raster/ground.h"
 #include "pipeline/run/run_inside.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What products say of the digits of bands, now that all pixels are through. */
@@ -145,6 +147,24 @@ static int finish(struct pb_run *run, struct pb_err *err, char out_directory[409
     return rc;
 }
 
+/* Where the products are on the Earth, and when the scene was taken. */
+static void say_place(const struct pb_run *run, struct pb_run_result *out)
+{
+    const struct pb_product_env *env = &run->env;
+    struct pb_raster *place = env->placed != NULL ? env->placed : env->raster;
+    const bool tiles = run->tiles.n > 0;
+    struct pb_footprint *footprint = malloc(sizeof *footprint);
+    out->has_bbox =
+        footprint != NULL && pb_raster_footprint(tiles ? env->raster : place,
+                                                 tiles ? NULL : &env->geometry, footprint) == 0;
+    if (out->has_bbox && !tiles)
+        pb_raster_footprint_defined(place, footprint);
+    if (out->has_bbox)
+        (void)memcpy(out->bbox, footprint->bbox, sizeof out->bbox);
+    free(footprint);
+    pb_product_datetime(env, out->datetime);
+}
+
 int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result *out_result)
 {
     uint64_t start = pb_clock_mono_ns();
@@ -171,6 +191,7 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     out_result->warning = warning_of(run);
     out_result->notes = &run->notes;
     out_result->env = &run->env;
+    say_place(run, out_result);
     report(run, &out_result->report);
     out_result->report.publish_ms = (int64_t)((pb_clock_mono_ns() - start) / 1000000);
     atomic_store(&run->stage, PB_PHASE_DONE);

@@ -8,6 +8,7 @@
 #include "service/base/files.h"
 #include "service/base/log.h"
 #include "service/inbox/inbox.h"
+#include "service/jobs/again_rows.h"
 #include "service/jobs/kept.h"
 #include "service/jobs/set_parts.h"
 
@@ -112,7 +113,8 @@ static void clear_archived(const struct removal *removal, const struct pb_kept *
     const struct pb_retention *retention = removal->retention;
     const char *below = path_in(kept->path, removal->root);
     int held = pb_set_parts_hold(retention->store, kept->path, &removal->out->err);
-    if (held != 0) /* other files may join it */
+    held = held ? held : pb_again_holds(retention->store, kept->path, &removal->out->err);
+    if (held != 0) /* other files may join it, or a job makes its products again */
         return;
     int directory = below != NULL ? open_parent(removal->root, below) : -1;
     bool there = directory >= 0 && is_there(directory, pb_base_name(below));

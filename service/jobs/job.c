@@ -4,6 +4,7 @@
 
 #include "pipeline/io/file_name.h"
 #include "config/base/clock.h"
+#include "config/base/json_reader.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -11,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#define REPORT_MAX (1 << 20)
 
 static const char *const status_names[PB_JOB_STATUS_COUNT] = {
     [PB_JOB_ACCEPTED] = "accepted",     [PB_JOB_RUNNING] = "running",
@@ -46,6 +49,7 @@ void pb_job_fini(struct pb_job *job)
     free(job->directory);
     free(job->products);
     free(job->report);
+    free(job->bbox);
     memset(job, 0, sizeof *job);
 }
 
@@ -63,14 +67,14 @@ int pb_job_copy(struct pb_job *out, const struct pb_job *job)
 {
     *out = *job;
     out->inbox = out->folder = out->delivered = out->input = out->companion = out->files = NULL;
-    out->joined = out->directory = out->products = out->report = NULL;
+    out->joined = out->directory = out->products = out->report = out->bbox = NULL;
     if (pb_job_set(&out->inbox, job->inbox) == 0 && pb_job_set(&out->folder, job->folder) == 0 &&
         pb_job_set(&out->delivered, job->delivered) == 0 &&
         pb_job_set(&out->input, job->input) == 0 &&
         pb_job_set(&out->companion, job->companion) == 0 &&
         pb_job_set(&out->directory, job->directory) == 0 &&
         pb_job_set(&out->products, job->products) == 0 &&
-        pb_job_set(&out->report, job->report) == 0)
+        pb_job_set(&out->report, job->report) == 0 && pb_job_set(&out->bbox, job->bbox) == 0)
         return 0;
     pb_job_fini(out);
     return -ENOMEM;
@@ -155,6 +159,8 @@ static void clear_run(struct pb_job *job)
     (void)pb_job_set(&job->directory, NULL);
     (void)pb_job_set(&job->products, NULL);
     (void)pb_job_set(&job->report, NULL);
+    (void)pb_job_set(&job->bbox, NULL);
+    job->datetime[0] = '\0';
 }
 
 int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms)
@@ -229,6 +235,47 @@ void pb_job_fail_words(struct pb_job *job, const char *code, const char *message
     (void)snprintf(error->hint, sizeof error->hint, "%s", hint ? hint : pb_code_hint(PB_E_SYSTEM));
 }
 
+static bool is_bbox(const struct pb_json_value *bbox)
+{
+    bool good = pb_json_count(bbox) == 4;
+    for (size_t i = 0; good && i < 4; i++) {
+        const double most = i % 2 ? 90 : 180;
+        const double degrees = pb_json_number_of(pb_json_at(bbox, i), 999);
+        good = degrees >= -most && degrees <= most;
+    }
+    return good;
+}
+
+void pb_job_take_place(struct pb_job *job)
+{
+    struct pb_json_value *report = NULL;
+    if (job->report == NULL ||
+        pb_json_parse(job->report, strlen(job->report), REPORT_MAX, &report) != 0)
+        return;
+    const struct pb_json_value *bbox = pb_json_get(report, "bbox", NULL);
+    const char *datetime = pb_json_get_text(report, "datetime");
+    (void)pb_job_set(&job->bbox, is_bbox(bbox) ? pb_json_source(bbox) : NULL);
+    (void)snprintf(job->datetime, sizeof job->datetime, "%s", datetime ? datetime : "");
+    pb_json_release(report);
+}
+
+/* The path of its first quicklook, or null. */
+static void print_quicklook(struct pb_json *json, const struct pb_job *job)
+{
+    struct pb_json_value *products = NULL;
+    const char *path = NULL;
+    if (job->products != NULL)
+        (void)pb_json_parse(job->products, strlen(job->products), REPORT_MAX, &products);
+    for (size_t i = 0; path == NULL && i < pb_json_count(products); i++) {
+        const struct pb_json_value *product = pb_json_at(products, i);
+        const char *type = pb_json_get_text(product, "type");
+        path = type != NULL && strcmp(type, "quicklook") == 0 ? pb_json_get_text(product, "path")
+                                                              : NULL;
+    }
+    pb_json_string(json, "quicklook", path);
+    pb_json_release(products);
+}
+
 static void print_time(struct pb_json *json, const char *key, int64_t wall_ms)
 {
     char text[PB_CLOCK_TEXT_BYTES];
@@ -279,6 +326,7 @@ static void print_members(struct pb_json *json, const struct pb_job *job)
     pb_json_int(json, "elapsed_ms", job->elapsed_ms);
     pb_json_int(json, "attempts", job->attempts);
     pb_json_string(json, "replaces", or_null(job->replaces));
+    pb_json_string(json, "again_of", or_null(job->again));
     pb_json_string(json, "device", or_null(job->device));
     pb_json_string(json, "device_why", or_null(job->device_why));
     print_time(json, "created", job->created_ms);
@@ -287,6 +335,9 @@ static void print_members(struct pb_json *json, const struct pb_job *job)
     print_time(json, "finished", job->finished_ms);
     pb_json_string(json, "directory", job->directory);
     pb_json_raw(json, "products", job->products ? job->products : "[]");
+    print_quicklook(json, job);
+    pb_json_raw(json, "bbox", job->bbox ? job->bbox : "null");
+    pb_json_string(json, "datetime", or_null(job->datetime));
     pb_job_print_error(json, "error", &job->error);
 }
 

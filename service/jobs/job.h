@@ -15,7 +15,9 @@
 #define PB_JOB_ID_BYTES       24  /* "20261121-081530-4f2a" */
 #define PB_JOB_NAME_BYTES     256 /* a file name */
 #define PB_JOB_IDENTITY_BYTES 128
-#define PB_JOB_PRIORITY_MAX   100 /* and -100 the least */
+#define PB_JOB_PRIORITY_MAX   100   /* and -100 the least */
+#define PB_JOB_PRIORITY_AGAIN (-50) /* of job.again, unless asked for */
+#define PB_JOB_DATETIME_BYTES 40
 
 enum pb_job_status {
     PB_JOB_ACCEPTED,
@@ -59,6 +61,8 @@ struct pb_job {
     char set_id[PB_JOB_ID_BYTES];   /* the first job of the set */
     char replaces[PB_JOB_ID_BYTES]; /* the job whose products this one makes again with more files;
                                        "" = none */
+    char again[PB_JOB_ID_BYTES]; /* the job whose products this one makes again, of the same input;
+                                    "" = none; never a job that has one itself */
     char *files;  /* JSON for the worker: its loose files, where metadata told them; not stored */
     char *joined; /* JSON for the worker: what it joins; not stored, set when the job starts */
     bool anyway;  /* a client asked for it again: it runs even if its content was done before */
@@ -74,6 +78,9 @@ struct pb_job {
     char *directory; /* of the products, NULL = none */
     char *products;  /* JSON array, NULL = none */
     char *report;    /* JSON object, NULL = none */
+    char *bbox;      /* of the products: JSON array of west, south, east, north in degrees (west >
+                        east: across the antimeridian); NULL = not known */
+    char datetime[PB_JOB_DATETIME_BYTES]; /* of acquisition, RFC 3339; "" = not known */
     struct pb_job_error error;
 };
 
@@ -117,6 +124,8 @@ bool pb_job_is_left_out(const struct pb_job *job);
 /* The error that a worker sent; a missing code becomes "system". */
 void pb_job_fail_words(struct pb_job *job, const char *code, const char *message, const char *hint);
 
+/* Takes bbox and datetime from its report. */
+void pb_job_take_place(struct pb_job *job);
 /* The job in the form of the protocol, as a member `key` of (or, NULL, as an element in) json. */
 void pb_job_print(struct pb_json *json, const char *key, const struct pb_job *job);
 /* The same without its report, which is the largest part of it. */

@@ -19,7 +19,7 @@
 
 static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_INSERT] = "INSERT INTO jobs (" PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
-                      ") VALUES (?,?,?,?,?,?,?,?,?," PB_JOB_HOLD_SET ")",
+                      ") VALUES (?,?,?,?,?,?,?,?,?,?," PB_JOB_HOLD_SET ")",
     [PB_JOB_UPDATE] =
         "UPDATE jobs SET (" PB_JOB_COLUMNS_SET ") = (" PB_JOB_HOLD_SET ") WHERE id = ?",
     [PB_JOB_FIND_ID] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE id = ?1",

@@ -7,7 +7,8 @@
 /* 2: device_why; 3: uid, identity, counts; 4: the journal; 5: kept; 6: priority;
  * 7: folder; 8: delivered; 9: companion; 10: contents;
  * 11: their checksums have a kind; 12: set_parts; 13: inbox, set_windows;
- * 14: kept has quarantined inputs as well, and their files; service time; 15: delivered_ms */
+ * 14: kept has quarantined inputs as well, and their files; service time; 15: delivered_ms;
+ * 16: again, bbox, datetime */
 /* The directory that the first delivered path lies in, without `folder`: the inbox. */
 #define FIRST_PATH "json_extract(delivered, '$[0]')"
 #define INBOX                                                                                      \
@@ -200,4 +201,11 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
 
     "ALTER TABLE jobs ADD COLUMN delivered_ms INTEGER NOT NULL DEFAULT 0;"
     "PRAGMA user_version = 15;",
+
+    "ALTER TABLE jobs ADD COLUMN again TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE jobs ADD COLUMN bbox TEXT;"
+    "ALTER TABLE jobs ADD COLUMN datetime TEXT NOT NULL DEFAULT '';"
+    "CREATE INDEX jobs_again ON jobs (again) WHERE again <> '';"
+    "CREATE INDEX jobs_by_set ON jobs (set_id) WHERE set_id <> '';"
+    "PRAGMA user_version = 16;",
 };

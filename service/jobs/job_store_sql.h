@@ -90,7 +90,7 @@ sqlite3_stmt *pb_job_store_prepare(struct pb_job_store *store, const char *what,
 int pb_service_time_load(struct pb_job_store *store, struct pb_err *err);
 
 /* --- job_store_schema.c --- */
-#define PB_JOB_SCHEMA_VERSION 15
+#define PB_JOB_SCHEMA_VERSION 16
 /* Statements that make version i + 1 of version i; 0 is an empty file. */
 extern const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION];
 
@@ -143,16 +143,16 @@ int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change
 /* Of a database just opened for writing: checkpoints are made by pb_job_store_checkpoint. */
 void pb_job_store_count_pages(struct pb_job_store *store);
 
-#define PB_JOB_FIXED     9  /* columns that never change */
-#define PB_JOB_SET_COUNT 30 /* and those that do */
-#define PB_JOB_HOLD_SET  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
+#define PB_JOB_FIXED     10 /* columns that never change */
+#define PB_JOB_SET_COUNT 32 /* and those that do */
+#define PB_JOB_HOLD_SET  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
 #define PB_JOB_COLUMNS_FIXED                                                                       \
-    "id, name, created_ms, uid, rank, folder, delivered, inbox, delivered_ms, "
+    "id, name, created_ms, uid, rank, folder, delivered, inbox, delivered_ms, again, "
 #define PB_JOB_COLUMNS_SET                                                                         \
     "status, owned, scene, pipeline, input, attempts, started_ms, updated_ms, finished_ms,"        \
     " progress, stage, device, tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms,"    \
     " directory, products, report, error_code, error_message, error_hint, device_why, identity, "  \
-    "companion, has_checksum, anyway, set_id, replaces"
+    "companion, has_checksum, anyway, set_id, replaces, bbox, datetime"
 #define PB_JOB_COLUMNS "seq, " PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
 
 /* The last four characters of an id, backwards: what jobs_by_tail sorts by. */

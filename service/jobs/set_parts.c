@@ -108,6 +108,7 @@ static int visit_all(struct pb_job_store *store, sqlite3_stmt *s,
     int result = 0, rc = SQLITE_DONE;
     while (result == 0 && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         pb_job_read_text(s, 0, part.job, sizeof part.job);
+        pb_job_read_text(s, 5, part.maker, sizeof part.maker);
         pb_job_read_text(s, 1, part.path, sizeof part.path);
         pb_job_read_text(s, 2, part.directory, sizeof part.directory);
         part.delivered = (const char *)sqlite3_column_text(s, 3);
@@ -118,22 +119,45 @@ static int visit_all(struct pb_job_store *store, sqlite3_stmt *s,
     return result != 0 || rc == SQLITE_DONE ? result : pb_job_store_fail(store, WHAT, err);
 }
 
-int pb_set_parts_list(struct pb_job_store *store, const char *set_id,
-                      int (*visit)(void *user, const struct pb_set_part *part), void *user,
-                      struct pb_err *err)
+static int list(struct pb_job_store *store, const char *sql, const char *set_id,
+                int (*visit)(void *user, const struct pb_set_part *part), void *user,
+                struct pb_err *err)
 {
     pb_job_store_take(store);
-    sqlite3_stmt *s =
-        prepare(store,
-                "SELECT p.job, p.path, p.directory, p.delivered, k.files"
-                " FROM set_parts p LEFT JOIN kept k ON k.path = p.path AND"
-                " k.job = p.job WHERE p.set_id = ?1"
-                " ORDER BY ifnull(p.up_ms, " LAST ") DESC, p.time_ms DESC, p.job DESC",
-                &set_id, 1, err);
+    sqlite3_stmt *s = prepare(store, sql, &set_id, 1, err);
     int rc = s ? visit_all(store, s, visit, user, err) : -EIO;
     (void)sqlite3_finalize(s);
     pb_job_store_leave(store);
     return rc;
+}
+
+#define MAKER_OF(id)                                                                               \
+    "ifnull((SELECT a.id FROM jobs a WHERE a.again = " id " AND a.again <> '' AND a.status = 2"    \
+    " ORDER BY a.seq DESC LIMIT 1), " id ")"
+
+int pb_set_parts_list(struct pb_job_store *store, const char *set_id,
+                      int (*visit)(void *user, const struct pb_set_part *part), void *user,
+                      struct pb_err *err)
+{
+    return list(store,
+                "SELECT p.job, p.path, p.directory, p.delivered, k.files, " MAKER_OF(
+                    "p.job") " FROM set_parts p LEFT JOIN kept k ON k.path = p.path AND"
+                             " k.job = p.job WHERE p.set_id = ?1"
+                             " ORDER BY ifnull(p.up_ms, " LAST ") DESC, p.time_ms DESC, p.job DESC",
+                set_id, visit, user, err);
+}
+
+int pb_set_parts_list_jobs(struct pb_job_store *store, const char *set_id,
+                           int (*visit)(void *user, const struct pb_set_part *part), void *user,
+                           struct pb_err *err)
+{
+    return list(
+        store,
+        "SELECT j.id, j.input, ifnull(j.directory, ''), j.delivered, k.files, " MAKER_OF(
+            "j.id") " FROM jobs j LEFT JOIN kept k ON k.path = j.input AND k.job = j.id"
+                    " WHERE j.set_id = ?1 AND j.set_id <> '' AND j.status = 2 AND j.owned = 1"
+                    " AND j.input IS NOT NULL ORDER BY j.finished_ms DESC, j.seq DESC",
+        set_id, visit, user, err);
 }
 
 int pb_set_parts_hold(struct pb_job_store *store, const char *path, struct pb_err *err)

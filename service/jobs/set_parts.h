@@ -23,6 +23,8 @@ struct pb_set_last {
 
 struct pb_set_part {
     char job[PB_JOB_ID_BYTES];
+    char maker[PB_JOB_ID_BYTES];         /* the last job that made its products: job, or one that
+                                            made them again */
     char path[PB_FILES_PATH_BYTES];      /* of the folder of its files */
     char directory[PB_FILES_PATH_BYTES]; /* of the products; "" = it made none */
     const char *delivered;               /* JSON array, as in struct pb_job; NULL = not known */
@@ -48,6 +50,10 @@ int pb_set_parts_join(struct pb_job_store *store, struct pb_job *job, int64_t re
 int pb_set_parts_list(struct pb_job_store *store, const char *set_id,
                       int (*visit)(void *user, const struct pb_set_part *part), void *user,
                       struct pb_err *err);
+/* The same by the jobs that the store has: of a set whose parts are forgotten, too. */
+int pb_set_parts_list_jobs(struct pb_job_store *store, const char *set_id,
+                           int (*visit)(void *user, const struct pb_set_part *part), void *user,
+                           struct pb_err *err);
 /* Whether the path is that of a part: 1, 0. */
 int pb_set_parts_hold(struct pb_job_store *store, const char *path, struct pb_err *err);
 /* The name of the first pipeline behind `after` ("": of all) that has parts: 1, 0. */

@@ -29,6 +29,7 @@ void pb_slot_end_well(struct pb_worker_slot *slot)
     /* Out of memory: the job is successful all the same, without its details. */
     (void)pb_job_set(&job->products, line->products);
     (void)pb_job_set(&job->report, line->report);
+    pb_job_take_place(job);
     (void)pb_job_set(&job->directory, line->directory);
     if (line->device[0] != '\0')
         (void)snprintf(job->device, sizeof job->device, "%s", line->device);

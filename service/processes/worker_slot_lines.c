@@ -84,6 +84,8 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
         pb_json_string(json, "unpack", how->unpack);
     if (how->known != NULL)
         pb_json_string(json, "known", how->known);
+    if (job->again[0] != '\0')
+        pb_json_string(json, "again", job->again);
     if (job->files != NULL)
         pb_json_raw(json, "files", job->files);
     if (job->joined != NULL)

@@ -39,6 +39,7 @@ static int store_state(struct pb_pending *pending)
     rc = rc ? rc : pb_job_store_update(list->store, job, &pending->err);
     pending->stored = pending->stored || rc == 0;
     if (rc == 0 && job->status == PB_JOB_RUNNING && pending->duplicates_ms > 0) {
+        pb_job_fini(&pending->made);
         free(pending->known);
         pending->known =
             pb_duplicates_known(list->store, job, pb_clock_wall_ms() - pending->duplicates_ms);
@@ -120,6 +121,13 @@ static int drop(struct pb_pending *pending)
     return rc ? rc : pb_job_store_update(list->store, &pending->job, &pending->err);
 }
 
+static int again(struct pb_pending *pending)
+{
+    pending->again.work = pending->list->dirs->work;
+    return pb_again_store(pending->list->store, &pending->again, &pending->job, &pending->err,
+                          &pending->made);
+}
+
 static void do_step(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
@@ -136,9 +144,10 @@ static void do_step(struct pb_pending *pending)
         return;
     }
     (void)pthread_rwlock_rdlock(list->moves);
-    pending->rc = pending->step == PB_PENDING_STORE  ? store(pending)
-                  : pending->step == PB_PENDING_DROP ? drop(pending)
-                                                     : restore(pending);
+    pending->rc = pending->step == PB_PENDING_STORE   ? store(pending)
+                  : pending->step == PB_PENDING_DROP  ? drop(pending)
+                  : pending->step == PB_PENDING_AGAIN ? again(pending)
+                                                      : restore(pending);
     (void)pthread_rwlock_unlock(list->moves);
 }
 
@@ -259,6 +268,7 @@ void pb_pending_end(struct pb_pending *pending, int rc, const struct pb_err *err
     end_waiters(waiters, rc, err);
     pb_job_fini(&pending->job);
     pb_input_lists_fini(&pending->lists);
+    pb_job_fini(&pending->made);
     free(pending->known);
     free(pending);
 }
@@ -347,6 +357,7 @@ void pb_pending_free(struct pb_pending_list *list, bool try_again)
             do_step(pending);
         pb_job_fini(&pending->job);
         pb_input_lists_fini(&pending->lists);
+        pb_job_fini(&pending->made);
         free(pending->known);
         free(pending);
     }

@@ -12,6 +12,7 @@
 #include "service/inbox/dirs.h"
 #include "service/jobs/file_list.h"
 #include "service/jobs/job_store.h"
+#include "service/runner/again.h"
 #include "service/runner/runner_env.h"
 #include "service/base/files.h"
 #include "service/worker/duplicates.h"
@@ -27,7 +28,8 @@ enum pb_pending_step {
     PB_PENDING_STORE,   /* stores its state; then, when it is over, puts its input away */
     PB_PENDING_RESTORE, /* fetches its input back for a retry, then stores its state */
     PB_PENDING_COMPARE, /* verifies that its content was done before (duplicates.h) */
-    PB_PENDING_DROP     /* removes its input from quarantine, then stores that */
+    PB_PENDING_DROP,    /* removes its input from quarantine, then stores that */
+    PB_PENDING_AGAIN    /* stores another job that makes its products again */
 };
 
 /* Somebody who waits for the end of a change. */
@@ -62,9 +64,11 @@ struct pb_pending {
     /* Results of a step, for `then`. */
     bool published;                     /* LOOK found the products in place */
     enum pb_duplicates_verdict verdict; /* of COMPARE */
-    char *known; /* STORE of a start: what its input is compared with; NULL = nothing */
+    char *known;           /* STORE of a start: what its input is compared with; NULL = nothing */
+    struct pb_again again; /* of AGAIN, and the job that it stored; without an id: none */
+    struct pb_job made;
     bool stored; /* STORE was successful once, at least */
-    int rc;      /* of STORE and RESTORE */
+    int rc;      /* of STORE, RESTORE, DROP and AGAIN */
     struct pb_err err;
     /* Notes of job_start.c and job_end.c. */
     struct pb_pool_slot *slot; /* reserved for the job */

@@ -2,6 +2,18 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_REQUEST_KIND_H
 #define PB_REQUEST_KIND_H
-/* What a client may ask for a job. */
-enum pb_request_kind { PB_REQUEST_CANCEL, PB_REQUEST_RETRY, PB_REQUEST_DROP };
+/* A request of a client that concerns one job. */
+#include <stdbool.h>
+#include <stdint.h>
+
+enum pb_request_kind { PB_REQUEST_CANCEL, PB_REQUEST_RETRY, PB_REQUEST_DROP, PB_REQUEST_AGAIN };
+
+struct pb_job_request {
+    enum pb_request_kind kind;
+    uint64_t ticket;
+    const char *id;       /* whole id of the job */
+    const char *identity; /* of a submitted file that was checked again, "" = as before */
+    int priority;         /* AGAIN: of the new job */
+    bool dry_run;         /* AGAIN: nothing is stored, the answer is the job itself */
+};
 #endif

@@ -6,6 +6,7 @@
 #include "service/runner/requests.h"
 
 #include "service/base/log.h"
+#include "service/runner/again.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +20,15 @@ struct request {
     uint64_t ticket;
     char id[PB_JOB_ID_BYTES];
     char identity[PB_JOB_IDENTITY_BYTES];
+    int priority;
+    bool dry_run;
 };
 
 /* What a job cannot be. */
 static const char *const kinds[] = {[PB_REQUEST_CANCEL] = "cancelled",
                                     [PB_REQUEST_RETRY] = "retried",
-                                    [PB_REQUEST_DROP] = "dropped"};
+                                    [PB_REQUEST_DROP] = "dropped",
+                                    [PB_REQUEST_AGAIN] = "made again"};
 
 static void step(struct request *request);
 
@@ -95,8 +99,47 @@ static void dropped(void *user, struct pb_pending *pending)
     pb_pending_end(pending, pending->rc, &err);
 }
 
+/* Answers the requests that wait for the old job; the one that made the new job gets that one. */
+static void made_again(void *user, struct pb_pending *pending)
+{
+    struct request *request = user;
+    struct pb_requests *requests = request->requests;
+    const struct pb_job *made = &pending->made;
+    struct pb_err err = pending->err;
+    if (pending->rc == 0 && made->id[0] != '\0') {
+        pb_log(PB_LOG_NOTICE, "job %s: makes %s again, as job %s did, at priority %d", made->id,
+               made->name, made->again, made->priority);
+        requests->env->metrics->jobs[PB_JOB_ACCEPTED]++;
+        requests->env->on_change(requests->env->user, made);
+        (void)snprintf(request->id, sizeof request->id, "%s", made->id);
+    }
+    pb_pending_end(pending, pending->rc, &err);
+    requests->on_waiting(requests->user);
+}
+
+static void make_again(struct request *request, struct pb_pending *pending)
+{
+    const struct pb_config *config = request->requests->env->config;
+    struct pb_err err = {0};
+    int rc = 0;
+    if (pb_config_pipeline(config, pending->job.pipeline) == NULL)
+        rc = pb_fail(&err, PB_E_INPUT_NO_PIPELINE,
+                     "job %s went through pipeline '%s', which is not in %s any more",
+                     pending->job.id, pending->job.pipeline, config->path);
+    if (rc != 0) {
+        pb_pending_end(pending, rc, &err);
+        return;
+    }
+    pending->again = (struct pb_again){.priority = request->priority, .dry_run = request->dry_run};
+    (void)snprintf(pending->again.identity, sizeof pending->again.identity, "%s",
+                   request->identity);
+    pb_pending_work(pending, PB_PENDING_AGAIN, made_again, request);
+}
+
 static bool may(const struct request *request, enum pb_job_status status)
 {
+    if (request->kind == PB_REQUEST_AGAIN)
+        return status == PB_JOB_SUCCESSFUL;
     if (request->kind == PB_REQUEST_CANCEL)
         return status == PB_JOB_ACCEPTED;
     return status != PB_JOB_RUNNING && pb_job_may(status, PB_JOB_ACCEPTED);
@@ -112,7 +155,8 @@ static void change_stored(struct request *request, struct pb_job *job)
         pb_job_fini(job);
         return;
     }
-    if (request->identity[0] != '\0') /* the file is the one meant from now on */
+    if (request->identity[0] != '\0' && request->kind != PB_REQUEST_AGAIN)
+        /* the file is the one meant from now on */
         (void)snprintf(job->identity, sizeof job->identity, "%s", request->identity);
     enum pb_request_kind kind = request->kind;
     struct pb_pending *pending = pb_pending_add(requests->pending, job);
@@ -123,7 +167,9 @@ static void change_stored(struct request *request, struct pb_job *job)
     }
     request->waiter.served = true;
     pb_pending_wait(pending, &request->waiter);
-    if (kind == PB_REQUEST_RETRY)
+    if (kind == PB_REQUEST_AGAIN)
+        make_again(request, pending);
+    else if (kind == PB_REQUEST_RETRY)
         pb_pending_work(pending, PB_PENDING_RESTORE, retried, requests);
     else if (kind == PB_REQUEST_DROP)
         pb_pending_work(pending, PB_PENDING_DROP, dropped, requests);
@@ -156,21 +202,22 @@ static void step(struct request *request)
     }
 }
 
-void pb_requests_ask(struct pb_requests *requests, enum pb_request_kind kind, uint64_t ticket,
-                     const char *id, const char *identity)
+void pb_requests_ask(struct pb_requests *requests, const struct pb_job_request *asked)
 {
     struct pb_err err = {0};
     struct request *request = calloc(1, sizeof *request);
     if (request == NULL) {
         int rc = pb_fail(&err, PB_E_MEMORY, "out of memory");
-        requests->on_answer(requests->answer_user, ticket, id, rc, &err);
+        requests->on_answer(requests->answer_user, asked->ticket, asked->id, rc, &err);
         return;
     }
     request->waiter.done = on_done;
     request->requests = requests;
-    request->kind = kind;
-    request->ticket = ticket;
-    (void)snprintf(request->id, sizeof request->id, "%s", id);
-    (void)snprintf(request->identity, sizeof request->identity, "%s", identity);
+    request->kind = asked->kind;
+    request->ticket = asked->ticket;
+    request->priority = asked->priority;
+    request->dry_run = asked->dry_run;
+    (void)snprintf(request->id, sizeof request->id, "%s", asked->id);
+    (void)snprintf(request->identity, sizeof request->identity, "%s", asked->identity);
     step(request);
 }

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_REQUESTS_H
 #define PB_REQUESTS_H
-/* Requests of clients that concern one job: to cancel it, to run it again, to drop its input.
+/* Requests of clients that concern one job: to cancel it, to run it again, to drop its
+ * input, to make its products again.
  * Thread: loop. */
 #include "service/runner/job_end.h"
 #include "service/runner/job_queue.h"
@@ -24,6 +25,5 @@ struct pb_requests {
 };
 
 /* As pb_runner_ask. */
-void pb_requests_ask(struct pb_requests *requests, enum pb_request_kind kind, uint64_t ticket,
-                     const char *id, const char *identity);
+void pb_requests_ask(struct pb_requests *requests, const struct pb_job_request *asked);
 #endif

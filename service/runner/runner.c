@@ -269,10 +269,9 @@ const struct pb_job *pb_runner_find(struct pb_runner *runner, const char *id)
     return pending != NULL && pending->failed && !pending->works ? &pending->job : NULL;
 }
 
-void pb_runner_ask(struct pb_runner *runner, enum pb_request_kind kind, uint64_t ticket,
-                   const char *id, const char *identity)
+void pb_runner_ask(struct pb_runner *runner, const struct pb_job_request *request)
 {
-    pb_requests_ask(&runner->requests, kind, ticket, id, identity);
+    pb_requests_ask(&runner->requests, request);
 }
 
 void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *config)

@@ -54,13 +54,13 @@ void pb_runner_kick(struct pb_runner *runner);
 /* The job of exactly that id as it is now, when the store does not have it so: one that runs, with
  * its live progress, or whose last change could not be stored. Else NULL. */
 const struct pb_job *pb_runner_find(struct pb_runner *runner, const char *id);
-/* Takes a whole id and answers by on_answer, during the call or later from the loop. To cancel:
- * dismisses a job that waits, or ends the run of one that runs. To retry: a failed or dismissed job
- * waits to run again, its input back from quarantine; identity: of a submitted file that was
- * checked again, "" = as before. To drop: removes the quarantined input of such a job and its
- * record. job.state when the job's state does not allow it. */
-void pb_runner_ask(struct pb_runner *runner, enum pb_request_kind kind, uint64_t ticket,
-                   const char *id, const char *identity);
+/* Answers by on_answer, during the call or later from the loop. To cancel: dismisses a job that
+ * waits, or ends the run of one that runs. To retry: a failed or dismissed job waits to run again,
+ * its input back from quarantine. To drop: removes the quarantined input of such a job and its
+ * record. Again: a new job makes the products of a successful one again (again.h); on_answer has
+ * its id. job.state when the job's state does not allow it. The request is borrowed for the call.
+ */
+void pb_runner_ask(struct pb_runner *runner, const struct pb_job_request *request);
 
 int64_t pb_runner_busy(const struct pb_runner *runner);
 int64_t pb_runner_workers(const struct pb_runner *runner);

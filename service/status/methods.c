@@ -210,8 +210,6 @@ static void on_submitted(uv_work_t *request, int status)
 
 static int submit(struct pb_methods *methods, const struct pb_task *task, struct pb_err *err)
 {
-    if (methods->stopping)
-        return pb_fail(err, PB_E_SERVICE_STATE, "the service is stopping; submit again later");
     struct submit *submit = calloc(1, sizeof *submit);
     if (submit == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
@@ -293,23 +291,37 @@ void pb_methods_answer(struct pb_methods *methods, uint64_t ticket, const char *
     answer(methods, ticket, rc, &outcome);
 }
 
+static void ask(struct pb_methods *methods, const struct pb_task *task)
+{
+    const struct pb_job_request request = {
+        .kind = task->method == PB_METHOD_JOB_CANCEL  ? PB_REQUEST_CANCEL
+                : task->method == PB_METHOD_JOB_DROP  ? PB_REQUEST_DROP
+                : task->method == PB_METHOD_JOB_AGAIN ? PB_REQUEST_AGAIN
+                                                      : PB_REQUEST_RETRY,
+        .ticket = task->ticket,
+        .id = task->job,
+        .identity = task->identity,
+        .priority = task->priority,
+        .dry_run = task->dry_run};
+    pb_runner_ask(methods->runner, &request);
+}
+
 void pb_methods_run(void *user, const struct pb_task *task)
 {
     struct pb_methods *methods = user;
     struct pb_outcome outcome = {0};
     int rc = 0;
+    const bool makes = task->method == PB_METHOD_JOB_SUBMIT || task->method == PB_METHOD_JOB_AGAIN;
     if (methods->runner == NULL)
         rc = pb_fail(&outcome.err, PB_E_SERVICE_STATE, "the job store is not open");
+    else if (makes && methods->stopping)
+        rc = pb_fail(&outcome.err, PB_E_SERVICE_STATE, "the service is stopping; try again later");
     else if (task->method == PB_METHOD_JOB_SUBMIT)
         rc = submit(methods, task, &outcome.err);
     else if (task->method == PB_METHOD_EVENT_ACK)
         rc = acknowledge(methods, task, &outcome.err);
     else
-        pb_runner_ask(methods->runner,
-                      task->method == PB_METHOD_JOB_CANCEL ? PB_REQUEST_CANCEL
-                      : task->method == PB_METHOD_JOB_DROP ? PB_REQUEST_DROP
-                                                           : PB_REQUEST_RETRY,
-                      task->ticket, task->job, task->identity);
+        ask(methods, task);
     if (rc != 0)
         answer(methods, task->ticket, rc, &outcome);
 }

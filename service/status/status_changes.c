@@ -46,11 +46,28 @@ static int check_first(struct pb_status_methods *methods, struct pb_call *call,
                          strerror(-rc));
 }
 
+/* Jobs of other users may wait because of a higher one. */
+static int check_priority(const struct pb_status_methods *methods, const struct pb_call *call,
+                          struct pb_err *err)
+{
+    if (call->request->priority <= 0 || pb_facts_may_change(methods->facts, &call->peer, -1))
+        return 0;
+    return pb_fail(err, PB_E_SERVICE_DENIED,
+                   "user %lld may lower the priority of a job, not raise it above 0; root, the "
+                   "service's user and service.admins may",
+                   (long long)call->peer.uid);
+}
+
 int pb_status_change(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
 {
-    struct pb_task task = {.ticket = call->ticket, .method = call->request->method};
+    struct pb_task task = {.ticket = call->ticket,
+                           .method = call->request->method,
+                           .priority = (int)call->request->priority,
+                           .dry_run = call->request->dry_run};
+    const bool runs = task.method == PB_METHOD_JOB_RETRY || task.method == PB_METHOD_JOB_AGAIN;
     struct pb_job job;
     int rc = may_wait(call, err);
+    rc = rc ? rc : check_priority(methods, call, err);
     rc = rc ? rc : pb_job_store_find(methods->store, call->request->job, err, &job);
     if (rc != 0)
         return rc;
@@ -59,7 +76,7 @@ int pb_status_change(struct pb_status_methods *methods, struct pb_call *call, st
     if (!pb_facts_may_change(methods->facts, &call->peer, job.uid))
         rc = pb_fail(err, PB_E_SERVICE_DENIED, "job %s is not of user %lld", job.id,
                      (long long)call->peer.uid);
-    else if (task.method == PB_METHOD_JOB_RETRY && job.identity[0] != '\0')
+    else if (runs && job.identity[0] != '\0')
         rc = check_first(methods, call, &task, job.input, false, err);
     else
         rc = push(methods, &task, err);
@@ -76,11 +93,7 @@ int pb_status_submit(struct pb_status_methods *methods, struct pb_call *call, st
         rc = pb_fail(err, PB_E_USAGE, "%.200s: the service needs an absolute path", request->input);
     if (rc == 0 && strlen(request->input) >= PB_CHECKER_PATH_BYTES)
         rc = pb_fail(err, PB_E_USAGE, "the path is too long");
-    if (rc == 0 && request->priority > 0 && !pb_facts_may_change(methods->facts, &call->peer, -1))
-        rc = pb_fail(err, PB_E_SERVICE_DENIED,
-                     "user %lld may lower the priority of a job, not raise it above 0; root, the "
-                     "service's user and service.admins may",
-                     (long long)call->peer.uid);
+    rc = rc ? rc : check_priority(methods, call, err);
     if (rc != 0)
         return rc;
     char *input = strdup(request->input);
@@ -118,7 +131,8 @@ static void on_checked(struct pb_status_methods *methods, const struct pb_check_
     struct pb_task *task = pb_tasks_release(&methods->held, result->ticket);
     if (task == NULL)
         return;
-    bool keeps = task->method == PB_METHOD_JOB_RETRY && result->code == PB_E_SERVICE_DENIED;
+    bool keeps = (task->method == PB_METHOD_JOB_RETRY || task->method == PB_METHOD_JOB_AGAIN) &&
+                 result->code == PB_E_SERVICE_DENIED;
     if (result->code != PB_OK && !keeps)
         (void)pb_fail(&outcome.err, result->code, "%s", result->text);
     else if (!keeps)

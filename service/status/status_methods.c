@@ -62,7 +62,10 @@ static int print_listed(void *user, struct pb_job *stored)
     page->n++;
     page->call->before_seq = stored->seq;
     if ((PB_JOB_MASK(job->status) & page->mask) != 0 && is_wanted(page->call->request, job)) {
-        pb_job_print(page->call->reply, NULL, job);
+        if (page->call->request->brief)
+            pb_job_print_brief(page->call->reply, NULL, job);
+        else
+            pb_job_print(page->call->reply, NULL, job);
         page->call->left--;
     }
     return 0;
@@ -97,13 +100,31 @@ static void print_watch(const struct pb_status_methods *methods, struct pb_call 
         pb_json_bool(call->reply, "gone", gone);
 }
 
+/* The number of the job that a list is to end before. */
+static int find_before(const struct pb_status_methods *methods, struct pb_call *call,
+                       struct pb_err *err)
+{
+    struct pb_job job;
+    call->before_seq = INT64_MAX;
+    if (call->request->before == NULL)
+        return 0;
+    int rc = pb_job_store_find(methods->store, call->request->before, err, &job);
+    if (rc != 0)
+        return rc;
+    call->before_seq = job.seq;
+    pb_job_fini(&job);
+    return 0;
+}
+
 static int list(const struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
 {
     bool watch = call->request->method == PB_METHOD_JOB_WATCH;
     unsigned mask = watch ? PB_JOB_MASK(PB_JOB_ACCEPTED) | PB_JOB_MASK(PB_JOB_RUNNING)
                           : call->request->status_mask;
     if (call->before_seq == 0) {
-        call->before_seq = INT64_MAX;
+        int found = find_before(methods, call, err);
+        if (found != 0)
+            return found;
         call->left = watch ? PB_STATUS_LIST_MAX : call->request->limit;
         pb_reply_begin(call->reply, call->request);
         pb_json_object(call->reply, "result");
@@ -210,6 +231,7 @@ static int serve(struct pb_status_methods *methods, struct pb_call *call, struct
     case PB_METHOD_JOB_CANCEL:
     case PB_METHOD_JOB_RETRY:
     case PB_METHOD_JOB_DROP:
+    case PB_METHOD_JOB_AGAIN:
         *out_served = PB_SERVED_LATER;
         return pb_status_change(methods, call, err);
     case PB_METHOD_EVENT_LIST:
@@ -221,6 +243,11 @@ static int serve(struct pb_status_methods *methods, struct pb_call *call, struct
         return info(methods, call, err);
     case PB_METHOD_SERVICE_METRICS:
         return metrics(methods, call, err);
+    case PB_METHOD_RPC_DISCOVER:
+        pb_reply_begin(call->reply, call->request);
+        pb_methods_print(call->reply, "result");
+        pb_reply_end(call->reply);
+        return 0;
     case PB_METHOD_COUNT:
         return pb_fail(err, PB_E_SERVICE_PROTOCOL, "no such method");
     }

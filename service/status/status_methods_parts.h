@@ -20,7 +20,7 @@ struct pb_status_methods {
 };
 
 /* --- status_changes.c --- */
-/* job.cancel and job.retry, and job.submit. 0: the outcome comes later; negative: *err. */
+/* job.cancel, retry, drop and again, and job.submit. 0: the outcome comes later; negative: *err. */
 int pb_status_change(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
 int pb_status_submit(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
 /* event.ack of a peer that may; as above. */

@@ -25,43 +25,53 @@
 #define PARAM_GIVEN_UP   512u
 #define PARAM_SINCE_MS   1024u
 #define PARAM_PRIORITY   2048u
+#define PARAM_FIELDS     4096u
+#define PARAM_BEFORE     8192u
+#define PARAM_DRY_RUN    16384u
 
 static const struct {
     const char *name;
     unsigned needs, takes; /* parameters */
 } methods[PB_METHOD_COUNT] = {
     [PB_METHOD_JOB_LIST] = {"job.list", 0,
-                            PARAM_STATUS | PARAM_LIMIT | PARAM_PIPELINE | PARAM_SINCE_MS},
+                            PARAM_STATUS | PARAM_LIMIT | PARAM_PIPELINE | PARAM_SINCE_MS |
+                                PARAM_FIELDS | PARAM_BEFORE},
     [PB_METHOD_JOB_GET] = {"job.get", PARAM_ID, PARAM_ID},
     [PB_METHOD_JOB_SUBMIT] = {"job.submit", PARAM_INPUT,
                               PARAM_INPUT | PARAM_PIPELINE | PARAM_DESCRIPTOR | PARAM_PRIORITY},
     [PB_METHOD_JOB_CANCEL] = {"job.cancel", PARAM_ID, PARAM_ID},
     [PB_METHOD_JOB_RETRY] = {"job.retry", PARAM_ID, PARAM_ID},
     [PB_METHOD_JOB_DROP] = {"job.drop", PARAM_ID, PARAM_ID},
+    [PB_METHOD_JOB_AGAIN] = {"job.again", PARAM_ID, PARAM_ID | PARAM_PRIORITY | PARAM_DRY_RUN},
     [PB_METHOD_JOB_WATCH] = {"job.watch", 0, PARAM_ID | PARAM_SINCE},
     [PB_METHOD_EVENT_LIST] = {"event.list", PARAM_TARGET, PARAM_TARGET | PARAM_LIMIT},
     [PB_METHOD_EVENT_ACK] = {"event.ack", PARAM_TARGET | PARAM_SEQ,
                              PARAM_TARGET | PARAM_SEQ | PARAM_GIVEN_UP},
     [PB_METHOD_SERVICE_INFO] = {"service.info", 0, 0},
     [PB_METHOD_SERVICE_METRICS] = {"service.metrics", 0, 0},
+    [PB_METHOD_RPC_DISCOVER] = {"rpc.discover", 0, 0},
 };
 
 static const struct {
     const char *name;
     unsigned bit;
+    const char *type; /* as in a JSON Schema */
 } params[] = {
-    {"id", PARAM_ID},
-    {"input", PARAM_INPUT},
-    {"pipeline", PARAM_PIPELINE},
-    {"status", PARAM_STATUS},
-    {"limit", PARAM_LIMIT},
-    {"descriptor", PARAM_DESCRIPTOR},
-    {"since", PARAM_SINCE},
-    {"target", PARAM_TARGET},
-    {"seq", PARAM_SEQ},
-    {"given_up", PARAM_GIVEN_UP},
-    {"since_ms", PARAM_SINCE_MS},
-    {"priority", PARAM_PRIORITY},
+    {"id", PARAM_ID, "string"},
+    {"input", PARAM_INPUT, "string"},
+    {"pipeline", PARAM_PIPELINE, "string"},
+    {"status", PARAM_STATUS, NULL}, /* a string or an array */
+    {"limit", PARAM_LIMIT, "integer"},
+    {"fields", PARAM_FIELDS, "string"},
+    {"before", PARAM_BEFORE, "string"},
+    {"descriptor", PARAM_DESCRIPTOR, "boolean"},
+    {"since", PARAM_SINCE, "integer"},
+    {"target", PARAM_TARGET, "string"},
+    {"seq", PARAM_SEQ, "integer"},
+    {"given_up", PARAM_GIVEN_UP, "boolean"},
+    {"since_ms", PARAM_SINCE_MS, "integer"},
+    {"priority", PARAM_PRIORITY, "integer"},
+    {"dry_run", PARAM_DRY_RUN, "boolean"},
 };
 #define N_PARAMS (sizeof params / sizeof params[0])
 
@@ -81,6 +91,50 @@ static int fault(struct pb_fault *out, int rpc_code, const char *format, ...)
 const char *pb_method_name(enum pb_method method)
 {
     return (unsigned)method < PB_METHOD_COUNT ? methods[method].name : "?";
+}
+
+static void print_params(struct pb_json *json, enum pb_method method)
+{
+    pb_json_array(json, "params");
+    for (size_t i = 0; i < N_PARAMS; i++) {
+        if ((params[i].bit & methods[method].takes) == 0)
+            continue;
+        pb_json_object(json, NULL);
+        pb_json_string(json, "name", params[i].name);
+        pb_json_bool(json, "required", (params[i].bit & methods[method].needs) != 0);
+        pb_json_object(json, "schema");
+        if (params[i].type != NULL)
+            pb_json_string(json, "type", params[i].type);
+        pb_json_end(json);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
+void pb_methods_print(struct pb_json *json, const char *key)
+{
+    pb_json_object(json, key);
+    pb_json_string(json, "openrpc", "1.2.6");
+    pb_json_object(json, "info");
+    pb_json_string(json, "title", "pushbroom");
+    pb_json_string(json, "version", PB_VERSION);
+    pb_json_end(json);
+    pb_json_array(json, "methods");
+    for (int m = 0; m < PB_METHOD_COUNT; m++) {
+        pb_json_object(json, NULL);
+        pb_json_string(json, "name", methods[m].name);
+        pb_json_string(json, "paramStructure", "by-name");
+        print_params(json, (enum pb_method)m);
+        pb_json_object(json, "result");
+        pb_json_string(json, "name", "result");
+        pb_json_object(json, "schema");
+        pb_json_string(json, "type", "object");
+        pb_json_end(json);
+        pb_json_end(json);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+    pb_json_end(json);
 }
 
 static int add_status(struct pb_request *request, const struct pb_json_value *value,
@@ -120,6 +174,24 @@ static int take_text(const struct pb_json_value *value, const char *name, const 
     return 0;
 }
 
+static int take_bool(const struct pb_json_value *object, const char *name, bool *out,
+                     struct pb_fault *out_fault)
+{
+    return pb_json_get_bool(object, name, out) == 0
+               ? 0
+               : fault(out_fault, PB_RPC_INVALID_PARAMS, "%s is true or false", name);
+}
+
+static int take_fields(struct pb_request *request, const struct pb_json_value *value,
+                       struct pb_fault *out_fault)
+{
+    const char *word = pb_json_text_of(value);
+    request->brief = word != NULL && strcmp(word, "brief") == 0;
+    return request->brief || (word != NULL && strcmp(word, "all") == 0)
+               ? 0
+               : fault(out_fault, PB_RPC_INVALID_PARAMS, "fields is 'brief' or 'all'");
+}
+
 static int take_param(struct pb_request *request, const struct pb_json_value *object,
                       const char *name, unsigned bit, struct pb_fault *out_fault)
 {
@@ -131,10 +203,14 @@ static int take_param(struct pb_request *request, const struct pb_json_value *ob
         return take_text(value, name, &request->input, out_fault);
     case PARAM_PIPELINE:
         return take_text(value, name, &request->pipeline, out_fault);
+    case PARAM_BEFORE:
+        return take_text(value, name, &request->before, out_fault);
+    case PARAM_FIELDS:
+        return take_fields(request, value, out_fault);
     case PARAM_DESCRIPTOR:
-        return pb_json_get_bool(object, name, &request->descriptor) == 0
-                   ? 0
-                   : fault(out_fault, PB_RPC_INVALID_PARAMS, "descriptor is true or false");
+        return take_bool(object, name, &request->descriptor, out_fault);
+    case PARAM_DRY_RUN:
+        return take_bool(object, name, &request->dry_run, out_fault);
     case PARAM_STATUS:
         return take_status(request, value, out_fault);
     case PARAM_TARGET:
@@ -158,9 +234,7 @@ static int take_param(struct pb_request *request, const struct pb_json_value *ob
                            "priority is a whole number from %d to %d", -PB_JOB_PRIORITY_MAX,
                            PB_JOB_PRIORITY_MAX);
     case PARAM_GIVEN_UP:
-        return pb_json_get_bool(object, name, &request->given_up) == 0
-                   ? 0
-                   : fault(out_fault, PB_RPC_INVALID_PARAMS, "given_up is true or false");
+        return take_bool(object, name, &request->given_up, out_fault);
     default:
         if (pb_json_get_int(object, name, &request->limit) != 0 || request->limit < 1 ||
             request->limit > PB_STATUS_LIST_MAX)
@@ -168,6 +242,23 @@ static int take_param(struct pb_request *request, const struct pb_json_value *ob
                          PB_STATUS_LIST_MAX);
         return 0;
     }
+}
+
+/* The hint of a request whose parameters are wrong: those that its method takes. */
+static void list_params(enum pb_method method, struct pb_fault *out)
+{
+    size_t n = (size_t)snprintf(out->hint, sizeof out->hint, "%s", methods[method].name);
+    const char *before = methods[method].takes == 0 ? " takes no parameters" : " takes ";
+    for (size_t i = 0; i < N_PARAMS && n < sizeof out->hint; i++) {
+        if ((params[i].bit & methods[method].takes) == 0)
+            continue;
+        const bool needed = (params[i].bit & methods[method].needs) != 0;
+        n += (size_t)snprintf(out->hint + n, sizeof out->hint - n, "%s%s%s", before, params[i].name,
+                              needed ? " (required)" : "");
+        before = ", ";
+    }
+    if (methods[method].takes == 0)
+        (void)snprintf(out->hint + n, sizeof out->hint - n, "%s", before);
 }
 
 static int take_params(struct pb_request *request, const struct pb_json_value *object,
@@ -237,7 +328,11 @@ int pb_request_parse(const char *line, size_t bytes, struct pb_request *out_requ
         return fault(out_fault, PB_RPC_METHOD_NOT_FOUND, "there is no method '%.60s'", name);
     request->method = (enum pb_method)method;
     const struct pb_json_value *object = pb_json_get(request->root, "params", &has_params);
-    return take_params(request, object, out_fault);
+    request->priority = request->method == PB_METHOD_JOB_AGAIN ? PB_JOB_PRIORITY_AGAIN : 0;
+    rc = take_params(request, object, out_fault);
+    if (rc != 0)
+        list_params(request->method, out_fault);
+    return rc;
 }
 
 void pb_request_fini(struct pb_request *request)
@@ -281,7 +376,7 @@ void pb_reply_fault(struct pb_json *json, const struct pb_request *request,
 {
     print_head(json, request);
     print_error(json, out_fault->rpc_code, out_fault->message, pb_code_id(PB_E_SERVICE_PROTOCOL),
-                pb_code_hint(PB_E_SERVICE_PROTOCOL));
+                out_fault->hint[0] != '\0' ? out_fault->hint : pb_code_hint(PB_E_SERVICE_PROTOCOL));
     pb_json_end(json);
 }
 

@@ -6,19 +6,23 @@
  * struct, or into a fault that can be answered; writes replies. It knows neither sockets nor the
  * meaning of methods. Thread: any.
  *
- *   job.list     {status?: word or list of words, pipeline?, since_ms?, limit?: 1..1000}
- *                                                                       -> {jobs: [job...]}
+ *   job.list     {status?: word or list of words, pipeline?, since_ms?, limit?: 1..1000,
+ *                 fields?: brief, before?: id}                         -> {jobs: [job...]}
  *   job.get      {id}                                                   -> job
  *   job.submit   {input, pipeline?, priority?: -100..100, descriptor?}        -> job
  *   job.cancel   {id}      job.retry {id}      job.drop {id}            -> job
+ *   job.again    {id, priority?: -100..100, dry_run?: bool}             -> the new job; of a dry
+ *                run the job of that id
  *   job.watch    {id?, since?}   -> {watching: true, jobs: [job...], seq}, then notifications
  *                job.event {job}, and with since job.change {seq, id, event, time, data}
  *   event.list   {target, limit?: 1..1000}                              -> {target, events}
  *   event.ack    {target, seq, given_up?: bool}                         -> {target, seq}
  *   service.info                                                        -> object
  *   service.metrics                                                     -> {text: Prometheus}
+ *   rpc.discover                                                        -> this list, as OpenRPC
  *
- * id is a job's id or an end of it that no other has. */
+ * id is a job's id or an end of it that no other has. A list is the newest first; before: those
+ * older than that job. A brief job has no report. */
 #include "config/base/err.h"
 #include "config/base/json_writer.h"
 #include "service/jobs/job.h"
@@ -35,11 +39,13 @@ enum pb_method {
     PB_METHOD_JOB_CANCEL,
     PB_METHOD_JOB_RETRY,
     PB_METHOD_JOB_DROP,
+    PB_METHOD_JOB_AGAIN,
     PB_METHOD_JOB_WATCH,
     PB_METHOD_EVENT_LIST,
     PB_METHOD_EVENT_ACK,
     PB_METHOD_SERVICE_INFO,
     PB_METHOD_SERVICE_METRICS,
+    PB_METHOD_RPC_DISCOVER,
     PB_METHOD_COUNT
 };
 
@@ -62,7 +68,10 @@ struct pb_request {
     const char *input;    /* job.submit */
     const char *pipeline; /* job.submit, job.list; or NULL */
     int64_t since_ms;     /* job.list: changed since, wall clock; 0 = all */
-    int64_t priority;     /* job.submit */
+    int64_t priority;     /* job.submit, job.again */
+    bool dry_run;         /* job.again */
+    bool brief;           /* job.list */
+    const char *before;   /* job.list: an id; NULL = from the newest on */
     bool descriptor;      /* job.submit: the opened file can be passed along */
     unsigned status_mask; /* job.list */
     int64_t limit;        /* job.list, event.list */
@@ -75,6 +84,7 @@ struct pb_request {
 struct pb_fault {
     int rpc_code; /* 0 = none */
     char message[600];
+    char hint[400]; /* "" = the one of service.protocol */
 };
 
 /* 0 and *out_request (fini it), or -EINVAL and *out_fault; root and id of *out_request are then set
@@ -83,6 +93,8 @@ int pb_request_parse(const char *line, size_t bytes, struct pb_request *out_requ
                      struct pb_fault *out_fault);
 void pb_request_fini(struct pb_request *request);
 const char *pb_method_name(enum pb_method method);
+/* The methods with their parameters as a document of OpenRPC 1.2, as a value under key. */
+void pb_methods_print(struct pb_json *json, const char *key);
 
 /* Opens {"jsonrpc", "id", "result": ...}: write the one value under `key` "result", then end. */
 void pb_reply_begin(struct pb_json *json, const struct pb_request *request);

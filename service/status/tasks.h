@@ -16,9 +16,10 @@ struct pb_task {
     uint64_t ticket; /* of the call that waits for the outcome */
     enum pb_method method;
     int64_t uid;               /* of who asks */
-    char job[PB_JOB_ID_BYTES]; /* whole id; cancel and retry */
+    char job[PB_JOB_ID_BYTES]; /* whole id; of changes of a job */
     char *input, *pipeline;    /* submit; pipeline NULL = the first that fits */
-    int priority;              /* submit */
+    int priority;              /* submit, again */
+    bool dry_run;              /* again */
     char *target;              /* event.ack, with the next two */
     int64_t seq;
     bool given_up;

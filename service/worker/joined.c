@@ -22,6 +22,7 @@
 /* The parts of a set but that of a job: their folders, the names of their files, and the newest. */
 struct parts {
     const char *self;
+    const char *input; /* of a job that makes products again: its own part's; else NULL */
     struct pb_json *folders, *files;
     struct pb_json *came; /* files as they were: [folder, path, facts] */
     char *jobs;           /* their ids, a space behind each; NULL: there is none, or no memory */
@@ -79,18 +80,24 @@ static int add_part(void *user, const struct pb_set_part *part)
     struct parts *parts = user;
     if (strcmp(part->job, parts->self) == 0)
         return 0;
-    if (parts->came != NULL && add_came(parts->came, parts->n, part) != 0)
-        return -ENOMEM;
-    if (parts->n++ == 0) {
+    if (parts->newest.job[0] == '\0') {
         parts->newest = *part;
         parts->newest.delivered = NULL; /* borrowed */
         parts->newest.files = NULL;
     }
+    int rc = add_job(parts, part->job);
+    if (rc == 0 && strcmp(part->maker, part->job) != 0)
+        rc = add_job(parts, part->maker);
+    if (rc != 0 || (parts->input != NULL && strcmp(part->path, parts->input) == 0))
+        return rc;
+    if (parts->came != NULL && add_came(parts->came, parts->n, part) != 0)
+        return -ENOMEM;
+    parts->n++;
     if (parts->folders != NULL)
         pb_json_string(parts->folders, NULL, part->path);
     if (parts->files != NULL)
         add_names(parts->files, part->delivered);
-    return add_job(parts, part->job);
+    return 0;
 }
 
 /* What the products of the newest part were made of, if they are there. */
@@ -98,7 +105,7 @@ static void print_products(struct pb_json *json, const struct pb_set_part *part)
 {
     struct pb_manifest manifest = {0};
     char known[PB_CHECKSUM_KINDS * (PB_CHECKSUM_TEXT_BYTES + 1)] = "";
-    if (pb_duplicates_products(part->directory, part->job, &manifest) == 0) {
+    if (pb_duplicates_products(part->directory, part->maker, &manifest) == 0) {
         for (int k = 0; k < PB_CHECKSUM_KINDS; k++) {
             const char *checksum = manifest.input.checksum[k];
             size_t n = strlen(known);
@@ -115,7 +122,7 @@ static void print_products(struct pb_json *json, const struct pb_set_part *part)
 static void print_checksums(struct pb_json *json, const struct pb_set_part *part)
 {
     struct pb_manifest manifest = {0};
-    if (pb_duplicates_products(part->directory, part->job, &manifest) != 0)
+    if (pb_duplicates_products(part->directory, part->maker, &manifest) != 0)
         return;
     pb_json_array(json, "checksums");
     for (size_t i = 0; i < manifest.n_pixels; i++) {
@@ -132,14 +139,14 @@ static char *print(const struct pb_job *job, const struct parts *parts)
 {
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
-    pb_json_string(json, "by", parts->n > 0 ? parts->newest.job : job->replaces);
+    pb_json_string(json, "by", parts->newest.job[0] ? parts->newest.job : job->replaces);
     pb_json_string(json, "jobs", parts->jobs ? parts->jobs : "");
     pb_json_raw(json, "folders", pb_json_text(parts->folders, NULL));
     pb_json_raw(json, "files", pb_json_text(parts->files, NULL));
     pb_json_raw(json, "came", pb_json_text(parts->came, NULL));
-    if (parts->n > 0)
+    if (parts->newest.job[0] != '\0')
         print_checksums(json, &parts->newest);
-    if (parts->n > 0 && !job->anyway)
+    if (parts->newest.job[0] != '\0' && !job->anyway)
         print_products(json, &parts->newest);
     pb_json_end(json);
     const char *text = pb_json_text(json, NULL);
@@ -153,14 +160,17 @@ int pb_joined_describe(struct pb_job_store *store, struct pb_job *job, struct pb
     struct parts *parts = calloc(1, sizeof *parts);
     if (parts == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
+    const bool again = job->again[0] != '\0';
     parts->self = job->id;
+    parts->input = again ? job->input : NULL;
     parts->folders = pb_json_create(false);
     parts->files = pb_json_create(false);
     parts->came = pb_json_create(false);
     pb_json_array(parts->came, NULL);
     pb_json_array(parts->folders, NULL);
     pb_json_array(parts->files, NULL);
-    int rc = pb_set_parts_list(store, job->set_id, add_part, parts, err);
+    int rc = again ? pb_set_parts_list_jobs(store, job->set_id, add_part, parts, err)
+                   : pb_set_parts_list(store, job->set_id, add_part, parts, err);
     if (rc == -ENOMEM)
         (void)pb_fail(err, PB_E_MEMORY, "out of memory");
     pb_json_end(parts->folders);
@@ -202,7 +212,7 @@ enum pb_duplicates_verdict pb_joined_judge(struct pb_job_store *store, struct pb
     const struct pb_set_part *part = &parts->newest;
     if (rc == 0 && parts->n == 0)
         verdict = PB_DUPLICATES_FALSE;
-    else if (rc == 0 && pb_duplicates_products(part->directory, part->job, &manifest) == 0 &&
+    else if (rc == 0 && pb_duplicates_products(part->directory, part->maker, &manifest) == 0 &&
              has_checksum(&manifest, sum))
         verdict = PB_DUPLICATES_SAME;
     if (verdict == PB_DUPLICATES_SAME)

@@ -351,6 +351,19 @@ static void print_tiles(struct pb_json *json, const struct pb_run_tiles *tiles)
     pb_json_end(json);
 }
 
+/* Degrees to 1e-7, a centimetre, as in STAC items. */
+static void print_where(struct pb_json *json, const struct pb_run_result *result)
+{
+    if (result->has_bbox)
+        pb_json_array(json, "bbox");
+    for (size_t i = 0; result->has_bbox && i < 4; i++)
+        pb_json_number(json, NULL, round(result->bbox[i] * 1e7) / 1e7 + 0.0);
+    if (result->has_bbox)
+        pb_json_end(json);
+    if (result->datetime[0] != '\0')
+        pb_json_string(json, "datetime", result->datetime);
+}
+
 void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
 {
     const struct pb_run_report *report = &result->report;
@@ -360,6 +373,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
         print_product(json, result->directory, &result->products[i]);
     pb_json_end(json);
     pb_json_object(json, "report");
+    print_where(json, result);
     pb_json_string(json, "device", report->device);
     pb_json_string(json, "buffers", report->buffers);
     bool other = report->buffers_why != NULL && report->buffers_why[0] != '\0';

@@ -24,10 +24,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The command's word, else the configuration's. */
+/* The command's word, else the configuration's. What is made again replaces its own alone. */
 static enum pb_existing existing_of(const struct pb_json_value *command,
                                     const struct pb_output_config *output)
 {
+    if (pb_json_get_text(command, "again") != NULL)
+        return PB_EXISTING_OWN;
     const char *word = pb_json_get_text(command, "existing");
     int existing = word ? pb_existing_find(word) : -1;
     return existing >= 0 ? (enum pb_existing)existing : output->exists;

@@ -19,9 +19,35 @@ static void reopen_after(const char *sql)
     ck_assert_str_eq(moved, "");
 }
 
+/* What version 16 added. */
+#define WITHOUT_AGAIN                                                                              \
+    "DROP INDEX jobs_again; DROP INDEX jobs_by_set; ALTER TABLE jobs DROP COLUMN again;"           \
+    "ALTER TABLE jobs DROP COLUMN bbox; ALTER TABLE jobs DROP COLUMN datetime;"
+
+START_TEST(jobs_of_a_store_without_places_get_none)
+{
+    struct pb_job job;
+    insert("20261121-082850-aaaa", PB_JOB_SUCCESSFUL);
+    reopen_after(WITHOUT_AGAIN "PRAGMA user_version = 15;");
+    ck_assert_int_eq(pb_job_store_find(store, "aaaa", NULL, &job), 0);
+    ck_assert_str_eq(job.again, "");
+    ck_assert_str_eq(job.datetime, "");
+    ck_assert_ptr_null(job.bbox);
+    (void)snprintf(job.datetime, sizeof job.datetime, "2020-02-19T11:21:11Z");
+    ck_assert_int_eq(pb_job_set(&job.bbox, "[1,2,3,4]"), 0);
+    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    pb_job_fini(&job);
+    reopen_after("");
+    ck_assert_int_eq(pb_job_store_find(store, "aaaa", NULL, &job), 0);
+    ck_assert_str_eq(job.datetime, "2020-02-19T11:21:11Z");
+    ck_assert_str_eq(job.bbox, "[1,2,3,4]");
+    pb_job_fini(&job);
+}
+END_TEST
+
 START_TEST(jobs_of_a_store_without_priorities_have_none)
 {
-    static const char back[] =
+    static const char back[] = WITHOUT_AGAIN
         "DROP TABLE set_parts; DROP TRIGGER jobs_part; DROP INDEX jobs_of_sets;"
         "DROP TABLE set_windows; ALTER TABLE jobs DROP COLUMN delivered_ms; ALTER TABLE jobs DROP "
         "COLUMN inbox;"
@@ -48,7 +74,7 @@ END_TEST
 
 START_TEST(jobs_and_sets_of_a_store_without_inboxes_get_them_from_what_was_delivered)
 {
-    static const char back[] =
+    static const char back[] = WITHOUT_AGAIN
         "DROP TABLE set_windows; ALTER TABLE jobs DROP COLUMN delivered_ms; DROP TRIGGER "
         "jobs_part; ALTER TABLE jobs DROP COLUMN inbox;"
         "DROP INDEX set_parts_by_scene; ALTER TABLE set_parts DROP COLUMN inbox;"
@@ -282,6 +308,7 @@ int main(void)
     tcase_add_test(tests, jobs_of_a_store_without_priorities_have_none);
     tcase_add_test(tests,
                    jobs_and_sets_of_a_store_without_inboxes_get_them_from_what_was_delivered);
+    tcase_add_test(tests, jobs_of_a_store_without_places_get_none);
     tcase_add_test(tests, a_store_of_an_older_service_is_brought_up);
     tcase_add_test(tests, a_disk_that_fails_or_is_full_says_nothing_about_the_store);
     tcase_add_test(tests, damage_that_is_seen_once_is_not_believed);

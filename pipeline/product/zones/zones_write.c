@@ -7,32 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-/* What another product of the pipeline says of the time; "" = none does. */
-static void time_of_products(const struct pb_product_env *env, char *out)
-{
-    const struct pb_pipeline_config *pipeline = env->pipeline;
-    for (size_t i = 0; i < pipeline->n_products && out[0] == '\0'; i++) {
-        const struct pb_product_type *type = pb_product_type(pipeline->products[i]->kind);
-        if (type != NULL && type->time != NULL && !type->time(env, pipeline->products[i], out))
-            out[0] = '\0';
-    }
-}
 
 /* Columns of a series: which scene, and when it was taken, as far as that is known. */
 static void name_scene(struct zones *z)
 {
     const struct pb_product_env *env = z->env;
-    struct tm tm;
-    const time_t time = (time_t)env->facts.time_s;
     if (z->config->append == NULL)
         return;
-    time_of_products(env, z->datetime);
-    const bool told = z->datetime[0] != '\0';
-    if (!told && env->facts.has_time && gmtime_r(&time, &tm) != NULL)
-        (void)strftime(z->datetime, sizeof z->datetime, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    else if (!told)
+    pb_product_datetime(env, z->datetime);
+    if (z->datetime[0] == '\0')
         (void)snprintf(z->datetime, sizeof z->datetime, "%s", env->info->datetime);
     z->names.scene = pb_product_base(env);
     z->names.datetime = z->datetime[0] != '\0' ? z->datetime : NULL;

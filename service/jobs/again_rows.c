@@ -1,0 +1,49 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/jobs/again_rows.h"
+
+#include "service/jobs/job_store_sql.h"
+
+#include <errno.h>
+
+#define WHAT "jobs that make products again"
+
+/* The first column of the first row of a statement with one text: 1, 0 there is none. */
+static int first(struct pb_job_store *store, const char *sql, const char *text, struct pb_err *err,
+                 char *out, size_t bytes)
+{
+    pb_job_store_take(store);
+    sqlite3_stmt *s = pb_job_store_prepare(store, WHAT, sql, err);
+    int rc = s != NULL ? sqlite3_bind_text(s, 1, text, -1, SQLITE_STATIC) : SQLITE_ERROR;
+    rc = rc == SQLITE_OK ? sqlite3_step(s) : rc;
+    int result = rc == SQLITE_ROW    ? 1
+                 : rc == SQLITE_DONE ? 0
+                 : s != NULL         ? pb_job_store_fail(store, WHAT, err)
+                                     : -EIO;
+    if (rc == SQLITE_ROW)
+        pb_job_read_text(s, 0, out, bytes);
+    (void)sqlite3_finalize(s);
+    pb_job_store_leave(store);
+    return result;
+}
+
+int pb_again_waits(struct pb_job_store *store, const char *job, struct pb_err *err,
+                   char out_job[PB_JOB_ID_BYTES])
+{
+    return first(store,
+                 "SELECT id FROM jobs WHERE again = ?1 AND again <> '' AND status < 2 LIMIT 1", job,
+                 err, out_job, PB_JOB_ID_BYTES);
+}
+
+/* The input of the job itself, or of another job of its set. */
+int pb_again_holds(struct pb_job_store *store, const char *path, struct pb_err *err)
+{
+    char id[PB_JOB_ID_BYTES];
+    return first(store,
+                 "SELECT a.id FROM kept k JOIN jobs a ON a.again = k.job WHERE k.path = ?1"
+                 " AND a.again <> '' AND a.status < 2 UNION ALL"
+                 " SELECT a.id FROM kept k JOIN jobs p ON p.id = k.job"
+                 " JOIN jobs a ON a.set_id = p.set_id WHERE k.path = ?1 AND a.set_id <> ''"
+                 " AND a.again <> '' AND a.status < 2 LIMIT 1",
+                 path, err, id, sizeof id);
+}

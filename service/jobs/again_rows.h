@@ -1,0 +1,16 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_AGAIN_ROWS_H
+#define PB_AGAIN_ROWS_H
+/* Jobs that make the products of an earlier job again (struct pb_job, again), which read its input
+ * where the archive has it. Thread: as the store's. */
+#include "service/jobs/job_store.h"
+
+/* The job that waits or runs to make the products of that job again: 1 and its id, 0 there is none,
+ * negative errno. */
+int pb_again_waits(struct pb_job_store *store, const char *job, struct pb_err *err,
+                   char out_job[PB_JOB_ID_BYTES]);
+/* Whether such a job waits for, or reads, the archived input with that path: 1, 0, negative errno.
+ */
+int pb_again_holds(struct pb_job_store *store, const char *path, struct pb_err *err);
+#endif
