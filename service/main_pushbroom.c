@@ -42,5 +42,8 @@ int main(int argc, char **argv)
             cli_help(word, stdout);
             return CLI_DONE;
         }
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            cli_json_errors();
     return finish(command->run(argc - 1, argv + 1));
 }

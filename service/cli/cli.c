@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* The table of commands with their help, and the messages for usage errors. */
 #include "service/cli/cli.h"
+#include "config/base/json_writer.h"
 #include "pipeline/product/product_kinds.h"
 #include "service/help/completion.h"
 #include "service/help/man.h"
@@ -78,11 +79,15 @@ static const struct cli_command commands[] = {
                     {0, "until-idle", NULL, NULL,
                      "with --watch: end when nothing is left to do (exit 1 if a job failed)"},
                     {0, "expect", "N", NULL, "with --until-idle: not before N jobs have been seen"},
-                    {0, "all", NULL, NULL, "up to 1000 jobs instead of the newest 20"},
+                    {0, "all", NULL, NULL, "all jobs instead of the newest 20"},
+                    {0, "wide", NULL, NULL,
+                     "cut no line (as where the output is no terminal; $COLUMNS sets a width)"},
                     {0, "failed", NULL, NULL, "failed jobs only"},
                     {0, "since", "DURATION", NULL, "jobs that changed in this time: 1d, 30m"},
                     {'p', "pipeline", "NAME", NULL, "jobs of this pipeline"},
-                    JSON("as JSON (with --watch: one object a change)"), SOCKET),
+                    JSON("a job a line as JSON, without reports (with --watch: an object a "
+                         "change; of a JOB the one with its report)"),
+                    SOCKET),
       .text = "JOB is a job's id or the end of one, as long as it is the only one that fits."},
      NULL,
      cli_status},
@@ -102,6 +107,23 @@ static const struct cli_command commands[] = {
           JSON("the job as JSON, a line each"))},
      NULL,
      cli_retry},
+    {{.name = "again",
+      .arguments = "[options] JOB... | --pipeline NAME --since DURATION",
+      .summary = "make the products of done jobs again, from the archive",
+      .options = N_OPTIONS(
+          {'p', "pipeline", "NAME", NULL, "all successful jobs of this pipeline"},
+          {0, "since", "DURATION", NULL, "all successful jobs that ended in this time: 30d"},
+          {0, "dry-run", NULL, NULL, "list them and their bytes; queue nothing"},
+          {0, "priority", "N", NULL, "-100 to 100 (default: -50); above 0 for administrators"},
+          SOCKET, JSON("the new jobs as JSON, a line each")),
+      .text = "After a change of a pipeline. Each becomes a new job, which reads the input where "
+              "the archive (service.archive), or the client that submitted it, has it, and "
+              "replaces the products of the earlier job, whatever output.exists says of others. "
+              "Products that a later job made are left alone. Exit 1 if an input is not there any "
+              "more (service.retention.done, service.on_success: delete).",
+      .example = "pushbroom again --pipeline ndvi --since 30d --dry-run"},
+     NULL,
+     cli_again},
     {{.name = "quarantine",
       .arguments = "list|show|retry|drop [JOB...]",
       .summary = "inputs of failed jobs",
@@ -270,6 +292,8 @@ static const char *nearest_command(const char *word)
     return pb_nearest(word, names, N_COMMANDS);
 }
 
+static void put_error(const char *job, const char *code, const char *message, const char *hint);
+
 int cli_usage(const char *command, const char *format, ...)
 {
     char text[400];
@@ -277,6 +301,7 @@ int cli_usage(const char *command, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    put_error(NULL, pb_code_id(PB_E_USAGE), text, pb_code_hint(PB_E_USAGE));
     fprintf(stderr, "pushbroom%s%s: %s\n", command ? " " : "", command ? command : "", text);
     const char *quote = command == NULL ? strchr(text, '\'') : NULL;
     if (quote != NULL) {
@@ -323,13 +348,57 @@ int cli_bad_option(const char *command, char **argv, int c, const struct option 
     return cli_unknown_option(command, letter, NULL, 0);
 }
 
+static bool errors_as_json;
+
+void cli_json_errors(void)
+{
+    errors_as_json = true;
+}
+
+/* Does nothing unless the errors of this command are JSON, too. */
+static void put_error(const char *job, const char *code, const char *message, const char *hint)
+{
+    if (!errors_as_json)
+        return;
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    if (job != NULL)
+        pb_json_string(json, "job", job);
+    pb_json_object(json, "error");
+    pb_json_string(json, "code", code);
+    pb_json_string(json, "message", message);
+    pb_json_string(json, "hint", hint);
+    pb_json_end(json);
+    pb_json_end(json);
+    (void)cli_finish_json(json);
+}
+
+static void place_of(const struct pb_err *err, char out[320])
+{
+    out[0] = '\0';
+    if (err->file[0] && err->line > 0)
+        (void)snprintf(out, 320, "%s:%d:%d: ", err->file, err->line, err->col);
+    else if (err->file[0])
+        (void)snprintf(out, 320, "%s: ", err->file);
+}
+
+void cli_print_err_line(const char *job, const struct pb_err *err)
+{
+    fprintf(stderr, "pushbroom: %s [%s]\n", err->msg, pb_code_id(err->code));
+    put_error(job, pb_code_id(err->code), err->msg, pb_code_hint(err->code));
+}
+
 void cli_print_err(const struct pb_err *err)
 {
-    char place[320] = "";
-    if (err->file[0] && err->line > 0)
-        (void)snprintf(place, sizeof place, "%s:%d:%d: ", err->file, err->line, err->col);
-    else if (err->file[0])
-        (void)snprintf(place, sizeof place, "%s: ", err->file);
+    cli_print_err_of(NULL, err);
+}
+
+void cli_print_err_of(const char *job, const struct pb_err *err)
+{
+    char place[320], text[sizeof place + sizeof err->msg];
+    place_of(err, place);
+    (void)snprintf(text, sizeof text, "%s%s", place, err->msg);
+    put_error(job, pb_code_id(err->code), text, pb_code_hint(err->code));
     fprintf(stderr, "%spushbroom:%s %s%s [%s]\n", cli_color(stderr, CLI_RED),
             cli_color(stderr, CLI_PLAIN), place, err->msg, pb_code_id(err->code));
     if (pb_code_hint(err->code)[0])

@@ -37,6 +37,12 @@ void cli_help(const char *command, FILE *out);
 int cli_document(const char *kind, const char *what);
 /* "pushbroom: file:line:col: message" and the hint on a line of its own. */
 void cli_print_err(const struct pb_err *err);
+void cli_print_err_of(const char *job, const struct pb_err *err); /* about a job; NULL = none */
+/* The same in one line about a job of many, without the hint. */
+void cli_print_err_line(const char *job, const struct pb_err *err);
+/* From now on errors go to stdout as well, each as an object {"error": {code, message, hint}}, with
+ * "job" where it is about one. */
+void cli_json_errors(void);
 /* Writes what is buffered for stdout. 0, or the negative errno of the first such call that failed:
  * what could not be written is lost. */
 int cli_flush(void);
@@ -53,8 +59,11 @@ bool cli_is_terminal(FILE *out); /* and colours are wanted (NO_COLOR unset, TERM
 enum cli_color { CLI_PLAIN, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_BLUE, CLI_DIM, CLI_BOLD };
 /* Start of a colour, "" when `out` is no terminal. cli_color(out, CLI_PLAIN) ends it. */
 const char *cli_color(FILE *out, enum cli_color color);
-/* Of the terminal at `out`; 80 by 24 when it is none. */
+/* Columns: $COLUMNS, else those of the terminal at `out`, else 80. Lines: of the terminal, else 24.
+ */
 int cli_columns(FILE *out);
+/* The same of lists, where `out` is no terminal and $COLUMNS is not set: 0 = no limit. */
+int cli_list_columns(FILE *out);
 int cli_lines(FILE *out);
 /* The text in at most `columns` characters (UTF-8), unprintable bytes as '?'; of a longer one the
  * end stays, after "..": the end of a scene's name tells more than its beginning. Returns out. */
@@ -100,6 +109,7 @@ int cli_submit(int argc, char **argv);   /* cli_jobs.c */
 int cli_status(int argc, char **argv);
 int cli_cancel(int argc, char **argv);
 int cli_retry(int argc, char **argv);
+int cli_again(int argc, char **argv); /* cli_again.c */
 int cli_quarantine(int argc, char **argv);
 int cli_metrics(int argc, char **argv);
 #endif

@@ -34,7 +34,14 @@ static int take_option(const char *command, struct cli_service_options *o, int c
         if (end == optarg || *end != '\0' || o->expect < 0)
             return cli_usage(command, "--expect wants a number of jobs, not '%s'", optarg);
         break;
+    case 'n':
+        o->dry_run = true;
+        break;
+    case 'l':
+        cli_list_wide();
+        break;
     case 'P':
+        o->has_priority = true;
         o->priority = strtol(optarg, &end, 10);
         if (end == optarg || *end != '\0' || o->priority < -100 || o->priority > 100)
             return cli_usage(command, "--priority wants a whole number from -100 to 100, not '%s'",
@@ -74,25 +81,19 @@ static int take_option(const char *command, struct cli_service_options *o, int c
 
 int cli_service_parse(const char *command, int argc, char **argv, struct cli_service_options *o)
 {
-    static const struct option longs[] = {{"socket", 1, 0, 's'},
-                                          {"json", 0, 0, 'j'},
-                                          {"pipeline", 1, 0, 'p'},
-                                          {"wait", 0, 0, 'w'},
-                                          {"watch", 0, 0, 'W'},
-                                          {"all", 0, 0, 'a'},
-                                          {"until-idle", 0, 0, 'i'},
-                                          {"expect", 1, 0, 'e'},
-                                          {"textfile", 1, 0, 'T'},
-                                          {"failed", 0, 0, 'f'},
-                                          {"since", 1, 0, 'S'},
-                                          {"priority", 1, 0, 'P'},
-                                          {0, 0, 0, 0}};
-    static const char *const of_submit = "sjpwP", *const of_status = "sjWaiefSp",
-                             *const of_metrics = "sjT", *const of_lists = "sjfSp",
-                             *const others = "sj";
+    static const struct option longs[] = {
+        {"socket", 1, 0, 's'},     {"json", 0, 0, 'j'},   {"pipeline", 1, 0, 'p'},
+        {"wait", 0, 0, 'w'},       {"watch", 0, 0, 'W'},  {"all", 0, 0, 'a'},
+        {"until-idle", 0, 0, 'i'}, {"expect", 1, 0, 'e'}, {"textfile", 1, 0, 'T'},
+        {"failed", 0, 0, 'f'},     {"since", 1, 0, 'S'},  {"priority", 1, 0, 'P'},
+        {"dry-run", 0, 0, 'n'},    {"wide", 0, 0, 'l'},   {0, 0, 0, 0}};
+    static const char *const of_submit = "sjpwP", *const of_status = "sjWaiefSpl",
+                             *const of_again = "sjSpPn", *const of_metrics = "sjT",
+                             *const of_lists = "sjfSp", *const others = "sj";
     bool lists = strcmp(command, "retry") == 0 || strcmp(command, "quarantine") == 0;
     const char *allowed = strcmp(command, "submit") == 0    ? of_submit
                           : strcmp(command, "status") == 0  ? of_status
+                          : strcmp(command, "again") == 0   ? of_again
                           : strcmp(command, "metrics") == 0 ? of_metrics
                           : lists                           ? of_lists
                                                             : others;
@@ -128,7 +129,12 @@ int cli_service_open(const struct cli_service_options *o, struct pb_client **out
 
 int cli_service_exit(const struct pb_err *err)
 {
-    cli_print_err(err);
+    return cli_service_exit_of(NULL, err);
+}
+
+int cli_service_exit_of(const char *job, const struct pb_err *err)
+{
+    cli_print_err_of(job, err);
     return err->code == PB_E_SERVICE_UNREACHABLE || err->code == PB_E_SERVICE_PROTOCOL
                ? CLI_UNREACHABLE
                : CLI_JOB_FAILED;
@@ -156,7 +162,7 @@ int cli_job_change(struct pb_client *client, const struct cli_service_options *o
     const struct pb_json_value *job = NULL;
     int rc = CLI_DONE;
     if (call_on_job(client, method, id, &err, &reply, &job) < 0)
-        rc = cli_service_exit(&err);
+        rc = cli_service_exit_of(id, &err);
     else if (o->json)
         cli_put_json(job);
     else
@@ -165,16 +171,20 @@ int cli_job_change(struct pb_client *client, const struct cli_service_options *o
     return rc;
 }
 
-int cli_job_list(struct pb_client *client, const struct cli_service_options *o, int limit,
-                 struct pb_err *err, struct pb_json_value **out_reply,
-                 const struct pb_json_value **out_jobs)
+/* A page of a list: the jobs older than `before` (NULL: from the newest on). */
+static int read_page(struct pb_client *client, const struct cli_service_options *o,
+                     const char *status, const char *before, int64_t limit, struct pb_err *err,
+                     struct pb_json_value **out_reply)
 {
     const struct pb_json_value *result = NULL;
     struct pb_json *params = pb_json_create(false);
     pb_json_object(params, NULL);
-    pb_json_int(params, "limit", limit);
-    if (o->failed)
-        pb_json_string(params, "status", "failed");
+    pb_json_int(params, "limit", limit < LIST_MAX ? limit : LIST_MAX);
+    pb_json_string(params, "fields", "brief");
+    if (before != NULL)
+        pb_json_string(params, "before", before);
+    if (o->failed || status != NULL)
+        pb_json_string(params, "status", status != NULL ? status : "failed");
     if (o->since_ms > 0)
         pb_json_int(params, "since_ms", pb_clock_wall_ms() - o->since_ms);
     if (o->pipeline != NULL)
@@ -183,34 +193,79 @@ int cli_job_list(struct pb_client *client, const struct cli_service_options *o, 
     int rc =
         pb_client_call(client, "job.list", pb_json_text(params, NULL), err, out_reply, &result);
     pb_json_destroy(params);
-    if (rc >= 0)
-        *out_jobs = pb_json_get(result, "jobs", &(bool){false});
     return rc;
+}
+
+/* Takes the reply. */
+static int add_page(struct cli_jobs *jobs, struct pb_json_value *reply)
+{
+    const struct pb_json_value *list =
+        pb_json_get(pb_json_get(reply, "result", NULL), "jobs", NULL);
+    const size_t n = pb_json_count(list);
+    struct pb_json_value **replies =
+        realloc(jobs->reply, (jobs->n_replies + 1) * sizeof(struct pb_json_value *));
+    jobs->reply = replies ? replies : jobs->reply;
+    const struct pb_json_value **job =
+        realloc(jobs->job, (jobs->n + n + 1) * sizeof(const struct pb_json_value *));
+    jobs->job = job ? job : jobs->job;
+    if (replies == NULL || job == NULL) {
+        pb_json_release(reply);
+        return -ENOMEM;
+    }
+    replies[jobs->n_replies++] = reply;
+    for (size_t i = 0; i < n; i++)
+        job[jobs->n++] = pb_json_at(list, i);
+    return 0;
+}
+
+int cli_jobs_read(struct pb_client *client, const struct cli_service_options *o, const char *status,
+                  int64_t limit, struct pb_err *err, struct cli_jobs *out)
+{
+    size_t before = 0;
+    int rc = 0;
+    *out = (struct cli_jobs){.n = 0};
+    do {
+        struct pb_json_value *reply = NULL;
+        const char *last = out->n > 0 ? pb_json_get_text(out->job[out->n - 1], "id") : NULL;
+        before = out->n;
+        rc = read_page(client, o, status, last, limit - (int64_t)out->n, err, &reply);
+        if (rc >= 0 && add_page(out, reply) != 0)
+            rc = pb_fail(err, PB_E_MEMORY, "out of memory for the list of jobs");
+    } while (rc >= 0 && out->n - before == LIST_MAX && (int64_t)out->n < limit);
+    if (rc < 0)
+        cli_jobs_release(out);
+    return rc;
+}
+
+void cli_jobs_release(struct cli_jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->n_replies; i++)
+        pb_json_release(jobs->reply[i]);
+    free(jobs->reply);
+    free(jobs->job);
+    *jobs = (struct cli_jobs){.n = 0};
 }
 
 int cli_job_change_listed(struct pb_client *client, const struct cli_service_options *o,
                           const char *method, bool (*wanted)(const struct pb_json_value *job))
 {
     struct pb_err err = {0};
-    struct pb_json_value *reply = NULL;
-    const struct pb_json_value *jobs = NULL;
+    struct cli_jobs jobs;
     int rc = CLI_DONE;
-    if (cli_job_list(client, o, LIST_MAX, &err, &reply, &jobs) < 0)
+    size_t changed = 0;
+    if (cli_jobs_read(client, o, NULL, CLI_JOBS_ALL, &err, &jobs) < 0)
         return cli_service_exit(&err);
-    size_t n = pb_json_count(jobs), changed = 0;
-    for (size_t i = n; i > 0 && rc != CLI_UNREACHABLE; i--) { /* the oldest first */
-        const struct pb_json_value *job = pb_json_at(jobs, i - 1);
-        int one = wanted == NULL || wanted(job)
-                      ? cli_job_change(client, o, method, cli_job_text(job, "id"))
-                      : CLI_DONE;
-        changed += wanted == NULL || wanted(job);
+    for (size_t i = jobs.n; i > 0 && rc != CLI_UNREACHABLE; i--) { /* the oldest first */
+        const struct pb_json_value *job = jobs.job[i - 1];
+        if (wanted != NULL && !wanted(job))
+            continue;
+        int one = cli_job_change(client, o, method, cli_job_text(job, "id"));
         rc = one != CLI_DONE ? one : rc;
+        changed++;
     }
     if (changed == 0 && !o->json)
         puts("there are no such jobs");
-    if (n == LIST_MAX)
-        fprintf(stderr, "pushbroom: there may be more than these %d; say it again\n", LIST_MAX);
-    pb_json_release(reply);
+    cli_jobs_release(&jobs);
     return rc;
 }
 

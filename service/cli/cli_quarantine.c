@@ -33,25 +33,24 @@ static int find_directory(struct pb_client *client)
 static int list(struct pb_client *client, const struct cli_service_options *o)
 {
     struct pb_err err = {0};
-    struct pb_json_value *reply = NULL;
-    const struct pb_json_value *jobs = NULL;
+    struct cli_jobs jobs;
     size_t n = 0;
-    if (cli_job_list(client, o, LIST_MAX, &err, &reply, &jobs) < 0)
+    if (cli_jobs_read(client, o, NULL, CLI_JOBS_ALL, &err, &jobs) < 0)
         return cli_service_exit(&err);
-    for (size_t i = 0; i < pb_json_count(jobs); i++) {
-        const struct pb_json_value *job = pb_json_at(jobs, i);
-        if (!is_quarantined(job))
+    cli_list_fit(&jobs);
+    for (size_t i = 0; i < jobs.n; i++) {
+        if (!is_quarantined(jobs.job[i]))
             continue;
         if (n++ == 0 && !o->json)
             cli_job_head();
         if (o->json)
-            cli_put_json(job);
+            cli_put_json(jobs.job[i]);
         else
-            cli_job_line(job);
+            cli_job_line(jobs.job[i]);
     }
     if (n == 0 && !o->json)
         puts("nothing of the known jobs is in quarantine");
-    pb_json_release(reply);
+    cli_jobs_release(&jobs);
     return CLI_DONE;
 }
 

@@ -33,12 +33,22 @@ const char *cli_color(FILE *out, enum cli_color color)
     return code[color];
 }
 
-int cli_columns(FILE *out)
+int cli_list_columns(FILE *out)
 {
     struct winsize size;
+    const char *given = getenv("COLUMNS");
+    const long columns = given != NULL ? strtol(given, NULL, 10) : 0;
+    if (columns > 0 && columns < 10000)
+        return (int)columns;
     if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col;
-    return 80;
+    return 0;
+}
+
+int cli_columns(FILE *out)
+{
+    const int columns = cli_list_columns(out);
+    return columns > 0 ? columns : 80;
 }
 
 int cli_lines(FILE *out)

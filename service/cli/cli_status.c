@@ -13,7 +13,15 @@
 #include <string.h>
 #include <time.h>
 
-enum { BEFORE_NAME = 59, KEY_COLUMN = 13, TROUBLE_COLUMN = 9, LISTED = 20, SETS_LISTED = 10 };
+enum {
+    BEFORE_PIPELINE = 47, /* and two columns behind it */
+    PIPELINE_MIN = 12,
+    PIPELINE_MAX = 255,
+    KEY_COLUMN = 13,
+    TROUBLE_COLUMN = 9,
+    LISTED = 20,
+    SETS_LISTED = 10
+};
 
 /* --- one job --------------------------------------------------------------------------------- */
 
@@ -96,36 +104,73 @@ static const char *ago(const struct pb_json_value *job, char out[8])
     return out;
 }
 
-void cli_job_head(void)
+/* --- lines of lists -------------------------------------------------------------------------- */
+
+static bool wide;
+static int pipeline_columns = PIPELINE_MIN;
+
+void cli_list_wide(void)
 {
-    printf("%sJOB                   STATUS     DONE   AGO  PIPELINE      INPUT%s\n",
-           cli_color(stdout, CLI_BOLD), cli_color(stdout, CLI_PLAIN));
+    wide = true;
 }
 
-void cli_job_line(const struct pb_json_value *job)
+/* 0 = there is no limit. */
+static int list_columns(void)
 {
-    const char *status = cli_job_text(job, "status");
-    const struct pb_json_value *error = pb_json_get(job, "error", &(bool){false});
-    const char *folder = cli_job_text(job, "folder");
-    char name[300], line[400], when[8], path[1500];
-    (void)snprintf(path, sizeof path, "%s%s%s", folder, folder[0] ? "/" : "", cli_job_base(job));
-    int columns = cli_columns(stdout);
-    columns = columns < 80 ? 80 : columns > 300 ? 300 : columns;
-    printf("%-20s  %s%-10s%s %3d%%  %4s  %-12.12s  %s\n", cli_job_text(job, "id"),
-           cli_color(stdout, cli_job_color(status)), status, cli_color(stdout, CLI_PLAIN),
-           (int)cli_job_number(job, "progress"), ago(job, when), cli_job_text(job, "pipeline"),
-           cli_fit(path, columns - BEFORE_NAME, name, sizeof name));
-    if (strcmp(status, "failed") != 0)
-        return;
+    const int columns = wide ? 0 : cli_list_columns(stdout);
+    return columns > 0 && columns < 80 ? 80 : columns;
+}
+
+void cli_list_fit(const struct cli_jobs *jobs)
+{
+    const int columns = list_columns();
+    const int most = columns > 0 ? PIPELINE_MIN + (columns - 80) / 3 : PIPELINE_MAX;
+    for (size_t i = 0; i < jobs->n; i++) {
+        const int width = (int)strlen(cli_job_text(jobs->job[i], "pipeline"));
+        if (width > pipeline_columns)
+            pipeline_columns = width < most ? width : most;
+    }
+}
+
+void cli_job_head(void)
+{
+    printf("%sJOB                   STATUS     DONE   AGO  %-*s  INPUT%s\n",
+           cli_color(stdout, CLI_BOLD), pipeline_columns, "PIPELINE", cli_color(stdout, CLI_PLAIN));
+}
+
+/* Control characters become spaces; a longer text ends in "...". columns 0: nothing is cut. */
+static void print_error_line(const struct pb_json_value *error, int columns)
+{
+    char line[1200];
     (void)snprintf(line, sizeof line, "    %s: %s", cli_job_text(error, "code"),
                    cli_job_text(error, "message"));
     for (char *c = line; *c != '\0'; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7F)
             *c = ' ';
-    if (strlen(line) > (size_t)columns) /* `pushbroom status JOB` shows all of it */
+    if (columns > 0 && strlen(line) > (size_t)columns) /* `pushbroom status JOB` shows all of it */
         (void)snprintf(line + columns - 3, 4, "...");
     puts(line);
 }
+
+/* The path below the inbox that it was delivered by. */
+void cli_job_line(const struct pb_json_value *job)
+{
+    const char *status = cli_job_text(job, "status"), *folder = cli_job_text(job, "folder");
+    const int all = list_columns(), columns = all > 0 && all < 1000 ? all : 1000;
+    char name[1100], pipeline[PIPELINE_MAX + 1], when[8], path[1500];
+    (void)snprintf(path, sizeof path, "%s%s%s", folder, folder[0] ? "/" : "",
+                   cli_job_text(job, "name"));
+    printf("%-20s  %s%-10s%s %3d%%  %4s  %-*s  %s\n", cli_job_text(job, "id"),
+           cli_color(stdout, cli_job_color(status)), status, cli_color(stdout, CLI_PLAIN),
+           (int)cli_job_number(job, "progress"), ago(job, when), pipeline_columns,
+           cli_fit(cli_job_text(job, "pipeline"), all > 0 ? pipeline_columns : PIPELINE_MAX,
+                   pipeline, sizeof pipeline),
+           cli_fit(path, columns - BEFORE_PIPELINE - pipeline_columns, name, sizeof name));
+    if (strcmp(status, "failed") == 0)
+        print_error_line(pb_json_get(job, "error", NULL), all);
+}
+
+/* --- one job, on ----------------------------------------------------------------------------- */
 
 static void print_products(const struct pb_json_value *job)
 {
@@ -175,7 +220,9 @@ static void print_job(const struct pb_json_value *job)
         if (cli_job_text(job, keys[i])[0])
             printf("  %-10s %s\n", keys[i], cli_job_text(job, keys[i]));
     print_delivered(job);
-    if (cli_job_text(job, "replaces")[0])
+    if (cli_job_text(job, "again_of")[0])
+        printf("  %-10s job %s\n", "again of", cli_job_text(job, "again_of"));
+    else if (cli_job_text(job, "replaces")[0])
         printf("  %-10s job %s, with its files and those delivered now\n", "replaces",
                cli_job_text(job, "replaces"));
     if (cli_job_text(job, "device_why")[0]) {
@@ -276,28 +323,30 @@ static void show_waiting(struct pb_client *client)
 static int show_list(struct pb_client *client, const struct cli_service_options *o)
 {
     struct pb_err err = {0};
-    struct pb_json_value *reply = NULL;
-    const struct pb_json_value *jobs = NULL;
-    bool filters = o->failed || o->since_ms > 0 || o->pipeline != NULL;
-    int limit = o->all ? 1000 : o->json ? LISTED : LISTED + 1; /* one more: there are more */
-    if (cli_job_list(client, o, limit, &err, &reply, &jobs) < 0)
+    struct cli_jobs jobs;
+    const bool filters = o->failed || o->since_ms > 0 || o->pipeline != NULL;
+    const int64_t limit = o->all    ? CLI_JOBS_ALL
+                          : o->json ? LISTED
+                                    : LISTED + 1; /* is there more? */
+    if (cli_jobs_read(client, o, NULL, limit, &err, &jobs) < 0)
         return cli_service_exit(&err);
-    size_t n = pb_json_count(jobs);
     if (!o->json)
         show_waiting(client);
-    if (o->json) {
-        cli_put_json(jobs);
-    } else if (n == 0) {
+    if (jobs.n == 0 && !o->json)
         puts(filters ? "there are no such jobs"
                      : "no jobs yet; put a scene into the inbox, or: pushbroom submit FILE");
-    } else {
-        cli_job_head();
-        for (size_t i = 0; i < n && (o->all || i < LISTED); i++)
-            cli_job_line(pb_json_at(jobs, i));
-        if (n > LISTED && !o->all)
-            printf("the newest %d; --all shows more\n", LISTED);
+    cli_list_fit(&jobs);
+    for (size_t i = 0; i < jobs.n && (o->all || i < LISTED); i++) {
+        if (i == 0 && !o->json)
+            cli_job_head();
+        if (o->json)
+            cli_put_json(jobs.job[i]);
+        else
+            cli_job_line(jobs.job[i]);
     }
-    pb_json_release(reply);
+    if (jobs.n > LISTED && !o->all)
+        printf("the newest %d; --all shows more\n", LISTED);
+    cli_jobs_release(&jobs);
     return CLI_DONE;
 }
 

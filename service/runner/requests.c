@@ -109,7 +109,7 @@ static void made_again(void *user, struct pb_pending *pending)
     if (pending->rc == 0 && made->id[0] != '\0') {
         pb_log(PB_LOG_NOTICE, "job %s: makes %s again, as job %s did, at priority %d", made->id,
                made->name, made->again, made->priority);
-        requests->env->metrics->jobs[PB_JOB_ACCEPTED]++;
+        pb_metrics_count(requests->env->metrics, made);
         requests->env->on_change(requests->env->user, made);
         (void)snprintf(request->id, sizeof request->id, "%s", made->id);
     }

@@ -19,7 +19,7 @@ from patience import finish, run_to_end
 from pbtest import BIN, SANITIZED, SOURCE, run
 from terminal import Terminal, colours, rows
 
-COMMANDS = "run submit status cancel retry quarantine check-config operators indices patterns devices metrics".split()
+COMMANDS = "run submit status cancel retry again quarantine check-config operators indices patterns devices metrics".split()
 CONFIG = SOURCE / "samples/vegetation.yaml"
 
 
@@ -83,7 +83,7 @@ def test_what_needs_the_service_is_listed_so(scratch):
     groups = re.split(r"\n([A-Z][^\n]*:)\n", text)
     listed = {groups[i]: re.findall(r"^  ([a-z-]+) ", groups[i + 1], re.M) for i in range(1, len(groups) - 1, 2)}
     assert listed == {"Without the service:": ["run"],
-                      "With the service (pushbroomd):": ["submit", "status", "cancel", "retry", "quarantine", "metrics"],
+                      "With the service (pushbroomd):": ["submit", "status", "cancel", "retry", "again", "quarantine", "metrics"],
                       "To look things up:": ["new", "check-config", "operators", "indices", "patterns", "devices"]}, listed
 
 
@@ -265,8 +265,8 @@ def test_json_everywhere_parses(scratch):
     with service() as d:
         d.drop("a.tif", "fail")
         d.wait_job("a.tif", "failed")
-        listed, = json.loads(cli(d, "status", "--json").stdout)
-        assert json.loads(cli(d, "status", listed["id"], "--json").stdout) == listed
+        listed, = (json.loads(line) for line in cli(d, "status", "--json").stdout.splitlines())
+        assert json.loads(cli(d, "status", listed["id"], "--json").stdout) == {**listed, "report": None}
         assert "pushbroom_jobs_total" in json.loads(cli(d, "metrics", "--json").stdout)["text"]
         d.drop("b.tif", "slow 60")
         b = d.wait_job("b.tif", "running")["id"]
@@ -449,9 +449,14 @@ def test_status_lists_jobs_in_80_columns(scratch):
         assert "no jobs yet" in cli(d, "status").stdout
         d.drop(long_name, "fail")
         job = d.wait_job(long_name, "failed")
-        text = cli(d, "status").stdout
+        text = cli(d, "status", env={"COLUMNS": "80"}).stdout
         check_width(text)
         assert "..2A_" not in text and "T130812.tif" in text and "input.truncated: tile 7 is missing" in text, text
+        for whole in (cli(d, "status").stdout, cli(d, "status", "--wide", env={"COLUMNS": "80"}).stdout):
+            assert f"plain         {long_name}\n" in whole and ".." not in whole, whole
+        wider = cli(d, "status", env={"COLUMNS": "110"}).stdout
+        check_width(wider, 110)
+        assert any(len(line) > 80 for line in wider.splitlines()), wider
         for word in (job["id"], job["id"][-4:]):
             one = cli(d, "status", word).stdout
             assert job["id"] in one and "to do      fetch the file again" in one and "attempts   1" in one, one

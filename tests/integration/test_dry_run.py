@@ -162,7 +162,7 @@ def test_what_lies_where_the_products_go(scratch):
     image, path, out = write(scratch / "20200219T112111_a.tif", 4), config(scratch, SINGLE), scratch / "out"
     place = out / "20200219T112111_a"
     pbtest.run("pushbroom", "run", "--quiet", "-c", path, "-o", out, image)
-    has(dry_run(path, "-o", out, image), "products of an input of this size are there: replaced when its content is the same, else refused")
+    has(dry_run(path, "-o", out, image), "products of an input that looks like this one are there: replaced when the content is the same, else refused")
     write(image, 5)
     done = dry_run(path, "-o", out, image, code=1)
     has(done, f"into       {place}/p\n")

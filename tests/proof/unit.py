@@ -57,7 +57,7 @@ class Machine:
         return self.do(f"systemctl show pushbroom -p {name} --value").strip()
 
     def jobs(self):
-        newest_first = json.loads(self.do("pushbroom status --json"))
+        newest_first = [json.loads(line) for line in self.do("pushbroom status --json").splitlines()]
         return {pathlib.Path(job["input"]).name: job for job in reversed(newest_first)}
 
     def deliver(self, name, size=256):
