@@ -45,8 +45,8 @@ struct pb_run_result {
     const struct pb_notes *notes;     /* what people should know; owned by the run */
     const struct pb_product_env *env; /* of the products, or of the last tile's; owned by the run */
     bool has_bbox;
-    double bbox[4];    /* of the products, of tiles: of the scene; as in struct pb_footprint */
-    char datetime[40]; /* of acquisition, RFC 3339; "" = not known */
+    double bbox[4];    /* bounds of the products, or of a scene of tiles; as in pb_footprint */
+    char datetime[40]; /* time of acquisition, RFC 3339; "" = not known */
 };
 
 int pb_run_create(const struct pb_run_options *options, struct pb_err *err,

@@ -40,7 +40,7 @@ void cli_print_err(const struct pb_err *err);
 void cli_print_err_of(const char *job, const struct pb_err *err); /* about a job; NULL = none */
 /* The same in one line about a job of many, without the hint. */
 void cli_print_err_line(const char *job, const struct pb_err *err);
-/* From now on errors go to stdout as well, each as an object {"error": {code, message, hint}}, with
+/* Prints later errors to stdout as well, each as an object {"error": {code, message, hint}}, with
  * "job" where it is about one. */
 void cli_json_errors(void);
 /* Writes what is buffered for stdout. 0, or the negative errno of the first such call that failed:

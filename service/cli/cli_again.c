@@ -11,7 +11,7 @@ struct again {
     struct pb_client *client;
     const struct cli_service_options *options;
     size_t n_made, n_gone, n_superseded, n_refused;
-    int64_t bytes; /* that the earlier runs of those made read */
+    int64_t bytes; /* bytes read by the earlier runs of those made */
 };
 
 static int call(struct again *again, const char *id, struct pb_err *err,

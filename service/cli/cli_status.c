@@ -14,7 +14,7 @@
 #include <time.h>
 
 enum {
-    BEFORE_PIPELINE = 47, /* and two columns behind it */
+    BEFORE_PIPELINE = 47, /* columns, with the two after PIPELINE */
     PIPELINE_MIN = 12,
     PIPELINE_MAX = 255,
     KEY_COLUMN = 13,

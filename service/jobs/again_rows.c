@@ -8,7 +8,7 @@
 
 #define WHAT "jobs that make products again"
 
-/* The first column of the first row of a statement with one text: 1, 0 there is none. */
+/* Reads the first column of the first row of a statement with one text: 1, 0 = not found. */
 static int first(struct pb_job_store *store, const char *sql, const char *text, struct pb_err *err,
                  char *out, size_t bytes)
 {

@@ -6,11 +6,11 @@
  * where the archive has it. Thread: as the store's. */
 #include "service/jobs/job_store.h"
 
-/* The job that waits or runs to make the products of that job again: 1 and its id, 0 there is none,
- * negative errno. */
+/* Finds the job that waits or runs to make the products of that job again: 1 and its id, 0 = not
+ * found, negative errno. */
 int pb_again_waits(struct pb_job_store *store, const char *job, struct pb_err *err,
                    char out_job[PB_JOB_ID_BYTES]);
-/* Whether such a job waits for, or reads, the archived input with that path: 1, 0, negative errno.
- */
+/* Returns 1 if such a job waits for, or reads, the archived input with that path; 0, or negative
+ * errno. */
 int pb_again_holds(struct pb_job_store *store, const char *path, struct pb_err *err);
 #endif

@@ -259,8 +259,8 @@ void pb_job_take_place(struct pb_job *job)
     pb_json_release(report);
 }
 
-/* The path of its first quicklook, or null. */
-static void print_quicklook(struct pb_json *json, const struct pb_job *job)
+/* The path of its first picture for people, or null. */
+static void print_preview(struct pb_json *json, const struct pb_job *job)
 {
     struct pb_json_value *products = NULL;
     const char *path = NULL;
@@ -268,11 +268,12 @@ static void print_quicklook(struct pb_json *json, const struct pb_job *job)
         (void)pb_json_parse(job->products, strlen(job->products), REPORT_MAX, &products);
     for (size_t i = 0; path == NULL && i < pb_json_count(products); i++) {
         const struct pb_json_value *product = pb_json_at(products, i);
-        const char *type = pb_json_get_text(product, "type");
-        path = type != NULL && strcmp(type, "quicklook") == 0 ? pb_json_get_text(product, "path")
-                                                              : NULL;
+        const char *type = pb_json_get_text(product, "media_type");
+        const bool is_picture =
+            type != NULL && strncmp(type, "image/", 6) == 0 && strncmp(type, "image/tiff", 10) != 0;
+        path = is_picture ? pb_json_get_text(product, "path") : NULL;
     }
-    pb_json_string(json, "quicklook", path);
+    pb_json_string(json, "preview", path);
     pb_json_release(products);
 }
 
@@ -335,7 +336,7 @@ static void print_members(struct pb_json *json, const struct pb_job *job)
     print_time(json, "finished", job->finished_ms);
     pb_json_string(json, "directory", job->directory);
     pb_json_raw(json, "products", job->products ? job->products : "[]");
-    print_quicklook(json, job);
+    print_preview(json, job);
     pb_json_raw(json, "bbox", job->bbox ? job->bbox : "null");
     pb_json_string(json, "datetime", or_null(job->datetime));
     pb_job_print_error(json, "error", &job->error);

@@ -16,7 +16,7 @@
 #define PB_JOB_NAME_BYTES     256 /* a file name */
 #define PB_JOB_IDENTITY_BYTES 128
 #define PB_JOB_PRIORITY_MAX   100   /* and -100 the least */
-#define PB_JOB_PRIORITY_AGAIN (-50) /* of job.again, unless asked for */
+#define PB_JOB_PRIORITY_AGAIN (-50) /* default of job.again */
 #define PB_JOB_DATETIME_BYTES 40
 
 enum pb_job_status {
@@ -61,8 +61,8 @@ struct pb_job {
     char set_id[PB_JOB_ID_BYTES];   /* the first job of the set */
     char replaces[PB_JOB_ID_BYTES]; /* the job whose products this one makes again with more files;
                                        "" = none */
-    char again[PB_JOB_ID_BYTES]; /* the job whose products this one makes again, of the same input;
-                                    "" = none; never a job that has one itself */
+    char again[PB_JOB_ID_BYTES]; /* id of the job whose products this one makes again from the same
+                                    input, never one with such an id itself; "" = not set */
     char *files;  /* JSON for the worker: its loose files, where metadata told them; not stored */
     char *joined; /* JSON for the worker: what it joins; not stored, set when the job starts */
     bool anyway;  /* a client asked for it again: it runs even if its content was done before */
@@ -78,9 +78,9 @@ struct pb_job {
     char *directory; /* of the products, NULL = none */
     char *products;  /* JSON array, NULL = none */
     char *report;    /* JSON object, NULL = none */
-    char *bbox;      /* of the products: JSON array of west, south, east, north in degrees (west >
-                        east: across the antimeridian); NULL = not known */
-    char datetime[PB_JOB_DATETIME_BYTES]; /* of acquisition, RFC 3339; "" = not known */
+    char *bbox; /* bounds of the products: JSON array of west, south, east, north in degrees (west >
+                   east: across the antimeridian); NULL = not known */
+    char datetime[PB_JOB_DATETIME_BYTES]; /* time of acquisition, RFC 3339; "" = not known */
     struct pb_job_error error;
 };
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define ID_TRIES   64
-#define PARTS_MAX  1000 /* of a scene: a longer chain is no chain */
+#define PARTS_MAX  1000 /* limit of deliveries of a scene */
 #define NOT_STORED "the archive does not have the input of job %s any more"
 
 /* The job whose products the jobs of a chain of repetitions make. */
@@ -34,7 +34,7 @@ static int check_waiting(struct pb_job_store *store, const struct pb_job *of, st
                              of->name);
 }
 
-/* The id of the job that made the products in the directory; "" = there are none. */
+/* Reads the id of the job that made the products in the directory; "" = not found. */
 static void read_maker(const char *directory, char out[PB_JOB_ID_BYTES])
 {
     struct pb_manifest manifest = {0};
@@ -66,7 +66,7 @@ static int check_products(struct pb_job_store *store, const struct pb_job *of, s
                           of->id);
 }
 
-/* Whether the input of a job that is over is in work/<id>/ still, which is tried again. */
+/* Returns true if the input of a job that is over is in work/<id>/ still; the sweep moves it. */
 static bool is_claimed(const struct pb_again *again, const struct pb_job *job)
 {
     char claim[PB_FILES_PATH_BYTES];
@@ -91,7 +91,7 @@ static int check_input(const struct pb_again *again, const struct pb_job *job, s
     return 0;
 }
 
-/* The inputs of a scene that came in several deliveries: products are never made of fewer files. */
+/* Checks all inputs of a scene of several deliveries: products are never made of fewer files. */
 static int check_inputs(struct pb_job_store *store, const struct pb_again *again,
                         const struct pb_job *of, struct pb_err *err)
 {

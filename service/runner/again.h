@@ -11,7 +11,7 @@ struct pb_again {
     int priority;
     bool dry_run;                         /* only the checks */
     const char *work;                     /* directory of the service; borrowed */
-    char identity[PB_JOB_IDENTITY_BYTES]; /* of a submitted file as it is now; "" = not known */
+    char identity[PB_JOB_IDENTITY_BYTES]; /* identity of a submitted file now; "" = not known */
 };
 
 /* Stores the job that makes the products of the successful job `of` again: *out, the caller's to

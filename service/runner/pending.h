@@ -65,7 +65,7 @@ struct pb_pending {
     bool published;                     /* LOOK found the products in place */
     enum pb_duplicates_verdict verdict; /* of COMPARE */
     char *known;           /* STORE of a start: what its input is compared with; NULL = nothing */
-    struct pb_again again; /* of AGAIN, and the job that it stored; without an id: none */
+    struct pb_again again; /* options of AGAIN, and the stored job; no id: not stored */
     struct pb_job made;
     bool stored; /* STORE was successful once, at least */
     int rc;      /* of STORE, RESTORE, DROP and AGAIN */

@@ -12,7 +12,7 @@ struct pb_job_request {
     enum pb_request_kind kind;
     uint64_t ticket;
     const char *id;       /* whole id of the job */
-    const char *identity; /* of a submitted file that was checked again, "" = as before */
+    const char *identity; /* identity of a submitted file that was checked again, "" = as before */
     int priority;         /* AGAIN: of the new job */
     bool dry_run;         /* AGAIN: nothing is stored, the answer is the job itself */
 };

@@ -22,7 +22,7 @@
 /* The parts of a set but that of a job: their folders, the names of their files, and the newest. */
 struct parts {
     const char *self;
-    const char *input; /* of a job that makes products again: its own part's; else NULL */
+    const char *input; /* the job's own part if it makes products again, else NULL */
     struct pb_json *folders, *files;
     struct pb_json *came; /* files as they were: [folder, path, facts] */
     char *jobs;           /* their ids, a space behind each; NULL: there is none, or no memory */

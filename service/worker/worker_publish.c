@@ -24,7 +24,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The command's word, else the configuration's. What is made again replaces its own alone. */
+/* The command's word, else the configuration's. A job that makes products again replaces its own
+ * alone. */
 static enum pb_existing existing_of(const struct pb_json_value *command,
                                     const struct pb_output_config *output)
 {

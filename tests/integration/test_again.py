@@ -72,7 +72,7 @@ class Again(DaemonCase):
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
-    def test_done_folder_is_made_again_by_the_changed_pipeline(self):
+    def test_done_folder_is_made_by_the_changed_pipeline(self):
         d = self.service()
         first = self.archived(d, self.deliver(d))
         self.configure(d, pipeline(ALL, MASKED, exists="version"), PLAIN)
@@ -122,7 +122,7 @@ class Again(DaemonCase):
         self.assertIn("'B08.tif' has other content", third["error"]["message"])
         self.assertEqual(self.manifest(d)["job"], second["id"])
 
-    def test_loose_files_that_joined_are_made_again_together(self):
+    def test_joined_files_are_made_again_together(self):
         d = self.service(SETS)
         made = small_folder(d.root / "made")
         for band in ("B04", "B08"):

@@ -19,7 +19,7 @@ static void reopen_after(const char *sql)
     ck_assert_str_eq(moved, "");
 }
 
-/* What version 16 added. */
+/* Undoes version 16. */
 #define WITHOUT_AGAIN                                                                              \
     "DROP INDEX jobs_again; DROP INDEX jobs_by_set; ALTER TABLE jobs DROP COLUMN again;"           \
     "ALTER TABLE jobs DROP COLUMN bbox; ALTER TABLE jobs DROP COLUMN datetime;"
