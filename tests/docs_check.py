@@ -10,11 +10,11 @@ import re
 import sys
 
 GENERATED = ("kernels/ops/", "service/doc/errors.md")
-FREE_LENGTH = ("CHANGELOG.md", "SECURITY.md", "deploy/python/", "wic/README.md", "pipeline/README.md", "kernels/README.md")
+FREE_LENGTH = ("CHANGELOG.md", "SECURITY.md", "deploy/python/")
 FOREIGN = re.compile(r"^(build|\.|LICENSES/|tests/data/|tests/fuzz/)")
 LINES = {"README.md": 250, "CONTRIBUTING.md": 150}
 COLUMNS, SECTION_LINES, SENTENCES, WORDS = 100, 40, 5, 25
-GLOSSARIES = ("pipeline/README.md", "service/README.md", "wic/README.md")
+GLOSSARIES = ("service/README.md", "wic/README.md")
 CLASSES = {
     "INPUT": "The input's own: the job fails, and the input moves to quarantine.",
     "CONFIG": "The configuration does not fit the input: the job of an inbox waits for another configuration.",
