@@ -44,7 +44,7 @@ class Page:
     """A scratch directory, and the service of a page once a block wants one."""
 
     def __init__(self, name, scratch):
-        self.name, self.scratch, self.daemon, self.job = name, scratch, None, None
+        self.name, self.scratch, self.daemon, self.jobs = name, scratch, None, 0
         for folder in ("samples", "tests", "config", "deploy"):
             (scratch / folder).symlink_to(ROOT / folder)
         shutil.copy(ROOT / "tests/data/real/landsat7_L7_ETMs_6band.tif", scratch / "scene.tif")
@@ -62,8 +62,13 @@ class Page:
         while not (root / "status.sock").exists():
             assert self.daemon.poll() is None, (root / "log").read_text()
             time.sleep(0.05)
-        done = self.run("pushbroom submit --wait --json scene.tif")
-        self.job = json.loads(done.stdout.splitlines()[-1])["id"]
+
+    def new_job(self):
+        """The id of a finished job whose scene no other block has."""
+        self.jobs += 1
+        done = self.run(f"cp scene.tif job{self.jobs}.tif && pushbroom submit --wait --json job{self.jobs}.tif")
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout.splitlines()[-1])["id"]
 
     def run(self, text):
         return subprocess.run(["bash", "-eu", "-o", "pipefail", "-c", text], cwd=self.scratch, env=self.env, stdin=subprocess.DEVNULL,
@@ -82,7 +87,7 @@ def gaps_of_run(page, kind, text):
         root = page.scratch / "var"
         for word, value in (("/var/lib/pushbroom", root), ("/run/pushbroom/status.sock", root / "status.sock"), ("/etc/pushbroom/pushbroom.yaml", root / "pushbroom.yaml")):
             text = text.replace(word, str(value))
-        text = re.sub(r"\bJOB\b", page.job, text)
+        text = re.sub(r"\bJOB\b", page.new_job(), text)
     done = page.run(text)
     if done.returncode != 0:
         return None, f"exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
