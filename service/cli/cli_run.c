@@ -9,16 +9,51 @@
 #include "service/cli/cli.h"
 #include "service/cli/cli_result.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* Number of entries of the folder that pipelines take: of folders, else of files. */
+static int count_fitting(const struct cli_run_options *o, const struct pb_config *config,
+                         const char *folder, const char **out_what)
+{
+    int n[2] = {0, 0};
+    DIR *dir = opendir(folder);
+    for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
+        char path[PATH_MAX];
+        struct stat st;
+        (void)snprintf(path, sizeof path, "%.*s/%s", PATH_MAX - 300, folder, entry->d_name);
+        if (entry->d_name[0] == '.' || stat(path, &st) != 0)
+            continue;
+        const bool is_folder = S_ISDIR(st.st_mode);
+        const struct pb_pipeline_config *pipeline =
+            is_folder ? pb_config_match_folder(config, path) : pb_config_match(config, path);
+        n[is_folder] +=
+            pipeline != NULL && (o->pipeline == NULL || strcmp(pipeline->name, o->pipeline) == 0);
+    }
+    if (dir != NULL)
+        (void)closedir(dir);
+    *out_what = n[1] > 0 ? "folder" : "file";
+    return n[1] > 0 ? n[1] : n[0];
+}
 
 static void nobody_takes(const struct cli_run_options *o, const struct pb_config *config,
                          const char *path, bool is_folder, struct pb_err *err)
 {
     char known[240];
     bool is_archive = !is_folder && pb_archive_name_stem(path) > 0;
+    const char *what = NULL;
+    const int n = is_folder ? count_fitting(o, config, path, &what) : 0;
+    if (n > 0) {
+        (void)pb_fail(err, PB_E_INPUT_NO_PIPELINE,
+                      "this is a directory, which holds %d %s%s that fit%s: give %s/*", n, what,
+                      n > 1 ? "s" : "", n > 1 ? "" : "s", path);
+        return;
+    }
     pb_config_takes(config, is_folder || is_archive, known, sizeof known);
     (void)pb_fail(err, PB_E_INPUT_NO_PIPELINE,
                   is_folder ? "this is a directory, and no pipeline of %s takes a folder of its "

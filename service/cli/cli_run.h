@@ -20,6 +20,8 @@ struct cli_run_options {
     struct pb_trace_file *trace;
     char **inputs;
     int n_inputs;
+    char **listed; /* inputs with folders of loose files replaced by the files; NULL without any */
+    int n_listed;
     struct cli_group *groups; /* n_inputs; of those that stand for the loose files of a scene */
     struct cli_told *told;    /* what was asked for them */
 };

@@ -1,12 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom run`: loose files of one scene become one input. */
+/* `pushbroom run`: loose files of one scene become one input, and a folder of such files each scene
+ * that it holds. */
 #include "config/group_pattern.h"
 #include "config/base/base_name.h"
 #include "pipeline/scene/sidecar.h"
 #include "service/cli/cli_run.h"
 #include "service/gather/belonging.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,10 +82,85 @@ static bool find_group(const struct cli_run_options *o, const struct pb_config *
     return *path != NULL;
 }
 
+/* --- folders ---------------------------------------------------------------------------------- */
+
+/* Returns true if the folder is no scene itself, and a pipeline takes loose files. */
+static bool may_hold_files(const struct cli_run_options *o, const struct pb_config *config,
+                           const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+        return false;
+    if (o->pipeline == NULL)
+        return pb_config_match_folder(config, path) == NULL;
+    return pb_config_pipeline(config, o->pipeline)->input.group_pattern != NULL;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static bool append(struct cli_run_options *o, char *path)
+{
+    char **more =
+        path != NULL ? realloc(o->listed, ((size_t)o->n_listed + 1) * sizeof *more) : NULL;
+    if (more == NULL) {
+        free(path);
+        return false;
+    }
+    o->listed = more;
+    o->listed[o->n_listed++] = path;
+    return true;
+}
+
+/* Appends the files of the folder that belong to groups; without any, the folder. */
+static bool append_folder(struct cli_run_options *o, const struct pb_config *config,
+                          const char *path)
+{
+    struct dirent **entry = NULL;
+    const int before = o->n_listed, n = scandir(path, &entry, NULL, by_name);
+    bool good = true;
+    for (int i = 0; i < n; i++) {
+        char scene[256];
+        const size_t bytes = strlen(path) + strlen(entry[i]->d_name) + 2;
+        char *file = malloc(bytes);
+        if (file != NULL)
+            (void)snprintf(file, bytes, "%s/%s", path, entry[i]->d_name);
+        free(entry[i]);
+        good = good && file != NULL;
+        if (good && group_of(o, config, file, scene) != NULL)
+            good = append(o, file);
+        else
+            free(file);
+    }
+    free(entry);
+    return good && (o->n_listed > before || append(o, strdup(path)));
+}
+
+/* A folder that holds the files of groups counts as these files. */
+static bool list_folders(struct cli_run_options *o, const struct pb_config *config)
+{
+    bool any = false, good = true;
+    for (int i = 0; i < o->n_inputs; i++)
+        any = any || may_hold_files(o, config, o->inputs[i]);
+    for (int i = 0; any && good && i < o->n_inputs; i++)
+        good = may_hold_files(o, config, o->inputs[i]) ? append_folder(o, config, o->inputs[i])
+                                                       : append(o, strdup(o->inputs[i]));
+    if (!any || !good)
+        return good;
+    o->inputs = malloc((size_t)o->n_listed * sizeof *o->inputs);
+    if (o->inputs == NULL)
+        return false;
+    memcpy(o->inputs, o->listed, (size_t)o->n_listed * sizeof *o->inputs);
+    o->n_inputs = o->n_listed;
+    return true;
+}
+
 bool cli_input_gather(struct cli_run_options *o, const struct pb_config *config)
 {
     int n = 0;
-    bool good = ask(o, config);
+    bool good = list_folders(o, config) && ask(o, config);
     o->groups = calloc((size_t)o->n_inputs + 1, sizeof *o->groups);
     for (int i = 0; good && o->groups != NULL && i < o->n_inputs; i++) {
         struct cli_group group;
@@ -110,5 +187,10 @@ void cli_input_forget(struct cli_run_options *o)
         free(o->groups[i].names);
     }
     free(o->groups);
+    if (o->listed != NULL)
+        free(o->inputs);
+    for (int i = 0; i < o->n_listed; i++)
+        free(o->listed[i]);
+    free(o->listed);
     cli_told_destroy(o->told);
 }

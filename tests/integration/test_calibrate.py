@@ -420,12 +420,10 @@ def test_the_service_says_the_rule_in_status_and_log(scratch):
 @pbtest.not_about_memory
 def test_samples_run_as_they_stand(scratch):
     folder = landsat_folder(scratch).rename(scratch / LANDSAT)
-    assert sample(scratch, "landsat-c2-l1-toa.yaml", folder, LANDSAT, "landsat-c2-l1-toa")["platform"] == "landsat-8"
+    assert sample(scratch, "landsat-c2-l1.yaml", folder, LANDSAT, "landsat-c2-l1")["platform"] == "landsat-8"
     raster(scratch / f"{PLANET}.tif", numbers(4))
     shutil.copy(METADATA / f"{PLANET}_metadata.xml", scratch)
-    assert sample(scratch, "planetscope.yaml", scratch / f"{PLANET}.tif", PLANET, "planetscope-toa")["datetime"] == "2017-08-31T17:27:54Z"
-    raster(scratch / f"{PLANET}_SR.tif", numbers(4))
-    assert sample(scratch, "planetscope.yaml", scratch / f"{PLANET}_SR.tif", f"{PLANET}_SR", "planetscope")["platform"] == "101c"
+    assert sample(scratch, "planetscope-toa.yaml", scratch / f"{PLANET}.tif", PLANET, "planetscope-toa")["datetime"] == "2017-08-31T17:27:54Z"
     pan = "09DEC06145803-P1BS-052869858050_01_P002"
     raster(scratch / f"{pan}.tif", numbers(1))
     shutil.copy(METADATA / f"{pan}.IMD", scratch)

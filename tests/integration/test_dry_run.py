@@ -136,7 +136,7 @@ def test_a_group_with_its_calibration(scratch):
     (scratch / f"{LANDSAT}_SR_B7.TIF").write_bytes(b"this is no image")
     done = dry_run(pbtest.SOURCE / "samples/landsat-c2-l2.yaml", *scratch.glob("*.TIF"))
     has(done, "pipeline   landsat-c2-l2: the names of its files fit input.group, and it is the first of 4 pipelines\n", f"metadata   {LANDSAT}_MTL.txt: landsat-c2, landsat-8",
-        "taken      2020-10-31T", f"band QA    {LANDSAT}_QA_PIXEL.TIF", f"not used   {LANDSAT}_SR_B7.TIF: no pattern of the pipeline fits it\n",
+        "taken      2020-10-31T", f"band QA    {LANDSAT}_QA_PIXEL.TIF", "not opened A, B, G, S1, S2: no product needs them\n",
         "calibrate  R = surface of band 4: DN * 0.0000275 - 0.2\n", "LST = temperature of band ST_B10: DN * 0.00341802 + 149\n",
         "drops fill, dilated_cloud, cirrus, cloud, cloud_shadow\n")
     assert done.stdout.count("\n  pipeline ") == 1, done.stdout

@@ -372,7 +372,7 @@ class Beside(Sets):
     def planets(self, expire="1h", sidecars=""):
         d = self.daemon(fake=False, start=False)
         text = d.config.read_text()
-        sample = (pbtest.SOURCE / "samples/planetscope.yaml").read_text()
+        sample = (pbtest.SOURCE / "samples/planetscope-toa.yaml").read_text()
         sample = sample.replace("      nodata: 0\n", f"      nodata: 0\n      complete: {{expire: {expire}}}\n")
         d.config.write_text(text[:text.index("pipelines:")] + sample + f"  every: {{input: {{match: [\"*.tif\"]{sidecars}}}, products: [statistics: {{}}]}}\n")
         (d.root / "made").mkdir()
@@ -401,7 +401,7 @@ class Beside(Sets):
         self.settled(d)
         self.assertEqual(self.scenes(d), [])
         told, = self.gathering(d)
-        self.assertEqual((told["scene"], told["missing"]), (f"{PLANET}.tif", "its metadata are missing ({scene}_metadata.xml)"))
+        self.assertEqual((told["scene"], told["missing"]), (f"{PLANET}.tif", "its metadata are missing (*_AnalyticMS_metadata@(|_clip).xml)"))
         self.put(d, f"{PLANET}_metadata.xml", self.metadata())
         job = d.wait_job(f"{PLANET}.tif", "successful")
         self.assertEqual((job["scene"], job["pipeline"], len(self.scenes(d))), (PLANET, "planetscope-toa", 1))
@@ -414,8 +414,8 @@ class Beside(Sets):
         self.put(d, f"{PLANET}_metadata.xml", self.metadata())
         self.settled(d)
         self.assertEqual([s["missing"] for s in self.gathering(d)], ["the file that it is metadata of is missing"])
-        self.put(d, f"{PLANET}_SR.tif")
-        d.wait_job(f"{PLANET}_SR.tif", "successful")
+        self.put(d, f"{PLANET}.tif")
+        d.wait_job(f"{PLANET}.tif", "successful")
         self.assertEqual(len(self.scenes(d)), 1)
 
     def test_what_does_not_come_is_named(self):
@@ -425,11 +425,11 @@ class Beside(Sets):
         self.assertEqual(error["code"], "input.metadata_missing")
         record = json.loads((d.root / f"quarantine/{PLANET}.tif.error.json").read_text())
         self.assertEqual(record["delivered"], [str(d.root / f"inbox/{PLANET}.tif")])
-        self.assertIn("_metadata.xml", error["message"])
+        self.assertIn("_AnalyticMS_metadata", error["message"])
         self.put(d, f"{PLANET}_metadata.xml", self.metadata())
         error = d.wait_job(f"{PLANET}_metadata.xml", "failed")["error"]
         self.assertEqual(error["code"], "input.incomplete")
-        self.assertIn("metadata of (input.metadata of pipeline planetscope) did not come", error["message"])
+        self.assertIn("metadata of (input.metadata of pipeline planetscope-toa) did not come", error["message"])
         d.wait_for(lambda: {f"{PLANET}.tif", f"{PLANET}_metadata.xml"} <= set(d.files("quarantine")))
 
     def test_a_failed_one_is_quarantined_and_retried_with_its_metadata(self):
