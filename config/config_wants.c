@@ -42,11 +42,12 @@ static void check_stored(struct pb_load *load, const struct pb_input_config *inp
         char shift[48] = "";
         if (offset != 0)
             (void)snprintf(shift, sizeof shift, " %c %g", offset < 0 ? '-' : '+', fabs(offset));
-        pb_report(&load->report, PB_E_CONFIG_VALUE, item->line ? item->line : step->line,
-                  item->line ? item->col : step->col,
-                  "%s: '%.60s' must come as it is stored, but the input makes it DN * %g%s; leave "
-                  "scale and offset of the input out",
-                  step->op->name, item->text, scale, shift);
+        pb_report(
+            &load->report, PB_E_CONFIG_VALUE, item->line ? item->line : step->line,
+            item->line ? item->col : step->col,
+            "%s: '%.60s' must have its stored values, but the input makes it DN * %g%s; leave "
+            "scale and offset of the input out",
+            step->op->name, item->text, scale, shift);
         return;
     }
 }

@@ -89,7 +89,7 @@ int pb_archive_reader_fail(struct pb_archive_reader *r, const char *what)
         return -ECANCELED;
     if (r->error != 0)
         return pb_raster_file_fail(r->err, r->error, r->archive->name, "cannot read it");
-    text = text ? text : "libarchive does not say why";
+    text = text ? text : "libarchive reported no reason";
     if (says(text, "Unrecognized archive format"))
         return not_recognized(r);
     if (archive_errno(r->a) == ENOMEM)

@@ -305,8 +305,8 @@ static int move_some(struct pb_block_store *store, uint64_t most, uint32_t worke
 
 int pb_block_came_twice(uint32_t level, uint64_t i, struct pb_err *err)
 {
-    return pb_fail(err, PB_E_SYSTEM, "block %llu of level %u came twice", (unsigned long long)i,
-                   level);
+    return pb_fail(err, PB_E_SYSTEM, "block %llu of level %u was added twice",
+                   (unsigned long long)i, level);
 }
 
 int pb_block_store_add(struct pb_block_store *store, uint32_t level, uint64_t i,

@@ -82,7 +82,7 @@ int pb_cog_format(const struct pb_cog_options *o, struct pb_err *err, struct pb_
     if (format.codec->encode == NULL || format.codec->bands != 0)
         format.predictor = PB_PREDICTOR_NONE;
     if (!pb_predictor_fits(format.predictor, o->type))
-        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: predictor %d does not go with type %s",
+        return pb_fail(err, PB_E_PIPELINE_PRODUCT, "cog: predictor %d is not possible with type %s",
                        format.predictor, pb_type_name(o->type));
     if (pb_block_raw_bytes(&format) > BLOCK_BYTES_MAX)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT,

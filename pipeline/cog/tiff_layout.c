@@ -26,7 +26,7 @@ const char pb_tiff_ghost[] = "GDAL_STRUCTURAL_METADATA_SIZE=000140 bytes\n"
                              "BLOCK_TRAILER=LAST_4_BYTES_REPEATED\n"
                              "KNOWN_INCOMPATIBLE_EDITION=NO\n"
                              " ";
-_Static_assert(sizeof pb_tiff_ghost - 1 == 43 + 140, "the ghost area must tell its own size");
+_Static_assert(sizeof pb_tiff_ghost - 1 == 43 + 140, "the ghost area must contain its own size");
 
 size_t pb_tiff_ghost_bytes(void)
 {

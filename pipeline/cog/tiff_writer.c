@@ -9,7 +9,7 @@
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "values are written as they lie in memory");
+               "values are written in the byte order of memory");
 
 #define BUFFER_BYTES ((size_t)128 << 10)
 #define BATCH_BYTES  ((size_t)8 << 20) /* written at once */

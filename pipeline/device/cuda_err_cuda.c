@@ -67,7 +67,7 @@ static int check_managed(int device, struct pb_err *err)
     int concurrent = 0;
     int rc = pb_cuda_err(
         err, cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device),
-        "asking the device");
+        "querying the device");
     if (rc == 0 && !concurrent)
         rc = pb_fail(err, PB_E_DEVICE_MISSING,
                      "compute.buffers is managed, but CUDA device %d cannot share managed memory "

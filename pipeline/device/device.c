@@ -96,7 +96,7 @@ void pb_device_left_err(struct pb_err *err)
         return;
     *err = (struct pb_err){0};
     (void)pb_fail(err, PB_E_DEVICE_LOST,
-                  "the GPU does not let go of a run that ended with %s: %.150s",
+                  "the GPU does not release a run that ended with %s: %.150s",
                   pb_code_id(first.code), first.msg);
 }
 
@@ -156,7 +156,7 @@ int pb_device_choose(const struct pb_compute_config *compute, int32_t *out_index
         return 0;
     int32_t index = pick(compute->device_index, why);
     if (index < 0 && compute->device == PB_DEVICE_CUDA)
-        return pb_fail(err, PB_E_DEVICE_MISSING, "compute.device asks for a CUDA device, but %s",
+        return pb_fail(err, PB_E_DEVICE_MISSING, "compute.device requires a CUDA device, but %s",
                        why);
     *out_index = index;
     return 0;

@@ -45,7 +45,7 @@ int pb_raster_choose_complex(struct pb_raster *raster, const struct pb_complex_c
     if (!choice->is_given)
         return pb_fail_at(err, PB_E_INPUT_COMPLEX, raster->file.path, 0, 0,
                           "its pixels are complex numbers (%s), and the configuration does not "
-                          "say what they are read as (input.complex)",
+                          "choose how to read them (input.complex)",
                           pb_complex_name(how->kind));
     how->is_chosen = true;
     how->power = choice->as == PB_COMPLEX_POWER;

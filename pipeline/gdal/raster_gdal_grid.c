@@ -152,10 +152,10 @@ static int choose(const struct pb_ground_ask *ask, const double t[6], int w, int
     double low[2] = {t[0], t[3] + h * t[5]}, high[2] = {t[0] + w * t[1], t[3]};
     const bool is_given = ask->has_bounds && ask->pixel > 0; /* nothing is suggested then */
     if (!is_given && !is_grid(t, w, h)) {
-        (void)snprintf(why, bytes,
-                       "the scene has no extent in '%.80s': what places it makes no places of its "
-                       "edges",
-                       ask->crs);
+        (void)snprintf(
+            why, bytes,
+            "the scene has no extent in '%.80s': its model gives no positions for its edges",
+            ask->crs);
         return -EDOM;
     }
     if (!ask->has_bounds && ask->pixel == 0) {

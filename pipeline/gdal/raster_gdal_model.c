@@ -55,10 +55,10 @@ static enum pb_ground_model find_model(const struct pb_ground_source *source,
 static int undefined(const struct pb_gdal_model *m, const struct pb_ground_ask *ask, char *why,
                      size_t bytes)
 {
-    (void)snprintf(why, bytes,
-                   "the scene cannot be brought into '%.80s' by %s: it lies where that is not "
-                   "defined",
-                   ask->crs, m->by);
+    (void)snprintf(
+        why, bytes,
+        "the scene cannot be brought into '%.80s' by %s: that is not defined at its position",
+        ask->crs, m->by);
     return -EDOM;
 }
 
@@ -126,14 +126,14 @@ static int check_gcps(const struct pb_raster *raster, const struct pb_ground_ask
                      "metres of a map (gdal_translate -gcp -a_srs), or take another model (from)");
     if (n >= 3 && !pb_gdal_gcps_place(raster))
         return unfit(why, bytes,
-                     "the scene's ground control points lie along a line or in one spot, in the "
+                     "the scene's ground control points are on a line or in one spot, in the "
                      "image or on the ground, so they do not place the rest of it: give points all "
                      "over the image (gdal_translate -gcp), or take another model (from)");
     if (ask->model == PB_GROUND_TPS && n > TPS_MOST)
-        (void)snprintf(why, bytes,
-                       "a spline goes through up to %d ground control points, and the scene has "
-                       "%d: take from: gcps",
-                       TPS_MOST, n);
+        (void)snprintf(
+            why, bytes,
+            "a spline takes %d ground control points at most, and the scene has %d: use from: gcps",
+            TPS_MOST, n);
     else if (n < needs[ask->order])
         (void)snprintf(why, bytes,
                        "the scene has %d ground control point%s, and %s takes %d or more", n,

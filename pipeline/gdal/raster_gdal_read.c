@@ -241,7 +241,7 @@ static int read_window(struct pb_raster *raster, const int32_t *bands, size_t n_
     if (rect->x < 0 || rect->y < 0 || rect->w < 1 || rect->h < 1 ||
         rect->w > info->width - rect->x || rect->h > info->height - rect->y)
         return pb_fail_at(err, PB_E_SYSTEM, raster->file.path, 0, 0,
-                          "a window outside the image was asked for (%d, %d, %d x %d)",
+                          "a window outside the image was requested (%d, %d, %d x %d)",
                           (int)rect->x, (int)rect->y, (int)rect->w, (int)rect->h);
     /* The caller planned with the file as it was when another raster was opened. */
     if (to->row_bytes < (size_t)rect->w * (size_t)pb_gdal_types[info->type].bytes)
@@ -256,8 +256,7 @@ static int read_window(struct pb_raster *raster, const int32_t *bands, size_t n_
     }
     if (info->complex.kind != PB_COMPLEX_NONE && !info->complex.is_chosen)
         return pb_fail_at(err, PB_E_INPUT_COMPLEX, raster->file.path, 0, 0,
-                          "its pixels are complex numbers (%s); what they are read as was not "
-                          "chosen",
+                          "its pixels are complex numbers (%s); no way to read them was chosen",
                           pb_complex_name(info->complex.kind));
     if (info->is_made)
         return pb_gdal_read_made(raster, bands, n_bands, to, err);

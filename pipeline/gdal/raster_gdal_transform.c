@@ -311,10 +311,10 @@ static int find_grid(struct transform *t, const struct pb_raster *raster, const 
         return 0;
     }
     if (!suggest_grid(t, raster, wkt, ask, &suggested)) {
-        (void)snprintf(why, bytes,
-                       "the scene cannot be brought into '%.80s' by %s: it lies where that is not "
-                       "defined",
-                       ask->crs, t->model.by);
+        (void)snprintf(
+            why, bytes,
+            "the scene cannot be brought into '%.80s' by %s: that is not defined at its position",
+            ask->crs, t->model.by);
         return -EDOM;
     }
     if (suggested.is_torn && !(ask->has_bounds && ask->pixel > 0)) {

@@ -90,7 +90,8 @@ int pb_vector_bounds(const double bounds[4], const char *crs, struct pb_raster *
     if (to == NULL) {
         OSRDestroySpatialReference(from);
         return pb_fail(err, PB_E_VECTOR_INVALID,
-                       "the scene has no coordinate system, so bounds in %.80s say nothing", crs);
+                       "the scene has no coordinate system, so bounds in %.80s cannot be applied",
+                       crs);
     }
     pb_gdal_listen(&words, scene);
     if (!take_crs(from, crs))

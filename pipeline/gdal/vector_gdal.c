@@ -113,7 +113,7 @@ static int find_fields(struct reading *r)
     int rc = 0;
     if (request->n_fields > PB_VECTOR_FIELDS_MAX)
         return pb_fail_at(r->err, PB_E_VECTOR_LIMIT, request->path, 0, 0,
-                          "at most %d of its fields can be asked for", PB_VECTOR_FIELDS_MAX);
+                          "at most %d of its fields can be used", PB_VECTOR_FIELDS_MAX);
     for (size_t i = 0; rc == 0 && i < request->n_fields; i++)
         rc = find_field(r, request->fields[i], &r->field[i]);
     r->where = -2;
@@ -161,13 +161,13 @@ static int find_way(struct reading *r, const struct pb_raster *scene)
     if (from == NULL)
         return pb_fail_at(
             r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
-            "it says no coordinate system, and the scene has one%s",
+            "it has no coordinate system, and the scene has one%s",
             strcmp(GDALGetDriverShortName(GDALGetDatasetDriver(r->dataset)), "ESRI Shapefile") == 0
                 ? "; that of a Shapefile is in its .prj file"
                 : "");
     if (to == NULL)
         return pb_fail_at(r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
-                          "it has a coordinate system, and the scene has none");
+                          "it has a coordinate system, and the scene does not");
     const struct pb_gdal_words words = r->words; /* places that are nowhere are no damage */
     if (pb_vector_way_init(&r->way, from, scene, r->request->tolerance) == 0) {
         if (r->way.to != NULL)
@@ -251,8 +251,8 @@ static int wrong_feature(struct reading *r, int64_t fid, int rc, const char *kin
                           (long long)fid);
     if (rc == -EXDEV)
         return pb_fail_at(r->err, PB_E_VECTOR_INVALID, path, 0, 0,
-                          "feature %lld lies across a seam of the scene's coordinate system that "
-                          "is no meridian; cut it there",
+                          "feature %lld crosses a seam of the scene's coordinate system that is no "
+                          "meridian; cut it there",
                           (long long)fid);
     if (rc == -EDOM)
         return pb_fail_at(r->err, PB_E_VECTOR_INVALID, path, 0, 0,
@@ -457,7 +457,7 @@ static int read_features(struct reading *r)
         return rc;
     if (r->words.n > 0)
         return pb_fail_at(r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
-                          "it is damaged behind feature %lld: %s",
+                          "it is damaged after feature %lld: %s",
                           r->make.n > 0 ? (long long)r->make.polygon[r->make.n - 1].fid : -1LL,
                           pb_gdal_said(&r->words));
     if (r->make.n > 0)

@@ -64,10 +64,10 @@ int pb_file_room_below(const char *directory, uint64_t bytes, struct pb_err *err
                        "has %llu",
                        (unsigned long long)bytes, (unsigned long long)all);
     if (known && bytes > room)
-        return pb_fail(err, PB_E_OUTPUT_FULL,
-                       "the products will have at least %llu bytes, but only %llu are free where "
-                       "they go",
-                       (unsigned long long)bytes, (unsigned long long)room);
+        return pb_fail(
+            err, PB_E_OUTPUT_FULL,
+            "the products will have at least %llu bytes, but only %llu are free in their directory",
+            (unsigned long long)bytes, (unsigned long long)room);
     return 0;
 }
 

@@ -106,20 +106,21 @@ static int find_band(const struct pb_metadata *facts, const struct pb_calibratio
     list_bands(facts, list, sizeof list);
     *out = input->as != NULL ? by_id(facts, input->as) : NULL;
     if (*out == NULL && input->as != NULL)
-        return pb_fail(err, PB_E_PIPELINE_BAND,
-                       "calibrate: as says that %.60s is %.40s, but the metadata have the bands %s",
-                       input->name, input->as, list);
+        return pb_fail(
+            err, PB_E_PIPELINE_BAND,
+            "calibrate: %.60s is %.40s according to 'as', but the metadata have the bands %s",
+            input->name, input->as, list);
     if (*out == NULL && input->n_bands == 1)
         *out = by_file(facts, stem, &n);
     if (*out == NULL && n == 0)
         *out = by_number(facts, input);
     if (*out != NULL)
         return 0;
-    return pb_fail(err, PB_E_PIPELINE_BAND,
-                   "calibrate: which band of the product %.60s is, neither the file's name (%.80s) "
-                   "nor the number of bands in it (%d) says; write as: {%.40s: B4}; the metadata "
-                   "have %s",
-                   input->name, stem, input->n_bands, input->name, list);
+    return pb_fail(
+        err, PB_E_PIPELINE_BAND,
+        "calibrate: the product's band for %.60s is unclear from the file's name (%.80s) and the "
+        "number of bands in it (%d); write as: {%.40s: B4}; the metadata have %s",
+        input->name, stem, input->n_bands, input->name, list);
 }
 
 /* Reflectance by an irradiance that the user gave. */
@@ -137,9 +138,10 @@ static int by_irradiance(const struct pb_metadata *facts, const struct pb_calibr
                        input->name, band->id, facts->why_not[PB_QUANTITY_RADIANCE]);
     if (isnan(distance) || !(height > 0))
         return pb_fail(err, PB_E_INPUT_METADATA_VALUE,
-                       "calibrate: %.60s does not become reflectance: the metadata do not say %s",
+                       "calibrate: %.60s does not become reflectance: the metadata do not have %s",
                        input->name,
-                       isnan(distance) ? "when the scene was taken" : "how high the sun stood");
+                       isnan(distance) ? "the time at which the scene was taken"
+                                       : "the height of the sun");
     double factor = distance * distance * PI / (input->irradiance * height);
     *out = (struct pb_calibration_rule){.gain = radiance->gain * factor,
                                         .offset = radiance->offset * factor};
@@ -174,7 +176,7 @@ int pb_calibration_of(const struct pb_metadata *facts, const struct pb_calibrati
     if (facts->n_bands == 0)
         return pb_fail(err, PB_E_INPUT_METADATA_VALUE, "calibrate: %.60s does not become %s: %s",
                        input->name, pb_quantity_name(to),
-                       why[0] ? why : "the metadata tell nothing of bands");
+                       why[0] ? why : "the metadata describe no bands");
     const struct pb_meta_band *band = NULL;
     int rc = find_band(facts, input, stem, &band, err);
     if (rc < 0 || band == NULL)

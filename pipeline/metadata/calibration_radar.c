@@ -23,8 +23,8 @@ int pb_calibration_radar(const struct pb_metadata *facts, const struct pb_calibr
         return lacks(input, band, "annotation (annotation/s1*.xml)", err);
     if (input->noise && c->noise_is_off)
         return pb_fail(err, PB_E_INPUT_METADATA_CONFLICT,
-                       "calibrate: the noise of %.60s is removed already, says its annotation; "
-                       "write noise: false",
+                       "calibrate: the noise of %.60s is removed already according to its "
+                       "annotation; write noise: false",
                        input->name);
     if (input->noise && c->noise.n == 0)
         return lacks(input, band,

@@ -61,7 +61,7 @@ static void read_bands(struct pb_meta_reader *r, const struct pb_meta_node *root
         if (band == NULL)
             return;
         if (band->number != 0)
-            pb_meta_conflict(r, "bandNumber %.10s stands twice", number);
+            pb_meta_conflict(r, "bandNumber %.10s occurs twice", number);
         band->number = (int)n;
         pb_meta_set_scale(band, PB_QUANTITY_RADIANCE, radiance, 0);
         pb_meta_set_scale(band, PB_QUANTITY_TOA, toa, 0);

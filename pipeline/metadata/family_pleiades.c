@@ -97,7 +97,7 @@ static void say_rules(struct pb_metadata *out)
                    "%.8g degrees)), d = %.6g AU",
                    out->sun_elevation, pb_meta_sun_distance(out));
     (void)snprintf(out->why_not[PB_QUANTITY_SURFACE], sizeof out->why_not[0],
-                   "DIMAP does not say how values become surface reflectance");
+                   "DIMAP does not define how values become surface reflectance");
     (void)snprintf(out->why_not[PB_QUANTITY_TEMPERATURE], sizeof out->why_not[0],
                    "the satellite has no thermal bands");
     (void)snprintf(out->why_not[PB_QUANTITY_TOA], sizeof out->why_not[0],

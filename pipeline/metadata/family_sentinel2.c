@@ -197,7 +197,7 @@ static void read_product_scales(struct pb_meta_reader *r, const struct pb_meta_n
         pb_meta_conflict(r, "baseline %s has an offset, but the list of %s is not there",
                          r->out->baseline, is_2a ? "BOA_ADD_OFFSET" : "RADIO_ADD_OFFSET");
     if (r->rc == 0 && baseline < OFFSET_BASELINE && any)
-        pb_meta_conflict(r, "baseline %s has no offset, but %s says %g", r->out->baseline,
+        pb_meta_conflict(r, "baseline %s has no offset, but %s is %g", r->out->baseline,
                          is_2a ? "BOA_ADD_OFFSET" : "RADIO_ADD_OFFSET", offset[3]);
     if (r->rc < 0)
         return;
@@ -373,12 +373,13 @@ static bool has_offset(struct pb_meta_reader *r, const struct item_scale *given)
     if (r->rc < 0)
         return false;
     if (!given->any && by_baseline)
-        pb_meta_wrong(r,
-                      "baseline %s has an offset, and neither earthsearch:boa_offset_applied nor "
-                      "the bands (raster:bands, raster:offset) say whether the stored values still "
-                      "have it; give scale and offset in input.files in place of the calibrate "
-                      "step",
-                      r->out->baseline);
+        pb_meta_wrong(
+            r,
+            "baseline %s has an offset, and neither earthsearch:boa_offset_applied nor the bands "
+            "(raster:bands, raster:offset) show whether the stored values still include it; give "
+            "scale and offset in input.files in place of the calibrate "
+            "step",
+            r->out->baseline);
     else if (given->any && (fabs(given->scale - 1 / QUANTUM) > SCALE_TOLERANCE ||
                             fabs(given->offset - offset) > SCALE_TOLERANCE))
         pb_meta_conflict(r,

@@ -77,8 +77,8 @@ static void finish(struct pb_meta_reader *r)
 {
     for (int to = 0; to < PB_QUANTITIES; to++)
         (void)snprintf(r->out->why_not[to], sizeof r->out->why_not[to],
-                       "a STAC item does not say what stored values mean; name the producer's own "
-                       "metadata in input.metadata");
+                       "a STAC item does not define the meaning of stored values; name the "
+                       "producer's own metadata in input.metadata");
 }
 
 const struct pb_metadata_family pb_family_stac = {

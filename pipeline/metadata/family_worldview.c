@@ -93,7 +93,7 @@ static void read_bands(struct pb_meta_reader *r, const struct pb_meta_node *root
         "missing; give calibrate.irradiance: {BAND: W/(m2 um)}, or write to: radiance",
         satellite);
     (void)snprintf(out->why_not[PB_QUANTITY_SURFACE], sizeof out->why_not[0],
-                   "no product of this family says how values become surface reflectance");
+                   "no product of this family defines how values become surface reflectance");
     (void)snprintf(out->why_not[PB_QUANTITY_TEMPERATURE], sizeof out->why_not[0],
                    "the satellite has no thermal bands");
 }

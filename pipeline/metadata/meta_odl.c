@@ -91,7 +91,7 @@ static int add_key(struct state *s, struct part key, struct part value)
     if (s->at->n >= KEYS_MAX)
         return pb_meta_bad(s->tree, s->line, s->err, "a group has more than %d keys", KEYS_MAX);
     if (pb_meta_child(s->at, name) != NULL)
-        return pb_meta_bad(s->tree, s->line, s->err, "%s stands twice in its group", name);
+        return pb_meta_bad(s->tree, s->line, s->err, "%s occurs twice in its group", name);
     return pb_meta_add(s->tree, s->at, name, key.n, value.text, value.n, s->err) ? 0 : -1;
 }
 

@@ -238,9 +238,9 @@ double pb_meta_sun_height(struct pb_meta_reader *r)
 {
     double elevation = r->out->sun_elevation;
     if (isnan(elevation))
-        pb_meta_wrong(r, "it does not say how high the sun stood, which reflectance needs");
+        pb_meta_wrong(r, "the height of the sun is missing, which reflectance needs");
     else if (elevation <= 0)
-        pb_meta_wrong(r, "the sun stood %g degrees below the horizon: there is no reflectance",
+        pb_meta_wrong(r, "the sun was %g degrees below the horizon: there is no reflectance",
                       -elevation);
     return sin(elevation * RADIAN);
 }

@@ -139,9 +139,9 @@ static const char *why_none(const struct pb_meta_node *root, const struct pb_sar
     if (updates == NULL || entry(updates->first) == NULL)
         return "it has no polynomials for ground range (coordinateConversionList)";
     if (corrected == NULL || strcmp(corrected, "true") != 0)
-        return "it does not say that times are corrected for the bistatic delay "
+        return "its times are not marked as corrected for the bistatic delay "
                "(bistaticDelayCorrectionApplied)";
-    return channel->width > 0 ? NULL : "it does not say how large the image is";
+    return channel->width > 0 ? NULL : "the size of the image is missing";
 }
 
 static bool is_same(const struct pb_range_doppler *a, const struct pb_range_doppler *b)

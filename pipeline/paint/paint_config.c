@@ -90,8 +90,8 @@ static void check_file(const struct pb_paint_config *paint, struct pb_ramp *ramp
     static const uint8_t none[4];
     if (ramp->between != PB_RAMP_EXACT && memcmp(ramp->other, none, sizeof none) != 0)
         pb_product_key_wrong(check, "between",
-                             "%.100s has a line 'default', for values that no line names; with "
-                             "between: %s there are none, write between: exact",
+                             "%.100s has a line 'default', for values that no line names; between: "
+                             "%s covers all values, write between: exact",
                              paint->colours, ramp->between == PB_RAMP_BLEND ? "blend" : "nearest");
     if (!shares && paint->has_range)
         pb_product_key_wrong(check, "range",
@@ -114,8 +114,7 @@ static void check_stretch(struct pb_paint_config *paint, const struct pb_product
 {
     if (paint->has_method && paint->has_range)
         pb_product_key_wrong(check, "stretch_method",
-                             "range and stretch_method both say what the ends are; keep one of "
-                             "them");
+                             "range and stretch_method both set the ends; keep one of them");
     if (paint->has_method && paint->has_stretch && paint->method != 0)
         pb_product_key_wrong(check, "stretch",
                              "stretch has percentiles, and stretch_method does without; keep one "
@@ -171,10 +170,11 @@ void pb_paint_check(struct pb_paint_config *paint, size_t n_bands,
     paint->is_asked = ramp || paint->has_range || paint->has_stretch || pb_paint_has_gamma(paint) ||
                       paint->shade != NULL;
     if (paint->ramp != 0 && paint->colours != NULL)
-        pb_product_key_wrong(check, "colours", "ramp and colours say the same; keep one of them");
+        pb_product_key_wrong(check, "colours",
+                             "ramp and colours both set the colours; keep one of them");
     if (paint->has_range && paint->has_stretch)
         pb_product_key_wrong(check, "stretch",
-                             "range and stretch both say what the ends are; keep one of them");
+                             "range and stretch both set the ends; keep one of them");
     if (ramp && n_bands != 1 && pb_product_key_is_sound(check, "bands"))
         pb_product_key_wrong(check, pb_product_key_is_given(check, "bands") ? "bands" : "ramp",
                              "a ramp colours one band, not %zu; write bands: [NAME]", n_bands);

@@ -57,8 +57,9 @@ struct pb_paint_config {
          .more = offsetof(config, member.has_method),                                              \
          .choices = "percentiles|minmax|stddev|equalize",                                          \
          .example = "equalize",                                                                    \
-         .doc = "What the ends are: the percentiles of stretch, the least and greatest value, or " \
-                "so many deviations around the mean; equalize: each level has as many pixels."},   \
+         .doc =                                                                                    \
+             "Ends of the range: the percentiles of stretch, the least and greatest value, or a "  \
+             "number of deviations around the mean; equalize: each level has as many pixels."},    \
         {.name = "deviations",                                                                     \
          .type = PB_KEY_NUMBER,                                                                    \
          .offset = offsetof(config, member.deviations),                                            \

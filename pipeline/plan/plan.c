@@ -279,14 +279,12 @@ int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *reques
     }
     if (plan->cuda && request->remote && plan->has_warp) {
         plan->cuda = false;
-        plan->cpu_why = "a step changes the coordinate system, and the process that owns the GPU "
-                        "is not told of it";
+        plan->cpu_why = "warp is not supported by the process that owns the GPU";
         side = 0;
     }
     if (plan->cuda && request->remote && pb_chain_has_curves(plan->chain)) {
         plan->cuda = false;
-        plan->cpu_why = "a step matches histograms, and the process that owns the GPU is not told "
-                        "of them";
+        plan->cpu_why = "histogram_match is not supported by the process that owns the GPU";
         side = 0;
     }
     if (plan->cuda && request->remote && plan->n_images > 0) {

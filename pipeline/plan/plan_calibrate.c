@@ -72,7 +72,7 @@ static int add_entry(struct pb_plan *plan, const struct pb_plan_request *request
                        item->text);
     if (in->input[i].scale != 1 || in->input[i].offset != 0)
         return pb_fail(err, PB_E_CONFIG_VALUE,
-                       "calibrate: '%.60s' must come as it is stored: leave scale and offset of "
+                       "calibrate: '%.60s' must have its stored values: leave scale and offset of "
                        "the input out",
                        item->text);
     const struct pb_raster_info *info =
@@ -150,8 +150,7 @@ int pb_plan_calibrate(struct pb_plan *plan, const struct pb_plan_request *reques
     }
     if (request->metadata == NULL || request->metadata->family == NULL)
         return pb_fail(err, PB_E_INPUT_METADATA_MISSING,
-                       "pipeline %s calibrates, and the scene came without metadata",
-                       pipeline->name);
+                       "pipeline %s calibrates, and the scene has no metadata", pipeline->name);
     for (size_t s = 0; s < pipeline->n_steps && rc == 0; s++) {
         const struct pb_calibrate *step = calibrate_of(&pipeline->steps[s]);
         rc = step != NULL ? check_sensor(step, request->metadata, err) : 0;

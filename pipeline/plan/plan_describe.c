@@ -71,7 +71,7 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
                        "kernel     one a tile, by streams and events\n"
                        "codecs     blocks are decoded on the %s, in at most %llu MiB of the GPU's "
                        "memory%s%s%s\n%s",
-                       plan->whole.all_by_host ? "host and go there" : "GPU",
+                       plan->whole.all_by_host ? "host, for the GPU" : "GPU",
                        (unsigned long long)(plan->whole.device_bytes >> 20),
                        plan->whole.shares ? ", and by cores where they are through earlier" : "",
                        plan->whole.host_why == NULL ? ""

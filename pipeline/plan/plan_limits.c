@@ -42,7 +42,7 @@ int pb_plan_tiles_fit(const struct pb_plan_request *request, size_t n, uint64_t 
         return 0;
     return pb_fail(err, PB_E_OUTPUT_LIMIT,
                    "%zu tiles would have %llu pixels together, more than %llu times as many as the "
-                   "scene (limits.max_growth); check where the scene lies and how large its pixels "
-                   "are, or name the tiles that are wanted",
+                   "scene (limits.max_growth); check the scene's georeferencing and the size of "
+                   "its pixels, or name the tiles that are wanted",
                    n, (unsigned long long)pixels, (unsigned long long)limits.growth);
 }

@@ -197,7 +197,7 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
     if (plan->n_outputs > PB_BANDS_MAX)
         return "tiles have more than 64 bands";
     if (exchange->pattern != NULL && exchange->pattern != &wic_pattern_unidirectional)
-        return "tiles go by an exchange";
+        return "tiles follow an exchange pattern";
     return NULL;
 }
 

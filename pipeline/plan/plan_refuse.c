@@ -16,13 +16,12 @@ int pb_plan_refuse(const struct pb_plan *plan, const struct pb_plan_request *r,
     uint64_t decoded =
         plan->decoding.cells_bytes + plan->decoding.cache_bytes + plan->decoding.reader_bytes;
     if (plan->image_bytes == UINT64_MAX)
-        return pb_fail(
-            err, PB_E_PIPELINE_GRID,
-            "pipeline %s cannot sieve an image of %d x %d: with cells of %d px more than "
-            "%u pixels lie at their borders, and areas there are not counted any "
-            "further; crop the image, or sieve a coarser one",
-            r->pipeline->name, plan->grid.image_w, plan->grid.image_h,
-            pb_areas_side(plan->grid.side_px), UINT32_MAX);
+        return pb_fail(err, PB_E_PIPELINE_GRID,
+                       "pipeline %s cannot sieve an image of %d x %d: with cells of %d px more "
+                       "than %u pixels are at their borders, the limit for areas there; crop the "
+                       "image, or sieve a coarser one",
+                       r->pipeline->name, plan->grid.image_w, plan->grid.image_h,
+                       pb_areas_side(plan->grid.side_px), UINT32_MAX);
     if (of->needed_bytes == UINT64_MAX)
         return pb_fail(err, PB_E_PLAN_MEMORY,
                        "no compute.memory is enough for the products of pipeline %s on this scene "

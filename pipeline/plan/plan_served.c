@@ -208,7 +208,7 @@ int pb_plan_serve(const struct pb_plan_request *base, const struct pb_served_req
         take_facts(said, facts, &request);
         request.remote = true;
         if (said->by_streams && request.stream_why == NULL)
-            request.stream_why = "the run asks for streams";
+            request.stream_why = "the run requests streams";
         rc = pb_plan_bands(plan, &request, err);
     }
     if (rc == 0 && said->pass > plan->n_earlier)

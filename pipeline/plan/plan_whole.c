@@ -37,7 +37,7 @@ static const char *by_host(const struct pb_raster_info *info)
                  info->tiff_compression == COMPRESSION_DEFLATE ||
                  info->tiff_compression == DEFLATE_OLD;
     if (!info->own_blocks)
-        return "a file's codec, or the layout of its blocks, is none that the GPU decodes";
+        return "a file's codec, or the layout of its blocks, is not supported on the GPU";
     if (info->complex.kind != PB_COMPLEX_NONE)
         return "a file's pixels are complex numbers";
     if (!known)
@@ -58,7 +58,7 @@ static struct pb_raw_how how_of(const struct pb_plan_source *source,
     if (source->has_mask)
         how.mask = how.by_host || info->alpha_band == 0 ? PB_RAW_MASK_HOST : PB_RAW_MASK_ALPHA;
     if (own == NULL && how.mask == PB_RAW_MASK_HOST)
-        own = "a file's mask is stored apart from its pixels";
+        own = "a file's mask is not stored with its pixels";
     *why = own;
     return how;
 }
@@ -74,8 +74,8 @@ static uint64_t stand_in_bytes(const struct pb_raster_info *info)
 static const char *refuse_source(const struct pb_raster_info *info, const struct pb_raw_how *how)
 {
     if (info->is_made)
-        return "the host makes a plane of numbers beside the files (tables of the metadata, a "
-               "cutline, or what a step has sieved)";
+        return "the host computes a plane in addition to the files (tables of the metadata, a "
+               "cutline, or a sieved band)";
     if (how->by_host && stand_in_bytes(info) > PIECE_MOST)
         return "a block that the host would decode for it takes more than 64 MiB";
     if (info->top_down) /* rows come in their order, by one thread */
@@ -130,11 +130,11 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
     if (plan->gate.chain != NULL)
         return "a gate decides from pixels which tiles are read";
     if (r->whole_said < 0)
-        return "they are decoded by the process that asks";
+        return "they are decoded by the process that runs the job";
     if (r->remote && count_blocks(plan, r) > PB_SERVED_BLOCKS_MAX)
-        return "the scene has more blocks than the process that owns the GPU is told of";
+        return "the scene has more blocks than the process that owns the GPU accepts";
     if (r->remote && r->pipeline->exchange.pattern != &wic_pattern_unidirectional)
-        return "tiles go by an exchange, to another process";
+        return "tiles follow an exchange pattern, to another process";
     if (plan->mem != PB_MEM_PINNED)
         return "compute.buffers is not pinned";
     if (plan->n_wide > 0)
@@ -143,7 +143,7 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
         return "a step looks at the image again and again, and its tiles stay on the GPU";
     if (r->pipeline->exchange.of == PB_EXCHANGE_PARTS &&
         r->pipeline->exchange.pattern != &wic_pattern_unidirectional)
-        return "the parts of tiles go by an exchange";
+        return "the parts of tiles follow an exchange pattern";
     return refuse_sources(plan, r);
 }
 

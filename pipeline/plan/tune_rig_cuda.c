@@ -16,7 +16,8 @@ int pb_tune_rig_open(struct pb_tune_rig *rig, int32_t index, struct pb_err *err)
     rig->index = index;
     int rc = pb_cuda_select(index, false, err);
     if (rc == 0 && pb_device_traits(index, &rig->traits) != 0)
-        rc = pb_fail(err, PB_E_DEVICE_FAILED, "CUDA device %d does not tell its properties", index);
+        rc = pb_fail(err, PB_E_DEVICE_FAILED, "the properties of CUDA device %d cannot be read",
+                     index);
     for (int i = 0; i < 2 && rc == 0; i++)
         rc = pb_mem_alloc(PB_MEM_PINNED, PB_TUNE_SLOTS_BYTES, err, &rig->slots[i]);
     if (rc == 0)

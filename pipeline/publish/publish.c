@@ -178,7 +178,7 @@ static void remove_rest(struct pb_publish *p)
                              : pb_publish_temp_discard(p->products_fd, p->temp.name);
     if (!gone && p->warning[0] == '\0')
         (void)snprintf(p->warning, sizeof p->warning,
-                       "the older products could not all be removed; what is left lies in %s/%s",
+                       "the older products could not all be removed; the rest is in %s/%s",
                        p->products, p->temp.name);
 }
 
@@ -196,9 +196,10 @@ static void explain_place(struct pb_publish *p)
     if (look.scene_fd >= 0)
         (void)close(look.scene_fd);
     if (look.same_input && look.state == PB_PLACE_ANOTHER)
-        (void)snprintf(p->warning, sizeof p->warning,
-                       "the products lie in %s, as older ones in %s could not be replaced: it %s",
-                       p->place, first, look.why);
+        (void)snprintf(
+            p->warning, sizeof p->warning,
+            "the products are in %s, because older ones in %s could not be replaced: it %s",
+            p->place, first, look.why);
 }
 
 /* The path that came late may call the directory of the files otherwise. */

@@ -96,7 +96,7 @@ static int stage_collection(const struct pb_publish_rows *rows, int products_fd,
     (void)snprintf(
         why, 400,
         rc > 0 ? "the collection %.100s has no " PB_COLLECTION_FILE
-                 ": what has that name in %.150s %.100s"
+                 ": the file of that name in %.150s %.100s"
                : "the item is not in the extent of the collection %.100s, " PB_COLLECTION_FILE
                  " in %.150s: %.100s",
         rows->collection, shown, rc > 0 ? what : strerror(-rc));

@@ -29,9 +29,9 @@ static int copy_file(struct pb_input_pass_file *to, const struct pb_input_part *
     if (to->file.path == NULL || (name != NULL && to->name == NULL))
         return pb_fail(err, PB_E_MEMORY, "out of memory for the checksum of %s", file->path);
     to->file.fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
-    return to->file.fd >= 0
-               ? 0
-               : pb_raster_file_fail(err, errno, file->path, "cannot open the file once more");
+    return to->file.fd >= 0 ? 0
+                            : pb_raster_file_fail(err, errno, file->path,
+                                                  "cannot duplicate the file's descriptor");
 }
 
 static int hash_chunk(void *user, const struct pb_background_part *chunk)

@@ -210,8 +210,7 @@ static int check_tile_parts(const struct jp2 *jp2, uint64_t at, uint64_t end,
         uint64_t length = u32(p + 6);
         if (u16(p) != SOT || u16(p + 2) != 10 || u16(p + 4) >= out->n_blocks ||
             (length != 0 && length < 14))
-            return FAIL(jp2, PB_E_INPUT_DAMAGED,
-                        "what lies at byte %llu of its codestream is no tile",
+            return FAIL(jp2, PB_E_INPUT_DAMAGED, "there is no tile at byte %llu of its codestream",
                         (unsigned long long)at);
         if (length == 0) /* up to the end */
             length = end > at + 2 ? end - 2 - at : 0;
@@ -220,7 +219,7 @@ static int check_tile_parts(const struct jp2 *jp2, uint64_t at, uint64_t end,
         at += length;
         if (at + 2 > end)
             return FAIL(jp2, PB_E_INPUT_TRUNCATED,
-                        "tile %u ends at byte %llu, behind the end of the codestream at %llu",
+                        "tile %u ends at byte %llu, after the end of the codestream at %llu",
                         u16(p + 4), (unsigned long long)at, (unsigned long long)end);
     }
     return FAIL(jp2, PB_E_INPUT_LIMIT, "its codestream has more than %u parts of tiles",

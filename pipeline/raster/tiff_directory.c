@@ -77,7 +77,7 @@ int pb_tiff_read_at(const struct pb_tiff_file *file, uint64_t at, void *out, siz
 {
     if (at > file->part.bytes || bytes > file->part.bytes - at)
         return PB_TIFF_FAIL(file, PB_E_INPUT_TRUNCATED,
-                            "%s at byte %llu lies past the end of the file (%llu bytes)", what,
+                            "%s at byte %llu is past the end of the file (%llu bytes)", what,
                             (unsigned long long)at, (unsigned long long)file->part.bytes);
     size_t done = 0;
     ssize_t n = pb_file_part_read(&file->part, at, out, bytes, &done);
@@ -230,7 +230,7 @@ int pb_tiff_read_directory(const struct pb_tiff_file *file, uint64_t at, int ind
     unsigned char raw[DIRECTORY_CHUNK * 20];
     memset(out, 0, sizeof *out);
     if (at < (file->big_tiff ? 16 : 8))
-        return PB_TIFF_FAIL(file, PB_E_INPUT_DAMAGED, "image directory %d lies inside the header",
+        return PB_TIFF_FAIL(file, PB_E_INPUT_DAMAGED, "image directory %d is inside the header",
                             index);
     if (at > INT64_MAX)
         return PB_TIFF_FAIL(file, PB_E_INPUT_DAMAGED, "image directory %d has an impossible offset",

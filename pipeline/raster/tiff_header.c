@@ -171,7 +171,7 @@ static int read_first(const struct pb_tiff_file *file, const struct pb_tiff_dire
     if (rc == 0 && out->n_sparse + out->n_unwritten == out->n_blocks)
         rc = PB_TIFF_FAIL(file, PB_E_INPUT_EMPTY,
                           "none of its %llu blocks of pixels was ever written (%llu are absent, "
-                          "%llu lie in holes of the file)",
+                          "%llu are in holes of the file)",
                           (unsigned long long)out->n_blocks, (unsigned long long)out->n_sparse,
                           (unsigned long long)out->n_unwritten);
     if (rc == 0)

@@ -109,7 +109,7 @@ static int check_lists(const struct pb_tiff_file *file, const struct pb_tiff_dir
                        const struct pb_tiff_header *header)
 {
     if (!dir->offsets.there)
-        return PB_TIFF_FAIL(file, PB_E_INPUT_DAMAGED, "the file does not say where its pixels are");
+        return PB_TIFF_FAIL(file, PB_E_INPUT_DAMAGED, "the file has no addresses of its pixels");
     if (dir->offsets.count < header->n_blocks ||
         (dir->counts.there && dir->counts.count < header->n_blocks))
         return PB_TIFF_FAIL(file, PB_E_INPUT_DAMAGED,
@@ -144,7 +144,7 @@ static int check_found(const struct walk *walk)
             header->compression == 1
                 ? "space is reserved for it, but nothing was written there (a whole file loses "
                   "that mark by 'cp --sparse=never')"
-                : "it lies in a hole of the file");
+                : "it is in a hole of the file");
     if (header->stored_block_max > file->limits->max_block_bytes)
         return PB_TIFF_FAIL(file, PB_E_INPUT_LIMIT,
                             "one stored block of the file has %llu bytes; the limit is %llu "

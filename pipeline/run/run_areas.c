@@ -112,7 +112,7 @@ static int find_area(const struct pb_crop *crop, struct pb_raster *raster, struc
         turn(info, own) < 0)
         return pb_fail(err, PB_E_CONFIG_VALUE,
                        "crop: the bounds hold both the western and the eastern edge of the scene, "
-                       "but not what lies between; crop each part in a pipeline of its own");
+                       "but not the middle; crop each part in a pipeline of its own");
     if (rc == 0)
         *out_is = to_pixels(info, own, out);
     out->has_both = (rc == 0 || rc == -ERANGE) && pb_vector_scene_bounds(crop->crs, raster, scene);
@@ -188,7 +188,7 @@ static int check_gap(const struct pb_crop *crop, const struct pb_polygons *polyg
     if (rc == 1)
         return pb_fail(err, PB_E_CONFIG_VALUE,
                        "crop: the polygons of %.100s hold both the western and the eastern edge of "
-                       "the scene, but not what lies between, as they go across the antimeridian "
+                       "the scene, but not the middle, because they cross the antimeridian "
                        "(or the meridian at which the scene ends); write cutline: true, or crop "
                        "each part in a pipeline of its own",
                        crop->polygons);

@@ -28,7 +28,7 @@ static int check(const struct pb_metadata *facts, const struct pb_raster_info *i
         strcmp(facts->crs, info->crs_code) == 0)
         return 0;
     return pb_fail(err, PB_E_INPUT_METADATA_CONFLICT,
-                   "the metadata are of another scene: they say %s, the scene is %s", facts->crs,
+                   "the metadata are of another scene: theirs is in %s, this one in %s", facts->crs,
                    info->crs_code);
 }
 

@@ -159,8 +159,8 @@ static int check_said(const struct pb_ordering *o)
     if (n_said > 0 || !several)
         return 0;
     return pb_fail_at(o->err, PB_E_INPUT_METADATA_MISSING, o->files->folder, 0, 0,
-                      "input.order is cloud, and nothing says how cloudy its files are: neither "
-                      "%s nor metadata in the files (CLOUDCOVER, domain IMAGERY)",
+                      "input.order is cloud, but the cloud cover of its files is unknown: neither "
+                      "%s nor metadata in the files (CLOUDCOVER, domain IMAGERY) have it",
                       o->input->n_metadata > 0 ? "the files of input.metadata"
                                                : "input.metadata, which is not set,");
 }

@@ -123,9 +123,10 @@ static int check_place(const struct pb_run_sources *s, size_t file, struct pb_er
     if (joins(s->options->pipeline) || (meets(m->offset_x, m->scale_x, a->width, b->width) &&
                                         meets(m->offset_y, m->scale_y, a->height, b->height)))
         return 0;
-    return pb_fail_at(err, PB_E_INPUT_GRID, s->options->files->folder, 0, 0,
-                      "%s lies beside %s, whose grid is the scene's: they have no pixel in common",
-                      inner_of(s, file), inner_of(s, 0));
+    return pb_fail_at(
+        err, PB_E_INPUT_GRID, s->options->files->folder, 0, 0,
+        "%s does not overlap %s, whose grid is the scene's: they have no pixel in common",
+        inner_of(s, file), inner_of(s, 0));
 }
 
 /* --- opening ---------------------------------------------------------------------------------*/
@@ -240,8 +241,7 @@ int pb_run_sources_cut(struct pb_run_sources *s, const struct pb_polygon_masks *
     if (at + 1 >= PB_FILES_MAX)
         return pb_fail(
             err, PB_E_PIPELINE_BAND,
-            "pipeline %s has a cutline and %zu files: up to %d files are possible beside "
-            "it",
+            "pipeline %s has a cutline and %zu files: with a cutline up to %d files are possible",
             s->options->pipeline->name, at + 1, PB_FILES_MAX - 1);
     const struct pb_raster_made made = {.width = info->width,
                                         .height = info->height,

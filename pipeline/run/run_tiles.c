@@ -28,7 +28,7 @@ int pb_run_tiles_find(struct pb_run_tiles *tiles, const struct pb_pipeline_confi
         return 0; /* without a place the step says what is missing */
     int rc = pb_tiles_find(warp, raster, err, &list);
     if (rc == 0 && list.n == 0)
-        rc = pb_fail(err, PB_E_INPUT_OUTSIDE, "no tile of the grid lies where the scene is");
+        rc = pb_fail(err, PB_E_INPUT_OUTSIDE, "no tile of the grid overlaps the scene");
     if (rc == 0)
         tiles->tile = calloc(list.n, sizeof *tiles->tile);
     if (rc == 0 && tiles->tile == NULL)
@@ -84,7 +84,7 @@ static int none_reached(const struct pb_run_tiles *tiles, struct pb_err *err)
     }
     if (named < n_all)
         (void)snprintf(names + used, sizeof names - used, " and %zu more", n_all - named);
-    return pb_fail(err, PB_E_INPUT_OUTSIDE, "the scene lies outside of all %zu tiles: %s", n_all,
+    return pb_fail(err, PB_E_INPUT_OUTSIDE, "the scene is outside of all %zu tiles: %s", n_all,
                    names);
 }
 

@@ -53,7 +53,7 @@ static int open_entry(const struct opening *s, const struct pb_scene_entry *entr
     int fd = entry->is_link ? -ELOOP : pb_scene_walk_open_file(walk, entry->path, s->reader);
     if (fd == -ELOOP)
         return pb_fail_at(s->err, PB_E_INPUT_LINK, folder, 0, 0,
-                          "%.200s is a symbolic link, or lies behind one", entry->path);
+                          "%.200s is a symbolic link, or its path contains one", entry->path);
     size_t bytes = strlen(folder) + strlen(entry->path) + 2;
     file->path = malloc(bytes);
     file->fd = fd;
@@ -234,7 +234,7 @@ int pb_scene_files_check(const struct pb_pipeline_config *pipeline,
     int rc = pb_scene_search(pipeline, walk, folder, scene, err, &found);
     if (rc == 0 && found.n_absent > 0)
         rc = pb_fail_at(err, PB_E_INPUT_INCOMPLETE, folder, 0, 0,
-                        "%zu optional file%s of the scene may still come", found.n_absent,
+                        "%zu optional file%s of the scene may still arrive", found.n_absent,
                         found.n_absent == 1 ? "" : "s");
     return rc;
 }

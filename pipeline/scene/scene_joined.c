@@ -121,7 +121,7 @@ static int check_entry(const struct pb_scene_joined *joined,
         return pb_io_fail(err, -rc, "cannot read", came->path);
     return pb_fail_at(err, PB_E_INPUT_GONE, from->folder, 0, 0,
                       "it joins the scene that job %s made, and %.200s of that was changed in the "
-                      "archive since: it is not the file that came",
+                      "archive since: it is not the file that was delivered",
                       joined->by, came->path);
 }
 

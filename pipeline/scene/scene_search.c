@@ -207,8 +207,8 @@ static int take_spares(struct search *s, const char *pattern, struct pb_scene_fo
             continue;
         if (found->n_spare == PB_SPARE_FILES_MAX)
             rc = pb_fail_at(s->err, PB_E_INPUT_LIMIT, s->folder, 0, 0,
-                            "input.order would have to choose among more than %d files "
-                            "beside those that input.files counts; %zu fit %.150s",
+                            "input.order would have to choose among more than %d files in addition "
+                            "to those that input.files counts; %zu fit %.150s",
                             PB_SPARE_FILES_MAX, n, filled);
         else
             found->spare[found->n_spare++] = entries[i];

@@ -40,7 +40,7 @@ static int open_one(const struct looking *s, const char *path, size_t stem, bool
     int fd = is_link ? -ELOOP : pb_scene_walk_open_file(s->walk, path, s->reader);
     if (fd == -ELOOP)
         return pb_fail_at(s->err, PB_E_INPUT_LINK, s->folder, 0, 0,
-                          "%.200s is a symbolic link, or lies behind one", path);
+                          "%.200s is a symbolic link, or its path contains one", path);
     if (fd == -EACCES || fd == -EPERM || fd == -ENOENT)
         return pb_fail_at(s->err, PB_E_INPUT_MISSING, s->folder, 0, 0, "cannot open %.200s: %s",
                           path, strerror(-fd));

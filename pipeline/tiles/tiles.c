@@ -22,7 +22,7 @@ static int add(struct pb_tile_list *list, const struct pb_ground_tile *tile, str
 {
     if (list->n == PB_TILES_LOOKED_AT_MAX)
         return pb_fail(err, PB_E_PIPELINE_TILES,
-                       "more than %d tiles lie around the scene; %d may be made of one scene",
+                       "more than %d tiles surround the scene; %d may be made of one scene",
                        PB_TILES_LOOKED_AT_MAX, PB_TILES_MAX);
     list->tile[list->n++] = *tile;
     return 0;

@@ -175,7 +175,7 @@ def test_a_time_that_metadata_do_not_say_is_asked_for(scratch):
     (scratch / "pan.IMD").write_text(text.replace("TLCTime", "OtherTime").replace("firstLineTime", "lineTime"))
     config(scratch, ['match: ["pan.tif"]', "bands: {P: 1}", 'metadata: "{scene}.IMD"'],
            ["calibrate: {to: radiance, bands: [P]}"], "P", "      - stac: {}")
-    refused(scratch, scratch / "pan.tif", "input.datetime", "its metadata (worldview) do not say it")
+    refused(scratch, scratch / "pan.tif", "input.datetime", "its metadata (worldview) do not have it")
 
 
 def sentinel2(scratch, change=lambda text: text, name="S2A_29RKH_20200219_0_L2A.json"):
@@ -207,7 +207,7 @@ def test_sentinel2_offset_follows_the_baseline_and_boa_offset_applied(scratch):
         rule = result["report"]["calibration"][0]["rule"]
         assert ("(DN - 1000) / 10000" in rule) == (offset != 0), rule
     stored = sentinel2(scratch, lambda t: t.replace(">04.00<", ">02.09<"), "S2B_N0400_MTD_MSIL2A.xml")
-    refused(scratch, scene, "input.metadata_conflict", "baseline 02.09 has no offset, but BOA_ADD_OFFSET says -1000")
+    refused(scratch, scene, "input.metadata_conflict", "baseline 02.09 has no offset, but BOA_ADD_OFFSET is -1000")
 
 
 def test_planetscope_goes_by_the_number_of_the_band(scratch):
@@ -273,9 +273,9 @@ def test_a_band_that_cannot_be_told_is_asked_for(scratch):
     shutil.copy(METADATA / f"{LEVEL2}_MTL.txt", scratch / "stack_MTL.txt")
     source = ['match: ["stack.tif"]', "bands: {R: 1, N: 2}", 'metadata: "{scene}_MTL.txt"']
     config(scratch, source, ["calibrate: {to: surface, bands: [R]}"], "R")
-    refused(scratch, scratch / "stack.tif", "pipeline.band", "which band of the product R is", "as: {R: B4}")
+    refused(scratch, scratch / "stack.tif", "pipeline.band", "the product's band for R is unclear", "as: {R: B4}")
     config(scratch, source, ["calibrate: {to: surface, bands: [R], as: {R: B14}}"], "R")
-    refused(scratch, scratch / "stack.tif", "pipeline.band", "as says that R is B14")
+    refused(scratch, scratch / "stack.tif", "pipeline.band", "R is B14 according to 'as'")
     config(scratch, source, ["calibrate: {to: surface, bands: [R], as: {R: B4}}"], "R")
     run(scratch, scratch / "stack.tif")
     close(made(scratch, "stack")[0], 2.75e-5 * numbers(2)[0] - 0.2)
@@ -342,7 +342,7 @@ def test_the_configuration_says_what_calibrating_needs(scratch):
                   ["calibrate: {to: toa, bands: [R], as: {X: B4}}"], "R")
     done = pbtest.run("pushbroom", "check-config", path, code=2)
     for words in ("c.yaml:9:9: calibrate needs the scene's metadata; name their file with input.metadata",
-                  "c.yaml:9:38: calibrate: 'R' must come as it is stored", "calibrate: as: 'X' is none of bands"):
+                  "c.yaml:9:38: calibrate: 'R' must have its stored values", "calibrate: as: 'X' is none of bands"):
         assert words in done.stderr, (words, done.stderr)
 
 

@@ -213,7 +213,7 @@ def test_what_is_missing_or_contradicts_is_said(scratch):
     refused(scratch, path, scratch / "t_1.tif", "input.incomplete", "metadata of t_10.tif (*.json)")
     item(scratch / "t_10.json", None)
     item(scratch / "t_1.json", None)
-    refused(scratch, path, scratch / "t_1.tif", "input.metadata_missing", "nothing says how cloudy its files are", "input.metadata")
+    refused(scratch, path, scratch / "t_1.tif", "input.metadata_missing", "the cloud cover of its files is unknown", "input.metadata")
     item(scratch / "t_1.json", 101)
     refused(scratch, path, scratch / "t_1.tif", "input.metadata_value", "t_1.json", "eo:cloud_cover")
     (scratch / "t_1.json").write_text("{")

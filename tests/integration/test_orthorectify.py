@@ -269,7 +269,7 @@ def test_points_close_to_a_line_are_refused(scratch):
                 del out
                 done = pbtest.run("pushbroom", "run", "--json", "-c", config(scratch, f'crs: "EPSG:32632", pixel: 90, from: {model}'), "-o", scratch / "out", scene, code=1)
                 error = json.loads(done.stdout)["error"]
-                assert error["code"] == "input.place" and "lie along a line or in one spot" in error["message"], (name, off, model, error)
+                assert error["code"] == "input.place" and "are on a line or in one spot" in error["message"], (name, off, model, error)
     narrow = gcp_scene(scratch / "narrow.tif", 6)  # 6 points of an image that is as narrow as they lie
     strip = gdal.Translate(str(scratch / "strip.tif"), str(narrow), srcWin=[0, 0, 200, 2])
     strip.SetGCPs([gdal.GCP(400000 + 90 * c, 5900000 - 90 * r, 0, c, r) for c in (0, 100, 200) for r in (0, 2)], strip.GetGCPSpatialRef())
@@ -290,8 +290,8 @@ def test_what_cannot_be_is_refused_with_words(scratch):
                                  (RADAR, "from: transform", "no geotransform with a coordinate system"),
                                  (few, "from: gcps, order: 2", "5 ground control points, and a polynomial of that order takes 6"),
                                  (few, "from: gcps, order: 3", "takes 10 or more"), (two, "from: tps", "2 ground control points, and a spline takes 3"),
-                                 (zero, "from: rpc", "not complete, or have a scale of 0"), (scratch / "line.tif", "from: gcps", "lie along a line or in one spot"),
-                                 (scratch / "same.tif", "from: tps", "lie along a line or in one spot"),
+                                 (zero, "from: rpc", "not complete, or have a scale of 0"), (scratch / "line.tif", "from: gcps", "are on a line or in one spot"),
+                                 (scratch / "same.tif", "from: tps", "are on a line or in one spot"),
                                  (RADAR, "order: 2", "it is one of from: gcps"), (RADAR, "from: tps, height: 3", "it is one of from: rpc"),
                                  (RADAR, "from: gcps, order: 4", "order")):
         done = pbtest.run("pushbroom", "run", "-c", config(scratch, f'crs: "EPSG:32740", {params}'), "-o", scratch / "out", scene, code=None)

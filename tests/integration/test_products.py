@@ -362,7 +362,7 @@ class Products(unittest.TestCase):
         self.assertEqual(said("'name:_%Y%m%d'", ("datetime", "start_datetime", "end_datetime")),
                          [None, "2020-02-19T00:00:00Z", "2020-02-19T23:59:59Z"])
         # Nothing is guessed.
-        refused("", "nothing says it")
+        refused("", "it is unknown")
         refused("datetime: tag, ", "no TIFF tag DateTime")
         refused("datetime: metadata, ", "input.metadata")
         refused("datetime: 'name:%Y-%m-%d', ", "finds no time in the scene's name")
@@ -370,7 +370,7 @@ class Products(unittest.TestCase):
         ds.SetMetadataItem("TIFFTAG_DATETIME", "2010:02:03 04:05:06")
         ds = None
         self.assertEqual(said("tag"), ["2010-02-03T04:05:06Z", "tag"])
-        refused("", "nothing says it")  # when the file was made is not when the scene was taken
+        refused("", "it is unknown")  # when the file was made is not when the scene was taken
 
     def test_item_of_an_unplaced_scene(self):
         path = self.scratch / "nowhere.tif"

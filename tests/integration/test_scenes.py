@@ -236,7 +236,7 @@ def test_two_files_for_one_band(scratch):
 def test_files_that_lie_elsewhere(scratch):
     ones = np.ones((32, 32), np.uint8)
     for change, words in ((dict(epsg=32633), "SCL.tif has EPSG:32633, and B04.tif, whose grid is the scene's, EPSG:32632"),
-                          (dict(x=900000.0), "SCL.tif lies beside B04.tif, whose grid is the scene's: they have no pixel in common"),
+                          (dict(x=900000.0), "SCL.tif does not overlap B04.tif, whose grid is the scene's: they have no pixel in common"),
                           (dict(pixel=-20.0), "axes of SCL.tif are not parallel")):
         folder = small_folder(scratch)
         (folder / "SCL.tif").unlink()

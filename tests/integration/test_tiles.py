@@ -152,7 +152,7 @@ def test_named_tiles_beside_the_scene(scratch):
     report = run(scratch, scene, "grid: mgrs, pixel: 60, tiles: [33UVU]")
     assert (report["stage"], report["products"]) == ("skipped", []) and "outside of tile 33UVU" in report["report"]["skipped"], report
     report = run(scratch, scene, "grid: mgrs, pixel: 60, tiles: [33UVU, T31UFV, 33UWU]")
-    assert report["stage"] == "skipped" and report["report"]["skipped"].endswith("the scene lies outside of all 3 tiles: 33UVU, 31UFV, 33UWU"), report
+    assert report["stage"] == "skipped" and report["report"]["skipped"].endswith("the scene is outside of all 3 tiles: 33UVU, 31UFV, 33UWU"), report
     report = run(scratch, scene, f"grid: web-mercator, zoom: 11, size: 512, tiles: [{', '.join(f'10/{x}/900' for x in range(100, 130))}]")
     assert "outside of all 30 tiles: 10-100-900, 10-101-900, " in report["report"]["skipped"] and report["report"]["skipped"].endswith(" more"), report
     path = config(scratch, "grid: mgrs, pixel: 60")

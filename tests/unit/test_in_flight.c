@@ -319,7 +319,7 @@ START_TEST(tile_before_its_step_is_noticed)
     struct pb_arrivals *a = arrivals_new(PB_ORDER_ROWS, 4, pattern_of("alternating"));
     for (uint32_t i = 0; i < 9; i++)
         arrive(a, 0, i, NULL);
-    arrive(a, 1, 10, "has come before the pattern's step that sends it");
+    arrive(a, 1, 10, "arrived before the pattern's step that sends it");
     pb_arrivals_destroy(a);
     a = arrivals_new(PB_ORDER_ROWS, 4, pattern_of("alternating"));
     for (uint32_t i = 0; i < 10; i++)
@@ -344,7 +344,7 @@ START_TEST(tile_without_all_its_parts_is_noticed)
     ck_assert_int_eq(pb_arrivals_note(a, &tile, &err), 0);
     tile = (struct pb_tile){.number = 1, .parts = 2};
     ck_assert_int_lt(pb_arrivals_note(a, &tile, &err), 0);
-    ck_assert_ptr_nonnull(strstr(err.msg, "has come without all of its parts"));
+    ck_assert_ptr_nonnull(strstr(err.msg, "arrived without all of its parts"));
     pb_arrivals_destroy(a);
 }
 END_TEST

@@ -97,7 +97,7 @@ START_TEST(text_that_does_not_parse_says_where)
         changed(load_metadata(MTL_C1), "END_GROUP = PRODUCT_METADATA", "END_GROUP = OTHER"),
         PB_E_INPUT_METADATA_INVALID, "END_GROUP = OTHER");
     assert_refused(changed(load_metadata(MTL_C1), "WRS_ROW = 37", "WRS_PATH = 16"),
-                   PB_E_INPUT_METADATA_INVALID, "WRS_PATH stands twice");
+                   PB_E_INPUT_METADATA_INVALID, "WRS_PATH occurs twice");
     assert_refused(strdup("\x7f"
                           "ELF"),
                    PB_E_INPUT_METADATA_INVALID, "no text");

@@ -154,7 +154,7 @@ START_TEST(a_file_of_a_viewer_among_the_products_stays_and_the_new_place_is_expl
         struct pb_publish *p = begin(&o);
         ck_assert_msg(commit(p, "new", &err, path) == 0, "%s", err.msg);
         ck_assert_str_eq(pb_publish_place(p), "scene~2");
-        ck_assert_msg(strstr(pb_publish_warning(p), "lie in scene~2") != NULL &&
+        ck_assert_msg(strstr(pb_publish_warning(p), "are in scene~2") != NULL &&
                           strstr(pb_publish_warning(p), "'a.txt.aux.xml'") != NULL,
                       "%s", pb_publish_warning(p));
         pb_publish_close(p);
@@ -496,7 +496,7 @@ START_TEST(changed_products_are_never_replaced)
     o.existing = PB_EXISTING_VERSION;
     struct pb_publish *p = begin(&o);
     ck_assert_msg(commit(p, "new", &err, path) == 0, "%s", err.msg);
-    ck_assert_msg(strstr(pb_publish_warning(p), "lie in scene~2") != NULL, "%s",
+    ck_assert_msg(strstr(pb_publish_warning(p), "are in scene~2") != NULL, "%s",
                   pb_publish_warning(p));
     pb_publish_close(p);
     ck_assert_str_eq(get("scene/p/a.txt"), "own");

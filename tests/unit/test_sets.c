@@ -141,7 +141,7 @@ START_TEST(a_set_waits_a_while_for_optional_files)
     ck_assert_str_eq(pb_sets_at(sets, 0)->scene, "t1_202606");
     ck_assert(pb_sets_at(sets, 0)->is_due);
     ck_assert(!pb_sets_at(sets, 1)->is_due);
-    ck_assert_str_eq(pb_sets_at(sets, 1)->missing, "1 optional file of the scene may still come");
+    ck_assert_str_eq(pb_sets_at(sets, 1)->missing, "1 optional file of the scene may still arrive");
     ck_assert(pb_sets_at(sets, 2)->is_due && !pb_sets_at(sets, 2)->is_incomplete);
     ck_assert_str_eq(pb_sets_at(sets, 3)->scene, "t3_202607");
     ck_assert_int_eq(pb_sets_due_ms(sets, WALL), 1000);

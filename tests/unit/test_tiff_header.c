@@ -303,7 +303,7 @@ START_TEST(refuses_impossible_numbers)
     refused(&page, 1, PB_E_INPUT_DAMAGED, "4 blocks of pixels but lists the place of 2");
     page = plain();
     drop(&page, 273);
-    refused(&page, 1, PB_E_INPUT_DAMAGED, "where its pixels are");
+    refused(&page, 1, PB_E_INPUT_DAMAGED, "no addresses of its pixels");
     page = plain();
     set(&page, 273, 0);
     refused(&page, 1, PB_E_INPUT_DAMAGED, "impossible place");

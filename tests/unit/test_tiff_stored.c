@@ -186,7 +186,7 @@ START_TEST(refuses_compressed_tiles_that_were_never_written)
         tiff = begin(codecs[i], 256, 2, 4);
         store(&tiff, 4);
         hole(&tiff, TILES_AT, 4 * TILE);
-        refused(&tiff, PB_E_INPUT_EMPTY, "4 lie in holes");
+        refused(&tiff, PB_E_INPUT_EMPTY, "4 are in holes");
         tiff = begin(codecs[i], 256, 2, 4);
         store(&tiff, 4);
         taken(&tiff);
@@ -216,7 +216,7 @@ START_TEST(takes_zeros_that_a_copy_stored_as_holes)
     tiff = begin(NONE, 128, 2, 4);
     store(&tiff, 0);
     ck_assert_int_eq(ftruncate(tiff.fd, TILES_AT + 4 * TILE), 0);
-    refused(&tiff, PB_E_INPUT_EMPTY, "4 lie in holes");
+    refused(&tiff, PB_E_INPUT_EMPTY, "4 are in holes");
 }
 END_TEST
 

@@ -29,7 +29,7 @@ START_TEST(it_says_what_the_host_decodes_and_why)
     } cases[] = {
         {"real/landsat7_L7_ETMs_6band.tif", NULL, false, PB_RAW_MASK_NONE},
         {"real/mask_alpha/cog_rgba.tif", NULL, false, PB_RAW_MASK_ALPHA},
-        {"real/mask_alpha/cog_rgb_mask.tif", "mask is stored apart", false, PB_RAW_MASK_HOST},
+        {"real/mask_alpha/cog_rgb_mask.tif", "mask is not stored with", false, PB_RAW_MASK_HOST},
         {"real/mask_alpha/RGBA.uint16_alpha255.tif", "more than 8 bits", true, PB_RAW_MASK_HOST},
         {"real/mask_alpha/cogeo_jpeg_mask.tif", "codec", true, PB_RAW_MASK_HOST},
     };

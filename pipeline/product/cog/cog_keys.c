@@ -69,7 +69,7 @@ static const struct pb_key keys[] = {
      .doc = "auto takes compressed blocks over from the scene's file: where the bands are all of "
             "the file's, in its order and unchanged, and type, compress, predictor and blocksize "
             "are the file's, too. Pixels are the same as with encode: a block in which one would "
-            "be stored as another value is compressed anew. With a level all are."},
+            "be stored as another value is compressed again. With a level all are."},
     {.name = "overviews",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct pb_cog_config, overviews),
@@ -92,7 +92,7 @@ static const struct pb_key keys[] = {
      .min = -1e12,
      .max = 1e12,
      .example = "0.0001",
-     .doc = "Stores (value - offset) / scale, and says so in the file's tags and the STAC item, so "
+     .doc = "Stores (value - offset) / scale, with both in the file's tags and the STAC item, so "
             "that readers get value = stored * scale + offset. Not given: values as they are, and "
             "the tags that the files have for a band whose numbers are theirs or means of them."},
     {.name = "offset",
@@ -120,8 +120,8 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct pb_cog_config, mask),
      .choices = "false|true",
      .def = "false",
-     .doc = "In place of nodata: a mask inside the file says which pixels are valid (see valid), "
-            "and every value may be one. For pictures of 8 bits; lossy codecs keep no nodata. "
+     .doc = "In place of nodata: a mask inside the file marks the valid pixels (see valid), and "
+            "every value may be one. For pictures of 8 bits; lossy codecs keep no nodata. "
             "Overviews are valid where one of their pixels is, and average those."},
     PB_JOINT_KEY(struct pb_cog_config,
                  "Of several bands with one mask or alpha band, and of pictures: all = a pixel is "
@@ -142,9 +142,8 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct pb_cog_config, alpha),
      .choices = "auto|false|true",
      .def = "auto",
-     .doc =
-         "A last band that says how opaque a pixel is, 0 where it is invalid: for uint8 with one "
-         "band or three. auto: in pictures that have neither nodata nor mask."},
+     .doc = "A last band with the opacity of each pixel, 0 where it is invalid: for uint8 with one "
+            "band or three. auto: in pictures that have neither nodata nor mask."},
 };
 
 static void check_scale(const struct pb_cog_config *cog, const struct pb_product_check *check)

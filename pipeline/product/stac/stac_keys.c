@@ -14,8 +14,8 @@ static const struct pb_key keys[] = {
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct pb_stac_config, datetime),
      .sample = "file-time",
-     .doc = "When the scene was taken. metadata: as its metadata say (input.metadata), which also "
-            "holds without this key; name:PATTERN: in the scene's name, as in "
+     .doc = "Time at which the scene was taken. metadata: from its metadata (input.metadata), "
+            "which is also the default; name:PATTERN: in the scene's name, as in "
             "name:%Y%m%dT%H%M%S, in UTC, where * and ? stand for other text; tag: the TIFF tag "
             "DateTime, which has no zone and is taken as UTC; file-time: when the file was last "
             "changed; or a time, RFC 3339. Of a scene of many files tag and file-time are those of "
@@ -45,10 +45,10 @@ static const struct pb_key keys[] = {
      .choices = "output|sha2-256|blake3|none",
      .def = "output",
      .doc = "Checksum of the files of the pipeline's products, in file:checksum of the item, in "
-            ".pushbroom.json and where a job's products are told; output: that of output.checksum. "
-            "It is taken when a file is complete, from the page cache; blake3 takes a third of the "
-            "time or less, none takes none, and its files cannot be verified later. Inputs have "
-            "that of output.checksum in any case."},
+            ".pushbroom.json and in a job's report; output: that of output.checksum. It is "
+            "computed when a file is complete, from the page cache; blake3 takes a third of the "
+            "time or less; with none, files cannot be verified later. Inputs have that of "
+            "output.checksum in any case."},
     {.name = "derived_from",
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct pb_stac_config, derived_from),
@@ -135,7 +135,7 @@ static const char *never(const struct pb_product_config *product,
         (stac->time != PB_STAC_TIME_AUTO && stac->time != PB_STAC_TIME_METADATA))
         return NULL;
     return "the STAC item needs the time at which the scene was taken, and neither input.metadata "
-           "nor stac.datetime (name:PATTERN, tag, file-time or a time) says it";
+           "nor stac.datetime (name:PATTERN, tag, file-time or a time) gives it";
 }
 
 const struct pb_product_kind pb_kind_stac = {

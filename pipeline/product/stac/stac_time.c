@@ -21,7 +21,7 @@ static int from_observations(const struct pb_observations *all, struct pb_stac_w
         if (one->datetime[0] == '\0')
             return pb_fail(err, PB_E_INPUT_DATETIME,
                            "the STAC item needs the times at which the files were taken, and no "
-                           "file of input.metadata says that of %.200s",
+                           "file of input.metadata has that of %.200s",
                            one->file);
         if (out->start[0] == '\0' ||
             pb_meta_julian_day(one->datetime) < pb_meta_julian_day(out->start))
@@ -45,21 +45,19 @@ static int from_metadata(const struct pb_stac_config *config, const struct pb_pr
     if (facts != NULL && facts->datetime[0] != '\0')
         (void)snprintf(out->datetime, sizeof out->datetime, "%s", facts->datetime);
     else if (facts != NULL && facts->family != NULL)
-        return pb_fail(
-            err, PB_E_INPUT_DATETIME,
-            "the STAC item needs the time at which the scene was taken, and its metadata "
-            "(%s) do not say it",
-            facts->family->name);
+        return pb_fail(err, PB_E_INPUT_DATETIME,
+                       "the STAC item needs the time at which the scene was taken, and its "
+                       "metadata (%s) do not have it",
+                       facts->family->name);
     else if (config->time == PB_STAC_TIME_METADATA)
         return pb_fail(err, PB_E_INPUT_DATETIME,
                        "stac.datetime is metadata, but pipeline %s names none (input.metadata)",
                        env->pipeline->name);
     else
-        return pb_fail(
-            err, PB_E_INPUT_DATETIME,
-            "the STAC item needs the time at which the scene was taken, and nothing says "
-            "it: pipeline %s has neither input.metadata nor stac.datetime",
-            env->pipeline->name);
+        return pb_fail(err, PB_E_INPUT_DATETIME,
+                       "the STAC item needs the time at which the scene was taken, and it is "
+                       "unknown: pipeline %s has neither input.metadata nor stac.datetime",
+                       env->pipeline->name);
     return 0;
 }
 
@@ -73,7 +71,7 @@ static int from_name(const struct pb_stac_config *config, const struct pb_produc
         return pb_fail(err, PB_E_INPUT_DATETIME,
                        found == 2
                            ? "stac.datetime: %.100s finds several times in the scene's name, "
-                             "%.200s; write the text beside the right one into the pattern"
+                             "%.200s; write the text next to the right one into the pattern"
                            : "stac.datetime: %.100s finds no time in the scene's name, %.200s",
                        config->pattern, env->scene);
     (void)snprintf(out->start, sizeof out->start, "%s", start);

@@ -188,7 +188,7 @@ static int statistics_block(void *product, const struct pb_cog_block *block, uin
     struct pb_statistics_part part;
     assert(worker_index < s->env->workers);
     if (block->level >= s->n_bands || block->bytes != sizeof part || block->raw || block->mask)
-        return pb_fail(err, PB_E_SYSTEM, "statistics of a tile that are none");
+        return pb_fail(err, PB_E_SYSTEM, "the statistics of a tile are malformed");
     memcpy(&part, block->data, sizeof part);
     worker->parts++;
     if (pb_statistics_take(&part, &worker->moments, &worker->part))
@@ -309,7 +309,8 @@ static int statistics_finish(void *product, const struct pb_product_result *earl
     (void)earlier;
     (void)n_earlier;
     if (!is_complete(s))
-        return pb_fail(err, PB_E_SYSTEM, "the statistics of some tiles did not come from the GPU");
+        return pb_fail(err, PB_E_SYSTEM,
+                       "the statistics of some tiles did not arrive from the GPU");
     if (s->tally != NULL)
         pb_value_tally_end(s->tally);
     for (uint32_t b = 0; b < s->n_bands; b++)

@@ -22,9 +22,9 @@ static const struct pb_key keys[] = {
      .min = 0,
      .max = 100,
      .example = "[2, 50, 98]",
-     .doc = "Percentiles of each band, linear between ranks, counted in the same pass. Exact of "
-            "bands with at most 262144 different values, so of all bands of 16 bits; of others "
-            "error says by how much a value may be wrong."},
+     .doc = "Percentiles of each band, linear between ranks, counted in the same pass. Exact for "
+            "bands with at most 262144 different values, therefore for all bands of 16 bits; for "
+            "others, error is the largest possible deviation of a value."},
 };
 
 static void check_percentiles(struct pb_product_config *product,

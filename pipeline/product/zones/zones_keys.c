@@ -15,7 +15,7 @@ static const struct pb_key keys[] = {
     PB_PRODUCT_KEY_NAME(struct pb_zones_config, "landcover"),
     PB_PRODUCT_KEY_BANDS(
         struct pb_zones_config, "[NDVI]",
-        "Bands whose statistics are wanted; the band of by has none. Without this key: "
+        "Bands whose statistics are wanted; the band of by is excluded. Without this key: "
         "every band the steps made, and with by pixels and areas alone."),
     {.name = "by",
      .type = PB_KEY_BAND,
@@ -31,8 +31,8 @@ static const struct pb_key keys[] = {
      .doc = "Polygons of a GeoJSON, GeoPackage or Shapefile, in any coordinate system: a row for "
             "each. A pixel counts for every polygon that its centre is in. The column `cut` is 1 "
             "where "
-            "the polygon reaches beyond the image. Points and lines are left out, which the job's "
-            "warning says. A relative path begins at the configuration's directory."},
+            "the polygon reaches beyond the image. Points and lines are left out, with a warning "
+            "of the job. A relative path begins at the configuration's directory."},
     {.name = "layer",
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct pb_zones_config, layer),
@@ -59,7 +59,7 @@ static const struct pb_key keys[] = {
      .type = PB_KEY_WORDS,
      .offset = offsetof(struct pb_zones_config, stats),
      .def = "[valid_percent, min, max, mean, std, median]",
-     .doc = "What is told of each band: valid (pixels), valid_percent, min, max, range, mean, std "
+     .doc = "Statistics of each band: valid (pixels), valid_percent, min, max, range, mean, std "
             "(of the population), sum, median, percentiles such as p5 and p97.5 (linear between "
             "ranks), majority and minority (the most and the least frequent value), variety (how "
             "many values there are)."},
@@ -82,8 +82,8 @@ static const struct pb_key keys[] = {
      .example = "fields.csv",
      .doc = "A CSV file in the directory of products that gets the rows as well, in place of those "
             "that it has of the scene: a series over time. The table then begins with scene and "
-            "datetime (what stac.datetime says where the pipeline has a STAC item, of a day its "
-            "beginning; else that of the metadata or of the file's tag, in UTC). Needs format: "
+            "datetime (that of stac.datetime where the pipeline has a STAC item, the beginning of "
+            "a day; else that of the metadata or of the file's tag, in UTC). Needs format: "
             "csv."},
 };
 
@@ -136,11 +136,12 @@ static void check_stats(struct pb_zones_config *zones, const struct pb_product_c
         const char *text = stats->items[i].text;
         struct pb_zones_stat *stat = &zones->stat[zones->n_stats];
         if (!read_stat(text, stat)) {
-            pb_product_key_wrong(check, "stats",
-                                 "zones.stats: '%.40s' is none; write valid, valid_percent, min, "
-                                 "max, range, mean, std, sum, median, majority, minority, variety, "
-                                 "or a percentile such as p95",
-                                 text);
+            pb_product_key_wrong(
+                check, "stats",
+                "zones.stats: '%.40s' is not known; write valid, valid_percent, min, "
+                "max, range, mean, std, sum, median, majority, minority, variety, "
+                "or a percentile such as p95",
+                text);
             continue;
         }
         for (size_t k = 0; k < i; k++)

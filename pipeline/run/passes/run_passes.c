@@ -144,7 +144,7 @@ static int check_complete(const struct pb_run_passes *p, struct pb_err *err)
     uint32_t total = pb_grid_count(&p->pass->plan->grid);
     if (done != total)
         return pb_fail(err, PB_E_SYSTEM,
-                       "only %llu of %u tiles came through; please report the input",
+                       "only %llu of %u tiles were finished; please report the input",
                        (unsigned long long)done, total);
     return 0;
 }

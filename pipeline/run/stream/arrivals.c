@@ -88,7 +88,7 @@ static const char *fault_of(struct pb_arrivals *a, const struct pb_tile *tile, s
 {
     struct pb_unit_window *units = &a->units;
     if (a->repeats && units->over == units->units && begin_again(a, err) < 0)
-        return "has come in a round that cannot begin";
+        return "arrived in a round that cannot begin";
     if (tile->unit < units->units)
         enter(a, tile->unit);
     if (tile->unit >= units->next || tile->unit < units->low)
@@ -101,9 +101,9 @@ static const char *fault_of(struct pb_arrivals *a, const struct pb_tile *tile, s
     if (left == 1 && *numbers != 0)
         return "is not of its unit, or another one is not";
     if (pb_tile_exchange_permits(&units->walk, tile->unit, units->over, err) != 1)
-        return "has come before the pattern's step that sends it";
+        return "arrived before the pattern's step that sends it";
     if (a->counts_parts && pb_part_exchange_tile(&a->parts, tile->parts, NULL) < 0)
-        return "has come without all of its parts";
+        return "arrived without all of its parts";
     (void)pb_unit_window_done(units, tile->unit);
     return NULL;
 }

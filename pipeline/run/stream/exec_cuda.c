@@ -215,8 +215,8 @@ static int make_device(struct exec_cuda *e, struct pb_err *err)
         return no_memory(s->plan, err);
     if (rc == -E2BIG || rc == -ENOSPC)
         return pb_fail(err, PB_E_DEVICE_FAILED,
-                       "the kernel's %u blocks do not fit on the GPU together, as they must; set "
-                       "compute.sync to stream",
+                       "the kernel needs all its %u blocks on the GPU together, and they do not "
+                       "fit; set compute.sync to stream",
                        s->plan->resident.chunks.blocks);
     if (rc == -EOPNOTSUPP)
         return pb_fail(err, PB_E_DEVICE_FAILED,

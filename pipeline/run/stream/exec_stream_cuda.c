@@ -71,8 +71,8 @@ static int wait_event(cudaEvent_t event, const char *what, struct pb_err *err)
         (void)cudaGetLastError(); /* not ready is no error to be found later */
         if (wic_watchdog_expired(&dog, pb_clock_mono_ns(), HANG_NS))
             return pb_fail(err, PB_E_DEVICE_LOST,
-                           "the GPU hangs: %s did not end within %d s, and the process has to go",
-                           what, (int)(HANG_NS / SECOND_NS));
+                           "GPU timeout: %s took over %d s; the process must be restarted", what,
+                           (int)(HANG_NS / SECOND_NS));
         nanosleep(&nap, NULL);
     }
 }

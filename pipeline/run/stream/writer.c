@@ -78,11 +78,11 @@ static int deliver_block(struct pb_stream *s, const struct pb_block_entry *entry
                                        .bytes = (size_t)entry->bytes,
                                        .moved = entry->moved};
     if (entry->at > slot->bytes || entry->bytes > slot->bytes - entry->at)
-        return pb_fail(err, PB_E_SYSTEM, "a block ends behind its slot");
+        return pb_fail(err, PB_E_SYSTEM, "a block ends after its slot");
     for (size_t i = 0; i < s->n_sinks; i++)
         if (s->sinks[i].block != NULL && s->sinks[i].product == entry->product)
             return give_block(&s->sinks[i], block, worker, err);
-    return pb_fail(err, PB_E_SYSTEM, "a block came of product %u, which takes none",
+    return pb_fail(err, PB_E_SYSTEM, "a block arrived for product %u, which takes no blocks",
                    entry->product);
 }
 

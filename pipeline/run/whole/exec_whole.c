@@ -103,8 +103,8 @@ int whole_wait_event(struct pb_exec_whole *e, uint32_t event, enum pb_device_wai
         }
         if (wic_watchdog_expired(&dog, pb_clock_mono_ns(), HANG_NS))
             return pb_fail(err, PB_E_DEVICE_LOST,
-                           "the GPU hangs: %s did not end within %d s, and the process has to go",
-                           what, (int)(HANG_NS / SECOND_NS));
+                           "GPU timeout: %s took over %d s; the process must be restarted", what,
+                           (int)(HANG_NS / SECOND_NS));
         nanosleep(&nap, NULL);
     }
 }

@@ -14,7 +14,7 @@ static int take_units(struct pb_stream *s, struct pb_err *err)
     uint32_t unit;
     for (uint32_t n = pb_order_units(&s->plan->grid, s->plan->order); n > 0; n--)
         if (pb_in_flight_take(s->in_flight, &unit, &parked) != 0)
-            return pb_fail(err, PB_E_SYSTEM, "the scene's tiles cannot go at once");
+            return pb_fail(err, PB_E_SYSTEM, "the scene's tiles cannot all be queued together");
     return 0;
 }
 

@@ -90,7 +90,7 @@ static int make_queues(struct cuda *c, struct pb_err *err)
 {
     int least = 0, most = 0;
     int rc =
-        pb_cuda_err(err, cudaDeviceGetStreamPriorityRange(&least, &most), "asking for priorities");
+        pb_cuda_err(err, cudaDeviceGetStreamPriorityRange(&least, &most), "querying priorities");
     for (uint32_t i = 0; i < c->counts.queues && rc == 0; i++) {
         const bool slow = i - c->counts.first_slow < c->counts.n_slow;
         rc = pb_cuda_err(

@@ -116,7 +116,7 @@ static int send_load(struct pb_exec_whole *e, const struct wic_slot *slot, struc
     struct pb_whole_load load;
     memcpy(&load, slot->user, sizeof load);
     if (!pb_whole_load_is_next(&e->map, e->sent_pieces, &load, plan->in_slot_bytes))
-        return pb_fail(err, PB_E_SYSTEM, "blocks came that are not the next ones of the scene");
+        return pb_fail(err, PB_E_SYSTEM, "blocks arrived that are not the next ones of the scene");
     uint32_t band = e->map.group[e->map.piece[load.first].group].band;
     int rc = 0;
     while (rc == 0 && e->entered <= band)

@@ -22,10 +22,10 @@ SCENES = {
 # Real files, where a checkout has them: a mask in an image of its own, alpha bands of 8 and 16 bits, and what the host decodes.
 DATA = pathlib.Path(__file__).resolve().parents[2] / "data/real/mask_alpha"
 FILES = {
-    "cog_rgb_mask": ("device", "mask is stored apart"),
+    "cog_rgb_mask": ("device", "mask is not stored with"),
     "cog_rgba": ("device", ""),
     "RGBA.uint16_alpha255": ("host", "alpha band has more than 8 bits"),
-    "cogeo_jpeg_mask": ("host", "is none that the GPU decodes"),
+    "cogeo_jpeg_mask": ("host", "is not supported on the GPU"),
 }
 COLOURS = """
   input: {match: ["*"], bands: {R: 1, G: 2, B: 3}}
