@@ -5,8 +5,8 @@
 
 RULES lists the patterns that make a sentence hard to read, each with its remedy. tests/prose_baseline.txt has the number of
 hits of each folder; more hits than that fail, and the new ones are printed. Fewer pass: --write lowers the numbers and never
-raises one. When a file moves to another folder, move its hits in the baseline by hand.Quoted text, code and identifiers are not checked. Also checked: subjects of commits that branch main lacks (72 characters)
-and names of tests (50 characters).
+raises one. When a file moves to another folder, move its hits in the baseline by hand. Quoted text, code and identifiers are
+not checked. Also checked: subjects of commits that branch main lacks (72 characters) and names of tests (50 characters).
 
   tests/prose_check.py                              the check, as ctest runs it
   tests/prose_check.py --write                      lower the baseline to what is found
