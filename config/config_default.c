@@ -20,8 +20,8 @@ static void add_pipeline(struct pb_text *out, const struct pb_product_kinds *kin
 {
     pb_text_add(out, "\n");
     pb_text_comment(out, 0,
-                    "What becomes of a scene. It goes through the first pipeline whose input.match "
-                    "fits its name.");
+                    "Processing of scenes. A scene is processed by the first pipeline whose "
+                    "input.match fits its name.");
     pb_text_add(out, "pipelines:\n  vegetation:\n");
     pb_schema_default(out, &pb_section_pipeline, 4);
     pb_text_comment(out, 4, pb_section_input.doc);
@@ -41,7 +41,7 @@ static void add_pipeline(struct pb_text *out, const struct pb_product_kinds *kin
     pb_text_add(out, "    steps:\n"
                      "      - index: {names: [NDVI, EVI]}\n"
                      "      - math: {bands: {WATER: \"(G - N) / (G + N)\"}}\n");
-    pb_text_comment(out, 4, "What is written. Any number of each, but one stac.");
+    pb_text_comment(out, 4, "Products. Any number of each kind, but one stac.");
     pb_text_add(out, "    products:\n");
     for (size_t i = 0; i < kinds->n; i++) {
         const struct pb_section *section = &kinds->kinds[i]->section;
@@ -59,10 +59,11 @@ static void add_pipeline(struct pb_text *out, const struct pb_product_kinds *kin
 static void add_notify(struct pb_text *out)
 {
     pb_text_add(out, "\n");
-    pb_text_comment(out, 0,
-                    "Who is told of events, by pushbroom-notify, at least once each. Without this "
-                    "list nobody is. A secret is the path of a file, or the name of a credential "
-                    "(LoadCredential=) of pushbroom-notify.service.");
+    pb_text_comment(
+        out, 0,
+        "Receivers of events, to which pushbroom-notify delivers each at least once. Without this "
+        "list there are no receivers. A secret is the path of a file, or the name of a credential "
+        "(LoadCredential=) of pushbroom-notify.service.");
     pb_text_add(out, "# notify:\n");
     for (int i = 0; i < PB_NOTIFY_KINDS; i++) {
         struct pb_section section = *pb_notify_sections[i];

@@ -57,7 +57,7 @@ static void report_nested(struct pb_load *load, const struct directory *outer,
 {
     char message[PATH_MAX + 96];
     (void)snprintf(message, sizeof message,
-                   "lies inside service.%s; give each a directory of its own", outer->key);
+                   "is inside service.%s; give each a directory of its own", outer->key);
     wrong(load, inner, message);
 }
 

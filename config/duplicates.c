@@ -12,7 +12,8 @@ static const struct pb_key keys[] = {
      .offset = AT(by),
      .choices = "checksum",
      .def = "checksum",
-     .doc = "What makes two inputs the same: the number of their bytes and their SHA-256."},
+     .doc =
+         "Properties that make two inputs the same: the number of their bytes and their SHA-256."},
     {.name = "keep",
      .type = PB_KEY_DURATION,
      .offset = AT(keep_ms),
@@ -25,10 +26,10 @@ static const struct pb_key keys[] = {
      .offset = AT(then),
      .choices = "skip|quarantine",
      .def = "skip",
-     .doc = "skip: the job is dismissed, and its input goes where those of successful jobs go. "
-            "quarantine: the job fails. 'pushbroom retry' computes it all the same."},
+     .doc = "skip: the job is dismissed, and its input is treated as that of a successful job. "
+            "quarantine: the job fails. 'pushbroom retry' computes it anyway."},
 };
 
 const struct pb_section pb_section_duplicates = {"duplicates",
-                                                 "What is done with an input that was done before.",
+                                                 "Action for an input that was processed before.",
                                                  keys, sizeof keys / sizeof *keys};

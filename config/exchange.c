@@ -43,9 +43,9 @@ const struct pb_section *pb_exchange_section(const struct wic_pattern *pattern,
             .doc = arg->doc,
         };
     }
-    room->section =
-        (struct pb_section){"exchange", "In which order tiles go to the device, and results back.",
-                            room->key, 1 + pattern->arg_count};
+    room->section = (struct pb_section){
+        "exchange", "Order in which tiles are sent to the device, and results returned.", room->key,
+        1 + pattern->arg_count};
     return &room->section;
 }
 

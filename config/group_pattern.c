@@ -100,17 +100,16 @@ static void check_part(const struct pb_group_pattern *group, bool is_given, cons
     wrong->of_by = is_fact(part->name) || (part->format[0] != '\0' && !dated);
     if (is_fact(part->name) && fact_of(&none, part->name) == NULL)
         (void)snprintf(text, sizeof wrong->text,
-                       "input.by: {%s} is nothing that is asked of metadata; {meta.date} and "
-                       "{meta.tile} are",
+                       "input.by: {%s} is not read from metadata; {meta.date} and {meta.tile} are",
                        part->name);
     else if (!is_fact(part->name) && !has_group(group, part->name) && is_given)
         (void)snprintf(text, sizeof wrong->text,
                        "it has no group (?<%s>...), which input.by '%.80s' is made of", part->name,
                        group->by);
     else if (!is_fact(part->name) && !has_group(group, part->name))
-        (void)snprintf(text, sizeof wrong->text,
-                       "it has no group (?<scene>...), which tells the scenes "
-                       "apart; or say input.by");
+        (void)snprintf(
+            text, sizeof wrong->text,
+            "it has no group (?<scene>...), which distinguishes scenes; or write input.by");
     else if (part->format[0] != '\0' && !dated)
         (void)snprintf(text, sizeof wrong->text,
                        "input.by: a format is for {date:%%Y%%m} and {meta.date:%%Y%%m}, not for "
@@ -131,7 +130,7 @@ static bool check_by(struct pb_group_pattern *group, bool is_given, struct pb_gr
                        group->by);
     else if (p == NULL && has_group(group, group->by))
         (void)snprintf(wrong->text, sizeof wrong->text,
-                       "input.by: '%.80s' stands without its braces: write \"{%.80s}\"", group->by,
+                       "input.by: '%.80s' lacks its braces: write \"{%.80s}\"", group->by,
                        group->by);
     else if (p == NULL)
         (void)snprintf(wrong->text, sizeof wrong->text,
@@ -141,8 +140,8 @@ static bool check_by(struct pb_group_pattern *group, bool is_given, struct pb_gr
         if (p == NULL) {
             wrong->of_by = true;
             (void)snprintf(wrong->text, sizeof wrong->text,
-                           "input.by: a brace in '%.80s' holds no name of a group, or no format "
-                           "behind its colon",
+                           "input.by: a brace in '%.80s' contains no name of a group, or no format "
+                           "after its colon",
                            group->by);
             break;
         }

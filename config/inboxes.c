@@ -19,9 +19,8 @@ static const struct pb_key complete_keys[] = {
      .type = PB_KEY_TEXT,
      .offset = AT(complete.marker) - AT(complete),
      .example = "\"{name}.done\"",
-     .doc =
-         "Name of a file that says that the input called {name} is complete: it is taken at once "
-         "when its marker is there, and never without."},
+     .doc = "Name of the marker file for a complete input called {name}: the input is taken when "
+            "its marker exists, and never without."},
     {.name = "checksum",
      .type = PB_KEY_TEXT,
      .offset = AT(complete.checksum) - AT(complete),
@@ -32,7 +31,7 @@ static const struct pb_key complete_keys[] = {
 };
 
 const struct pb_section pb_section_inbox_complete = {
-    "complete", "What lies beside a complete input; one of the two.", complete_keys,
+    "complete", "File next to a complete input; one of the two.", complete_keys,
     sizeof complete_keys / sizeof *complete_keys};
 
 static const struct pb_key keys[] = {
@@ -62,7 +61,7 @@ static const struct pb_key keys[] = {
      .more = AT(has_complete),
      .section = &pb_section_inbox_complete,
      .example = "{marker: \"{name}.done\"}",
-     .doc = "A file beside each input that says that it is complete. Without this key: settle."},
+     .doc = "A file next to each input that marks it as complete. Without this key: settle."},
 };
 
 const struct pb_section pb_section_inbox = {"inboxes", "A watched directory.", keys,

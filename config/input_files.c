@@ -163,7 +163,7 @@ static void check_keys(struct pb_load *load, const struct pb_yaml *owner,
             if (strchr(input->metadata[i], '/') != NULL)
                 WRONG(load, place(owner, node, "metadata"),
                       "input.metadata: '%.80s' has a slash, but the metadata of a scene that is "
-                      "one file lie beside it",
+                      "one file are in its directory",
                       input->metadata[i]);
         return;
     }
@@ -173,7 +173,7 @@ static void check_keys(struct pb_load *load, const struct pb_yaml *owner,
               "input.bands");
     if (has(node, "match"))
         WRONG(load, place(owner, node, "match"),
-              "input.match is for scenes of one file; here input.scene says which are taken");
+              "input.match is for scenes of one file; here input.scene selects them");
     if (!has(node, "scene") && !has(node, "group"))
         WRONG(load, place(owner, node, "files"),
               "input.files needs input.scene, a pattern for the folders that are one scene each, "
@@ -200,14 +200,14 @@ static void check_asked(struct pb_load *load, const struct pb_yaml *node,
     for (size_t i = 0; i < input->n_metadata; i++)
         if (input->metadata[i][0] != '*' || strpbrk(input->metadata[i], "{/") != NULL)
             WRONG(load, place(node, node, "metadata"),
-                  "input.metadata: as input.by is made of metadata, each file has metadata of its "
-                  "own beside it, so '%.80s' has to begin with a *, which stands for the begin of "
-                  "the file's name, and has neither {scene} nor a slash",
+                  "input.metadata: with metadata in input.by, each file has metadata of its own "
+                  "next to it, so '%.80s' must begin with a *, which stands for the begin of the "
+                  "file's name, and must have neither {scene} nor a slash",
                   input->metadata[i]);
     if (input->n_metadata == 0 && strstr(input->by, "{meta.tile}") != NULL)
         WRONG(load, place(node, node, "by"),
-              "input.by takes {meta.tile}, which metadata beside a file tell: name these with "
-              "input.metadata, \"*_MTL.txt\"");
+              "input.by takes {meta.tile}, which is read from metadata next to a file: name these "
+              "with input.metadata, \"*_MTL.txt\"");
 }
 
 static void compile_group(struct pb_load *load, const struct pb_yaml *owner,

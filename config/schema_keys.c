@@ -55,22 +55,21 @@ static const struct pb_key service_keys[] = {
            "Several watched directories, in place of inbox."),
     PATH("work", work, "/var/lib/pushbroom/work", NULL, "Inputs of jobs that wait or run."),
     PATH("products", products, "/var/lib/pushbroom/products", NULL,
-         "Results, where output.path of the pipeline says; published by one rename when all are "
-         "complete."),
+         "Results, at output.path of the pipeline; published by one rename when all are complete."),
     CHOICE("products_mode", AT(pb_service_config, products_mode), "umask|0600|0640|0644|0660|0664",
            "umask",
            "Permissions of product files; directories also get search permission for users who may "
            "read them. umask: 0644 and 0755 without the bits of the service's umask (UMask= of its "
            "unit)."),
     PATH("quarantine", quarantine, "/var/lib/pushbroom/quarantine", NULL,
-         "Inputs of failed jobs, each with <name>.error.json beside it."),
+         "Inputs of failed jobs, each with a <name>.error.json next to it."),
     PATH("state", state, "/var/lib/pushbroom/state", NULL, "The job store."),
     PATH("socket", socket, "/run/pushbroom/status.sock", NULL,
          "Status socket (JSON-RPC 2.0, one object a line); at most 107 bytes."),
     PATH("archive", archive, NULL, "/var/lib/pushbroom/work/done",
-         "Where inputs of successful jobs go; without this key: the directory done in work."),
+         "Directory for inputs of successful jobs; without this key: the directory done in work."),
     CHOICE("on_success", AT(pb_service_config, on_success), "archive|delete", "archive",
-           "What is done with the input of a successful job."),
+           "Action for the input of a successful job."),
     RANGED("settle", PB_KEY_DURATION, AT(pb_service_config, settle_ms), 0, DAY, "10s",
            "A file that no process has open for writing is complete when it was renamed into the "
            "inbox, "
@@ -95,7 +94,7 @@ static const struct pb_key service_keys[] = {
            "same."),
     OPTION("admins", PB_KEY_PATTERNS, AT(pb_service_config, admins),
            AT(pb_service_config, n_admins), "[operator, \"1000\"]",
-           "Users, by name or number, who may cancel and retry every job, besides root, the "
+           "Users, by name or number, who may cancel and retry every job, in addition to root, the "
            "service's own user and each job's owner."),
     {.name = "notify_user",
      .type = PB_KEY_TEXT,
@@ -155,12 +154,12 @@ static const struct pb_key compute_keys[] = {
            "Memory kind of the tile buffers on a GPU."),
     CHOICE("sync", AT(pb_compute_config, sync), "wic|stream", "wic",
            "How a GPU waits for tiles: parked on a channel, or by streams and events."),
-    CHOICE(
-        "codecs", AT(pb_compute_config, codecs), "auto|host|device", "auto",
-        "Where a GPU's job decodes the scene's blocks: on the host, or on the GPU, to which they "
-        "go as they are stored; auto: there when that is faster and the layout and codec (none, "
-        "deflate, LZW) of a file allow it. device: also when it is not faster; what the GPU cannot "
-        "decode, or has no memory for, the host decodes, and the report says so."),
+    CHOICE("codecs", AT(pb_compute_config, codecs), "auto|host|device", "auto",
+           "Where a GPU's job decodes the scene's blocks: on the host, or on the GPU, from their "
+           "stored bytes; auto: on the GPU when that is faster and the layout and codec (none, "
+           "deflate, LZW) of a file allow it. device: also when it is not faster; blocks that the "
+           "GPU cannot decode, or has no memory for, are decoded by the host, and the report lists "
+           "the reason."),
     RANGED(
         "device_memory", PB_KEY_SIZE, AT(pb_compute_config, device_memory_bytes), 0, 16 * TIB, "0",
         "GPU memory for blocks and pixels that are decoded there; 0 = a quarter of what it has."),
@@ -250,22 +249,24 @@ static const struct pb_key input_keys[] = {
      .choices = "auto|mask|nodata|both",
      .def = "auto",
      .doc =
-         "What says which pixels of the files are valid. auto is GDAL's rule: a mask in the file "
+         "Source of the validity of pixels. auto is GDAL's rule: a mask in the file "
          "alone, else nodata values that the type can hold, else an alpha band that bands does not "
          "name; a value of the key nodata counts in any case. mask: mask or alpha alone; nodata: "
          "values alone; both: a pixel must be valid by each that is there."},
     COMPLEX(pb_input_config,
-            "What complex pixels (single-look SAR) are read as: amplitude is sqrt(re^2 + im^2), "
+            "Quantity that complex pixels (single-look SAR) are read as: amplitude is sqrt(re^2 + "
+            "im^2), "
             "power re^2 + im^2, in double and rounded to float32; without this key such files are "
             "refused. A nodata value counts where the imaginary part is 0."),
-    OPTION("sources", PB_KEY_SOURCES, AT(pb_input_config, own_sources),
-           AT(pb_input_config, n_own_sources),
-           "{PAN: {file: \"/data/pan/{scene}.tif\", bands: {P: 1}}}",
-           "Up to 15 files that are read beside the scene, with the keys file, bands, scale, "
-           "offset, nodata, complex and resample. Their pixels may be of any size, in the scene's "
-           "coordinate system. "
-           "{scene} in a path is the name of the scene's file without its suffix; a relative path "
-           "begins at the directory of this file."),
+    OPTION(
+        "sources", PB_KEY_SOURCES, AT(pb_input_config, own_sources),
+        AT(pb_input_config, n_own_sources),
+        "{PAN: {file: \"/data/pan/{scene}.tif\", bands: {P: 1}}}",
+        "Up to 15 files that are read in addition to the scene, with the keys file, bands, scale, "
+        "offset, nodata, complex and resample. Their pixels may be of any size, in the scene's "
+        "coordinate system. "
+        "{scene} in a path is the name of the scene's file without its suffix; a relative path "
+        "begins at the directory of this file."),
     {.name = "scene",
      .type = PB_KEY_TEXT,
      .offset = AT(pb_input_config, scene),
@@ -278,36 +279,37 @@ static const struct pb_key input_keys[] = {
      .example = "\"(?<scene>LC0[89]_L2SP_.*)_(SR_B[1-7]|QA_PIXEL|MTL)\\\\.(TIF|txt)\"",
      .doc =
          "Regular expression (Perl's) for the names of loose files that make a scene together, in "
-         "place of match: files with the same (?<scene>...) belong to one (by says more). "
+         "place of match: files with the same (?<scene>...) belong to one (see by). "
          "sentinel2 and landsat stand for the names of the files of these products, with the "
-         "groups scene, date and tile (of Landsat path and row). 'pushbroom run' takes "
-         "any of them for all that lie beside it; the service takes them from the inbox when all "
-         "are there (complete). What it fits is no scene of its own, whatever a match fits."},
+         "groups scene, date and tile (of Landsat path and row). Pass any one of them to "
+         "'pushbroom run'; the others are found next to it. The service takes them from the inbox "
+         "when all are there (complete). A file that fits is never a scene of its own, even if a "
+         "match fits."},
     {.name = "by",
      .type = PB_KEY_TEXT,
      .offset = AT(pb_input_config, by),
      .example = "\"{tile}_{date:%Y%m}\"",
      .doc =
-         "What makes one scene of loose files, in place of (?<scene>...): a text with named "
+         "Name that loose files of one scene share, in place of (?<scene>...): a text with named "
          "groups of input.group in braces. {date:%Y%m} is (?<date>...), which begins with year, "
          "month and day in digits, in a format of strftime. date is {date:%Y%m%d}, tile is "
-         "{tile}. {meta.date} and {meta.tile} are what metadata say of the file: those of "
-         "input.metadata that are its own (a * stands for the begin of its name), which go along "
+         "{tile}. {meta.date} and {meta.tile} are read from the file's metadata: those of "
+         "input.metadata that are its own (a * stands for the begin of its name), which are moved "
          "with it; for the date also GDAL's "
          "ACQUISITIONDATETIME (domain IMAGERY) of the file itself. The date is that of the "
          "acquisition in UTC ({meta.date:%Y%m}), never TIFFTAG_DATETIME, which is when the file "
          "was made; the tile is T33XWJ of MGRS, path and row of Landsat (001062), or a "
-         "grid:code. meta.date is {meta.date:%Y%m%d}, meta.tile is {meta.tile}. A file that "
-         "does not tell them fails alone."},
+         "grid:code. meta.date is {meta.date:%Y%m%d}, meta.tile is {meta.tile}. A file without "
+         "them fails alone."},
     CHOICE("order", AT(pb_input_config, order),
            "name|name-descending|date|date-descending|cloud|list", "name",
            "The order in which nth of input.files counts: by the names of files, or by "
            "(?<date>...) of input.group and then by their names. cloud: the least cloudy first, "
            "of all files that fit. Then input.metadata are those of each file, with a * for the "
            "begin of its name (\"*_MTL.txt\"); a file without takes its own metadata (GDAL's "
-           "CLOUDCOVER, domain IMAGERY). One that does not say how cloudy it is comes last, "
-           "which the report says; when none says it, the job fails. Beside those that count up to "
-           "32 files are looked at; all are part of the input's identity. list: as the file of "
+           "CLOUDCOVER, domain IMAGERY). A file without a cloud cover is last, and the report "
+           "lists it; when no file has one, the job fails. In addition to those that count, up to "
+           "32 files are read for it; all are part of the input's identity. list: as the file of "
            "input.list names them, and no others."),
     {.name = "list",
      .type = PB_KEY_TEXT,
@@ -344,29 +346,29 @@ static const struct pb_key input_keys[] = {
      TWO(pb_input_config, complete, has_complete),
      .section = &pb_section_complete,
      .example = "{all: true, expire: 30m}",
-     .doc =
-         "When a scene of many files is complete. all: true = with every file of files, false = "
-         "with those that products need, true of one file = with each of its sidecars. expire: "
-         "a scene of the inbox to which nothing was added "
-         "for this long goes to quarantine incomplete, or is computed where optional files alone "
-         "are missing. reopen: for how long after its job files may join loose ones."},
+     .doc = "When a scene of many files is complete. all: true = with every file of files, false = "
+            "with those that products need, true of one file = with each of its sidecars. expire: "
+            "a scene of the inbox to which nothing was added for this long is moved to quarantine "
+            "incomplete, or is computed where optional files alone "
+            "are missing. reopen: for how long after its job files may join loose ones."},
     {.name = "metadata",
      .type = PB_KEY_FILE_NAMES,
      TWO(pb_input_config, metadata, n_metadata),
      .example = "\"{scene}_MTL.txt\"",
-     .doc =
-         "Pattern for the file with the product's metadata (MTL, MTD_MSIL2A.xml, IMD, ...), for "
-         "steps that calibrate and for STAC: beside the scene's file, or inside its folder, "
-         "where it belongs to a complete scene. A list when one product has several, such as "
-         "[MTD_MSIL2A.xml, \"GRANULE/*/MTD_TL.xml\"]: what they say is put together, and must "
-         "not contradict. {scene} is the scene's name. 'pushbroom operators calibrate' lists the "
-         "families. Beside a file of the inbox they are waited for (complete) and taken along."},
+     .doc = "Pattern for the file with the product's metadata (MTL, MTD_MSIL2A.xml, IMD, ...), for "
+            "steps that calibrate and for STAC: next to the scene's file, or inside its folder, "
+            "where it belongs to a complete scene. A list when one product has several, such as "
+            "[MTD_MSIL2A.xml, \"GRANULE/*/MTD_TL.xml\"]: their facts are combined, and must not "
+            "contradict each other. {scene} is the scene's name. 'pushbroom operators calibrate' "
+            "lists the "
+            "families. For a file of the inbox the service waits for them (complete) and moves "
+            "them with it."},
     OPTION("sidecars", PB_KEY_PATTERNS, AT(pb_input_config, sidecars),
            AT(pb_input_config, n_sidecars), "[.msk, .tfw, .aux.xml, .RPB, _RPC.TXT]",
-           "Endings of files beside the scene's that are read with it as GDAL reads them: masks, "
+           "Endings of files next to the scene's that are read with it as GDAL reads them: masks, "
            "world files, statistics and tags, RPCs. They follow the file's name, with its suffix "
-           "or in its place. Files with such endings that are not listed are taken along unread, "
-           "which the report says."),
+           "or in its place. Files with such endings that are not listed are moved with it unread, "
+           "and the report lists them."),
 };
 
 static const struct pb_key file_keys[] = {
@@ -382,8 +384,8 @@ static const struct pb_key file_keys[] = {
            "Which of the files that fit, in input.order, counted from 1: R_1, R_2, ... of the "
            "observations of a place. 0: one file may fit."),
     CHOICE("optional", AT(pb_file_config, optional), "false|true", "false",
-           "Whether a scene may lack the file: its bands are valid nowhere then. The service waits "
-           "for it as complete.expire says."),
+           "true: a scene may lack the file; its bands are valid nowhere then. The service waits "
+           "for it until complete.expire."),
     CHOICE("resample", AT(pb_file_config, resample), BRING_WORDS, "none",
            "How the band reaches the scene's grid; none = it stays on its own."),
     {.name = "scale",
@@ -405,7 +407,8 @@ static const struct pb_key file_keys[] = {
     OPTION("nodata", PB_KEY_NODATA, AT(pb_file_config, nodata), AT(pb_file_config, has_nodata), "0",
            "Stored value that means there is no measurement; overrides input.nodata and the "
            "file's."),
-    COMPLEX(pb_file_config, "What complex pixels are read as; without this key as input.complex."),
+    COMPLEX(pb_file_config,
+            "Quantity that complex pixels are read as; without this key that of input.complex."),
 };
 
 static const struct pb_key complete_keys[] = {
@@ -414,10 +417,10 @@ static const struct pb_key complete_keys[] = {
            "need."),
     RANGED("expire", PB_KEY_DURATION, AT(pb_complete_config, expire_ms), 0, 30 * DAY, "30m",
            "A scene of the inbox to which nothing was added for this long and that still lacks "
-           "files goes to quarantine; one that lacks optional files alone is computed then."),
+           "files is moved to quarantine; one that lacks only optional files is computed then."),
     RANGED("reopen", PB_KEY_DURATION, AT(pb_complete_config, reopen_ms), 0, 3650 * DAY, "0s",
-           "Of loose files (input.group) in the inbox: for so long after its last job a scene is "
-           "made again when another of its files comes, from all of them, and replaces its "
+           "For loose files (input.group) in the inbox: time after the last job of a scene in "
+           "which another of its files starts a new job with all of them, which replaces its "
            "products. The files stay in the archive for that time. 0s: never."),
 };
 
@@ -437,7 +440,7 @@ static const struct pb_key source_keys[] = {
     OPTION("nodata", PB_KEY_NODATA, AT(pb_source_config, nodata), AT(pb_source_config, has_nodata),
            "0", "Stored value that means there is no measurement; overrides the file's."),
     COMPLEX(pb_source_config,
-            "What complex pixels are read as; without this key such a file is refused."),
+            "Quantity that complex pixels are read as; without this key such a file is refused."),
     CHOICE("resample", AT(pb_source_config, resample), BRING_WORDS, "none",
            "How its bands reach the scene's grid; none = they stay on their own."),
 };
@@ -449,19 +452,19 @@ static const struct pb_key output_keys[] = {
      .def = "\"{scene}/{pipeline}\"",
      .doc = "Directory of a scene's products, below service.products or -o: {scene}, {pipeline}, "
             "{sensor}, {datetime:%Y/%m/%d} (UTC). The component with {scene} belongs to one scene; "
-            "one more may follow. A value that the scene does not tell is an error."},
+            "one more may follow. A value that the scene does not have is an error."},
     OPTION("name", PB_KEY_TEXT, AT(pb_output_config, name), 0, "\"{scene}_{product}\"",
            "Name of a product's file without its suffix, also with {product}: the product's name, "
            "else its kind, and with {tile}: the tile of a grid (warp); {scene} stands for "
            "<scene>_<tile> where there is no {tile}. Without this key: {scene}, or "
            "{scene}.{product} for products with a name."),
     CHOICE("exists", AT(pb_output_config, exists), "refuse|replace|version", "refuse",
-           "What is done when another input has the place already: fail, replace what pushbroom "
-           "made there, or use {scene}~2. The same input again always replaces its own."),
+           "Action when another input has the place already: fail, replace the products that "
+           "pushbroom made there, or use {scene}~2. The same input again always replaces its own."),
     CHOICE(
         "checksum", AT(pb_output_config, checksum), "sha2-256|blake3", "sha2-256",
         "Checksum that identifies an input, in .pushbroom.json, in STAC items and for "
-        "service.duplicates, and that of the products' files unless stac.checksum says another. "
+        "service.duplicates, and that of the products' files unless stac.checksum is set. "
         "blake3 takes a third of the time or less. Products and inputs that have the other one "
         "are still recognized: an input of the same size gets both before anything is computed."),
 };
@@ -479,21 +482,20 @@ const struct pb_section pb_section_retention = {"retention", "How long inputs ar
                                                 retention_keys, N_OF(retention_keys)};
 const struct pb_section pb_section_compute = {"compute", "How pixels are computed.", compute_keys,
                                               N_OF(compute_keys)};
-const struct pb_section pb_section_limits = {"limits",
-                                             "What an input may declare, and what may be made of "
-                                             "it; checked before its first pixel is read.",
-                                             limits_keys, N_OF(limits_keys)};
+const struct pb_section pb_section_limits = {
+    "limits", "Limits for an input and its products; checked before its first pixel is read.",
+    limits_keys, N_OF(limits_keys)};
 const struct pb_section pb_section_input = {"input", "Which scenes, and what their bands are.",
                                             input_keys, N_OF(input_keys)};
-const struct pb_section pb_section_output = {"output", "Where products go; what they are called.",
-                                             output_keys, N_OF(output_keys)};
-const struct pb_section pb_section_source = {"source", "A file that is read beside the scene.",
-                                             source_keys, N_OF(source_keys)};
+const struct pb_section pb_section_output = {"output", "Place and names of products.", output_keys,
+                                             N_OF(output_keys)};
+const struct pb_section pb_section_source = {
+    "source", "A file that is read in addition to the scene.", source_keys, N_OF(source_keys)};
 const struct pb_section pb_section_file = {"file", "A band of a scene of many files.", file_keys,
                                            N_OF(file_keys)};
 const struct pb_section pb_section_complete = {
     "complete", "When a scene of many files is complete.", complete_keys, N_OF(complete_keys)};
 const struct pb_section pb_section_quality = {"quality", "The quality band of a scene.",
                                               quality_keys, N_OF(quality_keys)};
-const struct pb_section pb_section_pipeline = {"pipeline", "What becomes of a scene.",
-                                               pipeline_keys, N_OF(pipeline_keys)};
+const struct pb_section pb_section_pipeline = {"pipeline", "Processing of a scene.", pipeline_keys,
+                                               N_OF(pipeline_keys)};

@@ -78,11 +78,10 @@ static void warn_of(const struct warnings *to, const struct pb_pipeline_config *
         warn_at(to, pipeline->line, pipeline->col, text);
     }
     if (part != NULL) {
-        (void)snprintf(
-            text, sizeof text,
-            "every job of pipeline '%s' will fail: %s has {sensor} or {datetime}, and no "
-            "input.metadata says them",
-            pipeline->name, part);
+        (void)snprintf(text, sizeof text,
+                       "every job of pipeline '%s' will fail: %s has {sensor} or {datetime}, and "
+                       "no input.metadata provides them",
+                       pipeline->name, part);
         warn_at(to, pipeline->line, pipeline->col, text);
     }
     for (size_t i = 0; i < pipeline->n_products; i++) {

@@ -98,10 +98,11 @@ int main(int argc, char **argv)
         return PB_DAEMON_EXIT_CONFIG;
     }
     if ((device != NULL) != (socket != NULL)) {
-        (void)fputs("pushbroomd: --device and --socket go together: the service starts the process "
-                    "that owns a device with them; its own device is compute.device of the "
-                    "configuration\n",
-                    stderr);
+        (void)fputs(
+            "pushbroomd: --device and --socket need each other: the service starts the process "
+            "that owns a device with them; its own device is compute.device of the "
+            "configuration\n",
+            stderr);
         return PB_DAEMON_EXIT_CONFIG;
     }
     if (device != NULL)

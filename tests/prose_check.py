@@ -83,7 +83,7 @@ RULES = {  # name: (remedy, pattern, kinds of text that it is for, a sentence th
         "'because', 'therefore', 'again', 'anyway', 'also', 'except', 'until', 'this many'",
         r"\b(?i:aloud|anew|all the same|once more|likewise|but for(?! (?:each|every|all|which)\b)|till|lest|by and by|so far as|so (?:many|few))\b"
         r"|(?<=, )as (?:it|they|there|no|nothing|nobody|this|these)\b(?! (?:is|are|was|were)[,.;)])"
-        r"|(?<=[,;:] )for (?:it|they|this|these|there|no|nothing) (?=\w)"
+        r"|(?<=[,;:] )for (?:it|they|there|nothing) (?=\w)"
         r"|(?:\A|(?<=[.] ))So (?:is|are|do|does|did|has|have|may|can|will|was|were|must)\b",
         ALL,
         "queued anew, as it is not complete",

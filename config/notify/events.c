@@ -8,10 +8,10 @@ static const struct {
     [PB_EVENT_ACCEPTED] = {"job.accepted", "a job waits: it is new, or was put back or retried"},
     [PB_EVENT_RUNNING] = {"job.running", "a run of a job starts"},
     [PB_EVENT_SUCCESSFUL] = {"job.successful", "a job is done; its products are in place"},
-    [PB_EVENT_FAILED] = {"job.failed", "a job failed; its error says why"},
+    [PB_EVENT_FAILED] = {"job.failed", "a job failed; its error has the reason"},
     [PB_EVENT_DISMISSED] = {"job.dismissed", "a job was cancelled"},
     [PB_EVENT_QUARANTINED] = {"input.quarantined",
-                              "the input of a failed or cancelled job lies in quarantine"},
+                              "the input of a failed or cancelled job is in quarantine"},
     [PB_EVENT_PUBLISHED] = {"product.published", "a product is in place; one event for each file"},
 };
 

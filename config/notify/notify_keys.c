@@ -18,11 +18,11 @@
 /* What all kinds have; name: the default. */
 #define COMMON(default_name)                                                                       \
     ROW("name", PB_KEY_NAME, name, .def = default_name,                                            \
-        .doc = "Its name in log, metrics and status; each entry has one of its own. What waits "   \
-               "for an entry is kept by its name."),                                               \
+        .doc = "Its name in log, metrics and status; each entry has one of its own. Waiting "      \
+               "events of an entry are kept by its name."),                                        \
         ROW("events", PB_KEY_PATTERNS, events, .more = AT(n_events),                               \
             .def = "[job.successful, job.failed, input.quarantined]",                              \
-            .doc = "Patterns of the events that it is told of: job.accepted, job.running, "        \
+            .doc = "Patterns of the events that it receives: job.accepted, job.running, "          \
                    "job.successful, job.failed, job.dismissed, input.quarantined, "                \
                    "product.published."),                                                          \
         ROW("pipelines", PB_KEY_PATTERNS, pipelines, .more = AT(n_pipelines),                      \
@@ -39,7 +39,8 @@
             .doc = "An event that was not delivered for so long is given up; the "                 \
                    "log, the metrics and the status count it.")
 
-static_assert(N_OF(((const struct pb_key[]){COMMON("")})) == PB_NOTIFY_COMMON, "as many as said");
+static_assert(N_OF(((const struct pb_key[]){COMMON("")})) == PB_NOTIFY_COMMON,
+              "as many as declared");
 
 #define CA_FILE                                                                                    \
     ROW("ca_file", PB_KEY_PATH, ca_file, .example = "/etc/pushbroom/ca.pem",                       \

@@ -166,7 +166,7 @@ static bool is_name(const char *text)
 static int unknown(const char *template, const struct pb_template_placeholder *p,
                    struct pb_err *err)
 {
-    return pb_fail(err, PB_E_OUTPUT_PATH, "%s needs {%s}, which the scene's metadata does not tell",
+    return pb_fail(err, PB_E_OUTPUT_PATH, "%s needs {%s}, which the scene's metadata do not have",
                    template, p->key);
 }
 

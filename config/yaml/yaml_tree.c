@@ -147,8 +147,7 @@ static int read_alias(struct reader *r, const yaml_event_t *event, unsigned dept
                          name, name);
     if (anchor->node == NULL)
         return pb_report(r->report, PB_E_CONFIG_SYNTAX, line_of(r, mark), col_of(mark),
-                         "'*%.60s' stands inside '&%.60s' itself; that would never end", name,
-                         name);
+                         "'*%.60s' is inside '&%.60s' itself; that would never end", name, name);
     if (depth + anchor->node->height > PB_CONFIG_DEPTH_MAX)
         return too_deep(r, mark);
     *out_node = anchor->node;

@@ -125,7 +125,8 @@ int pb_socket_bind_open(const char *path, mode_t mode, struct pb_err *err,
     int rc = strlen(path) < sizeof address.sun_path ? clear_way(path, err) : 0;
     rc = rc ? rc : pb_socket_bind_again(path, mode, err, out);
     if (rc == -EEXIST)
-        return pb_fail(err, PB_E_SERVICE_STATE, "%s came into being just now; start again", path);
+        return pb_fail(err, PB_E_SERVICE_STATE,
+                       "%s was created a moment ago by another process; start again", path);
     return rc;
 }
 

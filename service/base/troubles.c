@@ -107,7 +107,7 @@ void pb_troubles_print(const struct pb_troubles *troubles, struct pb_json *json,
 void pb_troubles_metrics(const struct pb_troubles *troubles, FILE *out)
 {
     (void)fputs("# HELP pushbroom_trouble Conditions that the service waits out, 1 while each "
-                "stands.\n# TYPE pushbroom_trouble gauge\n",
+                "lasts.\n# TYPE pushbroom_trouble gauge\n",
                 out);
     for (size_t i = 0; troubles != NULL && i < troubles->n; i++)
         (void)fprintf(out, "pushbroom_trouble{key=\"%s\",code=\"%s\"} 1\n", troubles->at[i].key,

@@ -34,14 +34,15 @@ static const struct cli_command commands[] = {
           {'c', "config", "FILE", NULL,
            "the configuration: a file, or the name of a preset (pushbroom new)"},
           {'p', "pipeline", "NAME", NULL, "pipeline to use (default: the first that matches)"},
-          {'o', "output", "DIR", NULL, "products go to DIR/<scene>/<pipeline>/ (default: here)"},
+          {'o', "output", "DIR", NULL,
+           "directory of the products, as DIR/<scene>/<pipeline>/ (default: here)"},
           {0, "existing", "WHAT", "refuse|replace|version",
            "when the place holds another input's products: refuse, replace or version (<scene>~2); "
-           "else output.exists says"},
+           "default: output.exists"},
           {0, "device", "DEVICE", "auto|cpu|cuda",
            "auto | cpu | cuda | cuda:N, instead of the config's"},
           {0, "dry-run", NULL, NULL,
-           "say what would be done: pipeline, files, dates, calibration, masks, grid, products, "
+           "show the plan of a run: pipeline, files, dates, calibration, masks, grid, products, "
            "memory; reads no pixels, writes nothing"},
           {'v', "verbose", NULL, NULL, "with --dry-run: tiles, threads and buffers as well"},
           {0, "as", "NAME", NULL,
@@ -73,7 +74,7 @@ static const struct cli_command commands[] = {
      cli_submit},
     {{.name = "status",
       .arguments = "[JOB] [options]",
-      .summary = "what the service is doing, or one job in full",
+      .summary = "state of the service, or one job in full",
       .options =
           N_OPTIONS({0, "watch", NULL, NULL, "keep showing, a progress bar a running job"},
                     {0, "until-idle", NULL, NULL,
@@ -132,7 +133,7 @@ static const struct cli_command commands[] = {
           {0, "since", "DURATION", NULL, "with list and --failed: that changed in this time"},
           {'p', "pipeline", "NAME", NULL, "with list and --failed: of this pipeline"}, SOCKET,
           JSON("the jobs as JSON")),
-      .text = "list: jobs whose input lies in quarantine, and why.\n\n"
+      .text = "list: jobs whose input is in quarantine, and why.\n\n"
               "show JOB: one in full.\n\n"
               "retry JOB...: run them again, their inputs back from quarantine.\n\n"
               "drop JOB...: remove their inputs from quarantine for good."},
@@ -160,7 +161,7 @@ static const struct cli_command commands[] = {
      cli_new},
     {{.name = "check-config",
       .arguments = "FILE [--json]",
-      .summary = "check a configuration and print what it comes to",
+      .summary = "check a configuration and print its effective values",
       .options = N_OPTIONS(JSON("mistakes, or the configuration's text, as JSON")),
       .text = "Prints every mistake as file:line:col, or the configuration with all defaults and "
               "presets filled in. FILE may be the name of a preset.",
@@ -169,7 +170,7 @@ static const struct cli_command commands[] = {
      cli_check_config},
     {{.name = "operators",
       .arguments = "[NAME] [--json]",
-      .summary = "what a step of a pipeline can be",
+      .summary = "operators for the steps of a pipeline",
       .options = N_OPTIONS(JSON("as JSON")),
       .text = "With a NAME: its formula, units, treatment of nodata, source, parameters and an "
               "example."},
@@ -180,7 +181,7 @@ static const struct cli_command commands[] = {
       .summary = "the spectral indices that the operator 'index' knows",
       .options = N_OPTIONS(
           {0, "bands", "LIST", NULL, "mark what these bands can evaluate, for example B,G,R,N"},
-          {0, "bands-help", NULL, NULL, "what the names of bands mean, with wavelengths"},
+          {0, "bands-help", NULL, NULL, "names of bands, their meaning and wavelengths"},
           {0, "domain", "WORD", "vegetation|water|burn|urban|soil|radar|snow|clouds|kernel",
            "one of vegetation, water, burn, urban, soil, radar, snow, clouds, "
            "kernel"},
@@ -197,7 +198,7 @@ static const struct cli_command commands[] = {
      cli_patterns},
     {{.name = "devices",
       .arguments = "[options]",
-      .summary = "what there is to compute on",
+      .summary = "processors and GPUs to compute on",
       .options = N_OPTIONS({0, "as", "NAME", NULL,
                             "plan for a device that is not here, by its maker's figures: "
                             "jetson-orin, l4, h200, ...; another name lists them"},
@@ -205,7 +206,7 @@ static const struct cli_command commands[] = {
                             "measure which plans bring tiles to each GPU fastest, 3 s a GPU, and "
                             "keep them: later runs, and services that are started later, use them"},
                            JSON("as JSON")),
-      .text = "Measures the link to each GPU; takes a moment. A plan says how tiles of the size "
+      .text = "Measures the link to each GPU; takes a moment. A plan shows how tiles of the size "
               "named would reach it. Measurements are kept by model and driver, in "
               "$PUSHBROOM_TUNING, else /var/cache/pushbroom/tuning.json (as root) or "
               "~/.cache/pushbroom/tuning.json."},
@@ -239,7 +240,7 @@ void cli_help(const char *name, FILE *out)
             fprintf(out, "\n%s:\n", commands[i].group);
         fprintf(out, "  %-14s %s\n", commands[i].page.name, commands[i].page.summary);
     }
-    fputs("\n'pushbroom COMMAND --help' tells more. Exit codes: 0 done, 1 a job failed,\n"
+    fputs("\n'pushbroom COMMAND --help' shows more. Exit codes: 0 done, 1 a job failed,\n"
           "2 wrong usage or configuration, 3 the service cannot be reached.\n",
           out);
 }

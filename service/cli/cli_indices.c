@@ -131,7 +131,7 @@ static void print_one(const struct options *o, const struct pb_index *index)
          p = strtok_r(NULL, " ", &save)) {
         const struct pb_index_constant *c = pb_index_constant_find(p);
         if (c != NULL && c->has_default)
-            printf("  %-10s %g unless 'constants' says otherwise: %s\n", c->name, c->value, c->doc);
+            printf("  %-10s %g by default, set by 'constants': %s\n", c->name, c->value, c->doc);
         else if (c != NULL)
             printf("  %-10s must be given in 'constants': %s\n", c->name, c->doc);
     }

@@ -234,7 +234,7 @@ static void list_operators(void)
             printf("%s%s:\n", i == 0 ? "" : "\n", pb_op_group(i));
         printf("  %-*s %s\n", (int)longest, pb_op_at(i)->name, pb_op_at(i)->doc.summary);
     }
-    puts("\n'pushbroom operators NAME' tells the parameters.");
+    puts("\n'pushbroom operators NAME' shows the parameters.");
 }
 
 int cli_operators(int argc, char **argv)

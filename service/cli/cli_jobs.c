@@ -109,10 +109,10 @@ int cli_service_parse(const char *command, int argc, char **argv, struct cli_ser
             return rc < 0 ? cli_bad_option(command, argv, c, mine) : rc;
     }
     if ((o->until_idle || o->expect > 0) && !o->watch)
-        return cli_usage(command, "--until-idle and --expect go with --watch");
+        return cli_usage(command, "--until-idle and --expect need --watch");
     if (o->watch && (o->failed || o->since_ms > 0 || o->pipeline != NULL))
-        return cli_usage(command, "--watch shows all jobs; --failed, --since and --pipeline do not "
-                                  "go with it");
+        return cli_usage(command,
+                         "--watch shows all jobs; it excludes --failed, --since and --pipeline");
     o->words = argv + optind;
     o->n_words = argc - optind;
     return CLI_DONE;
@@ -276,7 +276,7 @@ static int job_command(const char *command, const char *method, int argc, char *
     int rc = cli_service_parse(command, argc, argv, &o);
     bool retries = strcmp(command, "retry") == 0;
     if (rc == CLI_DONE && !o.failed && (o.since_ms > 0 || o.pipeline != NULL))
-        rc = cli_usage(command, "--since and --pipeline go with --failed");
+        rc = cli_usage(command, "--since and --pipeline need --failed");
     if (rc == CLI_DONE && o.failed == (o.n_words > 0))
         rc = cli_usage(command, o.failed ? "name JOBs, or --failed" : "which JOB?%s",
                        retries ? " --failed takes all that failed" : "");
@@ -323,7 +323,7 @@ int cli_metrics(int argc, char **argv)
     if (rc == CLI_DONE && o.n_words > 0)
         rc = cli_usage("metrics", "'%s' is too much, metrics takes no names", o.words[0]);
     if (rc == CLI_DONE && o.json && o.textfile != NULL)
-        rc = cli_usage("metrics", "--textfile writes Prometheus text; it does not go with --json");
+        rc = cli_usage("metrics", "--textfile writes Prometheus text; it excludes --json");
     if (rc == CLI_DONE)
         rc = cli_service_open(&o, &client);
     if (rc == CLI_DONE &&

@@ -129,7 +129,7 @@ static void print_list(const struct entry *entries, size_t n)
         cli_wrap(stdout, 15, 80, entries[i].pattern ? entries[i].pattern->doc : entries[i].why);
     }
     printf("\nD0 is the host, D1 the device that computes. Plugins are in\n%s.\n"
-           "'pushbroom patterns NAME' tells the arguments.\n",
+           "'pushbroom patterns NAME' shows the arguments.\n",
            pb_pattern_directory(directory, sizeof directory));
 }
 

@@ -96,8 +96,8 @@ static void say_tiles(const struct pb_json_value *plan)
     }
     if (n > 1)
         cli_line("",
-                 "grid and products of %s follow, those of the others are alike; a tile without "
-                 "a valid pixel gets none",
+                 "grid and products of %s follow, those of the others are alike; a tile without a "
+                 "valid pixel gets no products",
                  first);
 }
 
@@ -138,7 +138,7 @@ static void add_values(const struct pb_json_value *product, char *text, size_t n
     if (strcmp(cli_json_text(product, "blocks"), "copied") == 0)
         cli_add(text, n, ", blocks copied from the file");
     else if (cli_json_text(product, "blocks_why")[0] != '\0')
-        cli_add(text, n, ", blocks encoded anew: %s", cli_json_text(product, "blocks_why"));
+        cli_add(text, n, ", blocks encoded again: %s", cli_json_text(product, "blocks_why"));
 }
 
 /* Where the product is made. *reason: why the one before it is made on the host; told once where it
@@ -181,7 +181,7 @@ static void say_place(const struct pb_json_value *plan)
     (void)snprintf(rule, sizeof rule, "%s (output.exists: %s)",
                    strcmp(exists, "refuse") == 0    ? "refused"
                    : strcmp(exists, "replace") == 0 ? "replaced as well"
-                                                    : "left, and these go beside them",
+                                                    : "kept, and these are stored next to them",
                    exists);
     cli_line("into", "%s", cli_json_text(plan, "directory"));
     if (strcmp(there, "products") == 0)

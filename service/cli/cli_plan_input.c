@@ -163,7 +163,7 @@ static void say_metadata(const struct pb_json_value *plan)
         cli_add(text, sizeof text, ", sun %.1f degrees high",
                 cli_json_number(metadata, "sun_elevation"));
     else if (cli_json_text(metadata, "companion")[0] != '\0')
-        cli_add(text, sizeof text, "; where the sun stood, %s says (input.metadata)",
+        cli_add(text, sizeof text, "; the sun's position is in %s (input.metadata)",
                 cli_json_text(metadata, "companion"));
     if (!isnan(cli_json_number(metadata, "cloud_cover")))
         cli_add(text, sizeof text, ", clouds %.0f %%", cli_json_number(metadata, "cloud_cover"));

@@ -161,7 +161,7 @@ static const char *clouds_of(const struct pb_json_value *file, bool by_cloud, ch
     if (by_cloud && pb_json_get(file, "cloud_cover", NULL) != NULL)
         (void)snprintf(out, 64, ", %g %% clouds", number_of(file, "cloud_cover"));
     else if (by_cloud)
-        (void)snprintf(out, 64, ", its metadata do not say how cloudy it is, so it comes last");
+        (void)snprintf(out, 64, ", cloud cover unknown, therefore last");
     return out;
 }
 
@@ -245,7 +245,7 @@ static void print_digits(const struct pb_json_value *digits)
         printf("  %-10s %.0f pixels of band %s (%s) %s\n", i == 0 ? "digits" : "",
                number_of(one, "pixels"), band, type,
                strcmp(are, "rounded") != 0
-                   ? "lie outside the range of float32 (1.2e-38 to 3.4e38): larger ones are invalid"
+                   ? "are outside the range of float32 (1.2e-38 to 3.4e38): larger ones are invalid"
                : strcmp(type, "float64") == 0
                    ? "have more digits than float32, in which steps compute"
                    : "are whole numbers that float32 does not hold: steps and float32 products "

@@ -142,9 +142,8 @@ static int check(const struct cli_run_options *o)
         return cli_usage("run",
                          "--profile records a run, and --dry-run computes nothing: leave one out");
     if (o->as != NULL && (!o->dry_run || o->device != NULL))
-        return cli_usage("run", o->dry_run
-                                    ? "--as names the device: leave --device out"
-                                    : "--as plans for another device: it goes with --dry-run");
+        return cli_usage("run", o->dry_run ? "--as names the device: leave --device out"
+                                           : "--as plans for another device: it needs --dry-run");
     if (o->device != NULL && pb_device_word(o->device, &compute) != 0)
         return cli_usage("run", "--device is auto, cpu, cuda or cuda:N, not '%s'", o->device);
     return CLI_DONE;

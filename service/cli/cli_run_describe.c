@@ -209,7 +209,7 @@ static void say_why(const struct one *by, struct pb_err *err)
 {
     if (by == NULL)
         (void)pb_fail(err, PB_E_INPUT_INCOMPLETE,
-                      "the file that it is metadata of does not lie beside it");
+                      "the image file that these metadata belong to is not in the same directory");
     else if (by->answer.error.code[0] != '\0')
         (void)pb_fail(err, pb_code_find(by->answer.error.code), "%s", by->answer.error.message);
     else
@@ -222,7 +222,7 @@ bool cli_told_find(const struct cli_told *told, const struct pb_pipeline_config 
     const struct one *own = told != NULL ? find(told, pipeline, path) : NULL;
     if (own == NULL) {
         (void)pb_fail(&out_group->err, PB_E_INPUT_INCOMPLETE,
-                      "it came while the metadata of the others were read; run it again");
+                      "it arrived while the metadata of the others were read; run it again");
         return true;
     }
     const struct one *by = told_by(told, own);

@@ -314,7 +314,7 @@ int cli_jobs_run(struct cli_jobs *jobs, const struct pb_config *config)
     cli_progress_clear(&jobs->progress);
     bool unfinished = jobs->at < jobs->o->n_inputs;
     if (jobs->interrupted && (jobs->failed || unfinished)) {
-        (void)fputs("pushbroom: interrupted; what was not finished left nothing behind\n", stderr);
+        (void)fputs("pushbroom: interrupted; unfinished products were removed\n", stderr);
         jobs->ended_by = jobs->interrupted;
         return CLI_JOB_FAILED;
     }

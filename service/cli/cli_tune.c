@@ -159,7 +159,7 @@ static int measure(const struct pb_device *device, struct table *table, struct p
                        "and a running service keeps its plans; stop it, tune, and start it again",
                        device->index, owner);
     if (pb_device_traits(device->index, &traits) != 0)
-        return pb_fail(err, PB_E_DEVICE_FAILED, "CUDA device %d does not tell its properties",
+        return pb_fail(err, PB_E_DEVICE_FAILED, "the properties of CUDA device %d cannot be read",
                        device->index);
     if (refuse_beside_others(device, err) != 0)
         return -1;

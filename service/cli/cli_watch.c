@@ -215,7 +215,7 @@ static int follow(struct view *v, struct pb_client *client)
     }
     erase(v);
     if (interrupted && (v->n_ids > 0 || v->options->until_idle)) {
-        fputs("pushbroom: not waiting any longer; the jobs go on\n", stderr);
+        fputs("pushbroom: not waiting any longer; the jobs continue\n", stderr);
         cli_end_by(SIGINT);
     }
     return v->failed && (v->n_ids > 0 || v->options->until_idle) ? CLI_JOB_FAILED : CLI_DONE;

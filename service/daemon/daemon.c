@@ -259,8 +259,8 @@ static void on_overdue(uv_timer_t *timer)
 {
     (void)timer;
     pb_log(PB_LOG_ERROR,
-           "stopping: a thread does not come back from an inbox or another directory "
-           "within %d s; the process ends without it",
+           "stopping: a thread is still blocked in an inbox or another directory after %d s; the "
+           "process ends without it",
            OVERDUE_MS / 1000);
     pb_log_flush();
     _exit(PB_DAEMON_EXIT_OK);
@@ -382,8 +382,8 @@ static int start(struct pb_daemon *daemon, struct pb_err *err)
     daemon->intake.writers = pb_writers_probe(daemon->dirs.inbox[0]); /* of one mount with all */
     if (daemon->intake.writers != 0)
         pb_log(PB_LOG_WARNING,
-               "inbox: files that are open for writing are %s; where nothing is told a file "
-               "counts as complete when it held still for service.settle",
+               "inbox: files that are open for writing are %s; undetected ones count as complete "
+               "after service.settle without change",
                pb_writers_word(daemon->intake.writers));
     (void)pb_publish_sweep(daemon->dirs.products);
     int rc = start_status(daemon, err);

@@ -71,7 +71,7 @@ static int open_store(struct pb_daemon *daemon, struct pb_err *err)
     int rc = pb_job_store_connect(daemon->store, err, moved);
     if (moved[0] != '\0')
         pb_log(PB_LOG_ERROR,
-               "the job store was damaged and lies at %s now; a new one was started. Inputs in "
+               "the job store was damaged and is at %s now; a new one was started. Inputs in "
                "work/ are taken up again; the list of old jobs is lost",
                moved);
     if (rc != 0)

@@ -67,7 +67,7 @@ static int open_device(struct owner *owner, const char *word, struct pb_err *err
         return pb_fail(err, PB_E_USAGE, "--device is a number or cpu, not '%.40s'", word);
     int rc = pb_device_choose(&compute, &owner->index, why, err);
     if (rc == 0 && owner->index >= 0 && pb_device_traits(owner->index, &owner->traits) != 0)
-        rc = pb_fail(err, PB_E_DEVICE_FAILED, "CUDA device %d does not tell its properties",
+        rc = pb_fail(err, PB_E_DEVICE_FAILED, "the properties of CUDA device %d cannot be read",
                      owner->index);
     (void)snprintf(owner->device, sizeof owner->device, owner->index < 0 ? "cpu" : "cuda:%d",
                    owner->index);

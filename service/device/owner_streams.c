@@ -29,7 +29,7 @@ void pb_owner_streams_say(struct pb_owner_streams *streams, const char *device, 
     if (strcmp(streams->said, why) == 0)
         return;
     if (why[0] != '\0')
-        (void)fprintf(log, "%s: jobs go by streams: %s\n", device, why);
+        (void)fprintf(log, "%s: jobs use streams: %s\n", device, why);
     else
         (void)fprintf(log, "%s: kernels stay again\n", device);
     (void)snprintf(streams->said, sizeof streams->said, "%s", why);

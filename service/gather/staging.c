@@ -178,13 +178,13 @@ int pb_staging_recover(const char *work, const char *name, struct pb_err *err)
     if (folder[0] != '\0')
         stay = n > 0 ? give_back_to(&staging, from) : rmdir(staging.folder) != 0;
     if (stay < 0)
-        return pb_fail(err, PB_E_SYSTEM, "its files cannot go back to %s: %s", from,
+        return pb_fail(err, PB_E_SYSTEM, "its files cannot be moved back to %s: %s", from,
                        strerror(-stay));
     if (stay > 0)
         return make_input(&staging, work, id, folder, err);
     pb_staging_close(&staging);
     if (folder[0] != '\0')
-        pb_log(PB_LOG_NOTICE, "work: the files of %s are in %s again, to be gathered anew", folder,
+        pb_log(PB_LOG_NOTICE, "work: the files of %s are back in %s, to be gathered again", folder,
                from);
     return 0;
 }

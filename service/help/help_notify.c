@@ -20,9 +20,10 @@ const struct pb_help_page pb_help_notify = {
     .summary = "delivers events of pushbroomd to programs, HTTP servers and MQTT brokers",
     .options = options,
     .text =
-        "Who is told of what is the list 'notify' of the configuration. Each event is delivered at "
-        "least once; it has an id by which a receiver finds those that it has already. What "
-        "waits to be delivered is kept by pushbroomd, so either program may be stopped or killed "
+        "The list 'notify' of the configuration has the receivers and their events. Each event is "
+        "delivered at "
+        "least once; it has an id by which a receiver finds those that it has already. Undelivered "
+        "events are kept by pushbroomd, so either program may be stopped or killed "
         "at any time.\n\n"
         "An event is a CloudEvent 1.0 in JSON. A webhook gets it by POST, signed as "
         "standardwebhooks.com describes when there is a secret_file; a broker as the payload of a "

@@ -234,7 +234,7 @@ void pb_man_config(const struct pb_product_kinds *kinds, FILE *out)
     head(out, "pushbroom.yaml", 5, "configuration of pushbroom");
     (void)fputs(".SH DESCRIPTION\nA YAML file with the maps \\fBservice\\fR, \\fBcompute\\fR, "
                 "\\fBlimits\\fR and \\fBpipelines\\fR, and the list \\fBnotify\\fR. Only "
-                "\\fBpipelines\\fR is needed: a map of names to pipelines. A scene goes through "
+                "\\fBpipelines\\fR is needed: a map of names to pipelines. A scene is processed by "
                 "the first pipeline whose \\fBinput.match\\fR fits its name.\n.PP\n"
                 "Sizes are written as 512MiB, 1.5GiB or 10MB, durations as 500ms, 2s, 5m, 1h or "
                 "1d. \\fBpushbroom check\\-config\\fR finds mistakes and shows what is in effect; "
@@ -247,15 +247,15 @@ void pb_man_config(const struct pb_product_kinds *kinds, FILE *out)
 void pb_man_errors(FILE *out)
 {
     head(out, "pushbroom-errors", 7, "error codes of pushbroom and what to do");
-    (void)fputs(".SH DESCRIPTION\nThe code is for programs; the message beside it says what is "
-                "wrong and where.\n.SH CODES\n",
+    (void)fputs(".SH DESCRIPTION\nThe code is for programs; the message with it names the mistake "
+                "and its place.\n.SH CODES\n",
                 out);
     for (int i = PB_OK + 1; i < PB_E_COUNT; i++) {
         const char *hint = pb_code_hint((enum pb_code)i);
         (void)fputs(".TP\n\\fB", out);
         put_text(out, pb_code_id((enum pb_code)i));
         (void)fputs("\\fR\n", out);
-        put_text(out, hint[0] ? hint : "The message says it all.");
+        put_text(out, hint[0] ? hint : "The message is complete without a hint.");
         (void)fputc('\n', out);
     }
     see_also(out, "pushbroom-errors");

@@ -109,8 +109,8 @@ int pb_intake_check_writers(struct pb_intake *intake, const struct pb_inbox *inb
     }
     if (atomic_exchange(&intake->writers, rc) != rc) {
         pb_log(PB_LOG_WARNING,
-               "inbox: files that are open for writing are %s; where nothing is told a file "
-               "counts as complete when it held still for service.settle",
+               "inbox: files that are open for writing are %s; undetected ones count as complete "
+               "after service.settle without change",
                pb_writers_word(rc));
     }
     return file->by_age ? -EAGAIN : 0;
@@ -170,10 +170,9 @@ static int move_in(const struct claim *claim, struct pb_err *err)
         return pb_fail(err, PB_E_INPUT_MISSING,
                        "cannot move it to %s: %s; a sticky inbox must belong to user id %d%s",
                        claim->directory, strerror(error), (int)geteuid(),
-                       claim->file->is_folder
-                           ? ", who also needs the right to write in the folder, as it changes its "
-                             "place"
-                           : "");
+                       claim->file->is_folder ? ", who also needs the right to write in the "
+                                                "folder, because moving it changes its '..'"
+                                              : "");
     return pb_fail(err, machine_code(error), "cannot move it to %s: %s", claim->directory,
                    strerror(error));
 }

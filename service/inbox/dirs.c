@@ -150,11 +150,10 @@ static int lock(const char *directory, const char *file, struct pb_dirs_locks *l
 static void lock_inbox(const char *inbox, struct pb_dirs_locks *locks)
 {
     if (!pb_dir_lock_try(inbox, &locks->fd[locks->n]))
-        pb_log(
-            PB_LOG_WARNING,
-            "inbox: another process holds a lock on %s; if that is another pushbroomd, each file "
-            "goes to one of the two",
-            inbox);
+        pb_log(PB_LOG_WARNING,
+               "inbox: another process holds a lock on %s; if that is another pushbroomd, each "
+               "file is taken by one of the two",
+               inbox);
     else if (locks->fd[locks->n] >= 0)
         locks->n++;
 }

@@ -112,7 +112,7 @@ static int check_pair(const struct place *a, const struct place *b, struct pb_er
     if ((!a_holds && !b_holds) || is_default_archive(out, in))
         return 0;
     return pb_fail(err, PB_E_CONFIG_VALUE,
-                   "%s (%s) lies inside %s (%s); give each a directory of its own", in->what,
+                   "%s (%s) is inside %s (%s); give each a directory of its own", in->what,
                    in->path, out->what, out->path);
 }
 
@@ -161,7 +161,7 @@ int pb_dirs_check_apart(const struct pb_dirs *dirs, const char *socket, struct p
     for (size_t i = 0; i < n_dirs && n > n_dirs && rc == 0; i++)
         if (place_holds(&place[i], &place[n_dirs]))
             rc = pb_fail(err, PB_E_CONFIG_VALUE,
-                         "the socket (%s) lies inside %s (%s); give it a directory of its own",
+                         "the socket (%s) is inside %s (%s); give it a directory of its own",
                          socket, place[i].what, place[i].path);
     free(place);
     return rc;

@@ -132,13 +132,13 @@ static int ask(struct pb_gathering *gathering, const struct pb_config *config,
     if (file->lacks_metadata && !(now->wall_is_trusted && now->wall_ms >= expires_ms)) {
         char missing[200];
         (void)snprintf(missing, sizeof missing,
-                       "its metadata (%.120s) are missing, which tell its scene (input.by)",
+                       "its metadata (%.120s) are missing, which determine its scene (input.by)",
                        input->metadata[0]);
         wait_for_scene(gathering, file->name, file->pipeline->name, missing, expires_ms);
         return 0;
     }
     wait_for_scene(gathering, file->name, file->pipeline->name,
-                   "its metadata are read first, which tell its scene (input.by)", 0);
+                   "its metadata are read first, which determine its scene (input.by)", 0);
     int rc = pb_sets_await(gathering->sets, (size_t)(file->pipeline - config->pipelines),
                            pb_settle_at(settle, i)->ctime_ns);
     if (rc == 0 && file->may_be_asked)
@@ -170,8 +170,8 @@ static int place(struct pb_gathering *gathering, const struct pb_config *config,
     case PB_BELONGS_NOWHERE:
         if (pb_settle_hold(settle, i) && pb_inbox_is_news(&gathering->said, file->name))
             pb_log(PB_LOG_NOTICE,
-                   "inbox: %s stays: the file that it belongs to is not here; it goes along when "
-                   "that comes",
+                   "inbox: %s stays: the file that it belongs to is not here; both are moved when "
+                   "that arrives",
                    file->name);
         gathering->n_lone++;
         wait_for_scene(gathering, file->name, "", "the file that it belongs to is missing", 0);
@@ -236,7 +236,7 @@ static int look_back(struct pb_gathering *gathering, struct pb_intake *intake)
             pb_sets_know(gathering->sets, i, &earlier);
     }
     if (rc != 0 && pb_inbox_is_news(&gathering->said, err.msg))
-        pb_log(PB_LOG_WARNING, "inbox: what may join an earlier scene waits: %s", err.msg);
+        pb_log(PB_LOG_WARNING, "inbox: files that may join an earlier scene wait: %s", err.msg);
     return rc;
 }
 

@@ -127,7 +127,7 @@ static int look_into(struct scan *scan, int fd, const char *base, const char *na
         (fstat(own, &st) != 0 || st.st_dev != scan->out->st.st_dev || mount_of(own) != scan->mount))
         why = "it is another mount than the inbox";
     if (own >= 0 && (depth > PB_INBOX_DEPTH_MAX || strlen(name) > PB_INBOX_FOLDER_MAX))
-        why = "it lies too deep, or its path is too long";
+        why = "it is nested too deep, or its path is too long";
     if (why == NULL) {
         rc = add_folder(scan->out, name, &st);
         if (rc != 0)

@@ -284,7 +284,7 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
         return pb_fail(err, PB_E_INPUT_MISSING,
                        "the input of job %s is gone: %.200s is neither at %.300s, where it was "
                        "last, nor in %.200s/%s, nor in %.200s with a record of the job; put it "
-                       "back there, or deliver it anew",
+                       "back there, or deliver it again",
                        job->id, job->name, job->input ? job->input : "(nowhere)", dirs->work,
                        job->id, dirs->quarantine);
     return pb_job_set(&job->input, path) == 0 ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
@@ -354,7 +354,7 @@ static int remove_quarantined(const struct pb_dirs *dirs, const char *path,
             "%s stays: %.300s%s changed since it was put there; move your files away, or "
             "remove it yourself",
             path, other[0] ? other : "it",
-            other[0] ? " in it did not come with it, or was" : " was");
+            other[0] ? " in it was not delivered with it, or was" : " was");
     return rc == 0 || rc == -ENOENT
                ? 0
                : pb_fail(err, PB_E_SYSTEM, "cannot remove %s: %s", path, strerror(-rc));

@@ -207,7 +207,7 @@ static int check_submitted(const struct pb_intake *intake, const char *path, boo
                        intake->config->path);
     if (is_folder && named != NULL && named->input.scene == NULL)
         return pb_fail(err, PB_E_INPUT_NO_PIPELINE,
-                       "%s is a folder, and pipeline '%s' takes none: it has no input.scene",
+                       "%s is a folder, and pipeline '%s' takes no folders: it has no input.scene",
                        pb_base_name(path), pipeline);
     if (is_folder && pipeline == NULL && pb_config_match_folder(intake->config, path) == NULL)
         return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "no pipeline's input.scene fits the folder %s",

@@ -75,7 +75,7 @@ static void say_stays(const struct removal *removal, const struct pb_kept *kept,
            "retention: %s stays: %s%s changed since it was put there; move your files away, or "
            "remove it yourself (service.retention.%s)",
            kept->path, other[0] ? other : "it",
-           other[0] ? " in it did not come with it, or was" : " was", removal->key);
+           other[0] ? " in it was not delivered with it, or was" : " was", removal->key);
     (void)pb_kept_say(removal->retention->store, kept, &removal->out->err);
 }
 

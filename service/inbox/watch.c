@@ -128,8 +128,9 @@ static void report_alone(struct pb_watch *watch)
         clear(watch, PB_WATCH_ALONE);
     else
         report(watch, PB_WATCH_ALONE, PB_E_INPUT_ALONE,
-               "inbox: %.200s is in %.200s without the file that it speaks of%s", pairing->first,
-               watch->inbox.path, pairing->n_alone > 1 ? ", and so are others" : "");
+               "inbox: %.200s is in %.200s, but the file that it belongs to is missing%s",
+               pairing->first, watch->inbox.path,
+               pairing->n_alone > 1 ? ", and so are others" : "");
 }
 
 /* A file cannot be taken. Returns whether others can. */

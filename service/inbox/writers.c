@@ -63,13 +63,12 @@ int pb_writers_probe(const char *directory)
 
 const char *pb_writers_word(int rc)
 {
-    return rc == -EPERM   ? "seen for sure for the service's own files only: it lacks CAP_LEASE; "
-                            "for others as far as /proc and inotify tell"
+    return rc == -EPERM   ? "detected with certainty only for the service's own files, because it "
+                            "lacks CAP_LEASE; for others only by /proc and inotify"
            : rc == -EBUSY ? "open for writing"
-           : rc == -ENOTSUP
-               ? "not seen for sure: the inbox's filesystem does not tell (no leases); "
-                 "as far as /proc and inotify do"
-               : "seen";
+           : rc == -ENOTSUP ? "not detected with certainty, because the inbox's filesystem has no "
+                              "leases; only by /proc and inotify"
+                            : "seen";
 }
 
 void pb_writers_keep_capability_here(void)

@@ -256,8 +256,9 @@ int pb_job_store_ready(struct pb_job_store *store, struct pb_err *err)
         return 0;
     if (store->of != NULL && atomic_load(&store->of->admits))
         return connect_reader(store, err);
-    return pb_fail(err, PB_E_SERVICE_STATE,
-                   "the job store is not open yet; service.info says why, and it is tried again");
+    return pb_fail(
+        err, PB_E_SERVICE_STATE,
+        "the job store is not open yet; service.info has the reason, and opening is tried again");
 }
 
 int pb_job_store_fail(struct pb_job_store *store, const char *what, struct pb_err *err)

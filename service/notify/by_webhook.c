@@ -107,7 +107,7 @@ static int add_signature(struct webhook *hook, const struct pb_letter *letter,
     rc = pb_signature_make(&secret, letter->id, now_s, letter->body, letter->bytes, signature);
     pb_secret_wipe(&secret);
     if (rc != 0)
-        return pb_fail(err, PB_E_NOTIFY_SECRET, "%s: what follows whsec_ is not base64",
+        return pb_fail(err, PB_E_NOTIFY_SECRET, "%s: the text after whsec_ is not base64",
                        hook->notify->secret);
     (void)snprintf(line, sizeof line, "webhook-id: %s", letter->id);
     bool ok = add(list, line);

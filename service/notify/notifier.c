@@ -157,11 +157,11 @@ static void say_start(const struct pb_notifier *notifier)
     char text[200];
     size_t n = notifier->config->n_notify;
     if (n == 0)
-        (void)snprintf(text, sizeof text, "%s has no entries under notify; nobody is told",
+        (void)snprintf(text, sizeof text, "%s has no entries under notify; no event is delivered",
                        notifier->config->path);
     else
-        (void)snprintf(text, sizeof text, "events of %s go to %zu receiver%s", notifier->socket, n,
-                       n == 1 ? "" : "s");
+        (void)snprintf(text, sizeof text, "events of %s are delivered to %zu receiver%s",
+                       notifier->socket, n, n == 1 ? "" : "s");
     pb_log(PB_LOG_NOTICE, "%s", text);
     pb_notify_ready(text);
 }

@@ -18,8 +18,8 @@ static int path_of(const char *name, char out[PATH_MAX], struct pb_err *err)
         return pb_fail(err, PB_E_NOTIFY_SECRET,
                        "%s is neither an absolute path nor the name of a credential", name);
     if (name[0] != '/' && directory == NULL)
-        return pb_fail(err, PB_E_NOTIFY_SECRET, "there is no credential '%s': the unit has none",
-                       name);
+        return pb_fail(err, PB_E_NOTIFY_SECRET,
+                       "there is no credential '%s': the unit has no credentials", name);
     int n = name[0] == '/' ? snprintf(out, PATH_MAX, "%s", name)
                            : snprintf(out, PATH_MAX, "%s/%s", directory, name);
     return n < PATH_MAX ? 0 : pb_fail(err, PB_E_NOTIFY_SECRET, "the path of a secret is too long");

@@ -95,8 +95,8 @@ static void miss_service(struct pb_target *target, const struct pb_err *err)
     if (pb_stop_is_set(target->stop))
         return;
     if (!target->service_told && err->code != PB_E_SERVICE_BUSY)
-        pb_log(PB_LOG_WARNING, "%s: %s [%s]; it is asked again", target->notify->name, err->msg,
-               pb_code_id(err->code));
+        pb_log(PB_LOG_WARNING, "%s: %s [%s]; the request is sent again", target->notify->name,
+               err->msg, pb_code_id(err->code));
     target->service_told = target->service_told || err->code != PB_E_SERVICE_BUSY;
     pb_news_pause(target->news, target->service_ms);
     target->service_ms =

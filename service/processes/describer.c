@@ -109,7 +109,8 @@ static bool set_back(struct pb_describer *describer, const char *why)
     if (describer->options.gives_up &&
         ++describer->first->attempts >= describer->options.config->service.max_attempts)
         return false;
-    (void)snprintf(said, sizeof said, "%s: %s; it is asked again", describer->first->path, why);
+    (void)snprintf(said, sizeof said, "%s: %s; the query is sent again", describer->first->path,
+                   why);
     say(describer, PB_LOG_WARNING, said);
     describer->sent = false;
     describer->is_set_back = true;

@@ -135,8 +135,8 @@ bool pb_device_owners_follow(struct pb_device_owners *owners, const struct pb_co
     owners->n = 0;
     for (int i = 0; i < wanted; i++) {
         if (!pb_device_owners_path(config, devices[i], same_before(devices, i), path))
-            fail(owners, "service.socket is too long a name to have that of the device's owner "
-                         "beside it");
+            fail(owners,
+                 "service.socket is too long a name: that of the device's owner would be longer");
         else if (!make_member(owners, &owners->member[i]))
             fail(owners, "there is no memory for the device's owner");
         else

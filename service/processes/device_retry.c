@@ -36,7 +36,7 @@ void pb_device_try_why(enum pb_device_try which, bool demanded, const char *code
                        const char *message, char *out, size_t bytes)
 {
     const char *how = which == PB_DEVICE_TRY_STREAM ? "by streams in a fresh process"
-                      : which != PB_DEVICE_TRY_CPU  ? "once more in a fresh process"
+                      : which != PB_DEVICE_TRY_CPU  ? "again in a fresh process"
                       : demanded ? "on the CPU, although the configuration demands a GPU,"
                                  : "on the CPU";
     (void)snprintf(out, bytes, "%s after %s: %s", how, code && *code ? code : "a failure",

@@ -162,7 +162,7 @@ static void leave_behind(struct pb_worker_slot *slot)
 {
     slot->gone.pid = pb_worker_proc_pid(slot->proc);
     pb_slot_say(slot, slot->gone.pid, PB_LOG_ERROR,
-                "does not end on SIGKILL (does its storage hang?) and is left behind");
+                "does not end on SIGKILL (does its storage hang?) and is abandoned");
     slot->over.hung_pid = slot->gone.pid;
     pb_worker_proc_destroy(slot->proc);
     slot->proc = NULL;

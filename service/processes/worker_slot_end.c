@@ -66,7 +66,7 @@ static bool is_machine_s(struct pb_worker_slot *slot)
                     "a worker ended with %s before it wrote a line; can its program run (%s)?",
                     slot->gone.how, program ? program : "a fork of this one");
     else if (slot->untold)
-        pb_job_fail(job, PB_E_SYSTEM, "the worker could not be told its work");
+        pb_job_fail(job, PB_E_SYSTEM, "the worker did not receive its job");
     else if (!slot->gone.by_us && pb_worker_proc_is_killed(slot->gone.how))
         pb_job_fail(job, PB_E_MEMORY,
                     "the worker was ended by %s in stage %s at tile %lld of %lld: the kernel out "

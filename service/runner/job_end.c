@@ -34,7 +34,7 @@ static void log_sidecars(const struct pb_job *job, const struct pb_json_value *r
     for (size_t i = 0; i < pb_json_count(unused); i++)
         if (pb_json_text_of(pb_json_at(unused, i)) != NULL)
             pb_log(PB_LOG_NOTICE,
-                   "job %s: %s lies beside the scene and is not read: see "
+                   "job %s: %s is next to the scene and is not read: see "
                    "input.sidecars of pipeline %s",
                    job->id, pb_json_text_of(pb_json_at(unused, i)), job->pipeline);
 }

@@ -60,8 +60,8 @@ static void fail_part(struct pb_job *job, const struct pb_pipeline_config *group
         return;
     }
     (void)snprintf(text, sizeof text,
-                   "it is one of the files of a scene that their metadata tell (input.by of "
-                   "pipeline %.60s), which are taken together from the inbox",
+                   "it is one of the files of a scene by their metadata (input.by of pipeline "
+                   "%.60s), which are taken together from the inbox",
                    group->name);
     pb_job_fail_words(job, pb_code_id(PB_E_INPUT_NO_PIPELINE), text,
                       "move it from the quarantine to the inbox, with its metadata");
@@ -77,9 +77,10 @@ static bool is_part(const struct pb_config *config, struct pb_job *job,
     const struct pb_pipeline_config *metadata =
         group == NULL || scene[0] == '\0' ? pb_belonging_metadata(config, job->name) : NULL;
     if (metadata != NULL)
-        pb_job_fail(job, PB_E_INPUT_INCOMPLETE,
-                    "the file that it is metadata of (input.metadata of pipeline %s) did not come",
-                    metadata->name);
+        pb_job_fail(
+            job, PB_E_INPUT_INCOMPLETE,
+            "the file that these metadata belong to (input.metadata of pipeline %s) did not arrive",
+            metadata->name);
     else if (group != NULL && scene[0] == '\0')
         fail_part(job, group, before);
     else if (group != NULL)

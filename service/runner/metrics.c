@@ -342,8 +342,7 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
     gauge(out, "inbox_ignored", "Files of the inbox that service.ignore leaves alone.",
           gauges->inbox_ignored);
     gauge(out, "inbox_alone",
-          "Markers and checksum files of the inbox without the file that they "
-          "speak of.",
+          "Markers and checksum files of the inbox without the file that they belong to.",
           gauges->inbox_alone);
     gauge(out, "inbox_gathering", "Scenes of the inbox that wait for files.",
           gauges->inbox_gathering);

@@ -64,7 +64,7 @@ static bool look(const char *path, struct pb_check_result *out, struct stat *st)
     }
     fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, st) != 0) {
-        (void)snprintf(text, sizeof text, "%s; asked with the rights of user %d", strerror(errno),
+        (void)snprintf(text, sizeof text, "%s; checked with the rights of user %d", strerror(errno),
                        (int)geteuid());
         say(out, PB_E_INPUT_MISSING, path, text);
     } else if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode)) {
@@ -82,11 +82,11 @@ static void compare(const struct pb_check_request *request, int passed, struct p
     struct stat given, found;
     if (passed < 0 || fstat(passed, &given) != 0 || !is_open_for_reading(passed))
         say(out, PB_E_SERVICE_DENIED, request->path,
-            "no descriptor that is open for reading came with the request");
+            "the request has no descriptor that is open for reading");
     else if (look(request->path, out, &found) &&
              (given.st_dev != found.st_dev || given.st_ino != found.st_ino))
         say(out, PB_E_SERVICE_DENIED, request->path,
-            "the descriptor that came with the request is of another file");
+            "the descriptor of the request is of another file");
 }
 
 void pb_check_file(const struct pb_check_request *request, int connection,

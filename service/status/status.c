@@ -79,10 +79,10 @@ static void look_for_socket(struct pb_status *status)
         status->bound = again;
         status->accept_at_ms = 0;
         (void)pb_status_listen(status, true);
-        pb_log(PB_LOG_WARNING, "status: the socket %s was deleted and is made anew", status->path);
+        pb_log(PB_LOG_WARNING, "status: the socket %s was deleted and is made again", status->path);
     } else if (!status->told_gone) {
         pb_log(PB_LOG_ERROR, "status: the socket %s was taken away: %s", status->path,
-               rc == -EEXIST ? "something else lies there now; move it away" : err.msg);
+               rc == -EEXIST ? "something else is there now; move it away" : err.msg);
         status->told_gone = true;
     }
 }

@@ -156,7 +156,7 @@ static void fail_held(struct pb_status_methods *methods, const char *why)
 
 static void start_anew(struct pb_status_methods *methods, const char *why)
 {
-    pb_log(PB_LOG_ERROR, "status: the process that looks at submitted files %s; it is started anew",
+    pb_log(PB_LOG_ERROR, "status: the process that checks submitted files %s; it is started again",
            why);
     fail_held(methods, why);
     pb_checker_stop(methods->checker); /* epoll forgets the descriptor with that */

@@ -126,7 +126,7 @@ static int compare(struct verify *v, const struct line *line, int fd, const char
     if (rc != 0 || strcasecmp(hex, line->hex) == 0)
         return rc;
     return pb_fail(err, PB_E_INPUT_CHECKSUM,
-                   "%.100s has the %s checksum %.12s..., and %.80s says %.12s...", name,
+                   "%.100s has the %s checksum %.12s..., and %.80s has %.12s...", name,
                    words[line->digest], hex, pb_base_name(v->job->file), line->hex);
 }
 

@@ -207,7 +207,7 @@ static int find_device(struct worker *worker, const struct pb_json_value *comman
     (void)snprintf(why, 200, "%s", worker->config->compute.device == PB_DEVICE_CPU ? "" : reason);
     if (worker->config->compute.device != PB_DEVICE_CUDA)
         return 0;
-    return pb_fail(err, PB_E_DEVICE_MISSING, "compute.device asks for a CUDA device, but %s",
+    return pb_fail(err, PB_E_DEVICE_MISSING, "compute.device requires a CUDA device, but %s",
                    reason);
 }
 
@@ -305,7 +305,7 @@ static void handle_command(struct worker *worker, const char *text, size_t bytes
     } else if (name != NULL && strcmp(name, "describe") == 0) {
         describe(worker, command);
     } else {
-        (void)fprintf(stderr, "a command that cannot be obeyed: %.100s\n", text);
+        (void)fprintf(stderr, "an unknown command: %.100s\n", text);
     }
     pb_json_release(command);
 }

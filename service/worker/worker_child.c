@@ -205,7 +205,7 @@ static void obey(struct pb_child *worker, const char *text, size_t bytes)
     if (name != NULL && strcmp(name, "cancel") == 0)
         cancel(worker);
     else if (!pb_worker_ask_answer(&worker->ask, command))
-        (void)fprintf(stderr, "a command that cannot be obeyed: %.100s\n", text);
+        (void)fprintf(stderr, "an unknown command: %.100s\n", text);
     pb_json_release(command);
 }
 

@@ -103,9 +103,9 @@ static void say_lacks(const struct pb_worker_job *job, const char *fact, struct 
         (void)snprintf(looked, sizeof looked, "%s",
                        job->pipeline->input.n_metadata == 0
                            ? "input.metadata is not set"
-                           : "no file of input.metadata lies beside it");
+                           : "no file of input.metadata is next to it");
     (void)pb_fail(&err, PB_E_INPUT_METADATA_MISSING,
-                  "nothing says the %s that input.by of pipeline %.60s takes: %s%s",
+                  "the %s that input.by of pipeline %.60s takes is unknown: %s%s",
                   is_date ? "date of the acquisition" : "tile", job->pipeline->name, looked,
                   is_date ? ", and the file has no ACQUISITIONDATETIME (domain IMAGERY)" : "");
     pb_described_fail_err(out, &err);

@@ -80,7 +80,7 @@ def test_a_scene_is_planned_as_on_that_device(scratch):
 def test_it_is_of_plans_alone(scratch):
     (scratch / "c.yaml").write_text(CONFIG)
     common = ["-c", scratch / "c.yaml", "-o", scratch / "o", "x.tif"]
-    assert "it goes with --dry-run" in run("pushbroom", "run", "--as", "l4", *common, code=2).stderr
+    assert "it needs --dry-run" in run("pushbroom", "run", "--as", "l4", *common, code=2).stderr
     assert "leave --device out" in run("pushbroom", "run", "--dry-run", "--as", "l4", "--device", "cpu", *common, code=2).stderr
     assert "--tune measures" in run("pushbroom", "devices", "--tune", "--as", "l4", code=2).stderr
     assert "wants the name" in run("pushbroom", "devices", "--as", code=2).stderr

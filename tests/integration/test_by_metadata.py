@@ -165,10 +165,10 @@ pipelines:
         good, none, wrong = self.compute(scratch, "a.tif", "none.tif", "wrong.tif", code=1)
         self.assertEqual(value_of(good["products"]), [3])
         self.assertEqual(none["error"]["code"], "input.metadata_missing")
-        self.assertIn("nothing says the date of the acquisition that input.by of pipeline month takes", none["error"]["message"])
+        self.assertIn("the date of the acquisition that input.by of pipeline month takes is unknown", none["error"]["message"])
         self.assertEqual(wrong["error"]["code"], "input.metadata_value")
         said = pbtest.run("pushbroom", "run", "--dry-run", "-c", scratch / "c.yaml", "-o", scratch / "out", scratch / "a.tif").stderr
-        self.assertIn("none.tif is left out: nothing says the date", said)
+        self.assertIn("none.tif is left out: the date", said)
         self.assertIn("cut.tif is left out: ", said)
 
     @in_scratch
@@ -183,20 +183,20 @@ pipelines:
         self.assertEqual((value_of(june["products"]), value_of(july["products"])), ([4], [100]))
         item(scratch / "alone.json", 10)
         alone, = self.compute(scratch, "alone.json", code=1)
-        self.assertIn("the file that it is metadata of does not lie beside it", alone["error"]["message"])
+        self.assertIn("the image file that these metadata belong to is not in the same directory", alone["error"]["message"])
 
     @in_scratch
     def test_wrong_templates_are_refused_at_their_place(self, scratch):
-        for by, words in (('"{meta.clouds}"', "c.yaml:6:11: input.by: {meta.clouds} is nothing that is asked of metadata"),
+        for by, words in (('"{meta.clouds}"', "c.yaml:6:11: input.by: {meta.clouds} is not read from metadata"),
                           ('"{meta.tile:%Y}"', "c.yaml:6:11: input.by: a format is for {date:%Y%m} and {meta.date:%Y%m}"),
                           ("meta.cloud", "c.yaml:6:11: input.by: 'meta.cloud' names no group in braces"),
-                          ('"{meta.date:}"', "no format behind its colon"),
+                          ('"{meta.date:}"', "no format after its colon"),
                           ('"{meta.date:%Y/%m}"', "c.yaml:6:11: input.by: '{meta.date:%Y/%m}' has a slash"),
-                          ("meta.tile", "input.by takes {meta.tile}, which metadata beside a file tell")):
+                          ("meta.tile", "input.by takes {meta.tile}, which is read from metadata next to a file")):
             config = self.write(scratch, pipeline(by=by))
             self.assertIn(words, pbtest.run("pushbroom", "check-config", config, code=2).stderr)
         config = self.write(scratch, pipeline(metadata='metadata: "{scene}.json"'))
-        self.assertIn("c.yaml:7:17: input.metadata: as input.by is made of metadata", pbtest.run("pushbroom", "check-config", config, code=2).stderr)
+        self.assertIn("c.yaml:7:17: input.metadata: with metadata in input.by", pbtest.run("pushbroom", "check-config", config, code=2).stderr)
         for word, full in (("meta.date", "{meta.date:%Y%m%d}"), ("meta.tile", "{meta.tile}")):
             config = self.write(scratch, pipeline(by=word, metadata='metadata: "*.json"'))
             self.assertIn(f'by: "{full}"', pbtest.run("pushbroom", "check-config", config).stdout)
@@ -265,7 +265,7 @@ class Service(DaemonCase):
         d.wait_for(lambda: len([j for j in d.jobs() if j["status"] == "failed"]) == 2)
         errors = {j["name"]: j["error"] for j in d.jobs() if j["status"] == "failed"}
         self.assertEqual(errors["none.tif"]["code"], "input.metadata_missing")
-        self.assertIn("nothing says the date of the acquisition", errors["none.tif"]["message"])
+        self.assertIn("the date of the acquisition", errors["none.tif"]["message"])
         self.assertEqual(errors["cut.tif"]["code"].split(".")[0], "input")
         self.assertNotEqual(errors["cut.tif"]["code"], "input.no_pipeline")
         wait_for(lambda: d.files("inbox") == [])

@@ -116,7 +116,7 @@ def test_wrong_usage_exits_2_and_says_what_is_wrong(scratch):
         "status --wach": "did you mean '--watch'",
         "status --wait": "no option '--wait'",
         "status a b": "'b' is too many",
-        "status --until-idle": "go with --watch",
+        "status --until-idle": "need --watch",
         "status --watch --until-idle --expect x": "a number of jobs",
         "cancel": "which JOB",
         "cancel --pipeline x y": "no option '--pipeline'",
@@ -212,7 +212,7 @@ def test_a_pipeline_whose_jobs_would_all_fail_is_a_warning(scratch):
     assert warnings("products: [cog: {}, stac: {datetime: metadata}]") and not warnings("products: [stac: {datetime: tag}]")
     assert not warnings('input: {metadata: "a*.txt"}\n    products: [cog: {}, stac: {}]')
     part, = warnings('output: {path: "{sensor}/{scene}"}\n    products: [cog: {}]')
-    assert "output.path has {sensor} or {datetime}, and no input.metadata says them" in part["message"], part
+    assert "output.path has {sensor} or {datetime}, and no input.metadata provides them" in part["message"], part
     part, = warnings('output: {name: "{datetime:%Y}_{product}"}\n    products: [cog: {}]')
     assert "output.name has" in part["message"], part
 
@@ -547,7 +547,7 @@ def test_ctrl_c_while_waiting_leaves_the_job_alone(scratch):
         wait_for(lambda: catches(wait.pid, signal.SIGINT))
         wait.send_signal(signal.SIGINT)
         _, err = finish(wait)
-        assert wait.returncode == -signal.SIGINT and "the jobs go on" in err, (wait.returncode, err)
+        assert wait.returncode == -signal.SIGINT and "the jobs continue" in err, (wait.returncode, err)
         (d.root / "go").touch()
         d.wait_job("slow.tif", "successful")
 

@@ -113,7 +113,7 @@ def test_metadata_in_the_files_count_where_there_are_no_others(scratch):
     assert order(done) == [("t_3.tif", 3, True), ("t_1.tif", 40, True), ("t_2.tif", None, True)], "999 is GDAL's word for unknown"
     assert (pixels(done)[:, :20] == 1).all() and (pixels(done)[:, 20:] == 3).all()
     said = pbtest.run("pushbroom", "run", "-c", path, "-o", scratch / "out2", scratch / "t_1.tif").stdout
-    assert "1 t_3.tif, 3 % clouds" in said and "3 t_2.tif, its metadata do not say how cloudy it is, so it comes last" in said, said
+    assert "1 t_3.tif, 3 % clouds" in said and "3 t_2.tif, cloud cover unknown, therefore last" in said, said
     plan = pbtest.run("pushbroom", "run", "--dry-run", "-c", path, scratch / "t_1.tif").stdout
     assert "1 t_3.tif, 3 % clouds" in plan, plan
 

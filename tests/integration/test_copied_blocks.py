@@ -213,7 +213,7 @@ def test_a_dry_run_says_what_keeps_blocks_from_being_copied(scratch):
     text = run("pushbroom", "run", "--dry-run", "-c", config(scratch, product()), "-o", scratch / "out", path).stdout
     assert "nodata 0, deflate, blocks copied from the file" in text, text
     text = run("pushbroom", "run", "--dry-run", "-c", config(scratch, product(more=", level: 6")), "-o", scratch / "out", path).stdout
-    assert "deflate, blocks encoded anew: cog.level is given" in text, text
+    assert "deflate, blocks encoded again: cog.level is given" in text, text
 
 
 def test_a_damaged_block_fails_the_run(scratch):

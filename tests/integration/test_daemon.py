@@ -40,7 +40,7 @@ class Start(Service):
         for words in (("--device", "cpu"), ("--device", "cpu", "--config", str(d.config)), ("--socket", "/tmp/x")):
             done = run(*words)
             self.assertEqual(done.returncode, 2, words)
-            self.assertIn("--device and --socket go together", done.stderr)
+            self.assertIn("--device and --socket need each other", done.stderr)
         self.assertIn("--config", run("--help").stdout)
         self.assertRegex(run("--version").stdout, r"^pushbroomd \d")
 
@@ -55,14 +55,14 @@ class Start(Service):
             self.assertEqual(d.exit_status(), 2)
             check = run_to_end([BIN / "pushbroom", "check-config", d.config], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             self.assertEqual(check.returncode, 2)
-        self.assertIn("service.products lies inside service.inbox", d.log_text())
-        self.assertIn("service.inbox lies inside service.state", d.log_text())
+        self.assertIn("service.products is inside service.inbox", d.log_text())
+        self.assertIn("service.inbox is inside service.state", d.log_text())
         (d.root / "link").symlink_to(d.root / "inbox")  # seen by the file system only
         (d.root / "inbox/p").mkdir(exist_ok=True)
         d.config.write_text(good.replace("%s/products" % d.root, "%s/link/p" % d.root))
         d.start(wait=False)
         self.assertEqual(d.exit_status(), 2)
-        self.assertIn("products (%s/inbox/p) lies inside inbox" % d.root, d.log_text())
+        self.assertIn("products (%s/inbox/p) is inside inbox" % d.root, d.log_text())
         d.config.write_text(good)
         d.start()
         d.config.write_text(good.replace("%s/products" % d.root, "%s/link/p" % d.root))

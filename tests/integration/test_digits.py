@@ -172,7 +172,7 @@ def test_doubles_beyond_the_range_of_float32_are_counted(scratch):
     assert said(result) == [("A", "float64", 13, "out of range")], said(result)
     assert (found[None][0][3, :9] == 7).all() and (found[None][0] == made[0])[5:].all()
     text = run("pushbroom", "run", "-c", config(scratch, product), "-o", scratch / "other", path).stdout
-    assert "13 pixels of band A (float64) lie outside the range of float32" in text, text
+    assert "13 pixels of band A (float64) are outside the range of float32" in text, text
     text = run("pushbroom", "run", "--dry-run", "-c", config(scratch, product), "-o", scratch / "other", path).stdout
     assert "digits     A (float64): all kept where it is stored as it is" in text, text
 

@@ -61,7 +61,7 @@ class DiskWaits(DaemonCase):
         d.drop("comes.tif")
         wait_for(lambda: faults.counts(rule)[1])
         self.assertEqual(d.stop()[0], 0)
-        self.assertIn("does not come back", d.log_text())
+        self.assertIn("is still blocked", d.log_text())
 
     def test_what_is_not_on_the_disk_is_not_acknowledged(self):
         d, end = self.hung()

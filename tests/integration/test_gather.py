@@ -429,7 +429,7 @@ class Beside(Sets):
         self.put(d, f"{PLANET}_metadata.xml", self.metadata())
         error = d.wait_job(f"{PLANET}_metadata.xml", "failed")["error"]
         self.assertEqual(error["code"], "input.incomplete")
-        self.assertIn("metadata of (input.metadata of pipeline planetscope-toa) did not come", error["message"])
+        self.assertIn("metadata belong to (input.metadata of pipeline planetscope-toa) did not arrive", error["message"])
         d.wait_for(lambda: {f"{PLANET}.tif", f"{PLANET}_metadata.xml"} <= set(d.files("quarantine")))
 
     def test_a_failed_one_is_quarantined_and_retried_with_its_metadata(self):
@@ -471,7 +471,7 @@ class Beside(Sets):
         self.assertEqual([f for f in d.files("work") if f.startswith("done/a")],
                          ["done/a.tif", "done/a.tif/a.tfw", "done/a.tif/a.tif", "done/a.tif/a.tif.aux.xml"])
         self.assertEqual(d.files("inbox"), ["b_RPC.TXT"])
-        d.wait_for(lambda: "a.tfw lies beside the scene and is not read: see input.sidecars of pipeline every" in d.log_text())
+        d.wait_for(lambda: "a.tfw is next to the scene and is not read: see input.sidecars of pipeline every" in d.log_text())
 
     def test_listed_sidecars_are_read_with_the_file_of_the_inbox(self):
         d = self.planets(sidecars=", sidecars: [.msk]")

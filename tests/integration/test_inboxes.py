@@ -283,7 +283,7 @@ class Markers(Inboxes):
         (d.root / "one/x.tif.done").touch()
         trouble = wait_for(lambda: d.trouble("delivery"))
         self.assertEqual(trouble["code"], "input.alone")
-        self.assertIn("x.tif.done is in %s/one without" % d.root, trouble["message"])
+        self.assertIn("x.tif.done is in %s/one, but the file" % d.root, trouble["message"])
         self.assertEqual(d.call("service.info")["inbox_alone"], 1)
         self.assertIn("pushbroom_inbox_alone 1", d.call("service.metrics")["text"])
         self.assertEqual(d.jobs(), [])
@@ -555,11 +555,11 @@ class Refused(Inboxes):
 
     def test_inboxes_in_each_other_and_in_other_directories(self):
         d = self.feed(["{path: \"{root}/one\"}", "{path: \"{root}/one/deep\"}"], start=False)
-        self.refused(d, "config.yaml:4:14", "inboxes (%s/one/deep) lies inside" % d.root)
+        self.refused(d, "config.yaml:4:14", "inboxes (%s/one/deep) is inside" % d.root)
         self.set_inboxes(d, ["{path: \"{root}/one\"}", "{path: \"{root}/one/\"}"])
         self.refused(d, "config.yaml:4:14", "is the same as service.inboxes (%s/one)" % d.root)
         self.set_inboxes(d, ["{path: \"{root}/one\"}", "{path: \"{root}/products/in\"}"])
-        self.refused(d, "inboxes (%s/products/in) lies inside service.products" % d.root)
+        self.refused(d, "inboxes (%s/products/in) is inside service.products" % d.root)
 
     def test_links_to_each_other(self):
         d = self.feed(["{path: \"{root}/one\"}", "{path: \"{root}/link\"}"], start=False)

@@ -45,8 +45,8 @@ def test_lost_once_runs_again_in_a_fresh_process(scratch):
     assert runs[0][0] != runs[1][0], runs
     result, = results(done)
     assert result["status"] == "successful" and result["error"] is None, result
-    assert result["device_why"].startswith("once more in a fresh process after device.lost: the GPU failed"), result
-    assert "a.tif: runs once more in a fresh process after device.lost" in done.stderr, done.stderr
+    assert result["device_why"].startswith("again in a fresh process after device.lost: the GPU failed"), result
+    assert "a.tif: runs again in a fresh process after device.lost" in done.stderr, done.stderr
 
 
 def test_lost_twice_runs_on_the_cpu_with_the_same_products(scratch):
@@ -104,7 +104,7 @@ def test_only_the_input_whose_device_failed_goes_to_the_cpu(scratch):
         ("gpu", "a.tif"), ("gpu", "b.tif"), ("gpu", "b.tif"), ("cpu", "b.tif"), ("gpu", "c.tif"), ("gpu", "d.tif"), ("gpu", "d.tif")], runs
     made = results(done)
     assert [r["input"] for r in made] == [str(image) for image in images]
-    assert [(r["device_why"] or "").split(" after")[0] for r in made] == ["", "on the CPU", "", "once more in a fresh process"]
+    assert [(r["device_why"] or "").split(" after")[0] for r in made] == ["", "on the CPU", "", "again in a fresh process"]
     pids = [run[0] for run in runs]
     assert len(set(pids)) == len(pids), pids
 

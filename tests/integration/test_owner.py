@@ -205,7 +205,7 @@ class Owner(unittest.TestCase):
             os.kill(first, signal.SIGKILL)
             job = d.wait_job(caught["name"], "successful")
             self.assertEqual(job["attempts"], 1)
-            self.assertIn("once more in a fresh process after device.lost", job["device_why"])
+            self.assertIn("again in a fresh process after device.lost", job["device_why"])
             self.assertNotEqual(owner(d, first), first)
             self.assertIn("ended with signal 9 (Killed); it is replaced", d.log_text())
             drop(d, 300, "b.tif")

@@ -132,7 +132,7 @@ class Folders(Inputs):
         wait_for(lambda: not any(self.place(d, name).exists() for name in gone))
         for kind in "GB":
             for what, file in (("_added", "a/notes.txt"), ("_deep", "a/b"), ("_empty", "a/mine"), ("_changed", "a/R.tif"), ("_hidden", "a/R.tif")):
-                wait_for(lambda: "%s stays: %s in it did not come with it, or was changed since" % (self.place(d, kind + what), file) in d.log_text())
+                wait_for(lambda: "%s stays: %s in it was not delivered with it, or was changed since" % (self.place(d, kind + what), file) in d.log_text())
                 self.assertTrue((self.place(d, kind + what) / "a/R.tif").exists(), kind + what)
         self.assertEqual((self.place(d, "B_deep") / "a/b/notes.txt").read_text(), "nor me")
         self.assertTrue((d.root / "quarantine/B_added.error.json").exists())
@@ -167,7 +167,7 @@ class Folders(Inputs):
             if stays:
                 with self.assertRaises(RpcError) as caught:
                     d.call("job.drop", id=id)
-                self.assertIn("a/notes.txt in it did not come with it", str(caught.exception))
+                self.assertIn("a/notes.txt in it was not delivered with it", str(caught.exception))
             else:
                 d.call("job.drop", id=id)
             self.assertEqual((self.place(d, name) / "a/R.tif").exists(), stays)

@@ -521,11 +521,11 @@ def test_mistakes_of_groups(scratch):
         told = pbtest.run("pushbroom", "check-config", of_dates(scratch, **{"by": "date", "order": "name", **of}), code=2).stderr
         assert words in told and "c.yaml:3:" in told, told
     wrong("it has no group (?<date>...), which input.by '{date:%Y%m%d}' is made of", group="'(?<scene>a).tif'")
-    wrong("it has no group (?<scene>...), which tells the scenes apart; or say input.by", group="'a.tif'", by="null")
+    wrong("it has no group (?<scene>...), which distinguishes scenes; or write input.by", group="'a.tif'", by="null")
     wrong("a format is for {date:%Y%m} and {meta.date:%Y%m}, not for {tile}", by="'{tile:%Y}'")
-    wrong("a brace in '{tile' holds no name of a group", by="'{tile'")
+    wrong("a brace in '{tile' contains no name of a group", by="'{tile'")
     wrong("'x' names no group in braces", by="x")
-    wrong("'place' stands without its braces: write \"{place}\"", group=r"'(?<place>.+)_B\d\.tif'", by="place")
+    wrong("'place' lacks its braces: write \"{place}\"", group=r"'(?<place>.+)_B\d\.tif'", by="place")
     wrong("input.order: dates are those of (?<date>...) in input.group", by="'{scene}'", group="'(?<scene>a).tif'", order="date")
 
 

@@ -246,7 +246,7 @@ def test_what_two_files_of_metadata_say_is_put_together(scratch):
     assert "sentinel-2b" in said and "sun 13.5 degrees high" in said, said
     (scratch / "c.yaml").write_text((scratch / "c.yaml").read_text().replace(', "GRANULE/*/MTD_TL.xml"', ""))
     said = pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "x", "--dry-run", folder).stdout
-    assert "where the sun stood, GRANULE/*/MTD_TL.xml says (input.metadata)" in said, said
+    assert "the sun's position is in GRANULE/*/MTD_TL.xml (input.metadata)" in said, said
 
 
 def test_bands_that_are_not_calibrated_are_known_by_their_files(scratch):
@@ -282,7 +282,7 @@ def test_each_file_of_metadata_must_be_there(scratch):
 
 
 def test_mistakes_in_the_list_of_metadata_are_told(scratch):
-    for value, words in (('[]', "has 0 entries"), ('["a.xml", "a.xml"]', "twice"), ('"GRANULE/*.xml"', "lie beside it"),
+    for value, words in (('[]', "has 0 entries"), ('["a.xml", "a.xml"]', "twice"), ('"GRANULE/*.xml"', "are in its directory"),
                          ('"../x.xml"', "leaves the scene's folder"), ("{a: b}", "must be a list")):
         (scratch / "c.yaml").write_text("pipelines:\n  p:\n" + ONE_FILE.replace('"*_MTL.txt"', value))
         done = pbtest.run("pushbroom", "check-config", scratch / "c.yaml", code=2)

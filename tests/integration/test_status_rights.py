@@ -91,7 +91,7 @@ class Rights(unittest.TestCase):
         alice = self.client(d, ALICE)
         for path in (secret, str(hidden / "x.tif"), str(hidden / "no.tif"), "/dev/null", str(hidden), "/nowhere.tif"):
             self.refused("input.missing", alice, "job.submit", input=path, pipeline="plain")
-        self.assertIn("takes none", self.refused("input.no_pipeline", alice, "job.submit", input=str(d.root), pipeline="plain"))
+        self.assertIn("takes no folders", self.refused("input.no_pipeline", alice, "job.submit", input=str(d.root), pipeline="plain"))
         self.refused("usage", alice, "job.submit", input="relative.tif")
         self.refused("usage", alice, "job.submit", input="/" + "x" * 5000)
         self.assertEqual(d.jobs(), [])
@@ -166,7 +166,7 @@ class Rights(unittest.TestCase):
         wait_for(lambda: open("/proc/%d/stat" % spare).read().rsplit(")")[1].split()[0] == "Z")
         self.assertEqual(alice.call("job.submit", input=path)["uid"], ALICE, "another one takes the request")
         os.kill(checker, 9)
-        wait_for(lambda: "is started anew" in d.log_text())
+        wait_for(lambda: "is started again" in d.log_text())
         self.assertEqual(alice.call("job.submit", input=path)["uid"], ALICE)
 
     def test_a_stopped_checking_process_is_replaced(self):

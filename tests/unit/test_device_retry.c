@@ -89,7 +89,7 @@ START_TEST(the_reason_names_what_is_done_and_why)
     pb_device_try_why(PB_DEVICE_TRY_STREAM, true, "device.busy", "full", why, sizeof why);
     ck_assert_str_eq(why, "by streams in a fresh process after device.busy: full");
     pb_device_try_why(PB_DEVICE_TRY_FRESH, true, "", NULL, why, sizeof why);
-    ck_assert_str_eq(why, "once more in a fresh process after a failure: no reason was given");
+    ck_assert_str_eq(why, "again in a fresh process after a failure: no reason was given");
 }
 END_TEST
 

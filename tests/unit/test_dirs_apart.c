@@ -79,7 +79,7 @@ START_TEST(no_directory_lies_in_another)
             (void)strcpy(was, paths[inner]);
             (void)snprintf(inside, sizeof inside, "%s/deep", names[outer]);
             place(paths[inner], inside);
-            refused("lies inside");
+            refused("is inside");
             (void)strcpy(paths[inner], paths[outer]);
             refused(outer == ARCHIVE ? "work/done" : "the same directory");
             (void)strcpy(paths[inner], was);

@@ -49,8 +49,8 @@ START_TEST(a_reason_is_logged_once_and_so_is_its_end)
     for (int i = 0; i < 3; i++)
         pb_owner_streams_say(&streams, "cuda:0", "", log);
     (void)fclose(log);
-    ck_assert_str_eq(text, "cuda:0: jobs go by streams: " LIMIT "\n"
-                           "cuda:0: jobs go by streams: it is full\n"
+    ck_assert_str_eq(text, "cuda:0: jobs use streams: " LIMIT "\n"
+                           "cuda:0: jobs use streams: it is full\n"
                            "cuda:0: kernels stay again\n");
     free(text);
 }

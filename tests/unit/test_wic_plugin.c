@@ -392,7 +392,7 @@ START_TEST(plugins_of_another_kind_are_refused)
 {
     ck_assert_int_eq(loaded(PB_HOSTILE, "hostile_abi", "made for ABI 3"), -EPROTO);
     ck_assert_int_eq(
-        loaded(PB_HOSTILE, "hostile_old", "made for ABI 1, this program has 2; build it anew"),
+        loaded(PB_HOSTILE, "hostile_old", "made for ABI 1, this program has 2; build it again"),
         -EPROTO);
     ck_assert_int_eq(loaded(PB_HOSTILE, "hostile_size", "16 bytes"), -EPROTO);
     ck_assert_int_eq(loaded(PB_HOSTILE, "hostile_symbol", "no symbol wic_pattern_plugin"),

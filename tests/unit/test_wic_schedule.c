@@ -25,7 +25,7 @@ START_TEST(end_of_the_stream_decides_an_open_total)
     ck_assert_uint_eq(step.count, WIC_PATTERN_CHUNKS_MAX);
     struct wic_step again;
     ck_assert_int_eq(wic_schedule_next(&schedule, &again, text, sizeof(text)), -EAGAIN);
-    ck_assert_ptr_nonnull(strstr(text, "was not told"));
+    ck_assert_ptr_nonnull(strstr(text, "was not reported"));
     struct wic_outcome outcome = {step.count + 1, 0};
     ck_assert_int_eq(wic_schedule_tell(&schedule, &outcome, NULL, 0), -EINVAL);
     outcome.count = 12345;
@@ -62,7 +62,7 @@ START_TEST(what_a_known_way_moved_cannot_be_told_otherwise)
     ck_assert_int_eq(wic_schedule_next(&schedule, &step, NULL, 0), 1);
     ck_assert_int_eq(wic_schedule_tell(&schedule, &(struct wic_outcome){9, 0}, text, sizeof(text)),
                      -EINVAL);
-    ck_assert_ptr_nonnull(strstr(text, "9 chunks came of a step of 10"));
+    ck_assert_ptr_nonnull(strstr(text, "9 chunks arrived of a step of 10"));
     ck_assert_int_eq(wic_schedule_tell(&schedule, &(struct wic_outcome){10, 77}, NULL, 0), 0);
     ck_assert_uint_eq(told_value, 77);
     ck_assert_int_eq(wic_schedule_next(&schedule, &step, NULL, 0), 0);
@@ -176,18 +176,18 @@ static const struct {
     struct wic_step step;
     const char *why;
 } bad_open_steps[] = {
-    {{.to = 1, .count = 1, .chunk_bytes = 1}, "it is not told"},
+    {{.to = 1, .count = 1, .chunk_bytes = 1}, "its outcome is not reported"},
     {{.to = 1, .count = WIC_PATTERN_CHUNKS_MAX + 1, .chunk_bytes = 1, .flags = WIC_STEP_TOLD},
      "beyond the last"},
     {{.to = 1, .count = 2, .chunk_bytes = 1, .flags = WIC_STEP_TOLD, .access = WIC_RANDOM},
-     "as they come"},
+     "as they arrive"},
     {{.to = 1,
       .count = 2,
       .chunk_bytes = 1,
       .flags = WIC_STEP_TOLD,
       .access = WIC_SCATTER_GATHER,
       .stride = 2},
-     "as they come"},
+     "as they arrive"},
 };
 
 START_TEST(bad_step_of_an_open_way_is_refused)

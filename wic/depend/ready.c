@@ -8,7 +8,7 @@
 enum { LINE = 128 };
 
 _Static_assert(sizeof(struct wic_ready_line) == LINE, "one load of a warp takes all of it");
-_Static_assert(sizeof(struct wic_ready_tickets) <= LINE, "on a line that nobody polls");
+_Static_assert(sizeof(struct wic_ready_tickets) <= LINE, "on a line that no thread polls");
 
 static uint32_t entries_of(uint32_t most)
 {

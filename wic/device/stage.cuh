@@ -111,7 +111,7 @@ struct wic_block {
 static_assert(WIC_BARRIER_BYTES + WIC_PLAN_DEPTH_MAX * sizeof(wic_stage) <= WIC_USER_OFFSET &&
                   WIC_USER_OFFSET + WIC_PLAN_DEPTH_MAX * WIC_PLAN_USER_MAX <= WIC_STAGES_OFFSET &&
                   WIC_PLAN_DEPTH_MAX * 4 * sizeof(uint64_t) + sizeof(uint32_t) <= WIC_BARRIER_BYTES,
-              "what the stages hold fits in front of the buffers");
+              "the members of the stages fit in front of the buffers");
 
 // Iterates over the stages. `round` counts the rounds and wraps after 2^32; its last bit is the
 // phase of the stage's barriers. `used`: the stage was filled before.

@@ -16,7 +16,7 @@
 /* The layout that a device reads must be the same for every compiler. */
 _Static_assert(sizeof(struct wic_step) == 64, "a step is 64 bytes for ever");
 _Static_assert(offsetof(struct wic_step, reserved) == 60, "a step has no holes");
-_Static_assert(offsetof(struct wic_pattern, size) == 4, "abi and size come first for ever");
+_Static_assert(offsetof(struct wic_pattern, size) == 4, "abi and size must stay first");
 
 static const struct wic_pattern *const built_in[] = {&wic_pattern_unidirectional};
 
@@ -82,7 +82,7 @@ int wic_pattern_check(const struct wic_pattern *pattern, char *text, size_t text
     }
     if (pattern->abi != WIC_PATTERN_ABI) {
         return wic_fail(-EPROTO, text, text_bytes,
-                        "the pattern was made for ABI %u, this program has %u; build it anew",
+                        "the pattern was made for ABI %u, this program has %u; build it again",
                         pattern->abi, WIC_PATTERN_ABI);
     }
     /* A larger size is accepted: members after the known ones belong to a later version and are

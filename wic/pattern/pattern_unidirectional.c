@@ -14,11 +14,10 @@ struct state {
 enum { REACH };
 
 static const struct wic_pattern_arg args[] = {
-    [REACH] =
-        {"reach",
-         "A chunk is worked on together with so many before and after it; needs 2 * reach + 1 "
-         "slots. 0: alone.",
-         0, 2048, 0},
+    [REACH] = {"reach",
+               "Number of chunks before and after each chunk that are processed together with it; "
+               "needs 2 * reach + 1 slots. 0: alone.",
+               0, 2048, 0},
 };
 
 static int create(const struct wic_pattern_params *params, void **out_state)
@@ -65,9 +64,8 @@ const struct wic_pattern wic_pattern_unidirectional = {
     .abi = WIC_PATTERN_ABI,
     .size = sizeof(struct wic_pattern),
     .name = "unidirectional",
-    .doc =
-        "Everything goes from D0 to D1, in order: (D0->D1)^n. How tiles flow unless a pipeline or "
-        "an operator says otherwise.",
+    .doc = "All chunks are sent from D0 to D1, in order: (D0->D1)^n. The default for tiles, unless "
+           "a pipeline or an operator chooses another.",
     .args = args,
     .arg_count = sizeof(args) / sizeof(args[0]),
     .create = create,

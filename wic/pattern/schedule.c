@@ -112,13 +112,13 @@ static const char *access_fault(const struct wic_step *step, uint32_t slots)
 static const char *open_fault(const struct wic_schedule *schedule, const struct wic_step *step)
 {
     if (step->count > WIC_PATTERN_CHUNKS_MAX - schedule->moved[step->from][step->to]) {
-        return "it goes beyond the last chunk";
+        return "it is beyond the last chunk";
     }
     if (!(step->flags & WIC_STEP_TOLD)) {
-        return "its way is open, and it is not told";
+        return "its way is open, and its outcome is not reported";
     }
     if (step->count > 1 && (step->access == WIC_SCATTER_GATHER || step->access == WIC_RANDOM)) {
-        return "its way is open, and it does not take its chunks as they come";
+        return "its way is open, and it does not take its chunks as they arrive";
     }
     return NULL;
 }
@@ -141,7 +141,7 @@ static const char *count_fault(const struct wic_schedule *schedule, const struct
     if (total == WIC_OPEN) {
         return open_fault(schedule, step);
     }
-    return step->count > total - moved ? "it goes beyond the last chunk" : NULL;
+    return step->count > total - moved ? "it is beyond the last chunk" : NULL;
 }
 
 /* NULL, or what is wrong with the step. */
@@ -149,7 +149,7 @@ static const char *step_fault(const struct wic_schedule *schedule, const struct 
 {
     const struct wic_pattern_params *params = &schedule->params;
     if (step->from >= params->parties || step->to >= params->parties || step->from == step->to) {
-        return "it does not go from one party to another";
+        return "it is not from one party to another";
     }
     const char *fault = count_fault(schedule, step);
     if (fault != NULL) {
@@ -159,7 +159,7 @@ static const char *step_fault(const struct wic_schedule *schedule, const struct 
         return "it uses members that this version does not know";
     }
     if ((step->flags & WIC_STEP_TOLD) && schedule->pattern->told == NULL) {
-        return "it is to be told, and the pattern has no function for that";
+        return "its outcome is to be reported, and the pattern has no function for that";
     }
     if (step->after_party >= params->parties ||
         step->after_steps > schedule->steps[step->after_party]) {
@@ -217,7 +217,7 @@ int wic_schedule_next(struct wic_schedule *schedule, struct wic_step *out_step, 
                                    : 0;
     }
     if (schedule->untold.count != 0) {
-        return wic_fail(-EAGAIN, text, text_bytes, "the outcome of the last step was not told");
+        return wic_fail(-EAGAIN, text, text_bytes, "the outcome of the last step was not reported");
     }
     struct wic_step step;
     int rc = checked_next(schedule, &step, text, text_bytes);
@@ -246,7 +246,7 @@ int wic_schedule_tell(struct wic_schedule *schedule, const struct wic_outcome *o
     uint64_t *total = &schedule->params.chunks[step.from][step.to];
     if (outcome->count > step.count || (outcome->count < step.count && *total != WIC_OPEN)) {
         return wic_fail(-EINVAL, text, text_bytes,
-                        "pattern %s: %llu chunks came of a step of %llu from D%u to D%u",
+                        "pattern %s: %llu chunks arrived of a step of %llu from D%u to D%u",
                         schedule->pattern->name, (unsigned long long)outcome->count,
                         (unsigned long long)step.count, step.from, step.to);
     }

@@ -14,13 +14,13 @@ struct state {
 enum { ROUNDS, UNTIL_ZERO };
 
 static const struct wic_pattern_arg args[] = {
-    [ROUNDS] = {"rounds",
-                "The exchange ends after so many chunks each way; needs open totals. 0: as many as "
-                "there are.",
-                0, WIC_PATTERN_CHUNKS_MAX, 0},
+    [ROUNDS] =
+        {"rounds",
+         "Number of chunks each way after which the exchange ends; needs open totals. 0: all.", 0,
+         WIC_PATTERN_CHUNKS_MAX, 0},
     [UNTIL_ZERO] = {"until_zero",
-                    "1: it ends when the value told with a chunk up (with how many pixels changed, "
-                    "say) is 0; needs open totals.",
+                    "1: it ends when the value reported with a chunk up (the number of changed "
+                    "pixels, for example) is 0; needs open totals.",
                     0, 1, 0},
 };
 

@@ -21,7 +21,7 @@ static const struct wic_pattern_arg args[] = {
     [N0] = {"n0", "Chunks from D0 to D1 at a time, at most.", 1, 1048576, 4},
     [N1] = {"n1", "Chunks from D1 to D0 at a time, at most.", 1, 1048576, 4},
     [BY_DATA] = {"by_data",
-                 "0: direction and number are drawn by chance. 1: the value told with a step "
+                 "0: direction and number are drawn by chance. 1: the value reported with a step "
                  "decides them for the next one.",
                  0, 1, 0},
     [SHUFFLED] = {"shuffled",
@@ -127,9 +127,8 @@ WIC_PATTERN_EXPORT = {
     .abi = WIC_PATTERN_ABI,
     .size = sizeof(struct wic_pattern),
     .name = "probabilistic",
-    .doc =
-        "The direction and the number of chunks anew each time, at most n0 to D1 and n1 to D0, by "
-        "chance or by the data. For work whose amount shows on the way.",
+    .doc = "Direction and number of chunks are chosen for each step, at most n0 to D1 and n1 to "
+           "D0, by chance or by the data. For work whose amount is known only while it runs.",
     .args = args,
     .arg_count = sizeof(args) / sizeof(args[0]),
     .create = create,
