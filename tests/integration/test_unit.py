@@ -56,10 +56,16 @@ class Unit(unittest.TestCase):
                      "bash-completion/completions/pushbroom-notify", "zsh/site-functions/_pushbroom"):
             self.assertGreater((share / path).stat().st_size, 500, path)
 
-    def test_documents_are_where_the_installed_readme_refers_to(self):
+    def test_installed_pages_link_to_each_other(self):
         doc = self.root / "usr/share/doc/pushbroom"
-        for path in ("README.md", "service/README.md", "kernels/ops/README.md"):
-            self.assertTrue((doc / path).is_file(), path)
+        pages = list(doc.rglob("*.md"))
+        self.assertGreater(len(pages), 8)
+        dead = []
+        for page in pages:
+            for link in re.findall(r"\]\(([^)#:]+\.(?:md|jpg|png|svg|yaml|geojson))[)#]", page.read_text()):
+                if not (page.parent / link).exists():
+                    dead.append("%s: %s" % (page.relative_to(doc), link))
+        self.assertEqual(dead, [])
 
     def test_presets_are_found_by_the_installed_program(self):
         source = pathlib.Path(__file__).parents[2] / "samples"
