@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""The tree as a whole: the top level has the names below and no others; one version in CMakeLists.txt and CHANGELOG.md;
-every file has a licence, in its first lines or in a REUSE.toml, and LICENSES/ has the text; sample files
+"""The tree as a whole: the top level has the names below and no others; one version in CMakeLists.txt, CHANGELOG.md and the
+Debian changelog; every file has a licence, in its first lines or in a REUSE.toml, and LICENSES/ has the text; sample files
 have the licence of their origin in tests/data/MANIFEST.md. Prints every gap, exits 1."""
 import pathlib
 import re
@@ -12,7 +12,7 @@ import tomllib
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 TOP = {"wic", "kernels", "config", "pipeline", "service", "deploy", "tests", "samples", "docs", "LICENSES", ".ci", "CMakeLists.txt", "CMakePresets.json",
-       "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "REUSE.toml", ".clang-format", ".clang-tidy", ".editorconfig", ".gitattributes", ".gitignore"}
+       "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "REUSE.toml", ".clang-format", ".clang-tidy", ".dockerignore", ".editorconfig", ".gitattributes", ".gitignore"}
 HEADER_BYTES = 4096
 TAG = re.compile(r"SPDX-License-Identifier: *([A-Za-z0-9.+() -]+?) *(?:\*/|-->|\"|$)", re.M)
 # Short names of licences in tests/data/MANIFEST.md.
@@ -91,7 +91,7 @@ def sample_gaps(licences):
 
 def version_gaps():
     version = re.search(r"^project\(pushbroom VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M).group(1)
-    for name, form in (("CHANGELOG.md", r"^## \[?(\d[\w.]*)"),):
+    for name, form in (("CHANGELOG.md", r"^## \[?(\d[\w.]*)"), ("deploy/debian/changelog", r"^pushbroom \(([^)]*)\)")):
         found = re.search(form, (ROOT / name).read_text(), re.M)
         if not found or found.group(1) != version:
             yield f"{name} begins with version {found and found.group(1)}, CMakeLists.txt has {version}"
