@@ -67,7 +67,8 @@ def compare(path, text):
 
 
 def main(program, root, write=None):
-    operators = json.loads(subprocess.run([program, "operators", "--json"], check=True, capture_output=True).stdout)
+    operators = [json.loads(line) for line in
+                 subprocess.run([program, "operators", "--json"], check=True, capture_output=True).stdout.splitlines()]
     folders = {title: name for name, title in re.findall(r'^PB_OP_GROUP\((\w+), "([^"]+)"\)', (pathlib.Path(root) / "kernels/ops_groups.def").read_text(), re.M)}
     for name, text in pages(operators, folders).items():
         path = pathlib.Path(root) / "kernels/ops" / name

@@ -417,6 +417,13 @@ struct pb_config *cli_load_config_as(const char *path, const struct pb_product_k
     struct pb_config *config = NULL;
     if (pb_config_load(path, kinds, &errors, &config) == 0)
         return config;
+    for (size_t i = 0; i < errors.n; i++) {
+        const struct pb_err *e = &errors.err[i];
+        char text[sizeof e->file + sizeof e->msg + 40];
+        (void)snprintf(text, sizeof text, "%s:%d:%d: %s", e->file[0] ? e->file : path, e->line,
+                       e->col, e->msg);
+        put_error(NULL, pb_code_id(e->code), text, pb_code_hint(e->code));
+    }
     if (errors.n == 1 && errors.err[0].line <= 0) { /* of the file, not in it */
         char text[sizeof errors.err[0].file + sizeof errors.err[0].msg + 200];
         pb_err_text(&errors.err[0], text, sizeof text);

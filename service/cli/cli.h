@@ -92,7 +92,8 @@ struct pb_json;
 struct pb_key;
 /* --json and at most one word. Returns CLI_DONE or the usage error. */
 int cli_parse_word(const char *command, int argc, char **argv, bool *json, const char **word);
-/* Prints and destroys it; returns the exit code. */
+/* Prints the value on a line and destroys it; returns the exit code. Lists are NDJSON: one such
+ * line an element. */
 int cli_finish_json(struct pb_json *json);
 /* A parameter with its range and default, and its meaning below. */
 void cli_print_key(const struct pb_key *key);

@@ -241,7 +241,7 @@ int cli_as_show(const char *name, bool as_json)
         return rc;
     pb_device_plan_list(&as.traits, plans);
     if (as_json) {
-        struct pb_json *json = pb_json_create(true);
+        struct pb_json *json = pb_json_create(false);
         pb_json_object(json, NULL);
         cli_as_json(&as, json);
         json_plans(plans, json);

@@ -97,17 +97,18 @@ static void print_confinement(const char *text)
     cli_wrap(stdout, 8, 80, line);
 }
 
-static void show_cpu(struct pb_json *json)
+static int show_cpu(bool as_json)
 {
     char cpu[128], confined[PB_CONFINE_TEXT_BYTES];
     pb_confine_describe(&(struct pb_confine){.address_bytes = 1}, confined);
     pb_device_cpu_name(cpu, sizeof cpu);
-    if (json == NULL) {
+    if (!as_json) {
         printf("cpu     %s, %u core%s for this process\n", cpu, pb_device_cores(),
                pb_device_cores() == 1 ? "" : "s");
         print_confinement(confined);
-        return;
+        return CLI_DONE;
     }
+    struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_json_string(json, "device", "cpu");
     pb_json_string(json, "name", cpu);
@@ -115,11 +116,13 @@ static void show_cpu(struct pb_json *json)
     pb_json_bool(json, "usable", true);
     pb_json_string(json, "confined", confined);
     pb_json_end(json);
+    return cli_finish_json(json);
 }
 
 /* What it is and, measured before that, what is fastest on it. */
-static int show_device(const struct pb_device *d, bool tune, struct pb_json *json)
+static int show_device(const struct pb_device *d, bool tune, bool as_json)
 {
+    struct pb_json *json = as_json ? pb_json_create(false) : NULL;
     double to = 0, from = 0;
     int rc = CLI_DONE;
     if (json != NULL)
@@ -131,6 +134,8 @@ static int show_device(const struct pb_device *d, bool tune, struct pb_json *jso
     if (json != NULL) {
         json_device(json, d, to, from);
         pb_json_end(json);
+        const int printed = cli_finish_json(json);
+        rc = rc != CLI_DONE ? rc : printed;
     } else {
         print_device(d, to, from);
     }
@@ -176,12 +181,9 @@ int cli_devices(int argc, char **argv)
     if (tune) /* a kernel that is loaded at its first launch would be held up by one that stays */
         (void)setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     int n = pb_device_list(devices, 16, why);
-    struct pb_json *json = as_json ? pb_json_create(true) : NULL;
-    if (json != NULL)
-        pb_json_array(json, NULL);
-    show_cpu(json);
+    rc = show_cpu(as_json);
     for (int i = 0; i < n; i++) {
-        int shown = show_device(&devices[i], tune, json);
+        int shown = show_device(&devices[i], tune, as_json);
         rc = shown != CLI_DONE ? shown : rc;
     }
     if (n == 0 && !as_json)
@@ -190,9 +192,5 @@ int cli_devices(int argc, char **argv)
         fprintf(stderr, "pushbroom: there is no GPU to tune\n");
         rc = CLI_JOB_FAILED;
     }
-    if (!as_json)
-        return rc;
-    pb_json_end(json);
-    int finished = cli_finish_json(json);
-    return rc != CLI_DONE ? rc : finished;
+    return rc;
 }

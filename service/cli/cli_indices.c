@@ -100,8 +100,9 @@ static bool can(const struct options *o, const struct pb_index *index, char *mis
     return o->n_bands == 0 || pb_index_can(index, o->band, o->n_bands, NULL, 0, missing, n);
 }
 
-static void json_index(struct pb_json *json, const struct options *o, const struct pb_index *index)
+static int json_index(const struct options *o, const struct pb_index *index)
 {
+    struct pb_json *json = pb_json_create(false);
     char missing[200];
     bool ok = can(o, index, missing, sizeof missing);
     pb_json_object(json, NULL);
@@ -116,6 +117,7 @@ static void json_index(struct pb_json *json, const struct options *o, const stru
         pb_json_string(json, "missing", ok ? NULL : missing);
     }
     pb_json_end(json);
+    return cli_finish_json(json);
 }
 
 static void print_one(const struct options *o, const struct pb_index *index)
@@ -166,11 +168,12 @@ static void print_list(const struct options *o)
         printf("\n%zu indices; 'pushbroom indices NAME' shows one in full.\n", shown);
 }
 
-static void json_bands(struct pb_json *json)
+static int json_bands(void)
 {
-    pb_json_array(json, NULL);
-    for (size_t i = 0; i < pb_index_band_count(); i++) {
+    int rc = CLI_DONE;
+    for (size_t i = 0; rc == CLI_DONE && i < pb_index_band_count(); i++) {
         const struct pb_index_band *band = pb_index_band_at(i);
+        struct pb_json *json = pb_json_create(false);
         pb_json_object(json, NULL);
         pb_json_string(json, "name", band->name);
         pb_json_string(json, "meaning", band->meaning);
@@ -180,18 +183,16 @@ static void json_bands(struct pb_json *json)
         pb_json_string(json, "landsat8", band->landsat8[0] ? band->landsat8 : NULL);
         pb_json_string(json, "planetscope", band->planetscope[0] ? band->planetscope : NULL);
         pb_json_end(json);
+        rc = cli_finish_json(json);
     }
-    pb_json_end(json);
+    return rc;
 }
 
 /* What the names of bands mean that indices are made of. */
 static int show_bands(bool as_json)
 {
-    if (as_json) {
-        struct pb_json *json = pb_json_create(true);
-        json_bands(json);
-        return cli_finish_json(json);
-    }
+    if (as_json)
+        return json_bands();
     printf("%-4s %-28s %-14s %-10s %-9s %s\n", "NAME", "MEANING", "NANOMETRES", "SENTINEL-2",
            "LANDSAT 8", "PLANET");
     for (size_t i = 0; i < pb_index_band_count(); i++) {
@@ -214,16 +215,12 @@ int cli_indices(int argc, char **argv)
     } else if (rc == CLI_DONE && o.name != NULL && one == NULL) {
         rc = cli_unknown_name("indices", "index", o.name, pb_index_nearest(o.name));
     } else if (rc == CLI_DONE && o.json) {
-        struct pb_json *json = pb_json_create(true);
-        pb_json_array(json, NULL);
-        for (size_t i = 0; i < pb_index_count(); i++) {
+        for (size_t i = 0; rc == CLI_DONE && i < pb_index_count(); i++) {
             const struct pb_index *index = pb_index_at(i);
             if ((one == NULL || one == index) &&
                 (o.domain == NULL || strcmp(o.domain, index->domain) == 0))
-                json_index(json, &o, index);
+                rc = json_index(&o, index);
         }
-        pb_json_end(json);
-        rc = cli_finish_json(json);
     } else if (rc == CLI_DONE && one != NULL) {
         print_one(&o, one);
     } else if (rc == CLI_DONE) {

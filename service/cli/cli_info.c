@@ -54,7 +54,7 @@ static int check_config_json(const char *path)
     struct pb_err_list errors;
     struct pb_config *config = NULL;
     int rc = pb_config_load(path, &pb_products_strict, &errors, &config);
-    struct pb_json *json = pb_json_create(true);
+    struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_json_bool(json, "ok", rc == 0);
     pb_json_array(json, "errors");
@@ -155,9 +155,10 @@ static void print_notes(const char *doc)
     puts("");
 }
 
-static void json_operator(struct pb_json *json, size_t at)
+static int json_operator(size_t at)
 {
     const struct pb_op *const op = pb_op_at(at);
+    struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_json_string(json, "name", op->name);
     pb_json_string(json, "group", pb_op_group(at));
@@ -183,6 +184,7 @@ static void json_operator(struct pb_json *json, size_t at)
     }
     pb_json_end(json);
     pb_json_end(json);
+    return cli_finish_json(json);
 }
 
 static void print_field(const char *label, const char *text)
@@ -247,15 +249,11 @@ int cli_operators(int argc, char **argv)
     const struct pb_op *one = name ? find_operator(name) : NULL;
     if (name != NULL && one == NULL)
         return CLI_USAGE;
-    if (as_json) {
-        struct pb_json *json = pb_json_create(true);
-        pb_json_array(json, NULL);
-        for (size_t i = 0; i < pb_op_count(); i++)
-            if (one == NULL || one == pb_op_at(i))
-                json_operator(json, i);
-        pb_json_end(json);
-        return cli_finish_json(json);
-    }
+    for (size_t i = 0; as_json && rc == CLI_DONE && i < pb_op_count(); i++)
+        if (one == NULL || one == pb_op_at(i))
+            rc = json_operator(i);
+    if (as_json)
+        return rc;
     if (one != NULL)
         print_operator(one);
     else

@@ -15,23 +15,23 @@ static int list(bool as_json)
 {
     struct pb_preset *presets = NULL;
     const size_t n = pb_preset_list(&presets);
-    struct pb_json *json = as_json ? pb_json_create(true) : NULL;
-    pb_json_array(json, NULL);
-    for (size_t i = 0; i < n; i++) {
+    int rc = CLI_DONE;
+    for (size_t i = 0; rc == CLI_DONE && i < n; i++) {
         if (!as_json) {
             printf("%-18s %s\n", presets[i].name, presets[i].about);
             continue;
         }
+        struct pb_json *json = pb_json_create(false);
         pb_json_object(json, NULL);
         pb_json_string(json, "name", presets[i].name);
         pb_json_string(json, "about", presets[i].about);
         pb_json_string(json, "path", presets[i].path);
         pb_json_end(json);
+        rc = cli_finish_json(json);
     }
-    pb_json_end(json);
     pb_preset_list_free(presets, n);
     if (as_json)
-        return cli_finish_json(json);
+        return rc;
     puts("\n'pushbroom new NAME > my.yaml' starts a configuration from one, 'pushbroom run -c "
          "NAME' runs "
          "it.");
@@ -54,7 +54,7 @@ static char *read_text(const char *path)
 
 static int print_json(const char *name, const char *path, const char *text)
 {
-    struct pb_json *json = pb_json_create(true);
+    struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_json_string(json, "name", name);
     pb_json_string(json, "path", path);

@@ -77,8 +77,9 @@ static void print_operators(const struct wic_pattern *pattern)
             printf("\nThe operator '%s' chooses it for %s.\n", pb_op_at(i)->name, what[of]);
 }
 
-static void json_pattern(struct pb_json *json, const struct entry *entry)
+static int json_pattern(const struct entry *entry)
 {
+    struct pb_json *json = pb_json_create(false);
     const struct wic_pattern *pattern = entry->pattern;
     struct pb_exchange_keys room;
     pb_json_object(json, NULL);
@@ -100,6 +101,7 @@ static void json_pattern(struct pb_json *json, const struct entry *entry)
     pb_json_end(json);
     json_operators(json, pattern);
     pb_json_end(json);
+    return cli_finish_json(json);
 }
 
 static void print_pattern(const struct entry *entry)
@@ -157,15 +159,11 @@ int cli_patterns(int argc, char **argv)
     const struct entry *one = name ? find(entries, n, name) : NULL;
     if (name != NULL && one == NULL)
         return CLI_USAGE;
-    if (as_json) {
-        struct pb_json *json = pb_json_create(true);
-        pb_json_array(json, NULL);
-        for (size_t i = 0; i < n; i++)
-            if (one == NULL || one == &entries[i])
-                json_pattern(json, &entries[i]);
-        pb_json_end(json);
-        return cli_finish_json(json);
-    }
+    for (size_t i = 0; as_json && rc == CLI_DONE && i < n; i++)
+        if (one == NULL || one == &entries[i])
+            rc = json_pattern(&entries[i]);
+    if (as_json)
+        return rc;
     if (one != NULL && one->pattern == NULL)
         return cli_usage("patterns", "%s", one->why);
     if (one != NULL)

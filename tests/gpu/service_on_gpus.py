@@ -46,7 +46,7 @@ folder = pathlib.Path(tempfile.mkdtemp(prefix="pb-scenes-"))
 
 
 def gpus():
-    return sum(device["device"].startswith("cuda:") for device in json.loads(run("pushbroom", "devices", "--json").stdout))
+    return sum(device["device"].startswith("cuda:") for device in map(json.loads, run("pushbroom", "devices", "--json").stdout.splitlines()))
 
 
 @contextlib.contextmanager

@@ -89,6 +89,16 @@ class Again(DaemonCase):
         self.done(d, third)
         self.done(d, d.call("job.again", id=first["id"][-4:]))
 
+    def test_list_has_place_time_and_picture(self):
+        d = self.service(pipeline().replace("    output:", """      - quicklook: {bands: [X]}
+      - stac: {datetime: "2020-02-19T11:21:11Z"}
+    output:"""))
+        self.deliver(d)
+        job, = d.jobs(fields="brief")
+        item = json.loads(next((d.root / "products").rglob("*.stac.json")).read_text())
+        self.assertEqual((job["bbox"], job["datetime"]), (item["bbox"], "2020-02-19T11:21:11Z"))
+        self.assertTrue(job["preview"].endswith(".png") and os.path.exists(job["preview"]), job["preview"])
+
     def test_done_file_is_no_duplicate(self):
         d = self.service(settings="  duplicates: {keep: 1d, then: skip}\n")
         shutil.copyfile(small_folder(d.root / "made") / "SCL.tif", d.root / "x.tif")

@@ -173,7 +173,7 @@ def test_the_effective_config_is_a_config(scratch):
 
 def test_patterns_are_those_of_the_installation(scratch):
     """The built-in one, and the plugins in the directory beside the programs; one that is no good says why."""
-    listed = json.loads(run("pushbroom", "patterns", "--json").stdout)
+    listed = pbtest.run_json("pushbroom", "patterns", "--json")
     assert [(p["name"], p["built_in"]) for p in listed] == [
         ("unidirectional", True), ("alternating", False), ("multiple", False), ("probabilistic", False)], listed
     assert [a["name"] for a in listed[2]["arguments"]] == ["n0", "n1"], listed
@@ -231,7 +231,7 @@ def test_a_pipeline_that_no_file_reaches_is_a_warning(scratch):
 
 
 def test_tables_fit_80_columns_and_have_no_escape_codes(scratch):
-    names = [o["name"] for o in json.loads(run("pushbroom", "operators", "--json").stdout)]
+    names = [o["name"] for o in pbtest.run_json("pushbroom", "operators", "--json")]
     for words in (["operators"], ["indices"], ["indices", "--bands", "B,G,R,N"], ["indices", "NDVI", "--bands", "R,N"],
                   ["indices", "TCARIOSAVI"], ["patterns"], ["patterns", "probabilistic"], ["devices"], ["devices", "--as", "jetson-orin-nano"], *(["operators", name] for name in names)):
         text = run("pushbroom", *words).stdout
@@ -250,10 +250,16 @@ def test_without_a_gpu_there_is_nothing_to_tune(scratch):
 
 
 def test_json_everywhere_parses(scratch):
-    for words in ("operators", "operators math", "indices", "indices NDVI", "indices --domain water --bands G,N", "patterns", "patterns multiple",
-                  "devices", "devices --as t4",
-                  f"check-config {CONFIG}"):
-        assert json.loads(run("pushbroom", *words.split(), "--json").stdout), words
+    lists = ("operators", "indices", "indices --domain water --bands G,N", "indices --bands-help", "patterns", "devices", "new")
+    for words in (*lists, "operators math", "indices NDVI", "patterns multiple", "devices --as t4", f"check-config {CONFIG}"):
+        lines = [json.loads(line) for line in run("pushbroom", *words.split(), "--json").stdout.splitlines()]
+        assert all(isinstance(line, dict) for line in lines), words
+        assert len(lines) == 1 if words not in lists or words == "devices" else len(lines) > 3, words
+    for words, word in (("operators nosuch", "usage"), ("indices --domain x", "usage"), ("status --nosuch", "usage"),
+                        ("submit nofile --socket /nosuch", "service.unreachable"), ("run -c nofile x", "config.file")):
+        done = run("pushbroom", *words.split(), "--json", code=None)
+        error, = (json.loads(line)["error"] for line in done.stdout.splitlines())
+        assert done.returncode in (2, 3) and error["code"] == word and error["message"] and "hint" in error, (words, done)
     image = scene(scratch)
     planned, = pbtest.run_json("pushbroom", "run", "--dry-run", "--json", "-c", CONFIG, "-o", scratch / "out", image)
     assert planned["status"] == "planned" and planned["plan"]["grid"]["width"] == 600, planned
@@ -571,7 +577,7 @@ def test_what_names_of_bands_mean(scratch):
     text = run("pushbroom", "indices", "--bands-help").stdout
     check_width(text)
     assert re.search(r"^N +Near-Infrared \(NIR\) +760 to 900 +B8 +B5 +B8$", text, re.M), text
-    bands = {b["name"]: b for b in json.loads(run("pushbroom", "indices", "--bands-help", "--json").stdout)}
+    bands = {b["name"]: b for b in pbtest.run_json("pushbroom", "indices", "--bands-help", "--json")}
     assert (bands["R"]["shortest_nm"], bands["R"]["longest_nm"], bands["WV"]["landsat8"]) == (620, 690, None)
     assert {"B", "G", "R", "RE1", "N", "S1", "S2", "T"} <= set(bands)
 

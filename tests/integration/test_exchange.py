@@ -96,7 +96,7 @@ def test_operators_choose_the_exchange_of_a_tile_s_parts(scratch):
 
 @pbtest.not_about_threads
 def test_patterns_say_which_operators_choose_them(scratch):
-    listed = {entry["name"]: entry["chosen_by"] for entry in json.loads(run("pushbroom", "patterns", "--json").stdout)}
+    listed = {entry["name"]: entry["chosen_by"] for entry in pbtest.run_json("pushbroom", "patterns", "--json")}
     assert listed == {"unidirectional": [], "alternating": [{"operator": "classify", "of": "rounds"}],
                       "multiple": [{"operator": "composite", "of": "parts"}],
                       "probabilistic": [{"operator": "gate", "of": "parts"}]}, listed

@@ -81,7 +81,7 @@ def test_own_presets_are_found_first(scratch):
 
 
 def test_new_prints_every_preset_as_it_is(scratch):
-    listed = json.loads(pbtest.run("pushbroom", "new", "--json").stdout)
+    listed = pbtest.run_json("pushbroom", "new", "--json")
     names = {p.stem for p in SAMPLES.glob("*.yaml")}
     assert {entry["name"] for entry in listed} == names
     for entry in listed:

@@ -65,6 +65,40 @@ class Socket(unittest.TestCase):
         self.assertEqual([j["name"] for j in self.d.jobs(status=["failed", "successful"], limit=2)], ["c.tif", "b.tif"])
         self.assertEqual(self.d.jobs(status="running"), [])
 
+    def test_brief_list_goes_on_before_a_job(self):
+        for i in range(5):
+            self.d.drop("f%d.tif" % i)
+        self.d.wait_for(lambda: len(self.d.jobs(status="successful")) == 5)
+        whole = self.d.jobs()
+        brief = self.d.jobs(fields="brief")
+        self.assertEqual(brief, [{k: v for k, v in job.items() if k != "report"} for job in whole])
+        self.assertTrue({"bbox", "datetime", "preview"} < set(brief[0]))
+        self.assertEqual(self.d.jobs(limit=2, before=whole[1]["id"]), whole[2:4])
+        self.assertEqual(self.d.jobs(before=whole[4]["id"]), [])
+        with self.assertRaises(RpcError) as caught:
+            self.d.jobs(before="20200101-000000-aaaa")
+        self.assertEqual(caught.exception.code, "job.unknown")
+
+    def test_wrong_parameter_gets_the_right_ones(self):
+        for method, params, hint in (("job.list", {"filter": 1}, "job.list takes pipeline, status, limit, fields, before, since_ms"),
+                                     ("job.get", {}, "job.get takes id (required)"), ("service.info", {"x": 1}, "service.info takes no parameters"),
+                                     ("job.again", {"id": "x", "dry_run": 1}, "job.again takes id (required), priority, dry_run")):
+            with self.assertRaises(RpcError) as caught:
+                self.d.call(method, **params)
+            self.assertEqual((caught.exception.rpc, caught.exception.hint), (-32602, hint))
+
+    def test_methods_are_listed(self):
+        said = self.d.call("rpc.discover")
+        methods = {m["name"]: {p["name"]: p["required"] for p in m["params"]} for m in said["methods"]}
+        self.assertEqual(said["openrpc"], "1.2.6")
+        self.assertEqual(methods["event.ack"], {"target": True, "seq": True, "given_up": False})
+        for method, params in methods.items():
+            try:
+                self.d.call(method, **{name: None for name in params})
+            except RpcError as error:
+                self.assertNotEqual(error.rpc, -32601)
+                self.assertNotIn("takes no parameter", str(error))
+
     def test_info_and_metrics(self):
         self.d.drop("a.tif")
         self.d.drop("b.tif", "fail")

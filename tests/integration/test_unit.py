@@ -72,7 +72,7 @@ class Unit(unittest.TestCase):
         installed = self.root / "usr/share/pushbroom/presets"
         self.assertEqual({p.name for p in installed.iterdir()}, {p.name for p in [*source.glob("*.yaml"), *source.glob("*.geojson")]})
         listed = run(self.root / "usr/bin/pushbroom", "new", "--json")
-        self.assertEqual({entry["path"] for entry in json.loads(listed.stdout)}, {str(p) for p in installed.glob("*.yaml")})
+        self.assertEqual({entry["path"] for entry in map(json.loads, listed.stdout.splitlines())}, {str(p) for p in installed.glob("*.yaml")})
         for path in source.glob("*.yaml"):
             check = run(self.root / "usr/bin/pushbroom", "check-config", path.stem)
             self.assertEqual(check.returncode, 0, check.stdout)

@@ -24,7 +24,7 @@ def tune(host, _):
     os.environ["PUSHBROOM_TUNING"] = str(host.work / "tuning.json")
     try:
         tuned = host.call(host.program("pushbroom"), "devices", "--tune", "--json")
-        device = json.loads(tuned.stdout)[1] if tuned.returncode == 0 else {"tuned": []}
+        device = json.loads(tuned.stdout.splitlines()[1]) if tuned.returncode == 0 else {"tuned": []}
         host.check(len(device["tuned"]) == 12 and (host.work / "tuning.json").exists(), f"devices --tune keeps 12 rows {tuned.stderr[-300:]}")
         told = host.call(host.program("pushbroom"), "devices").stdout
         host.check("measured on 20" in told and "as measured" in told, "devices says that plans are measured, and when")
