@@ -30,6 +30,8 @@ int main(int argc, char **argv)
     }
     if (argc == 3 && (strcmp(word, "--man") == 0 || strcmp(word, "--completion") == 0))
         return finish(cli_document(word, argv[2]));
+    if (strcmp(word, "--complete") == 0)
+        return finish(cli_complete(argc - 2, argv + 2));
     const struct cli_command *command = cli_command_find(word);
     if (command == NULL && word[0] == '-') {
         static const char *const options[] = {"--help", "--version"};

@@ -224,6 +224,11 @@ const struct cli_command *cli_command_find(const char *name)
     return NULL;
 }
 
+const struct cli_command *cli_command_at(size_t i)
+{
+    return i < N_COMMANDS ? &commands[i] : NULL;
+}
+
 void cli_help(const char *name, FILE *out)
 {
     const struct cli_command *c = name ? cli_command_find(name) : NULL;
@@ -266,9 +271,9 @@ int cli_document(const char *kind, const char *what)
     else if (man && strcmp(what, "pushbroom-notify.8") == 0)
         pb_man_program(&pb_help_notify, stdout);
     else if (!man && strcmp(what, "bash") == 0)
-        pb_completion_bash(pages, N_COMMANDS, stdout);
+        pb_completion_bash(stdout);
     else if (!man && strcmp(what, "zsh") == 0)
-        pb_completion_zsh(pages, N_COMMANDS, stdout);
+        pb_completion_zsh(stdout);
     else
         return cli_usage(NULL, "%s: there is no '%s'", kind, what);
     return CLI_DONE;

@@ -22,6 +22,12 @@ struct cli_command {
 };
 
 const struct cli_command *cli_command_find(const char *name);
+const struct cli_command *cli_command_at(size_t i); /* NULL after the last */
+/* Prints the words that may take the place of the last of n words of a command line, without the
+ * name of the program (cli_complete.c). The exit code. */
+int cli_complete(int n, char **words);
+/* Calls visit with the name of each pattern of communication. */
+void cli_patterns_each(void (*visit)(const void *user, const char *name), const void *user);
 /* "pushbroom run: what" on stderr plus where to find help; returns CLI_USAGE. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The usage error for what getopt_long(argc, argv, ":...", longs) returned: c is '?' or ':'. */

@@ -147,6 +147,14 @@ static const struct entry *find(const struct entry *entries, size_t n, const cha
     return NULL;
 }
 
+void cli_patterns_each(void (*visit)(const void *user, const char *name), const void *user)
+{
+    struct entry entries[NAMES];
+    const size_t n = load_all(entries);
+    for (size_t i = 0; i < n; i++)
+        visit(user, entries[i].name);
+}
+
 int cli_patterns(int argc, char **argv)
 {
     struct entry entries[NAMES];

@@ -46,41 +46,24 @@ static void bash_options(const struct pb_help_page *page, FILE *out)
     (void)fputs("' ;;\n", out);
 }
 
-static void bash_pages(const struct pb_help_page *const *pages, size_t n, FILE *out)
+void pb_completion_bash(FILE *out)
 {
-    (void)fputs("  case \"$command:$prev\" in\n", out);
-    for (size_t i = 0; i < n; i++)
-        bash_values(pages[i], out);
-    (void)fputs("  esac\n  if [[ $cur == -* ]]; then\n    case \"$command\" in\n", out);
-    for (size_t i = 0; i < n; i++)
-        bash_options(pages[i], out);
-    (void)fputs("    esac\n    COMPREPLY=($(compgen -W \"$words --help\" -- \"$cur\"))\n"
-                "    return\n  fi\n  case \"$command\" in\n    ",
-                out);
-    const char *bar = "";
-    for (size_t i = 0; i < n; i++) {
-        if (!pages[i]->takes_files)
-            continue;
-        (void)fprintf(out, "%s%s", bar, pages[i]->name);
-        bar = "|";
-    }
-    (void)fputs(") COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n  esac\n}\n", out);
-}
-
-void pb_completion_bash(const struct pb_help_page *const *commands, size_t n, FILE *out)
-{
+    static const struct pb_help_page *const programs[] = {&pb_help_pushbroomd, &pb_help_notify};
     (void)fputs("# bash completion of pushbroom. Made by 'pushbroom --completion bash'.\n"
                 "_pushbroom() {\n"
-                "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-                "  local command=${COMP_WORDS[1]} words=\n  COMPREPLY=()\n"
-                "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W '",
-                out);
-    for (size_t i = 0; i < n; i++)
-        (void)fprintf(out, "%s ", commands[i]->name);
-    (void)fputs("help --help --version' -- \"$cur\"))\n    return\n  fi\n", out);
-    bash_pages(commands, n, out);
-    static const struct pb_help_page *const programs[] = {&pb_help_pushbroomd, &pb_help_notify};
-    (void)fputs("_pushbroom_program() {\n"
+                "  local cur=${COMP_WORDS[COMP_CWORD]} line tab=$'\\t'\n"
+                "  COMPREPLY=()\n"
+                "  while IFS= read -r line; do\n"
+                "    if [[ $line == :files ]]; then\n"
+                "      while IFS= read -r line; do COMPREPLY+=(\"$line\"); done "
+                "< <(compgen -f -- \"$cur\")\n"
+                "    else\n"
+                "      COMPREPLY+=(\"${line%%\"$tab\"*}\")\n"
+                "    fi\n"
+                "  done < <(\"${COMP_WORDS[0]}\" --complete \"${COMP_WORDS[@]:1:COMP_CWORD}\" "
+                "2>/dev/null)\n"
+                "}\n"
+                "_pushbroom_program() {\n"
                 "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
                 "  local command=${COMP_WORDS[0]##*/} words=\n  COMPREPLY=()\n",
                 out);
@@ -138,25 +121,26 @@ static void zsh_page(const struct pb_help_page *page, FILE *out)
     (void)fprintf(out, " \\\n        '*:argument:%s' ;;\n", page->takes_files ? "_files" : "");
 }
 
-void pb_completion_zsh(const struct pb_help_page *const *commands, size_t n, FILE *out)
+void pb_completion_zsh(FILE *out)
 {
     (void)fputs("#compdef pushbroom pushbroomd pushbroom-notify\n"
                 "# zsh completion of pushbroom. Made by 'pushbroom --completion zsh'.\n"
-                "_pushbroom() {\n  local -a commands=(\n",
+                "_pushbroom_words() {\n"
+                "  local line files=0 tab=$'\\t'\n  local -a names texts\n"
+                "  for line in \"${(@f)$($words[1] --complete \"${(@)words[2,CURRENT]}\" "
+                "2>/dev/null)}\"; do\n"
+                "    if [[ $line == :files ]]; then\n      files=1\n"
+                "    elif [[ -n $line ]]; then\n"
+                "      names+=(\"${line%%$tab*}\")\n"
+                "      texts+=(\"${line/$tab/  }\")\n"
+                "    fi\n  done\n"
+                "  (( $#names )) && compadd -U -l -d texts -a names\n"
+                "  (( files )) && _files\n}\n"
+                "_pushbroom() {\n"
+                "  local command=$service\n"
+                "  case $command in\n"
+                "    pushbroom)\n      _pushbroom_words ;;\n",
                 out);
-    for (size_t i = 0; i < n; i++) {
-        (void)fprintf(out, "    '%s:", commands[i]->name);
-        quoted(commands[i]->summary, ":\\", out);
-        (void)fputs("'\n", out);
-    }
-    (void)fputs("  )\n  local command=$service\n  if [[ $service == pushbroom ]]; then\n"
-                "    if (( CURRENT == 2 )); then\n      _describe command commands\n"
-                "      return\n    fi\n"
-                "    command=$words[2]\n    shift words\n    (( CURRENT-- ))\n  fi\n"
-                "  case $command in\n",
-                out);
-    for (size_t i = 0; i < n; i++)
-        zsh_page(commands[i], out);
     zsh_page(&pb_help_pushbroomd, out);
     zsh_page(&pb_help_notify, out);
     (void)fputs("  esac\n}\n_pushbroom \"$@\"\n", out);

@@ -476,6 +476,24 @@ def test_status_lists_jobs_in_80_columns(scratch):
         assert cli(d, "status", "--all").stdout.count(".tif") == 22
 
 
+def test_completion_offers_jobs_and_pipelines(scratch):
+    with service() as d:
+        for name, text in (("a.tif", "ok"), ("b.tif", "fail")):
+            d.drop(name, text)
+        good, bad = d.wait_job("a.tif", "successful")["id"], d.wait_job("b.tif", "failed")["id"]
+
+        def offered(*words):
+            done = run("pushbroom", "--complete", *words, env={"PUSHBROOM_SOCKET": str(d.root / "s.sock")})
+            assert not done.stderr, done
+            return [line.partition("\t")[0] for line in done.stdout.splitlines()]
+        assert offered("status", "") == [bad, good]
+        assert offered("again", good[-4:]) == [good] == offered("again", good[:16])
+        assert offered("retry", "") == [bad] == offered("quarantine", "show", "")
+        assert offered("cancel", "") == []
+        assert offered("status", "-p", "") == ["plain"] == offered("again", "--pipeline", "pl")
+        assert offered("status", "--until") == ["--until-idle"]
+
+
 def test_submit_wait_tells_success_failure_and_refusal(scratch):
     with service() as d:
         good, bad = d.root / "good.tif", d.root / "bad.tif"

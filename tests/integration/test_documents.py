@@ -87,9 +87,22 @@ class Documents(unittest.TestCase):
         def complete(function, *words):
             code = 'source %s; COMP_WORDS=(%s); COMP_CWORD=%d; %s; printf "%%s\\n" "${COMPREPLY[@]}"' % (
                 script, " ".join("'%s'" % word for word in words), len(words) - 1, function)
-            done = run("bash", "-u", "-c", code, cwd=self.root)
+            done = run("bash", "-u", "-c", code, cwd=self.root, env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **env})
             self.assertEqual((done.returncode, done.stderr), (0, ""), words)
-            return done.stdout.split()
+            return done.stdout.splitlines() if done.stdout.strip() else []
+        env = {"PUSHBROOM_SOCKET": str(self.root / "nosuch")}  # no service: nothing, and no words about it
+        self.assertEqual(complete("_pushbroom", "pushbroom", "status", ""), [])
+        self.assertEqual(complete("_pushbroom", "pushbroom", "submit", "-p", ""), [])
+        self.assertEqual(complete("_pushbroom", "pushbroom", "help", "che"), ["check-config"])
+        self.assertEqual(complete("_pushbroom", "pushbroom", "operators", "mas"), ["mask"])
+        self.assertEqual(complete("_pushbroom", "pushbroom", "indices", "NDVI"), [n for n in complete("_pushbroom", "pushbroom", "indices", "") if n.startswith("NDVI")])
+        self.assertIn("alternating", complete("_pushbroom", "pushbroom", "patterns", ""))
+        self.assertIn("jetson-orin", complete("_pushbroom", "pushbroom", "devices", "--as", "jet"))
+        self.assertIn("sentinel2-l2a", complete("_pushbroom", "pushbroom", "new", "sentinel2-"))
+        self.assertIn("sentinel2-l2a", complete("_pushbroom", "pushbroom", "run", "-c", "sentinel2-"))
+        self.assertEqual(complete("_pushbroom", "pushbroom", "quarantine", ""), ["list", "show", "retry", "drop"])
+        (self.root / "c.yaml").write_text("pipelines: {one: {products: [{statistics: {}}]}, two: {products: [{statistics: {}}]}}")
+        self.assertEqual(complete("_pushbroom", "pushbroom", "run", "-c", "c.yaml", "-p", ""), ["one", "two"])
         (self.root / "scene.tif").touch()
         self.assertEqual(complete("_pushbroom", "pushbroom", "sta"), ["status"])
         self.assertEqual(complete("_pushbroom", "pushbroom", "run", "--dr"), ["--dry-run"])
