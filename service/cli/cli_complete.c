@@ -167,7 +167,7 @@ static void offer_options(const struct complete *c)
         (void)snprintf(word, sizeof word, "--%s", o->name);
         offer_with(c, word, o->doc);
     }
-    offer_with(c, "--help", "what the command takes");
+    offer_with(c, "--help", "help of the command");
 }
 
 static void offer_quarantine(const struct complete *c)
