@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Pure arithmetic over the config and the image header. What decides the shape of a run:
+/* Arithmetic over the config and the image header; the one exception, heights for warp, reads
+ * rasters (plan_heights.c). The shape of a run depends on:
  *
  *  - the visiting order (plan_order.c).
  *  - the side of a tile. As small as the products' blocks allow (small tiles fit into caches and

@@ -3,9 +3,10 @@
 #ifndef PB_PLAN_H
 #define PB_PLAN_H
 /* The plan of a run: config + image header -> compiled chain, tile grid and visiting order, slots,
- * threads and every byte that will be held. It is made before the first pixel is read, and a memory
- * budget that cannot be kept is refused here, with the amount that would do. Owns the chain and the
- * names; read-only afterwards, any thread.
+ * threads and every byte that will be held. It is made before the first tile is read;
+ * only warp with dem reads pixels while planning (the range of heights, plan_heights.c). A memory
+ * budget that cannot be kept is refused here, with the amount that would be enough. Owns the chain
+ * and the names; read-only afterwards, any thread.
  *
  * A plan is a value: what depends on a choice (the side of a tile, threads, stripes) is computed
  * into a copy, and the copy that is chosen becomes the plan. */
@@ -320,11 +321,11 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
 const struct pb_plan *pb_plan_largest(const struct pb_plan *plan);
 /* The most host memory that a pass takes. */
 uint64_t pb_plan_total_bytes(const struct pb_plan *plan);
-/* The memory with which no core is left idle, for the pass that would take the most of it; 0: none
- * is. */
+/* The memory with which no core is left idle, for the pass that would take the most of it; 0: no
+ * core is idle. */
 uint64_t pb_plan_wanted_bytes(const struct pb_plan *plan);
-/* A few lines for people. Returns what snprintf would. */
-/* A reason in words, and the amount that would do unless it is 0. Any thread. */
+/* Formats a reason, with the amount that would be enough unless it is 0. Thread: any. */
 void pb_plan_reason(const char *why, uint64_t would_do, char *text, size_t bytes);
+/* Describes the plan in a few lines. Returns the length, as snprintf does. */
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes);
 #endif

@@ -109,10 +109,13 @@ void pb_intake_report(const struct pb_adopted *adopted, struct pb_troubles *trou
 /* Whether something stays in work/ that another pb_intake_adopt may put away. */
 bool pb_intake_has_left(const struct pb_intake *intake, const struct pb_troubles *troubles);
 
-/* Shared by the parts of the intake: a new id; names, pipeline and times of a new job. */
-/* Whether there is as much free space as service.retention.min_free wants; service.space. */
+/* --- shared by the parts of the intake --- */
+
+/* 0 if the free space is at least service.retention.min_free; else service.space. */
 int pb_intake_check_space(struct pb_intake *intake, struct pb_err *err);
+/* Makes a new id of a job. */
 void pb_intake_make_id(char out[PB_JOB_ID_BYTES]);
+/* Sets name, pipeline and times of a new job. */
 void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char *name,
                         bool is_folder);
 /* The same for a set of loose files. */

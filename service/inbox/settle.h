@@ -4,15 +4,15 @@
 #define PB_SETTLE_H
 /* Which files of the inbox are complete. It gets the files of a scan, and returns those that did
  * not change for long enough and the time of the next check. Pure: no I/O, no clock of its own.
- * Thread: loop.
+ * Thread: pool during a scan (watch.h runs one at a time), the loop between scans.
  *
  * A file is complete when its size, mtime, ctime and inode did not change between two scans at
  * least `settle` apart on the monotonic clock. A file that is seen for the first time may be
  * complete by its age: when its mtime is older than `settle` (renamed in after it was written, or
  * there before the start). This depends on the wall clock, so such a file has by_age set, and the
  * caller checks that no process writes it; the rule is off for a while after a step of the wall
- * clock. An mtime in the future is ignored. So may one whose rename the caller has seen, whatever
- * its mtime: pb_settle_arrived. */
+ * clock. An mtime in the future is ignored. A file whose rename the caller has seen may be
+ * complete by its age as well, whatever its mtime: pb_settle_arrived. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,7 +23,7 @@ struct pb_settle_file {
     const char *name; /* below the inbox; pb_settle_add copies it */
     uint64_t size, inode;
     int64_t mtime_ns, ctime_ns; /* wall clock; see inbox.h for those of a folder */
-    bool is_folder;             /* size, mtime and ctime speak of all that lies in it */
+    bool is_folder;             /* size, mtime and ctime are of all its content */
     bool by_age;                /* set here: complete by its mtime or its rename alone */
 };
 
@@ -44,27 +44,27 @@ void pb_settle_arrived(struct pb_settle *settle, size_t i, int64_t mono_ms);
 /* After end: all files of the scan, in the order of their names, borrowed until the next begin. */
 size_t pb_settle_count(const struct pb_settle *settle);
 const struct pb_settle_file *pb_settle_at(const struct pb_settle *settle, size_t i);
-/* After end: keeps it from pb_settle_next, as it is one of a set; it counts as waiting. Whether it
- * did not change between two scans at least `settle` apart: its age counts for nothing. */
+/* After end: excludes file i, which is one of a set, from pb_settle_next; it counts as waiting.
+ * Returns true if it did not change between two scans at least `settle` apart, whatever its age. */
 bool pb_settle_hold(struct pb_settle *settle, size_t i);
-/* Whether pb_settle_hold was called for it. */
+/* Returns true if pb_settle_hold was called for file i. */
 bool pb_settle_is_held(const struct pb_settle *settle, size_t i);
-/* The file of that name; false: there is none. */
+/* Finds the file of that name; false if absent. */
 bool pb_settle_find(const struct pb_settle *settle, const char *name, size_t *out_i);
-/* After end, for files that come with another one (companion.h): TAKE: it is complete, as its
- * marker is there. WAIT: it is not, whatever its times. ASIDE: it is never taken and not waited
- * for. Whether it did not change between two scans at least `settle` apart. */
+/* After end, for files with a companion (companion.h): TAKE: file i is complete, because its marker
+ * exists. WAIT: incomplete, whatever its times. ASIDE: never taken, and not counted as waiting.
+ * Returns true if it did not change between two scans at least `settle` apart. */
 enum pb_settle_decision { PB_SETTLE_TAKE, PB_SETTLE_WAIT, PB_SETTLE_ASIDE };
 bool pb_settle_decide(struct pb_settle *settle, size_t i, enum pb_settle_decision decision);
-/* It is complete when both are. */
+/* File i is complete when `other` is complete, too. */
 void pb_settle_wait_for(struct pb_settle *settle, size_t i, size_t other);
-/* Whether the wall clock may be compared with the times of files. */
+/* Returns true if the wall clock may be compared with the times of files. */
 bool pb_settle_trusts_wall(const struct pb_settle *settle, int64_t mono_ms);
 /* After end: the next complete file (borrowed until the next begin), each once a scan; or NULL. */
 const struct pb_settle_file *pb_settle_next(struct pb_settle *settle);
-/* The file was not taken: it has to settle once more. */
+/* The file was not taken: it has to settle again. */
 void pb_settle_again(struct pb_settle *settle, const struct pb_settle_file *file);
-/* Milliseconds until the first waiting file can be complete; -1 = none waits. */
+/* Milliseconds until the first waiting file can be complete; -1 if no file waits. */
 int64_t pb_settle_due_ms(const struct pb_settle *settle, int64_t mono_ms);
 size_t pb_settle_waiting(const struct pb_settle *settle);
 

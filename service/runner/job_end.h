@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_JOB_END_H
 #define PB_JOB_END_H
-/* The end of a job's run: by its outcome and by whose fault that was, the job ends or goes back
- * into the queue. A state is announced when it is on the disk, or when the store does not take it.
+/* The end of a job's run: by its outcome and the class of its error, the job ends or returns to the
+ * queue. A state is announced when it is on the disk, or when the store does not take it.
  * The functions take what a job holds. Thread: loop. */
 #include "service/runner/faults.h"
 #include "service/runner/pending.h"
@@ -15,7 +15,7 @@ struct pb_job_ends {
     struct pb_faults *faults;
 };
 
-/* Decides what becomes of the job. True: it ends, and no fault of the machine or of the
+/* Ends the job or returns it to the queue. True: it ends, and no fault of the machine or of the
  * configuration ended its run. */
 bool pb_job_end_run(struct pb_job_ends *ends, struct pb_run_over *over);
 /* running -> accepted; or -> successful, when its products are in place. Its error stays. */
@@ -24,7 +24,8 @@ void pb_job_end_put_back(struct pb_job_ends *ends, struct pb_job *job);
  * fails. */
 void pb_job_end_set_back(struct pb_job_ends *ends, struct pb_job *job, int64_t began_ms);
 
-/* The same for jobs that are pending already and whose products were looked for. */
+/* The functions below are for jobs that are pending already and whose products were looked for. */
+
 /* Moves a running job to its final state, stores it, puts its input away, announces it. */
 void pb_job_end_finish(struct pb_job_ends *ends, struct pb_pending *pending,
                        enum pb_job_status status);

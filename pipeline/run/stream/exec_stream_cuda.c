@@ -58,8 +58,8 @@ struct exec_stream {
     uint32_t launched;            /* tiles */
 };
 
-/* Waits for an event, HANG_MS at most: device.lost then, for the GPU does not answer. Polls, since
- * CUDA has no wait with a limit; the naps are short beside a tile. */
+/* Waits for an event, at most HANG_NS: then device.lost, because the GPU does not answer. Polls,
+ * because CUDA has no wait with a limit; the naps are short compared to a tile. */
 static int wait_event(cudaEvent_t event, const char *what, struct pb_err *err)
 {
     struct wic_watchdog dog = {0, 0};

@@ -88,12 +88,14 @@ void pb_stream_abort(struct pb_stream *stream);
 int pb_stream_deliver(struct pb_stream *stream, const struct pb_tile *tile,
                       const struct pb_tile_planes *pixels, uint32_t worker, struct pb_err *err);
 
-/* Notes how many slots of the channels are filled, for the trace. Thread: any of the run. */
-void pb_stream_trace_slots(const struct pb_stream *stream);
-/* The same with what is kept beside the results, planes of the tile in `bytes` bytes. Counts them.
- * Thread: a writer or tile worker. */
+/* pb_stream_deliver of a tile's result, `bytes` bytes of planes in an output slot, with the
+ * residual planes kept for the tile (rests.h). Counts the bytes. Thread: a writer or tile worker.
+ */
 int pb_stream_write(struct pb_stream *stream, const struct pb_tile *tile, const void *planes,
                     size_t bytes, uint32_t worker, struct pb_err *err);
+
+/* Notes how many slots of the channels are filled, for the trace. Thread: any of the run. */
+void pb_stream_trace_slots(const struct pb_stream *stream);
 /* A thread of a stage ends with rc: -EPIPE and -ECANCELED without an error are the stream's end and
  * an abort; all else fails the stream. */
 void pb_stream_thread_ended(struct pb_stream *stream, int rc, struct pb_err *err);
