@@ -119,7 +119,7 @@ static const struct cli_command commands[] = {
           SOCKET, JSON("the new jobs as JSON, a line each")),
       .text = "After a change of a pipeline. Each becomes a new job, which reads the input where "
               "the archive (service.archive), or the client that submitted it, has it, and "
-              "replaces the products of the earlier job, whatever output.exists says of others. "
+              "replaces the products of the earlier job, regardless of output.exists. "
               "Products that a later job made are left alone. Exit 1 if an input is not there any "
               "more (service.retention.done, service.on_success: delete).",
       .example = "pushbroom again --pipeline ndvi --since 30d --dry-run"},
