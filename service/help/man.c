@@ -138,7 +138,9 @@ void pb_man_program(const struct pb_help_page *page, FILE *out)
     paragraphs(out, page->text);
     (void)fputs(".SH OPTIONS\n", out);
     options(out, page->options);
-    (void)fputs(".SH FILES\n.TP\n\\fI/etc/pushbroom/pushbroom.yaml\\fR\nThe configuration.\n", out);
+    (void)fputs(".SH FILES\n.TP\n\\fI/etc/pushbroom/pushbroom.yaml\\fR\nThe configuration.\n"
+                ".TP\n\\fI/etc/pushbroom/pipelines.d/*.yaml\\fR\nFurther pipelines, by name.\n",
+                out);
     see_also(out, page->name);
 }
 
@@ -236,11 +238,26 @@ void pb_man_config(const struct pb_product_kinds *kinds, FILE *out)
                 "\\fBlimits\\fR and \\fBpipelines\\fR, and the list \\fBnotify\\fR. Only "
                 "\\fBpipelines\\fR is needed: a map of names to pipelines. A scene is processed by "
                 "the first pipeline whose \\fBinput.match\\fR fits its name.\n.PP\n"
+                "A configuration called \\fIpushbroom.yaml\\fR also has the pipelines of the files "
+                "\\fIpipelines.d/*.yaml\\fR in its directory, in the order of their names and "
+                "after its own. Each of these files is a map \\fBpipelines\\fR; no two pipelines "
+                "may have one name.\n.PP\n"
+                "\\fBinput\\fR: \\fINAME\\fR takes the input of a preset: names of files, grid, "
+                "nodata, metadata and quality band of a sensor. \\fBpushbroom new\\fR lists the "
+                "presets. Relative paths begin at the file that has them.\n.PP\n"
                 "Sizes are written as 512MiB, 1.5GiB or 10MB, durations as 500ms, 2s, 5m, 1h or "
                 "1d. \\fBpushbroom check\\-config\\fR finds mistakes and shows what is in effect; "
                 "\\fBpushbroom operators\\fR lists what \\fBsteps\\fR may be.\n",
                 out);
     pb_config_sections(kinds, section, out);
+    (void)fputs(".SH FILES\n.TP\n\\fI/etc/pushbroom/pushbroom.yaml\\fR\nThe configuration of the "
+                "service.\n.TP\n\\fI/etc/pushbroom/pipelines.d/*.yaml\\fR\nFurther pipelines.\n"
+                ".TP\n\\fI/etc/pushbroom/presets/*.yaml\\fR\nPresets of this machine; "
+                "they are found before the installed ones.\n"
+                ".TP\n\\fI/usr/share/pushbroom/presets/*.yaml\\fR\nInstalled presets.\n"
+                ".TP\n\\fI/usr/share/pushbroom/pushbroom.yaml\\fR\nA configuration with every "
+                "key, its description and default.\n",
+                out);
     see_also(out, "pushbroom.yaml");
 }
 

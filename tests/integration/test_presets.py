@@ -5,11 +5,13 @@
 and messages about mistakes."""
 import json
 import shutil
+import signal
 
 import numpy as np
 from osgeo import gdal
 
 import pbtest
+from daemon_kit import Daemon
 
 gdal.UseExceptions()
 SAMPLES = pbtest.SOURCE / "samples"
@@ -145,6 +147,73 @@ def test_a_mask_takes_the_quality_band_of_its_input(scratch):
         assert "band: Q" in text and "preset: landsat-c2" in text and ("grow: 2" in text) == ("grow" in mask), text
     assert "band: R" in steps(checked(make("mask: {band: R, drop: [0]}"))["effective"])
     assert any("band" in text for _, _, text in mistakes(make("mask", "nodata: 0"))), "without one it is a mistake"
+
+
+PLAIN = "{input: {match: [\"*_X.tif\"]}, products: [statistics: {}]}"
+SERVICE = "service: {{inbox: {root}/inbox, work: {root}/work, products: {root}/products, quarantine: {root}/q, state: {root}/state, socket: {root}/s.sock}}\n"
+
+
+def test_files_of_pipelines_d_join_a_pushbroom_yaml(scratch):
+    main = written(scratch / "etc/pushbroom.yaml", f"pipelines:\n  own: {PLAIN.replace('X', 'own')}\n")
+    for name in ("b", "a"):
+        written(scratch / f"etc/pipelines.d/{name}.yaml", f"pipelines:\n  {name}2: {PLAIN.replace('X', name)}\n  {name}1: {PLAIN.replace('X', name)}\n")
+    written(scratch / "etc/pipelines.d/empty.yaml", "# nothing yet\n")
+    written(scratch / "etc/pipelines.d/.hidden.yaml", "nonsense")
+    written(scratch / "etc/pipelines.d/note.txt", "nonsense")
+    pipelines = checked(main)["effective"].split("\npipelines:\n")[1].splitlines()
+    order = [line.strip(" :") for line in pipelines if line[2] != " "]
+    assert order == ["own", "a2", "a1", "b2", "b1"], order
+    with_name = written(scratch / "etc/other.yaml", main.read_text())
+    assert "\n  a1:" not in checked(with_name)["effective"], "only a pushbroom.yaml has a pipelines.d"
+    done = pbtest.run("pushbroom", "run", "--dry-run", "--json", "-c", "pushbroom.yaml", "-o", scratch, scene_file(scratch / "x_b.tif"), cwd=scratch / "etc")
+    assert json.loads(done.stdout)["pipeline"] == "b2", done.stdout
+    for name in ("inbox", "work", "products", "q", "state"):
+        (scratch / name).mkdir()
+    service = written(scratch / "etc/pushbroom.yaml", SERVICE.format(root=scratch) + main.read_text())
+    assert "5 pipelines" in pbtest.run("pushbroomd", "--check", "--config", service).stdout
+    written(main, "compute: {tile: 512}\n")
+    assert "\n  a1:" in checked(main)["effective"], "the main file needs no pipelines of its own"
+
+
+def scene_file(path):
+    image = gdal.GetDriverByName("GTiff").Create(str(path), 32, 32, 1)
+    image.GetRasterBand(1).Fill(3)
+    return path
+
+
+def test_mistakes_of_pipelines_d_name_their_file(scratch):
+    main = written(scratch / "pushbroom.yaml", f"pipelines:\n  a: {PLAIN}\n")
+    part = scratch / "pipelines.d/x.yaml"
+    written(part, f"pipelines:\n  b: {PLAIN}\n  a: {PLAIN}\n")
+    (file, line, text), = mistakes(main)
+    assert (file, line) == ("x.yaml", 3) and f"a pipeline 'a' is in {main}:2 already" in text, text
+    written(part, "pipelines:\n  b:\n    input: {scale: x}\n    products: [cog]\nservice: {}\n")
+    assert [(f, n) for f, n, _ in mistakes(main)] == [("x.yaml", 3), ("x.yaml", 5)], mistakes(main)
+    written(part, "- a\n")
+    (file, line, text), = mistakes(main)
+    assert (file, line) == ("x.yaml", 1) and "is a map 'pipelines'" in text, text
+    written(part, "pipelines: {b: {input: {match: [\"*.tif\"]}, products: [cog]}}\n")
+    written(scratch / "pipelines.d/y.yaml", "pipelines:\n  c: {input: {match: [\"s*.tif\"]}, products: [cog]}\n")
+    warning, = checked(main)["warnings"]
+    assert warning["file"] == f"{scratch}/pipelines.d/y.yaml" and warning["line"] == 2 and "no file reaches pipeline 'c'" in warning["message"], warning
+    written(scratch / "pipelines.d/y.yaml", "a: b\n\fpreset /x\n")
+    assert [f for f, _, _ in mistakes(main)] == ["y.yaml"], "a form feed takes no file apart"
+
+
+def test_a_service_reads_pipelines_d_again(scratch):
+    d = Daemon(fake=False, pipeline="plain")
+    try:
+        d.config.write_text(d.config.read_text().replace("*.tif", "*_plain.tif"))
+        d.config = d.config.rename(d.root / "pushbroom.yaml")
+        d.start()
+        written(d.root / "pipelines.d/more.yaml", f"pipelines: {{more: {PLAIN.replace('X', 'more')}}}\n")
+        n = d.log_text().count("is in use")
+        d.process.send_signal(signal.SIGHUP)
+        d.wait_for(lambda: d.log_text().count("is in use") > n)
+        shutil.move(scene_file(scratch / "image.tif"), d.root / "inbox/one_more.tif")
+        assert d.wait_job("one_more.tif", "successful")["pipeline"] == "more"
+    finally:
+        d.remove()
 
 
 if __name__ == "__main__":

@@ -77,13 +77,20 @@ class Unit(unittest.TestCase):
             check = run(self.root / "usr/bin/pushbroom", "check-config", path.stem)
             self.assertEqual(check.returncode, 0, check.stdout)
 
+    def test_the_installed_config_is_short_and_the_commented_one_is_shared(self):
+        text = (self.root / "etc/pushbroom/pushbroom.yaml").read_text()
+        self.assertLess(len(text.splitlines()), 26)
+        self.assertTrue((self.root / "etc/pushbroom/pipelines.d").is_dir() and (self.root / "etc/pushbroom/presets").is_dir())
+        shared = self.root / "usr/share/pushbroom/pushbroom.yaml"
+        self.assertEqual(shared.read_text(), (pathlib.Path(__file__).parents[2] / "config/pushbroom.yaml").read_text())
+
     def test_the_installed_config_is_taken_by_the_installed_service(self):
         check = run(self.root / "usr/bin/pushbroomd", "--check", "--config", self.root / "etc/pushbroom/pushbroom.yaml")
         self.assertEqual(check.returncode, 0, check.stdout)
 
     def test_the_drop_in_has_the_memory_of_the_budget(self):
         config = self.root / "budget.yaml"
-        config.write_text((self.root / "etc/pushbroom/pushbroom.yaml").read_text())
+        config.write_text((self.root / "usr/share/pushbroom/pushbroom.yaml").read_text())
         daemon = self.root / "usr/bin/pushbroomd"
         command = (daemon, "--drop-in", "--config", config)
         text = run(*command).stdout
@@ -122,7 +129,7 @@ class Unit(unittest.TestCase):
         command = [str(self.root) + word if word.startswith("/usr/") else word for word in lines[0].split()]
         self.assertEqual(command[-1], "/etc/pushbroom/pushbroom.yaml")
         command[-1] = str(config)
-        config.write_text((self.root / "etc/pushbroom/pushbroom.yaml").read_text())
+        config.write_text((self.root / "usr/share/pushbroom/pushbroom.yaml").read_text())
         self.assertEqual(run(*command).returncode, 0)
         config.write_text("nonsense: 1\n")
         refused = run(*command)

@@ -28,7 +28,7 @@ class Machine:
         subprocess.run(["cmake", "--install", BIN.parent, "--prefix", "/usr"], check=True, stdout=subprocess.DEVNULL,
                        env={**os.environ, "DESTDIR": str(root)})
         subprocess.run(["install", BIN / "make_scene", root / "usr/bin/make_scene"], check=True)
-        (root / "etc/pushbroom/pushbroom.yaml").write_bytes((root / "usr/share/doc/pushbroom/config/pushbroom.yaml").read_bytes())
+        (root / "etc/pushbroom/pushbroom.yaml").write_bytes((root / "usr/share/pushbroom/pushbroom.yaml").read_bytes())
         self.nspawn = subprocess.Popen(["systemd-nspawn", "-b", "-q", "-D", root, "--register=no", "--keep-unit",
                                         "--private-network", "--console=pipe"], stdin=subprocess.DEVNULL,
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
