@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Run by `cmake --install`: pages link to sources, which are not installed. A link of an installed page to a file that
+# is not there becomes its text.
+cmake_minimum_required(VERSION 3.25)
+
+function(pb_page_links page)
+  get_filename_component(folder ${page} DIRECTORY)
+  file(READ ${page} rest)
+  set(out "")
+  while(TRUE)
+    string(FIND "${rest}" "](" at)
+    if(at EQUAL -1)
+      break()
+    endif()
+    string(SUBSTRING "${rest}" 0 ${at} before)
+    math(EXPR at "${at} + 2")
+    string(SUBSTRING "${rest}" ${at} -1 after)
+    string(FIND "${after}" ")" end)
+    string(SUBSTRING "${after}" 0 ${end} target)
+    math(EXPR end "${end} + 1")
+    string(SUBSTRING "${after}" ${end} -1 rest)
+    string(REGEX REPLACE "#.*" "" path "${target}")
+    if(path STREQUAL "" OR path MATCHES "^[a-z]+:" OR EXISTS "${folder}/${path}")
+      string(APPEND out "${before}](${target})")
+    else()
+      string(FIND "${before}" "[" open REVERSE)
+      string(SUBSTRING "${before}" 0 ${open} head)
+      math(EXPR open "${open} + 1")
+      string(SUBSTRING "${before}" ${open} -1 label)
+      string(APPEND out "${head}${label}")
+    endif()
+  endwhile()
+  file(WRITE ${page} "${out}${rest}")
+endfunction()
+
+file(GLOB_RECURSE pages "${PB_PAGES}/*.md")
+foreach(page ${pages})
+  pb_page_links("${page}")
+endforeach()
