@@ -28,7 +28,7 @@
 struct line {
     char hex[PB_DIGEST_HEX_BYTES];
     enum pb_digest digest;
-    const char *name; /* without "./"; "" = it has none */
+    const char *name; /* without "./"; "" if absent */
 };
 
 struct verify {

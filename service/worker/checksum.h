@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_CHECKSUM_H
 #define PB_CHECKSUM_H
-/* Compares an input with the checksum file that its sender put beside it: MD5, SHA-256 or SHA-512,
- * in the lines of md5sum and its like ("<hex>  name") or of BSD ("MD5 (name) = <hex>"), or the
- * digits alone. One thread. */
+/* Compares an input with the checksum file that its sender delivered with it: MD5, SHA-256 or
+ * SHA-512, in the lines of md5sum and similar programs ("<hex> name") or of BSD ("MD5 (name) =
+ * <hex>"), or the digits alone. One thread. */
 #include "config/base/err.h"
 
 #include <stdint.h>
@@ -12,8 +12,8 @@
 struct pb_checksum_job {
     const char *file;  /* with the checksums; "" = it is missing */
     const char *input; /* a file, or a folder: then each file that has a line is compared */
-    const char *name;  /* of the input as it was delivered */
-    /* Called repeatedly: so many bytes of the input were read. */
+    const char *name;  /* delivered name of the input */
+    /* Called repeatedly with the number of bytes of the input read since. */
     void (*alive)(void *user, uint64_t bytes);
     void *user;
 };

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHARE_TOLD  0.05 /* of the line: smaller ones are not in it */
-#define LINE_TOLD   4U   /* so many at most */
+#define SHARE_TOLD  0.05 /* least share that the line mentions */
+#define LINE_TOLD   4U   /* most kinds that the line mentions */
 #define SHARE_LEAST 0.005
 
 struct list {
@@ -86,7 +86,7 @@ static void name_longest(const struct pb_part_report *part, char *text, size_t b
     (void)snprintf(text + n, bytes - (size_t)n, ")");
 }
 
-/* A phase in which no tile goes through. */
+/* Adds a phase that finishes no tiles. */
 static void add_phase(struct list *list, const struct pb_part_report *part, const char *when)
 {
     double cpu = (double)cpu_of(part), wall = (double)part->wall_ns;
@@ -120,7 +120,7 @@ static int by_share(const void *a, const void *b)
 static void make_line(struct pb_core_uses *uses)
 {
     size_t at = 0;
-    bool is_named = false; /* of which cores shares are */
+    bool is_named = false; /* true once the line has named the cores */
     uses->line[0] = '\0';
     unsigned told = 0;
     for (size_t i = 0; i < uses->n && told < LINE_TOLD; i++) {

@@ -2,9 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DESCRIBED_H
 #define PB_DESCRIBED_H
-/* What a worker says of one loose file (worker.h, "describe"): the facts that input.by asks for, or
- * why there are none. Parsed and checked as the line of a process that decodes foreign files.
- * Thread: any. */
+/* Answer of a worker about one loose file (worker.h, "describe"): the facts that input.by uses, or
+ * an error. Parsed and checked as output of a process that decodes foreign files. Thread: any. */
 #include "config/group_pattern.h"
 #include "service/jobs/job.h"
 
@@ -21,6 +20,6 @@ void pb_described_fail_err(struct pb_described *out, const struct pb_err *err);
 /* The line without its newline, as JSON; the caller's. */
 struct pb_json;
 struct pb_json *pb_described_line(const struct pb_described *described);
-/* Such a line. 0; -EPROTO: it is none, or has what cannot be: *out is untouched. */
+/* Parses such a line. 0; -EPROTO: another line, or an impossible value: *out is untouched. */
 int pb_described_parse(const char *line, size_t bytes, struct pb_described *out);
 #endif

@@ -28,7 +28,7 @@ int pb_duplicates_products(const char *directory, const char *job, struct pb_man
     return rc;
 }
 
-/* By each checksum that is known of it. */
+/* Stores each checksum that is known of the input. */
 static int remember(struct pb_job_store *store, const struct pb_job *job,
                     const struct pb_input_id *input, struct pb_err *err)
 {
@@ -60,7 +60,7 @@ void pb_duplicates_remember(struct pb_job_store *store, const struct pb_job *job
                job->id, err.code != PB_OK ? err.msg : strerror(-rc));
 }
 
-/* The job's input as it lies there; false: it is no file. */
+/* Finds the size of the job's input at its present place; false if it is not a file. */
 static bool find_bytes(const struct pb_job *job, int64_t *out)
 {
     struct stat st;
@@ -123,7 +123,7 @@ enum pb_duplicates_verdict pb_duplicates_judge(struct pb_job_store *store, struc
     return PB_DUPLICATES_GONE;
 }
 
-/* Whether it is in the list, which has a space behind each. */
+/* Returns true if the checksum is in the list, which has a space after each entry. */
 static bool is_known(const char *known, const char *checksum)
 {
     const size_t n = strlen(checksum);

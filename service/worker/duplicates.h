@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DUPLICATES_H
 #define PB_DUPLICATES_H
-/* service.duplicates: an input whose content was done before in its pipeline is not computed again.
- * The service remembers the checksums of what was done; when an input of the same size comes, its
- * worker gets those of that size and compares before it computes; what is equal it reports, and
- * the service verifies that the products are still there. Only inputs of one file, with nothing
- * read beside it, are compared: of others size and checksum do not tell what the products are made
- * of. */
+/* service.duplicates: an input whose content was processed before in its pipeline is not computed
+ * again. The service remembers the checksums of processed inputs; when an input of the same size
+ * arrives, its worker gets those of that size and compares before it computes; it reports an equal
+ * one, and the service verifies that the products still exist. Only inputs of one file, with
+ * nothing else read, are compared: for other inputs, size and checksum do not identify the
+ * products. */
 #include "service/jobs/contents.h"
 
 struct pb_input_sum;
@@ -26,10 +26,9 @@ void pb_duplicates_remember(struct pb_job_store *store, const struct pb_job *job
 char *pb_duplicates_known(struct pb_job_store *store, const struct pb_job *job, int64_t since_ms);
 
 enum pb_duplicates_verdict {
-    PB_DUPLICATES_SAME, /* the job's error says so */
-    PB_DUPLICATES_GONE, /* the products are not there any more, so they are forgotten; or the store
-                           could not be asked */
-    PB_DUPLICATES_FALSE /* no such content was done: the worker's word is false */
+    PB_DUPLICATES_SAME, /* the message is in the job's error */
+    PB_DUPLICATES_GONE, /* the products are absent and forgotten; or the store cannot be read */
+    PB_DUPLICATES_FALSE /* no such content was done: the worker's report is false */
 };
 /* After a worker reported an equal content: job->error.message is its checksum. */
 enum pb_duplicates_verdict pb_duplicates_judge(struct pb_job_store *store, struct pb_job *job);

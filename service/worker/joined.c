@@ -25,7 +25,7 @@ struct parts {
     const char *input; /* the job's own part if it makes products again, else NULL */
     struct pb_json *folders, *files;
     struct pb_json *came; /* files as they were: [folder, path, facts] */
-    char *jobs;           /* their ids, a space behind each; NULL: there is none, or no memory */
+    char *jobs;           /* their ids, a space after each; NULL: no ids, or no memory */
     size_t n;
     struct pb_set_part newest;
 };
@@ -100,7 +100,8 @@ static int add_part(void *user, const struct pb_set_part *part)
     return 0;
 }
 
-/* What the products of the newest part were made of, if they are there. */
+/* Prints the identity of the files that the products of the newest part were made of, if the
+ * products exist. */
 static void print_products(struct pb_json *json, const struct pb_set_part *part)
 {
     struct pb_manifest manifest = {0};
@@ -254,7 +255,7 @@ static const char *checksum_of(const struct pb_json_value *joined, const char *p
     return found != NULL && found[0] != '\0' ? found : NULL;
 }
 
-/* The files that came in the joined folders: borrowed from joined. False: no memory. */
+/* Reads the files delivered to the joined folders: borrowed from joined. False: no memory. */
 static bool read_came(const struct pb_json_value *joined, struct pb_scene_joined *all)
 {
     const struct pb_json_value *list = pb_json_get(joined, "came", NULL);

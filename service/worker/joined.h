@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_JOINED_H
 #define PB_JOINED_H
-/* Loose files that join a scene which was made before (input.complete.reopen): their job is made of
- * them and of the files of the set's earlier jobs, read where the archive has them. The service
- * tells the worker when the job starts, as the member `joined` of its command. It names all files
- * that the scene was made of, so that nothing is made of less; and the checksum of what the
- * products there were made of, so that files which were there already make nothing. */
+/* Loose files that join a scene which was made before (input.complete.reopen): their job uses them
+ * and the files of the set's earlier jobs, read from the archive. The service sends the list with
+ * the job, as the member `joined` of the command. It names all files that the scene was made of, so
+ * that products are never rebuilt from fewer files, and the checksum of the files that the existing
+ * products were made of, so that files which were used already start nothing. */
 #include "config/base/json_reader.h"
 #include "pipeline/scene/scene_files.h"
 #include "service/jobs/set_parts.h"
@@ -23,12 +23,12 @@ enum pb_duplicates_verdict pb_joined_judge(struct pb_job_store *store, struct pb
 
 /* --- in the worker --- */
 
-/* Opens a scene of loose files that lie in a folder of their own, with those that it joins.
- * joined: of the command. As pb_scene_files_open_joined. */
+/* Opens a scene of loose files in a folder of their own, with the files that it joins. joined:
+ * member of the command. Like pb_scene_files_open_joined. */
 int pb_joined_open(const struct pb_json_value *joined, const struct pb_pipeline_config *pipeline,
                    const char *folder, const char *scene, struct pb_err *err,
                    struct pb_scene_files *out);
-/* As pb_duplicates_compare. joined: of the command; NULL = it joins nothing. */
+/* Like pb_duplicates_compare. joined: member of the command; NULL if it joins nothing. */
 int pb_joined_compare(const struct pb_json_value *joined, struct pb_input_sum *sum,
                       struct pb_err *err);
 #endif

@@ -30,7 +30,7 @@ static void print_file(struct pb_json *json, const char *directory,
     pb_json_end(json);
 }
 
-/* As a worker would have reported it. Out of memory: the job is done all the same. */
+/* Fills in the report as a worker would. Out of memory: the job is successful anyway. */
 static void describe(struct pb_job *job, const char *directory, const struct pb_manifest *manifest)
 {
     struct pb_json *json = pb_json_create(false);

@@ -76,7 +76,7 @@ static void print_link(struct pb_json *json, const struct pb_link_report *link, 
     pb_json_end(json);
 }
 
-/* Of a GPU that decodes blocks. */
+/* Prints the report of a GPU that decodes blocks. */
 static void print_gpu(struct pb_json *json, const struct pb_device_report *gpu, int64_t elapsed_ms)
 {
     double ns = (double)elapsed_ms * 1e6;
@@ -117,7 +117,7 @@ static void print_work(struct pb_json *json, const struct pb_run_report *report)
     pb_core_facts_print(&facts, json);
 }
 
-/* Of a pipeline with a gate. */
+/* Prints the report of a pipeline with a gate. */
 static void print_gate(struct pb_json *json, const struct pb_gate_report *gate)
 {
     const char *why = gate->why != NULL && gate->why[0] != '\0' ? gate->why : NULL;
@@ -131,7 +131,7 @@ static void print_gate(struct pb_json *json, const struct pb_gate_report *gate)
     pb_json_end(json);
 }
 
-/* Of bands whose pixels have more digits than float32. */
+/* Prints the bands whose pixels have more digits than float32. */
 static void print_digits(struct pb_json *json, const struct pb_run_report *report)
 {
     if (report->n_digits == 0)
@@ -188,7 +188,7 @@ static void print_notes(struct pb_json *json, const struct pb_notes *notes)
     pb_json_end(json);
 }
 
-/* Of products in a coordinate system that a step chose. */
+/* Prints the place of products in a coordinate system that a step chose. */
 static void print_place(struct pb_json *json, const struct pb_chain *chain)
 {
     const struct pb_ground *ground = chain != NULL ? pb_chain_ground(chain) : NULL;
@@ -215,8 +215,8 @@ static void print_reduction(struct pb_json *json, const struct pb_chain_use *use
     pb_json_end(json);
 }
 
-/* What the steps reduced the image to, in their order; the first ones when there are many, as a
- * report is bounded. */
+/* Prints the results of the steps' reductions in the order of the steps; the first ones when there
+ * are many, because a report is bounded. */
 static void print_reductions(struct pb_json *json, const struct pb_chain *chain)
 {
     enum { PRINTED_MAX = 64 };
@@ -263,7 +263,7 @@ static void print_exchanges(struct pb_json *json, const struct pb_pipeline_confi
     pb_json_end(json);
 }
 
-/* Which rule made what of which band. */
+/* Prints the calibration rule of each band. */
 static void print_calibration(struct pb_json *json, const struct pb_run_result *result)
 {
     const struct pb_metadata *facts = result->metadata;
@@ -294,7 +294,7 @@ static void print_calibration(struct pb_json *json, const struct pb_run_result *
     pb_json_end(json);
 }
 
-/* What was read of a scene of many files, and how of an archive. */
+/* Prints the files read of a scene of many files, and the access to an archive. */
 static void print_files(struct pb_json *json, const struct pb_scene_files *files)
 {
     const char *name[PB_INPUT_NAMES_MAX];

@@ -12,7 +12,7 @@
 
 struct stage {
     const char *what, *how; /* "decoding on the GPU", "under way" */
-    double share;           /* of the time in which tiles went through */
+    double share;           /* fraction of the time of the phase of the tiles */
 };
 
 static double number(const struct pb_json_value *object, const char *key)
@@ -27,7 +27,7 @@ static void take(struct stage *busiest, const char *what, const char *how, doubl
         *busiest = (struct stage){what, how, share};
 }
 
-/* Of a list of objects with a name. */
+/* Finds an object by its name in a list. */
 static const struct pb_json_value *named(const struct pb_json_value *list, const char *name)
 {
     for (size_t i = 0; i < pb_json_count(list); i++) {
@@ -44,7 +44,7 @@ static double busy_share(const struct pb_json_value *stage, double elapsed_ms)
     return thread_ms > 0 ? number(stage, "busy_ms") / thread_ms : 0;
 }
 
-/* What of two kinds of work on the cores took longer. */
+/* Returns true if work of kind a took longer on the cores than b. */
 static bool is_more(const struct pb_core_facts *facts, enum pb_work a, enum pb_work b)
 {
     const uint64_t *ns = facts->part[PB_RUN_TILES].work.cpu_ns;

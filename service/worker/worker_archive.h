@@ -12,7 +12,7 @@
 /* Zeroed: nothing is unpacked. Thread: any. */
 struct pb_worker_archive {
     atomic_bool is_unpacking, cancelled;
-    _Atomic uint64_t bytes; /* of the archive, as far as it was read, over all walks */
+    _Atomic uint64_t bytes; /* bytes read of the archive, over all walks */
     uint64_t before, last;  /* the job's thread alone: of earlier walks, and of this one */
 };
 

@@ -2,9 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_ASK_H
 #define PB_WORKER_ASK_H
-/* What the thread of a job in the child asks the worker, its parent, and waits for: the place of
- * the products, and the checksums of the files that were read. The other thread of the child has
- * the socket: it is woken by `woken`, an eventfd, sends the question and passes the answer. */
+/* Queries of the job's thread in the child to its parent, the worker: the place of the products,
+ * and the checksums of the files that were read. The thread waits for the answer. The other thread
+ * of the child owns the socket: `woken`, an eventfd, wakes it; it sends the query and delivers the
+ * answer. */
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "config/output/output_path.h"
@@ -22,24 +23,23 @@ struct pb_worker_ask {
     enum pb_worker_question question;
     bool cancelled;
     const struct pb_output_facts *facts;
-    char place[PB_OUTPUT_PATH_BYTES + 260]; /* "" = no answer came */
-    struct pb_input_files inputs;           /* n 0 = no answer came */
+    char place[PB_OUTPUT_PATH_BYTES + 260]; /* "" = no answer yet */
+    struct pb_input_files inputs;           /* n 0 = no answer yet */
 };
 
 void pb_worker_ask_init(struct pb_worker_ask *ask, int woken);
-/* Wakes the thread that waits for an eventfd. Ends the process where that cannot be done. Thread:
- * any. */
+/* Wakes the thread that waits for an eventfd. Ends the process if it fails. Thread: any. */
 void pb_worker_wake(int woken);
-/* Of the job's thread. NULL: the job was cancelled. Borrowed from ask. */
+/* Thread: the job's. NULL: the job was cancelled. Borrowed from `ask`. */
 const char *pb_worker_ask_place(struct pb_worker_ask *ask, const struct pb_output_facts *facts);
 int pb_worker_ask_inputs(struct pb_worker_ask *ask, struct pb_err *err,
                          const struct pb_input_files **out);
-/* Of the other thread. The job is cancelled: who waits goes on without an answer. */
+/* Thread: the other one. Cancels the job; a waiting thread returns without an answer. */
 void pb_worker_ask_cancel(struct pb_worker_ask *ask);
-/* What the job's thread wants to know: the name of the event that asks it, "place" or "inputs", and
- * the event's members. NULL: nothing. */
+/* Name of the event of the pending query, "place" or "inputs", and the event's members. NULL: no
+ * query. */
 const char *pb_worker_ask_word(struct pb_worker_ask *ask);
 void pb_worker_ask_print(struct pb_worker_ask *ask, struct pb_json *json);
-/* False: the command answers nothing that was asked. */
+/* False: the command answers no pending query. */
 bool pb_worker_ask_answer(struct pb_worker_ask *ask, const struct pb_json_value *command);
 #endif

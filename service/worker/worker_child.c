@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Two threads: one handles the socket (poll on the socket and on a wake-up descriptor, all
- * writing), the main one runs the pipeline: what GDAL and PROJ keep for a thread was loaded there
- * before the fork. Output of libraries on stdout goes to stderr. */
+ * writing), the main one runs the pipeline, because the thread-local data of GDAL and PROJ was
+ * loaded there before the fork. Output of libraries on stdout is redirected to stderr. */
 #include "service/worker/worker_child_parts.h"
 
 #include "config/base/json_reader.h"
@@ -244,7 +244,7 @@ static _Noreturn void leave(struct pb_child *worker)
 static void become_child(struct pb_child *worker, const struct pb_worker_child *child)
 {
     char text[PB_CONFINE_TEXT_BYTES];
-    pb_work_forget(); /* what the parent was at */
+    pb_work_forget(); /* drop profiling state inherited over fork */
     pb_trace_become(PB_TRACE_CHILD);
     worker->child = child;
     worker->in = (struct pb_line_reader){.fd = child->socket};

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_CHILD_PARTS_H
 #define PB_WORKER_CHILD_PARTS_H
-/* The child of a worker, for its own files. The thread of the socket has what is not said to be
- * shared. */
+/* The child of a worker, for its own files. The socket's thread owns every member that is not
+ * marked as shared. */
 #include "config/base/json_reader.h"
 #include "pipeline/run/run.h"
 #include "service/base/line_reader.h"
@@ -23,10 +23,10 @@ struct pb_json;
 struct pb_child {
     const struct pb_worker_child *child;
     struct pb_line_reader in;
-    int woken; /* eventfd written at the end of the job thread, and when it asks */
+    int woken; /* eventfd written at the end of the job thread, and for its queries */
     atomic_bool ended;
     struct pb_config *config;
-    struct pb_json_value *command; /* of the job; its strings are used by the main thread */
+    struct pb_json_value *command; /* the job's; its strings are used by the main thread */
     bool busy;
     bool alone;  /* there was no thread for the socket: the job fails */
     sem_t given; /* to the main thread */
@@ -35,7 +35,7 @@ struct pb_child {
     int64_t said_unpacked;
     char device[64];
     struct pb_owner_client owner;     /* when another process computes */
-    struct pb_worker_archive archive; /* of an input that is one */
+    struct pb_worker_archive archive; /* state of an archive as input */
     struct pb_err unfit;              /* why it may read no file: it is not confined */
     /* Shared with the job thread, under `lock`. */
     pthread_mutex_t lock;
@@ -43,7 +43,7 @@ struct pb_child {
     bool cancelled;
     struct pb_err err; /* written by the thread before it ends */
     struct pb_json *done;
-    struct pb_worker_ask ask; /* what the job thread asks its parent; has a lock of its own */
+    struct pb_worker_ask ask; /* queries of the job thread to its parent; has a lock of its own */
 };
 
 /* --- worker_child_say.c; thread: that of the socket --- */
@@ -54,6 +54,6 @@ struct pb_json *pb_child_event(const struct pb_child *worker, const char *name);
 void pb_child_say_failed(struct pb_child *worker, const struct pb_err *err);
 void pb_child_say_question(struct pb_child *worker);
 void pb_child_say_device(struct pb_child *worker, const char *device, const char *why);
-/* When something changed since the last time, or nothing was said for long. */
+/* Writes a progress line if a number changed since the last one, or as a sign of life. */
 void pb_child_say_progress(struct pb_child *worker);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What a child tells its parent: a JSON object a line. */
+/* Lines from a child to its parent: a JSON object each. */
 #include "service/worker/worker_child_parts.h"
 
 #include "config/base/clock.h"
@@ -48,7 +48,7 @@ void pb_child_say_failed(struct pb_child *worker, const struct pb_err *err)
     pb_child_say(worker, json);
 }
 
-/* What the job's thread asks; nothing when the job was cancelled meanwhile. */
+/* Sends the query of the job's thread; nothing if the job was cancelled meanwhile. */
 void pb_child_say_question(struct pb_child *worker)
 {
     const char *word = pb_worker_ask_word(&worker->ask);

@@ -60,7 +60,7 @@ static int open_job(struct worker *worker, const struct pb_json_value *command, 
     return open_files(job, err);
 }
 
-/* Its only line. Ends this process as the child when that says none. */
+/* Reads the child's only line. If the child ends without one, ends this process in the same way. */
 static void hear(struct worker *worker, struct pb_described *out)
 {
     size_t bytes = 0;

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_DESCRIBE_H
 #define PB_WORKER_DESCRIBE_H
-/* The worker's command "describe": what the metadata of one loose file say for input.by. The worker
+/* The worker's command "describe": reads the metadata of one loose file for input.by. The worker
  * opens the file, its metadata and its sidecars; a confined child of its own reads them. One
  * thread. */
 #include "service/worker/worker_child.h"

@@ -48,7 +48,7 @@ static uint64_t address_bytes(const struct pb_config *config)
 #endif
 }
 
-#define DESCRIPTORS_MAX 256 /* that a worker has by far not */
+#define DESCRIPTORS_MAX 256 /* far more than a worker has */
 
 void pb_worker_fork_warm(struct pb_worker_fork *child)
 {

@@ -15,16 +15,16 @@
 
 struct pb_worker_fork {
     pid_t pid;                   /* 0 = none */
-    struct pb_line_reader lines; /* what it says; its fd is the socket, -1 = none */
+    struct pb_line_reader lines; /* lines from the child; its fd is the socket, -1 if closed */
     struct pb_worker_user user;
     int owner_fd; /* for the next one: closed here once it has started; -1 = none */
     int kept[PB_WORKER_FORK_KEPT]; /* descriptors that libraries hold, see warm */
     size_t n_kept;
 };
 
-/* Initialises GDAL and PROJ for the children to come. PROJ keeps its database open: a child gets
- * the same files at the same numbers, but each through an open file description of its own, so that
- * a child cannot change the file position of the next. Once, before the first start. */
+/* Initialises GDAL and PROJ for later children. PROJ keeps its database open: a child gets the same
+ * files at the same numbers, but each through an open file description of its own, so that a child
+ * cannot change the file position of the next. Call once, before the first start. */
 void pb_worker_fork_warm(struct pb_worker_fork *child);
 
 /* For the job. 0 or the error. */

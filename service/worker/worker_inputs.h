@@ -11,6 +11,6 @@
 #include "pipeline/raster/input_files.h"
 
 struct pb_json *pb_worker_inputs_command(const struct pb_input_files *inputs); /* the caller's */
-/* False: it is none; *out is not used then. */
+/* False: no such command; *out is not set then. */
 bool pb_worker_inputs_read(const struct pb_json_value *command, struct pb_input_files *out);
 #endif

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CREDIT     1000 /* what a line costs */
-#define BYTES_LINE 4096 /* what a credit pays for */
+#define CREDIT     1000 /* cost of a line */
+#define BYTES_LINE 4096 /* bytes that one credit pays for */
 #define TILES_MAX  ((int64_t)UINT32_MAX)
 #define BYTES_MAX  ((int64_t)1 << 60)
 #define MS_MAX     ((int64_t)1000 * 60 * 60 * 24 * 3660)
@@ -39,7 +39,7 @@ void pb_worker_lines_begin(struct pb_worker_lines *lines, const struct pb_job *j
 {
     const struct pb_output_facts facts = {.scene = job->scene, .pipeline = job->pipeline};
     memset(&lines->said, 0, sizeof lines->said);
-    if (lines->credit_ms != 0) /* what is over the most goes with the next line */
+    if (lines->credit_ms != 0) /* the next line trims credit above the limit */
         lines->credit += (int64_t)PB_WORKER_LINES_JOB * CREDIT;
     (void)snprintf(lines->job, sizeof lines->job, "%s", job->id);
     (void)snprintf(lines->scene, sizeof lines->scene, "%s", job->scene);

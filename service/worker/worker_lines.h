@@ -18,24 +18,25 @@
 #define PB_WORKER_PRODUCTS_MAX 256
 #define PB_WORKER_LINES_BURST  1000 /* credits a worker starts with, and has at most */
 #define PB_WORKER_LINES_RATE   100  /* credits a second; a line costs one, and one more per 4 KiB */
-#define PB_WORKER_LINES_JOB    20   /* credits that come with a job: many short ones may follow */
+#define PB_WORKER_LINES_JOB    20   /* credits added by a job, because many short ones may follow */
 #define PB_WORKER_WHY_BYTES    160
 #define PB_WORKER_PATH_BYTES   4096
 
 enum pb_worker_event {
     PB_WORKER_SAYS_DEVICE,
     PB_WORKER_SAYS_PROGRESS,
-    PB_WORKER_SAYS_PLACE,  /* to the worker alone: what output.path needs of the metadata */
-    PB_WORKER_SAYS_INPUTS, /* the same: the checksums of what was read */
+    PB_WORKER_SAYS_PLACE,  /* to the worker only: facts of the metadata for output.path */
+    PB_WORKER_SAYS_INPUTS, /* the same: the checksums of the files that were read */
     PB_WORKER_SAYS_DONE,
     PB_WORKER_SAYS_FAILED
 };
 
 struct pb_worker_numbers {
     int64_t tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms;
-    int64_t io_ms; /* how long a read or write has been waiting for storage, 0 = none is */
     int64_t
-        bytes_checked; /* of the input, for its checksum; the last value when the line has none */
+        io_ms; /* time for which a read or write has been waiting for storage; 0 if none waits */
+    int64_t bytes_checked; /* bytes read of the input for its checksum; the last value if the line
+                              has no number */
 };
 
 /* An event; members that it does not have are zero. */
@@ -51,7 +52,7 @@ struct pb_worker_line {
     struct pb_job_error error;        /* failed */
     char directory[PB_WORKER_PATH_BYTES];
     int64_t memory_bytes;
-    char *products, *report; /* done: JSON written anew from what was checked; the line's own */
+    char *products, *report; /* done: JSON written from the checked values; the line's own */
 };
 
 /* The state of a worker: its job, and the last values that it reported. Zeroed: none. */
@@ -59,7 +60,7 @@ struct pb_worker_lines {
     char job[PB_JOB_ID_BYTES]; /* "" = none */
     char scene[PB_JOB_NAME_BYTES], pipeline[PB_JOB_NAME_BYTES];
     char products[PB_WORKER_PATH_BYTES];
-    struct pb_output_pattern place;       /* where its products may go below `products` */
+    struct pb_output_pattern place;       /* pattern of the products' directory below `products` */
     char directory[PB_WORKER_PATH_BYTES]; /* where it writes, if that is known; "" = not */
     struct pb_worker_numbers said;
     bool refused;              /* it broke the protocol: the caller ignores its lines */
@@ -68,8 +69,8 @@ struct pb_worker_lines {
 
 /* The worker is new: it has all its credit and no job. */
 void pb_worker_lines_reset(struct pb_worker_lines *lines);
-/* It was given a job (borrowed for the call), whose products go below `products`, where output.path
- * of its pipeline (NULL = the default) says. */
+/* A job was sent to the worker (borrowed for the call); its products are below `products`, at
+ * output.path of its pipeline (NULL = the default). */
 void pb_worker_lines_begin(struct pb_worker_lines *lines, const struct pb_job *job,
                            const char *products, const char *path);
 /* It has no job any more: lines about one are ignored. */
@@ -81,15 +82,15 @@ bool pb_worker_lines_admit(struct pb_worker_lines *lines, size_t bytes, int64_t 
  * "done" or "failed" the caller ends the job. */
 int pb_worker_lines_take(struct pb_worker_lines *lines, const char *text, size_t bytes,
                          char why[PB_WORKER_WHY_BYTES], struct pb_worker_line *out_line);
-/* Whether a worker whose job failed with the error of that dotted word takes no other one: its CUDA
- * context may be lost, so its owner replaces it. What it was told as the next job is void. */
+/* Returns true if a worker whose job failed with that error takes no other job: its CUDA context
+ * may be lost, so its owner replaces it. The job that it was sent as the next one is void. */
 bool pb_worker_is_spent(const char *code);
 void pb_worker_line_fini(struct pb_worker_line *line); /* a zeroed one is fine */
 
 /* --- worker_result.c: the parts of "done" --- */
 struct pb_json_value;
-/* Whether path is the directory where it writes, or, if that is not known, one where output.path
- * may lead, where the scene may have a version (~2). */
+/* Returns true if path is the directory to which it writes, or, if that is not known, one that
+ * output.path may name; the scene may have a version (~2). */
 bool pb_worker_is_place(const struct pb_worker_lines *lines, const char *path);
 /* Both return malloc'd JSON, or NULL with the reason in why (empty: out of memory). */
 char *pb_worker_products(const struct pb_json_value *products, const char *directory,

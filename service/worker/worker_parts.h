@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_PARTS_H
 #define PB_WORKER_PARTS_H
-/* What the parts of the worker process share. Nobody else includes this. One thread. */
+/* Shared by the parts of the worker process; no other file includes this. One thread. */
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "config/config.h"
@@ -14,12 +14,12 @@ struct worker {
     struct pb_line_reader in;
     int out; /* the real stdout */
     struct pb_config *config;
-    struct pb_compute_config configured; /* what the text says; config's may be the job's alone */
-    struct pb_json_value *command;       /* of the running job */
-    struct pb_json_value *next;          /* of the one after it, NULL = none */
+    struct pb_compute_config configured; /* the text's; config's may be for the job only */
+    struct pb_json_value *command;       /* command of the running job */
+    struct pb_json_value *next;          /* command of the next job, NULL if absent */
     bool warms;                          /* for more than one job */
     bool spent;                          /* pb_worker_is_spent: it starts no other one */
-    bool device_given;                   /* by the command, instead of the config's */
+    bool device_given;                   /* set by the command, instead of the config */
     bool device_said;                    /* in the foreground */
     struct pb_worker_job job;
     struct pb_worker_fork child;

@@ -87,8 +87,8 @@ static void copy_text(struct pb_json *json, const char *key, const struct pb_jso
         pb_json_string(json, key, pb_json_get_text(product, key));
 }
 
-/* What this process did for the job. While its child computes only its CPU time counts; that of the
- * input's checksum, which may end later, is the tiles' as well. */
+/* Adds the work of this process for the job. While its child computes, only CPU time counts; that
+ * of the input's checksum, which may end later, counts as the tiles' as well. */
 static void add_own_work(const struct pb_worker_job *job, struct pb_core_facts *facts)
 {
     static const enum pb_work beside[] = {PB_WORK_INPUT_SUM, PB_WORK_LOAD};

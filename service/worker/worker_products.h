@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_PRODUCTS_H
 #define PB_WORKER_PRODUCTS_H
-/* The products that the child announced: whether they are what lies in the directory, as the
- * manifest lists them, as the service is told of them. products: the list of a "done" line that
- * worker_lines.h has accepted. Private to worker_publish.c. One thread. */
+/* Compares the products that the child announced with the directory and lists them as in the
+ * manifest, for the service. products: the list of a "done" line that worker_lines.h has accepted.
+ * Private to worker_publish.c. One thread. */
 #include "service/worker/worker_publish.h"
 
 /* Each product is a plain file of the announced size with one link, which becomes the service's,

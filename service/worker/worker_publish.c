@@ -36,7 +36,7 @@ static enum pb_existing existing_of(const struct pb_json_value *command,
     return existing >= 0 ? (enum pb_existing)existing : output->exists;
 }
 
-/* What loose files join; NULL = nothing. */
+/* The `joined` member of the command; NULL if the loose files join nothing. */
 static const struct pb_json_value *joined_of(const struct pb_worker_job *job)
 {
     return pb_json_get(job->command, "joined", NULL);
@@ -106,7 +106,7 @@ static int check_folder(const char *path, struct pb_err *err)
     return 0;
 }
 
-/* The path of the scene: of a file that lies with others in a folder of its own, that file's. */
+/* Finds the path of the scene: for a file in a folder of its own with others, that of the file. */
 static int find_path(struct pb_worker_job *job, struct pb_err *err)
 {
     char main[PATH_MAX];
@@ -130,7 +130,8 @@ static int open_sidecars(struct pb_worker_job *job, struct pb_err *err)
     return pb_sidecars_open(job->pipeline, job->path, reader_of(job), err, job->sidecars);
 }
 
-/* Loose files in a folder among others; "files" names those whose metadata told the scene. */
+/* Opens loose files in a folder among others; "files" lists those that metadata assigned to the
+ * scene. */
 static int open_loose(struct pb_worker_job *job, struct pb_err *err)
 {
     const struct pb_json_value *files = pb_json_get(job->command, "files", NULL);
@@ -179,7 +180,7 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
     return rc;
 }
 
-/* Before anything is computed: what is not what was sent is not worth it. */
+/* Runs before anything is computed: an input that was damaged in transfer is not worth it. */
 static int verify_checksum(const struct pb_json_value *command, const struct pb_worker_wait *wait,
                            struct pb_err *err)
 {
@@ -193,7 +194,7 @@ static int verify_checksum(const struct pb_json_value *command, const struct pb_
     return sum.file == NULL || sum.name == NULL ? 0 : pb_checksum_verify(&sum, err);
 }
 
-/* Of an archive: where its members go. Without a name, so that nothing has to be removed. */
+/* Makes the file for the members of an archive. It has no name, so nothing has to be removed. */
 static int open_room(struct pb_worker_job *job, struct pb_err *err)
 {
     const char *given = pb_json_get_text(job->command, "unpack");

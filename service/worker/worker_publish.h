@@ -17,26 +17,26 @@
 
 struct pb_worker_job {
     const struct pb_json_value *command;       /* "run", borrowed until close */
-    const struct pb_pipeline_config *pipeline; /* borrowed until close; NULL = there is none */
-    char *path;                        /* of the input, or of the file in it (pb_sidecar_main) */
-    struct pb_raster_file input;       /* of a scene that is one file; else fd -1 */
-    struct pb_scene_files files;       /* of one that is a folder; else zeroed */
-    struct pb_metadata_files metadata; /* beside input */
-    struct pb_sidecars *sidecars;      /* beside input; NULL = none */
-    int room;                          /* an archive is unpacked into it; -1 = the input is none */
-    const char *room_name;             /* its directory */
+    const struct pb_pipeline_config *pipeline; /* borrowed until close; NULL if absent */
+    char *path;                  /* path of the input, or of the file in it (pb_sidecar_main) */
+    struct pb_raster_file input; /* a scene that is one file; else fd -1 */
+    struct pb_scene_files files; /* a scene that is a folder; else zeroed */
+    struct pb_metadata_files metadata; /* metadata next to the input */
+    struct pb_sidecars *sidecars;      /* sidecars next to the input; NULL if absent */
+    int room;              /* an archive is unpacked into it; -1 if the input is no archive */
+    const char *room_name; /* its directory */
     struct pb_publish *publish;
-    struct pb_worker_lines lines; /* what the child may say */
+    struct pb_worker_lines lines; /* limits for the lines of the child */
     bool describes;               /* it is no job: metadata of the input are read */
     bool lent;                    /* the directory, to the child's user */
-    unsigned mode;                /* of the lent directory before */
-    struct pb_run_work work;      /* of this process for it; its child has its own */
+    unsigned mode;                /* permissions of the lent directory before */
+    struct pb_run_work work;      /* work of this process for the job; its child has its own */
     uint64_t process_ns;          /* CPU time of this process before it */
 };
 
 /* Called repeatedly while open or publish waits for the input's checksum. */
 struct pb_worker_wait {
-    void (*alive)(void *user, uint64_t bytes); /* so many bytes of it were read */
+    void (*alive)(void *user, uint64_t bytes); /* called with the number of bytes read */
     void *user;
 };
 
@@ -46,16 +46,16 @@ struct pb_worker_wait {
 int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
                        const struct pb_config *config, unsigned mode,
                        const struct pb_worker_wait *wait, struct pb_err *err);
-/* Begins with the input's checksum, beside the child. */
+/* Begins the input's checksum, while the child works. */
 int pb_worker_job_identify(struct pb_worker_job *job, struct pb_err *err);
-/* Lets the child's user make files in the directory, without owning it; the child is told "." as
- * its name. Publishing takes it back. */
+/* Lets the child's user make files in the directory, without owning it; the child gets "." as its
+ * name. Publishing revokes the right. */
 int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *user,
                        struct pb_err *err);
 /* The run command as the child gets it; the caller's. */
 struct pb_json;
 struct pb_json *pb_worker_job_command(const struct pb_worker_job *job);
-/* What of the publication needs no files: while the child that wrote them ends. */
+/* Does the part of the publication that needs no files, while the child that wrote them ends. */
 int pb_worker_job_prepare(struct pb_worker_job *job, struct pb_err *err);
 /* Checks the announced files, publishes them and writes the "done" line for the service; malloc'd,
  * the caller's. PB_PUBLISH_MOVED: another input took the place meanwhile; the job has to run again,

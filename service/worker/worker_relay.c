@@ -80,7 +80,7 @@ static void tell_inputs(struct worker *worker)
         send_to_child(worker, pb_worker_inputs_command(inputs));
 }
 
-/* Of several products the largest has one share at least. */
+/* The largest of several products gets at least one share. */
 static void expect(struct worker *worker, const struct pb_worker_numbers *now)
 {
     const struct pb_worker_job *job = &worker->job;
@@ -111,7 +111,7 @@ static void handle_line(struct worker *worker, const char *text, size_t bytes)
     } else if (line.event == PB_WORKER_SAYS_DONE) {
         publish(worker, &line);
     } else if (line.event == PB_WORKER_SAYS_FAILED) {
-        char *copy = strdup(text); /* the text goes with the child */
+        char *copy = strdup(text); /* the child owns the text */
         worker->spent = pb_worker_is_spent(line.error.code);
         pb_worker_fork_end(&worker->child);
         pb_worker_forget(worker);

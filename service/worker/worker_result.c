@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The result of a job as a worker reports it. The worker's own JSON is not kept: values that
- * pass the checks are written anew, so that the store and every client get bounded and readable
+ * pass the checks are written again, so that the store and every client get bounded and readable
  * values. */
 #include "config/config.h"
 #include "pipeline/io/checksum.h"
@@ -52,7 +52,7 @@ static bool is_file_of(const char *path, const char *directory)
     return pb_file_name_is_clean(path + n + 1);
 }
 
-/* word: of the product; null says that it has none. */
+/* word: a checksum of the product; JSON null if it has no checksum. */
 static bool is_checksum(const struct pb_json_value *product, const char *word)
 {
     enum pb_checksum kind;
