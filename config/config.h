@@ -72,6 +72,15 @@ struct pb_duplicates_config {
     int64_t keep_ms;
 };
 
+enum pb_unmatched_files { PB_UNMATCHED_FILES_QUARANTINE, PB_UNMATCHED_FILES_LEAVE };
+enum pb_unmatched_folders { PB_UNMATCHED_FOLDERS_LEAVE, PB_UNMATCHED_FOLDERS_QUARANTINE };
+
+/* Entries of the inbox that no pipeline fits. Zero bytes: the defaults. */
+struct pb_unmatched_config {
+    enum pb_unmatched_files files;
+    enum pb_unmatched_folders folders;
+};
+
 #define PB_INBOXES_MAX 16
 
 /* A directory that is watched. */
@@ -114,6 +123,8 @@ struct pb_service_config {
     bool has_retention;
     struct pb_duplicates_config duplicates;
     bool has_duplicates;
+    struct pb_unmatched_config unmatched;
+    bool has_unmatched;
     char *worker_user; /* that scenes are computed as, where the service may change users */
 };
 

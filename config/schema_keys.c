@@ -119,6 +119,14 @@ static const struct pb_key service_keys[] = {
      .doc =
          "An input of one file whose content was done in the same pipeline within keep, and whose "
          "products are still there, is not computed again. Without this key: it is."},
+    {.name = "unmatched",
+     .type = PB_KEY_SECTION,
+     TWO(pb_service_config, unmatched, has_unmatched),
+     .section = &pb_section_unmatched,
+     .example = "{files: quarantine, folders: leave}",
+     .doc = "Entries of the inbox that no pipeline fits: without this key files are quarantined "
+            "and folders stay. Entries that stay are in "
+            "'pushbroom status' and in the metric pushbroom_inbox_foreign."},
     {.name = "worker_user",
      .type = PB_KEY_TEXT,
      .may_be_empty = true,

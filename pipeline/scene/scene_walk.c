@@ -94,6 +94,19 @@ static void take_facts(struct pb_scene_walk *walk, const char *path, const struc
 
 static int list(struct walker *w, int directory, const char *inner, int depth);
 
+/* The folder `inner` of the scene cannot be listed. A lack of rights is the delivery's fault. */
+static int fail_list(const struct walker *w, int error, const char *inner)
+{
+    char what[300];
+    inner = inner[0] != '\0' ? inner : ".";
+    if (error == EACCES || error == EPERM)
+        return pb_fail_at(w->err, PB_E_INPUT_DENIED, w->folder, 0, 0,
+                          "user id %d has no right to list its folder %.200s", (int)geteuid(),
+                          inner);
+    (void)snprintf(what, sizeof what, "cannot list its folder %.200s", inner);
+    return pb_raster_file_fail(w->err, error, w->folder, what);
+}
+
 static int meet(struct walker *w, int directory, const char *inner, const char *name, int depth)
 {
     char path[PATH_MAX];
@@ -107,8 +120,7 @@ static int meet(struct walker *w, int directory, const char *inner, const char *
         return pb_fail_at(w->err, PB_E_INPUT_LIMIT, w->folder, 0, 0,
                           "the folder has a path longer than %d bytes", PATH_MAX - 1);
     if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT ? 0
-                               : pb_raster_file_fail(w->err, errno, w->folder, "cannot list it");
+        return errno == ENOENT ? 0 : fail_list(w, errno, inner);
     if (S_ISDIR(st.st_mode) && w->loose != NULL)
         return 0;
     take_facts(w->walk, path, &st);
@@ -122,7 +134,7 @@ static int meet(struct walker *w, int directory, const char *inner, const char *
                           PB_SCENE_DEPTH_MAX, path);
     int fd = openat(directory, name, DIRECTORY);
     if (fd < 0)
-        return pb_raster_file_fail(w->err, errno, w->folder, "cannot open a folder in it");
+        return fail_list(w, errno, path);
     return list(w, fd, path, depth + 1);
 }
 

@@ -298,26 +298,76 @@ static void show_gathering(const struct pb_json_value *info)
         printf("gathers  %lld scenes more\n", (long long)more);
 }
 
-/* Prints what the service waits for before the list. A reply without the members has none. */
-static void show_waiting(struct pb_client *client)
+/* Entries of the inbox that are not taken. word: "refused" or "foreign", 7 characters. */
+static void show_stays(const struct pb_json_value *info, const char *word, enum cli_color color)
+{
+    const struct pb_json_value *stays = pb_json_get(info, word, &(bool){false});
+    char text[1200], total[24];
+    (void)snprintf(total, sizeof total, "inbox_%s", word);
+    int64_t more = cli_job_number(info, total);
+    for (size_t i = 0; i < pb_json_count(stays) && i < SETS_LISTED; i++, more--) {
+        const struct pb_json_value *stay = pb_json_at(stays, i);
+        const char *hint = cli_job_text(stay, "hint");
+        (void)snprintf(text, sizeof text, "%s: %s%s%s", cli_job_text(stay, "name"),
+                       cli_job_text(stay, "message"), hint[0] != '\0' ? "; " : "", hint);
+        printf("%s%s%s  ", cli_color(stdout, color), word, cli_color(stdout, CLI_PLAIN));
+        cli_wrap(stdout, TROUBLE_COLUMN, cli_columns(stdout), text);
+    }
+    if (more > 0)
+        printf("%s  %lld entries more\n", word, (long long)more);
+}
+
+static void show_settling(const struct pb_json_value *info)
+{
+    int64_t n = cli_job_number(info, "inbox_settling");
+    struct tm tm = {.tm_isdst = 0};
+    if (n == 0)
+        return;
+    printf("settles  %lld %s", (long long)n, n == 1 ? "entry" : "entries");
+    if (strptime(cli_job_text(info, "inbox_settled"), "%Y-%m-%dT%H:%M:%S", &tm) != NULL) {
+        int64_t s = (int64_t)timegm(&tm) + 1 - pb_clock_wall_ms() / 1000;
+        bool long_one = s >= 100;
+        s = s < 0 ? 0 : s;
+        printf(" (%lld %s left)", (long long)(long_one ? s / 60 : s), long_one ? "min" : "s");
+    }
+    puts("");
+}
+
+static bool is_inbox_empty(const struct pb_json_value *info)
+{
+    return cli_job_number(info, "inbox_waiting") == 0 &&
+           cli_job_number(info, "gathering_sets") == 0 &&
+           cli_job_number(info, "inbox_refused") == 0 && cli_job_number(info, "inbox_foreign") == 0;
+}
+
+/* Prints what the service waits for before the list. Returns whether the inbox has nothing that
+ * waits or stays. A reply without the members has none. */
+static bool show_waiting(struct pb_client *client)
 {
     struct pb_err err = {0};
     struct pb_json_value *reply = NULL;
     const struct pb_json_value *result = NULL;
     char text[1200];
     if (pb_client_call(client, "service.info", "{}", &err, &reply, &result) < 0)
-        return;
+        return true;
     const struct pb_json_value *troubles = pb_json_get(result, "troubles", &(bool){false});
     for (size_t i = 0; i < pb_json_count(troubles); i++) {
         const struct pb_json_value *trouble = pb_json_at(troubles, i);
         const char *hint = cli_job_text(trouble, "hint");
+        if (strcmp(cli_job_text(trouble, "key"), "refused") == 0)
+            continue; /* show_stays has these entries, each with its reason */
         (void)snprintf(text, sizeof text, "%s: %s%s%s", cli_job_text(trouble, "code"),
                        cli_job_text(trouble, "message"), hint[0] != '\0' ? "; " : "", hint);
         printf("%strouble%s  ", cli_color(stdout, CLI_RED), cli_color(stdout, CLI_PLAIN));
         cli_wrap(stdout, TROUBLE_COLUMN, cli_columns(stdout), text);
     }
+    show_stays(result, "refused", CLI_RED);
+    show_stays(result, "foreign", CLI_YELLOW);
     show_gathering(result);
+    show_settling(result);
+    bool is_empty = is_inbox_empty(result);
     pb_json_release(reply);
+    return is_empty;
 }
 
 static int show_list(struct pb_client *client, const struct cli_service_options *o)
@@ -330,11 +380,11 @@ static int show_list(struct pb_client *client, const struct cli_service_options 
                                     : LISTED + 1; /* is there more? */
     if (cli_jobs_read(client, o, NULL, limit, &err, &jobs) < 0)
         return cli_service_exit(&err);
-    if (!o->json)
-        show_waiting(client);
+    bool is_empty = o->json || show_waiting(client);
     if (jobs.n == 0 && !o->json)
-        puts(filters ? "there are no such jobs"
-                     : "no jobs yet; put a scene into the inbox, or: pushbroom submit FILE");
+        puts(filters     ? "there are no such jobs"
+             : !is_empty ? "no jobs yet"
+                         : "no jobs yet; deliver a scene: pushbroom put SCENE");
     cli_list_fit(&jobs);
     for (size_t i = 0; i < jobs.n && (o->all || i < LISTED); i++) {
         if (i == 0 && !o->json)

@@ -86,10 +86,9 @@ int pb_intake_open(const char *path, struct pb_err *err)
     if (error == ENOENT || error == ELOOP || error == EAGAIN || error == ENXIO)
         return -EAGAIN;
     if (error == EACCES || error == EPERM)
-        return pb_fail(err, PB_E_INPUT_MISSING,
-                       "it cannot be read (%s); give user id %d read "
-                       "permission",
-                       strerror(error), (int)geteuid());
+        return pb_fail(err, PB_E_INPUT_DENIED,
+                       "the service (user id %d) has no right to read it: %s", (int)geteuid(),
+                       strerror(error));
     return pb_fail(err, machine_code(error), "cannot open it: %s", strerror(error));
 }
 
@@ -159,6 +158,23 @@ static int open_directory(const struct pb_intake *intake, struct claim *claim, s
     return pb_fail(err, PB_E_SERVICE_STATE, "no free job id; see the state directory");
 }
 
+/* The rename changes "..", so a folder must be writable itself. */
+static int fail_denied(const struct claim *claim, int error, struct pb_err *err)
+{
+    struct stat st;
+    if (claim->file->is_folder && stat(claim->from, &st) == 0 &&
+        faccessat(AT_FDCWD, claim->from, W_OK, AT_EACCESS) != 0)
+        return pb_fail(err, PB_E_INPUT_DENIED,
+                       "the service (user id %d) has no right to write in the folder, which moving "
+                       "it needs; its mode is %04o, its owner user id %d, its group id %d",
+                       (int)geteuid(), (unsigned)st.st_mode & 07777, (int)st.st_uid,
+                       (int)st.st_gid);
+    return pb_fail(err, PB_E_INPUT_DENIED,
+                   "the service (user id %d) cannot move it to %s: %s; a sticky inbox must belong "
+                   "to this user",
+                   (int)geteuid(), claim->directory, strerror(error));
+}
+
 static int move_in(const struct claim *claim, struct pb_err *err)
 {
     if (rename(claim->from, claim->to) == 0)
@@ -167,12 +183,7 @@ static int move_in(const struct claim *claim, struct pb_err *err)
     if (error == ENOENT)
         return -EAGAIN;
     if (error == EPERM || error == EACCES)
-        return pb_fail(err, PB_E_INPUT_MISSING,
-                       "cannot move it to %s: %s; a sticky inbox must belong to user id %d%s",
-                       claim->directory, strerror(error), (int)geteuid(),
-                       claim->file->is_folder ? ", who also needs the right to write in the "
-                                                "folder, because moving it changes its '..'"
-                                              : "");
+        return fail_denied(claim, error, err);
     return pb_fail(err, machine_code(error), "cannot move it to %s: %s", claim->directory,
                    strerror(error));
 }

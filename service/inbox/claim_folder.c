@@ -9,7 +9,6 @@
 #include "config/base/clock.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/scene_walk.h"
-#include "service/base/log.h"
 #include "service/inbox/inbox.h"
 #include "service/inbox/writers.h"
 
@@ -40,24 +39,25 @@ static bool is_as_settled(const struct pb_settle_file *folder, const struct pb_s
            (moved || now.mtime_ns == folder->mtime_ns);
 }
 
-/* 0 too when it is not complete, but waited for long enough; the job finds out what is missing. */
+/* 0 too when it is not complete, but waited for long enough; the job finds out what is missing.
+ * -EAGAIN: it waits for the files that *err names. */
 static int is_due(struct pb_intake *intake, const struct pb_settle_file *folder, const char *path,
-                  const struct pb_scene_walk *walk)
+                  const struct pb_scene_walk *walk, struct pb_err *err)
 {
-    struct pb_err err = {0};
     char scene[256];
     int rc = 0;
+    struct pb_err why = {0};
     int64_t waited_ms = pb_clock_wall_ms() - folder->mtime_ns / 1000000;
     pb_scene_files_name(path, scene, sizeof scene);
     (void)pthread_rwlock_rdlock(&intake->lock);
     const struct pb_pipeline_config *pipeline =
         pb_config_match_folder(intake->config, folder->name);
-    if (pipeline != NULL && pb_scene_files_check(pipeline, walk, path, scene, &err) < 0 &&
-        err.code == PB_E_INPUT_INCOMPLETE && waited_ms < pipeline->input.complete.expire_ms)
+    if (pipeline != NULL && pb_scene_files_check(pipeline, walk, path, scene, &why) < 0 &&
+        why.code == PB_E_INPUT_INCOMPLETE && waited_ms < pipeline->input.complete.expire_ms)
         rc = -EAGAIN;
     (void)pthread_rwlock_unlock(&intake->lock);
     if (rc != 0)
-        pb_log(PB_LOG_DEBUG, "inbox: %s waits: %s", folder->name, err.msg);
+        (void)pb_fail(err, why.code, "%s", why.msg);
     return rc;
 }
 
@@ -67,8 +67,8 @@ int pb_intake_check_folder(struct pb_intake *intake, const struct pb_settle_file
     struct pb_scene_walk walk;
     struct pb_err why = {0};
     int rc = pb_scene_walk_open(path, &why, &walk);
-    if (rc < 0 && why.code == PB_E_INPUT_LIMIT)
-        rc = pb_fail(err, PB_E_INPUT_LIMIT, "%s", why.msg);
+    if (rc < 0 && (why.code == PB_E_INPUT_LIMIT || why.code == PB_E_INPUT_DENIED))
+        rc = pb_fail(err, why.code, "%s", why.msg);
     else if (rc < 0 && pb_code_class(why.code) != PB_CLASS_INPUT)
         rc = pb_fail(err, why.code, "%s", why.msg);
     else if (rc < 0 || !is_as_settled(folder, &walk, moved) || is_written(&walk))
@@ -79,7 +79,7 @@ int pb_intake_check_folder(struct pb_intake *intake, const struct pb_settle_file
                      "copy them",
                      walk.n_linked);
     else if (!moved)
-        rc = is_due(intake, folder, path, &walk);
+        rc = is_due(intake, folder, path, &walk, err);
     pb_scene_walk_close(&walk);
     return rc;
 }

@@ -63,7 +63,7 @@ static int fail_to_move(const char *name, int rc, struct pb_err *err)
     if (rc == -ENOENT)
         return -EAGAIN;
     if (rc == -EPERM || rc == -EACCES)
-        return pb_fail(err, PB_E_INPUT_MISSING,
+        return pb_fail(err, PB_E_INPUT_DENIED,
                        "%s cannot be moved: %s; a sticky inbox must belong to user id %d", name,
                        strerror(-rc), (int)geteuid());
     return pb_fail(err, PB_E_SYSTEM, "%s cannot be moved: %s", name, strerror(-rc));

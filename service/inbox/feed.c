@@ -75,8 +75,10 @@ static void on_looked(void *user)
 /* The trouble of the first inbox that has it stands for all. */
 static void on_trouble(void *user, enum pb_watch_fault fault)
 {
-    static const char *const keys[PB_WATCH_FAULTS] = {
-        [PB_WATCH_READING] = "inbox", [PB_WATCH_TAKING] = "intake", [PB_WATCH_ALONE] = "delivery"};
+    static const char *const keys[PB_WATCH_FAULTS] = {[PB_WATCH_READING] = "inbox",
+                                                      [PB_WATCH_TAKING] = "intake",
+                                                      [PB_WATCH_ALONE] = "delivery",
+                                                      [PB_WATCH_REFUSED] = "refused"};
     const struct pb_feed *feed = ((struct one *)user)->feed;
     for (size_t i = 0; i < feed->n; i++) {
         const struct pb_watch_trouble *trouble = pb_watch_trouble(feed->inbox[i].watch, fault);
@@ -152,6 +154,11 @@ size_t pb_feed_ignored(const struct pb_feed *feed)
 const struct pb_gathering_told *pb_feed_gathering(const struct pb_feed *feed, size_t inbox)
 {
     return feed != NULL && inbox < feed->n ? pb_watch_gathering(feed->inbox[inbox].watch) : NULL;
+}
+
+const struct pb_stays *pb_feed_stays(const struct pb_feed *feed, size_t inbox)
+{
+    return feed != NULL && inbox < feed->n ? pb_watch_stays(feed->inbox[inbox].watch) : NULL;
 }
 
 size_t pb_feed_alone(const struct pb_feed *feed)

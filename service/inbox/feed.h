@@ -19,7 +19,8 @@ struct pb_feed_options {
     void (*taken)(void *user, const struct pb_claimed *files, size_t n); /* as of the watches */
     void (*looked)(void *user); /* all had their first scan and its claims */
     void *user;
-    struct pb_troubles *troubles; /* "inbox", "intake", "delivery"; borrowed until stop */
+    struct pb_troubles
+        *troubles; /* "inbox", "intake", "delivery", "refused"; borrowed until stop */
 };
 
 /* The first scans run from the loop, at once. */
@@ -32,8 +33,11 @@ void pb_feed_set_config(struct pb_feed *feed, const struct pb_config *config);
 size_t pb_feed_waiting(const struct pb_feed *feed);
 size_t pb_feed_ignored(const struct pb_feed *feed);
 size_t pb_feed_alone(const struct pb_feed *feed);
-/* The scenes of loose files that are not complete, of the inbox of that number; NULL = there is
- * none. Borrowed until the next change. */
+/* The entries of the inbox of that number that settle or are not taken; NULL = there is no such
+ * inbox. Borrowed until the next change. */
+const struct pb_stays *pb_feed_stays(const struct pb_feed *feed, size_t inbox);
+/* The scenes that are not complete, of the inbox of that number; NULL = there is no such inbox.
+ * Borrowed until the next change. */
 const struct pb_gathering_told *pb_feed_gathering(const struct pb_feed *feed, size_t inbox);
 /* The inboxes are to be scanned soon. NULL is fine. */
 void pb_feed_look(struct pb_feed *feed);

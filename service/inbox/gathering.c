@@ -146,6 +146,33 @@ static int ask(struct pb_gathering *gathering, const struct pb_config *config,
     return rc;
 }
 
+static bool has_note(const struct pb_settle *settle, size_t i, enum pb_settle_reason reason)
+{
+    const struct pb_settle_note *note = pb_settle_note(settle, i);
+    return note != NULL && note->reason == reason;
+}
+
+/* A file that no pipeline fits stays if service.unmatched has files: leave. */
+static void place_alone(struct pb_gathering *gathering, const struct pb_config *config,
+                        struct pb_settle *settle, size_t i)
+{
+    static const struct pb_settle_note foreign = {
+        .reason = PB_SETTLE_FOREIGN,
+        .code = PB_E_INPUT_NO_PIPELINE,
+        .text = "no pipeline's input.match fits the name of this file"};
+    const struct pb_settle_file *file = pb_settle_at(settle, i);
+    bool stays = config->service.unmatched.files == PB_UNMATCHED_FILES_LEAVE && !file->is_folder &&
+                 pb_config_match(config, file->name) == NULL;
+    if (!stays && has_note(settle, i, PB_SETTLE_FOREIGN))
+        pb_settle_set_note(settle, i, NULL);
+    if (!stays)
+        return;
+    (void)pb_settle_decide(settle, i, PB_SETTLE_ASIDE);
+    pb_settle_set_note(settle, i, &foreign);
+    if (pb_inbox_is_news(&gathering->said, file->name))
+        pb_log(PB_LOG_NOTICE, "inbox: %s stays: %s", file->name, foreign.text);
+}
+
 static int place(struct pb_gathering *gathering, const struct pb_config *config,
                  struct pb_settle *settle, size_t i, const struct pb_sets_now *now)
 {
@@ -155,6 +182,7 @@ static int place(struct pb_gathering *gathering, const struct pb_config *config,
         return 0; /* pairing.h */
     switch (file->belongs) {
     case PB_BELONGS_ALONE:
+        place_alone(gathering, config, settle, i);
         return 0;
     case PB_BELONGS_MAIN:
     case PB_BELONGS_SET:
@@ -339,10 +367,39 @@ bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,
     return false;
 }
 
-void pb_gathering_again(struct pb_gathering *gathering, struct pb_settle *settle,
-                        const struct pb_claimed *file)
+/* Remembers why the claim failed. */
+static void note_claim(struct pb_intake *intake, struct pb_settle *settle,
+                       const struct pb_claimed *claimed)
+{
+    bool lacks = claimed->rc == -EAGAIN && claimed->err.code == PB_E_INPUT_INCOMPLETE;
+    bool refused = claimed->rc != -EAGAIN && pb_code_class(claimed->err.code) == PB_CLASS_INPUT;
+    if (!lacks && !refused)
+        return;
+    struct pb_settle_note note = {.reason = lacks ? PB_SETTLE_LACKS : PB_SETTLE_REFUSED,
+                                  .code = claimed->err.code};
+    (void)snprintf(note.text, sizeof note.text, "%s", claimed->err.msg);
+    if (lacks) {
+        (void)pthread_rwlock_rdlock(&intake->lock);
+        const struct pb_pipeline_config *pipeline =
+            pb_config_match_folder(intake->config, claimed->file->name);
+        if (pipeline != NULL) {
+            (void)snprintf(note.pipeline, sizeof note.pipeline, "%s", pipeline->name);
+            note.expires_ms =
+                claimed->file->mtime_ns / 1000000 + pipeline->input.complete.expire_ms;
+        }
+        (void)pthread_rwlock_unlock(&intake->lock);
+    }
+    pb_settle_set_note(settle,
+                       claimed->set != NULL ? claimed->set->file[0].number
+                                            : pb_settle_index(settle, claimed->file),
+                       &note);
+}
+
+void pb_gathering_again(struct pb_gathering *gathering, struct pb_intake *intake,
+                        struct pb_settle *settle, const struct pb_claimed *file)
 {
     const struct pb_set *set = file->set;
+    note_claim(intake, settle, file);
     if (set == NULL) {
         pb_settle_again(settle, file->file);
         return;
@@ -368,23 +425,44 @@ int64_t pb_gathering_due_ms(const struct pb_gathering *gathering, int64_t wall_m
     return due;
 }
 
-void pb_gathering_show(struct pb_gathering *gathering)
+static void show(struct pb_gathering_told *out, const struct pb_gathering_set *one)
+{
+    out->n_all++;
+    if (out->n < PB_GATHERING_TOLD_MAX)
+        out->set[out->n++] = *one;
+}
+
+/* Folders that lack files, and inputs that lack their marker or checksum file. */
+static void show_noted(struct pb_gathering_told *out, const struct pb_settle *settle)
+{
+    for (size_t i = 0; i < pb_settle_count(settle); i++) {
+        const struct pb_settle_file *file = pb_settle_at(settle, i);
+        const struct pb_settle_note *note = pb_settle_note(settle, i);
+        if (note == NULL || note->reason != PB_SETTLE_LACKS)
+            continue;
+        struct pb_gathering_set one = {.files = file->is_folder ? file->n_files : 1,
+                                       .expires_ms = note->expires_ms};
+        (void)snprintf(one.scene, sizeof one.scene, "%s", file->name);
+        (void)snprintf(one.pipeline, sizeof one.pipeline, "%s", note->pipeline);
+        (void)snprintf(one.missing, sizeof one.missing, "%s", note->text);
+        show(out, &one);
+    }
+}
+
+void pb_gathering_show(struct pb_gathering *gathering, const struct pb_settle *settle)
 {
     struct pb_gathering_told *out = &gathering->shown;
     *out = gathering->lone;
+    show_noted(out, settle);
     for (size_t i = 0; i < pb_sets_count(gathering->sets); i++) {
         const struct pb_set *set = pb_sets_at(gathering->sets, i);
         if (!set->is_incomplete || set->is_due)
             continue;
-        out->n_all++;
-        if (out->n == PB_GATHERING_TOLD_MAX)
-            continue;
-        struct pb_gathering_set *told = &out->set[out->n++];
-        (void)snprintf(told->scene, sizeof told->scene, "%s", set->scene);
-        (void)snprintf(told->pipeline, sizeof told->pipeline, "%s", set->pipeline);
-        (void)snprintf(told->missing, sizeof told->missing, "%s", set->missing);
-        told->files = set->n;
-        told->expires_ms = set->expires_ms;
+        struct pb_gathering_set one = {.files = set->n, .expires_ms = set->expires_ms};
+        (void)snprintf(one.scene, sizeof one.scene, "%s", set->scene);
+        (void)snprintf(one.pipeline, sizeof one.pipeline, "%s", set->pipeline);
+        (void)snprintf(one.missing, sizeof one.missing, "%s", set->missing);
+        show(out, &one);
     }
 }
 

@@ -35,16 +35,16 @@ void pb_gathering_sort(struct pb_gathering *gathering, const struct pb_inbox *in
  * borrowed until the next scan. */
 bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,
                        struct pb_claimed *out);
-/* It was not taken: its files have to settle once more. */
-void pb_gathering_again(struct pb_gathering *gathering, struct pb_settle *settle,
-                        const struct pb_claimed *file);
+/* It was not taken, for the reason in *file, which is noted: its files have to settle once more. */
+void pb_gathering_again(struct pb_gathering *gathering, struct pb_intake *intake,
+                        struct pb_settle *settle, const struct pb_claimed *file);
 /* Files that change still or wait for others, but for sidecars that lie there without a scene. */
 size_t pb_gathering_waiting(const struct pb_gathering *gathering, const struct pb_settle *settle);
 /* Milliseconds until the first incomplete set expires; -1: none does. */
 int64_t pb_gathering_due_ms(const struct pb_gathering *gathering, int64_t wall_ms);
-/* Copies what is told of the last sort, and gives that copy, until the next one. Thread: loop, the
- * first while the pool does not work on it. */
-void pb_gathering_show(struct pb_gathering *gathering);
+/* Copies what is told of the last sort and of the notes of settle, and gives that copy, until the
+ * next one. Thread: loop, the first while the pool does not work on it. */
+void pb_gathering_show(struct pb_gathering *gathering, const struct pb_settle *settle);
 const struct pb_gathering_told *pb_gathering_shown(const struct pb_gathering *gathering);
 /* What is to be asked of metadata. Its own, with a lock of its own. */
 struct pb_asked *pb_gathering_asked(const struct pb_gathering *gathering);

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,35 +29,10 @@ bool pb_inbox_is_news(struct pb_inbox_told *told, const char *name)
     return true;
 }
 
-static void tell_kind(struct pb_inbox_told *told, const char *name, mode_t mode)
-{
-    const char *kind = S_ISDIR(mode)    ? "a directory"
-                       : S_ISLNK(mode)  ? "a symbolic link"
-                       : S_ISFIFO(mode) ? "a pipe"
-                       : S_ISSOCK(mode) ? "a socket"
-                                        : "a device";
-    if (pb_inbox_is_news(told, name))
-        pb_log(PB_LOG_WARNING,
-               "inbox: %s is %s and stays; only plain files, and folders that an input.scene fits, "
-               "are taken",
-               name, kind);
-}
-
-/* A file with a second link may belong to another user: a user who may write the inbox could submit
- * a file that only the service can move or read. */
-static void tell_links(struct pb_inbox_told *told, const char *name, unsigned long links)
-{
-    if (pb_inbox_is_news(told, name))
-        pb_log(
-            PB_LOG_WARNING,
-            "inbox: %s has %lu names (hard links) and stays; only a file with one name is taken: "
-            "remove the others, or copy it",
-            name, links);
-}
-
 void pb_inbox_folder_facts(const struct pb_scene_walk *walk, struct pb_settle_file *out)
 {
     out->is_folder = true;
+    out->n_files = walk->n;
     out->size = walk->bytes;
     out->mtime_ns = walk->youngest_ns;
     out->ctime_ns = (int64_t)(walk->digest & INT64_MAX);
@@ -74,6 +50,48 @@ struct scan {
 };
 
 static int read_folder(struct scan *scan, int fd, const char *below, int depth);
+
+/* Counts an entry that stays and names it, and logs it once. */
+static void __attribute__((format(printf, 5, 6)))
+leave(struct scan *scan, const char *name, enum pb_settle_reason reason, enum pb_code code,
+      const char *format, ...)
+{
+    struct pb_inbox_seen *seen = scan->out;
+    char text[sizeof seen->left->text];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    seen->n_refused += reason == PB_SETTLE_REFUSED;
+    seen->n_foreign += reason == PB_SETTLE_FOREIGN;
+    if (pb_inbox_is_news(scan->told, name))
+        pb_log(PB_LOG_WARNING, "inbox: %s stays: %s", name, text);
+    if (seen->left == NULL)
+        seen->left = calloc(PB_INBOX_LEFT_MAX, sizeof *seen->left);
+    if (seen->left == NULL || seen->n_left == PB_INBOX_LEFT_MAX)
+        return;
+    struct pb_inbox_left *left = &seen->left[seen->n_left++];
+    size_t n = strlen(name);
+    const char *end = n < sizeof left->name ? name : name + n - (sizeof left->name - 1);
+    (void)snprintf(left->name, sizeof left->name, "%s", end);
+    (void)memcpy(left->text, text, sizeof text);
+    left->reason = reason;
+    left->code = code;
+}
+
+static void leave_kind(struct scan *scan, const char *name, mode_t mode)
+{
+    const char *kind = S_ISLNK(mode)    ? "a symbolic link"
+                       : S_ISFIFO(mode) ? "a pipe"
+                       : S_ISSOCK(mode) ? "a socket"
+                                        : "a device";
+    if (S_ISDIR(mode))
+        leave(scan, name, PB_SETTLE_FOREIGN, PB_E_INPUT_NO_PIPELINE,
+              "no pipeline's input.scene fits the name of this folder");
+    else
+        leave(scan, name, PB_SETTLE_REFUSED, PB_E_INPUT_LINK,
+              "it is %s; only plain files and folders are taken", kind);
+}
 
 /* A folder that cannot be walked now, or is too large for a scene, is seen again in the next scan;
  * the claim says why. */
@@ -139,8 +157,8 @@ static int look_into(struct scan *scan, int fd, const char *base, const char *na
     } else if (own >= 0) {
         (void)close(own);
     }
-    if (!gone && pb_inbox_is_news(scan->told, name))
-        pb_log(PB_LOG_WARNING, "inbox: the files in %s stay: %s", name, why);
+    if (!gone)
+        leave(scan, name, PB_SETTLE_REFUSED, PB_E_INPUT_DENIED, "the files in it stay: %s", why);
     return 0;
 }
 
@@ -157,11 +175,16 @@ static int look_at(struct scan *scan, int fd, const char *base, const char *name
     if (S_ISDIR(st.st_mode) && scan->inbox->recurse)
         return look_into(scan, fd, base, name, depth + 1);
     if (!S_ISREG(st.st_mode)) {
-        tell_kind(scan->told, name, st.st_mode);
+        leave_kind(scan, name, st.st_mode);
         return 0;
     }
+    /* A file with a second link may belong to another user: a user who may write the inbox could
+     * submit a file that only the service can move or read. */
     if (st.st_nlink > 1) {
-        tell_links(scan->told, name, (unsigned long)st.st_nlink);
+        leave(scan, name, PB_SETTLE_REFUSED, PB_E_INPUT_LINK,
+              "it has %lu names (hard links); only a file with one name is taken: remove the "
+              "others, or copy it",
+              (unsigned long)st.st_nlink);
         return 0;
     }
     const struct pb_settle_file file = {
@@ -208,6 +231,7 @@ void pb_inbox_seen_fini(struct pb_inbox_seen *seen)
     for (size_t i = 0; i < seen->n_folders; i++)
         free(seen->folder[i].path);
     free(seen->folder);
+    free(seen->left);
     *seen = (struct pb_inbox_seen){0};
 }
 

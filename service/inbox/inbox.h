@@ -44,12 +44,25 @@ struct pb_inbox_folder {
     ino_t inode;
 };
 
+#define PB_INBOX_LEFT_MAX 100 /* entries that a scan names */
+
+/* An entry that is neither a file nor a scene that can be taken. */
+struct pb_inbox_left {
+    char name[256];               /* the end of its path below the inbox */
+    enum pb_settle_reason reason; /* refused or foreign */
+    enum pb_code code;
+    char text[160];
+};
+
 /* What a scan saw beside files. Zero bytes: nothing. */
 struct pb_inbox_seen {
     struct stat st;                 /* of the inbox */
     size_t ignored;                 /* names that were left alone by the rules */
     struct pb_inbox_folder *folder; /* that were looked into; "" is the inbox */
     size_t n_folders, folders_room;
+    struct pb_inbox_left *left;  /* PB_INBOX_LEFT_MAX; NULL = none, or out of memory */
+    size_t n_left;               /* in left */
+    size_t n_refused, n_foreign; /* all of them */
 };
 
 /* Adds every plain file with one name, and every folder that is taken, to settle. Negative errno:

@@ -107,10 +107,12 @@ void pb_intake_set_up(struct pb_intake *intake, size_t number, struct pb_inbox *
     (void)pthread_rwlock_unlock(&intake->lock);
 }
 
-bool pb_intake_takes_folder(struct pb_intake *intake, const char *name)
+bool pb_intake_takes_folder(struct pb_intake *intake, const char *name, bool recurse)
 {
     (void)pthread_rwlock_rdlock(&intake->lock);
-    bool takes = pb_config_match_folder(intake->config, name) != NULL;
+    bool takes =
+        pb_config_match_folder(intake->config, name) != NULL ||
+        (!recurse && intake->config->service.unmatched.folders == PB_UNMATCHED_FOLDERS_QUARANTINE);
     (void)pthread_rwlock_unlock(&intake->lock);
     return takes;
 }

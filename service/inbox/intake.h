@@ -52,9 +52,9 @@ struct pb_claimed {
     const struct pb_settle_file *file;
     const struct pb_set *set;         /* the files that it stands for; NULL = itself */
     const struct pb_job_error *error; /* its job is to fail with that; NULL = none is known */
-    /* 0: *job is there, for the caller to fini. -EAGAIN: it changed meanwhile, is gone or is open
-     * for writing, which is no error. Else *err: a code of PB_CLASS_INPUT concerns this file only,
-     * any other means that no file can be taken now. */
+    /* 0: *job is there, for the caller to fini. -EAGAIN: it changed meanwhile, is gone, is open for
+     * writing, or lacks files (input.incomplete in err), which is no error. Else *err: a code of
+     * PB_CLASS_INPUT concerns this file only, any other means that no file can be taken now. */
     int rc;
     struct pb_err err;
     struct pb_job job;
@@ -74,14 +74,15 @@ void pb_intake_set_up(struct pb_intake *intake, size_t number, struct pb_inbox *
  * machine. Thread: pool, one at a time for an inbox. */
 size_t pb_intake_claim(struct pb_intake *intake, const struct pb_inbox *inbox,
                        struct pb_claimed *files, size_t n);
-/* Whether a pipeline takes folders of that name. Thread: any. */
-bool pb_intake_takes_folder(struct pb_intake *intake, const char *name);
+/* Whether folders of that name become jobs: a pipeline fits, or in an inbox that does not recurse
+ * service.unmatched quarantines them. Thread: any. */
+bool pb_intake_takes_folder(struct pb_intake *intake, const char *name, bool recurse);
 /* Whether service.ignore leaves what has that path below its inbox alone. Thread: any. */
 bool pb_intake_ignores(struct pb_intake *intake, const char *path);
 /* Whether a folder of the inbox may become a job (claim_folder.c): it is as it settled, no process
  * writes a file in it, and it is complete, or has waited for input.complete.expire: then its job
  * says what is missing. path: where it lies now, in the inbox or, `moved`, in work/. 0; -EAGAIN:
- * not now; else *err. Thread: pool. */
+ * not now, with input.incomplete in *err if it lacks files; else *err. Thread: pool. */
 int pb_intake_check_folder(struct pb_intake *intake, const struct pb_settle_file *folder,
                            const char *path, bool moved, struct pb_err *err);
 /* The job of a submitted file or folder. path is absolute and was checked

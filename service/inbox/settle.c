@@ -10,8 +10,15 @@
 #include <string.h>
 #include <strings.h>
 
+/* A note, and the file as it was then. */
+struct noted {
+    struct pb_settle_note note;
+    struct pb_settle_file file; /* without its name */
+};
+
 struct entry {
-    struct pb_settle_file file; /* first: pb_settle_again */
+    struct pb_settle_file file; /* first: pb_settle_index */
+    struct noted *noted;        /* the entry's own; NULL if absent */
     int64_t still_since_ms;     /* monotonic time of the first look at it as it is now */
     int64_t still_ms;           /* and `settle` later */
     int64_t aged_ms; /* monotonic time at which its mtime, at first sight, was old enough, or of
@@ -41,8 +48,10 @@ struct pb_settle *pb_settle_create(void)
 /* Names are the table's. */
 static void clear(struct table *table)
 {
-    for (size_t i = 0; i < table->n; i++)
+    for (size_t i = 0; i < table->n; i++) {
         free((char *)table->entry[i].file.name);
+        free(table->entry[i].noted);
+    }
     table->n = 0;
 }
 
@@ -125,11 +134,15 @@ void pb_settle_end(struct pb_settle *settle, int64_t settle_ms, int64_t mono_ms,
         qsort(now->entry, now->n, sizeof now->entry[0], by_name);
     for (size_t i = 0; i < now->n; i++) {
         struct entry *entry = &now->entry[i];
-        const struct entry *old =
+        struct entry *old =
             before->n > 0 ? bsearch(entry, before->entry, before->n, sizeof *entry, by_name) : NULL;
         bool is_new = old == NULL || old->file.inode != entry->file.inode;
         entry->still_since_ms = mono_ms;
         entry->aged_ms = INT64_MAX;
+        if (old != NULL && old->noted != NULL && same(&old->noted->file, &entry->file)) {
+            entry->noted = old->noted;
+            old->noted = NULL;
+        }
         if (is_new && trusted)
             entry->aged_ms = aged_at(&entry->file, settle_ms, mono_ms, wall_ms);
         if (old != NULL && same(&old->file, &entry->file)) {
@@ -226,9 +239,31 @@ const struct pb_settle_file *pb_settle_next(struct pb_settle *settle)
     return NULL;
 }
 
+void pb_settle_set_note(struct pb_settle *settle, size_t i, const struct pb_settle_note *note)
+{
+    struct entry *entry = &settle->now.entry[i];
+    free(entry->noted);
+    entry->noted = note != NULL ? malloc(sizeof *entry->noted) : NULL;
+    if (entry->noted == NULL)
+        return;
+    *entry->noted = (struct noted){.note = *note, .file = entry->file};
+    entry->noted->file.name = NULL;
+}
+
+const struct pb_settle_note *pb_settle_note(const struct pb_settle *settle, size_t i)
+{
+    const struct noted *noted = settle->now.entry[i].noted;
+    return noted != NULL ? &noted->note : NULL;
+}
+
+size_t pb_settle_index(const struct pb_settle *settle, const struct pb_settle_file *file)
+{
+    return (size_t)((const struct entry *)(const void *)file - settle->now.entry);
+}
+
 void pb_settle_again(struct pb_settle *settle, const struct pb_settle_file *file)
 {
-    size_t i = (size_t)((const struct entry *)(const void *)file - settle->now.entry);
+    size_t i = pb_settle_index(settle, file);
     if (i < settle->now.n)
         settle->now.entry[i].file.size = UINT64_MAX; /* differs from every real value */
 }
@@ -251,6 +286,21 @@ size_t pb_settle_waiting(const struct pb_settle *settle)
     for (size_t i = 0; i < settle->now.n; i++)
         n += !settle->now.entry[i].aside &&
              (!settle->now.entry[i].complete || settle->now.entry[i].held);
+    return n;
+}
+
+size_t pb_settle_settling(const struct pb_settle *settle, int64_t *out_due_ms)
+{
+    size_t n = 0;
+    int64_t due = 0;
+    for (size_t i = 0; i < settle->now.n; i++) {
+        const struct entry *entry = &settle->now.entry[i];
+        if (entry->complete || entry->aside || entry->noted != NULL)
+            continue;
+        n++;
+        due = entry->due_ms > due ? entry->due_ms : due;
+    }
+    *out_due_ms = due;
     return n;
 }
 

@@ -13,6 +13,8 @@
  * caller checks that no process writes it; the rule is off for a while after a step of the wall
  * clock. An mtime in the future is ignored. A file whose rename the caller has seen may be
  * complete by its age as well, whatever its mtime: pb_settle_arrived. */
+#include "config/base/err.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +27,22 @@ struct pb_settle_file {
     int64_t mtime_ns, ctime_ns; /* wall clock; see inbox.h for those of a folder */
     bool is_folder;             /* size, mtime and ctime are of all its content */
     bool by_age;                /* set here: complete by its mtime or its rename alone */
+    size_t n_files;             /* plain files in a folder; 0 for a file */
+};
+
+/* Why an entry stays in the inbox. */
+enum pb_settle_reason {
+    PB_SETTLE_LACKS,   /* it waits for other files */
+    PB_SETTLE_REFUSED, /* it cannot be taken */
+    PB_SETTLE_FOREIGN  /* no pipeline fits */
+};
+
+struct pb_settle_note {
+    enum pb_settle_reason reason;
+    enum pb_code code;
+    char pipeline[256]; /* set if files are missing; "" = not known */
+    int64_t expires_ms; /* wall clock; 0 = never */
+    char text[512];
 };
 
 struct pb_settle *pb_settle_create(void); /* NULL = out of memory */
@@ -62,11 +80,21 @@ void pb_settle_wait_for(struct pb_settle *settle, size_t i, size_t other);
 bool pb_settle_trusts_wall(const struct pb_settle *settle, int64_t mono_ms);
 /* After end: the next complete file (borrowed until the next begin), each once a scan; or NULL. */
 const struct pb_settle_file *pb_settle_next(struct pb_settle *settle);
+/* After end: remembers (copies) why file i stays, in place of an earlier note, until the file
+ * changes or is gone. NULL removes the note. Out of memory: no note. */
+void pb_settle_set_note(struct pb_settle *settle, size_t i, const struct pb_settle_note *note);
+/* The note of file i, borrowed until the next begin or set_note; NULL if absent. */
+const struct pb_settle_note *pb_settle_note(const struct pb_settle *settle, size_t i);
+/* The index of a file that pb_settle_next returned. */
+size_t pb_settle_index(const struct pb_settle *settle, const struct pb_settle_file *file);
 /* The file was not taken: it has to settle again. */
 void pb_settle_again(struct pb_settle *settle, const struct pb_settle_file *file);
 /* Milliseconds until the first waiting file can be complete; -1 if no file waits. */
 int64_t pb_settle_due_ms(const struct pb_settle *settle, int64_t mono_ms);
 size_t pb_settle_waiting(const struct pb_settle *settle);
+/* Number of files without a note that have to stay unchanged for some time yet. *out_due_ms: when
+ * the last of them can be complete, on the monotonic clock. */
+size_t pb_settle_settling(const struct pb_settle *settle, int64_t *out_due_ms);
 
 /* Names that are never taken: dot-files, and .tmp .part .inprogress .filepart in any case. */
 bool pb_settle_is_left_alone(const char *name);

@@ -46,6 +46,7 @@ struct pb_watch {
     size_t waiting;            /* of settle, as of the last part */
     size_t seen_waiting;       /* the same for the loop */
     size_t seen_ignored;
+    struct pb_stays stays; /* the loop's, collected after each part */
     int64_t settle_ms;
     int64_t scan_cost_ms;      /* of the last scan, */
     int64_t gather_cost_ms;    /* and the same for the loop */
@@ -133,10 +134,38 @@ static void report_alone(struct pb_watch *watch)
                pairing->n_alone > 1 ? ", and so are others" : "");
 }
 
+static void report_refused(struct pb_watch *watch)
+{
+    const struct pb_stays *stays = &watch->stays;
+    char more[40] = "";
+    if (stays->n_refused > 1)
+        (void)snprintf(more, sizeof more, " (and %zu more)", stays->n_refused - 1);
+    if (stays->n_refused == 0 || stays->n == 0)
+        clear(watch, PB_WATCH_REFUSED);
+    else
+        report(watch, PB_WATCH_REFUSED, stays->at[0].code, "inbox: %s%s cannot be taken: %s",
+               stays->at[0].name, more, stays->at[0].text);
+}
+
+/* Once for each folder. */
+static void log_lack(struct pb_watch *watch, const struct pb_settle_file *file, const char *missing)
+{
+    char key[PB_FILES_PATH_BYTES], expires[PB_CLOCK_TEXT_BYTES] = "";
+    const struct pb_settle_note *note =
+        pb_settle_note(watch->settle, pb_settle_index(watch->settle, file));
+    (void)snprintf(key, sizeof key, "%.4000s lacks files", file->name);
+    if (note == NULL || !pb_inbox_is_news(&watch->told, key))
+        return;
+    pb_clock_text(note->expires_ms, expires);
+    pb_log(PB_LOG_NOTICE, "inbox: %s waits until %s: %s", file->name, expires, missing);
+}
+
 /* A file cannot be taken. Returns whether others can. */
 static bool can_go_on(struct pb_watch *watch, const struct pb_settle_file *file, int rc,
                       const struct pb_err *err)
 {
+    if (rc == -EAGAIN && err->code == PB_E_INPUT_INCOMPLETE)
+        log_lack(watch, file, err->msg);
     if (rc == -EAGAIN)
         return true;
     if (pb_code_class(err->code) == PB_CLASS_INPUT) {
@@ -153,19 +182,20 @@ static bool can_go_on(struct pb_watch *watch, const struct pb_settle_file *file,
 
 static bool takes_folder(void *user, const char *name)
 {
-    return pb_intake_takes_folder(user, name);
+    const struct pb_watch *watch = user;
+    return pb_intake_takes_folder(watch->options.intake, name, watch->inbox.recurse);
 }
 
 static bool ignores(void *user, const char *name)
 {
-    return pb_intake_ignores(user, name);
+    return pb_intake_ignores(((const struct pb_watch *)user)->options.intake, name);
 }
 
 static void scan(struct pb_watch *watch)
 {
     int64_t start = pb_clock_mono_ms(), wall = pb_clock_wall_ms();
     pb_settle_begin(watch->settle);
-    const struct pb_inbox_rules rules = {takes_folder, ignores, watch->options.intake};
+    const struct pb_inbox_rules rules = {takes_folder, ignores, watch};
     pb_intake_set_up(watch->options.intake, watch->options.number, &watch->inbox);
     watch->read_rc =
         pb_inbox_read(&watch->inbox, &rules, watch->settle, &watch->told, &watch->seen);
@@ -193,7 +223,8 @@ static void claim(struct pb_watch *watch)
     watch->n_batch = n ? pb_intake_claim(watch->options.intake, &watch->inbox, watch->batch, n) : 0;
     for (size_t i = 0; i < watch->n_batch; i++) {
         if (watch->batch[i].rc != 0)
-            pb_gathering_again(watch->gathering, watch->settle, &watch->batch[i]);
+            pb_gathering_again(watch->gathering, watch->options.intake, watch->settle,
+                               &watch->batch[i]);
     }
     watch->more = n == PB_INTAKE_BATCH; /* perhaps */
 }
@@ -306,7 +337,8 @@ static void on_worked(uv_work_t *request, int status)
     watch->works = false;
     watch->seen_waiting = watch->waiting;
     watch->seen_ignored = watch->seen.ignored;
-    pb_gathering_show(watch->gathering);
+    pb_gathering_show(watch->gathering, watch->settle);
+    pb_stays_collect(&watch->seen, watch->settle, &watch->stays);
     watch->gather_cost_ms = watch->scan_cost_ms;
     if (watch->stopped) {
         end_stopped(watch);
@@ -324,6 +356,7 @@ static void on_worked(uv_work_t *request, int status)
     take_results(watch);
     if (watch->stopped)
         return;
+    report_refused(watch);
     if (watch->more)
         start_part(watch, false);
     else
@@ -400,6 +433,11 @@ const struct pb_watch_trouble *pb_watch_trouble(const struct pb_watch *watch,
 const struct pb_gathering_told *pb_watch_gathering(const struct pb_watch *watch)
 {
     return pb_gathering_shown(watch->gathering);
+}
+
+const struct pb_stays *pb_watch_stays(const struct pb_watch *watch)
+{
+    return &watch->stays;
 }
 
 size_t pb_watch_alone(const struct pb_watch *watch)

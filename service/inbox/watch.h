@@ -9,6 +9,7 @@
 #include "config/base/err.h"
 #include "service/inbox/gathering.h"
 #include "service/inbox/intake.h"
+#include "service/inbox/stays.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,11 +18,17 @@
 struct pb_watch;
 
 /* What may keep a watch from its work, each a trouble of its own. */
-enum pb_watch_fault { PB_WATCH_READING, PB_WATCH_TAKING, PB_WATCH_ALONE, PB_WATCH_FAULTS };
+enum pb_watch_fault {
+    PB_WATCH_READING,
+    PB_WATCH_TAKING,
+    PB_WATCH_ALONE,
+    PB_WATCH_REFUSED,
+    PB_WATCH_FAULTS
+};
 
 struct pb_watch_trouble {
     enum pb_code code; /* PB_OK: none */
-    char text[512];
+    char text[900];
 };
 
 struct pb_watch_options {
@@ -58,7 +65,9 @@ size_t pb_watch_alone(const struct pb_watch *watch);
 /* Borrowed until the next change. */
 const struct pb_watch_trouble *pb_watch_trouble(const struct pb_watch *watch,
                                                 enum pb_watch_fault fault);
-/* The scenes of loose files that are not complete. Borrowed until the next change. */
+/* The entries that settle or are not taken. Borrowed until the next change. */
+const struct pb_stays *pb_watch_stays(const struct pb_watch *watch);
+/* The scenes that are not complete. Borrowed until the next change. */
 const struct pb_gathering_told *pb_watch_gathering(const struct pb_watch *watch);
 /* Ends watching: no handler is called any more. Memory goes when the last claim is over and libuv
  * has closed the handles. NULL is fine. */

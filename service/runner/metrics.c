@@ -346,6 +346,11 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
           gauges->inbox_alone);
     gauge(out, "inbox_gathering", "Scenes of the inbox that wait for files.",
           gauges->inbox_gathering);
+    gauge(out, "inbox_refused",
+          "Entries of the inbox that the service cannot take: permissions, links, limits.",
+          gauges->inbox_refused);
+    gauge(out, "inbox_foreign", "Entries of the inbox that no pipeline fits, and that stay.",
+          gauges->inbox_foreign);
     gauge(out, "buffer_bytes", "Planned tile buffers of the last finished run.",
           (int64_t)gauges->planned_bytes);
     counter(out, "worker_starts_total", "Worker processes started.", metrics->worker_starts);

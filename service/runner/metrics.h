@@ -50,6 +50,7 @@ struct pb_metrics {
 struct pb_metrics_gauges {
     int64_t queue_depth, running, workers;
     int64_t inbox_waiting, inbox_ignored, inbox_alone, inbox_gathering;
+    int64_t inbox_refused, inbox_foreign;
     int64_t start_wall_ms;
     int64_t config_loaded_ms; /* wall clock of the last load that succeeded */
     bool config_refused;      /* the last reload failed */

@@ -4,13 +4,11 @@
 
 #include "config/base/json_writer.h"
 #include "config/base/clock.h"
+#include "service/base/group_advice.h"
 #include "service/base/passed_fd.h"
-#include "service/base/peer.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <poll.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,61 +36,11 @@ const char *pb_client_default_path(void)
     return path && *path ? path : "/run/pushbroom/status.sock";
 }
 
-/* Whether one of the process's groups has that number. */
-static bool has_group(gid_t wanted)
-{
-    gid_t groups[PB_PEER_GROUPS_MAX];
-    int n = getgroups(PB_PEER_GROUPS_MAX, groups);
-    bool has = getegid() == wanted;
-    for (int i = 0; i < n && !has; i++)
-        has = groups[i] == wanted;
-    return has;
-}
-
-/* Whether the group database lists the user as a member, who then needs a new login. */
-static bool is_member(const struct group *group, const char *user)
-{
-    bool is = false;
-    for (char **member = group->gr_mem; *member != NULL && !is; member++)
-        is = strcmp(*member, user) == 0;
-    return is;
-}
-
-/* The socket is for its group. */
-static int denied(struct pb_err *err, const char *path)
-{
-    struct stat st;
-    if (stat(path, &st) != 0)
-        return pb_fail(err, PB_E_SERVICE_GROUP,
-                       "no service on %s: you may not search its directory", path);
-    if (has_group(st.st_gid))
-        return pb_fail(err, PB_E_SERVICE_GROUP,
-                       "no service on %s: %s, although you are in its group; its mode is %03o",
-                       path, strerror(EACCES), (unsigned)st.st_mode & 0777);
-    if (st.st_gid == 0)
-        return pb_fail(err, PB_E_SERVICE_GROUP, "only root may use %s: run the command with sudo",
-                       path);
-    const struct passwd *own = getpwuid(geteuid());
-    const struct group *group = getgrgid(st.st_gid);
-    if (group == NULL || own == NULL)
-        return pb_fail(err, PB_E_SERVICE_GROUP,
-                       "you are not in the group with the id %d, which may use %s", (int)st.st_gid,
-                       path);
-    if (is_member(group, own->pw_name))
-        return pb_fail(err, PB_E_SERVICE_GROUP,
-                       "this login is older than your membership in the group %s, which may use "
-                       "%s: log in again",
-                       group->gr_name, path);
-    return pb_fail(err, PB_E_SERVICE_GROUP,
-                   "you are not in the group %s, which may use %s: sudo adduser %s %s, then log in "
-                   "again",
-                   group->gr_name, path, own->pw_name, group->gr_name);
-}
-
 static int unreachable(struct pb_err *err, const char *path, int error)
 {
-    if (error == EACCES || error == EPERM)
-        return denied(err, path);
+    struct stat st;
+    if (error == EACCES && stat(path, &st) == 0)
+        return pb_group_advice(err, path, &st);
     if (error == ECONNREFUSED)
         return pb_fail(err, PB_E_SERVICE_UNREACHABLE,
                        "no service on %s: the socket is left over from a service that has ended",

@@ -65,6 +65,60 @@ static void print_gathering(const struct pb_methods *methods, struct pb_json *js
     pb_json_end(json);
 }
 
+/* Of all inboxes. */
+struct pb_stays_sum {
+    int64_t refused, foreign, settling;
+    int64_t settled_ms; /* wall clock: when the last settles; 0 = none does */
+};
+
+static struct pb_stays_sum sum_stays(const struct pb_methods *methods)
+{
+    struct pb_stays_sum sum = {.settled_ms = 0};
+    const struct pb_stays *stays;
+    for (size_t i = 0; (stays = pb_feed_stays(methods->feed, i)) != NULL; i++) {
+        sum.refused += (int64_t)stays->n_refused;
+        sum.foreign += (int64_t)stays->n_foreign;
+        sum.settling += (int64_t)stays->n_settling;
+        sum.settled_ms = stays->settled_ms > sum.settled_ms ? stays->settled_ms : sum.settled_ms;
+    }
+    return sum;
+}
+
+static void print_stays_of(const struct pb_methods *methods, struct pb_json *json, const char *key,
+                           enum pb_settle_reason reason)
+{
+    const struct pb_stays *stays;
+    pb_json_array(json, key);
+    for (size_t i = 0; (stays = pb_feed_stays(methods->feed, i)) != NULL; i++)
+        for (size_t k = 0; k < stays->n; k++) {
+            const struct pb_stay *stay = &stays->at[k];
+            if (stay->reason != reason)
+                continue;
+            pb_json_object(json, NULL);
+            pb_json_string(json, "name", stay->name);
+            pb_json_string(json, "inbox", methods->intake->dirs->inbox[i]);
+            pb_json_string(json, "code", pb_code_id(stay->code));
+            pb_json_string(json, "message", stay->text);
+            pb_json_string(json, "hint", pb_code_hint(stay->code));
+            pb_json_end(json);
+        }
+    pb_json_end(json);
+}
+
+/* Entries of the inboxes that settle, and those that are not taken. */
+static void print_stays(const struct pb_methods *methods, struct pb_json *json)
+{
+    char settled[PB_CLOCK_TEXT_BYTES];
+    const struct pb_stays_sum sum = sum_stays(methods);
+    pb_clock_text(sum.settled_ms, settled);
+    pb_json_int(json, "inbox_settling", sum.settling);
+    pb_json_string(json, "inbox_settled", settled[0] ? settled : NULL);
+    pb_json_int(json, "inbox_refused", sum.refused);
+    print_stays_of(methods, json, "refused", PB_SETTLE_REFUSED);
+    pb_json_int(json, "inbox_foreign", sum.foreign);
+    print_stays_of(methods, json, "foreign", PB_SETTLE_FOREIGN);
+}
+
 static void print_config_state(const struct pb_config_state *state, struct pb_json *json)
 {
     char loaded[PB_CLOCK_TEXT_BYTES];
@@ -97,6 +151,7 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
     pb_json_int(json, "inbox_waiting", (int64_t)pb_feed_waiting(methods->feed));
     pb_json_int(json, "inbox_ignored", (int64_t)pb_feed_ignored(methods->feed));
     print_gathering(methods, json);
+    print_stays(methods, json);
     pb_json_int(json, "inbox_alone", (int64_t)pb_feed_alone(methods->feed));
     pb_json_string(json, "inbox_writers", pb_writers_word(methods->intake->writers));
     pb_json_bool(json, "stopping", methods->stopping);
@@ -121,6 +176,7 @@ static char *metrics_text(const struct pb_methods *methods,
                           const int64_t counts[PB_JOB_STATUS_COUNT])
 {
     const struct pb_runner *runner = methods->runner;
+    const struct pb_stays_sum stays = sum_stays(methods);
     struct pb_metrics_gauges gauges = {
         .queue_depth = counts[PB_JOB_ACCEPTED],
         .running = runner ? pb_runner_busy(runner) : 0,
@@ -129,6 +185,8 @@ static char *metrics_text(const struct pb_methods *methods,
         .inbox_ignored = (int64_t)pb_feed_ignored(methods->feed),
         .inbox_alone = (int64_t)pb_feed_alone(methods->feed),
         .inbox_gathering = count_sets(methods),
+        .inbox_refused = stays.refused,
+        .inbox_foreign = stays.foreign,
         .start_wall_ms = methods->start_wall_ms,
         .config_loaded_ms = methods->config.loaded_ms,
         .config_refused = methods->config.refused,

@@ -126,8 +126,13 @@ def make_locked(path):
         os.close(lock)
 
 
+def script(path):
+    """The file with the words: of a folder the first one."""
+    return path if os.path.isfile(path) else os.path.join(path, sorted(os.listdir(path))[0])
+
+
 def run(job):
-    with open(job["input"], "rb") as file:
+    with open(script(job["input"]), "rb") as file:
         words = file.read(200).decode(errors="replace").split() or ["ok"]
     if words[0] == "device":
         words = device(job, words[1:])

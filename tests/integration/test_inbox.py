@@ -227,7 +227,7 @@ class Links(Inbox):
         secret.write_text("ok")
         os.utime(secret, (1e9, 1e9))
         os.link(secret, d.root / "inbox/linked.tif")
-        wait_for(lambda: "linked.tif has 2 names" in d.log_text())
+        wait_for(lambda: "linked.tif stays: it has 2 names" in d.log_text())
         self.passes(d)
         self.assertEqual(self.names(d), [])
         self.assertTrue((d.root / "inbox/linked.tif").exists())

@@ -184,7 +184,7 @@ class SubFolders(Inboxes):
         self.put(d, "one/last.tif")
         d.wait_job("last.tif", "successful")
         self.assertEqual(len(d.jobs()), 1)
-        self.assertIn("link is a symbolic link", d.log_text())
+        self.assertIn("link stays: it is a symbolic link", d.log_text())
 
     def test_what_is_ignored_may_be_named_with_its_folder(self):
         d = self.recursive(start=False, settle="50ms")

@@ -117,7 +117,7 @@ class Taking(Folders):
         os.rename(folder, d.root / "inbox/S2X_a_L2A")
         self.settled(d)
         self.assertEqual(self.scenes(d), [])
-        d.wait_for(lambda: "several names (hard links)" in d.log_text() and "inbox: other is a directory and stays" in d.log_text())
+        d.wait_for(lambda: "several names (hard links)" in d.log_text() and "inbox: other stays: no pipeline's input.scene fits" in d.log_text())
         (d.root / "made/also").unlink()
         d.wait_job("S2X_a_L2A", "successful")
 

@@ -67,7 +67,7 @@ class Intake(Service):
             d.wait_job("probe%d.tif" % i, "successful")
         self.assertEqual(len(d.files("inbox")), 8)
         self.assertEqual(len(d.jobs()), 4)
-        for word in ("folder.tif is a directory", "pipe.tif is a pipe", "link.tif is a symbolic link"):
+        for word in ("folder.tif stays: no pipeline's input.scene fits", "pipe.tif stays: it is a pipe", "link.tif stays: it is a symbolic link"):
             self.assertEqual(d.log_text().count(word), 1, word)
 
     def test_a_file_that_fits_no_pipeline_is_quarantined_with_words(self):

@@ -253,6 +253,28 @@ START_TEST(one_of_a_set_holds_still_even_if_it_was_renamed_in)
 }
 END_TEST
 
+START_TEST(a_note_is_kept_until_the_file_changes)
+{
+    const struct pb_settle_note note = {.reason = PB_SETTLE_REFUSED, .text = "why"};
+    int64_t due;
+    (void)look("a", 5, WALL, 0);
+    ck_assert_uint_eq(pb_settle_settling(settle, &due), 1);
+    ck_assert_int_eq(due, SETTLE);
+    pb_settle_set_note(settle, 0, &note);
+    pb_settle_again(settle, pb_settle_at(settle, 0));
+    ck_assert_uint_eq(pb_settle_settling(settle, &due), 0);
+    (void)look("a", 5, WALL, 10);
+    ck_assert_str_eq(pb_settle_note(settle, 0)->text, "why");
+    (void)look("a", 6, WALL, 20);
+    ck_assert_ptr_null(pb_settle_note(settle, 0));
+    ck_assert_uint_eq(pb_settle_settling(settle, &due), 1);
+    pb_settle_set_note(settle, 0, &note);
+    pb_settle_set_note(settle, 0, NULL);
+    ck_assert_ptr_null(pb_settle_note(settle, 0));
+    pb_settle_set_note(settle, 0, &note); /* the end of the suite frees it */
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("settle");
@@ -274,6 +296,7 @@ int main(void)
     tcase_add_test(tests, a_file_that_was_renamed_in_is_complete_at_once);
     tcase_add_test(tests, a_renamed_file_that_was_not_taken_has_to_hold_still);
     tcase_add_test(tests, one_of_a_set_holds_still_even_if_it_was_renamed_in);
+    tcase_add_test(tests, a_note_is_kept_until_the_file_changes);
     tcase_add_test(tests, names_in_progress_are_left_alone);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

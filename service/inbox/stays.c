@@ -1,0 +1,52 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/inbox/stays.h"
+
+#include "config/base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void add(struct pb_stays *out, const char *name, enum pb_settle_reason reason,
+                enum pb_code code, const char *text)
+{
+    if (out->n == PB_STAYS_MAX)
+        return;
+    struct pb_stay *stay = &out->at[out->n++];
+    size_t n = strlen(name), room = sizeof stay->name - 1;
+    (void)snprintf(stay->name, sizeof stay->name, "%s", n <= room ? name : name + n - room);
+    (void)snprintf(stay->text, sizeof stay->text, "%s", text);
+    stay->reason = reason;
+    stay->code = code;
+}
+
+static void collect(const struct pb_inbox_seen *seen, const struct pb_settle *settle,
+                    enum pb_settle_reason reason, struct pb_stays *out)
+{
+    for (size_t i = 0; i < seen->n_left; i++) {
+        const struct pb_inbox_left *left = &seen->left[i];
+        if (left->reason == reason)
+            add(out, left->name, reason, left->code, left->text);
+    }
+    for (size_t i = 0; i < pb_settle_count(settle); i++) {
+        const struct pb_settle_note *note = pb_settle_note(settle, i);
+        if (note == NULL || note->reason != reason)
+            continue;
+        out->n_refused += reason == PB_SETTLE_REFUSED;
+        out->n_foreign += reason == PB_SETTLE_FOREIGN;
+        add(out, pb_settle_at(settle, i)->name, reason, note->code, note->text);
+    }
+}
+
+void pb_stays_collect(const struct pb_inbox_seen *seen, const struct pb_settle *settle,
+                      struct pb_stays *out)
+{
+    int64_t due_ms;
+    out->n = 0;
+    out->n_refused = seen->n_refused;
+    out->n_foreign = seen->n_foreign;
+    out->n_settling = pb_settle_settling(settle, &due_ms);
+    out->settled_ms = out->n_settling > 0 ? pb_clock_wall_ms() + due_ms - pb_clock_mono_ms() : 0;
+    collect(seen, settle, PB_SETTLE_REFUSED, out);
+    collect(seen, settle, PB_SETTLE_FOREIGN, out);
+}
