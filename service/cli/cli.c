@@ -59,6 +59,28 @@ static const struct cli_command commands[] = {
       .takes_files = true},
      "Without the service",
      cli_run},
+    {{.name = "put",
+      .arguments = "[options] SCENE...",
+      .summary = "copy or move scenes into the inbox of the service",
+      .options = N_OPTIONS(
+          {'i', "inbox", "NAME", NULL,
+           "the inbox, by its path or the last part of it; needed if there are several"},
+          {0, "move", NULL, NULL, "move the scenes: the source is removed"},
+          {0, "wait", NULL, NULL, "show progress until all are done; exit 1 if one failed"},
+          JSON("one JSON object per scene; with --wait one per change of a job"), SOCKET,
+          {'c', "config", "FILE", NULL,
+           "configuration that names the inbox if the service does not run (default: "
+           "/etc/pushbroom/pushbroom.yaml)"}),
+      .text = "SCENE is a file, a folder or an archive. It is copied under a name that ends in "
+              ".part, gets the group and the permissions that the service needs, is written to the "
+              "disk, and is then renamed: the service never sees a part of it. Modification times "
+              "are kept. A name that is already in the inbox is refused. A symbolic link in a "
+              "folder is refused, because the service follows none. An interrupted command leaves "
+              "no part in the inbox.",
+      .example = "pushbroom put --wait ~/scenes/S2A_29RKH_20200219_0_L2A",
+      .takes_files = true},
+     "With the service (pushbroomd)",
+     cli_put},
     {{.name = "submit",
       .arguments = "[options] FILE...",
       .summary = "give files to the service",
@@ -68,9 +90,10 @@ static const struct cli_command commands[] = {
            "-100 to 100: higher ones run first; above 0 for administrators"},
           {0, "wait", NULL, NULL, "show progress until all are done; exit 1 if one failed"},
           JSON("the jobs as JSON"), SOCKET),
-      .text = "The files stay where they are: only what is put into the inbox is moved.",
+      .text = "The files stay where they are, so the service must be able to read them there: its "
+              "unit hides /home, /root and /tmp. 'pushbroom put' has no such limit.",
       .takes_files = true},
-     "With the service (pushbroomd)",
+     NULL,
      cli_submit},
     {{.name = "status",
       .arguments = "[JOB] [options]",

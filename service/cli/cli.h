@@ -112,6 +112,7 @@ int cli_indices(int argc, char **argv);  /* cli_indices.c */
 int cli_patterns(int argc, char **argv); /* cli_patterns.c */
 int cli_new(int argc, char **argv);      /* cli_new.c */
 int cli_devices(int argc, char **argv);  /* cli_devices.c */
+int cli_put(int argc, char **argv);      /* cli_put.c */
 int cli_submit(int argc, char **argv);   /* cli_jobs.c */
 int cli_status(int argc, char **argv);
 int cli_cancel(int argc, char **argv);
