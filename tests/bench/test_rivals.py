@@ -20,6 +20,7 @@ sys.path.insert(0, str(HERE))
 from osgeo import gdal  # noqa: E402
 
 import operators  # noqa: E402
+import results  # noqa: E402
 from operators import files  # noqa: E402
 from rivals import compare, contest, table  # noqa: E402
 from rivals.rows import ROWS, pipeline  # noqa: E402
@@ -118,6 +119,28 @@ class Best(unittest.TestCase):
         us = {"rival": "pushbroom", "title": "pushbroom", "setting": "", "seconds": 1.0, "cpu_seconds": 2.0, "peak_mb": 3, "file_mb": 4.0, "best": False}
         lines = list(table.markdown([{"title": "a row", "of": "seconds", "ratio": None, "results": [us]}]))
         self.assertIn("| a row | none |", lines[-1])
+
+
+class Results(unittest.TestCase):
+    PAGE = (HERE / "RESULTS.md").read_text()
+
+    def test_table_and_date_are_replaced(self):
+        page = results.replaced(self.PAGE, "Rivals, file to COG", "medians of 3 turns", ["| a |", "|---|", "| b |"])
+        section = page.split("## Rivals, file to COG\n")[1].split("\n## ")[0]
+        self.assertRegex(section, r"\A\n20\d\d-\d\d-\d\d, \d+ cores of .*, medians of 3 turns\.\n")
+        self.assertIn("\n\n| a |\n|---|\n| b |\n\n### Other rivals", section)
+        self.assertNotIn("NDVI, float32 deflate COG, defaults", section)
+        rest = lambda text: text.split("## Single steps from file to COG")[1]
+        self.assertEqual(rest(page), rest(self.PAGE))
+
+    def test_a_section_without_a_table_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "'What' has no date"):
+            results.replaced("# A\n\n## What\n\nwords\n", "What", "once", ["| a |"])
+
+    def test_some_rows_are_no_table(self):
+        done = subprocess.run([str(HERE / "run"), "--rows", "ndvi", "--results", "/dev/null"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("leave out --rows", done.stderr)
 
 
 class Operators(unittest.TestCase):

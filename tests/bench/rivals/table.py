@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is printed of the rows: a table for a terminal, or for the README."""
+"""Output of the rows: a table for a terminal, or for RESULTS.md."""
 
 
 def mark(result):
