@@ -5,10 +5,12 @@
 /* Jobs of the inbox that the configuration keeps from running (PB_CLASS_CONFIG: a pipeline that
  * names bands which the file does not have, too little compute.memory). The rule:
  *
- *  1. Such a job waits until the configuration is loaded anew. Others go on; no file is taken away.
+ *  1. Such a job waits until the configuration is loaded again. Other jobs continue; no file is
+ *     moved.
  *  2. When a job of the same pipeline is successful with this configuration, the pipeline is
- * correct: jobs that wait for it run once more, and a job that then ends by such a fault fails, as
- * its file is the cause. This does not apply to plan.memory, as another file may need more memory.
+ *     correct: jobs that wait for it run again, and a job that then ends by such a fault fails,
+ *     because its file is the cause. This does not apply to plan.memory, because another file may
+ *     need more memory.
  *
  * The list lasts until the service ends; after a start all jobs are tried again. Owns its memory.
  * Thread: loop. */

@@ -3,7 +3,7 @@
 #ifndef PB_EXPRESS_H
 #define PB_EXPRESS_H
 /* Short jobs overtake long ones: one job more than service.parallel_jobs may run, the express job.
- * express.c has the rule. Plain memory; what is known of long jobs is forgotten by a restart.
+ * express.c has the rule. Plain memory; long jobs that it remembers are forgotten at a restart.
  * Thread: loop. */
 #include "service/runner/worker_pool.h"
 
@@ -17,13 +17,13 @@ struct pb_express {
     int in_vain; /* tries since the last short job */
 };
 
-/* Whether an express job may start: all ordinary slots have been taken for long. */
+/* Returns true if an express job may start: all ordinary slots have been taken for long enough. */
 bool pb_express_may_open(const struct pb_express *express, struct pb_worker_pool *pool,
                          const struct pb_config *config, int64_t mono_ms);
 /* The same, but true at most once a second. */
 bool pb_express_is_due(struct pb_express *express, struct pb_worker_pool *pool,
                        const struct pb_config *config, int64_t mono_ms);
-/* Whether the job of that number took too long as an express job. */
+/* Returns true if the job of that number took too long as an express job. */
 bool pb_express_is_long(const struct pb_express *express, int64_t seq);
 /* The slot of an express job whose time is over; NULL = none. A job that has room as an ordinary
  * one becomes that. */
@@ -31,7 +31,7 @@ struct pb_pool_slot *pb_express_overdue(struct pb_worker_pool *pool, const struc
                                         int64_t mono_ms);
 /* No other job wants the slot: its job gets a second more. */
 void pb_express_extend(struct pb_pool_slot *slot, int64_t mono_ms);
-/* Ends the run of the slot's job, which goes back into the queue and is known as long. */
+/* Ends the run of the slot's job, which returns to the queue and is remembered as long. */
 void pb_express_put_back(struct pb_express *express, struct pb_pool_slot *slot, int64_t express_ms,
                          int64_t mono_ms);
 /* An express job was done in time. */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The trouble "queue" stands from the first fault of the machine until a job is successful, the
+ * The trouble "queue" lasts from the first fault of the machine until a job is successful, the
  * trouble "config" while a job waits for another configuration. */
 #include "service/runner/faults.h"
 

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_FAULTS_H
 #define PB_FAULTS_H
-/* What keeps waiting jobs from starting: faults of the machine (hold.h has the rule) and of the
- * configuration (config_waits.h), with the troubles "queue" and "config" that report them. It
- * changes no job's state. Owns its memory. Members are faults.c's, but for those above the line,
- * which the owner sets before the first use. Thread: loop. */
+/* Conditions that keep waiting jobs from starting: faults of the machine (hold.h has the rule) and
+ * of the configuration (config_waits.h), with the troubles "queue" and "config" that report them.
+ * It changes no job's state. Owns its memory. Members belong to faults.c, except those above the
+ * line, which the owner sets before the first use. Thread: loop. */
 #include "service/runner/config_waits.h"
 #include "service/runner/hold.h"
 #include "service/runner/runner_env.h"
@@ -21,8 +21,8 @@ struct pb_faults {
     struct pb_config_waits waits;
 };
 
-/* The fault of the machine in job->error ended a run that began then. PB_HOLD_ASIDE: the job is to
- * fail; job->error.message says so. Else it waits again. */
+/* A fault of the machine in job->error ended a run that began at began_ms. PB_HOLD_ASIDE: the job
+ * must fail, with the text in job->error.message. Else it waits again. */
 enum pb_hold_verdict pb_faults_machine(struct pb_faults *faults, struct pb_job *job,
                                        int64_t began_ms);
 /* The error of the configuration in job->error ended a run. 1: the job waits for another
@@ -36,7 +36,7 @@ void pb_faults_end(struct pb_faults *faults, const struct pb_job *job, bool over
 void pb_faults_config_changed(struct pb_faults *faults);
 /* No job waits any more: ends the hold. */
 void pb_faults_clear(struct pb_faults *faults);
-/* Whether the job need not wait on its own account. */
+/* Returns true if no fault of its own makes the job wait. */
 bool pb_faults_may_try(const struct pb_faults *faults, int64_t seq, int64_t mono_ms);
 void pb_faults_fini(struct pb_faults *faults);
 #endif

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_HOLD_H
 #define PB_HOLD_H
-/* What a fault of the machine (PB_CLASS_MACHINE: a full disk, no memory, no descriptors, a worker
- * that cannot start) does to the queue. The rule:
+/* Holds the queue after a fault of the machine (PB_CLASS_MACHINE: a full disk, no memory, no
+ * descriptors, a worker that cannot start). The rule:
  *
  *  1. A job that such a fault ended waits again; its attempt does not count.
  *  2. The first fault of a job, and each one when no other job succeeded since the job's last, is
@@ -13,14 +13,14 @@
  *     that has run for 60 s lets other jobs start again; the next fault holds the queue for longer
  *     than the one before.
  *  3. A fault of a job when another succeeded since its last fault concerns that job alone (its
- *     own blocks are unreadable, it takes more memory than there is): the others go on, it waits
- *     1 s, 4 s, 16 s and then 60 s. After `limit` such faults the job is set aside: it fails with
- *     its code. Never before, and never for lack of space (output.full), which is no property of
- *     an input: such a job waits until there is room.
+ *     own blocks are unreadable, it takes more memory than there is): the others continue, it
+ *     waits 1 s, 4 s, 16 s and then 60 s. After `limit` such faults the job is set aside: it fails
+ * with its code. Never before, and never for lack of space (output.full), which is no property of
+ * an input: such a job waits until there is room.
  *
- * What is known of single jobs is kept for the PB_HOLD_JOBS that failed last and not beyond a
- * restart; forgetting costs a further try. Plain memory without clock or allocation: times are the
- * caller's, in ms, of one monotonic clock, and above 0. Thread: loop. */
+ * Faults of single jobs are remembered for the PB_HOLD_JOBS that failed last and not beyond a
+ * restart; forgetting one costs a further try. Plain memory without clock or allocation: times are
+ * the caller's, in ms, of one monotonic clock, and above 0. Thread: loop. */
 #include "config/base/err.h"
 
 #include <stdbool.h>
@@ -34,28 +34,29 @@
 
 enum pb_hold_verdict {
     PB_HOLD_QUEUE, /* no job starts for a while */
-    PB_HOLD_JOB,   /* this one waits, the others go on */
+    PB_HOLD_JOB,   /* this job waits, the others continue */
     PB_HOLD_ASIDE  /* this one fails */
 };
 
 /* A job whose last run ended by the machine's fault. */
 struct pb_setback {
     int64_t job;      /* the job's number; above 0 */
-    int64_t at_ms;    /* of its last fault */
+    int64_t at_ms;    /* time of its last fault */
     int64_t until_ms; /* it does not start before */
     int alone;        /* faults that concerned it alone */
 };
 
 /* Zero bytes: nothing is held. */
 struct pb_hold {
-    bool on;           /* the queue is held */
-    int64_t until_ms;  /* no probe before */
-    int64_t delay_ms;  /* of the last hold since a success; 0 = there was none */
-    int64_t since_ms;  /* of the fault that began it; jobs that started before do not prolong it */
-    int64_t probe;     /* job that runs as a probe; 0 = none */
+    bool on;          /* the queue is held */
+    int64_t until_ms; /* no probe before */
+    int64_t delay_ms; /* length of the last hold since a success; 0 if there was no hold */
+    int64_t
+        since_ms;  /* time of the fault that began it; jobs that started before do not prolong it */
+    int64_t probe; /* job that runs as a probe; 0 = none */
     int64_t probe_ms;  /* since when */
     int64_t proved_ms; /* last success of a job; 0 = none yet */
-    int64_t proved_by; /* that job */
+    int64_t proved_by; /* the job of that success */
     unsigned faults;   /* since the last success */
     struct pb_setback setbacks[PB_HOLD_JOBS];
     size_t n_setbacks;
@@ -81,15 +82,15 @@ void pb_hold_clear(struct pb_hold *hold);
 /* The next probe may start now, as the configuration was reloaded. */
 void pb_hold_hurry(struct pb_hold *hold, int64_t now_ms);
 
-/* Whether a job may start now; when the queue is held, the one that does is the probe. */
+/* Returns true if a job may start now; when the queue is held, that job is the probe. */
 bool pb_hold_may_start(const struct pb_hold *hold, int64_t now_ms);
 void pb_hold_started(struct pb_hold *hold, int64_t job, int64_t now_ms);
-/* Whether this job has waited long enough. */
+/* Returns true if this job has waited long enough. */
 bool pb_hold_may_try(const struct pb_hold *hold, int64_t job, int64_t now_ms);
 /* Order of probes: the least first. 0 = the job had no fault. */
 int64_t pb_hold_rank(const struct pb_hold *hold, int64_t job);
 /* To be called with the time: true when a job may start that could not before. */
 bool pb_hold_tick(struct pb_hold *hold, int64_t now_ms);
-/* Whether pb_hold_tick has anything to wait for. */
+/* Returns true if pb_hold_tick has anything to wait for. */
 bool pb_hold_waits(const struct pb_hold *hold);
 #endif

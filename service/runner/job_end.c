@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The new state is on the disk before on_change tells of it, unless the store does not take it
+ * The new state is on the disk before on_change reports it, unless the store refuses it
  * (pending.c). */
 #include "service/runner/job_end.h"
 
@@ -13,7 +13,7 @@
 
 enum { REPORT_MAX = 1 << 20, BANDS_LOGGED = 16 };
 
-/* By which numbers bands were calibrated: a line a band. */
+/* Logs the numbers of the calibration: a line for each band. */
 static void log_calibration(const struct pb_job *job, const struct pb_json_value *report)
 {
     const struct pb_json_value *list = pb_json_get(report, "calibration", NULL);
@@ -26,7 +26,7 @@ static void log_calibration(const struct pb_job *job, const struct pb_json_value
     }
 }
 
-/* Files beside the scene, and whether they count. */
+/* Logs files next to the scene that are not read. */
 static void log_sidecars(const struct pb_job *job, const struct pb_json_value *report)
 {
     const struct pb_json_value *sidecars = pb_json_get(report, "sidecars", NULL);
@@ -97,7 +97,8 @@ void pb_job_end_finish(struct pb_job_ends *ends, struct pb_pending *pending,
 {
     struct pb_job *job = &pending->job;
     if (status == PB_JOB_SUCCESSFUL && job->attempts == 0)
-        job->attempts = 1; /* a run that was put back uncounted had finished all the same */
+        job->attempts =
+            1; /* a run that was put back without counting an attempt had finished after all */
     if (pb_job_move(job, status, pb_clock_wall_ms()) != 0)
         pb_log(PB_LOG_ERROR, "job %s: cannot become %s", job->id, pb_job_status_name(status));
     pb_faults_end(ends->faults, job, true);
@@ -156,7 +157,8 @@ static void dismissed(void *user, struct pb_pending *pending)
     if (!pending->announced)
         pb_faults_end(ends->faults, &pending->job, true);
     announce_end(ends, pending);
-    if (pending->rc != 0) /* only where its input lies now is not stored */
+    if (pending->rc !=
+        0) /* the store has the end of the job, but not the present place of its input */
         pb_pending_answer(pending);
     pb_pending_settle(pending);
 }
@@ -235,7 +237,8 @@ void pb_job_end_set_back(struct pb_job_ends *ends, struct pb_job *job, int64_t b
 
 static void await_config(struct pb_job_ends *ends, struct pb_job *job, int64_t began_ms)
 {
-    /* The client that submitted a file keeps it and is to be told, so such a job does not wait. */
+    /* The client that submitted a file keeps it and needs an answer, so such a job does not wait.
+     */
     int rc = job->owned ? pb_faults_config(ends->faults, job) : 0;
     if (rc < 0) {
         pb_job_end_set_back(ends, job, began_ms);
@@ -278,7 +281,7 @@ static void compared(void *user, struct pb_pending *pending)
     }
 }
 
-/* Its worker says that its content was done before. */
+/* Its worker reported an input with the content of an earlier job. */
 static void compare(struct pb_job_ends *ends, struct pb_job *job)
 {
     hold(ends, job);

@@ -4,7 +4,7 @@
 
 #include <sys/stat.h>
 
-#define READ_MAX          2000 /* waiting jobs a call, before the loop goes on */
+#define READ_MAX          2000 /* waiting jobs read by a call, before it returns to the loop */
 #define READ_SMALLEST_MAX 1000
 
 /* Jobs of that rank, and the least rank seen above it. */
@@ -54,7 +54,8 @@ int pb_job_queue_next(struct pb_job_queue *queue, const struct pb_job_filter *fi
     return rc;
 }
 
-/* Only of files in our own directories: a submitted path may lie on storage that hangs. */
+/* Reads the size only of files in our own directories: a submitted path may be on storage that
+ * hangs. */
 static int64_t input_bytes(const struct pb_job *job)
 {
     struct stat st;

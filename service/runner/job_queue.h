@@ -2,12 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_JOB_QUEUE_H
 #define PB_JOB_QUEUE_H
-/* The queue of jobs that wait. It is the job store, by priority and the order of acceptance; this
- * reads it, and which jobs may start is the caller's to say. Nothing else of the runner reads the
- * store. Jobs are the caller's to pb_job_fini. Thread: loop. */
+/* The queue of waiting jobs. The queue is the job store, sorted by priority and order of
+ * acceptance; this module reads it, and the caller's filter chooses the jobs that may start. No
+ * other part of the runner reads the store. The caller frees jobs with pb_job_fini. Thread: loop.
+ */
 #include "service/jobs/job_store.h"
 
-/* Zero bytes but for the store: from the first job. */
+/* Zero bytes except the store at the start: reads from the first job. */
 struct pb_job_queue {
     struct pb_job_store *reader; /* borrowed */
     struct pb_job_place after;   /* jobs up to this one cannot start just now */
@@ -15,26 +16,26 @@ struct pb_job_queue {
 
 #define PB_JOB_RANKS ((int64_t)1 << 50)
 
-/* Which jobs may start. They see seq, priority, id, scene, owned, input, pipeline and name alone,
- * borrowed. */
+/* Selects the jobs that may start. The functions see only seq, priority, id, scene, owned, input,
+ * pipeline and name, borrowed. */
 struct pb_job_filter {
     bool (*may)(void *user, const struct pb_job *job);
     /* >= 0, below PB_JOB_RANKS, the least first; NULL: all 0 */
     int64_t (*rank)(void *user, const struct pb_job *job);
-    bool by_rank_alone; /* else a job of a higher priority goes before all ranks of a lower one */
+    bool by_rank_alone; /* false: a job of a higher priority is before all ranks of a lower one */
     void *user;
 };
 
-/* The first job of least rank that may start: 1 and *out_job, 0 none, negative errno. *out_more:
- * the call ended after 2000 jobs, and the next one goes on behind them. */
+/* Finds the first job of least rank that may start: 1 and *out_job; 0: no job; negative errno.
+ * *out_more: the call ended after 2000 jobs, and the next call continues after them. */
 int pb_job_queue_next(struct pb_job_queue *queue, const struct pb_job_filter *filter,
                       struct pb_err *err, bool *out_more, struct pb_job *out_job);
 /* The one with the smallest input among the first 1000; as above. */
 int pb_job_queue_smallest(struct pb_job_queue *queue, const struct pb_job_filter *filter,
                           struct pb_err *err, struct pb_job *out_job);
-/* Whether one of the first 1000 may start. */
+/* Returns true if one of the first 1000 may start. */
 bool pb_job_queue_has(struct pb_job_queue *queue, const struct pb_job_filter *filter);
-/* No job waits. False when the store cannot tell. */
+/* Returns true if no job waits, false if the store cannot be read. */
 bool pb_job_queue_is_empty(struct pb_job_queue *queue);
 /* The job of any state with that id, as stored; see pb_job_store_find. */
 int pb_job_queue_find(struct pb_job_queue *queue, const char *id, struct pb_err *err,

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A slot is reserved; the products of a job that ran before are looked for, as it may be done; its
- * start is stored; it runs. Admission pauses when a worker cannot start or the store does not take
- * the start: the job is still accepted then. */
+ * The steps of a start: reserve a slot; if the job ran before, search for its products, because it
+ * may be done; store the start; run. Admission pauses when a worker cannot start or the store
+ * refuses the start: the job is still accepted then. */
 #include "service/runner/job_start.h"
 
 #include "config/base/archive_name.h"
@@ -50,12 +50,12 @@ int64_t pb_job_start_rank(const struct pb_config *config, const struct pb_job *j
     return pipeline != NULL ? highest - pipeline->priority : 0;
 }
 
-/* One of a scene that metadata tell, which a job of its own cannot be. */
+/* Fails a file that belongs to a scene by its metadata; it cannot be a job of its own. */
 static void fail_part(struct pb_job *job, const struct pb_pipeline_config *group,
                       const struct pb_job_error *before)
 {
     char text[400];
-    if (before->code[0] != '\0') { /* as its metadata were read in the inbox */
+    if (before->code[0] != '\0') { /* the error of reading its metadata in the inbox */
         pb_job_fail_words(job, before->code, before->message, before->hint);
         return;
     }
@@ -67,8 +67,8 @@ static void fail_part(struct pb_job *job, const struct pb_pipeline_config *group
                       "move it from the quarantine to the inbox, with its metadata");
 }
 
-/* A single file that is one of a scene's, or metadata of one. before: the error that the job had
- * when it was stored. False: it is none. */
+/* Checks for a single file that is a part of a scene, or metadata of one; then fails the job.
+ * before: the error that the job had when it was stored. False: it is a scene. */
 static bool is_part(const struct pb_config *config, struct pb_job *job,
                     const struct pb_job_error *before)
 {

@@ -63,7 +63,7 @@ void pb_metrics_count(struct pb_metrics *metrics, const struct pb_job *job)
 
 static void count_reason(struct pb_metrics *metrics, const char *code)
 {
-    /* Codes come from one list; the last row counts all others. */
+    /* Codes are those of err_codes.def; the last row counts all others. */
     size_t i = 0;
     while (i + 1 < PB_METRICS_REASONS && metrics->quarantined[i].n > 0 &&
            strcmp(metrics->quarantined[i].code, code) != 0)

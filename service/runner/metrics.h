@@ -25,7 +25,8 @@ struct pb_metrics_histogram {
 /* The jobs of one pipeline. */
 struct pb_metrics_pipeline {
     char name[PB_JOB_NAME_BYTES];
-    uint64_t jobs[PB_JOB_STATUS_COUNT]; /* that ended so, or were accepted / started */
+    uint64_t jobs[PB_JOB_STATUS_COUNT]; /* count of jobs that ended in this state, or were accepted
+                                           or started */
     uint64_t tiles, bytes_read, bytes_written;
     struct pb_metrics_histogram duration, delivery, acquisition;
 };
@@ -62,12 +63,12 @@ struct pb_metrics_gauges {
 void pb_metrics_know(struct pb_metrics *metrics, const char *pipeline);
 /* A job was accepted or started: counts its status. */
 void pb_metrics_count(struct pb_metrics *metrics, const struct pb_job *job);
-/* A run starts again, as `which` says. */
+/* Counts a run that starts again; `which`: the new try. */
 void pb_metrics_device_retry(struct pb_metrics *metrics, enum pb_device_try which);
 /* A job reached its final state: counts it and the facts of its report. */
 void pb_metrics_finished(struct pb_metrics *metrics, const struct pb_job *job);
 /* malloc'd text, the caller's; NULL = out of memory. */
 char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics_gauges *gauges);
-/* The lines about the entries of notify, n of them; likewise. Thread: any. */
+/* The lines about the entries of notify, n of them; malloc'd as well. Thread: any. */
 char *pb_metrics_print_subscribers(const struct pb_subscriber_state *subscribers, int n);
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A job's new state is stored by libuv's pool, never by the loop. What the store does not take (a
- * full disk, a locked file) is kept and shown as it is, no second run of it is started, and the
- * runner's tick tries again. No job runs before its start is stored, so at most as many changes are
- * kept as jobs run side by side. A restart in between finds the older state and repeats the work.
+ * A job's new state is stored by libuv's pool, never by the loop. A change that the store
+ * refuses (a full disk, a locked file) is kept and shown unchanged, no second run of it is started,
+ * and the runner's tick tries again. No job runs before its start is stored, so at most as many
+ * changes are kept as jobs run at the same time. A restart in between finds the older state and
+ * repeats the work.
  */
 #include "service/runner/pending.h"
 
@@ -47,8 +48,9 @@ static int store_state(struct pb_pending *pending)
     return rc;
 }
 
-/* Whether the list of a folder is of use when the place of the folder is stored: for retention, a
- * drop from quarantine, and files that join a set. Lists of large scenes would fill the store. */
+/* Returns true if the list of a folder is needed when the place of the folder is stored: for
+ * retention, a drop from quarantine, and files that join a set. Lists of large scenes would fill
+ * the store. */
 static bool needs_list(const struct pb_pending *pending)
 {
     const struct pb_job *job = &pending->job;
@@ -106,7 +108,7 @@ static int restore(struct pb_pending *pending)
         return rc;
     (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
     job->anyway = true;
-    if (job->set_id[0] != '\0') /* what was made of its scene meanwhile */
+    if (job->set_id[0] != '\0') /* products made of its scene in the meantime */
         rc = pb_set_parts_join(list->store, job, pending->reopen_ms, &pending->err);
     return rc ? rc : pb_job_store_update(list->store, job, &pending->err);
 }
@@ -297,7 +299,7 @@ void pb_pending_wait(struct pb_pending *pending, struct pb_pending_waiter *waite
     save_again(pending); /* a client does not wait for the next tick */
 }
 
-/* Whether there is a change that the store did not take. */
+/* Returns true if the store refused a change that is kept. */
 static bool is_one_kept(const struct pb_pending_list *list)
 {
     const struct pb_pending *pending = list->first;

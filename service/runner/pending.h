@@ -2,12 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PENDING_H
 #define PB_PENDING_H
-/* Changes of jobs' states on their way to the disk. This is the only part of the runner that writes
- * to the job store and moves inputs; both happen on libuv's pool, never on the loop. What the store
- * does not take (a full disk, a locked file) is kept, shown as it is, and tried again.
- *
- * Members of struct pb_pending_list are pending.c's, but for those above the line, which the owner
- * sets before the first use. Thread: loop. */
+/* Changes of jobs' states that are being stored. This is the only part of the runner that writes to
+ * the job store and moves inputs; both happen on libuv's pool, never on the loop. A change that the
+ * store refuses (a full disk, a locked file) is kept, shown unchanged, and tried again. Members of
+ * struct pb_pending_list belong to pending.c, except those above the line, which the owner sets
+ * before the first use. Thread: loop. */
 #include "config/output/output_path.h"
 #include "service/inbox/dirs.h"
 #include "service/jobs/file_list.h"
@@ -32,10 +31,10 @@ enum pb_pending_step {
     PB_PENDING_AGAIN    /* stores another job that makes its products again */
 };
 
-/* Somebody who waits for the end of a change. */
+/* Request that waits for the end of a change. */
 struct pb_pending_waiter {
     struct pb_pending_waiter *next;
-    bool served; /* the change is what it asked for */
+    bool served; /* the change is the requested one */
     /* The change is over: rc 0, or what kept it from the disk and *err. Takes the waiter. */
     void (*done)(struct pb_pending_waiter *waiter, int rc, const struct pb_err *err);
 };
@@ -45,7 +44,7 @@ struct pb_pending {
     struct pb_pending *next;
     struct pb_pending_list *list;
     uv_work_t work;
-    bool works; /* job and the results below belong to the pool's thread, but for id and scene */
+    bool works; /* the pool's thread owns job (except id and scene) and the results below */
     enum pb_pending_step step;
     struct pb_job job;
     char products[PB_FILES_PATH_BYTES]; /* directory of the service */
@@ -60,21 +59,22 @@ struct pb_pending {
     bool failed;                       /* the store did not take it */
     bool disposed;                     /* the input is put away */
     struct pb_err dispose_err;
-    struct pb_input_lists lists; /* what the input consists of, for the store */
+    struct pb_input_lists lists; /* files of the input, for the store */
     /* Results of a step, for `then`. */
     bool published;                     /* LOOK found the products in place */
-    enum pb_duplicates_verdict verdict; /* of COMPARE */
-    char *known;           /* STORE of a start: what its input is compared with; NULL = nothing */
+    enum pb_duplicates_verdict verdict; /* result of COMPARE */
+    char *known; /* STORE of a start: checksums that its input is compared with; NULL: no comparison
+                  */
     struct pb_again again; /* options of AGAIN, and the stored job; no id: not stored */
     struct pb_job made;
     bool stored; /* STORE was successful once, at least */
-    int rc;      /* of STORE, RESTORE, DROP and AGAIN */
+    int rc;      /* result of STORE, RESTORE, DROP and AGAIN */
     struct pb_err err;
     /* Notes of job_start.c and job_end.c. */
     struct pb_pool_slot *slot; /* reserved for the job */
-    enum pb_job_status status; /* that the job is to end with */
+    enum pb_job_status status; /* final state of the job */
     int64_t began_ms;          /* monotonic: of the run that a fault of the machine ended */
-    bool announced;            /* on_change told of the new state */
+    bool announced;            /* on_change has reported the new state */
 };
 
 struct pb_pending_list {
@@ -102,18 +102,19 @@ void pb_pending_work(struct pb_pending *pending, enum pb_pending_step step,
 void pb_pending_end(struct pb_pending *pending, int rc, const struct pb_err *err);
 /* The end of a PB_PENDING_STORE that was announced: over, or kept and tried again. */
 void pb_pending_settle(struct pb_pending *pending);
-/* Tells the served waiters before the change is over that what they asked for is stored. */
+/* Reports success to the served waiters before the change is over: the requested part is stored. */
 void pb_pending_answer(struct pb_pending *pending);
 /* The waiter (taken) waits until the change is over. A kept change is tried again at once. */
 void pb_pending_wait(struct pb_pending *pending, struct pb_pending_waiter *waiter);
 
 /* The change of the job with that id; NULL = none. */
 struct pb_pending *pb_pending_find(const struct pb_pending_list *list, const char *id);
-/* Whether a change keeps the job from starting: one of itself, or one of its scene that is being
- * worked on, or kept: the store has an older place of that one's input. */
+/* Returns true if a change keeps the job from starting: one of the job itself, or one of its scene
+ * that is in progress or kept: the store has an older place of the input of that one. */
 bool pb_pending_blocks(const struct pb_pending_list *list, const struct pb_job *job);
 /* Tries kept changes again, every 5 s. */
 void pb_pending_tick(struct pb_pending_list *list, int64_t mono_ms);
-/* At the end: tries kept changes once more, here and now, if asked to, and frees all. */
+/* At the end: tries kept changes one last time, synchronously, if try_again is set, and frees all.
+ */
 void pb_pending_free(struct pb_pending_list *list, bool try_again);
 #endif

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* waiter comes first: it is the part that pending.c knows. */
+/* waiter must be first: pending.c knows only this part */
 struct request {
     struct pb_pending_waiter waiter;
     struct pb_requests *requests;
@@ -24,7 +24,7 @@ struct request {
     bool dry_run;
 };
 
-/* What a job cannot be. */
+/* Words for a change that is impossible in the job's state. */
 static const char *const kinds[] = {[PB_REQUEST_CANCEL] = "cancelled",
                                     [PB_REQUEST_RETRY] = "retried",
                                     [PB_REQUEST_DROP] = "dropped",

@@ -24,6 +24,6 @@ struct pb_requests {
     void *answer_user;
 };
 
-/* As pb_runner_ask. */
+/* Same contract as pb_runner_ask. */
 void pb_requests_ask(struct pb_requests *requests, const struct pb_job_request *asked);
 #endif

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Puts the parts of the runner together and chooses what starts next; each part has its own header
- * and reports by handlers. Of the waiting jobs of the highest priority the oldest starts whose
- * scene is not running already (two runs of one scene would publish into one directory) and that
- * need not wait on its own account.
+ * and reports by handlers. The next job is the oldest waiting job of the highest priority whose
+ * scene is not running already (two runs of one scene would publish into one directory) and that no
+ * fault of its own makes wait.
  * While the queue is held (hold.h) one job at a time starts, as a probe. A change of state is
  * stored before anything visible follows from it, so that a restart repeats work at most
  * (pending.c). A tick of 100 ms runs only while there is something to time. */
@@ -20,7 +20,7 @@
 
 #define TICK_MS      100
 #define LAST_SAVE_MS 6000
-#define BATCH        16 /* jobs that one call starts, before the loop goes on */
+#define BATCH        16 /* jobs that one call starts, before it returns to the loop */
 #define PENDING_MAX  64 /* jobs that wait for the disk before no further one is started */
 
 struct pb_runner {
@@ -133,7 +133,7 @@ static void clear_if_empty(struct pb_runner *runner)
 void pb_runner_kick(struct pb_runner *runner)
 {
     wake(runner);
-    if (runner->kicks) { /* a start calls back: the next tick goes on */
+    if (runner->kicks) { /* a start calls this function again: the next tick continues */
         runner->more = true;
         return;
     }

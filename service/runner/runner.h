@@ -22,17 +22,17 @@ struct pb_runner;
 struct pb_runner_options {
     uv_loop_t *loop;
     struct pb_job_store *store;     /* borrowed, as all below, until destroy */
-    struct pb_job_store *reader;    /* of that store, for the loop */
-    pthread_rwlock_t *moves;        /* of struct pb_intake */
+    struct pb_job_store *reader;    /* a reader of that store, for the loop */
+    pthread_rwlock_t *moves;        /* lock of struct pb_intake */
     const struct pb_dirs *dirs;     /* may change between calls into the loop */
     const struct pb_config *config; /* until set_config */
     const char *worker;             /* program that runs as `worker --worker` */
-    const char *owner_program;      /* that runs as `owner_program --device ...` */
-    const char *owner_device;       /* whose owner computes all jobs; NULL: as configured */
+    const char *owner_program; /* program that owns a device, run as `owner_program --device ...` */
+    const char *owner_device;  /* device whose owner computes all jobs; NULL: as configured */
     struct pb_metrics *metrics;
     struct pb_troubles *troubles;
-    /* A job changed; borrowed for the call. At most 5 times a second a job, but for changes of
-     * status, which come at once. */
+    /* A job changed; borrowed for the call. At most 5 times a second for a job, except changes of
+     * status, which are reported immediately. */
     void (*on_change)(void *user, const struct pb_job *job);
     /* A job is about to end, which takes several steps: clients are to see it as it is now until
      * on_change reports its end. */
@@ -45,7 +45,7 @@ struct pb_runner_options {
 
 int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err,
                      struct pb_runner **out_runner);
-/* From now on new jobs use this config; running ones go on with theirs. Asks a worker for the
+/* From now on new jobs use this config; running ones continue with theirs. Queries a worker for the
  * device. The first call starts the work. */
 void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *config);
 /* Starts jobs if there are any that may start. */

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What the worker slots and the owners of devices report. */
+/* Reports of the worker slots and of the owners of devices. */
 #include "service/runner/worker_pool_table.h"
 
 #include "config/base/clock.h"
@@ -52,7 +52,7 @@ static void on_device(void *user, const char *device, const char *why)
                pool->device_why);
 }
 
-/* Of the processes that own them. */
+/* Handles the report of a device's owner. */
 static void on_owned_device(void *user, const char *device, const char *why)
 {
     struct pb_worker_pool *pool = user;
