@@ -14,8 +14,8 @@ import textwrap
 FIELDS = ("formula", "units", "nodata", "source")
 HEAD = """# Operators
 
-The steps of a pipeline. `tests/operators_doc.py PUSHBROOM ROOT --write` makes these pages from the descriptors in the
-folders; a test compares. `pushbroom operators NAME` prints the same.
+The steps of a pipeline. `tests/operators_doc.py PUSHBROOM ROOT --write` makes these pages from the
+descriptors in the folders; a test compares. `pushbroom operators NAME` prints the same.
 """
 
 
@@ -27,7 +27,7 @@ def notes(text):
     """Paragraphs as they are, indented lines as one block of YAML."""
     prose = " ".join(line for line in text.splitlines() if line and not line.startswith(" "))
     example = textwrap.dedent("\n".join(line for line in text.splitlines() if line.startswith(" ")))
-    return (textwrap.fill(cell(prose), 140, break_long_words=False) + "\n\n" if prose else "") + f"```yaml\n{example}\n```\n"
+    return (textwrap.fill(cell(prose), 100, break_long_words=False, break_on_hyphens=False) + "\n\n" if prose else "") + f"```yaml\n{example}\n```\n"
 
 
 def kind(parameter):
