@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configurations by name: `input: NAME`, `run -c NAME`, `new`; the directories of the search, keys that override,
 and messages about mistakes."""
+import functools
 import json
 import shutil
 import signal
@@ -100,7 +101,8 @@ def test_every_preset_is_an_input(scratch):
         config = written(scratch / "one.yaml", f"pipelines: {{one: {{input: {name}, products: [cog]}}}}\n")
         own, mine = checked(SAMPLES / f"{name}.yaml")["effective"], checked(config)["effective"]
         section = lambda text, pipeline: text.split(f"\n  {pipeline}:\n")[1].split("    input:\n")[1].split("    output:\n")[0]
-        paths = lambda text: text.replace(f"{pbtest.BIN.parent.resolve()}/share/pushbroom/presets/", "").replace(f"{SAMPLES}/", "")
+        presets = pbtest.BIN.parent.resolve() / "share/pushbroom/presets"
+        paths = lambda text: functools.reduce(lambda t, folder: t.replace(f"{folder}/", ""), (presets, presets.resolve(), SAMPLES), text)
         assert paths(section(mine, "one")) == paths(section(own, name)), name
 
 
