@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """Copies the files of the working tree that git tracks or would add, as a clone has them, and refuses tests that name the larger
-collection of samples, which a clone does not have beside it.
+collection of samples, which a clone does not have.
 
 Usage: bare_copy.py SOURCE COPY     COPY is replaced when it is an earlier copy"""
 import pathlib
