@@ -2,10 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_CHORES_H
 #define PB_CHORES_H
-/* What keeps the job store small, on libuv's pool and one at a time: the oldest finished jobs are
- * forgotten, events that nobody needs and contents that are too old are deleted, the write-ahead
- * log goes into the database. The states of the subscribers are read there as well. Thread: loop.
- */
+/* Keeps the job store small, on libuv's pool and one task at a time: forgets the oldest finished
+ * jobs, deletes events that no subscriber needs and contents that are too old, moves the
+ * write-ahead log into the database. Reads the states of the subscribers as well. Thread: loop. */
 #include "config/config.h"
 #include "service/jobs/journal.h"
 
@@ -14,8 +13,8 @@
 struct pb_chores {
     uv_loop_t *loop;
     struct pb_job_store *store;
-    struct pb_job_store *reader; /* of it, used on the pool alone */
-    void (*done)(void *user);    /* the states of the subscribers were read; NULL = nobody asks */
+    struct pb_job_store *reader; /* a reader of store, used only on the pool */
+    void (*done)(void *user);    /* the states of the subscribers were read; NULL: no call */
     void *user;
     /* ---- as last read ---- */
     struct pb_subscriber_state subscribers[PB_SUBSCRIBERS_MAX];
@@ -32,8 +31,7 @@ struct pb_chores {
     int64_t look_ms, trim_ms;       /* monotonic: not before */
 };
 
-/* Starts what is due; counts: of jobs, as last read; service: what stays, and for
- * how long. */
+/* Starts the tasks that are due; counts: numbers of jobs, as last read; service: the limits. */
 void pb_chores_run(struct pb_chores *chores, const int64_t counts[PB_JOB_STATUS_COUNT],
                    const struct pb_service_config *service);
 #endif

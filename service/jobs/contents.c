@@ -70,7 +70,7 @@ int pb_contents_forget(struct pb_job_store *store, const struct pb_content *cont
     return pb_job_store_commit(store, &change.base, err);
 }
 
-/* The rows' sums, a space behind each; SQLITE_DONE, or what went wrong. */
+/* Collects the rows' sums, a space after each; SQLITE_DONE, or an error of SQLite. */
 static int gather(sqlite3_stmt *s, char *sums)
 {
     size_t n = 0;

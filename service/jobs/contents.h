@@ -9,15 +9,15 @@
 
 #include "service/base/files.h"
 
-#define PB_CONTENTS_MAX 4096 /* that pb_contents_like lists */
+#define PB_CONTENTS_MAX 4096 /* most checksums that pb_contents_like lists */
 
 struct pb_content {
     const char *pipeline;
     int64_t bytes;
-    const char *checksum; /* as of pipeline/io/checksum.h; not NONE */
+    const char *checksum; /* text of pipeline/io/checksum.h; not NONE */
 };
 
-/* Who did it, when (wall clock) and where its products went. */
+/* Job that processed it, its time (wall clock) and the directory of its products. */
 struct pb_content_done {
     char job[PB_JOB_ID_BYTES];
     int64_t time_ms;
@@ -26,8 +26,9 @@ struct pb_content_done {
 
 int pb_contents_add(struct pb_job_store *store, const struct pb_content *content,
                     const struct pb_content_done *done, struct pb_err *err);
-/* The checksums of contents of that pipeline and size (content->checksum is not used) that were
- * done since then, the newest PB_CONTENTS_MAX, a space behind each: malloc'd; NULL = none. */
+/* Lists the checksums of contents of that pipeline and size (content->checksum is not used) that
+ * were processed since since_ms, the newest PB_CONTENTS_MAX, a space after each: malloc'd; NULL if
+ * there are no such contents. */
 int pb_contents_like(struct pb_job_store *store, const struct pb_content *content, int64_t since_ms,
                      struct pb_err *err, char **out_sums);
 /* 1 and *out, 0 = it is not there, negative errno. */

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DELIVERED_H
 #define PB_DELIVERED_H
-/* What a sender delivered for a job: the paths that it had then, wherever the input lies now.
+/* The files that a sender delivered for a job: their paths at delivery, wherever the input is now.
  * Thread: any. */
 #include "service/jobs/job.h"
 

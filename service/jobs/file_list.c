@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILES_MAX  200000 /* of one input; a longer list is not kept */
+#define FILES_MAX  200000 /* most files of an input; a longer list is not kept */
 #define DEPTH_MAX  64
 #define PATH_BYTES 4096
 
@@ -179,7 +179,7 @@ int pb_file_list_unpack(const void *data, size_t bytes, struct pb_file_list *out
 /* --- after a move ------------------------------------------------------------------------------
  */
 
-/* Whether something of a folder is what came in it: an inode is given to another one after a
+/* Returns true if the folder still contains a file of the list: an inode may be reused after a
  * removal. */
 static bool has_one(const struct pb_file_list *files, int directory, const char *name)
 {
@@ -194,7 +194,7 @@ static bool has_one(const struct pb_file_list *files, int directory, const char 
     return found;
 }
 
-/* Whether the entry is the input, as far as a rename leaves it as it was. */
+/* Returns true if the entry is the input, by the properties that a rename preserves. */
 static bool is_input(const struct pb_file_list *files, int directory, const char *name)
 {
     struct stat st;
@@ -234,7 +234,7 @@ void pb_file_list_moved(struct pb_file_list *files, const char *path)
 
 struct removal {
     const struct pb_file_list *files;
-    int64_t until_ns; /* of an empty list */
+    int64_t until_ns; /* for an empty list: latest allowed ctime */
     bool removes;     /* false: the tree is checked */
     char *other;
 };

@@ -3,8 +3,8 @@
 #ifndef PB_FILE_LIST_H
 #define PB_FILE_LIST_H
 /* List of the files of an input, made when its job ends: paths, inodes, sizes and times. Later it
- * identifies the input after a move, and the files in it that came with it and are unchanged.
- * Thread: any. */
+ * identifies the input after a move, and the files in it that were delivered with it and are
+ * unchanged. Thread: any. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdbool.h>
@@ -42,10 +42,10 @@ bool pb_file_list_find(const struct pb_file_list *files, const char *directory, 
 /* A rename changes the ctime of a plain file: takes the new one, if the input is at `path`. */
 void pb_file_list_moved(struct pb_file_list *files, const char *path);
 
-/* Removes the entry `name` of an open directory, if everything in it came with the input and is
- * unchanged. Of an empty list: if no ctime in it is later than until_ms (wall clock). Links are not
- * followed. 0: it is gone. 1: it stays, and out_other is the path of an entry that did not come
- * with the input or was changed. Negative errno: the rest stays. */
+/* Removes the entry `name` of an open directory, if everything in it was delivered with the input
+ * and is unchanged. With an empty list: if no ctime in it is later than until_ms (wall clock).
+ * Links are not followed. 0: removed. 1: it stays, and out_other is the path of an entry that was
+ * not delivered with the input or was changed. Negative errno: the rest stays. */
 int pb_file_list_remove(const struct pb_file_list *files, int64_t until_ms, int directory,
                         const char *name, char out_other[4096]);
 #endif

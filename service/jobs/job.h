@@ -42,40 +42,43 @@ struct pb_job_error {
 struct pb_job {
     char id[PB_JOB_ID_BYTES];
     int64_t seq;                      /* order of creation, given by the store */
-    int priority;                     /* those of the highest go first; 0 unless asked for */
+    int priority;                     /* higher is earlier; 0 by default */
     enum pb_job_status status;        /* pb_job_move changes it */
-    bool owned;                       /* came through the inbox: the service moves its input */
+    bool owned;                       /* delivered to an inbox: the service moves its input */
     char name[PB_JOB_NAME_BYTES];     /* base name of the input */
     char scene[PB_JOB_NAME_BYTES];    /* directory below products/ */
     char pipeline[PB_JOB_NAME_BYTES]; /* "" = none fitted yet */
     char *delivered;   /* JSON array of the paths that it had when it was delivered (delivered.h) */
-    char *inbox;       /* that it came through; NULL = none, or not known */
-    char *folder;      /* below its inbox, where it lay; NULL = the inbox */
+    char *inbox;       /* inbox of its delivery; NULL if none or unknown */
+    char *folder;      /* sub-folder of the inbox at delivery; NULL = the inbox itself */
     char *input;       /* where the file is now */
     char *companion;   /* and its marker or checksum file; NULL = none */
     bool has_checksum; /* companion is a checksum, to be verified */
-    int64_t uid;       /* whose file or submission it is; -1 = not known */
-    char identity[PB_JOB_IDENTITY_BYTES]; /* of a submitted file as its client could read it, in
-                                             pipeline/io/file_identity.h's form; "" = not known */
-    /* Of loose files that make a scene together (set_parts.h): "" = it is none of these. */
+    int64_t uid;       /* owner of the file or of the submission; -1 if unknown */
+    char identity[PB_JOB_IDENTITY_BYTES]; /* identity of a submitted file that its client could
+                                             read, in the form of pipeline/io/file_identity.h; "" if
+                                             unknown */
+    /* For loose files that make a scene together (set_parts.h); "" for all others. */
     char set_id[PB_JOB_ID_BYTES];   /* the first job of the set */
     char replaces[PB_JOB_ID_BYTES]; /* the job whose products this one makes again with more files;
                                        "" = none */
     char again[PB_JOB_ID_BYTES]; /* id of the job whose products this one makes again from the same
                                     input, never one with such an id itself; "" = not set */
-    char *files;  /* JSON for the worker: its loose files, where metadata told them; not stored */
-    char *joined; /* JSON for the worker: what it joins; not stored, set when the job starts */
-    bool anyway;  /* a client asked for it again: it runs even if its content was done before */
+    char *files; /* JSON for the worker: its loose files if metadata chose them; not stored */
+    char
+        *joined; /* JSON for the worker: files that it joins; not stored, set when the job starts */
+    bool anyway; /* a client requested it again: it runs even if its content was processed before */
     int attempts;
     int64_t delivered_ms; /* arrival of the last file of its input, wall clock; 0 = not known */
     int64_t created_ms, started_ms, updated_ms, finished_ms; /* wall clock; 0 = not yet */
-    /* Of the current or last run. */
+    /* State of the current or last run. */
     int progress; /* 0 .. 100 */
     char stage[16];
     char device[64];
-    char device_why[512]; /* after a device failed: what is done about it and why; "" = none did */
+    char device_why[512]; /* after a device failed: the next try and the reason; "" if no device
+                             failed */
     int64_t tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms;
-    char *directory; /* of the products, NULL = none */
+    char *directory; /* directory of the products, NULL if absent */
     char *products;  /* JSON array, NULL = none */
     char *report;    /* JSON object, NULL = none */
     char *bbox; /* bounds of the products: JSON array of west, south, east, north in degrees (west >
@@ -86,7 +89,7 @@ struct pb_job {
 
 void pb_job_init(struct pb_job *job); /* accepted, empty */
 void pb_job_fini(struct pb_job *job); /* a job of zero bytes is fine */
-/* *out is set anew. 0, or -ENOMEM and *out empty. */
+/* Initialises out with a copy. 0, or -ENOMEM and *out empty. */
 int pb_job_copy(struct pb_job *out, const struct pb_job *job);
 /* Replaces one of a job's strings by a copy (NULL clears). 0 or -ENOMEM. */
 int pb_job_set(char **field, const char *value);
@@ -94,17 +97,17 @@ int pb_job_set(char **field, const char *value);
 /* "YYYYMMDD-HHMMSS-xxxx": sorts by creation, its last part is short enough to type. */
 void pb_job_make_id(int64_t wall_ms, uint32_t random, char out[PB_JOB_ID_BYTES]);
 bool pb_job_is_id(const char *text);
-/* Whether text can be an id or the end of one. */
+/* Returns true if text can be an id or the end of one. */
 bool pb_job_is_suffix(const char *text);
 /* Base name without its last suffix, safe as a directory name. */
 void pb_job_scene(const char *name, char out[PB_JOB_NAME_BYTES]);
 
 bool pb_job_may(enum pb_job_status from, enum pb_job_status to);
-/* Changes the status with everything that goes with it (times, attempts, progress). 0, or -EPERM
- * and the job as it was. */
+/* Changes the status and the members that depend on it (times, attempts, progress). 0, or -EPERM
+ * and the job unchanged. */
 int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms);
-/* A running job starts over within its attempt: clears the members of its run, but for
- * device_why. */
+/* A running job starts over within its attempt: clears the members of its run, except device_why.
+ */
 void pb_job_restart(struct pb_job *job, int64_t wall_ms);
 
 const char *pb_job_status_name(enum pb_job_status status);
@@ -112,14 +115,14 @@ bool pb_job_status_find(const char *name, enum pb_job_status *out_status);
 
 void pb_job_fail(struct pb_job *job, enum pb_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Whether its input was done before, so that it was not computed (service.duplicates): the input
- * goes where those of successful jobs go. */
+/* Returns true if its input was processed before and was not computed again (service.duplicates):
+ * the input is moved like that of a successful job. */
 bool pb_job_is_skipped(const struct pb_job *job);
 /* A run that found no pixel of the scene in the area of its pipeline becomes a job without
  * products, successful when it is moved; message: the words of that, kept in its report as
  * `skipped`. */
 void pb_job_leave_out(struct pb_job *job, const char *message);
-/* Whether it was left out so: its stage is "skipped". */
+/* Returns true for such a job: its stage is "skipped". */
 bool pb_job_is_left_out(const struct pb_job *job);
 /* The error that a worker sent; a missing code becomes "system". */
 void pb_job_fail_words(struct pb_job *job, const char *code, const char *message, const char *hint);

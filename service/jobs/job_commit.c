@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Group commit. One thread at a time uses the database; changes that come meanwhile queue up. The
+ * Group commit. One thread at a time uses the database; changes that arrive meanwhile queue up. The
  * next thread makes one transaction of all that wait, with one sync, and the other threads find
  * theirs done. A bulk change (claims of the inbox, pruning) is left out while others wait, but not
  * twice in a row; so a change of one job waits for one transaction with one bulk change at most,
@@ -204,7 +204,7 @@ void pb_job_store_count_pages(struct pb_job_store *store)
     (void)sqlite3_wal_hook(store->db, on_commit, store);
 }
 
-/* A log that cannot be reset, as it is always in use, is tried again when it has grown by as
+/* A log that cannot be reset, because it is always in use, is tried again when it has grown by as
  * much. */
 bool pb_job_store_log_is_long(const struct pb_job_store *store)
 {

@@ -23,12 +23,12 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_UPDATE] =
         "UPDATE jobs SET (" PB_JOB_COLUMNS_SET ") = (" PB_JOB_HOLD_SET ") WHERE id = ?",
     [PB_JOB_FIND_ID] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE id = ?1",
-    /* ?2: the end backwards, as far as the index goes; '{' follows 'z'. */
+    /* ?2: the end reversed, as long as the index allows; '{' follows 'z'. */
     [PB_JOB_FIND_TAIL] =
         "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE (" PB_JOB_TAIL ") >= ?2 AND (" PB_JOB_TAIL
         ") < ?2 || '{' AND substr(id, -length(?1)) = ?1 LIMIT 2",
-    /* What is behind (rank, seq), in two statements, as SQLite looks up the first part of a row
-     * value alone. */
+    /* Rows after (rank, seq), in two statements, because SQLite uses the index only for the first
+       part of a row value. */
     [PB_JOB_WAITING_LIKE] = WAITING " AND rank = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
     [PB_JOB_WAITING_LESS] = WAITING " AND rank > ?1 ORDER BY rank, seq LIMIT ?3",
     [PB_JOB_FIND_SEQ] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE seq = ?1",
@@ -89,7 +89,7 @@ int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_
     return result ? result : pb_journal_record(store, &(struct pb_job_before){0}, job, err);
 }
 
-/* What the row says before it changes. */
+/* Reads the row before it changes. */
 static int look_before(struct pb_job_store *store, const char *id, struct pb_err *err,
                        struct pb_job_before *out)
 {
@@ -136,7 +136,7 @@ int pb_job_row_execute(struct pb_job_store *store, const char *text, int64_t num
     return result;
 }
 
-/* The first row of s: 1 and *out_job, 0 = there is none, negative errno. */
+/* Reads the first row of s: 1 and *out_job, 0 if there is no row, negative errno. */
 static int read_first(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *err,
                       struct pb_job *out_job)
 {
@@ -230,7 +230,7 @@ static int visit_rows(struct pb_job_store *store, sqlite3_stmt *s,
     return result;
 }
 
-/* Each state's rows come out of the index in order and are merged. */
+/* The index yields each state's rows in order; they are merged. */
 static void list_sql(unsigned mask, char *out, size_t bytes)
 {
     int n = 0;
@@ -280,7 +280,7 @@ struct search {
     struct pb_job_place last;
 };
 
-/* On behind search->last in the rows of one statement; < 0: failed. */
+/* Continues after search->last in the rows of one statement; < 0: failed. */
 static int look_on(struct pb_job_store *store, enum pb_job_statement which, struct search *search,
                    struct pb_err *err)
 {

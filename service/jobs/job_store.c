@@ -26,7 +26,7 @@ static bool execute(sqlite3 *db, const char *sql)
     return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
 
-/* First column of the first row as text, "" when there is none. False: it could not be read. */
+/* First column of the first row as text, "" if there is no row. False: it could not be read. */
 static bool query_text(sqlite3 *db, const char *sql, char *out, size_t bytes)
 {
     sqlite3_stmt *statement = NULL;
@@ -36,7 +36,7 @@ static bool query_text(sqlite3 *db, const char *sql, char *out, size_t bytes)
         rc = sqlite3_step(statement);
     if (rc == SQLITE_ROW && sqlite3_column_text(statement, 0) != NULL)
         (void)snprintf(out, bytes, "%s", (const char *)sqlite3_column_text(statement, 0));
-    /* The error of the statement stands in the database after this, too. */
+    /* The database keeps the error of the statement after this, too. */
     return sqlite3_finalize(statement) == SQLITE_OK && (rc == SQLITE_ROW || rc == SQLITE_DONE);
 }
 

@@ -5,13 +5,11 @@
 /* Durable jobs: one SQLite file in the state directory. A change that a function reports as done
  * survives a power cut (WAL, synchronous=FULL). Progress inside a run is not stored. A file that is
  * damaged, and was so when read twice, is moved aside and a fresh one started; one that cannot be
- * read or written (disk, lock, permission) stays and does not open: the inputs themselves lie in
- * work/, quarantine/ and the archive, so no scene depends on it.
- *
- * Changes wait for the disk: the service's loop makes none, and reads by a reader of its own.
- * Changes that several threads make at a time are one transaction with one sync; a failure of one
- * does not affect the others. Thread: any after connect and before disconnect; a reader one at a
- * time. */
+ * read or written (disk, lock, permission) stays and does not open: the inputs themselves are in
+ * work/, quarantine/ and the archive, so no scene depends on it. Changes wait for the disk: the
+ * service's loop makes no changes, and reads by a reader of its own. Changes that several threads
+ * make at a time are one transaction with one sync; a failure of one does not affect the others.
+ * Thread: any after connect and before disconnect; a reader one at a time. */
 #include "service/jobs/job.h"
 
 #include <stddef.h>
@@ -46,10 +44,10 @@ int pb_job_store_insert(struct pb_job_store *store, struct pb_job *job, struct p
  * or -EEXIST as above. Negative errno: none was stored. */
 int pb_job_store_insert_all(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
                             int *out_results, struct pb_err *err);
-/* The row as the job is now, but for id, seq, created, name and uid. */
+/* Stores the job in its row, except id, seq, created, name and uid. */
 int pb_job_store_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
-/* By id, or by an end of an id that only one job has. out_job is initialised by this and the
- * caller's to fini; untouched on failure (job.unknown, service.state). */
+/* Finds a job by its id, or by an end of an id that only one job has. Initialises out_job, which
+ * the caller frees with fini; untouched on failure (job.unknown, service.state). */
 int pb_job_store_find(struct pb_job_store *store, const char *id, struct pb_err *err,
                       struct pb_job *out_job);
 /* A place in the order of the jobs that wait: the highest priority first, then the oldest. Zero
@@ -58,10 +56,10 @@ struct pb_job_place {
     int priority;
     int64_t seq;
 };
-/* The first accepted job behind *after that `may` lets through: 1 and *out_job (the caller's), 0
- * none, negative errno. may sees seq, priority, id, scene, owned, input, pipeline and name alone,
- * borrowed. No more than `limit` jobs are looked at: *after is the last of them when none was found
- * and there may be more behind it, else zero. */
+/* Finds the first accepted job after *after that `may` permits: 1 and *out_job (the caller's), 0:
+ * no job, negative errno. may sees only seq, priority, id, scene, owned, input, pipeline and name,
+ * borrowed. Reads no more than `limit` jobs: *after is the last of them when no job was found and
+ * more may follow, else zero. */
 int pb_job_store_next(struct pb_job_store *store, struct pb_job_place *after, int64_t limit,
                       bool (*may)(void *user, const struct pb_job *job), void *user,
                       struct pb_err *err, struct pb_job *out_job);

@@ -9,7 +9,7 @@
  * 11: their checksums have a kind; 12: set_parts; 13: inbox, set_windows;
  * 14: kept has quarantined inputs as well, and their files; service time; 15: delivered_ms;
  * 16: again, bbox, datetime */
-/* The directory that the first delivered path lies in, without `folder`: the inbox. */
+/* The directory of the first delivered path, without `folder`: the inbox. */
 #define FIRST_PATH "json_extract(delivered, '$[0]')"
 #define INBOX                                                                                      \
     "substr(" FIRST_PATH ", 1, length(rtrim(" FIRST_PATH ", replace(" FIRST_PATH                   \
@@ -50,8 +50,8 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     " UPDATE job_counts SET n = n + 1 WHERE status = NEW.status; END;"
     "PRAGMA user_version = 3;",
 
-    /* Numbers of events begin at the milliseconds since 1970: above those of an older store, as
-     * there are never more than a thousand events a second for long. */
+    /* Numbers of events begin at the milliseconds since 1970: above those of an older store,
+       because no store has more than a thousand events a second for long. */
     "CREATE TABLE events (seq INTEGER PRIMARY KEY AUTOINCREMENT, time_ms INTEGER NOT NULL,"
     " kind TEXT NOT NULL, job TEXT NOT NULL, pipeline TEXT NOT NULL, data TEXT NOT NULL);"
     "INSERT INTO sqlite_sequence (name, seq) VALUES"
@@ -61,7 +61,8 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     " given_up INTEGER NOT NULL DEFAULT 0, expired INTEGER NOT NULL DEFAULT 0);"
     "PRAGMA user_version = 4;",
 
-    /* Of older jobs it is not known when their inputs were moved: some time after the end. */
+    /* For older jobs the time at which their inputs were moved is unknown: some time after the end.
+     */
     "CREATE TABLE kept (path TEXT PRIMARY KEY, since_ms INTEGER NOT NULL);"
     "CREATE INDEX kept_by_age ON kept (since_ms);"
     "INSERT OR IGNORE INTO kept SELECT input, finished_ms FROM jobs"
@@ -117,7 +118,7 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     "UPDATE contents SET checksum = 'sha256:' || checksum;"
     "PRAGMA user_version = 11;",
 
-    /* Inputs of successful jobs of loose files, where they lie (set_parts.h). */
+    /* Present places of the inputs of successful jobs of loose files (set_parts.h). */
     "ALTER TABLE jobs ADD COLUMN set_id TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE jobs ADD COLUMN replaces TEXT NOT NULL DEFAULT '';"
     "CREATE INDEX jobs_of_sets ON jobs (scene) WHERE set_id <> '' AND status < 2;"

@@ -4,8 +4,8 @@
 #define PB_JOB_STORE_SQL_H
 /* Inside the job store: job_store.c opens and closes the database, job_store_schema.c has its
  * tables, job_rows.c reads and writes its rows, job_changes.c has the changes that the service
- * makes, job_commit.c gathers those of several threads into transactions; journal.c has the rows of
- * events, subscribers.c who wants them. Nobody else includes this. */
+ * makes, job_commit.c groups those of several threads into transactions; journal.c has the rows of
+ * events, subscribers.c their receivers. No other file includes this. */
 #include "service/jobs/job_store.h"
 
 #include "service/base/files.h"
@@ -58,28 +58,28 @@ struct pb_job_change {
 STAILQ_HEAD(pb_job_change_queue, pb_job_change);
 
 struct pb_job_store {
-    sqlite3 *db;          /* NULL: not connected. Of the thread that made itself the user */
+    sqlite3 *db;          /* NULL: not connected. Owned by the thread that set in_use */
     pthread_mutex_t lock; /* in_use, changes, bulk_waited, done of each change */
     pthread_cond_t freed; /* in_use ended, or changes are done */
     bool in_use;
     bool bulk_waited; /* the last transaction left bulk changes out */
     struct pb_job_change_queue changes;
-    atomic_int wal_pages, checkpointed_pages; /* of the log, now and at the last checkpoint */
+    atomic_int wal_pages, checkpointed_pages; /* size of the log, now and at the last checkpoint */
     atomic_uint_fast64_t commits;
     sqlite3 *checkpointer;
     char path[PB_FILES_PATH_BYTES];
     atomic_bool admits;            /* readers may connect */
-    const struct pb_job_store *of; /* of a reader that connects when that one admits it */
+    const struct pb_job_store *of; /* store of a reader, which connects when that store admits it */
     /* Prepared at the first use, reset after each. */
     sqlite3_stmt *statement[PB_JOB_STATEMENTS];
-    sqlite3_stmt *list[PB_JOB_MASK_ALL + 1u]; /* by mask of states */
+    sqlite3_stmt *list[PB_JOB_MASK_ALL + 1u]; /* indexed by a mask of states */
     uint64_t steps;
     struct pb_service_time time; /* when it was connected; of a writer */
 };
 
-/* Connects a reader that may. service.state when there is no database to ask. */
+/* Connects a reader if it is admitted. service.state if there is no database to read. */
 int pb_job_store_ready(struct pb_job_store *store, struct pb_err *err);
-/* service.state by what SQLite says; what: the table, in words. Returns negative. */
+/* service.state with SQLite's message; `what`: the table, in words. Returns negative. */
 int pb_job_store_fail(struct pb_job_store *store, const char *what, struct pb_err *err);
 /* A statement, to be finalized; NULL and *err. */
 sqlite3_stmt *pb_job_store_prepare(struct pb_job_store *store, const char *what, const char *sql,
@@ -118,14 +118,14 @@ void pb_job_row_end(struct pb_job_store *store, sqlite3_stmt *s);
 /* The oldest running job: 1 and *out_job, 0 = none. */
 int pb_job_row_running(struct pb_job_store *store, struct pb_err *err, struct pb_job *out_job);
 
-/* --- journal.c; likewise --- */
+/* --- journal.c; for the same files --- */
 /* The state and input of a job before a change of its row. */
 struct pb_job_before {
     bool is_there;
     enum pb_job_status status;
     char input[PB_FILES_PATH_BYTES];
 };
-/* Records what the new row of the job says that the old one did not. */
+/* Records the differences between the old and the new row of the job. */
 int pb_journal_record(struct pb_job_store *store, const struct pb_job_before *before,
                       const struct pb_job *job, struct pb_err *err);
 /* The event in a row of PB_EVENT_COLUMNS, borrowed from s until its next step. */
@@ -140,7 +140,7 @@ void pb_job_store_leave(struct pb_job_store *store);
 /* Returns when the change is on the disk, or failed (its result and err). */
 int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change,
                         struct pb_err *err);
-/* Of a database just opened for writing: checkpoints are made by pb_job_store_checkpoint. */
+/* For a database just opened for writing: checkpoints are made by pb_job_store_checkpoint. */
 void pb_job_store_count_pages(struct pb_job_store *store);
 
 #define PB_JOB_FIXED     10 /* columns that never change */
@@ -155,7 +155,7 @@ void pb_job_store_count_pages(struct pb_job_store *store);
     "companion, has_checksum, anyway, set_id, replaces, bbox, datetime"
 #define PB_JOB_COLUMNS "seq, " PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
 
-/* The last four characters of an id, backwards: what jobs_by_tail sorts by. */
+/* The last four characters of an id, reversed: the sort key of jobs_by_tail. */
 #define PB_JOB_TAIL                                                                                \
     "substr(id, -1, 1) || substr(id, -2, 1) || substr(id, -3, 1) || substr(id, -4, 1)"
 #define PB_JOB_TAIL_CHARS 4

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What a row tells is compared with what the row before told, so that every change of a state makes
- * an event, whoever makes the change, and none is made twice. */
+ * Compares a row with its previous content, so that every change of a state makes exactly one
+ * event, in every code path that changes it. */
 #include "service/jobs/journal.h"
 
 #include "config/base/clock.h"

@@ -3,13 +3,12 @@
 #ifndef PB_JOURNAL_H
 #define PB_JOURNAL_H
 /* The journal: a row of the job store for each event (config/notify/events.h), written in the
- * transaction of the change that it tells of. Rows are numbered: a number is never used twice, and
- * a store that is made anew begins above those of the older one, by the wall clock, so that "all
- * after N" keeps its meaning over restarts.
- *
- * Subscribers are the entries of `notify:`. Each has a cursor, the last number that it has done
- * with. Rows stay until all subscribers that want them have done with them or they expired, and the
- * newest PB_JOURNAL_KEEP in any case, for clients that reconnect. Thread: as the store's. */
+ * transaction of its change. Rows are numbered: a number is never used twice, and a store that is
+ * made again begins above those of the older one, by the wall clock, so that "all after N" keeps
+ * its meaning over restarts. Subscribers are the entries of `notify:`. Each has a cursor, the last
+ * number that it has processed. Rows stay until all subscribers that want them have processed them
+ * or they expired, and the newest PB_JOURNAL_KEEP in any case, for clients that reconnect. Thread:
+ * as the store's. */
 #include "service/jobs/job_store.h"
 
 #define PB_JOURNAL_KEEP        10000
@@ -26,7 +25,8 @@ struct pb_event {
     const char *data; /* JSON object: "job", and of product.published "product"; borrowed */
 };
 
-/* What is there: rows from first to last; of an empty journal first is last + 1. Of a reader. */
+/* Range of the rows, from first to last; for an empty journal first is last + 1. store: a reader.
+ */
 int pb_journal_range(struct pb_job_store *store, int64_t *out_first, int64_t *out_last,
                      struct pb_err *err);
 /* Rows after `after`, oldest first; job "" = of all jobs. visit must not call the store. Returns
@@ -41,7 +41,7 @@ void pb_event_write(struct pb_json *json, const char *key, const struct pb_event
 
 /* --- subscribers --- */
 
-/* What an entry wants: patterns (GLOB of SQLite, as fnmatch) as JSON arrays of texts. */
+/* Events that an entry wants: patterns (GLOB of SQLite, as fnmatch) as JSON arrays of texts. */
 struct pb_subscriber {
     const char *name;
     char *events;
@@ -66,14 +66,15 @@ int pb_subscribers_set(struct pb_job_store *store, const struct pb_subscriber *a
  * notify.unknown. */
 int pb_subscribers_ack(struct pb_job_store *store, const char *name, int64_t seq, bool given_up,
                        struct pb_err *err);
-/* The next events that it wants, oldest first; as pb_journal_read. Of a reader. notify.unknown. */
+/* Reads the next events that it wants, oldest first; as pb_journal_read. store: a reader.
+ * notify.unknown. */
 int pb_subscribers_next(struct pb_job_store *store, const char *name, int limit,
                         void (*visit)(void *user, const struct pb_event *event), void *user,
                         struct pb_err *err);
-/* Of a reader: up to PB_SUBSCRIBERS_MAX; returns how many. */
+/* store: a reader. Up to PB_SUBSCRIBERS_MAX; returns their number. */
 int pb_subscribers_states(struct pb_job_store *store,
                           struct pb_subscriber_state out[PB_SUBSCRIBERS_MAX], struct pb_err *err);
-/* Gives up what expired, moves cursors over what nobody wants, deletes a part of the rows that are
- * not needed. Returns how many rows were deleted. */
+/* Gives up expired events, moves cursors over events that no subscriber wants, deletes a part of
+ * the rows that are not needed. Returns the number of deleted rows. */
 int pb_journal_trim(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err);
 #endif

@@ -4,7 +4,7 @@
 #define PB_JOURNAL_SQL_H
 /* The statements about events and their subscribers. Inside the job store. */
 
-/* Whether subscriber s wants event e. */
+/* True if subscriber s wants event e. */
 #define PB_SUBSCRIBER_WANTS                                                                        \
     "EXISTS (SELECT 1 FROM json_each(s.events) AS g WHERE e.kind GLOB g.value)"                    \
     " AND (s.pipelines = '[]' OR"                                                                  \
@@ -29,7 +29,7 @@
     " (SELECT e.time_ms FROM events e WHERE e.seq > s.seq AND " PB_SUBSCRIBER_WANTS                \
     " ORDER BY e.seq LIMIT 1)"                                                                     \
     " FROM subscribers s ORDER BY s.name"
-/* An answer that comes twice, or late, moves nothing back. */
+/* An acknowledgement that arrives twice, or late, moves no cursor back. */
 #define PB_SUBSCRIBER_ACK_SQL                                                                      \
     "UPDATE subscribers SET seq = ?2, delivered = delivered + (1 - ?3), given_up = given_up + ?3"  \
     " WHERE name = ?1 AND seq < ?2"

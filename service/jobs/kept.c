@@ -168,7 +168,7 @@ void pb_input_lists_moved(struct pb_input_lists *lists, const struct pb_job *job
 struct update {
     struct pb_job_change base; /* first: apply gets it */
     bool is_deleted, is_over;
-    char *files[2]; /* of the input and of the companion */
+    char *files[2]; /* lists of the input and of the companion */
     size_t bytes[2];
 };
 

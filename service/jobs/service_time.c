@@ -32,7 +32,8 @@ int64_t pb_service_time_at(const struct pb_service_time *saved, const struct pb_
     if (saved->boot[0] != '\0' && strcmp(saved->boot, now->boot) == 0)
         passed_ms = now->boot_ms - saved->boot_ms;
     else if (saved->boot[0] != '\0' && now->boot[0] != '\0')
-        passed_ms = now->boot_ms; /* of the new boot; how long the machine was off is not known */
+        passed_ms =
+            now->boot_ms; /* time since the new boot; how long the machine was off is not known */
     return saved->total_ms + (passed_ms > 0 ? passed_ms : 0);
 }
 
@@ -44,7 +45,8 @@ int64_t pb_job_store_time_ms(const struct pb_job_store *store)
     return store->time.total_ms + (passed_ms > 0 ? passed_ms : 0);
 }
 
-/* What was saved; all 0 when nothing was. 1: there is a row, 0: none, or a negative errno. */
+/* Reads the saved time; all 0 if there is no row. 1: there is a row, 0: no row, or a negative
+ * errno. */
 static int read_saved(struct pb_job_store *store, struct pb_err *err, struct pb_service_time *out)
 {
     *out = (struct pb_service_time){.boot = ""};

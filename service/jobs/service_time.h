@@ -4,9 +4,9 @@
 #define PB_SERVICE_TIME_H
 /* Service time: milliseconds that the machine was up since the job store was made. No setting of
  * the wall clock changes it. It is CLOCK_BOOTTIME, summed over the boots of the machine in the job
- * store, so it goes on while the service is stopped. The time that the machine is switched off does
- * not count: after a boot it cannot be told from a step of the wall clock. Where /proc does not
- * have the id of the boot, only the time that the service runs counts. Thread: any. */
+ * store, so it continues while the service is stopped. The time that the machine is switched off
+ * does not count: after a boot it is indistinguishable from a step of the wall clock. Where /proc
+ * does not have the id of the boot, only the time that the service runs counts. Thread: any. */
 #include "config/base/err.h"
 
 #include <stdint.h>
@@ -28,6 +28,6 @@ int64_t pb_service_time_at(const struct pb_service_time *saved, const struct pb_
 struct pb_job_store;
 /* The service time of a connected store. */
 int64_t pb_job_store_time_ms(const struct pb_job_store *store);
-/* Stores it, so that a boot goes on from there. 0 or a negative errno. */
+/* Stores it, so that the next boot continues from there. 0 or a negative errno. */
 int pb_job_store_save_time(struct pb_job_store *store, struct pb_err *err);
 #endif

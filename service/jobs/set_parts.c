@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 #define WHAT "parts of sets"
-#define LAST "9223372036854775807" /* service time of a part that has none yet */
-/* Of a key, in the order of their parameters. */
+#define LAST "9223372036854775807" /* service time of a part whose time is not set yet */
+/* The texts of a key, in the order of the parameters. */
 #define TEXTS_OF(key)                                                                              \
     {                                                                                              \
         (key)->scene, (key)->pipeline, (key)->inbox ? (key)->inbox : "",                           \
@@ -27,7 +27,7 @@ static sqlite3_stmt *prepare(struct pb_job_store *store, const char *sql, const 
     return s;
 }
 
-/* The first row: 1 and its first n columns, of `bytes` each; 0 there is none. Finalizes. */
+/* Reads the first row: 1 and its first n columns, of `bytes` each; 0: no row. Finalizes. */
 static int first(struct pb_job_store *store, sqlite3_stmt *s, char *const *out, size_t n,
                  size_t bytes, struct pb_err *err)
 {

@@ -2,17 +2,17 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SET_PARTS_H
 #define PB_SET_PARTS_H
-/* Sets of loose files that were done, for files that may join them (input.complete.reopen): rows of
- * the job store that stay when their jobs are forgotten. A set has the id of its first job, and a
- * part for each of its successful jobs: the files that came for that job, where they lie. A trigger
- * writes them with the job's row, and pb_kept_update gives them their service time
- * (service_time.h), by which they are ordered and become old. Thread: as the store's. */
+/* Processed sets of loose files, for files that may join them (input.complete.reopen): rows of the
+ * job store that stay when their jobs are forgotten. A set has the id of its first job, and a part
+ * for each of its successful jobs: the files delivered for that job, at their present place. A
+ * trigger writes them with the job's row, and pb_kept_update gives them their service time
+ * (service_time.h), which is their order and age. Thread: as the store's. */
 #include "service/jobs/job_store.h"
 
 #include "service/base/files.h"
 
 struct pb_set_key {
-    const char *pipeline, *scene; /* of the job */
+    const char *pipeline, *scene; /* pipeline and scene of the job */
     const char *inbox;            /* its path */
     const char *folder;           /* below it; NULL = the inbox */
 };
@@ -23,23 +23,24 @@ struct pb_set_last {
 
 struct pb_set_part {
     char job[PB_JOB_ID_BYTES];
-    char maker[PB_JOB_ID_BYTES];         /* the last job that made its products: job, or one that
-                                            made them again */
-    char path[PB_FILES_PATH_BYTES];      /* of the folder of its files */
-    char directory[PB_FILES_PATH_BYTES]; /* of the products; "" = it made none */
-    const char *delivered;               /* JSON array, as in struct pb_job; NULL = not known */
+    char maker[PB_JOB_ID_BYTES];    /* the last job that made its products: job, or one that
+                                       made them again */
+    char path[PB_FILES_PATH_BYTES]; /* folder of its files */
+    char
+        directory[PB_FILES_PATH_BYTES]; /* directory of the products; "" if there are no products */
+    const char *delivered;              /* JSON array, as in struct pb_job; NULL = not known */
     const void *files; /* packed list of its files (file_list.h); NULL = not known */
     size_t files_bytes;
 };
 
-/* The set whose newest part is not older than since_ms (service time), and the job of that part: 1
- * and *out, 0 there is none, negative errno. */
+/* Finds the set whose newest part is not older than since_ms (service time), and the job of that
+ * part: 1 and *out, 0: no set, negative errno. */
 int pb_set_parts_last(struct pb_job_store *store, const struct pb_set_key *key, int64_t since_ms,
                       struct pb_err *err, struct pb_set_last *out);
-/* A job of loose files of that scene that waits or runs: 1 and its id, 0 there is none. */
+/* Finds a waiting or running job of loose files of that scene: 1 and its id, 0: no such job. */
 int pb_set_parts_busy(struct pb_job_store *store, const struct pb_set_key *key, struct pb_err *err,
                       char out_job[PB_JOB_ID_BYTES]);
-/* Whether a job of the set runs, and so may read its parts where they lie: 1, 0. */
+/* 1 if a job of the set runs and may read its parts at their place, else 0. */
 int pb_set_parts_in_use(struct pb_job_store *store, const char *set_id, struct pb_err *err);
 /* Makes a job of loose files one of the set of its scene that is not older than reopen_ms, if there
  * is one, else of its own; one that has a set already keeps that then. 0; negative errno. */
@@ -54,9 +55,9 @@ int pb_set_parts_list(struct pb_job_store *store, const char *set_id,
 int pb_set_parts_list_jobs(struct pb_job_store *store, const char *set_id,
                            int (*visit)(void *user, const struct pb_set_part *part), void *user,
                            struct pb_err *err);
-/* Whether the path is that of a part: 1, 0. */
+/* 1 if the path is that of a part, else 0. */
 int pb_set_parts_hold(struct pb_job_store *store, const char *path, struct pb_err *err);
-/* The name of the first pipeline behind `after` ("": of all) that has parts: 1, 0. */
+/* Finds the name of the first pipeline after `after` ("": of all) that has parts: 1, 0. */
 int pb_set_parts_pipeline(struct pb_job_store *store, const char *after, struct pb_err *err,
                           char out_name[PB_JOB_NAME_BYTES]);
 /* Forgets the sets of a pipeline whose newest part is older than reopen_ms at now_ms (service time)

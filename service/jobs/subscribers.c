@@ -202,8 +202,8 @@ int pb_subscribers_states(struct pb_job_store *store,
 
 /* --- what keeps the journal short --- */
 
-/* Rows are in the order of time: the first that is young enough ends the search, so its cost does
- * not grow with what waits. Behind a wall clock that was set back some expire later. */
+/* Rows are ordered by time: the first that is young enough ends the search, so its cost does not
+ * grow with the backlog. After a wall clock was set back some expire later. */
 static int expire(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err)
 {
 #define LIMIT                                                                                      \
