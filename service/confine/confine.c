@@ -33,9 +33,15 @@ static int limit(int what, uint64_t most, struct pb_err *err)
 static void describe(const struct pb_confine *confine, int abi, bool seccomp,
                      char text[PB_CONFINE_TEXT_BYTES])
 {
-    char landlock[64] = "no Landlock in this kernel";
+    char landlock[100];
     if (abi > 0)
         (void)snprintf(landlock, sizeof landlock, "Landlock (version %d)", abi);
+    else
+        (void)snprintf(landlock, sizeof landlock, "no Landlock (%s)",
+                       abi == -ENOSYS  ? "this kernel lacks it, or a container's filter hides it"
+                       : abi == -EPERM ? "a filter of system calls, such as a container's, "
+                                         "forbids it"
+                                       : "it is off in this kernel; see lsm= of its command line");
     (void)snprintf(text, PB_CONFINE_TEXT_BYTES, "%s, %s, %s%s; a process a job", landlock,
                    seccomp ? "seccomp" : "no seccomp in this kernel",
                    confine->user != NULL ? confine->user->why : "the service's user",

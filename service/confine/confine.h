@@ -36,7 +36,8 @@ struct pb_config;
 void pb_confine_config(const struct pb_config *config, char text[PB_CONFINE_TEXT_BYTES]);
 
 /* --- the parts --- */
-/* Version of Landlock in this kernel, 0 = none. */
+/* Version of Landlock, or a negative errno: -ENOSYS if it is absent or a filter of system calls
+ * hides it, -EPERM if a filter forbids it, -EOPNOTSUPP if it is off since the boot. */
 int pb_landlock_abi(void);
 int pb_landlock_apply(const struct pb_confine *confine, struct pb_err *err);
 /* Compiles the filter in a process that will fork confined ones, which then need not. */

@@ -62,7 +62,7 @@ static const struct {
 int pb_landlock_abi(void)
 {
     long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-    return abi < 0 ? 0 : (int)abi;
+    return abi < 0 ? -errno : (int)abi;
 }
 
 static uint64_t rights_of(int abi)
@@ -113,7 +113,7 @@ static int fill(int ruleset, const struct pb_confine *confine, uint64_t handled)
 int pb_landlock_apply(const struct pb_confine *confine, struct pb_err *err)
 {
     int abi = pb_landlock_abi();
-    if (abi == 0)
+    if (abi <= 0)
         return 0;
     struct ruleset attr = {.handled_access_fs = rights_of(abi)};
     size_t bytes = sizeof attr.handled_access_fs;

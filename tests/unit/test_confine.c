@@ -11,11 +11,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -142,6 +146,44 @@ START_TEST(other_paths_do_not_exist)
 {
     if (pb_landlock_abi() > 0 && !SANITIZED)
         ck_assert_int_eq(status_of(ask_foreign_facts), 0);
+}
+END_TEST
+
+/* Installs what a container's filter does: landlock_create_ruleset fails with `error`. */
+static int describe_under_filter(int error, const char *wanted)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_landlock_create_ruleset, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog filter = {sizeof code / sizeof *code, code};
+    const struct pb_confine confine = {.address_bytes = 0};
+    char text[PB_CONFINE_TEXT_BYTES];
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+        return 1;
+    pb_confine_describe(&confine, text);
+    return strstr(text, wanted) != NULL ? 0 : 2;
+}
+
+START_TEST(a_filter_that_hides_landlock_is_named)
+{
+    static const struct {
+        int error;
+        const char *wanted;
+    } cases[] = {
+        {ENOSYS, "no Landlock (this kernel lacks it, or a container's filter hides it)"},
+        {EPERM, "no Landlock (a filter of system calls, such as a container's, forbids it)"},
+        {EOPNOTSUPP, "no Landlock (it is off in this kernel"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int status = 0;
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(describe_under_filter(cases[i].error, cases[i].wanted));
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(status, 0);
+    }
 }
 END_TEST
 
@@ -296,6 +338,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, make_files, remove_files);
     tcase_add_test(tcase, what_may_be_read_has_facts);
     tcase_add_test(tcase, other_paths_do_not_exist);
+    tcase_add_test(tcase, a_filter_that_hides_landlock_is_named);
     tcase_add_test(tcase, files_are_opened_to_be_read_or_written);
     tcase_add_test(tcase, descriptors_keep_owner_flags_and_locks);
     tcase_add_test(tcase, memory_does_not_become_code);
