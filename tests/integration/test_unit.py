@@ -167,6 +167,9 @@ class Unit(unittest.TestCase):
         security = run("systemd-analyze", "security", "--offline=yes", "--no-pager", scratch / names[0])
         match = re.search(r"exposure level for pushbroom-notify\.service: ([0-9.]+)", security.stdout)
         self.assertLessEqual(float(match.group(1)), 2.0, security.stdout)  # it has the network
+        security = run("systemd-analyze", "security", "--offline=yes", "--no-pager", scratch / names[1])
+        match = re.search(r"exposure level for pushbroom-metrics\.service: ([0-9.]+)", security.stdout)
+        self.assertLessEqual(float(match.group(1)), 1.5, security.stdout)  # it writes to a directory of another user
 
     @needs("systemd-analyze")
     def test_verify_does_find_faults(self):
