@@ -45,6 +45,46 @@ static bool is_open_for_reading(int fd)
            ((flags & O_ACCMODE) == O_RDONLY || (flags & O_ACCMODE) == O_RDWR);
 }
 
+struct hidden {
+    const char *directory; /* with a slash at its end */
+    const char *text;
+};
+
+static bool is_below(const char *path, const char *directory)
+{
+    return strncmp(path, directory, strlen(directory)) == 0;
+}
+
+/* Explains why this process does not find a file that the client has open: the mounts of the
+ * service's unit, or permissions. */
+static void explain(const char *path, int error, struct pb_check_result *out)
+{
+    static const struct hidden homes[] = {
+        {"/home/", "the service cannot see /home (ProtectHome= of its unit)"},
+        {"/root/", "the service cannot see /root (ProtectHome= of its unit)"},
+        {"/run/user/", "the service cannot see /run/user (ProtectHome= of its unit)"}};
+    static const struct hidden temporary[] = {
+        {"/tmp/", "the service has a /tmp of its own (PrivateTmp= of its unit)"},
+        {"/var/tmp/", "the service has a /var/tmp of its own (PrivateTmp= of its unit)"}};
+    char text[160];
+    struct stat st;
+    (void)snprintf(text, sizeof text,
+                   error == ENOENT ? "the service does not find it: its unit or a container hides "
+                                     "this place"
+                                   : "the service (user id %d) has no right to read it",
+                   (int)geteuid());
+    for (size_t i = 0; i < sizeof homes / sizeof *homes; i++) {
+        const char *directory = homes[i].directory;
+        if (is_below(path, directory) && /* systemd puts a directory of mode 000 there */
+            (stat(directory, &st) != 0 || error == ENOENT || (st.st_mode & 0111) == 0))
+            (void)snprintf(text, sizeof text, "%s", homes[i].text);
+    }
+    for (size_t i = 0; i < sizeof temporary / sizeof *temporary; i++)
+        if (is_below(path, temporary[i].directory) && error == ENOENT)
+            (void)snprintf(text, sizeof text, "%s", temporary[i].text);
+    say(out, PB_E_INPUT_DENIED, path, text);
+}
+
 static bool take_on(const struct pb_check_request *request)
 {
     uid_t uid = (uid_t)request->peer.uid;
@@ -53,8 +93,9 @@ static bool take_on(const struct pb_check_request *request)
            setresgid(gid, gid, gid) == 0 && setresuid(uid, uid, uid) == 0;
 }
 
-/* With the rights that this process has now. A pipe or device is not opened. */
-static bool look(const char *path, struct pb_check_result *out, struct stat *st)
+/* With the rights that this process has now. A pipe or device is not opened. passed: the file as
+ * the client has it open; -1 = none. */
+static bool look(const char *path, int passed, struct pb_check_result *out, struct stat *st)
 {
     char text[128];
     int fd = -1;
@@ -63,7 +104,9 @@ static bool look(const char *path, struct pb_check_result *out, struct stat *st)
         return false;
     }
     fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, st) != 0) {
+    if (fd < 0 && is_open_for_reading(passed) && (errno == ENOENT || errno == EACCES)) {
+        explain(path, errno, out);
+    } else if (fd < 0 || fstat(fd, st) != 0) {
         (void)snprintf(text, sizeof text, "%s; checked with the rights of user %d", strerror(errno),
                        (int)geteuid());
         say(out, PB_E_INPUT_MISSING, path, text);
@@ -83,7 +126,7 @@ static void compare(const struct pb_check_request *request, int passed, struct p
     if (passed < 0 || fstat(passed, &given) != 0 || !is_open_for_reading(passed))
         say(out, PB_E_SERVICE_DENIED, request->path,
             "the request has no descriptor that is open for reading");
-    else if (look(request->path, out, &found) &&
+    else if (look(request->path, passed, out, &found) &&
              (given.st_dev != found.st_dev || given.st_ino != found.st_ino))
         say(out, PB_E_SERVICE_DENIED, request->path,
             "the descriptor of the request is of another file");
@@ -100,9 +143,9 @@ void pb_check_file(const struct pb_check_request *request, int connection,
     out->code = PB_E_SYSTEM;
     int passed = request->descriptor ? receive_file(connection) : -1;
     if (needs_no_proof) {
-        (void)look(request->path, out, &st);
+        (void)look(request->path, passed, out, &st);
     } else if (request->peer.uid > 0 && own == 0 && take_on(request)) {
-        (void)look(request->path, out, &st);
+        (void)look(request->path, passed, out, &st);
     } else if (request->descriptor) {
         compare(request, passed, out);
     } else {
