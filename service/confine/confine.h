@@ -22,14 +22,14 @@ struct pb_confine {
     const struct pb_worker_user *user; /* to become; NULL = the service's stays */
 };
 
-/* 0, or a negative errno with *err; then the process must not go on. A kernel without Landlock or
- * seccomp is no failure: text names the layers in force. */
+/* 0, or a negative errno with *err; then the process must end. A kernel without Landlock or seccomp
+ * is no failure: text names the layers in force. */
 int pb_confine_apply(const struct pb_confine *confine, struct pb_err *err,
                      char text[PB_CONFINE_TEXT_BYTES]);
 /* Other processes of the same user, a child that was taken over among them, neither attach to the
  * calling process nor read its memory, and it leaves no image of it (no core dump). */
 void pb_confine_hide(void);
-/* What apply would put in force on this kernel, in a line; changes nothing. */
+/* Writes the layers that apply would put in force on this kernel, in a line; changes nothing. */
 void pb_confine_describe(const struct pb_confine *confine, char text[PB_CONFINE_TEXT_BYTES]);
 /* The same of what the children of workers get under that configuration. */
 struct pb_config;

@@ -29,13 +29,13 @@
     (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_EXECUTE |   \
      FS_TRUNCATE | FS_IOCTL_DEV)
 
-/* As of ABI 6; older kernels take a part of it by its size. */
+/* ABI 6; older kernels read a part of it, by its size. */
 struct ruleset {
     uint64_t handled_access_fs, handled_access_net, scoped;
 };
 
-/* What libraries read late: GDAL's and PROJ's tables, character sets, time zones, numbers of cores.
- * Nothing of /proc, but for the runtimes of sanitizers. */
+/* Files that libraries read late: GDAL's and PROJ's tables, character sets, time zones, numbers of
+ * cores. Nothing of /proc, except for the runtimes of sanitizers. */
 static const struct {
     const char *path;
     uint64_t rights;

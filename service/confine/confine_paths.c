@@ -2,12 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Neither Landlock nor seccomp can judge stat, statfs and access by their path, and libraries make
- * them for the files that they may read: PROJ's database, GDAL's tables, the time zone. So the
- * filter refuses these calls, and the kernel sends SIGSYS, whose handler answers from what the
- * process may open anyway. Paths that it may not open do not exist for it. The handler has no
- * rights of its own: code that has taken over the process gains nothing by calling or replacing it.
+ * them for the files that they may read: PROJ's database, GDAL's tables, the time zone.
+ * Therefore the filter refuses these calls, and the kernel sends SIGSYS. Its handler opens the path
+ * with the rights that the process has anyway, and answers from the descriptor. Paths that it may
+ * not open do not exist for it. The handler has no rights of its own: code that has taken over the
+ * process gains nothing by calling or replacing it.
  *
- * glibc before 2.39 asks for the facts of an open descriptor by newfstatat with an empty path. The
+ * glibc before 2.39 reads the facts of an open descriptor by newfstatat with an empty path. The
  * handler answers that by fstat. */
 #include "service/confine/confine.h"
 

@@ -2,19 +2,19 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The filter lists the calls that decoding, computing and writing products make. Arguments are
- * checked where a call could reach other files or processes. The table comes from traces of all
- * integration tests that decode, and from what glibc calls for memory, threads, time and standard
- * I/O. Every other call fails with EPERM, so that a library that tries one goes on without it.
+ * checked where a call could reach other files or processes. The table is made from traces of all
+ * integration tests that decode, and from glibc's calls for memory, threads, time and standard I/O.
+ * Every other call fails with EPERM, so that a library that tries one continues without it.
  * Calls that no library tries, because they are only useful to reach outside, end the process.
  * Calls that glibc replaces by older ones when a kernel lacks them fail with ENOSYS.
  *
  * Calls that take a path cannot be judged here, because a filter sees the pointer only. Open is
- * judged by Landlock; stat, statfs and access go to a handler (confine_paths.c) that answers them
- * by open.
+ * judged by Landlock; stat, statfs and access are passed to a handler (confine_paths.c) that
+ * answers them by open.
  *
  * A library of a newer version that fails here: `strace -f` shows the call that got EPERM.
  *
- * The runtimes of sanitizers fork and trace to look for leaks and to print stacks, and make further
+ * The runtimes of sanitizers fork and trace to find leaks and to print stacks, and make further
  * calls at any time. Their builds have this filter with more calls, and a forbidden call fails
  * instead of ending the process. */
 #include "service/confine/confine.h"
@@ -40,7 +40,7 @@
 #ifdef PB_SANITIZED
 #define DEADLY          FAILS_WITH(EPERM)
 #define BY_PATH         SECCOMP_RET_ALLOW
-#define LIMIT_ARGUMENTS 1 /* of prlimit64 that are checked: its own process */
+#define LIMIT_ARGUMENTS 1 /* arguments of prlimit64 that are checked: its own process */
 #else
 #define DEADLY          SECCOMP_RET_KILL_PROCESS
 #define BY_PATH         SECCOMP_RET_TRAP
@@ -224,8 +224,8 @@ static void add_own(struct rules *rules)
     }
 }
 
-/* Memory is never executable but for the code that is there; memory of other processes is not
- * merged with it (MADV_MERGEABLE tells by its timing what they hold). */
+/* No memory becomes executable, except the code that is mapped already; memory is not merged with
+ * that of other processes (the timing of MADV_MERGEABLE reveals their content). */
 static void add_memory(struct rules *rules)
 {
     static const uint64_t advice[] = {MADV_NORMAL,   MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED,
@@ -246,8 +246,8 @@ static void add_open(struct rules *rules)
     allow_if(rules, "openat", masked(2, mask, O_TRUNC | O_RDWR));
 }
 
-/* Descriptors are copied and asked; no owner of signals, no lease, no lock, no flag that the
- * processes at the other ends share. */
+/* Descriptors may be duplicated and queried; no owner of signals, no lease, no lock, no flag that
+ * the processes at the other ends share. */
 static void add_fcntl(struct rules *rules)
 {
     static const uint64_t commands[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL};
@@ -344,7 +344,7 @@ static struct filter {
     struct sock_filter code[CODE_MAX];
 } decoding = {.fill = fill}, of_look = {.fill = fill_looking};
 
-/* The place of the new instruction. What goes beyond the end is counted only. */
+/* Returns the index of the new instruction. Instructions beyond the end are only counted. */
 static unsigned put(struct filter *filter, uint16_t code, uint32_t k)
 {
     if (filter->n < CODE_MAX)
@@ -380,7 +380,7 @@ static void end_jump(struct filter *filter, unsigned from)
         filter->code[from].k = filter->n - from - 1;
 }
 
-/* Compares half an argument, and goes on behind the jump at *out_jump when it does not match. */
+/* Compares half an argument; the jump at *out_jump is taken when it does not match. */
 static void put_half(struct filter *filter, size_t offset, uint32_t mask, uint32_t value,
                      unsigned *out_jump)
 {
@@ -439,8 +439,8 @@ static void sort(struct rules *rules)
     }
 }
 
-/* Where the rules of the call at the middle begin, so that calls lie on both sides; end: one call.
- */
+/* First rule of the call in the middle, so that each side has about half of the calls; end: one
+ * call. */
 static size_t middle(const struct rules *rules, size_t from, size_t end)
 {
     size_t at = from + (end - from) / 2;
@@ -505,7 +505,7 @@ static bool is_supported(void)
 static void prepare(struct filter *filter)
 {
     if (filter->n == 0 && is_supported())
-        (void)compile(filter); /* apply tells an error */
+        (void)compile(filter); /* apply reports an error */
 }
 
 static int apply(struct filter *filter)

@@ -16,8 +16,8 @@
     1000 /* until another one is started in the place of one that died, or did not                 \
             start */
 
-#define SET_BACK_MS 5000  /* until a file is asked again after a fault of the machine */
-#define GRACE_MS    10000 /* for a process to end that is told to */
+#define SET_BACK_MS 5000  /* delay before the next query for a file after a fault of the machine */
+#define GRACE_MS    10000 /* time for a process to end after the request */
 
 struct question {
     struct question *next;
@@ -68,7 +68,7 @@ static void answer(struct pb_describer *describer, const struct pb_described *de
 
 /* --- the process ------------------------------------------------------------------------------*/
 
-/* The first question is not to be asked once more when that happened often. */
+/* Ends an attempt; after too many of them the first query is answered with the error. */
 static void end_attempt(struct pb_describer *describer, enum pb_code code, const char *why)
 {
     struct pb_described described;
@@ -101,8 +101,8 @@ static void on_timer(uv_timer_t *timer)
     }
 }
 
-/* The machine's fault, at the first question, which is asked again later. False: it is to be
- * answered. */
+/* Handles a fault of the machine at the first query, which is sent again later. False: it must be
+ * answered now. */
 static bool set_back(struct pb_describer *describer, const char *why)
 {
     char said[PATH_MAX + 400];
@@ -165,7 +165,7 @@ static void on_end(void *user, const char *how)
         return;
     (void)snprintf(said, sizeof said, "%s: %s", describer->first->path, why);
     say(describer, PB_LOG_WARNING, said);
-    start_timer(describer, AGAIN_MS); /* before an answer makes others ask */
+    start_timer(describer, AGAIN_MS); /* before the answer, whose handler may add queries */
     end_attempt(describer, was_late ? PB_E_JOB_STALLED : PB_E_JOB_CRASHED, why);
 }
 
@@ -259,7 +259,7 @@ void pb_describer_set_config(struct pb_describer *describer, const struct pb_con
     while (describer->first != NULL)
         free_first(describer);
     describer->is_dropped = describer->sent;
-    describer->options.config = config; /* a timer of set_back goes on: the machine is the same */
+    describer->options.config = config; /* a timer of set_back continues: the machine is the same */
 }
 
 static void on_close(uv_handle_t *handle)

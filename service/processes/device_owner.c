@@ -22,7 +22,7 @@ struct pb_device_owner {
     struct pb_worker_proc *proc;
     char device[16], path[PB_DEVICE_OWNER_PATH_BYTES], sessions[16];
     const char *arguments[8];
-    bool told;    /* what it found */
+    bool told;    /* it has reported its device */
     bool missing; /* no device */
     char why[256];
     int64_t set_ms, started_ms, wait_ms;
@@ -35,7 +35,7 @@ static void say(const struct pb_device_owner *owner, enum pb_log_level level, co
     owner->options.on_say(owner->options.user, pid, level, text);
 }
 
-/* --- what the process says ------------------------------------------------------------------ */
+/* --- lines of the process --------------------------------------------------------------------- */
 
 static void on_line(void *user, const char *text, size_t bytes)
 {

@@ -22,7 +22,8 @@ struct pb_device_owner_options {
     const char *program; /* run as `program --device ...`; borrowed; NULL: the process is a fork
                             that does main, for which the caller has no threads */
     int (*main)(void);
-    /* What it found; "" = no device, and why. Also when it was replaced. */
+    /* The device that it found; "" = no device, and the reason. Called again when it was replaced.
+     */
     void (*on_device)(void *user, const char *device, const char *why);
     void (*on_say)(void *user, int pid, enum pb_log_level level, const char *text);
     void *user;
@@ -33,17 +34,17 @@ struct pb_device_owner *pb_device_owner_create(const struct pb_device_owner_opti
 /* Kills the process. NULL is fine. */
 void pb_device_owner_destroy(struct pb_device_owner *owner);
 
-/* From now on there is a process for this device ("0", "cpu"; NULL = none) at that socket, for so
- * many sessions at a time. One that is there already stays. */
+/* From now on there is a process for this device ("0", "cpu"; NULL: no process) at that socket, for
+ * that number of sessions at a time. A running one for the same device stays. */
 void pb_device_owner_set(struct pb_device_owner *owner, const char *device, const char *path,
                          int32_t sessions);
-/* Whether it has yet to say what device it found; false after 30 s of that. */
+/* Returns true until it reports its device, at most for 30 s. */
 bool pb_device_owner_is_coming(const struct pb_device_owner *owner);
-/* The socket of jobs to come; NULL: there is no owner, or it found no device. */
+/* The socket for later jobs; NULL if there is no owner, or it found no device. */
 const char *pb_device_owner_socket(const struct pb_device_owner *owner);
 /* Why there is no socket although the machine has a GPU that is wanted; NULL: there is one, or none
  * is wanted. Borrowed until the next call. */
 const char *pb_device_owner_why(const struct pb_device_owner *owner);
-/* As it said last; nothing while there is no process. */
+/* Its last report; zeroed while there is no process. */
 struct pb_owner_load pb_device_owner_load(const struct pb_device_owner *owner);
 #endif

@@ -64,7 +64,7 @@ bool pb_device_owners_path(const struct pb_config *config, const char *device, i
     return length > 0 && length < PB_DEVICE_OWNER_PATH_BYTES;
 }
 
-/* --- what they say -------------------------------------------------------------------------- */
+/* --- reports of the owners -------------------------------------------------------------------- */
 
 static void tell(struct pb_device_owners *owners)
 {

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DEVICE_RETRY_H
 #define PB_DEVICE_RETRY_H
-/* What follows a run that failed because of its device. A lost CUDA context cannot be restored in
- * its process, so the run is tried once more in a fresh process, and then on the CPU, which makes
- * the same products. The service and `pushbroom run` both do this. Pure. Thread: any. */
+/* Selects the next try after a run that failed because of its device. A lost CUDA context cannot be
+ * restored in its process, so the run is tried again in a fresh process, and then on the CPU, which
+ * makes the same products. The service and `pushbroom run` both do this. Pure. Thread: any. */
 #include "config/base/err.h"
 
 #include <stdbool.h>
@@ -13,16 +13,15 @@
 enum pb_device_try {
     PB_DEVICE_TRY_FIRST,  /* as configured */
     PB_DEVICE_TRY_FRESH,  /* as configured, in a process that no device has failed in */
-    PB_DEVICE_TRY_STREAM, /* the same, but kernels come and go: compute.sync is stream */
+    PB_DEVICE_TRY_STREAM, /* the same with compute.sync: stream, without a resident kernel */
     PB_DEVICE_TRY_CPU,    /* on the CPU, whatever is configured, in a fresh process too */
-    PB_DEVICE_TRY_OVER,   /* the failure stands */
+    PB_DEVICE_TRY_OVER,   /* no further try */
 };
 
-/* What follows a try that ended with the error of that dotted word. After device.lost and
- * device.failed a fresh process, then the CPU, then nothing; a device that went missing between two
- * tries (it left the bus) counts as failed. After device.busy streams, as there was no room for a
- * resident kernel, then the CPU. All other errors belong to the input or the configuration and are
- * final. */
+/* The next try after one that ended with the error `code`. After device.lost and device.failed a
+ * fresh process, then the CPU, then no try; a device that disappeared between two tries (it left
+ * the bus) counts as failed. After device.busy streams, because there was no room for a resident
+ * kernel, then the CPU. All other errors belong to the input or the configuration and are final. */
 enum pb_device_try pb_device_try_next(enum pb_device_try now, const char *code);
 /* "fresh", "stream", "cpu", ...: for logs, metrics and a process's environment. Static. */
 const char *pb_device_try_name(enum pb_device_try which);

@@ -16,7 +16,7 @@ struct ends {
     int ours, theirs; /* -1 = none */
 };
 
-/* Both ends lie above stderr, so that dup2 to the worker's streams overwrites none of them. */
+/* Both ends are above stderr, so that dup2 to the worker's streams overwrites neither of them. */
 static int make_pipe(struct ends *ends, int ours)
 {
     int low[2], high[2];

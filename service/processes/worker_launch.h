@@ -9,7 +9,7 @@
 
 struct pb_worker_program {
     const char *path;  /* run as `path --worker`; NULL: the process is a fork of this one */
-    int (*main)(void); /* what the fork does; its exit status */
+    int (*main)(void); /* main function of the fork; returns its exit status */
     const char *const *arguments; /* instead of --worker, up to a NULL; NULL: --worker */
 };
 

@@ -227,7 +227,7 @@ int pb_worker_proc_start(uv_loop_t *loop, const struct pb_worker_program *progra
     struct pb_worker_proc *proc = create(loop, handlers);
     if (proc == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    /* Registered before the process exists, as it may end at once. */
+    /* Registered before the process exists, because the process may end immediately. */
     int rc = uv_signal_start(&proc->child, on_child, SIGCHLD);
     rc = rc ? rc : pb_worker_launch(program, &proc->pid, &pipes);
     if (rc == 0) {

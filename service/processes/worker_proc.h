@@ -19,8 +19,8 @@ struct pb_worker_proc;
 struct pb_worker_proc_handlers {
     /* One line without its newline, NUL-terminated, borrowed. */
     void (*on_line)(void *user, const char *line, size_t bytes);
-    /* Once: the process is gone and everything it wrote was delivered. `how` says it in words
-     * ("exit status 3", "signal 11 (Segmentation fault)"). The handler may destroy. */
+    /* Called once: the process has ended and all its output was delivered. `how` is in words ("exit
+     * status 3", "signal 11 (Segmentation fault)"). The handler may destroy. */
     void (*on_end)(void *user, const char *how);
     /* A line of its stderr (PB_LOG_INFO), or a message about the process. */
     void (*on_say)(void *user, enum pb_log_level level, const char *text);
@@ -36,16 +36,16 @@ int pb_worker_proc_start(uv_loop_t *loop, const struct pb_worker_program *progra
 int pb_worker_proc_send(struct pb_worker_proc *proc, const char *text, size_t bytes);
 void pb_worker_proc_close_stdin(
     struct pb_worker_proc *proc); /* closes its stdin, so that it ends */
-/* Whether its stdin was closed, or it was killed; false for NULL. */
+/* Returns true if its stdin was closed, or it was killed; false for NULL. */
 bool pb_worker_proc_is_closing(const struct pb_worker_proc *proc);
 void pb_worker_proc_kill(struct pb_worker_proc *proc); /* SIGKILL */
 /* Monotonic time of the first SIGKILL, 0 = none yet. A process that hangs in the kernel (storage
  * that does not answer) survives it. */
 int64_t pb_worker_proc_killed_ms(const struct pb_worker_proc *proc);
-/* Whether it ever wrote a line, be it an empty one: its program runs. */
+/* Returns true if it ever wrote a line, even an empty one: its program runs. */
 bool pb_worker_proc_spoke(const struct pb_worker_proc *proc);
-/* Whether `how` of on_end is a signal that another process or the kernel sent: none that a program
- * causes itself. */
+/* Returns true if `how` of on_end is a signal that another process or the kernel sent, not one that
+ * a program causes itself. */
 bool pb_worker_proc_is_killed(const char *how);
 int pb_worker_proc_pid(const struct pb_worker_proc *proc);
 /* Frees when libuv has closed the handles; no handler is called any more. Kills a process that is

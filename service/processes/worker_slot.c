@@ -16,7 +16,7 @@
 /* clang-format off */
 #define CELL(event, action, next) [PB_SLOT_ON_##event] = {PB_SLOT_##action, PB_SLOT_##next}
 
-/* What is not listed cannot happen, or changes nothing. */
+/* Events that are not listed cannot happen, or change nothing. */
 static const struct pb_slot_cell table[PB_SLOT_STATES][PB_SLOT_EVENTS] = {
     [PB_SLOT_EMPTY] = {CELL(START, DO_START, IDLE)},
     [PB_SLOT_IDLE] = {CELL(RUN, DO_TELL, RUNNING),
@@ -212,7 +212,7 @@ static int restart(struct pb_worker_slot *slot)
 
 static int report(struct pb_worker_slot *slot, void (*end)(struct pb_worker_slot *slot))
 {
-    take_ending(slot); /* of an end that is reported at once */
+    take_ending(slot); /* for an end that is reported immediately */
     end(slot);
     slot->tell = PB_SLOT_TELL_OVER;
     return 0;

@@ -15,8 +15,8 @@
 #include "service/processes/device_retry.h"
 #include "service/processes/worker_proc.h"
 
-#define PB_WORKER_SLOT_CANCEL_MS 5000  /* from a cancel line to SIGKILL */
-#define PB_WORKER_SLOT_HUNG_MS   30000 /* from SIGKILL until the worker is given up */
+#define PB_WORKER_SLOT_CANCEL_MS 5000  /* time from a cancel line to SIGKILL */
+#define PB_WORKER_SLOT_HUNG_MS   30000 /* time from SIGKILL until the worker is given up */
 
 struct pb_config;
 struct pb_worker_slot;
@@ -33,19 +33,19 @@ enum pb_ending {
 
 enum pb_run_end {
     PB_RUN_SUCCESSFUL, /* the job has its products, directory and report */
-    PB_RUN_FAILED,     /* the job has its error, whose class tells the cause */
+    PB_RUN_FAILED,     /* the job has its error, whose class is the cause */
     PB_RUN_CRASHED,    /* the same, but another attempt may help */
-    PB_RUN_ENDED       /* as was asked for: over.ending */
+    PB_RUN_ENDED       /* ended on request: over.ending */
 };
 
 /* The end of a job's run. */
 struct pb_run_over {
     enum pb_run_end end;
-    enum pb_ending ending; /* of PB_RUN_ENDED: CANCEL or PUT_BACK */
+    enum pb_ending ending; /* for PB_RUN_ENDED: CANCEL or PUT_BACK */
     bool died;             /* the worker died, and the slot had not ended it */
-    int hung_pid;          /* SIGKILL did not end its worker, which is left behind; 0 = no */
+    int hung_pid;          /* its worker did not end on SIGKILL and is abandoned; 0 = no */
     int64_t began_ms;      /* monotonic: when the run began */
-    int64_t memory_bytes;  /* of its tile buffers; 0 = not told */
+    int64_t memory_bytes;  /* size of its tile buffers; 0 if not reported */
     struct pb_job job;     /* the handler's: it takes what the job holds */
 };
 
@@ -53,23 +53,24 @@ struct pb_run_over {
 struct pb_worker_slot_owner {
     uv_loop_t *loop;
     struct pb_worker_program program;
-    const struct pb_config *config; /* of jobs to come, and the limits of time of those that run */
-    const char *owner_why; /* why there is none on a machine with a GPU; NULL: it has none */
-    /* The job goes on; at_once: its run began or begins anew. */
+    const struct pb_config *config; /* for later jobs, and the limits of time of running ones */
+    const char
+        *owner_why; /* reason for the absence of an owner on a machine with a GPU; NULL: no GPU */
+    /* The job makes progress; at_once: its run began or begins again. */
     void (*on_news)(void *user, int number, const struct pb_job *job, bool at_once);
     /* The device that a worker reports; "" = none, and why. */
     void (*on_device)(void *user, const char *device, const char *why);
     /* A run of the slot's job begins: the socket of the process that computes it, borrowed; NULL:
      * the worker does. wanted: it is not to be the CPU. NULL: workers compute. */
     const char *(*on_owner)(void *user, int number, bool wanted);
-    void (*on_start)(void *user, int number); /* of a process */
-    /* The device failed: the job runs again as its device_why says. */
+    void (*on_start)(void *user, int number); /* a process was started */
+    /* The device failed: the job runs again, see its device_why. */
     void (*on_retry)(void *user, int number, const struct pb_job *job, enum pb_device_try which);
     /* The owner is to remove what a killed worker left below products, and then to call
      * pb_worker_slot_cleared, from here or later. */
     void (*on_clear)(void *user, int number, const char *products);
     void (*on_over)(void *user, int number, struct pb_run_over *over);
-    /* The process ended without a job. hung: SIGKILL did not end it, and it is left behind. */
+    /* The process ended without a job. hung: it did not end on SIGKILL and is abandoned. */
     void (*on_gone)(void *user, int number, int pid, bool hung);
     /* A message for the log; pid: of the worker concerned, 0 = none. */
     void (*on_say)(void *user, int pid, enum pb_log_level level, const char *text);
@@ -78,8 +79,8 @@ struct pb_worker_slot_owner {
 
 /* How a job is to be run. Copied. */
 struct pb_run_how {
-    const char *products; /* its products go below this directory */
-    const char *path;     /* where output.path of the job's pipeline says; NULL = the default */
+    const char *products; /* root directory of its products */
+    const char *path;     /* output.path of the job's pipeline; NULL = the default */
     const char *device;   /* value instead of compute.device; NULL = as configured */
     bool foreground;      /* for `pushbroom run`, see worker.h */
     const char *existing; /* instead of output.exists; NULL = as configured */
@@ -94,14 +95,13 @@ void pb_worker_slot_destroy(struct pb_worker_slot *slot);
 
 /* Starts a process in an empty slot. */
 int pb_worker_slot_start(struct pb_worker_slot *slot, struct pb_err *err);
-/* Asks an idle worker which device would be used. */
+/* Queries an idle worker for the device that would be used. */
 void pb_worker_slot_probe(struct pb_worker_slot *slot);
 /* Has an idle worker run the job (taken), whose status and attempts the owner has set. */
 void pb_worker_slot_run(struct pb_worker_slot *slot, struct pb_job *job,
                         const struct pb_run_how *how);
-/* Tells a worker the job that comes after the one that it runs: it begins with that at once, and
- * on_over must run this job, if the slot is idle then. The announcement is lost when the process
- * ends. */
+/* Sends a worker the job after the one that it runs: it begins with that immediately, and on_over
+ * must run this job, if the slot is idle then. The announcement is lost when the process ends. */
 void pb_worker_slot_tell_next(struct pb_worker_slot *slot, const struct pb_job *job,
                               const struct pb_run_how *how);
 /* Ends the job's run: by a cancel line, and SIGKILL after grace_ms; 0 = SIGKILL. Also of a run that
@@ -124,5 +124,5 @@ bool pb_worker_slot_is_empty(const struct pb_worker_slot *slot); /* no process, 
 bool pb_worker_slot_is_idle(const struct pb_worker_slot *slot);  /* a process that can have a job */
 int pb_worker_slot_pid(const struct pb_worker_slot *slot);       /* 0 = no process */
 enum pb_ending pb_worker_slot_ending(const struct pb_worker_slot *slot);
-int64_t pb_worker_slot_began_ms(const struct pb_worker_slot *slot); /* of the run */
+int64_t pb_worker_slot_began_ms(const struct pb_worker_slot *slot); /* begin of the run */
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * How a run ends, and what caused it. When the worker ended, the cause is
+ * The end of a run, and its cause. When the worker ended, the cause is
+ *
  *  - the machine (hold.h), when the worker ended before it wrote a line (its program cannot run, or
- *    it was killed as below),
- *    when its command could not be written, when it was killed from outside (SIGKILL mostly comes
- *    from the kernel out of memory; decoding a file does not cause it), when even SIGKILL does not
- *    end it (its storage hangs), when it made no progress because storage did not answer
- *    (worker_wait.h, and the worker's own report: pipeline/io/io_watch.h);
+ *    it was killed as below), when its command could not be written, when it was killed from
+ * outside (SIGKILL is mostly sent by the kernel out of memory; decoding a file does not cause it),
+ * when it does not end even on SIGKILL (its storage hangs), when it made no progress because
+ * storage did not respond (worker_wait.h, and the worker's own report: pipeline/io/io_watch.h);
  *  - the input otherwise: a decoder that crashed or broke the protocol (service.max_attempts), and
  *    one that computes or waits without progress. */
 #include "config/base/clock.h"
@@ -26,7 +26,7 @@ void pb_slot_end_well(struct pb_worker_slot *slot)
 {
     const struct pb_worker_line *line = slot->line;
     struct pb_job *job = &slot->job;
-    /* Out of memory: the job is successful all the same, without its details. */
+    /* Out of memory: the job is successful anyway, without its details. */
     (void)pb_job_set(&job->products, line->products);
     (void)pb_job_set(&job->report, line->report);
     pb_job_take_place(job);

@@ -197,7 +197,7 @@ static void take_line(struct pb_worker_slot *slot, const struct pb_worker_line *
     case PB_WORKER_SAYS_PROGRESS:
         take_progress(slot, line);
         break;
-    case PB_WORKER_SAYS_PLACE: /* breaches, as this one knows no directory */
+    case PB_WORKER_SAYS_PLACE: /* a breach, because this event has no directory */
     case PB_WORKER_SAYS_INPUTS:
         break;
     case PB_WORKER_SAYS_DONE:

@@ -10,10 +10,11 @@ enum pb_slot_state {
     PB_SLOT_EMPTY,    /* no process, no job */
     PB_SLOT_IDLE,     /* a process without a job */
     PB_SLOT_RUNNING,  /* a process runs the job */
-    PB_SLOT_STOPPING, /* the same, and was told to cancel it; it is killed after the grace time */
+    PB_SLOT_STOPPING, /* the same, after a request to cancel it; it is killed after the grace time
+                       */
     PB_SLOT_KILLED,   /* the same, and was sent SIGKILL */
     PB_SLOT_RENEWING, /* the job's device failed: the process is being ended, a fresh one follows */
-    PB_SLOT_CLEARING, /* a job without a process: what the last one left is being removed */
+    PB_SLOT_CLEARING, /* a job without a process: files of the last process are being removed */
     PB_SLOT_LEAVING,  /* a process without a job that is being ended */
     PB_SLOT_STATES
 };
@@ -38,8 +39,8 @@ enum pb_slot_event {
 enum pb_slot_action {
     PB_SLOT_IGNORE,
     PB_SLOT_DO_START,       /* starts a process; when that fails the slot is empty */
-    PB_SLOT_DO_TELL,        /* tells the process the job */
-    PB_SLOT_DO_CANCEL,      /* tells it to end the job, and when it will be killed */
+    PB_SLOT_DO_TELL,        /* sends the process the job */
+    PB_SLOT_DO_CANCEL,      /* sends the request to end the job, and sets the time of the kill */
     PB_SLOT_DO_HURRY,       /* updates the deadline and the reason of the end */
     PB_SLOT_DO_KILL,        /* SIGKILL */
     PB_SLOT_DO_LET_GO,      /* closes its stdin */
@@ -48,13 +49,13 @@ enum pb_slot_action {
     PB_SLOT_DO_FAIL_KILL,   /* the same, and SIGKILL */
     PB_SLOT_DO_END,         /* reports the job: ended by the slot, or by its process */
     PB_SLOT_DO_END_KILL,    /* the same, and SIGKILL */
-    PB_SLOT_DO_FORSAKE,     /* leaves the process behind; reports the job */
+    PB_SLOT_DO_FORSAKE,     /* abandons the process; reports the job */
     PB_SLOT_DO_RENEW,       /* SIGKILL; the job starts over */
     PB_SLOT_DO_CLEAR,       /* has products/ cleared */
-    PB_SLOT_DO_CLEAR_HUNG,  /* the same, and leaves the process behind */
-    PB_SLOT_DO_RESTART,     /* starts a process and tells it the job; else reports the job */
+    PB_SLOT_DO_CLEAR_HUNG,  /* the same, and abandons the process */
+    PB_SLOT_DO_RESTART,     /* starts a process and sends it the job; else reports the job */
     PB_SLOT_DO_REPORT,      /* reports that the process ended */
-    PB_SLOT_DO_REPORT_HUNG, /* leaves it behind; reports that */
+    PB_SLOT_DO_REPORT_HUNG, /* abandons it; reports that */
     PB_SLOT_ACTIONS
 };
 
@@ -88,18 +89,18 @@ struct pb_worker_slot {
         char path[PB_OUTPUT_PATH_BYTES], existing[16];
         bool foreground;
     } how;
-    const char *known;          /* of a run that begins; NULL = nothing is compared */
-    char next[PB_JOB_ID_BYTES]; /* job that the worker was told already; "" = none */
+    const char *known;          /* checksums for a run that begins; NULL: no comparison */
+    char next[PB_JOB_ID_BYTES]; /* job that the worker has received already; "" if none */
     enum pb_device_try device_try;
     enum pb_ending ending;
     bool untold;         /* the command could not be written, so the worker was ended */
-    int64_t began_ms;    /* of the run */
-    int64_t moved_ms;    /* of its last progress */
+    int64_t began_ms;    /* begin of the run */
+    int64_t moved_ms;    /* time of its last progress */
     int64_t io_since_ms; /* since when a call waits for storage, as reported last; 0 = none does */
-    int64_t bytes_checked; /* of the input, for its checksum, as reported last */
+    int64_t bytes_checked; /* bytes read of the input for its checksum, by the last report */
     int64_t kill_at_ms;    /* 0 = not set */
-    const char *wait_why;  /* of a stall: what the worker waits for; NULL = nothing */
-    /* Of the current event. */
+    const char *wait_why;  /* for a stall: reason for which the worker waits; NULL if unknown */
+    /* Data of the current event. */
     const struct pb_worker_line *line; /* the line of the worker */
     enum pb_ending asked;
     int64_t grace_ms;
@@ -108,7 +109,7 @@ struct pb_worker_slot {
         bool spoke, by_us;
         int pid;
     } gone;
-    struct pb_err *err; /* of a start that fails */
+    struct pb_err *err; /* error of a start that fails */
     enum pb_slot_tell tell;
     struct pb_run_over over;
 };

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_WAIT_H
 #define PB_WORKER_WAIT_H
-/* What a worker without progress waits for, as /proc tells. Thread: any. */
+/* Finds the reason for which a worker without progress waits, from /proc. Thread: any. */
 
 /* The reason, for a message, when the machine keeps it waiting: a thread of it or of its children
  * sleeps uninterruptibly, or its own main thread, which decodes nothing, waits in a system call on
