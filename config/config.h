@@ -375,7 +375,13 @@ struct pb_pipeline_config {
     int line, col;
 };
 
-enum pb_notify_kind { PB_NOTIFY_EXEC, PB_NOTIFY_WEBHOOK, PB_NOTIFY_MQTT, PB_NOTIFY_KINDS };
+enum pb_notify_kind {
+    PB_NOTIFY_EXEC,
+    PB_NOTIFY_WEBHOOK,
+    PB_NOTIFY_MQTT,
+    PB_NOTIFY_STAC,
+    PB_NOTIFY_KINDS
+};
 #define PB_NOTIFY_MAX 32
 
 /* Somebody who is told of events. Members of other kinds are NULL or 0. A secret is the path of a
@@ -392,11 +398,13 @@ struct pb_notify_config {
     int64_t overdue_ms, expire_ms;
     char **command; /* exec: program and arguments */
     size_t n_command;
-    char *url, *secret, *token;           /* webhook */
+    char *url, *token;                    /* webhook and stac */
+    char *secret;                         /* webhook */
+    char *collection, *base_url;          /* stac; collection NULL = the item's */
     char *host, *topic, *user, *password; /* mqtt */
     int32_t port, qos;                    /* port 0: 8883 with tls, else 1883 */
     int32_t tls;                          /* 0 on, 1 off */
-    char *ca_file;                        /* webhook and mqtt; NULL = the system's */
+    char *ca_file;                        /* NULL = the system's */
     int line, col;
 };
 

@@ -37,7 +37,7 @@ FOREIGN = {
     r"^zlib\.h$": {"pipeline/codec/decode_inflate.c"},
     r"^pcre2\.h$": {"config/group_pattern.c"},
     r"^openssl/": {"pipeline/io/sha256.c", "service/notify/signature.c"},
-    r"^curl/": {"service/notify/by_webhook.c"},
+    r"^curl/": {"service/notify/http.c"},
     r"^mosquitto\.h$": {"service/notify/by_mqtt.c"},
     r"^libxml/": {"pipeline/metadata/meta_xml.c"},
     r"^archive(_entry)?\.h$": {"pipeline/archive/archive_inside.h"},

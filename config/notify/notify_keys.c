@@ -15,13 +15,14 @@
         .name = n, .type = kind, .offset = AT(member), __VA_ARGS__                                 \
     }
 
-/* What all kinds have; name: the default. */
-#define COMMON(default_name)                                                                       \
+#define USUAL_EVENTS "[job.successful, job.failed, input.quarantined]"
+
+/* Keys of all kinds, with the defaults of name and events. */
+#define COMMON(default_name, default_events)                                                       \
     ROW("name", PB_KEY_NAME, name, .def = default_name,                                            \
         .doc = "Its name in log, metrics and status; each entry has one of its own. Waiting "      \
                "events of an entry are kept by its name."),                                        \
-        ROW("events", PB_KEY_PATTERNS, events, .more = AT(n_events),                               \
-            .def = "[job.successful, job.failed, input.quarantined]",                              \
+        ROW("events", PB_KEY_PATTERNS, events, .more = AT(n_events), .def = default_events,        \
             .doc = "Patterns of the events that it receives: job.accepted, job.running, "          \
                    "job.successful, job.failed, job.dismissed, input.quarantined, "                \
                    "product.published."),                                                          \
@@ -39,7 +40,7 @@
             .doc = "An event that was not delivered for so long is given up; the "                 \
                    "log, the metrics and the status count it.")
 
-static_assert(N_OF(((const struct pb_key[]){COMMON("")})) == PB_NOTIFY_COMMON,
+static_assert(N_OF(((const struct pb_key[]){COMMON("", "")})) == PB_NOTIFY_COMMON,
               "as many as declared");
 
 #define CA_FILE                                                                                    \
@@ -48,7 +49,7 @@ static_assert(N_OF(((const struct pb_key[]){COMMON("")})) == PB_NOTIFY_COMMON,
                "the system's. The server's certificate and name are always verified.")
 
 static const struct pb_key exec_keys[] = {
-    COMMON("exec"),
+    COMMON("exec", USUAL_EVENTS),
     ROW("command", PB_KEY_COMMAND, command, .more = AT(n_command), .required = true,
         .sample = "[/usr/local/bin/tell, --from, pushbroom]",
         .doc = "A program by its absolute path, and its arguments. It is started without a shell "
@@ -57,7 +58,7 @@ static const struct pb_key exec_keys[] = {
 };
 
 static const struct pb_key webhook_keys[] = {
-    COMMON("webhook"),
+    COMMON("webhook", USUAL_EVENTS),
     ROW("url", PB_KEY_TEXT, url, .required = true, .sample = "https://catalogue.example/hook",
         .doc = "Where the event is posted to, as CloudEvents 1.0 in structured mode. A status of "
                "2xx: delivered. Redirections are not followed."),
@@ -70,7 +71,7 @@ static const struct pb_key webhook_keys[] = {
 };
 
 static const struct pb_key mqtt_keys[] = {
-    COMMON("mqtt"),
+    COMMON("mqtt", USUAL_EVENTS),
     ROW("host", PB_KEY_TEXT, host, .required = true, .sample = "broker.example",
         .doc = "Name or address of the broker."),
     ROW("port", PB_KEY_INT, port, .min = 0, .max = 65535, .def = "0",
@@ -87,13 +88,33 @@ static const struct pb_key mqtt_keys[] = {
         .doc = "That user's password; with tls only."),
 };
 
+static const struct pb_key stac_keys[] = {
+    COMMON("stac", "[product.published]"),
+    ROW("url", PB_KEY_TEXT, url, .required = true, .sample = "https://stac.example/api",
+        .doc = "Root of a STAC API with the Transaction extension. The item of each stac product "
+               "is posted to URL/collections/COLLECTION/items; the answer 409 (it exists) is "
+               "followed by a PUT to .../items/ID."),
+    ROW("base_url", PB_KEY_TEXT, base_url, .required = true,
+        .sample = "https://data.example/products",
+        .doc = "Address under which readers find the directory of products: the item names its "
+               "files by it."),
+    ROW("collection", PB_KEY_TEXT, collection, .example = "sentinel-2-indices",
+        .doc = "Collection of the API, which must exist; without this key: that of the item "
+               "(stac.collection)."),
+    ROW("token_file", PB_KEY_PATH, token, .example = "/etc/pushbroom/stac.token",
+        .doc = "A bearer token for the header Authorization; over https only."),
+    CA_FILE,
+};
+
 const struct pb_section pb_section_exec = {"exec", "A program that is started for each event.",
                                            exec_keys, N_OF(exec_keys)},
                         pb_section_webhook = {"webhook", "An HTTP server.", webhook_keys,
                                               N_OF(webhook_keys)},
-                        pb_section_mqtt = {"mqtt", "An MQTT broker.", mqtt_keys, N_OF(mqtt_keys)};
+                        pb_section_mqtt = {"mqtt", "An MQTT broker.", mqtt_keys, N_OF(mqtt_keys)},
+                        pb_section_stac = {"stac", "A STAC API.", stac_keys, N_OF(stac_keys)};
 
 const struct pb_section *const pb_notify_sections[PB_NOTIFY_KINDS] = {
     [PB_NOTIFY_EXEC] = &pb_section_exec,
     [PB_NOTIFY_WEBHOOK] = &pb_section_webhook,
-    [PB_NOTIFY_MQTT] = &pb_section_mqtt};
+    [PB_NOTIFY_MQTT] = &pb_section_mqtt,
+    [PB_NOTIFY_STAC] = &pb_section_stac};

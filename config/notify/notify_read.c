@@ -75,23 +75,48 @@ static bool is_this_machine(const char *host, size_t n)
     return false;
 }
 
-static void check_webhook(const struct entry *e)
+/* An address of http or https; section: for messages. */
+static void check_address(const struct entry *e, const char *section, const char *key,
+                          const char *url)
 {
-    const char *url = e->notify->url, *scheme_end = url ? strstr(url, "://") : NULL;
+    const char *scheme_end = url ? strstr(url, "://") : NULL;
     if (url == NULL)
         return;
     bool tls = strncasecmp(url, "https://", 8) == 0;
     const char *host = scheme_end ? scheme_end + 3 : "";
     size_t n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/?#");
     if ((!tls && strncasecmp(url, "http://", 7) != 0) || n == 0)
-        WRONG(e->load, at(e, "url"), "webhook.url: '%.80s' is no address; write https://host/path",
-              url);
+        WRONG(e->load, at(e, key), "%s.%s: '%.80s' is no address; write https://host/path", section,
+              key, url);
     else if (memchr(host, '@', strcspn(host, "/?#")) != NULL)
-        WRONG(e->load, at(e, "url"),
-              "webhook.url: no user or password belongs into the address; use token_file");
-    else if (!tls && e->notify->token != NULL && !is_this_machine(host, n))
+        WRONG(e->load, at(e, key),
+              "%s.%s: no user or password belongs into the address; use token_file", section, key);
+    else if (!tls && e->notify->token != NULL && url == e->notify->url && !is_this_machine(host, n))
         WRONG(e->load, at(e, "token_file"),
-              "webhook.token_file: a token is sent over https only, and the address is http");
+              "%s.token_file: a token is sent over https only, and the address is http", section);
+}
+
+static void check_webhook(const struct entry *e)
+{
+    check_address(e, "webhook", "url", e->notify->url);
+}
+
+static void check_stac(const struct entry *e)
+{
+    const struct pb_notify_config *notify = e->notify;
+    check_address(e, "stac", "url", notify->url);
+    check_address(e, "stac", "base_url", notify->base_url);
+    for (size_t i = 0; i < 2; i++) {
+        const char *url = i == 0 ? notify->url : notify->base_url;
+        if (url != NULL && strpbrk(url, "?#") != NULL)
+            WRONG(e->load, at(e, i == 0 ? "url" : "base_url"),
+                  "stac.%s: paths are added to the address, so it has no '?' or '#'",
+                  i == 0 ? "url" : "base_url");
+    }
+    for (size_t i = 0; i < notify->n_events; i++)
+        if (strcmp(notify->events[i], "product.published") != 0)
+            WRONG(e->load, item(at(e, "events"), i),
+                  "stac.events: only product.published has an item; leave this key out");
 }
 
 static void check_mqtt(const struct entry *e)
@@ -151,7 +176,8 @@ static void read_entry(struct pb_load *load, const struct pb_yaml *node, struct 
     static void (*const checks[PB_NOTIFY_KINDS])(const struct entry *e) = {
         [PB_NOTIFY_EXEC] = check_exec,
         [PB_NOTIFY_WEBHOOK] = check_webhook,
-        [PB_NOTIFY_MQTT] = check_mqtt};
+        [PB_NOTIFY_MQTT] = check_mqtt,
+        [PB_NOTIFY_STAC] = check_stac};
     struct pb_notify_config *notify = &config->notify[config->n_notify];
     struct entry e = {load, NULL, NULL, notify};
     if (!pb_read_entry(load, node, "notification", "- webhook: {url: \"https://host/path\"}",

@@ -17,7 +17,8 @@ static const struct pb_help_option options[] = {
 const struct pb_help_page pb_help_notify = {
     .name = "pushbroom-notify",
     .arguments = "--config FILE [--socket FILE] [--verbose]",
-    .summary = "delivers events of pushbroomd to programs, HTTP servers and MQTT brokers",
+    .summary =
+        "delivers events of pushbroomd to programs, HTTP servers, STAC APIs and MQTT brokers",
     .options = options,
     .text =
         "The list 'notify' of the configuration has the receivers and their events. Each event is "
@@ -27,7 +28,9 @@ const struct pb_help_page pb_help_notify = {
         "at any time.\n\n"
         "An event is a CloudEvent 1.0 in JSON. A webhook gets it by POST, signed as "
         "standardwebhooks.com describes when there is a secret_file; a broker as the payload of a "
-        "message; a program on its standard input. A secret is the absolute path of a file that "
+        "message; a program on its standard input. A STAC API gets the item of each published STAC "
+        "product by POST, or by PUT if it has the item. A secret is the absolute path of a file "
+        "that "
         "not all users may read, or the name of a credential (LoadCredential= of the unit).\n\n"
         "Signals: SIGTERM stops, SIGHUP reads the configuration again. Exit status: 0 stopped, 2 "
         "the configuration is wrong, 1 the machine refuses."};

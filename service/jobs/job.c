@@ -46,6 +46,7 @@ void pb_job_fini(struct pb_job *job)
     free(job->companion);
     free(job->files);
     free(job->joined);
+    free(job->published);
     free(job->directory);
     free(job->products);
     free(job->report);
@@ -67,7 +68,7 @@ int pb_job_copy(struct pb_job *out, const struct pb_job *job)
 {
     *out = *job;
     out->inbox = out->folder = out->delivered = out->input = out->companion = out->files = NULL;
-    out->joined = out->directory = out->products = out->report = out->bbox = NULL;
+    out->published = out->joined = out->directory = out->products = out->report = out->bbox = NULL;
     if (pb_job_set(&out->inbox, job->inbox) == 0 && pb_job_set(&out->folder, job->folder) == 0 &&
         pb_job_set(&out->delivered, job->delivered) == 0 &&
         pb_job_set(&out->input, job->input) == 0 &&

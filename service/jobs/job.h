@@ -67,6 +67,8 @@ struct pb_job {
     char *files; /* JSON for the worker: its loose files if metadata chose them; not stored */
     char
         *joined; /* JSON for the worker: files that it joins; not stored, set when the job starts */
+    char *published; /* JSON array: its products with the content of STAC items, for events; not
+                        stored (published.h) */
     bool anyway; /* a client requested it again: it runs even if its content was processed before */
     int attempts;
     int64_t delivered_ms; /* arrival of the last file of its input, wall clock; 0 = not known */

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PRODUCTS_BYTES_MAX (1024 * 1024)
+#define PRODUCTS_BYTES_MAX (4 * 1024 * 1024)
 
 static_assert((int)PB_EVENT_ACCEPTED == (int)PB_JOB_ACCEPTED &&
                   (int)PB_EVENT_DISMISSED == (int)PB_JOB_DISMISSED,
@@ -63,9 +63,8 @@ static int add(struct pb_job_store *store, enum pb_event_kind kind, const struct
 static int add_products(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
 {
     struct pb_json_value *products = NULL;
-    int rc = job->products == NULL ? 0
-                                   : pb_json_parse(job->products, strlen(job->products),
-                                                   PRODUCTS_BYTES_MAX, &products);
+    const char *text = job->published != NULL ? job->published : job->products;
+    int rc = text == NULL ? 0 : pb_json_parse(text, strlen(text), PRODUCTS_BYTES_MAX, &products);
     if (rc == -ENOMEM)
         return pb_fail(err, PB_E_MEMORY, "out of memory for an event");
     rc = 0;

@@ -28,7 +28,8 @@ int pb_cloud_event_write(const struct pb_json_value *event, struct pb_json *json
                                .event = pb_json_get_text(event, "event"),
                                .job = or_none(pb_json_get_text(job, "id")),
                                .pipeline = or_none(pb_json_get_text(job, "pipeline")),
-                               .scene = or_none(pb_json_get_text(job, "scene"))};
+                               .scene = or_none(pb_json_get_text(job, "scene")),
+                               .product = pb_json_get(data, "product", NULL)};
     const char *when = pb_json_get_text(event, "time");
     if (letter.id == NULL || letter.event == NULL || when == NULL ||
         pb_json_get_int(event, "seq", &seq) != 0)

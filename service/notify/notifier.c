@@ -11,6 +11,7 @@
 #include "service/base/log.h"
 #include "service/confine/confine.h"
 #include "service/daemon/notify.h"
+#include "service/notify/http.h"
 #include "service/notify/sender.h"
 #include "service/notify/target.h"
 #include "service/status/client.h"
@@ -193,7 +194,7 @@ int pb_notifier_run(const struct pb_notifier_options *options)
     struct pb_config *config = load(options->config);
     if (config == NULL)
         return EXIT_CONF;
-    pb_webhooks_init();
+    pb_http_init();
     pb_mqtt_init();
     pb_log(PB_LOG_NOTICE, "pushbroom-notify %s starts with %s", PB_VERSION, options->config);
     struct pb_notifier *notifier = start(config, options->socket);
@@ -209,6 +210,6 @@ int pb_notifier_run(const struct pb_notifier_options *options)
         stop(notifier);
     }
     pb_mqtt_fini();
-    pb_webhooks_fini();
+    pb_http_fini();
     return number == SIGTERM || number == SIGINT ? EXIT_OK : EXIT_BAD;
 }

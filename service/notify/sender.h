@@ -8,6 +8,8 @@
 #include "config/config.h"
 #include "service/notify/stop.h"
 
+struct pb_json_value;
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +20,7 @@ struct pb_letter {
     const char *id, *event, *job, *pipeline, *scene;
     const char *body; /* a CloudEvent as JSON */
     size_t bytes;
+    const struct pb_json_value *product; /* of product.published, else NULL */
 };
 
 enum pb_sent {
@@ -40,11 +43,10 @@ struct pb_sender_kind {
     void (*destroy)(void *sender);
 };
 
-extern const struct pb_sender_kind pb_sender_exec, pb_sender_webhook, pb_sender_mqtt;
+extern const struct pb_sender_kind pb_sender_exec, pb_sender_webhook, pb_sender_mqtt,
+    pb_sender_stac;
 
 /* Once in the program, before the first thread and after the last. */
-void pb_webhooks_init(void);
-void pb_webhooks_fini(void);
 void pb_mqtt_init(void);
 void pb_mqtt_fini(void);
 void pb_sent_fail(struct pb_sent_why *why, const char *format, ...)

@@ -58,7 +58,8 @@ static const struct pb_sender_kind *kind_of(enum pb_notify_kind kind)
     static const struct pb_sender_kind *const kinds[PB_NOTIFY_KINDS] = {
         [PB_NOTIFY_EXEC] = &pb_sender_exec,
         [PB_NOTIFY_WEBHOOK] = &pb_sender_webhook,
-        [PB_NOTIFY_MQTT] = &pb_sender_mqtt};
+        [PB_NOTIFY_MQTT] = &pb_sender_mqtt,
+        [PB_NOTIFY_STAC] = &pb_sender_stac};
     return kinds[kind];
 }
 

@@ -13,6 +13,7 @@
 #include "service/base/log.h"
 #include "service/inbox/input_store.h"
 #include "service/jobs/kept.h"
+#include "service/jobs/published.h"
 #include "service/worker/joined.h"
 #include "service/worker/outcome.h"
 
@@ -80,6 +81,8 @@ static int store_end(struct pb_pending *pending)
     struct pb_job *job = &pending->job;
     if (job->status == PB_JOB_SUCCESSFUL && pending->duplicates_ms > 0 && !pending->stored)
         pb_duplicates_remember(list->store, job);
+    if (job->status == PB_JOB_SUCCESSFUL && !pending->stored && job->published == NULL)
+        pb_published_describe(job, list->dirs->products);
     if (!pending->disposed && pending->lists.input.n == 0) {
         pb_input_lists_fini(&pending->lists);
         pb_input_lists_make(job, &pending->lists);

@@ -21,7 +21,7 @@ static const struct pb_section *const sections[] = {
     &pb_section_service,         &pb_section_compute,   &pb_section_limits,
     &pb_section_input,           &pb_kind_cog.section,  &pb_kind_quicklook.section,
     &pb_kind_statistics.section, &pb_kind_stac.section, &pb_section_exec,
-    &pb_section_webhook,         &pb_section_mqtt,
+    &pb_section_webhook,         &pb_section_mqtt,      &pb_section_stac,
 };
 #define N_SECTIONS ((int)(sizeof sections / sizeof *sections))
 
