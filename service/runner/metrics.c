@@ -111,13 +111,14 @@ static int64_t acquired_ms(const struct pb_json_value *report)
     return (int64_t)timegm(&tm) * 1000;
 }
 
-/* How old the products of a job were when they appeared. */
+/* How old the products of a job were when they appeared. A job made again from the archive says
+ * nothing about the delay of deliveries. */
 static void count_ages(struct pb_metrics_pipeline *row, const struct pb_job *job,
                        const struct pb_json_value *report)
 {
     const int64_t delivered_ms = job->delivered_ms > 0 ? job->delivered_ms : job->created_ms;
     const int64_t taken_ms = acquired_ms(report);
-    if (job->status != PB_JOB_SUCCESSFUL || pb_job_is_left_out(job))
+    if (job->status != PB_JOB_SUCCESSFUL || pb_job_is_left_out(job) || job->again[0] != '\0')
         return;
     if (job->finished_ms >= delivered_ms)
         observe(&row->delivery, delivery_le, (double)(job->finished_ms - delivered_ms) / 1000);

@@ -98,6 +98,10 @@ START_TEST(takes_ages_from_arrival_and_acquisition)
     job.delivered_ms = 0; /* of a submitted file: its submission */
     pb_metrics_finished(&metrics, &job);
     ck_assert(has_line("pushbroom_delivery_to_product_seconds_sum{pipeline=\"p\"} 2101.000"));
+    (void)snprintf(job.again, sizeof job.again, "20260101-000000-abcd");
+    pb_metrics_finished(&metrics, &job);
+    ck_assert(has_line("pushbroom_delivery_to_product_seconds_count{pipeline=\"p\"} 2"));
+    job.again[0] = '\0';
     job.status = PB_JOB_FAILED;
     pb_metrics_finished(&metrics, &job);
     ck_assert(has_line("pushbroom_delivery_to_product_seconds_count{pipeline=\"p\"} 2"));
