@@ -3,6 +3,7 @@
 #include "service/jobs/published.h"
 
 #include "config/base/json_reader.h"
+#include "pipeline/product/product_kinds.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -50,7 +51,8 @@ static void write_product(struct pb_json *json, const struct pb_json_value *prod
         else
             pb_json_null(json, key);
     }
-    if (type != NULL && strcmp(type, "stac") == 0 && path != NULL && strncmp(path, root, n) == 0 &&
+    const struct pb_product_kind *kind = type != NULL ? pb_product_kind_find(type) : NULL;
+    if (kind != NULL && kind->describes_others && path != NULL && strncmp(path, root, n) == 0 &&
         path[n] == '/') {
         size_t bytes = 0;
         const size_t most = *left < PB_PUBLISHED_ITEM_MAX ? *left : PB_PUBLISHED_ITEM_MAX;

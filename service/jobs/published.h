@@ -3,8 +3,8 @@
 #ifndef PB_PUBLISHED_H
 #define PB_PUBLISHED_H
 /* Products of a successful job as the events product.published describe them: those of the job,
- * and of a STAC item its content, so that a receiver needs no access to the files. Thread: pool,
- * because files are read. */
+ * and of a STAC item its content and its path below the directory of products, so that a receiver
+ * needs no access to the files. Thread: pool, because files are read. */
 #include "service/jobs/job.h"
 
 #define PB_PUBLISHED_ITEM_MAX (128 * 1024)  /* bytes of an item that its event holds */

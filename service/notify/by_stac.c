@@ -208,14 +208,13 @@ static enum pb_sent send_letter(void *sender, const struct pb_letter *letter,
 {
     const struct stac *stac = sender;
     const struct pb_json_value *item = pb_json_get(letter->product, "item", NULL);
-    const char *type = pb_json_get_text(letter->product, "type");
-    if (type == NULL || strcmp(type, "stac") != 0)
+    if (pb_json_get_text(letter->product, "place") == NULL)
         return PB_SENT; /* another product: its item names it */
     const char *id = pb_json_get_text(item, "id");
     const char *collection = stac->notify->collection != NULL
                                  ? stac->notify->collection
                                  : pb_json_get_text(item, "collection");
-    if (id == NULL || pb_json_get_text(letter->product, "place") == NULL) {
+    if (id == NULL) {
         pb_sent_fail(why, "the event has no item: the file is larger than 128 KiB, or was replaced "
                           "when the event was written");
         return PB_SENT_REFUSED;

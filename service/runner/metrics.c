@@ -111,8 +111,8 @@ static int64_t acquired_ms(const struct pb_json_value *report)
     return (int64_t)timegm(&tm) * 1000;
 }
 
-/* How old the products of a job were when they appeared. A job made again from the archive says
- * nothing about the delay of deliveries. */
+/* How old the products of a job were when they appeared. Jobs made again from the archive are
+ * left out: their age is not a delay of deliveries. */
 static void count_ages(struct pb_metrics_pipeline *row, const struct pb_job *job,
                        const struct pb_json_value *report)
 {

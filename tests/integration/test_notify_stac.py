@@ -24,7 +24,7 @@ ITEM = "https://schemas.stacspec.org/v1.1.0/item-spec/json-schema/item.json"
 
 
 class StacApi:
-    """POST creates an item (409 if there is one), PUT replaces one (404 if there is none), in collections that exist."""
+    """POST creates an item (409 if there is one), PUT replaces one (else 404), in collections that exist."""
 
     def __init__(self, *collections, token=None):
         self.items = {name: {} for name in collections}
