@@ -183,9 +183,11 @@ static const struct cli_command commands[] = {
      "To look things up",
      cli_new},
     {{.name = "check-config",
-      .arguments = "FILE [--json]",
+      .arguments = "FILE [--json] | --schema",
       .summary = "check a configuration and print its effective values",
-      .options = N_OPTIONS(JSON("mistakes, or the configuration's text, as JSON")),
+      .options = N_OPTIONS(JSON("mistakes, or the configuration's text, as JSON"),
+                           {0, "schema", NULL, NULL,
+                            "print the JSON Schema (2020-12) of configurations, for editors"}),
       .text = "Prints every mistake as file:line:col, or the configuration with all defaults and "
               "presets filled in. FILE may be the name of a preset.",
       .takes_files = true},

@@ -6,6 +6,7 @@
 #include "pipeline/product/product_kinds.h"
 #include "config/base/json_writer.h"
 #include "config/schema_doc.h"
+#include "config/schema_json.h"
 #include "kernels/nearest.h"
 
 #include <stdlib.h>
@@ -87,10 +88,19 @@ static void print_warning(void *user, const char *file, int line, int col, const
     (void)fprintf(stderr, "%s:%d:%d: warning: %s\n", file, line, col, text);
 }
 
+static int print_schema(void)
+{
+    struct pb_json *json = pb_json_create(true);
+    pb_config_schema(&pb_products, json);
+    return cli_finish_json(json);
+}
+
 int cli_check_config(int argc, char **argv)
 {
     const char *path;
     bool json;
+    if (argc == 2 && strcmp(argv[1], "--schema") == 0)
+        return print_schema();
     int rc = cli_parse_word("check-config", argc, argv, &json, &path);
     if (rc != CLI_DONE)
         return rc;
