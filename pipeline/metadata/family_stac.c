@@ -5,6 +5,7 @@
  * producer. */
 #include "pipeline/metadata/family.h"
 #include "pipeline/metadata/meta_reader.h"
+#include "pipeline/metadata/meta_time.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,15 +19,27 @@ static bool is_one(const struct pb_meta_node *root)
            pb_meta_text(item, "stac_version") != NULL && pb_meta_child(item, "properties") != NULL;
 }
 
-/* The item of a product of several observations has no time, and says from when to when. */
+/* Takes over the interval of a product of several observations, which has no time. */
+static void read_interval(struct pb_meta_reader *r, const char *start, const char *end)
+{
+    struct pb_metadata *out = r->out;
+    if (pb_meta_time(start, out->start, sizeof out->start) < 0 ||
+        pb_meta_time(end, out->end, sizeof out->end) < 0)
+        pb_meta_wrong(r, "start_datetime '%.40s' or end_datetime '%.40s' is no time", start, end);
+    else if (pb_meta_julian_day(out->end) < pb_meta_julian_day(out->start))
+        pb_meta_wrong(r, "end_datetime '%.40s' is before start_datetime '%.40s'", end, start);
+}
+
 static void read_time(struct pb_meta_reader *r, const struct pb_meta_node *item)
 {
     const char *when = pb_meta_text(item, "datetime");
     const char *start = pb_meta_text(item, "start_datetime");
     const char *end = pb_meta_text(item, "end_datetime");
-    bool has_none = when == NULL || when[0] == '\0';
-    if (has_none && start != NULL && end != NULL && strcmp(start, end) == 0)
+    const bool is_null = when == NULL || when[0] == '\0';
+    if (is_null && start != NULL && end != NULL && strcmp(start, end) == 0)
         when = start;
+    else if (is_null && start != NULL && end != NULL)
+        read_interval(r, start, end);
     pb_meta_set_time(r, when, true);
 }
 

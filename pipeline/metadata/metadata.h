@@ -50,8 +50,10 @@ struct pb_metadata {
     char platform[32], constellation[32], instrument[32]; /* as STAC writes them: "landsat-8" */
     char product[160];                                    /* the producer's name of the product */
     char level[16];                                       /* "L1TP", "L2A", ... */
-    char baseline[16]; /* of the processor, as it is written: "05.09" */
-    char datetime[40]; /* of the acquisition, RFC 3339 in UTC */
+    char baseline[16];       /* of the processor, as it is written: "05.09" */
+    char datetime[40];       /* of the acquisition, RFC 3339 in UTC */
+    char start[40], end[40]; /* interval of a product of several observations, as datetime, which is
+                                "" then; "" = unknown */
     double sun_azimuth, sun_elevation, view_azimuth, off_nadir, incidence; /* degrees */
     double cloud_cover;                                                    /* percent */
     double gsd;                                                            /* metres */

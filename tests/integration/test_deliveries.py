@@ -131,6 +131,22 @@ def test_a_folder_of_scenes_is_told_how_to_give_them(scratch):
     assert f"which holds 2 folders that fit: give {scratch}/all/*" in done.stderr, done.stderr
 
 
+def test_the_interval_of_an_item_is_taken_over(scratch):
+    """Of a product of several observations: it has no time, and none is made up."""
+    kit.raster(scratch / "in/mosaic_2026.tif", [kit.RED, kit.NIR])
+    when = {"datetime": None, "start_datetime": "2026-06-04T10:50:31Z", "end_datetime": "2026-06-24T10:50:31Z"}
+    (scratch / "in/mosaic_2026.json").write_text(json.dumps({"type": "Feature", "stac_version": "1.1.0", "id": "mosaic_2026", "properties": when}))
+    config = scratch / "c.yaml"
+    config.write_text("""pipelines:
+  p:
+    input: {match: ["*.tif"], bands: {R: 1, N: 2}, metadata: "{scene}.json"}
+    products: [cog, stac]
+""")
+    done, = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", scratch / "in/mosaic_2026.tif")
+    item = json.loads(pathlib.Path(next(p["path"] for p in done["products"] if p["type"] == "stac")).read_text())["properties"]
+    assert {k: item[k] for k in when} == when and item["pushbroom:datetime_source"] == "metadata", item
+
+
 def test_bands_of_a_preset_are_those_of_the_sensor(scratch):
     """A pipeline of one's own takes any band of the delivery, on the grid of 10 m."""
     folder = DELIVERIES["safe"][2](scratch / "in")

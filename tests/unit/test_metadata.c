@@ -384,14 +384,21 @@ START_TEST(an_item_of_any_producer_tells_when_and_how_a_scene_was_taken)
     ck_assert(isnan(f.sun_elevation));
     ck_assert_ptr_nonnull(strstr(f.why_not[PB_QUANTITY_TOA], "the producer's own"));
     pb_metadata_fini(&f);
-    /* Several observations have no time, and nothing is taken for it. */
+    /* Several observations have an interval, and nothing is taken for its time. */
     text = strdup("{\"type\": \"Feature\", \"stac_version\": \"1.1.0\", \"properties\": "
                   "{\"datetime\": null, \"start_datetime\": \"2026-06-04T10:50:31Z\", "
                   "\"end_datetime\": \"2026-06-24T10:50:31Z\", \"eo:cloud_cover\": null}}");
     ck_assert_int_eq(parse(text, &f, &err), 0);
     ck_assert_str_eq(f.datetime, "");
+    ck_assert_str_eq(f.start, "2026-06-04T10:50:31Z");
+    ck_assert_str_eq(f.end, "2026-06-24T10:50:31Z");
     ck_assert(isnan(f.cloud_cover));
     pb_metadata_fini(&f);
+    text = strdup("{\"type\": \"Feature\", \"stac_version\": \"1.1.0\", \"properties\": "
+                  "{\"datetime\": null, \"start_datetime\": \"2026-06-24T10:50:31Z\", "
+                  "\"end_datetime\": \"2026-06-04T10:50:31Z\"}}");
+    ck_assert_int_lt(parse(text, &f, &err), 0);
+    ck_assert_ptr_nonnull(strstr(err.msg, "is before start_datetime"));
     text = strdup("{\"type\": \"Feature\", \"stac_version\": \"1.0.0\", \"properties\": "
                   "{\"eo:cloud_cover\": -1}}");
     ck_assert_int_lt(parse(text, &f, &err), 0);

@@ -44,7 +44,10 @@ static int from_metadata(const struct pb_stac_config *config, const struct pb_pr
         return from_observations(env->observations, out, err);
     if (facts != NULL && facts->datetime[0] != '\0')
         (void)snprintf(out->datetime, sizeof out->datetime, "%s", facts->datetime);
-    else if (facts != NULL && facts->family != NULL)
+    else if (facts != NULL && facts->start[0] != '\0') {
+        (void)snprintf(out->start, sizeof out->start, "%s", facts->start);
+        (void)snprintf(out->end, sizeof out->end, "%s", facts->end);
+    } else if (facts != NULL && facts->family != NULL)
         return pb_fail(err, PB_E_INPUT_DATETIME,
                        "the STAC item needs the time at which the scene was taken, and its "
                        "metadata (%s) do not have it",
