@@ -14,7 +14,6 @@
     pb_report(&(load)->report, PB_E_CONFIG_VALUE, (node)->line, (node)->col, __VA_ARGS__)
 #define PRESET_DEPTH_MAX 4 /* presets that are made of presets */
 
-/* A copy that is complete, or the map itself with the arena failed. */
 static struct pb_yaml *copy(struct pb_load *load, const struct pb_yaml *map, size_t n_more)
 {
     return pb_yaml_copy_map(load->arena, map, n_more);
@@ -247,9 +246,10 @@ static const struct pb_yaml *pipelines_of(struct pb_load *load, int number)
         pb_report_unknown(load, root, "a file of pipelines.d", keys, 1);
     if (is_map(pipelines))
         return pipelines;
-    WRONG(load, pipelines != NULL ? pipelines : root,
-          "a file of pipelines.d is a map 'pipelines' of pipelines, not %s",
-          pipelines != NULL ? pb_yaml_what(pipelines, found, sizeof found) : "without it");
+    if (pipelines != NULL || !is_map(root))
+        WRONG(load, pipelines != NULL ? pipelines : root,
+              "a file of pipelines.d is a map 'pipelines' of pipelines, not %s",
+              pb_yaml_what(pipelines != NULL ? pipelines : root, found, sizeof found));
     return NULL;
 }
 

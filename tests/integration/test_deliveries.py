@@ -124,7 +124,7 @@ def test_a_renamed_folder_finds_its_item(scratch):
     check("Earth Search", done["products"])
 
 
-def test_a_folder_of_scenes_is_told_how_to_give_them(scratch):
+def test_folder_of_scenes_is_refused_with_advice(scratch):
     for name in ("S2A_29RKH_20200219_0_L2A", "S2A_29RKH_20200219_1_L2A"):
         (scratch / "all" / name).mkdir(parents=True)
     done = pbtest.run("pushbroom", "run", "-c", "sentinel2-l2a", "-o", scratch / "out", scratch / "all", code=1)
@@ -132,7 +132,7 @@ def test_a_folder_of_scenes_is_told_how_to_give_them(scratch):
 
 
 def test_the_interval_of_an_item_is_taken_over(scratch):
-    """Of a product of several observations: it has no time, and none is made up."""
+    """A product of several observations has no time, and none is invented."""
     kit.raster(scratch / "in/mosaic_2026.tif", [kit.RED, kit.NIR])
     when = {"datetime": None, "start_datetime": "2026-06-04T10:50:31Z", "end_datetime": "2026-06-24T10:50:31Z"}
     (scratch / "in/mosaic_2026.json").write_text(json.dumps({"type": "Feature", "stac_version": "1.1.0", "id": "mosaic_2026", "properties": when}))

@@ -124,7 +124,7 @@ SINGLE = {
     "pictures": (landsat7, ["cog", "cog", "quicklook", "quicklook", "stac"]),
     "sentinel2": (lambda s: bands(s / (S2.format("400") + ".tif"), 12), ["cog", "quicklook", "quicklook", "statistics", "stac"]),
     "terrain": (elevations, ["cog", "cog", "cog", "quicklook", "quicklook", "quicklook", "statistics"]),
-    "vegetation": (landsat7, ["cog", "quicklook", "statistics", "stac"]),
+    "vegetation": (landsat7, ["cog", "quicklook", "statistics"]),
     "vhr-pansharpen": (vhr_pansharpen, ["cog", "quicklook"]),
     "watermask": (landsat7, ["cog", "statistics"]),
 }

@@ -3,12 +3,14 @@
 /* ctest: arm64 */
 /* What configurations mean, and that they print as what they are. */
 #include "config_fixture.h"
+#include "config/base/arena.h"
 #include "pipeline/product/cog/cog.h"
 #include "pipeline/product/quicklook/quicklook.h"
 #include "pipeline/product/statistics/statistics.h"
 #include "run_suite.h"
 #include "wic/pattern/schedule.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -138,6 +140,49 @@ static const char *const samples[] = {"samples/vegetation.yaml",
                                       "samples/terrain.yaml",
                                       "samples/sentinel1-flood.yaml",
                                       "samples/landsat-temperature.yaml"};
+
+/* The text of a configuration has its presets: a process that may open no file reads it. */
+START_TEST(text_of_several_files_needs_none_of_them)
+{
+    struct pb_config *config = load("deploy/pushbroom.yaml"), *again = NULL;
+    ck_assert_ptr_nonnull(strstr(config->text, "\n\fpreset "));
+    ck_assert_int_eq(setenv("PUSHBROOM_PRESETS", "/nonexistent", 1), 0);
+    int rc = pb_config_parse(config->text, strlen(config->text), config->path, &pb_products,
+                             &errors, &again);
+    ck_assert_int_eq(rc, 0);
+    ck_assert_str_eq(again->text, config->text);
+    char *first = pb_config_print(config), *second = pb_config_print(again);
+    ck_assert_str_eq(first, second);
+    int line = 0;
+    const char *file = pb_config_place(again, again->pipelines[0].line, &line);
+    ck_assert_str_eq(file, config->path);
+    ck_assert_int_gt(line, 10);
+    free(first);
+    free(second);
+    pb_config_destroy(again);
+    /* The main file alone lacks the preset, and is refused without a search. */
+    const size_t alone = (size_t)(strstr(config->text, "\n\f") - config->text);
+    ck_assert_int_lt(
+        pb_config_parse(config->text, alone, config->path, &pb_products, &errors, &again), 0);
+    ck_assert_ptr_nonnull(strstr(errors.err[0].msg, "there is no preset 'sentinel2-l2a'"));
+    ck_assert_int_lt(pb_config_parse("a: b\n\fother x\n", 15, "f", &pb_products, &errors, &again),
+                     0);
+    ck_assert_ptr_nonnull(strstr(errors.err[0].msg, "form feed"));
+    for (long good = 0; good < 20000; good += 7) { /* each lack of memory is one error */
+        pb_arena_fail_after(good);
+        rc =
+            pb_config_parse(config->text, strlen(config->text), "f", &pb_products, &errors, &again);
+        pb_arena_fail_after(-1);
+        if (rc == 0)
+            break;
+        ck_assert_int_eq(rc, -ENOMEM);
+        ck_assert_uint_eq(errors.n, 1);
+    }
+    ck_assert_int_eq(rc, 0);
+    pb_config_destroy(again);
+    pb_config_destroy(config);
+}
+END_TEST
 
 START_TEST(samples_load_and_print_round_trip)
 {
@@ -382,6 +427,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, the_design_file_loads_as_printed);
     tcase_add_test(tc, an_exchange_is_a_pattern_with_its_arguments);
+    tcase_add_test(tc, text_of_several_files_needs_none_of_them);
     tcase_add_loop_test(tc, samples_load_and_print_round_trip, 0,
                         (int)(sizeof samples / sizeof *samples));
     tcase_add_test(tc, the_sentinel_2_sample_tells_baselines_apart);
