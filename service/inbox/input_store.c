@@ -280,13 +280,17 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
     if (!found && !job->owned)
         return pb_fail(err, PB_E_INPUT_MISSING, "%s: the input of job %s is not there any more",
                        job->input ? job->input : job->name, job->id);
+    if (!found && job->input == NULL)
+        return pb_fail(err, PB_E_INPUT_MISSING,
+                       "the input of job %s was removed ('pushbroom quarantine drop', or "
+                       "service.retention); deliver %.200s again",
+                       job->id, job->name);
     if (!found)
         return pb_fail(err, PB_E_INPUT_MISSING,
                        "the input of job %s is gone: %.200s is neither at %.300s, where it was "
                        "last, nor in %.200s/%s, nor in %.200s with a record of the job; put it "
                        "back there, or deliver it again",
-                       job->id, job->name, job->input ? job->input : "(nowhere)", dirs->work,
-                       job->id, dirs->quarantine);
+                       job->id, job->name, job->input, dirs->work, job->id, dirs->quarantine);
     return pb_job_set(&job->input, path) == 0 ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
 }
 

@@ -63,7 +63,7 @@ class Quarantine(DaemonCase):
                          ["b.tif", "b.tif.error.json", "c.tif", "c.tif.error.json", "mine"])
         self.assertEqual(d.call("job.get", id=a["id"])["input"], None)
         self.cli(d, "quarantine", "drop", a["id"], code=1)  # it has none any more
-        self.assertIn("gone", self.cli(d, "quarantine", "retry", a["id"], code=1))
+        self.assertIn("was removed", self.cli(d, "quarantine", "retry", a["id"], code=1))
         self.cli(d, "quarantine", "retry", b["id"])
         wait_for(lambda: [j for j in d.jobs(status="failed") if j["id"] == b["id"] and j["updated"] > b["updated"]])
         wait_for((d.root / "quarantine/b.tif").exists)
