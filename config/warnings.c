@@ -96,9 +96,40 @@ static void warn_of(const struct warnings *to, const struct pb_pipeline_config *
     }
 }
 
+/* A unit starts the service in /, a shell where the user is. */
+static void warn_of_paths(const struct warnings *to)
+{
+    const struct pb_service_config *service = &to->config->service;
+    const struct {
+        const char *key, *path;
+    } paths[] = {{"work", service->work},
+                 {"products", service->products},
+                 {"quarantine", service->quarantine},
+                 {"state", service->state},
+                 {"socket", service->socket},
+                 {"archive", service->archive}};
+    char keys[120] = "", text[400];
+    size_t n = 0;
+    for (size_t i = 0; i < service->n_inboxes && n == 0; i++)
+        if (service->inboxes[i].path[0] != '/')
+            n = (size_t)snprintf(keys, sizeof keys, "inbox");
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (paths[i].path != NULL && paths[i].path[0] != '/')
+            n += (size_t)snprintf(keys + n, sizeof keys - n, "%s%s", n > 0 ? ", " : "",
+                                  paths[i].key);
+    if (n == 0)
+        return;
+    (void)snprintf(text, sizeof text,
+                   "relative paths in service (%s) begin at the working directory of pushbroomd, "
+                   "which is / in its unit; write absolute paths",
+                   keys);
+    warn_at(to, 1, 1, text);
+}
+
 void pb_config_warnings(const struct pb_config *config, pb_config_warning *warn, void *user)
 {
     const struct warnings to = {config, warn, user};
+    warn_of_paths(&to);
     for (size_t i = 0; i < config->n_pipelines; i++)
         warn_of(&to, &config->pipelines[i]);
 }

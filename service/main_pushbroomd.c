@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum {
     OPTION_CHECK = 256,
@@ -45,7 +46,7 @@ static const struct option options[] = {
 
 int main(int argc, char **argv)
 {
-    struct pb_daemon_options daemon = {.config = PB_DAEMON_CONFIG};
+    struct pb_daemon_options daemon = {.config = NULL};
     enum pb_log_level level = PB_LOG_INFO;
     bool check = false, drop_in = false;
     const char *device = NULL, *socket = NULL;
@@ -107,10 +108,19 @@ int main(int argc, char **argv)
     }
     if (device != NULL)
         return pb_owner_main(device, socket, sessions);
+    bool named = daemon.config != NULL;
+    daemon.config = named ? daemon.config : PB_DAEMON_CONFIG;
     if (drop_in)
         return pb_daemon_drop_in(daemon.config);
     if (check)
         return pb_daemon_check(daemon.config);
+    if (!named && isatty(STDERR_FILENO)) {
+        (void)fputs("pushbroomd: this would start the service in this terminal. To start the "
+                    "installed service: systemctl start pushbroom. To run it here: pushbroomd "
+                    "--config " PB_DAEMON_CONFIG "\n",
+                    stderr);
+        return PB_DAEMON_EXIT_CONFIG;
+    }
     pb_log_init(level);
     return pb_daemon_run(&daemon);
 }

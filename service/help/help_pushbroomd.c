@@ -4,7 +4,9 @@
 
 static const struct pb_help_option options[] = {
     {'c', "config", "FILE", NULL,
-     "the configuration (YAML); default /etc/pushbroom/pushbroom.yaml"},
+     "the configuration (YAML); default /etc/pushbroom/pushbroom.yaml, but needed to run the "
+     "service "
+     "in a terminal"},
     {0, "check", NULL, NULL,
      "check the configuration, directories and socket, make nothing and leave: 0 all is fine, 2 "
      "the configuration is not, 1 the machine is not"},
@@ -18,7 +20,7 @@ static const struct pb_help_option options[] = {
 
 const struct pb_help_page pb_help_pushbroomd = {
     .name = "pushbroomd",
-    .arguments = "--config FILE [--check | --drop-in] [--verbose]",
+    .arguments = "[--config FILE] [--check | --drop-in] [--verbose]",
     .summary = "runs every scene that appears in the inbox through a pipeline and publishes the "
                "products",
     .options = options,

@@ -6,12 +6,14 @@ import hashlib
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import DaemonCase, main  # noqa: E402
-from patience import wait_for  # noqa: E402
+from daemon_kit import BIN, DaemonCase, main  # noqa: E402
+from patience import run_to_end, wait_for  # noqa: E402
+from terminal import Terminal  # noqa: E402
 
 
 class Reload(DaemonCase):
@@ -61,6 +63,23 @@ class Reload(DaemonCase):
         self.reload(d)
         wait_for(lambda: self.metric(d, "config_last_reload_successful") == 1)
         self.assertGreater(self.metric(d, "config_last_reload_success_timestamp_seconds"), started)
+
+    def test_relative_paths_are_a_warning(self):
+        d = self.daemon(start=False)
+        for command in ("pushbroomd", "--check", "-c"), ("pushbroom", "check-config"):
+            run = lambda: run_to_end([BIN / command[0], *command[1:], d.config], cwd=d.root, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            self.assertNotIn("relative paths", run().stderr)
+            text = d.config.read_text()
+            d.config.write_text(text.replace("%s/inbox" % d.root, "inbox").replace("%s/state" % d.root, "state"))
+            done = run()
+            d.config.write_text(text)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("relative paths in service (inbox, state) begin at the working directory", done.stderr)
+
+    def test_terminal_needs_a_named_config(self):
+        code, text = Terminal([BIN / "pushbroomd"]).end()
+        self.assertEqual(code, 2)
+        self.assertIn("systemctl start pushbroom", text)
 
     def test_info_has_digest_and_time_of_the_used_config(self):
         d = self.daemon()
