@@ -5,7 +5,8 @@
 /* One service per directory: two services on one state, work or quarantine directory would run each
  * other's jobs. The lock is on a file in it that only the service's user can open, so that no other
  * user can keep a service from starting by holding it. Products and archive may be shared: nothing
- * there is ever overwritten. The inbox may be, too: each file goes to one of them. Thread: loop. */
+ * there is ever overwritten. The inbox may be shared, too: each file is taken by one of them.
+ * Thread: loop. */
 #include "config/base/err.h"
 
 #include <stdbool.h>

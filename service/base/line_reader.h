@@ -12,7 +12,7 @@
 
 struct pb_line_reader {
     int fd;                    /* borrowed */
-    bool passes;               /* a Unix socket that descriptors may come over */
+    bool passes;               /* a Unix socket that may carry descriptors */
     int passed[PB_PASSED_MAX]; /* the last ones, in order; the user takes them and sets 0 */
     size_t n_passed;
     char *text;
@@ -21,8 +21,8 @@ struct pb_line_reader {
 
 /* A zeroed struct with fd (and passes) set is ready. fini leaves fd open. */
 void pb_line_reader_fini(struct pb_line_reader *reader);
-/* Reads the available bytes once (waits when there are none). False at the end, and when a line is
- * too long or there is no memory. */
+/* Reads the available bytes once (waits for at least one). False at the end, and when a line is too
+ * long or there is no memory. */
 bool pb_line_reader_fill(struct pb_line_reader *reader);
 /* The next complete line, NUL-terminated without its newline, borrowed until fill; NULL = none. */
 char *pb_line_reader_next(struct pb_line_reader *reader, size_t *out_bytes);

@@ -25,7 +25,8 @@ static struct {
     int64_t window_start_ms;
     unsigned in_window[LEVELS], left_out[LEVELS];
 } state = {.most = PB_LOG_INFO};
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* state, but for what init sets */
+static pthread_mutex_t lock =
+    PTHREAD_MUTEX_INITIALIZER; /* protects the state, except the settings of init */
 
 bool pb_log_is_journal(const char *journal_stream, int fd)
 {

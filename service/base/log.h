@@ -24,8 +24,9 @@ enum pb_log_level {
 /* Checks whether stderr is the journal. Lines above level `most` are dropped. */
 void pb_log_init(enum pb_log_level most);
 void pb_log(enum pb_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Logs the number of lines that were left out, when their window is over and no line came since. */
+/* Logs the number of lines that were left out, when their window is over and no line was logged
+ * since. */
 void pb_log_flush(void);
-/* Whether JOURNAL_STREAM ("device:inode", or NULL) names the file behind fd. */
+/* Returns true if JOURNAL_STREAM ("device:inode", or NULL) names the file of fd. */
 bool pb_log_is_journal(const char *journal_stream, int fd);
 #endif

@@ -11,12 +11,12 @@ enum { PB_PASSED_MAX = 16 }; /* descriptors of a message: a scene and its source
 /* Sends the bytes and the descriptor (-1 = none), which stays the caller's. flags and the return
  * value are those of sendmsg(2). At least one byte is needed for a descriptor to travel. */
 ssize_t pb_passed_fd_send(int socket, const void *bytes, size_t n, int passed, int flags);
-/* Receives up to n bytes. *out_passed: the descriptor that came with them, close-on-exec, now the
- * caller's; -1 = none. Of several descriptors in one message the kernel closes all but the first.
- * flags and the return value are those of recvmsg(2). */
+/* Receives up to n bytes. *out_passed: the descriptor that arrived with them, close-on-exec, now
+ * the caller's; -1 if absent. Of several descriptors in one message the kernel closes all except
+ * the first. flags and the return value are those of recvmsg(2). */
 ssize_t pb_passed_fd_receive(int socket, void *bytes, size_t n, int *out_passed, int flags);
-/* The same for up to PB_PASSED_MAX descriptors, which come in the order they were sent in; EINVAL:
- * more were given. */
+/* The same for up to PB_PASSED_MAX descriptors, which arrive in the order of sending; EINVAL: more
+ * were given. */
 ssize_t pb_passed_fds_send(int socket, const void *bytes, size_t n, const int *passed,
                            size_t n_passed, int flags);
 ssize_t pb_passed_fds_receive(int socket, void *bytes, size_t n, int out_passed[PB_PASSED_MAX],

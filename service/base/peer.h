@@ -30,6 +30,6 @@ int pb_peer_groups(int fd, gid_t out[PB_PEER_GROUPS_MAX]);
 bool pb_admins_add(struct pb_admins *admins, const char *name);
 /* Root, the service's own user, and the admins. */
 bool pb_peer_is_privileged(const struct pb_peer *peer, const struct pb_admins *admins);
-/* Whether the peer may cancel or retry a job of that owner (-1 = not known). */
+/* Returns true if the peer may cancel or retry a job of that owner (-1 if unknown). */
 bool pb_peer_may_change(const struct pb_peer *peer, const struct pb_admins *admins, int64_t owner);
 #endif

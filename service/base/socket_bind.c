@@ -17,7 +17,8 @@
 
 #define LISTEN_BACKLOG 256
 
-/* user: the address. Also true when it cannot be known; binding will tell. */
+/* Returns true if no process listens at the address `user`, or if that is unknown; binding will
+ * fail then. */
 static bool nobody_listens(void *user)
 {
     const struct sockaddr_un *address = user;
@@ -49,8 +50,8 @@ static int clear_way(const char *path, struct pb_err *err)
     return 0;
 }
 
-/* A listening socket as `name` in the directory (parent is its path). An address that would be too
- * long goes through /proc. */
+/* Makes a listening socket `name` in the directory (parent is its path). An address that would be
+ * too long uses /proc. */
 static int listen_at(int directory, const char *parent, const char *name, mode_t mode)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -61,7 +62,8 @@ static int listen_at(int directory, const char *parent, const char *name, mode_t
     if (n < 0 || (size_t)n >= sizeof address.sun_path)
         (void)snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", directory,
                        name);
-    (void)unlinkat(directory, name, 0); /* of a process of this number that crashed here */
+    (void)unlinkat(directory, name,
+                   0); /* file of an earlier process with this number that crashed here */
     /* The mode of the descriptor becomes that of the file, less the umask. */
     if (fchmod(fd, 0600) != 0 || bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
         fchmodat(directory, name, mode, 0) != 0 || listen(fd, LISTEN_BACKLOG) != 0) {

@@ -12,7 +12,7 @@
 struct pb_socket_bind {
     int fd; /* -1 = none */
     dev_t dev;
-    ino_t ino; /* of the socket's file */
+    ino_t ino; /* inode of the socket's file */
 };
 
 /* A non-blocking listening socket at path. A socket file without a listener is removed first; any
@@ -20,10 +20,10 @@ struct pb_socket_bind {
  * for one that is ending. */
 int pb_socket_bind_open(const char *path, mode_t mode, struct pb_err *err,
                         struct pb_socket_bind *out);
-/* Whether the file at path is still this socket's. */
+/* Returns true if the file at path is still this socket's. */
 bool pb_socket_bind_is_there(const char *path, const struct pb_socket_bind *bound);
-/* For a file that was deleted: binds anew where no file is now; never removes one. The old
- * descriptor stays open and is the caller's. -EEXIST (no *err): something lies there. */
+/* For a file that was deleted: binds again if no file is there now; never removes one. The old
+ * descriptor stays open and is the caller's. -EEXIST (no *err): another file is there. */
 int pb_socket_bind_again(const char *path, mode_t mode, struct pb_err *err,
                          struct pb_socket_bind *out);
 /* Closes it and removes its file, if that is still its own. */

@@ -4,13 +4,11 @@
 #define PB_TROUBLES_H
 /* Conditions that keep the service from doing its work and that it waits out: a full disk, a
  * directory that cannot be read, a store that does not open. Any part of the service raises a
- * trouble under a key of its own and clears it when the condition is gone; those that stand are in
+ * trouble under a key of its own and clears it when the condition is over; raised ones are in
  * service.info, as metrics and in systemd's status line, and each change is logged once. A trouble
- * is a state, not an event: what concerns one job belongs into that job's error.
- *
- * Keys are few and fixed words of the program ("inbox", "store", "queue"), for they become
- * labels of metrics: no names of files, no ids. Plain memory of the caller, no allocation.
- * Thread: loop. */
+ * is a state, not an event: an error of one job belongs to that job. Keys are few and fixed words
+ * of the program ("inbox", "store", "queue"), because they become labels of metrics: no names of
+ * files, no ids. Plain memory of the caller, no allocation. Thread: loop. */
 #include "config/base/err.h"
 #include "config/base/json_writer.h"
 
@@ -41,9 +39,9 @@ struct pb_troubles {
     void *user;
 };
 
-/* Raises the trouble `key`, or changes the code and text of one that stands. code says whose it is
- * and gives the hint; text says what is wrong and where (copied, cleaned, cut to fit). troubles may
- * be NULL; when it is full, the trouble is logged and not held. */
+/* Raises the trouble `key`, or changes the code and text of a raised one. code determines its class
+ * and hint; text names the problem and its place (copied, cleaned, cut to fit). troubles may be
+ * NULL; when it is full, the trouble is logged and not held. */
 void pb_trouble_raise(struct pb_troubles *troubles, const char *key, enum pb_code code,
                       const char *text);
 /* The condition is gone. Without a trouble of that key this does nothing. NULL is fine. */
@@ -53,8 +51,8 @@ const struct pb_trouble *pb_trouble_find(const struct pb_troubles *troubles, con
 
 /* Member `key` of json: [{"key", "code", "message", "hint", "since"}], oldest first. */
 void pb_troubles_print(const struct pb_troubles *troubles, struct pb_json *json, const char *key);
-/* Lines of the metric pushbroom_trouble{key,code}, 1 for each that stands. */
+/* Prints lines of the metric pushbroom_trouble{key,code}, 1 for each raised one. */
 void pb_troubles_metrics(const struct pb_troubles *troubles, FILE *out);
-/* "trouble: <text> (and 2 more); " for a status line, "" when there is none. */
+/* "trouble: <text> (and 2 more); " for a status line, "" if no trouble is raised. */
 void pb_troubles_summary(const struct pb_troubles *troubles, char *out, size_t bytes);
 #endif

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_ADMISSION_H
 #define PB_ADMISSION_H
-/* Who may compute now: so many at a time, of those that wait the one of the highest priority, then
- * the one that came first. Thread: any. */
+/* Limits the number of concurrent sessions. Waiting sessions are admitted by priority, then by age.
+ * Thread: any. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,11 +24,11 @@ struct pb_admission {
 };
 
 void pb_admission_init(struct pb_admission *admission, int most);
-/* Waits until it may. gone: asked at once when it waits, then now and then; true: it waits no
- * longer. 0, -ECANCELED, or -EAGAIN: too many wait. */
+/* Waits for admission. gone: called once when the wait begins, then from time to time; true: stop
+ * waiting. 0, -ECANCELED, or -EAGAIN: too many wait. */
 int pb_admission_enter(struct pb_admission *admission, int64_t priority, bool (*gone)(void *user),
                        void *user);
-/* Whether nobody waits, and one at most computes. */
+/* Returns true if no session waits, and at most one computes. */
 bool pb_admission_is_alone(struct pb_admission *admission);
 void pb_admission_leave(struct pb_admission *admission);
 #endif

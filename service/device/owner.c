@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The socket is there before the device is opened, which takes seconds: who connects meanwhile is
- * answered when the device is there. The main thread accepts, each connection has a thread. */
+ * The socket exists before the device is opened, which takes seconds: a client that connects
+ * meanwhile is answered when the device is open. The main thread accepts, each connection has a
+ * thread. */
 #include "service/device/owner.h"
 
 #include "config/base/clock.h"
@@ -105,7 +106,7 @@ void owner_is_full(struct owner *owner)
     (void)pthread_mutex_unlock(&owner->lock);
 }
 
-/* What else is to be known of the device, in the log. */
+/* Logs further properties of the device. */
 static void say_traits(struct owner *owner, int sessions)
 {
     char why[PB_OWNER_WHY_BYTES];
@@ -180,7 +181,7 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NAME, "pushbroom-dev");
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGINT, SIG_IGN); /* as a worker: its parent decides whether it ends */
+    (void)signal(SIGINT, SIG_IGN); /* as in a worker: the parent ends this process */
     (void)signal(SIGTERM, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN);
     int out = dup3(STDOUT_FILENO, OUT_FD, O_CLOEXEC);

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_OWNER_CLIENT_H
 #define PB_OWNER_CLIENT_H
-/* A job's connection to the process that owns a device (owner.h). The worker makes it and says what
- * job it is for; its confined child, which may make none, uses it. One thread at a time. */
+/* A job's connection to the process that owns a device (owner.h). The worker connects and names the
+ * job; its confined child, which may open no connection, uses it. One thread at a time. */
 #include "pipeline/run/base/remote.h"
 #include "service/base/line_reader.h"
 #include "service/device/owner_load.h"
@@ -16,8 +16,8 @@ struct pb_owner_hello {
  * way. The descriptor, the caller's; or negative, device.lost. */
 int pb_owner_connect(const char *path, const struct pb_owner_hello *hello, struct pb_err *err);
 
-/* Whether an owner listens there that this user may connect to, and how much it has to do; it has a
- * second to answer. */
+/* Returns true if an owner listens there that this user may connect to, and reads its load; it has
+ * a second to answer. */
 bool pb_owner_load_at(const char *path, struct pb_owner_load *out_load);
 
 struct pb_owner_client {

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 struct pb_owner_load {
-    int64_t sessions; /* that compute or wait for their turn */
-    int64_t bytes;    /* of slots, of those that compute */
+    int64_t sessions; /* sessions that compute or wait for their turn */
+    int64_t bytes;    /* bytes of the slots of those that compute */
 };
 
 /* {"event":"load","sessions","bytes"}; the caller's. */
@@ -26,8 +26,8 @@ bool pb_owner_load_take(const struct pb_json_value *line, struct pb_owner_load *
 
 struct pb_owner_choice {
     bool there;
-    int64_t jobs; /* that were sent to it and are not over: some are not sessions yet, or between
-                     two */
+    int64_t jobs; /* jobs that were sent to it and are not over: some have no session yet, or are
+                     between two */
     struct pb_owner_load load;
 };
 

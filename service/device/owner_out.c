@@ -43,7 +43,8 @@ static bool make_line(struct pb_owner_out *out)
     return made;
 }
 
-/* As much as the parent takes. A line that was begun is ended before the state is told anew. */
+/* Writes as much as the parent accepts. A started line is completed before a newer state is
+ * written. */
 static bool write_some(struct pb_owner_out *out)
 {
     while (is_pending(out)) {
@@ -67,7 +68,7 @@ bool pb_owner_out_add(struct pb_owner_out *out, int sessions, int64_t bytes)
     out->load.bytes += bytes;
     out->differs = true;
     bool there = write_some(out);
-    if (is_pending(out)) /* who polls begins to wait for the parent to read */
+    if (is_pending(out)) /* the polling thread begins to wait until the parent reads */
         (void)!write(out->wake, &one, sizeof one);
     (void)pthread_mutex_unlock(&out->lock);
     return there;

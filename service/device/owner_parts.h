@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_OWNER_PARTS_H
 #define PB_OWNER_PARTS_H
-/* What the parts of the owner process share. Nobody else includes this. */
+/* Shared by the parts of the owner process; no other file includes this. */
 #include "service/base/socket_bind.h"
 #include "pipeline/device/device.h"
 #include "service/device/admission.h"
@@ -13,7 +13,7 @@ struct owner {
     char device[64]; /* "cuda:0", "cpu" */
     int32_t index;   /* -1: the CPU */
     struct pb_device_traits traits;
-    const char *path; /* of the socket */
+    const char *path; /* path of the socket */
     struct pb_socket_bind bound;
     struct pb_admission admission;
     struct pb_owner_out out; /* lines to the parent */
@@ -28,14 +28,14 @@ struct owner {
 /* --- owner.c --- */
 /* No connection is taken any more. Before the process ends. */
 void owner_retire(struct owner *owner);
-/* A session came (1) or went (-1), or its memory did; the parent is told. Does not wait. Thread:
- * any. */
+/* Adds a session (1) or removes one (-1), and its memory; reports to the parent. Does not wait.
+ * Thread: any. */
 void owner_loaded(struct owner *owner, int sessions, int64_t bytes);
 
-/* Why a job goes by streams now, "" = it need not; in the log when that has changed. Thread: any.
- */
+/* Reason for which a job must use streams now, "" if it need not; logged when it has changed.
+ * Thread: any. */
 void owner_stream_why(struct owner *owner, char why[PB_OWNER_WHY_BYTES]);
-/* Other programs left a kernel no room: jobs go by streams for a minute. Thread: any. */
+/* Other programs left no room for a resident kernel: jobs use streams for a minute. Thread: any. */
 void owner_is_full(struct owner *owner);
 
 /* --- owner_session.c --- */

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * One connection, one thread: hello, then sessions one after the other. The executor's threads are
- * joined by waits of WATCH_MS, between which the socket is looked at: when its other end is closed,
- * the job is gone and the session is aborted. */
+ * joined by waits of WATCH_MS, between which the socket is checked: when its other end is closed,
+ * the job has ended and the session is aborted. */
 #include "service/device/owner_parts.h"
 
 #include "config/base/json_reader.h"
@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 #define WATCH_MS 100
-#define HELLO_S  10  /* until the worker has said hello */
-#define OPEN_S   600 /* between two lines of the child, as it may read in between */
+#define HELLO_S  10  /* limit for the hello of the worker */
+#define OPEN_S   600 /* limit between two lines of the child, which may read files in between */
 #define SEND_S   10
 
 struct session {
@@ -36,9 +36,9 @@ struct session {
     struct pb_line_reader lines;
     struct pb_config *config;
     const struct pb_pipeline_config *pipeline;
-    struct pb_tile_room room; /* of the slots of its passes */
+    struct pb_tile_room room; /* memory for the slots of its passes */
     char job[64];
-    bool waits; /* said so */
+    bool waits; /* it has reported that it waits */
 };
 
 /* Takes json, whose end is there. */
@@ -75,7 +75,7 @@ static bool is_gone(void *user)
     return poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-/* The next line; NULL: the connection has ended, or says nothing for so long. The value is the
+/* Reads the next line; NULL: the connection has ended, or no line arrived in time. The value is the
  * caller's; NULL in it: no JSON. */
 static bool next_line(struct session *s, int seconds, struct pb_json_value **out_line)
 {
@@ -230,7 +230,7 @@ static _Noreturn void give_way(const struct owner *owner, const struct pb_err *e
     _exit(PB_OWNER_LOST);
 }
 
-/* Who is told that the device is lost connects anew, which must be to the fresh process. */
+/* A client that learns of a lost device connects again, and must then reach the fresh process. */
 static bool fail_session(struct session *s, const struct pb_err *err)
 {
     bool lost = is_lost(s->owner, err);
@@ -239,14 +239,14 @@ static bool fail_session(struct session *s, const struct pb_err *err)
     if (err->code == PB_E_DEVICE_BUSY)
         owner_is_full(s->owner);
     struct pb_err told = *err;
-    pb_device_left_err(&told); /* the job runs again, as it is this process that cannot go on */
+    pb_device_left_err(&told); /* the job runs again, because only this process cannot continue */
     bool said = say_failed(s, &told);
     if (lost)
         give_way(s->owner, err);
     return said;
 }
 
-/* What a job asks for. */
+/* Request of a job. */
 struct wish {
     struct pb_served_request request;
     struct pb_served_stored stored;
@@ -279,7 +279,7 @@ static bool serve(struct session *s, const struct wish *said, struct pb_err *err
     return more;
 }
 
-/* Whether it waits in vain; asked while it waits. */
+/* Returns true if the client has closed the connection; called during the wait. */
 static bool is_gone_waiting(void *user)
 {
     struct session *s = user;

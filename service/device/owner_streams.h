@@ -2,27 +2,27 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_OWNER_STREAMS_H
 #define PB_OWNER_STREAMS_H
-/* When jobs go by streams from their start, because a kernel that stays has no place on the GPU.
- * Thread: any, one at a time. */
+/* Decides when jobs use streams from their start, because the GPU has no room for a resident
+ * kernel. Thread: any, one at a time. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #define PB_OWNER_WHY_BYTES 200
 
-/* What is known of the GPU now. */
+/* Present state of the GPU. */
 struct pb_owner_facts {
     bool time_limited; /* its driver ends kernels that run for seconds */
     bool mps;          /* processes share it side by side */
     bool full;         /* a kernel found no room a short while ago */
-    int others;        /* processes that compute on it besides the owner, */
+    int others;        /* processes other than the owner that compute on it, */
     int32_t other_pid; /* and one of them; 0 = not known */
 };
 
-/* Why jobs go by streams, in `why`; "" = they need not. */
+/* Writes the reason for which jobs use streams to `why`; "" if they need not. */
 void pb_owner_stream_why(const struct pb_owner_facts *facts, char why[PB_OWNER_WHY_BYTES]);
 
-/* Zero bytes at first: nothing was said. */
+/* Zero bytes at first: no reason was reported. */
 struct pb_owner_streams {
     char said[PB_OWNER_WHY_BYTES];
 };
