@@ -8,7 +8,8 @@ built programs. A block without a language after it is the output, which is comp
 "..." stands for any text of a line, or as a line for any lines. A comment before a block sets its kind:
     <!-- docs: service -->          a service runs; JOB is one of its jobs, scene.tif a scene, /var/lib/pushbroom its directories
     <!-- docs: parse; reason -->    it cannot run here: programs, commands, options and presets exist
-A `yaml` block is a configuration, or a part of one: check-config accepts it. Prints what fails, exits 1."""
+A `yaml` block is a configuration, or a part of one: check-config accepts it. Commands in the text are checked as those that cannot
+run. Prints what fails, exits 1."""
 import json
 import os
 import pathlib
@@ -25,12 +26,13 @@ sys.dont_write_bytecode = True
 ROOT, PROGRAMS = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 sys.argv[1:2] = []
 sys.path.insert(0, str(ROOT / "tests"))
-from docs_check import pages  # noqa: E402
+from docs_check import pages, paragraphs, without_code  # noqa: E402
 
 OURS = {"pushbroom", "pushbroomd", "pushbroom-notify", "make_scene", "wic-bench"}
 # Programs that a block for a parser may use although this machine may lack them.
 FOREIGN = set("""adduser apt apt-get cc chgrp chmod cmake cp ctest curl docker export git grep journalctl make mkdir mv ninja nvcc pip podman
 promtool rclone rm sed sudoedit systemctl systemd-analyze systemd-sysusers systemd-tmpfiles tee xargs""".split())
+HIDDEN = {"pushbroomd": {"--device", "--owner"}}  # the service's own processes and tests use them; --help leaves them out
 FENCE = re.compile(r"(?:^<!-- docs: (\w+)(?:;[^\n]*)? -->\n)?^```(\w*)\n(.*?)^```$", re.M | re.S)
 PIPELINE = "pipelines: {vegetation: {input: {match: ['*.tif'], bands: {B: 1, G: 2, R: 3, N: 4}}, steps: [{index: {names: [NDVI]}}], products: [{cog: {}}]}}\n"
 SERVICE = """service: {{inbox: {0}/inbox, work: {0}/work, products: {0}/products, quarantine: {0}/quarantine, state: {0}/state, socket: {0}/status.sock,
@@ -140,7 +142,7 @@ def gap_of_command(words):
     if program == "podman" and rest[:1] == ["exec"]:
         program, rest = rest[2], rest[3:]
     if program in OURS:
-        known = options_of(program, rest)
+        known = options_of(program, rest) | HIDDEN.get(program, set())
         for word in rest:
             if re.match(r"--?[a-z]", word) and word.split("=")[0] not in known:
                 return f"{program} has no option {word}"
@@ -200,8 +202,24 @@ def gap_of_yaml(page, text):
     return None if done.returncode == 0 else f"check-config: {done.stdout[-1500:]}"
 
 
+def gaps_of_words(name, text):
+    """Commands in the text: the same checks as of blocks that cannot run."""
+    for number, words in paragraphs_and_rows(text):
+        for command in re.findall(r"`((?:pushbroom|pushbroomd|pushbroom-notify|make_scene|tests/run|deploy/[a-z]+) [^`]*)`", words):
+            gap = gap_of_parse(re.sub(r"\.\.\.|[<>|]", " ", command))
+            if gap:
+                yield f"{name}:{number}: `{command}`: {gap}"
+
+
+def paragraphs_and_rows(text):
+    plain = without_code(text)
+    yield from paragraphs(text)
+    yield from ((number, line) for number, line in enumerate(plain.split("\n"), 1) if line.startswith("|"))
+
+
 def check(name, text):
-    """Yields the gaps of a page, and counts its blocks."""
+    """Yields the gaps of a page."""
+    yield from gaps_of_words(name, text)
     with tempfile.TemporaryDirectory(prefix="pb-docs.") as scratch:
         page = Page(name, pathlib.Path(scratch))
         try:
