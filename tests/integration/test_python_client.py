@@ -17,7 +17,7 @@ PACKAGE = HERE.parents[1] / "deploy/python"
 sys.path[:0] = [str(HERE), str(PACKAGE / "src")]
 import pushbroom_client as pc  # noqa: E402
 from daemon_kit import DaemonCase, main  # noqa: E402
-from patience import PATIENCE_S  # noqa: E402
+from patience import PATIENCE_S, wait_for  # noqa: E402
 
 
 class PythonClient(DaemonCase):
@@ -203,6 +203,31 @@ class PythonClient(DaemonCase):
         d.stop()
         d.start()
         client.wait(client.submit(self.scene(d, "a.tif")))
+
+    def test_lists_come_in_pages(self):
+        d = self.daemon()
+        client = self.client(d)
+        ids = [client.wait(client.submit(self.scene(d, "%d.tif" % i))).id for i in range(5)]
+        found, page = [], client.jobs(limit=2, brief=True)
+        while page:
+            found += page
+            page = client.jobs(limit=2, brief=True, before=page[-1])
+        self.assertEqual([job.id for job in found], ids[::-1])
+        self.assertEqual({job.report for job in found}, {None})
+        self.assertIsNotNone(client.job(ids[0]).report)
+
+    def test_products_are_made_again(self):
+        d = self.daemon()
+        client = self.client(d)
+        d.drop("a.tif")
+        first = client.job(d.wait_job("a.tif", "successful")["id"])
+        archive = client.info()["archive"]
+        wait_for(lambda: client.job(first.id).input.startswith(archive))
+        self.assertEqual(client.again(first, dry_run=True).id, first.id)
+        self.assertEqual(len(client.jobs()), 1)
+        second = client.again(first, priority=3)
+        self.assertEqual((second.priority, second.raw["again_of"]), (3, first.id))
+        self.assertEqual(client.wait(second).products[0].path, first.products[0].path)
 
     def test_info_and_metrics_are_read(self):
         d = self.daemon()

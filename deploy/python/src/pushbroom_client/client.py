@@ -76,10 +76,15 @@ class Client:
         return Job.from_json(self._query("job.get", {"id": id}))
 
     def jobs(self, status: Optional[Union[_Status, Iterable[_Status]]] = None, pipeline: Optional[str] = None,
-             since: Optional[datetime.datetime] = None, limit: int = 100) -> List[Job]:
+             since: Optional[datetime.datetime] = None, limit: int = 100,
+             before: Optional[Union[str, Job]] = None, brief: bool = False) -> List[Job]:
         """Jobs, newest first: at most limit (1 to 1000) of those in the given states, of the pipeline,
-        changed since that time."""
+        changed since that time, older than the job `before`. brief: without reports."""
         params: Dict[str, Any] = {"limit": limit}
+        if before is not None:
+            params["before"] = _id(before)
+        if brief:
+            params["fields"] = "brief"
         if status is not None:
             words = [status] if isinstance(status, str) else list(status)
             params["status"] = [str(JobStatus(word)) for word in words]
@@ -96,6 +101,18 @@ class Client:
     def retry(self, job: Union[str, Job]) -> Job:
         """A failed or dismissed job waits to run again."""
         return Job.from_json(self._change("job.retry", {"id": _id(job)}))
+
+    def again(self, job: Union[str, Job], priority: Optional[int] = None, dry_run: bool = False) -> Job:
+        """Makes the products of a finished job again from its archived input: the new job.
+
+        priority: -100 to 100; default: that of the service for such jobs, below new deliveries.
+        dry_run: makes nothing and returns the job whose products would be made again."""
+        params: Dict[str, Any] = {"id": _id(job)}
+        if priority is not None:
+            params["priority"] = priority
+        if dry_run:
+            params["dry_run"] = True
+        return Job.from_json(self._change("job.again", params))
 
     def drop(self, job: Union[str, Job]) -> Job:
         """Removes the quarantined input of a failed job, and the job."""
