@@ -7,6 +7,7 @@
 #include "service/cli/cli.h"
 #include "service/base/files.h"
 #include "service/cli/cli_service.h"
+#include "config/base/json_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -355,7 +356,7 @@ static int submit_one(struct pb_client *client, const struct cli_service_options
         return pb_fail_at(err, PB_E_INPUT_MISSING, file, 0, 0, "%s", strerror(errno));
     struct pb_json *params = pb_json_create(false);
     pb_json_object(params, NULL);
-    pb_json_string(params, "input", path);
+    pb_json_path(params, "input", path);
     if (o->pipeline != NULL)
         pb_json_string(params, "pipeline", o->pipeline);
     if (o->priority != 0)

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/cli/cli_result.h"
+#include "config/base/json_path.h"
 
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
@@ -25,7 +26,7 @@ void cli_result_plan(const char *input, const char *pipeline, const char *plan,
 {
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
-    pb_json_string(json, "input", input);
+    pb_json_path(json, "input", input);
     pb_json_string(json, "pipeline", pipeline);
     bool skipped = err != NULL && err->code == PB_E_INPUT_OUTSIDE;
     pb_json_string(json, "status", err == NULL ? "planned" : skipped ? "skipped" : "failed");
@@ -354,7 +355,7 @@ void cli_result_done(const char *input, const struct pb_job *job)
 {
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
-    pb_json_string(json, "input", input);
+    pb_json_path(json, "input", input);
     pb_json_string(json, "pipeline", job->pipeline);
     pb_json_string(json, "status", "successful");
     pb_json_string(json, "stage", pb_job_is_left_out(job) ? "skipped" : "done");
@@ -372,7 +373,7 @@ void cli_result_failed(const char *input, const char *pipeline, const char *devi
 {
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
-    pb_json_string(json, "input", input);
+    pb_json_path(json, "input", input);
     pb_json_string(json, "pipeline", pipeline);
     pb_json_string(json, "status", "failed");
     pb_json_string(json, "device_why", or_null(device_why));

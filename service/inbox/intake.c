@@ -142,10 +142,10 @@ void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char
     (void)pthread_rwlock_rdlock(&intake->lock);
     char scene[256];
     const struct pb_pipeline_config *pipeline =
-        is_folder ? pb_config_match_folder(intake->config, job->name)
-        : pb_config_match_group(intake->config, job->name, NULL, scene) != NULL
+        is_folder ? pb_config_match_folder(intake->config, name)
+        : pb_config_match_group(intake->config, name, NULL, scene) != NULL
             ? NULL /* a file of a scene is none of its own, whatever input.match fits */
-            : pb_config_match(intake->config, job->name);
+            : pb_config_match(intake->config, name);
     if (pipeline != NULL)
         (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
     (void)pthread_rwlock_unlock(&intake->lock);

@@ -4,6 +4,7 @@
 
 #include "pipeline/io/file_name.h"
 #include "config/base/clock.h"
+#include "config/base/json_path.h"
 #include "config/base/json_reader.h"
 
 #include <errno.h>
@@ -310,7 +311,7 @@ static void print_members(struct pb_json *json, const struct pb_job *job)
     pb_json_string(json, "scene", job->scene);
     pb_json_string(json, "folder", job->folder);
     pb_json_raw(json, "delivered", job->delivered ? job->delivered : "[]");
-    pb_json_string(json, "input", job->input);
+    pb_json_path(json, "input", job->input);
     pb_json_string(json, "companion", job->companion);
     pb_json_string(json, "pipeline", or_null(job->pipeline));
     if (job->uid >= 0)

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/processes/describer.h"
+#include "config/base/json_path.h"
 
 #include "config/base/json_writer.h"
 #include "service/processes/worker_proc.h"
@@ -196,7 +197,7 @@ static void send_first(struct pb_describer *describer)
     pb_json_string(json, "config", config->text);
     pb_json_string(json, "config_name", config->path);
     pb_json_string(json, "pipeline", question->pipeline);
-    pb_json_string(json, "input", question->path);
+    pb_json_path(json, "input", question->path);
     pb_json_end(json);
     const char *text = pb_json_text(json, &bytes);
     describer->sent = true;

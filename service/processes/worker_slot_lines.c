@@ -6,6 +6,7 @@
 #include "config/base/json_writer.h"
 #include "config/config.h"
 #include "service/processes/worker_slot_table.h"
+#include "config/base/json_path.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -61,7 +62,7 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
     say_owner(json, slot, how);
     pb_json_string(json, "job", job->id);
     pb_json_string(json, "pipeline", job->pipeline);
-    pb_json_string(json, "input", job->input);
+    pb_json_path(json, "input", job->input);
     pb_json_string(json, "products", how->products);
     pb_json_string(json, "scene", job->scene);
     pb_json_string(json, "name", job->name);

@@ -6,6 +6,7 @@
 #include "config/base/clock.h"
 #include "service/base/log.h"
 #include "service/status/status_methods_parts.h"
+#include "config/base/json_path.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,15 +89,17 @@ int pb_status_submit(struct pb_status_methods *methods, struct pb_call *call, st
 {
     const struct pb_request *request = call->request;
     struct pb_task task = {.ticket = call->ticket, .method = PB_METHOD_JOB_SUBMIT};
+    char room[PB_JSON_PATH_BYTES];
+    const char *path = pb_json_path_of(request->input, room);
     int rc = may_wait(call, err);
-    if (rc == 0 && request->input[0] != '/')
+    if (rc == 0 && (path == NULL || path[0] != '/'))
         rc = pb_fail(err, PB_E_USAGE, "%.200s: the service needs an absolute path", request->input);
-    if (rc == 0 && strlen(request->input) >= PB_CHECKER_PATH_BYTES)
+    if (rc == 0 && strlen(path) >= PB_CHECKER_PATH_BYTES)
         rc = pb_fail(err, PB_E_USAGE, "the path is too long");
     rc = rc ? rc : check_priority(methods, call, err);
     if (rc != 0)
         return rc;
-    char *input = strdup(request->input);
+    char *input = strdup(path);
     char *pipeline = request->pipeline ? strdup(request->pipeline) : NULL;
     task.uid = call->peer.uid;
     task.priority = (int)request->priority;

@@ -8,6 +8,7 @@
  *
  * When a child dies, the worker ends in the same way, so that its owner sees the cause. */
 #include "service/worker/worker.h"
+#include "config/base/json_path.h"
 
 #include "config/config.h"
 #include "config/device_word.h"
@@ -97,7 +98,8 @@ void pb_worker_fail(struct worker *worker, const struct pb_err *err)
 {
     struct pb_json *json = pb_worker_event(worker->command, "failed");
     const char *path = worker->job.path;
-    const char *input = path ? path : pb_json_get_text(worker->command, "input");
+    char room[PB_JSON_PATH_BYTES];
+    const char *input = path ? path : pb_json_get_path(worker->command, "input", room);
     struct pb_err said = *err;
     if (input != NULL && said.line == 0 && strcmp(said.file, input) == 0)
         said.file[0] = '\0';

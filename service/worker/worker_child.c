@@ -5,6 +5,7 @@
  * writing), the main one runs the pipeline, because the thread-local data of GDAL and PROJ was
  * loaded there before the fork. Output of libraries on stdout is redirected to stderr. */
 #include "service/worker/worker_child_parts.h"
+#include "config/base/json_path.h"
 
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
@@ -85,6 +86,7 @@ static int run_job(struct pb_child *worker, struct pb_err *err)
 {
     const struct pb_json_value *command = worker->command;
     const char *pipeline = pb_json_get_text(command, "pipeline");
+    char room[PB_JSON_PATH_BYTES];
     if (worker->unfit.code != PB_OK) {
         *err = worker->unfit;
         return pb_code_errno(err->code);
@@ -92,7 +94,7 @@ static int run_job(struct pb_child *worker, struct pb_err *err)
     struct pb_run_options options = {
         .config = worker->config,
         .pipeline = pb_config_pipeline(worker->config, pipeline),
-        .input = pb_json_get_text(command, "input"),
+        .input = pb_json_get_path(command, "input", room),
         .files = worker->child->files,
         .metadata = worker->child->metadata,
         .sidecars = worker->child->sidecars,

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Lines from a child to its parent: a JSON object each. */
 #include "service/worker/worker_child_parts.h"
+#include "config/base/json_path.h"
 
 #include "config/base/clock.h"
 #include "config/base/json_writer.h"
@@ -39,7 +40,8 @@ struct pb_json *pb_child_event(const struct pb_child *worker, const char *name)
 void pb_child_say_failed(struct pb_child *worker, const struct pb_err *err)
 {
     struct pb_json *json = pb_child_event(worker, "failed");
-    const char *input = worker->command ? pb_json_get_text(worker->command, "input") : NULL;
+    char room[PB_JSON_PATH_BYTES];
+    const char *input = worker->command ? pb_json_get_path(worker->command, "input", room) : NULL;
     struct pb_err said = *err;
     if (input != NULL && said.line == 0 && strcmp(said.file, input) == 0)
         said.file[0] = '\0';

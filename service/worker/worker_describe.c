@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/worker_describe.h"
+#include "config/base/json_path.h"
 
 #include "config/base/base_name.h"
 #include "config/group_pattern.h"
@@ -47,7 +48,8 @@ static int open_job(struct worker *worker, const struct pb_json_value *command, 
 {
     struct pb_worker_job *job = &worker->job;
     const char *name = pb_json_get_text(command, "pipeline");
-    const char *path = pb_json_get_text(command, "input");
+    char room[PB_JSON_PATH_BYTES];
+    const char *path = pb_json_get_path(command, "input", room);
     memset(job, 0, sizeof *job);
     job->input.fd = job->room = -1;
     job->command = command;

@@ -5,6 +5,7 @@
 #include "service/worker/checksum.h"
 #include "service/worker/duplicates.h"
 #include "service/worker/joined.h"
+#include "config/base/json_path.h"
 
 #include "config/base/archive_name.h"
 #include "pipeline/io/io_fail.h"
@@ -109,8 +110,10 @@ static int check_folder(const char *path, struct pb_err *err)
 /* Finds the path of the scene: for a file in a folder of its own with others, that of the file. */
 static int find_path(struct pb_worker_job *job, struct pb_err *err)
 {
-    char main[PATH_MAX];
-    const char *path = pb_json_get_text(job->command, "input");
+    char main[PATH_MAX], room[PB_JSON_PATH_BYTES];
+    const char *path = pb_json_get_path(job->command, "input", room);
+    if (path == NULL)
+        return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a run command with a broken path");
     bool is_beside = job->pipeline->input.n_files == 0 && pb_sidecar_main(path, main);
     job->path = strdup(is_beside ? main : path);
     return job->path != NULL ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
@@ -184,8 +187,8 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
 static int verify_checksum(const struct pb_json_value *command, const struct pb_worker_wait *wait,
                            struct pb_err *err)
 {
-    char main[PATH_MAX];
-    const char *input = pb_json_get_text(command, "input");
+    char main[PATH_MAX], room[PB_JSON_PATH_BYTES];
+    const char *input = pb_json_get_path(command, "input", room);
     const struct pb_checksum_job sum = {.file = pb_json_get_text(command, "checksum"),
                                         .input = pb_sidecar_main(input, main) ? main : input,
                                         .name = pb_json_get_text(command, "name"),
@@ -281,7 +284,7 @@ struct pb_json *pb_worker_job_command(const struct pb_worker_job *job)
             strcmp(key, "known") != 0)
             pb_json_string(json, key, value);
     }
-    pb_json_string(json, "input", job->path);
+    pb_json_path(json, "input", job->path);
     pb_json_string(json, "directory", job->lines.directory);
     if (pb_publish_is_placed(job->publish))
         pb_json_string(json, "place", pb_publish_place(job->publish));

@@ -15,6 +15,7 @@ from osgeo import gdal
 import pbtest
 from daemon_kit import Daemon
 from pbtest import run
+from test_scenes import small_folder
 
 gdal.UseExceptions()
 KNOWN = (" lead.tif", "trail .tif", "  .tif", "a\u202eb.tif", "a\u2028b.tif", "a\u0085b.tif", "\u2066a.tif", "a\x07b.tif", "a\u00a0.tif",
@@ -88,6 +89,49 @@ def test_service_takes_any_name(scratch):
             assert job["status"] == "successful" and job["attempts"] == 1, job
             assert is_shown(job["name"]), ascii(job["name"])
             check_products(job["name"], job["products"])
+    finally:
+        daemon.remove()
+
+
+def odd_scenes(scratch):
+    """A file, a file in a folder and a folder that is a scene, whose names are no UTF-8."""
+    (scratch / "d\udcff").mkdir()
+    file = write_scene(scratch / "base.tif")
+    for name in ("bad\udcff.tif", "d\udcff/bytes:x.tif"):
+        shutil.copy(file, scratch / name)
+    folder = small_folder(scratch)
+    folder.rename(scratch / "S2X_\udcff_L2A")
+    return [scratch / "bad\udcff.tif", scratch / "d\udcff/bytes:x.tif", scratch / "S2X_\udcff_L2A"]
+
+
+ODD = PLAIN + """  s2:
+    input: {scene: "S2?_*_L2A/", files: {R: B04.tif, N: B08.tif}}
+    steps: [{math: {bands: {X: "N - R"}}}]
+    products: [{cog: {bands: [X], type: float32}}, {stac: {datetime: file-time}}]
+"""
+
+
+def test_run_takes_names_that_are_no_utf8(scratch):
+    config = scratch / "c.yaml"
+    config.write_text(ODD)
+    for path in odd_scenes(scratch):
+        told, = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", path)
+        assert told["status"] == "successful" and told["input"].startswith("bytes:/") and "%FF" in told["input"], told
+
+
+def test_submit_takes_names_that_are_no_utf8(scratch):
+    daemon = Daemon(fake=False)
+    try:
+        daemon.config.write_text(daemon.config.read_text().split("pipelines:")[0] + ODD)
+        daemon.start()
+        paths = odd_scenes(scratch)
+        run("pushbroom", "submit", "--wait", "--socket", daemon.root / "s.sock", *paths)
+        for job, path in zip(reversed(daemon.jobs()), paths):
+            assert job["status"] == "successful" and "%FF" in job["input"] and is_shown(job["name"]), job
+            again = daemon.call("job.again", id=job["id"])
+            daemon.wait_for(lambda: daemon.call("job.get", id=again["id"])["status"] == "successful")
+        one = daemon.call("job.submit", input=job["input"])  # as a client that read the name from the list
+        daemon.wait_for(lambda: daemon.call("job.get", id=one["id"])["status"] == "successful")
     finally:
         daemon.remove()
 
