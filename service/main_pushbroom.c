@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "--help";
     if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0) {
-        printf("pushbroom %s\n", PB_VERSION);
+        cli_version();
         return CLI_DONE;
     }
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {

@@ -4,12 +4,16 @@
 #include "service/cli/cli.h"
 #include "config/base/json_writer.h"
 #include "pipeline/product/product_kinds.h"
+#include "pipeline/device/device.h"
+#include "pipeline/raster/raster.h"
 #include "service/help/completion.h"
+#include "service/jobs/job_store.h"
 #include "service/help/man.h"
 
 #include "kernels/nearest.h"
 
 #include <signal.h>
+#include <uv.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +48,9 @@ static const struct cli_command commands[] = {
           {0, "dry-run", NULL, NULL,
            "show the plan of a run: pipeline, files, dates, calibration, masks, grid, products, "
            "memory; reads no pixels, writes nothing"},
-          {'v', "verbose", NULL, NULL, "with --dry-run: tiles, threads and buffers as well"},
+          {'v', "verbose", NULL, NULL,
+           "why it computes on the CPU, and what limited the speed; with --dry-run tiles, threads "
+           "and buffers as well"},
           {0, "as", "NAME", NULL,
            "with --dry-run: plan as on a device that is not here (pushbroom devices --as)"},
           {0, "profile", "FILE", NULL,
@@ -92,6 +98,7 @@ static const struct cli_command commands[] = {
           JSON("the jobs as JSON"), SOCKET),
       .text = "The files stay where they are, so the service must be able to read them there: its "
               "unit hides /home, /root and /tmp. 'pushbroom put' has no such limit.",
+      .example = "pushbroom submit --wait -p ndvi scene.tif",
       .takes_files = true},
      NULL,
      cli_submit},
@@ -112,7 +119,8 @@ static const struct cli_command commands[] = {
                     JSON("a job a line as JSON, without reports (with --watch: an object a "
                          "change; of a JOB the one with its report)"),
                     SOCKET),
-      .text = "JOB is a job's id or the end of one, as long as it is the only one that fits."},
+      .text = "JOB is a job's id or the end of one, as long as it is the only one that fits.",
+      .example = "pushbroom status --failed --since 1d --wide"},
      NULL,
      cli_status},
     {{.name = "cancel",
@@ -217,6 +225,7 @@ static const struct cli_command commands[] = {
       .arguments = "[NAME] [--json]",
       .summary = "how tiles and results may be exchanged with a device",
       .options = N_OPTIONS(JSON("as JSON")),
+      .example = "pushbroom patterns alternating",
       .text = "The communication patterns that 'exchange' of a pipeline can name: built in, and "
               "plugins of the installation. With a NAME: its arguments."},
      NULL,
@@ -273,6 +282,15 @@ void cli_help(const char *name, FILE *out)
     fputs("\n'pushbroom COMMAND --help' shows more. Exit codes: 0 done, 1 a job failed,\n"
           "2 wrong usage or configuration, 3 the service cannot be reached.\n",
           out);
+}
+
+void cli_version(void)
+{
+    char why[200];
+    struct pb_device device;
+    const int gpus = pb_device_list(&device, 1, why);
+    printf("pushbroom %s\n%s, SQLite %s, libuv %s; CUDA: %s\n", PB_VERSION, pb_raster_library(),
+           pb_job_store_library(), uv_version_string(), gpus > 0 ? device.name : why);
 }
 
 int cli_document(const char *kind, const char *what)
@@ -424,16 +442,26 @@ void cli_print_err(const struct pb_err *err)
     cli_print_err_of(NULL, err);
 }
 
-void cli_print_err_of(const char *job, const struct pb_err *err)
+static void print_err(const char *job, const struct pb_err *err, const char *hint)
 {
     char place[320], text[sizeof place + sizeof err->msg];
     place_of(err, place);
     (void)snprintf(text, sizeof text, "%s%s", place, err->msg);
-    put_error(job, pb_code_id(err->code), text, pb_code_hint(err->code));
-    fprintf(stderr, "%spushbroom:%s %s%s [%s]\n", cli_color(stderr, CLI_RED),
-            cli_color(stderr, CLI_PLAIN), place, err->msg, pb_code_id(err->code));
-    if (pb_code_hint(err->code)[0])
-        fprintf(stderr, "  to do: %s\n", pb_code_hint(err->code));
+    put_error(job, pb_code_id(err->code), text, hint);
+    fprintf(stderr, "%spushbroom:%s %s [%s]\n", cli_color(stderr, CLI_RED),
+            cli_color(stderr, CLI_PLAIN), text, pb_code_id(err->code));
+    if (hint[0] != '\0')
+        fprintf(stderr, "  to do: %s\n", hint);
+}
+
+void cli_print_err_of(const char *job, const struct pb_err *err)
+{
+    print_err(job, err, pb_code_hint(err->code));
+}
+
+void cli_print_err_hint(const struct pb_err *err, const char *hint)
+{
+    print_err(NULL, err, hint);
 }
 
 struct pb_config *cli_load_config(const char *path)
@@ -441,12 +469,30 @@ struct pb_config *cli_load_config(const char *path)
     return cli_load_config_as(path, &pb_products);
 }
 
+/* An image in the place of the configuration: the words were swapped. */
+static bool is_tiff(const char *path)
+{
+    unsigned char head[4] = {0};
+    FILE *file = fopen(path, "re");
+    const size_t n = file != NULL ? fread(head, 1, sizeof head, file) : 0;
+    if (file != NULL)
+        (void)fclose(file);
+    return n == sizeof head &&
+           ((head[0] == 'I' && head[1] == 'I') || (head[0] == 'M' && head[1] == 'M')) &&
+           (head[2] == 0 || head[3] == 0) && head[2] + head[3] >= 42 && head[2] + head[3] <= 43;
+}
+
 struct pb_config *cli_load_config_as(const char *path, const struct pb_product_kinds *kinds)
 {
-    struct pb_err_list errors; /* on the stack: it also tells that memory is exhausted */
+    struct pb_err_list errors; /* on the stack: it also reports that memory is exhausted */
     struct pb_config *config = NULL;
     if (pb_config_load(path, kinds, &errors, &config) == 0)
         return config;
+    if (is_tiff(path)) {
+        errors = (struct pb_err_list){.n = 1};
+        (void)pb_fail_at(&errors.err[0], PB_E_USAGE, path, 0, 0,
+                         "this is a TIFF image; name the configuration first: -c FILE INPUT...");
+    }
     for (size_t i = 0; i < errors.n; i++) {
         const struct pb_err *e = &errors.err[i];
         char text[sizeof e->file + sizeof e->msg + 40];

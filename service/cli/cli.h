@@ -38,11 +38,15 @@ int cli_unknown_option(const char *command, const char *word, const char *const 
  * there is and that may be meant, or NULL. */
 int cli_unknown_name(const char *command, const char *kind, const char *name, const char *nearest);
 void cli_help(const char *command, FILE *out);
+/* The version, and those of what it was built with, for reports of faults. */
+void cli_version(void);
 /* What an installation has of these tables, on stdout: kind --man (what: "pushbroom.1", ...) or
  * --completion ("bash", "zsh"). The exit code. */
 int cli_document(const char *kind, const char *what);
 /* "pushbroom: file:line:col: message" and the hint on a line of its own. */
 void cli_print_err(const struct pb_err *err);
+/* The same with another hint than that of the code. */
+void cli_print_err_hint(const struct pb_err *err, const char *hint);
 void cli_print_err_of(const char *job, const struct pb_err *err); /* about a job; NULL = none */
 /* The same in one line about a job of many, without the hint. */
 void cli_print_err_line(const char *job, const struct pb_err *err);

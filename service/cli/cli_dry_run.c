@@ -22,11 +22,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static void say_device(const struct pb_config *config)
+static void say_device(const struct cli_run_options *o, const struct pb_config *config)
 {
     char device[64], why[200];
     struct pb_err err = {0};
-    if (pb_run_device(&config->compute, device, why, &err) == 0 && why[0] != '\0')
+    if (o->verbose && pb_run_device(&config->compute, device, why, &err) == 0 && why[0] != '\0')
         (void)fprintf(stderr, "pushbroom: computing on the CPU: %s\n", why);
 }
 
@@ -186,7 +186,7 @@ int cli_dry_run(const struct cli_run_options *o, struct pb_config *config)
     for (size_t i = 0; o->existing != NULL && i < config->n_pipelines; i++)
         config->pipelines[i].output.exists = (enum pb_existing)pb_existing_find(o->existing);
     if (!o->quiet && config->compute.device == PB_DEVICE_AUTO)
-        say_device(config);
+        say_device(o, config);
     for (int i = 0; i < o->n_inputs; i++) {
         struct cli_input input;
         bool told = false;

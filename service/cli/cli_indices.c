@@ -5,12 +5,13 @@
 
 #include "config/base/json_writer.h"
 #include "kernels/index/index_table.h"
+#include "kernels/nearest.h"
 
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BANDS = 64 };
+enum { BANDS = 64, BANDS_KNOWN = 64 };
 
 struct options {
     const char *name, *domain;
@@ -19,6 +20,35 @@ struct options {
     size_t n_bands;
     bool json, bands_help;
 };
+
+/* Whether an index is made of it: a band, or another input such as a wavelength. */
+static bool is_used(const char *name)
+{
+    const size_t bytes = strlen(name);
+    for (size_t i = 0; i < pb_index_count(); i++)
+        for (const char *at = pb_index_at(i)->bands; (at = strstr(at, name)) != NULL; at += bytes)
+            if ((at == pb_index_at(i)->bands || strchr(", ", at[-1]) != NULL) &&
+                strchr(", ", at[bytes]) != NULL)
+                return true;
+    return false;
+}
+
+static int check_band(const char *name)
+{
+    if (is_used(name))
+        return CLI_DONE;
+    const char *names[BANDS_KNOWN];
+    size_t n = 0;
+    for (; n < pb_index_band_count() && n < BANDS_KNOWN; n++) {
+        names[n] = pb_index_band_at(n)->name;
+        if (strcmp(names[n], name) == 0)
+            return CLI_DONE; /* an index may come to use it */
+    }
+    const char *near = pb_nearest(name, names, n);
+    return cli_usage("indices",
+                     "there is no band '%s'%s%s%s 'pushbroom indices --bands-help' lists the names",
+                     name, near ? "; did you mean '" : ";", near ? near : "", near ? "'?" : "");
+}
 
 static int split_bands(struct options *o, const char *list)
 {
@@ -32,6 +62,8 @@ static int split_bands(struct options *o, const char *list)
          p = strtok_r(NULL, ", ", &save)) {
         if (o->n_bands == BANDS)
             return cli_usage("indices", "--bands takes at most %d names", BANDS);
+        if (check_band(p) != CLI_DONE)
+            return CLI_USAGE;
         o->band[o->n_bands++] = p;
     }
     return o->n_bands > 0 ? CLI_DONE

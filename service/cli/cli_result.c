@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LONG_S 10 /* runs over this report what limited their speed */
+
 static void print_object(struct pb_json *json)
 {
     const char *text = pb_json_text(json, NULL);
@@ -265,16 +267,19 @@ static void print_notes(const struct pb_json_value *notes)
     }
 }
 
-void cli_result_limit(const struct pb_json_value *report)
+void cli_result_limit(const struct pb_json_value *report, bool all)
 {
     static const char *const keys[][2] = {{"limited_by", "limited by"}, {"limit", "cores"}};
     bool by_stages = pb_json_get_text(report, "limited_by") != NULL;
     for (size_t i = 0; i < 2; i++) {
+        char text[600];
         const char *line = pb_json_get_text(report, keys[i][0]);
         if (line == NULL)
             continue;
+        (void)snprintf(text, sizeof text, "%.*s", (int)(all ? strlen(line) : strcspn(line, ";")),
+                       line);
         printf("  %-10s ", i == 0 || by_stages ? keys[i][1] : "limit");
-        cli_wrap(stdout, 13, cli_columns(stdout), line);
+        cli_wrap(stdout, 13, cli_columns(stdout), text);
     }
 }
 
@@ -298,7 +303,7 @@ void cli_result_skipped(const char *input, const char *why)
     (void)cli_flush();
 }
 
-void cli_result_text(const char *input, const struct pb_job *job)
+void cli_result_text(const char *input, const struct pb_job *job, bool verbose)
 {
     struct pb_json_value *products = parse(job->products), *report = parse(job->report);
     const struct pb_json_value *link = pb_json_get(report, "link", NULL);
@@ -338,7 +343,8 @@ void cli_result_text(const char *input, const struct pb_job *job)
         print_link(device, link, gpu == NULL);
     if (gpu != NULL)
         print_gpu(gpu);
-    cli_result_limit(report);
+    if (verbose || seconds > LONG_S)
+        cli_result_limit(report, verbose);
     if (pb_json_get_text(report, "warning") != NULL)
         printf("  %-10s %s\n", "warning", pb_json_get_text(report, "warning"));
     (void)cli_flush();

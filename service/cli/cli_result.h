@@ -7,7 +7,7 @@
 #include "service/jobs/job.h"
 
 /* For people: where the products are. */
-void cli_result_text(const char *input, const struct pb_job *job);
+void cli_result_text(const char *input, const struct pb_job *job, bool verbose);
 /* For people: the scene has no pixel in the area of its pipeline. */
 void cli_result_skipped(const char *input, const char *why);
 /* One JSON object on one line, of a job that is done, and of an input that failed: device_why as in
@@ -31,5 +31,5 @@ void cli_result_order(const struct pb_json_value *order);
 /* Of a report: files beside the scene, those that were read and those that were not. */
 void cli_result_sidecars(const struct pb_json_value *sidecars);
 /* Of a report, which may be NULL: what limited the run. */
-void cli_result_limit(const struct pb_json_value *report);
+void cli_result_limit(const struct pb_json_value *report, bool all);
 #endif

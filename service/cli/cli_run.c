@@ -3,6 +3,7 @@
 /* `pushbroom run`: each input through its pipeline, one after the other, in a worker as the
  * service's. */
 #include "service/cli/cli_run.h"
+#include "kernels/nearest.h"
 
 #include "config/base/archive_name.h"
 #include "config/device_word.h"
@@ -16,6 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+enum { PIPELINES_NAMED = 64 }; /* in the message about an unknown one */
 
 /* Number of entries of the folder that pipelines take: of folders, else of files. */
 static int count_fitting(const struct cli_run_options *o, const struct pb_config *config,
@@ -108,6 +111,17 @@ void cli_input_check(const struct cli_run_options *o, const struct pb_config *co
                             ")");
 }
 
+/* The hint of an error where no service runs the job. */
+static const char *hint_of(enum pb_code code)
+{
+    return code == PB_E_JOB_DISMISSED   ? "run it again"
+           : code == PB_E_OUTPUT_FULL   ? "free space below the directory named, or name another "
+                                          "with -o, and run it again"
+           : code == PB_E_OUTPUT_DENIED ? "check the permissions of the directory that -o names"
+           : code == PB_E_OUTPUT_WRITE  ? "check that -o names a directory, and its disk"
+                                        : pb_code_hint(code);
+}
+
 void cli_input_failed(const struct cli_run_options *o, const struct cli_input *input,
                       const char *device_why, const struct pb_err *err)
 {
@@ -118,7 +132,7 @@ void cli_input_failed(const struct cli_run_options *o, const struct cli_input *i
         cli_result_failed(input->path, input->pipeline ? input->pipeline->name : NULL, device_why,
                           &said);
     else
-        cli_print_err(&said);
+        cli_print_err_hint(&said, hint_of(said.code));
 }
 
 static int take_existing(struct cli_run_options *o, const char *word)
@@ -236,6 +250,24 @@ static int close_trace(const struct cli_run_options *o)
     return CLI_DONE;
 }
 
+static int unknown_pipeline(const struct cli_run_options *o, const struct pb_config *config)
+{
+    const char *names[PIPELINES_NAMED];
+    char list[300] = "";
+    size_t n = 0, used = 0;
+    for (; n < config->n_pipelines && n < PIPELINES_NAMED; n++) {
+        names[n] = config->pipelines[n].name;
+        if (used < sizeof list)
+            used +=
+                (size_t)snprintf(list + used, sizeof list - used, "%s%s", n ? ", " : "", names[n]);
+    }
+    const char *near = pb_nearest(o->pipeline, names, n);
+    if (near != NULL)
+        return cli_usage("run", "%s has no pipeline '%s'; did you mean '%s'?", o->config,
+                         o->pipeline, near);
+    return cli_usage("run", "%s has no pipeline '%s'; it has %s", o->config, o->pipeline, list);
+}
+
 int cli_run(int argc, char **argv)
 {
     struct cli_run_options o = {.output = "."};
@@ -248,7 +280,7 @@ int cli_run(int argc, char **argv)
     if (config == NULL)
         rc = CLI_USAGE;
     else if (o.pipeline != NULL && pb_config_pipeline(config, o.pipeline) == NULL)
-        rc = cli_usage("run", "%s has no pipeline '%s'", o.config, o.pipeline);
+        rc = unknown_pipeline(&o, config);
     else if (!cli_input_gather(&o, config))
         rc = CLI_JOB_FAILED;
     else if (o.dry_run)

@@ -50,7 +50,7 @@ static void on_device(void *user, const char *device, const char *why)
     struct pb_compute_config compute = jobs->config->compute;
     if (jobs->o->device != NULL)
         (void)pb_device_word(jobs->o->device, &compute);
-    if (jobs->device_told || jobs->o->quiet || compute.device != PB_DEVICE_AUTO)
+    if (jobs->device_told || !jobs->o->verbose || compute.device != PB_DEVICE_AUTO)
         return;
     jobs->device_told = true;
     if (strcmp(device, "cpu") == 0 && why[0] != '\0')
@@ -190,7 +190,7 @@ static void on_over(void *user, int number, struct pb_run_over *over)
         else if (jobs->o->json)
             cli_result_done(jobs->input.path, &over->job);
         else if (!jobs->o->quiet)
-            cli_result_text(jobs->input.path, &over->job);
+            cli_result_text(jobs->input.path, &over->job, jobs->o->verbose);
         finish_input(jobs);
     }
     pb_job_fini(&over->job);

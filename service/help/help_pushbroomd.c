@@ -25,4 +25,7 @@ const struct pb_help_page pb_help_pushbroomd = {
                "products",
     .options = options,
     .text = "Signals: SIGTERM stops within 10 s (running jobs are put back), SIGHUP reads the "
-            "configuration again. 'pushbroom status' shows what it is doing."};
+            "configuration again. 'pushbroom status' shows what it is doing.\n\n"
+            "--drop-in prints a MemoryMax for the unit, by the memory that the pipelines need: "
+            "write it to /etc/systemd/system/pushbroom.service.d/memory.conf.",
+    .example = "pushbroomd --config /etc/pushbroom/pushbroom.yaml --check"};

@@ -125,6 +125,46 @@ static void see_also(FILE *out, const char *own)
     (void)fputc('\n', out);
 }
 
+/* The examples of all pages that have one. */
+static void example_section(FILE *out, const struct pb_help_page *const *pages, size_t n)
+{
+    (void)fputs(".SH EXAMPLES\n.nf\n.RS\n", out);
+    for (size_t i = 0; i < n; i++) {
+        if (pages[i]->example == NULL)
+            continue;
+        put_text(out, pages[i]->example);
+        (void)fputc('\n', out);
+    }
+    (void)fputs(".RE\n.fi\n", out);
+}
+
+/* Shapes of the output with --json. */
+static void json_section(FILE *out)
+{
+    static const char *const rows[][2] = {
+        {"run", "an object per input"},
+        {"submit, retry, again, cancel", "the job, an object each"},
+        {"status", "a job per line, the newest first, without its report"},
+        {"status JOB, quarantine show", "the job with its report"},
+        {"status --watch", "the job, an object per change"},
+        {"quarantine list", "a job per line"},
+        {"metrics", "an object with the text"},
+        {"operators, indices, patterns, devices, new", "an object per entry"},
+        {"the same with a NAME", "one object"},
+        {"check-config", "one object with errors, warnings and the effective configuration"},
+        {"an error", "an object with error: code, message and hint; of a job of several also job"}};
+    (void)fputs(".SH JSON\nWith \\fB\\-\\-json\\fR each line of the standard output is one JSON "
+                "object; a list is one object a line, also when it has one element.\n",
+                out);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)fputs(".TP\n", out);
+        put_text(out, rows[i][0]);
+        (void)fputc('\n', out);
+        put_text(out, rows[i][1]);
+        (void)fputs(".\n", out);
+    }
+}
+
 void pb_man_program(const struct pb_help_page *page, FILE *out)
 {
     head(out, page->name, 8, page->summary);
@@ -138,6 +178,8 @@ void pb_man_program(const struct pb_help_page *page, FILE *out)
     paragraphs(out, page->text);
     (void)fputs(".SH OPTIONS\n", out);
     options(out, page->options);
+    if (page->example != NULL)
+        example_section(out, &page, 1);
     (void)fputs(".SH FILES\n.TP\n\\fI/etc/pushbroom/pushbroom.yaml\\fR\nThe configuration.\n"
                 ".TP\n\\fI/etc/pushbroom/pipelines.d/*.yaml\\fR\nFurther pipelines, by name.\n",
                 out);
@@ -179,6 +221,8 @@ void pb_man_commands(const struct pb_man_commands *commands, FILE *out)
         }
         command(out, commands->pages[i]);
     }
+    json_section(out);
+    example_section(out, commands->pages, commands->n);
     (void)fputs(
         ".SH \"EXIT STATUS\"\n.TP\n0\nDone.\n.TP\n1\nA job failed.\n.TP\n2\nWrong usage or "
         "configuration.\n.TP\n3\nThe service cannot be reached.\n.PP\nA run that is interrupted "
@@ -187,6 +231,7 @@ void pb_man_commands(const struct pb_man_commands *commands, FILE *out)
         ".TP\n\\fBPUSHBROOM_TUNING\\fR\nFile of measured transfer plans.\n"
         ".TP\n\\fBPUSHBROOM_PRESETS\\fR\nDirectory of presets that is searched first.\n"
         ".TP\n\\fBNO_COLOR\\fR\nNo colours on a terminal.\n"
+        ".TP\n\\fBCOLUMNS\\fR\nWidth of lists and of wrapped text.\n"
         ".SH FILES\n.TP\n\\fI/run/pushbroom/status.sock\\fR\nThe socket of the service.\n",
         out);
     see_also(out, "pushbroom");

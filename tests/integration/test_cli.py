@@ -249,6 +249,39 @@ def test_without_a_gpu_there_is_nothing_to_tune(scratch):
     assert not (scratch / "tuning.json").exists()
 
 
+def test_short_runs_print_products_alone(scratch):
+    image = scene(scratch)
+    plain, more = (run("pushbroom", "run", *v, "-c", CONFIG, "-o", scratch / "out", image) for v in ([], ["-v"]))
+    assert "  limit " not in plain.stdout and "  cores " not in plain.stdout and plain.stderr == "", plain
+    assert "  limit " in more.stdout or "  cores " in more.stdout, more
+    assert "computing on the CPU" in more.stderr or "on cuda" in more.stdout, more
+    planned = [run("pushbroom", "run", *v, "--dry-run", "-c", CONFIG, "-o", scratch / "out", image) for v in ([], ["-v"])]
+    assert planned[0].stderr == "", planned
+
+
+def test_mistakes_of_run_get_remedies_for_run(scratch):
+    image = scene(scratch)
+    (scratch / "file").touch()
+    for words, expected in (
+            (["-c", image, CONFIG], ["this is a TIFF image; name the configuration first"]),
+            (["-c", CONFIG, "-p", "vegitation", image], ["did you mean 'vegetation'?"]),
+            (["-c", CONFIG, "-p", "zzzzzzzz", image], ["; it has vegetation"]),
+            (["-c", CONFIG, "-o", scratch / "file", image], ["check that -o names a directory"])):
+        text = run("pushbroom", "run", *words, code=None).stderr
+        assert all(word in text for word in expected), (words, text)
+
+
+def test_indices_of_unknown_bands_are_refused(scratch):
+    assert "there is no band 'RR'; did you mean 'R'?" in run("pushbroom", "indices", "--bands", "B,RR", code=2).stderr
+    assert "did you mean 'B'?" in run("pushbroom", "indices", "--bands", "b,g", code=2).stderr
+    assert " of 280 can be" in run("pushbroom", "indices", "--bands", "N,R,lambdaN,HH,PAR").stdout
+
+
+def test_version_names_libraries(scratch):
+    text = run("pushbroom", "--version").stdout
+    assert re.search(r"GDAL \d.*SQLite \d.*libuv \d.*CUDA: .", text), text
+
+
 def test_json_everywhere_parses(scratch):
     lists = ("operators", "indices", "indices --domain water --bands G,N", "indices --bands-help", "patterns", "devices", "new")
     for words in (*lists, "operators math", "indices NDVI", "patterns multiple", "devices --as t4", f"check-config {CONFIG}"):

@@ -17,7 +17,7 @@ static char *printed(void)
     char *text = NULL;
     size_t bytes = 0;
     stdout = open_memstream(&text, &bytes);
-    cli_result_text("in.tif", &job);
+    cli_result_text("in.tif", &job, true);
     (void)fclose(stdout);
     stdout = saved;
     return text;
