@@ -8,7 +8,7 @@
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 
-#define PB_JSON_PATH_BYTES 4096 /* of a path, with its NUL */
+#define PB_JSON_PATH_BYTES 4096 /* size of a path with its NUL */
 
 /* Writes a path as the member `key`; NULL is null. */
 void pb_json_path(struct pb_json *json, const char *key, const char *path);

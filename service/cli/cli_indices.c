@@ -21,7 +21,7 @@ struct options {
     bool json, bands_help;
 };
 
-/* Whether an index is made of it: a band, or another input such as a wavelength. */
+/* Returns true if an index is made of it: a band, or another input such as a wavelength. */
 static bool is_used(const char *name)
 {
     const size_t bytes = strlen(name);
@@ -42,7 +42,7 @@ static int check_band(const char *name)
     for (; n < pb_index_band_count() && n < BANDS_KNOWN; n++) {
         names[n] = pb_index_band_at(n)->name;
         if (strcmp(names[n], name) == 0)
-            return CLI_DONE; /* an index may come to use it */
+            return CLI_DONE; /* a later index may use it */
     }
     const char *near = pb_nearest(name, names, n);
     return cli_usage("indices",

@@ -130,7 +130,7 @@ def test_submit_takes_names_that_are_no_utf8(scratch):
             assert job["status"] == "successful" and "%FF" in job["input"] and is_shown(job["name"]), job
             again = daemon.call("job.again", id=job["id"])
             daemon.wait_for(lambda: daemon.call("job.get", id=again["id"])["status"] == "successful")
-        one = daemon.call("job.submit", input=job["input"])  # as a client that read the name from the list
+        one = daemon.call("job.submit", input=job["input"])  # the spelling of the list
         daemon.wait_for(lambda: daemon.call("job.get", id=one["id"])["status"] == "successful")
     finally:
         daemon.remove()
