@@ -21,10 +21,10 @@
  * owner's user may connect.
  *
  * On stdout: {"event":"device","device","why"} when the device was opened; if it could not be
- * opened,
- * "" and the reason, and the process ends with PB_OWNER_NO_DEVICE. {"event":"load","sessions",
- * "bytes"} (owner_load.h) when the load has changed. The process ends with its parent, at the end
- * of stdin; and with PB_OWNER_LOST when the device failed so that no further session could work. */
+ * opened, "" and the reason, and the process ends with PB_OWNER_NO_DEVICE. {"event":"load",
+ * "sessions","bytes"} (owner_load.h) when the load has changed. The process ends with its parent,
+ * at the end of stdin; and with PB_OWNER_LOST when the device failed so that no further session
+ * could work. */
 
 #define PB_OWNER_NO_DEVICE 66
 #define PB_OWNER_LOST      67

@@ -13,7 +13,7 @@ enum state { WANTED, SENT, ANSWERED };
 struct entry {
     uint64_t digest, ticket;
     enum state state;
-    bool seen; /* by this scan */
+    bool seen; /* found by this scan */
     char *name, *pipeline;
     struct pb_described answer;
 };

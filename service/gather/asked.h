@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_ASKED_H
 #define PB_ASKED_H
-/* What is asked of the metadata of the files of one inbox (input.by with {meta.*}), and the
- * answers. In memory alone: after a restart the files are asked again. An answer holds for a file
- * and its metadata as a scan saw them (digest), and for the configuration of that number; what a
- * scan does not look for is forgotten at its end. Thread: pool (scans, one at a time) and loop. */
+/* Metadata queries of the files of one inbox (input.by with {meta.*}), and their cached answers. In
+ * memory only: after a restart the files are queried again. An answer is valid for a file and its
+ * metadata as a scan saw them (digest), and for the configuration of that number; entries that a
+ * scan does not use are deleted at its end. Thread: pool (scans, one at a time) and loop. */
 #include "service/worker/described.h"
 
 #include <stddef.h>
@@ -24,17 +24,17 @@ void pb_asked_destroy(struct pb_asked *asked); /* NULL is fine */
 
 /* --- pool: one scan --- */
 void pb_asked_begin(struct pb_asked *asked, unsigned long config_number);
-/* The answer, borrowed until the end of the next scan; NULL: there is none yet. */
+/* The answer, borrowed until the end of the next scan; NULL if there is no answer yet. */
 const struct pb_described *pb_asked_find(struct pb_asked *asked, const char *name, uint64_t digest);
-/* It is to be asked, once. -ENOMEM: by a later scan. */
+/* Queues a query unless one is pending. -ENOMEM: the next scan retries. */
 int pb_asked_want(struct pb_asked *asked, const char *name, uint64_t digest, const char *pipeline);
 void pb_asked_end(struct pb_asked *asked);
 
 /* --- loop --- */
-/* The next question that was not asked yet; false: there is none, or no memory for it now. */
+/* The next query that was not sent yet; false: the queue is empty, or no memory for it now. */
 bool pb_asked_next(struct pb_asked *asked, struct pb_asked_question *out);
-/* It could not be asked: another scan wants it again. */
+/* The query could not be sent: another scan queues it again. */
 void pb_asked_drop(struct pb_asked *asked, uint64_t ticket);
-/* Whether somebody waits for it still. */
+/* Stores an answer. Returns false if it is no longer needed. */
 bool pb_asked_answer(struct pb_asked *asked, uint64_t ticket, const struct pb_described *answer);
 #endif

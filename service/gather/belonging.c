@@ -31,7 +31,7 @@ struct named {
 struct sorter {
     struct pb_belonging *file;
     size_t n;
-    struct named *named; /* of all that are no folders, by name */
+    struct named *named; /* all files except folders, by name */
     size_t n_named;
     const struct pb_config *config;
 };
@@ -58,8 +58,8 @@ static size_t lower_bound(const struct sorter *s, const char *name)
 
 /* --- sidecars --- */
 
-/* Of files whose names begin with `begin`, or are it: a file of a set before others that a pipeline
- * takes; n = none. */
+/* Searches files whose names begin with `begin`, or equal it: prefers a file of a set over others
+ * that a pipeline takes; n = not found. */
 static size_t find_scene(const struct sorter *s, const char *begin, size_t length, bool whole,
                          size_t self)
 {
@@ -122,8 +122,9 @@ static void look_for_main(struct sorter *s, size_t number)
 
 /* --- metadata --- */
 
-/* A pattern that begins with wildcards leaves all files as candidates of each: those that fit it
- * for no scene are left out by a bit. One too many for the bits leaves none out. */
+/* A pattern that begins with wildcards makes all files candidates of each file: a bit for each
+ * pattern excludes those that fit it for no scene. Patterns beyond the number of bits exclude no
+ * file. */
 static void mark_metadata(struct sorter *s)
 {
     size_t bit = 0;
@@ -150,7 +151,7 @@ static size_t first_bit(const struct pb_config *config, const struct pb_pipeline
 
 struct wanted {
     const char *pattern, *scene;
-    uint64_t bit; /* of may_be; 0 = it has none */
+    uint64_t bit; /* bit of may_be; 0 if it has no bit */
     /* For each file that is metadata of main. */
     void (*meet)(struct sorter *s, size_t main, size_t metadata);
 };
@@ -182,8 +183,8 @@ static void meet_metadata(struct sorter *s, size_t main, const struct wanted *wa
     }
 }
 
-/* Candidates have what stands before the pattern's first wildcard, behind a * a part of main's own
- * name before that. */
+/* Candidates begin with the text before the pattern's first wildcard; after a *, with a part of
+ * main's own name before that. */
 static void look_for_pattern(struct sorter *s, size_t main, const char *pattern, size_t bit,
                              void (*meet)(struct sorter *s, size_t main, size_t metadata))
 {
@@ -217,7 +218,7 @@ static void look_for_metadata(struct sorter *s, size_t main,
         look_for_pattern(s, main, pipeline->input.metadata[i], bit + i, meet);
 }
 
-/* --- sets that metadata tell --- */
+/* --- sets by metadata --- */
 
 /* A sum, so that the order does not count. */
 static uint64_t mixed(uint64_t state)
@@ -234,7 +235,7 @@ static void count_metadata(struct sorter *s, size_t main, size_t metadata)
     file->lacks_metadata = false;
 }
 
-/* Where the file belongs by what its metadata say, if that is known. */
+/* Assigns the file by its metadata, if these are known. */
 static void look_for_answer(struct sorter *s, size_t number,
                             const struct pb_belonging_answers *answers)
 {
@@ -255,8 +256,8 @@ static void look_for_answer(struct sorter *s, size_t number,
     file->belongs = told ? PB_BELONGS_SET : PB_BELONGS_ALONE;
 }
 
-/* Which of its files one that is metadata of several goes along with: one that is not known yet,
- * so that it stays until all are; one of a set before one that tells nothing. */
+/* Chooses the file with which shared metadata are moved: first one that is not assigned yet, so
+ * that the metadata stay until all are; then one of a set, before one without a set. */
 static int rank_of(const struct pb_belonging *main)
 {
     return main->belongs == PB_BELONGS_ASKED ? 2 : main->belongs == PB_BELONGS_SET ? 1 : 0;
@@ -274,7 +275,7 @@ static void follow(struct sorter *s, size_t main, size_t metadata)
     file->main = main;
 }
 
-/* Metadata go where their file goes, and tell no scene themselves: without it they wait. */
+/* Metadata are moved with their file, and determine no scene themselves: without it they wait. */
 static void sort_asked(struct sorter *s, const struct pb_belonging_answers *answers)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -321,9 +322,9 @@ static void name_pipeline(struct sorter *s, size_t number)
         file->pipeline = pb_config_match(s->config, file->name);
 }
 
-/* Whether a folder of its name can hold it, in which it is found by that name. A single file that
- * goes to a pipeline of many files is an archive of them, and what belongs to its scene is inside;
- * or one that tells no scene, which takes along what lies beside it. */
+/* Returns true if a folder of its name can contain the file under the same name. A single file for
+ * a pipeline of many files is an archive that contains its own metadata, or a file without a scene,
+ * which is moved with the files next to it. */
 static bool can_be_main(const struct pb_belonging *file)
 {
     char clean[256];
@@ -334,7 +335,7 @@ static bool can_be_main(const struct pb_belonging *file)
     return strcmp(clean, pb_base_name(file->name)) == 0;
 }
 
-/* Of a scene whose files are waited for. */
+/* Searches the companions of a scene whose files are waited for. */
 static void look_for_companions(struct sorter *s, size_t number)
 {
     struct pb_belonging *file = &s->file[number];

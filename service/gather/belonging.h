@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_BELONGING_H
 #define PB_BELONGING_H
-/* What each file of an inbox is, by the names that lie there and by what is known of metadata: a
- * scene of its own, a file of a set (input.group), or one that belongs to another file (sidecars,
- * input.metadata). No I/O. Thread: any. */
+/* Assigns each file of an inbox, by the names in it and the known metadata: a scene of its own, a
+ * file of a set (input.group), or a file that belongs to another one (sidecars, input.metadata). No
+ * I/O. Thread: any. */
 #include "config/config.h"
 #include "service/worker/described.h"
 
@@ -13,10 +13,10 @@
 #include <stdint.h>
 
 enum pb_belongs {
-    PB_BELONGS_ALONE,   /* a scene of its own, or nothing that we know */
-    PB_BELONGS_MAIN,    /* a scene whose pipeline waits for files beside it, or that has some */
-    PB_BELONGS_SET,     /* one of the files of a set */
-    PB_BELONGS_ASKED,   /* of a set that its metadata tell, which are not known yet */
+    PB_BELONGS_ALONE, /* a single-file scene, or an unknown file */
+    PB_BELONGS_MAIN, /* a scene whose pipeline waits for files next to it, or that has such files */
+    PB_BELONGS_SET,  /* one of the files of a set */
+    PB_BELONGS_ASKED,   /* part of a set by its metadata, which are not known yet */
     PB_BELONGS_BESIDE,  /* to the file `main` */
     PB_BELONGS_NOWHERE, /* a sidecar whose file is not here */
     PB_BELONGS_AWAITS   /* metadata whose file is not here */
@@ -25,21 +25,21 @@ enum pb_belongs {
 struct pb_belonging {
     const char *name; /* below the inbox; the caller's */
     bool is_folder;   /* the caller's: stays ALONE */
-    bool is_still;    /* the caller's: it does not change any more */
+    bool is_still;    /* the caller's: it stopped changing */
     uint64_t state;   /* the caller's: another number when it changed */
     enum pb_belongs belongs;
-    const struct pb_pipeline_config *pipeline; /* NULL: none takes it */
-    char scene[256];                           /* SET: of the set */
-    size_t main;                               /* BESIDE: number of that file */
-    /* Of a file whose metadata tell its set; ALONE, or MAIN with these, when they do not: */
-    bool is_asked;                     /* it is one, not metadata */
+    const struct pb_pipeline_config *pipeline; /* NULL: no pipeline takes it */
+    char scene[256];                           /* SET: name of the set */
+    size_t main; /* number of the file that it belongs to, for BESIDE */
+    /* For a file whose metadata determine its set; ALONE, or MAIN with these, when they do not: */
+    bool is_asked;                     /* false for the metadata file itself */
     const struct pb_described *answer; /* NULL: not known yet */
     uint64_t digest;                   /* its state and that of its metadata */
-    bool may_be_asked;                 /* all of these are still */
-    bool lacks_metadata;               /* there are none of input.metadata */
+    bool may_be_asked;                 /* the file and its metadata stopped changing */
+    bool lacks_metadata;               /* no file of input.metadata is there */
 };
 
-/* Where answers are kept (asked.h). */
+/* Cache of answers (asked.h). */
 struct pb_belonging_answers {
     const struct pb_described *(*find)(void *user, const char *name, uint64_t digest);
     void *user;

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SET_FOLDER_H
 #define PB_SET_FOLDER_H
-/* A set of loose files that lies in a folder of its own, as it is kept from its claim on. Thread:
- * any. */
+/* A set of loose files in a folder of its own, in which it is kept from its claim on. Thread: any.
+ */
 #include "config/config.h"
 
 /* The first pipeline whose input.group takes a file of the folder for one of this scene; NULL:

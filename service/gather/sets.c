@@ -23,10 +23,10 @@ struct member {
 struct pb_sets {
     struct member *member;
     size_t n_members, members_room;
-    struct pb_set_file *file; /* of all sets, one after the other */
+    struct pb_set_file *file; /* files of all sets, one set after the other */
     struct pb_set *set;
     size_t n;
-    int64_t *awaited_ms; /* when the first such file of a pipeline came (pb_sets_await) */
+    int64_t *awaited_ms; /* arrival of the first such file of each pipeline (pb_sets_await) */
     size_t n_awaited;    /* pipelines in there; INT64_MAX: none is awaited */
 };
 
@@ -131,7 +131,7 @@ static bool has_sidecar(const struct pb_set *set, const char *ending)
     return has;
 }
 
-/* A file and those beside it. */
+/* Checks a file and the files that belong to it. */
 static int check_beside(const struct pb_pipeline_config *pipeline, const struct pb_set *set,
                         struct pb_err *err)
 {
@@ -158,7 +158,7 @@ static bool has_name(const struct pb_scene_walk *walk, const char *name)
     return has;
 }
 
-/* The names of the set, and of the files that it joins, as those of a folder in which they lie. */
+/* Checks the names of the set, and of the files that it joins, like those of one folder. */
 static int check(const struct pb_pipeline_config *pipeline, const struct pb_set *set,
                  struct pb_err *err)
 {
@@ -190,7 +190,7 @@ static void await_job(struct pb_set *set)
                    set->n == 1 ? "" : "s", set->earlier.busy);
 }
 
-/* Whether a file that came before the set was over may be of it. */
+/* Returns true if a file that arrived before the set was over may belong to it. */
 static bool is_awaited(const struct pb_sets *sets, const struct pb_set *set)
 {
     return set->pipeline_number < sets->n_awaited &&
@@ -198,7 +198,7 @@ static bool is_awaited(const struct pb_sets *sets, const struct pb_set *set)
                (set->is_incomplete ? set->expires_ms : set->youngest_ns / 1000000);
 }
 
-/* What is wrong beside missing files (two files for one band) the job says. */
+/* The job reports faults other than missing files (two files for one band). */
 static void judge(const struct pb_sets *sets, struct pb_set *set,
                   const struct pb_pipeline_config *pipeline, const struct pb_sets_now *now)
 {

@@ -2,16 +2,16 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SETS_H
 #define PB_SETS_H
-/* Which loose files of the inbox make a scene together (input.group), and which of these sets are
- * to be taken. Made anew by every scan, from the names that lie there and the configuration that
- * holds now: nothing is remembered, so a restart or a reload in the middle of a delivery changes
- * nothing. No I/O, no clock of its own. Thread: any, one at a time.
+/* Groups loose files of the inbox into scenes (input.group) and selects the sets that are due. Made
+ * again by every scan, from the present names and the present configuration: nothing is remembered,
+ * so a restart or a reload in the middle of a delivery changes nothing. No I/O, no clock of its
+ * own. Thread: any, one at a time.
  *
- * A set is due when nothing of it came or changed for service.settle, and either all files of a
- * complete scene are there or the last change is input.complete.expire ago: then its job says what
- * is missing. A single file with its metadata and sidecars is such a set, too. Files that join a
- * set that was done (input.complete.reopen) are judged with those of its earlier jobs, and wait
- * while one of its jobs is not over, so that all that come meanwhile become one. */
+ * A set is due when no file of it arrived or changed for service.settle, and either all files of a
+ * complete scene are there or the last change is input.complete.expire ago: then its job names the
+ * missing files. A single file with its metadata and sidecars is such a set, too. Files that join a
+ * processed set (input.complete.reopen) are judged with those of its earlier jobs, and wait while
+ * one of its jobs is not over, so that all files that arrive meanwhile become one job. */
 #include "config/config.h"
 
 #include <stdbool.h>
@@ -26,9 +26,9 @@ struct pb_set_file {
     size_t number;              /* the caller's */
 };
 
-/* What was done of a set before. Zero bytes: nothing. */
+/* Earlier jobs of this set. All-zero: none. */
 struct pb_set_earlier {
-    char **name; /* of its files; malloc'd, and so are they */
+    char **name; /* names of its files; array and names are malloc'd */
     size_t n;
     char busy[24]; /* id of a job of it that waits or runs; "" = none does */
 };
@@ -43,13 +43,13 @@ struct pb_set {
     int64_t expires_ms;  /* wall clock */
     int64_t reopen_ms;   /* for how long after its last job files may join it; 0 = not at all */
     size_t pipeline_number;
-    struct pb_set_earlier earlier; /* by pb_sets_know */
+    struct pb_set_earlier earlier; /* set by pb_sets_know */
     bool is_due;
     bool is_incomplete;
-    char missing[512]; /* of an incomplete one, in words */
+    char missing[512]; /* missing files of an incomplete set, in words */
 };
 
-/* As of the scan's begin. */
+/* Clocks at the begin of the scan. */
 struct pb_sets_now {
     int64_t wall_ms;
     bool wall_is_trusted; /* the wall clock may be compared with ctimes */
@@ -64,12 +64,13 @@ void pb_sets_begin(struct pb_sets *sets);
  * that it is or belongs to. -ENOMEM. */
 int pb_sets_add(struct pb_sets *sets, size_t pipeline, const char *scene, bool is_beside,
                 const struct pb_set_file *file);
-/* A file that came at that time (ctime) is of a set of the pipeline that is not known yet. A set
- * whose last file came later, or that lacks files and expires later, waits for it. -ENOMEM. */
+/* Registers a file that arrived at that time (ctime) and whose set of the pipeline is not known
+ * yet. Sets of the pipeline wait for it if their last file is newer, or if they lack files and
+ * expire later. -ENOMEM. */
 int pb_sets_await(struct pb_sets *sets, size_t pipeline, int64_t ctime_ns);
 /* Forms the sets; config: that of the numbers. -ENOMEM: there are no sets. */
 int pb_sets_end(struct pb_sets *sets, const struct pb_config *config);
-/* After end: what was done of set i before; taken, with what it holds. */
+/* After end: sets the earlier jobs of set i; takes ownership of the content. */
 void pb_sets_know(struct pb_sets *sets, size_t i, const struct pb_set_earlier *earlier);
 /* After that: which of them are due. config: as in end. */
 void pb_sets_judge(struct pb_sets *sets, const struct pb_config *config,

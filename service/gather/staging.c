@@ -73,8 +73,8 @@ void pb_staging_close(struct pb_staging *staging)
     staging->path[0] = '\0';
 }
 
-/* All files of the folder back to where they came from. How many stay, as that cannot be now or
- * ever; negative errno: for want of something else. */
+/* Moves all files of the folder back to their origin. Returns the number of files that stay,
+ * because they cannot be moved now or ever; negative errno: another failure. */
 static int give_back(const struct pb_staging *staging)
 {
     char before[PB_FILES_PATH_BYTES], after[PB_FILES_PATH_BYTES];
@@ -101,7 +101,7 @@ static int give_back(const struct pb_staging *staging)
 bool pb_staging_undo(struct pb_staging *staging, const char *to)
 {
     if (to != NULL && rename(to, staging->folder) != 0)
-        return false; /* the folder is complete where it lies */
+        return false; /* the folder is complete at its place */
     int stay = give_back(staging);
     if (stay == 0)
         pb_staging_close(staging);
@@ -129,7 +129,8 @@ static int find_folder(const char *path, char out[256])
     return 0;
 }
 
-/* The directory may be a sender's by a part of its path, and was no link when the files came. */
+/* A sender may own a part of the directory's path; the path contained no link when the files
+ * arrived. */
 static int give_back_to(struct pb_staging *staging, const char *from)
 {
     const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,

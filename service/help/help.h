@@ -2,24 +2,24 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_HELP_H
 #define PB_HELP_H
-/* What programs and commands take, as tables. --help, the manual pages and the completions of
- * shells are made from them. Static, read-only; one thread. */
+/* Arguments and options of programs and commands, as tables. --help, the manual pages and the
+ * completions of shells are made from them. Static, read-only; one thread. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 struct pb_help_option {
-    char letter;       /* 0 = none */
-    const char *name;  /* "config"; NULL = the end of the table */
-    const char *value; /* "FILE", NULL = it takes none */
-    const char
-        *choices; /* of the value, "auto|cpu"; NULL = any, a file when value is FILE or DIR */
+    char letter;         /* 0 = none */
+    const char *name;    /* "config"; NULL = the end of the table */
+    const char *value;   /* "FILE"; NULL if it has no value */
+    const char *choices; /* choices for the value, "auto|cpu"; NULL: any, a file when value is FILE
+                            or DIR */
     const char *doc;
 };
 
 /* A program, or a command of one. */
 struct pb_help_page {
-    const char *name, *arguments; /* of the usage line */
+    const char *name, *arguments; /* words of the usage line */
     const char *summary;          /* a few words, without a full stop */
     const struct pb_help_option *options;
     const char *text;    /* paragraphs, a blank line between; NULL = none */
@@ -27,7 +27,7 @@ struct pb_help_page {
     bool takes_files;    /* for completion */
 };
 
-/* The programs beside pushbroom. */
+/* The programs other than pushbroom. */
 extern const struct pb_help_page pb_help_pushbroomd, pb_help_notify;
 
 /* "usage: <program> <name> <arguments>", summary, options, text, example; 80 columns. program NULL:

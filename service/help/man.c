@@ -47,7 +47,8 @@ static void paragraphs(FILE *out, const char *text)
     }
 }
 
-/* Of the page: today, or SOURCE_DATE_EPOCH, by which packagers make builds that repeat. */
+/* Prints the date of the page: today, or SOURCE_DATE_EPOCH, by which packagers make reproducible
+ * builds. */
 static void print_date(FILE *out)
 {
     char text[PB_CLOCK_TEXT_BYTES];

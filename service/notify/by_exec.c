@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Programs. No shell; no descriptor, no signal mask and no environment of pushbroom-notify; the
- * event is a file at standard input; the end of what it says on standard error goes to the log when
- * it fails. It is a process group of its own, which is ended as a whole at the time limit, and when
+ * Runs programs. No shell; no descriptor, no signal mask and no environment of pushbroom-notify;
+ * the event is a file at standard input; if it fails, the end of its standard error is written to
+ * the log. It is a process group of its own, which is ended as a whole at the time limit, and when
  * the program is over. */
 #include "config/base/clock.h"
 #include "service/notify/sender.h"
@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 2000 /* from SIGTERM to SIGKILL */
+#define PATIENCE_MS 2000 /* time from SIGTERM to SIGKILL */
 #define SAID_BYTES  300
 #define EXIT_DATA   65 /* EX_DATAERR of sysexits.h: the program does not take this event */
 #define EXIT_START  127
@@ -94,7 +94,7 @@ static void become(char *const *argv, char *const *environment, int input, int s
     _exit(EXIT_START);
 }
 
-/* The program's id; negative errno. *out_said: where it speaks. */
+/* Starts the program and returns its id; negative errno. *out_said: its standard error. */
 static pid_t start(const struct exec *exec, const struct pb_letter *letter, int *out_said)
 {
     char id[200], event[100];
@@ -120,12 +120,12 @@ static pid_t start(const struct exec *exec, const struct pb_letter *letter, int 
         (void)close(said[0]);
         return rc;
     }
-    (void)setpgid(pid, pid); /* whoever of the two is first */
+    (void)setpgid(pid, pid); /* parent and child both set it: the order is not known */
     *out_said = said[0];
     return pid;
 }
 
-/* Keeps the end of what it said. False: it says no more. */
+/* Keeps the end of the output. False: the output has ended. */
 static bool hear(int said, char text[SAID_BYTES + 1])
 {
     char more[SAID_BYTES];
@@ -165,7 +165,7 @@ static bool wait_for(const struct exec *exec, int pidfd, int said, int64_t deadl
     }
 }
 
-/* Ends its group: asks, waits, kills. Its status in any case. */
+/* Ends its group: SIGTERM, wait, SIGKILL. Returns its status in any case. */
 static int finish(pid_t pid, int pidfd, bool over)
 {
     int status = 0;
@@ -174,8 +174,9 @@ static int finish(pid_t pid, int pidfd, bool over)
         (void)kill(-pid, SIGTERM);
         (void)poll(&watched, 1, PATIENCE_MS);
     }
-    (void)kill(-pid,
-               SIGKILL); /* what it left behind, too; it is still a zombie, so this is its id */
+    (void)kill(
+        -pid,
+        SIGKILL); /* also for its descendants; it is still a zombie, so the id is not reused */
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     return status;

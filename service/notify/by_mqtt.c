@@ -22,7 +22,7 @@ struct mqtt {
     const struct pb_notify_config *notify;
     const struct pb_stop *stop;
     struct mosquitto *client;
-    bool greeted;  /* CONNACK came, */
+    bool greeted;  /* CONNACK was received, */
     int greeting;  /* with this */
     int confirmed; /* the last message that the broker has */
 };
@@ -91,7 +91,7 @@ static int log_in(struct mqtt *mqtt, struct pb_err *err)
     return rc;
 }
 
-/* Of the client; its certificate and name are verified. */
+/* Configures the client's TLS; the server's certificate and name are verified. */
 static int set_tls(struct mqtt *mqtt)
 {
     const char *file = mqtt->notify->ca_file;
@@ -156,7 +156,7 @@ static enum pb_sent connect_now(struct mqtt *mqtt, int64_t deadline_ms, struct p
     return PB_SENT_NOT;
 }
 
-/* A word of the event becomes one level: what would be a level's end or a wildcard is replaced. */
+/* A word of the event becomes one level: separators and wildcards are replaced. */
 static size_t put_word(char *out, size_t room, const char *word)
 {
     size_t n = 0;

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_NEWS_H
 #define PB_NEWS_H
-/* Says that the service has new events, to threads that wait for some. Thread: any. */
+/* Wakes threads that wait for new events of the service. Thread: any. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>

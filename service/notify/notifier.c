@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The main thread waits for signals. A thread watches the service's journal and wakes the targets;
- * what it sees it does not keep: each target asks the service itself. */
+ * it keeps no events: each target requests them from the service itself. */
 #include "service/notify/notifier.h"
 
 #include "config/base/clock.h"
@@ -80,7 +80,7 @@ static void watch_once(struct pb_notifier *notifier)
     /* A number that was never reached: the watch begins at the end. */
     if (pb_client_call(client, "job.watch", "{\"since\":0}", &err, &reply, &result) == 0) {
         pb_json_release(reply);
-        pb_news_tell(&notifier->news); /* what happened while it was away */
+        pb_news_tell(&notifier->news); /* events that happened while it was disconnected */
         while (pb_client_event(client, -1, &err, &event, &result) > 0) {
             int64_t seq = 0;
             bool is_change = pb_json_get_int(result, "seq", &seq) == 0;
@@ -124,7 +124,7 @@ static void stop(struct pb_notifier *notifier)
     free(notifier);
 }
 
-/* Takes the configuration. NULL = it cannot be started, and the log says why. */
+/* Takes the configuration. NULL: it cannot be started; the reason is in the log. */
 static struct pb_notifier *start(struct pb_config *config, const char *socket)
 {
     struct pb_notifier *notifier = calloc(1, sizeof *notifier);
@@ -190,7 +190,7 @@ int pb_notifier_run(const struct pb_notifier_options *options)
     (void)sigaddset(&signals, SIGTERM);
     (void)sigaddset(&signals, SIGINT);
     (void)sigaddset(&signals, SIGHUP);
-    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL); /* of all threads */
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL); /* applies to all threads */
     struct pb_config *config = load(options->config);
     if (config == NULL)
         return EXIT_CONF;

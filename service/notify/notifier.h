@@ -6,7 +6,7 @@
 
 struct pb_notifier_options {
     const char *config; /* path */
-    const char *socket; /* of the service; NULL: as the configuration says */
+    const char *socket; /* socket of the service; NULL: that of the configuration */
 };
 
 /* Delivers until SIGTERM or SIGINT; SIGHUP reads the configuration again. The exit status: 0, 2 for

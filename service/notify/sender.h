@@ -2,9 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SENDER_H
 #define PB_SENDER_H
-/* How an event reaches those who want it: a table of functions for each kind of entry under
- * `notify`. A sender belongs to one thread and waits as long as its entry's `timeout` says, or
- * until the program stops. */
+/* Delivers events: a table of functions for each kind of entry under `notify`. A sender belongs to
+ * one thread and waits at most for its entry's `timeout`, or until the program stops. */
 #include "config/config.h"
 #include "service/notify/stop.h"
 
@@ -32,14 +31,14 @@ enum pb_sent {
 /* Why it was not sent. */
 struct pb_sent_why {
     char text[PB_SENDER_WHY_BYTES];
-    int64_t wait_ms; /* that the receiver asks for; 0 = it does not */
+    int64_t wait_ms; /* delay that the receiver requests; 0: no request */
 };
 
 struct pb_sender_kind {
     /* NULL = out of memory. Both are borrowed. */
     void *(*create)(const struct pb_notify_config *notify, const struct pb_stop *stop);
     enum pb_sent (*send)(void *sender, const struct pb_letter *letter, struct pb_sent_why *why);
-    void (*rest)(void *sender); /* nothing waits now: lets go of connections. NULL = has none */
+    void (*rest)(void *sender); /* no event waits now: closes connections. NULL if not needed */
     void (*destroy)(void *sender);
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * After a try that failed the list is asked for again: what expired meanwhile is not in it. */
+ * After a try that failed the list is requested again: it lacks events that expired meanwhile. */
 #include "service/notify/target.h"
 
 #include "config/base/clock.h"
@@ -38,8 +38,8 @@ struct pb_target {
     pthread_mutex_t lock; /* client, while it is made, closed or hung up by another thread */
     struct pb_client *client;
     int64_t service_ms; /* the next wait for the service */
-    bool service_told;  /* that it is away */
-    /* Of the event that is tried: */
+    bool service_told;  /* the service's absence was logged */
+    /* State of the event that is tried: */
     int64_t seq;
     int tries, refusals;
     int64_t said_ms; /* monotonic: when its failure was logged */
@@ -87,8 +87,8 @@ static int open_client(struct pb_target *target, struct pb_err *err)
     return 0;
 }
 
-/* An error of the socket, or an answer that is one. The service may be stopped or started at any
- * time, so it is told once. */
+/* Handles an error of the socket, or an error as answer. The service may be stopped or started at
+ * any time, so it is logged once. */
 static void miss_service(struct pb_target *target, const struct pb_err *err)
 {
     if (err->code != PB_E_SERVICE_BUSY)

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TARGET_H
 #define PB_TARGET_H
-/* An entry of notify at work: a thread with a connection of its own to the service, which asks for
- * the events that wait for the entry, sends them in order and tells the service which are done. It
- * keeps nothing: after a kill of either side the service has what is left. */
+/* The worker of an entry of notify: a thread with a connection of its own to the service, which
+ * requests the waiting events of the entry, sends them in order and acknowledges delivered ones. It
+ * keeps nothing: after a kill of either side the service has the remaining events. */
 #include "config/config.h"
 #include "service/notify/news.h"
 #include "service/notify/stop.h"
