@@ -116,6 +116,8 @@ static const struct cli_command commands[] = {
                     {0, "failed", NULL, NULL, "failed jobs only"},
                     {0, "since", "DURATION", NULL, "jobs that changed in this time: 1d, 30m"},
                     {'p', "pipeline", "NAME", NULL, "jobs of this pipeline"},
+                    {'v', "verbose", NULL, NULL,
+                     "also version, device, directories and the configuration in use"},
                     JSON("a job a line as JSON, without reports (with --watch: an object a "
                          "change; of a JOB the one with its report)"),
                     SOCKET),

@@ -59,6 +59,9 @@ static int take_option(const char *command, struct cli_service_options *o, int c
     case 'j':
         o->json = true;
         break;
+    case 'v':
+        o->verbose = true;
+        break;
     case 'T':
         o->textfile = optarg;
         break;
@@ -82,13 +85,15 @@ static int take_option(const char *command, struct cli_service_options *o, int c
 
 int cli_service_parse(const char *command, int argc, char **argv, struct cli_service_options *o)
 {
-    static const struct option longs[] = {
-        {"socket", 1, 0, 's'},     {"json", 0, 0, 'j'},   {"pipeline", 1, 0, 'p'},
-        {"wait", 0, 0, 'w'},       {"watch", 0, 0, 'W'},  {"all", 0, 0, 'a'},
-        {"until-idle", 0, 0, 'i'}, {"expect", 1, 0, 'e'}, {"textfile", 1, 0, 'T'},
-        {"failed", 0, 0, 'f'},     {"since", 1, 0, 'S'},  {"priority", 1, 0, 'P'},
-        {"dry-run", 0, 0, 'n'},    {"wide", 0, 0, 'l'},   {0, 0, 0, 0}};
-    static const char *const of_submit = "sjpwP", *const of_status = "sjWaiefSpl",
+    static const struct option longs[] = {{"socket", 1, 0, 's'},     {"json", 0, 0, 'j'},
+                                          {"pipeline", 1, 0, 'p'},   {"wait", 0, 0, 'w'},
+                                          {"watch", 0, 0, 'W'},      {"all", 0, 0, 'a'},
+                                          {"until-idle", 0, 0, 'i'}, {"expect", 1, 0, 'e'},
+                                          {"textfile", 1, 0, 'T'},   {"failed", 0, 0, 'f'},
+                                          {"since", 1, 0, 'S'},      {"priority", 1, 0, 'P'},
+                                          {"dry-run", 0, 0, 'n'},    {"wide", 0, 0, 'l'},
+                                          {"verbose", 0, 0, 'v'},    {0, 0, 0, 0}};
+    static const char *const of_submit = "sjpwP", *const of_status = "sjWaiefSplv",
                              *const of_again = "sjSpPn", *const of_metrics = "sjT",
                              *const of_lists = "sjfSp", *const others = "sj";
     bool lists = strcmp(command, "retry") == 0 || strcmp(command, "quarantine") == 0;
@@ -102,9 +107,9 @@ int cli_service_parse(const char *command, int argc, char **argv, struct cli_ser
     for (size_t i = 0, n = 0; longs[i].name != NULL; i++)
         if (strchr(allowed, longs[i].val) != NULL)
             mine[n++] = longs[i];
+    const char *letters = strchr(allowed, 'v') ? ":p:v" : strchr(allowed, 'p') ? ":p:" : ":";
     opterr = 0;
-    for (int c;
-         (c = getopt_long(argc, argv, strchr(allowed, 'p') ? ":p:" : ":", mine, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, letters, mine, NULL)) != -1;) {
         int rc = take_option(command, o, c);
         if (rc != CLI_DONE)
             return rc < 0 ? cli_bad_option(command, argv, c, mine) : rc;
@@ -116,6 +121,8 @@ int cli_service_parse(const char *command, int argc, char **argv, struct cli_ser
                          "--watch shows all jobs; it excludes --failed, --since and --pipeline");
     o->words = argv + optind;
     o->n_words = argc - optind;
+    if (o->verbose && (o->json || o->watch || o->n_words > 0))
+        return cli_usage(command, "--verbose excludes --json, --watch and a JOB");
     return CLI_DONE;
 }
 

@@ -16,7 +16,7 @@ enum { CLI_TIMEOUT_MS = 10000, CLI_ID_BYTES = 32 };
 
 struct cli_service_options {
     const char *socket, *pipeline, *textfile;
-    bool json, wait, watch, all, until_idle, failed, dry_run, has_priority;
+    bool json, wait, watch, all, until_idle, failed, dry_run, has_priority, verbose;
     int64_t since_ms; /* jobs that changed in this time; 0 = all */
     long priority;
     long expect; /* jobs that must have been seen before idle counts */

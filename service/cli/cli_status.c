@@ -317,6 +317,23 @@ static void show_stays(const struct pb_json_value *info, const char *word, enum 
         printf("%s  %lld entries more\n", word, (long long)more);
 }
 
+static void show_service(const struct pb_json_value *info)
+{
+    static const char *const directories[] = {"products", "work", "quarantine", "archive", "state"};
+    const struct pb_json_value *inboxes = pb_json_get(info, "inboxes", &(bool){false});
+    printf("service  version %s, pid %lld, started %s, device %s\n", cli_job_text(info, "version"),
+           (long long)cli_job_number(info, "pid"), cli_job_text(info, "started"),
+           cli_job_text(info, "device"));
+    printf("config   %s, loaded %s, SHA-256 %s\n", cli_job_text(info, "config"),
+           cli_job_text(info, "config_loaded"), cli_job_text(info, "config_sha256"));
+    for (size_t i = 0; i < pb_json_count(inboxes); i++) {
+        const char *path = pb_json_text_of(pb_json_at(inboxes, i));
+        printf("inbox    %s\n", path != NULL ? path : "");
+    }
+    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
+        printf("%-10s %s\n", directories[i], cli_job_text(info, directories[i]));
+}
+
 static void show_settling(const struct pb_json_value *info)
 {
     int64_t n = cli_job_number(info, "inbox_settling");
@@ -342,7 +359,7 @@ static bool is_inbox_empty(const struct pb_json_value *info)
 
 /* Prints what the service waits for before the list. Returns whether the inbox has nothing that
  * waits or stays. A reply without the members has none. */
-static bool show_waiting(struct pb_client *client)
+static bool show_waiting(struct pb_client *client, bool verbose)
 {
     struct pb_err err = {0};
     struct pb_json_value *reply = NULL;
@@ -350,6 +367,8 @@ static bool show_waiting(struct pb_client *client)
     char text[1200];
     if (pb_client_call(client, "service.info", "{}", &err, &reply, &result) < 0)
         return true;
+    if (verbose)
+        show_service(result);
     const struct pb_json_value *troubles = pb_json_get(result, "troubles", &(bool){false});
     for (size_t i = 0; i < pb_json_count(troubles); i++) {
         const struct pb_json_value *trouble = pb_json_at(troubles, i);
@@ -380,7 +399,7 @@ static int show_list(struct pb_client *client, const struct cli_service_options 
                                     : LISTED + 1; /* is there more? */
     if (cli_jobs_read(client, o, NULL, limit, &err, &jobs) < 0)
         return cli_service_exit(&err);
-    bool is_empty = o->json || show_waiting(client);
+    bool is_empty = o->json || show_waiting(client, o->verbose);
     if (jobs.n == 0 && !o->json)
         puts(filters     ? "there are no such jobs"
              : !is_empty ? "no jobs yet"

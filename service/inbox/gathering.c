@@ -371,7 +371,8 @@ bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,
 static void note_claim(struct pb_intake *intake, struct pb_settle *settle,
                        const struct pb_claimed *claimed)
 {
-    bool lacks = claimed->rc == -EAGAIN && claimed->err.code == PB_E_INPUT_INCOMPLETE;
+    bool lacks = claimed->set == NULL && claimed->rc == -EAGAIN &&
+                 claimed->err.code == PB_E_INPUT_INCOMPLETE;
     bool refused = claimed->rc != -EAGAIN && pb_code_class(claimed->err.code) == PB_CLASS_INPUT;
     if (!lacks && !refused)
         return;

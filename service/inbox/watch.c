@@ -164,8 +164,6 @@ static void log_lack(struct pb_watch *watch, const struct pb_settle_file *file, 
 static bool can_go_on(struct pb_watch *watch, const struct pb_settle_file *file, int rc,
                       const struct pb_err *err)
 {
-    if (rc == -EAGAIN && err->code == PB_E_INPUT_INCOMPLETE)
-        log_lack(watch, file, err->msg);
     if (rc == -EAGAIN)
         return true;
     if (pb_code_class(err->code) == PB_CLASS_INPUT) {
@@ -255,6 +253,8 @@ static void take_results(struct pb_watch *watch)
             pb_job_fini(&file->job);
         else if (!fault)
             fault = !can_go_on(watch, file->file, file->rc, &file->err);
+        if (file->set == NULL && file->rc == -EAGAIN && file->err.code == PB_E_INPUT_INCOMPLETE)
+            log_lack(watch, file->file, file->err.msg);
     }
     watch->more = watch->more && !fault;
     bool none_left = watch->offered && !watch->more && watch->waiting == 0;

@@ -64,6 +64,16 @@ class Reload(DaemonCase):
         wait_for(lambda: self.metric(d, "config_last_reload_successful") == 1)
         self.assertGreater(self.metric(d, "config_last_reload_success_timestamp_seconds"), started)
 
+    def test_verbose_status_has_the_config_in_use(self):
+        d = self.daemon()
+        run = lambda *words: run_to_end([BIN / "pushbroom", "status", "--socket", d.root / "s.sock", *words], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        shown = run("-v").stdout
+        self.assertIn("config   %s, loaded %s, SHA-256 %s" % (d.config, d.call("service.info")["config_loaded"], self.digest(d)), shown)
+        self.assertIn("inbox    %s/inbox\n" % d.root, shown)
+        self.assertNotIn("SHA-256", run().stdout)
+        self.assertEqual(run("-v", "--json").returncode, 2)
+
     def test_relative_paths_are_a_warning(self):
         d = self.daemon(start=False)
         for command in ("pushbroomd", "--check", "-c"), ("pushbroom", "check-config"):
