@@ -7,6 +7,7 @@
 #include "service/daemon/machine.h"
 
 #include "config/base/clock.h"
+#include "service/runner/metrics.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -52,18 +53,6 @@ static size_t list_spaces(const struct pb_dirs *dirs, struct space *out)
     return n;
 }
 
-static void label(FILE *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (*text == '\\' || *text == '"')
-            (void)fputc('\\', out);
-        if (*text == '\n')
-            (void)fputs("\\n", out);
-        else
-            (void)fputc(*text, out);
-    }
-}
-
 static void print_spaces(FILE *out, const struct space *space, size_t n, bool size)
 {
     const char *name = size ? "size" : "avail";
@@ -76,7 +65,7 @@ static void print_spaces(FILE *out, const struct space *space, size_t n, bool si
             continue;
         (void)fprintf(out, "pushbroom_filesystem_%s_bytes{use=\"%s\",directory=\"", name,
                       space[i].use);
-        label(out, space[i].directory);
+        pb_metrics_label(out, space[i].directory);
         (void)fprintf(out, "\"} %" PRIu64 "\n", size ? space[i].size_bytes : space[i].avail_bytes);
     }
 }

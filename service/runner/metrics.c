@@ -164,8 +164,7 @@ static void gauge(FILE *out, const char *name, const char *help, int64_t value)
     (void)fprintf(out, "pushbroom_%s %" PRId64 "\n", name, value);
 }
 
-/* A label value: backslash, quote and newline are escaped. */
-static void label(FILE *out, const char *text)
+void pb_metrics_label(FILE *out, const char *text)
 {
     for (; *text; text++) {
         if (*text == '\\' || *text == '"')
@@ -180,7 +179,7 @@ static void label(FILE *out, const char *text)
 static void pipeline_label(FILE *out, const char *name, const char *pipeline)
 {
     (void)fprintf(out, "pushbroom_%s{pipeline=\"", name);
-    label(out, pipeline);
+    pb_metrics_label(out, pipeline);
     (void)fputc('"', out);
 }
 
@@ -267,7 +266,7 @@ static void print_reasons(FILE *out, const struct pb_metrics *metrics)
     head(out, "quarantined_total", "counter", "Jobs that ended without products, by error code.");
     for (size_t i = 0; i < PB_METRICS_REASONS && metrics->quarantined[i].n > 0; i++) {
         (void)fputs("pushbroom_quarantined_total{reason=\"", out);
-        label(out, metrics->quarantined[i].code);
+        pb_metrics_label(out, metrics->quarantined[i].code);
         (void)fprintf(out, "\"} %" PRIu64 "\n", metrics->quarantined[i].n);
     }
     head(out, "stage_duration_seconds_total", "counter",
@@ -275,7 +274,7 @@ static void print_reasons(FILE *out, const struct pb_metrics *metrics)
     for (size_t i = 0; i < PB_METRICS_STAGES && metrics->stage[i].name[0] != '\0'; i++) {
         for (int parked = 0; parked < 2; parked++) {
             (void)fputs("pushbroom_stage_duration_seconds_total{stage=\"", out);
-            label(out, metrics->stage[i].name);
+            pb_metrics_label(out, metrics->stage[i].name);
             (void)fprintf(out, "\",mode=\"%s\"} %.3f\n", parked ? "parked" : "busy",
                           parked ? metrics->stage[i].parked_s : metrics->stage[i].busy_s);
         }
@@ -288,13 +287,13 @@ static void print_subscribers(FILE *out, const struct pb_subscriber_state *all, 
     head(out, "notify_waiting", "gauge", "Events that wait to be delivered, by entry of notify.");
     for (int i = 0; i < n; i++) {
         (void)fputs("pushbroom_notify_waiting{target=\"", out);
-        label(out, all[i].name);
+        pb_metrics_label(out, all[i].name);
         (void)fprintf(out, "\"} %" PRId64 "\n", all[i].waiting);
     }
     head(out, "notify_oldest_seconds", "gauge", "Unix time of the oldest of them, 0: none.");
     for (int i = 0; i < n; i++) {
         (void)fputs("pushbroom_notify_oldest_seconds{target=\"", out);
-        label(out, all[i].name);
+        pb_metrics_label(out, all[i].name);
         (void)fprintf(out, "\"} %.3f\n", (double)all[i].oldest_ms / 1000);
     }
     head(out, "notify_total", "counter", "Events that were delivered, given up, or expired.");
@@ -302,7 +301,7 @@ static void print_subscribers(FILE *out, const struct pb_subscriber_state *all, 
         const struct pb_subscriber_state *state = &all[i / 3];
         const int64_t ended[] = {state->delivered, state->given_up, state->expired};
         (void)fputs("pushbroom_notify_total{target=\"", out);
-        label(out, state->name);
+        pb_metrics_label(out, state->name);
         (void)fprintf(out, "\",end=\"%s\"} %" PRId64 "\n", words[i % 3], ended[i % 3]);
     }
 }

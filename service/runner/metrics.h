@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define PB_METRICS_BUCKETS   16 /* at most, of a histogram */
 #define PB_METRICS_PIPELINES 64 /* with a row of their own; the last row counts all others */
@@ -67,6 +68,8 @@ void pb_metrics_count(struct pb_metrics *metrics, const struct pb_job *job);
 void pb_metrics_device_retry(struct pb_metrics *metrics, enum pb_device_try which);
 /* A job reached its final state: counts it and the facts of its report. */
 void pb_metrics_finished(struct pb_metrics *metrics, const struct pb_job *job);
+/* Writes a label value: backslash, quote and newline are escaped. Thread: any. */
+void pb_metrics_label(FILE *out, const char *text);
 /* malloc'd text, the caller's; NULL = out of memory. */
 char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics_gauges *gauges);
 /* The lines about the entries of notify, n of them; malloc'd as well. Thread: any. */

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized
 """The metrics of a running service: labels, histograms, file systems, processes."""
 import datetime
 import os

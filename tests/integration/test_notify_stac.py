@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized
 """Items in events, and pushbroom-notify with a STAC API: a real HTTP server that has the semantics of the Transaction
 extension."""
 import http.server

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """The STAC tree of a directory of products: catalog.json, collection.json, the pages of the months, the items."""
 import json
 import os
