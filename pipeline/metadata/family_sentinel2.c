@@ -390,6 +390,19 @@ static bool has_offset(struct pb_meta_reader *r, const struct item_scale *given)
     return by_baseline;
 }
 
+/* The flag is false, that is, stored values have the offset of the baseline: the bands must agree.
+ * A true flag decides alone, because older items keep the offset in raster:bands after it was
+ * applied (Earth Search, sentinel-2-l2a). */
+static void check_flag(struct pb_meta_reader *r, bool has, const struct item_scale *given)
+{
+    if (r->rc == 0 && has && given->any && fabs(given->offset + 0.1) > SCALE_TOLERANCE)
+        pb_meta_conflict(r,
+                         "earthsearch:boa_offset_applied is false, but the item's bands have the "
+                         "offset %g; find out which holds for the files, and give scale and offset "
+                         "in input.files in place of the calibrate step",
+                         given->offset);
+}
+
 static void read_item_scales(struct pb_meta_reader *r, const struct pb_meta_node *root)
 {
     const struct pb_meta_node *item = item_of(root);
@@ -402,9 +415,12 @@ static void read_item_scales(struct pb_meta_reader *r, const struct pb_meta_node
     if (!has && is_out)
         pb_meta_conflict(r, "baseline %s has no offset, but earthsearch:boa_offset_applied is true",
                          r->out->baseline);
-    if (!flagged) {
+    if (!is_out) {
         const struct item_scale given = read_asset_scales(r, root);
-        has = has_offset(r, &given);
+        if (!flagged)
+            has = has_offset(r, &given);
+        else
+            check_flag(r, has, &given);
     }
     if (r->rc < 0)
         return;

@@ -16,9 +16,12 @@ static int list(bool as_json)
     struct pb_preset *presets = NULL;
     const size_t n = pb_preset_list(&presets);
     int rc = CLI_DONE;
+    size_t longest = 0;
+    for (size_t i = 0; i < n; i++)
+        longest = strlen(presets[i].name) > longest ? strlen(presets[i].name) : longest;
     for (size_t i = 0; rc == CLI_DONE && i < n; i++) {
         if (!as_json) {
-            printf("%-18s %s\n", presets[i].name, presets[i].about);
+            printf("%-*s  %s\n", (int)longest, presets[i].name, presets[i].about);
             continue;
         }
         struct pb_json *json = pb_json_create(false);
@@ -32,9 +35,8 @@ static int list(bool as_json)
     pb_preset_list_free(presets, n);
     if (as_json)
         return rc;
-    puts("\n'pushbroom new NAME > my.yaml' starts a configuration from one, 'pushbroom run -c "
-         "NAME' runs "
-         "it.");
+    puts("\n'pushbroom new NAME > my.yaml' starts a configuration from one, "
+         "'pushbroom run -c NAME' runs it.");
     return CLI_DONE;
 }
 

@@ -195,7 +195,7 @@ def test_sentinel2_offset_follows_the_baseline_and_boa_offset_applied(scratch):
     scene = scratch / "scene"
     for name, change, offset in (
             ("S2A_29RKH_20200219_0_L2A.json", lambda t: t, 0),
-            ("S2A_29RKH_20200219_0_L2A.json", lambda t: t.replace('"02.14"', '"05.09"'), -1000),
+            ("S2A_29RKH_20200219_0_L2A.json", lambda t: t.replace('"02.14"', '"05.09"').replace('"offset":0', '"offset":-0.1'), -1000),
             ("S2A_29RKH_20200219_0_L2A.json",
              lambda t: t.replace('"02.14"', '"05.09"').replace('offset_applied":false', 'offset_applied":true'), 0),
             ("S2B_N0400_MTD_MSIL2A.xml", lambda t: t, -1000),

@@ -131,6 +131,15 @@ START_TEST(sentinel2_tile_adds_the_sun_and_the_time_of_sensing)
 }
 END_TEST
 
+/* The item of another baseline; its bands have no scale of the old one. */
+static char *of_baseline(const char *baseline)
+{
+    char *text = changed(load_metadata(S2_ITEM), "\"02.14\"", baseline);
+    for (char *at = text; (at = strstr(at, "raster:bands")) != NULL;)
+        *at = 'x';
+    return text;
+}
+
 START_TEST(earth_search_says_whether_the_offset_is_taken_out)
 {
     struct pb_metadata f = facts_of(S2_ITEM);
@@ -139,15 +148,16 @@ START_TEST(earth_search_says_whether_the_offset_is_taken_out)
     ck_assert_str_eq(f.tile, "T29RKH"); /* grid:code MGRS-29RKH */
     ck_assert_str_eq(f.baseline, "02.14");
     assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, 0);
-    char *text = changed(load_metadata(S2_ITEM), "\"02.14\"", "\"05.09\"");
+    char *text = of_baseline("\"05.09\"");
     ck_assert_int_eq(parse(text, &f, &err), 0); /* boa_offset_applied: false */
     assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, -0.1);
-    text = changed(load_metadata(S2_ITEM), "\"02.14\"", "\"05.09\"");
+    text = of_baseline("\"05.09\"");
     text = changed(text, "boa_offset_applied\":false", "boa_offset_applied\":true");
     ck_assert_int_eq(parse(text, &f, &err), 0);
     assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, 0);
     ck_assert_ptr_nonnull(strstr(f.boa_offset, "taken out"));
     text = changed(load_metadata(S2_ITEM), "\"02.14\"", "\"05.09\"");
+    assert_refused(strdup(text), PB_E_INPUT_METADATA_CONFLICT, "boa_offset_applied is false");
     /* Without the flag the bands of the item count, and these contradict the baseline. */
     assert_refused(changed(text, "earthsearch:boa_offset_applied", "x"),
                    PB_E_INPUT_METADATA_CONFLICT, "the item's bands have 0.0001 and 0;");
@@ -196,6 +206,12 @@ START_TEST(sentinel2_item_has_the_offset_of_its_bands)
                &f, &err);
     ck_assert_msg(rc == 0, "%s", err.msg);
     assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, 0);
+    /* The flag decides where the bands keep the offset that was applied. */
+    rc = parse(item_without_flag(ITEM_BASELINE ", \"earthsearch:boa_offset_applied\": true",
+                                 ITEM_BAND("red", "B04.tif", "0.0001", "-0.1")),
+               &f, &err);
+    ck_assert_msg(rc == 0, "%s", err.msg);
+    assert_scale(&f, "4", PB_QUANTITY_SURFACE, 1e-4, 0);
 }
 END_TEST
 
@@ -231,6 +247,9 @@ START_TEST(sentinel2_item_that_contradicts_itself_is_refused)
                                      ITEM_BAND("red", "B04.tif", "0.0001", "-0.1") ", " ITEM_BAND(
                                          "nir", "B08.tif", "0.0001", "0")),
                    PB_E_INPUT_METADATA_CONFLICT, "different scales");
+    assert_refused(item_without_flag(ITEM_BASELINE ", \"earthsearch:boa_offset_applied\": false",
+                                     ITEM_BAND("red", "B04.tif", "0.0001", "0")),
+                   PB_E_INPUT_METADATA_CONFLICT, "boa_offset_applied is false");
     assert_refused(item_without_flag(ITEM_BASELINE, "\"red\": {\"href\": \"B04.tif\"}"),
                    PB_E_INPUT_METADATA_VALUE, "give scale and offset in input.files");
 }
