@@ -12,7 +12,7 @@ enum { PB_PASSED_MAX = 16 }; /* descriptors of a message: a scene and its source
  * value are those of sendmsg(2). At least one byte is needed for a descriptor to travel. */
 ssize_t pb_passed_fd_send(int socket, const void *bytes, size_t n, int passed, int flags);
 /* Receives up to n bytes. *out_passed: the descriptor that arrived with them, close-on-exec, now
- * the caller's; -1 if absent. Of several descriptors in one message the kernel closes all except
+ * the caller's; -1 if absent. If a message has several descriptors, the kernel closes all except
  * the first. flags and the return value are those of recvmsg(2). */
 ssize_t pb_passed_fd_receive(int socket, void *bytes, size_t n, int *out_passed, int flags);
 /* The same for up to PB_PASSED_MAX descriptors, which arrive in the order of sending; EINVAL: more

@@ -3,7 +3,7 @@
  *
  * Start: config, directories, locks, then socket and (daemon_jobs.c) the store, the jobs that a
  * crash left, workers and watcher; a store that does not open is tried again by a timer. Stop, in
- * reverse: the watcher first, so that nothing new comes in; the runner drains; the socket last, so
+ * reverse: the watcher first, so that no input is accepted; the runner drains; the socket last, so
  * that clients see it happen. */
 #include "service/daemon/daemon_parts.h"
 
@@ -30,8 +30,8 @@
 #define BEAT_MS       5000
 #define SUMMARY_BYTES 500
 #define PUBLISH_MS    20
-#define OVERDUE_MS    6000 /* of the 10 s that the service takes to end */
-#define THREADS       3    /* of libuv's pool, beside one for each inbox */
+#define OVERDUE_MS    6000 /* part of the 10 s that the service takes to end */
+#define THREADS       3    /* threads of libuv's pool, in addition to one for each inbox */
 
 static void log_errors(const struct pb_err_list *errors)
 {
@@ -254,7 +254,7 @@ static void stop_status(struct pb_daemon *daemon)
     uv_close((uv_handle_t *)&daemon->publish_late, NULL);
 }
 
-/* What is not stored is found again at the next start, as after a loss of power. */
+/* Unstored changes are found again at the next start, as after a loss of power. */
 static void on_overdue(uv_timer_t *timer)
 {
     (void)timer;
@@ -379,7 +379,8 @@ static int start(struct pb_daemon *daemon, struct pb_err *err)
         (struct pb_machine){.loop = &daemon->loop, .dirs = &daemon->dirs, .facts = &daemon->facts};
     daemon->intake.store = daemon->store;
     daemon->intake.dirs = &daemon->dirs;
-    daemon->intake.writers = pb_writers_probe(daemon->dirs.inbox[0]); /* of one mount with all */
+    daemon->intake.writers =
+        pb_writers_probe(daemon->dirs.inbox[0]); /* on one mount with the others */
     if (daemon->intake.writers != 0)
         pb_log(PB_LOG_WARNING,
                "inbox: files that are open for writing are %s; undetected ones count as complete "

@@ -28,7 +28,7 @@ int pb_daemon_check(const char *config);
 /* Prints a systemd drop-in with the MemoryMax that the configuration needs:
  * 256 MiB + service.parallel_jobs x (compute.memory + limits.max_block_bytes + 512 MiB). */
 int pb_daemon_drop_in(const char *config);
-/* Of an error that ends the start. A config that is refused stays refused until it is changed; what
- * the machine refuses may pass. */
+/* Exit code for an error that ends the start. A refused config stays refused until it is changed; a
+ * fault of the machine may pass. */
 int pb_daemon_exit_code(const struct pb_err *err);
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * `pushbroomd --check`: what a start would refuse, found without making anything. */
+ * `pushbroomd --check`: finds the errors of a start without making anything. */
 #include "service/daemon/daemon.h"
 
 #include "pipeline/product/product_kinds.h"

@@ -9,7 +9,8 @@
 
 #define MIB           ((uint64_t)1 << 20)
 #define SERVICE_BYTES (256 * MIB) /* the service itself, its store and clients */
-#define JOB_BYTES     (512 * MIB) /* of a job beside its tiles: libraries, codecs, products */
+#define JOB_BYTES                                                                                  \
+    (512 * MIB) /* memory of a job in addition to its tiles: libraries, codecs, products */
 
 /* At a time; an express job (express.h) runs over this number. */
 static uint64_t jobs_at_most(const struct pb_config *config)

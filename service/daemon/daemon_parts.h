@@ -3,7 +3,7 @@
 #ifndef PB_DAEMON_PARTS_H
 #define PB_DAEMON_PARTS_H
 /* Inside pushbroomd: daemon.c starts, reloads and stops it; daemon_jobs.c opens the job store and
- * what works on it. Nobody else includes this. Thread: loop. */
+ * starts the parts that use it. No other file includes this. Thread: loop. */
 #include "service/daemon/daemon.h"
 
 #include "service/jobs/chores.h"
@@ -19,11 +19,11 @@ struct pb_daemon {
     uv_loop_t loop;
     uv_signal_t signals[PB_DAEMON_SIGNALS];
     uv_timer_t beat;
-    uv_timer_t overdue; /* from when the jobs have ended: threads that do not */
+    uv_timer_t overdue; /* runs after the end of the jobs: limit for threads that do not end */
     struct pb_config *config;
     struct pb_dirs dirs;
     struct pb_job_store *store;
-    struct pb_job_store *reader; /* of it, for the loop, which waits for no commit */
+    struct pb_job_store *reader; /* a reader of it, for the loop, which waits for no commit */
     struct pb_metrics metrics;
     struct pb_troubles troubles;
     struct pb_intake intake;
@@ -38,10 +38,10 @@ struct pb_daemon {
     struct pb_chores chores;
     struct pb_machine machine;
     struct pb_job_store *chores_reader;
-    bool subscribes, subscribe_again; /* the entries of notify go to the store, or must */
-    uv_work_t sweep;                  /* of work/ */
+    bool subscribes, subscribe_again; /* the entries of notify are being stored, or must be */
+    uv_work_t sweep;                  /* sweep of work/ */
     struct pb_adopted swept;
-    uv_work_t tidy; /* of archive and quarantine */
+    uv_work_t tidy; /* retention in archive and quarantine */
     struct pb_retention retention;
     struct pb_retention_result tidied;
     bool tidies;
@@ -55,7 +55,7 @@ struct pb_daemon {
     bool store_open;
     unsigned beats;
     bool ready;
-    bool failed; /* stops because it cannot serve, and its exit status says so */
+    bool failed; /* stops because it cannot serve; the exit status shows it */
 };
 
 /* Jobs need their store. While it does not open (a full disk, an I/O error), the service runs,
@@ -65,12 +65,13 @@ void pb_daemon_open_jobs(struct pb_daemon *daemon);
  * the pool, after a reload. A failure is a trouble; again at a beat while subscribe_again. */
 int pb_daemon_subscribe_now(struct pb_daemon *daemon, struct pb_err *err);
 void pb_daemon_subscribe(struct pb_daemon *daemon);
-/* Their states were read anew: the trouble of events that wait too long. user: the daemon. */
+/* Their states were read again: raises or clears the trouble of events that wait too long. user:
+ * the daemon. */
 void pb_daemon_look_at_subscribers(void *user);
 /* Starts to answer clients, and notifies systemd. Once. */
 void pb_daemon_become_ready(struct pb_daemon *daemon);
 /* Tries again to archive or quarantine inputs, every few seconds at most. */
 void pb_daemon_sweep_work(struct pb_daemon *daemon);
-/* Removes what service.retention lets go, when a minute has passed since the last time. */
+/* Removes inputs whose service.retention is over, once a minute at most. */
 void pb_daemon_tidy(struct pb_daemon *daemon);
 #endif

@@ -81,7 +81,7 @@ struct processes {
     double living_s; /* CPU time of the children that run */
 };
 
-/* Content of /proc/<pid>/<file>, with a zero byte behind it. Returns its bytes, 0 = unreadable. */
+/* Reads /proc/<pid>/<file>, with a zero byte after it. Returns its size, 0 = unreadable. */
 static size_t read_proc(int proc_fd, const char *pid, const char *file, char *out, size_t bytes)
 {
     char path[64];

@@ -77,7 +77,7 @@ static void set(struct pb_subscribing *all)
     all->rc = pb_subscribers_set(all->daemon->store, all->at, all->n, &all->err);
 }
 
-/* Whether it is done; else it is tried again. */
+/* Returns true if it is done; else it is tried again. */
 static bool report(struct pb_subscribing *all)
 {
     struct pb_daemon *daemon = all->daemon;
@@ -144,7 +144,7 @@ static int64_t overdue_ms(const struct pb_config *config, const char *name)
     return INT64_MAX;
 }
 
-/* What expired since the last look. */
+/* Logs events that expired since the last check. */
 static void log_expired(const struct pb_subscriber_state *state)
 {
     int64_t n = state->expired - state->expired_before;

@@ -37,7 +37,8 @@ static int receive_file(int connection)
     return fd >= 0 ? fd : -ENOMSG;
 }
 
-/* Whether the descriptor proves that its owner can read the file: O_PATH needs no such right. */
+/* Returns true if the descriptor proves that its owner can read the file: O_PATH needs no such
+ * right. */
 static bool is_open_for_reading(int fd)
 {
     int flags = fcntl(fd, F_GETFL);

@@ -50,8 +50,8 @@ static int send_request(int fd, const struct pb_check_request *request, int conn
     return pb_passed_fd_send(fd, request, bytes, connection, MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-/* 1: *request and *out_connection (-1 = none came); 0: nothing this time; negative errno: the
- * other end is gone. */
+/* 1: *request and *out_connection (-1 if absent); 0: no request this time; negative errno: the
+ * other end is closed. */
 static int receive_request(int fd, struct pb_check_request *request, int *out_connection)
 {
     ssize_t n = pb_passed_fd_receive(fd, request, sizeof *request, out_connection, 0);
@@ -168,8 +168,8 @@ static void reap(struct process *process)
         if (child->pid == 0)
             continue;
         if (waitpid(child->pid, &how, WNOHANG) == child->pid) {
-            /* The request of a killed child has its answer already; that of one that died by itself
-             * has none. */
+            /* The request of a killed child has its answer already; that of a child that died by
+             * itself has no answer yet. */
             if (!child->killed && !WIFEXITED(how))
                 refuse(process, child->ticket, PB_E_SYSTEM, "the look at the file ended early");
             child->pid = 0;
@@ -239,7 +239,7 @@ int pb_checker_start(struct pb_checker *checker)
     return rc;
 }
 
-/* Whether the process is gone; waits for that. */
+/* Waits for the end of the process; false if it did not end in time. */
 static bool is_gone(pid_t pid, int64_t wait_ms)
 {
     const int64_t end_ms = pb_clock_mono_ms() + wait_ms;
@@ -251,8 +251,8 @@ static bool is_gone(pid_t pid, int64_t wait_ms)
     return gone == pid || (gone < 0 && errno == ECHILD);
 }
 
-/* A process that was stopped takes no notice of its socket, but SIGKILL ends it as well. One that
- * hangs in the kernel is left behind. */
+/* A stopped process does not see its socket close, but SIGKILL ends it as well. One that hangs in
+ * the kernel is abandoned. */
 void pb_checker_stop(struct pb_checker *checker)
 {
     if (checker->fd < 0)

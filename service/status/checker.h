@@ -17,7 +17,7 @@
 #define PB_CHECKER_LIMIT_MS      5000
 #define PB_CHECKER_HANGS_MS      15000 /* the process itself, without the result of a request */
 #define PB_CHECKER_CHILDREN      64    /* at a time, and */
-#define PB_CHECKER_USER_CHILDREN 8     /* of one user */
+#define PB_CHECKER_USER_CHILDREN 8     /* limit for one user */
 #define PB_CHECKER_PATH_BYTES    4096
 
 struct pb_checker {
@@ -30,7 +30,7 @@ struct pb_check_result {
     enum pb_code code; /* PB_OK: it may be read and is a plain file or a folder */
     bool is_folder;    /* it is a folder; its files are checked when they are opened */
     char identity[PB_FILE_IDENTITY_BYTES];
-    char text[512]; /* what was wrong */
+    char text[512]; /* message of the error */
 };
 
 /* Forks; preferably before there are threads and descriptors. Negative errno. */

@@ -22,7 +22,7 @@
 
 struct pb_client {
     int fd;
-    int pass_fd; /* of the next call; -1 = none */
+    int pass_fd; /* descriptor for the next call; -1 if absent */
     int64_t timeout_ms, next_id;
     char *buffer;
     size_t n, room, searched;

@@ -31,7 +31,7 @@ void pb_client_hang_up(struct pb_client *client);
 int pb_client_call(struct pb_client *client, const char *method, const char *params,
                    struct pb_err *err, struct pb_json_value **out_reply,
                    const struct pb_json_value **out_result);
-/* The next call passes this opened file (borrowed until it returns) if the service asks for it. */
+/* The next call passes this opened file (borrowed until it returns) if the service requests it. */
 void pb_client_pass(struct pb_client *client, int fd);
 /* After a job.watch call: the next job.event or job.change. 1 and *out_event (release it) with its
  * job, or the change, in *out_job; 0 when timeout_ms passed (-1 = no limit) without one; negative

@@ -11,17 +11,17 @@
 struct pb_facts {
     pthread_mutex_t lock; /* all below */
     char *info;           /* JSON object, without the members that the status thread adds */
-    char *metrics;        /* Prometheus text, likewise */
+    char *metrics;        /* Prometheus text, same ownership */
     char *machine;        /* Prometheus text about processes and file systems */
     struct pb_admins admins;
-    int64_t notifier; /* the user of pushbroom-notify, -1 = there is none */
+    int64_t notifier; /* the user of pushbroom-notify, -1 if absent */
 };
 
 void pb_facts_init(struct pb_facts *facts);
 void pb_facts_fini(struct pb_facts *facts);
 /* Takes both (malloc'd); NULL keeps the text that is there. */
 void pb_facts_set(struct pb_facts *facts, char *info, char *metrics);
-/* Likewise, of the text that follows the metrics. */
+/* The same for the text after the metrics. */
 void pb_facts_set_machine(struct pb_facts *facts, char *machine);
 void pb_facts_set_admins(struct pb_facts *facts, const struct pb_admins *admins);
 /* Copies, the caller's to free; NULL = out of memory. */
@@ -29,7 +29,7 @@ char *pb_facts_info(struct pb_facts *facts);
 char *pb_facts_metrics(struct pb_facts *facts);
 bool pb_facts_is_privileged(struct pb_facts *facts, const struct pb_peer *peer);
 void pb_facts_set_notifier(struct pb_facts *facts, int64_t uid);
-/* Whether the peer may take events for delivery: the notifier, and whoever is privileged. */
+/* Returns true if the peer may take events for delivery: the notifier, and privileged users. */
 bool pb_facts_may_deliver(struct pb_facts *facts, const struct pb_peer *peer);
 bool pb_facts_may_change(struct pb_facts *facts, const struct pb_peer *peer, int64_t owner);
 #endif

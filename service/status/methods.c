@@ -65,7 +65,7 @@ static void print_gathering(const struct pb_methods *methods, struct pb_json *js
     pb_json_end(json);
 }
 
-/* Of all inboxes. */
+/* Sums over all inboxes. */
 struct pb_stays_sum {
     int64_t refused, foreign, settling;
     int64_t settled_ms; /* wall clock: when the last settles; 0 = none does */

@@ -18,16 +18,16 @@
 /* The configuration in use, and whether the last reload was refused. */
 struct pb_config_state {
     int64_t loaded_ms; /* wall clock */
-    char sha256[65];   /* of the file's text; "" = out of memory */
+    char sha256[65];   /* SHA-256 of the file's text; "" = out of memory */
     bool refused;      /* the file as it was at the last reload */
 };
 
 struct pb_methods {
     uv_loop_t *loop;
     struct pb_intake *intake;
-    struct pb_job_store *reader; /* of the intake's store */
+    struct pb_job_store *reader; /* a reader of the intake's store */
     struct pb_runner *runner;    /* NULL as long as the job store is not open */
-    struct pb_feed *feed;        /* likewise, and once stopping */
+    struct pb_feed *feed;        /* NULL until the job store is open, and when stopping */
     struct pb_status *status;
     struct pb_metrics *metrics;
     struct pb_troubles *troubles;
@@ -35,16 +35,16 @@ struct pb_methods {
     const struct pb_chores *chores;
     struct pb_config_state config;
     const char *socket;                      /* path in use */
-    char confinement[PB_CONFINE_TEXT_BYTES]; /* of processes that compute, in words */
+    char confinement[PB_CONFINE_TEXT_BYTES]; /* confinement of processes that compute, in words */
     int64_t start_wall_ms;
     bool stopping;                       /* nothing new is taken */
-    int64_t counts[PB_JOB_STATUS_COUNT]; /* of jobs, as last read, */
+    int64_t counts[PB_JOB_STATUS_COUNT]; /* counts of jobs, as last read, */
     uint64_t counted;                    /* and at which number of changes; 0 = never */
 };
 
 /* Updates the texts. To be called before an event is sent, and once per iteration of the loop. */
 void pb_methods_publish(struct pb_methods *methods);
-/* run of struct pb_tasks; user is a struct pb_methods. The answer may come later, from the loop. */
+/* run of struct pb_tasks; user is a struct pb_methods. The loop may answer later. */
 void pb_methods_run(void *user, const struct pb_task *task);
 /* The end of a change of the job: rc 0, or *err. */
 void pb_methods_answer(struct pb_methods *methods, uint64_t ticket, const char *id, int rc,

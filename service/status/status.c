@@ -61,7 +61,7 @@ static void take_news(struct pb_status *status, int64_t limit_us)
     }
 }
 
-/* Makes a deleted socket file anew; clients of the old one stay. */
+/* Makes a deleted socket file again; clients of the old one stay. */
 static void look_for_socket(struct pb_status *status)
 {
     struct pb_err err = {0};

@@ -2,25 +2,27 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STATUS_H
 #define PB_STATUS_H
-/* The status socket: a unix socket that speaks status_proto.h, served by a thread of its own
- * that never waits for a disk or for the service's loop. Owns the clients and their limits;
- * `serve`, called from that thread, handles requests. Events and outcomes are passed to it from
- * any thread. */
+/* The status socket: a unix socket with the protocol of status_proto.h, served by a thread of its
+ * own that never waits for a disk or for the service's loop. Owns the clients and their limits;
+ * `serve`, called from that thread, handles requests. Events and outcomes are passed to it from any
+ * thread. */
 #include "config/base/err.h"
 #include "service/jobs/job.h"
 #include "service/base/peer.h"
 #include "service/status/status_proto.h"
 
 #define PB_STATUS_CLIENTS_MAX       256 /* connections in all, and */
-#define PB_STATUS_RESERVE           32  /* so many more for root, the service's user and admins */
-#define PB_STATUS_USER_CLIENTS_MAX  64  /* of one user */
-#define PB_STATUS_USER_PLACES       16  /* of one user, that are reserved for it */
-#define PB_STATUS_WATCHERS_MAX      128 /* of the connections: those that watch */
+#define PB_STATUS_RESERVE           32 /* additional connections for root, the service's user and admins */
+#define PB_STATUS_USER_CLIENTS_MAX  64  /* connections of one user */
+#define PB_STATUS_USER_PLACES       16  /* connections reserved for one user */
+#define PB_STATUS_WATCHERS_MAX      128 /* connections that may watch */
 #define PB_STATUS_USER_WATCHERS_MAX 32
-#define PB_STATUS_USER_CALLS_MAX    8             /* of one user, that the service works on */
-#define PB_STATUS_REPLAY_ROWS       16            /* of the journal, to a client at a time */
+#define PB_STATUS_USER_CALLS_MAX    8  /* calls of one user that the service processes at a time */
+#define PB_STATUS_REPLAY_ROWS       16 /* rows of the journal sent to a client at a time */
 #define PB_STATUS_BACKLOG_BYTES     (1024 * 1024) /* unread lines before a client is dropped */
-#define PB_STATUS_STALL_MS          15000 /* of a client that reads nothing, or stops in a line */
+#define PB_STATUS_STALL_MS                                                                         \
+    15000 /* limit for a client that does not read, or stops within a line                         \
+           */
 
 struct pb_status;
 
@@ -28,7 +30,7 @@ struct pb_status;
 struct pb_call {
     const struct pb_request *request;
     struct pb_peer peer;
-    int fd;          /* of the connection; borrowed */
+    int fd;          /* descriptor of the connection; borrowed */
     uint64_t ticket; /* names the call in pb_status_answer */
     int64_t clients; /* connections now */
     bool may_watch;  /* there is room for a watcher more */
@@ -37,31 +39,31 @@ struct pb_call {
     bool watches;
     char watch[PB_JOB_ID_BYTES];
     int64_t since;         /* and gets the rows of the journal after this one; -1 = it does not */
-    struct pb_json *reply; /* what is written when the call is served */
-    bool wants_descriptor; /* left for later: the client is told to pass its file */
+    struct pb_json *reply; /* the reply of the call, written when it is served */
+    bool wants_descriptor; /* left for later: the client must pass its file */
     /* The server's own, zero at the beginning. */
     int64_t before_seq, left;
 };
 
 enum pb_served {
     PB_SERVED,      /* reply is complete */
-    PB_SERVED_PART, /* call again: other clients come in between */
+    PB_SERVED_PART, /* call again: other clients are served in between */
     PB_SERVED_LATER /* pb_status_answer will bring the outcome */
 };
 
-/* What became of a call; err.code PB_OK = job is the result. */
+/* Outcome of a call; err.code PB_OK = job is the result. */
 struct pb_outcome {
     struct pb_err err;
     struct pb_job job;
 };
 
 struct pb_status_options {
-    const char *path; /* of the socket; copied */
+    const char *path; /* path of the socket; copied */
     /* From the status thread; none may block. */
     enum pb_served (*serve)(void *user, struct pb_call *call);
     /* Writes the reply of a call that was left for later. */
     void (*finish)(void *user, struct pb_call *call, const struct pb_outcome *outcome);
-    /* A job changed (before watchers are told), or is held as it is until the next event of it. */
+    /* A job changed (before watchers receive it), or is held in its state until its next event. */
     void (*on_event)(void *user, const struct pb_job *job, bool held);
     void (*on_beat)(void *user); /* about once a second */
     /* A number that changes whenever the journal does. */
@@ -83,7 +85,7 @@ int pb_status_open(const struct pb_status_options *options, struct pb_err *err,
 int pb_status_serve(struct pb_status *status, struct pb_err *err);
 /* Polls another descriptor in place of extra_fd. Thread: status. */
 int pb_status_poll(struct pb_status *status, int fd);
-/* A job changed: serve sees it from now on, and job.event goes to all clients that watch it.
+/* A job changed: serve sees it from now on, and job.event is sent to all clients that watch it.
  * Thread: any, one at a time a job. */
 void pb_status_tell(struct pb_status *status, const struct pb_job *job);
 /* Until the next pb_status_tell of this job clients see it as given here, not as the store has
@@ -93,7 +95,7 @@ void pb_status_hold(struct pb_status *status, const struct pb_job *job);
 void pb_status_answer(struct pb_status *status, uint64_t ticket, struct pb_outcome *outcome);
 /* Connections. Thread: any. */
 int64_t pb_status_clients(const struct pb_status *status);
-/* Ends the thread, closes and removes the socket; what is queued for clients is still sent if they
- * take it at once. NULL is fine. */
+/* Ends the thread, closes and removes the socket; queued output is still sent to clients that
+ * accept it immediately. NULL is fine. */
 void pb_status_stop(struct pb_status *status);
 #endif

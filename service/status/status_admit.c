@@ -27,8 +27,8 @@ static bool is_idle(const struct pb_status *status, const struct pb_status_clien
            status->now_ms - client->request_ms >= TENURE_MS;
 }
 
-/* Which of two idle clients is closed first: the one that never sent a request, then the one whose
- * last request is older. */
+/* Order for closing idle clients: first the one that never sent a request, then the one whose last
+ * request is older. */
 static bool goes_before(const struct pb_status_client *a, const struct pb_status_client *b)
 {
     if ((a->served == 0) != (b->served == 0))
@@ -57,7 +57,7 @@ static bool make_room(struct pb_status *status, struct pb_account *account)
     return true;
 }
 
-/* Who gives its place up first though it is not idle: 0; -1 = it keeps it. */
+/* Order of closing clients that are not idle: the least first; -1: it stays. */
 static int rank(const struct pb_status_client *client)
 {
     if (client->dead || client->later)
@@ -136,7 +136,7 @@ static void turn_away(struct pb_status *status, int fd, const struct pb_peer *pe
     (void)close(fd);
 }
 
-/* Whether has_room would find none again, in the same round. */
+/* Returns true if has_room would fail again in the same round. */
 static bool is_known_full(struct pb_status *status, const struct pb_account *account)
 {
     if (account->n_clients >= PB_STATUS_USER_CLIENTS_MAX)

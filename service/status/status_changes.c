@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Checks the changes that clients request, before they go to the loop: the user, the owner of the
- * job, and for a file whether the client may read it. */
+ * Checks the changes that clients request, before they are passed to the loop: the user, the owner
+ * of the job, and for a file whether the client may read it. */
 #include "config/base/clock.h"
 #include "service/base/log.h"
 #include "service/status/status_methods_parts.h"
@@ -180,7 +180,7 @@ void pb_status_read_checks(struct pb_status_methods *methods)
 void pb_status_watch_checks(struct pb_status_methods *methods)
 {
     if (!STAILQ_EMPTY(&methods->held))
-        pb_status_read_checks(methods); /* results that came while this process stood still */
+        pb_status_read_checks(methods); /* results that arrived while this process was stopped */
     const struct pb_task *oldest = STAILQ_FIRST(&methods->held);
     if (oldest != NULL && pb_clock_mono_ms() - oldest->since_ms >= PB_CHECKER_HANGS_MS)
         start_anew(methods, "does not answer");

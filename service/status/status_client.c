@@ -74,7 +74,7 @@ int pb_client_conn_add(struct pb_status_client *client, const char *bytes, size_
 int pb_client_conn_read(struct pb_status_client *client, int64_t now_ms)
 {
     char bytes[READ_BYTES];
-    /* Without a control buffer: descriptors that come along are not taken. */
+    /* Without a control buffer: descriptors sent with the bytes are not received. */
     ssize_t n = recv(client->fd, bytes, sizeof bytes, MSG_DONTWAIT);
     if (n > 0)
         return pb_client_conn_add(client, bytes, (size_t)n, now_ms);
@@ -169,7 +169,7 @@ int pb_client_conn_send(struct pb_status_client *client, struct pb_message *mess
     struct pb_queued *queued = malloc(sizeof *queued);
     if (queued == NULL)
         return -ENOMEM;
-    bool waits = !STAILQ_EMPTY(&client->out); /* until epoll says that there is room */
+    bool waits = !STAILQ_EMPTY(&client->out); /* until epoll reports room */
     if (!waits)
         client->moved_ms = now_ms;
     message->users++;
@@ -187,7 +187,7 @@ int pb_client_conn_watch(struct pb_status_client *client, bool reading)
     if (client->gone || (known && client->interest == (events | EPOLLHUP)))
         return 0;
     struct epoll_event event = {.events = events, .data = {.ptr = client}};
-    client->interest = events | EPOLLHUP; /* which epoll reports always */
+    client->interest = events | EPOLLHUP; /* epoll always reports it */
     return epoll_ctl(client->epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, client->fd, &event) == 0
                ? 0
                : -errno;

@@ -40,10 +40,11 @@ struct pb_status_client {
     bool last;  /* the connection ends when what is queued is sent */
     bool dead;  /* is freed at the end of this round */
     char watch[PB_JOB_ID_BYTES];
-    int64_t since;      /* of a watch: rows of the journal after this one; -1 = none */
-    uint64_t seen_mark; /* of the journal, when it had all its rows; 0 = it may not have them */
+    int64_t since; /* for a watch: rows of the journal after this one; -1 if it does not watch */
+    uint64_t
+        seen_mark; /* mark of the journal when the client had all its rows; 0: it may lack some */
     unsigned served;
-    int64_t request_ms; /* of the last whole request, or of the connection */
+    int64_t request_ms; /* time of the last whole request, or of the connection */
     int64_t moved_ms;   /* when it last read or sent something */
     char *line;
     size_t n_line, room, n_whole; /* n_whole: up to and with the last newline */
@@ -61,11 +62,11 @@ void pb_client_conn_destroy(struct pb_status_client *client);
 /* Adds bytes that were read already. -ENOMEM; -EFBIG: no line may be so long. */
 int pb_client_conn_add(struct pb_status_client *client, const char *bytes, size_t n,
                        int64_t now_ms);
-/* Reads once. 0 also when nothing is there or its end came (eof); negative errno as above, and when
- * the connection is broken. */
+/* Reads once. 0 also when no data is available or the end was reached (eof); negative errno as
+ * above, and when the connection is broken. */
 int pb_client_conn_read(struct pb_status_client *client, int64_t now_ms);
 bool pb_client_conn_has_line(const struct pb_status_client *client);
-/* The next line without its newline, borrowed until drop_line; NULL = there is none. */
+/* The next line without its newline, borrowed until drop_line; NULL if absent. */
 const char *pb_client_conn_line(struct pb_status_client *client, size_t *out_bytes);
 void pb_client_conn_drop_line(struct pb_status_client *client);
 

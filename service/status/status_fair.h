@@ -9,8 +9,8 @@
  * for occasional requests. Thread: status. */
 #include "service/status/status_client.h"
 
-#define PB_FAIR_SHARE_PERCENT 25                /* of one core, for all users over time */
-#define PB_FAIR_BURST_US      100000            /* that one of them may use in a burst */
+#define PB_FAIR_SHARE_PERCENT 25                /* share of one core, for all users over time */
+#define PB_FAIR_BURST_US      100000            /* time that one of them may use in a burst */
 #define PB_FAIR_QUEUED_MAX    (4 * 1024 * 1024) /* bytes of unread replies of a user */
 
 struct pb_account {
@@ -19,7 +19,7 @@ struct pb_account {
     int n_clients, n_watchers, n_later; /* n_later: calls that the service works on */
     size_t queued_bytes;
     int64_t tokens_us;
-    bool is_privileged; /* as it was in the round of asked_ms */
+    bool is_privileged; /* value of the round asked_ms */
     int64_t asked_ms;
     int64_t crowded_ms; /* the round that found none of its clients idle */
     struct pb_client_queue ready;
@@ -35,8 +35,8 @@ void pb_fair_init(struct pb_fair *fair);
 void pb_fair_fini(struct pb_fair *fair);
 /* The user's account, made if need be; NULL = out of memory. Valid while it has clients. */
 struct pb_account *pb_fair_account(struct pb_fair *fair, int64_t uid);
-/* Takes the next client out of its queue; NULL = none may be served now. Its account goes to the
- * end of the queue. */
+/* Takes the next client out of its queue; NULL if no client may be served now. Its account moves to
+ * the end of the queue. */
 struct pb_status_client *pb_fair_next(struct pb_fair *fair, int64_t now_ms);
 void pb_fair_charge(struct pb_account *account, int64_t used_us);
 /* Milliseconds until a waiting client may be served; -1 = none waits. */

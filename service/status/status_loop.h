@@ -34,14 +34,14 @@ struct pb_status {
     uint64_t tickets;
     int64_t now_ms;
     int64_t accept_at_ms;    /* no connection is taken before; 0 = the listener is watched */
-    int64_t beat_ms;         /* of the last beat */
+    int64_t beat_ms;         /* time of the last beat */
     struct pb_message *full; /* the reply to a refused client; NULL until the first */
-    int64_t told_full_ms, told_slow_ms; /* of the last log line of each kind */
+    int64_t told_full_ms, told_slow_ms; /* times of the last log line of each kind */
     bool told_gone;
     bool replays;         /* there is more of the journal to send at once */
     pthread_mutex_t lock; /* news, stop */
     struct pb_news_queue news;
-    struct pb_news_queue taken; /* of the status thread alone */
+    struct pb_news_queue taken; /* used only by the status thread */
     bool stop;
 };
 
@@ -57,7 +57,7 @@ struct pb_json *pb_status_refusal(enum pb_code code, int rpc_code, const char *t
 /* Sends this error and ends the connection. */
 void pb_status_refuse(struct pb_status *status, struct pb_status_client *client, enum pb_code code,
                       int rpc_code, const char *text);
-/* Whether a line of this kind may go to the log again. */
+/* Returns true if a line of this kind may be logged again. */
 bool pb_status_may_tell(const struct pb_status *status, int64_t *told_ms);
 void pb_status_client_event(struct pb_status *status, struct pb_status_client *client,
                             unsigned events);
@@ -67,7 +67,8 @@ int64_t pb_status_cpu_us(void);
 void pb_status_serve_round(struct pb_status *status);
 void pb_status_spread(struct pb_status *status, const struct pb_job *job);
 void pb_status_finish(struct pb_status *status, uint64_t ticket, const struct pb_outcome *outcome);
-/* Sends rows of the journal to those that watch since one. Whether there are more to send now. */
+/* Sends rows of the journal to clients that watch since an earlier row. Returns true if there are
+ * more to send now. */
 bool pb_status_replay(struct pb_status *status);
 /* Ends clients that read nothing or stopped in the middle of a line. */
 void pb_status_sweep(struct pb_status *status);

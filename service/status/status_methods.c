@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE_JOBS 16 /* of a list, in one step */
+#define PAGE_JOBS 16 /* jobs of a list, in one step */
 
 static const struct pb_job *as_it_is(const struct pb_status_methods *methods,
                                      const struct pb_job *stored)
@@ -82,8 +82,8 @@ static int print_page(const struct pb_status_methods *methods, struct pb_call *c
     return rc ? rc : page.n == wanted && call->left > 0;
 }
 
-/* From which number on the client hears of changes. It is read before the jobs, so that what
- * happens between the two is in both. */
+/* Number after which the client receives changes. It is read before the jobs, so that changes
+ * between the two are in both. */
 static void print_watch(const struct pb_status_methods *methods, struct pb_call *call)
 {
     const int64_t since = call->request->seq;

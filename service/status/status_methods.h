@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STATUS_METHODS_H
 #define PB_STATUS_METHODS_H
-/* The methods of the status socket. Queries are answered at once: jobs from a reader of the job
+/* The methods of the status socket. Queries are answered immediately: jobs from a reader of the job
  * store and an overlay of those whose state is newer than the store's, the rest from the texts of
- * facts.h. Changes are checked (user, owner of the job) and passed to the loop. Thread: status, but
- * for create and destroy. */
+ * facts.h. Changes are checked (user, owner of the job) and passed to the loop. Thread: status,
+ * except create and destroy. */
 #include "service/status/checker.h"
 #include "service/status/facts.h"
 #include "service/jobs/job_store.h"
@@ -23,6 +23,6 @@ void pb_status_methods_destroy(struct pb_status_methods *methods); /* NULL is fi
 /* Fills in everything but path; valid until destroy. */
 void pb_status_methods_options(struct pb_status_methods *methods,
                                struct pb_status_options *options);
-/* Where outcomes of checks go; before the status thread is started. */
+/* Sets the receiver of the outcomes of checks; before the status thread is started. */
 void pb_status_methods_set_status(struct pb_status_methods *methods, struct pb_status *status);
 #endif

@@ -3,7 +3,7 @@
 #ifndef PB_STATUS_METHODS_PARTS_H
 #define PB_STATUS_METHODS_PARTS_H
 /* Inside the methods of the status socket: status_methods.c answers queries, status_changes.c
- * checks changes and passes them to the loop. Nobody else includes this. Thread: status. */
+ * checks changes and passes them to the loop. No other file includes this. Thread: status. */
 #include "service/status/status_overlay.h"
 #include "service/status/status_methods.h"
 
@@ -20,7 +20,8 @@ struct pb_status_methods {
 };
 
 /* --- status_changes.c --- */
-/* job.cancel, retry, drop and again, and job.submit. 0: the outcome comes later; negative: *err. */
+/* job.cancel, retry, drop and again, and job.submit. 0: the outcome follows later; negative: *err.
+ */
 int pb_status_change(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
 int pb_status_submit(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
 /* event.ack of a peer that may; as above. */
@@ -34,11 +35,11 @@ void pb_status_watch_checks(struct pb_status_methods *methods);
 /* --- status_events.c --- */
 int pb_status_list_events(const struct pb_status_methods *methods, struct pb_call *call,
                           struct pb_err *err);
-/* What waits for the entries of notify at this moment, as a JSON array and as lines of metrics;
- * malloc'd, NULL = out of memory. While the store does not answer there are none. */
+/* Waiting events of the entries of notify, as a JSON array and as lines of metrics; malloc'd, NULL
+ * = out of memory. Empty while the store does not answer. */
 char *pb_status_notify_info(const struct pb_status_methods *methods);
 char *pb_status_notify_metrics(const struct pb_status_methods *methods);
-/* Its outcome comes later. */
+/* The outcome follows later. */
 int pb_status_ack(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
 void pb_status_reply_ack(struct pb_call *call);
 void pb_status_journal_options(struct pb_status_options *options);

@@ -276,7 +276,7 @@ static int take_params(struct pb_request *request, const struct pb_json_value *o
             return fault(out_fault, PB_RPC_INVALID_PARAMS, "%s takes no parameter '%.60s'", name,
                          key);
         if (pb_json_is_null(pb_json_get(object, key, NULL)))
-            continue; /* as if not given */
+            continue; /* same as absent */
         given |= params[i].bit;
         int rc = take_param(request, object, params[i].name, params[i].bit, out_fault);
         if (rc != 0)

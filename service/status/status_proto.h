@@ -53,7 +53,7 @@ enum pb_method {
 #define PB_RPC_INVALID_REQUEST  (-32600)
 #define PB_RPC_METHOD_NOT_FOUND (-32601)
 #define PB_RPC_INVALID_PARAMS   (-32602)
-#define PB_RPC_JOB_ERROR        (-32000) /* data.code says which */
+#define PB_RPC_JOB_ERROR        (-32000) /* with the code in data.code */
 
 #define PB_STATUS_LIST_DEFAULT 100
 #define PB_STATUS_LIST_MAX     1000
@@ -88,7 +88,7 @@ struct pb_fault {
 };
 
 /* 0 and *out_request (fini it), or -EINVAL and *out_fault; root and id of *out_request are then set
- * as far as they could be read, so that the fault can be answered (fini it all the same). */
+ * as far as they could be read, so that the fault can be answered (fini it in this case, too). */
 int pb_request_parse(const char *line, size_t bytes, struct pb_request *out_request,
                      struct pb_fault *out_fault);
 void pb_request_fini(struct pb_request *request);

@@ -329,7 +329,8 @@ bool pb_status_replay(struct pb_status *status)
         int64_t start_us = pb_status_cpu_us();
         int n = status->options.replay(status->options.user, client->since, client->watch, send_row,
                                        &replay);
-        if (n < PB_STATUS_REPLAY_ROWS) /* of a store that cannot be read: at its next change */
+        if (n < PB_STATUS_REPLAY_ROWS) /* a store that cannot be read is read again at its next
+                                          change */
             client->seen_mark = mark;
         pb_fair_charge(client->account, pb_status_cpu_us() - start_us);
         pb_status_settle(status, client);
@@ -357,7 +358,7 @@ void pb_status_client_event(struct pb_status *status, struct pb_status_client *c
         return;
     }
     if ((events & EPOLLHUP) != 0 && !client->gone) {
-        /* epoll would report it again and again. Requests that came before are still served. */
+        /* epoll would report it again and again. Earlier requests are still served. */
         (void)epoll_ctl(client->epoll, EPOLL_CTL_DEL, client->fd, NULL);
         client->gone = client->eof = true;
     }

@@ -13,9 +13,9 @@
 
 struct pb_task {
     STAILQ_ENTRY(pb_task) next;
-    uint64_t ticket; /* of the call that waits for the outcome */
+    uint64_t ticket; /* ticket of the call that waits for the outcome */
     enum pb_method method;
-    int64_t uid;               /* of who asks */
+    int64_t uid;               /* user of the request */
     char job[PB_JOB_ID_BYTES]; /* whole id; of changes of a job */
     char *input, *pipeline;    /* submit; pipeline NULL = the first that fits */
     int priority;              /* submit, again */
@@ -24,8 +24,8 @@ struct pb_task {
     int64_t seq;
     bool given_up;
     char identity[PB_JOB_IDENTITY_BYTES];
-    bool is_folder;   /* what identity speaks of */
-    int64_t since_ms; /* of one that is held: monotonic */
+    bool is_folder;   /* identity is that of a folder */
+    int64_t since_ms; /* begin of holding a task; monotonic */
 };
 
 STAILQ_HEAD(pb_task_queue, pb_task);
