@@ -171,7 +171,7 @@ static void join(struct pb_load *load, struct wish *all, const struct wish *one)
                all->exchange.name);
 }
 
-/* Whether the file says what is so without it. */
+/* Returns true if the section only repeats the defaults. */
 static bool is_default(const struct pb_exchange_config *exchange)
 {
     uint64_t args[WIC_PATTERN_ARGS_MAX] = {0};

@@ -14,8 +14,8 @@ int pb_earlier_of_set(struct pb_intake *intake, const struct pb_inbox *inbox,
 /* Sets the set of a new job of loose files, whose id, scene, folder and pipeline are known: that of
  * the job that it replaces, else its own. */
 int pb_earlier_join(struct pb_intake *intake, struct pb_job *job, struct pb_err *err);
-/* Forgets the sets that no file may join any more: retention may remove their files then. Those of
- * a pipeline that left the configuration stay for as long as it said. 0 or *err. Thread: pool, one
- * at a time. */
+/* Forgets the sets that no file may join any more: retention may remove their files then. Sets of
+ * a pipeline that was removed from the configuration keep its last `reopen`. 0 or *err. Thread:
+ * pool, one at a time. */
 int pb_earlier_trim(struct pb_intake *intake, struct pb_err *err);
 #endif

@@ -3,7 +3,7 @@
 #ifndef PB_GATHERING_H
 #define PB_GATHERING_H
 /* The files of a scan that belong together (service/gather/sets.h), offered to the intake as one
- * input each, and what status says about those that wait. Thread: pool and loop, one at a time. */
+ * input each, and the status of those that wait. Thread: pool and loop, one at a time. */
 #include "service/gather/asked.h"
 #include "service/gather/sets.h"
 #include "service/inbox/intake.h"
@@ -35,17 +35,17 @@ void pb_gathering_sort(struct pb_gathering *gathering, const struct pb_inbox *in
  * borrowed until the next scan. */
 bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,
                        struct pb_claimed *out);
-/* It was not taken, for the reason in *file, which is noted: its files have to settle once more. */
+/* The set was not taken; stores the reason in *file. Its files have to settle again. */
 void pb_gathering_again(struct pb_gathering *gathering, struct pb_intake *intake,
                         struct pb_settle *settle, const struct pb_claimed *file);
-/* Files that change still or wait for others, but for sidecars that lie there without a scene. */
+/* Number of unsettled or waiting files; sidecars without a scene are not counted. */
 size_t pb_gathering_waiting(const struct pb_gathering *gathering, const struct pb_settle *settle);
-/* Milliseconds until the first incomplete set expires; -1: none does. */
+/* Milliseconds until the first incomplete set expires; -1: no set expires. */
 int64_t pb_gathering_due_ms(const struct pb_gathering *gathering, int64_t wall_ms);
-/* Copies what is told of the last sort and of the notes of settle, and gives that copy, until the
- * next one. Thread: loop, the first while the pool does not work on it. */
+/* Copies the report of the last sort and the notes of settle; shown returns that copy, until the
+ * next one. Thread: loop; pb_gathering_show only while no scan runs on the pool. */
 void pb_gathering_show(struct pb_gathering *gathering, const struct pb_settle *settle);
 const struct pb_gathering_told *pb_gathering_shown(const struct pb_gathering *gathering);
-/* What is to be asked of metadata. Its own, with a lock of its own. */
+/* Metadata queries; owned by gathering, with a lock of their own. */
 struct pb_asked *pb_gathering_asked(const struct pb_gathering *gathering);
 #endif

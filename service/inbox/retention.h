@@ -19,7 +19,7 @@
 struct pb_retention {
     struct pb_job_store *store;
     const struct pb_dirs *dirs;
-    pthread_rwlock_t *moves; /* of the intake: held for writing while one input goes */
+    pthread_rwlock_t *moves; /* intake.moves; write-locked while an input is deleted */
     struct pb_retention_config config;
 };
 

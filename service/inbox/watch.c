@@ -42,7 +42,7 @@ struct pb_watch {
     struct pb_settle *settle;
     struct pb_gathering *gathering;
     struct pb_pairing pairing; /* of the last scan */
-    size_t seen_alone;         /* its n_alone, for the loop */
+    size_t seen_alone;         /* loop thread's copy of pairing.n_alone */
     size_t waiting;            /* of settle, as of the last part */
     size_t seen_waiting;       /* the same for the loop */
     size_t seen_ignored;
@@ -55,7 +55,7 @@ struct pb_watch {
     struct pb_folder_watches *folders;
     struct pb_claimed *batch; /* PB_INTAKE_BATCH */
     size_t n_batch;           /* of the last part */
-    bool offered;             /* what was complete, for it was no pause */
+    bool offered;             /* false during the back-off after a failed claim */
     bool more;                /* there are complete files that were not offered in this round */
     bool scan_again;          /* a scan was requested during this round */
     bool looked;              /* the first round is over */
