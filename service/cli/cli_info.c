@@ -99,8 +99,14 @@ int cli_check_config(int argc, char **argv)
 {
     const char *path;
     bool json;
-    if (argc == 2 && strcmp(argv[1], "--schema") == 0)
-        return print_schema();
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--schema") == 0)
+            return argc == 2 ? print_schema()
+                             : cli_usage("check-config", "--schema takes no FILE or option");
+        if (argv[i][0] == '-' && strcmp(argv[i], "--json") != 0)
+            return cli_unknown_option("check-config", argv[i],
+                                      (const char *const[]){"--json", "--schema"}, 2);
+    }
     int rc = cli_parse_word("check-config", argc, argv, &json, &path);
     if (rc != CLI_DONE)
         return rc;
