@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/jobs/set_parts.h"
 
+#include "service/jobs/again_rows.h"
 #include "service/jobs/kept.h"
 #include "service/jobs/service_time.h"
 
@@ -69,9 +70,12 @@ static void finish(const char *id, enum pb_job_status status, const char *path)
     pb_job_fini(&job);
 }
 
+static char last_maker[PB_JOB_ID_BYTES];
+
 static int note(void *user, const struct pb_set_part *part)
 {
     char *text = user;
+    (void)snprintf(last_maker, sizeof last_maker, "%s", part->maker);
     size_t n = strlen(text);
     (void)snprintf(text + n, 256 - n, "%.4s %s %s;", part->job + 16, part->path,
                    part->delivered ? part->delivered : "-");
@@ -213,6 +217,51 @@ START_TEST(parts_stay_when_their_jobs_are_forgotten)
 }
 END_TEST
 
+static void insert_again(const char *id, const char *of, const char *set_id)
+{
+    struct pb_job job;
+    pb_job_init(&job);
+    (void)snprintf(job.id, sizeof job.id, "%s", id);
+    (void)snprintf(job.again, sizeof job.again, "%s", of);
+    (void)snprintf(job.set_id, sizeof job.set_id, "%s", set_id);
+    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    pb_job_fini(&job);
+}
+
+START_TEST(inputs_are_held_while_products_are_made_again)
+{
+    char id[PB_JOB_ID_BYTES];
+    insert(FIRST, FIRST, NULL);
+    insert(SECOND, FIRST, NULL);
+    finish(FIRST, PB_JOB_SUCCESSFUL, "/done/a");
+    finish(SECOND, PB_JOB_SUCCESSFUL, "/done/b");
+    ck_assert_int_eq(pb_again_holds(store, "/done/a", NULL), 0);
+    ck_assert_int_eq(pb_again_waits(store, SECOND, NULL, id), 0);
+    insert_again(THIRD, SECOND, FIRST);
+    ck_assert_int_eq(pb_again_holds(store, "/done/b", NULL), 1);
+    ck_assert_int_eq(pb_again_holds(store, "/done/a", NULL), 1); /* of the same set */
+    ck_assert_int_eq(pb_again_holds(store, "/done/c", NULL), 0);
+    ck_assert_int_eq(pb_again_waits(store, SECOND, NULL, id), 1);
+    ck_assert_str_eq(id, THIRD);
+    finish(THIRD, PB_JOB_FAILED, "/done/b");
+    ck_assert_int_eq(pb_again_holds(store, "/done/b", NULL), 0);
+    ck_assert_int_eq(pb_again_waits(store, SECOND, NULL, id), 0);
+}
+END_TEST
+
+START_TEST(parts_have_the_job_that_made_them_last)
+{
+    insert(FIRST, FIRST, NULL);
+    finish(FIRST, PB_JOB_SUCCESSFUL, "/done/a");
+    insert_again(SECOND, FIRST, FIRST);
+    ck_assert_str_eq(parts(FIRST), "aaaa /done/a [\"/inbox/a.tif\"];");
+    ck_assert_str_eq(last_maker, FIRST);
+    finish(SECOND, PB_JOB_SUCCESSFUL, "/done/a");
+    ck_assert_str_eq(parts(FIRST), "aaaa /done/a [\"/inbox/a.tif\"];"); /* and no part more */
+    ck_assert_str_eq(last_maker, SECOND);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("set_parts");
@@ -225,6 +274,8 @@ int main(void)
     tcase_add_test(tests, sets_of_a_pipeline_that_is_not_configured_stay_as_long_as_it_said);
     tcase_add_test(tests, age_and_order_of_parts_do_not_follow_the_wall_clock);
     tcase_add_test(tests, parts_stay_when_their_jobs_are_forgotten);
+    tcase_add_test(tests, inputs_are_held_while_products_are_made_again);
+    tcase_add_test(tests, parts_have_the_job_that_made_them_last);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
