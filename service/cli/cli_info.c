@@ -12,6 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The nearest is one that the help of the command lists. */
+static int unknown_option(const char *command, const char *word)
+{
+    enum { OPTIONS = 16, BYTES = 32 };
+    char text[OPTIONS][BYTES];
+    const char *names[OPTIONS];
+    size_t n = 0;
+    const struct pb_help_option *option = cli_command_find(command)->page.options;
+    for (; option[n].name != NULL && n < OPTIONS; n++) {
+        (void)snprintf(text[n], BYTES, "--%s", option[n].name);
+        names[n] = text[n];
+    }
+    return cli_unknown_option(command, word, names, n);
+}
+
 int cli_parse_word(const char *command, int argc, char **argv, bool *json, const char **word)
 {
     *word = NULL;
@@ -20,7 +35,7 @@ int cli_parse_word(const char *command, int argc, char **argv, bool *json, const
         if (strcmp(argv[i], "--json") == 0)
             *json = true;
         else if (argv[i][0] == '-')
-            return cli_unknown_option(command, argv[i], (const char *const[]){"--json"}, 1);
+            return unknown_option(command, argv[i]);
         else if (*word != NULL)
             return cli_usage(command, "one name at a time, '%s' is too many", argv[i]);
         else

@@ -239,7 +239,7 @@ START_TEST(inputs_are_held_while_products_are_made_again)
     ck_assert_int_eq(pb_again_waits(store, SECOND, NULL, id), 0);
     insert_again(THIRD, SECOND, FIRST);
     ck_assert_int_eq(pb_again_holds(store, "/done/b", NULL), 1);
-    ck_assert_int_eq(pb_again_holds(store, "/done/a", NULL), 1); /* of the same set */
+    ck_assert_int_eq(pb_again_holds(store, "/done/a", NULL), 1); /* the set is the same */
     ck_assert_int_eq(pb_again_holds(store, "/done/c", NULL), 0);
     ck_assert_int_eq(pb_again_waits(store, SECOND, NULL, id), 1);
     ck_assert_str_eq(id, THIRD);
