@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/chain/chain_kernels.cuh"
 #include "kernels/chain/chain_sums.cuh"
 #include "kernels/launch.cuh"
 
@@ -7,7 +8,7 @@
 
 namespace
 {
-constexpr unsigned THREADS_MAX = 256, SHARE = 4; // of the free memory, one part in so many
+constexpr unsigned SHARE = 4; // of the free memory, one part in so many
 
 int check(cudaError_t error)
 {
@@ -64,41 +65,10 @@ int make_store(size_t tile_bytes, uint32_t n_tiles, pb_chain_sums_device *device
     return settle(cudaMemset(memory, 0, n * tile_bytes));
 }
 
-template <int PX, pb_chain_kind KIND>
-__global__ void __launch_bounds__(THREADS_MAX, 2)
-    sum_parts(const __grid_constant__ pb_chain_device chain,
-              const __grid_constant__ pb_chain_sums_device sums,
-              const __grid_constant__ pb_chain_sums_launch task)
+template <int PX> const void *choose(const pb_chain *pass)
 {
-    extern __shared__ float4 shared[];
-    const pb_rect core = task.in.core;
-    const uint32_t columns = static_cast<uint32_t>((core.w + task.part_w - 1) / task.part_w);
-    const uint32_t rows = static_cast<uint32_t>((core.h + task.part_h - 1) / task.part_h);
-    const pb_block_group group = {threadIdx.x, blockDim.x};
-    const pb_chain_sums_block block = {chain,
-                                       sums,
-                                       task.places,
-                                       static_cast<unsigned char *>(task.scratch) +
-                                           blockIdx.x * task.places.bytes,
-                                       task.needs.plane_px,
-                                       shared};
-    pb_chain_sums_begin(block, task.head, group);
-    pb_tile_in in = task.in;
-    for (uint32_t i = blockIdx.x; i < columns * rows; i += gridDim.x) {
-        const int32_t x = static_cast<int32_t>(i % columns) * task.part_w;
-        const int32_t y = static_cast<int32_t>(i / columns) * task.part_h;
-        in.core = {core.x + x, core.y + y, min(task.part_w, core.w - x),
-                   min(task.part_h, core.h - y)};
-        pb_chain_sums_part<PX, KIND>(block, in, task.out + static_cast<size_t>(i) * sums.sums.words,
-                                     group);
-        __syncthreads();
-    }
-}
-
-template <int PX> auto choose(const pb_chain *pass)
-{
-    return pass->keeps_grid ? sum_parts<PX, pb_chain_kind::PLANES>
-                            : sum_parts<PX, pb_chain_kind::GRIDS>;
+    return pass->keeps_grid ? pb_device::sum_parts_kernel<PX, pb_chain_kind::PLANES>()
+                            : pb_device::sum_parts_kernel<PX, pb_chain_kind::GRIDS>();
 }
 } // namespace
 
@@ -130,11 +100,18 @@ void pb_chain_sums_device_destroy(struct pb_chain_sums_device *device)
 int pb_chain_sums_cuda(const struct pb_chain *pass, const struct pb_chain_sums_launch *launch,
                        void *stream)
 {
-    auto *const kernel = launch->needs.px == 4 ? choose<4>(pass) : choose<1>(pass);
-    if (launch->threads > THREADS_MAX || launch->blocks == 0) {
+    const void *const kernel = launch->needs.px == 4 ? choose<4>(pass) : choose<1>(pass);
+    if (launch->threads > pb_device::sum_parts_threads_max || launch->blocks == 0) {
         return -EINVAL;
     }
-    kernel<<<launch->blocks, launch->threads, launch->needs.shared_bytes,
-             static_cast<cudaStream_t>(stream)>>>(*launch->chain, *launch->sums, *launch);
-    return cudaGetLastError() == cudaSuccess ? 0 : -EIO;
+    void *arguments[] = {const_cast<pb_chain_device *>(launch->chain),
+                         const_cast<pb_chain_sums_device *>(launch->sums),
+                         const_cast<pb_chain_sums_launch *>(launch)};
+    if (cudaLaunchKernel(kernel, launch->blocks, launch->threads, arguments,
+                         launch->needs.shared_bytes,
+                         static_cast<cudaStream_t>(stream)) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return -EIO;
+    }
+    return 0;
 }
