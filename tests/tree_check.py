@@ -14,7 +14,7 @@ ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 TOP = {"wic", "kernels", "config", "pipeline", "service", "deploy", "tests", "samples", "docs", "LICENSES", ".ci", "CMakeLists.txt", "CMakePresets.json",
        "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "REUSE.toml", ".clang-format", ".clang-tidy", ".dockerignore", ".editorconfig", ".gitattributes", ".gitignore"}
 HEADER_BYTES = 4096
-TAG = re.compile(r"SPDX-License-Identifier: *([A-Za-z0-9.+() -]+?) *(?:\*/|-->|\"|$)", re.M)
+TAG = re.compile(r"SPDX-License[-]Identifier: *([A-Za-z0-9.+() -]+?) *(?:\*/|-->|\"|$)", re.M)
 # Short names of licences in tests/data/MANIFEST.md.
 SHORT = {"BSD-3": "BSD-3-Clause", "CC0": "CC0-1.0"}
 
