@@ -146,7 +146,7 @@ def test_a_service_that_is_not_there_exits_3(scratch):
         assert str(scratch / "none") in done.stderr and not done.stdout, done
 
 
-def test_config_mistakes_all_come_with_place_and_remedy(scratch):
+def test_config_mistakes_all_have_place_and_remedy(scratch):
     path = scratch / "wrong.yaml"
     path.write_text("service: {settle: soon}\ncompute: {memory: lots, theads: 2}\npipelines:\n  p:\n    input: {match: ['*']}\n"
                     "    steps:\n      - indx: {names: [NDVI]}\n    products:\n      - cog: {compress: gzip}\n")
@@ -230,7 +230,7 @@ def test_a_pipeline_that_no_file_reaches_is_a_warning(scratch):
     assert warnings(["*.tif"], ["*.tif", "*.jp2"]) == []
 
 
-def test_tables_fit_80_columns_and_have_no_escape_codes(scratch):
+def test_tables_fit_80_columns_without_escape_codes(scratch):
     names = [o["name"] for o in pbtest.run_json("pushbroom", "operators", "--json")]
     for words in (["operators"], ["indices"], ["indices", "--bands", "B,G,R,N"], ["indices", "NDVI", "--bands", "R,N"],
                   ["indices", "TCARIOSAVI"], ["patterns"], ["patterns", "probabilistic"], ["devices"], ["devices", "--as", "jetson-orin-nano"], *(["operators", name] for name in names)):

@@ -186,7 +186,7 @@ def drop_corners(inside, shape, grid):
 
 
 def burn(path, like, touched=False):
-    """Of each feature: where GDAL burns it. It cuts lines at the edge of its grid, which moves them there: its grid is wider."""
+    """Pixels that GDAL burns for each feature. GDAL cuts lines at the edge of its grid, which moves them there; therefore its grid is wider."""
     grid, vector = gdal.Open(str(like)), ogr.Open(str(path))
     out, margin, t = [], 150, list(grid.GetGeoTransform())
     t[0], t[3] = t[0] - margin * t[1], t[3] - margin * t[5]
@@ -321,7 +321,7 @@ def test_what_is_wrong_with_a_vector_file_is_said_before_a_pixel_is_read(scratch
 
 
 def series(scratch, scenes):
-    """Runs into one directory of products whose tables go into one file."""
+    """Runs that write into one directory of products and append their tables to one file."""
     for name in scenes:
         scene(scratch / f"{name}.tif", 97, 71)
     fields(scratch / "f.geojson")
@@ -372,7 +372,7 @@ def test_a_series_has_the_time_that_the_item_has(scratch):
 
 @pbtest.not_about_threads
 def test_a_series_tells_scenes_apart_whose_names_have_commas(scratch):
-    """A scene that comes again without zones has no rows any more."""
+    """If a scene is delivered again without zones, its rows are removed."""
     series(scratch, ("a,1", 'a,"2', "a"))
     (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {KIND: 1, N: 2, F: 3}}\n    products:\n"
                                     "      - zones: {by: KIND, append: series.csv}\n")
