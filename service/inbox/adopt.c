@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The name of work/<id>/ is the id of the job. An entry that cannot be handled is logged and left;
- * the others go on. */
+ * The directory name work/<id>/ is the id of the job. An entry that cannot be handled is logged
+ * and left; the sweep continues with the others. */
 #include "service/inbox/intake.h"
 #include "config/base/base_name.h"
 #include "pipeline/io/nameless.h"
@@ -45,7 +45,8 @@ static void leave(struct sweep *sweep, const char *id, const struct pb_err *err)
                       text);
 }
 
-/* Of a folder whose name no input.scene fits: it may be a set of loose files. */
+/* Sets the pipeline of a folder that no input.scene matches: the folder may be a set of loose
+ * files. */
 static bool find_group(struct pb_intake *intake, struct pb_job *job, const char *path)
 {
     (void)pthread_rwlock_rdlock(&intake->lock);
@@ -57,8 +58,9 @@ static bool find_group(struct pb_intake *intake, struct pb_job *job, const char 
     return pipeline != NULL;
 }
 
-/* Of an input whose companion was not moved yet; not when another file of its name came since, for
- * then it is that one's. The directory may be a sender's: no link in it is followed. */
+/* Fetches the companion of an input if it was not moved yet; not if a new file with the input's
+ * name has arrived since, because the companion then belongs to that file. The directory may
+ * belong to a sender, therefore no link in it is followed. */
 static bool fetch_companion(const struct pb_intake *intake, const struct pb_companion_rule *rule,
                             const struct pb_job *job, const char *claim, const char *from,
                             char out[PB_FILES_PATH_BYTES])
@@ -86,7 +88,7 @@ static int adopt_place(struct pb_intake *intake, struct pb_job *job, const char 
     struct pb_companion_rule rule;
     char companion[PB_FILES_PATH_BYTES];
     int rc = pb_intake_describe_place(intake, job, from, &rule);
-    if (rc != 0 || rule.kind == PB_COMPANION_NONE || is_set) /* a set has none */
+    if (rc != 0 || rule.kind == PB_COMPANION_NONE || is_set) /* a set has no companion */
         return rc;
     job->has_checksum = rule.kind == PB_COMPANION_CHECKSUM;
     if (pb_companion_find(claim, companion) ||
@@ -95,7 +97,8 @@ static int adopt_place(struct pb_intake *intake, struct pb_job *job, const char 
     return rc;
 }
 
-/* The directory that the input came from. Where nothing is noted it is the only inbox (claim.c). */
+/* Finds the directory that the input was claimed from. A claim without an origin link is from the
+ * only inbox (claim.c). */
 static bool find_origin(const struct pb_intake *intake, const char *claim,
                         char out[PB_FILES_PATH_BYTES])
 {
@@ -106,7 +109,8 @@ static bool find_origin(const struct pb_intake *intake, const char *claim,
     return intake->dirs->n_inboxes == 1;
 }
 
-/* A file of no job. It was claimed when the service died, or could not go back to the inbox. */
+/* Adopts a file without a job: it was claimed when the service died, or could not be moved back to
+ * the inbox. */
 static int adopt_file(struct sweep *sweep, const char *id, const char *path, struct pb_err *err)
 {
     char claim[PATH_MAX], from[PB_FILES_PATH_BYTES];
@@ -151,7 +155,6 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     return rc;
 }
 
-/* The file of a job that the store knows. */
 static enum pb_on_success on_success(struct pb_intake *intake)
 {
     (void)pthread_rwlock_rdlock(&intake->lock);
@@ -160,7 +163,8 @@ static enum pb_on_success on_success(struct pb_intake *intake)
     return what;
 }
 
-/* A job that joins it reads its files where they were when it started. */
+/* Returns 1 if a running job of the same set reads the files of this job, at the paths that they
+ * had when that job started. */
 static int is_read(struct sweep *sweep, const struct pb_job *job, struct pb_err *err)
 {
     int rc =
@@ -173,11 +177,12 @@ static int is_read(struct sweep *sweep, const struct pb_job *job, struct pb_err 
 static int put_away(struct pb_intake *intake, struct pb_job *job, struct pb_input_lists *lists,
                     struct pb_err *err)
 {
-    if (lists->input.n == 0) { /* of an earlier version */
+    if (lists->input.n == 0) { /* the job was stored by an earlier version */
         pb_input_lists_fini(lists);
         pb_input_lists_make(job, lists);
     }
-    (void)pb_input_store_find(job, intake->dirs, lists); /* the companion, which is moved first */
+    (void)pb_input_store_find(job, intake->dirs,
+                              lists); /* finds the companion, which is moved before the input */
     int rc = pb_input_store_put(job, intake->dirs, on_success(intake), err);
     if (rc != 0)
         return rc;
@@ -195,7 +200,7 @@ static int settle_job(struct sweep *sweep, struct pb_job *job, const char *path,
     if (rc != 0)
         return rc < 0 ? rc : 0;
     struct pb_input_lists lists = {.is_deleted = false};
-    if (finished) /* by the path that was stored with the lists */
+    if (finished) /* finds the lists by the path that is stored with them */
         rc = pb_kept_lists(intake->store, job, err, &lists);
     if (rc == 0 && pb_job_set(&job->input, path) != 0)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory");
@@ -207,15 +212,16 @@ static int settle_job(struct sweep *sweep, struct pb_job *job, const char *path,
     return rc;
 }
 
-/* A finished job whose stored path is in work/<id>/, where nothing is: the service died after it
- * moved the input, and before it stored that. The list of its files finds the input. */
+/* Finds the input of a finished job whose stored path is in work/<id>/ but absent: the service
+ * died after it moved the input and before it stored the new path. The stored list of files
+ * identifies the input. */
 static int find_unmoved(struct pb_intake *intake, const struct pb_kept *kept, struct pb_err *err)
 {
     struct pb_job job;
     struct pb_input_lists lists;
     struct pb_err unknown = {0};
     if (access(kept->path, F_OK) == 0)
-        return 0; /* the trouble "work" has the reason */
+        return 0; /* the trouble "work" reports the reason */
     if (pb_job_store_find(intake->store, kept->job, &unknown, &job) != 0)
         return unknown.code == PB_E_JOB_UNKNOWN ? pb_kept_forget(intake->store, kept, err)
                                                 : pb_fail(err, unknown.code, "%s", unknown.msg);
@@ -228,7 +234,8 @@ static int find_unmoved(struct pb_intake *intake, const struct pb_kept *kept, st
                    "job %s: the input is at %s; the service was killed before it stored that",
                    job.id, job.input);
     } else if (rc == 0) {
-        rc = pb_kept_forget(intake->store, kept, err); /* deleted, as on_success says, or gone */
+        rc = pb_kept_forget(intake->store, kept,
+                            err); /* the input was deleted (on_success) or is gone */
     }
     pb_input_lists_fini(&lists);
     pb_job_fini(&job);
@@ -260,8 +267,8 @@ static int adopt(struct sweep *sweep, const char *id, struct pb_err *err)
     if (rc < 0)
         return pb_fail(err, PB_E_SYSTEM, "cannot read it: %s", strerror(-rc));
     if (rc == 0) {
-        /* Removes an empty directory, as a crash leaves it. One with other content is foreign and
-         * stays. */
+        /* Removes an empty directory that a crash left. A directory with other content is foreign
+         * and stays. */
         if (pb_files_join(claim, sweep->intake->dirs->work, id) != 0)
             return 0;
         pb_origin_end(claim);
@@ -301,7 +308,7 @@ static int recover(struct sweep *sweep, const char *name, struct pb_err *err)
     return pb_staging_recover(sweep->intake->dirs->work, name, err);
 }
 
-/* Does it to each entry of work/ whose name fits. */
+/* Calls the function for each entry of work/ whose name fits. */
 static void sweep_entries(struct sweep *sweep, bool (*fits)(const char *name),
                           int (*act)(struct sweep *sweep, const char *name, struct pb_err *err))
 {
@@ -334,7 +341,8 @@ void pb_intake_adopt(struct pb_intake *intake, bool at_start, struct pb_adopted 
     if (left > 0)
         pb_log(PB_LOG_NOTICE, "work: removed %d temporary file%s of a service that was killed",
                left, left == 1 ? "" : "s");
-    sweep_entries(&sweep, pb_staging_is, recover); /* what it leaves may be adopted then */
+    sweep_entries(&sweep, pb_staging_is,
+                  recover); /* the files that it leaves may be adopted afterwards */
     sweep_entries(&sweep, pb_job_is_id, adopt);
     if (at_start)
         find_all_unmoved(&sweep);

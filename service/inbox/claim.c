@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A settled file becomes a job: the file is opened, a read lease proves that no process has it open
- * for writing and blocks new writers, it is renamed into work/<id>/, the lease must still be held
- * then (else the file goes back), and the job is stored. A descriptor for writing stays valid
- * across a rename, so without the lease a job could run on a file that still grows.
+ * Turns a settled file into a job: the file is opened, a read lease proves that no process has it
+ * open for writing and blocks new writers, the file is renamed into work/<id>/, the lease must
+ * still be held then (otherwise the file is moved back), and the job is stored. A descriptor for
+ * writing stays valid across a rename, therefore without the lease a job could run on a file that
+ * still grows.
  *
  * Each of these steps is done for a batch of files before the next one, so that a batch costs one
  * sync of the inbox and of work/, and one commit. The renames are on the disk before the jobs are:
@@ -38,19 +39,19 @@
 struct claim {
     const struct pb_inbox *inbox;
     const struct pb_settle_file *file;
-    const struct pb_set *set;         /* the files that it stands for; NULL = itself */
-    const struct pb_job_error *error; /* what its job is to fail with; NULL = nothing is known */
+    const struct pb_set *set;         /* the set that file represents; NULL if a single file */
+    const struct pb_job_error *error; /* error of its job; NULL if no error is known */
     struct pb_claim_place place;
     struct pb_companion_rule companion;
-    struct pb_staging *staging; /* of a set */
+    struct pb_staging *staging; /* staging of a set */
     struct pb_job *job;
-    int fd;      /* of the file, for reading; holds the lease; -1 = none */
-    bool leased; /* no process can write */
-    bool moved;  /* the file is in work/ */
+    int fd;      /* descriptor of the file, for reading; holds the lease; -1 = closed */
+    bool leased; /* true if no process can write the file */
+    bool moved;  /* true if the file is in work/ */
     char from[PB_FILES_PATH_BYTES], directory[PB_FILES_PATH_BYTES], to[PB_FILES_PATH_BYTES];
 };
 
-/* The code of an errno that is the machine's fault, not the file's. */
+/* Error code for an errno that is the machine's fault, not the file's. */
 static enum pb_code machine_code(int error)
 {
     return error == EMFILE || error == ENFILE ? PB_E_SYSTEM_FILES : PB_E_SYSTEM;
@@ -61,12 +62,12 @@ static int64_t ns_of(const struct timespec *time)
     return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
-/* Whether the opened file is the one that had settled. A rename changes ctime. */
+/* Returns true if the opened file is the one that had settled. A rename changes ctime. */
 static bool is_what_settled(const struct claim *claim, bool renamed)
 {
     struct stat st;
     const struct pb_settle_file *file = claim->file;
-    if (file->is_folder) /* pb_intake_check_folder looks into it */
+    if (file->is_folder) /* pb_intake_check_folder checks its content */
         return fstat(claim->fd, &st) == 0 && S_ISDIR(st.st_mode) &&
                (uint64_t)st.st_ino == file->inode;
     return fstat(claim->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
@@ -77,7 +78,7 @@ static bool is_what_settled(const struct claim *claim, bool renamed)
 
 int pb_intake_open(const char *path, struct pb_err *err)
 {
-    /* Not blocking: another process may hold a lease on the file, or a pipe may have its name
+    /* Does not block: another process may hold a lease on the file, or a pipe may have its name
      * now. */
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd >= 0)
@@ -92,7 +93,7 @@ int pb_intake_open(const char *path, struct pb_err *err)
     return pb_fail(err, machine_code(error), "cannot open it: %s", strerror(error));
 }
 
-/* Where it cannot be known, the file must have been unchanged between two scans. */
+/* If writers cannot be detected, the file must have been unchanged between two scans. */
 int pb_intake_check_writers(struct pb_intake *intake, const struct pb_inbox *inbox, int fd,
                             const struct pb_settle_file *file, bool *out_leased)
 {
@@ -125,7 +126,7 @@ static bool is_stored(const struct pb_intake *intake, const char *id)
     return true;
 }
 
-/* The origin of a claim without a link is the only inbox itself (adopt.c). */
+/* A claim without a link has the only inbox itself as its origin (adopt.c). */
 static int note_origin(const struct pb_intake *intake, const struct claim *claim,
                        const struct pb_job *job)
 {
@@ -134,7 +135,7 @@ static int note_origin(const struct pb_intake *intake, const struct claim *claim
     return is_plain ? 0 : pb_origin_write(claim->directory, claim->place.real);
 }
 
-/* A new id and its directory below work/. */
+/* Makes a new id and its directory in work/. */
 static int open_directory(const struct pb_intake *intake, struct claim *claim, struct pb_job *job,
                           struct pb_err *err)
 {
@@ -158,7 +159,7 @@ static int open_directory(const struct pb_intake *intake, struct claim *claim, s
     return pb_fail(err, PB_E_SERVICE_STATE, "no free job id; see the state directory");
 }
 
-/* The rename changes "..", so a folder must be writable itself. */
+/* The rename changes "..", therefore a folder must be writable itself. */
 static int fail_denied(const struct claim *claim, int error, struct pb_err *err)
 {
     struct stat st;
@@ -188,7 +189,7 @@ static int move_in(const struct claim *claim, struct pb_err *err)
                    strerror(error));
 }
 
-/* Whether what lies in the inbox may become a job; its owner. */
+/* Checks that the entry of the inbox may become a job, and returns its owner. */
 static int look(struct pb_intake *intake, struct claim *claim, int64_t *out_uid, struct pb_err *err)
 {
     struct stat st;
@@ -219,7 +220,7 @@ static int move_set_in(const struct pb_intake *intake, struct claim *claim, stru
                              claim->staging, err);
 }
 
-/* A set gives its files back; what cannot go back stays for pb_intake_adopt. */
+/* Moves the files of a set back; a file that cannot be moved back stays for pb_intake_adopt. */
 static void unmove_set(struct pb_intake *intake, struct claim *claim)
 {
     if (claim->staging == NULL || pb_staging_undo(claim->staging, claim->moved ? claim->to : NULL))
@@ -244,17 +245,18 @@ static int note_delivered(const struct claim *claim)
     return rc;
 }
 
-/* When the last file of it arrived: ctime tells that of a file that was renamed or copied in. */
+/* Arrival time of the last file of the input: ctime is also set by a rename and by a copy. */
 static int64_t arrived_ms(const struct claim *claim)
 {
     const struct pb_settle_file *file = claim->file;
     return (claim->set != NULL ? claim->set->youngest_ns
-            : file->is_folder  ? file->mtime_ns /* the youngest ctime in it, see inbox.h */
+            : file->is_folder  ? file->mtime_ns /* the youngest ctime in the folder, see inbox.h */
                                : file->ctime_ns) /
            1000000;
 }
 
-/* Into work/. Negative: it is still in the inbox, or (claim->moved) to be brought back. */
+/* Moves the input into work/. Negative: it is still in the inbox, or (claim->moved) it must be
+ * moved back. */
 static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err *err)
 {
     struct pb_job *job = claim->job;
@@ -293,8 +295,8 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
     return rc;
 }
 
-/* Moves it back to the inbox. When a file of that name has arrived meanwhile, it stays for
- * pb_intake_adopt. */
+/* Moves the input back to the inbox. If a file with its name has arrived meanwhile, the input
+ * stays for pb_intake_adopt. */
 static void bring_back(struct pb_intake *intake, struct claim *claim)
 {
     pb_claim_companion_give_back(&claim->place, claim->file->name, claim->job);
@@ -322,7 +324,7 @@ static void sync_moves(const struct pb_intake *intake, const struct claim *claim
         if (!claim->moved)
             continue;
         (void)pb_path_sync(claim->directory);
-        if (last == NULL || strcmp(last->real, claim->place.real) != 0) /* they come sorted */
+        if (last == NULL || strcmp(last->real, claim->place.real) != 0) /* sorted */
             (void)pb_path_sync(claim->place.path);
         last = &claim->place;
     }
@@ -364,7 +366,7 @@ static void store_jobs(struct pb_intake *intake, const struct claim *claims,
             continue;
         files[i].rc = rc            ? rc
                       : results[at] ? -EAGAIN
-                                    : 0; /* an id that is taken: tried again with another */
+                                    : 0; /* an id that exists already: the next try makes another */
         files[i].err = err;
         at++;
     }
@@ -379,7 +381,7 @@ static void end_claims(struct pb_intake *intake, struct claim *claims, struct pb
         if (files[i].rc != 0)
             pb_job_fini(&files[i].job);
         if (claims[i].fd >= 0)
-            (void)close(claims[i].fd); /* gives the lease back */
+            (void)close(claims[i].fd); /* releases the lease */
         pb_claim_place_close(&claims[i].place);
         if (files[i].rc == 0 && claims[i].staging != NULL)
             pb_staging_close(claims[i].staging);

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A folder of the inbox is looked at twice, before it is renamed into work/ and behind that: a file
- * that was written in between shows by its times, one that is still open for writing by its writer.
- * Leases are not held, as a scene may have more files than a process descriptors. */
+ * A folder of the inbox is checked twice, before and after its rename into work/: a file that was
+ * written in between has other times, and a file that is still open for writing has a writer. No
+ * leases are held, because a scene may have more files than a process may have descriptors. */
 #include "service/inbox/intake.h"
 
 #include "config/base/clock.h"
@@ -23,7 +23,7 @@ static bool is_written(const struct pb_scene_walk *walk)
         int fd =
             walk->entry[i].is_link ? -1 : pb_scene_walk_open_file(walk, walk->entry[i].path, -1);
         if (fd < 0)
-            continue; /* the job says so, if it needs the file */
+            continue; /* the job reports it if it needs the file */
         written = pb_writers_look(fd) == -EBUSY;
         (void)close(fd);
     }
@@ -39,8 +39,8 @@ static bool is_as_settled(const struct pb_settle_file *folder, const struct pb_s
            (moved || now.mtime_ns == folder->mtime_ns);
 }
 
-/* 0 too when it is not complete, but waited for long enough; the job finds out what is missing.
- * -EAGAIN: it waits for the files that *err names. */
+/* Returns 0 also if the folder is incomplete but has waited for long enough; then the job reports
+ * the missing files. -EAGAIN: the folder waits for the files that *err names. */
 static int is_due(struct pb_intake *intake, const struct pb_settle_file *folder, const char *path,
                   const struct pb_scene_walk *walk, struct pb_err *err)
 {

@@ -40,7 +40,7 @@ static int check_file(struct pb_intake *intake, const struct pb_inbox *inbox,
         return fd == -EAGAIN ? fd : pb_fail(err, why.code, "%.100s: %s", name, why.msg);
     int rc = fstat(fd, st) == 0 && is_as_settled(file, st, moved) ? 0 : -EAGAIN;
     rc = rc ? rc : pb_intake_check_writers(intake, inbox, fd, &settled, &leased);
-    (void)close(fd); /* gives the lease back */
+    (void)close(fd); /* releases the lease */
     return rc;
 }
 

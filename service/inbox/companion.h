@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_COMPANION_H
 #define PB_COMPANION_H
-/* The file that a sender puts beside an input: a marker, which says that the input is complete, or
- * its checksum. Its name follows from the input's by a pattern with {name}. It belongs to the
- * input: it goes with it to work/<id>/, below `.marker` or `.checksum`, and on to archive or
- * quarantine. Thread: any. */
+/* File that a sender puts next to an input: a marker, which declares the input complete, or its
+ * checksum. Its name is made from the input's name by a pattern with {name}. It belongs to the
+ * input: both are moved to work/<id>/, the companion into `.marker` or `.checksum` there, and on
+ * to the archive or to quarantine. Thread: any. */
 #include "service/base/files.h"
 
 #include <stdbool.h>
@@ -14,29 +14,30 @@
 
 enum pb_companion_kind { PB_COMPANION_NONE, PB_COMPANION_MARKER, PB_COMPANION_CHECKSUM };
 
-/* What an inbox expects beside each input. */
+/* Companion that an inbox expects for each input. */
 struct pb_companion_rule {
     enum pb_companion_kind kind;
     char pattern[PB_COMPANION_PATTERN_BYTES]; /* "{name}.done" */
 };
 
-/* The companion of the input of that path; false: its name would be too long. */
+/* Makes the path of the companion of the input `path`; false if its name would be too long. */
 bool pb_companion_of(const struct pb_companion_rule *rule, const char *path,
                      char out[PB_FILES_PATH_BYTES]);
-/* The path of the input whose companion has that one; false: it is no companion's. */
+/* Makes the path of the input that has the companion `path`; false if that is not a companion's
+ * name. */
 bool pb_companion_input(const struct pb_companion_rule *rule, const char *path,
                         char out[PB_FILES_PATH_BYTES]);
 
-/* Moves it from the directory into claim (work/<id>). 0 and its new path; -ENOENT: it is not there,
- * or no plain file; negative errno. */
+/* Moves the companion from the directory into claim (work/<id>). Returns 0 and its new path;
+ * -ENOENT if it is absent or not a plain file; negative errno. */
 int pb_companion_take(const char *directory, const char *name, const char *claim,
                       char out_path[PB_FILES_PATH_BYTES]);
-/* Moves it back. */
+/* Moves the companion back. */
 int pb_companion_give_back(const char *path, const char *directory);
-/* The one that lies in claim; false: none. */
+/* Finds the companion in claim; false if absent. */
 bool pb_companion_find(const char *claim, char out_path[PB_FILES_PATH_BYTES]);
-/* Removes the empty directory that it lay in. */
+/* Removes the empty directory of the companion. */
 void pb_companion_end(const char *claim);
-/* The directory in claim that one comes back to from quarantine; made if it is not there. */
+/* Directory in claim for a companion that is restored from quarantine; created if absent. */
 int pb_companion_room(const char *claim, char out[PB_FILES_PATH_BYTES]);
 #endif

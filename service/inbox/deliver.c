@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The entries of the source are listed first, so that links and pipes are refused before anything
- * is copied, and a move removes exactly the files that were copied. A service of another user moves
- * a folder out of the inbox only if its group may write in the folder; no usual umask allows that,
- * so group and modes are set here. Modification times are kept: stac.datetime may use them. */
+ * The entries of the source are listed first, so that links and pipes are refused before any file
+ * is copied, and a move removes exactly the files that were copied. A service that runs as another
+ * user can move a folder out of the inbox only if the service's group may write in the folder; no
+ * usual umask allows that, therefore group and modes are set here. Modification times are
+ * preserved because stac.datetime may use them. */
 #include "service/inbox/deliver.h"
 
 #include "config/base/base_name.h"
@@ -30,15 +31,15 @@
 #define DEPTH_MAX    64
 
 struct entry {
-    char *path; /* below the source; "" = the source itself */
+    char *path; /* path below the source; "" = the source itself */
     struct stat st;
 };
 
-/* Parents precede their entries. */
+/* Entries of the source; parents precede their children. */
 struct pb_deliver_tree {
     struct entry *entry;
     size_t n, room;
-    bool is_linked; /* a file has several names */
+    bool is_linked; /* true if a file has several names */
 };
 
 static void free_tree(struct pb_deliver_tree *tree)
@@ -146,13 +147,13 @@ static int list(struct pb_delivery *d, const char *path, int depth, struct pb_er
 
 /* --- rights ----------------------------------------------------------------------------------- */
 
-/* Group and mode of an entry in an inbox that belongs to another user. */
+/* Mode of an entry in an inbox that belongs to another user. */
 static mode_t mode_for_group(mode_t mode)
 {
     return S_ISDIR(mode) ? (mode & 0777) | 0070 | S_ISGID : (mode & 0777) | 0060;
 }
 
-/* Sets group and mode; both may be right already in a file that is not the user's own. */
+/* Sets group and mode. A file that is not the user's own may have the right ones already. */
 static int set_rights(int fd, gid_t group, mode_t mode)
 {
     struct stat st;
@@ -165,7 +166,7 @@ static int set_rights(int fd, gid_t group, mode_t mode)
     return 0;
 }
 
-/* Puts an entry on the disk with its group, its mode and (a copy) its times. */
+/* Sets group, mode and (of a copy) times of an entry, and syncs it. */
 static int finish(const struct pb_delivery *d, int fd, const struct entry *entry,
                   const struct stat *inbox)
 {
@@ -181,7 +182,8 @@ static int finish(const struct pb_delivery *d, int fd, const struct entry *entry
     return rc == 0 && fsync(fd) != 0 && errno != EINVAL ? -errno : rc;
 }
 
-/* Children before their folders, whose times their creation changed. */
+/* Handles children before their folders, because the creation of children changes the times of the
+ * folder. */
 static int finish_all(struct pb_delivery *d, bool folders_only, struct pb_err *err)
 {
     char whole[PB_FILES_PATH_BYTES];
@@ -227,8 +229,8 @@ static void restore_rights(const struct pb_delivery *d)
 
 /* --- copying ---------------------------------------------------------------------------------- */
 
-/* Copies the next piece: its bytes, 0 at the end, or a negative errno. *buffer is allocated, and
- * used from then on, if the kernel cannot copy between the two files. */
+/* Copies the next piece. Returns its bytes, 0 at the end, or a negative errno. If the kernel
+ * cannot copy between the two files, *buffer is allocated and used from then on. */
 static ssize_t copy_piece(int in, int out, char **buffer)
 {
     if (*buffer == NULL) {
@@ -329,7 +331,7 @@ static int copy_all(struct pb_delivery *d, struct pb_err *err)
 
 /* --- moving ----------------------------------------------------------------------------------- */
 
-/* 1: it was moved; 0: it has to be copied. */
+/* Returns 1 if the source was moved; 0 if it must be copied. */
 static int try_rename(struct pb_delivery *d)
 {
     if (!d->options.moves || d->tree->is_linked)
@@ -359,7 +361,7 @@ bool pb_deliver_remove_source(const struct pb_delivery *d)
 
 /* --- a delivery ------------------------------------------------------------------------------- */
 
-/* The name of the source: "." and ".." have the name of their folder. */
+/* Finds the name of the source: "." and ".." have the name of their folder. */
 static int name_it(struct pb_delivery *d, const char *source, struct pb_err *err)
 {
     char real[PATH_MAX];
@@ -435,7 +437,8 @@ int pb_deliver_begin(const struct pb_deliver_options *options, const char *sourc
     return begin(out, source, err);
 }
 
-/* A folder on a filesystem that cannot refuse to replace: no other folder may be there. */
+/* Renames a folder on a filesystem without a rename that refuses to replace: no other folder may
+ * exist at the place. */
 static int rename_folder(const struct pb_delivery *d)
 {
     struct stat st;
