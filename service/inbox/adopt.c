@@ -181,8 +181,7 @@ static int put_away(struct pb_intake *intake, struct pb_job *job, struct pb_inpu
         pb_input_lists_fini(lists);
         pb_input_lists_make(job, lists);
     }
-    (void)pb_input_store_find(job, intake->dirs,
-                              lists); /* finds the companion, which is moved before the input */
+    (void)pb_input_store_find(job, intake->dirs, lists); /* finds the companion, moved before it */
     int rc = pb_input_store_put(job, intake->dirs, on_success(intake), err);
     if (rc != 0)
         return rc;
@@ -234,8 +233,7 @@ static int find_unmoved(struct pb_intake *intake, const struct pb_kept *kept, st
                    "job %s: the input is at %s; the service was killed before it stored that",
                    job.id, job.input);
     } else if (rc == 0) {
-        rc = pb_kept_forget(intake->store, kept,
-                            err); /* the input was deleted (on_success) or is gone */
+        rc = pb_kept_forget(intake->store, kept, err); /* deleted by on_success, or gone */
     }
     pb_input_lists_fini(&lists);
     pb_job_fini(&job);
@@ -341,8 +339,8 @@ void pb_intake_adopt(struct pb_intake *intake, bool at_start, struct pb_adopted 
     if (left > 0)
         pb_log(PB_LOG_NOTICE, "work: removed %d temporary file%s of a service that was killed",
                left, left == 1 ? "" : "s");
-    sweep_entries(&sweep, pb_staging_is,
-                  recover); /* the files that it leaves may be adopted afterwards */
+    /* The files that this leaves may be adopted afterwards. */
+    sweep_entries(&sweep, pb_staging_is, recover);
     sweep_entries(&sweep, pb_job_is_id, adopt);
     if (at_start)
         find_all_unmoved(&sweep);

@@ -25,7 +25,7 @@ static int make(const char *path, const char *what, char out[PB_FILES_PATH_BYTES
     return rc;
 }
 
-/* Other users need not see jobs and their errors. */
+/* Makes a directory that other users cannot read: jobs and their errors are private. */
 static int make_private(const char *path, const char *what, char out[PB_FILES_PATH_BYTES],
                         struct pb_err *err)
 {
@@ -36,9 +36,9 @@ static int make_private(const char *path, const char *what, char out[PB_FILES_PA
     return rc;
 }
 
-/* Files move between the two by rename: that needs one filesystem and one mount of it, and a bind
- * mount has the same device number. The check writes nothing. When the kernel does not report the
- * mount, the first claim fails with the same message. */
+/* Files move between the two directories by rename. That needs one filesystem and one mount of it,
+ * and a bind mount has the same device number. The check writes nothing. If the kernel does not
+ * report the mount, the first claim fails with the same message. */
 static int check_same_mount(const char *a, const char *b, const char *a_what, const char *b_what,
                             struct pb_err *err)
 {
@@ -56,7 +56,7 @@ static int check_same_mount(const char *a, const char *b, const char *a_what, co
                    a_what, a, b_what, b, one_device ? "mounts" : "filesystems");
 }
 
-/* The config's own check compares texts; links, ".." and mounts are seen only here. */
+/* Checks links, ".." and mounts; the configuration's own check only compares the texts of paths. */
 static int check_all(const struct pb_dirs *dirs, const struct pb_dirs *there, const char *socket,
                      struct pb_err *err)
 {
@@ -88,8 +88,8 @@ int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
     return rc;
 }
 
-/* The result that `make` would have: the real path of a directory, which need not exist yet, and of
- * its existing part (there). */
+/* Result that `make` would have: the real path of a directory, which need not exist yet, and that
+ * of its existing part (there). */
 static int foresee(const char *path, const char *what, char out[PB_FILES_PATH_BYTES],
                    char there[PB_FILES_PATH_BYTES], struct pb_err *err)
 {

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DIRS_H
 #define PB_DIRS_H
-/* The directories of the service, absolute and checked. Inputs move between inboxes, work, archive
- * and quarantine by rename, so those must be on one filesystem and one mount of it. */
+/* Directories of the service, absolute and checked. Inputs move between inboxes, work, archive and
+ * quarantine by rename, therefore these must be on one filesystem and one mount of it. */
 #include "config/config.h"
 #include "config/base/err.h"
 #include "service/base/dir_lock.h"
@@ -16,22 +16,23 @@ struct pb_dirs {
     char products[PB_FILES_PATH_BYTES], state[PB_FILES_PATH_BYTES];
 };
 
-/* Creates what is missing and checks everything; the first error names directory and remedy. */
+/* Creates absent directories and checks all of them; the first error names the directory and the
+ * remedy. */
 int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
                     struct pb_dirs *out_dirs);
-/* The same without making anything: what pb_dirs_prepare would refuse now. */
+/* Dry run of pb_dirs_prepare: the same checks and errors, creates nothing. */
 int pb_dirs_check(const struct pb_service_config *config, struct pb_err *err);
-/* Zero bytes: no lock is held. */
+/* All-zero: no lock is held. */
 struct pb_dirs_locks {
     int fd[3 + PB_INBOXES_MAX];
     int n;
 };
 /* Locks state, work and quarantine (see dir_lock.h), so that no second service works on the same
- * jobs, and warns when another process has an inbox. After a failure unlock the locks that were
- * taken. */
+ * jobs, and warns if another process has locked an inbox. After a failure unlock the locks that
+ * were taken. */
 int pb_dirs_lock(const struct pb_dirs *dirs, struct pb_dirs_locks *locks, struct pb_err *err);
 void pb_dirs_unlock(struct pb_dirs_locks *locks);
-/* Whether several users may write an inbox and move or delete each other's files there: it is not
- * sticky. */
+/* Returns true if several users may write the inbox and move or delete each other's files there:
+ * it is not sticky. */
 bool pb_dirs_inbox_is_open(const char *inbox);
 #endif

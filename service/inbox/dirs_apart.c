@@ -11,14 +11,15 @@ enum { PLACES_MAX = PB_INBOXES_MAX + 6 };
 
 struct place {
     const char *what, *path;
-    size_t mount_bytes;                      /* of the mount point that it lies below */
-    char device[32];                         /* "8:1"; "" = not known */
-    char on_device[2 * PB_FILES_PATH_BYTES]; /* where it lies on the file system, "" = its root */
+    /* length of the longest mount point above the path */
+    size_t mount_bytes;
+    char device[32];                         /* "8:1"; "" = unknown */
+    char on_device[2 * PB_FILES_PATH_BYTES]; /* path within its file system; "" = its root */
 };
 
-/* --- where a path lies on its file system ------------------------------------------------------*/
+/* --- place of a path in its file system ---------------------------------------------------- */
 
-/* Replaces \040 and the like by the characters that they encode, in place. */
+/* Replaces octal escapes such as \040 by the characters that they encode, in place. */
 static void unescape(char *text)
 {
     char *out = text;
@@ -34,14 +35,15 @@ static void unescape(char *text)
     *out = '\0';
 }
 
-/* Bytes of the mount point when the path lies at or below it, else -1. "/" has 0. */
+/* Returns the bytes of the mount point if it contains the path or equals it, otherwise -1. "/" has
+ * 0. */
 static long below(const char *mount, const char *path)
 {
     size_t n = strcmp(mount, "/") == 0 ? 0 : strlen(mount);
     return strncmp(mount, path, n) == 0 && (path[n] == '/' || path[n] == '\0') ? (long)n : -1;
 }
 
-/* The longest mount point wins, and of two equal ones the later, which covers the other. */
+/* Keeps the longest mount point; of two equal ones the later, which covers the other. */
 static void apply_mount(struct place *place, const char *device, const char *root,
                         const char *mount)
 {
@@ -54,7 +56,8 @@ static void apply_mount(struct place *place, const char *device, const char *roo
                    strcmp(root, "/") == 0 ? "" : root, place->path + n);
 }
 
-/* Without /proc the mounts are not known, and only the paths are compared. */
+/* Finds device and path on it for each place. Without /proc the mounts are unknown, and only the
+ * paths are compared. */
 static void find_on_devices(struct place *place, size_t n)
 {
     FILE *file = fopen("/proc/self/mountinfo", "re");
@@ -76,9 +79,9 @@ static void find_on_devices(struct place *place, size_t n)
         (void)fclose(file);
 }
 
-/* --- comparing ------------------------------------------------------------------------------- */
+/* --- comparing ---------------------------------------------------------------------------- */
 
-/* Whether b is a or lies inside it. */
+/* Returns true if b equals a or is inside it. */
 static bool holds(const char *a, const char *b)
 {
     size_t n = strcmp(a, "/") == 0 ? 0 : strlen(a);
@@ -91,7 +94,8 @@ static bool place_holds(const struct place *a, const struct place *b)
                                        holds(a->on_device, b->on_device));
 }
 
-/* By its name and by where it lies: a bind mount of products at work/done is no default. */
+/* Compares the name and the place in the file system: a bind mount of products at work/done is not
+ * the default archive. */
 static bool is_default_archive(const struct place *work, const struct place *archive)
 {
     size_t n = strlen(work->path), m = strlen(work->on_device);
@@ -116,7 +120,7 @@ static int check_pair(const struct place *a, const struct place *b, struct pb_er
                    in->path, out->what, out->path);
 }
 
-/* The real path of the directory that the socket is in; false when that is not there. */
+/* Finds the real path of the directory of the socket; false if it is absent. */
 static bool socket_directory(const char *socket, char out[PB_FILES_PATH_BYTES])
 {
     char path[PB_FILES_PATH_BYTES];
@@ -129,7 +133,7 @@ static bool socket_directory(const char *socket, char out[PB_FILES_PATH_BYTES])
     return realpath(path, out) != NULL;
 }
 
-/* The directories; returns how many. */
+/* Lists the directories; returns their count. */
 static size_t list_places(const struct pb_dirs *dirs, struct place *place)
 {
     const struct place others[] = {{.what = "work", .path = dirs->work},

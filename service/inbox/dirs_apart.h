@@ -2,15 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DIRS_APART_H
 #define PB_DIRS_APART_H
-/* No directory of the service is, contains or lies inside another: products would come back as
- * scenes, or a scene's directory would be another's. The one exception is the archive's default
- * place, work/done. */
+/* Checks that no directory of the service equals, contains or is inside another; otherwise
+ * products would be taken as scenes, or a directory would belong to two owners. The one exception
+ * is the default archive, work/done. */
 #include "config/base/err.h"
 #include "service/inbox/dirs.h"
 
-/* Paths as realpath gives them; parts that do not exist yet may follow. socket: as configured, NULL
- * = none; its directory may hold the others, but not lie in them. Two ways to one place count as
- * well: besides their paths, what /proc/self/mountinfo says of where they lie on their file system
- * is compared, which sees through bind mounts. */
+/* Paths are as realpath returns them; parts that do not exist yet may follow. socket: as
+ * configured, NULL if absent; its directory may contain the others, but must not be inside them.
+ * Two paths to one place are found as well: not only the paths but also their places in the file
+ * system according to /proc/self/mountinfo are compared, which detects bind mounts. */
 int pb_dirs_check_apart(const struct pb_dirs *dirs, const char *socket, struct pb_err *err);
 #endif

@@ -20,7 +20,7 @@ static int no_memory(struct pb_err *err)
     return pb_fail(err, PB_E_MEMORY, "out of memory for the files of a set");
 }
 
-/* The job that the set would be. */
+/* Describes the job that the set would become. */
 static int describe(struct pb_intake *intake, const struct pb_inbox *inbox,
                     const struct pb_set *set, struct pb_job *job)
 {
@@ -35,7 +35,7 @@ static int describe(struct pb_intake *intake, const struct pb_inbox *inbox,
     return pb_intake_describe_place(intake, job, directory, &none);
 }
 
-/* Its files by the names that they came with: whether they are still there the job finds out. */
+/* Adds the part's files by their names at delivery; the job checks whether they still exist. */
 static int add_names(void *user, const struct pb_set_part *part)
 {
     struct pb_set_earlier *out = user;
@@ -94,7 +94,7 @@ int pb_earlier_of_set(struct pb_intake *intake, const struct pb_inbox *inbox,
     return rc < 0 ? rc : 0;
 }
 
-/* -1: there is no such pipeline. */
+/* Returns -1 if the pipeline does not exist. */
 static int64_t reopen_of(struct pb_intake *intake, const char *name)
 {
     (void)pthread_rwlock_rdlock(&intake->lock);

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* user of a watch's handlers */
+/* `user` of the handlers of one watch */
 struct one {
     struct pb_feed *feed;
     struct pb_watch *watch;
@@ -17,12 +17,12 @@ struct pb_feed {
     struct pb_feed_options options;
     struct one inbox[PB_INBOXES_MAX];
     size_t n, n_looked;
-    struct pb_describer *describer; /* of all inboxes */
+    struct pb_describer *describer; /* one for all inboxes */
 };
 
-/* --- what metadata say ------------------------------------------------------------------------*/
+/* --- metadata queries ---------------------------------------------------------------------- */
 
-/* The ticket of the describer: the inbox, and its own ticket. */
+/* A ticket of the describer consists of the number of the inbox and the ticket of its watch. */
 #define INBOX_SHIFT 48
 
 static int on_ask(void *user, uint64_t ticket, const char *pipeline, const char *path)
@@ -72,7 +72,7 @@ static void on_looked(void *user)
         feed->options.looked(feed->options.user);
 }
 
-/* The trouble of the first inbox that has it stands for all. */
+/* Raises the trouble of the first inbox that has one, for all of them. */
 static void on_trouble(void *user, enum pb_watch_fault fault)
 {
     static const char *const keys[PB_WATCH_FAULTS] = {[PB_WATCH_READING] = "inbox",

@@ -1,9 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A folder of the same name that is another one (it was removed and made again) needs a watch of
- * its own. It has another inode, or the same again: then what its parent's events said of it tells.
- */
+ * A folder that was removed and made again with the same name needs a new watch. It has another
+ * inode, or by chance the same one: then the events of its parent reveal the change. */
 #include "service/inbox/folder_watches.h"
 
 #include "service/base/files.h"
@@ -19,7 +18,7 @@ struct sub {
     struct pb_folder_watches *watches;
     dev_t device;
     ino_t inode;
-    bool is_doubtful; /* it may have been removed and made again */
+    bool is_doubtful; /* the folder may have been removed and made again */
     char folder[];
 };
 
@@ -50,7 +49,7 @@ struct pb_folder_watches *pb_folder_watches_create(uv_loop_t *loop, const char *
 
 static void on_close(uv_handle_t *handle)
 {
-    free(handle); /* the sub */
+    free(handle); /* frees the sub, because events is its first member */
 }
 
 static void end(struct sub *sub)
@@ -67,7 +66,7 @@ static void tell(struct pb_folder_watches *watches, const char *folder, const ch
     watches->told = true;
 }
 
-/* Whether the path is that of the entry `name` of the folder, or lies below it. */
+/* Returns true if the path is the entry `name` of the folder, or is below that entry. */
 static bool is_at(const char *path, const char *folder, const char *name)
 {
     size_t n = strlen(folder), m = strlen(name);
@@ -92,7 +91,7 @@ static void on_event(uv_fs_event_t *handle, const char *name, int events, int st
     watches->on_event(watches->user);
 }
 
-/* NULL: it has no watch now. */
+/* Returns NULL if the folder cannot be watched now. */
 static struct sub *begin(struct pb_folder_watches *watches, const struct pb_inbox_folder *folder)
 {
     char path[PB_FILES_PATH_BYTES];
@@ -126,8 +125,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(left->path, right->path);
 }
 
-/* The watch that the folder had, out of those from *before on, which are sorted as the folders are;
- * NULL = none. Those that come before it belong to folders that are gone. */
+/* Finds the watch that the folder had, in the list from *before on, which is sorted like the
+ * folders; NULL if absent. Watches before it in the list belong to folders that are gone. */
 static struct sub *keep(struct sub **before, const struct pb_inbox_folder *folder, const char *root)
 {
     int order = -1;

@@ -14,14 +14,14 @@
 #include <string.h>
 
 struct pb_gathering {
-    const struct pb_inbox *inbox; /* during a sort */
+    const struct pb_inbox *inbox; /* valid during a sort */
     struct pb_sets *sets;
-    struct pb_settle_file *as_file; /* one a set: what the intake says about it */
-    size_t next;                    /* set to look at */
+    struct pb_settle_file *as_file; /* one for each set: the set as an input, for the intake */
+    size_t next;                    /* index of the next set that pb_gathering_next checks */
     size_t n_offered;               /* files of the sets that were offered */
-    struct pb_belonging *belonging; /* of the files of the last scan */
+    struct pb_belonging *belonging; /* places of the files of the last scan */
     struct pb_asked *asked;
-    size_t n_lone; /* sidecars that lie there without a scene */
+    size_t n_lone; /* sidecars without a scene */
     struct pb_inbox_told said;
     struct pb_gathering_told lone;
     struct pb_gathering_told shown;
@@ -52,7 +52,7 @@ void pb_gathering_destroy(struct pb_gathering *gathering)
     free(gathering);
 }
 
-/* One that waits for its scene: told, and offered to nobody. */
+/* Reports a file that waits for its scene; the file is not offered. */
 static void wait_for_scene(struct pb_gathering *gathering, const char *name, const char *pipeline,
                            const char *missing, int64_t expires_ms)
 {
@@ -67,8 +67,8 @@ static void wait_for_scene(struct pb_gathering *gathering, const char *name, con
     (void)snprintf(one->missing, sizeof one->missing, "%s", missing);
 }
 
-/* Whether a file of `main` and those beside it has waited: with a companion rule for the companion
- * of main, which a marker alone decides. */
+/* Returns true if a file of `main` and of the files next to it has waited for long enough. With a
+ * companion rule the companion of main counts as well; a marker alone decides. */
 static bool has_waited(const struct pb_gathering *gathering, struct pb_settle *settle, size_t i,
                        const char *main, bool is_still)
 {
@@ -105,7 +105,7 @@ static int add(struct pb_gathering *gathering, const struct pb_config *config,
                        is_beside ? pb_base_name(of->name) : of->scene, is_beside, &of_set);
 }
 
-/* Metadata that came before their scene wait for as long as the scene would for them. */
+/* Metadata that arrive before their scene wait for as long as the scene would wait for them. */
 static void await_scene(struct pb_gathering *gathering, struct pb_settle *settle, size_t i,
                         const struct pb_sets_now *now)
 {
@@ -113,14 +113,14 @@ static void await_scene(struct pb_gathering *gathering, struct pb_settle *settle
     const struct pb_pipeline_config *pipeline = gathering->belonging[i].pipeline;
     int64_t expires_ms = file->ctime_ns / 1000000 + pipeline->input.complete.expire_ms;
     if (now->wall_is_trusted && now->wall_ms >= expires_ms)
-        return; /* a job, which says that */
+        return; /* becomes a job, which reports the missing scene */
     (void)pb_settle_hold(settle, i);
     wait_for_scene(gathering, file->name, pipeline->name,
                    "the file that it is metadata of is missing", expires_ms);
 }
 
-/* One of a set that its metadata tell waits until these were read. They are waited for as long as
- * the set would wait for them. */
+/* Lets a file whose set depends on its metadata wait until these are read. Absent metadata are
+ * waited for as long as the set would wait for them. */
 static int ask(struct pb_gathering *gathering, const struct pb_config *config,
                struct pb_settle *settle, size_t i, const struct pb_sets_now *now)
 {
@@ -152,7 +152,7 @@ static bool has_note(const struct pb_settle *settle, size_t i, enum pb_settle_re
     return note != NULL && note->reason == reason;
 }
 
-/* A file that no pipeline fits stays if service.unmatched has files: leave. */
+/* A file that no pipeline matches stays if service.unmatched has `files: leave`. */
 static void place_alone(struct pb_gathering *gathering, const struct pb_config *config,
                         struct pb_settle *settle, size_t i)
 {
@@ -179,7 +179,7 @@ static int place(struct pb_gathering *gathering, const struct pb_config *config,
     const struct pb_belonging *file = &gathering->belonging[i];
     char input[PB_FILES_PATH_BYTES];
     if (pb_companion_input(&gathering->inbox->companion, file->name, input))
-        return 0; /* pairing.h */
+        return 0; /* handled by pairing.c */
     switch (file->belongs) {
     case PB_BELONGS_ALONE:
         place_alone(gathering, config, settle, i);
@@ -211,7 +211,7 @@ static int place(struct pb_gathering *gathering, const struct pb_config *config,
     return 0;
 }
 
-/* Another number when the file changed. */
+/* Hash of the state of a file; it differs after a change of the file. */
 static uint64_t state_of(const struct pb_settle_file *file)
 {
     const uint64_t parts[] = {file->inode, file->size, (uint64_t)file->mtime_ns,
@@ -249,7 +249,7 @@ static int place_all(struct pb_gathering *gathering, const struct pb_config *con
     return rc ? rc : pb_sets_end(gathering->sets, config);
 }
 
-/* What was done of the sets before. The store may wait for its disk. */
+/* Finds the earlier jobs of the sets. The store may wait for its disk. */
 static int look_back(struct pb_gathering *gathering, struct pb_intake *intake)
 {
     struct pb_err err = {0};
@@ -268,8 +268,8 @@ static int look_back(struct pb_gathering *gathering, struct pb_intake *intake)
     return rc;
 }
 
-/* The configuration is not locked while the store is asked: after a reload in between the next scan
- * sorts anew. */
+/* The configuration is not locked while the store is read; after a reload in that time the next
+ * scan sorts again. */
 static int sort(struct pb_gathering *gathering, struct pb_intake *intake, struct pb_settle *settle,
                 const struct pb_sets_now *now)
 {
@@ -293,7 +293,7 @@ static int sort(struct pb_gathering *gathering, struct pb_intake *intake, struct
     return rc;
 }
 
-/* A set as the one input that it is. */
+/* Describes each set as one input. */
 static int describe(struct pb_gathering *gathering)
 {
     size_t n = pb_sets_count(gathering->sets);
@@ -323,13 +323,13 @@ void pb_gathering_sort(struct pb_gathering *gathering, const struct pb_inbox *in
     rc = rc ? rc : describe(gathering);
     if (rc == 0)
         return;
-    /* The files wait for the next scan: each might be one of a set. */
+    /* The files wait for the next scan, because each might belong to a set. */
     pb_sets_begin(gathering->sets);
     for (size_t i = 0; i < pb_settle_count(settle); i++)
         (void)pb_settle_hold(settle, i);
 }
 
-/* Why nothing tells the set of a file that is one of a set. */
+/* Error of the metadata that should determine the set of the file; NULL if there is no error. */
 static const struct pb_job_error *error_of(const struct pb_gathering *gathering,
                                            const struct pb_settle *settle,
                                            const struct pb_settle_file *file)
@@ -358,7 +358,7 @@ bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,
             continue;
         gathering->n_offered += set->n;
         *out = (struct pb_claimed){.file = &gathering->as_file[i], .set = set};
-        if (set->is_beside && set->n == 1) /* nothing came with it */
+        if (set->is_beside && set->n == 1) /* a single file without sidecars */
             *out = (struct pb_claimed){.file = pb_settle_at(settle, set->file[0].number)};
         for (size_t k = 0; k < set->n && set->is_beside && out->error == NULL; k++)
             out->error = error_of(gathering, settle, pb_settle_at(settle, set->file[k].number));
@@ -367,7 +367,7 @@ bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,
     return false;
 }
 
-/* Remembers why the claim failed. */
+/* Stores the reason of a failed claim as a note. */
 static void note_claim(struct pb_intake *intake, struct pb_settle *settle,
                        const struct pb_claimed *claimed)
 {
@@ -433,7 +433,7 @@ static void show(struct pb_gathering_told *out, const struct pb_gathering_set *o
         out->set[out->n++] = *one;
 }
 
-/* Folders that lack files, and inputs that lack their marker or checksum file. */
+/* Shows folders that lack files, and inputs that lack their marker or checksum file. */
 static void show_noted(struct pb_gathering_told *out, const struct pb_settle *settle)
 {
     for (size_t i = 0; i < pb_settle_count(settle); i++) {

@@ -46,12 +46,12 @@ struct scan {
     struct pb_settle *settle;
     struct pb_inbox_told *told;
     struct pb_inbox_seen *out;
-    uint64_t mount; /* of the inbox; 0 = the kernel does not say */
+    uint64_t mount; /* mount id of the inbox; 0 if the kernel does not report it */
 };
 
 static int read_folder(struct scan *scan, int fd, const char *below, int depth);
 
-/* Counts an entry that stays and names it, and logs it once. */
+/* Counts and records an entry that stays, and logs it once. */
 static void __attribute__((format(printf, 5, 6)))
 leave(struct scan *scan, const char *name, enum pb_settle_reason reason, enum pb_code code,
       const char *format, ...)
@@ -93,8 +93,8 @@ static void leave_kind(struct scan *scan, const char *name, mode_t mode)
               "it is %s; only plain files and folders are taken", kind);
 }
 
-/* A folder that cannot be walked now, or is too large for a scene, is seen again in the next scan;
- * the claim says why. */
+/* A folder that cannot be walked now, or is too large for a scene, is still added to settle; the
+ * claim reports the reason. */
 static int look_at_scene(const struct scan *scan, const char *name, const struct stat *st)
 {
     char path[PB_FILES_PATH_BYTES];
@@ -133,7 +133,7 @@ static uint64_t mount_of(int fd)
     return told ? x.stx_mnt_id : 0;
 }
 
-/* Files move to work/ by rename, so what is mounted below the inbox stays. */
+/* Files move to work/ by rename, therefore mounts below the inbox are left alone. */
 static int look_into(struct scan *scan, int fd, const char *base, const char *name, int depth)
 {
     struct stat st;
@@ -153,7 +153,7 @@ static int look_into(struct scan *scan, int fd, const char *base, const char *na
         rc = rc ? rc : read_folder(scan, own, name, depth);
         if (rc == 0 || rc == -ENOMEM)
             return rc;
-        why = strerror(-rc); /* read_folder has closed it */
+        why = strerror(-rc); /* read_folder has closed fd */
     } else if (own >= 0) {
         (void)close(own);
     }
@@ -169,7 +169,7 @@ static int look_at(struct scan *scan, int fd, const char *base, const char *name
     if (pb_settle_is_left_alone(base))
         return 0;
     if (fstatat(fd, base, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return 0; /* gone again */
+        return 0; /* removed since readdir */
     if (S_ISDIR(st.st_mode) && scan->rules->takes(scan->rules->user, base))
         return look_at_scene(scan, name, &st);
     if (S_ISDIR(st.st_mode) && scan->inbox->recurse)
@@ -196,7 +196,7 @@ static int look_at(struct scan *scan, int fd, const char *base, const char *name
     return pb_settle_add(scan->settle, &file);
 }
 
-/* Takes fd. below: its path below the inbox, "" = the inbox itself. */
+/* Takes fd. below: path of the folder below the inbox, "" = the inbox itself. */
 static int read_folder(struct scan *scan, int fd, const char *below, int depth)
 {
     char name[PB_FILES_PATH_BYTES];
@@ -207,7 +207,7 @@ static int read_folder(struct scan *scan, int fd, const char *below, int depth)
     for (errno = 0; rc == 0; errno = 0) {
         const struct dirent *entry = readdir(directory);
         if (entry == NULL) {
-            rc = -errno; /* 0 at the end */
+            rc = -errno; /* 0 at the end of the directory */
             break;
         }
         int n = snprintf(name, sizeof name, "%s%s%s", below, below[0] ? "/" : "", entry->d_name);
@@ -256,8 +256,8 @@ int pb_inbox_read(const struct pb_inbox *inbox, const struct pb_inbox_rules *rul
     return read_folder(&scan, fd, "", 0);
 }
 
-/* What was reported is read after the files were looked at: a file that was written in between is
- * not marked, and one that is written later differs at its claim. */
+/* The events are read after the scan has read the files' attributes: a file that was written in
+ * between is not marked, and a file that is written later has changed at its claim. */
 void pb_inbox_mark_renamed(const struct pb_inbox *inbox, struct pb_settle *settle, int64_t mono_ms)
 {
     pb_writer_events_follow(inbox->events, mono_ms);

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The error record is written before the input moves: an input in quarantine/ always has its
- * record. A crash between the two leaves a record that names the job; the repeated attempt finds it
- * by that and uses the same name again. */
+ * record. A crash between the two leaves a record that names the job; the next attempt recognizes
+ * it by that name and uses the same file name again. */
 #include "service/inbox/input_store.h"
 #include "config/base/base_name.h"
 #include "service/inbox/companion.h"
@@ -25,13 +25,13 @@
 
 #define SAME_NAMES_MAX 100000
 
-/* A file, or a folder that is a scene. */
+/* Returns true for a file, and for a folder, which is a scene. */
 static bool is_input(const struct stat *st)
 {
     return S_ISREG(st->st_mode) || S_ISDIR(st->st_mode);
 }
 
-/* input: where it will lie when the record is read. */
+/* input: path that the input will have when the record is read. */
 static int write_record(const struct pb_job *job, const char *path, const char *input,
                         struct pb_err *err)
 {
@@ -60,7 +60,7 @@ static int write_record(const struct pb_job *job, const char *path, const char *
     return rc;
 }
 
-/* Whether the record at path is this job's; 0 = another's, -ENOENT = there is none. */
+/* Returns 1 if the record at path is this job's, 0 if it is another job's, -ENOENT if absent. */
 static int record_is_of(const char *path, const struct pb_job *job)
 {
     char text[8192], mark[64];
@@ -74,8 +74,8 @@ static int record_is_of(const char *path, const struct pb_job *job)
     return strstr(text, mark) != NULL;
 }
 
-/* Where the job's input goes in the archive or the quarantine: inputs of one name from two
- * sub-folders of an inbox never meet. */
+/* Finds the directory of the job's input in the archive or the quarantine. It contains the path of
+ * the sub-folder, therefore equal names from two sub-folders of an inbox do not collide. */
 static int place_in(const char *directory, const struct pb_job *job, char out[PB_FILES_PATH_BYTES])
 {
     if (job->folder != NULL)
@@ -84,7 +84,8 @@ static int place_in(const char *directory, const struct pb_job *job, char out[PB
     return 0;
 }
 
-/* First of name, name.1, ... in a directory, that has no file yet and no record of another job. */
+/* Chooses the first of name, name.1, ... for which the directory has neither a file nor a record
+ * of another job. */
 static int choose_name(const struct pb_job *job, const char *directory, char out_name[256],
                        char out_record[PB_FILES_PATH_BYTES], bool *out_is_there)
 {
@@ -114,7 +115,8 @@ static bool lies_in(const char *path, const char *directory)
     return path != NULL && strncmp(path, directory, n) == 0 && path[n] == '/';
 }
 
-/* Whether the input is still where the claim put it. (The archive may lie in work/ too.) */
+/* Returns true if the input is still where the claim put it. (The archive may be in work/ as
+ * well.) */
 static bool is_claimed(const struct pb_job *job, const struct pb_dirs *dirs)
 {
     char claim[PB_FILES_PATH_BYTES];
@@ -122,7 +124,7 @@ static bool is_claimed(const struct pb_job *job, const struct pb_dirs *dirs)
            lies_in(job->input, claim);
 }
 
-/* work/<id> is empty now; its removal marks the end. */
+/* Removes the empty work/<id>; its removal marks the end. */
 static void remove_claim(const struct pb_job *job, const struct pb_dirs *dirs)
 {
     char path[PB_FILES_PATH_BYTES];
@@ -138,7 +140,7 @@ static int make_place(const char *root, const struct pb_job *job, const char *wh
     return job->folder != NULL ? pb_files_make_directory(out, what, err) : 0;
 }
 
-/* Before the input, so that nothing in work/<id> is left without it. */
+/* Called before the input moves, so that no companion is left in work/<id> without its input. */
 static int put_companion(struct pb_job *job, const struct pb_dirs *dirs, const char *directory,
                          struct pb_err *err)
 {
@@ -171,7 +173,8 @@ static int quarantine(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
         return pb_fail(err, PB_E_SYSTEM, "path too long: %s", directory);
     rc = put_companion(job, dirs, directory, err);
     rc = rc ? rc : write_record(job, record, moves ? moved : job->input, err);
-    if (rc != 0 || !moves) /* it was not claimed and stays; or it was removed by another program */
+    /* the input was not claimed and stays, or another program removed it */
+    if (rc != 0 || !moves)
         return rc;
     rc = pb_files_move(job->input, directory, name, moved, err);
     return rc ? rc : pb_job_set(&job->input, moved);
@@ -223,7 +226,7 @@ int pb_input_store_claimed(const struct pb_dirs *dirs, const char *id,
             break;
         }
         if (entry->d_name[0] == '.')
-            continue; /* no name of an input */
+            continue; /* not a name of an input */
         if (pb_files_join(out_path, claim, entry->d_name) == 0 && lstat(out_path, &st) == 0 &&
             is_input(&st))
             found = 1;
@@ -267,7 +270,7 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
     char directory[PB_FILES_PATH_BYTES];
     bool is_there = false;
     struct stat st;
-    /* A submitted file was checked already, by a process of its own, as its storage may hang. */
+    /* A submitted file was checked already, by a separate process because its storage may hang. */
     if (job->input != NULL && !job->owned && job->identity[0] != '\0')
         return 0;
     if (job->input != NULL && stat(job->input, &st) == 0 && is_input(&st))
@@ -294,13 +297,14 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
     return pb_job_set(&job->input, path) == 0 ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
 }
 
-/* Whether it lies where a job that is over left it. (work/ itself may hold the archive.) */
+/* Returns true if the path is where a finished job left it. (work/ itself may contain the
+ * archive.) */
 static bool is_put_away(const char *path, const struct pb_dirs *dirs)
 {
     return lies_in(path, dirs->quarantine) || lies_in(path, dirs->archive);
 }
 
-/* One that is gone stays so: of a checksum the job says that. */
+/* A companion that is gone stays absent; the job reports a missing checksum. */
 static int restore_companion(struct pb_job *job, const struct pb_dirs *dirs, const char *claim,
                              struct pb_err *err)
 {
@@ -336,7 +340,7 @@ int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struc
     return rc ? rc : restore_companion(job, dirs, claim, err);
 }
 
-/* No link below quarantine/ is followed. */
+/* Removes a quarantined input. No link below quarantine/ is followed. */
 static int remove_quarantined(const struct pb_dirs *dirs, const char *path,
                               const struct pb_file_list *list, struct pb_err *err)
 {

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_INPUT_STORE_H
 #define PB_INPUT_STORE_H
-/* Moves the input of a finished job. Inputs from the inbox: into the archive (or deleted) after
- * success or when it was done before (pb_job_is_skipped), into quarantine/ with <name>.error.json
- * otherwise; nothing is ever overwritten. Submitted files are not touched; their error record is
- * still written to quarantine/. Repeating any of this after a crash is harmless.
- * Thread: pool, one call at a time for a job (runner/pending.c, inbox/adopt.c). */
+/* Moves the input of a finished job. Inputs from the inbox are moved into the archive (or deleted)
+ * after success or if the same input was processed before (pb_job_is_skipped), otherwise into
+ * quarantine/ with <name>.error.json; no file is ever overwritten. Submitted files are not
+ * touched; their error record is still written to quarantine/. Repeating any of this after a crash
+ * is harmless. Thread: pool, one call at a time for a job (runner/pending.c, inbox/adopt.c). */
 #include "config/config.h"
 #include "service/inbox/dirs.h"
 #include "service/jobs/file_list.h"
@@ -15,7 +15,7 @@
 /* Moves the input of a finished job and updates job->input (the caller stores the job). */
 int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
                        enum pb_on_success on_success, struct pb_err *err);
-/* The plain file or folder in work/<id>/: 1 and its path; 0 if absent; negative errno. */
+/* Finds the plain file or folder in work/<id>/: 1 and its path; 0 if absent; negative errno. */
 int pb_input_store_claimed(const struct pb_dirs *dirs, const char *id,
                            char out_path[PB_FILES_PATH_BYTES]);
 /* After the service died between a move and its commit: makes job->input and job->companion of a
@@ -23,13 +23,14 @@ int pb_input_store_claimed(const struct pb_dirs *dirs, const char *id,
  * lists: their contents from before the move. Returns true if a path has changed. */
 bool pb_input_store_find(struct pb_job *job, const struct pb_dirs *dirs,
                          const struct pb_input_lists *lists);
-/* Before a retry: the input back from quarantine/ or the archive into work/<id>/, its error record
- * removed. An input that is not at the stored path (the service died after a move and before it was
- * stored) is searched for in work/<id>/ and, by its record, in quarantine/. */
+/* Call before a retry: moves the input from quarantine/ or the archive back into work/<id>/ and
+ * removes its error record. An input that is not at the stored path (the service died after a move
+ * and before it stored the path) is searched for in work/<id>/ and, by its record, in quarantine/.
+ */
 int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err);
-/* Removes the quarantined input of a failed or dismissed job with its record; of a submitted file
- * the record alone. job.state: a file in it was not delivered with it or was changed, by the lists;
- * an empty list takes any. Nothing else is touched. */
+/* Removes the quarantined input of a failed or dismissed job with its record; for a submitted file
+ * only the record. Fails with job.state if a file in the input was not delivered with it or was
+ * changed, according to the lists; an empty list allows any files. No other file is touched. */
 int pb_input_store_drop(struct pb_job *job, const struct pb_dirs *dirs,
                         const struct pb_input_lists *lists, struct pb_err *err);
 #endif

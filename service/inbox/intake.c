@@ -64,14 +64,15 @@ static struct pb_inbox_rule rule_of(const struct pb_inbox_config *config)
 
 void pb_intake_init(struct pb_intake *intake, const struct pb_config *config)
 {
-    pthread_rwlockattr_t
-        fair; /* else a stream of claims would keep pb_intake_adopt waiting without end */
+    pthread_rwlockattr_t fair; /* prefers writers; otherwise a stream of claims would block
+                                  pb_intake_adopt for ever */
     (void)pthread_rwlockattr_init(&fair);
     (void)pthread_rwlockattr_setkind_np(&fair, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     (void)pthread_rwlock_init(&intake->moves, &fair);
     (void)pthread_rwlockattr_destroy(&fair);
     (void)pthread_rwlock_init(&intake->lock, NULL);
-    for (size_t i = 0; i < config->service.n_inboxes; i++) /* NULL, out of memory: no reload */
+    /* NULL after out of memory: the inbox does not follow reloads */
+    for (size_t i = 0; i < config->service.n_inboxes; i++)
         intake->inbox_path[i] = strdup(config->service.inboxes[i].path);
     intake->n_inboxes = config->service.n_inboxes;
     pb_intake_set_config(intake, config);
@@ -144,7 +145,7 @@ void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char
     const struct pb_pipeline_config *pipeline =
         is_folder ? pb_config_match_folder(intake->config, name)
         : pb_config_match_group(intake->config, name, NULL, scene) != NULL
-            ? NULL /* a file of a scene is none of its own, whatever input.match fits */
+            ? NULL /* a file of a scene is not a scene itself, even if input.match fits */
             : pb_config_match(intake->config, name);
     if (pipeline != NULL)
         (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
@@ -162,7 +163,8 @@ void pb_intake_describe_set(struct pb_job *job, const char *scene, const char *p
         job->created_ms = job->updated_ms = pb_clock_wall_ms();
 }
 
-/* "a\x01/b" -> "a_-0123456789ab/b"; "" and what is longer than a scan lets it be: "". */
+/* Cleans each part of a path: "a\x01/b" -> "a_-0123456789ab/b". "" stays "", and a path longer
+ * than a scan allows becomes "". */
 static void clean_folder(const char *below, char out[PB_FILES_PATH_BYTES])
 {
     char part[256], clean[256];

@@ -38,5 +38,5 @@ void pb_origin_end(const char *claim)
     if (rc != 0 || unlink(link) != 0)
         return;
     if (rmdir(claim) != 0 && errno == ENOTEMPTY)
-        (void)symlink(from, link); /* there is something else */
+        (void)symlink(from, link); /* another entry has that name */
 }

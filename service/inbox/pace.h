@@ -2,11 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PACE_H
 #define PB_PACE_H
-/* When an inbox is scanned after events. What one command renames in (a scene and its sidecar, many
- * scenes) is to be seen together, so a scan waits until no event came for PB_PACE_QUIET_MS, and no
- * longer than PB_PACE_GATHER_MS. Between two rounds there is a pause, which grows with the time a
- * scan takes, so that a huge inbox under constant writes costs a tenth of a core at most. Pure: the
- * caller gives the monotonic time. Zero bytes: no event, no round yet. Thread: loop. */
+/* Time of the scan of an inbox after events. Files that one command renames in (a scene and its
+ * sidecar, many scenes) should be found by one scan; therefore a scan waits until no event has
+ * arrived for PB_PACE_QUIET_MS, but no longer than PB_PACE_GATHER_MS. Between two rounds there is
+ * a pause, which grows with the duration of a scan, so that a huge inbox under constant writes
+ * uses a tenth of a core at most. Pure: the caller passes the monotonic time. All-zero: no event,
+ * no round yet. Thread: loop. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,18 +16,18 @@
 #define PB_PACE_REST_MS   5
 
 struct pb_pace {
-    int64_t first_ms;  /* the first event since the last round began; 0 = none */
-    int64_t last_ms;   /* the last event */
-    int64_t rested_ms; /* when the pause after the last round is over */
+    int64_t first_ms;  /* first event since the last round began; 0 = no event */
+    int64_t last_ms;   /* last event */
+    int64_t rested_ms; /* end of the pause after the last round */
 };
 
-/* An event came. Milliseconds until a scan is due at the earliest. */
+/* Records an event. Returns the milliseconds until a scan is due at the earliest. */
 int64_t pb_pace_event(struct pb_pace *pace, int64_t now_ms);
-/* Whether more events are likely to come at once. */
+/* Returns true if more events are likely to arrive soon. */
 bool pb_pace_gathers(const struct pb_pace *pace, int64_t now_ms);
-void pb_pace_begin(struct pb_pace *pace); /* a round */
-/* The round is over; its scan took that long. */
+void pb_pace_begin(struct pb_pace *pace); /* begins a round */
+/* Ends the round, whose scan took scan_ms. */
 void pb_pace_end(struct pb_pace *pace, int64_t now_ms, int64_t scan_ms);
-/* What is left of the pause, PB_PACE_QUIET_MS at least. */
+/* Returns the rest of the pause, at least PB_PACE_QUIET_MS. */
 int64_t pb_pace_rest(const struct pb_pace *pace, int64_t now_ms);
 #endif

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* The input waits for its marker or checksum file. */
+/* Notes that the input waits for its marker or checksum file. */
 static void note_missing(struct pb_settle *settle, size_t i, const char *companion)
 {
     struct pb_settle_note note = {.reason = PB_SETTLE_LACKS, .code = PB_E_INPUT_INCOMPLETE};

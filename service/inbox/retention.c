@@ -23,8 +23,8 @@
 
 #define RECORD_SUFFIX    ".error.json"
 #define RECORD_BYTES_MAX 65536
-#define SLACK_MS         60000 /* between an input's move and the record that tells of it */
-#define DEPTH_MAX        (PB_INBOX_DEPTH_MAX + 1) /* of sub-folders */
+#define SLACK_MS         60000 /* between an input's move and the row that records it */
+#define DEPTH_MAX        (PB_INBOX_DEPTH_MAX + 1) /* levels of sub-folders */
 #define DIRECTORY_FLAGS  (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 enum outcome { GONE, STAYS, FAILED };
@@ -34,7 +34,7 @@ static int64_t ms_of(const struct timespec *time)
     return (int64_t)time->tv_sec * 1000 + time->tv_nsec / 1000000;
 }
 
-/* The path below the directory; NULL: it lies elsewhere. */
+/* Returns the path below the directory; NULL if it is elsewhere. */
 static const char *path_in(const char *path, const char *directory)
 {
     size_t n = strlen(directory);
@@ -44,7 +44,7 @@ static const char *path_in(const char *path, const char *directory)
     return below[0] == '\0' || below[0] == '.' ? NULL : below;
 }
 
-/* The directory that it lies in. */
+/* Opens the parent directory of the path `below` root. */
 static int open_parent(const char *root, const char *below)
 {
     char folder[PB_FILES_PATH_BYTES];
@@ -79,7 +79,7 @@ static void say_stays(const struct removal *removal, const struct pb_kept *kept,
     (void)pb_kept_say(removal->retention->store, kept, &removal->out->err);
 }
 
-/* directory: the one that the input is in. */
+/* directory: the directory of the input. */
 static enum outcome remove_input(const struct removal *removal, const struct pb_kept *kept,
                                  int directory)
 {
@@ -114,7 +114,7 @@ static void clear_archived(const struct removal *removal, const struct pb_kept *
     const char *below = path_in(kept->path, removal->root);
     int held = pb_set_parts_hold(retention->store, kept->path, &removal->out->err);
     held = held ? held : pb_again_holds(retention->store, kept->path, &removal->out->err);
-    if (held != 0) /* other files may join it, or a job makes its products again */
+    if (held != 0) /* files may join its set, or a job makes its products again */
         return;
     int directory = below != NULL ? open_parent(removal->root, below) : -1;
     bool there = directory >= 0 && is_there(directory, pb_base_name(below));
@@ -122,18 +122,18 @@ static void clear_archived(const struct removal *removal, const struct pb_kept *
     if (directory >= 0)
         (void)close(directory);
     removal->out->archived += there && outcome == GONE;
-    /* Rows of inputs that are gone, or were changed, are forgotten. The row of an input in another
-     * directory stays: the configuration may name that one as the archive again. */
+    /* Forgets the rows of inputs that are gone or were changed. The row of an input in another
+     * directory stays: the configuration may set that directory as the archive again. */
     if (outcome != FAILED && (below != NULL || access(kept->path, F_OK) != 0))
         (void)pb_kept_forget(retention->store, kept, &removal->out->err);
 }
 
 /* --- the quarantine --------------------------------------------------------------------------- */
 
-/* The record of a quarantined input. */
+/* Record of a quarantined input. */
 struct record {
     char job[PB_JOB_ID_BYTES];
-    bool has_input; /* the input is beside it */
+    bool has_input; /* the input is next to the record */
     char companion[256];
     int64_t written_ms; /* wall clock */
 };
@@ -144,7 +144,8 @@ static bool is_record_name(const char *name)
     return n > m && n < 256 && name[0] != '.' && strcmp(name + n - m, RECORD_SUFFIX) == 0;
 }
 
-/* Whether it is a record that the service wrote, by its content. input: the path beside it. */
+/* Reads a record; returns true if its content shows that the service wrote it. input: path of the
+ * input next to it. */
 static bool read_record(int directory, const char *name, const char *input, struct record *out)
 {
     struct stat st;
@@ -171,7 +172,7 @@ static bool read_record(int directory, const char *name, const char *input, stru
     return good;
 }
 
-/* The companion of an input that was removed. */
+/* Removes the companion of an input that was removed. */
 static void remove_companion(const struct removal *removal, int directory, const char *input,
                              const struct record *record)
 {
@@ -195,7 +196,7 @@ out:
     free(kept);
 }
 
-/* Removes an input and its record. True: the row can be forgotten. */
+/* Removes an input and its record. Returns true if the row can be forgotten. */
 static bool clear_recorded(const struct removal *removal, const struct pb_kept *kept, int directory)
 {
     char name[300];
@@ -206,7 +207,7 @@ static bool clear_recorded(const struct removal *removal, const struct pb_kept *
         return true; /* the record of an input is the proof that the service put it there */
     bool there = record.has_input && is_there(directory, pb_base_name(kept->path));
     if (there && remove_input(removal, kept, directory) != GONE)
-        return false; /* with its record */
+        return false; /* keeps the record as well */
     if (record.has_input)
         remove_companion(removal, directory, kept->path, &record);
     if (unlinkat(directory, name, 0) == 0)
@@ -226,7 +227,8 @@ static void clear_quarantined(const struct removal *removal, const struct pb_kep
         (void)pb_kept_forget(removal->retention->store, kept, &removal->out->err);
 }
 
-/* An input has its record beside it: nothing in a folder that is one is a record of ours. */
+/* Returns true if the name has a record next to it and thus is an input: files in such a folder
+ * are not records of the service. */
 static bool is_input(int directory, const char *name)
 {
     char record[300];
@@ -234,8 +236,8 @@ static bool is_input(int directory, const char *name)
     return is_there(directory, record);
 }
 
-/* A record that the store does not know: of a submitted file, or of a store that was lost. Its time
- * begins now. path: of the input, absolute. */
+/* Adds a row for a record that the store does not have: of a submitted file, or of a store that
+ * was lost. Its time begins now. path: absolute path of the input. */
 static void meet_record(const struct removal *removal, int directory, const char *name,
                         const char *path)
 {
@@ -252,7 +254,7 @@ static void meet_record(const struct removal *removal, int directory, const char
     free(kept);
 }
 
-/* Takes fd. Records in that directory and its sub-folders. path: of the directory. */
+/* Handles the records in a directory and its sub-folders. Takes fd. path: of the directory. */
 static void meet_records(const struct removal *removal, int fd, const char *path, int depth)
 {
     char below[PB_FILES_PATH_BYTES];
@@ -286,7 +288,7 @@ static void clear(const struct removal *removal, enum pb_kept_kind kind, int64_t
     struct pb_kept *after = calloc(2, sizeof *after), *kept = after + 1;
     if (after == NULL)
         (void)pb_fail(&out->err, PB_E_MEMORY, "out of memory");
-    /* An input that cannot be removed does not keep the others. */
+    /* Continues after an input that cannot be removed. */
     while (after != NULL && pb_kept_next(removal->retention->store, kind, after,
                                          removal->now_ms - keep_ms, &out->err, kept) == 1) {
         *after = *kept;

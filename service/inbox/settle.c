@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Two arrays sorted by name, of the last scan and of this one: a scan costs n log n, and the memory
- * grows and shrinks with the inbox. */
+ * Two arrays sorted by name, one of the last scan and one of this scan: a scan takes O(n log n),
+ * and the memory grows and shrinks with the inbox. */
 #include "service/inbox/settle.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A note, and the file as it was then. */
+/* Note, and the file when the note was made. */
 struct noted {
     struct pb_settle_note note;
     struct pb_settle_file file; /* without its name */
@@ -19,11 +19,12 @@ struct noted {
 struct entry {
     struct pb_settle_file file; /* first: pb_settle_index */
     struct noted *noted;        /* the entry's own; NULL if absent */
-    int64_t still_since_ms;     /* monotonic time of the first look at it as it is now */
-    int64_t still_ms;           /* and `settle` later */
-    int64_t aged_ms; /* monotonic time at which its mtime, at first sight, was old enough, or of
-                        the scan that saw it renamed in */
-    int64_t due_ms;  /* monotonic time at which it is complete */
+    int64_t still_since_ms;     /* monotonic time of the first scan that saw its present state */
+    int64_t still_ms;           /* still_since_ms + settle */
+    /* monotonic time at which its mtime, at first sight, was old enough, or time of the scan that
+     * saw it renamed in */
+    int64_t aged_ms;
+    int64_t due_ms; /* monotonic time at which it is complete */
     bool complete, held, aside;
 };
 
@@ -36,7 +37,7 @@ struct pb_settle {
     struct table now, before;
     size_t next; /* cursor of pb_settle_next */
     bool clocked;
-    int64_t ahead_ms;          /* the wall clock is ahead of the monotonic one by */
+    int64_t ahead_ms;          /* difference of the wall clock and the monotonic clock */
     int64_t distrust_until_ms; /* monotonic; mtimes are not used before */
 };
 
@@ -45,7 +46,7 @@ struct pb_settle *pb_settle_create(void)
     return calloc(1, sizeof(struct pb_settle));
 }
 
-/* Names are the table's. */
+/* Frees the names, which the table owns. */
 static void clear(struct table *table)
 {
     for (size_t i = 0; i < table->n; i++) {
@@ -105,8 +106,8 @@ static bool same(const struct pb_settle_file *a, const struct pb_settle_file *b)
            a->inode == b->inode;
 }
 
-/* Whether the wall clock may be compared with mtimes. Its steps show as a change of its distance
- * from the monotonic clock. */
+/* Returns true if the wall clock may be compared with mtimes. A step of the wall clock changes its
+ * distance from the monotonic clock. */
 static bool trusts_wall(struct pb_settle *settle, int64_t mono_ms, int64_t wall_ms)
 {
     int64_t ahead_ms = wall_ms - mono_ms;
@@ -117,8 +118,8 @@ static bool trusts_wall(struct pb_settle *settle, int64_t mono_ms, int64_t wall_
     return mono_ms >= settle->distrust_until_ms;
 }
 
-/* The time at which a file that the last scan did not see is old enough; never, when the clock is
- * wrong. */
+/* Returns the time at which a file that the last scan did not see is old enough; never if the
+ * clock is wrong. */
 static int64_t aged_at(const struct pb_settle_file *file, int64_t settle_ms, int64_t mono_ms,
                        int64_t wall_ms)
 {

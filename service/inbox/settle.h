@@ -2,17 +2,17 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SETTLE_H
 #define PB_SETTLE_H
-/* Which files of the inbox are complete. It gets the files of a scan, and returns those that did
- * not change for long enough and the time of the next check. Pure: no I/O, no clock of its own.
+/* Finds the complete files of the inbox. Input: the files of each scan; output: the files that did
+ * not change for long enough, and the time of the next check. Pure: no I/O, no clock of its own.
  * Thread: pool during a scan (watch.h runs one at a time), the loop between scans.
  *
  * A file is complete when its size, mtime, ctime and inode did not change between two scans at
  * least `settle` apart on the monotonic clock. A file that is seen for the first time may be
  * complete by its age: when its mtime is older than `settle` (renamed in after it was written, or
- * there before the start). This depends on the wall clock, so such a file has by_age set, and the
- * caller checks that no process writes it; the rule is off for a while after a step of the wall
- * clock. An mtime in the future is ignored. A file whose rename the caller has seen may be
- * complete by its age as well, whatever its mtime: pb_settle_arrived. */
+ * there before the start). This depends on the wall clock; therefore such a file has by_age set,
+ * and the caller checks that no process writes it; the rule is off for a while after a step of the
+ * wall clock. An mtime in the future is ignored. A file whose rename the caller has seen may be
+ * complete by its age as well, with any mtime: pb_settle_arrived. */
 #include "config/base/err.h"
 
 #include <stdbool.h>
@@ -22,19 +22,19 @@
 struct pb_settle;
 
 struct pb_settle_file {
-    const char *name; /* below the inbox; pb_settle_add copies it */
+    const char *name; /* path below the inbox; pb_settle_add copies it */
     uint64_t size, inode;
-    int64_t mtime_ns, ctime_ns; /* wall clock; see inbox.h for those of a folder */
-    bool is_folder;             /* size, mtime and ctime are of all its content */
-    bool by_age;                /* set here: complete by its mtime or its rename alone */
+    int64_t mtime_ns, ctime_ns; /* wall clock; for those of a folder see inbox.h */
+    bool is_folder;             /* true if size, mtime and ctime describe all its content */
+    bool by_age;                /* output: complete only by its mtime or its rename */
     size_t n_files;             /* plain files in a folder; 0 for a file */
 };
 
 /* Why an entry stays in the inbox. */
 enum pb_settle_reason {
-    PB_SETTLE_LACKS,   /* it waits for other files */
-    PB_SETTLE_REFUSED, /* it cannot be taken */
-    PB_SETTLE_FOREIGN  /* no pipeline fits */
+    PB_SETTLE_LACKS,   /* waits for other files */
+    PB_SETTLE_REFUSED, /* cannot be taken */
+    PB_SETTLE_FOREIGN  /* no pipeline matches */
 };
 
 struct pb_settle_note {
@@ -51,13 +51,15 @@ void pb_settle_destroy(struct pb_settle *settle);
 /* One scan: begin, add every file seen, end. Files not seen in it are forgotten. add: -ENOMEM. */
 void pb_settle_begin(struct pb_settle *settle);
 int pb_settle_add(struct pb_settle *settle, const struct pb_settle_file *file);
-#define PB_SETTLE_STEP_MS     1000  /* the clocks drift apart by less between two scans */
-#define PB_SETTLE_DISTRUST_MS 60000 /* after a step; files seen first later were written later */
-/* Both clocks as of the begin. */
+/* maximum drift of the clocks between two scans; a larger difference is a step */
+#define PB_SETTLE_STEP_MS 1000
+/* period after a step without use of mtimes; files seen first later were written later */
+#define PB_SETTLE_DISTRUST_MS 60000
+/* Both clocks as of pb_settle_begin. */
 void pb_settle_end(struct pb_settle *settle, int64_t settle_ms, int64_t mono_ms, int64_t wall_ms);
 
-/* After end, before the functions below: the file was renamed in as this scan saw it, so it is
- * complete as long as it stays so. */
+/* After end, before the functions below: marks a file that was renamed in unchanged since this
+ * scan; it is complete as long as it does not change. */
 void pb_settle_arrived(struct pb_settle *settle, size_t i, int64_t mono_ms);
 /* After end: all files of the scan, in the order of their names, borrowed until the next begin. */
 size_t pb_settle_count(const struct pb_settle *settle);
@@ -74,7 +76,7 @@ bool pb_settle_find(const struct pb_settle *settle, const char *name, size_t *ou
  * Returns true if it did not change between two scans at least `settle` apart. */
 enum pb_settle_decision { PB_SETTLE_TAKE, PB_SETTLE_WAIT, PB_SETTLE_ASIDE };
 bool pb_settle_decide(struct pb_settle *settle, size_t i, enum pb_settle_decision decision);
-/* File i is complete when `other` is complete, too. */
+/* Makes file i complete only when `other` is complete, too. */
 void pb_settle_wait_for(struct pb_settle *settle, size_t i, size_t other);
 /* Returns true if the wall clock may be compared with the times of files. */
 bool pb_settle_trusts_wall(const struct pb_settle *settle, int64_t mono_ms);
@@ -85,9 +87,9 @@ const struct pb_settle_file *pb_settle_next(struct pb_settle *settle);
 void pb_settle_set_note(struct pb_settle *settle, size_t i, const struct pb_settle_note *note);
 /* The note of file i, borrowed until the next begin or set_note; NULL if absent. */
 const struct pb_settle_note *pb_settle_note(const struct pb_settle *settle, size_t i);
-/* The index of a file that pb_settle_next returned. */
+/* Index of a file that pb_settle_next returned. */
 size_t pb_settle_index(const struct pb_settle *settle, const struct pb_settle_file *file);
-/* The file was not taken: it has to settle again. */
+/* Call if the file was not taken: it must settle again. */
 void pb_settle_again(struct pb_settle *settle, const struct pb_settle_file *file);
 /* Milliseconds until the first waiting file can be complete; -1 if no file waits. */
 int64_t pb_settle_due_ms(const struct pb_settle *settle, int64_t mono_ms);

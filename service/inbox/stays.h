@@ -10,20 +10,21 @@
 #define PB_STAYS_MAX 100 /* entries with a name */
 
 struct pb_stay {
-    char name[256];               /* the end of its path below the inbox */
+    char name[256];               /* end of its path below the inbox */
     enum pb_settle_reason reason; /* refused or foreign */
     enum pb_code code;
     char text[512];
 };
 
 struct pb_stays {
-    size_t n_refused, n_foreign, n_settling; /* all of them */
-    int64_t settled_ms; /* wall clock: when the last settles if nothing changes; 0 = none settles */
-    size_t n;           /* in at; refused entries before foreign ones */
+    size_t n_refused, n_foreign, n_settling; /* total counts */
+    /* wall clock: time at which the last entry settles if no file changes; 0 = no entry settles */
+    int64_t settled_ms;
+    size_t n; /* entries in `at`; refused entries before foreign ones */
     struct pb_stay at[PB_STAYS_MAX];
 };
 
-/* From the last scan and the notes of its files. */
+/* Collects the summary from the last scan and the notes of its files. */
 void pb_stays_collect(const struct pb_inbox_seen *seen, const struct pb_settle *settle,
                       struct pb_stays *out);
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * One timer drives everything: it is set to the earliest of "an event came", "a file may be
- * complete now" and "rescan". How soon a scan follows an event is in pace.h.
+ * One timer starts everything: it is set to the earliest of "an event arrived", "a file may be
+ * complete now" and "rescan". The delay between an event and its scan is in pace.h.
  *
  * A round is a scan and the claims of the files that were complete in it, batch after batch. Its
- * parts run on libuv's pool, one at a time; between them the loop logs and reports. While one runs,
- * settle, told and batch belong to the pool's thread. */
+ * parts run on libuv's pool, one at a time; between them the loop logs and reports. While a part
+ * runs, settle, `told` and batch belong to the pool's thread. */
 #include "service/inbox/watch.h"
 
 #include "config/base/clock.h"
@@ -31,37 +31,38 @@
 struct pb_watch {
     struct pb_watch_options options;
     char *path;
-    struct pb_inbox inbox; /* its path, and its events, which are the watch's */
+    struct pb_inbox inbox; /* its path and events are owned by the watch */
     struct pb_watch_trouble trouble[PB_WATCH_FAULTS];
     uv_timer_t timer;
-    bool closed; /* the timer is */
+    bool closed; /* true if the timer is closed */
     bool stopped;
     uv_work_t work;
-    bool works; /* a part of a round runs */
-    bool scans; /* which: the scan with the first batch, or a further batch */
+    bool works; /* true if a part of a round runs */
+    /* true if that part is the scan with the first batch, false for a further batch */
+    bool scans;
     struct pb_settle *settle;
     struct pb_gathering *gathering;
-    struct pb_pairing pairing; /* of the last scan */
+    struct pb_pairing pairing; /* pairing of the last scan */
     size_t seen_alone;         /* loop thread's copy of pairing.n_alone */
-    size_t waiting;            /* of settle, as of the last part */
-    size_t seen_waiting;       /* the same for the loop */
+    size_t waiting;            /* waiting files of settle after the last part */
+    size_t seen_waiting;       /* loop thread's copy of `waiting` */
     size_t seen_ignored;
-    struct pb_stays stays; /* the loop's, collected after each part */
+    struct pb_stays stays; /* owned by the loop, collected after each part */
     int64_t settle_ms;
-    int64_t scan_cost_ms;      /* of the last scan, */
-    int64_t gather_cost_ms;    /* and the same for the loop */
-    int read_rc;               /* of the last scan */
-    struct pb_inbox_seen seen; /* in the last scan */
+    int64_t scan_cost_ms;      /* duration of the last scan */
+    int64_t gather_cost_ms;    /* loop thread's copy of scan_cost_ms */
+    int read_rc;               /* result of the last scan */
+    struct pb_inbox_seen seen; /* statistics of the last scan */
     struct pb_folder_watches *folders;
-    struct pb_claimed *batch; /* PB_INTAKE_BATCH */
-    size_t n_batch;           /* of the last part */
+    struct pb_claimed *batch; /* PB_INTAKE_BATCH entries */
+    size_t n_batch;           /* entries of the last part */
     bool offered;             /* false during the back-off after a failed claim */
-    bool more;                /* there are complete files that were not offered in this round */
+    bool more;                /* complete files remain that were not offered in this round */
     bool scan_again;          /* a scan was requested during this round */
     bool looked;              /* the first round is over */
-    int64_t due_ms;           /* when the timer is set to fire */
+    int64_t due_ms;           /* time that the timer is set to */
     struct pb_pace pace;
-    int64_t paused_until_ms; /* nothing is taken before */
+    int64_t paused_until_ms; /* no file is taken before */
     struct pb_inbox_told told;
 };
 
@@ -70,7 +71,7 @@ static void on_timer(uv_timer_t *timer);
 /* Sets the timer to `in_ms` from now unless it fires earlier. */
 static void scan_within(struct pb_watch *watch, int64_t in_ms)
 {
-    if (watch->works) { /* its end sets the timer */
+    if (watch->works) { /* the end of the part sets the timer */
         watch->scan_again = true;
         return;
     }
@@ -120,7 +121,7 @@ static void report_reading(struct pb_watch *watch, int rc)
                strerror(-rc), (double)watch->options.rescan_ms / 1e3);
 }
 
-/* Companions without their inputs. */
+/* Raises or clears the trouble of companions without their inputs. */
 static void report_alone(struct pb_watch *watch)
 {
     const struct pb_pairing *pairing = &watch->pairing;
@@ -147,7 +148,7 @@ static void report_refused(struct pb_watch *watch)
                stays->at[0].name, more, stays->at[0].text);
 }
 
-/* Once for each folder. */
+/* Logs a folder that lacks files, once. */
 static void log_lack(struct pb_watch *watch, const struct pb_settle_file *file, const char *missing)
 {
     char key[PB_FILES_PATH_BYTES], expires[PB_CLOCK_TEXT_BYTES] = "";
@@ -160,7 +161,7 @@ static void log_lack(struct pb_watch *watch, const struct pb_settle_file *file, 
     pb_log(PB_LOG_NOTICE, "inbox: %s waits until %s: %s", file->name, expires, missing);
 }
 
-/* A file cannot be taken. Returns whether others can. */
+/* Reports a file that cannot be taken. Returns true if other files can be taken. */
 static bool can_go_on(struct pb_watch *watch, const struct pb_settle_file *file, int rc,
                       const struct pb_err *err)
 {
@@ -205,8 +206,8 @@ static void scan(struct pb_watch *watch)
     watch->scan_cost_ms = pb_clock_mono_ms() - start;
 }
 
-/* A file that cannot be taken (no space for the store, say) may have been moved out and back, which
- * is an event again: without the pause this would be an endless loop. */
+/* A file that cannot be taken (for example because the store has no space) may have been moved out
+ * and back, which causes an event again: without the pause this would be an endless loop. */
 static void claim(struct pb_watch *watch)
 {
     size_t n = 0;
@@ -224,7 +225,7 @@ static void claim(struct pb_watch *watch)
             pb_gathering_again(watch->gathering, watch->options.intake, watch->settle,
                                &watch->batch[i]);
     }
-    watch->more = n == PB_INTAKE_BATCH; /* perhaps */
+    watch->more = n == PB_INTAKE_BATCH; /* perhaps: the batch is full */
 }
 
 static void work(uv_work_t *request)
@@ -258,7 +259,7 @@ static void take_results(struct pb_watch *watch)
     }
     watch->more = watch->more && !fault;
     bool none_left = watch->offered && !watch->more && watch->waiting == 0;
-    if (!fault && (took || none_left)) /* or the file that could not be taken is gone */
+    if (!fault && (took || none_left)) /* the file that could not be taken may be gone */
         clear(watch, PB_WATCH_TAKING);
 }
 
@@ -306,7 +307,7 @@ static void end_round(struct pb_watch *watch)
     watch->looked = true;
 }
 
-/* What the scan wants to be asked. */
+/* Starts the metadata queries of the scan. */
 static void ask(struct pb_watch *watch)
 {
     struct pb_asked *asked = pb_gathering_asked(watch->gathering);
@@ -345,10 +346,11 @@ static void on_worked(uv_work_t *request, int status)
         return;
     }
     if (watch->scans) {
-        /* A directory that is gone or cannot be read: a later one of that name is another. */
+        /* After a failed scan all watches end: a later directory with that name is another one. */
         size_t n = watch->read_rc == 0 ? watch->seen.n_folders : 0;
         if (pb_folder_watches_follow(watch->folders, watch->seen.folder, n))
-            watch->scan_again = true; /* what came between the scan and this made no event */
+            watch->scan_again =
+                true; /* files that arrived between the scan and this call caused no event */
         report_reading(watch, watch->read_rc);
         report_alone(watch);
         ask(watch);

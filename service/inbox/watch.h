@@ -17,7 +17,7 @@
 
 struct pb_watch;
 
-/* What may keep a watch from its work, each a trouble of its own. */
+/* Faults that may stop a watch from working, each a separate trouble. */
 enum pb_watch_fault {
     PB_WATCH_READING,
     PB_WATCH_TAKING,
@@ -27,49 +27,50 @@ enum pb_watch_fault {
 };
 
 struct pb_watch_trouble {
-    enum pb_code code; /* PB_OK: none */
+    enum pb_code code; /* PB_OK if there is no fault */
     char text[900];
 };
 
 struct pb_watch_options {
     uv_loop_t *loop;
     const char *inbox; /* copied */
-    size_t number;     /* of the inbox, in pb_dirs */
+    size_t number;     /* number of the inbox in pb_dirs */
     int64_t settle_ms, rescan_ms;
     struct pb_intake *intake; /* borrowed until the loop has ended */
-    /* Files became jobs: those of files[0 .. n) with rc 0. Borrowed for the call. */
+    /* Called after files became jobs: those of files[0 .. n) with rc 0. Borrowed for the call. */
     void (*taken)(void *user, const struct pb_claimed *files, size_t n);
-    /* The metadata of the file of that path are to be read, for input.by of the pipeline; the
-     * answer comes by pb_watch_answer. 0; -ENOMEM: a later scan asks again. */
+    /* Requests the metadata of the file `path`, for input.by of the pipeline; pb_watch_answer
+     * returns the answer. Returns 0; -ENOMEM: a later scan requests it again. */
     int (*ask)(void *user, uint64_t ticket, const char *pipeline, const char *path);
-    void (*looked)(void *user); /* after the first scan and its claims */
-    /* A trouble of this kind began, goes on (at each try) or ended. */
+    void (*looked)(void *user); /* called after the first scan and its claims */
+    /* Called when a trouble of this kind begins, at each try while it continues, and when it ends.
+     */
     void (*on_trouble)(void *user, enum pb_watch_fault fault);
     void *user;
 };
 
-/* The first scan runs from the loop, at once. */
+/* The first scan runs from the loop, immediately. */
 int pb_watch_start(const struct pb_watch_options *options, struct pb_err *err,
                    struct pb_watch **out_watch);
-/* A scan is to come soon, as after an event. */
+/* Requests a scan soon, like an event. */
 void pb_watch_look(struct pb_watch *watch);
-/* The answer to a question of that ticket; it is scanned again. */
+/* Passes the answer to the query with that ticket; the inbox is scanned again. */
 void pb_watch_answer(struct pb_watch *watch, uint64_t ticket, const struct pb_described *answer);
 void pb_watch_set_times(struct pb_watch *watch, int64_t settle_ms, int64_t rescan_ms);
 /* Files seen in the inbox that are not complete yet; 0 for NULL. */
 size_t pb_watch_waiting(const struct pb_watch *watch);
-/* Names in the inbox that service.ignore leaves alone; 0 for NULL. */
+/* Names in the inbox that service.ignore matches; 0 for NULL. */
 size_t pb_watch_ignored(const struct pb_watch *watch);
-/* Markers and checksum files there without their inputs; 0 for NULL. */
+/* Markers and checksum files without their inputs in the inbox; 0 for NULL. */
 size_t pb_watch_alone(const struct pb_watch *watch);
 /* Borrowed until the next change. */
 const struct pb_watch_trouble *pb_watch_trouble(const struct pb_watch *watch,
                                                 enum pb_watch_fault fault);
-/* The entries that settle or are not taken. Borrowed until the next change. */
+/* Entries that settle or are not taken. Borrowed until the next change. */
 const struct pb_stays *pb_watch_stays(const struct pb_watch *watch);
-/* The scenes that are not complete. Borrowed until the next change. */
+/* Incomplete scenes. Borrowed until the next change. */
 const struct pb_gathering_told *pb_watch_gathering(const struct pb_watch *watch);
-/* Ends watching: no handler is called any more. Memory goes when the last claim is over and libuv
- * has closed the handles. NULL is fine. */
+/* Ends watching: no handler is called any more. The memory is freed when the last claim is over
+ * and libuv has closed the handles. NULL is allowed. */
 void pb_watch_stop(struct pb_watch *watch);
 #endif

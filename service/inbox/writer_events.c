@@ -9,12 +9,13 @@
 #include <unistd.h>
 
 #define BUCKETS   256u
-#define FILES_MAX 4096 /* more are forgotten: then only the scans decide */
+#define FILES_MAX 4096 /* further files are not tracked: for them only the scans decide */
 #define ENDS      (IN_CLOSE_WRITE | IN_MOVED_FROM | IN_DELETE | IN_CREATE)
 
 struct file {
     struct file *next;
-    bool renamed; /* in, and untouched since; else it was written and not closed since: */
+    /* true: renamed in and untouched since; false: written and not closed since written_ms */
+    bool renamed;
     int64_t written_ms;
     char name[];
 };
@@ -38,7 +39,7 @@ static void forget_all(struct pb_writer_events *events)
     events->n = 0;
 }
 
-/* The place of the file, or where it would be linked in. */
+/* Finds the link to the file, or the link at which it would be added. */
 static struct file **find(struct pb_writer_events *events, const char *name)
 {
     unsigned hash = 5381;
@@ -107,7 +108,8 @@ static void read_all(struct pb_writer_events *events, int64_t mono_ms)
     }
 }
 
-/* The directory may have been replaced by another of its name: then the watch is another one. */
+/* The directory may have been replaced by another with its name: then inotify returns another
+ * watch. */
 static void watch(struct pb_writer_events *events)
 {
     int wd = inotify_add_watch(events->fd, events->directory,

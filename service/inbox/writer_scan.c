@@ -18,7 +18,8 @@ struct target {
     uint64_t inode;
 };
 
-/* Cached attributes are enough, and the call does not wait for storage that hangs. */
+/* Uses cached attributes, which are sufficient, so that the call does not wait for storage that
+ * hangs. */
 static bool identify(int at, const char *name, struct target *out)
 {
     struct statx st;
@@ -52,7 +53,8 @@ static bool writes(int process, int descriptors, const char *number, const struc
            open_file.minor == file->minor && is_for_writing(process, number);
 }
 
-/* 1: it writes; 0: it does not, or is gone; -EPERM: it may not be examined. */
+/* Returns 1 if the process writes the file; 0 if it does not, or is gone; -EPERM if it may not be
+ * examined. */
 static int look_at(int proc, const char *pid, const struct target *file)
 {
     int process = openat(proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

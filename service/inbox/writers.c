@@ -53,7 +53,7 @@ int pb_writers_probe(const char *directory)
     int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0)
         return 0;
-    /* This descriptor is open for writing: a filesystem with leases answers "busy". */
+    /* This descriptor is open for writing: a filesystem with leases reports "busy". */
     int rc = pb_writers_none(fd);
     (void)close(fd);
     if (rc != -EBUSY)
