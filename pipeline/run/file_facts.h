@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_FILE_FACTS_H
 #define PB_FILE_FACTS_H
-/* When one file of several was taken, on which tile, and how cloudy it is: by its metadata
- * (input.metadata), and by itself as far as they do not say it. The one place that knows where
- * these are looked for (input.order: cloud, {meta.*} of input.by). Only a process that may decode
- * foreign files. One thread. */
+/* Acquisition time, tile and cloud cover of one file among several: from its metadata
+ * (input.metadata), and from the file itself where the metadata lack them. The only place that
+ * knows where these facts are found (input.order: cloud, {meta.*} of input.by). Only for a process
+ * that may decode foreign files. One thread. */
 #include "config/config.h"
 
 #include <stdbool.h>
@@ -14,19 +14,19 @@
 struct pb_raster_file;
 
 struct pb_file_facts {
-    char datetime[40];  /* of the acquisition, RFC 3339 in UTC; "" = nothing says it */
-    char tile[16];      /* of the producer's grid: "T33XWJ", "001062"; "" = nothing says it */
-    double cloud_cover; /* percent; NaN = nothing says it */
+    char datetime[40];  /* time of the acquisition, RFC 3339 in UTC; "" if unknown */
+    char tile[16];      /* tile of the producer's grid: "T33XWJ", "001062"; "" if unknown */
+    double cloud_cover; /* percent; NaN if unknown */
 };
 
-/* For which of these the raster is opened. Metadata are read whole in any case. */
+/* Facts for which the raster is opened. Metadata are read as a whole in any case. */
 struct pb_file_wants {
     bool date, cloud;
 };
 
-/* file: open, and handed for its path then (pb_raster_file_hand_open); NULL: there are metadata
- * alone. Errors of pb_metadata_read_files and pb_raster_open; input.metadata_value: the file's own
- * date is none. */
+/* file: open, and registered for its path during the call (pb_raster_file_hand_open); NULL:
+ * metadata only. Errors of pb_metadata_read_files and pb_raster_open; input.metadata_value: the
+ * file's own date is not a valid date. */
 int pb_file_facts_read(struct pb_raster_file *metadata, size_t n_metadata,
                        const struct pb_raster_file *file, const struct pb_limits *limits,
                        const struct pb_file_wants *wants, struct pb_file_facts *out,

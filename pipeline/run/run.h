@@ -7,9 +7,9 @@
  *
  *   create   opens, checks and plans; refuses what cannot work before a pixel is read
  *   start    starts the threads
- *   wait     until all tiles are written, or something failed; then publish() or destroy()
+ *   wait     returns when all tiles are written or a step failed; then publish() or destroy()
  *   publish  finishes the products and makes them visible by one rename
- *   abort    any time, any thread: everything parked wakes up, wait returns -ECANCELED
+ *   abort    any time, any thread: wakes all parked threads, wait returns -ECANCELED
  */
 #include "config/config.h"
 #include "config/base/err.h"
@@ -29,48 +29,50 @@ struct pb_run_result {
     struct pb_product_result *products; /* owned by the run */
     size_t n_products;
     struct pb_run_report report;
-    const struct pb_chain *chain; /* whose reductions have their results; owned by the run */
-    const struct pb_pipeline_config *pipeline; /* whose exchanges were followed; the caller's */
-    const struct pb_metadata *metadata;        /* of the scene; family NULL = none; owned by the
-                                                  run, as the next */
-    const struct pb_scene_files *files;        /* of a scene of many files; the caller's; or NULL */
-    const struct pb_sidecars *sidecars;        /* the caller's; NULL = none */
-    const struct pb_observations *observations; /* n 0: metadata do not order the files; owned by
-                                                   the run */
-    const struct pb_calibrated *calibrated;     /* n_calibrated, by the steps that calibrate */
+    /* holds the results of its reductions; owned by the run */
+    const struct pb_chain *chain;
+    /* with the exchanges that were used; the caller's */
+    const struct pb_pipeline_config *pipeline;
+    const struct pb_metadata *metadata; /* family NULL if absent; owned by the run */
+    const struct pb_scene_files *files; /* NULL if the scene is one file; the caller's */
+    const struct pb_sidecars *sidecars; /* NULL if absent; the caller's */
+    /* Owned by the run; n 0: metadata do not order the files. */
+    const struct pb_observations *observations;
+    /* n_calibrated, one for each step that calibrates */
+    const struct pb_calibrated *calibrated;
     size_t n_calibrated;
-    const struct pb_run_tiles *tiles; /* of a grid (run_tiles.h); NULL = there are none; owned by
-                                         the run */
-    const char *warning;              /* of a success, "" = none; owned by the run */
-    const struct pb_notes *notes;     /* what people should know; owned by the run */
-    const struct pb_product_env *env; /* of the products, or of the last tile's; owned by the run */
+    /* tiles of a grid; NULL without a grid; owned by the run */
+    const struct pb_run_tiles *tiles;
+    const char *warning;          /* warning of a successful run, "" if absent; owned by the run */
+    const struct pb_notes *notes; /* notes for the user; owned by the run */
+    /* Environment of the products, or of the last tile's products; owned by the run. */
+    const struct pb_product_env *env;
     bool has_bbox;
     double bbox[4];    /* bounds of the products, or of a scene of tiles; as in pb_footprint */
-    char datetime[40]; /* time of acquisition, RFC 3339; "" = not known */
+    char datetime[40]; /* time of acquisition, RFC 3339; "" if unknown */
 };
 
 int pb_run_create(const struct pb_run_options *options, struct pb_err *err,
                   struct pb_run **out_run);
 int pb_run_start(struct pb_run *run, struct pb_err *err);
-/* 0 when all tiles are through; -ETIMEDOUT: still running, call again; else the first failure, with
- * *err filled. timeout_ms < 0 = no limit. */
+/* Returns 0 when all tiles are done; -ETIMEDOUT: still running, call again; else the first failure,
+ * with *err filled. timeout_ms < 0 = no limit. */
 int pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err);
-/* After a wait that returned 0, and once. With a directory of the caller's the files are complete
- * there and nothing is made visible. The result is valid until destroy. */
+/* Call once, after a wait that returned 0. In a directory of the caller the files are complete
+ * afterwards, and nothing is made visible. The result is valid until destroy. */
 int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result *out_result);
-/* As buffers_why of the report, known from create on. */
+/* Same value as buffers_why of the report, known from create on. */
 const char *pb_run_buffers_why(const struct pb_run *run);
 void pb_run_abort(struct pb_run *run);
-/* A snapshot. Thread: any, between create and destroy. */
+/* Fills a snapshot. Thread: any, between create and destroy. */
 void pb_run_progress(struct pb_run *run, struct pb_run_progress *out_progress);
-/* Aborts if needed, joins, removes what was not published, frees. NULL is fine. What a GPU that
- * does not answer may still use stays: see pb_device_left_behind. */
+/* Aborts if needed, joins, removes unpublished files, frees. NULL is fine. Memory that a hung GPU
+ * may still use is not freed: see pb_device_left_behind. */
 void pb_run_destroy(struct pb_run *run);
 
 const char *pb_phase_name(enum pb_phase stage); /* "plan", "compute", "publish", "done" */
-/* The device a config would use right now ("cpu", "cuda:0"), and, when auto fell back to the CPU,
- * one line why
- * ("" otherwise). -ENODEV with *err when the config demands a device that is not there. */
+/* The device that a config would use right now ("cpu", "cuda:0"). why: the reason, in one line, if
+ * auto fell back to the CPU, else "". -ENODEV with *err if the config requires an absent device. */
 int pb_run_device(const struct pb_compute_config *compute, char device[64], char why[200],
                   struct pb_err *err);
 #endif

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RUN_INSIDE_H
 #define PB_RUN_INSIDE_H
-/* A run, for run.c (its calls), run_make.c (plan, products and passes) and run_publish.c (what
- * comes of them). One thread, but for what says otherwise. */
+/* A run, for run.c (its calls), run_make.c (plan, products and passes) and run_publish.c (results).
+ * One thread, except where a comment names others. */
 #include "pipeline/plan/plan.h"
 #include "pipeline/run/base/remote.h"
 #include "pipeline/run/run.h"
@@ -21,58 +21,58 @@
 #include <limits.h>
 #include <pthread.h>
 
-/* Which calls have been made. */
+/* Last call that has succeeded. */
 enum run_state { MADE, STARTED, COMPUTED, PUBLISHED };
 
 struct pb_run {
     struct pb_run_options options;
-    const struct pb_remote *remote; /* computes by the plan; NULL: this process does */
+    const struct pb_remote *remote; /* computes by the plan; NULL: this process computes */
     char scene[NAME_MAX + 1];
     char device[64];
-    const char *file_names[PB_INPUT_NAMES_MAX]; /* of a scene of many files */
+    const char *file_names[PB_INPUT_NAMES_MAX]; /* names for a scene of many files */
     struct pb_run_order order;
     struct pb_run_sources sources;
     struct pb_run_metadata metadata;
     struct pb_run_areas areas;
     struct pb_run_tiles tiles;
-    /* Plan, products and passes are those of the tile under way, where there are tiles. */
-    struct pb_plan_request facts; /* what the plan was made from */
+    /* Plan, products and passes are those of the current tile if the run has tiles. */
+    struct pb_plan_request facts; /* request that the plan was made from */
     struct pb_device_traits traits;
     struct pb_plan *plan;
     struct pb_publish *publish;
     const char *place; /* scene directory below products; the publisher's, or the caller's */
     struct pb_product_env env;
     struct pb_digits_report digits[PB_BANDS_MAX]; /* env.digits */
-    struct pb_notes notes;                        /* env.notes; of all tiles */
+    struct pb_notes notes;                        /* env.notes; notes of all tiles */
     struct pb_product_result *results;
     size_t n_results;
-    char warning[1200]; /* of a success */
+    char warning[1200]; /* warning of a successful run */
 
     struct pb_run_products products;
-    pthread_mutex_t lock;         /* which passes there are, for progress and abort */
+    pthread_mutex_t lock;         /* protects `passes` and `bytes_before` for progress and abort */
     struct pb_run_passes *passes; /* NULL: not made, or between two tiles */
-    uint64_t bytes_before;        /* read for the tiles before; under the lock */
+    uint64_t bytes_before;        /* bytes read for earlier tiles; under the lock */
     struct pb_run_work work;
 
-    enum run_state state;          /* of the calls; the caller's thread only */
-    struct pb_file_progress files; /* of the products being written */
+    enum run_state state;          /* order of the calls; the caller's thread only */
+    struct pb_file_progress files; /* progress of the products being written */
     _Atomic int stage;
     _Atomic uint64_t started_ns, ended_ns;
 };
 
-/* All that is known once the scene is open: the tiles of a grid, a plan, and unless it is a dry run
- * the place, the products and the passes. */
+/* Makes everything that is known once the scene is open: the tiles of a grid, a plan, and unless it
+ * is a dry run the place, the products and the passes. */
 int pb_run_make_first(struct pb_run *run, struct pb_err *err);
-/* The plan of the tile under way, or of the scene; and the environment of its products. */
+/* Makes the plan of the current tile, or of the scene; and the environment of its products. */
 int pb_run_make_plan(struct pb_run *run, struct pb_err *err);
 void pb_run_forget_plan(struct pb_run *run);
-/* The products and passes of the plan. */
+/* Makes the products and passes of the plan. */
 int pb_run_make_tile(struct pb_run *run, struct pb_err *err);
-/* Finishes the products of what was computed, unless it is a tile without a valid pixel. */
+/* Finishes the products of the computed pixels, unless the tile has no valid pixel. */
 int pb_run_finish_products(struct pb_run *run, struct pb_err *err);
-/* Whether the run sees by the pixels of its tiles if one is valid: of a grid of tiles, or of a step
- * that warps, unless a device makes the products' blocks. */
+/* Returns true if the run checks the pixels of its tiles for a valid one: with a grid of tiles or a
+ * step that warps, unless a device makes the products' blocks. */
 bool pb_run_looks_for_valid(const struct pb_run *run);
-/* The error of a call that comes before another one was made. */
+/* Error of a call that is made too early: before a call that it requires. */
 int pb_run_out_of_order(struct pb_err *err, const char *call);
 #endif

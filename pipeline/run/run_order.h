@@ -4,8 +4,8 @@
 #define PB_RUN_ORDER_H
 /* Resolves `nth` of input.files for input.order: cloud and list. Runs in the decoding process,
  * which alone may read the files' metadata or the list. In: the scene's files numbered by name,
- * with those that no nth reaches. Out: files numbered by the configured order, and the metadata of
- * each file (metadata_each). One thread an object. */
+ * including files beyond the count of nth. Out: files numbered by the configured order, and the
+ * metadata of each file (metadata_each). One thread an object. */
 #include "pipeline/metadata/observation.h"
 #include "pipeline/run/run.h"
 #include "pipeline/scene/scene_files.h"
@@ -18,9 +18,9 @@ struct pb_run_order {
     struct pb_observations observations;
 };
 
-/* Reads the metadata of all counted files, or the list. When their order follows from these (else
- * only the observations are set), *options gets files in that order, which are handed as well
- * (pb_scene_files_hand) until fini. fini is needed in any case. Fails with
+/* Reads the metadata of all counted files, or the list. If the order of the files follows from
+ * them, *options gets the files in that order, also registered (pb_scene_files_hand) until fini;
+ * else only the observations are set. fini is needed in any case. Fails with
  *
  *  - input.metadata_missing: the cloud cover of all of several files is unknown
  *  - input.metadata_conflict: files of one nth are of different observations

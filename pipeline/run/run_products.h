@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RUN_PRODUCTS_H
 #define PB_RUN_PRODUCTS_H
-/* The products of a run, in the order of the pipeline. One thread, but for the sinks. */
+/* Products of a run, in the order of the pipeline. One thread, except for the sinks. */
 #include "pipeline/product/product.h"
 #include "pipeline/run/stream/block_room.h"
 #include "pipeline/run/base/sink.h"
@@ -11,13 +11,13 @@ struct pb_run_products {
     void **product; /* as made by type[i]->create */
     const struct pb_product_type **type;
     size_t n;
-    struct pb_sink *sinks; /* of the products that take tiles */
+    struct pb_sink *sinks; /* sinks of the products that take tiles */
     size_t n_sinks;
-    struct pb_block_room room; /* of blocks that a device makes */
+    struct pb_block_room room; /* memory for blocks that a device makes */
 };
 
 /* Makes the products of env->pipeline; room_bytes: for blocks that a device makes. After a failure
- * what was made is destroyed by pb_run_products_destroy. */
+ * pb_run_products_destroy destroys the products made so far. */
 int pb_run_products_create(const struct pb_product_env *env, uint64_t room_bytes,
                            struct pb_err *err, struct pb_run_products *out_products);
 /* Zeroed products are fine. Removes no file. */

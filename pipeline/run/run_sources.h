@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RUN_SOURCES_H
 #define PB_RUN_SOURCES_H
-/* The open files of a run: the one that gives the grid, then those of input.sources, with where
- * their grids lie on it. A file of a scene that no output needs is not opened: a stand-in has its
- * place in the plan. One thread an object. */
+/* Open files of a run: the one that gives the grid, then those of input.sources, with the positions
+ * of their grids on it. A file of a scene that no output needs is not opened: a stand-in replaces
+ * it in the plan. One thread an object. */
 #include "pipeline/plan/plan.h"
 #include "pipeline/run/run.h"
 
@@ -15,34 +15,34 @@ struct pb_run_sources {
     const char *scene;                      /* borrowed */
     struct pb_raster *raster[PB_FILES_MAX]; /* NULL: not opened */
     struct pb_plan_other others[PB_FILES_MAX - 1];
-    struct pb_raster_info *stand_in; /* of those that are not opened */
-    struct pb_sar_planes *tables; /* that steps which calibrate take, the source after those of the
-                                     files; NULL: they take none */
-    bool cuts;                    /* there is a source of polygons */
+    struct pb_raster_info *stand_in; /* facts in place of the files that are not opened */
+    /* Tables for the steps that calibrate: the source after those of the files; NULL if unused. */
+    struct pb_sar_planes *tables;
+    bool cuts; /* a source of polygons exists */
 };
 
-/* options and scene are to stay while the object is used. On failure *err names the file; fini is
- * needed in any case. input.grid: a file of the scene lies elsewhere. */
+/* options and scene must stay valid while the object is used. On failure *err names the file; fini
+ * is needed in any case. input.grid: a file of the scene covers another area. */
 int pb_run_sources_open(struct pb_run_sources *sources, const struct pb_run_options *options,
                         const char *scene, struct pb_err *err);
-/* One source more, behind all others: the planes of polygons that steps cut with, which stay while
- * it is open; NULL: there are none. Before the plan. */
+/* Adds one source after all others: the planes of polygons that steps cut with, which must stay
+ * while it is open; NULL: no step cuts. Call it before the plan is made. */
 int pb_run_sources_cut(struct pb_run_sources *sources, const struct pb_polygon_masks *masks,
                        struct pb_err *err);
-/* How many sources beside the scene the plan has. */
+/* Number of sources of the plan in addition to the scene. */
 size_t pb_run_sources_others(const struct pb_run_sources *sources);
-/* What the plan's steps calibrate with is that of the metadata. After the plan is made, before the
- * first read; facts stay. */
+/* Sets the calibration of the plan's steps from the metadata. Call it after the plan is made,
+ * before the first read; facts must stay valid. */
 void pb_run_sources_calibrate(struct pb_run_sources *sources, const struct pb_plan *plan,
                               const struct pb_metadata *facts);
-/* For people: the pages of files that are not read; "": there are none. */
+/* Message for the user: pages of files that are not read; "" if absent. */
 void pb_run_sources_pages(const struct pb_run_sources *sources, char *text, size_t bytes);
 void pb_run_sources_close(struct pb_run_sources *sources);
-/* The plan reads no file that is not open; system otherwise. */
+/* Checks that the plan reads only open files; else fails with system. */
 int pb_run_sources_check(const struct pb_run_sources *sources, const struct pb_plan *plan,
                          struct pb_err *err);
-/* None of the files that were read is another one now. */
+/* Checks that no file that was read has been replaced or changed. */
 int pb_run_sources_unchanged(const struct pb_run_sources *sources, struct pb_err *err);
-/* Returns rc; of a failure, what is told of one of the files names it. */
+/* Returns rc; if *err reports a failure of one of the files, adds its name. */
 int pb_run_sources_blame(const struct pb_run_sources *sources, int rc, struct pb_err *err);
 #endif

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RUN_TILES_H
 #define PB_RUN_TILES_H
-/* The tiles of a grid that a run makes products of, one after the other; and what became of each.
- * n 0: the pipeline has no such grid. One thread an object, but for the sink. */
+/* Tiles of a grid for which a run makes products, one after the other, and the result of each.
+ * n 0: the pipeline has no such grid. One thread an object, except for the sink. */
 #include "kernels/tiling.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/run/run.h"
@@ -22,48 +22,48 @@ struct pb_run_tile {
     struct pb_ground_tile place;
     enum pb_tile_state state;
     int32_t w, h;
-    uint64_t passes; /* tiles of its plan, over all passes */
+    uint64_t passes; /* count of the tiles of its plan, over all passes */
 };
 
 struct pb_run_tiles {
     struct pb_run_tile *tile;
-    size_t n, at;                      /* at: that under way */
-    char name[PB_TILE_ID_BYTES + 256]; /* of the products of that */
-    size_t n_bands;                    /* of the pixels */
-    atomic_bool valid;                 /* a pixel of the tile under way is */
-    struct pb_run_report report;       /* of the tiles before it */
-    struct pb_err outside;             /* why the first that the scene does not reach is left out */
+    size_t n, at;                      /* at: index of the current tile */
+    char name[PB_TILE_ID_BYTES + 256]; /* name of the current tile's products */
+    size_t n_bands;                    /* bands of its pixels */
+    atomic_bool valid;                 /* a pixel of the current tile is valid */
+    struct pb_run_report report;       /* sum over the tiles before it */
+    struct pb_err outside;             /* why the first tile outside the scene is left out */
 };
 
-/* Of a zeroed object: the tiles of the pipeline's step, as far as the outline of the image tells.
- * input.outside: there are none; pipeline.tiles. Needs fini in any case. */
+/* Fills a zeroed object: the tiles of the pipeline's step that touch the outline of the image.
+ * input.outside: no tile does; pipeline.tiles. Needs fini in any case. */
 int pb_run_tiles_find(struct pb_run_tiles *tiles, const struct pb_pipeline_config *pipeline,
                       struct pb_raster *raster, struct pb_err *err);
-/* The tile at `at` was planned: rc and *err are what came of it. Returns 0 where the run goes on;
- * clears *err when the scene does not reach the tile. */
+/* Records the planning of the tile `at`: rc and *err are its result. Returns 0 if the run
+ * continues; clears *err when the scene does not reach the tile. */
 int pb_run_tiles_planned(struct pb_run_tiles *tiles, int rc, const struct pb_plan *plan,
                          struct pb_err *err);
-/* All were planned: leaves out those that nobody named and the scene does not touch, and goes to
- * the first. Errors: input.outside, none is left: which there were; pipeline.tiles, too many or too
- * many products. */
+/* Call it after all tiles are planned: drops the unnamed tiles that the scene does not touch, and
+ * selects the first. Errors: input.outside, no tile is left, with a list of them; pipeline.tiles,
+ * too many tiles or products. */
 int pb_run_tiles_settle(struct pb_run_tiles *tiles, const struct pb_pipeline_config *pipeline,
                         struct pb_err *err);
-/* Pixels of the tiles that are to be made, once they are planned; *out_n: how many these are. */
+/* Pixels of the tiles that are to be made, once they are planned; *out_n: count of these tiles. */
 uint64_t pb_run_tiles_pixels(const struct pb_run_tiles *tiles, size_t *out_n);
-/* Goes to the next tile to be made; false: there is none. */
+/* Selects the next tile to be made; false at the end. */
 bool pb_run_tiles_next(struct pb_run_tiles *tiles);
-/* Whether another one is to be made after that under way. */
+/* Returns true if a tile is to be made after the current one. */
 bool pb_run_tiles_more(const struct pb_run_tiles *tiles);
 /* NULL: the pipeline has no tiles. */
 const struct pb_ground_tile *pb_run_tiles_place(const struct pb_run_tiles *tiles);
-/* Gets every tile of pixels and sees whether one is valid. */
+/* Receives every tile of pixels and checks for valid ones. */
 struct pb_sink pb_run_tiles_sink(struct pb_run_tiles *tiles, const struct pb_product_env *env);
-/* Adds what a finished tile of the grid has taken; threads and names are those of the last. */
+/* Adds the times of a finished tile of the grid; threads and names are those of the last. */
 void pb_run_tiles_report(struct pb_run_tiles *tiles, const struct pb_run_report *of);
 /* Tiles of pixels of the other tiles of the grid: those done, and all. */
 void pb_run_tiles_progress(const struct pb_run_tiles *tiles, uint64_t *out_done,
                            uint64_t *out_total);
 void pb_run_tiles_fini(struct pb_run_tiles *tiles);
-/* "made", "empty", "outside"; "planned" before. */
+/* "made", "empty", "outside"; "planned" before. Static. */
 const char *pb_run_tile_state(enum pb_tile_state state);
 #endif

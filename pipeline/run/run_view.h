@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RUN_VIEW_H
 #define PB_RUN_VIEW_H
-/* What a run was made of, for who explains it (pipeline/explain). Everything is the run's and stays
- * until it is destroyed. One thread. */
+/* Parts of a run, for pipeline/explain. Everything is the run's and is valid until it is
+ * destroyed. One thread. */
 #include "pipeline/plan/plan.h"
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_metadata.h"
@@ -15,9 +15,9 @@ struct pb_run_view {
     const char *scene, *device;
     const struct pb_run_sources *sources;
     const struct pb_run_metadata *metadata;
-    const struct pb_observations *observations; /* n 0: their order does not follow from metadata */
-    const struct pb_plan *plan;                 /* of the first tile, where there are some */
-    const struct pb_run_tiles *tiles;           /* n 0: there are none */
+    const struct pb_observations *observations; /* n 0: metadata do not order the files */
+    const struct pb_plan *plan;                 /* plan of the first tile if the run has tiles */
+    const struct pb_run_tiles *tiles;           /* n 0: no tiles */
     const struct pb_product_env *env;
 };
 

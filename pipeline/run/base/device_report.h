@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DEVICE_REPORT_H
 #define PB_DEVICE_REPORT_H
-/* What a GPU that decodes blocks did, and for what the threads waited that feed it. Times are sums
+/* Work of a GPU that decodes blocks, and waiting times of the threads that feed it. Times are sums
  * over the passes of a run. */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,17 +17,17 @@ enum pb_device_wait {
 };
 
 struct pb_device_report {
-    bool used; /* the rest counts only then */
-    /* By the device's clock: while work of this run was under way there, and while work of each
-     * kind was; kinds overlap. */
+    bool used; /* false: the other members are unset */
+    /* Times by the device's clock with any work of this run on the device, and with work of each
+     * kind; kinds overlap. */
     uint64_t occupied_ns, work_ns[PB_DEVICE_WORKS];
-    uint64_t set_up_ns, pin_ns; /* before the first tile, in all; pinning slots, of that */
+    uint64_t set_up_ns, pin_ns; /* whole time before the first tile; its part for pinning slots */
     uint64_t wait_ns[PB_DEVICE_WAITS];
-    uint64_t blocks, core_blocks; /* that were decoded; by cores, of these */
-    uint64_t kept_bytes; /* pixels that passes after the first one took from the device's memory */
+    uint64_t blocks, core_blocks; /* decoded blocks; those of them that cores decoded */
+    uint64_t kept_bytes; /* pixels that passes after the first one found in device memory */
 };
 
-/* "decode", "compute", "encode". Static, as the next two. */
+/* "decode", "compute", "encode". Static, like the next two. */
 const char *pb_device_work_name(enum pb_device_work work);
 const char *pb_device_wait_thread(enum pb_device_wait wait);
 const char *pb_device_wait_name(enum pb_device_wait wait);

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_REMOTE_H
 #define PB_REMOTE_H
-/* Another process that computes for this one: it owns the device, and this one needs no driver. A
- * pass opens a session, which has the pass's channels in shared memory, fills and empties their
- * slots itself, and waits for the end. How the two talk is the business of who implements this. */
+/* Another process that computes for this one: it owns the device, and this process needs no driver.
+ * A pass opens a session, which has the pass's channels in shared memory, fills and empties their
+ * slots itself, and waits for the end. The implementation chooses the protocol. */
 #include "config/base/err.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_served.h"
@@ -14,34 +14,34 @@ struct wic_channel;
 
 struct pb_remote_session {
     struct wic_channel *in, *out;
-    uint32_t threads;  /* that compute */
-    uint32_t n_stored; /* tiles of a lower number stay there after the first round */
+    uint32_t threads;  /* count of threads that compute */
+    uint32_t n_stored; /* tiles of a lower number stay on the device after the first round */
     char sync[16];     /* "wic" or "stream" */
-    void *own;         /* the implementation's */
+    void *own;         /* state of the implementation */
 };
 
-/* What a session did. */
+/* Totals of a session. */
 struct pb_remote_end {
     uint64_t tiles, bytes, busy_ns, parked_ns;
-    struct pb_link_report link; /* with the rates */
+    struct pb_link_report link; /* with rates */
 };
 
 struct pb_remote {
     const char *device;                    /* "cuda:0", "cpu" */
-    const struct pb_device_traits *traits; /* NULL: it computes on a CPU */
+    const struct pb_device_traits *traits; /* NULL: the process computes on a CPU */
     int32_t device_index;
-    const char *stream_why; /* why it keeps no kernel on the device; NULL = it may */
+    const char *stream_why; /* why it keeps no kernel on the device; NULL = it may keep one */
     void *user;
-    /* The plan is what the request was made from; slots have its sizes. stored: of a request with
-     * `whole`; else n is 0. */
+    /* The request was made from the plan `pass`; slots have the sizes of this plan. stored: for a
+     * request with `whole`; else its n is 0. */
     int (*open)(void *user, const struct pb_plan *pass, const struct pb_served_request *request,
                 const struct pb_served_stored *stored, struct pb_err *err,
                 struct pb_remote_session *out_session);
-    /* Returns when the session computes no longer: 0 when the channels came to their end or were
-     * aborted here, else its error; device.lost when the process has died. Thread: one. */
+    /* Returns when the session has stopped computing: 0 when the channels ended or were aborted
+     * here, else the session's error; device.lost when the process has died. Thread: one. */
     int (*wait)(void *user, struct pb_remote_session *session, struct pb_err *err,
                 struct pb_remote_end *out_end);
-    /* After wait, or without it. */
+    /* With or without a wait before. */
     void (*close)(void *user, struct pb_remote_session *session);
 };
 #endif

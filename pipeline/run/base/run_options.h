@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RUN_OPTIONS_H
 #define PB_RUN_OPTIONS_H
-/* What a run is told: its scene, its pipeline, where products go and who computes. */
+/* Arguments of pb_run_create(): scene, pipeline, place of the products, computing process. */
 #include "config/config.h"
 #include "config/base/err.h"
 
@@ -18,41 +18,45 @@ struct pb_sidecars;
 struct pb_run_options {
     const struct pb_config *config; /* borrowed until destroy */
     const struct pb_pipeline_config *pipeline;
-    const char *input;                        /* path of the scene; borrowed until destroy */
-    const struct pb_scene_files *files;       /* of a scene that is a folder, handed before
-                                                 (pb_scene_files_hand); NULL = the scene is one file;
-                                                 borrowed until destroy */
-    const struct pb_metadata_files *metadata; /* of a scene that is one file: the open files of
-                                              pb_sidecar_open; NULL = the run opens it, when the
-                                              pipeline names one; borrowed until destroy */
-    const struct pb_sidecars *sidecars;       /* of the scene, handed before
-                                                 (pb_raster_file_hand_sidecars); NULL = none; borrowed
-                                                 until destroy */
-    const char
-        *products; /* directory that gets <scene>/<pipeline>/, created when missing; NULL = the run
-                      is only there to be explained: no file is touched, no tile allocated */
+    const char *input; /* path of the scene; borrowed until destroy */
+    /* Files of a scene that is a folder, registered before (pb_scene_files_hand); NULL = the scene
+     * is one file; borrowed until destroy. */
+    const struct pb_scene_files *files;
+    /* For a scene that is one file: the open files of pb_sidecar_open; NULL = the run opens them if
+     * the pipeline names metadata; borrowed until destroy. */
+    const struct pb_metadata_files *metadata;
+    /* Sidecars of the scene, registered before (pb_raster_file_hand_sidecars); NULL if absent;
+     * borrowed until destroy. */
+    const struct pb_sidecars *sidecars;
+    /* Directory that gets <scene>/<pipeline>/, created when missing; NULL = the run is only created
+     * to be explained: no file is touched, no tile allocated. */
+    const char *products;
     const char *scene; /* NULL = base name of input without its suffix; copied */
-    /* Where to write instead of below products: a directory that the caller made, and publishes or
-     * removes afterwards, for the scene directory `place`. So a process that decodes foreign files
-     * needs no right to any other place. NULL = the run makes and publishes one. Borrowed until
-     * destroy. */
+    /* directory: where to write instead of below products. The caller made it, and publishes or
+     * removes it afterwards, for the scene directory `place`. Therefore a process that decodes
+     * foreign files needs no right to any other place. NULL = the run makes and publishes a
+     * directory. Borrowed until destroy. */
     const char *directory, *place;
-    /* With directory, for a place that depends on the metadata (place NULL): tells it; borrowed
-     * until destroy, NULL = the run is cancelled. */
+    /* With directory, for a place that depends on the metadata (place NULL): returns the place,
+     * borrowed until destroy; NULL = the run is cancelled. */
     const char *(*locate)(void *user, const struct pb_output_facts *facts);
-    /* With directory: the files that are read, with their checksums, which the caller computes;
-     * waits for them; borrowed until destroy. NULL = they are not known. */
+    /* With directory: returns the input files with their checksums, which the caller computes;
+     * waits for them; borrowed until destroy. NULL = the checksums are unknown. */
     int (*inputs)(void *user, struct pb_err *err, const struct pb_input_files **out);
-    const char *room; /* without products: the directory that they would get, for the space that is
-                         free there; NULL = it is not looked at; borrowed until destroy */
-    void *user;       /* of both */
-    int32_t jobs_beside;    /* processes that compute at the same time, up to so many; 0: none */
-    const char *stream_why; /* why kernels come and go, whatever compute.sync says; NULL: as
-                               configured; borrowed until destroy */
-    const struct pb_remote *remote; /* the process that computes; NULL = this one, on the device
-                                       that config chooses; borrowed until destroy */
-    const char *name; /* of the input as it was delivered; NULL = base name of input; copied */
-    const char *job;  /* id for the manifest; NULL = none; copied */
+    /* Without products: the directory that they would get, whose free space is checked; NULL = no
+     * check; borrowed until destroy. */
+    const char *room;
+    void *user; /* argument of locate and inputs */
+    /* largest number of other processes that compute at the same time */
+    int32_t jobs_beside;
+    /* Reason to use no resident kernel whatever compute.sync is; NULL = as configured; borrowed
+     * until destroy. */
+    const char *stream_why;
+    /* The process that computes; NULL = this one, on the device that config selects; borrowed until
+     * destroy. */
+    const struct pb_remote *remote;
+    const char *name; /* name of the input at delivery; NULL = base name of input; copied */
+    const char *job;  /* id for the manifest; NULL if absent; copied */
     unsigned mode;    /* permissions of product files; see struct pb_publish_options */
 };
 #endif

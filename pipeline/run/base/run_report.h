@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RUN_REPORT_H
 #define PB_RUN_REPORT_H
-/* What a run says of itself: how far it is, where its time went, what its device did. Plain values;
- * pointers as their members say. */
+/* Reports of a run: its progress, where its time was spent, the work of its device. Plain values;
+ * the comment of each pointer has its owner. */
 #include "config/config.h"
 #include "pipeline/product/notes.h"
 #include "pipeline/product/product.h"
@@ -22,11 +22,11 @@ struct pb_run_progress {
     enum pb_phase stage;
     uint32_t tiles_done, tiles_total;
     uint64_t bytes_read;    /* decoded bytes of pixels that entered the pipeline */
-    uint64_t bytes_written; /* of product files, which are written while publishing */
+    uint64_t bytes_written; /* bytes of product files, which are written while publishing */
     int64_t elapsed_ms;     /* since start */
 };
 
-/* Where the time went, per stage of the stream: threads, busy and parked time summed over them. */
+/* Time of each stage of the stream: busy and parked time, summed over its threads. */
 struct pb_stage_report {
     const char *name; /* "read", "compute", "write" */
     uint32_t threads;
@@ -34,56 +34,63 @@ struct pb_stage_report {
     uint64_t tiles, bytes;
 };
 
-/* What crossed the link to the device, and how long the device waited for it. */
+/* Transfers over the link to the device, and how long the device waited for them. */
 struct pb_link_report {
-    bool used; /* the rest counts only then */
+    bool used; /* false: the other members are unset */
     uint64_t to_device_bytes, from_device_bytes;
-    double to_device_rate, from_device_rate; /* bytes/s, as measured at the start of the run; 0 =
-                                                not measured */
-    uint64_t starved_ns; /* how long the next tiles of the device's blocks were not there, mean */
-    uint64_t leave_ns;   /* from the last result until the kernel had left */
+    /* bytes/s, as measured at the start of the run; 0 = not measured */
+    double to_device_rate, from_device_rate;
+    /* mean time that a block of the device waited for its next tiles */
+    uint64_t starved_ns;
+    uint64_t leave_ns; /* time between the last result and the end of the kernel */
     uint32_t blocks, launches;
-    char plan[200]; /* the transfer plan in words, "" = none */
+    char plan[200]; /* description of the transfer plan, "" if absent */
     struct pb_device_report device;
 };
 
 /* Tiles that a gate left out, over all passes. */
 struct pb_gate_report {
-    uint64_t tiles, left_out; /* tiles looked at, and of them left out */
-    uint64_t blocks;          /* of the sources' files, a band each, that no tile needed for that */
-    const char *why;          /* none is left out although a step is a gate; "" or NULL = it is not
-                                 so; owned by the run */
+    /* tiles that were checked; those of them that were left out */
+    uint64_t tiles, left_out;
+    /* blocks of the sources' files, one band each, that no tile needed because of that */
+    uint64_t blocks;
+    /* Why no tile is left out although a step is a gate; "" or NULL = not the case; owned by the
+     * run. */
+    const char *why;
 };
 
 struct pb_run_report {
     char device[64]; /* "cpu" or "cuda:0" */
     char buffers[16];
-    const char *buffers_why; /* why it is pinned although compute.buffers is managed; "" or NULL =
-                                it is as configured. Static text */
+    /* Why it is pinned although compute.buffers is managed; "" or NULL = as configured. Static. */
+    const char *buffers_why;
     char sync[16];
-    char
-        sync_why[200]; /* why it is stream although compute.sync is wic; "" = it is as configured */
-    const char *codecs; /* where blocks are decoded: "device" or "host"; NULL: there is no GPU */
-    const char *codecs_why; /* why on the host, all of them or some; NULL = they are not. Both
-                               static */
-    const struct pb_plan_out *out; /* which products were made on the device, with codecs; owned by
-                                      the run; NULL: there is no GPU */
-    uint64_t memory_bytes;         /* planned */
-    uint64_t wanted_bytes;         /* compute.memory with which no core is left idle; 0: none is */
+    /* why it is stream although compute.sync is wic; "" = as configured */
+    char sync_why[200];
+    /* where blocks are decoded: "device" or "host"; NULL without a GPU. Static */
+    const char *codecs;
+    /* Why the host decodes all or some blocks; NULL = it decodes none of them. Static. */
+    const char *codecs_why;
+    /* Products that the device made, with their codecs; owned by the run; NULL without a GPU. */
+    const struct pb_plan_out *out;
+    uint64_t memory_bytes; /* planned */
+    /* compute.memory that would leave no core idle; 0 = no core is idle */
+    uint64_t wanted_bytes;
     int32_t tile_px;
     struct pb_stage_report stage[3];
     struct pb_part_report part[PB_RUN_PARTS];
-    uint64_t process_ns; /* CPU time of the process since its start: what the parts do not have of
-                            it was used before the run, or by threads that take no part */
-    uint32_t cores;      /* that the process may use */
+    /* CPU time of the process since its start. The rest after subtracting the parts was used before
+     * the run or by threads that do no part of it. */
+    uint64_t process_ns;
+    uint32_t cores; /* count of cores that the process may use */
     struct pb_link_report link;
     struct pb_gate_report gate;
-    const char *valid;       /* what decides which pixels of the scene are valid */
-    const char *valid_notes; /* what the files declare and is not used so; "" = nothing. Both owned
-                                by the run */
+    const char *valid; /* source of the validity of the scene's pixels; owned by the run */
+    /* Declared validity in the files that is not used; "" if absent; owned by the run. */
+    const char *valid_notes;
     struct pb_digits_report digits[PB_BANDS_MAX];
     size_t n_digits;
-    struct pb_notes notes; /* what the passes found */
+    struct pb_notes notes; /* findings of the passes */
     int64_t elapsed_ms;
     int64_t publish_ms;
 };

@@ -2,26 +2,26 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_REDUCING_H
 #define PB_REDUCING_H
-/* The reductions of an earlier pass, as the sink of its tiles: a set of states for each writer, and
- * one that they are merged into. */
+/* Reductions of an earlier pass, as the sink of its tiles: a set of states for each writer, and
+ * one set into which they are merged. */
 #include "config/config.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/run/base/sink.h"
 
 struct pb_reducing;
 
-/* plan: of the pass whose outputs are reduced, the passes before it being complete; steps: those of
+/* plan: the pass whose outputs are reduced, after the passes before it; steps: the steps of
  * the pipeline, whose exchanges the rounds of loops follow. Both are borrowed until destroy. */
 int pb_reducing_create(const struct pb_plan *plan, const struct pb_step_config *steps,
                        struct pb_err *err, struct pb_reducing **out_reducing);
 /* Takes every tile of a round once. Thread: any, each worker number one at a time. */
 struct pb_sink pb_reducing_sink(struct pb_reducing *reducing);
-/* After a round, with no pass running, by one thread. *out_all: all results are known and set in
- * `whole`; else the pass is to be run once more, and the numbers of its loops are set for that. */
+/* Call it after a round, with no pass running, from one thread. *out_all: true if all results are
+ * known and set in `whole`; else the pass must run again, and the numbers of its loops are set. */
 int pb_reducing_end(struct pb_reducing *reducing, struct pb_chain *whole, bool *out_all,
                     struct pb_err *err);
-/* The state of reduction i in this round for a device that finds it (pb_plan_out_reduces), to which
- * sinks add nothing then; NULL: it takes no part in the round. Thread: one at a time, until the
+/* State of reduction i in this round for a device that computes it (pb_plan_out_reduces); sinks add
+ * nothing to it then. NULL: it takes no part in the round. Thread: one at a time, until the
  * round ends. */
 void *pb_reducing_device_state(struct pb_reducing *reducing, size_t i);
 void pb_reducing_destroy(struct pb_reducing *reducing); /* NULL is fine */

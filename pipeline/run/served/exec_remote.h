@@ -5,7 +5,7 @@
 #include "pipeline/run/base/remote.h"
 #include "pipeline/run/stream/stream.h"
 
-/* The executor of a pass whose tiles another process computes: its thread waits for the end of the
- * session, which stream->remote and stream->session are. */
+/* Executor of a pass whose tiles another process computes: its thread waits for the end of
+ * stream->session of stream->remote. */
 extern const struct pb_exec_type pb_exec_remote;
 #endif

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SAID_BLOCKS_H
 #define PB_SAID_BLOCKS_H
-/* What the process that owns a device is told of the blocks that come to it as files store them:
- * enough to decode them and to put their pixels in their places, without the files. */
+/* Block sizes and layouts that the GPU owner receives, to decode blocks as files store them and to
+ * place their pixels without the files. */
 #include "pipeline/plan/plan_served.h"
 #include "pipeline/raster/raw_blocks.h"
 
@@ -12,15 +12,15 @@ int pb_said_blocks_make(const struct pb_plan *plan, const struct pb_raster *cons
                         struct pb_served_request *request, struct pb_err *err,
                         uint32_t **out_stored, uint32_t *out_n);
 
-/* The other side: blocks of each source of a plan that was made of this request, without places in
- * files. */
+/* Receiver's side: blocks of each source of a plan that was made from this request, without
+ * positions in files. */
 struct pb_said_blocks {
     struct pb_raw_blocks blocks[PB_FILES_MAX];
     struct pb_block_layout layout[PB_FILES_MAX];
     struct pb_block_fill fill[PB_FILES_MAX];
 };
-/* service.protocol: the sizes do not fit the layouts. Everything is the caller's, free with fini.
- */
+/* service.protocol: the sizes do not fit the layouts. The result is the caller's, released by
+ * pb_said_blocks_free. */
 int pb_said_blocks_take(const struct pb_plan *plan, const struct pb_served_request *request,
                         const struct pb_served_stored *stored, struct pb_err *err,
                         struct pb_said_blocks **out);

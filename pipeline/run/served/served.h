@@ -2,37 +2,36 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SERVED_H
 #define PB_SERVED_H
-/* A pass whose tiles come from another process and go back there: slots in memory that both map,
- * and the executor of this process between them. The other process is not trusted. It says of a
- * tile its number and unit; where the tile lies and what it reads follows from this process' own
- * plan, and that it comes in its turn, once, is checked (arrivals.h) where no gate leaves tiles
- * out. What the slots hold is pixels and nothing else. create, start, wait and destroy belong to
- * one thread, abort to any. */
+/* A pass whose tiles arrive from another process and return to it: slots in memory that both map,
+ * and the executor of this process between them. The other process is not trusted. It sends the
+ * number and unit of a tile; the position of the tile and its inputs follow from this process' own
+ * plan. If no gate leaves out tiles, arrivals.h checks that each arrives in its order, once. Slots
+ * hold only pixels. create, start, wait and destroy belong to one thread, abort to any. */
 #include "pipeline/plan/plan_served.h"
 #include "pipeline/run/base/remote.h"
 #include "pipeline/run/served/tile_room.h"
 
 struct pb_served;
 
-/* base, said: as pb_plan_serve takes them. *room: zeroed, or with the slots of the job's pass
- * before, which has been destroyed; it is used again where it fits, else made anew. The caller's,
- * until after destroy. *out_fd: the channels' words for the other process, the caller's; it also
- * needs room->fd. */
+/* base, said: same as for pb_plan_serve. *room: zeroed, or with the slots of the job's previous
+ * pass, which has been destroyed; it is used again if it fits, else made again. It is the caller's
+ * and must stay until after destroy. *out_fd: memfd of the channels' words for the other process,
+ * the caller's; the other process also needs room->fd. */
 int pb_served_create(const struct pb_plan_request *base, const struct pb_served_request *said,
                      const struct pb_served_stored *stored, struct pb_tile_room *room,
                      struct pb_err *err, struct pb_served **out_served, int *out_fd);
 const struct pb_plan *pb_served_plan(const struct pb_served *served);
-/* "wic" or "stream", and the threads that compute. */
+/* "wic" or "stream"; and the count of threads that compute. */
 const char *pb_served_sync(const struct pb_served *served);
 uint32_t pb_served_threads(const struct pb_served *served);
 /* Tiles of a lower number stay on the device after the first round. */
 uint32_t pb_served_stored(const struct pb_served *served);
 int pb_served_start(struct pb_served *served, struct pb_err *err);
-/* 0: all threads have ended; -ETIMEDOUT: not yet; else the failure. */
+/* 0: all threads have ended; -ETIMEDOUT: some run; else the failure. */
 int pb_served_wait(struct pb_served *served, int64_t timeout_ms, struct pb_err *err);
 void pb_served_abort(struct pb_served *served);
 void pb_served_end(const struct pb_served *served, struct pb_remote_end *out_end);
-/* Aborts if needed, joins, frees. NULL is fine. Memory that a GPU which does not answer may still
- * use stays: see pb_device_left_behind. */
+/* Aborts if needed, joins, frees. NULL is fine. Memory that a hung GPU may still use is not freed:
+ * see pb_device_left_behind. */
 void pb_served_destroy(struct pb_served *served);
 #endif

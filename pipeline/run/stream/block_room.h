@@ -3,8 +3,9 @@
 #ifndef PB_BLOCK_ROOM_H
 #define PB_BLOCK_ROOM_H
 /* Memory of a run for finished blocks of products, which are written from there when all of them
- * are known: while tiles go through nobody waits for files. Blocks are never given back one by one;
- * when it is full, products write what comes. Pages are taken when they are filled. */
+ * are known: no thread waits for files while tiles are processed. Single blocks are never freed;
+ * when it is full, products write blocks as they arrive. Pages are allocated when they are filled.
+ */
 #include "config/base/err.h"
 
 #include <stdatomic.h>
@@ -12,15 +13,15 @@
 #include <stdint.h>
 
 struct pb_block_room {
-    unsigned char *memory; /* NULL: there is none */
+    unsigned char *memory; /* NULL: empty room */
     uint64_t bytes;
     _Atomic uint64_t used;
 };
 
-/* 0 bytes: an empty room. Zeroed before. */
+/* 0 bytes: an empty room. *room is zeroed before. */
 int pb_block_room_init(struct pb_block_room *room, uint64_t bytes, struct pb_err *err);
-/* After all products that have blocks there. A zeroed room is fine. */
+/* Call it after all products that have blocks there. A zeroed room is fine. */
 void pb_block_room_fini(struct pb_block_room *room);
-/* A copy that stays, or NULL: it is full. Thread: any. */
+/* Returns a copy that is valid until fini, or NULL if the room is full. Thread: any. */
 const void *pb_block_room_keep(struct pb_block_room *room, const void *data, size_t bytes);
 #endif

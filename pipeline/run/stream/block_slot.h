@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_BLOCK_SLOT_H
 #define PB_BLOCK_SLOT_H
-/* A slot of results that brings finished blocks of products instead of the planes of a tile: its
+/* A slot of results with finished blocks of products instead of the planes of a tile: its
  * user bytes are a struct pb_block_slot, and its payload begins with a list of the blocks, of
  * PB_BLOCK_SLOT_HEAD bytes. Plain data. */
 #include "pipeline/plan/plan_out.h"
@@ -10,21 +10,21 @@
 
 #include <stddef.h>
 
-#define PB_BLOCK_SLOT_MARK UINT32_MAX /* is no tile's number */
+#define PB_BLOCK_SLOT_MARK UINT32_MAX /* not the number of any tile */
 
 struct pb_block_slot {
     uint32_t mark; /* PB_BLOCK_SLOT_MARK */
     uint32_t n;    /* blocks */
-    /* With these blocks all those of so many tiles have gone; 0 where planes of tiles go, too. */
+    /* These blocks complete n_tiles tiles; 0 if planes of tiles are sent, too. */
     uint32_t first_tile, n_tiles;
 };
 _Static_assert(offsetof(struct pb_tile, number) == offsetof(struct pb_block_slot, mark),
                "a tile and blocks are told apart by their first word");
 
 struct pb_block_entry {
-    uint32_t product; /* of the pipeline */
+    uint32_t product; /* number of the product in the pipeline */
     uint32_t level, col, row;
-    uint32_t is_mask, is_raw; /* is_raw: as pb_cog_block has it */
+    uint32_t is_mask, is_raw; /* is_raw: as in pb_cog_block */
     uint64_t at, bytes;       /* in the payload */
     uint64_t moved;
 };

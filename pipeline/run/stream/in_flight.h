@@ -3,12 +3,12 @@
 #ifndef PB_IN_FLIGHT_H
 #define PB_IN_FLIGHT_H
 /* Limits the units of the visiting order that are in flight: hands them out one after the other and
- * lets a few be unfinished at a time, so that the memory that products hold for the tiles after a
- * slow one stays bounded. Readers take units and park while too many are in flight; writers report
+ * lets a few be unfinished at a time. This bounds the memory that products hold for the tiles after
+ * a slow one. Readers take units and park while too many are in flight; writers report
  * tiles. One short lock per unit taken and per tile finished.
  *
  * It is the readers' and writers' end of the pass's exchange (pipeline/plan/tile_exchange.h): units
- * go as its schedule says. */
+ * follow its schedule. */
 #include "pipeline/plan/tile_exchange.h"
 #include "pipeline/grid/tile.h"
 
@@ -17,33 +17,34 @@
 
 struct pb_in_flight;
 
-/* NULL = out of memory. units: of the order; at most `size` may be unfinished at one time. Takes
- * what *walk holds, which must be good for these units (pb_tile_exchange_init), also on failure. */
+/* NULL = out of memory. units: units of the order; at most `size` may be unfinished at one time.
+ * Takes the content of *walk, which must suit these units (pb_tile_exchange_init), also on failure.
+ */
 struct pb_in_flight *pb_in_flight_create(const struct pb_grid *grid, enum pb_order order,
                                          uint32_t size, struct pb_tile_exchange *walk);
 void pb_in_flight_destroy(struct pb_in_flight *window);
-/* Next unit; parks while the window is full or the schedule waits for results. 0; -EPIPE when there
- * are no more; -ECANCELED after abort; or what pb_tile_exchange_permits returns. Adds the time it
+/* Next unit; parks while the window is full or the schedule waits for results. 0; -EPIPE at the
+ * end; -ECANCELED after abort; or the error of pb_tile_exchange_permits. Adds the time it
  * was parked to *parked_ns. Thread: reader. */
 int pb_in_flight_take(struct pb_in_flight *window, uint32_t *out_unit, uint64_t *parked_ns);
-/* The same tile by tile: several threads share a unit, whose tiles are handed out in the visiting
- * order. A stream uses this or the above. Thread: tile worker. */
+/* Next tile; like pb_in_flight_take, for several threads that share a unit. Its tiles are handed
+ * out in the visiting order. A stream uses only one of the two functions. Thread: tile worker. */
 int pb_in_flight_take_tile(struct pb_in_flight *window, uint32_t *out_unit, uint32_t *out_number,
                            uint64_t *parked_ns);
-/* As before, without parking: 1, or 0 when no tile may go now. */
+/* Next tile, without parking: 1, or 0 when no tile may be handed out now. */
 int pb_in_flight_try_tile(struct pb_in_flight *window, uint32_t *out_unit, uint32_t *out_number);
-/* A tile of `unit` has passed every product. Thread: writer. */
+/* A tile of `unit` has passed through every product. Thread: writer. */
 void pb_in_flight_done(struct pb_in_flight *window, uint32_t unit);
-/* Whether the units may be gone through once more (pb_in_flight_again): after the last one readers
- * park then. Not so at first. Thread: any. */
+/* Sets if the units may be repeated (pb_in_flight_again): readers park after the last one
+ * then. Initially false. Thread: any. */
 void pb_in_flight_open(struct pb_in_flight *window, bool open);
-/* Until all units have finished. 0, -ETIMEDOUT, or -ECANCELED after abort; timeout_ms < 0 = no
- * limit. Thread: one that neither reads nor writes. */
+/* Waits until all units have finished. 0, -ETIMEDOUT, or -ECANCELED after abort; timeout_ms < 0 =
+ * no limit. Thread: one that neither reads nor writes. */
 int pb_in_flight_wait(struct pb_in_flight *window, int64_t timeout_ms);
-/* All units have finished: they begin anew. Takes what *walk holds, as create does. Thread: as
- * wait. */
+/* Starts the units again after all have finished. Takes the content of *walk, like create. Thread:
+ * as for wait. */
 void pb_in_flight_again(struct pb_in_flight *window, struct pb_tile_exchange *walk);
-/* No tile will finish any more: an abort, if the units were to be gone through again. Thread:
+/* Call it when no more tiles will finish; aborts if another round was expected. Thread:
  * writer. */
 void pb_in_flight_ended(struct pb_in_flight *window);
 void pb_in_flight_abort(struct pb_in_flight *window); /* NULL is fine */

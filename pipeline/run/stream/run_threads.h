@@ -3,8 +3,8 @@
 #ifndef PB_RUN_THREADS_H
 #define PB_RUN_THREADS_H
 /* The threads of a run: tile workers, or readers, executor and writers with channels between them.
- * The last thread of such a stage closes the channel behind it, so the end of the input runs
- * through the stream by itself. Joined in one place. */
+ * The last thread of such a stage closes its output channel; the end of the input therefore reaches
+ * every stage without further signals. Joined in one place. */
 #include "pipeline/run/stream/stream.h"
 #include "pipeline/run/stream/tile_worker.h"
 
@@ -30,18 +30,18 @@ struct pb_run_threads {
     struct pb_run_thread thread[PB_RUN_THREADS_MAX];
     uint32_t n, joined;
 
-    pthread_mutex_t lock; /* running */
+    pthread_mutex_t lock; /* protects running */
     pthread_cond_t ended;
     uint32_t running;
 };
 
 void pb_run_threads_init(struct pb_run_threads *threads);
-/* On failure the stream is aborted; join what was started. */
+/* On failure the stream is aborted; join the threads that were started. */
 int pb_run_threads_start(struct pb_run_threads *threads, struct pb_stream *stream,
                          const struct pb_exec_type *type, void *exec, struct pb_err *err);
-/* Waits for all; 0 or -ETIMEDOUT (call again). timeout_ms < 0: no limit. Fine when nothing was
- * started. */
+/* Waits for all; 0 or -ETIMEDOUT (call again). timeout_ms < 0: no limit. Fine without started
+ * threads. */
 int pb_run_threads_join(struct pb_run_threads *threads, int64_t timeout_ms);
-/* After join. */
+/* Call it after join. */
 void pb_run_threads_fini(struct pb_run_threads *threads);
 #endif

@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STREAM_H
 #define PB_STREAM_H
-/* What the three stages of a pass share. Before a device or another process they are threads of
- * their own, joined by channels: readers == in ==> executor == out ==> writers. Where this process
- * computes on the CPU there are no channels: tile workers take each tile through all three
- * (tile_worker.h). The pass owns everything; stages borrow it from start to join. A slot's user
- * bytes are a struct pb_tile. A failure anywhere is recorded once and wakes every stage, wherever
- * it waits. */
+/* State that the three stages of a pass share. With a device or another process the stages are
+ * threads of their own, joined by channels: readers == in ==> executor == out ==> writers. If this
+ * process computes on the CPU there are no channels: tile workers process each tile through all
+ * three (tile_worker.h). The pass owns everything; stages borrow it from start to join. A slot's
+ * user bytes are a struct pb_tile. A failure in any stage is recorded once and wakes every stage,
+ * wherever it waits. */
 #include "pipeline/raster/block_cache.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/product/product.h"
@@ -40,50 +40,57 @@ struct pb_raw_blocks;
 
 struct pb_stream {
     const struct pb_plan *plan;
-    const struct pb_raster *raster[PB_FILES_MAX]; /* opened again by each reader; NULL = nothing
-                                                       is read of it */
+    /* Opened again by each reader; NULL for unread sources. */
+    const struct pb_raster *raster[PB_FILES_MAX];
     const struct pb_limits *limits;
-    struct wic_channel *in, *out; /* NULL: tile workers compute, which have */
-    void *own_in, *own_out;       /* a slot each, wic_slot_stride() apart */
-    const struct pb_remote
-        *remote; /* computes the tiles, in that session; NULL: this process does */
+    /* NULL: tile workers compute, which have their own slots */
+    struct wic_channel *in, *out;
+    void *own_in, *own_out; /* one slot for each worker, wic_slot_stride() apart */
+    /* computes the tiles in `session`; NULL: this process does */
+    const struct pb_remote *remote;
     struct pb_remote_session *session;
-    const struct pb_whole_device *whole_device; /* where blocks are decoded (run/whole);
-                                                    NULL = a CUDA device */
-    const struct pb_raw_blocks *whole_blocks;   /* of each source, as the process with the files has
-                                                   told; NULL = they are this one's */
-    struct pb_whole_kept *kept;     /* pixels of earlier passes that the executor may take, and may
-                                        leave there; NULL: it does not */
-    struct pb_reducing *reducing;   /* of an earlier pass: states for a device; else NULL */
+    /* The device that decodes blocks (run/whole); NULL = a CUDA device. */
+    const struct pb_whole_device *whole_device;
+    /* Blocks of each source, as received from the process with the files; NULL = they are this
+     * process's. */
+    const struct pb_raw_blocks *whole_blocks;
+    /* Pixels of earlier passes that the executor may use, and where it may leave its own; NULL:
+     * unused. */
+    struct pb_whole_kept *kept;
+    struct pb_reducing *reducing;   /* states of an earlier pass for a device; else NULL */
     struct pb_in_flight *in_flight; /* the readers' and writers' end of the exchange */
-    struct pb_arrivals *arrivals;   /* the executor's, to be told of every tile that it takes;
-                                       NULL: it is in another process, or nothing is checked */
-    /* Of the parts of sources; NULL = readers share nothing. */
+    /* The executor's end, which records every tile that it takes; NULL: it is in another process,
+     * or nothing is checked. */
+    struct pb_arrivals *arrivals;
+    /* Caches for the parts of sources; NULL = readers share no blocks. */
     struct pb_block_cache *cache[PB_FILES_MAX][PB_PLAN_PARTS];
     struct pb_gate *gate;   /* NULL: no tile is left out */
-    struct pb_rests *rests; /* what float32 does not hold of tiles; NULL: nothing is kept */
-    struct pb_infinities *infinities; /* counts them in bands of floats; NULL: there are none */
-    struct pb_tile_store *store;      /* of tiles for rounds; NULL: there is none */
-    _Atomic uint32_t round;           /* from 1; set before its first tile goes down */
-    struct pb_slot_head *head;        /* of slots in this round; NULL: they have none */
-    uint32_t n_stored; /* tiles of a lower number stay on the device after the first round */
+    struct pb_rests *rests; /* digits of the tiles that float32 loses; NULL: not kept */
+    /* count of infinite pixels; NULL: no bands of floats */
+    struct pb_infinities *infinities;
+    struct pb_tile_store *store; /* keeps tiles for later rounds; NULL: unused */
+    _Atomic uint32_t round;      /* from 1; set before its first tile is sent down */
+    /* head of the slots in this round; NULL: slots have no head */
+    struct pb_slot_head *head;
+    /* tiles of a lower number stay on the device after the first round */
+    uint32_t n_stored;
     struct pb_stage_counter read, compute, write;
     const struct pb_sink *sinks; /* get every finished tile */
     size_t n_sinks;
 
-    pthread_mutex_t lock; /* failure */
+    pthread_mutex_t lock; /* protects failure */
     struct pb_err failure;
     atomic_bool failed;
 };
 
-/* Records *err unless another failure came first, and aborts channels and the limiter. Thread:
+/* Records *err unless it is a later failure, and aborts channels and the limiter. Thread:
  * any. */
 void pb_stream_fail(struct pb_stream *stream, const struct pb_err *err);
 /* Wakes every stage, wherever it waits, without an error: their channels return -ECANCELED from
- * then on, which is no failure of its own. Thread: any. */
+ * then on, which is not recorded as a failure. Thread: any. */
 void pb_stream_abort(struct pb_stream *stream);
 
-/* Hands a finished tile to every sink and counts it. worker < pb_plan_sink_workers. Thread: a
+/* Delivers a finished tile to every sink and counts it. worker < pb_plan_sink_workers. Thread: a
  * writer, or a reader for tiles that are left out. */
 int pb_stream_deliver(struct pb_stream *stream, const struct pb_tile *tile,
                       const struct pb_tile_planes *pixels, uint32_t worker, struct pb_err *err);
@@ -94,10 +101,10 @@ int pb_stream_deliver(struct pb_stream *stream, const struct pb_tile *tile,
 int pb_stream_write(struct pb_stream *stream, const struct pb_tile *tile, const void *planes,
                     size_t bytes, uint32_t worker, struct pb_err *err);
 
-/* Notes how many slots of the channels are filled, for the trace. Thread: any of the run. */
+/* Records the count of filled slots of the channels in the trace. Thread: any of the run. */
 void pb_stream_trace_slots(const struct pb_stream *stream);
-/* A thread of a stage ends with rc: -EPIPE and -ECANCELED without an error are the stream's end and
- * an abort; all else fails the stream. */
+/* Handles the end of a stage's thread with rc: -EPIPE and -ECANCELED without an error are the
+ * stream's end and an abort; any other code fails the stream. */
 void pb_stream_thread_ended(struct pb_stream *stream, int rc, struct pb_err *err);
 
 /* Thread bodies, with the thread's number among its kind. Each returns when its part of the stream
@@ -108,7 +115,7 @@ void pb_writer_run(struct pb_stream *stream, uint32_t worker);
 /* An executor turns input slots into output slots. Every kind has this interface. */
 struct pb_exec_type {
     const char *sync; /* how its work waits for tiles: "wic" or "stream" */
-    /* Makes contexts and buffers; before the first tile. */
+    /* Makes contexts and buffers; called before the first tile. */
     int (*create)(struct pb_stream *stream, struct pb_err *err, void **out_exec);
     /* Body of a reader's thread. NULL = pb_reader_run. */
     void (*read)(void *exec, uint32_t reader);
@@ -117,34 +124,34 @@ struct pb_exec_type {
     void (*run)(void *exec, uint32_t thread);
     uint32_t (*threads)(const void *exec);
     void (*destroy)(void *exec);
-    /* After the run: what went over the link to a device; rates are left alone. NULL = no link. */
+    /* After the run: reports the transfers to a device; does not set the rates. NULL = no link. */
     void (*link)(const void *exec, struct pb_link_report *out);
-    /* It counts compute.parked_ns itself; else that is how long its threads waited at the
-     * channels. */
+    /* True: it counts compute.parked_ns itself; false: that is the time that its threads waited at
+     * the channels. */
     bool counts_parked;
-    /* pb_stream.n_stored, once it is made. NULL = 0. */
+    /* Value for pb_stream.n_stored, after create. NULL = 0. */
     uint32_t (*stored)(const void *exec);
-    /* Device memory that it holds beside copies of slots. NULL = little. */
+    /* Device memory that it holds in addition to copies of slots. NULL = little. */
     uint64_t (*held)(const void *exec);
-    /* The pass is complete, and another one follows: what that can use goes to stream.kept. NULL =
-     * nothing. */
+    /* Called when the pass is complete and another one follows: moves reusable pixels to
+     * stream.kept. NULL = no pixels. */
     void (*keep)(void *exec);
 };
 extern const struct pb_exec_type pb_exec_cpu;
-/* Blocks are decoded on a device (run/whole): that of stream.whole_device. */
+/* Decodes blocks on a device (run/whole): stream.whole_device. */
 extern const struct pb_exec_type pb_exec_whole;
-/* The same by another process: its readers. */
+/* The readers' side of the same, for another process that decodes. */
 extern const struct pb_exec_type pb_exec_whole_remote;
-/* Where passes of a run on one leave decoded pixels for each other (run/whole/whole_kept.h). NULL =
- * no memory. drop: frees what is there, on which no work is queued; NULL is fine, as for destroy.
- */
+/* Store in which passes on one device keep decoded pixels for each other (run/whole/whole_kept.h).
+ * NULL = out of memory. drop: frees the content, on which no work is queued; NULL is fine, also for
+ * destroy. */
 struct pb_whole_kept *pb_whole_kept_create(void);
 void pb_whole_kept_drop(struct pb_whole_kept *kept);
 void pb_whole_kept_destroy(struct pb_whole_kept *kept);
 /* CUDA builds only: a resident kernel, whose warps are parked until tiles arrive; and its fallback,
  * one kernel per tile in streams joined by events. Both give the same bits. */
 extern const struct pb_exec_type pb_exec_cuda, pb_exec_stream;
-/* The one that a plan is for. */
+/* The executor that a plan requires. */
 const struct pb_exec_type *pb_exec_of(const struct pb_plan *plan);
 
 #endif

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TILE_STORE_H
 #define PB_TILE_STORE_H
-/* The tiles of a pass as they lie in slots, kept from its first round for those after it, which
- * then read no file. Made when the plan says that they fit (pb_plan.kept_bytes). */
+/* Tiles of a pass in the format of slots, kept from its first round for the later ones, which
+ * then read no file. Created if the plan has memory for them (pb_plan.kept_bytes). */
 #include "pipeline/plan/plan.h"
 
 struct pb_tile_store;
@@ -11,11 +11,11 @@ struct pb_tile_store;
 /* plan: borrowed. */
 int pb_tile_store_create(const struct pb_plan *plan, struct pb_err *err,
                          struct pb_tile_store **out_store);
-/* In the first round: keeps a tile, whose slot is filled. Thread: any, each tile once. */
+/* In the first round: keeps a tile after its slot is filled. Thread: any, each tile once. */
 void pb_tile_store_put(struct pb_tile_store *store, const struct pb_tile *tile, const void *slot);
 /* In later rounds: fills the slot of a tile. Thread: any. */
 void pb_tile_store_get(const struct pb_tile_store *store, const struct pb_tile *tile, void *slot);
-/* All tiles are kept. No pass may be running. */
+/* Marks that all tiles are kept. No pass may be running. */
 void pb_tile_store_close(struct pb_tile_store *store);
 bool pb_tile_store_is_closed(const struct pb_tile_store *store);
 void pb_tile_store_destroy(struct pb_tile_store *store); /* NULL is fine */

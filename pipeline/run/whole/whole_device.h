@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WHOLE_DEVICE_H
 #define PB_WHOLE_DEVICE_H
-/* What the executor that decodes on a device needs of it. Work is put into queues: one after the
- * other within a queue, beside each other in different ones. The functions that queue work return
- * at once; memory that they name stays until the work is done. 0, or a negative errno with *err
- * filled. Thread: any, with a queue used by one at a time. */
+/* Device functions for the executor that decodes on a device. Work is put into queues: sequential
+ * within a queue, concurrent in different ones. The functions that queue work return
+ * at once; memory in their arguments must stay valid until the work is done. 0, or a negative errno
+ * with *err filled. Thread: any, with a queue used by one at a time. */
 #include "kernels/codec/decode_device.h"
 #include "kernels/codec/encode_device.h"
 #include "kernels/codec/halve_device.h"
@@ -16,26 +16,26 @@
 
 struct pb_whole_counts {
     uint32_t queues, events, lanes;
-    uint32_t first_lane;         /* the queue of lane 0; the others follow */
-    uint32_t first_slow, n_slow; /* queues whose work goes behind that of the others */
+    uint32_t first_lane;         /* queue of lane 0; those of the other lanes follow */
+    uint32_t first_slow, n_slow; /* queues of lower priority than the others */
 };
 
 struct pb_whole_device {
-    /* On the plan's device; lane: one tile's chain at a time. plan is borrowed until close. */
+    /* Opens the plan's device; lane: one tile's chain at a time. plan is borrowed until close. */
     int (*open)(const struct pb_plan *plan, const struct pb_whole_counts *counts,
                 struct pb_err *err, void **out_device);
-    /* Frees everything, after what is queued; NULL is fine. */
+    /* Frees everything, after the queued work; NULL is fine. */
     void (*close)(void *device);
-    /* The calling thread will use the device. */
+    /* Makes the device current for the calling thread. */
     int (*use)(void *device, struct pb_err *err);
-    /* Memory of the device, and of the host for tables that both read and write. Freed by close. */
+    /* memory: device memory; table: host memory that both sides read and write. Freed by close. */
     int (*memory)(void *device, size_t bytes, struct pb_err *err, void **out);
     int (*table)(void *device, size_t bytes, struct pb_err *err, void **out);
-    /* memory() of the device is the caller's from now on, who drops it when nothing uses it. */
+    /* keep: memory() of the device is the caller's from now on; drop frees it when it is unused. */
     void (*keep)(void *device, void *memory);
     void (*drop)(int32_t device_index, void *memory);
 
-    /* Where the device sees a slot of the host: *out is the device's pointer to the same bytes. */
+    /* Sets *out to the device's pointer to the bytes of a host slot. */
     int (*seen)(void *device, void *host, struct pb_err *err, void **out);
     int (*copy)(void *device, uint32_t queue, void *to, const void *from, size_t bytes,
                 struct pb_err *err);
@@ -56,13 +56,13 @@ struct pb_whole_device {
     int (*percentiles)(void *device, uint32_t queue, struct pb_percentiles *state,
                        const struct pb_statistics_plane *planes, uint32_t n, uint64_t most_px,
                        struct pb_err *err);
-    /* The event has happened when what is in the queue by now is done; a later mark begins anew. */
+    /* The event happens when the work in the queue at this time is done; a later mark resets it. */
     int (*mark)(void *device, uint32_t queue, uint32_t event, struct pb_err *err);
-    /* What comes into the queue from now on waits for the event as it was marked last. */
+    /* Later work in the queue waits for the last mark of the event. */
     int (*after)(void *device, uint32_t queue, uint32_t event, struct pb_err *err);
     /* 1: it has happened; 0: not yet; a negative errno: work before it has failed. */
     int (*happened)(void *device, uint32_t event, const char *what, struct pb_err *err);
-    /* When an event that has happened did so, in ns since open, by the device's clock. */
+    /* Time at which an event happened, in ns since open, by the device's clock. */
     int (*when)(void *device, uint32_t event, uint64_t *out_ns, struct pb_err *err);
 };
 

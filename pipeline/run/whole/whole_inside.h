@@ -2,16 +2,17 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WHOLE_INSIDE_H
 #define PB_WHOLE_INSIDE_H
-/* What the threads of the executor that decodes on a device share (exec_whole.c). Private to
+/* State that the threads of the executor that decodes on a device share (exec_whole.c). Private to
  * run/whole.
  *
  * readers == stream.in (loads) ==> feeder == copies ==> releaser
  *                                   feeder == steps ==> dispatcher == flights ==> finisher
  *                                       flights == strips == batches ==> collector
- * The feeder sends loads and queues the decoding of groups; the releaser gives slots back that
- * were sent; the dispatcher queues tiles whose groups are decoded, and what is made of rows of them
- * (whole_out.h); the finisher hands results to the writers, and tells the feeder of bands that are
- * through (`through`); the collector brings finished blocks to the writers. */
+ * The feeder sends loads and queues the decoding of groups; the releaser returns slots after they
+ * are sent; the dispatcher queues tiles whose groups are decoded, and the products of their rows
+ * (whole_out.h); the finisher hands results to the writers, and reports finished bands to the
+ * feeder
+ * (`through`); the collector brings finished blocks to the writers. */
 #include "pipeline/profile/spans.h"
 #include "pipeline/run/base/remote.h"
 #include "pipeline/run/stream/stream.h"
@@ -34,17 +35,18 @@ enum {
 enum {
     QUEUE_SEND,
     QUEUE_SHARE,
-    QUEUE_OUT,  /* what is made of rows of tiles */
-    QUEUE_DOWN, /* blocks to the host */
+    QUEUE_OUT,  /* products of rows of tiles */
+    QUEUE_DOWN, /* copies of blocks to the host */
     QUEUE_DECODE,
     DECODE_QUEUES = 4,
     QUEUE_LANE = QUEUE_DECODE + DECODE_QUEUES
 };
 
-/* How far the device is with decoding; in slots that go back to the readers, too. */
+/* Decoding progress of the device; also in slots that return to the readers. */
 struct whole_progress {
-    uint64_t at_ns, busy_ns; /* by the host's clock, which all processes share; decoding, until
-                                then */
+    /* at_ns: by the host's clock, which all processes share; busy_ns: time spent decoding until
+     * then. */
+    uint64_t at_ns, busy_ns;
     uint32_t groups;
 };
 
@@ -59,31 +61,34 @@ struct whole_room {
     unsigned char *pixels, *stored, *decoded;
 };
 
-/* Of a source that is read. */
+/* A source that is read. */
 struct whole_source {
     struct pb_raw_blocks blocks;
     struct pb_unpredict_form form, fill_form;
-    struct pb_unpredict_form alpha_form, alpha_fill_form; /* n_planes 0: no mask is in its blocks */
-    struct pb_unpredict_form mask_form;                   /* of pieces that are apart */
+    /* n_planes 0: its blocks have no mask */
+    struct pb_unpredict_form alpha_form, alpha_fill_form;
+    struct pb_unpredict_form mask_form; /* form of separate mask pieces */
     enum pb_device_codec codec;
-    unsigned char *fill;      /* on the device: a piece as one that is not stored reads, ... */
-    size_t fill_bytes;        /* ... for each plane of blocks, so many bytes apart */
+    unsigned char *fill;      /* on the device: content of a piece that is not stored, ... */
+    size_t fill_bytes;        /* ... one for each plane of blocks, fill_bytes apart */
     struct pb_raster *repair; /* the dispatcher's; NULL until it is needed */
 };
 
-/* What the feeder tells the dispatcher, in the order of the map. */
+/* Message of the feeder to the dispatcher, in the order of the map. */
 struct whole_step {
-    bool
-        is_band; /* band `number` has what it shares with the one before; else: a group is queued */
+    /* True: band `number` has the pixels that it shares with the one before; false: a group is
+     * queued. */
+    bool is_band;
     uint32_t number;
 };
 
-/* A tile between dispatcher and finisher; the slot's index says its lane and its event. */
+/* A tile between dispatcher and finisher; the slot's index identifies its lane and its event. */
 struct whole_flight {
-    struct wic_slot out; /* bytes 0: no plane of it goes to the host, and no slot is taken */
+    /* bytes 0: none of its planes is sent to the host, and no slot is taken */
+    struct wic_slot out;
     uint32_t band;
 };
-/* A slot that goes back to the readers when the event has happened. */
+/* A slot that returns to the readers when the event has happened. */
 struct whole_sent {
     struct wic_slot slot;
     uint32_t event;
@@ -93,20 +98,21 @@ _Static_assert(sizeof(struct whole_flight) <= WIC_USER_BYTES, "a flight fits the
 
 struct pb_chain_reduction;
 struct pb_histogram_part;
-/* A reduction that the device finds (whole_reduce.c). */
+/* A reduction that the device computes (whole_reduce.c). */
 struct whole_reduced {
     const struct pb_chain_reduction *reduction;
-    void *state;         /* the round's, on the host; the finisher's */
-    void *device, *told; /* of percentiles: the state there, and a table; NULL: moments */
-    size_t bytes;        /* of both */
+    void *state; /* state of the round, on the host; the finisher's */
+    /* percentiles: the state on the device, and its table; NULL: moments */
+    void *device, *told;
+    size_t bytes; /* size of each */
 };
 
-/* Those of moments first. By flight: a list of planes, and what was found in those of moments. */
+/* Reductions of moments are first. By flight: a list of planes, and the moments of their pixels. */
 struct whole_reduce {
     struct whole_reduced *of;
     uint32_t n;
     struct pb_statistics_plane *planes;      /* a table */
-    struct pb_statistics_part *parts, *told; /* of the device, a table */
+    struct pb_statistics_part *parts, *told; /* in device memory; a table */
     struct pb_histogram_part *scratch;
 };
 
@@ -117,48 +123,50 @@ struct pb_exec_whole {
     struct pb_whole_map map;
     struct whole_source source[PB_FILES_MAX];
     struct whole_room room[2];
-    struct pb_whole_held taken; /* of stream->kept */
-    /* By piece. */
+    struct pb_whole_held taken; /* planes of stream->kept that are used */
+    /* Indexed by piece. */
     struct pb_decode_stream *decode;
     struct pb_unpredict_block *block, *device_block;
     struct pb_unpredict_block *alpha, *device_alpha; /* NULL: no source has an alpha_form */
     bool *by_core;                                   /* the feeder's: a core has decoded it */
-    /* What the device is told to decode of a run of pieces, from the place of the first one on:
-     * those that no core has decoded; results are written by the device. */
+    /* Decoding list of a run of pieces, from the index of the first one on:
+     * those that no core has decoded; the device writes the results. */
     struct pb_decode_stream *list, *device_list;
     struct pb_decode_result *result;
     uint32_t n_lanes, n_flights;
-    float **lane_out; /* device memory for results, by lane, where there are no strips */
+    float **lane_out; /* device memory for results, by lane, if there are no strips */
     struct whole_out out;
     struct whole_reduce reduce;
     struct whole_channel copies, steps, flights, through, batches;
 
-    pthread_mutex_t lock; /* next_piece, and the order of slots; held while there is no free one */
+    /* next_piece, and the order of slots; held while no slot is free */
+    pthread_mutex_t lock;
     uint32_t next_piece;
     pthread_mutex_t share_lock; /* taken after lock: the readers' next members */
     struct pb_whole_share share;
-    uint64_t *given; /* of each group: decoded bytes that are left to the device */
+    uint64_t *given; /* for each group: decoded bytes that are left to the device */
     uint32_t noted_groups;
-    uint64_t noted_bytes; /* given of the groups that the device is known to be through with */
-    uint64_t compressed, by_cores; /* blocks that are decoded; by cores */
+    uint64_t noted_bytes;          /* sum of `given` over the groups that the device has finished */
+    uint64_t compressed, by_cores; /* blocks to decode; those of them that cores decode */
 
     /* The feeder's. */
     uint32_t entered, sent_pieces, queued_groups;
     uint64_t in_bytes;
-    struct wic_slot *held; /* in place: slots of the group that is not complete */
+    struct wic_slot *held; /* if pieces are used in place: slots of the incomplete group */
     uint32_t n_held;
     /* The dispatcher's. */
     uint32_t shared_bands;
     uint32_t decoded_groups;
-    _Atomic uint32_t *left; /* of each band: tiles, and the band that shares pixels with it */
+    /* for each band: its unfinished tiles, and the band that shares pixels with it */
+    _Atomic uint32_t *left;
     /* The finisher's. */
     uint64_t out_bytes;
     uint32_t launched;
     uint64_t block_bytes;     /* the collector's */
-    struct pb_remote_end end; /* where another process decodes */
+    struct pb_remote_end end; /* totals, if another process decodes */
 
     _Atomic uint64_t waited_ns[PB_DEVICE_WAITS];
-    pthread_mutex_t clock_lock; /* the spans, and progress */
+    pthread_mutex_t clock_lock; /* protects the spans, and progress */
     struct pb_spans occupied, worked[PB_DEVICE_WORKS];
     struct whole_progress progress;
 };
@@ -177,39 +185,39 @@ uint32_t whole_event_sent(const struct pb_exec_whole *e, uint32_t group);
 uint32_t whole_event_decoding(const struct pb_exec_whole *e, uint32_t group);
 uint32_t whole_event_decoded(const struct pb_exec_whole *e, uint32_t group);
 uint32_t whole_events(const struct pb_exec_whole *e);
-/* Waits, for a minute at most: device.lost then. wait: what the time counts as. */
+/* Waits, at most a minute: device.lost then. wait: kind under which the time is counted. */
 int whole_wait_event(struct pb_exec_whole *e, uint32_t event, enum pb_device_wait wait,
                      const char *what, struct pb_err *err);
-/* The thread has waited since then, for a channel. */
+/* Counts the time since since_ns as waiting for a channel. */
 void whole_waited(struct pb_exec_whole *e, enum pb_device_wait wait, uint64_t since_ns);
-/* Two events that have happened are the beginning and end of work on the device. Thread: any. */
+/* Counts work on the device between two events that have happened. Thread: any. */
 int whole_note_work(struct pb_exec_whole *e, enum pb_device_work work, uint32_t from, uint32_t to,
                     struct pb_err *err);
 
-/* What the process that owns the device says of a block that the device refuses: its source and
- * number. Who has the file decodes it, for words. */
+/* Message of the device owner about a block that the device refuses: its source and
+ * number. The process that has the file decodes the block to get an error text. */
 #define WHOLE_REFUSED "the GPU refuses a block: source %u, block %llu"
 
-/* A group is decoded and was looked at. Thread: dispatcher. */
+/* Records that a group is decoded and checked. Thread: dispatcher. */
 void whole_note_decoded(struct pb_exec_whole *e, uint32_t group);
 void whole_note_progress(struct pb_exec_whole *e, const struct wic_slot *slot);
 
-/* After the readers' end: how many blocks were decoded, and by whom. */
+/* After the readers' end: counts the decoded blocks of the device and of cores. */
 void whole_count_blocks(const struct pb_exec_whole *e, struct pb_device_report *out);
 
-/* Fills what the device reads of pieces (whole_tables.c). */
+/* Fills the device's tables of pieces (whole_tables.c). */
 int whole_tables_make(struct pb_exec_whole *e, struct pb_err *err);
-/* The load's pieces lie there, in the memory that device and host share. */
+/* Sets the addresses of the load's pieces, in memory that device and host share. */
 void whole_tables_in_place(struct pb_exec_whole *e, const struct pb_whole_load *load,
                            unsigned char *at);
-/* Queues the decoding of a group, of which everything is sent. */
+/* Queues the decoding of a group after all of it is sent. */
 int whole_tables_decode(struct pb_exec_whole *e, uint32_t group, struct pb_err *err);
-/* Looks at the results of a group that is decoded; decodes what the device has refused. */
+/* Checks the results of a decoded group; decodes blocks that the device has refused. */
 int whole_tables_check(struct pb_exec_whole *e, uint32_t group, struct pb_err *err);
 
-/* Reductions of the pass that are found on the device. open: memory and states. tile: queues what
- * is found in a tile that is queued; take: the finisher's, of a flight that has ended; end: after
- * all of them. */
+/* Reductions of the pass that the device computes. open: memory and states. tile: queues the
+ * reduction of a queued tile; take: by the finisher, for a flight that has ended; end: after all of
+ * them. */
 int whole_reduce_open(struct pb_exec_whole *e, struct pb_err *err);
 void whole_reduce_close(struct pb_exec_whole *e);
 int whole_reduce_tile(struct pb_exec_whole *e, uint32_t lane, uint32_t flight,
@@ -218,20 +226,20 @@ int whole_reduce_tile(struct pb_exec_whole *e, uint32_t lane, uint32_t flight,
 void whole_reduce_take(struct pb_exec_whole *e, uint32_t flight);
 int whole_reduce_end(struct pb_exec_whole *e, struct pb_err *err);
 
-/* Bodies of threads. 0 at the end, -ECANCELED, or an error. */
+/* Thread bodies. 0 at the end, -ECANCELED, or an error. */
 int whole_feed(struct pb_exec_whole *e, struct pb_err *err);
 int whole_release(struct pb_exec_whole *e, struct pb_err *err);
 int whole_dispatch(struct pb_exec_whole *e, struct pb_err *err);
 int whole_finish(struct pb_exec_whole *e, struct pb_err *err);
 int whole_collect(struct pb_exec_whole *e, struct pb_err *err);
 void whole_read(void *exec, uint32_t reader);
-/* Where a piece's pixels go, and how they are taken out of it (whole_target.c). */
+/* Destination of a piece's pixels, and their layout in the piece (whole_target.c). */
 struct pb_unpredict_block whole_target(const struct pb_exec_whole *e,
                                        const struct pb_whole_piece *piece);
 struct pb_unpredict_block whole_alpha_target(const struct pb_exec_whole *e,
                                              const struct pb_whole_piece *piece);
 void whole_forms(struct pb_exec_whole *e, uint32_t source);
-/* The map, and what its pieces are of (exec_whole.c). */
+/* Makes the map and the sources of its pieces (exec_whole.c). */
 int whole_open(struct pb_stream *stream, struct pb_err *err, struct pb_exec_whole **out);
 void whole_close(struct pb_exec_whole *e); /* NULL is fine */
 #endif
