@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * pushbroom-notify: tells others of the service's events. */
+ * pushbroom-notify: delivers the service's events to other programs. */
 #include "service/base/log.h"
 #include "service/help/help.h"
 #include "service/daemon/daemon.h"

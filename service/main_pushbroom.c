@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Output that could not be written is an error, e.g. a full disk behind a redirection. */
+/* Returns an error if output could not be written, for example because of a full disk. */
 static int finish(int code)
 {
     int rc = cli_flush();

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * pushbroomd: the service. Some options are left out of --help: --worker, and --device with
- * --socket and --sessions, which the service starts itself with; --worker-command, by which tests
- * put another program in the worker's place, and --owner, by which they have all jobs computed by
- * the owner of that device, or of several ("cpu,cpu"). */
+ * pushbroomd: the service. Some options are not in --help: --worker, and --device with --socket
+ * and --sessions, with which the service starts its own processes; --worker-command, with which
+ * tests replace the worker by another program, and --owner, with which tests have all jobs
+ * computed by the owner of that device, or of several ("cpu,cpu"). */
 #include "service/daemon/daemon.h"
 #include "service/base/log.h"
 #include "service/help/help.h"

@@ -406,7 +406,7 @@ void cli_json_errors(void)
     errors_as_json = true;
 }
 
-/* Does nothing unless the errors of this command are JSON, too. */
+/* Does nothing unless the errors of this command are printed as JSON as well. */
 static void put_error(const char *job, const char *code, const char *message, const char *hint)
 {
     if (!errors_as_json)
@@ -471,7 +471,7 @@ struct pb_config *cli_load_config(const char *path)
     return cli_load_config_as(path, &pb_products);
 }
 
-/* An image in the place of the configuration: the words were swapped. */
+/* Detects an image in the place of the configuration: the arguments were swapped. */
 static bool is_tiff(const char *path)
 {
     unsigned char head[4] = {0};
@@ -486,7 +486,8 @@ static bool is_tiff(const char *path)
 
 struct pb_config *cli_load_config_as(const char *path, const struct pb_product_kinds *kinds)
 {
-    struct pb_err_list errors; /* on the stack: it also reports that memory is exhausted */
+    /* on the stack, therefore it can also report that memory is exhausted */
+    struct pb_err_list errors;
     struct pb_config *config = NULL;
     if (pb_config_load(path, kinds, &errors, &config) == 0)
         return config;
@@ -502,7 +503,8 @@ struct pb_config *cli_load_config_as(const char *path, const struct pb_product_k
                        e->col, e->msg);
         put_error(NULL, pb_code_id(e->code), text, pb_code_hint(e->code));
     }
-    if (errors.n == 1 && errors.err[0].line <= 0) { /* of the file, not in it */
+    /* an error of the file itself, not of its content */
+    if (errors.n == 1 && errors.err[0].line <= 0) {
         char text[sizeof errors.err[0].file + sizeof errors.err[0].msg + 200];
         pb_err_text(&errors.err[0], text, sizeof text);
         fprintf(stderr, "%s\n", text);

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_CLI_H
 #define PB_CLI_H
-/* What the commands of `pushbroom` share. A command gets its own argv (argv[0] is its name) and
- * returns the exit code. One thread. */
+/* Shared declarations of the commands of `pushbroom`. A command gets its own argv (argv[0] is its
+ * name) and returns the exit code. One thread. */
 #include "config/config.h"
 #include "config/base/err.h"
 #include "service/help/help.h"
@@ -17,76 +17,81 @@ enum cli_exit { CLI_DONE = 0, CLI_JOB_FAILED = 1, CLI_USAGE = 2, CLI_UNREACHABLE
 
 struct cli_command {
     struct pb_help_page page;
-    const char *group; /* the heading before it in the list of commands; NULL = none */
+    const char *group; /* heading before it in the list of commands; NULL if absent */
     int (*run)(int argc, char **argv);
 };
 
 const struct cli_command *cli_command_find(const char *name);
 const struct cli_command *cli_command_at(size_t i); /* NULL after the last */
-/* Prints the words that may take the place of the last of n words of a command line, without the
- * name of the program (cli_complete.c). The exit code. */
+/* Prints the words that may replace the last of n words of a command line, without the name of the
+ * program (cli_complete.c). Returns the exit code. */
 int cli_complete(int n, char **words);
 /* Calls visit with the name of each pattern of communication. */
 void cli_patterns_each(void (*visit)(const void *user, const char *name), const void *user);
-/* "pushbroom run: what" on stderr plus where to find help; returns CLI_USAGE. */
+/* Prints "pushbroom run: message" to stderr, and where to find help; returns CLI_USAGE. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The usage error for what getopt_long(argc, argv, ":...", longs) returned: c is '?' or ':'. */
+/* Prints the usage error for the result of getopt_long(argc, argv, ":...", longs): c is '?' or
+ * ':'. */
 int cli_bad_option(const char *command, char **argv, int c, const struct option *longs);
-/* The same for an option found by hand; options are the known ones, "--json". */
+/* Prints the usage error for an option that getopt did not parse; options are the known ones,
+ * "--json". */
 int cli_unknown_option(const char *command, const char *word, const char *const *options, size_t n);
-/* The same for the name of a `kind` of thing ("operator") that there is not; nearest: a name that
- * there is and that may be meant, or NULL. */
+/* Prints the usage error for an unknown name of a `kind` of objects ("operator"); nearest: the
+ * known name that may be meant, or NULL. */
 int cli_unknown_name(const char *command, const char *kind, const char *name, const char *nearest);
 void cli_help(const char *command, FILE *out);
-/* The version, and those of what it was built with, for reports of faults. */
+/* Prints the version and the versions of the libraries of the build, for bug reports. */
 void cli_version(void);
-/* What an installation has of these tables, on stdout: kind --man (what: "pushbroom.1", ...) or
- * --completion ("bash", "zsh"). The exit code. */
+/* Prints a document made from these tables for an installation to stdout: kind --man (what:
+ * "pushbroom.1", ...) or --completion ("bash", "zsh"). Returns the exit code. */
 int cli_document(const char *kind, const char *what);
-/* "pushbroom: file:line:col: message" and the hint on a line of its own. */
+/* Prints "pushbroom: file:line:col: message" and, on a separate line, the hint. */
 void cli_print_err(const struct pb_err *err);
-/* The same with another hint than that of the code. */
+/* Does the same with another hint than that of the code. */
 void cli_print_err_hint(const struct pb_err *err, const char *hint);
-void cli_print_err_of(const char *job, const struct pb_err *err); /* about a job; NULL = none */
-/* The same in one line about a job of many, without the hint. */
+void cli_print_err_of(const char *job, const struct pb_err *err); /* job NULL = not about a job */
+/* Prints the error in one line about a job of many, without the hint. */
 void cli_print_err_line(const char *job, const struct pb_err *err);
 /* Prints later errors to stdout as well, each as an object {"error": {code, message, hint}}, with
- * "job" where it is about one. */
+ * "job" if it is about a job. */
 void cli_json_errors(void);
-/* Writes what is buffered for stdout. 0, or the negative errno of the first such call that failed:
- * what could not be written is lost. */
+/* Writes the buffered output to stdout. Returns 0, or the negative errno of the first such call
+ * that failed: output that could not be written is lost. */
 int cli_flush(void);
-/* Writes what is buffered and ends the process by the signal, so that a shell sees that it was
- * interrupted (128 and its number). */
+/* Writes the buffered output and ends the process by the signal, so that a shell detects the
+ * interruption (128 and its number). */
 void cli_end_by(int signal_number);
 /* Loads a config or prints every mistake; NULL after printing. */
 struct pb_config *cli_load_config(const char *path);
-/* The same with other kinds of products (pb_products_strict). */
+/* Does the same with other kinds of products (pb_products_strict). */
 struct pb_config *cli_load_config_as(const char *path, const struct pb_product_kinds *kinds);
 
 /* --- on a terminal (cli_screen.c) --- */
-bool cli_is_terminal(FILE *out); /* and colours are wanted (NO_COLOR unset, TERM not dumb) */
+bool cli_is_terminal(FILE *out); /* and colours are allowed (NO_COLOR unset, TERM not dumb) */
 enum cli_color { CLI_PLAIN, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_BLUE, CLI_DIM, CLI_BOLD };
-/* Start of a colour, "" when `out` is no terminal. cli_color(out, CLI_PLAIN) ends it. */
+/* Start of a colour, "" if `out` is not a terminal. cli_color(out, CLI_PLAIN) ends it. */
 const char *cli_color(FILE *out, enum cli_color color);
-/* Columns: $COLUMNS, else those of the terminal at `out`, else 80. Lines: of the terminal, else 24.
- */
+/* Columns: $COLUMNS, otherwise those of the terminal at `out`, otherwise 80. Lines: those of the
+ * terminal, otherwise 24. */
 int cli_columns(FILE *out);
-/* The same of lists, where `out` is no terminal and $COLUMNS is not set: 0 = no limit. */
+/* Columns for lists: the same, but 0 = no limit if `out` is not a terminal and $COLUMNS is not
+ * set. */
 int cli_list_columns(FILE *out);
 int cli_lines(FILE *out);
-/* The text in at most `columns` characters (UTF-8), unprintable bytes as '?'; of a longer one the
- * end stays, after "..": the end of a scene's name tells more than its beginning. Returns out. */
+/* Shortens the text to at most `columns` characters (UTF-8), with unprintable bytes as '?'. A
+ * longer text keeps its end, after "..", because the end of a scene's name contains more
+ * information than its beginning. Returns out. */
 char *cli_fit(const char *text, int columns, char *out, size_t n);
-/* Prints words with line breaks so that no line is wider than `columns` as long as no word is.
- * The first line starts in column `indent`, where the cursor is; the others are indented so. */
+/* Prints words with line breaks so that no line is wider than `columns` unless a word is. The
+ * first line starts in column `indent`, where the cursor is; the other lines are indented to that
+ * column. */
 void cli_wrap(FILE *out, int indent, int columns, const char *text);
-/* "1.5 MB", "412 MB/s" style, decimal units; "0:07" style. Return out. */
+/* Formats like "1.5 MB", "412 MB/s" with decimal units, and like "0:07". They return out. */
 char *cli_bytes(double bytes, char *out, size_t n);
 char *cli_time(double seconds, char *out, size_t n);
 
-/* A line with a bar: name, bar, percent, tiles/s, MB/s, time left. Rates are of the last seconds.
- * Narrow terminals get less of it. */
+/* Progress line: name, bar, percent, tiles/s, MB/s, time left. Rates are those of the last
+ * seconds. Narrow terminals show fewer parts. */
 struct cli_bar {
     char name[200];
     double first_s, last_s, rate_tiles, rate_bytes;
@@ -97,15 +102,15 @@ void cli_bar_update(struct cli_bar *bar, double now_s, uint64_t tiles, uint64_t 
 void cli_bar_text(const struct cli_bar *bar, const char *state, uint64_t tiles, uint64_t total,
                   int columns, char *out, size_t n);
 
-/* --- commands that look things up (cli_info.c) --- */
+/* --- commands for information (cli_info.c) --- */
 struct pb_json;
 struct pb_key;
 /* --json and at most one word. Returns CLI_DONE or the usage error. */
 int cli_parse_word(const char *command, int argc, char **argv, bool *json, const char **word);
 /* Prints the value on a line and destroys it; returns the exit code. Lists are NDJSON: one such
- * line an element. */
+ * line for each element. */
 int cli_finish_json(struct pb_json *json);
-/* A parameter with its range and default, and its meaning below. */
+/* Prints a parameter with its range and default, and its meaning below. */
 void cli_print_key(const struct pb_key *key);
 
 /* --- commands --- */

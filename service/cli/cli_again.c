@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom again`: makes the products of done jobs again, of named ones or of a pipeline's. */
+/* `pushbroom again`: makes the products of done jobs again, of the named jobs or of all jobs of a
+ * pipeline. */
 #include "service/cli/cli.h"
 #include "service/cli/cli_service.h"
 
@@ -11,7 +12,7 @@ struct again {
     struct pb_client *client;
     const struct cli_service_options *options;
     size_t n_made, n_gone, n_superseded, n_refused;
-    int64_t bytes; /* bytes read by the earlier runs of those made */
+    int64_t bytes; /* bytes read by the earlier runs of the jobs that are made again */
 };
 
 static int call(struct again *again, const char *id, struct pb_err *err,
@@ -32,7 +33,7 @@ static int call(struct again *again, const char *id, struct pb_err *err,
     return rc;
 }
 
-/* bulk: of a list, in which a job whose products a later one made is no failure. */
+/* bulk: the job is from a list; then it is no failure if a later job made its products. */
 static int refuse(struct again *again, const char *id, bool bulk, const struct pb_err *err)
 {
     if (bulk && err->code == PB_E_JOB_SUPERSEDED) {
@@ -86,7 +87,7 @@ static void sum_up(const struct again *again, bool bulk)
     puts("");
 }
 
-/* The successful jobs of the options' filters, the oldest first. */
+/* Processes the successful jobs that the options' filters select, oldest first. */
 static int make_listed(struct again *again)
 {
     struct pb_err err = {0};

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Plans for a device that is not here: those of the same functions that plan for one that is. What
- * is said of speed is an estimate, and says so (pipeline/device/known_devices.c). */
+/* Plans for a device that is not present, by the same functions that plan for a present one.
+ * Figures of speed are estimates and are printed as estimates (pipeline/device/known_devices.c). */
 #include "service/cli/cli_as.h"
 #include "service/cli/cli.h"
 
@@ -16,7 +16,7 @@
 
 enum { KNOWN_MAX = 32, TEXT = 400 };
 
-/* A scene's usual way: 582 MB of blocks become 1,015 MB of pixels and 678 MB of results. */
+/* Shares of a typical scene: 582 MB of blocks become 1,015 MB of pixels and 678 MB of results. */
 #define STORED_SHARE (582.0 / 1015)
 #define RESULT_SHARE (678.0 / 1015)
 
@@ -35,13 +35,13 @@ static bool shares(const struct cli_as *as, const struct pb_device_estimate *est
     return pb_plan_whole_shares(estimate->streams, cores_of(as));
 }
 
-/* Whose the cores are: those of boards are known. */
+/* Words for the cores that the plan uses: those of a board are known. */
 static const char *cores_text(const struct cli_as *as)
 {
     return as->device->cores > 0 ? "cores" : "cores of this machine";
 }
 
-/* "N" or "LEAST to MOST" with so many digits after the point. */
+/* Writes "N" or "LEAST to MOST" with `digits` digits after the point. */
 static void say_range(double least, double most, int digits, char *out, size_t n)
 {
     char other[20];
@@ -51,7 +51,7 @@ static void say_range(double least, double most, int digits, char *out, size_t n
         (void)snprintf(out, n, "%.*f to %s", digits, least, other);
 }
 
-/* What a scene waits for longest, and how much of its pixels that lets through in a second. */
+/* Returns the step that limits a scene, and the rate of pixels, in bytes/s, that it allows. */
 static const char *limit_of(const struct cli_as *as, const struct pb_device_estimate *estimate,
                             double *out_rate)
 {

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom --complete WORDS...`, which the completion scripts of shells call: the words after
- * "pushbroom" up to the one at the cursor. Prints the words that may take its place, a line each,
- * with a tab and an explanation where there is one; the line ":files" where files may. Errors are
- * silent, because a shell shows them in the middle of a command line. */
+/* `pushbroom --complete WORDS...`, which the completion scripts of shells call with the words
+ * after "pushbroom" up to the word at the cursor. Prints the words that may replace that word, one
+ * in each line, with a tab and an explanation if there is one; the line ":files" means that files
+ * may replace it. Errors are silent, because a shell would show them in the middle of a command
+ * line. */
 #include "service/cli/cli.h"
 #include "service/cli/cli_service.h"
 
@@ -19,10 +20,10 @@ enum { TIMEOUT_MS = 1000, JOBS = 200 };
 
 struct complete {
     const struct pb_help_page *page;
-    const char *command, *word;  /* word: at the cursor */
-    const char *socket, *config; /* options of the command line; NULL = not given */
-    int n_names;                 /* names before the word */
-    const char *name;            /* the first of them */
+    const char *command, *word;  /* word: word at the cursor */
+    const char *socket, *config; /* options of the command line; NULL if not given */
+    int n_names;                 /* number of names before the word */
+    const char *name;            /* first of these names */
 };
 
 static void offer_with(const struct complete *c, const char *word, const char *text)
@@ -41,7 +42,7 @@ static void offer_files(void)
     puts(":files");
 }
 
-/* --- names of what the program and the service have ------------------------------------------ */
+/* --- names known to the program and to the service -------------------------------------------- */
 
 static int call(const struct complete *c, const char *method, const char *params,
                 struct pb_client **out_client, struct pb_json_value **out_reply,
@@ -52,7 +53,7 @@ static int call(const struct complete *c, const char *method, const char *params
     return rc ? rc : pb_client_call(*out_client, method, params, &err, out_reply, out_result);
 }
 
-/* An id is found by its end as well. */
+/* Offers the id of a job; the end of an id matches as well. */
 static void offer_job(const struct complete *c, const struct pb_json_value *job)
 {
     const char *id = cli_job_text(job, "id");
@@ -210,7 +211,7 @@ static void offer_names(const struct complete *c)
         offer_files();
 }
 
-/* The option that takes a value, if the word is one. */
+/* Finds the option with a value that the word names. */
 static const struct pb_help_option *find_option(const struct pb_help_page *page, const char *word)
 {
     for (const struct pb_help_option *o = page->options; o->name != NULL; o++)

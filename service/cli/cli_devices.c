@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom devices`: what there is to compute on, and with --tune what is fastest on it. */
+/* `pushbroom devices`: lists the devices, and with --tune measures their fastest transfer plans. */
 #include "service/cli/cli.h"
 #include "service/cli/cli_as.h"
 #include "service/cli/cli_tune.h"
@@ -119,7 +119,7 @@ static int show_cpu(bool as_json)
     return cli_finish_json(json);
 }
 
-/* What it is and, measured before that, what is fastest on it. */
+/* Prints a device; with tune, measures its transfer plans first. */
 static int show_device(const struct pb_device *d, bool tune, bool as_json)
 {
     struct pb_json *json = as_json ? pb_json_create(false) : NULL;
@@ -178,7 +178,9 @@ int cli_devices(int argc, char **argv)
         return rc;
     if (as != NULL)
         return cli_as_show(as, as_json);
-    if (tune) /* a kernel that is loaded at its first launch would be held up by one that stays */
+    /* with lazy loading, a kernel that is resident would block the load of another at its first
+     * launch */
+    if (tune)
         (void)setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     int n = pb_device_list(devices, 16, why);
     rc = show_cpu(as_json);

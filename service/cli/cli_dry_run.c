@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom run --dry-run`: plans in this process, with the rights of who calls it. */
+/* `pushbroom run --dry-run`: plans in this process, with the rights of the calling user. */
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "config/device_word.h"
@@ -30,7 +30,8 @@ static void say_device(const struct cli_run_options *o, const struct pb_config *
         (void)fprintf(stderr, "pushbroom: computing on the CPU: %s\n", why);
 }
 
-/* Its members go where the products would, and never get a name. */
+/* Opens an archive. Its members are extracted to where the products would be, but never get a
+ * name. */
 static int open_archive(const struct cli_run_options *o, const struct pb_config *config,
                         const struct cli_input *input, const char *scene, struct pb_err *err,
                         struct pb_scene_files *files)
@@ -40,7 +41,7 @@ static int open_archive(const struct cli_run_options *o, const struct pb_config 
         .file = &file, .scene = scene, .limits = &config->limits, .room_name = o->output};
     archive.room = pb_nameless_open(o->output);
     if (archive.room < 0) {
-        archive.room_name = "/var/tmp"; /* the output directory is not there yet */
+        archive.room_name = "/var/tmp"; /* the output directory does not exist yet */
         archive.room = pb_nameless_open(archive.room_name);
     }
     if (archive.room < 0)
@@ -89,7 +90,7 @@ static void say_why(const struct cli_run_options *o, const struct pb_config *con
                        (int)(pipeline - config->pipelines) + 1, config->n_pipelines);
 }
 
-/* Prints the plan; *err: what the run would fail with all the same. */
+/* Prints the plan; *err: the error that the run would have nevertheless. */
 static int print_plan(const struct cli_run_options *o, const struct pb_config *config,
                       const struct cli_as *as, const struct cli_input *input,
                       const struct pb_run *run, struct pb_err *err)
@@ -127,7 +128,7 @@ static int print_plan(const struct cli_run_options *o, const struct pb_config *c
     return rc;
 }
 
-/* *out_told: the error was printed with the plan. */
+/* *out_told: true if the error was printed with the plan. */
 static int explain(const struct cli_run_options *o, const struct pb_config *config,
                    const struct cli_as *as, const struct cli_input *input, struct pb_err *err,
                    bool *out_told)

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom indices`: the catalogue, what a band set can evaluate of it, and one index in full. */
+/* `pushbroom indices`: prints the catalogue, the indices that a set of bands allows, or all about
+ * one index. */
 #include "service/cli/cli.h"
 
 #include "config/base/json_writer.h"
@@ -21,7 +22,7 @@ struct options {
     bool json, bands_help;
 };
 
-/* Returns true if an index is made of it: a band, or another input such as a wavelength. */
+/* Returns true if an index uses the name: a band, or another input such as a wavelength. */
 static bool is_used(const char *name)
 {
     const size_t bytes = strlen(name);
@@ -42,7 +43,7 @@ static int check_band(const char *name)
     for (; n < pb_index_band_count() && n < BANDS_KNOWN; n++) {
         names[n] = pb_index_band_at(n)->name;
         if (strcmp(names[n], name) == 0)
-            return CLI_DONE; /* a later index may use it */
+            return CLI_DONE; /* a later index may use the name */
     }
     const char *near = pb_nearest(name, names, n);
     return cli_usage("indices",
@@ -220,7 +221,7 @@ static int json_bands(void)
     return rc;
 }
 
-/* What the names of bands mean that indices are made of. */
+/* Prints the meaning of the names of bands that indices use. */
 static int show_bands(bool as_json)
 {
     if (as_json)

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Commands that look things up: check-config, operators. */
+/* Commands that print information: check-config, operators. */
 #include "service/cli/cli.h"
 
 #include "pipeline/product/product_kinds.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The nearest is one that the help of the command lists. */
+/* Prints the usage error; the nearest option is one that the help of the command lists. */
 static int unknown_option(const char *command, const char *word)
 {
     enum { OPTIONS = 16, BYTES = 32 };
@@ -151,7 +151,7 @@ void cli_print_key(const struct pb_key *key)
     char room[120], form[400] = "", text[600];
     const char *range = pb_key_range(key, room, sizeof room);
     const char *choices = key->choices ? key->choices : pb_key_form(key->type);
-    bool is_long = strlen(choices) > 50; /* then it may break at each choice */
+    bool is_long = strlen(choices) > 50; /* then lines may break at each choice */
     for (size_t n = 0; *choices != '\0' && n + 4 < sizeof form; choices++)
         n += (size_t)snprintf(form + n, sizeof form - n, is_long && *choices == '|' ? " %c " : "%c",
                               *choices);
@@ -164,7 +164,8 @@ void cli_print_key(const struct pb_key *key)
     cli_wrap(stdout, 13, 80, key->doc);
 }
 
-/* Paragraphs are set anew, indented lines (examples) stay as they are; ends with an empty line. */
+/* Wraps paragraphs to the width; indented lines (examples) stay unchanged; ends with an empty
+ * line. */
 static void print_notes(const char *doc)
 {
     char paragraph[2048];

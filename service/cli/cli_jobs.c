@@ -17,9 +17,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LIST_MAX = 1000 }; /* of job.list */
+enum { LIST_MAX = 1000 }; /* maximum that job.list accepts */
 
-/* -1: there is no such option. */
+/* Returns -1 if the option does not exist. */
 static int take_option(const char *command, struct cli_service_options *o, int c)
 {
     char *end;
@@ -148,7 +148,7 @@ int cli_service_exit_of(const char *job, const struct pb_err *err)
                : CLI_JOB_FAILED;
 }
 
-/* {"id": word} */
+/* Makes the parameters {"id": word} and calls the method. */
 static int call_on_job(struct pb_client *client, const char *method, const char *id,
                        struct pb_err *err, struct pb_json_value **out_reply,
                        const struct pb_json_value **out_job)
@@ -179,7 +179,7 @@ int cli_job_change(struct pb_client *client, const struct cli_service_options *o
     return rc;
 }
 
-/* A page of a list: the jobs older than `before` (NULL: from the newest on). */
+/* Reads a page of a list: the jobs older than `before` (NULL: from the newest on). */
 static int read_page(struct pb_client *client, const struct cli_service_options *o,
                      const char *status, const char *before, int64_t limit, struct pb_err *err,
                      struct pb_json_value **out_reply)
@@ -204,7 +204,7 @@ static int read_page(struct pb_client *client, const struct cli_service_options 
     return rc;
 }
 
-/* Takes the reply. */
+/* Adds the jobs of a page; takes the reply. */
 static int add_page(struct cli_jobs *jobs, struct pb_json_value *reply)
 {
     const struct pb_json_value *list =
@@ -263,7 +263,7 @@ int cli_job_change_listed(struct pb_client *client, const struct cli_service_opt
     size_t changed = 0;
     if (cli_jobs_read(client, o, NULL, CLI_JOBS_ALL, &err, &jobs) < 0)
         return cli_service_exit(&err);
-    for (size_t i = jobs.n; i > 0 && rc != CLI_UNREACHABLE; i--) { /* the oldest first */
+    for (size_t i = jobs.n; i > 0 && rc != CLI_UNREACHABLE; i--) { /* oldest first */
         const struct pb_json_value *job = jobs.job[i - 1];
         if (wanted != NULL && !wanted(job))
             continue;
@@ -294,7 +294,7 @@ static int job_command(const char *command, const char *method, int argc, char *
         rc = cli_job_change_listed(client, &o, method, NULL);
     for (int i = 0; client != NULL && rc != CLI_UNREACHABLE && i < o.n_words; i++) {
         int one = cli_job_change(client, &o, method, o.words[i]);
-        rc = one != CLI_DONE ? one : rc; /* the others are taken all the same */
+        rc = one != CLI_DONE ? one : rc; /* the other jobs are processed anyway */
     }
     pb_client_close(client);
     return rc;
@@ -310,7 +310,8 @@ int cli_retry(int argc, char **argv)
     return job_command("retry", "job.retry", argc, argv);
 }
 
-/* For the textfile collector of the node exporter, which may read at any time: by a rename. */
+/* Writes the file for the textfile collector of the node exporter by a rename, because the
+ * collector may read it at any time. */
 static int write_metrics(const char *path, const char *text)
 {
     struct pb_err err = {0};
@@ -368,7 +369,7 @@ static int submit_one(struct pb_client *client, const struct cli_service_options
         pb_json_string(params, "pipeline", o->pipeline);
     if (o->priority != 0)
         pb_json_int(params, "priority", o->priority);
-    pb_json_bool(params, "descriptor", true); /* it proves that we can read the file */
+    pb_json_bool(params, "descriptor", true); /* it proves that this user can read the file */
     pb_json_end(params);
     pb_client_pass(client, fd);
     int rc =

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The command new: presets, listed or printed. */
+/* `pushbroom new`: lists the presets or prints one. */
 #include "service/cli/cli.h"
 
 #include "config/base/json_writer.h"
@@ -40,7 +40,7 @@ static int list(bool as_json)
     return CLI_DONE;
 }
 
-/* The file's text, malloc'd; NULL with errno. */
+/* Reads a file; the text is malloc'd; NULL with errno. */
 static char *read_text(const char *path)
 {
     enum { ROOM = 1024 * 1024 };

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom patterns`: the communication patterns of this installation, and one in full. */
+/* `pushbroom patterns`: lists the communication patterns of this installation, or prints all about
+ * one. */
 #include "service/cli/cli.h"
 
 #include "config/base/json_writer.h"
@@ -16,7 +17,7 @@
 
 enum { NAMES = WIC_PATTERNS_MAX };
 
-/* One that is listed; pattern NULL: it was refused, and why. */
+/* An entry of the list; pattern NULL: the plugin was refused, with the reason. */
 struct entry {
     char name[WIC_PATTERN_NAME_MAX];
     const struct wic_pattern *pattern;
@@ -40,7 +41,7 @@ static bool is_built_in(const struct entry *entry)
     return entry->pattern == &wic_pattern_unidirectional;
 }
 
-/* Whether steps of the operator choose the pattern, and for what. */
+/* Returns true if steps of the operator choose the pattern; out_of: the exchange that it is for. */
 static bool is_chosen(const struct pb_op *op, const struct wic_pattern *pattern,
                       enum pb_op_exchange_of *out_of)
 {
@@ -89,7 +90,7 @@ static int json_pattern(const struct entry *entry)
     pb_json_string(json, "refused", pattern != NULL ? NULL : entry->why);
     pb_json_array(json, "arguments");
     const struct pb_section *keys = pattern != NULL ? pb_exchange_section(pattern, &room) : NULL;
-    for (size_t i = 1; keys != NULL && i < keys->n; i++) { /* the first is `pattern` */
+    for (size_t i = 1; keys != NULL && i < keys->n; i++) { /* the first key is `pattern` */
         char range[120];
         pb_json_object(json, NULL);
         pb_json_string(json, "name", keys->keys[i].name);

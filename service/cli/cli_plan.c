@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* --- what becomes of them ------------------------------------------------------------------- */
+/* --- steps of the pipeline -------------------------------------------------------------------- */
 
 static void say_calibration(const struct pb_json_value *plan)
 {
@@ -72,7 +72,7 @@ static void say_grid(const struct pb_json_value *plan)
         cli_line("", "the scene is placed by %s", cli_json_text(grid, "placed_by"));
 }
 
-/* Of a grid of tiles; what follows is told of the first that is planned. */
+/* Prints the tiles of a grid; the lines after it describe the first planned tile. */
 static void say_tiles(const struct pb_json_value *plan)
 {
     const struct pb_json_value *tiles = pb_json_get(plan, "tiles", NULL);
@@ -101,9 +101,9 @@ static void say_tiles(const struct pb_json_value *plan)
                  first);
 }
 
-/* --- what is made --------------------------------------------------------------------------- */
+/* --- products --------------------------------------------------------------------------------- */
 
-/* "NDVI, EVI" */
+/* Appends the bands: "NDVI, EVI". */
 static void add_bands(const struct pb_json_value *product, char *text, size_t n)
 {
     const struct pb_json_value *bands = pb_json_get(product, "bands", NULL);
@@ -111,7 +111,7 @@ static void add_bands(const struct pb_json_value *product, char *text, size_t n)
         cli_add(text, n, "%s%s", i ? ", " : "", pb_json_text_of(pb_json_at(bands, i)));
 }
 
-/* ", float32, nodata nan, deflate" */
+/* Appends the format of values: ", float32, nodata nan, deflate". */
 static void add_values(const struct pb_json_value *product, char *text, size_t n)
 {
     const struct pb_json_value *nodata = pb_json_get(product, "nodata", NULL);
@@ -141,8 +141,8 @@ static void add_values(const struct pb_json_value *product, char *text, size_t n
         cli_add(text, n, ", blocks encoded again: %s", cli_json_text(product, "blocks_why"));
 }
 
-/* Where the product is made. *reason: why the one before it is made on the host; told once where it
- * is the same. */
+/* Appends where the product is made. *reason: reason why an earlier product is made on the host;
+ * it is printed once if it does not change. */
 static void add_where(const struct pb_json_value *product, const char **reason, char *text,
                       size_t n)
 {
@@ -173,7 +173,7 @@ static void say_product(const struct pb_json_value *product, const char **reason
     cli_line(cli_json_text(product, "type"), "%s", text);
 }
 
-/* What lies where the products go, and what becomes of it. */
+/* Prints the directory of the products, the products that exist there and their future. */
 static void say_place(const struct pb_json_value *plan)
 {
     const char *there = cli_json_text(plan, "there"), *exists = cli_json_text(plan, "exists");
@@ -203,7 +203,8 @@ static void say_memory(const struct pb_json_value *plan)
              cli_json_number(plan, "memory_budget_bytes") / mib, cli_json_text(plan, "device"));
 }
 
-/* Of a device that is not here: how tiles would reach it, and what decodes. */
+/* Prints the lines of a device that is not present: how tiles would be transferred to it, and
+ * which device decodes. */
 static void say_as(const struct pb_json_value *plan, const struct pb_json_value *schedule,
                    bool verbose)
 {
@@ -218,8 +219,8 @@ static void say_as(const struct pb_json_value *plan, const struct pb_json_value 
     cli_line("decode", "%s", cli_json_text(as, "decoding"));
 }
 
-/* What complex pixels become, which digits are kept, a gate, passes before and idle cores are of
- * interest to all; the rest to who tunes. */
+/* Prints the schedule. Complex pixels, kept digits, a gate, passes before and idle cores concern
+ * all readers; the other lines only those who tune. */
 static void say_schedule(const struct pb_json_value *plan, bool verbose)
 {
     const struct pb_json_value *schedule = pb_json_get(plan, "schedule", NULL);

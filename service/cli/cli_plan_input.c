@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Where the values of a plan are from. */
+/* Prints the sources of the values of a plan. */
 #include "service/cli/cli_plan_lines.h"
 #include "service/cli/cli_result.h"
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The bands of a file of several. */
+/* Prints the bands of a file with several bands. */
 static void say_bands(const struct pb_json_value *file)
 {
     const struct pb_json_value *bands = pb_json_get(file, "bands", NULL),
@@ -79,7 +79,7 @@ static void say_file(const struct pb_json_value *file, const char *kind)
         say_bands(file);
 }
 
-/* The names of a list of bands; returns how many there are. */
+/* Lists the names of an array of bands; returns their count. */
 static size_t list_bands(const struct pb_json_value *plan, const char *key, char *out, size_t bytes)
 {
     const struct pb_json_value *bands = pb_json_get(plan, key, NULL);
@@ -90,7 +90,7 @@ static size_t list_bands(const struct pb_json_value *plan, const char *key, char
     return n;
 }
 
-/* Bands of optional files that the scene lacks. */
+/* Prints the bands of optional files that the scene lacks. */
 static void say_absent(const struct pb_json_value *plan)
 {
     char text[4000];
@@ -100,7 +100,7 @@ static void say_absent(const struct pb_json_value *plan)
                  n == 1 ? "it is" : "they are");
 }
 
-/* In which order files are counted, and why. */
+/* Prints the order in which files are counted, and its reason. */
 static void say_order(const struct pb_json_value *plan)
 {
     const struct pb_json_value *order = pb_json_get(plan, "order", NULL);
@@ -123,7 +123,7 @@ static void say_order(const struct pb_json_value *plan)
                  cli_json_is_true(order, "descending") ? ", from the last" : "");
 }
 
-/* Names up to a number that a reader takes in. */
+/* Prints the files that are not used, up to a number of names that is still readable. */
 static void say_left_out(const struct pb_json_value *plan)
 {
     const struct pb_json_value *names = pb_json_get(plan, "not_used", NULL);
@@ -170,7 +170,7 @@ static void say_metadata(const struct pb_json_value *plan)
     cli_line("metadata", "%s", text);
 }
 
-/* The product that has a time; NULL = none has. */
+/* Finds a product that has a time; NULL if absent. */
 static const struct pb_json_value *dated(const struct pb_json_value *plan)
 {
     const struct pb_json_value *products = pb_json_get(plan, "products", NULL);
@@ -180,7 +180,7 @@ static const struct pb_json_value *dated(const struct pb_json_value *plan)
     return NULL;
 }
 
-/* When the scene was taken, and who says so. */
+/* Prints when the scene was acquired, and the source of that time. */
 static void say_time(const struct pb_json_value *plan)
 {
     const struct pb_json_value *item = dated(plan), *metadata = pb_json_get(plan, "metadata", NULL);

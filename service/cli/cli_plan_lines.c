@@ -47,7 +47,6 @@ double cli_json_at(const struct pb_json_value *array, size_t i)
     return pb_json_number_of(pb_json_at(array, i), (double)NAN);
 }
 
-/* Adds to a text of n bytes, as far as there is room. */
 void cli_add(char *text, size_t n, const char *format, ...)
 {
     size_t used = strlen(text);
@@ -57,7 +56,7 @@ void cli_add(char *text, size_t n, const char *format, ...)
     va_end(args);
 }
 
-/* "349 x 352 px of 28.5 m", "120 x 1200 px of 24.39 x 92.66 m in the middle" */
+/* Appends "349 x 352 px of 28.5 m" or "120 x 1200 px of 24.39 x 92.66 m in the middle". */
 void cli_add_size(const struct pb_json_value *of, char *text, size_t n)
 {
     const struct pb_json_value *metres = pb_json_get(of, "pixel_metres", NULL);
@@ -73,7 +72,6 @@ void cli_add_size(const struct pb_json_value *of, char *text, size_t n)
         cli_add(text, n, " in the middle");
 }
 
-/* What the configuration makes of stored values. */
 void cli_add_scale(const struct pb_json_value *of, char *text, size_t n)
 {
     double scale = cli_json_number(of, "scale"), offset = cli_json_number(of, "offset");

@@ -19,12 +19,12 @@
 
 enum { POLL_MS = 500, GONE_MS = 30000, SHOW_MS = 100 };
 
-/* A scene in the inbox, and its job as soon as there is one. */
+/* Scene in the inbox, and its job as soon as the job exists. */
 struct scene {
     char place[PB_FILES_PATH_BYTES];
-    char since[PB_CLOCK_TEXT_BYTES]; /* wall clock before it was there */
-    char id[CLI_ID_BYTES];           /* "" = not known yet */
-    int64_t gone_ms; /* monotonic: when it was first missed in the inbox; 0 = never */
+    char since[PB_CLOCK_TEXT_BYTES]; /* wall clock before the scene was in the inbox */
+    char id[CLI_ID_BYTES];           /* "" = unknown yet */
+    int64_t gone_ms; /* monotonic: first time that it was missing from the inbox; 0 = never */
     bool failed, told;
 };
 
@@ -34,10 +34,10 @@ struct put {
     bool moves;
     char inboxes[PB_INBOXES_MAX][PB_FILES_PATH_BYTES];
     size_t n_inboxes, chosen;
-    struct pb_client *client; /* NULL: the service does not run */
+    struct pb_client *client; /* NULL if the service does not run */
     struct scene *scene;
     size_t n_scenes;
-    int64_t first_wall_ms; /* when the first of them was brought to the inbox */
+    int64_t first_wall_ms; /* time at which the first scene was put into the inbox */
     /* progress of the current scene */
     const char *name;
     int64_t begun_ms, shown_ms;
@@ -59,7 +59,7 @@ static void catch_signals(void)
         (void)sigaction(numbers[i], &action, NULL);
 }
 
-/* --- which inbox ------------------------------------------------------------------------------ */
+/* --- choice of the inbox ---------------------------------------------------------------------- */
 
 static void add_inbox(struct put *put, const char *path)
 {
@@ -83,7 +83,8 @@ static int inboxes_of_service(struct put *put)
     return CLI_DONE;
 }
 
-/* The service does not run: it takes the scenes at its next start. */
+/* Reads the inboxes from the configuration if the service does not run: it takes the scenes at its
+ * next start. */
 static int inboxes_of_config(struct put *put)
 {
     struct pb_config *config = cli_load_config(put->config);
@@ -168,7 +169,7 @@ static void print_delivered(const struct put *put, const struct pb_delivery *del
 {
     char bytes[16];
     if (put->service.json && put->service.wait)
-        return; /* the jobs are printed */
+        return; /* the jobs are printed instead */
     if (put->service.json) {
         struct pb_json *json = pb_json_create(false);
         pb_json_object(json, NULL);
@@ -186,7 +187,7 @@ static void print_delivered(const struct put *put, const struct pb_delivery *del
            put->moves ? "moved" : "copied", put->inboxes[put->chosen]);
 }
 
-/* CLI_DONE, CLI_JOB_FAILED, or -EINTR after a signal. */
+/* Returns CLI_DONE, CLI_JOB_FAILED, or -EINTR after a signal. */
 static int put_one(struct put *put, const char *source)
 {
     const struct pb_deliver_options options = {.inbox = put->inboxes[put->chosen],
@@ -228,7 +229,7 @@ static bool is_delivery(const struct pb_json_value *job, const struct scene *sce
     const struct pb_json_value *paths = pb_json_get(job, "delivered", &(bool){false});
     bool is = false;
     if (strcmp(cli_job_text(job, "created"), scene->since) < 0)
-        return false; /* an earlier delivery of that name */
+        return false; /* an earlier delivery with that name */
     for (size_t i = 0; i < pb_json_count(paths) && !is; i++) {
         const char *path = pb_json_text_of(pb_json_at(paths, i));
         is = path != NULL && strcmp(path, scene->place) == 0;
@@ -254,7 +255,7 @@ static int find_jobs(struct put *put)
     return CLI_DONE;
 }
 
-/* The entry of that name in a list of service.info; NULL if absent. */
+/* Finds the entry with that name in a list of service.info; NULL if absent. */
 static const struct pb_json_value *entry_of(const struct pb_json_value *info, const char *key,
                                             const char *member, const struct scene *scene)
 {
@@ -268,8 +269,8 @@ static const struct pb_json_value *entry_of(const struct pb_json_value *info, co
     return NULL;
 }
 
-/* A scene without a job: ends the wait if no job is possible, and reports once the reason of the
- * wait. */
+/* Checks a scene without a job: ends the wait if no job is possible, and reports once the reason
+ * of the wait. */
 static void look_at(struct scene *scene, const struct pb_json_value *info)
 {
     struct stat st;
@@ -316,7 +317,7 @@ static int look_at_inbox(struct put *put, bool *out_waits)
     return CLI_DONE;
 }
 
-/* Files of one scene have one job. */
+/* Lists the ids of the jobs, each once: files of one scene have one job. */
 static size_t list_ids(const struct put *put, char (*ids)[CLI_ID_BYTES])
 {
     size_t n = 0;
@@ -406,7 +407,7 @@ static int put_all(struct put *put)
     catch_signals();
     for (int i = 0; i < put->service.n_words && stopped_by == 0; i++) {
         int one = put_one(put, put->service.words[i]);
-        rc = one != CLI_DONE ? CLI_JOB_FAILED : rc; /* the others are delivered anyway */
+        rc = one != CLI_DONE ? CLI_JOB_FAILED : rc; /* the other scenes are delivered anyway */
     }
     if (put->service.wait && put->n_scenes > 0 && stopped_by == 0) {
         int waited = wait_for_jobs(put);

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom quarantine`: jobs whose input the service has put aside. */
+/* `pushbroom quarantine`: lists and handles the jobs whose input the service has moved to
+ * quarantine. */
 #include "service/cli/cli.h"
 #include "service/cli/cli_service.h"
 

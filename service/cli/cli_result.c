@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LONG_S 10 /* runs over this report what limited their speed */
+#define LONG_S 10 /* longer runs report the limit of their speed */
 
 static void print_object(struct pb_json *json)
 {
@@ -53,13 +53,13 @@ static struct pb_json_value *parse(const char *text)
     return value;
 }
 
-/* 0 when there is none. */
+/* Returns 0 if the number is absent. */
 static double number_of(const struct pb_json_value *object, const char *key)
 {
     return pb_json_number_of(pb_json_get(object, key, NULL), 0);
 }
 
-/* "1.2 GB to it (43% of the link)" */
+/* Prints "1.2 GB to it (43% of the link)". */
 static void print_crossed(const char *way, double bytes, double share)
 {
     char size[16];
@@ -68,7 +68,7 @@ static void print_crossed(const char *way, double bytes, double share)
         printf(" (%.0f%% of the link)", 100 * share);
 }
 
-/* "under way 0.04 s (83%): decode 0.03 s, compute 0.01 s; set up in 0.10 s" */
+/* Prints "under way 0.04 s (83%): decode 0.03 s, compute 0.01 s; set up in 0.10 s". */
 static void print_gpu(const struct pb_json_value *gpu)
 {
     const struct pb_json_value *work = pb_json_get(gpu, "work", NULL);
@@ -115,7 +115,8 @@ static void print_gate(const struct pb_json_value *gate)
                number_of(gate, "blocks_not_decoded"));
 }
 
-/* "exchange   parts by multiple, rounds by alternating", unless tiles go the usual way. */
+/* Prints "exchange   parts by multiple, rounds by alternating", unless tiles are exchanged in the
+ * default way. */
 static void print_exchanges(const struct pb_json_value *exchanges)
 {
     const char *before = "exchange";
@@ -157,7 +158,7 @@ void cli_result_sidecars(const struct pb_json_value *sidecars)
     }
 }
 
-/* "3 % clouds", or "" where they do not count. */
+/* Returns "3 % clouds", or "" if clouds do not determine the order. */
 static const char *clouds_of(const struct pb_json_value *file, bool by_cloud, char out[64])
 {
     out[0] = '\0';
@@ -168,7 +169,7 @@ static const char *clouds_of(const struct pb_json_value *file, bool by_cloud, ch
     return out;
 }
 
-/* "order      1 a.tif, 3 % clouds", a line a file. */
+/* Prints "order      1 a.tif, 3 % clouds", one line for each file. */
 void cli_result_order(const struct pb_json_value *order)
 {
     const struct pb_json_value *files = pb_json_get(order, "files", NULL);
@@ -191,7 +192,7 @@ void cli_result_order(const struct pb_json_value *order)
     }
 }
 
-/* "tiles      2 made: 32UPE, 32UQE; no valid pixel in 32UPD" */
+/* Prints "tiles      2 made: 32UPE, 32UQE; no valid pixel in 32UPD". */
 void cli_result_tiles(const struct pb_json_value *tiles)
 {
     static const char *const states[][2] = {
@@ -223,7 +224,7 @@ void cli_result_tiles(const struct pb_json_value *tiles)
     cli_wrap(stdout, 13, cli_columns(stdout), text);
 }
 
-/* "valid      all pixels but NaN; band 4 is tagged as alpha ...", where there are notes. */
+/* Prints "valid      all pixels but NaN; band 4 is tagged as alpha ...", if there are notes. */
 static void print_valid(const struct pb_json_value *report)
 {
     const char *valid = pb_json_get_text(report, "valid"),
@@ -236,7 +237,7 @@ static void print_valid(const struct pb_json_value *report)
     cli_wrap(stdout, 13, cli_columns(stdout), text);
 }
 
-/* "digits     7 pixels of band ID (uint32) ..." */
+/* Prints "digits     7 pixels of band ID (uint32) ...". */
 static void print_digits(const struct pb_json_value *digits)
 {
     for (size_t i = 0; i < pb_json_count(digits); i++) {

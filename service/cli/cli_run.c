@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom run`: each input through its pipeline, one after the other, in a worker as the
- * service's. */
+/* `pushbroom run`: runs each input through its pipeline, one after the other, in a worker like
+ * those of the service. */
 #include "service/cli/cli_run.h"
 #include "kernels/nearest.h"
 
@@ -18,9 +18,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { PIPELINES_NAMED = 64 }; /* in the message about an unknown one */
+enum { PIPELINES_NAMED = 64 }; /* maximum of names in the message about an unknown pipeline */
 
-/* Number of entries of the folder that pipelines take: of folders, else of files. */
+/* Number of entries of the folder that pipelines take: folders, or else files. */
 static int count_fitting(const struct cli_run_options *o, const struct pb_config *config,
                          const char *folder, const char **out_what)
 {
@@ -111,7 +111,7 @@ void cli_input_check(const struct cli_run_options *o, const struct pb_config *co
                             ")");
 }
 
-/* The hint of an error where no service runs the job. */
+/* Hint of an error for a command that runs the job without a service. */
 static const char *hint_of(enum pb_code code)
 {
     return code == PB_E_JOB_DISMISSED   ? "run it again"
@@ -163,7 +163,7 @@ static int check(const struct cli_run_options *o)
     return CLI_DONE;
 }
 
-/* "scene/" is the folder "scene". */
+/* Removes slashes at the end: "scene/" is the folder "scene". */
 static void cut_slashes(char *path)
 {
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
@@ -225,7 +225,7 @@ static int parse(int argc, char **argv, struct cli_run_options *o)
     return rc != CLI_DONE ? rc : check(o);
 }
 
-/* Before there is another process. */
+/* Called before another process exists. */
 static int open_trace(struct cli_run_options *o)
 {
     struct pb_err err = {0};

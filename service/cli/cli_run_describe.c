@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom run`: what metadata say of loose files, asked as the service does
+/* `pushbroom run`: queries the metadata of loose files, in the same way as the service
  * (service/processes/describer.h), before the first input runs. */
 #include "config/base/base_name.h"
 #include "config/group_pattern.h"
@@ -18,12 +18,13 @@
 #include <sys/stat.h>
 #include <uv.h>
 
-/* A file; its path has the same folder as the input that made it be asked for. */
+/* A file; its path has the same folder as the input that caused its query. */
 struct one {
     char *path;
     const struct pb_pipeline_config *pipeline;
     bool is_input;
-    bool is_metadata; /* of others, with which it goes: not asked */
+    /* metadata of other files, not queried; it belongs to the scene of these files */
+    bool is_metadata;
     struct pb_described answer;
 };
 
@@ -68,7 +69,7 @@ static bool add(struct cli_told *told, const struct pb_pipeline_config *pipeline
     return true;
 }
 
-/* Bytes of the folder's part of a path, its slash among them. */
+/* Length of the folder's part of a path, including its slash. */
 static size_t folder_bytes(const char *path)
 {
     return (size_t)(pb_base_name(path) - path);
@@ -95,7 +96,7 @@ static bool add_beside(struct cli_told *told, const struct pb_pipeline_config *p
     return good;
 }
 
-/* Whether a file beside that one was asked for already, so that all of them were. */
+/* Returns true if the folder of that path has been queried already, with all its files. */
 static bool has_folder(const struct cli_told *told, const struct pb_pipeline_config *pipeline,
                        const char *path)
 {
@@ -186,8 +187,8 @@ static bool lies_beside(const struct one *a, const struct one *b)
            strncmp(a->path, b->path, n) == 0;
 }
 
-/* The file whose answer counts: itself; of metadata one that these are of, if possible one that
- * tells its scene; NULL: there is none. */
+/* Finds the file whose answer determines the scene of `one`: the file itself, or, for metadata, a
+ * file that they belong to, preferably one with a scene; NULL if absent. */
 static const struct one *told_by(const struct cli_told *told, const struct one *one)
 {
     const struct one *found = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom run`: loose files of one scene become one input, and a folder of such files each scene
- * that it holds. */
+/* `pushbroom run`: makes one input of the loose files of one scene, and one for each scene in a
+ * folder of such files. */
 #include "config/group_pattern.h"
 #include "config/base/base_name.h"
 #include "pipeline/scene/sidecar.h"
@@ -14,8 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The pipeline that takes the file as one of several, and the scene, "" where metadata tell it;
- * NULL = none does. */
+/* Finds the pipeline that takes the file as one of several, and the scene, "" if metadata
+ * determine it; NULL if no pipeline does. */
 static const struct pb_pipeline_config *group_of(const struct cli_run_options *o,
                                                  const struct pb_config *config, const char *path,
                                                  char scene[256])
@@ -35,7 +35,7 @@ static const struct pb_pipeline_config *group_of(const struct cli_run_options *o
     return pb_group_pattern_asks(group) && pb_sidecar_is_metadata(pipeline, path) ? pipeline : NULL;
 }
 
-/* "DIR/SCENE"; malloc'd. */
+/* Makes "DIR/SCENE"; malloc'd. */
 static char *path_of(const char *file, const char *scene)
 {
     const char *slash = strrchr(file, '/');
@@ -55,7 +55,7 @@ static bool is_known(const struct cli_run_options *o, int n, const char *path,
     return false;
 }
 
-/* The questions of all inputs at once. */
+/* Queries the metadata of all inputs at the same time. */
 static bool ask(struct cli_run_options *o, const struct pb_config *config)
 {
     bool good = true;
@@ -68,7 +68,8 @@ static bool ask(struct cli_run_options *o, const struct pb_config *config)
     return good && (o->told == NULL || cli_told_wait(o->told, config, o));
 }
 
-/* The input's group and its path, malloc'd; a file that is none of a group keeps its own. */
+/* Finds the group of an input and replaces its path (malloc'd); a file without a group keeps its
+ * path. */
 static bool find_group(const struct cli_run_options *o, const struct pb_config *config, char **path,
                        struct cli_group *out)
 {
@@ -84,7 +85,7 @@ static bool find_group(const struct cli_run_options *o, const struct pb_config *
 
 /* --- folders ---------------------------------------------------------------------------------- */
 
-/* Returns true if the folder is no scene itself, and a pipeline takes loose files. */
+/* Returns true if the folder is not a scene itself, and a pipeline takes loose files. */
 static bool may_hold_files(const struct cli_run_options *o, const struct pb_config *config,
                            const char *path)
 {
@@ -114,7 +115,7 @@ static bool append(struct cli_run_options *o, char *path)
     return true;
 }
 
-/* Appends the files of the folder that belong to groups; without any, the folder. */
+/* Appends the files of the folder that belong to groups, or the folder if it has no such files. */
 static bool append_folder(struct cli_run_options *o, const struct pb_config *config,
                           const char *path)
 {
@@ -138,7 +139,7 @@ static bool append_folder(struct cli_run_options *o, const struct pb_config *con
     return good && (o->n_listed > before || append(o, strdup(path)));
 }
 
-/* A folder that holds the files of groups counts as these files. */
+/* Replaces each folder with files of groups by these files. */
 static bool list_folders(struct cli_run_options *o, const struct pb_config *config)
 {
     bool any = false, good = true;

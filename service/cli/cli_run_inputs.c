@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Inputs of `pushbroom run` as jobs of the worker. */
+/* Makes jobs for the worker from the inputs of `pushbroom run`. */
 #include "config/base/json_writer.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/scene/scene_files.h"
@@ -21,7 +21,7 @@ static struct pb_run_how how_of(const struct cli_jobs *jobs, const struct cli_in
                                .existing = jobs->o->existing};
 }
 
-/* The names of files whose metadata told the scene. */
+/* Sets the names of the files whose metadata determine the scene. */
 static int set_files(struct pb_job *job, const struct cli_group *group)
 {
     if (group == NULL || group->names == NULL)
@@ -53,7 +53,7 @@ static int make_job(const struct cli_jobs *jobs, int at, const struct cli_input 
     return rc ? rc : set_files(out_job, input->group);
 }
 
-/* Takes the result of the check that was made while its predecessor ran. */
+/* Takes the result of the check that was made while the previous input ran. */
 void cli_jobs_take(struct cli_jobs *jobs)
 {
     if (jobs->checked == jobs->at && jobs->at > 0)
@@ -62,13 +62,14 @@ void cli_jobs_take(struct cli_jobs *jobs)
         cli_input_check(jobs->o, jobs->config, jobs->at, &jobs->input);
 }
 
-/* While an input runs, the next one is checked and announced to the worker. */
+/* Checks the next input and announces it to the worker while an input runs. */
 static void prepare_next(struct cli_jobs *jobs)
 {
     struct pb_run_how how;
     struct pb_job job;
     int at = jobs->at + 1;
-    if (at >= jobs->o->n_inputs || jobs->o->trace != NULL) /* the trace is written in between */
+    /* the trace is written between two inputs */
+    if (at >= jobs->o->n_inputs || jobs->o->trace != NULL)
         return;
     cli_input_check(jobs->o, jobs->config, at, &jobs->next);
     jobs->checked = at;
@@ -80,8 +81,8 @@ static void prepare_next(struct cli_jobs *jobs)
     pb_job_fini(&job);
 }
 
-/* The real path of the output directory, for the worker. The worker makes the directory and reports
- * an error if it cannot. */
+/* Finds the real path of the output directory, for the worker. The worker makes the directory and
+ * reports an error if it cannot. */
 static void find_products(struct cli_jobs *jobs)
 {
     const char *output = jobs->o->output;

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom run`: its inputs, one after the other, through a worker slot as the service's
- * (service/processes/worker_slot.h). The worker is told the next input while it runs one, so that
- * it goes on without a pause. The worker is a fork of this process, which has no threads: so the
- * libraries are loaded once.
+/* `pushbroom run`: runs its inputs, one after the other, through a worker slot like those of the
+ * service (service/processes/worker_slot.h). The worker gets the next input while it runs one, so
+ * that it continues without a pause. The worker is a fork of this process, which has no threads;
+ * therefore the libraries are loaded once.
  *
  * A worker that crashes or is killed costs the input one of service.max_attempts. An error that a
- * run itself reports is final: the command does not wait for a full disk to have room again. */
+ * run itself reports is final: the command does not wait until a full disk has room again. */
 #include "config/base/clock.h"
 #include "config/device_word.h"
 #include "service/base/loop.h"
@@ -26,15 +26,15 @@
 #include <uv.h>
 
 #define TICK_MS        100
-#define LEAVE_MS       3000 /* until a worker whose stdin was closed is killed */
-#define KILLED_WAIT_MS 1000 /* until the next attempt after the worker was killed */
+#define LEAVE_MS       3000 /* time until a worker whose stdin was closed is killed */
+#define KILLED_WAIT_MS 1000 /* time until the next attempt after the worker was killed */
 
-/* A terminal that is closed (SIGHUP) ends a run as ^C does. */
+/* When the terminal is closed (SIGHUP), the run ends as after ^C. */
 static const int signals[CLI_JOBS_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 
 static void go_on(struct cli_jobs *jobs);
 
-/* --- what the worker says -------------------------------------------------------------------*/
+/* --- messages of the worker ------------------------------------------------------------------- */
 
 static void on_news(void *user, int number, const struct pb_job *job, bool at_once)
 {
@@ -57,7 +57,7 @@ static void on_device(void *user, const char *device, const char *why)
         (void)fprintf(stderr, "pushbroom: computing on the CPU: %s\n", why);
 }
 
-/* Messages of the slot about a job are printed when the job is over. */
+/* Stores messages of the slot about a job; they are printed when the job is over. */
 static void on_say(void *user, int pid, enum pb_log_level level, const char *text)
 {
     struct cli_jobs *jobs = user;
@@ -70,7 +70,7 @@ static void on_say(void *user, int pid, enum pb_log_level level, const char *tex
         (void)fprintf(stderr, "pushbroom: the worker %s\n", text);
 }
 
-/* --- one input after the other --------------------------------------------------------------*/
+/* --- one input after the other ---------------------------------------------------------------- */
 
 static void fail(struct cli_jobs *jobs, const char *device_why, const struct pb_err *err)
 {
@@ -85,7 +85,7 @@ static void finish_input(struct cli_jobs *jobs)
     jobs->attempt = 1;
 }
 
-/* The worker is not needed any more. */
+/* Ends the worker, which is not needed any more. */
 static void leave(struct cli_jobs *jobs)
 {
     if (pb_worker_slot_is_idle(jobs->slot))
@@ -100,7 +100,7 @@ static bool is_over(const struct cli_jobs *jobs)
     return jobs->interrupted != 0 || cli_flush() != 0 || jobs->at >= jobs->o->n_inputs;
 }
 
-/* Starts what can be started now; is called again when anything changed. */
+/* Starts the inputs that can be started now; called again after each change. */
 static void go_on(struct cli_jobs *jobs)
 {
     bool ready = pb_worker_slot_is_empty(jobs->slot) || pb_worker_slot_is_idle(jobs->slot);
@@ -116,7 +116,7 @@ static void go_on(struct cli_jobs *jobs)
         leave(jobs);
 }
 
-/* --- what the slot reports ------------------------------------------------------------------*/
+/* --- reports of the slot ---------------------------------------------------------------------- */
 
 static void on_start(void *user, int number)
 {
@@ -141,7 +141,7 @@ static void on_clear(void *user, int number, const char *products)
     pb_worker_slot_cleared(jobs->slot);
 }
 
-/* A worker that was killed left its directory. */
+/* Removes the directory that a killed worker left. */
 static void sweep(struct cli_jobs *jobs)
 {
     if (jobs->sweep && pb_worker_slot_is_empty(jobs->slot)) {
@@ -150,7 +150,7 @@ static void sweep(struct cli_jobs *jobs)
     }
 }
 
-/* Whether the input gets another attempt in another worker. */
+/* Returns true if the input gets another attempt in another worker. */
 static bool is_tried_again(struct cli_jobs *jobs, const struct pb_run_over *over)
 {
     bool may = over->end == PB_RUN_CRASHED || (over->end == PB_RUN_FAILED && over->died);
@@ -221,7 +221,7 @@ static void on_tick(uv_timer_t *timer)
     go_on(jobs);
 }
 
-/* As nohup asks for. */
+/* Returns true if the signal is ignored, as under nohup. */
 static bool is_ignored(int number)
 {
     struct sigaction is;
@@ -238,7 +238,7 @@ static void on_signal(uv_signal_t *handle, int number)
         go_on(jobs);
 }
 
-/* --- all of it ------------------------------------------------------------------------------*/
+/* --- the whole run ---------------------------------------------------------------------------- */
 
 static const char *on_owner(void *user, int number, bool wanted)
 {
@@ -279,7 +279,7 @@ struct cli_jobs *cli_jobs_create(const struct cli_run_options *o)
         .on_gone = on_gone,
         .on_say = on_say,
         .user = jobs};
-    (void)signal(SIGPIPE, SIG_IGN); /* a worker that is gone is told by its end */
+    (void)signal(SIGPIPE, SIG_IGN); /* the end of a worker is detected by its exit */
     (void)uv_timer_init(&jobs->loop, &jobs->tick);
     jobs->tick.data = jobs;
     for (size_t i = 0; i < CLI_JOBS_SIGNALS; i++) {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 struct cli_run_owner {
-    struct pb_device_owner *own; /* NULL: the service's */
+    struct pb_device_owner *own; /* NULL if the service's owner is used */
     uv_timer_t soon;
     char device[16], path[PB_DEVICE_OWNER_PATH_BYTES], directory[64];
     bool told;
@@ -22,7 +22,7 @@ struct cli_run_owner {
     void *user;
 };
 
-/* Of the fork, which has no arguments. */
+/* Argument of own_main, because a fork gets no arguments. */
 static const struct cli_run_owner *the_owner;
 
 static int own_main(void)
@@ -40,7 +40,7 @@ static void tell(struct cli_run_owner *owner)
 
 static void on_device(void *user, const char *device, const char *why)
 {
-    (void)device, (void)why; /* the worker tells them */
+    (void)device, (void)why; /* the worker reports them */
     tell(user);
 }
 
@@ -52,13 +52,13 @@ static void on_soon(uv_timer_t *timer)
 static void on_say(void *user, int pid, enum pb_log_level level, const char *text)
 {
     (void)user, (void)pid;
-    if (level == PB_LOG_INFO) /* its own words */
+    if (level == PB_LOG_INFO) /* its own messages */
         (void)fprintf(stderr, "%s\n", text);
     else if (level != PB_LOG_NOTICE)
         (void)fprintf(stderr, "pushbroom: %s\n", text);
 }
 
-/* In a directory that only this user can search. */
+/* Starts an owner, with its socket in a directory that only this user can search. */
 static bool start_own(struct cli_run_owner *owner, uv_loop_t *loop)
 {
     const struct pb_device_owner_options options = {
@@ -77,7 +77,7 @@ static bool start_own(struct cli_run_owner *owner, uv_loop_t *loop)
     return true;
 }
 
-/* Of a service's owners that this user may connect to, the one with least to do. */
+/* Finds the owner of a service with the lowest load among those that this user may connect to. */
 static bool find_running(const struct pb_config *config, char devices[PB_DEVICE_OWNERS_MAX][16],
                          int n, char out_path[PB_DEVICE_OWNER_PATH_BYTES])
 {

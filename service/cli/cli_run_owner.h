@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_CLI_RUN_OWNER_H
 #define PB_CLI_RUN_OWNER_H
-/* The process that owns the GPU of a `pushbroom run`: that of a service with the same socket, when
- * one is there and this user may connect to it, else one of the command's own, a fork of it. One
- * thread; create before the process has threads. */
+/* Process that owns the GPU for `pushbroom run`: that of a service with the same socket, if it
+ * runs and this user may connect to it, otherwise a fork of this command. One thread; create it
+ * before the process has threads. */
 #include "config/config.h"
 
 #include <stdbool.h>
@@ -12,16 +12,16 @@
 
 struct cli_run_owner;
 
-/* device: --device, NULL = as configured. ready: called from the loop, once, when the owner is
- * there or it is known that there is none. NULL, and ready is never called: no GPU is wanted, or
- * there is no memory. */
+/* device: --device, NULL = as configured. ready: called once from the loop, when the owner is
+ * ready or is known to be unavailable. Returns NULL, and ready is never called, if no GPU is
+ * wanted or out of memory. */
 struct cli_run_owner *cli_run_owner_create(uv_loop_t *loop, const struct pb_config *config,
                                            const char *device, void (*ready)(void *user),
                                            void *user);
-/* Its socket; NULL = workers compute. NULL is fine. */
+/* Socket of the owner; NULL = workers compute themselves. NULL is allowed. */
 const char *cli_run_owner_socket(const struct cli_run_owner *owner);
-/* Why there is none although the machine has a GPU that is wanted; else NULL. */
+/* Reason if there is no owner although the machine has a GPU that is wanted; otherwise NULL. */
 const char *cli_run_owner_why(const struct cli_run_owner *owner);
-/* Ends one of the command's own. NULL is fine. */
+/* Ends the owner that this command started. NULL is allowed. */
 void cli_run_owner_destroy(struct cli_run_owner *owner);
 #endif

@@ -174,7 +174,7 @@ static void draw_cells(char *out, int width, double part)
     out[width] = '\0';
 }
 
-/* What stands right of the bar, the longer the smaller `level` is. */
+/* Text to the right of the bar; a smaller `level` gives a longer text. */
 static void describe(const struct cli_bar *bar, const char *state, uint64_t tiles, uint64_t total,
                      int level, char *out, size_t n)
 {
@@ -207,7 +207,7 @@ void cli_bar_text(const struct cli_bar *bar, const char *state, uint64_t tiles, 
         if (room >= NAME_MIN + CELLS_MIN)
             break;
     }
-    if (room < NAME_MIN + CELLS_MIN) { /* there is room for a percentage only */
+    if (room < NAME_MIN + CELLS_MIN) { /* there is only room for a percentage */
         (void)snprintf(out, n, "%.*s", wide > 0 ? wide : 0, right);
         return;
     }

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom status`: the list, and one job in full. The live view is in cli_watch.c. */
+/* `pushbroom status`: prints the list, or all about one job. The live view is in cli_watch.c. */
 #include "service/cli/cli.h"
 #include "service/cli/cli_result.h"
 #include "service/cli/cli_service.h"
@@ -45,8 +45,7 @@ const char *cli_job_text(const struct pb_json_value *job, const char *key)
     for (const char *c = text; c != NULL && *c != '\0';) {
         size_t bytes = pb_text_character(c, &code);
         if (bytes == 0 ||
-            pb_text_is_control(
-                code)) { /* unescaped it could contain control sequences for the terminal */
+            pb_text_is_control(code)) { /* it could start a control sequence of the terminal */
             char *clean = buffer[next++ % BUFFERS];
             (void)pb_text_clean(text, clean, BYTES);
             return clean;
@@ -84,7 +83,7 @@ enum cli_color cli_job_color(const char *status)
                                              : CLI_DIM;
 }
 
-/* How long ago the job changed: "45s", "12m", "3h", "9d"; "" when that is not known. */
+/* Age of the last change of the job: "45s", "12m", "3h", "9d"; "" if unknown. */
 static const char *ago(const struct pb_json_value *job, char out[8])
 {
     struct tm tm = {.tm_isdst = 0};
@@ -114,7 +113,7 @@ void cli_list_wide(void)
     wide = true;
 }
 
-/* 0 = there is no limit. */
+/* Columns of lists; 0 = no limit. */
 static int list_columns(void)
 {
     const int columns = wide ? 0 : cli_list_columns(stdout);
@@ -138,7 +137,7 @@ void cli_job_head(void)
            cli_color(stdout, CLI_BOLD), pipeline_columns, "PIPELINE", cli_color(stdout, CLI_PLAIN));
 }
 
-/* Control characters become spaces; a longer text ends in "...". columns 0: nothing is cut. */
+/* Prints control characters as spaces; a longer text ends in "...". columns 0: not shortened. */
 static void print_error_line(const struct pb_json_value *error, int columns)
 {
     char line[1200];
@@ -147,12 +146,13 @@ static void print_error_line(const struct pb_json_value *error, int columns)
     for (char *c = line; *c != '\0'; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7F)
             *c = ' ';
-    if (columns > 0 && strlen(line) > (size_t)columns) /* `pushbroom status JOB` shows all of it */
+    /* `pushbroom status JOB` shows all of it */
+    if (columns > 0 && strlen(line) > (size_t)columns)
         (void)snprintf(line + columns - 3, 4, "...");
     puts(line);
 }
 
-/* The path below the inbox that it was delivered by. */
+/* Prints the path below the inbox under which the input was delivered. */
 void cli_job_line(const struct pb_json_value *job)
 {
     const char *status = cli_job_text(job, "status"), *folder = cli_job_text(job, "folder");
@@ -170,7 +170,7 @@ void cli_job_line(const struct pb_json_value *job)
         print_error_line(pb_json_get(job, "error", NULL), all);
 }
 
-/* --- one job, on ----------------------------------------------------------------------------- */
+/* --- details of one job ----------------------------------------------------------------------- */
 
 static void print_products(const struct pb_json_value *job)
 {
@@ -197,7 +197,7 @@ static void print_error(const struct pb_json_value *error)
     cli_wrap(stdout, KEY_COLUMN, cli_columns(stdout), cli_job_text(error, "hint"));
 }
 
-/* The paths that the sender gave its files. */
+/* Prints the paths of the files at their delivery. */
 static void print_delivered(const struct pb_json_value *job)
 {
     const struct pb_json_value *paths = pb_json_get(job, "delivered", NULL);
@@ -279,7 +279,7 @@ int cli_job_show(struct pb_client *client, const struct cli_service_options *o, 
     return CLI_DONE;
 }
 
-/* The scenes in the inbox that wait for files. */
+/* Prints the scenes in the inbox that wait for files. */
 static void show_gathering(const struct pb_json_value *info)
 {
     const struct pb_json_value *sets = pb_json_get(info, "gathering", &(bool){false});
@@ -298,7 +298,8 @@ static void show_gathering(const struct pb_json_value *info)
         printf("gathers  %lld scenes more\n", (long long)more);
 }
 
-/* Entries of the inbox that are not taken. word: "refused" or "foreign", 7 characters. */
+/* Prints the entries of the inbox that are not taken. word: "refused" or "foreign", 7 characters.
+ */
 static void show_stays(const struct pb_json_value *info, const char *word, enum cli_color color)
 {
     const struct pb_json_value *stays = pb_json_get(info, word, &(bool){false});
@@ -357,8 +358,8 @@ static bool is_inbox_empty(const struct pb_json_value *info)
            cli_job_number(info, "inbox_refused") == 0 && cli_job_number(info, "inbox_foreign") == 0;
 }
 
-/* Prints what the service waits for before the list. Returns whether the inbox has nothing that
- * waits or stays. A reply without the members has none. */
+/* Prints the pending work of the service before the list. Returns true if no entry waits or stays
+ * in the inbox, or if the reply lacks the members. */
 static bool show_waiting(struct pb_client *client, bool verbose)
 {
     struct pb_err err = {0};
@@ -374,7 +375,7 @@ static bool show_waiting(struct pb_client *client, bool verbose)
         const struct pb_json_value *trouble = pb_json_at(troubles, i);
         const char *hint = cli_job_text(trouble, "hint");
         if (strcmp(cli_job_text(trouble, "key"), "refused") == 0)
-            continue; /* show_stays has these entries, each with its reason */
+            continue; /* show_stays prints these entries, each with its reason */
         (void)snprintf(text, sizeof text, "%s: %s%s%s", cli_job_text(trouble, "code"),
                        cli_job_text(trouble, "message"), hint[0] != '\0' ? "; " : "", hint);
         printf("%strouble%s  ", cli_color(stdout, CLI_RED), cli_color(stdout, CLI_PLAIN));
@@ -396,7 +397,7 @@ static int show_list(struct pb_client *client, const struct cli_service_options 
     const bool filters = o->failed || o->since_ms > 0 || o->pipeline != NULL;
     const int64_t limit = o->all    ? CLI_JOBS_ALL
                           : o->json ? LISTED
-                                    : LISTED + 1; /* is there more? */
+                                    : LISTED + 1; /* one more shows whether there are more */
     if (cli_jobs_read(client, o, NULL, limit, &err, &jobs) < 0)
         return cli_service_exit(&err);
     bool is_empty = o->json || show_waiting(client, o->verbose);

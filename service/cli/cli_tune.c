@@ -25,9 +25,9 @@ struct table {
     uint32_t rows;
 };
 
-/* --- what was measured ---------------------------------------------------------------------- */
+/* --- results of measurements ------------------------------------------------------------------ */
 
-/* "16K", "4M". */
+/* Formats "16K", "4M". */
 static char *size_text(uint64_t bytes, char *out, size_t n)
 {
     bool large = bytes >= 1 << 20 && bytes % (1 << 20) == 0;
@@ -90,7 +90,7 @@ static void on_result(void *user, const struct pb_tune_result *result)
     (void)fflush(stdout);
 }
 
-/* --- keeping it ----------------------------------------------------------------------------- */
+/* --- the tuning file -------------------------------------------------------------------------- */
 
 static int make_parent(const char *path, struct pb_err *err)
 {
@@ -119,8 +119,8 @@ static int keep(const char *gpu, const char *driver, const struct pb_tuning *tun
     return rc;
 }
 
-/* Jobs and measurements would slow each other down, and the owner knows the plans that it began
- * with. */
+/* Returns true if an owner process uses the device: jobs and measurements would slow each other
+ * down, and the owner uses the plans that it loaded at its start. */
 static bool is_owned(const struct pb_device *device, char path[PB_DEVICE_OWNER_PATH_BYTES])
 {
     char number[16], socket[PB_DEVICE_OWNER_PATH_BYTES];
@@ -186,14 +186,14 @@ int cli_tune(const struct pb_device *device, struct pb_json *json)
             path);
     if (rc != 0)
         cli_print_err(&err);
-    if (pb_device_left_behind()) { /* what is freed at exit would wait for the device */
+    if (pb_device_left_behind()) { /* freeing memory at exit would wait for the device */
         (void)cli_flush();
         _exit(CLI_JOB_FAILED);
     }
     return rc == 0 ? CLI_DONE : CLI_JOB_FAILED;
 }
 
-/* --- where plans come from ------------------------------------------------------------------ */
+/* --- source of plans -------------------------------------------------------------------------- */
 
 void cli_tune_origin(const struct pb_device *device, struct pb_json *json)
 {

@@ -7,10 +7,11 @@
 
 struct pb_json;
 
-/* Measures a GPU's transfer plans and keeps them (pipeline/device/tuning_file.h); prints a table,
- * or members of the device's object. An exit code: CLI_JOB_FAILED, and why on stderr, when the
- * service uses the GPU, something cannot be measured or the file cannot be written. */
+/* Measures a GPU's transfer plans and stores them (pipeline/device/tuning_file.h); prints a table,
+ * or adds members to the device's object. Returns an exit code: CLI_JOB_FAILED, with the reason on
+ * stderr, if the service uses the GPU, a measurement fails or the file cannot be written. */
 int cli_tune(const struct pb_device *device, struct pb_json *json);
-/* Where the plans of a GPU come from: a line, or members of the device's object. */
+/* Reports the source of the plans of a GPU: prints a line, or adds members to the device's object.
+ */
 void cli_tune_origin(const struct pb_device *device, struct pb_json *json);
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The live view of `pushbroom status --watch` and `pushbroom submit --wait`: one row a job. On a
- * terminal the rows of unfinished jobs are redrawn in place with a bar, elsewhere a line is printed
- * when a job changes its state. Only as many rows are drawn as the terminal has lines, as the
- * cursor cannot go back above the first. */
+/* Live view of `pushbroom status --watch` and `pushbroom submit --wait`: one row for each job. On
+ * a terminal the rows of unfinished jobs are redrawn in place with a bar, elsewhere a line is
+ * printed when a job changes its state. At most as many rows are drawn as the terminal has lines,
+ * because the cursor cannot move above the first. */
 #include "service/cli/cli.h"
 #include "config/base/clock.h"
 #include "service/cli/cli_service.h"
@@ -35,7 +35,7 @@ struct row {
 
 struct view {
     const struct cli_service_options *options;
-    const char (*ids)[CLI_ID_BYTES]; /* wanted ones; n_ids 0 = all */
+    const char (*ids)[CLI_ID_BYTES]; /* ids to watch; n_ids 0 = all */
     size_t n_ids;
     struct row *row;
     size_t n_rows, drawn;
@@ -80,7 +80,7 @@ static void draw_row(struct view *v, const struct row *row)
     v->drawn++;
 }
 
-/* Running jobs first, then waiting ones as far as there is room. */
+/* Draws running jobs first, then waiting ones as far as there is room. */
 static void draw(struct view *v)
 {
     size_t room = (size_t)(cli_lines(stdout) > 3 ? cli_lines(stdout) - 2 : 1);
@@ -111,7 +111,7 @@ static void print_end(const struct row *row)
     }
 }
 
-/* A finished job leaves the live rows and stays above them as a line. */
+/* Removes a finished job from the live rows and prints it as a line above them. */
 static void settle_row(struct view *v, struct row *row)
 {
     erase(v);
@@ -165,7 +165,7 @@ static bool is_over(const struct view *v)
     return v->options->until_idle && v->n_rows == 0 && v->seen >= v->options->expect;
 }
 
-/* A requested job may have ended before the watch began: then there is no event. */
+/* Takes requested jobs that ended before the watch began: these have no event. */
 static int take_finished(struct view *v, struct pb_client *client, struct pb_err *err)
 {
     int rc = 0;
@@ -193,7 +193,7 @@ static int follow(struct view *v, struct pb_client *client)
     if (pb_client_call(client, "job.watch", NULL, &err, &reply, &first) < 0)
         return cli_service_exit(&err);
     const struct pb_json_value *jobs = pb_json_get(first, "jobs", &(bool){false});
-    for (size_t i = pb_json_count(jobs); i-- > 0;) /* the newest come first, but run last */
+    for (size_t i = pb_json_count(jobs); i-- > 0;) /* the newest are first, but run last */
         take_job(v, pb_json_at(jobs, i), false);
     pb_json_release(reply);
     int rc = take_finished(v, client, &err);

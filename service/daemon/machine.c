@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Children are found by their parent in /proc. Those of service.worker_user are hidden where /proc
- * is mounted with hidepid, or by ProtectProc=invisible, unless the service may trace them: they are
- * then missing in the counts and in the memory, and their CPU time is counted when they end. */
+ * Children are found by their parent in /proc. Children of service.worker_user are hidden where
+ * /proc is mounted with hidepid, or by ProtectProc=invisible, unless the service may trace them:
+ * they are then missing in the counts and in the memory, and their CPU time is counted when they
+ * end. */
 #include "service/daemon/machine.h"
 
 #include "config/base/clock.h"

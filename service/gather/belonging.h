@@ -30,7 +30,7 @@ struct pb_belonging {
     enum pb_belongs belongs;
     const struct pb_pipeline_config *pipeline; /* NULL: no pipeline takes it */
     char scene[256];                           /* SET: name of the set */
-    size_t main; /* number of the file that it belongs to, for BESIDE */
+    size_t main; /* for a file that belongs to another one: number of that file */
     /* For a file whose metadata determine its set; ALONE, or MAIN with these, when they do not: */
     bool is_asked;                     /* false for the metadata file itself */
     const struct pb_described *answer; /* NULL: not known yet */
@@ -39,7 +39,7 @@ struct pb_belonging {
     bool lacks_metadata;               /* no file of input.metadata is there */
 };
 
-/* Cache of answers (asked.h). */
+/* Cache of answers of metadata queries (`asked.h`). */
 struct pb_belonging_answers {
     const struct pb_described *(*find)(void *user, const char *name, uint64_t digest);
     void *user;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * work/<id>.gather/<scene>/<name> and work/<id>.gather/.from. Nobody but the service may write in
- * work/, so the link is its own. */
+ * work/<id>.gather/<scene>/<name> and work/<id>.gather/.from. Only the service may write in
+ * work/, therefore the link is its own. */
 #include "service/gather/staging.h"
 
 #include "pipeline/io/path.h"

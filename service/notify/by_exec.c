@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Runs programs. No shell; no descriptor, no signal mask and no environment of pushbroom-notify;
- * the event is a file at standard input; if it fails, the end of its standard error is written to
- * the log. It is a process group of its own, which is ended as a whole at the time limit, and when
- * the program is over. */
+ * Runs programs without a shell and without descriptors, signal mask or environment of
+ * pushbroom-notify. The event is a file at standard input; if the program fails, the end of its
+ * standard error is written to the log. The program is a process group of its own, which is ended
+ * as a whole at the time limit and when the program is over. */
 #include "config/base/clock.h"
 #include "service/notify/sender.h"
 
@@ -140,7 +140,7 @@ static bool hear(int said, char text[SAID_BYTES + 1])
     return true;
 }
 
-/* Until it is over, the deadline, or the end of this program. True = over. */
+/* Waits until the program is over, the deadline, or the end of pushbroom-notify. True = over. */
 static bool wait_for(const struct exec *exec, int pidfd, int said, int64_t deadline_ms,
                      char text[SAID_BYTES + 1])
 {

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * MQTT 3.1.1, by libmosquitto. An event is sent when the broker has confirmed it. The connection
- * stays while events wait and is closed when none does. */
+ * stays open while events wait and is closed when no event waits. */
 #include "config/base/clock.h"
 #include "service/notify/secret.h"
 #include "service/notify/sender.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define KEEPALIVE_S 30
-#define LOOK_MS     100 /* how often a wait looks for the end of the program */
+#define LOOK_MS     100 /* interval of checks for the end of the program */
 #define CA_PATH     "/etc/ssl/certs"
 #define TOPIC_BYTES 1024
 
@@ -22,9 +22,9 @@ struct mqtt {
     const struct pb_notify_config *notify;
     const struct pb_stop *stop;
     struct mosquitto *client;
-    bool greeted;  /* CONNACK was received, */
-    int greeting;  /* with this */
-    int confirmed; /* the last message that the broker has */
+    bool greeted;  /* true if CONNACK was received */
+    int greeting;  /* reason code of CONNACK */
+    int confirmed; /* last message that the broker confirmed */
 };
 
 static void on_connect(struct mosquitto *client, void *user, int code)
@@ -100,7 +100,7 @@ static int set_tls(struct mqtt *mqtt)
     return rc ? rc : mosquitto_tls_insecure_set(mqtt->client, false);
 }
 
-/* Until *done(mqtt, id), the deadline, the end of the program or an error of the connection. */
+/* Waits for *done(mqtt, id), the deadline, the end of the program or an error of the connection. */
 static int wait_until(struct mqtt *mqtt, bool (*done)(const struct mqtt *mqtt, int id), int id,
                       int64_t deadline_ms)
 {
@@ -156,7 +156,7 @@ static enum pb_sent connect_now(struct mqtt *mqtt, int64_t deadline_ms, struct p
     return PB_SENT_NOT;
 }
 
-/* A word of the event becomes one level: separators and wildcards are replaced. */
+/* Appends a word of the event as one level: separators and wildcards are replaced. */
 static size_t put_word(char *out, size_t room, const char *word)
 {
     size_t n = 0;

@@ -11,9 +11,9 @@
 #include <strings.h>
 
 #define WAIT_MAX_S   3600
-#define REPLY_BYTES  200 /* of a refusal's text, for the log */
+#define REPLY_BYTES  200 /* maximum text of a refusal, for the log */
 #define HEADER_BYTES (PB_SECRET_BYTES + 40)
-#define ANSWER_MOST  (UINT64_C(64) << 10) /* bytes of an answer that are read, with its headers */
+#define ANSWER_MOST  (UINT64_C(64) << 10) /* maximum bytes of an answer, with its headers */
 
 struct pb_http {
     const struct pb_notify_config *notify;
@@ -23,7 +23,8 @@ struct pb_http {
     char reply[REPLY_BYTES + 1];
     size_t n_reply;
     uint64_t n_answer;
-    bool has_body; /* all headers came, so the status is the answer's */
+    /* true if all headers were received, so that the status is the final answer's */
+    bool has_body;
 };
 
 void pb_http_destroy(struct pb_http *http)
@@ -46,7 +47,7 @@ struct pb_http *pb_http_create(const struct pb_notify_config *notify, const stru
     return NULL;
 }
 
-/* libcurl asks about once a second. */
+/* libcurl calls it about once a second. */
 static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
     const struct pb_http *http = user;
@@ -132,7 +133,7 @@ static void set_options(struct pb_http *http, const struct pb_http_request *requ
                         struct curl_slist *headers)
 {
     CURL *curl = http->curl;
-    curl_easy_reset(curl); /* which keeps connections */
+    curl_easy_reset(curl); /* keeps connections open */
     (void)curl_easy_setopt(curl, CURLOPT_URL, request->url);
     (void)curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
     (void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -160,8 +161,9 @@ static void set_options(struct pb_http *http, const struct pb_http_request *requ
     (void)curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->bytes);
 }
 
-/* The status of the answer, 0 = there was none. A receiver has answered once the headers are there:
- * a text without end changes nothing, and a repeated event would be delivered twice. */
+/* Returns the status of the answer, 0 = no answer. A receiver has answered once the headers are
+ * complete: a text without end does not change that, and a repeated event would be delivered
+ * twice. */
 static int judge(struct pb_http *http, CURLcode code, const char *url, struct pb_sent_why *why)
 {
     long status = 0;

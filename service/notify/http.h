@@ -3,8 +3,8 @@
 #ifndef PB_HTTP_H
 #define PB_HTTP_H
 /* Requests to the HTTP server of an entry of notify, by libcurl. Certificates and names of servers
- * are verified; redirections, proxies of the environment and .netrc are left out: a request goes to
- * the configured address. One thread an object. */
+ * are verified; redirections, proxies of the environment and .netrc are ignored: each request is
+ * sent to the configured address. One thread for each object. */
 #include "config/config.h"
 #include "service/notify/sender.h"
 #include "service/notify/stop.h"
@@ -13,7 +13,7 @@
 
 struct pb_http;
 
-/* All borrowed. */
+/* All pointers are borrowed. */
 struct pb_http_request {
     const char *method; /* "POST", "PUT" */
     const char *url;
@@ -27,12 +27,12 @@ struct pb_http_request {
 /* Both are borrowed until destroy. NULL = out of memory. */
 struct pb_http *pb_http_create(const struct pb_notify_config *notify, const struct pb_stop *stop);
 void pb_http_destroy(struct pb_http *http);
-/* Sends a request, with the bearer token of the entry. The status of the answer, with *why as if it
- * was a refusal ("<url> answers 404: <text>", and the wait that the server requests); 0 = no
- * answer, or no token: *why. */
+/* Sends a request, with the bearer token of the entry. Returns the status of the answer, with *why
+ * set as for a refusal ("<url> answers 404: <text>", and the wait that the server requests); 0 =
+ * no answer, or no token: *why. */
 int pb_http_send(struct pb_http *http, const struct pb_http_request *request,
                  struct pb_sent_why *why);
-/* Once in the program, before the first thread and after the last. */
+/* Called once in the program, before the first thread and after the last. */
 void pb_http_init(void);
 void pb_http_fini(void);
 #endif

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct pb_news_board {
-    pthread_mutex_t lock; /* all below */
+    pthread_mutex_t lock; /* protects all below */
     pthread_cond_t changed;
     uint64_t number; /* rises with each piece of news */
     bool over;
@@ -22,6 +22,6 @@ void pb_news_tell(struct pb_news_board *news);
 void pb_news_end(struct pb_news_board *news);
 /* Waits while the number is `seen`, for limit_ms at most. */
 void pb_news_wait(struct pb_news_board *news, uint64_t seen, int64_t limit_ms);
-/* Waits for that long, whatever the news are, unless it is the end. */
+/* Waits for that long, even if news arrive, unless the program ends. */
 void pb_news_pause(struct pb_news_board *news, int64_t ms);
 #endif

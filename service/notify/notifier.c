@@ -28,7 +28,7 @@
 #define EXIT_BAD  1
 #define EXIT_CONF 2
 
-/* One configuration at work. */
+/* Running state of one configuration. */
 struct pb_notifier {
     struct pb_config *config;
     const char *socket;
@@ -67,7 +67,7 @@ static void set_client(struct pb_notifier *notifier, struct pb_client *client)
     (void)pthread_mutex_unlock(&notifier->lock);
 }
 
-/* Until the connection ends. since: the number to begin at; as far as it was read afterwards. */
+/* Watches until the connection ends. */
 static void watch_once(struct pb_notifier *notifier)
 {
     struct pb_err err = {0};
@@ -77,7 +77,7 @@ static void watch_once(struct pb_notifier *notifier)
     if (pb_client_open(notifier->socket, CALL_MS, &err, &client) != 0)
         return;
     set_client(notifier, client);
-    /* A number that was never reached: the watch begins at the end. */
+    /* Uses a number that was never reached: the watch begins at the end. */
     if (pb_client_call(client, "job.watch", "{\"since\":0}", &err, &reply, &result) == 0) {
         pb_json_release(reply);
         pb_news_tell(&notifier->news); /* events that happened while it was disconnected */
@@ -124,7 +124,7 @@ static void stop(struct pb_notifier *notifier)
     free(notifier);
 }
 
-/* Takes the configuration. NULL: it cannot be started; the reason is in the log. */
+/* Takes the configuration. Returns NULL if it cannot be started; the reason is in the log. */
 static struct pb_notifier *start(struct pb_config *config, const char *socket)
 {
     struct pb_notifier *notifier = calloc(1, sizeof *notifier);

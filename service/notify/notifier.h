@@ -5,11 +5,11 @@
 /* The program pushbroom-notify. */
 
 struct pb_notifier_options {
-    const char *config; /* path */
+    const char *config; /* path of the configuration */
     const char *socket; /* socket of the service; NULL: that of the configuration */
 };
 
-/* Delivers until SIGTERM or SIGINT; SIGHUP reads the configuration again. The exit status: 0, 2 for
- * a configuration that does not load, 1 for the machine. */
+/* Delivers until SIGTERM or SIGINT; SIGHUP reads the configuration again. Returns the exit status:
+ * 0, 2 for a configuration that does not load, 1 for faults of the machine. */
 int pb_notifier_run(const struct pb_notifier_options *options);
 #endif

@@ -14,12 +14,12 @@ struct pb_json_value;
 
 #define PB_SENDER_WHY_BYTES 400
 
-/* An event on its way; all borrowed. */
+/* Event that is sent; all pointers are borrowed. */
 struct pb_letter {
     const char *id, *event, *job, *pipeline, *scene;
     const char *body; /* a CloudEvent as JSON */
     size_t bytes;
-    const struct pb_json_value *product; /* of product.published, else NULL */
+    const struct pb_json_value *product; /* product of product.published, otherwise NULL */
 };
 
 enum pb_sent {
@@ -28,7 +28,7 @@ enum pb_sent {
     PB_SENT_REFUSED /* the receiver does not take this event */
 };
 
-/* Why it was not sent. */
+/* Reason why an event was not sent. */
 struct pb_sent_why {
     char text[PB_SENDER_WHY_BYTES];
     int64_t wait_ms; /* delay that the receiver requests; 0: no request */
@@ -45,7 +45,7 @@ struct pb_sender_kind {
 extern const struct pb_sender_kind pb_sender_exec, pb_sender_webhook, pb_sender_mqtt,
     pb_sender_stac;
 
-/* Once in the program, before the first thread and after the last. */
+/* Called once in the program, before the first thread and after the last. */
 void pb_mqtt_init(void);
 void pb_mqtt_fini(void);
 void pb_sent_fail(struct pb_sent_why *why, const char *format, ...)

@@ -13,7 +13,7 @@
 
 #define PREFIX "whsec_"
 
-/* The key's bytes, or -EINVAL. EVP_DecodeBlock counts the padding as bytes. */
+/* Decodes the bytes of the key, or returns -EINVAL. EVP_DecodeBlock counts the padding as bytes. */
 static int key_of(const struct pb_secret *secret, unsigned char out[PB_SECRET_BYTES + 1])
 {
     const size_t skip = sizeof PREFIX - 1;

@@ -20,9 +20,9 @@
 
 #define CALL_MS        10000
 #define LIST_EVENTS    16
-#define LOOK_AGAIN_MS  60000 /* when there were no news */
+#define LOOK_AGAIN_MS  60000 /* interval of lists without news */
 #define FIRST_WAIT_MS  1000
-#define SERVICE_MS     200 /* the first wait for a service that is away, */
+#define SERVICE_MS     200 /* first wait for a service that is not running */
 #define SERVICE_MAX_MS 5000
 #define REFUSALS_MAX   5
 #define SAY_AGAIN_MS   600000
@@ -37,9 +37,9 @@ struct pb_target {
     pthread_t thread;
     pthread_mutex_t lock; /* client, while it is made, closed or hung up by another thread */
     struct pb_client *client;
-    int64_t service_ms; /* the next wait for the service */
+    int64_t service_ms; /* next wait for the service */
     bool service_told;  /* the service's absence was logged */
-    /* State of the event that is tried: */
+    /* State of the current event: */
     int64_t seq;
     int tries, refusals;
     int64_t said_ms; /* monotonic: when its failure was logged */
@@ -87,8 +87,8 @@ static int open_client(struct pb_target *target, struct pb_err *err)
     return 0;
 }
 
-/* Handles an error of the socket, or an error as answer. The service may be stopped or started at
- * any time, so it is logged once. */
+/* Handles an error of the socket, or an error in the reply. The service may be stopped or started
+ * at any time; therefore the error is logged once. */
 static void miss_service(struct pb_target *target, const struct pb_err *err)
 {
     if (err->code != PB_E_SERVICE_BUSY)
@@ -124,7 +124,7 @@ static int call(struct pb_target *target, const char *method, struct pb_json *pa
     return 0;
 }
 
-/* The events that wait; *out_reply to be released. */
+/* Requests the waiting events; *out_reply must be released. */
 static int list(struct pb_target *target, struct pb_json_value **out_reply,
                 const struct pb_json_value **out_events)
 {
@@ -140,7 +140,8 @@ static int list(struct pb_target *target, struct pb_json_value **out_reply,
     return rc;
 }
 
-/* Until the service has it, or the end: else it would be sent again. */
+/* Repeats until the service has the acknowledgement, or the program ends; otherwise the event
+ * would be sent again. */
 static bool acknowledge(struct pb_target *target, int64_t seq, bool given_up)
 {
     while (!pb_stop_is_set(target->stop)) {
@@ -162,7 +163,7 @@ static bool acknowledge(struct pb_target *target, int64_t seq, bool given_up)
 
 /* --- an event --- */
 
-/* Twice as long each time. */
+/* Doubles the wait each time. */
 static int64_t wait_of(const struct pb_target *target, int64_t asked_ms)
 {
     int64_t longest = target->notify->retry_ms, wait_ms = FIRST_WAIT_MS;
@@ -183,7 +184,7 @@ static void say_failure(struct pb_target *target, const struct pb_letter *letter
            target->notify->name, letter->event, letter->id, why->text, (double)wait_ms / 1000);
 }
 
-/* True: the next one. */
+/* Returns true if the next event may follow. */
 static bool take_result(struct pb_target *target, const struct pb_letter *letter, enum pb_sent sent,
                         const struct pb_sent_why *why)
 {

@@ -11,9 +11,9 @@
 
 struct pb_target;
 
-/* All are borrowed until stop has returned. NULL = it cannot be started. */
+/* All pointers are borrowed until stop has returned. NULL if the target cannot be started. */
 struct pb_target *pb_target_start(const struct pb_notify_config *notify, const char *socket,
                                   struct pb_news_board *news, const struct pb_stop *stop);
-/* After pb_stop_set: ends and frees it. NULL is fine. */
+/* Call after pb_stop_set: ends and frees the target. NULL is allowed. */
 void pb_target_stop(struct pb_target *target);
 #endif

@@ -6,8 +6,8 @@
  * the user with most) that was idle longest is closed, unless it watches. The first connections of
  * a user are always accepted: the user with most loses one, idle or not.
  *
- * A refusal is cheap: a flood of connections is taken from the queue as fast as it comes, as
- * admitted clients wait in the same queue. */
+ * A refusal is cheap: a flood of connections is taken from the queue as fast as they arrive,
+ * because admitted clients wait in the same queue. */
 #include "service/base/log.h"
 #include "service/status/status_loop.h"
 
