@@ -22,7 +22,7 @@ static int take_time(struct pb_raster *raster, const char *path, struct pb_file_
                       "ACQUISITIONDATETIME (domain IMAGERY) is '%.60s', which is no time", text);
 }
 
-/* By the metadata in the file itself. */
+/* Reads facts from the metadata in the file itself. */
 static int look_inside(const struct pb_raster_file *file, const struct pb_limits *limits,
                        const struct pb_file_wants *wants, struct pb_file_facts *out,
                        struct pb_err *err)

@@ -12,13 +12,13 @@ struct group {
     const struct pb_run_products *products;
     struct pb_file_progress *files;
     struct pb_product_result *results;
-    const size_t *product; /* numbers of those to finish; result i is of product[i] */
+    const size_t *product; /* numbers of the products to finish; result i is for product[i] */
     size_t n;
     _Atomic size_t next; /* into product */
 
-    pthread_mutex_t lock; /* all below */
+    pthread_mutex_t lock; /* protects all below */
     bool failed;
-    struct pb_err failure; /* the first one */
+    struct pb_err failure; /* the first failure */
     int rc;                /* its errno */
 };
 
@@ -31,7 +31,7 @@ static void record(struct group *group, int rc, const struct pb_err *why)
         group->rc = rc;
     }
     pthread_mutex_unlock(&group->lock);
-    /* Only now: what the others say of it must not be the first. */
+    /* Set last: the errors that it causes in other threads must not be recorded first. */
     atomic_store(&group->files->stop, true);
 }
 
@@ -72,8 +72,8 @@ static void *help(void *arg)
     return work(arg);
 }
 
-/* Finishes product[0 .. n-1]; helper has room for threads. A helper that cannot be started is done
- * without. */
+/* Finishes product[0 .. n-1]; helper has room for threads. Works without the helpers that cannot be
+ * started. */
 static int finish_together(struct group *group, uint32_t threads, pthread_t *helper,
                            struct pb_err *err)
 {

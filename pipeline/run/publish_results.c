@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PLACES_MAX 1000 /* the directory was taken again and again: probably on purpose */
+#define PLACES_MAX 1000 /* more conflicts are probably caused on purpose */
 
 int pb_publish_begin(const struct pb_run_options *run, const struct pb_output_facts *facts,
                      const struct pb_raster_info *info, struct pb_err *err,
@@ -76,7 +76,7 @@ int pb_publish_results(struct pb_publish *publish, const struct pb_run_products 
         return pb_fail(err, PB_E_MEMORY, "out of memory for publishing");
     int rc = PB_PUBLISH_MOVED;
     for (int i = 0; i < PLACES_MAX && rc == PB_PUBLISH_MOVED; i++) {
-        if (i > 0 && products == NULL) /* of tiles, whose items are written */
+        if (i > 0 && products == NULL) /* products of tiles, whose items are already written */
             rc = pb_fail(err, PB_E_OUTPUT_EXISTS,
                          "another input took the place of this scene meanwhile; run it again");
         else

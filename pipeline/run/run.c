@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The calls of a run. Everything is made in create(): raster, then what run_make.c makes; destroy()
- * undoes what is there, in reverse. */
+/* Calls of a run. create() makes everything: the raster, then the parts in run_make.c; destroy()
+ * releases them in reverse. */
 #include "pipeline/run/run.h"
 #include "config/base/clock.h"
 #include "pipeline/io/file_name.h"
@@ -78,7 +78,7 @@ int pb_run_start(struct pb_run *run, struct pb_err *err)
     return rc;
 }
 
-/* What is left of a tile is its files and their descriptions. */
+/* Ends a tile: only its files and their descriptions remain. */
 static void end_tile(struct pb_run *run)
 {
     struct pb_run_passes *passes = run->passes;
@@ -95,7 +95,7 @@ static void end_tile(struct pb_run *run)
     pthread_mutex_unlock(&run->lock);
     pb_run_passes_destroy(passes);
     pb_run_products_destroy(&run->products);
-    for (size_t i = 0; i < run->n_results; i++) { /* the products' own */
+    for (size_t i = 0; i < run->n_results; i++) { /* owned by the products */
         run->results[i].statistics = NULL;
         run->results[i].n_statistics = 0;
         run->results[i].shown = NULL;
@@ -103,7 +103,7 @@ static void end_tile(struct pb_run *run)
     pb_run_forget_plan(run);
 }
 
-/* From a tile that is computed to the next one, under way. */
+/* Finishes a computed tile and starts the next one. */
 static int go_on(struct pb_run *run, struct pb_err *err)
 {
     int rc = pb_run_finish_products(run, err);
@@ -115,7 +115,7 @@ static int go_on(struct pb_run *run, struct pb_err *err)
     return rc ? rc : pb_run_passes_start(run->passes, err);
 }
 
-/* The passes of the tile under way, and of those after it. */
+/* Waits for the passes of the current tile and of the later ones. */
 static int wait_tiles(struct pb_run *run, int64_t timeout_ms, struct pb_err *err)
 {
     int rc = 0;

@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pixels beyond which an edge is as good as there. */
+/* Distance from the scene at which clamping an edge changes nothing. */
 #define FAR_PX 1e9
-/* Bounds that miss an edge of the scene by so little mean the edge. */
+/* Bounds within this distance of an edge of the scene mean the edge. */
 #define EDGE_PX 1e-6
 
-/* The struct of a step that has an area; NULL = another one. */
+/* Parameters of a step that has an area; NULL for any other step. */
 static const struct pb_crop *crop_of(const struct pb_step_config *step)
 {
     const struct pb_crop *crop = step->op == pb_op_find("crop") ? step->params : NULL;
@@ -28,8 +28,8 @@ static const struct pb_crop *crop_of(const struct pb_step_config *step)
     return has ? crop : NULL;
 }
 
-/* The path of a vector file, which begins at the configuration's directory when it is relative.
- * False: it is too long. */
+/* Path of a vector file; a relative one is relative to the configuration's directory. False: it is
+ * too long. */
 static bool find_path(const struct pb_config *config, const char *text, char out[PATH_MAX])
 {
     const char *path = config->path != NULL ? config->path : "", *slash = strrchr(path, '/');
@@ -48,7 +48,7 @@ void pb_run_areas_hand(const struct pb_config *config, const struct pb_pipeline_
     }
 }
 
-/* The pixels around a rectangle of the scene's coordinate system; false: it has no transform. */
+/* Pixels around a rectangle in the scene's coordinate system; false: the scene has no transform. */
 static bool to_pixels(const struct pb_raster_info *info, const double bounds[4],
                       struct pb_area *out)
 {
@@ -67,8 +67,8 @@ static bool to_pixels(const struct pb_raster_info *info, const double bounds[4],
     return true;
 }
 
-/* Longitudes turned by whole circles until they meet those of the scene. -EDOM: two parts of it do,
- * which are not next to each other. bounds: of the scene's geographic system. */
+/* Shifts longitudes by whole circles until they meet those of the scene. -EDOM: they meet two
+ * separate parts of it. bounds: in the scene's geographic system. */
 static int turn(const struct pb_raster_info *info, double bounds[4])
 {
     const double *t = info->transform, circle = 2 * acos(-1.0) / info->unit.radians;
@@ -90,7 +90,7 @@ static int turn(const struct pb_raster_info *info, double bounds[4])
             return 0;
         n++;
     }
-    if (n == 0) { /* beside the scene, whatever the turn */
+    if (n == 0) { /* outside the scene for every shift */
         bounds[0] = west;
         bounds[2] = east;
     }
@@ -123,7 +123,7 @@ static int find_area(const struct pb_crop *crop, struct pb_raster *raster, struc
     return rc == -ERANGE ? 0 : rc;
 }
 
-/* The rectangle around the scene, in its own system. */
+/* Bounds of the scene, in its own system. */
 static void scene_of(const struct pb_raster_info *info, double out[4])
 {
     const double *t = info->transform;
@@ -135,7 +135,7 @@ static void scene_of(const struct pb_raster_info *info, double out[4])
     out[3] = t[3] + fmax(down[0], 0) + fmax(down[1], 0);
 }
 
-/* The error is at the step's `where`. */
+/* Error at the step's `where`. */
 static int wrong_where(const struct pb_config *config, const struct pb_crop *crop, size_t at,
                        struct pb_err *err)
 {
@@ -149,7 +149,7 @@ static int wrong_where(const struct pb_config *config, const struct pb_crop *cro
     return pb_fail_at(err, PB_E_VECTOR_CHOICE, file, line, col, "crop.where: %s", words);
 }
 
-/* The plane of the polygons, in pixels, for a step that cuts. */
+/* Adds the mask of the polygons, in pixels, for a step that cuts. */
 static int add_mask(struct pb_run_areas *areas, const struct pb_crop *crop,
                     const struct pb_polygons *polygons, const struct pb_raster_info *info,
                     struct pb_err *err)
@@ -167,7 +167,7 @@ static int add_mask(struct pb_run_areas *areas, const struct pb_crop *crop,
     return pb_fail(err, PB_E_MEMORY, "no memory for the polygons of %s", crop->polygons);
 }
 
-/* Of each file that steps name. */
+/* Adds the warning about one of the files that steps name. */
 static void add_warning(struct pb_run_areas *areas, const struct pb_polygons *polygons,
                         const char *path)
 {
@@ -179,7 +179,8 @@ static void add_warning(struct pb_run_areas *areas, const struct pb_polygons *po
                        used > 0 ? "; " : "", own);
 }
 
-/* A rectangle without a cutline would hold all columns between polygons at both edges. */
+/* Refuses polygons at both edges without a cutline: their rectangle would have all columns between.
+ */
 static int check_gap(const struct pb_crop *crop, const struct pb_polygons *polygons,
                      const struct pb_raster_info *info, struct pb_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What a run is made of once its scene is open, in this order: device, plan, place, products, first
- * pass. */
+/* Makes the parts of a run once its scene is open, in this order: device, plan, place, products,
+ * first pass. */
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_limits.h"
 #include "pipeline/raster/polygon_mask.h"
@@ -23,7 +23,7 @@ static int choose_device(const struct pb_compute_config *compute, int32_t *out_i
     return rc;
 }
 
-/* The device and what the plan has to know of it. */
+/* Selects the device, and sets its facts in the plan request. */
 static int find_device(struct pb_run *run, struct pb_plan_request *request, struct pb_err *err)
 {
     const struct pb_remote *remote = run->options.remote;
@@ -34,7 +34,7 @@ static int find_device(struct pb_run *run, struct pb_plan_request *request, stru
         request->traits = remote->traits;
         request->cuda = remote->traits != NULL;
         request->remote = true;
-        request->jobs_beside = 0; /* one process has them all */
+        request->jobs_beside = 0; /* one process computes for all jobs */
         if (remote->stream_why != NULL)
             request->stream_why = remote->stream_why;
         return 0;
@@ -47,7 +47,7 @@ static int find_device(struct pb_run *run, struct pb_plan_request *request, stru
     return rc;
 }
 
-/* The environment of the products, before they have a place. */
+/* Makes the environment of the products, before they have a place. */
 static int make_env(struct pb_run *run, struct pb_err *err)
 {
     const struct pb_plan_request *request = &run->facts;
@@ -114,7 +114,7 @@ int pb_run_make_plan(struct pb_run *run, struct pb_err *err)
     return make_env(run, err);
 }
 
-/* What output.path needs is known before the first pixel is read, or the run fails. */
+/* Expands output.path before the first pixel is read; fails if a fact for it is missing. */
 static int find_place(struct pb_run *run, struct pb_err *err)
 {
     const char *path = run->options.pipeline->output.path;
@@ -133,7 +133,7 @@ static int inputs_of_publish(void *user, struct pb_err *err, const struct pb_inp
     return pb_publish_inputs(user, err, out);
 }
 
-/* Where the products go, of all tiles. */
+/* Makes the place of the products, for all tiles. */
 static int make_place(struct pb_run *run, struct pb_err *err)
 {
     const size_t n_tiles = run->tiles.n > 0 ? run->tiles.n : 1;
@@ -201,7 +201,7 @@ void pb_run_forget_plan(struct pb_run *run)
     run->plan = NULL;
 }
 
-/* Plans each tile, so that what cannot be is refused before a pixel is read. */
+/* Plans each tile, in order to refuse impossible ones before a pixel is read. */
 static int plan_tiles(struct pb_run *run, struct pb_run_room *room, struct pb_err *err)
 {
     struct pb_run_tiles *tiles = &run->tiles;
@@ -241,7 +241,7 @@ int pb_run_make_first(struct pb_run *run, struct pb_err *err)
     if (rc == 0 && run->tiles.n == 0)
         pb_run_room_add(&room, &run->env);
     rc = rc ? rc : pb_run_room_check(&room, &run->options, err);
-    rc = rc ? rc : pb_run_areas_ready(&run->areas, run->plan, err); /* also for later tiles */
+    rc = rc ? rc : pb_run_areas_ready(&run->areas, run->plan, err); /* for later tiles, too */
     if (rc == 0 && makes)
         rc = make_place(run, err);
     if (rc == 0 && makes)

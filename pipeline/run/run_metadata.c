@@ -32,7 +32,7 @@ static int check(const struct pb_metadata *facts, const struct pb_raster_info *i
                    info->crs_code);
 }
 
-/* "MTD_MSIL2A.xml, MTD_TL.xml" */
+/* Lists base names: "MTD_MSIL2A.xml, MTD_TL.xml". */
 static void name_files(struct pb_run_metadata *out, const struct pb_metadata_files *files)
 {
     size_t used = 0;

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The pattern and the number of file i. */
+/* match_of: pattern of file i; nth_of: its number. */
 static const char *match_of(const struct pb_input_config *input, size_t i)
 {
     return i == 0 ? input->file : input->sources[i - 1].file;
@@ -32,9 +32,9 @@ static int no_memory(const struct pb_ordering *o)
     return pb_fail(o->err, PB_E_MEMORY, "out of memory for the files of %s", o->files->folder);
 }
 
-/* --- what each file says ----------------------------------------------------------------------*/
+/* --- facts of each file -----------------------------------------------------------------------*/
 
-/* Its metadata, of those that are open, into out; how many. */
+/* Copies the open metadata files of the file at `path` to out; returns their count. */
 static size_t metadata_of(const struct pb_ordering *o, const char *path,
                           struct pb_raster_file out[PB_METADATA_FILES_MAX])
 {
@@ -63,7 +63,7 @@ static int look(const struct pb_ordering *o, struct pb_order_candidate *c)
     return rc;
 }
 
-/* Adds a file of that pattern, once. */
+/* Adds a file that matches the pattern, once. */
 static void add(struct pb_ordering *o, const struct pb_raster_file *file, const char *match)
 {
     const char *inner = pb_scene_files_inner(o->files, file->path);
@@ -87,7 +87,7 @@ static int add_spares(struct pb_ordering *o, const char *match)
     return rc;
 }
 
-/* All counted files that are open. */
+/* Adds all counted files that are open. */
 static int gather(struct pb_ordering *o)
 {
     const size_t most = (o->files->n + 1) * (o->files->n_spare + 1) + o->files->n;
@@ -114,7 +114,7 @@ static int look_at_all(struct pb_ordering *o)
     return rc;
 }
 
-/* --- in order ----------------------------------------------------------------------------------*/
+/* --- order -------------------------------------------------------------------------------------*/
 
 static int by_key(const void *a, const void *b)
 {
@@ -147,7 +147,7 @@ static struct pb_order_candidate *find(const struct pb_ordering *o, const char *
     return NULL;
 }
 
-/* An order by nothing would be a guess. */
+/* Refuses to order several files without any known cloud cover. */
 static int check_said(const struct pb_ordering *o)
 {
     size_t n_said = 0;
@@ -165,7 +165,8 @@ static int check_said(const struct pb_ordering *o)
                                                : "input.metadata, which is not set,");
 }
 
-/* As far as both say it; times may differ by an hour, as in the metadata of one scene. */
+/* True if all facts known of both are equal; times may differ by an hour, as within the metadata of
+ * one scene. */
 static bool are_alike(const struct pb_observation *a, const struct pb_observation *b)
 {
     const double hours =
@@ -175,7 +176,8 @@ static bool are_alike(const struct pb_observation *a, const struct pb_observatio
     return same_cover && !(hours > 1);
 }
 
-/* Files of one number and different patterns are bands of one observation, and say the same. */
+/* Files of one number and different patterns are bands of one observation: their facts must be
+ * equal. */
 static int check_pairs(const struct pb_ordering *o)
 {
     for (size_t i = 0; i < o->n; i++)
@@ -202,7 +204,7 @@ static int decide(struct pb_ordering *o)
     return rc == 0 && by_cloud ? check_pairs(o) : rc;
 }
 
-/* --- the files anew ---------------------------------------------------------------------------*/
+/* --- files in the new order -------------------------------------------------------------------*/
 
 static int too_few(const struct pb_ordering *o, size_t i)
 {
@@ -233,7 +235,7 @@ static int place(const struct pb_ordering *o, struct pb_scene_files *out)
     return rc;
 }
 
-/* The others, which were looked at as well. */
+/* Adds the other files, which were examined as well. */
 static int place_spares(const struct pb_ordering *o, struct pb_scene_files *out)
 {
     int rc = 0;
@@ -260,7 +262,7 @@ static int keep_observations(const struct pb_ordering *o, struct pb_observations
     return 0;
 }
 
-/* Files that are counted by their names, with what their metadata say. */
+/* Observations of files that keep their order by name, with the facts of their metadata. */
 static int observe(struct pb_ordering *o, struct pb_observations *out)
 {
     int rc = gather(o);
@@ -272,7 +274,7 @@ static int observe(struct pb_ordering *o, struct pb_observations *out)
             if (o->one[i].file == &o->files->file[k])
                 said->nth = nth_of(o->input, k);
     }
-    pb_scene_files_hand(o->files); /* one of them was handed as the first */
+    pb_scene_files_hand(o->files); /* restores the first file: another one was registered as it */
     return rc ? rc : keep_observations(o, out);
 }
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Gives the files that the line means their place. */
+/* Sets the number of the files that the line names. */
 static int take_line(const struct pb_ordering *o, const struct pb_scene_list *list, size_t k)
 {
     const char *path = o->files->list.path, *first = NULL;
@@ -41,7 +41,8 @@ static size_t listed(const struct pb_ordering *o, const char *match)
     return n;
 }
 
-/* A band of each observation: files of one number would be of two otherwise. */
+/* Checks that each observation has all bands: else files of one number would be of different ones.
+ */
 static int check_numbers(const struct pb_ordering *o)
 {
     const char *first = o->n > 0 ? o->one[0].said.match : "";

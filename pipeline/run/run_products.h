@@ -8,7 +8,7 @@
 #include "pipeline/run/base/sink.h"
 
 struct pb_run_products {
-    void **product; /* as made by type[i]->create */
+    void **product; /* results of type[i]->create */
     const struct pb_product_type **type;
     size_t n;
     struct pb_sink *sinks; /* sinks of the products that take tiles */

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What comes of a run: products are finished and published, and a report says what it took. */
+/* Finishes and publishes the products of a run, and fills its report. */
 #include "config/base/clock.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_resident.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What products say of the digits of bands, now that all pixels are through. */
+/* Adds the digits report of the bands to the products' environment, after the last pixel. */
 static void note_digits(struct pb_run *run)
 {
     struct pb_run_report through = {.n_digits = 0};
@@ -25,14 +25,14 @@ static void note_digits(struct pb_run *run)
         pb_notes_add(&run->notes, "%s", through.notes.text[i]);
 }
 
-/* Whether a step brings pixels onto another system, and none of them is valid. Seen where tiles of
- * pixels come to the host (make_products in run_make.c). */
+/* Returns true if a step brings pixels into another system and none of them is valid. Found only if
+ * tiles of pixels are sent to the host (make_products in run_make.c). */
 static bool is_warped_away(const struct pb_run *run)
 {
     return run->tiles.n == 0 && pb_run_looks_for_valid(run) && !atomic_load(&run->tiles.valid);
 }
 
-/* What products say of the run, now that all pixels are through. */
+/* Adds the notes of the run for the products, after the last pixel. */
 static void add_notes(struct pb_run *run)
 {
     const struct pb_chain *chain = run->plan->chain;
@@ -78,8 +78,8 @@ static void add_warning(struct pb_run *run, const char *text)
                        text);
 }
 
-/* What people should know of a success: the first of what was found while it was computed and
- * published, and pages that were not read. */
+/* Warning of a successful run: the first one from computing and publishing, and the pages that were
+ * not read. */
 static const char *warning_of(struct pb_run *run)
 {
     const char *text = run->publish != NULL ? pb_publish_warning(run->publish) : "";
@@ -147,7 +147,7 @@ static int finish(struct pb_run *run, struct pb_err *err, char out_directory[409
     return rc;
 }
 
-/* Where the products are on the Earth, and when the scene was taken. */
+/* Sets the position of the products on the Earth, and the acquisition time of the scene. */
 static void say_place(const struct pb_run *run, struct pb_run_result *out)
 {
     const struct pb_product_env *env = &run->env;
@@ -170,7 +170,7 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     uint64_t start = pb_clock_mono_ns();
     if (run->state != COMPUTED)
         return pb_run_out_of_order(err, "publish");
-    run->state = PUBLISHED; /* once, also when it fails */
+    run->state = PUBLISHED; /* only once, also on failure */
     atomic_store(&run->stage, PB_PHASE_PUBLISH);
     pb_run_work_begin(&run->work);
     int rc = finish(run, err, out_result->directory);

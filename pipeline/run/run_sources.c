@@ -28,14 +28,14 @@ int pb_run_sources_blame(const struct pb_run_sources *s, int rc, struct pb_err *
     return rc;
 }
 
-/* --- where files of a scene lie --------------------------------------------------------------*/
+/* --- place of the scene's files --------------------------------------------------------------*/
 
 static const char *inner_of(const struct pb_run_sources *s, size_t file)
 {
     return pb_scene_files_inner(s->options->files, s->options->files->file[file].path);
 }
 
-/* Of the scene's files, or of a file beside it. */
+/* Name of one of the scene's files, or of a file outside the scene. */
 static const char *name_of(const struct pb_run_sources *s, size_t file)
 {
     const struct pb_run_options *o = s->options;
@@ -101,7 +101,7 @@ static bool meets(double offset, double scale, int32_t own, int32_t other)
     return offset < other && offset + scale * own > 0;
 }
 
-/* Whether a step puts files beside each other. */
+/* Returns true if a step joins files side by side. */
 static bool joins(const struct pb_pipeline_config *pipeline)
 {
     bool found = false;
@@ -110,7 +110,7 @@ static bool joins(const struct pb_pipeline_config *pipeline)
     return found;
 }
 
-/* That a file of the scene lies where the grid is, at least in part, unless a step joins them. */
+/* Checks that a file of the scene overlaps the grid, unless a step joins files. */
 static int check_place(const struct pb_run_sources *s, size_t file, struct pb_err *err)
 {
     const struct pb_plan_other *other = &s->others[file - 1];
@@ -131,7 +131,7 @@ static int check_place(const struct pb_run_sources *s, size_t file, struct pb_er
 
 /* --- opening ---------------------------------------------------------------------------------*/
 
-/* A file that is not read: bands on the scene's grid. */
+/* Makes facts for a file that is not read: bands on the scene's grid. */
 static void stand_in(struct pb_run_sources *s, size_t i)
 {
     const struct pb_source_config *config = &input_of(s)->sources[i];
@@ -198,7 +198,7 @@ static int make_tables(struct pb_run_sources *s, struct pb_err *err)
 {
     const struct pb_pipeline_config *pipeline = s->options->pipeline;
     const struct pb_raster_info *info = pb_raster_info(s->raster[0]);
-    const size_t at = input_of(s)->n_sources; /* among the others */
+    const size_t at = input_of(s)->n_sources; /* index among the others */
     const int32_t n = pb_plan_tables(pipeline);
     if (n == 0)
         return 0;
@@ -235,7 +235,7 @@ int pb_run_sources_cut(struct pb_run_sources *s, const struct pb_polygon_masks *
                        struct pb_err *err)
 {
     const struct pb_raster_info *info = pb_raster_info(s->raster[0]);
-    const size_t at = pb_run_sources_others(s); /* among the others */
+    const size_t at = pb_run_sources_others(s); /* index among the others */
     if (masks == NULL)
         return 0;
     if (at + 1 >= PB_FILES_MAX)
@@ -264,7 +264,7 @@ void pb_run_sources_calibrate(struct pb_run_sources *s, const struct pb_plan *pl
                               const struct pb_metadata *facts)
 {
     if (s->tables != NULL)
-        s->tables->n = 0; /* those of another tile's plan are the same */
+        s->tables->n = 0; /* the plans of all tiles have the same tables */
     for (size_t i = 0; s->tables != NULL && i < plan->n_calibrated; i++) {
         const struct pb_calibrated *c = &plan->calibrated[i];
         const struct pb_sar_channel *channel = pb_sar_find(facts->sar, c->of);

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As many as a worker may announce (PB_WORKER_PRODUCTS_MAX). */
+/* Largest count of products that a worker may announce (PB_WORKER_PRODUCTS_MAX). */
 enum { PRODUCTS_MAX = 256 };
 
 int pb_run_tiles_find(struct pb_run_tiles *tiles, const struct pb_pipeline_config *pipeline,
@@ -25,7 +25,7 @@ int pb_run_tiles_find(struct pb_run_tiles *tiles, const struct pb_pipeline_confi
     struct pb_tile_list list;
     if (warp == NULL ||
         !((info->has_transform && info->has_crs) || info->n_gcps > 0 || info->has_rpc))
-        return 0; /* without a place the step says what is missing */
+        return 0; /* without georeferencing the step reports the missing facts */
     int rc = pb_tiles_find(warp, raster, err, &list);
     if (rc == 0 && list.n == 0)
         rc = pb_fail(err, PB_E_INPUT_OUTSIDE, "no tile of the grid overlaps the scene");
@@ -39,7 +39,7 @@ int pb_run_tiles_find(struct pb_run_tiles *tiles, const struct pb_pipeline_confi
     return rc;
 }
 
-/* As pb_run_passes_progress counts them. */
+/* Tiles of a plan, counted like pb_run_passes_progress does. */
 static uint64_t tiles_of(const struct pb_plan *plan)
 {
     uint64_t n = pb_grid_count(&plan->grid) + pb_plan_image_steps(plan);
@@ -68,8 +68,8 @@ int pb_run_tiles_planned(struct pb_run_tiles *tiles, int rc, const struct pb_pla
     return 0;
 }
 
-/* None is reached: what the plan of the first one said, or, where that is about this tile, the
- * names of all as far as there is room. */
+/* Error if the scene reaches no tile: the error of the first one, or, if that names only this tile,
+ * the names of all tiles as far as they fit. */
 static int none_reached(const struct pb_run_tiles *tiles, struct pb_err *err)
 {
     const size_t n_all = tiles->n;
@@ -161,13 +161,13 @@ const struct pb_ground_tile *pb_run_tiles_place(const struct pb_run_tiles *tiles
     return tiles->n > 0 ? &tiles->tile[tiles->at].place : NULL;
 }
 
-/* --- is a pixel valid? ------------------------------------------------------------------------ */
+/* --- search for a valid pixel ----------------------------------------------------------------- */
 
 static int look(void *object, const struct pb_tile *tile, const struct pb_tile_planes *pixels,
                 uint32_t worker, struct pb_err *err)
 {
     struct pb_run_tiles *tiles = object;
-    const size_t n = (size_t)tile->core.w * (size_t)tile->core.h; /* what is behind are no pixels */
+    const size_t n = (size_t)tile->core.w * (size_t)tile->core.h; /* the rest is padding */
     bool found = pixels->plane_px == 0 || atomic_load_explicit(&tiles->valid, memory_order_relaxed);
     (void)worker;
     (void)err;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Everything is made in create(), in this order: slots, channels, limiter, block caches, executor;
- * destroy() undoes what is there, in reverse. */
+/* create() makes everything, in this order: slots, channels, limiter, block caches, executor;
+ * destroy() releases them in reverse. */
 #include "pipeline/run/passes/pass.h"
 #include "config/base/clock.h"
 #include "pipeline/device/device.h"
@@ -31,7 +31,7 @@ static int make_channel(const struct wic_options *options, void **out_memory,
     return 0;
 }
 
-/* Slots, and the channels that they go through where a device computes. */
+/* Makes slots, and their channels if a device computes. */
 static int make_channels(struct pb_pass *pass, struct pb_err *err)
 {
     const struct pb_plan *plan = pass->plan;
@@ -57,7 +57,7 @@ static int make_channels(struct pb_pass *pass, struct pb_err *err)
     return rc ? rc : make_channel(&out, &pass->out_channel, &pass->stream.out, err);
 }
 
-/* Slots and channels are the session's. */
+/* Opens a session, which has the slots and channels. */
 static int open_session(struct pb_pass *pass, const struct pb_pass_request *request,
                         struct pb_err *err)
 {
@@ -97,7 +97,7 @@ static int make_caches(const struct pb_plan *plan, size_t source, struct pb_bloc
     return rc;
 }
 
-/* The executor's end of the pass's exchanges. */
+/* Makes the executor's end of the pass's exchanges. */
 static int make_arrivals(struct pb_pass *pass, struct pb_err *err)
 {
     const struct pb_plan *plan = pass->plan;
@@ -120,7 +120,7 @@ static int make_arrivals(struct pb_pass *pass, struct pb_err *err)
     return 0;
 }
 
-/* Both ends of the pass's exchange of tiles, each with a walk of its own; with a remote its
+/* Makes both ends of the pass's exchange of tiles, each with its own walk; with a remote only its
  * readers' end. */
 static int make_exchange(struct pb_pass *pass, struct pb_err *err)
 {
@@ -129,8 +129,8 @@ static int make_exchange(struct pb_pass *pass, struct pb_err *err)
     int rc = pb_plan_exchange(plan, err, &sending);
     if (rc < 0)
         return rc;
-    /* Where another process dispatches tiles, as many are under way as it has slots for results;
-     * and products that get no tiles hold nothing for them. */
+    /* If another process dispatches tiles, its slots for results limit the tiles in flight; and
+     * products that get no tiles hold no memory for them. */
     bool others =
         plan->whole.used && (pass->stream.remote != NULL || !pb_plan_out_has_planes(plan));
     uint32_t units = pb_order_units(&plan->grid, plan->order);
@@ -141,7 +141,7 @@ static int make_exchange(struct pb_pass *pass, struct pb_err *err)
     return pass->stream.remote != NULL ? 0 : make_arrivals(pass, err);
 }
 
-/* The next round, and its numbers for the tiles. */
+/* Begins the next round, and sets its numbers for the tiles. */
 static int make_head(struct pb_pass *pass, struct pb_err *err)
 {
     struct pb_stream *s = &pass->stream;
@@ -203,7 +203,8 @@ int pb_pass_create(const struct pb_pass_request *request, struct pb_err *err,
     int rc = make_stream(pass, request, err);
     if (rc == 0)
         pb_in_flight_open(pass->stream.in_flight, pass->open);
-    if (rc == 0 && pass->plan->cuda && request->remote == NULL) /* before a kernel may be there */
+    if (rc == 0 && pass->plan->cuda &&
+        request->remote == NULL) /* before a kernel may be resident */
         pb_device_link(pass->plan->device_index, RATE_BYTES, &pass->to_device_rate,
                        &pass->from_device_rate);
     uint64_t start = pb_clock_mono_ns();
@@ -312,7 +313,7 @@ void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
     const struct pb_stage_counter *counter[3] = {&s->read, &s->compute, &s->write};
     const char *const names[3] = {"read", "compute", "write"};
     bool is_remote = s->remote != NULL;
-    const bool by_workers = pass->plan->by_workers; /* each of them is a thread of all stages */
+    const bool by_workers = pass->plan->by_workers; /* each worker is a thread of all stages */
     const uint32_t threads[3] = {by_workers ? pass->plan->workers : pass->plan->readers,
                                  is_remote ? pass->session.threads
                                            : pass->exec_type->threads(pass->exec),

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Set 0 is what the others are merged into; a device has the last one. A reduction that is complete
+/* The others are merged into set 0; a device has the last set. A reduction that is complete
  * after the first round takes no part in the next one. */
 #include "pipeline/run/passes/reducing.h"
 #include "pipeline/plan/plan_resident.h"
@@ -13,13 +13,13 @@ struct pb_reducing {
     struct pb_chain *pass;
     const struct pb_chain_reduction *reduction;
     size_t n;
-    uint32_t workers; /* and a device */
+    uint32_t workers; /* including a device */
     size_t set_bytes;
     uint8_t *sets;             /* workers + 1 */
-    size_t *offset;            /* of a reduction's state in a set */
-    bool *done;                /* by reduction */
-    struct pb_rounds **rounds; /* by reduction; NULL: no loop */
-    double *results;           /* of the round, PB_REDUCE_RESULTS_MAX of each */
+    size_t *offset;            /* offset of each reduction's state in a set */
+    bool *done;                /* indexed by reduction */
+    struct pb_rounds **rounds; /* indexed by reduction; NULL: no loop */
+    double *results;           /* results of the round, PB_REDUCE_RESULTS_MAX for each */
 };
 
 static void *state_of(const struct pb_reducing *r, uint32_t set, size_t i)
@@ -27,7 +27,7 @@ static void *state_of(const struct pb_reducing *r, uint32_t set, size_t i)
     return r->sets + set * r->set_bytes + r->offset[i];
 }
 
-/* As pb_chain_reduce_bytes adds them up. */
+/* Places states in the order in which pb_chain_reduce_bytes adds up their sizes. */
 static void place_states(struct pb_reducing *r)
 {
     size_t at = 0;
@@ -53,7 +53,7 @@ static int begin_one(struct pb_reducing *r, size_t i, const struct pb_step_confi
 
 static int allocate(struct pb_reducing *r, struct pb_err *err)
 {
-    const size_t n = r->n + 1; /* a pass may make whole images alone */
+    const size_t n = r->n + 1; /* n may be 0: a pass that only makes whole images */
     r->done = calloc(n, sizeof *r->done);
     r->rounds = calloc(n, sizeof(struct pb_rounds *));
     r->offset = calloc(n, sizeof *r->offset);
@@ -111,7 +111,7 @@ void *pb_reducing_device_state(struct pb_reducing *r, size_t i)
     return r->done[i] ? NULL : state_of(r, r->workers, i);
 }
 
-/* What a device has summed up, part by part. */
+/* Adds the sums of a device, part by part. */
 static int add_sums(void *object, const struct pb_tile *tile, const struct pb_tile_planes *sums,
                     uint32_t worker, struct pb_err *err)
 {
@@ -167,7 +167,7 @@ static int set_one(const struct pb_reducing *r, size_t i, struct pb_chain *whole
     return 0;
 }
 
-/* Results go to the chain as they come; the numbers of the loops that go on after all of them. */
+/* Sets the results in the chain one by one; then the numbers of the loops that continue. */
 int pb_reducing_end(struct pb_reducing *r, struct pb_chain *whole, bool *out_all,
                     struct pb_err *err)
 {

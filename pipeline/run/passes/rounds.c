@@ -10,7 +10,7 @@ enum { HOST, DEVICE, PARTIES, SLOTS = 2 };
 
 struct pb_rounds {
     struct wic_schedule schedule;
-    const char *name; /* of the pattern */
+    const char *name; /* name of the pattern */
 };
 
 static int fail(const struct pb_rounds *rounds, const char *why, struct pb_err *err)
@@ -19,7 +19,7 @@ static int fail(const struct pb_rounds *rounds, const char *why, struct pb_err *
                    why);
 }
 
-/* One chunk from a party to the other, told with `value`. 1; 0: the exchange is over. */
+/* Sends one chunk from a party to the other, with `value`. 1; 0: the exchange is over. */
 static int step(struct pb_rounds *rounds, uint16_t from, uint64_t value, struct pb_err *err)
 {
     const struct wic_outcome outcome = {.count = 1, .value = value};

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Sizes of areas are found while tiles come, from the planes that are there; the two rounds after
- * that (kernels/areas/areas.h) read cells back. */
+/* Sizes of areas are computed while tiles arrive, from the planes in memory; the two rounds after
+ * that (kernels/areas/areas.h) read cells again. */
 #include "pipeline/run/passes/run_images.h"
 #include "pipeline/images/image_store.h"
 #include "pipeline/io/thread.h"
@@ -15,13 +15,13 @@
 struct image {
     struct pb_image_store *store; /* NULL: no pass has made it yet */
     struct pb_areas *areas;       /* while it is made */
-    uint32_t output;              /* of the pass that makes it */
+    uint32_t output;              /* output of the pass that makes it */
     uint32_t file;                /* number of the source */
 };
 
-/* Of a thread. */
+/* Buffers of a thread. */
 struct scratch {
-    float *pixels; /* of a cell */
+    float *pixels; /* pixels of a cell */
     void *areas;
 };
 
@@ -29,19 +29,19 @@ struct pb_run_images {
     const struct pb_plan *plan;
     const char *directory;
     const struct pb_raster *raster[PB_FILES_MAX];
-    struct pb_raster *own[PB_FILES_MAX]; /* of images, by source */
+    struct pb_raster *own[PB_FILES_MAX]; /* rasters of images, by source */
     struct image *image;
     size_t n;
-    const struct pb_plan *pass;  /* that makes images now; NULL: none does */
-    const struct pb_plan *ended; /* the last one that has made images */
+    const struct pb_plan *pass;  /* current pass that makes images; NULL if absent */
+    const struct pb_plan *ended; /* last pass that has made images */
     uint32_t workers;
-    struct scratch *scratch; /* of each worker */
+    struct scratch *scratch; /* one for each worker */
     _Atomic uint64_t done;   /* cells, in each round */
 };
 
 /* --- before a pass ---------------------------------------------------------------------------- */
 
-/* The earlier pass that makes image k, and which output it is made of; NULL: none does. */
+/* Earlier pass that makes image k, and the output that it is made from; NULL if no pass does. */
 static const struct pb_plan *pass_of(const struct pb_plan *plan, size_t k, uint32_t *out_output)
 {
     for (size_t i = 0; i < plan->n_earlier; i++) {
@@ -63,7 +63,7 @@ static int make_image(struct pb_run_images *s, size_t k, struct pb_err *err)
     const struct pb_raster_info *info = &s->plan->images[k].info;
     image->file = s->plan->images[k].file;
     if (pass == NULL)
-        return 0; /* nothing depends on it */
+        return 0; /* no step depends on it */
     const int32_t side = pb_areas_side(pass->grid.side_px);
     int rc =
         pb_image_store_create(s->directory, info->width, info->height, side, err, &image->store);
@@ -110,7 +110,7 @@ const struct pb_raster *const *pb_run_images_rasters(const struct pb_run_images 
     return images->raster;
 }
 
-/* What a pass takes. */
+/* Frees the memory of a pass. */
 static void forget_pass(struct pb_run_images *s)
 {
     for (size_t k = 0; k < s->n && s->image != NULL; k++) {
@@ -160,7 +160,7 @@ int pb_run_images_begin(struct pb_run_images *s, const struct pb_plan *pass, str
     const struct pb_chain_image *made;
     size_t n = pb_chain_images(pass->chain, &made);
     int rc = 0;
-    if (!pass->is_earlier || n == 0 || s->ended == pass) /* a later round of it makes none */
+    if (!pass->is_earlier || n == 0 || s->ended == pass) /* its later rounds make no image */
         return 0;
     s->pass = pass;
     rc = make_scratch(s, pass, err);
@@ -174,7 +174,7 @@ int pb_run_images_begin(struct pb_run_images *s, const struct pb_plan *pass, str
 
 /* --- tiles ------------------------------------------------------------------------------------ */
 
-/* Keeps a cell of a tile and finds its areas. */
+/* Stores a cell of a tile and finds its areas. */
 static int take_cell(const struct pb_run_images *s, struct image *image, uint32_t cell,
                      const struct pb_tile *tile, const float *plane, uint32_t worker,
                      struct pb_err *err)
@@ -216,7 +216,7 @@ bool pb_run_images_sink(struct pb_run_images *s, struct pb_sink *out_sink)
 
 /* --- sieving ---------------------------------------------------------------------------------- */
 
-/* A round over all cells of an image. */
+/* One round over all cells of an image. */
 struct round {
     struct pb_run_images *images;
     struct image *image;
@@ -270,7 +270,8 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* The calling thread is one of the workers; fewer threads take longer and do the same. */
+/* The calling thread is one of the workers; with fewer threads it takes longer, with equal results.
+ */
 static int run_round(struct pb_run_images *s, struct image *image, bool replace,
                      const atomic_bool *stop, struct pb_err *err)
 {
@@ -297,7 +298,7 @@ static bool is_stopped(const void *stop)
     return atomic_load((const atomic_bool *)stop);
 }
 
-/* When `stop` is set it ends early, which is no failure: the image is not used then. */
+/* Ends early when `stop` is set, which is not a failure: the image is not used then. */
 static int sieve_image(struct pb_run_images *s, struct image *image, const atomic_bool *stop,
                        struct pb_err *err)
 {

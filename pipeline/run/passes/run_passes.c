@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A pass that has ended is taken apart before the next one is made: slots of one pass are in memory
- * at a time. What it did is added to the totals first. The rounds of a pass share slots, executor
- * and threads, unless its chain lies where the numbers of a round do not reach it. */
+/* A pass that has ended is destroyed before the next one is made: only the slots of one pass are in
+ * memory at a time. Its report is added to the totals first. The rounds of a pass share slots,
+ * executor and threads, unless its chain was copied to a place that does not get the numbers of a
+ * round. */
 #include "pipeline/run/passes/run_passes.h"
 #include "config/base/clock.h"
 #include "pipeline/run/passes/reducing.h"
@@ -14,21 +15,21 @@
 
 struct pb_run_passes {
     struct pb_pass_request last;  /* the pass that makes the products */
-    struct pb_reducing *reducing; /* of the pass, when it is an earlier one */
-    struct pb_tile_store *store;  /* of its tiles, when the plan keeps them */
-    struct pb_whole_kept *kept;   /* what passes leave on a device; NULL: nothing */
-    struct pb_run_images *images; /* NULL: the plan has none */
+    struct pb_reducing *reducing; /* reductions, if the pass is an earlier one */
+    struct pb_tile_store *store;  /* tiles of the pass, if the plan keeps them */
+    struct pb_whole_kept *kept;   /* pixels that passes leave on a device; NULL: unused */
+    struct pb_run_images *images; /* NULL: the plan has no images */
     struct pb_sink sink[2];
-    struct pb_run_report report; /* of the passes that have ended */
+    struct pb_run_report report; /* sum over the passes that have ended */
     atomic_bool stopped;
-    struct pb_err failure; /* of making or starting a later pass */
+    struct pb_err failure; /* failure of making or starting a later pass */
 
-    pthread_mutex_t lock; /* below: for progress and abort */
-    size_t number;        /* of the pass: plan->n_earlier is the last */
+    pthread_mutex_t lock; /* protects all below, for progress and abort */
+    size_t number;        /* number of the pass: plan->n_earlier is the last */
     int round;
-    struct pb_pass *pass; /* NULL between two, and after one could not be made */
+    struct pb_pass *pass; /* NULL between two, and after a failure to make one */
     uint64_t tiles_before, bytes_before;
-    uint64_t tiles_counted; /* of the pass's tiles, those of its rounds that have ended */
+    uint64_t tiles_counted; /* tiles of the pass's rounds that have ended */
 };
 
 static const struct pb_plan *plan_of(const struct pb_run_passes *p)
@@ -41,8 +42,9 @@ static bool is_last(const struct pb_run_passes *p)
     return p->number == p->last.plan->n_earlier;
 }
 
-/* Whether a pass made for one round can go on with the next. A chain that was copied to a device or
- * another process has the numbers of the round before, unless they go with the tiles. */
+/* Returns true if a pass made for one round can be used for the next. A chain that was copied to a
+ * device or another process has the numbers of the round before, unless they are sent with the
+ * tiles. */
 static bool may_go_on(const struct pb_plan *plan, bool is_copied)
 {
     const struct pb_chain_reduction *reduction;
@@ -51,11 +53,11 @@ static bool may_go_on(const struct pb_plan *plan, bool is_copied)
     for (size_t i = 0; i < n; i++)
         loops = loops || reduction[i].reduce.n_numbers > 0;
     bool numbers_arrive = !loops || !is_copied || plan->sums.chain.n > 0;
-    /* Its readers are through when all blocks have gone down. */
+    /* With plan->whole its readers end after all blocks are sent down. */
     return pb_chain_rounds(plan->chain) > 1 && numbers_arrive && !plan->whole.used;
 }
 
-/* For the tiles of the rounds after this first one, but for those that the device keeps. */
+/* Keeps tiles for the rounds after this first one, except those that the device keeps. */
 static int keep_tiles(struct pb_run_passes *p, struct pb_pass *pass, struct pb_err *err)
 {
     const struct pb_plan *plan = pass->plan;
@@ -67,7 +69,7 @@ static int keep_tiles(struct pb_run_passes *p, struct pb_pass *pass, struct pb_e
     return rc;
 }
 
-/* Makes the pass of this number and round. */
+/* Makes the pass of the current number and round. */
 static int make_pass(struct pb_run_passes *p, struct pb_err *err)
 {
     struct pb_pass_request request = p->last;
@@ -136,8 +138,8 @@ int pb_run_passes_start(struct pb_run_passes *p, struct pb_err *err)
     return pb_pass_start(p->pass, err);
 }
 
-/* Nothing failed, but is everything there? A stage that ended early for a reason nobody thought of
- * must not publish half a scene. */
+/* Checks that all tiles are there although nothing failed: a stage that ended early for an
+ * unforeseen reason must not publish half a scene. */
 static int check_complete(const struct pb_run_passes *p, struct pb_err *err)
 {
     uint64_t done = atomic_load(&p->pass->stream.write.tiles) - p->tiles_counted;
@@ -149,7 +151,7 @@ static int check_complete(const struct pb_run_passes *p, struct pb_err *err)
     return 0;
 }
 
-/* Destroys the pass; the next one is another round of it, or the one after it. */
+/* Destroys the pass; `next`: the next one is another pass, else another round of this one. */
 static void end_pass(struct pb_run_passes *p, bool next)
 {
     struct pb_pass *ended = p->pass;
@@ -160,7 +162,7 @@ static void end_pass(struct pb_run_passes *p, bool next)
     p->tiles_before += atomic_load(&ended->stream.write.tiles) - p->tiles_counted;
     p->tiles_counted = 0;
     p->bytes_before += atomic_load(&ended->stream.read.bytes);
-    /* The rounds that are not needed, as there was no valid pixel, count as done: the total stays.
+    /* Rounds that are not needed, because there was no valid pixel, count as done: the total stays.
      */
     for (p->round++; next && p->round < pb_chain_rounds(ended->plan->chain); p->round++)
         p->tiles_before += pb_grid_count(&ended->plan->grid);
@@ -170,7 +172,7 @@ static void end_pass(struct pb_run_passes *p, bool next)
     pb_pass_destroy(ended);
 }
 
-/* What the rounds of an earlier pass share. */
+/* Frees the objects that the rounds of an earlier pass share. */
 static void forget_pass(struct pb_run_passes *p)
 {
     pb_reducing_destroy(p->reducing);
@@ -179,7 +181,7 @@ static void forget_pass(struct pb_run_passes *p)
     p->store = NULL;
 }
 
-/* The next round of a pass that goes on. */
+/* Starts the next round with the same pass. */
 static int go_on(struct pb_run_passes *p, struct pb_err *err)
 {
     pthread_mutex_lock(&p->lock);
@@ -191,7 +193,7 @@ static int go_on(struct pb_run_passes *p, struct pb_err *err)
     return pb_pass_again(p->pass, err);
 }
 
-/* The round or pass after one that is complete. */
+/* Makes the round or pass after a complete one. */
 static int make_next(struct pb_run_passes *p, struct pb_err *err)
 {
     bool next = false;
@@ -260,7 +262,7 @@ void pb_run_passes_abort(struct pb_run_passes *p, const struct pb_err *why)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* Tiles of the rounds that are still to come, the one under way among them. */
+/* Tiles of the current and later rounds. */
 static uint64_t tiles_to_come(const struct pb_run_passes *p)
 {
     const struct pb_plan *last = p->last.plan;

@@ -8,7 +8,7 @@
 
 enum { COMPRESSION_NONE = 1 };
 
-/* --- the process that asks ------------------------------------------------------------------- */
+/* --- the requesting process ------------------------------------------------------------------- */
 
 static void say_layout(const struct pb_raw_blocks *blocks, const struct pb_raster *raster,
                        struct pb_served_layout *out)
@@ -24,16 +24,16 @@ static void say_layout(const struct pb_raw_blocks *blocks, const struct pb_raste
                                      .by_host = blocks->how.by_host,
                                      .alpha_band = blocks->alpha_band,
                                      .stored_max = pb_raster_info(raster)->stored_block_bytes};
-    if (l->predictor < 1 || l->predictor > 3) /* of no use with this codec */
+    if (l->predictor < 1 || l->predictor > 3) /* unused with this codec */
         out->predictor = 1;
     memcpy(out->fill, blocks->fill->sample, sizeof out->fill);
 }
 
-/* Of a source that the pass does not read: any that makes sense. */
+/* Layout for a source that the pass does not read: any valid one. */
 static const struct pb_served_layout unread = {
     .block_w = 256, .block_h = 256, .by_host = 1, .compression = COMPRESSION_NONE, .predictor = 1};
 
-/* Room for n more sizes. */
+/* Allocates n more sizes. */
 static int make_room(uint32_t **stored, uint32_t has, uint64_t n, struct pb_err *err)
 {
     if (has + n > PB_SERVED_BLOCKS_MAX)
@@ -85,9 +85,9 @@ int pb_said_blocks_make(const struct pb_plan *plan, const struct pb_raster *cons
     return 0;
 }
 
-/* --- the process that is asked ---------------------------------------------------------------- */
+/* --- the serving process ---------------------------------------------------------------------- */
 
-/* The request was checked: sizes are positive and their products no more than 63 bits. */
+/* The request was checked: sizes are positive, and their products have at most 63 bits. */
 static void take_layout(const struct pb_served_source *said, struct pb_block_layout *out)
 {
     const struct pb_served_layout *l = &said->layout;

@@ -19,28 +19,28 @@
 
 enum { RATE_BYTES = 4 << 20, AGAIN_MS = 50, PAGE = 4096 };
 
-/* A slot's user bytes, where the other process does not write. */
+/* User bytes of a slot, in memory that the other process cannot write. */
 struct own_user {
     _Alignas(64) unsigned char bytes[WIC_USER_BYTES];
 };
 
 struct pb_served {
-    struct pb_plan *plan; /* the owner of the chain */
+    struct pb_plan *plan; /* owner of the chain */
     struct pb_plan *pass;
     struct pb_stream stream;
     struct pb_tile_pool pool;
-    bool on_gpu;                 /* the pass is; not in tests that put another device there */
-    struct own_user *users;      /* of the input slots */
-    struct pb_said_blocks *said; /* where they bring blocks as files store them; else NULL */
+    bool on_gpu;                 /* the pass is on a GPU; false in tests with another device */
+    struct own_user *users;      /* one for each input slot */
+    struct pb_said_blocks *said; /* if input slots have blocks as files store them; else NULL */
     const struct pb_exec_type *exec_type;
     void *exec;
     double to_device_rate, from_device_rate;
-    uint64_t set_up_ns, pin_ns; /* as pb_device_report has them */
+    uint64_t set_up_ns, pin_ns; /* as in pb_device_report */
     struct pb_run_threads threads;
 };
 
-/* Of what the other process wrote only number and unit are read, once; the unit goes back as it
- * came. A tile whose pixels may be here already comes as a head. */
+/* From the other process' memory only number and unit are read, once; the unit is returned
+ * unchanged. A tile whose pixels may be on the device already arrives as a head only. */
 static int take_tile(void *context, struct wic_slot *slot)
 {
     struct pb_served *s = context;
@@ -55,15 +55,15 @@ static int take_tile(void *context, struct wic_slot *slot)
     if (bytes > pass->in_slot_bytes || pb_plan_out_bytes(pass, own) > pass->out_slot_bytes)
         return -EPROTO;
     bool is_head = number < s->stream.n_stored && slot->bytes == pass->format.head_bytes;
-    /* In memory that the other process does not write: with a head alone the device's slot still
-     * holds what lay there before, which may be of another job. */
+    /* In memory that the other process cannot write: with a head only, the device's slot still has
+     * its earlier content, which may be of another job. */
     own->is_stored = is_head;
     slot->bytes = is_head ? pass->format.head_bytes : bytes;
     slot->user = own;
     return 0;
 }
 
-/* The executor looks whether it is the load that comes next. */
+/* Copies the load; the executor checks that it is the next one. */
 static int take_load(void *context, struct wic_slot *slot)
 {
     struct pb_served *s = context;
@@ -74,7 +74,7 @@ static int take_load(void *context, struct wic_slot *slot)
     return 0;
 }
 
-/* That of the pass before, when it is large enough and not larger than the job may have. */
+/* Uses the room of the pass before if it is large enough and not larger than the job may have. */
 static int make_room(const struct pb_served *s, size_t needed, uint64_t wanted, struct pb_err *err,
                      struct pb_tile_room *room)
 {
@@ -107,8 +107,8 @@ static int make_pool(struct pb_served *s, uint64_t room_bytes, struct pb_err *er
     return rc;
 }
 
-/* The executor's end of the exchange of tiles. A gate's readers do not tell which tiles are left
- * out, so there nothing is checked. */
+/* Makes the executor's end of the exchange of tiles. A gate's readers do not report left-out tiles,
+ * therefore nothing is checked then. */
 static int make_arrivals(struct pb_served *s, struct pb_err *err)
 {
     const struct pb_plan *p = s->pass;
@@ -126,7 +126,7 @@ static int make_arrivals(struct pb_served *s, struct pb_err *err)
     return 0;
 }
 
-/* Of the link, in bytes per second, measured by the first session of the process. */
+/* Rates of the link in bytes/s, measured by the first session of the process. */
 static struct {
     pthread_mutex_t lock;
     bool known;
@@ -137,7 +137,8 @@ static void measure_link(struct pb_served *s)
 {
     (void)pthread_mutex_lock(&rates.lock);
     if (!rates.known) {
-        (void)pb_residency_free_begin(); /* it also frees, and measures best alone */
+        /* the measurement frees memory, and needs an idle device */
+        (void)pb_residency_free_begin();
         pb_device_link(s->pass->device_index, RATE_BYTES, &rates.to_device, &rates.from_device);
         pb_residency_free_end();
     }
@@ -147,7 +148,7 @@ static void measure_link(struct pb_served *s)
     (void)pthread_mutex_unlock(&rates.lock);
 }
 
-/* Resident kernels of other sessions stay meanwhile. */
+/* Resident kernels of other sessions keep running meanwhile. */
 static int set_up(struct pb_served *s, uint64_t room_bytes, struct pb_err *err,
                   struct pb_tile_room *room, int *out_fd)
 {
@@ -260,8 +261,8 @@ void pb_served_end(const struct pb_served *s, struct pb_remote_end *out)
     out->link.device.pin_ns = s->pin_ns;
 }
 
-/* A session that has come to its end is not aborted: the other process may have results to take.
- * Wake-ups are repeated, as it may work against them. */
+/* Does not abort a session that has ended: the other process may have results to take. Repeats the
+ * wake-ups, because the other process may undo them. */
 static void end_threads(struct pb_served *s)
 {
     for (int64_t wait_ms = 0; pb_run_threads_join(&s->threads, wait_ms) == -ETIMEDOUT;
@@ -269,7 +270,7 @@ static void end_threads(struct pb_served *s)
         pb_stream_abort(&s->stream);
 }
 
-/* While no kernel stays: frees what the device has. */
+/* Frees the memory of the device; called while no kernel is resident. */
 static void take_down(void *served)
 {
     struct pb_served *s = served;
@@ -285,7 +286,7 @@ static void take_down(void *served)
     free(s);
 }
 
-/* The device has copies of slots where a copy engine brings them, and what the executor holds. */
+/* Device memory: copies of slots if a copy engine transfers them, and the executor's memory. */
 static size_t device_bytes(const struct pb_served *s)
 {
     const struct pb_plan *pass = s->pass;

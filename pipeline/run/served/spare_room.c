@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The thread that makes a room also keeps it, until it is taken or its time is over. */
+/* The thread that makes a room also keeps it until it is taken or its time is over. */
 #include "pipeline/run/served/spare_room.h"
 
 #include "pipeline/device/device.h"
@@ -37,7 +37,7 @@ static void *keep(void *unused)
 {
     struct pb_tile_room room = {0};
     struct timespec end;
-    int rc = make(&room); /* nobody changes what it reads while it is made */
+    int rc = make(&room); /* no thread changes its inputs while it runs */
     (void)unused;
     (void)clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += PB_SPARE_ROOM_KEEP_MS / 1000;
@@ -70,7 +70,7 @@ void pb_spare_room_make(size_t bytes, int32_t device)
     (void)pthread_mutex_unlock(&spare.lock);
 }
 
-/* Holding the lock. */
+/* Call it with the lock held. */
 static bool suits(size_t least, size_t most, bool pin)
 {
     return spare.bytes >= least && spare.bytes <= most && (spare.device >= 0) == pin;

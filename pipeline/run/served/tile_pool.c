@@ -5,7 +5,7 @@
  *   mapping  page | words of in | page | words of out
  *   room     slots of in | slots of out
  *
- * The two pages are the process' own; the head of a channel is at the end of each. */
+ * The two pages are private to the process; the head of a channel is at the end of each. */
 #include "pipeline/run/served/tile_pool.h"
 
 #include <errno.h>

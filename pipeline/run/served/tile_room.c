@@ -16,7 +16,7 @@
 
 enum { PAGE = 4096 };
 
-/* All pages are there from the beginning, so that none is missing in the middle of a run. */
+/* Allocates all pages at once: an allocation cannot fail in the middle of a run. */
 int pb_tile_room_file(size_t bytes, struct pb_err *err)
 {
     int fd = memfd_create("pushbroom-tiles", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -75,7 +75,7 @@ int pb_tile_room_open(int fd, size_t bytes, struct pb_err *err, struct pb_tile_r
     return map(fd, bytes, err, out_room);
 }
 
-/* While no kernel stays. */
+/* Called while no kernel is resident. */
 static void unmake(void *own)
 {
     struct pb_tile_room *room = own;

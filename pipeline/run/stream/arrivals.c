@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Several readers work on units at the same time, so tiles of neighbouring units arrive mixed. For
- * each unit in the window stands how many of its tiles have not arrived and the sum of their
- * numbers: a tile that comes twice, or is of another unit, shows in one of them. */
+/* Several readers work on units at the same time, therefore tiles of neighbouring units arrive
+ * mixed. Each unit in the window has the count of its tiles that have not arrived and the sum of
+ * their numbers: a tile that arrives twice, or is of another unit, contradicts one of them. */
 #include "pipeline/run/stream/arrivals.h"
 #include "pipeline/run/stream/unit_window.h"
 
@@ -12,13 +12,13 @@
 #include <stdlib.h>
 
 struct pb_arrivals {
-    pthread_mutex_t lock;        /* all below */
-    struct pb_unit_window units; /* over: arrived as a whole */
+    pthread_mutex_t lock;        /* protects all below */
+    struct pb_unit_window units; /* over: all tiles have arrived */
     bool counts_parts, repeats;
-    struct pb_exchange_config exchange; /* of repeats */
+    struct pb_exchange_config exchange; /* exchange of repeated rounds */
     uint64_t unit_bytes;
     struct pb_part_exchange parts;
-    uint64_t numbers[]; /* of unit u at u % size: the sum of those that have not arrived */
+    uint64_t numbers[]; /* numbers[u % size]: sum of the missing tiles' numbers of unit u */
 };
 
 struct pb_arrivals *pb_arrivals_create(const struct pb_grid *grid, enum pb_order order,
@@ -59,7 +59,7 @@ void pb_arrivals_repeat(struct pb_arrivals *a, const struct pb_exchange_config *
     a->repeats = true;
 }
 
-/* After the last tile of a round. */
+/* Starts a round after the last tile of the one before. */
 static int begin_again(struct pb_arrivals *a, struct pb_err *err)
 {
     struct pb_tile_exchange walk;
@@ -70,7 +70,7 @@ static int begin_again(struct pb_arrivals *a, struct pb_err *err)
     return rc;
 }
 
-/* Enters the units up to this one, as far as the window goes. */
+/* Begins the units up to this one, as far as the window allows. */
 static void enter(struct pb_arrivals *a, uint32_t unit)
 {
     struct pb_unit_window *units = &a->units;
@@ -83,7 +83,7 @@ static void enter(struct pb_arrivals *a, uint32_t unit)
     }
 }
 
-/* NULL, or what is wrong with the tile. */
+/* Returns NULL, or the error of the tile. */
 static const char *fault_of(struct pb_arrivals *a, const struct pb_tile *tile, struct pb_err *err)
 {
     struct pb_unit_window *units = &a->units;

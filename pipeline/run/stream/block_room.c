@@ -17,7 +17,7 @@ int pb_block_room_init(struct pb_block_room *room, uint64_t bytes, struct pb_err
     if (memory == MAP_FAILED)
         return pb_fail(err, PB_E_MEMORY, "cannot get %llu bytes for finished blocks: %s",
                        (unsigned long long)bytes, strerror(errno));
-    (void)madvise(memory, bytes, MADV_HUGEPAGE); /* a page fault for 2 MiB, where it is granted */
+    (void)madvise(memory, bytes, MADV_HUGEPAGE); /* one page fault for 2 MiB, if granted */
     room->memory = memory;
     room->bytes = bytes;
     return 0;

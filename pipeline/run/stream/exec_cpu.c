@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The CPU executor: each thread runs the whole chain on one tile at a time, with scratch of its
- * own. Tile workers (tile_worker.c) compute a tile where they have read it; for the readers and
- * writers of another process tiles go from channel to channel. */
+/* The CPU executor: each thread runs the whole chain on one tile at a time, with its own
+ * scratch memory. Tile workers (tile_worker.c) compute a tile where they have read it; for the
+ * readers and writers of another process, tiles move from channel to channel. */
 #include "pipeline/device/mem.h"
 #include "config/base/clock.h"
 #include "pipeline/run/stream/exec_cpu.h"
@@ -13,7 +13,7 @@
 struct exec_cpu {
     struct pb_stream *stream;
     uint32_t threads;
-    size_t scratch_bytes; /* of one thread, page-aligned */
+    size_t scratch_bytes; /* bytes for one thread, page-aligned */
     uint8_t *scratch;
 };
 
@@ -71,8 +71,8 @@ int pb_exec_cpu_tile(void *exec, uint32_t thread, const struct pb_tile *tile, vo
                   : 0;
 }
 
-/* One tile from channel to channel; 0, or the negative errno that ends this thread. *err is filled
- * when it was this thread's fault. */
+/* Computes one tile from channel to channel; 0, or the negative errno that ends this thread. *err
+ * is filled if this thread caused it. */
 static int exec_tile(struct exec_cpu *e, uint32_t thread, struct pb_err *err)
 {
     struct pb_stream *s = e->stream;

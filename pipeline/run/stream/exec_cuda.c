@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA executor: a resident kernel runs the chain, its warps parked until tiles arrive. In a
- * process that serves several jobs it is one kernel for all of them, of which the chain is a lane,
- * where the table of kernels/chain/chain_lanes.cu has one for it; else the chain's own. The device
+/* The CUDA executor: a resident kernel runs the chain; its warps are parked until tiles arrive. In
+ * the owner process jobs share one kernel and each chain is a lane of it, if
+ * kernels/chain/chain_lanes.cu has a matching kernel; else the chain has its own kernel. The device
  * proxy (wic/device/wic_device.h) connects it with the channels; this file makes the kernel's
- * tables, says what becomes of a tile, and reports what failed. */
+ * tables, describes the work for a tile, and reports failures. */
 #include "pipeline/device/cuda_err.h"
 #include "pipeline/device/device.h"
 #include "pipeline/device/lanes.h"
@@ -24,13 +24,13 @@ struct exec_cuda {
     struct pb_stream *stream;
     struct pb_chain_resident *chain;
     struct wic_device *device;
-    struct wic_device_stats stats; /* of the run, once it has ended */
+    struct wic_device_stats stats; /* totals of the run, once it has ended */
     struct pb_lane *lane;          /* NULL: a kernel of its own */
-    bool is_resident;              /* with a kernel of its own */
+    bool is_resident;              /* has its own resident kernel */
     struct pb_resident resident;
 };
 
-/* What becomes of a tile. */
+/* Describes the work for a tile. */
 static int describe(void *context, const struct wic_slot *in, const struct wic_slot *out,
                     struct wic_device_tile *out_tile)
 {
@@ -52,7 +52,8 @@ static int describe(void *context, const struct wic_slot *in, const struct wic_s
 
 _Static_assert(PB_RESIDENCY_WHOLE == WIC_SHARE_WHOLE, "shares are counted alike");
 
-/* Beside other kernels, no more blocks than multiprocessors of its share (lanes_cuda.c). */
+/* Concurrent with other kernels: at most as many blocks as multiprocessors in its share
+ * (lanes_cuda.c). */
 static uint32_t enter_alone(struct exec_cuda *e)
 {
     const struct pb_plan_resident *r = &e->stream->plan->resident;
@@ -82,7 +83,7 @@ static bool is_unwanted(void *context)
     return e->lane != NULL ? pb_lane_is_unwanted(e->lane) : pb_residency_is_unwanted(&e->resident);
 }
 
-/* Nothing of the run goes on; what it has is freed later. */
+/* Ends all work of the run; its memory is freed later. */
 static void part(struct exec_cuda *e)
 {
     if (e->device != NULL)
@@ -94,7 +95,7 @@ static void part(struct exec_cuda *e)
     e->lane = NULL;
 }
 
-/* A kernel that has not left still reads its tables and its argument. */
+/* A kernel that has not ended still reads its tables and its argument. */
 static void exec_destroy(void *exec)
 {
     struct exec_cuda *e = exec;
@@ -111,7 +112,8 @@ static void exec_destroy(void *exec)
     free(e);
 }
 
-/* What did not fit: scratch of the blocks, and the slots where a copy engine brings them. */
+/* Error for memory that did not fit: scratch of the blocks, and slots that a copy engine transfers.
+ */
 static int no_memory(const struct pb_plan *plan, struct pb_err *err)
 {
     const struct pb_plan_resident *r = &plan->resident;
@@ -128,7 +130,7 @@ static int no_memory(const struct pb_plan *plan, struct pb_err *err)
                    copied ? plan->in_slots + plan->out_slots : 0);
 }
 
-/* The lane, if the chain may have one. */
+/* Finds a lane, if the chain may have one. */
 static int find_lane(struct exec_cuda *e, struct pb_chain_resident_shape *shape, struct pb_err *err)
 {
     const struct pb_plan *plan = e->stream->plan;
@@ -171,7 +173,7 @@ static int make_chain(struct exec_cuda *e, struct pb_err *err)
     return pb_cuda_rc(err, rc, "uploading the chain");
 }
 
-/* As a lane of the kernel that jobs share. */
+/* Makes the chain a lane of the kernel that jobs share. */
 static void use_lane(struct exec_cuda *e, struct wic_device_options *options)
 {
     options->launch = pb_lane_launch(e->lane);
@@ -184,11 +186,11 @@ static int open_device(struct exec_cuda *e, const struct wic_device_options *opt
     int rc = wic_device_open(options, &e->device);
     if (rc != -ENOLCK && rc != -ENOMEM)
         return rc;
-    pb_residency_free_all(); /* memory and lanes of jobs that are over */
+    pb_residency_free_all(); /* frees memory and lanes of jobs that have ended */
     return wic_device_open(options, &e->device);
 }
 
-/* Also loads the kernel's code: at its first launch that would wait for kernels that stay. */
+/* Also loads the kernel's code: at its first launch that would wait for resident kernels. */
 static int make_device(struct exec_cuda *e, struct pb_err *err)
 {
     const struct pb_stream *s = e->stream;
@@ -203,7 +205,7 @@ static int make_device(struct exec_cuda *e, struct pb_err *err)
         .enter = enter,
         .left = left,
         .is_unwanted = is_unwanted,
-        .starts = 1, /* the run goes on by streams then */
+        .starts = 1, /* after that the run continues with streams */
     };
     if (e->lane != NULL)
         use_lane(e, &options);
@@ -250,8 +252,8 @@ static uint32_t exec_threads(const void *exec)
     return 1;
 }
 
-/* Times of the device, not of its proxy thread: it is parked while there is no kernel or the kernel
- * has nothing to do. */
+/* Adds times of the device, not of its proxy thread, which is parked while there is no kernel or
+ * the kernel has no work. */
 static void count(struct exec_cuda *e)
 {
     struct pb_stage_counter *c = &e->stream->compute;
@@ -262,7 +264,7 @@ static void count(struct exec_cuda *e)
     atomic_fetch_add(&c->bytes, e->stats.out_bytes);
 }
 
-/* Whatever error CUDA reports: after a kernel that failed its context is of no use. */
+/* Reports any CUDA error as a lost device: after a failed kernel its context is unusable. */
 static void lost(const struct exec_cuda *e, struct pb_err *err)
 {
     cudaError_t last = cudaGetLastError();
@@ -272,7 +274,7 @@ static void lost(const struct exec_cuda *e, struct pb_err *err)
                   last != cudaSuccess ? cudaGetErrorString(last) : "CUDA reported no error");
 }
 
-/* What ended the run, in words. */
+/* Sets the message for the error that ended the run. */
 static void explain(const struct exec_cuda *e, int rc, struct pb_err *err)
 {
     const struct pb_plan *plan = e->stream->plan;

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The executor with a kernel a tile, by streams and events: a feeder thread queues copy in,
+/* The executor with one kernel per tile, by streams and events: a feeder thread queues copy in,
  * kernels and copy out of a tile on the next stream; a finisher thread, which polls the oldest
- * tile's events between naps, gives the input slot back as soon as it is copied and publishes the
+ * tile's events between naps, returns the input slot as soon as it is copied and publishes the
  * output. The two are joined by a channel of their own, one slot per stream: acquiring a slot of it
- * is what waits for a free stream. With managed buffers, which stay with the host, the kernels work
+ * waits for a free stream. With managed buffers, which stay in host memory, the kernels work
  * in the slots. */
 #include "pipeline/device/cuda_err.h"
 #include "config/base/clock.h"
@@ -32,7 +32,7 @@ enum { NAP_NS = 10000 };
             return check_rc;                                                                       \
     } while (0)
 
-/* One tile between feeder and finisher; travels in the flight channel's user bytes. */
+/* One tile between feeder and finisher; in the user bytes of the channel of flights. */
 struct flight {
     struct wic_slot in, out;
 };
@@ -41,7 +41,7 @@ _Static_assert(sizeof(struct flight) <= WIC_USER_BYTES, "a flight fits the user 
 struct lane {
     cudaStream_t stream;
     cudaEvent_t copied, finished;
-    struct pb_chain_cuda *chain; /* NULL where tiles are summed up */
+    struct pb_chain_cuda *chain; /* NULL if tiles are summed up */
     void *in, *out;              /* device memory; NULL with managed slots */
 };
 
@@ -51,11 +51,11 @@ struct exec_stream {
     bool managed;
     uint32_t n_lanes;
     struct lane *lanes;
-    struct pb_stream_sums *sums; /* NULL: what comes back are planes */
+    struct pb_stream_sums *sums; /* NULL: the results are planes */
     struct wic_channel *flights;
     void *flights_memory;
-    uint64_t in_bytes, out_bytes; /* over the link; the finisher's */
-    uint32_t launched;            /* tiles */
+    uint64_t in_bytes, out_bytes; /* transferred over the link; the finisher's */
+    uint32_t launched;            /* count of tiles */
 };
 
 /* Waits for an event, at most HANG_NS: then device.lost, because the GPU does not answer. Polls,
@@ -68,7 +68,7 @@ static int wait_event(cudaEvent_t event, const char *what, struct pb_err *err)
         cudaError_t rc = cudaEventQuery(event);
         if (rc != cudaErrorNotReady)
             return pb_cuda_err(err, rc, what);
-        (void)cudaGetLastError(); /* not ready is no error to be found later */
+        (void)cudaGetLastError(); /* clears "not ready", which is not an error */
         if (wic_watchdog_expired(&dog, pb_clock_mono_ns(), HANG_NS))
             return pb_fail(err, PB_E_DEVICE_LOST,
                            "GPU timeout: %s took over %d s; the process must be restarted", what,
@@ -77,7 +77,8 @@ static int wait_event(cudaEvent_t event, const char *what, struct pb_err *err)
     }
 }
 
-/* Whether the work of the stream is done, or is within a second; none is left in a lost context. */
+/* Waits at most a second until the work of the stream is done; true if it is. A lost context has no
+ * work. */
 static bool is_idle(cudaStream_t stream)
 {
     const struct timespec nap = {.tv_nsec = NAP_NS};
@@ -186,7 +187,7 @@ static uint32_t exec_threads(const void *exec)
     return 2;
 }
 
-/* A tile that is queued. */
+/* Describes a queued tile. */
 static struct pb_stream_sums_tile tile_of(const struct exec_stream *e, const struct lane *lane,
                                           const struct flight *f)
 {
@@ -222,7 +223,7 @@ static int compute(struct exec_stream *e, struct lane *lane, const struct pb_str
                       "starting the kernels of a tile");
 }
 
-/* Queues everything of one tile; the lane is ours until its flight is released. */
+/* Queues all work of one tile; the lane is ours until its flight is released. */
 static int launch(struct exec_stream *e, struct lane *lane, struct flight *f, struct pb_err *err)
 {
     struct pb_stream_sums_tile t = tile_of(e, lane, f);
@@ -307,7 +308,7 @@ static void exec_run(void *exec, uint32_t thread)
     int rc = pb_cuda_err(&err, cudaSetDevice(e->device), "selecting the device");
     if (rc == 0)
         rc = thread == 0 ? feed(e, &err) : finish(e, &err);
-    if (rc == -EPIPE) { /* drained: the finisher goes on with what is in flight */
+    if (rc == -EPIPE) { /* drained: the finisher continues with tiles in flight */
         wic_close(e->flights);
         return;
     }

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The blocks of a source's file that tiles needed, by what became of the tile. */
+/* Blocks of a source's file that tiles needed, separate for passed and for left-out tiles. */
 struct blocks {
-    int32_t w, h;  /* of a block */
-    uint32_t cols; /* of them in the file */
+    int32_t w, h;  /* size of a block */
+    uint32_t cols; /* columns of blocks in the file */
     size_t words;
-    _Atomic uint64_t *passed, *left_out; /* one bit each; NULL: nothing is read later */
+    _Atomic uint64_t *passed, *left_out; /* one bit per block; NULL: no band is read later */
 };
 
 struct pb_gate {
@@ -131,7 +131,7 @@ void pb_gate_begin(struct pb_gate_reader *reader, const struct pb_tile *tile)
     pb_slot_tile(&plan->gate.format, &reader->first, reader->memory, &reader->in);
 }
 
-/* The windows as the gate's chain sees them: its planes are the last ones. */
+/* The windows in the layout of the gate's chain: its planes are the last ones. */
 static struct pb_tile_in gate_view(const struct pb_gate_reader *reader)
 {
     const struct pb_plan *plan = reader->gate->plan;
@@ -148,7 +148,7 @@ static struct pb_tile_in gate_view(const struct pb_gate_reader *reader)
     return in;
 }
 
-/* Pixels of the part of a plane that pass; stops at `enough`. */
+/* Counts valid pixels in the part of a plane; stops at `enough`. */
 static uint64_t passing(const float *plane, const struct pb_rect *all, const struct pb_rect *part,
                         uint64_t enough)
 {

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 
 struct pb_in_flight {
-    pthread_mutex_t lock; /* all below */
+    pthread_mutex_t lock; /* protects all below */
     pthread_cond_t moved;
     struct pb_unit_window units;
-    uint32_t begun, given; /* tiles of the unit begun last, those of them that were handed out */
-    bool open;             /* after the last unit another round may come */
+    uint32_t begun, given; /* tiles of the unit begun last; those of them that were handed out */
+    bool open;             /* another round may follow the last unit */
     bool aborted;
 };
 
@@ -51,7 +51,7 @@ void pb_in_flight_destroy(struct pb_in_flight *w)
     free(w);
 }
 
-/* With the lock: whether the next unit may go now: 1, 0 or a negative errno. */
+/* Call it with the lock held. 1 if the next unit may begin now, 0 if not, or a negative errno. */
 static int may_go(struct pb_in_flight *w)
 {
     if (pb_unit_window_is_full(&w->units))
@@ -59,7 +59,7 @@ static int may_go(struct pb_in_flight *w)
     return pb_tile_exchange_permits(&w->units.walk, w->units.next, w->units.over, NULL);
 }
 
-/* With the lock: whether there is a next unit and it may go, as above. */
+/* Call it with the lock held. Same results; also 0 or -EPIPE after the last unit. */
 static int has_turn(struct pb_in_flight *w)
 {
     if (w->units.next < w->units.units)
@@ -67,8 +67,8 @@ static int has_turn(struct pb_in_flight *w)
     return w->open ? 0 : -EPIPE;
 }
 
-/* With the lock: parks until the next unit may go, or, where tiles are handed out, another thread
- * has begun one. */
+/* Call it with the lock held. Parks until the next unit may begin, or, if tiles are handed out,
+ * until another thread has begun one. */
 static int wait_turn(struct pb_in_flight *w, uint64_t *parked_ns)
 {
     uint64_t start = 0;
@@ -84,7 +84,7 @@ static int wait_turn(struct pb_in_flight *w, uint64_t *parked_ns)
     return w->aborted ? -ECANCELED : rc;
 }
 
-/* With the lock: begins the next unit. Returns how many tiles it has. */
+/* Call it with the lock held. Begins the next unit. Returns the count of its tiles. */
 static uint32_t begin_unit(struct pb_in_flight *w)
 {
     uint32_t n = pb_unit_window_begin(&w->units);
@@ -105,7 +105,7 @@ int pb_in_flight_take(struct pb_in_flight *w, uint32_t *out_unit, uint64_t *park
     return rc < 0 ? rc : 0;
 }
 
-/* With the lock: the next tile of the unit that was begun. */
+/* Call it with the lock held. Hands out the next tile of the unit that was begun. */
 static void give_tile(struct pb_in_flight *w, uint32_t *out_unit, uint32_t *out_number)
 {
     *out_unit = w->units.next - 1;

@@ -8,7 +8,7 @@
 
 struct pb_infinities {
     const struct pb_plan *plan;
-    _Atomic uint64_t *counted; /* by band of plan->floats */
+    _Atomic uint64_t *counted; /* indexed by band of plan->floats */
 };
 
 int pb_infinities_create(const struct pb_plan *plan, struct pb_err *err, struct pb_infinities **out)
@@ -33,8 +33,8 @@ void pb_infinities_destroy(struct pb_infinities *f)
     free(f);
 }
 
-/* Whether one of n is infinite: what nearly no row has, by bits, which compilers make vectors of.
- */
+/* True if one of n pixels is infinite. Tests the bits, in a loop that compilers vectorise, because
+ * nearly no row has one. */
 static bool any_f32(const void *px, size_t n)
 {
     const uint32_t *bits = px;
@@ -67,8 +67,8 @@ static uint64_t count_row(const struct pb_plan_wide *band, const void *px, const
     return found;
 }
 
-/* The tile's core on the band's grid, as far as it was read; all of what was read where the grid is
- * another one. */
+/* The tile's core on the band's grid, as far as it was read; all of the read pixels if the band has
+ * another grid. */
 static struct pb_rect part_of(const struct pb_plan_wide *band, const struct pb_tile *tile,
                               const struct pb_rect *read)
 {
@@ -122,7 +122,7 @@ void pb_infinities_note(const struct pb_infinities *f, struct pb_notes *notes)
         if (n > 0 && band->shifts)
             pb_notes_add(notes, "band %s: %llu pixel%s of the input %s infinite, which is invalid",
                          band->name, n, n == 1 ? "" : "s", n == 1 ? "is" : "are");
-        else if (n > 0) /* of another grid: neighbouring tiles read the same pixels */
+        else if (n > 0) /* another grid: neighbouring tiles read the same pixels */
             pb_notes_add(notes, "band %s: pixels of the input are infinite, which is invalid",
                          band->name);
     }

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Tiles are read with their halo into slots, through the cells that all readers share or, when
- * tiles have nothing in common, straight from the file. Which part of a tile is read next, and when
- * it is over, is said by the exchange of its parts (pipeline/plan/part_exchange.h). */
+/* Tiles are read with their halo into slots, through the cells that all readers share or, if
+ * tiles have no blocks in common, straight from the file. The exchange of a tile's parts
+ * (pipeline/plan/part_exchange.h) decides which part is read next, and when the tile is complete.
+ */
 #include "pipeline/run/stream/reader.h"
 #include "pipeline/run/stream/infinities.h"
 #include "pipeline/run/stream/rests.h"
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A part of a source's bands into their planes of the window. */
+/* Reads a part of a source's bands into their planes of the window. */
 static int read_part(struct pb_reader *r, size_t source, enum pb_plan_part part,
                      const struct pb_window *window, struct pb_err *err)
 {
@@ -33,7 +34,7 @@ static int read_part(struct pb_reader *r, size_t source, enum pb_plan_part part,
     return pb_raster_read(r->source[source], bands.bands, bands.n, &to, err);
 }
 
-/* Whether the tile is to be computed, by what its gate looks at. */
+/* Reads the gate's bands of the tile; *out_passes: true if the tile is to be computed. */
 static int look(struct pb_reader *r, const struct pb_tile *tile, bool *out_passes,
                 struct pb_err *err)
 {
@@ -56,21 +57,21 @@ static bool has_tiles(const struct pb_stream *s)
     return s->store != NULL && pb_tile_store_is_closed(s->store);
 }
 
-/* Whether the device has the pixels from a round before. */
+/* True if the device has the pixels from a round before. */
 static bool is_stored(const struct pb_stream *s, const struct pb_tile *tile)
 {
     return s->head != NULL && s->head->round > 1 && tile->number < s->n_stored;
 }
 
-/* What stands before the pixels in a slot. */
+/* Writes the head that precedes the pixels in a slot. */
 static void put_head(const struct pb_stream *s, void *slot)
 {
     if (s->head != NULL)
         memcpy(slot, s->head, s->plan->format.head_bytes);
 }
 
-/* A slot with what is there of the tile: what its gate looked at, or the pixels as the round before
- * read them. */
+/* Acquires a slot and fills in the known pixels of the tile: the gate's bands, or the pixels that
+ * the first round has read. */
 static int take_slot(struct pb_reader *r, struct pb_tile_read *d)
 {
     struct pb_stream *s = r->stream;
@@ -92,7 +93,7 @@ static int take_slot(struct pb_reader *r, struct pb_tile_read *d)
     return 0;
 }
 
-/* A part of the tile goes down. */
+/* Sends a part of the tile down. */
 static int send_part(struct pb_reader *r, struct pb_tile_read *d, uint32_t part, struct pb_err *err)
 {
     struct pb_stream *s = r->stream;
@@ -110,7 +111,7 @@ static int send_part(struct pb_reader *r, struct pb_tile_read *d, uint32_t part,
     return rc;
 }
 
-/* All parts are in the slot. */
+/* Completes a tile whose parts are all in the slot. */
 static void complete(struct pb_reader *r, struct pb_tile_read *d)
 {
     struct pb_stream *s = r->stream;
@@ -161,7 +162,7 @@ int pb_reader_tile(struct pb_reader *r, uint32_t unit, uint32_t number, struct p
     return rc;
 }
 
-/* A file whose pixels do not go through the cells that all readers share. */
+/* True if a file is not read through the cells that all readers share. */
 static bool is_direct(const struct pb_reader *r, size_t source)
 {
     const struct pb_stream *s = r->stream;
@@ -223,10 +224,10 @@ int pb_reader_leave_out(struct pb_stream *s, const struct pb_tile *tile, uint32_
     return rc;
 }
 
-/* --- a thread that reads, before an executor that has threads of its own -----------------------
+/* --- reader thread, for an executor with its own threads ---------------------------------------
  */
 
-/* The executor makes the result, if there is something to make. */
+/* Sends the tile to the executor, or delivers it at once if it is left out. */
 static int send_tile(struct pb_reader *r, uint32_t number, const struct pb_tile_read *d,
                      struct pb_err *err)
 {

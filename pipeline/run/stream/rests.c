@@ -16,19 +16,19 @@
 
 struct place {
     bool used;
-    uint32_t number; /* of its tile */
+    uint32_t number; /* number of its tile */
 };
 
 struct pb_rests {
     const struct pb_plan *plan;
-    pthread_mutex_t lock; /* place, stopped */
+    pthread_mutex_t lock; /* protects place, stopped */
     pthread_cond_t freed;
     bool stopped;
     uint32_t n;
     struct place *place;
     void *memory;
     size_t bytes, each_px;
-    _Atomic uint64_t *counted; /* by band of plan->wide */
+    _Atomic uint64_t *counted; /* indexed by band of plan->wide */
 };
 
 int pb_rests_create(const struct pb_plan *plan, struct pb_err *err, struct pb_rests **out_rests)
@@ -69,7 +69,7 @@ void pb_rests_destroy(struct pb_rests *r)
     free(r);
 }
 
-/* With the lock. */
+/* Call it with the lock held. */
 static struct place *place_of(struct pb_rests *r, bool used, uint32_t number)
 {
     for (uint32_t i = 0; i < r->n; i++)
@@ -143,7 +143,7 @@ static bool is_lost(enum pb_wide_count count, double v)
     return pb_rest_join((float)v, rest[0], rest[1]) != v;
 }
 
-/* Valid pixels of a row that lose digits. */
+/* Counts the valid pixels of a row that lose digits. */
 static uint64_t count_row(const struct pb_plan_wide *band, const struct row *row, size_t n)
 {
     uint64_t lost = 0;
@@ -156,8 +156,8 @@ static uint64_t count_row(const struct pb_plan_wide *band, const struct row *row
     return lost;
 }
 
-/* The tile's core on the band's grid, as far as it was read; all of what was read where the grid is
- * another one. */
+/* The tile's core on the band's grid, as far as it was read; all of the read pixels if the band has
+ * another grid. */
 static struct pb_rect core_on(const struct pb_plan_wide *band, const struct pb_tile *tile,
                               const struct pb_rect *read)
 {
@@ -186,7 +186,7 @@ static void count_band(struct pb_rests *r, size_t i, const struct pb_tile *tile,
         atomic_fetch_add_explicit(&r->counted[i], lost, memory_order_relaxed);
 }
 
-/* The rests of one output into n planes, plane_px apart, of the tile's core. */
+/* Splits the residuals of one output into n planes, plane_px apart, of the tile's core. */
 static void split_band(const struct pb_plan_wide *band, const struct pb_tile *tile,
                        const struct pb_window *from, uint32_t n, size_t plane_px, float *to)
 {

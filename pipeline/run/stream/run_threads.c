@@ -90,7 +90,7 @@ static int start_all(struct pb_run_threads *t, enum pb_role role, uint32_t count
     return rc;
 }
 
-/* Each stage has its own. */
+/* Starts the threads of each stage. */
 static int start_stages(struct pb_run_threads *t, struct pb_err *err)
 {
     const uint32_t count[] = {t->stream->plan->readers, t->exec_type->threads(t->exec),
@@ -132,7 +132,7 @@ int pb_run_threads_start(struct pb_run_threads *t, struct pb_stream *stream,
     return rc;
 }
 
-/* 0, or -ETIMEDOUT while threads are running. */
+/* Waits; 0, or -ETIMEDOUT while threads are running. */
 static int wait_for_end(struct pb_run_threads *t, int64_t timeout_ms)
 {
     struct timespec until = pb_clock_mono_after(timeout_ms);

@@ -47,7 +47,7 @@ void pb_stream_thread_ended(struct pb_stream *stream, int rc, struct pb_err *err
     bool over = rc == -EPIPE || rc == -ECANCELED;
     if (rc == 0 || (over && err->code == PB_OK))
         return;
-    /* A tile that never arrives would keep the other threads waiting for ever. */
+    /* Without an abort the other threads would wait forever for a tile that never arrives. */
     (void)pb_fail(err, PB_E_SYSTEM, "the tiles cannot be handed on: %s", strerror(-rc));
     pb_stream_fail(stream, err);
 }

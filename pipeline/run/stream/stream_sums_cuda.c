@@ -17,12 +17,12 @@ struct pb_stream_sums {
     const struct pb_plan *plan;
     struct pb_chain_device chain;
     struct pb_chain_sums_device sums;
-    struct pb_chain_sums_launch launch; /* what all tiles have in common */
-    unsigned char *scratch;             /* of all blocks of all lanes */
+    struct pb_chain_sums_launch launch; /* same for all tiles */
+    unsigned char *scratch;             /* for all blocks of all lanes */
     size_t lane_bytes;
 };
 
-/* The most threads whose registers fit. */
+/* Selects the largest number of threads whose registers fit. */
 static int shape(struct pb_stream_sums *q, struct pb_err *err)
 {
     struct pb_chain_sums_launch *l = &q->launch;
@@ -81,7 +81,7 @@ static int copy(void *to, const void *from, size_t bytes, void *stream, struct p
                        "copying a tile in");
 }
 
-/* Pixels that are to stay go to their place, the others to the lane. */
+/* Copies pixels that stay on the device to their place, and the others to the lane. */
 int pb_stream_sums_send(struct pb_stream_sums *q, struct pb_stream_sums_tile *t, void *stream,
                         struct pb_err *err)
 {

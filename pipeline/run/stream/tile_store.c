@@ -10,8 +10,8 @@
 struct pb_tile_store {
     const struct pb_plan *plan;
     uint8_t *memory;
-    size_t *at;         /* of each tile */
-    atomic_bool closed; /* a reader may begin as late as that */
+    size_t *at;         /* offset of each tile */
+    atomic_bool closed; /* atomic, because a reader may begin as late as that */
 };
 
 int pb_tile_store_create(const struct pb_plan *plan, struct pb_err *err,

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A worker takes a reader before it takes the number of a tile, and gives it back when the tile is
- * read: with one reader, tiles are read one after the other in the visiting order. Nobody keeps a
- * reader while waiting for another worker, but for the cells of the block cache, which the worker
- * that decodes them always makes ready.
+/* A worker takes a reader before it takes the number of a tile, and returns the reader when the
+ * tile is read: with one reader, tiles are read one after the other in the visiting order. No
+ * worker holds a reader while it waits for another worker, except inside the block cache, whose
+ * cells are always completed by the worker that decodes them.
  *
- * Where two blocks are decoded in turn, a reader is told the tile after its own: that tile is taken
- * for it, if one may go, and read by whoever has the reader next. Readers with such a tile are
- * taken first, so that it waits for no more than the tile before it. */
+ * If two blocks are decoded in turn, a reader needs to know the tile after its own: that tile is
+ * taken for the reader, if one may be handed out, and read by the next worker with the reader.
+ * Readers with such a tile are taken first, so that it only waits for the tile before it. */
 #include "pipeline/run/stream/tile_worker.h"
 #include "config/base/clock.h"
 #include "pipeline/profile/work.h"
@@ -19,10 +19,10 @@
 struct pb_tile_workers {
     struct pb_stream *stream;
     void *exec;
-    pthread_mutex_t lock; /* n_free, free */
+    pthread_mutex_t lock; /* protects n_free, free */
     pthread_cond_t given_back;
     uint32_t n_free;
-    struct pb_reader **free; /* the first n_free are in nobody's hands */
+    struct pb_reader **free; /* the first n_free are unused */
     struct pb_reader reader[];
 };
 
@@ -57,8 +57,8 @@ void pb_tile_workers_destroy(struct pb_tile_workers *w)
     free(w);
 }
 
-/* Parks until one is free. Whoever has it reads a tile, or ends because the stream has, and gives
- * it back. */
+/* Parks until a reader is free. A worker with a reader reads a tile, or ends with the stream, and
+ * returns the reader. */
 static struct pb_reader *take_reader(struct pb_tile_workers *w)
 {
     pthread_mutex_lock(&w->lock);
@@ -87,7 +87,7 @@ static void give_reader_back(struct pb_tile_workers *w, struct pb_reader *reader
     pthread_mutex_unlock(&w->lock);
 }
 
-/* The tile that was taken for the reader, or the next one. */
+/* Takes the tile that is reserved for the reader, or the next one. */
 static int take_tile(struct pb_tile_workers *w, struct pb_reader *reader, uint32_t *out_unit,
                      uint32_t *out_number)
 {
@@ -109,7 +109,7 @@ static void look_ahead(struct pb_tile_workers *w, struct pb_reader *reader)
     pb_reader_expect(reader);
 }
 
-/* The next tile. 0, or what ends the thread. */
+/* Reads the next tile. 0, or a code that ends the thread. */
 static int read_next(struct pb_tile_workers *w, struct pb_err *err, struct pb_tile_read *out_read)
 {
     struct pb_stream *s = w->stream;
@@ -126,13 +126,13 @@ static int read_next(struct pb_tile_workers *w, struct pb_err *err, struct pb_ti
     }
     atomic_fetch_add(&s->read.parked_ns, reader->parked);
     reader->parked = 0;
-    if (rc < 0 && err->code != PB_OK) /* before another worker fails because its reader has */
+    if (rc < 0 && err->code != PB_OK) /* before another worker fails because of the same reader */
         pb_stream_fail(s, err);
     give_reader_back(w, reader);
     return rc;
 }
 
-/* What becomes of a tile that was read. */
+/* Computes and delivers a tile that was read. */
 static int finish_tile(struct pb_tile_workers *w, const struct pb_tile_read *read, void *out,
                        uint32_t number, struct pb_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Finished tiles are handed to every sink. A writer thread takes them from the channel behind an
- * executor and gives the slots back. */
+/* Delivers finished tiles to every sink. A writer thread takes them from the output channel of an
+ * executor and returns the slots. */
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/run/stream/block_room.h"
 #include "pipeline/run/stream/block_slot.h"
@@ -36,7 +36,8 @@ int pb_stream_write(struct pb_stream *s, const struct pb_tile *tile, const void 
                     size_t bytes, uint32_t worker, struct pb_err *err)
 {
     struct pb_tile_planes pixels = {.data = planes, .plane_px = pb_tile_out_px(tile)};
-    /* Pairs with the store before the round: what was set for it is seen, whoever computed. */
+    /* Pairs with the store before the round: makes its settings visible, whichever thread computed.
+     */
     (void)atomic_load(&s->round);
     if (s->rests != NULL)
         pixels.rest = pb_rests_find(s->rests, tile, planes, pixels.plane_px);
@@ -51,7 +52,7 @@ int pb_stream_write(struct pb_stream *s, const struct pb_tile *tile, const void 
     return 0;
 }
 
-/* To the product, from memory that stays, where there is some. */
+/* Delivers a block to the product, in a copy that stays in memory if there is room. */
 static int give_block(const struct pb_sink *sink, struct pb_cog_block block, uint32_t worker,
                       struct pb_err *err)
 {
@@ -86,7 +87,7 @@ static int deliver_block(struct pb_stream *s, const struct pb_block_entry *entry
                    entry->product);
 }
 
-/* Finished blocks; with the last ones of a row of tiles these are through. */
+/* Delivers finished blocks; the last ones of a row of tiles complete these tiles. */
 static int write_blocks(struct pb_stream *s, const struct wic_slot *slot, uint32_t worker,
                         struct pb_err *err)
 {
@@ -102,7 +103,7 @@ static int write_blocks(struct pb_stream *s, const struct wic_slot *slot, uint32
                        "a slot has more blocks than it can hold, or of other tiles");
     pb_work_begin(PB_WORK_DELIVER, 0);
     for (uint32_t i = 0; i < head.n && rc == 0; i++) {
-        const struct pb_block_entry own = entry[i]; /* others can write to the slot */
+        const struct pb_block_entry own = entry[i]; /* another process can write to the slot */
         rc = deliver_block(s, &own, slot, worker, err);
     }
     pb_work_end();
@@ -112,12 +113,12 @@ static int write_blocks(struct pb_stream *s, const struct wic_slot *slot, uint32
     atomic_fetch_add(&s->write.tiles, head.n_tiles);
     atomic_fetch_add(&s->write.bytes, slot->bytes - PB_BLOCK_SLOT_HEAD);
     rc = wic_release(s->out, slot);
-    for (uint32_t i = 0; i < head.n_tiles && rc == 0; i++) /* by rows, a tile is a unit */
+    for (uint32_t i = 0; i < head.n_tiles && rc == 0; i++) /* in row order, a tile is a unit */
         pb_in_flight_done(s->in_flight, head.first_tile + i);
     return rc;
 }
 
-/* 0, or what ends the thread; *err is filled when a product failed. */
+/* Delivers a tile. 0, or a code that ends the thread; *err is filled when a product failed. */
 static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t worker,
                       struct pb_err *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The executor to which readers bring blocks as their files store them: they are decoded on the
- * device, into planes of the scene's pixels there, of which tiles are parts. So what tiles share is
- * brought and decoded once, and a tile's neighbours are where it looks for them. Everything is
- * allocated here, before the first tile. */
+/* Executor for blocks that readers send as their files store them: it decodes them on the
+ * device, into planes of the scene's pixels there; tiles are parts of these planes. Therefore
+ * pixels that tiles share are sent and decoded once, and the neighbours of a tile are adjacent in
+ * memory. Everything is allocated here, before the first tile. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include "config/base/clock.h"
@@ -175,7 +175,7 @@ static int make_map(struct pb_exec_whole *e, struct pb_err *err)
         blocks[i] = e->source[i].blocks;
     }
     rc = rc ? rc : pb_whole_kept_map(e, blocks, all > out ? all - out : 0, err);
-    e->map.blocks = NULL; /* the sources have them */
+    e->map.blocks = NULL; /* the sources have copies */
     if (rc == 0 && ((e->left = calloc(e->map.n_bands, sizeof *e->left)) == NULL ||
                     (e->given = calloc(e->map.n_groups + 1, sizeof *e->given)) == NULL ||
                     (e->held = calloc(plan->in_slots, sizeof *e->held)) == NULL))

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Readers of stored blocks for the process that owns the device, which makes the same map of what
- * it is told (run/served/said_blocks.h), decodes and computes. It has no file: a block that its
- * device refuses is decoded here, for the words. */
+/* Readers of stored blocks for the process that owns the device, which makes the same map from the
+ * request (run/served/said_blocks.h), decodes and computes. It has no file: a block that its
+ * device refuses is decoded here, to get an error text. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include <stdio.h>
 
-/* All units go at once: what limits them are slots for results. */
+/* Takes all units at once: the slots for results limit the tiles in flight. */
 static int take_units(struct pb_stream *s, struct pb_err *err)
 {
     uint64_t parked = 0;
@@ -34,7 +34,7 @@ static uint32_t exec_threads(const void *exec)
     return 1;
 }
 
-/* What is wrong with the block that the device refuses, if the error is about one. */
+/* Finds the error text for the block that the device refuses, if the error is about one. */
 static void find_words(struct pb_exec_whole *e, struct pb_err *err)
 {
     unsigned source = 0;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Collector: brings encoded blocks to slots of results, as many as a slot holds, and blocks that
- * the device leaves to the host as they are before compression. */
+/* Collector: copies encoded blocks to slots of results, as many as a slot holds, and uncompressed
+ * blocks that the device leaves to the host. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include "config/base/clock.h"
@@ -11,7 +11,7 @@
 
 enum { UNDER_WAY = WHOLE_DOWNS };
 
-/* Slots to which blocks are on their way, the oldest first. */
+/* Slots with copies of blocks in flight, the oldest first. */
 struct collector {
     struct pb_exec_whole *e;
     struct wic_slot slot[UNDER_WAY];
@@ -19,7 +19,7 @@ struct collector {
     uint32_t first, n;
 };
 
-/* A batch that is encoded. */
+/* An encoded batch. */
 struct found {
     const struct whole_batch_note *note;
     const struct whole_batch *batch;
@@ -32,7 +32,7 @@ static bool is_raw(const struct found *f, uint32_t i)
     return f->encoded[i].state != PB_ENCODED;
 }
 
-/* Where block i lies on the device. */
+/* Device address of block i. */
 static const unsigned char *place(const struct found *f, uint32_t i)
 {
     return is_raw(f, i) ? f->batch->workspace + f->needs.raw_at + i * f->needs.raw_stride
@@ -44,7 +44,7 @@ static uint64_t bytes_of(const struct found *f, uint32_t i)
     return is_raw(f, i) ? f->needs.raw_bytes : f->encoded[i].bytes;
 }
 
-/* The oldest slot under way goes to the writers. */
+/* Hands the oldest slot in flight to the writers. */
 static int settle(struct collector *c, struct pb_err *err)
 {
     struct pb_exec_whole *e = c->e;
@@ -74,8 +74,8 @@ static void list_blocks(const struct pb_exec_whole *e, const struct found *f, ui
         };
 }
 
-/* A free slot of results. Consumers take slots in their order, so nobody waits for one while blocks
- * are on their way to others. */
+/* Takes a free slot of results. Consumers take slots in their order, therefore it settles the slots
+ * in flight instead of waiting while they are unpublished. */
 static int take_slot(struct collector *c, struct wic_slot *out, struct pb_err *err)
 {
     int rc = c->n == UNDER_WAY ? settle(c, err) : 0;
@@ -91,7 +91,7 @@ static int take_slot(struct collector *c, struct wic_slot *out, struct pb_err *e
     return rc;
 }
 
-/* Blocks begin .. end, which lie one behind the other, into a slot. */
+/* Copies the adjacent blocks begin .. end to a slot. */
 static int bring(struct collector *c, const struct found *f, uint32_t begin, uint32_t end,
                  struct pb_err *err)
 {
@@ -120,7 +120,7 @@ static int bring(struct collector *c, const struct found *f, uint32_t begin, uin
     return rc ? rc : e->ops->mark(e->device, QUEUE_DOWN, whole_event_down(e, i), err);
 }
 
-/* As many as a slot holds. */
+/* End of the blocks from `begin` on that fit in a slot. */
 static uint32_t end_of(const struct pb_exec_whole *e, const struct found *f, uint32_t begin)
 {
     const uint64_t room = e->map.plan->out_slot_bytes - PB_BLOCK_SLOT_HEAD;
@@ -132,7 +132,7 @@ static uint32_t end_of(const struct pb_exec_whole *e, const struct found *f, uin
     return end;
 }
 
-/* A row of tiles is through, of which no block comes. */
+/* Reports a finished row of tiles without any block. */
 static int bring_none(struct collector *c, const struct whole_batch_note *note, struct pb_err *err)
 {
     struct wic_slot slot = {.user = NULL};
@@ -152,7 +152,7 @@ static int collect_batch(struct collector *c, const struct wic_slot *slot, struc
     const struct pb_encode_format format =
         pb_plan_out_format(e->out.made[note->made].plan, note->layer);
     struct found f = {note, batch, (const void *)(batch->told + WHOLE_FOUND_AT), {.bytes = 0}};
-    const bool parts = e->out.made[note->made].plan->blocks.parts; /* none is raw */
+    const bool parts = e->out.made[note->made].plan->blocks.parts; /* parts are never raw */
     int rc = parts || note->n == 0 ? 0 : pb_encode_measure(&format, note->n, &f.needs);
     rc = rc ? rc
             : whole_wait_event(e, whole_event_batch(e, slot->index), PB_DEVICE_WAIT_COLLECT_DONE,

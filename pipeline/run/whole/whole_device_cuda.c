@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Queues are streams. Everything is created by open and memory(), before the first tile: calls that
+/* Queues are streams. open and memory() create everything, before the first tile: calls that
  * synchronise the device would wait for the work of other jobs of the process. */
 #include "pipeline/run/whole/whole_device.h"
 
@@ -23,8 +23,8 @@ struct cuda {
     struct pb_whole_counts counts;
     cudaStream_t *queue;
     cudaEvent_t *event;
-    cudaEvent_t start;            /* of the clock */
-    struct pb_chain_cuda **chain; /* by lane */
+    cudaEvent_t start;            /* zero of the clock */
+    struct pb_chain_cuda **chain; /* indexed by lane */
     void *memory[MEMORIES_MAX], *table[MEMORIES_MAX];
     uint32_t n_memories, n_tables;
 };
@@ -35,7 +35,8 @@ static int use(void *device, struct pb_err *err)
     return pb_cuda_err(err, cudaSetDevice(c->plan->device_index), "selecting the device");
 }
 
-/* Whether the work of the queue is done, or is within a second; none is left in a lost context. */
+/* Waits at most a second until the work of the queue is done; true if it is. A lost context has no
+ * work. */
 static bool is_idle(cudaStream_t queue)
 {
     const struct timespec nap = {.tv_nsec = NAP_NS};
@@ -149,7 +150,7 @@ static int take_memory(void *device, size_t bytes, struct pb_err *err, void **ou
     cudaError_t error = cudaMalloc(&memory, bytes > 0 ? bytes : 1);
     if (error == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
-        pb_residency_free_all(); /* memory of jobs that are over */
+        pb_residency_free_all(); /* frees memory of jobs that have ended */
         error = cudaMalloc(&memory, bytes > 0 ? bytes : 1);
     }
     int rc = pb_cuda_err(err, error, "allocating memory for blocks");
@@ -286,7 +287,7 @@ static int happened(void *device, uint32_t event, const char *what, struct pb_er
         return 1;
     if (rc != cudaErrorNotReady)
         return pb_cuda_err(err, rc, what);
-    (void)cudaGetLastError(); /* not ready is no error to be found later */
+    (void)cudaGetLastError(); /* clears "not ready", which is not an error */
     return 0;
 }
 

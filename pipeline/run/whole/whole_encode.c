@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of products. Overviews are made level by level: the rows of a level that are on the device
- * are passed on when there are as many as the device has room for, or no more come. The blocks that
- * a row of tiles completes, of all levels, are encoded in batches, which go to the collector. */
+ * are processed when they fill the device memory for them, or at the last row. The blocks that
+ * a row of tiles completes, of all levels, are encoded in batches, which the collector receives. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include "config/base/clock.h"
@@ -67,7 +67,8 @@ static int open_batch(struct pb_exec_whole *e, struct whole_batch *batch, struct
     return rc;
 }
 
-/* Parts of all halvings of a row of tiles, of all products; and the most blocks of one. */
+/* Counts the parts of all halvings of a row of tiles, for all products; and the most blocks of one.
+ */
 static void count_lists(const struct pb_exec_whole *e, uint32_t *out_parts, uint32_t *out_blocks)
 {
     const struct pb_plan_out *plan = &e->map.plan->out;
@@ -120,7 +121,7 @@ static void add_block(struct whole_out *out, struct whole_block block, struct pb
     out->ready_block[out->n_ready++] = block;
 }
 
-/* The planes of a tile that the product takes. */
+/* Planes of a tile that the product uses. */
 static const float *tile_planes(const struct pb_exec_whole *e, const struct whole_made *made,
                                 uint32_t number, struct pb_tile *out_tile)
 {
@@ -131,7 +132,7 @@ static const float *tile_planes(const struct pb_exec_whole *e, const struct whol
 _Static_assert(sizeof(struct pb_statistics_plane) <= sizeof(struct pb_encode_block),
                "a list of blocks has room for as many planes");
 
-/* A plane for each band, where parts are made. */
+/* Adds a plane for each band, if parts are made. */
 static void tile_parts(struct pb_exec_whole *e, const struct whole_made *made, uint32_t number)
 {
     const struct pb_encode_format *format = &made->plan->blocks.format;
@@ -166,7 +167,7 @@ static void tile_blocks(struct pb_exec_whole *e, const struct whole_made *made, 
                       });
 }
 
-/* Of the rows of a level that are there. */
+/* Adds the blocks of the rows of a level that are on the device. */
 static void level_blocks(struct pb_exec_whole *e, const struct whole_made *made, uint32_t k)
 {
     const struct whole_level *l = &made->level[k];
@@ -185,7 +186,7 @@ static void level_blocks(struct pb_exec_whole *e, const struct whole_made *made,
 
 /* --- overviews ------------------------------------------------------------------------------- */
 
-/* Where pixel (x, y) of a level goes; y is one of the rows that come next. */
+/* Address of pixel (x, y) of a level; y is one of the next rows. */
 static float *place_in(const struct whole_level *l, int32_t x, int32_t y)
 {
     return l->pixels + (size_t)(y - l->base) * l->size.row_px + (size_t)x;
@@ -198,7 +199,7 @@ static void add_part(struct whole_out *out, const struct whole_level *to, struct
     out->row_parts[out->n_parts++] = part;
 }
 
-/* The parts from `first` on, of `rows` rows at most. */
+/* Queues the parts from `first` on, of `rows` rows at most. */
 static int halve(struct pb_exec_whole *e, const struct whole_made *made, uint32_t first,
                  int32_t rows, struct pb_err *err)
 {
@@ -227,7 +228,7 @@ static int halve_tiles(struct pb_exec_whole *e, struct whole_made *made, struct 
     return halve(e, made, first, tile.core.h, err);
 }
 
-/* The rows of level k that are there into the next one. */
+/* Halves the rows of level k that are on the device into the next level. */
 static int halve_level(struct pb_exec_whole *e, struct whole_made *made, uint32_t k,
                        struct pb_err *err)
 {
@@ -247,8 +248,8 @@ static int halve_level(struct pb_exec_whole *e, struct whole_made *made, uint32_
     return halve(e, made, first, rows, err);
 }
 
-/* Levels as far as the row of tiles completes rows of theirs. Their blocks are still to be encoded
- * when the rows are passed on; what overwrites them is queued behind that. */
+/* Makes levels as far as the row of tiles completes their rows. Their blocks are not yet encoded
+ * when the rows are processed; work that overwrites them is queued after the encoding. */
 static int make_overviews(struct pb_exec_whole *e, struct whole_made *made, struct pb_err *err)
 {
     const uint32_t levels = made->plan->blocks.levels;
@@ -267,7 +268,7 @@ static int make_overviews(struct pb_exec_whole *e, struct whole_made *made, stru
 
 /* --- parts of statistics --------------------------------------------------------------------- */
 
-/* What the encoder would say of the blocks: all are there, one behind the other. */
+/* Writes the encoder's result for the blocks: all are present, one after the other. */
 static void list_parts(const struct whole_batch *b, const struct pb_encode_block *ready, uint32_t n)
 {
     struct pb_statistics_plane *plane = (struct pb_statistics_plane *)(void *)b->input;
@@ -319,7 +320,7 @@ static int queue_batch(struct pb_exec_whole *e, const struct wic_slot *slot, str
     return rc ? rc : e->ops->mark(e->device, QUEUE_OUT, whole_event_batch(e, slot->index), err);
 }
 
-/* The ready blocks of a layer, from `first` on; is_last: no more come of the row. */
+/* Sends the ready blocks of a layer, from `first` on; is_last: the row has no more blocks. */
 static int send_batch(struct pb_exec_whole *e, struct whole_batch_note note, uint32_t first,
                       bool is_last, struct pb_err *err)
 {
@@ -345,8 +346,8 @@ static int send_batch(struct pb_exec_whole *e, struct whole_batch_note note, uin
     return rc ? rc : wic_publish(e->batches.channel, &slot, 0);
 }
 
-/* What is ready of product i, in batches. The last one of a row of tiles says that the row is
- * through, and has no blocks where the last product has none in this row. */
+/* Sends the ready blocks of product i, in batches. The last batch of a row of tiles reports the end
+ * of the row; it is empty if the last product has no blocks in this row. */
 static int encode_ready(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
 {
     const struct pb_plan_made *made = e->out.made[i].plan;
@@ -365,7 +366,7 @@ static int encode_ready(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
     return rc;
 }
 
-/* The blocks of the row's tiles that the product has. */
+/* Adds the blocks of the row's tiles for the product. */
 static void row_blocks(struct pb_exec_whole *e, const struct whole_made *made)
 {
     const uint32_t cols = (uint32_t)grid_of(e)->cols;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Feeder and releaser. Loads come in the order of their pieces, whoever decodes them. The memory of
- * a band is that of the band before the last: its tiles must be through. */
+/* Feeder and releaser. Loads arrive in the order of their pieces, whichever side decodes them. A
+ * band uses the memory of the band before the last, whose tiles must be done. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include "config/base/clock.h"
@@ -19,7 +19,7 @@ static int tell(struct pb_exec_whole *e, bool is_band, uint32_t number)
     return wic_publish(e->steps.channel, &slot, 0);
 }
 
-/* The next band. All groups of the one before are queued. */
+/* Begins the next band. All groups of the one before are queued. */
 static int enter_band(struct pb_exec_whole *e)
 {
     uint32_t band = e->entered++;
@@ -40,7 +40,7 @@ static bool is_sent(const struct pb_exec_whole *e, uint32_t number)
     return group->stored_end == group->first || group->stored_end <= e->sent_pieces;
 }
 
-/* The slot goes back to the readers when the event has happened. */
+/* Returns the slot to the readers when the event has happened. */
 static int hand_back(struct pb_exec_whole *e, const struct wic_slot *slot, uint32_t event)
 {
     struct wic_slot copy = {.user = NULL};
@@ -51,7 +51,7 @@ static int hand_back(struct pb_exec_whole *e, const struct wic_slot *slot, uint3
     return wic_publish(e->copies.channel, &copy, 0);
 }
 
-/* Slots that were read in place, of a group whose decoding is queued. */
+/* Returns slots that were read in place, of a group whose decoding is queued. */
 static int hand_back_held(struct pb_exec_whole *e, uint32_t group)
 {
     int rc = 0;
@@ -61,7 +61,7 @@ static int hand_back_held(struct pb_exec_whole *e, uint32_t group)
     return rc;
 }
 
-/* Queues the groups of which everything is sent, and enters the bands that come with them. */
+/* Queues the groups that are completely sent, and begins their bands. */
 static int queue_groups(struct pb_exec_whole *e, struct pb_err *err)
 {
     int rc = 0;
@@ -77,7 +77,7 @@ static int queue_groups(struct pb_exec_whole *e, struct pb_err *err)
     return rc;
 }
 
-/* Where the load's first piece goes. */
+/* Address of the load's first piece. */
 static unsigned char *place_of(const struct pb_exec_whole *e, const struct pb_whole_load *load)
 {
     const struct pb_whole_piece *piece = &e->map.piece[load->first];
@@ -96,7 +96,7 @@ static int copy_load(struct pb_exec_whole *e, const struct wic_slot *slot,
     return rc ? rc : hand_back(e, slot, event);
 }
 
-/* The slot stays until its group is decoded, which has at most half as many pieces as there are
+/* Keeps the slot until its group is decoded; a group has at most half as many pieces as there are
  * slots. */
 static int hold_load(struct pb_exec_whole *e, const struct wic_slot *slot,
                      const struct pb_whole_load *load, struct pb_err *err)
@@ -134,7 +134,7 @@ int whole_feed(struct pb_exec_whole *e, struct pb_err *err)
     struct pb_stream *s = e->stream;
     struct wic_slot slot;
     uint64_t since = pb_clock_mono_ns();
-    int rc = queue_groups(e, err); /* those of which nothing is sent */
+    int rc = queue_groups(e, err); /* groups without anything to send */
     while (rc == 0 && (rc = wic_wait(s->in, WIC_FOREVER, &slot)) == 0) {
         uint64_t start = pb_clock_mono_ns();
         whole_waited(e, PB_DEVICE_WAIT_FEED_BLOCKS, since);

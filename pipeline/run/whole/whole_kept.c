@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what is there --------------------------------------------------------------------------- */
+/* --- content of the store -------------------------------------------------------------------- */
 
 static bool is_within(const struct pb_rect *inner, const struct pb_rect *outer)
 {
@@ -25,7 +25,7 @@ static struct pb_rect around(const struct pb_rect *a, const struct pb_rect *b)
     return (struct pb_rect){x, y, right - x, end - y};
 }
 
-/* What tiles of the plan read of a window. */
+/* Pixels of a window that tiles of the plan read. */
 static struct pb_rect read_of(const struct pb_plan *plan, uint32_t window)
 {
     struct pb_rect all = {.x = 0};
@@ -39,7 +39,7 @@ static struct pb_rect read_of(const struct pb_plan *plan, uint32_t window)
     return all;
 }
 
-/* The pixels that a source's pieces of a kind cover; none where they leave some of it out. */
+/* Pixels that a source's pieces of a kind cover; empty if they have gaps. */
 static struct pb_rect covered(const struct pb_whole_map *map, uint32_t source, bool masks,
                               uint32_t planes)
 {
@@ -55,9 +55,9 @@ static struct pb_rect covered(const struct pb_whole_map *map, uint32_t source, b
     return px == planes * (uint64_t)all.w * (uint64_t)all.h ? all : (struct pb_rect){.x = 0};
 }
 
-/* --- what a pass can take --------------------------------------------------------------------- */
+/* --- planes that a pass can use --------------------------------------------------------------- */
 
-/* The plane of a band; -1: it is not there. */
+/* Plane of a band; -1: not in the store. */
 static int32_t plane_of(const struct pb_whole_kept_source *kept, int32_t band)
 {
     for (size_t k = 0; k < kept->n_bands; k++)
@@ -78,8 +78,8 @@ static bool has_source(const struct pb_whole_kept *kept, const struct pb_plan *p
     return all;
 }
 
-/* The plane of the store that is plane 0 of the source's window, where the source's bands follow
- * each other in the pass's order; -1: they do not. */
+/* Plane of the store that is plane 0 of the source's window, if the source's bands follow
+ * each other in the pass's order; else -1. */
 static int32_t base_of(const struct pb_whole_kept *kept, const struct pb_plan *plan, size_t i)
 {
     const struct pb_plan_source *want = &plan->source[i];
@@ -133,7 +133,7 @@ static struct pb_whole_held find(const struct pb_whole_kept *kept, const struct 
     return held;
 }
 
-/* All of the pass's windows are the store's. */
+/* Makes all of the pass's windows those of the store. */
 static void use(const struct pb_whole_kept *kept, struct pb_whole_map *map)
 {
     const struct pb_plan *plan = map->plan;
@@ -174,7 +174,8 @@ int pb_whole_kept_map(struct pb_exec_whole *e, const struct pb_raw_blocks *block
 
 /* --- copies ----------------------------------------------------------------------------------- */
 
-/* Rows that both have, of a plane or mask. from, to: of the first row of each. */
+/* Copies the rows that both have, of a plane or mask. from, to: address of the first row of each.
+ */
 static int copy_rows(struct pb_exec_whole *e, uint32_t w, unsigned char *to,
                      const unsigned char *from, uint64_t row_bytes, const struct pb_rect *rect,
                      struct pb_err *err)
@@ -220,7 +221,7 @@ int pb_whole_kept_copy(struct pb_exec_whole *e, struct pb_err *err)
 
 /* --- keeping ---------------------------------------------------------------------------------- */
 
-/* What was copied of a rectangle of the store. */
+/* Rows of a rectangle of the store that were copied. */
 static struct pb_rect rows_of_band(const struct pb_exec_whole *e, uint32_t w, struct pb_rect rect)
 {
     const struct pb_whole_band *band = &e->map.band[0];
@@ -232,7 +233,7 @@ static struct pb_rect rows_of_band(const struct pb_exec_whole *e, uint32_t w, st
     return rect;
 }
 
-/* Of a source that the pass has read, or taken from the store. */
+/* Records a source that the pass has read, or used from the store. */
 static void note_source(struct pb_whole_kept_source *to, const struct pb_exec_whole *e, uint32_t i,
                         const struct pb_whole_kept *before)
 {

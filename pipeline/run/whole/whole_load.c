@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Pieces of a group lie in a slot as they do in the room of their band, so that one copy brings
- * them there. */
+/* Pieces of a group have the same distances in a slot as in the room of their band, so that one
+ * copy transfers all of them. */
 #include "pipeline/run/whole/whole_map.h"
 
-/* The first piece from there on that is stored; n_pieces: there is none. */
+/* First stored piece from `piece` on; n_pieces if no more are stored. */
 static uint32_t next_stored(const struct pb_whole_map *map, uint32_t piece)
 {
     while (piece < map->n_pieces && map->piece[piece].bytes == 0)

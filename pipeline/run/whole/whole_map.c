@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Tiles are visited by whole rows, so the number of a tile is its place in the order, and all
- * blocks of a row of blocks are needed first by tiles of one row. Bands, groups and loads are runs
- * of the list of pieces (whole_pieces.c). */
+/* Tiles are visited by whole rows; therefore the number of a tile is its index in the order, and
+ * all blocks of a row of blocks are needed first by tiles of one row. Bands, groups and loads are
+ * ranges of the list of pieces (whole_pieces.c). */
 #include "pipeline/run/whole/whole_map.h"
 #include "pipeline/run/whole/whole_pieces.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    GROUPS = 4, /* of a scene: one is decoded while the next one is sent */
+    GROUPS = 4, /* groups of a scene: one is decoded while the next one is sent */
     GROUP_LEAST = 64
 };
 
@@ -22,18 +22,18 @@ static uint64_t aligned(uint64_t n)
 
 /* --- groups ---------------------------------------------------------------------------------- */
 
-/* How many pieces of n make a group: at most twice as many as the device decodes at once. */
+/* Count of pieces in a group, out of n: at most twice as many as the device decodes at once. */
 static uint32_t group_size(const struct pb_whole_map *map, uint32_t n)
 {
     uint32_t size = (n + GROUPS - 1) / GROUPS, most = 2 * map->plan->whole.streams;
     size = most == 0 || size < most ? size : most;
     size = size > GROUP_LEAST ? size : GROUP_LEAST;
-    most = map->plan->in_slots / 2; /* a piece has a slot of its own, at worst */
+    most = map->plan->in_slots / 2; /* in the worst case each piece has a slot of its own */
     most = most > 0 ? most : 1;
     return map->plan->whole.in_place && size > most ? most : size;
 }
 
-/* Places of the group's pieces in their band's rooms; sorted before. */
+/* Sets the offsets of the group's pieces, which are sorted, in their band's rooms. */
 static void fill_group(struct pb_whole_map *map, struct pb_whole_group *group)
 {
     struct pb_whole_band *band = &map->band[group->band];
@@ -52,7 +52,7 @@ static void fill_group(struct pb_whole_map *map, struct pb_whole_group *group)
     group->stored_end = i;
 }
 
-/* The pieces first .. end of a band. */
+/* Makes groups of the pieces first .. end of a band. */
 static void make_groups(struct pb_whole_map *map, uint32_t band, uint32_t first, uint32_t end)
 {
     uint32_t size = group_size(map, end - first);
@@ -79,8 +79,8 @@ static int32_t later(int32_t a, int32_t b)
     return a > b ? a : b;
 }
 
-/* What is decoded by the end of the band; pieces first .. end come with it. A mask that has no
- * pieces of its own comes with the pixels. */
+/* Finds the rows that are decoded by the end of the band, with its pieces first .. end. A mask
+ * without pieces of its own is decoded with the pixels. */
 static void find_end_rows(const struct pb_whole_map *map, struct pb_whole_band *band,
                           uint32_t first, uint32_t end)
 {
@@ -103,8 +103,8 @@ static void find_end_rows(const struct pb_whole_map *map, struct pb_whole_band *
     }
 }
 
-/* Rows of the windows that the band's tiles read, those of the pieces that come with it, and those
- * that came with bands before: the next band takes what it shares from this one alone. */
+/* Finds the rows of the windows that the band's tiles read, those of its pieces, and those
+ * of bands before: the next band copies its shared rows from this band only. */
 static void find_rows(struct pb_whole_map *map, struct pb_whole_band *band, uint32_t first,
                       uint32_t end)
 {
@@ -157,7 +157,7 @@ static void place_windows(struct pb_whole_map *map)
         map->decoded_bytes =
             band->decoded_bytes > map->decoded_bytes ? band->decoded_bytes : map->decoded_bytes;
     }
-    if (map->plan->whole.in_place) /* they are in the slots */
+    if (map->plan->whole.in_place) /* stored bytes are used in the slots */
         map->stored_bytes = 0;
 }
 
@@ -171,7 +171,7 @@ static void forget_bands(struct pb_whole_map *map)
     map->pixel_bytes = map->stored_bytes = map->decoded_bytes = 0;
 }
 
-/* Bands of `rows` rows of tiles. */
+/* Makes bands of `rows` rows of tiles. */
 static int make_bands(struct pb_whole_map *map, uint32_t rows, struct pb_err *err)
 {
     const struct pb_grid *grid = &map->plan->grid;

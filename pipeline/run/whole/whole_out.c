@@ -1,18 +1,18 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Rows of tiles on the device, and their consumers. All work on them is queued in order, so a strip
- * is written anew behind the work that reads it; only the lists that the device reads in the host's
- * memory are waited for. */
+/* Rows of tiles on the device, and their consumers. All work on them is queued in order; therefore
+ * a strip is overwritten after the work that reads it. Only the lists that the device reads in host
+ * memory need a wait. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A kind of product that is made of rows of tiles: whole_encode.c. */
+/* A kind of product that is made from rows of tiles: whole_encode.c. */
 struct consumer {
     int (*open)(struct pb_exec_whole *e, struct pb_err *err);
     void (*close)(struct pb_exec_whole *e);
-    /* Queues what is made of the row out->row in QUEUE_OUT. */
+    /* Queues the work on the row out->row in QUEUE_OUT. */
     int (*row)(struct pb_exec_whole *e, struct pb_err *err);
 };
 
@@ -75,7 +75,7 @@ int whole_out_before(struct pb_exec_whole *e, uint32_t lane, uint32_t tile, stru
                                                     whole_event_strip(e, strip_of(e, row)), err);
 }
 
-/* What comes into QUEUE_OUT from now on waits for all tiles that are queued. */
+/* Makes later work in QUEUE_OUT wait for all queued tiles. */
 static int join_lanes(struct pb_exec_whole *e, struct pb_err *err)
 {
     int rc = 0;

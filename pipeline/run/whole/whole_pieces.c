@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The blocks of all sources as pieces, each once, sorted by the tile that needs them first. */
+/* Lists the blocks of all sources as pieces, each once, sorted by the first tile that needs them.
+ */
 #include "pipeline/run/whole/whole_pieces.h"
 
 #include <errno.h>
@@ -9,15 +10,15 @@
 #define NEVER UINT32_MAX
 
 enum {
-    PART_BYTES = 1 << 20, /* of blocks that are not compressed: one read */
+    PART_BYTES = 1 << 20, /* size of parts of uncompressed blocks: one read */
     PIECES_MOST = 1 << 24
 };
 
 /* A source as rows and columns of pieces. */
 struct cells {
     const struct pb_block_layout *layout;
-    uint32_t parts, part_rows; /* of a block */
-    uint32_t *first;           /* tile that needs the piece first; NEVER: none does */
+    uint32_t parts, part_rows; /* parts of a block; rows of a part */
+    uint32_t *first;           /* first tile that needs the piece; NEVER: no tile */
     uint64_t n;
 };
 
@@ -54,7 +55,7 @@ static int cells_init(struct cells *cells, const struct pb_raw_blocks *blocks, u
     return cells->first != NULL ? 0 : -ENOMEM;
 }
 
-/* The row of pieces that a row of pixels is in. */
+/* Row of pieces that has a row of pixels. */
 static uint32_t row_of(const struct cells *cells, int32_t y)
 {
     uint32_t h = cells->layout->block_h;
@@ -74,7 +75,7 @@ static void note_tile(struct cells *cells, const struct pb_rect *read, uint32_t 
         }
 }
 
-/* Pixels of the piece; h 0: it lies below the image, as the last parts of a last block may. */
+/* Pixels of the piece; h 0: it is below the image, like the last parts of some last blocks. */
 static struct pb_rect rect_of(const struct cells *cells, uint32_t col, uint32_t row)
 {
     const struct pb_block_layout *l = cells->layout;
@@ -87,7 +88,7 @@ static struct pb_rect rect_of(const struct cells *cells, uint32_t col, uint32_t 
     return (struct pb_rect){(int32_t)x, (int32_t)y, (int32_t)(end_x - x), (int32_t)(end_y - y)};
 }
 
-/* Planes of blocks that the plan wants of a source; the mask comes behind them. */
+/* Planes of blocks that the plan needs of a source; the mask follows them. */
 static uint32_t planes_of(const struct pb_plan_source *source, const struct pb_raw_blocks *blocks)
 {
     return blocks->layout->planar ? (uint32_t)source->n_bands : 1;
@@ -99,7 +100,7 @@ static bool has_mask_pieces(const struct pb_raw_blocks *blocks)
            (blocks->how.mask == PB_RAW_MASK_ALPHA && blocks->layout->planar);
 }
 
-/* Of plane p of those that are wanted of a cell that the host decodes. */
+/* Piece for needed plane p of a cell that the host decodes. */
 static struct pb_whole_piece host_piece(const struct pb_whole_map *map, uint32_t source,
                                         const struct cells *cells, uint64_t cell, uint32_t p)
 {
@@ -148,7 +149,7 @@ static struct pb_whole_piece piece_of(const struct pb_whole_map *map, uint32_t s
     return piece;
 }
 
-/* Those of a source; at: NULL counts them. */
+/* Lists the pieces of a source; at NULL: only counts them. */
 static uint64_t list_pieces(const struct pb_whole_map *map, uint32_t source,
                             const struct cells *cells, struct pb_whole_piece *at)
 {
@@ -172,9 +173,9 @@ static int compare(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-/* Those that are taken apart alike follow each other: masks of sources that the device decodes
- * behind their pixels. (Of others, a cell's pixels and mask come by one read where they are of one
- * size.) */
+/* Pieces of equal layout follow each other: masks of sources that the device decodes are
+ * after their pixels. (If the host decodes, a cell's pixels and mask need one read when they are of
+ * one size.) */
 static int by_place(const void *a, const void *b)
 {
     const struct pb_whole_piece *x = a, *y = b;

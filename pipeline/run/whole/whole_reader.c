@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* A reader of stored blocks: fills slots with loads. Load and slot are taken together, so that
- * loads come to the feeder in their order. Where the plan says that cores decode too, a reader
- * decodes the next block itself when the device would be through with it later (whole_share.h). The
- * slots that come back tell how far the device is. What only the host can decode it decodes into
- * the slot, too, by files of its own. */
+ * loads reach the feeder in their order. If the plan lets cores decode too, a reader
+ * decodes the next block itself when the device would finish it later (whole_share.h). Returned
+ * slots contain the progress of the device. Blocks that only the host can decode are decoded into
+ * the slot, too, from the reader's own open files. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include "config/base/clock.h"
@@ -15,11 +15,11 @@
 
 struct reader {
     struct pb_exec_whole *e;
-    struct pb_raster *file[PB_FILES_MAX]; /* its own; NULL until it is needed */
+    struct pb_raster *file[PB_FILES_MAX]; /* its own files; NULL until needed */
 };
 
-/* What a slot that comes back has in its first bytes. Nothing but the split depends on it: it may
- * be another process that wrote it, or nobody. */
+/* Writes the progress to the first bytes of a slot that returns to the readers. Only the split
+ * depends on it: in the reader the bytes may be from another process, or unset. */
 void whole_note_progress(struct pb_exec_whole *e, const struct wic_slot *slot)
 {
     pthread_mutex_lock(&e->clock_lock);
@@ -32,7 +32,7 @@ static void take_progress(struct pb_exec_whole *e, const struct wic_slot *slot, 
 {
     struct whole_progress note;
     uint64_t waiting = 0;
-    if (slot->ticket < e->map.plan->in_slots) /* nobody had the slot yet */
+    if (slot->ticket < e->map.plan->in_slots) /* first use of the slot: no progress in it */
         return;
     memcpy(&note, slot->data, sizeof note);
     if (note.groups > now || note.at_ns > pb_clock_mono_ns())
@@ -56,7 +56,7 @@ static void give(struct pb_exec_whole *e, uint32_t first, uint32_t end)
     }
 }
 
-/* Who decodes the pieces of the load. Holding share_lock. */
+/* Selects who decodes the pieces of the load. Call it with share_lock held. */
 static void choose(struct pb_exec_whole *e, const struct wic_slot *slot, struct pb_whole_load *load)
 {
     const struct pb_whole_piece *piece = &e->map.piece[load->first];
@@ -72,7 +72,7 @@ static void choose(struct pb_exec_whole *e, const struct wic_slot *slot, struct 
     give(e, load->first, load->end);
 }
 
-/* -EPIPE: there are no more. */
+/* Takes the next load and a slot for it. -EPIPE: no more loads. */
 static int take_load(struct pb_exec_whole *e, struct wic_slot *slot, struct pb_whole_load *out)
 {
     uint64_t bytes = e->map.plan->in_slot_bytes;
@@ -97,8 +97,8 @@ static int open_file(struct reader *r, uint32_t source, struct pb_err *err)
                : pb_raster_open_again(s->raster[source], s->limits, err, &r->file[source]);
 }
 
-/* Pixels of a cell that the host decodes, as many of its planes as follow in the load, and its
- * mask; *at is moved on. data: of the piece *at. */
+/* Reads the pixels of a cell that the host decodes, as many of its planes as follow in the load,
+ * and its mask; advances *at. data: address of the piece *at. */
 static int fill_cell(struct reader *r, uint32_t *at, uint32_t end, char *data, struct pb_err *err)
 {
     const struct pb_whole_piece *first = &r->e->map.piece[*at], *piece = first;
@@ -141,7 +141,7 @@ static int fetch(struct reader *r, const struct pb_whole_load *load, char *data,
     return rc;
 }
 
-/* False: it is damaged, or there is no memory. */
+/* Decodes the block; false: it is damaged, or out of memory. */
 static bool decode(struct reader *r, const struct pb_whole_load *load, void *data)
 {
     struct pb_exec_whole *e = r->e;
@@ -161,8 +161,8 @@ static bool decode(struct reader *r, const struct pb_whole_load *load, void *dat
     return true;
 }
 
-/* What a core cannot decode goes as it is stored: who looks at what the device made of it finds the
- * words, those of the first damaged block that a tile needs. */
+/* Sends a block that a core cannot decode as it is stored: the dispatcher reports the error when it
+ * checks the result, and names the first damaged block that a tile needs. */
 static int fill(struct reader *r, struct pb_whole_load *load, void *data, struct pb_err *err)
 {
     struct pb_exec_whole *e = r->e;

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Reductions of an earlier pass that the device finds from the planes of tiles where they are made:
- * percentiles are counted in a state on the device, which comes back after the last tile; moments
- * are found tile by tile, and merged by the finisher. Both are exact, so the results are those of
- * the host's additions. */
+/* Reductions of an earlier pass that the device computes from the planes of tiles in its memory:
+ * percentiles are counted in a state on the device, which is copied back after the last tile;
+ * moments are computed tile by tile, and merged by the finisher. Both are exact; therefore the
+ * results equal those of the host's additions. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include "kernels/reduce/histogram.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a flight. */
+/* Table entries of a flight. */
 static struct pb_statistics_plane *planes_of(const struct pb_exec_whole *e, uint32_t flight)
 {
     return e->reduce.planes + (size_t)flight * e->reduce.n;
@@ -35,7 +35,7 @@ static bool has_moments(const struct pb_exec_whole *e)
 
 /* --- making ---------------------------------------------------------------------------------- */
 
-/* What takes part in this round, those of percentiles last. */
+/* Lists the reductions of this round, percentiles last. */
 static int list_reductions(struct pb_exec_whole *e, struct pb_err *err)
 {
     const struct pb_plan *plan = e->map.plan;
@@ -57,7 +57,7 @@ static int list_reductions(struct pb_exec_whole *e, struct pb_err *err)
     return 0;
 }
 
-/* The state of percentiles, on the device. */
+/* Allocates the state of percentiles on the device. */
 static int open_state(struct pb_exec_whole *e, struct whole_reduced *of, struct pb_err *err)
 {
     void *memory[2] = {NULL};
@@ -92,7 +92,7 @@ static int open_parts(struct pb_exec_whole *e, struct pb_err *err)
 
 int whole_reduce_open(struct pb_exec_whole *e, struct pb_err *err)
 {
-    const uint32_t event = whole_event_flight(e, 0); /* no flight is there yet */
+    const uint32_t event = whole_event_flight(e, 0); /* unused before the first flight */
     if (e->map.plan->out.reduced == 0 || e->stream->reducing == NULL)
         return 0;
     int rc = list_reductions(e, err);
@@ -119,7 +119,7 @@ int whole_reduce_tile(struct pb_exec_whole *e, uint32_t lane, uint32_t flight,
     struct pb_statistics_plane *plane;
     uint32_t moments = 0;
     int rc = 0;
-    if (e->reduce.planes == NULL) /* nothing is found here */
+    if (e->reduce.planes == NULL) /* no reduction on the device */
         return 0;
     plane = planes_of(e, flight);
     for (uint32_t i = 0; i < e->reduce.n; i++) {
@@ -147,7 +147,7 @@ int whole_reduce_tile(struct pb_exec_whole *e, uint32_t lane, uint32_t flight,
 void whole_reduce_take(struct pb_exec_whole *e, uint32_t flight)
 {
     const struct pb_statistics_part *part;
-    if (e->reduce.told == NULL) /* no moments are found here */
+    if (e->reduce.told == NULL) /* no moments on the device */
         return;
     part = parts_of(e, e->reduce.told, flight);
     for (uint32_t i = 0; i < e->reduce.n && e->reduce.of[i].device == NULL; i++) {

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/whole/whole_share.h"
 
-#define NEW_WEIGHT  0.5 /* of a speed just measured */
-#define FASTER_MOST 16  /* a measurement counts as at most so many times the speed before */
+#define NEW_WEIGHT  0.5 /* weight of a new measurement in a speed */
+#define FASTER_MOST 16  /* limit of a new measurement, as a multiple of the speed before */
 
 static uint64_t later(uint64_t a, uint64_t b)
 {

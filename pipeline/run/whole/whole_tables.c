@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What the device is told of pieces: where each lies as it is stored, where its decoded bytes go,
- * and where its pixels. Tables are made once; what a group's launches read of them is sent when the
- * group is complete, as it is known only then which of its blocks cores have decoded. */
+/* The device's tables of pieces: the addresses of their stored bytes, of their decoded bytes
+ * and of their pixels. Tables are made once; the part that a group's launches read is sent when the
+ * group is complete, because only then it is known which of its blocks cores have decoded. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include "pipeline/codec/predictor.h"
@@ -18,7 +18,7 @@ static uint32_t room_of(const struct pb_exec_whole *e, const struct pb_whole_pie
 
 /* --- sources --------------------------------------------------------------------------------- */
 
-/* A row of pixels of a block that is not stored, in host byte order. */
+/* Fills a row of pixels of a block that is not stored, in host byte order. */
 static void fill_row(const struct whole_source *source, uint32_t plane, unsigned char *row)
 {
     const struct pb_block_layout *l = source->blocks.layout;
@@ -37,7 +37,7 @@ static bool has_holes(const struct pb_exec_whole *e, uint32_t source)
     return false;
 }
 
-/* The most rows of a piece of the source. */
+/* Largest count of rows in a piece of the source. */
 static uint32_t rows_most(const struct pb_exec_whole *e, uint32_t source)
 {
     uint32_t most = 1;
@@ -47,7 +47,7 @@ static uint32_t rows_most(const struct pb_exec_whole *e, uint32_t source)
     return most;
 }
 
-/* Pixels of pieces that are not stored, one for each plane of blocks. */
+/* Makes the pixels of pieces that are not stored, one for each plane of blocks. */
 static int make_fill(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
 {
     struct whole_source *source = &e->source[i];
@@ -75,7 +75,7 @@ static unsigned char *stored_at(const struct pb_exec_whole *e, const struct pb_w
     return e->room[room_of(e, piece)].stored + piece->stored_at;
 }
 
-/* Whether the piece is decoded, and not only moved. */
+/* True if the piece is decoded, and not only moved. */
 static bool is_decoded(const struct pb_exec_whole *e, uint32_t i)
 {
     const struct pb_whole_piece *piece = &e->map.piece[i];
@@ -107,7 +107,7 @@ static void fill_piece(struct pb_exec_whole *e, uint32_t i)
     block->in = e->decode[i].out;
 }
 
-/* The same blocks, for the alpha samples of their pixels. */
+/* Adds the same block again, for the alpha samples of its pixels. */
 static void fill_alpha(struct pb_exec_whole *e, uint32_t i)
 {
     const struct pb_whole_piece *piece = &e->map.piece[i];
@@ -131,7 +131,7 @@ void whole_tables_in_place(struct pb_exec_whole *e, const struct pb_whole_load *
     }
 }
 
-/* A list on the host, and its place on the device. */
+/* Allocates a list on the host, and its copy on the device. */
 static int take_list(struct pb_exec_whole *e, size_t bytes, struct pb_err *err, void **out_host,
                      void **out_device)
 {
@@ -184,7 +184,7 @@ int whole_tables_make(struct pb_exec_whole *e, struct pb_err *err)
 
 /* --- groups ---------------------------------------------------------------------------------- */
 
-/* Pieces of one source that are taken apart alike, of which all are stored, or none. */
+/* Pieces of one source and one layout that are all stored, or all not stored. */
 struct run {
     uint32_t first, n;
     bool is_stored;
@@ -195,7 +195,7 @@ static bool are_alike(const struct pb_whole_piece *a, const struct pb_whole_piec
     return a->source == b->source && a->is_apart == b->is_apart && (a->bytes > 0) == (b->bytes > 0);
 }
 
-/* The one at *at, which it moves on; false: there is none. */
+/* Finds the run at *at and advances *at; false at the end. */
 static bool next_run(const struct pb_exec_whole *e, const struct pb_whole_group *group,
                      uint32_t *at, struct run *out)
 {
@@ -231,7 +231,7 @@ static int unpredict(struct pb_exec_whole *e, uint32_t queue, const struct run *
     return rc;
 }
 
-/* Fills the run's list of what is decoded; returns its length. */
+/* Fills the run's list of blocks to decode; returns its length. */
 static uint32_t list_run(struct pb_exec_whole *e, const struct run *run)
 {
     uint32_t n = 0;
@@ -241,7 +241,7 @@ static uint32_t list_run(struct pb_exec_whole *e, const struct run *run)
     return n;
 }
 
-/* What the launches of the group read. */
+/* Sends the tables that the launches of the group read. */
 static int send_tables(struct pb_exec_whole *e, const struct pb_whole_group *group,
                        struct pb_err *err)
 {
@@ -288,9 +288,9 @@ int whole_tables_decode(struct pb_exec_whole *e, uint32_t number, struct pb_err 
     return rc ? rc : e->ops->mark(e->device, queue, whole_event_decoded(e, number), err);
 }
 
-/* --- what the device has refused -------------------------------------------------------------- */
+/* --- blocks that the device has refused ------------------------------------------------------- */
 
-/* By the host's decoder: its pixels, or what is wrong with the block. */
+/* Decodes the block on the host: gets its pixels, or the error of the block. */
 static int repair(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
 {
     const struct pb_whole_piece *piece = &e->map.piece[i];

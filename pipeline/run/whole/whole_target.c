@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* How pixels are taken out of pieces, and where they go on the device: samples to the planes of
- * their source, masks to the plane of bytes behind them. The alpha samples of pixels that lie side
- * by side are taken out of the blocks a second time. */
+/* Layout of pixels in pieces, and their destination on the device: samples are written to the
+ * planes of their source, masks to the plane of bytes after them. Interleaved alpha samples are
+ * extracted from the blocks in a second step. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include "pipeline/codec/predictor.h"
@@ -16,7 +16,7 @@ static enum pb_device_codec codec_of(const struct pb_block_layout *l)
                                  : PB_DEVICE_DEFLATE;
 }
 
-/* The samples that are wanted of a pixel. */
+/* Lists the samples of a pixel that the plan needs. */
 static void list_samples(struct pb_unpredict_form *form, const struct pb_plan_source *from,
                          const struct pb_block_layout *l)
 {
@@ -25,7 +25,7 @@ static void list_samples(struct pb_unpredict_form *form, const struct pb_plan_so
         form->sample[k] = (uint16_t)(from->bands[k] - 1);
 }
 
-/* Of blocks that are not stored, whose pixels are made here. */
+/* Form of blocks that are not stored, whose pixels are made here. */
 static struct pb_unpredict_form as_fill(struct pb_unpredict_form form)
 {
     form.predictor = 1;
@@ -70,7 +70,7 @@ void whole_forms(struct pb_exec_whole *e, uint32_t i)
 
 /* --- targets --------------------------------------------------------------------------------- */
 
-/* A place in the band's memory: rows above the band's first one are not wanted. */
+/* An address in the band's memory: rows above the band's first one are skipped. */
 static struct pb_unpredict_block place(const struct pb_exec_whole *e,
                                        const struct pb_whole_piece *piece, uint64_t at,
                                        uint64_t row_bytes, uint64_t sample_bytes)

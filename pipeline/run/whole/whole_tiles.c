@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Dispatcher and finisher. Pixels that a band shares with the one before are copied when that one
- * is decoded and was looked at. A tile's chain is queued when its groups are decoded and what came
- * of them was looked at: no pixel of a block that does not decode gets into a product. */
+/* Dispatcher and finisher. Pixels that a band shares with the one before are copied after that band
+ * is decoded and checked. A tile's chain is queued after its groups are decoded and their results
+ * are checked: no pixel of a damaged block reaches a product. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include "config/base/clock.h"
@@ -11,8 +11,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A tile of the band is through, or the next band has what it shares with it. After the last of
- * these its memory is free for the band after next. */
+/* Counts a finished tile of the band, or that the next band has copied its shared pixels. After the
+ * last of these its memory is free for the band after next. */
 static int leave_band(struct pb_exec_whole *e, uint32_t band)
 {
     struct wic_slot slot;
@@ -24,14 +24,14 @@ static int leave_band(struct pb_exec_whole *e, uint32_t band)
 
 /* --- dispatcher ------------------------------------------------------------------------------ */
 
-/* How many rows of a band there are above `end_row`. */
+/* Count of rows of a band above `end_row`. */
 static int32_t rows_above(const struct pb_whole_band *band, uint32_t w, int32_t end_row)
 {
     int32_t rows = end_row - band->y[w];
     return rows < band->h[w] ? rows : band->h[w];
 }
 
-/* Rows of a plane, from one band's memory to that of the next. */
+/* Copies rows of a plane from one band's memory to that of the next. */
 static int share_rows(struct pb_exec_whole *e, uint32_t band, uint32_t w, uint64_t at,
                       uint64_t row_bytes, int32_t rows, struct pb_err *err)
 {
@@ -44,8 +44,8 @@ static int share_rows(struct pb_exec_whole *e, uint32_t band, uint32_t w, uint64
                         (size_t)((uint64_t)rows * row_bytes), err);
 }
 
-/* Rows of a source that two bands have: those that are decoded, and no others, as the next pieces
- * may be under way already. */
+/* Copies the rows of a source that two bands share: only decoded ones, because the next pieces
+ * may be in progress already. */
 static int share_source(struct pb_exec_whole *e, uint32_t band, size_t i, struct pb_err *err)
 {
     const struct pb_plan_source *source = &e->map.plan->source[i];
@@ -62,7 +62,8 @@ static int share_source(struct pb_exec_whole *e, uint32_t band, size_t i, struct
     return rc;
 }
 
-/* Of a band of which the one before is decoded; of the first one, from the pass before. */
+/* Copies the shared rows of a band after the one before is decoded; for the first band, from the
+ * pass before. */
 static int share(struct pb_exec_whole *e, uint32_t band, struct pb_err *err)
 {
     int rc = 0;
@@ -113,7 +114,7 @@ static uint32_t band_of(const struct pb_exec_whole *e, uint32_t tile)
     return tile / each;
 }
 
-/* The tile's pixels where they lie on the device. */
+/* Describes the tile's pixels in device memory. */
 static void view(const struct pb_exec_whole *e, const struct pb_tile *tile, uint32_t band,
                  struct pb_tile_in *out)
 {
@@ -140,7 +141,7 @@ static void view(const struct pb_exec_whole *e, const struct pb_tile *tile, uint
     }
 }
 
-/* The planes that somebody on the host wants, to their places in the slot. */
+/* Copies the planes that the host needs to their places in the slot. */
 static int bring_planes(struct pb_exec_whole *e, uint32_t lane, const struct pb_tile_out *from,
                         const struct wic_slot *to, struct pb_err *err)
 {
@@ -212,12 +213,12 @@ static int dispatch_tile(struct pb_exec_whole *e, struct pb_tile *tile, struct p
     atomic_fetch_add(&s->compute.busy_ns, pb_clock_mono_ns() - start);
     atomic_fetch_add(&s->read.tiles, 1);
     rc = rc ? rc : wic_publish(e->flights.channel, &slot, 0);
-    /* Now no slot of results is held: the collector may wait for those. */
+    /* No slot of results is held here: the collector may wait for one. */
     return rc ? rc : whole_out_after(e, tile->number, err);
 }
 
-/* The next unit. Where another process has the writers, slots for results limit how many are under
- * way. */
+/* Takes the next unit. If the writers are in another process, slots for results limit the units in
+ * flight. */
 static int take_unit(struct pb_exec_whole *e, uint32_t *next, uint32_t *out_unit, uint64_t *parked)
 {
     struct pb_stream *s = e->stream;
