@@ -19,7 +19,7 @@
 #define PARTS_MAX  1000 /* limit of deliveries of a scene */
 #define NOT_STORED "the archive does not have the input of job %s any more"
 
-/* The job whose products the jobs of a chain of repetitions make. */
+/* Id of the job at the root of a chain of repetitions: its products are made again. */
 static const char *root_of(const struct pb_job *job)
 {
     return job->again[0] != '\0' ? job->again : job->id;
@@ -47,7 +47,8 @@ static void read_maker(const char *directory, char out[PB_JOB_ID_BYTES])
         (void)close(fd);
 }
 
-/* Products of another input, or of more files of the scene, are not made again of this job's. */
+/* Fails if the products are of another input, or of more files of the scene: they cannot be made
+ * again from this job's input. */
 static int check_products(struct pb_job_store *store, const struct pb_job *of, struct pb_err *err)
 {
     char maker[PB_JOB_ID_BYTES];
@@ -66,7 +67,7 @@ static int check_products(struct pb_job_store *store, const struct pb_job *of, s
                           of->id);
 }
 
-/* Returns true if the input of a job that is over is in work/<id>/ still; the sweep moves it. */
+/* Returns true if the input of a finished job is still in work/<id>/; the sweep moves it. */
 static bool is_claimed(const struct pb_again *again, const struct pb_job *job)
 {
     char claim[PB_FILES_PATH_BYTES];
@@ -74,7 +75,7 @@ static bool is_claimed(const struct pb_again *again, const struct pb_job *job)
            strncmp(job->input, claim, strlen(claim)) == 0 && job->input[strlen(claim)] == '/';
 }
 
-/* A submitted file was checked by a process of its own, because its storage may hang. */
+/* A submitted file was checked by a separate process, because its storage may hang. */
 static int check_input(const struct pb_again *again, const struct pb_job *job, struct pb_err *err)
 {
     struct stat st;
@@ -91,7 +92,7 @@ static int check_input(const struct pb_again *again, const struct pb_job *job, s
     return 0;
 }
 
-/* Checks all inputs of a scene of several deliveries: products are never made of fewer files. */
+/* Checks all inputs of a scene of several deliveries: products are never made from fewer files. */
 static int check_inputs(struct pb_job_store *store, const struct pb_again *again,
                         const struct pb_job *of, struct pb_err *err)
 {

@@ -22,7 +22,7 @@
 
 struct pb_config_wait;
 
-/* Zero bytes: nothing waits. */
+/* All-zero: no job waits. */
 struct pb_config_waits {
     struct pb_config_wait *at; /* ascending by job */
     size_t n, room;
@@ -30,15 +30,17 @@ struct pb_config_waits {
     size_t n_proved;
 };
 
-/* A run of the job ended with the code. 1: it waits; 0: the file is the cause, it fails;
- * -ENOMEM. */
+/* Call after a run of the job ended with the code. Returns 1 if it waits; 0 if the file is the
+ * cause and the job fails; -ENOMEM. */
 int pb_config_waits_fault(struct pb_config_waits *waits, int64_t job, const char *pipeline,
                           enum pb_code code);
-/* A job of the pipeline was successful. True: others need not wait any longer. */
+/* Call after a job of the pipeline was successful. Returns true if other jobs need not wait any
+ * longer. */
 bool pb_config_waits_success(struct pb_config_waits *waits, const char *pipeline);
-/* The job is over. */
+/* Call when the job is over. */
 void pb_config_waits_over(struct pb_config_waits *waits, int64_t job);
 bool pb_config_waits_has(const struct pb_config_waits *waits, int64_t job);
-/* The configuration is another one: nothing waits, nothing is proved. Frees what is held. */
+/* Call after a change of the configuration: no job waits and no pipeline has a success. Frees the
+ * memory. */
 void pb_config_waits_clear(struct pb_config_waits *waits);
 #endif

@@ -1,24 +1,24 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Jobs start in the order of their arrival, service.parallel_jobs at a time. When each of these has
- * run for service.express already and others wait, one job more may run: the express job, the one
- * with the smallest input first. It has service.express to run; if it needs longer and others wait
- * for the slot, it returns to its place in the queue (no attempt counts), is remembered as long,
- * and waits for an ordinary slot. Therefore a short job waits for long ones for a bounded time, and
- * a long one loses at most one such try: no job is overtaken twice by the same job and none
- * starves, because the ordinary slots continue in order. Each try without success doubles the pause
- * until the next, so that a queue of only long jobs costs little.
+ * Jobs start in the order of their arrival, service.parallel_jobs at a time. When each of these
+ * has run for service.express already and others wait, one additional job may run: the express
+ * job, the one with the smallest input first. It may run for service.express; if it needs longer
+ * and others wait for the slot, it returns to its place in the queue (no attempt counts), is
+ * remembered as long, and waits for an ordinary slot. Therefore a short job waits for long ones
+ * for a bounded time, and a long one loses at most one such try: no job is overtaken twice by the
+ * same job and none starves, because the ordinary slots continue in order. Each try without
+ * success doubles the pause until the next, so that a queue of only long jobs costs little.
  *
- * The express job is computed on the CPU when the others use a GPU: a device runs one job at a time
- * unless parallel_jobs allows more. If the configuration requires a GPU, no express job runs. After
- * a restart each long job may cost one more try. */
+ * The express job is computed on the CPU when the others use a GPU: a device runs one job at a
+ * time unless parallel_jobs allows more. If the configuration requires a GPU, no express job runs.
+ * After a restart each long job may cost one more try. */
 #include "service/runner/express.h"
 
 #include "service/base/log.h"
 
 #define PAUSE_DOUBLINGS 6
-#define CHECK_MS        1000 /* between two checks whether an express job may start */
+#define CHECK_MS        1000 /* interval of checks whether an express job may start */
 #define PUT_BACK_MS     5000 /* time from the cancel line to SIGKILL */
 
 bool pb_express_is_long(const struct pb_express *express, int64_t seq)
@@ -59,7 +59,7 @@ struct pb_pool_slot *pb_express_overdue(struct pb_worker_pool *pool, const struc
     if (pb_pool_ordinary(pool) >= config->service.parallel_jobs)
         return slot;
     slot->express =
-        false; /* an ordinary slot has become free: the job continues as an ordinary one */
+        false; /* an ordinary slot has become free: the job continues as an ordinary job */
     return NULL;
 }
 

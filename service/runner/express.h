@@ -2,14 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_EXPRESS_H
 #define PB_EXPRESS_H
-/* Short jobs overtake long ones: one job more than service.parallel_jobs may run, the express job.
- * express.c has the rule. Plain memory; long jobs that it remembers are forgotten at a restart.
- * Thread: loop. */
+/* Lets short jobs overtake long ones: one additional job may run over service.parallel_jobs, the
+ * express job. express.c has the rule. Plain memory; after a restart the list of long jobs is
+ * empty. Thread: loop. */
 #include "service/runner/worker_pool.h"
 
 #define PB_EXPRESS_LONG_MAX 256 /* long jobs that are remembered */
 
-/* Members are express.c's. Zero bytes: nothing is known. */
+/* Members belong to express.c. All-zero: initial state. */
 struct pb_express {
     int64_t known_long[PB_EXPRESS_LONG_MAX]; /* numbers of jobs */
     size_t next_long;
@@ -20,20 +20,20 @@ struct pb_express {
 /* Returns true if an express job may start: all ordinary slots have been taken for long enough. */
 bool pb_express_may_open(const struct pb_express *express, struct pb_worker_pool *pool,
                          const struct pb_config *config, int64_t mono_ms);
-/* The same, but true at most once a second. */
+/* Checks the same, but returns true at most once a second. */
 bool pb_express_is_due(struct pb_express *express, struct pb_worker_pool *pool,
                        const struct pb_config *config, int64_t mono_ms);
 /* Returns true if the job of that number took too long as an express job. */
 bool pb_express_is_long(const struct pb_express *express, int64_t seq);
-/* The slot of an express job whose time is over; NULL = none. A job that has room as an ordinary
- * one becomes that. */
+/* Finds the slot of an express job whose time is over; NULL if there is no such slot. A job that
+ * now has room as an ordinary job becomes one. */
 struct pb_pool_slot *pb_express_overdue(struct pb_worker_pool *pool, const struct pb_config *config,
                                         int64_t mono_ms);
-/* No other job wants the slot: its job gets a second more. */
+/* Gives the slot's job one more second, if no other job wants the slot. */
 void pb_express_extend(struct pb_pool_slot *slot, int64_t mono_ms);
 /* Ends the run of the slot's job, which returns to the queue and is remembered as long. */
 void pb_express_put_back(struct pb_express *express, struct pb_pool_slot *slot, int64_t express_ms,
                          int64_t mono_ms);
-/* An express job was done in time. */
+/* Call after an express job was done in time. */
 void pb_express_done(struct pb_express *express);
 #endif

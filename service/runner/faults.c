@@ -14,7 +14,7 @@
 
 #define TROUBLE        "queue"
 #define TROUBLE_CONFIG "config"
-/* Faults of its own, over max_attempts, until a job is set aside (hold.h). */
+/* Number of own faults beyond max_attempts until a job is set aside (hold.h). */
 #define EXTRA_FAULTS 1
 
 static enum pb_hold_verdict judge(struct pb_faults *faults, int64_t seq, int64_t began_ms,
@@ -73,7 +73,7 @@ static void show_waits(struct pb_faults *faults, const struct pb_job *job)
         return;
     }
     if (job == NULL)
-        return; /* fewer wait; the text stays */
+        return; /* the count has fallen; the text stays */
     (void)snprintf(text, sizeof text,
                    "the configuration keeps %zu job%s waiting until it is corrected and loaded "
                    "(SIGHUP); %.100s, pipeline '%.60s': %.240s",

@@ -12,7 +12,7 @@
 #include "service/base/troubles.h"
 
 struct pb_faults {
-    struct pb_troubles *troubles; /* borrowed, as all of these */
+    struct pb_troubles *troubles; /* borrowed, like all of these */
     const struct pb_runner_env *env;
     void (*on_freed)(void *user); /* jobs that waited for another configuration may start */
     void *user;
@@ -21,20 +21,21 @@ struct pb_faults {
     struct pb_config_waits waits;
 };
 
-/* A fault of the machine in job->error ended a run that began at began_ms. PB_HOLD_ASIDE: the job
- * must fail, with the text in job->error.message. Else it waits again. */
+/* Call after a fault of the machine in job->error ended a run that began at began_ms.
+ * PB_HOLD_ASIDE: the job must fail, with the text in job->error.message. Otherwise it waits again.
+ */
 enum pb_hold_verdict pb_faults_machine(struct pb_faults *faults, struct pb_job *job,
                                        int64_t began_ms);
-/* The error of the configuration in job->error ended a run. 1: the job waits for another
- * configuration; 0: it fails; -ENOMEM. */
+/* Call after the error of the configuration in job->error ended a run. Returns 1: the job waits
+ * for another configuration; 0: it fails; -ENOMEM. */
 int pb_faults_config(struct pb_faults *faults, const struct pb_job *job);
-/* No job could be started at all. */
+/* Call if no job could be started at all. */
 void pb_faults_cannot_start(struct pb_faults *faults, const struct pb_err *err);
-/* The job has its new state and did not end by a fault. over: it does not run again. */
+/* Call when the job has its new state and did not end by a fault. over: it does not run again. */
 void pb_faults_end(struct pb_faults *faults, const struct pb_job *job, bool over);
-/* The configuration is another one: the next job may start now. */
+/* Call after a change of the configuration: the next job may start now. */
 void pb_faults_config_changed(struct pb_faults *faults);
-/* No job waits any more: ends the hold. */
+/* Call when no job waits any more: ends the hold. */
 void pb_faults_clear(struct pb_faults *faults);
 /* Returns true if no fault of its own makes the job wait. */
 bool pb_faults_may_try(const struct pb_faults *faults, int64_t seq, int64_t mono_ms);

@@ -14,7 +14,7 @@ static struct pb_setback *find(const struct pb_hold *hold, int64_t job)
     return NULL;
 }
 
-/* When the array is full, the oldest entry is replaced. */
+/* Adds an entry; if the array is full, the oldest entry is replaced. */
 static struct pb_setback *add(struct pb_hold *hold, int64_t job)
 {
     struct pb_setback *oldest = &hold->setbacks[0];
@@ -43,7 +43,7 @@ static int64_t alone_delay(int alone)
     return delay_ms < PB_HOLD_MAX_MS ? delay_ms : PB_HOLD_MAX_MS;
 }
 
-/* Faults of jobs that ran at the same time count once. */
+/* Holds the queue. Faults of jobs that ran at the same time count once. */
 static void hold_queue(struct pb_hold *hold, const struct pb_hold_fault *fault, int64_t now_ms)
 {
     if (hold->on && fault->started_ms <= hold->since_ms)

@@ -35,51 +35,51 @@
 enum pb_hold_verdict {
     PB_HOLD_QUEUE, /* no job starts for a while */
     PB_HOLD_JOB,   /* this job waits, the others continue */
-    PB_HOLD_ASIDE  /* this one fails */
+    PB_HOLD_ASIDE  /* this job fails */
 };
 
-/* A job whose last run ended by the machine's fault. */
+/* Job whose last run was ended by a fault of the machine. */
 struct pb_setback {
     int64_t job;      /* the job's number; above 0 */
     int64_t at_ms;    /* time of its last fault */
-    int64_t until_ms; /* it does not start before */
-    int alone;        /* faults that concerned it alone */
+    int64_t until_ms; /* it does not start before this time */
+    int alone;        /* number of faults that concerned only this job */
 };
 
-/* Zero bytes: nothing is held. */
+/* All-zero: the queue is not held. */
 struct pb_hold {
-    bool on;          /* the queue is held */
-    int64_t until_ms; /* no probe before */
+    bool on;          /* true if the queue is held */
+    int64_t until_ms; /* no probe starts before */
     int64_t delay_ms; /* length of the last hold since a success; 0 if there was no hold */
     int64_t
         since_ms;  /* time of the fault that began it; jobs that started before do not prolong it */
     int64_t probe; /* job that runs as a probe; 0 = none */
-    int64_t probe_ms;  /* since when */
+    int64_t probe_ms;  /* start of the probe */
     int64_t proved_ms; /* last success of a job; 0 = none yet */
     int64_t proved_by; /* the job of that success */
-    unsigned faults;   /* since the last success */
+    unsigned faults;   /* number of faults since the last success */
     struct pb_setback setbacks[PB_HOLD_JOBS];
     size_t n_setbacks;
 };
 
 struct pb_hold_fault {
-    int64_t job;        /* 0 = of no job: a worker or the store failed before one started */
+    int64_t job;        /* 0 = no job: a worker or the store failed before a job started */
     int64_t started_ms; /* when the job (or the try) began */
     enum pb_code code;
-    int limit;       /* faults of its own until a job is set aside */
+    int limit;       /* number of own faults until a job is set aside */
     uint32_t random; /* spreads the waits of several services by a quarter */
 };
 
-/* A fault of the machine ended the job, which is over or waits from now on. */
+/* Call after a fault of the machine ended the job, which is over or waits from now on. */
 enum pb_hold_verdict pb_hold_fault(struct pb_hold *hold, const struct pb_hold_fault *fault,
                                    int64_t now_ms);
-/* The job is successful: the hold ends. */
+/* Call after the job was successful: the hold ends. */
 void pb_hold_success(struct pb_hold *hold, int64_t job, int64_t now_ms);
-/* The job ended in another way, or waits for another reason. over: it is not run again. */
+/* Call if the job ended in another way, or waits for another reason. over: it is not run again. */
 void pb_hold_end(struct pb_hold *hold, int64_t job, bool over);
-/* No job waits. */
+/* Call when no job waits. */
 void pb_hold_clear(struct pb_hold *hold);
-/* The next probe may start now, as the configuration was reloaded. */
+/* Lets the next probe start now, because the configuration was reloaded. */
 void pb_hold_hurry(struct pb_hold *hold, int64_t now_ms);
 
 /* Returns true if a job may start now; when the queue is held, that job is the probe. */
@@ -87,9 +87,9 @@ bool pb_hold_may_start(const struct pb_hold *hold, int64_t now_ms);
 void pb_hold_started(struct pb_hold *hold, int64_t job, int64_t now_ms);
 /* Returns true if this job has waited long enough. */
 bool pb_hold_may_try(const struct pb_hold *hold, int64_t job, int64_t now_ms);
-/* Order of probes: the least first. 0 = the job had no fault. */
+/* Rank of a job as a probe: the lowest starts first. 0 = the job had no fault. */
 int64_t pb_hold_rank(const struct pb_hold *hold, int64_t job);
-/* To be called with the time: true when a job may start that could not before. */
+/* Call repeatedly: returns true if a job may start now that could not start before. */
 bool pb_hold_tick(struct pb_hold *hold, int64_t now_ms);
 /* Returns true if pb_hold_tick has anything to wait for. */
 bool pb_hold_waits(const struct pb_hold *hold);

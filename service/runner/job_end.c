@@ -115,7 +115,8 @@ static void finish_looked(void *user, struct pb_pending *pending)
     pb_job_end_finish(user, pending, pending->published ? PB_JOB_SUCCESSFUL : pending->status);
 }
 
-/* A running job ends so; one that did not succeed only if its products are not in place. */
+/* Gives a running job its final status; a job that did not succeed gets it only if its products
+ * are not in place. */
 static void finish(struct pb_job_ends *ends, struct pb_job *job, enum pb_job_status status)
 {
     hold(ends, job);
@@ -131,7 +132,7 @@ static void finish(struct pb_job_ends *ends, struct pb_job *job, enum pb_job_sta
 
 void pb_job_end_is_done(struct pb_job_ends *ends, struct pb_pending *pending)
 {
-    /* It ran to its end once; this is no further run. */
+    /* The job ran to its end once; this does not count as a further run. */
     struct pb_job *job = &pending->job;
     char *products = job->products, *directory = job->directory;
     int64_t started_ms = job->started_ms;
@@ -189,7 +190,7 @@ static void put_back(struct pb_job_ends *ends, struct pb_pending *pending)
     struct pb_job *job = &pending->job;
     struct pb_job_error why = job->error;
     (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
-    job->error = why; /* is shown while the job waits */
+    job->error = why; /* shown while the job waits */
     pb_faults_end(ends->faults, job, false);
     pb_pending_work(pending, PB_PENDING_STORE, was_put_back, ends);
 }
@@ -237,8 +238,8 @@ void pb_job_end_set_back(struct pb_job_ends *ends, struct pb_job *job, int64_t b
 
 static void await_config(struct pb_job_ends *ends, struct pb_job *job, int64_t began_ms)
 {
-    /* The client that submitted a file keeps it and needs an answer, so such a job does not wait.
-     */
+    /* A job of a submitted file does not wait, because its client keeps the file and needs an
+     * answer. */
     int rc = job->owned ? pb_faults_config(ends->faults, job) : 0;
     if (rc < 0) {
         pb_job_end_set_back(ends, job, began_ms);
@@ -250,7 +251,7 @@ static void await_config(struct pb_job_ends *ends, struct pb_job *job, int64_t b
     }
 }
 
-/* A worker that reports what was never done is as good as one that crashed. */
+/* A worker with a false report is handled like a crashed one. */
 static void disbelieve(struct pb_job_ends *ends, struct pb_pending *pending)
 {
     struct pb_job *job = &pending->job;
@@ -281,7 +282,7 @@ static void compared(void *user, struct pb_pending *pending)
     }
 }
 
-/* Its worker reported an input with the content of an earlier job. */
+/* Compares after the worker reported an input with the content of an earlier job. */
 static void compare(struct pb_job_ends *ends, struct pb_job *job)
 {
     hold(ends, job);
@@ -310,7 +311,7 @@ static bool crashed(struct pb_job_ends *ends, struct pb_job *job)
         finish(ends, job, PB_JOB_FAILED);
         return true;
     }
-    memset(&job->error, 0, sizeof job->error); /* the log has it */
+    memset(&job->error, 0, sizeof job->error); /* it was logged already */
     pb_job_end_put_back(ends, job);
     return false;
 }

@@ -2,35 +2,37 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_JOB_END_H
 #define PB_JOB_END_H
-/* The end of a job's run: by its outcome and the class of its error, the job ends or returns to the
- * queue. A state is announced when it is on the disk, or when the store does not take it.
- * The functions take what a job holds. Thread: loop. */
+/* The end of a job's run: by its outcome and the class of its error, the job ends or returns to
+ * the queue. A state is announced when it is on the disk, or when the store refuses it. The
+ * functions take the job's memory. Thread: loop. */
 #include "service/runner/faults.h"
 #include "service/runner/pending.h"
 #include "service/processes/worker_slot.h"
 
 struct pb_job_ends {
-    const struct pb_runner_env *env; /* borrowed, as all of these */
+    const struct pb_runner_env *env; /* borrowed, like all of these */
     struct pb_pending_list *pending;
     struct pb_faults *faults;
 };
 
-/* Ends the job or returns it to the queue. True: it ends, and no fault of the machine or of the
- * configuration ended its run. */
+/* Ends the job or returns it to the queue. Returns true if it ends, and no fault of the machine or
+ * of the configuration ended its run. */
 bool pb_job_end_run(struct pb_job_ends *ends, struct pb_run_over *over);
-/* running -> accepted; or -> successful, when its products are in place. Its error stays. */
+/* Changes running to accepted, or to successful if its products are in place. Its error is kept. */
 void pb_job_end_put_back(struct pb_job_ends *ends, struct pb_job *job);
-/* The fault of the machine in job->error ended a run that began then: the job waits again, or
- * fails. */
+/* Call after the fault of the machine in job->error ended a run that began at began_ms: the job
+ * waits again, or fails. */
 void pb_job_end_set_back(struct pb_job_ends *ends, struct pb_job *job, int64_t began_ms);
 
-/* The functions below are for jobs that are pending already and whose products were looked for. */
+/* The functions below are for jobs that are pending already and whose products were searched for.
+ */
 
-/* Moves a running job to its final state, stores it, puts its input away, announces it. */
+/* Moves a running job to its final state, stores it, moves its input to its final place and
+ * announces it. */
 void pb_job_end_finish(struct pb_job_ends *ends, struct pb_pending *pending,
                        enum pb_job_status status);
-/* A waiting job whose products are in place after all is successful. */
+/* Makes a waiting job successful whose products are in place after all. */
 void pb_job_end_is_done(struct pb_job_ends *ends, struct pb_pending *pending);
-/* A waiting job is dismissed. When that cannot be stored nothing has happened. */
+/* Dismisses a waiting job. If that cannot be stored, the job is unchanged. */
 void pb_job_end_dismiss(struct pb_job_ends *ends, struct pb_pending *pending);
 #endif

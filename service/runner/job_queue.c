@@ -4,14 +4,14 @@
 
 #include <sys/stat.h>
 
-#define READ_MAX          2000 /* waiting jobs read by a call, before it returns to the loop */
+#define READ_MAX          2000 /* waiting jobs read by one call, before it returns to the loop */
 #define READ_SMALLEST_MAX 1000
 
-/* Jobs of that rank, and the least rank seen above it. */
+/* The jobs of a rank, and the lowest rank above it that was found. */
 struct ranked {
     const struct pb_job_filter *filter;
     int64_t rank, next;
-    int highest; /* priority of the first that may start */
+    int highest; /* priority of the first job that may start */
     bool any;
 };
 
@@ -54,8 +54,8 @@ int pb_job_queue_next(struct pb_job_queue *queue, const struct pb_job_filter *fi
     return rc;
 }
 
-/* Reads the size only of files in our own directories: a submitted path may be on storage that
- * hangs. */
+/* Reads the size only of files in the service's directories: a submitted path may be on storage
+ * that hangs. */
 static int64_t input_bytes(const struct pb_job *job)
 {
     struct stat st;
@@ -66,11 +66,11 @@ static int64_t input_bytes(const struct pb_job *job)
 
 struct smallest {
     const struct pb_job_filter *filter;
-    int64_t seq, bytes; /* the smallest so far; seq 0 = none */
+    int64_t seq, bytes; /* the smallest so far; seq 0 = not found */
     int priority;
 };
 
-/* Lets none through, so that all are seen. */
+/* Filter that rejects all jobs, so that all are visited. */
 static bool compare(void *user, const struct pb_job *job)
 {
     struct smallest *smallest = user;

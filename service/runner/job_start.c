@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The steps of a start: reserve a slot; if the job ran before, search for its products, because it
- * may be done; store the start; run. Admission pauses when a worker cannot start or the store
- * refuses the start: the job is still accepted then. */
+ * Steps of a start: reserve a slot; if the job ran before, search for its products, because it may
+ * be done; store the start; run. Admission pauses when a worker cannot start or the store refuses
+ * the start: the job is still accepted then. */
 #include "service/runner/job_start.h"
 
 #include "config/base/archive_name.h"
@@ -17,10 +17,11 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define EXTRA_STARTS_MAX 8 /* over max_attempts, until a job fails that ends the service itself */
+/* starts beyond max_attempts until a job fails that ends the service itself */
+#define EXTRA_STARTS_MAX 8
 
-/* One of the configuration that fits the file takes the place of one that is gone, but not where a
- * client named it. */
+/* Finds the pipeline of the job. If that is gone, another pipeline that matches the file replaces
+ * it, unless a client chose the pipeline. */
 static const struct pb_pipeline_config *pipeline_of(const struct pb_config *config,
                                                     const struct pb_job *job)
 {
@@ -91,7 +92,7 @@ static bool is_part(const struct pb_config *config, struct pb_job *job,
     return group != NULL || metadata != NULL;
 }
 
-/* Jobs that cannot run at all get their error here. */
+/* Checks whether the job can run at all; sets its error if it cannot. */
 static bool is_runnable(const struct pb_config *config, struct pb_job *job,
                         const struct pb_job_error *before)
 {
@@ -132,7 +133,7 @@ static void cannot_start(struct pb_job_starts *starts, struct pb_pending *pendin
     pb_faults_cannot_start(starts->faults, &why);
 }
 
-/* The worker may have gone while the start was stored. */
+/* Checks the worker, which may have ended while the start was stored. */
 static int have_worker(struct pb_pool_slot *slot, struct pb_err *err)
 {
     return pb_worker_slot_is_empty(slot->worker) ? pb_pool_start_worker(slot, err) : 0;
@@ -170,7 +171,7 @@ static void stored(void *user, struct pb_pending *pending)
     } else {
         run(starts, slot, &job, pending->known);
     }
-    pb_pending_end(pending, 0, NULL); /* its waiters find the job where it is now */
+    pb_pending_end(pending, 0, NULL); /* its waiters then find the job at its new place */
 }
 
 static void begin(struct pb_job_starts *starts, struct pb_pending *pending)

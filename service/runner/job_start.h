@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_JOB_START_H
 #define PB_JOB_START_H
-/* The start of a job, from the queue to a worker. Thread: loop. */
+/* Starts a job: from the queue to a worker. Thread: loop. */
 #include "service/runner/job_end.h"
 #include "service/runner/worker_pool.h"
 
 struct pb_job_starts {
-    const struct pb_runner_env *env; /* borrowed, as all of these */
+    const struct pb_runner_env *env; /* borrowed, like all of these */
     struct pb_worker_pool *pool;
     struct pb_pending_list *pending;
     struct pb_faults *faults;

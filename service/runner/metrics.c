@@ -33,7 +33,8 @@ static void observe(struct pb_metrics_histogram *histogram, const double *le, do
     histogram->sum_s += seconds;
 }
 
-/* Rows are never given up: a pipeline that left the configuration keeps its counters. */
+/* Finds or adds the row of a pipeline. Rows are never removed: a pipeline that is no longer
+ * configured keeps its counters. */
 static struct pb_metrics_pipeline *row_of(struct pb_metrics *metrics, const char *pipeline)
 {
     const char *name = pipeline[0] != '\0' ? pipeline : "none";
@@ -63,7 +64,7 @@ void pb_metrics_count(struct pb_metrics *metrics, const struct pb_job *job)
 
 static void count_reason(struct pb_metrics *metrics, const char *code)
 {
-    /* Codes are those of err_codes.def; the last row counts all others. */
+    /* Finds the code of err_codes.def; the last row counts all others. */
     size_t i = 0;
     while (i + 1 < PB_METRICS_REASONS && metrics->quarantined[i].n > 0 &&
            strcmp(metrics->quarantined[i].code, code) != 0)
@@ -101,7 +102,8 @@ void pb_metrics_device_retry(struct pb_metrics *metrics, enum pb_device_try whic
         (*counters[which])++;
 }
 
-/* Milliseconds since 1970 of "2020-02-19T11:02:59.123Z", to the second; 0: no such time. */
+/* Converts "2020-02-19T11:02:59.123Z" to milliseconds since 1970, without the fraction; 0: not
+ * such a time. */
 static int64_t acquired_ms(const struct pb_json_value *report)
 {
     const char *text = pb_json_get_text(pb_json_get(report, "metadata", NULL), "datetime");
@@ -111,7 +113,7 @@ static int64_t acquired_ms(const struct pb_json_value *report)
     return (int64_t)timegm(&tm) * 1000;
 }
 
-/* How old the products of a job were when they appeared. Jobs made again from the archive are
+/* Counts the age of the products of a job when they appeared. Jobs made again from the archive are
  * left out: their age is not a delay of deliveries. */
 static void count_ages(struct pb_metrics_pipeline *row, const struct pb_job *job,
                        const struct pb_json_value *report)
@@ -183,7 +185,7 @@ static void pipeline_label(FILE *out, const char *name, const char *pipeline)
     (void)fputc('"', out);
 }
 
-/* offset: of the counter in struct pb_metrics_pipeline. */
+/* offset: offset of the counter in struct pb_metrics_pipeline. */
 static void print_counters(FILE *out, const struct pb_metrics *metrics, const char *name,
                            const char *help, size_t offset)
 {
@@ -219,7 +221,7 @@ static void print_histogram(FILE *out, const char *name, const char *pipeline,
     (void)fprintf(out, "} %" PRIu64 "\n", sum);
 }
 
-/* A pipeline has its histogram from its first value on. */
+/* Prints a histogram for each pipeline that has a value. */
 static void print_histograms(FILE *out, const struct pb_metrics *metrics, const char *name,
                              const char *help, size_t offset, const double *le)
 {

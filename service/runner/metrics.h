@@ -12,8 +12,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define PB_METRICS_BUCKETS   16 /* at most, of a histogram */
-#define PB_METRICS_PIPELINES 64 /* with a row of their own; the last row counts all others */
+#define PB_METRICS_BUCKETS 16 /* maximum number of buckets of a histogram */
+/* pipelines with a row of their own; the last row counts all others */
+#define PB_METRICS_PIPELINES 64
 #define PB_METRICS_REASONS   40
 #define PB_METRICS_STAGES    4
 
@@ -23,7 +24,7 @@ struct pb_metrics_histogram {
     double sum_s;
 };
 
-/* The jobs of one pipeline. */
+/* Counters of the jobs of one pipeline. */
 struct pb_metrics_pipeline {
     char name[PB_JOB_NAME_BYTES];
     uint64_t jobs[PB_JOB_STATUS_COUNT]; /* count of jobs that ended in this state, or were accepted
@@ -62,16 +63,16 @@ struct pb_metrics_gauges {
 
 /* Gives a configured pipeline its row, so that its counters are printed from 0. */
 void pb_metrics_know(struct pb_metrics *metrics, const char *pipeline);
-/* A job was accepted or started: counts its status. */
+/* Call when a job was accepted or started: counts its status. */
 void pb_metrics_count(struct pb_metrics *metrics, const struct pb_job *job);
 /* Counts a run that starts again; `which`: the new try. */
 void pb_metrics_device_retry(struct pb_metrics *metrics, enum pb_device_try which);
-/* A job reached its final state: counts it and the facts of its report. */
+/* Call when a job reached its final state: counts it and the facts of its report. */
 void pb_metrics_finished(struct pb_metrics *metrics, const struct pb_job *job);
 /* Writes a label value: backslash, quote and newline are escaped. Thread: any. */
 void pb_metrics_label(FILE *out, const char *text);
-/* malloc'd text, the caller's; NULL = out of memory. */
+/* Returns malloc'd text, owned by the caller; NULL = out of memory. */
 char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics_gauges *gauges);
-/* The lines about the entries of notify, n of them; malloc'd as well. Thread: any. */
+/* Prints the lines about n entries of notify; malloc'd as well. Thread: any. */
 char *pb_metrics_print_subscribers(const struct pb_subscriber_state *subscribers, int n);
 #endif

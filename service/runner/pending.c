@@ -59,7 +59,7 @@ static bool needs_list(const struct pb_pending *pending)
     return !archived || pending->retains || job->set_id[0] != '\0';
 }
 
-/* Moves the input of a finished job, whose end is stored, and stores its place. */
+/* Moves the input of a finished job, whose end is already stored, and stores its new place. */
 static int put_away(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
@@ -72,9 +72,9 @@ static int put_away(struct pb_pending *pending)
     return pb_kept_update(list->store, job, &pending->lists, &pending->err);
 }
 
-/* The state first: an end that is not on the disk did not happen yet, and the input stays in work/,
- * so that a restart runs the job again. With it the files of the input are stored, by which a
- * restart finds an input whose move was not stored. */
+/* Stores the state first: an end that is not on the disk did not happen yet, and the input stays
+ * in work/, so that a restart runs the job again. The list of the input's files is stored with it,
+ * so that a restart finds an input whose move was not stored. */
 static int store_end(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
@@ -111,7 +111,7 @@ static int restore(struct pb_pending *pending)
         return rc;
     (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
     job->anyway = true;
-    if (job->set_id[0] != '\0') /* products made of its scene in the meantime */
+    if (job->set_id[0] != '\0') /* products may have been made of its scene meanwhile */
         rc = pb_set_parts_join(list->store, job, pending->reopen_ms, &pending->err);
     return rc ? rc : pb_job_store_update(list->store, job, &pending->err);
 }
@@ -169,7 +169,8 @@ static void report(struct pb_pending *pending)
     if (pending->step != PB_PENDING_STORE || why->code == PB_OK)
         return;
     pb_log(PB_LOG_ERROR, "job %s: %s; this is tried again", pending->job.id, why->msg);
-    pb_trouble_raise(pending->list->troubles, "work", why->code, why->msg); /* the intake's */
+    /* also raised by the intake */
+    pb_trouble_raise(pending->list->troubles, "work", why->code, why->msg);
 }
 
 static void on_worked(uv_work_t *request, int status)

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_REQUEST_KIND_H
 #define PB_REQUEST_KIND_H
-/* A request of a client that concerns one job. */
+/* Request of a client that concerns one job. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,7 +13,7 @@ struct pb_job_request {
     uint64_t ticket;
     const char *id;       /* whole id of the job */
     const char *identity; /* identity of a submitted file that was checked again, "" = as before */
-    int priority;         /* AGAIN: of the new job */
-    bool dry_run;         /* AGAIN: nothing is stored, the answer is the job itself */
+    int priority;         /* AGAIN: priority of the new job */
+    bool dry_run;         /* AGAIN: no job is stored, the answer is the job itself */
 };
 #endif

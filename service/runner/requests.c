@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A request about a job whose state is on its way to the disk waits for that, and is decided by the
- * new state. */
+ * A request about a job whose state is being stored waits for the end of that, and is decided by
+ * the new state. */
 #include "service/runner/requests.h"
 
 #include "service/base/log.h"
@@ -56,7 +56,8 @@ static void refuse(struct request *request, const struct pb_job *job)
     answer(request, rc, &err);
 }
 
-/* A running job. The run of one whose worker has gone ends at once: then its end is the answer. */
+/* Cancels a running job. If its worker has gone, the run ends immediately, and its end is the
+ * answer. */
 static void cancel_running(struct request *request, struct pb_pool_slot *slot)
 {
     pb_worker_slot_end(slot->worker, PB_ENDING_CANCEL, PB_WORKER_SLOT_CANCEL_MS);
@@ -99,7 +100,8 @@ static void dropped(void *user, struct pb_pending *pending)
     pb_pending_end(pending, pending->rc, &err);
 }
 
-/* Answers the requests that wait for the old job; the one that made the new job gets that one. */
+/* Answers the requests that wait for the old job; the request that made the new job gets the new
+ * job. */
 static void made_again(void *user, struct pb_pending *pending)
 {
     struct request *request = user;
@@ -145,7 +147,7 @@ static bool may(const struct request *request, enum pb_job_status status)
     return status != PB_JOB_RUNNING && pb_job_may(status, PB_JOB_ACCEPTED);
 }
 
-/* A job (taken) that waits or is over. */
+/* Changes a job (taken) that waits or is over. */
 static void change_stored(struct request *request, struct pb_job *job)
 {
     struct pb_requests *requests = request->requests;
@@ -156,7 +158,7 @@ static void change_stored(struct request *request, struct pb_job *job)
         return;
     }
     if (request->identity[0] != '\0' && request->kind != PB_REQUEST_AGAIN)
-        /* the file is the one meant from now on */
+        /* the job uses the file with this identity from now on */
         (void)snprintf(job->identity, sizeof job->identity, "%s", request->identity);
     enum pb_request_kind kind = request->kind;
     struct pb_pending *pending = pb_pending_add(requests->pending, job);
@@ -179,7 +181,7 @@ static void change_stored(struct request *request, struct pb_job *job)
         pb_job_end_dismiss(requests->ends, pending);
 }
 
-/* The next thing to do for it (taken). */
+/* Does the next step of the request (taken). */
 static void step(struct request *request)
 {
     struct pb_requests *requests = request->requests;

@@ -2,21 +2,20 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_REQUESTS_H
 #define PB_REQUESTS_H
-/* Requests of clients that concern one job: to cancel it, to run it again, to drop its
- * input, to make its products again.
- * Thread: loop. */
+/* Requests of clients that concern one job: to cancel it, to run it again, to drop its input, to
+ * make its products again. Thread: loop. */
 #include "service/runner/job_end.h"
 #include "service/runner/job_queue.h"
 #include "service/runner/request_kind.h"
 #include "service/runner/worker_pool.h"
 
 struct pb_requests {
-    const struct pb_runner_env *env; /* borrowed, as all of these */
+    const struct pb_runner_env *env; /* borrowed, like all of these */
     struct pb_worker_pool *pool;
     struct pb_pending_list *pending;
     struct pb_job_queue *queue;
     struct pb_job_ends *ends;
-    void (*on_waiting)(void *user); /* a job waits to run again */
+    void (*on_waiting)(void *user); /* called when a job waits to run again */
     void *user;
     /* See runner.h; answer_user is its user. */
     void (*on_answer)(void *answer_user, uint64_t ticket, const char *id, int rc,

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Puts the parts of the runner together and chooses what starts next; each part has its own header
- * and reports by handlers. The next job is the oldest waiting job of the highest priority whose
- * scene is not running already (two runs of one scene would publish into one directory) and that no
- * fault of its own makes wait.
- * While the queue is held (hold.h) one job at a time starts, as a probe. A change of state is
- * stored before anything visible follows from it, so that a restart repeats work at most
- * (pending.c). A tick of 100 ms runs only while there is something to time. */
+ * Connects the parts of the runner and chooses the next job; each part has its own header and
+ * reports by handlers. The next job is the oldest waiting job of the highest priority whose scene
+ * is not running already (two runs of one scene would publish into one directory) and that does
+ * not have to wait because of its own faults. While the queue is held (hold.h) one job at a time
+ * starts, as a probe. A change of state is stored before its effects are visible, so that a
+ * restart repeats work at most (pending.c). A tick of 100 ms runs only while a time limit is
+ * active. */
 #include "service/runner/runner.h"
 
 #include "config/base/clock.h"
@@ -21,7 +21,7 @@
 #define TICK_MS      100
 #define LAST_SAVE_MS 6000
 #define BATCH        16 /* jobs that one call starts, before it returns to the loop */
-#define PENDING_MAX  64 /* jobs that wait for the disk before no further one is started */
+#define PENDING_MAX  64 /* jobs that wait for the disk before no further job is started */
 
 struct pb_runner {
     uv_timer_t tick;
@@ -35,8 +35,8 @@ struct pb_runner {
     struct pb_job_starts starts;
     struct pb_requests requests;
     bool more;        /* the next tick starts further jobs */
-    bool kicks;       /* jobs are being started: a kick from there is for later */
-    int64_t drain_ms; /* when drain was called; 0 = not */
+    bool kicks;       /* jobs are being started: a kick during that time is handled later */
+    int64_t drain_ms; /* time of the call of drain; 0 = not called */
     void (*drained)(void *user);
     void *drained_user;
 };
@@ -76,7 +76,7 @@ static int64_t priority_rank(void *user, const struct pb_job *job)
     return pb_job_start_rank(runner->env.config, job);
 }
 
-/* 1 and the job (the caller's), 0 none, negative errno. */
+/* Returns 1 and the job (owned by the caller), 0 if no job may start, negative errno. */
 static int next_job(struct pb_runner *runner, int64_t now_ms, struct pb_err *err, bool *out_express,
                     struct pb_job *out_job)
 {
@@ -122,7 +122,7 @@ static void start_jobs(struct pb_runner *runner)
     }
 }
 
-/* With nothing waiting and nothing running, no success would ever end the hold. */
+/* Ends the hold if no job waits or runs, because then no success would ever end it. */
 static void clear_if_empty(struct pb_runner *runner)
 {
     if (runner->faults.hold.on && pb_pool_busy(&runner->pool) == 0 &&

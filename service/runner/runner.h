@@ -21,11 +21,11 @@ struct pb_runner;
 
 struct pb_runner_options {
     uv_loop_t *loop;
-    struct pb_job_store *store;     /* borrowed, as all below, until destroy */
+    struct pb_job_store *store;     /* borrowed, like all below, until destroy */
     struct pb_job_store *reader;    /* a reader of that store, for the loop */
     pthread_rwlock_t *moves;        /* lock of struct pb_intake */
     const struct pb_dirs *dirs;     /* may change between calls into the loop */
-    const struct pb_config *config; /* until set_config */
+    const struct pb_config *config; /* borrowed until set_config */
     const char *worker;             /* program that runs as `worker --worker` */
     const char *owner_program; /* program that owns a device, run as `owner_program --device ...` */
     const char *owner_device;  /* device whose owner computes all jobs; NULL: as configured */
@@ -34,10 +34,10 @@ struct pb_runner_options {
     /* A job changed; borrowed for the call. At most 5 times a second for a job, except changes of
      * status, which are reported immediately. */
     void (*on_change)(void *user, const struct pb_job *job);
-    /* A job is about to end, which takes several steps: clients are to see it as it is now until
+    /* A job is about to end, which takes several steps: clients should see its present state until
      * on_change reports its end. */
     void (*on_hold)(void *user, const struct pb_job *job);
-    /* The end of pb_runner_ask: rc 0, or *err. The change is on the disk. */
+    /* The result of pb_runner_ask: rc 0, or *err. The change is on the disk. */
     void (*on_answer)(void *user, uint64_t ticket, const char *id, int rc,
                       const struct pb_err *err);
     void *user;
@@ -45,33 +45,34 @@ struct pb_runner_options {
 
 int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err,
                      struct pb_runner **out_runner);
-/* From now on new jobs use this config; running ones continue with theirs. Queries a worker for the
- * device. The first call starts the work. */
+/* Sets the config of new jobs; running ones continue with theirs. Queries a worker for the device.
+ * The first call starts the work. */
 void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *config);
-/* Starts jobs if there are any that may start. */
+/* Starts jobs that may start. */
 void pb_runner_kick(struct pb_runner *runner);
 
-/* The job of exactly that id as it is now, when the store does not have it so: one that runs, with
- * its live progress, or whose last change could not be stored. Else NULL. */
+/* Finds the current state of the job with exactly that id if it differs from the store: a running
+ * job, with its live progress, or one whose last change could not be stored. Otherwise NULL. */
 const struct pb_job *pb_runner_find(struct pb_runner *runner, const char *id);
-/* Answers by on_answer, during the call or later from the loop. To cancel: dismisses a job that
- * waits, or ends the run of one that runs. To retry: a failed or dismissed job waits to run again,
- * its input back from quarantine. To drop: removes the quarantined input of such a job and its
- * record. Again: a new job makes the products of a successful one again (again.h); on_answer has
- * its id. job.state when the job's state does not allow it. The request is borrowed for the call.
- */
+/* Handles a request; on_answer reports the result, during the call or later from the loop. Cancel:
+ * dismisses a waiting job, or ends the run of a running one. Retry: a failed or dismissed job
+ * waits to run again, with its input back from quarantine. Drop: removes the quarantined input of
+ * such a job and its record. Again: a new job makes the products of a successful one again
+ * (again.h); on_answer gets its id. job.state if the job's state does not allow it. The request is
+ * borrowed for the call. */
 void pb_runner_ask(struct pb_runner *runner, const struct pb_job_request *request);
 
 int64_t pb_runner_busy(const struct pb_runner *runner);
 int64_t pb_runner_workers(const struct pb_runner *runner);
 uint64_t pb_runner_planned_bytes(const struct pb_runner *runner);
-/* The device that a worker reported: "cpu", "cuda:0", or "" when not known; *out_why has the reason
- * why `auto` uses the CPU, or why the demanded device is missing. Borrowed. */
+/* Device that a worker reported: "cpu", "cuda:0", or "" if unknown; *out_why has the reason why
+ * `auto` uses the CPU, or why the required device is missing. Borrowed. */
 const char *pb_runner_device(const struct pb_runner *runner, const char **out_why);
 
-/* Takes no more jobs. Running ones that are nearly done get 5 s, the others are put back at once;
- * then the workers leave, and done is called from the loop. All within 9 s. */
+/* Stops taking jobs. Running jobs that are nearly done get 5 s, the others are put back
+ * immediately; then the workers end, and done is called from the loop. All this takes at most 9 s.
+ */
 void pb_runner_drain(struct pb_runner *runner, void (*done)(void *user), void *user);
-/* After drain, or when nothing was started. NULL is fine. */
+/* Call after drain, or if no job was started. NULL is allowed. */
 void pb_runner_destroy(struct pb_runner *runner);
 #endif

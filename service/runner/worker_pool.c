@@ -19,7 +19,7 @@
 #define DRAIN_GIVE_UP_MS 8900
 #define LEAVE_MS         1500
 
-/* --- what is there --------------------------------------------------------------------------*/
+/* --- queries of slots ------------------------------------------------------------------------- */
 
 const struct pb_job *pb_pool_job(const struct pb_pool_slot *slot)
 {
@@ -104,7 +104,7 @@ bool pb_pool_all_run_for(const struct pb_worker_pool *pool, int64_t ms, int64_t 
     return true;
 }
 
-/* --- what is done with it -------------------------------------------------------------------*/
+/* --- changes of slots ------------------------------------------------------------------------- */
 
 struct pb_pool_slot *pb_pool_free_slot(struct pb_worker_pool *pool)
 {
@@ -228,7 +228,7 @@ void pb_pool_config_changed(struct pb_worker_pool *pool)
     pool->on_free(pool->user);
 }
 
-/* --- life -----------------------------------------------------------------------------------*/
+/* --- start and end ---------------------------------------------------------------------------- */
 
 int pb_pool_init(struct pb_worker_pool *pool)
 {

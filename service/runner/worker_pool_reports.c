@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* products/ is cleared before a job runs again. */
+/* Task that clears products/ before a job runs again. */
 struct sweep {
     uv_work_t work;
     struct pb_worker_pool *pool;
@@ -119,7 +119,7 @@ static void on_clear(void *user, int number, const char *products)
     (void)uv_queue_work(pool->loop, &sweep->work, clear_products, on_swept);
 }
 
-/* A worker that SIGKILL did not end is reaped later. */
+/* Notes a worker that SIGKILL did not end; it is reaped later. */
 static void note_hung(struct pb_worker_pool *pool, int pid)
 {
     pool->env->metrics->worker_deaths++;

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_POOL_TABLE_H
 #define PB_WORKER_POOL_TABLE_H
-/* For the files of the worker pool alone. Thread: loop. */
+/* Private to the files of the worker pool. Thread: loop. */
 #include "service/runner/worker_pool.h"
 
-#define PB_POOL_NOTIFY_MS 200 /* between two progress events of a job */
+#define PB_POOL_NOTIFY_MS 200 /* minimum time between two progress events of a job */
 
 /* Makes the pool the listener of its slots (pool->owner) and of the owners of devices. */
 void pb_pool_report_to(struct pb_worker_pool *pool, struct pb_device_owners_options *out_owners);

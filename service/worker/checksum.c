@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The checksum file is a stranger's: it is bounded, its names only choose among the files of the
- * input, and no link is followed. */
+ * The checksum file is untrusted: its size is limited, its names only choose among the files of
+ * the input, and no link is followed. */
 #include "service/worker/checksum.h"
 
 #include "config/base/base_name.h"
@@ -33,7 +33,7 @@ struct line {
 
 struct verify {
     const struct pb_checksum_job *job;
-    uint64_t bytes; /* read */
+    uint64_t bytes; /* count of bytes read */
     char *buffer;
     bool is_folder;
     struct line *line;
@@ -56,7 +56,7 @@ static bool find_digest(size_t digits, enum pb_digest *out)
     return digits == 32 || digits == 64 || digits == 128;
 }
 
-/* "MD5 (name) = hex". Ends the name in the text. */
+/* Parses "MD5 (name) = hex". Terminates the name in the text. */
 static bool read_bsd(char *text, struct line *out)
 {
     static const struct {
@@ -69,7 +69,7 @@ static bool read_bsd(char *text, struct line *out)
         if (strncasecmp(text, forms[i].word, n) != 0)
             continue;
         for (char *at = text + n; (at = strstr(at, ") = ")) != NULL; at += 4)
-            end = at; /* the last, as a name may have one, too */
+            end = at; /* the last one, because a name may contain one as well */
         if (end == NULL || strspn(end + 4, HEX) != forms[i].digits ||
             end[4 + forms[i].digits] != '\0')
             return false;
@@ -82,7 +82,7 @@ static bool read_bsd(char *text, struct line *out)
     return false;
 }
 
-/* "hex  name", "hex *name" or "hex" */
+/* Parses "hex  name", "hex *name" or "hex". */
 static bool read_gnu(const char *text, struct line *out)
 {
     size_t digits = strspn(text, HEX);
@@ -130,7 +130,7 @@ static int compare(struct verify *v, const struct line *line, int fd, const char
                    words[line->digest], hex, pb_base_name(v->job->file), line->hex);
 }
 
-/* A file of the folder. */
+/* Compares a file of the folder. */
 static int compare_in_folder(struct verify *v, const struct line *line, struct pb_err *err)
 {
     char folder[PB_FILES_PATH_BYTES];
@@ -177,7 +177,7 @@ static int add_line(struct verify *v, char *text, struct pb_err *err)
         line.name += 2;
     const size_t n = strlen(v->job->name);
     if (v->is_folder && strncmp(line.name, v->job->name, n) == 0 && line.name[n] == '/')
-        line.name += n + 1; /* it names the file from above the folder */
+        line.name += n + 1; /* the name begins with the folder's own name */
     if ((v->n_lines & (v->n_lines - 1)) == 0) {
         struct line *more = realloc(v->line, (v->n_lines ? 2 * v->n_lines : 1) * sizeof *more);
         if (more == NULL)
@@ -188,8 +188,8 @@ static int add_line(struct verify *v, char *text, struct pb_err *err)
     return 0;
 }
 
-/* Keeps the lines of the input, which is a file: those without a name, and those with its name;
- * with its name in a directory only if none has the name alone. A single line is the input's. */
+/* Keeps the lines of an input that is a file: lines without a name and lines with its name; lines
+ * with its name in a directory only if no line has the name alone. A single line is the input's. */
 static int choose_lines(struct verify *v, struct pb_err *err)
 {
     const char *name = v->job->name;
@@ -218,7 +218,7 @@ static int by_file(const void *a, const void *b)
     return order ? order : strcasecmp(left->hex, right->hex);
 }
 
-/* Sorts the lines. */
+/* Sorts the lines and fails if two of them contradict each other. */
 static int check_contradictions(struct verify *v, struct pb_err *err)
 {
     qsort(v->line, v->n_lines, sizeof *v->line, by_file);
@@ -246,7 +246,7 @@ static int compare_lines(struct verify *v, struct pb_err *err)
     return rc;
 }
 
-/* The text, which is the caller's. */
+/* Reads the file; the caller must free the text. */
 static int read_file(const struct pb_checksum_job *job, char **out_text, struct pb_err *err)
 {
     struct stat st;

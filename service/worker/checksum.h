@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct pb_checksum_job {
-    const char *file;  /* with the checksums; "" = it is missing */
+    const char *file;  /* path of the file with the checksums; "" = missing */
     const char *input; /* a file, or a folder: then each file that has a line is compared */
     const char *name;  /* delivered name of the input */
     /* Called repeatedly with the number of bytes of the input read since. */
@@ -18,6 +18,6 @@ struct pb_checksum_job {
     void *user;
 };
 
-/* 0, or *err: input.checksum, or what reading failed with. */
+/* Returns 0, or *err: input.checksum, or the error of reading. */
 int pb_checksum_verify(const struct pb_checksum_job *job, struct pb_err *err);
 #endif

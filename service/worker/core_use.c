@@ -15,7 +15,7 @@
 struct list {
     struct pb_core_uses *out;
     uint32_t cores;
-    double core_ns; /* all there were */
+    double core_ns; /* core time that was available */
 };
 
 __attribute__((format(printf, 3, 4))) static void add(struct list *list, double ns,
@@ -34,7 +34,7 @@ __attribute__((format(printf, 3, 4))) static void add(struct list *list, double 
     use->brief += use->words[use->brief] == '%';
 }
 
-/* "of both cores" */
+/* Makes "of both cores". */
 static const char *of_cores(uint32_t cores, char *text, size_t bytes)
 {
     if (cores == 1)
@@ -60,7 +60,7 @@ static uint64_t cpu_of(const struct pb_part_report *part)
     return ns;
 }
 
-/* "(sync 0.3 s, checksum 0.2 s)", of what threads were in, the two longest. */
+/* Makes "(sync 0.3 s, checksum 0.2 s)" from the two longest activities of the threads. */
 static void name_longest(const struct pb_part_report *part, char *text, size_t bytes)
 {
     int first = -1, second = -1;
@@ -99,7 +99,7 @@ static void add_phase(struct list *list, const struct pb_part_report *part, cons
     add(list, list->cores * wall - cpu, "%s: %.2f s on %s%s", when, wall / 1e9, on, longest);
 }
 
-/* Cores that had nothing to do while tiles went through. */
+/* Adds the idle cores of the phase of the tiles. */
 static void add_idle(struct list *list, const struct pb_part_report *part)
 {
     double idle = list->cores * (double)part->wall_ns - (double)cpu_of(part), asleep = 0;

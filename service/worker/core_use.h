@@ -23,7 +23,7 @@ struct pb_core_facts {
 
 struct pb_core_use {
     double share;    /* fraction of the core seconds */
-    bool in_phase;   /* CPU time that a phase without tiles is named by as well: not in the line */
+    bool in_phase;   /* CPU time that also names a phase without tiles: not in the line */
     char words[120]; /* "decode: 38% of both cores" */
     size_t brief;    /* length of the short form of words, without the cores: "decode: 38%" */
 };
@@ -32,17 +32,17 @@ struct pb_core_uses {
     struct pb_core_use use[PB_CORE_USES_MAX]; /* largest first */
     size_t n;
     uint64_t other_ns; /* part of process_ns outside all phases */
-    char line[400];    /* the largest, in one line; "" = no time has passed */
+    char line[400];    /* the largest uses, in one line; "" = no time has passed */
 };
 
 void pb_core_uses_find(const struct pb_core_facts *facts, struct pb_core_uses *out);
 
 struct pb_json;
 struct pb_json_value;
-/* The members `cores`, `cpu_ms` and `phases` of the open object. */
+/* Prints the members `cores`, `cpu_ms` and `phases` of the open object. */
 void pb_core_facts_print(const struct pb_core_facts *facts, struct pb_json *json);
-/* Reads them back; a value that is missing or no number of milliseconds counts as 0. */
+/* Reads these members; a value that is missing or not a number of milliseconds counts as 0. */
 void pb_core_facts_read(const struct pb_json_value *report, struct pb_core_facts *out);
-/* The members `limit` and `limits`. */
+/* Prints the members `limit` and `limits`. */
 void pb_core_uses_print(const struct pb_core_uses *uses, struct pb_json *json);
 #endif

@@ -10,7 +10,7 @@
 
 #define MS_MAX 1e12 /* 30 years */
 
-/* Whole microseconds. */
+/* Prints milliseconds, rounded to whole microseconds. */
 static void print_ms(struct pb_json *json, const char *key, uint64_t ns)
 {
     pb_json_number(json, key, round((double)ns / 1e3) / 1e3);

@@ -52,7 +52,7 @@ static bool take_date(const char *text, char out[PB_GROUP_FACT_BYTES])
            (pb_meta_time(text, out, PB_GROUP_FACT_BYTES) == 0 && strcmp(text, out) == 0);
 }
 
-/* It becomes a part of the name of a folder. */
+/* Takes the tile, which becomes a part of the name of a folder. */
 static bool take_tile(const char *text, char out[PB_GROUP_FACT_BYTES])
 {
     bool good = text == NULL || strlen(text) < PB_GROUP_FACT_BYTES;

@@ -11,15 +11,16 @@
 
 struct pb_described {
     struct pb_group_facts facts;
-    struct pb_job_error error; /* code "" = none */
+    struct pb_job_error error; /* code "" = no error */
 };
 
-/* Without facts, for that reason. hint NULL: that of the code. */
+/* Sets an error and no facts. hint NULL: the hint of the code. */
 void pb_described_fail(struct pb_described *out, const char *code, const char *message);
 void pb_described_fail_err(struct pb_described *out, const struct pb_err *err);
-/* The line without its newline, as JSON; the caller's. */
+/* Prints the line without its newline, as JSON; the caller owns it. */
 struct pb_json;
 struct pb_json *pb_described_line(const struct pb_described *described);
-/* Parses such a line. 0; -EPROTO: another line, or an impossible value: *out is untouched. */
+/* Parses such a line. Returns 0; -EPROTO if it is another line or has an impossible value: *out is
+ * then untouched. */
 int pb_described_parse(const char *line, size_t bytes, struct pb_described *out);
 #endif

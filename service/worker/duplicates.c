@@ -28,7 +28,7 @@ int pb_duplicates_products(const char *directory, const char *job, struct pb_man
     return rc;
 }
 
-/* Stores each checksum that is known of the input. */
+/* Stores each known checksum of the input. */
 static int remember(struct pb_job_store *store, const struct pb_job *job,
                     const struct pb_input_id *input, struct pb_err *err)
 {

@@ -14,30 +14,30 @@ struct pb_input_sum;
 
 /* --- in the service; these read files and the store, on libuv's pool --- */
 
-/* The manifest of the products in a directory, if they are that job's and complete: 0, the
- * caller's to fini; negative errno. */
+/* Reads the manifest of the products in a directory if they belong to that job and are complete.
+ * Returns 0, and the caller must fini it; negative errno. */
 struct pb_manifest;
 int pb_duplicates_products(const char *directory, const char *job, struct pb_manifest *out);
-/* Remembers the content of a successful job, by the manifest of its products. A failure costs a
- * computation later, and is in the log. */
+/* Stores the content of a successful job, from the manifest of its products. A failure is logged
+ * and only costs a computation later. */
 void pb_duplicates_remember(struct pb_job_store *store, const struct pb_job *job);
-/* The checksums that the job's input is to be compared with, as pb_contents_like; NULL = it is not
- * to be compared. */
+/* Lists the checksums that the job's input must be compared with, in the form of pb_contents_like;
+ * NULL = no comparison. */
 char *pb_duplicates_known(struct pb_job_store *store, const struct pb_job *job, int64_t since_ms);
 
 enum pb_duplicates_verdict {
     PB_DUPLICATES_SAME, /* the message is in the job's error */
     PB_DUPLICATES_GONE, /* the products are absent and forgotten; or the store cannot be read */
-    PB_DUPLICATES_FALSE /* no such content was done: the worker's report is false */
+    PB_DUPLICATES_FALSE /* no such content was processed: the worker's report is false */
 };
-/* After a worker reported an equal content: job->error.message is its checksum. */
+/* Checks a worker's report of an equal content: job->error.message is its checksum. */
 enum pb_duplicates_verdict pb_duplicates_judge(struct pb_job_store *store, struct pb_job *job);
 
 /* --- in the worker --- */
 
-/* known: of the command; NULL = nothing is compared. 0, or *err: input.duplicate with the checksum
- * as its message, or what reading failed with. */
+/* Compares the checksum of the input with `known` of the command; NULL = no comparison. Returns 0,
+ * or *err: input.duplicate with the checksum as its message, or the error of reading. */
 int pb_duplicates_compare(struct pb_input_sum *sum, const char *known, struct pb_err *err);
-/* The same of an input of any number of files. */
+/* Does the same for an input of any number of files. */
 int pb_duplicates_find(struct pb_input_sum *sum, const char *known, struct pb_err *err);
 #endif

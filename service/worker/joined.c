@@ -19,13 +19,15 @@
 
 /* --- in the service ---------------------------------------------------------------------------*/
 
-/* The parts of a set but that of a job: their folders, the names of their files, and the newest. */
+/* Parts of a set, except that of a job: their folders, the names of their files, and the newest
+ * part. */
 struct parts {
     const char *self;
     const char *input; /* the job's own part if it makes products again, else NULL */
     struct pb_json *folders, *files;
-    struct pb_json *came; /* files as they were: [folder, path, facts] */
-    char *jobs;           /* their ids, a space after each; NULL: no ids, or no memory */
+    struct pb_json *came; /* files at their delivery: [folder, path, facts] */
+    /* ids of their jobs, a space after each; NULL: no ids, or out of memory */
+    char *jobs;
     size_t n;
     struct pb_set_part newest;
 };
@@ -43,7 +45,7 @@ static void add_names(struct pb_json *files, const char *delivered)
     pb_json_release(list);
 }
 
-/* index: of the part's folder. */
+/* Adds the delivered files of a part. index: index of the part's folder. */
 static int add_came(struct pb_json *json, size_t index, const struct pb_set_part *part)
 {
     char facts[PB_SCENE_FACTS_BYTES], number[24];
@@ -100,7 +102,7 @@ static int add_part(void *user, const struct pb_set_part *part)
     return 0;
 }
 
-/* Prints the identity of the files that the products of the newest part were made of, if the
+/* Prints the identity of the files that were the input of the products of the newest part, if the
  * products exist. */
 static void print_products(struct pb_json *json, const struct pb_set_part *part)
 {
@@ -119,7 +121,7 @@ static void print_products(struct pb_json *json, const struct pb_set_part *part)
     pb_manifest_fini(&manifest);
 }
 
-/* The checksums of the files that the products of the newest part were made of. */
+/* Prints the checksums of the files that were the input of the products of the newest part. */
 static void print_checksums(struct pb_json *json, const struct pb_set_part *part)
 {
     struct pb_manifest manifest = {0};
@@ -229,7 +231,7 @@ enum pb_duplicates_verdict pb_joined_judge(struct pb_job_store *store, struct pb
 
 /* --- in the worker ----------------------------------------------------------------------------*/
 
-/* The texts of a list, borrowed from it; NULL = no memory. */
+/* Makes an array of the texts of a list, borrowed from it; NULL = out of memory. */
 static const char **texts(const struct pb_json_value *list, size_t *out_n)
 {
     const size_t n = pb_json_count(list);
@@ -241,7 +243,7 @@ static const char **texts(const struct pb_json_value *list, size_t *out_n)
     return text;
 }
 
-/* The checksum of a file of the scene; NULL = not known. */
+/* Finds the checksum of a file of the scene; NULL = unknown. */
 static const char *checksum_of(const struct pb_json_value *joined, const char *path)
 {
     const struct pb_json_value *list = pb_json_get(joined, "checksums", NULL);
@@ -255,7 +257,8 @@ static const char *checksum_of(const struct pb_json_value *joined, const char *p
     return found != NULL && found[0] != '\0' ? found : NULL;
 }
 
-/* Reads the files delivered to the joined folders: borrowed from joined. False: no memory. */
+/* Reads the files delivered to the joined folders: borrowed from joined. Returns false if out of
+ * memory. */
 static bool read_came(const struct pb_json_value *joined, struct pb_scene_joined *all)
 {
     const struct pb_json_value *list = pb_json_get(joined, "came", NULL);

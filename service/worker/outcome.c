@@ -30,7 +30,7 @@ static void print_file(struct pb_json *json, const char *directory,
     pb_json_end(json);
 }
 
-/* Fills in the report as a worker would. Out of memory: the job is successful anyway. */
+/* Fills in the report like a worker. After out of memory the job is successful anyway. */
 static void describe(struct pb_job *job, const char *directory, const struct pb_manifest *manifest)
 {
     struct pb_json *json = pb_json_create(false);
@@ -50,7 +50,8 @@ bool pb_outcome_is_published(struct pb_job *job, const char *products, const cha
     struct pb_manifest manifest = {0};
     if (job->pipeline[0] == '\0')
         return false;
-    (void)pb_publish_sweep(products); /* puts back what an interrupted exchange had set aside */
+    /* restores products that an interrupted exchange had moved aside */
+    (void)pb_publish_sweep(products);
     const struct pb_manifest_job known = {job->id, job->scene, job->pipeline, path};
     int rc = pb_manifest_find(products, &known, directory, &manifest);
     if (rc != 0 && rc != -ENOENT)

@@ -34,7 +34,7 @@ static void print_product(struct pb_json *json, const char *directory,
     pb_json_end(json);
 }
 
-/* part / whole, or null when whole is 0. */
+/* Prints part / whole, or null if whole is 0. */
 static void print_share(struct pb_json *json, const char *key, double part, double whole)
 {
     if (whole > 0)
@@ -155,8 +155,8 @@ static bool is_tagged(const struct pb_band_tags *tags)
     return scaled || (tags != NULL && tags->unit != NULL && tags->unit[0] != '\0');
 }
 
-/* Scale, offset and unit that bands of the products have from files; of the first ones, as a report
- * is bounded. */
+/* Prints scale, offset and unit that bands of the products have from files; only the first ones,
+ * because a report is bounded. */
 static void print_tags(struct pb_json *json, const struct pb_product_env *env)
 {
     enum { PRINTED_MAX = 64 };
@@ -215,8 +215,8 @@ static void print_reduction(struct pb_json *json, const struct pb_chain_use *use
     pb_json_end(json);
 }
 
-/* Prints the results of the steps' reductions in the order of the steps; the first ones when there
- * are many, because a report is bounded. */
+/* Prints the results of the steps' reductions in the order of the steps; only the first ones if
+ * there are many, because a report is bounded. */
 static void print_reductions(struct pb_json *json, const struct pb_chain *chain)
 {
     enum { PRINTED_MAX = 64 };
@@ -233,7 +233,7 @@ static void print_reductions(struct pb_json *json, const struct pb_chain *chain)
         pb_json_int(json, "reductions_left_out", (int64_t)(n - PRINTED_MAX));
 }
 
-/* step: whose rounds they are, from 1; 0: of the pipeline. */
+/* step: number of the step of these rounds, from 1; 0: the rounds of the pipeline. */
 static void print_exchange(struct pb_json *json, const struct pb_exchange_config *exchange,
                            size_t step)
 {
@@ -294,7 +294,7 @@ static void print_calibration(struct pb_json *json, const struct pb_run_result *
     pb_json_end(json);
 }
 
-/* Prints the files read of a scene of many files, and the access to an archive. */
+/* Prints the input files of a scene with many files, and the access to an archive. */
 static void print_files(struct pb_json *json, const struct pb_scene_files *files)
 {
     const char *name[PB_INPUT_NAMES_MAX];
@@ -314,7 +314,7 @@ static void print_files(struct pb_json *json, const struct pb_scene_files *files
     pb_json_end(json);
 }
 
-/* Where the blocks of products were made. */
+/* Prints the device that made the blocks of the products. */
 static void print_encoded(struct pb_json *json, const struct pb_run_result *result)
 {
     const struct pb_plan_out *out = result->report.out;
@@ -336,7 +336,7 @@ static void print_encoded(struct pb_json *json, const struct pb_run_result *resu
     pb_json_end(json);
 }
 
-/* The tiles of a grid, and what became of each. */
+/* Prints the tiles of a grid with their results. */
 static void print_tiles(struct pb_json *json, const struct pb_run_tiles *tiles)
 {
     if (tiles == NULL)
@@ -351,7 +351,7 @@ static void print_tiles(struct pb_json *json, const struct pb_run_tiles *tiles)
     pb_json_end(json);
 }
 
-/* Degrees to 1e-7, a centimetre, as in STAC items. */
+/* Prints the bounds in degrees, rounded to 1e-7 (a centimetre) as in STAC items. */
 static void print_where(struct pb_json *json, const struct pb_run_result *result)
 {
     if (result->has_bbox)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUSY_SHARE 0.5 /* a stage that is busy for less sets no time alone */
+#define BUSY_SHARE 0.5 /* a stage that is busy for less does not limit the run alone */
 
 struct stage {
     const char *what, *how; /* "decoding on the GPU", "under way" */

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The worker decodes nothing itself: it opens input and directory, forks a confined child that
- * computes, checks the child's lines and files, and publishes. Each job has a child of its own, so
- * no data of one scene is visible to the next; GDAL and PROJ are initialised once, before. Neither
- * touches a GPU: the process that owns it (service/device/owner.h) computes for the child.
+ * The worker decodes no files itself: it opens input and directory, forks a confined child that
+ * computes, checks the child's lines and files, and publishes. Each job has a child of its own,
+ * therefore no data of one scene is visible to the next; GDAL and PROJ are initialised once,
+ * before. Neither process touches a GPU: the process that owns it (service/device/owner.h)
+ * computes for the child.
  *
  * When a child dies, the worker ends in the same way, so that its owner sees the cause. */
 #include "service/worker/worker.h"
@@ -35,7 +36,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define WORKER_NICENESS 10 /* more than the service's */
+#define WORKER_NICENESS 10 /* higher than the service's niceness */
 
 void pb_worker_end(struct worker *worker, int code)
 {
@@ -47,7 +48,7 @@ void pb_worker_end(struct worker *worker, int code)
 void pb_worker_say(struct worker *worker, const char *text, size_t bytes)
 {
     if (text == NULL || !pb_line_send(worker->out, text, bytes, NULL, 0))
-        pb_worker_end(worker, 1); /* the owner reads no longer */
+        pb_worker_end(worker, 1); /* the owner has closed the pipe */
 }
 
 void pb_worker_say_json(struct worker *worker, struct pb_json *json)
@@ -69,7 +70,7 @@ struct pb_json *pb_worker_event(const struct pb_json_value *command, const char 
     return json;
 }
 
-/* A progress line while only the input's checksum is computed. */
+/* Sends a progress line while only the input's checksum is computed. */
 static void say_checking(void *user, uint64_t bytes)
 {
     struct worker *worker = user;
@@ -93,7 +94,7 @@ void pb_worker_forget(struct worker *worker)
     worker->command = NULL;
 }
 
-/* The job has the name of its input already. */
+/* Reports the failure of the job. The job contains the name of its input already. */
 void pb_worker_fail(struct worker *worker, const struct pb_err *err)
 {
     struct pb_json *json = pb_worker_event(worker->command, "failed");
@@ -110,7 +111,8 @@ void pb_worker_fail(struct worker *worker, const struct pb_err *err)
 
 /* --- commands -------------------------------------------------------------------------------*/
 
-/* The config of the last command is kept, as the next job usually has the same one. */
+/* Reads the config. The config of the last command is reused, because the next job usually has the
+ * same one. */
 static int use_config(struct worker *worker, const struct pb_json_value *command,
                       struct pb_err *err)
 {
@@ -175,7 +177,7 @@ static void say_device(struct worker *worker, const char *device, const char *wh
     pb_worker_say_json(worker, json);
 }
 
-/* The socket of the process that computes the job; NULL: a child of this one does. */
+/* Socket of the process that computes the job; NULL: a child of this process computes it. */
 static const char *owner_of(const struct worker *worker)
 {
     bool cpu = worker->config->compute.device == PB_DEVICE_CPU && worker->device_given;
@@ -197,8 +199,8 @@ static int connect_owner(struct worker *worker, const char *owner, struct pb_err
     return 0;
 }
 
-/* Without an owner there is no GPU: a demand for one fails, with the reason that the owner's
- * starter knows. */
+/* Finds the device. Without an owner there is no GPU: a job that requires one fails, with the
+ * reason that the starter of the owner sent. */
 static int find_device(struct worker *worker, const struct pb_json_value *command, char device[64],
                        char why[200], struct pb_err *err)
 {
@@ -284,7 +286,8 @@ static void handle_command(struct worker *worker, const char *text, size_t bytes
     struct pb_json_value *command = NULL;
     const char *name = NULL;
     int rc = pb_json_parse(text, bytes, PB_LINE_READER_MAX, &command);
-    if (rc == -ENOMEM) { /* a lost command would never be answered; the job is tried again */
+    /* a lost command would never be answered; after an exit the job is tried again */
+    if (rc == -ENOMEM) {
         (void)fputs("out of memory for a command\n", stderr);
         _exit(EXIT_FAILURE);
     }
@@ -314,7 +317,8 @@ static void handle_command(struct worker *worker, const char *text, size_t bytes
 
 /* --- the process ----------------------------------------------------------------------------*/
 
-/* Jobs use all cores for minutes; the service needs little time and has priority. */
+/* Lowers the priority: jobs use all cores for minutes; the service needs little time and has
+ * priority. */
 static void give_way(void)
 {
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + WORKER_NICENESS);
@@ -332,7 +336,8 @@ static void become_worker(struct worker *worker)
     (void)prctl(PR_SET_NAME, "pushbroom-work");
     pb_trace_become(PB_TRACE_WORKER);
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGXFSZ, SIG_IGN); /* writing over a limit of file sizes fails, with words */
+    /* writing beyond a limit of file sizes fails with a message instead */
+    (void)signal(SIGXFSZ, SIG_IGN);
     /* Signals of a terminal and of `kill -- -GROUP` reach all processes; here the service decides
      * whether the worker ends. */
     (void)signal(SIGINT, SIG_IGN);
@@ -391,7 +396,8 @@ static struct worker the_worker;
 
 int pb_worker_main(void)
 {
-    give_way(); /* before the process becomes undumpable, as the file would belong to root then */
+    /* before the process becomes undumpable, because the file would belong to root then */
+    give_way();
     the_worker.warms = true;
     return serve(&the_worker);
 }

@@ -52,11 +52,11 @@
  *
  * The process ends with its owner: at the end of stdin, and by the kernel if the owner dies. */
 
-/* Return the exit code of the process. For the service: with more niceness, and first in the
- * kernel's choice when memory runs out. */
+/* Return the exit code of the process. pb_worker_main is for the service: it raises the niceness,
+ * and the kernel kills its process first when memory runs out. */
 int pb_worker_main(void);
-/* For a command in the foreground, with several jobs or with one: libraries are initialised before
- * the first child, for all children, or by the one child as needed. */
+/* For a command in the foreground: initialises libraries before the first child if there are
+ * several jobs; with one job its child does so as needed. */
 int pb_worker_main_foreground(void);
 int pb_worker_main_single(void);
 #endif

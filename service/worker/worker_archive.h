@@ -2,23 +2,24 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_ARCHIVE_H
 #define PB_WORKER_ARCHIVE_H
-/* An input that is an archive, in the process that computes: its members are unpacked there, where
- * nothing but the descriptors of the archive and of a nameless file can be reached. */
+/* Input that is an archive, in the process that computes: its members are unpacked there, where
+ * only the descriptors of the archive and of a nameless file can be reached. */
 #include "pipeline/scene/scene_files.h"
 #include "service/worker/worker_child.h"
 
 #include <stdatomic.h>
 
-/* Zeroed: nothing is unpacked. Thread: any. */
+/* All-zero: no archive is unpacked. Thread: any. */
 struct pb_worker_archive {
     atomic_bool is_unpacking, cancelled;
     _Atomic uint64_t bytes; /* bytes read of the archive, over all walks */
-    uint64_t before, last;  /* the job's thread alone: of earlier walks, and of this one */
+    /* used only by the job's thread: bytes of earlier walks, and of this one */
+    uint64_t before, last;
 };
 
-/* Opens the scene in the archive and hands its files over (pb_scene_files_hand). foreground: no
- * space is kept free. *out needs close in any case. -ECANCELED without *err when it was cancelled.
- * Thread: the job's. */
+/* Opens the scene in the archive and passes its files on (pb_scene_files_hand). foreground: no
+ * free space is reserved. *out needs close in any case. Returns -ECANCELED without *err after a
+ * cancel. Thread: the job's. */
 int pb_worker_archive_open(struct pb_worker_archive *unpacking, const struct pb_worker_child *child,
                            const struct pb_pipeline_config *pipeline, const char *scene,
                            bool foreground, struct pb_err *err, struct pb_scene_files *out);

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WAKE_TRIES 10 /* an eventfd takes 2^64 - 2 wakes, so a write fails by accident alone */
+/* an eventfd takes 2^64 - 2 wakes, therefore a write fails only by accident */
+#define WAKE_TRIES 10
 
 void pb_worker_ask_init(struct pb_worker_ask *ask, int woken)
 {
@@ -24,13 +25,13 @@ void pb_worker_wake(int woken)
     const uint64_t one = 1;
 
     for (int tries = 0; write(woken, &one, sizeof one) != (ssize_t)sizeof one; tries++)
-        if (tries == WAKE_TRIES) { /* a lost question would wait for ever; the job is tried again */
+        if (tries == WAKE_TRIES) { /* a lost query would wait for ever: exits, for another try */
             (void)fputs("cannot wake the thread that talks to the service\n", stderr);
             _exit(EXIT_FAILURE);
         }
 }
 
-/* Returns when the answer is there, or the job is cancelled. */
+/* Returns when the answer has arrived or the job is cancelled. */
 static void wait_for(struct pb_worker_ask *ask, enum pb_worker_question question)
 {
     (void)pthread_mutex_lock(&ask->lock);
@@ -60,7 +61,7 @@ int pb_worker_ask_inputs(struct pb_worker_ask *ask, struct pb_err *err,
     return ask->inputs.n > 0 ? 0 : pb_fail(err, PB_E_JOB_DISMISSED, "the run was cancelled");
 }
 
-/* Under the lock. */
+/* Called with the lock held. */
 static void end_question(struct pb_worker_ask *ask)
 {
     if (ask->question == PB_WORKER_ASKS_NOTHING)

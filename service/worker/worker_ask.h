@@ -19,7 +19,7 @@ enum pb_worker_question { PB_WORKER_ASKS_NOTHING, PB_WORKER_ASKS_PLACE, PB_WORKE
 struct pb_worker_ask {
     int woken;
     sem_t answered;
-    pthread_mutex_t lock; /* all below */
+    pthread_mutex_t lock; /* protects all below */
     enum pb_worker_question question;
     bool cancelled;
     const struct pb_output_facts *facts;
@@ -30,16 +30,17 @@ struct pb_worker_ask {
 void pb_worker_ask_init(struct pb_worker_ask *ask, int woken);
 /* Wakes the thread that waits for an eventfd. Ends the process if it fails. Thread: any. */
 void pb_worker_wake(int woken);
-/* Thread: the job's. NULL: the job was cancelled. Borrowed from `ask`. */
+/* Queries the place. Returns NULL if the job was cancelled; otherwise borrowed from `ask`. Thread:
+ * the job's. */
 const char *pb_worker_ask_place(struct pb_worker_ask *ask, const struct pb_output_facts *facts);
 int pb_worker_ask_inputs(struct pb_worker_ask *ask, struct pb_err *err,
                          const struct pb_input_files **out);
-/* Thread: the other one. Cancels the job; a waiting thread returns without an answer. */
+/* Cancels the job; a waiting thread returns without an answer. Thread: that of the socket. */
 void pb_worker_ask_cancel(struct pb_worker_ask *ask);
-/* Name of the event of the pending query, "place" or "inputs", and the event's members. NULL: no
- * query. */
+/* Name of the event of the pending query, "place" or "inputs", and the event's members. NULL if no
+ * query is pending. */
 const char *pb_worker_ask_word(struct pb_worker_ask *ask);
 void pb_worker_ask_print(struct pb_worker_ask *ask, struct pb_json *json);
-/* False: the command answers no pending query. */
+/* Returns false if the command does not answer a pending query. */
 bool pb_worker_ask_answer(struct pb_worker_ask *ask, const struct pb_json_value *command);
 #endif

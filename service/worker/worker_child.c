@@ -194,7 +194,8 @@ static void obey(struct pb_child *worker, const char *text, size_t bytes)
     struct pb_json_value *command = NULL;
     const char *name = NULL;
     int rc = pb_json_parse(text, bytes, PB_LINE_READER_MAX, &command);
-    if (rc == -ENOMEM) { /* a lost command would never be answered; the job is tried again */
+    /* a lost command would never be answered; after an exit the job is tried again */
+    if (rc == -ENOMEM) {
         (void)fputs("out of memory for a command\n", stderr);
         _exit(EXIT_FAILURE);
     }
@@ -211,7 +212,7 @@ static void obey(struct pb_child *worker, const char *text, size_t bytes)
     pb_json_release(command);
 }
 
-/* False at the end of the socket. */
+/* Returns false at the end of the socket. */
 static bool read_commands(struct pb_child *worker)
 {
     size_t bytes;
@@ -223,7 +224,7 @@ static bool read_commands(struct pb_child *worker)
     return true;
 }
 
-/* At once: the parent waits for the end before it publishes. */
+/* Ends the process immediately, because the parent waits for the end before it publishes. */
 static _Noreturn void end_run(struct pb_child *worker)
 {
     if (worker->done != NULL)
@@ -305,6 +306,6 @@ _Noreturn void pb_worker_child_main(const struct pb_worker_child *child)
     while (sem_wait(&worker.given) != 0)
         ;
     do_job(&worker);
-    for (;;) /* the main thread reports it and ends the process */
+    for (;;) /* the main thread reports the failure and ends the process */
         (void)pause();
 }

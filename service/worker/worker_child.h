@@ -13,7 +13,7 @@
 struct pb_worker_child {
     int socket;
     struct pb_config *config;
-    const char *input; /* the job's, and its descriptor */
+    const char *input; /* path of the job's input, and its descriptor */
     int input_fd;
     const struct pb_scene_files
         *files; /* files of a scene that is a folder, in place of input_fd; else NULL */
@@ -22,14 +22,16 @@ struct pb_worker_child {
         *sidecars; /* open sidecars of the input or the files; NULL if absent */
     int room;      /* an empty file to unpack the input, an archive, into; -1 if it is no archive */
     const char *room_name;
-    int owner_fd; /* the connection to the process that computes (owner_client.h); -1 = none */
+    /* connection to the process that computes (owner_client.h); -1 = no such process */
+    int owner_fd;
     const struct pb_confine *confine;
 };
 
-/* Runs in the forked process, which has one thread and no other descriptors, and ends it. */
+/* Runs in the forked process, which has one thread and no other descriptors, and ends the process.
+ */
 _Noreturn void pb_worker_child_main(const struct pb_worker_child *child);
-/* The same for a child that reads the metadata of the input (described.h), for input.by of the
- * pipeline: it writes one line and ends. It writes no files. */
+/* Runs a child that reads the metadata of the input (described.h), for input.by of the pipeline:
+ * it writes one line, but no files, and ends. */
 _Noreturn void pb_worker_child_describe(const struct pb_worker_child *child,
                                         const struct pb_pipeline_config *pipeline);
 #endif

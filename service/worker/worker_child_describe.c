@@ -26,7 +26,7 @@ static int read_facts(const struct pb_worker_child *child,
     const struct pb_file_wants wants = {
         .date = pb_group_pattern_lacks(pipeline->input.group_pattern, &none) != NULL};
     if (child->metadata != NULL)
-        metadata = *child->metadata; /* descriptors and paths stay the owner's */
+        metadata = *child->metadata; /* descriptors and paths belong to the caller */
     int rc = file.path == NULL                 ? pb_fail(err, PB_E_MEMORY, "out of memory")
              : fstat(file.fd, &file.stat) != 0 ? pb_fail(err, PB_E_INPUT_IO, "cannot stat it")
                                                : 0;
@@ -56,7 +56,7 @@ _Noreturn void pb_worker_child_describe(const struct pb_worker_child *child,
         pb_raster_file_hand_sidecars(child->sidecars->file, child->sidecars->n);
     rc = rc ? rc : read_facts(child, pipeline, &err, &described.facts);
     if (rc != 0 && err.line == 0 && strcmp(err.file, child->input) == 0)
-        err.file[0] = '\0'; /* the service names it */
+        err.file[0] = '\0'; /* the service adds the name */
     if (rc != 0)
         pb_described_fail_err(&described, &err);
     const char *line = pb_json_text(pb_described_line(&described), &bytes);

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_CHILD_PARTS_H
 #define PB_WORKER_CHILD_PARTS_H
-/* The child of a worker, for its own files. The socket's thread owns every member that is not
+/* Private to the files of a worker's child. The socket's thread owns every member that is not
  * marked as shared. */
 #include "config/base/json_reader.h"
 #include "pipeline/run/run.h"
@@ -26,17 +26,19 @@ struct pb_child {
     int woken; /* eventfd written at the end of the job thread, and for its queries */
     atomic_bool ended;
     struct pb_config *config;
-    struct pb_json_value *command; /* the job's; its strings are used by the main thread */
+    /* command of the job; its strings are used by the main thread */
+    struct pb_json_value *command;
     bool busy;
-    bool alone;  /* there was no thread for the socket: the job fails */
-    sem_t given; /* to the main thread */
+    bool alone;  /* the thread for the socket could not start: the job fails */
+    sem_t given; /* posted when the command is ready for the main thread */
     int64_t said_ms;
     struct pb_run_progress said;
     int64_t said_unpacked;
     char device[64];
-    struct pb_owner_client owner;     /* when another process computes */
+    struct pb_owner_client owner;     /* used if another process computes */
     struct pb_worker_archive archive; /* state of an archive as input */
-    struct pb_err unfit;              /* why it may read no file: it is not confined */
+    /* reason why it may not read any file: it is not confined */
+    struct pb_err unfit;
     /* Shared with the job thread, under `lock`. */
     pthread_mutex_t lock;
     struct pb_run *run; /* set while progress and abort are possible */
@@ -47,9 +49,9 @@ struct pb_child {
 };
 
 /* --- worker_child_say.c; thread: that of the socket --- */
-/* Writes and destroys it; a parent that reads no longer ends the process. */
+/* Writes and destroys `json`; if the parent has closed the socket, ends the process. */
 void pb_child_say(struct pb_child *worker, struct pb_json *json);
-/* An open object with the event and the job. */
+/* Begins an object with the event and the job. */
 struct pb_json *pb_child_event(const struct pb_child *worker, const char *name);
 void pb_child_say_failed(struct pb_child *worker, const struct pb_err *err);
 void pb_child_say_question(struct pb_child *worker);

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Lines from a child to its parent: a JSON object each. */
+/* Writes the lines from a child to its parent, one JSON object in each. */
 #include "service/worker/worker_child_parts.h"
 #include "config/base/json_path.h"
 
@@ -22,7 +22,7 @@ void pb_child_say(struct pb_child *worker, struct pb_json *json)
     if (text == NULL)
         _exit(1); /* the service treats it as a crash */
     if (!pb_line_send(worker->in.fd, text, bytes, NULL, 0))
-        _exit(1); /* the parent reads no longer */
+        _exit(1); /* the parent has closed the socket */
     pb_json_destroy(json);
 }
 
@@ -36,7 +36,8 @@ struct pb_json *pb_child_event(const struct pb_child *worker, const char *name)
     return json;
 }
 
-/* The job has the name of its input already, and the input will be moved from this path. */
+/* The message contains no path, because the job has the name of its input already and the input
+ * will be moved. */
 void pb_child_say_failed(struct pb_child *worker, const struct pb_err *err)
 {
     struct pb_json *json = pb_child_event(worker, "failed");

@@ -81,7 +81,7 @@ static void hear(struct worker *worker, struct pb_described *out)
     pb_worker_fork_die_like(pb_worker_fork_wait(&worker->child));
 }
 
-/* The names of its metadata: "a.json, b.xml". */
+/* Lists the names of its metadata: "a.json, b.xml". */
 static void list_metadata(const struct pb_worker_job *job, char *out, size_t bytes)
 {
     size_t used = 0;
@@ -91,7 +91,7 @@ static void list_metadata(const struct pb_worker_job *job, char *out, size_t byt
                                  pb_base_name(job->metadata.file[i].path));
 }
 
-/* Where the fact was looked for. */
+/* Reports the missing fact and the files that were searched for it. */
 static void say_lacks(const struct pb_worker_job *job, const char *fact, struct pb_described *out)
 {
     char names[400], looked[500];
@@ -113,7 +113,7 @@ static void say_lacks(const struct pb_worker_job *job, const char *fact, struct 
     pb_described_fail_err(out, &err);
 }
 
-/* Facts that make no name of a folder. */
+/* Checks that the facts can be part of a folder's name. */
 static void check_scene(const struct pb_worker_job *job, struct pb_described *out)
 {
     char scene[256] = "";
@@ -130,7 +130,7 @@ static void check_scene(const struct pb_worker_job *job, struct pb_described *ou
     pb_described_fail_err(out, &err);
 }
 
-/* The service adds which file it is. */
+/* Reports an error without the file's name, which the service adds. */
 static void fail(const struct pb_worker_job *job, const struct pb_err *err,
                  struct pb_described *out)
 {

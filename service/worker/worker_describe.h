@@ -8,9 +8,9 @@
 #include "service/worker/worker_child.h"
 #include "service/worker/worker_parts.h"
 
-/* Answers the command, for which worker->config was read; waits for the child, and ends as it does
- * when it dies. */
+/* Answers the command, with worker->config read before. Waits for the child; if the child dies,
+ * ends in the same way. */
 void pb_worker_describe(struct worker *worker, const struct pb_json_value *command);
-/* The same for one whose configuration cannot be read. */
+/* Answers a command whose configuration cannot be read. */
 void pb_worker_describe_fail(struct worker *worker, const struct pb_err *err);
 #endif

@@ -22,12 +22,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Address space that a run takes beyond its tile buffers: a thread's stack and malloc arena, and
- * what GDAL, codecs and products allocate. A generous estimate, not a measurement. */
+/* Address space that a run needs in addition to its tile buffers: a thread's stack and malloc
+ * arena, and allocations of GDAL, codecs and products. A generous estimate, not a measurement. */
 #define THREAD_BYTES ((uint64_t)(8 + 64) << 20)
 #define OTHER_BYTES  ((uint64_t)1 << 30)
 
-/* A limit of address space, 0 = none. Sanitizers reserve terabytes of it, CUDA hundreds of GiB. */
+/* Limit of the address space, 0 = no limit. Sanitizers reserve terabytes of it, CUDA hundreds of
+ * GiB. */
 static uint64_t address_bytes(const struct pb_config *config)
 {
 #ifdef PB_SANITIZED
@@ -64,7 +65,7 @@ void pb_worker_fork_warm(struct pb_worker_fork *child)
     }
 }
 
-/* The file at fd, through an open file description of its own. */
+/* Replaces the file at fd by the same file with an open file description of its own. */
 static void reopen(int fd)
 {
     char path[32];
@@ -81,7 +82,8 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Only these, the libraries' descriptors and stderr stay open; stdin is /dev/null. */
+/* Closes all descriptors except those of the child, the libraries and stderr; stdin becomes
+ * /dev/null. */
 static void close_others(const struct pb_worker_child *child, const struct pb_worker_fork *fork)
 {
     int stay[PB_WORKER_FORK_KEPT + 4 + PB_SCENE_FDS_MAX] = {child->socket, child->input_fd,
@@ -113,7 +115,7 @@ static void close_others(const struct pb_worker_child *child, const struct pb_wo
         reopen(fork->kept[i]);
 }
 
-/* Called while this process may still open files other than the scene. */
+/* Passes the sources on. Called while this process may still open files other than the scene. */
 static void hand_sources(const struct pb_config *config, const struct pb_json_value *command)
 {
     const char *scene = pb_json_get_text(command, "scene");
@@ -158,7 +160,7 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
     close_others(&child, fork);
     if (!job->describes)
         hand_sources(config, job->command);
-    /* Another user may not be allowed to search all directories on the way. */
+    /* Another user may lack the right to search all directories of the path. */
     if (fork->user.own && chdir(job->describes ? "/" : pb_publish_directory(job->publish)) != 0)
         _exit(1);
     if (job->describes)
@@ -166,10 +168,10 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
     pb_worker_child_main(&child);
 }
 
-/* A fork without the handlers of pthread_atfork: PROJ's handler would close its database and drop
+/* Forks without the handlers of pthread_atfork: PROJ's handler would close its database and drop
  * its caches, which costs two thirds of a small scene's time, because two processes must not share
- * a file position; these do not, see reopen. This process has one thread, so no handler needs to
- * release a lock. The sanitizers support fork only. */
+ * a file position; here they do not share it, see reopen. This process has one thread, therefore
+ * no handler needs to release a lock. The sanitizers support only fork. */
 static pid_t fork_warm(void)
 {
 #if defined(__GLIBC__) && !defined(PB_SANITIZED) && __GLIBC_PREREQ(2, 34)
@@ -233,7 +235,8 @@ void pb_worker_fork_end(struct pb_worker_fork *child)
 _Noreturn void pb_worker_fork_die_like(int status)
 {
     if (WIFSIGNALED(status)) {
-        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the core would be of the wrong process */
+        /* the core dump would be of the wrong process */
+        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
         (void)signal(WTERMSIG(status), SIG_DFL);
         (void)raise(WTERMSIG(status));
     }

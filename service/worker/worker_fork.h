@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_FORK_H
 #define PB_WORKER_FORK_H
-/* The worker's child process: fork with its confinement, a socket to it, its end. One thread, also
- * in the process. */
+/* The worker's child process: forks it with its confinement, connects a socket to it and ends it.
+ * One thread, also in the process. */
 #include "config/config.h"
 #include "service/base/line_reader.h"
 #include "service/worker/worker_publish.h"
@@ -14,11 +14,12 @@
 #define PB_WORKER_FORK_KEPT 4
 
 struct pb_worker_fork {
-    pid_t pid;                   /* 0 = none */
+    pid_t pid;                   /* 0 = no child */
     struct pb_line_reader lines; /* lines from the child; its fd is the socket, -1 if closed */
     struct pb_worker_user user;
-    int owner_fd; /* for the next one: closed here once it has started; -1 = none */
-    int kept[PB_WORKER_FORK_KEPT]; /* descriptors that libraries hold, see warm */
+    /* connection for the next child: closed here once the child has started; -1 = absent */
+    int owner_fd;
+    int kept[PB_WORKER_FORK_KEPT]; /* descriptors that libraries hold, see pb_worker_fork_warm */
     size_t n_kept;
 };
 
@@ -27,14 +28,14 @@ struct pb_worker_fork {
  * cannot change the file position of the next. Call once, before the first start. */
 void pb_worker_fork_warm(struct pb_worker_fork *child);
 
-/* For the job. 0 or the error. */
+/* Starts the child for the job. Returns 0 or the error. */
 int pb_worker_fork_start(struct pb_worker_fork *child, struct pb_config *config,
                          const struct pb_worker_job *job, struct pb_err *err);
-/* Closes the connection to an owner that no child has taken over. */
+/* Closes the connection to an owner if no child has taken it over. */
 void pb_worker_fork_drop_owner(struct pb_worker_fork *child);
-/* Kills it and waits; none is fine. */
+/* Kills the child and waits; without a child it does nothing. */
 void pb_worker_fork_end(struct pb_worker_fork *child);
-/* Waits for one that ended by itself; its wait status. */
+/* Waits for a child that ended by itself; returns its wait status. */
 int pb_worker_fork_wait(struct pb_worker_fork *child);
 /* Ends this process the way its child ended. */
 _Noreturn void pb_worker_fork_die_like(int status);

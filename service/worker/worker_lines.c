@@ -72,7 +72,7 @@ bool pb_worker_lines_admit(struct pb_worker_lines *lines, size_t bytes, int64_t 
     return true;
 }
 
-/* An integer that is not below `least` and at most `most`. */
+/* Reads an integer from `least` to `most`. */
 static int number(const struct pb_json_value *line, const char *key, int64_t least, int64_t most,
                   int64_t *out, char why[PB_WORKER_WHY_BYTES])
 {
@@ -86,7 +86,7 @@ static int number(const struct pb_json_value *line, const char *key, int64_t lea
     return 0;
 }
 
-/* A text of the line, cleaned and cut; a missing one is "". */
+/* Reads a text of the line, cleaned and cut to size; "" if it is missing. */
 static void text(const struct pb_json_value *line, const char *key, char *out, size_t bytes)
 {
     (void)pb_text_clean(pb_json_get_text(line, key), out, bytes);
@@ -154,7 +154,8 @@ static int take_done(struct pb_worker_lines *lines, const struct pb_json_value *
     return why[0] != '\0' ? -EPROTO : -ENOMEM;
 }
 
-/* The code is one of ours; words and advice are for people and may be anything readable. */
+/* The code must be a known one; the message and the hint are for readers and may be any readable
+ * text. */
 static int take_failed(const struct pb_json_value *value, char why[PB_WORKER_WHY_BYTES],
                        struct pb_worker_line *line)
 {
@@ -186,7 +187,7 @@ static int take(struct pb_worker_lines *lines, const struct pb_json_value *value
         return 0;
     }
     if (lines->job[0] == '\0' && is_progress)
-        return 1; /* it was still in the pipe when the job ended */
+        return 1; /* the line was still in the pipe when the job ended */
     if (lines->job[0] == '\0')
         return breach(why, "an event, but no job runs here");
     if (job == NULL || strcmp(job, lines->job) != 0)

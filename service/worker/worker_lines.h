@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_LINES_H
 #define PB_WORKER_LINES_H
-/* Parses and checks the lines of a worker as those of an untrusted client: a worker decodes foreign
- * files and may have been taken over by one. A line becomes a typed event only if it names the job
- * that runs, its numbers are in range and never decrease, its paths are those of that job's
- * products, and its texts are bounded and without control characters. The lines of a worker are
- * limited in rate. Plain memory without I/O. Thread: any, one at a time an object. */
+/* Parses and checks the lines of a worker like those of an untrusted client: a worker decodes
+ * foreign files, which may have taken control of it. A line becomes a typed event only if it names
+ * the running job, its numbers are in range and never decrease, its paths are those of that job's
+ * products, and its texts are bounded and without control characters. The rate of the lines of a
+ * worker is limited. Plain memory without I/O. Thread: any, one at a time for each object. */
 #include "config/output/output_path.h"
 #include "service/jobs/job.h"
 
@@ -16,17 +16,18 @@
 
 #define PB_WORKER_LINE_MAX     (1024 * 1024)
 #define PB_WORKER_PRODUCTS_MAX 256
-#define PB_WORKER_LINES_BURST  1000 /* credits a worker starts with, and has at most */
-#define PB_WORKER_LINES_RATE   100  /* credits a second; a line costs one, and one more per 4 KiB */
-#define PB_WORKER_LINES_JOB    20   /* credits added by a job, because many short ones may follow */
-#define PB_WORKER_WHY_BYTES    160
-#define PB_WORKER_PATH_BYTES   4096
+#define PB_WORKER_LINES_BURST  1000 /* credits of a new worker, which is also the maximum */
+/* credits per second; a line costs one, and one more per 4 KiB */
+#define PB_WORKER_LINES_RATE 100
+#define PB_WORKER_LINES_JOB  20 /* credits added by a job, because many short ones may follow */
+#define PB_WORKER_WHY_BYTES  160
+#define PB_WORKER_PATH_BYTES 4096
 
 enum pb_worker_event {
     PB_WORKER_SAYS_DEVICE,
     PB_WORKER_SAYS_PROGRESS,
     PB_WORKER_SAYS_PLACE,  /* to the worker only: facts of the metadata for output.path */
-    PB_WORKER_SAYS_INPUTS, /* the same: the checksums of the files that were read */
+    PB_WORKER_SAYS_INPUTS, /* to the worker only: checksums of the files that were read */
     PB_WORKER_SAYS_DONE,
     PB_WORKER_SAYS_FAILED
 };
@@ -39,58 +40,59 @@ struct pb_worker_numbers {
                               has no number */
 };
 
-/* An event; members that it does not have are zero. */
+/* Event of a worker; members that it does not have are zero. */
 struct pb_worker_line {
     enum pb_worker_event event;
     char device[64];
     char why[256];                    /* device */
     char stage[16];                   /* progress */
-    char sensor[64];                  /* place; "" = not known */
+    char sensor[64];                  /* place; "" = unknown */
     bool has_time;                    /* place */
     int64_t time_s;                   /* place; since 1970-01-01 UTC */
     struct pb_worker_numbers numbers; /* progress; done: elapsed_ms */
     struct pb_job_error error;        /* failed */
     char directory[PB_WORKER_PATH_BYTES];
     int64_t memory_bytes;
-    char *products, *report; /* done: JSON written from the checked values; the line's own */
+    char *products, *report; /* done: JSON written from the checked values; owned by the line */
 };
 
-/* The state of a worker: its job, and the last values that it reported. Zeroed: none. */
+/* State of a worker: its job, and the last values that it reported. All-zero: no job. */
 struct pb_worker_lines {
-    char job[PB_JOB_ID_BYTES]; /* "" = none */
+    char job[PB_JOB_ID_BYTES]; /* "" = no job */
     char scene[PB_JOB_NAME_BYTES], pipeline[PB_JOB_NAME_BYTES];
     char products[PB_WORKER_PATH_BYTES];
     struct pb_output_pattern place;       /* pattern of the products' directory below `products` */
-    char directory[PB_WORKER_PATH_BYTES]; /* where it writes, if that is known; "" = not */
+    char directory[PB_WORKER_PATH_BYTES]; /* directory that it writes to; "" = unknown */
     struct pb_worker_numbers said;
-    bool refused;              /* it broke the protocol: the caller ignores its lines */
+    /* true after a breach of the protocol: the caller ignores its lines */
+    bool refused;
     int64_t credit, credit_ms; /* thousandths of a credit; 0 ms = a new worker */
 };
 
-/* The worker is new: it has all its credit and no job. */
+/* Call for a new worker: sets all its credit and no job. */
 void pb_worker_lines_reset(struct pb_worker_lines *lines);
-/* A job was sent to the worker (borrowed for the call); its products are below `products`, at
- * output.path of its pipeline (NULL = the default). */
+/* Call after a job was sent to the worker (borrowed for the call); its products are below
+ * `products`, at output.path of its pipeline (NULL = the default). */
 void pb_worker_lines_begin(struct pb_worker_lines *lines, const struct pb_job *job,
                            const char *products, const char *path);
-/* It has no job any more: lines about one are ignored. */
+/* Call when the worker has no job any more: lines about a job are then ignored. */
 void pb_worker_lines_end(struct pb_worker_lines *lines);
-/* Counts a line of that many bytes; false: the rate limit is exceeded. */
+/* Counts a line of that many bytes; returns false if the rate limit is exceeded. */
 bool pb_worker_lines_admit(struct pb_worker_lines *lines, size_t bytes, int64_t mono_ms);
-/* One line without its newline. 0 and *out_line (pb_worker_line_fini); 1: progress of no running
- * job, to be ignored; -EPROTO: it breaks the protocol, with the reason in why; -ENOMEM. After
- * "done" or "failed" the caller ends the job. */
+/* Parses one line without its newline. Returns 0 and *out_line (pb_worker_line_fini); 1: progress
+ * without a running job, to be ignored; -EPROTO: it breaks the protocol, with the reason in why;
+ * -ENOMEM. After "done" or "failed" the caller ends the job. */
 int pb_worker_lines_take(struct pb_worker_lines *lines, const char *text, size_t bytes,
                          char why[PB_WORKER_WHY_BYTES], struct pb_worker_line *out_line);
 /* Returns true if a worker whose job failed with that error takes no other job: its CUDA context
- * may be lost, so its owner replaces it. The job that it was sent as the next one is void. */
+ * may be lost, therefore its owner replaces it. The next job that was sent to it is void. */
 bool pb_worker_is_spent(const char *code);
-void pb_worker_line_fini(struct pb_worker_line *line); /* a zeroed one is fine */
+void pb_worker_line_fini(struct pb_worker_line *line); /* all-zero is allowed */
 
 /* --- worker_result.c: the parts of "done" --- */
 struct pb_json_value;
-/* Returns true if path is the directory to which it writes, or, if that is not known, one that
- * output.path may name; the scene may have a version (~2). */
+/* Returns true if path is the directory that the worker writes to, or, if that is unknown, one
+ * that output.path allows; the scene may have a version (~2). */
 bool pb_worker_is_place(const struct pb_worker_lines *lines, const char *path);
 /* Both return malloc'd JSON, or NULL with the reason in why (empty: out of memory). */
 char *pb_worker_products(const struct pb_json_value *products, const char *directory,

@@ -14,29 +14,30 @@ struct worker {
     struct pb_line_reader in;
     int out; /* the real stdout */
     struct pb_config *config;
-    struct pb_compute_config configured; /* the text's; config's may be for the job only */
-    struct pb_json_value *command;       /* command of the running job */
-    struct pb_json_value *next;          /* command of the next job, NULL if absent */
-    bool warms;                          /* for more than one job */
-    bool spent;                          /* pb_worker_is_spent: it starts no other one */
-    bool device_given;                   /* set by the command, instead of the config */
-    bool device_said;                    /* in the foreground */
+    /* compute section of the config's text; that of `config` may be changed for the job */
+    struct pb_compute_config configured;
+    struct pb_json_value *command; /* command of the running job */
+    struct pb_json_value *next;    /* command of the next job, NULL if absent */
+    bool warms;                    /* true for more than one job */
+    bool spent;                    /* pb_worker_is_spent: it starts no other job */
+    bool device_given;             /* the command set the device, instead of the config */
+    bool device_said;              /* in the foreground: the device was reported */
     struct pb_worker_job job;
     struct pb_worker_fork child;
 };
 
 /* --- worker.c --- */
 void pb_worker_end(struct worker *worker, int code);
-/* Writes a line to the owner; ends the process when the owner has closed the pipe. */
+/* Writes a line to the owner; ends the process if the owner has closed the pipe. */
 void pb_worker_say(struct worker *worker, const char *text, size_t bytes);
-void pb_worker_say_json(struct worker *worker, struct pb_json *json); /* taken */
-/* An event of the job that the command (NULL = none) names; to be ended by say_json. */
+void pb_worker_say_json(struct worker *worker, struct pb_json *json); /* takes json */
+/* Begins an event of the job in the command (NULL = no job); end it with say_json. */
 struct pb_json *pb_worker_event(const struct pb_json_value *command, const char *name);
-/* The job is over for the worker. */
+/* Call when the job is over for the worker. */
 void pb_worker_forget(struct worker *worker);
 void pb_worker_fail(struct worker *worker, const struct pb_err *err);
 
 /* --- worker_relay.c --- */
-/* Reads the child's lines, and passes on those that are valid. */
+/* Reads the child's lines, and passes the valid ones on. */
 void pb_worker_relay(struct worker *worker);
 #endif

@@ -31,8 +31,8 @@ static const struct pb_json_value *find(const struct pb_json_value *products, co
     return NULL;
 }
 
-/* Checks that it is a plain file with one link and the announced size. Makes it the service's, with
- * the permissions of a product. */
+/* Checks that it is a plain file with one link and the announced size. Makes the service its
+ * owner, with the permissions of a product. */
 static bool is_sound(int directory, const struct pb_json_value *product)
 {
     mode_t mask = umask(0), mode = 0644 & ~mask;
@@ -88,7 +88,7 @@ static void copy_text(struct pb_json *json, const char *key, const struct pb_jso
 }
 
 /* Adds the work of this process for the job. While its child computes, only CPU time counts; that
- * of the input's checksum, which may end later, counts as the tiles' as well. */
+ * of the input's checksum, which may end later, also counts as time of the tiles. */
 static void add_own_work(const struct pb_worker_job *job, struct pb_core_facts *facts)
 {
     static const enum pb_work beside[] = {PB_WORK_INPUT_SUM, PB_WORK_LOAD};
@@ -113,8 +113,8 @@ static bool is_work(const char *key)
     return strcmp(key, "cores") == 0 || strcmp(key, "cpu_ms") == 0 || strcmp(key, "phases") == 0;
 }
 
-/* The child's report, with what limited the run, and what is wrong with the publication as its last
- * member. */
+/* Prints the child's report, with the limit of the run, and as its last member the fault of the
+ * publication. */
 static void print_report(struct pb_json *json, const struct pb_worker_job *job, const char *text)
 {
     const char *warning = pb_publish_warning(job->publish);

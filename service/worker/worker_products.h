@@ -7,14 +7,14 @@
  * Private to worker_publish.c. One thread. */
 #include "service/worker/worker_publish.h"
 
-/* Each product is a plain file of the announced size with one link, which becomes the service's,
- * and there is nothing else in the directory; else job.crashed. */
+/* Checks that each product is a plain file of the announced size with one link, makes the service
+ * its owner, and checks that the directory has no other entry; otherwise job.crashed. */
 int pb_worker_products_check(const char *path, const struct pb_json_value *products,
                              struct pb_err *err);
-/* One for each product; malloc'd, the caller's. NULL: no memory. */
+/* Makes one entry for each product; malloc'd, owned by the caller. NULL: out of memory. */
 struct pb_manifest_file *pb_worker_products_describe(const struct pb_json_value *products);
-/* The "done" line for the service, of products published in that directory, with the child's report
- * (JSON); malloc'd, the caller's. NULL: no memory. */
+/* Makes the "done" line for the service, for products published in that directory, with the
+ * child's report (JSON); malloc'd, owned by the caller. NULL: out of memory. */
 char *pb_worker_products_line(const struct pb_worker_job *job, const struct pb_json_value *products,
                               const char *report, const char *directory);
 #endif

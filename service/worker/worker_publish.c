@@ -25,8 +25,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The command's word, else the configuration's. A job that makes products again replaces its own
- * alone. */
+/* Existing products: the command's setting, otherwise the configuration's. A job that makes
+ * products again replaces only its own. */
 static enum pb_existing existing_of(const struct pb_json_value *command,
                                     const struct pb_output_config *output)
 {
@@ -96,7 +96,7 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
     return pb_publish_open(&options, err, &job->publish);
 }
 
-/* The folder is the one that was submitted. */
+/* Checks that the folder is the one that was submitted. */
 static int check_folder(const char *path, struct pb_err *err)
 {
     struct stat st;
@@ -178,12 +178,12 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
     if (rc == 0 && !takes_folders)
         rc = pb_sidecar_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
                              reader_of(job), &job->metadata, err);
-    if (rc == 0 && !takes_folders) /* those of an archive's files are in it */
+    if (rc == 0 && !takes_folders) /* an archive contains the sidecars of its files */
         rc = open_sidecars(job, err);
     return rc;
 }
 
-/* Runs before anything is computed: an input that was damaged in transfer is not worth it. */
+/* Runs before the computation: an input that was damaged in transfer is not computed. */
 static int verify_checksum(const struct pb_json_value *command, const struct pb_worker_wait *wait,
                            struct pb_err *err)
 {
@@ -197,7 +197,8 @@ static int verify_checksum(const struct pb_json_value *command, const struct pb_
     return sum.file == NULL || sum.name == NULL ? 0 : pb_checksum_verify(&sum, err);
 }
 
-/* Makes the file for the members of an archive. It has no name, so nothing has to be removed. */
+/* Makes the file for the members of an archive. It has no name, therefore it need not be removed.
+ */
 static int open_room(struct pb_worker_job *job, struct pb_err *err)
 {
     const char *given = pb_json_get_text(job->command, "unpack");

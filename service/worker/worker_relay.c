@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* The child ends meanwhile, and has ended before its files are checked. */
+/* Publishes. The child ends meanwhile, and has ended before its files are checked. */
 static void publish(struct worker *worker, const struct pb_worker_line *line)
 {
     struct pb_err err = {0};
@@ -40,7 +40,7 @@ static void send_to_child(struct worker *worker, struct pb_json *json)
 {
     size_t bytes = 0;
     const char *text = pb_json_text(json, &bytes);
-    if (text != NULL) /* a child that is gone shows by its end */
+    if (text != NULL) /* the end of a child that is gone is detected elsewhere */
         (void)pb_line_send(worker->child.lines.fd, text, bytes, NULL, 0);
     pb_json_destroy(json);
 }
@@ -51,7 +51,7 @@ static void end_with(struct worker *worker, const struct pb_err *err)
     pb_worker_fail(worker, err);
 }
 
-/* The child knows the metadata now, and waits for the place. */
+/* Sends the place to the child, which knows the metadata now and waits. */
 static void locate(struct worker *worker, const struct pb_worker_line *line)
 {
     struct pb_err err = {0};
@@ -69,7 +69,7 @@ static void locate(struct worker *worker, const struct pb_worker_line *line)
     send_to_child(worker, json);
 }
 
-/* The child has read all pixels, and writes the checksums into its item. */
+/* Sends the checksums to the child, which has read all pixels and writes them into its item. */
 static void tell_inputs(struct worker *worker)
 {
     struct pb_err err = {0};
@@ -80,7 +80,8 @@ static void tell_inputs(struct worker *worker)
         send_to_child(worker, pb_worker_inputs_command(inputs));
 }
 
-/* The largest of several products gets at least one share. */
+/* Announces the expected bytes of a product: the largest of several gets at least an equal share.
+ */
 static void expect(struct worker *worker, const struct pb_worker_numbers *now)
 {
     const struct pb_worker_job *job = &worker->job;

@@ -43,7 +43,7 @@ static bool is_clean(const char *word, size_t bytes_max)
            pb_text_clean(word, clean, sizeof clean) == strlen(word) && strcmp(word, clean) == 0;
 }
 
-/* A file of the directory itself. */
+/* Returns true if the path is a file directly in the directory. */
 static bool is_file_of(const char *path, const char *directory)
 {
     size_t n = strlen(directory);
@@ -98,7 +98,7 @@ static const char *print_product(struct pb_json *json, const struct pb_json_valu
     return NULL;
 }
 
-/* The writer's text as the caller's, unless something is wrong. */
+/* Returns the writer's text, owned by the caller, unless `wrong` is set. */
 static char *finish(struct pb_json *json, const char *wrong, char why[PB_WORKER_WHY_BYTES])
 {
     size_t bytes = 0;
@@ -132,7 +132,8 @@ static bool is_key(const char *key)
     return n > 0 && n <= 48 && strspn(key, allowed) == n;
 }
 
-/* Copies a value of any shape within the bounds; *left counts down the values of the whole. */
+/* Copies a value of any shape within the limits; *left counts down the values of the whole
+ * document. */
 static const char *copy_value(struct pb_json *json, const char *key,
                               const struct pb_json_value *value, int depth, int *left)
 {
