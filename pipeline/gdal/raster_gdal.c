@@ -58,14 +58,14 @@ static int open_dataset(struct pb_raster *raster, const char *path, struct pb_er
     return rc;
 }
 
-/* What OpenJPEG holds of a tile: its coefficients, 32 bits each, once more while the wavelet
- * transform is undone, and as many bytes of code-blocks. */
+/* Memory of OpenJPEG for a tile: its coefficients, 32 bits each, a copy of them during the
+ * inverse wavelet transform, and the same number of bytes of code-blocks. */
 static uint64_t jp2_bytes(const struct pb_raster_info *info)
 {
     return (uint64_t)info->block_w * (uint64_t)info->block_h * (uint64_t)info->n_bands * 12;
 }
 
-/* Our own decoders. Blocks that are not stored hold what GDAL says: nodata, else 0. */
+/* Opens our own decoders. Blocks that are not stored have GDAL's value: nodata, else 0. */
 static int open_blocks(struct pb_raster *raster, const struct pb_limits *limits, struct pb_err *err)
 {
     struct pb_raster_info *info = &raster->info;
@@ -113,7 +113,7 @@ int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_e
     if (rc == 0)
         rc = open_blocks(raster, limits, err);
     if (rc == 0)
-        rc = pb_raster_unchanged(raster, err); /* header and metadata come from one state */
+        rc = pb_raster_unchanged(raster, err); /* header and metadata are of one state */
     if (rc == 0)
         *out_raster = raster;
     else
@@ -143,7 +143,7 @@ int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *
         rc = open_dataset(raster, raster->file.path, err);
     }
     if (rc == 0)
-        rc = pb_raster_unchanged(raster, err); /* or the header is another file's */
+        rc = pb_raster_unchanged(raster, err); /* else the header could be another file's */
     if (rc == 0)
         *out_raster = raster;
     else

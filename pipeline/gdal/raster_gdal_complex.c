@@ -22,7 +22,7 @@ enum pb_complex_kind pb_gdal_complex_kind(GDALDataType type)
     return (enum pb_complex_kind)i;
 }
 
-/* What blocks that are not stored hold: the file's nodata value, else 0. */
+/* Converts the value of blocks that are not stored: the file's nodata value, else 0. */
 static void convert_fill(struct pb_raster *raster)
 {
     struct pb_complex how = raster->info.complex;
@@ -49,7 +49,8 @@ int pb_raster_choose_complex(struct pb_raster *raster, const struct pb_complex_c
                           pb_complex_name(how->kind));
     how->is_chosen = true;
     how->power = choice->as == PB_COMPLEX_POWER;
-    how->has_nodata = choice->has_nodata || info->band[0].has_nodata; /* one of a TIFF's bands */
+    how->has_nodata =
+        choice->has_nodata || info->band[0].has_nodata; /* a TIFF has one value for all bands */
     how->nodata = choice->has_nodata ? choice->nodata : info->band[0].nodata;
     for (int i = 0; i < info->n_bands; i++)
         info->band[i].has_nodata = false;

@@ -5,11 +5,11 @@
 /* Complex pixels that GDAL decodes. A raster belongs to one thread at a time. */
 #include "pipeline/gdal/raster_gdal_inside.h"
 
-/* NONE: real, or of another kind. */
+/* Returns NONE for real and other types. */
 enum pb_complex_kind pb_gdal_complex_kind(GDALDataType type);
 
-/* Reads part of one block of a band as float32, rows row_bytes apart. A CPLErr, as GDALRasterIO;
- * without GDAL's words when there is no memory. */
+/* Reads part of one block of a band as float32, rows row_bytes apart. Returns a CPLErr, like
+ * GDALRasterIO; without a GDAL message if out of memory. */
 int pb_gdal_read_complex(struct pb_raster *raster, int band, const struct pb_rect *part, char *to,
                          size_t row_bytes);
 #endif

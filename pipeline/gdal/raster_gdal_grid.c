@@ -28,8 +28,8 @@ GDALDatasetH pb_gdal_grid_dataset(const struct pb_ground *ground, int32_t w, int
     return fine ? set : NULL;
 }
 
-/* Whether the text can only be a code (EPSG:32633), WKT, PROJJSON or a PROJ string. GDAL would look
- * for a file or an address by any other name. */
+/* Returns true if the text can only be a code (EPSG:32633), WKT, PROJJSON or a PROJ string. GDAL
+ * would use any other text as the name of a file or as an address. */
 static bool is_definition(const char *crs)
 {
     static const char code[] =
@@ -52,7 +52,7 @@ char *pb_gdal_grid_wkt(const char *crs)
     return wkt;
 }
 
-/* The least change of x for a degree along the equator, of two places: one is not at the seam. */
+/* Least change of x for a degree along the equator, at two places: one is not at the seam. */
 static double per_degree(OGRSpatialReferenceH srs)
 {
     OGRSpatialReferenceH lonlat = OSRCloneGeogCS(srs);
@@ -127,7 +127,7 @@ double pb_gdal_grid_turn(const char *wkt)
     return turn;
 }
 
-/* Whether GDAL's suggestion is a grid at all: control points may be any numbers. */
+/* Returns true if GDAL's suggestion is a valid grid: control points may be any numbers. */
 static bool is_grid(const double t[6], int w, int h)
 {
     bool fine = w >= 1 && h >= 1 && w <= SIDE_MAX && h <= SIDE_MAX && t[1] > 0 && t[5] < 0;
@@ -144,7 +144,8 @@ static int too_large(char *why, size_t bytes, double w, double h)
     return -EFBIG;
 }
 
-/* Of the suggested transform and size: what the ask wants otherwise, by the rules of gdalwarp. */
+/* Applies the requested size, bounds and pixel to the suggested transform and size, by the rules
+ * of gdalwarp. */
 static int choose(const struct pb_ground_ask *ask, const double t[6], int w, int h, char *why,
                   size_t bytes, struct pb_ground_way *way)
 {
@@ -174,7 +175,7 @@ static int choose(const struct pb_ground_ask *ask, const double t[6], int w, int
                          floor((high[1] - low[1] + pixel / 2) / pixel)};
     if (!(n[0] >= 1 && n[1] >= 1 && n[0] <= SIDE_MAX && n[1] <= SIDE_MAX))
         return too_large(why, bytes, n[0], n[1]);
-    /* Without a given size pixels become as large as fits the bounds. */
+    /* Without a given size pixels are as large as fits the bounds. */
     const double across = ask->pixel > 0 ? pixel : (high[0] - low[0]) / n[0];
     const double down = ask->pixel > 0 ? pixel : (high[1] - low[1]) / n[1];
     const double fitted[6] = {low[0], across, 0, high[1], 0, -down};

@@ -14,24 +14,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By so much a place may be off when it is brought to the Earth and back: projections that are
- * interrupted give places beyond their edge a longitude all the same. */
+/* Tolerance of a place that is transformed to the Earth and back: interrupted projections return
+ * a longitude even for places beyond their edge. */
 #define RETURN_METRES 1000.0
-/* Points whose longitudes tell nothing are fitted in a plane around their middle. */
+/* Latitude beyond which points are fitted in a plane around their middle, because their
+ * longitudes are meaningless. */
 #define POLAR_DEGREES 80.0
 #define RADIANS       (M_PI / 180)
 
-/* What brings the pixels of a grid on the image to longitude and latitude. */
+/* Transformation from the pixels of a grid on the image to longitude and latitude. */
 struct way {
     const struct pb_raster *raster;
     const struct pb_geometry *grid;        /* NULL: the image's own */
-    OGRCoordinateTransformationH to, back; /* of the CRS and WGS 84; back NULL: not needed */
-    bool is_lonlat;                        /* the CRS has longitudes and latitudes */
+    OGRCoordinateTransformationH to, back; /* between the CRS and WGS 84; back NULL: not needed */
+    bool is_lonlat;                        /* the CRS has longitudes and latitudes; then valid: */
     double degrees,
-        most;         /* then: of its unit, and the greatest latitude: half a pixel past a pole */
-    double off;       /* by which x and y may be off after the return */
-    void *gcps;       /* a transformer; NULL: none */
-    bool is_polar;    /* then: to a plane around `middle` */
+        most;         /* degrees per unit, and the greatest latitude: half a pixel past a pole */
+    double off;       /* tolerance of x and y after the return */
+    void *gcps;       /* a transformer by ground control points, or NULL */
+    bool is_polar;    /* with gcps: to a plane around `middle` */
     double middle[2]; /* longitude, latitude, in radians */
 };
 
@@ -47,7 +48,8 @@ static void close_way(struct way *way)
         GDALDestroyGCPTransformer(way->gcps);
 }
 
-/* From srs to longitude, latitude (WGS 84). False: there is no way. */
+/* Opens the transformation from srs to longitude, latitude (WGS 84). Returns false if there is
+ * none. */
 static bool open_way(OGRSpatialReferenceH srs, struct way *way)
 {
     if (srs == NULL)
@@ -79,7 +81,7 @@ static void nowhere(double xy[2])
     xy[0] = xy[1] = (double)NAN;
 }
 
-/* Pixels of the grid become the image's. */
+/* Converts pixels of the grid to pixels of the image. */
 static void to_image(const struct way *way, size_t n, double (*xy)[2])
 {
     const struct pb_geometry *grid = way->grid;
@@ -89,7 +91,7 @@ static void to_image(const struct way *way, size_t n, double (*xy)[2])
     }
 }
 
-/* Whether a place of the CRS is the one that the Earth's place has there. */
+/* Returns true if the transformation back from lonlat gives the place in the CRS. */
 static bool returns(const struct way *way, const double xy[2], const double lonlat[2])
 {
     double x = lonlat[0], y = lonlat[1];
@@ -112,7 +114,7 @@ static void to_lonlat(const struct way *way, size_t n, double (*xy)[2])
             nowhere(xy[i]);
             continue;
         }
-        if (way->is_lonlat) /* in the turn that it came from */
+        if (way->is_lonlat) /* keeps the turn of the original longitude */
             lonlat[0] += 360 * round((xy[i][0] * way->degrees - lonlat[0]) / 360);
         memcpy(xy[i], lonlat, sizeof lonlat);
     }
@@ -130,7 +132,7 @@ static void by_transform(void *of, size_t n, double (*xy)[2])
 
 /* --- ground control points -------------------------------------------------------------------- */
 
-/* The azimuthal equal-area plane around a place, on a sphere of radius 1; radians. */
+/* Projects to the azimuthal equal-area plane around a place, on a sphere of radius 1; radians. */
 static void to_plane(const double middle[2], const double lonlat[2], double out[2])
 {
     const double s = sin(middle[1]), c = cos(middle[1]), lon = lonlat[0] - middle[0],
@@ -152,8 +154,8 @@ static void from_plane(const double middle[2], const double xy[2], double out[2]
     }
 }
 
-/* Replaces the points by those of a plane around their middle where they come near to a pole, or
- * reach around the Earth. */
+/* Replaces the points by points of a plane around their middle if they are near a pole, or
+ * extend around the Earth. */
 static void flatten(struct way *way, GDAL_GCP *gcp, int n)
 {
     const double unit = way->degrees * RADIANS;
@@ -235,7 +237,7 @@ int pb_raster_footprint(struct pb_raster *raster, const struct pb_geometry *grid
                         struct pb_footprint *out_footprint)
 {
     const struct pb_raster_info *info = &raster->info;
-    struct pb_gdal_words words; /* not read: the next transform is tried */
+    struct pb_gdal_words words; /* not read: on failure the next transform is used */
     struct way way = {.raster = raster, .grid = grid};
     int rc = -ENODATA;
     pb_gdal_listen(&words, raster);

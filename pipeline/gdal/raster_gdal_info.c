@@ -31,7 +31,7 @@ static bool is_lossy(GDALDatasetH dataset, const char *compression)
     return strstr(compression, "LERC") != NULL && error != NULL && CPLAtof(error) > 0;
 }
 
-/* "2020:02:19 11:02:03" -> "2020-02-19T11:02:03Z"; anything else gives "". */
+/* Converts "2020:02:19 11:02:03" to "2020-02-19T11:02:03Z"; anything else to "". */
 static void read_datetime(GDALDatasetH dataset, char out[32])
 {
     const char *text = GDALGetMetadataItem(dataset, "TIFFTAG_DATETIME", NULL);
@@ -46,7 +46,7 @@ static void read_datetime(GDALDatasetH dataset, char out[32])
         (void)snprintf(out, 32, "%04u-%02u-%02uT%02u:%02u:%02uZ", y, mo, d, h, mi, s);
 }
 
-/* GDAL reads a nodata tag that is no number as 0. */
+/* Returns true for a number: GDAL reads a nodata tag that is no number as 0. */
 static bool is_number(const char *text)
 {
     char *end = NULL;
@@ -56,7 +56,7 @@ static bool is_number(const char *text)
     return text[0] != '\0' && end != text && *end == '\0';
 }
 
-/* GDAL gives what is beyond float32 as an infinity, which float32 has; the tag decides. */
+/* GDAL returns values beyond float32 as an infinity, which is a valid float32; the tag decides. */
 static void drop_unfit(const struct pb_raster *raster, const struct pb_tiff_header *header,
                        struct pb_raster_band *band)
 {
@@ -75,7 +75,7 @@ static void read_band(struct pb_raster *raster, const struct pb_tiff_header *hea
     struct pb_raster_band *out = &raster->info.band[i];
     int has = 0;
     out->nodata = GDALGetRasterNoDataValue(band, &has);
-    /* Without a tag in the file it is the sidecar's. */
+    /* Without a tag in the file the value is the sidecar's. */
     bool told = header->geo.nodata ? is_number(header->nodata) : raster->has_sidecars;
     out->has_nodata = has && told;
     out->nodata_unreadable = header->geo.nodata && !out->has_nodata;
@@ -109,7 +109,7 @@ static int read_type(struct pb_raster *raster, struct pb_err *err)
                           "UInt16, Int32, UInt32, Float32 and Float64");
     raster->info.complex.kind = pb_gdal_complex_kind(type);
     if (raster->info.complex.kind != PB_COMPLEX_NONE)
-        i = PB_F32; /* what they are read as */
+        i = PB_F32; /* type as which they are read */
     if (i == PB_TYPE_COUNT)
         return pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, raster->file.path, 0, 0,
                           "its pixels are %s; pushbroom reads Byte, Int16, UInt16, Int32, UInt32, "
@@ -175,7 +175,7 @@ static int read_layout(struct pb_raster *raster, const struct pb_tiff_header *he
     return read_palette(raster, err);
 }
 
-/* The limits once more, on what GDAL made of the header. */
+/* Checks the limits again, on GDAL's values of the header. */
 static int check_limits(const struct pb_raster *raster, const struct pb_limits *limits,
                         struct pb_err *err)
 {
@@ -198,7 +198,7 @@ int pb_gdal_read_info(struct pb_raster *raster, const struct pb_limits *limits,
                       const struct pb_tiff_header *header, struct pb_err *err)
 {
     struct pb_raster_info *info = &raster->info;
-    struct pb_gdal_words words; /* a warning about metadata fails nothing */
+    struct pb_gdal_words words; /* a warning about metadata is not an error */
     int n_bands = GDALGetRasterCount(raster->dataset);
     if (n_bands < 1)
         return pb_fail_at(err, PB_E_INPUT_DAMAGED, raster->file.path, 0, 0,
@@ -223,13 +223,13 @@ int pb_gdal_read_info(struct pb_raster *raster, const struct pb_limits *limits,
         rc = check_limits(raster, limits, err);
     }
     pb_gdal_unlisten();
-    /* Metadata that could not be read looks like metadata that is not there. */
+    /* Metadata that could not be read looks like absent metadata. */
     if (rc == 0)
         rc = pb_raster_file_check(&raster->file, err);
     return rc < 0 ? rc : pb_gdal_check_place(raster, &header->geo, &words, err);
 }
 
-/* 999 is GDAL's word for "not known". */
+/* 999 is GDAL's value for "unknown". */
 double pb_raster_cloud_cover(struct pb_raster *raster)
 {
     struct pb_gdal_words words;

@@ -21,7 +21,7 @@ static int64_t cache_bytes;
 
 static void init_once(void)
 {
-    /* Set here so that they win over the environment. */
+    /* Set here so that they override the environment. */
     static const char *const options[][2] = {
         {"GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR"},
         {"GDAL_PAM_ENABLED", "NO"},
@@ -39,7 +39,7 @@ static void init_once(void)
     pb_gdal_file_install();
     GDALRegister_GTiff();
     GDALRegister_JP2OpenJPEG();
-    GDALRegister_MEM(); /* for places without pixels; opens no file */
+    GDALRegister_MEM(); /* for rasters without pixels; opens no file */
     GDALSetCacheMax64(CACHE_FLOOR_BYTES);
 }
 
@@ -49,7 +49,7 @@ void pb_raster_init(void)
     (void)pthread_once(&once, init_once);
 }
 
-/* Any code will do; this one is in every database. */
+/* The query uses an arbitrary code that is in every database. */
 int pb_raster_ready(struct pb_err *err)
 {
     static atomic_bool ready; /* processes forked later inherit it */

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RASTER_GDAL_INSIDE_H
 #define PB_RASTER_GDAL_INSIDE_H
-/* What the files raster_gdal*.c share: the raster, and GDAL's headers, which no other file
+/* The raster struct, shared by the files raster_gdal*.c, and GDAL's headers, which no other file
  * includes. */
 #include "pipeline/raster/raster.h"
 #include "pipeline/raster/raster_blocks.h"
@@ -22,20 +22,22 @@
 struct pb_raster {
     GDALDatasetH dataset;
     struct pb_raster_file file; /* GDAL reads through it and opens nothing itself */
-    uint64_t vsi_id;            /* names the file to GDAL */
+    uint64_t vsi_id;            /* names the file for GDAL */
     char vsi_name[320];
-    bool has_sidecars;      /* GDAL sees the file by its own name, with those beside it */
+    bool has_sidecars;      /* GDAL uses the file's own name and its sidecars */
     struct pb_raster *next; /* in the list of open rasters */
     bool is_jp2;            /* JPEG 2000, which GDAL decodes with OpenJPEG; else TIFF */
-    bool dataset_mask;      /* GDAL's per-dataset mask that is no alpha band */
-    void *complex_row;      /* of a block: what GDAL gave, before it becomes real; NULL: not yet */
+    bool dataset_mask;      /* GDAL's per-dataset mask that is not an alpha band */
+    void *complex_row; /* samples of a block read by GDAL, before the conversion to real; NULL: not
+                          yet allocated */
     struct pb_raster_blocks blocks;
-    uint8_t (*palette)[4]; /* info.palette; NULL in a raster opened again, whose first has it */
-    struct pb_raster_made made; /* with info.is_made; nothing of the above is there then */
+    uint8_t (*palette)[4]; /* info.palette; NULL in a raster opened again, because the first one
+                              owns it */
+    struct pb_raster_made made; /* with info.is_made; the members above are unused then */
     struct pb_raster_info info;
 };
 
-/* Of a raster that is made: what pb_raster_read does. */
+/* Implements pb_raster_read for a raster of pb_raster_make. */
 int pb_gdal_read_made(const struct pb_raster *raster, const int32_t *bands, size_t n_bands,
                       const struct pb_window *to, struct pb_err *err);
 

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { BLOCK_PX = 256 }; /* nothing is kept of a block; plans ask for a size */
+enum { BLOCK_PX = 256 }; /* no block is stored; plans need a size */
 
 void pb_raster_made_info(const struct pb_raster_made *made, struct pb_raster_info *out_info)
 {

@@ -14,10 +14,12 @@
 #include <string.h>
 
 enum { POINTS = 1024, TPS_MOST = 1024 };
-/* RPCs are fitted within their scales around their offsets; so many of these are trusted. */
+/* RPCs are fitted within their scales around their offsets; this multiple of the scales is
+ * trusted. */
 #define RPC_REACH 1.5
 
-/* --- what a scene has ------------------------------------------------------------------------- */
+/* --- georeferencing of a scene
+ * ----------------------------------------------------------------- */
 
 static bool has_transform(const struct pb_raster *raster)
 {
@@ -29,7 +31,8 @@ static bool has_gcps(const struct pb_raster *raster)
     return raster->info.n_gcps >= 3 && GDALGetGCPSpatialRef(raster->dataset) != NULL;
 }
 
-/* A part of an image has its numbers of pixels, not their places. */
+/* Returns true if the source has the size of the sensor's image. A part of an image may have the
+ * same size but different places. */
 static bool is_sensors_image(const struct pb_ground_source *source)
 {
     const struct pb_raster_info *info = &source->raster->info;
@@ -37,7 +40,7 @@ static bool is_sensors_image(const struct pb_ground_source *source)
            info->height == source->sensor.height;
 }
 
-/* The model that the ask means; AUTO: the scene has none. */
+/* Selects the requested model; AUTO if the scene has no model. */
 static enum pb_ground_model find_model(const struct pb_ground_source *source,
                                        const struct pb_ground_ask *ask)
 {
@@ -68,7 +71,7 @@ static int missing(char *why, size_t bytes, const char *words)
     return -EINVAL;
 }
 
-/* What the scene has cannot be used, whatever the step says. */
+/* Reports that the scene's georeferencing is unusable, independent of the step's parameters. */
 static int unfit(char *why, size_t bytes, const char *words)
 {
     (void)missing(why, bytes, words);
@@ -282,7 +285,7 @@ bool pb_gdal_model_by_lonlat(const struct pb_gdal_model *m)
     return m->rpc != NULL || m->sensor != NULL;
 }
 
-/* Longitudes of the scene in one turn. */
+/* Moves longitudes of the scene into one turn. */
 static void unwind(const struct pb_gdal_model *m, int n, double *lon)
 {
     for (int i = 0; i < n; i++)
@@ -290,7 +293,7 @@ static void unwind(const struct pb_gdal_model *m, int n, double *lon)
             lon[i] -= 360 * round((lon[i] - m->lonlat[0]) / 360);
 }
 
-/* At most POINTS of them. */
+/* Transforms at most POINTS points. */
 static bool by_lonlat(const struct pb_gdal_model *m, int to_source, int n, double *x, double *y,
                       double *z, int *ok)
 {

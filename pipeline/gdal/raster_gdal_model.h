@@ -2,9 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RASTER_GDAL_MODEL_H
 #define PB_RASTER_GDAL_MODEL_H
-/* What says where the pixels of a scene lie, and the transformer that computes it: GDAL's by the
- * geotransform, by ground control points, or by RPCs; or a model of the sensor. Thread: that of the
- * plan. */
+/* Georeferencing of a scene and the transformer that applies it: GDAL's by the geotransform, by
+ * ground control points, or by RPCs; or a model of the sensor. Thread: the plan's. */
 #include "kernels/ground.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/raster/ground.h"
@@ -12,31 +11,33 @@
 /* An open transformer between the pixels of a scene and those of a new grid. */
 struct pb_gdal_model {
     enum pb_ground_model model; /* never AUTO */
-    void *image; /* GDAL's GenImgProj: to pixels of the scene; with one of the next two to
-                    longitude, latitude, and that from there on */
-    void *rpc;   /* NULL: there are none */
-    const struct pb_ground_sensor *sensor; /* NULL: there is none; borrowed of the source */
-    double height;                         /* of the sensor's places */
-    double lonlat[2]; /* with one of these: a place in the scene; longitudes are told in the turn
-                         around it, so that those of a scene across 180 degrees go on; NaN: not
-                         known */
-    double reach[2];  /* where the RPCs are defined: this far around the place */
-    double part[2], scale[2]; /* the pixels are ((x, y) - part) * scale of the scene's */
-    char by[128];             /* as struct pb_ground has it */
+    void *image; /* GDAL's GenImgProj to pixels of the scene; to longitude, latitude if one of the
+                    next two is set */
+    void *rpc;   /* transformer by RPCs, or NULL */
+    const struct pb_ground_sensor
+        *sensor;   /* model of the sensor, or NULL; borrowed from the source */
+    double height; /* height of places for the sensor */
+    double
+        lonlat[2];   /* with rpc or sensor: a place in the scene; longitudes are in the turn around
+                        it, so that they are continuous in a scene across 180 degrees; NaN: unknown */
+    double reach[2]; /* range of the RPCs: distance from the place in degrees */
+    double part[2], scale[2]; /* pixels are ((x, y) - part) * scale of the scene's */
+    char by[128];             /* text for `by` of struct pb_ground */
 };
 
-/* The transformer to the coordinate system wkt. 0; with words in why: -EINVAL, the scene lacks what
- * the ask wants; -EDOM, what it has places it nowhere in that system. *out is to be closed then as
- * well. */
+/* Opens the transformer to the coordinate system wkt. Returns 0; with a message in why: -EINVAL,
+ * the scene lacks the requested georeferencing; -EDOM, the scene is outside that system. *out
+ * needs close in any case. */
 int pb_gdal_model_open(const struct pb_ground_source *source, const struct pb_ground_ask *ask,
                        const char *wkt, char *why, size_t why_bytes, struct pb_gdal_model *out);
-/* The same from the pixels of a made grid, which has a geotransform. */
+/* Opens the same for the pixels of a made grid, which has a geotransform. */
 int pb_gdal_model_made(GDALDatasetH made, const struct pb_ground_ask *ask, const char *wkt,
                        char *why, size_t why_bytes, struct pb_gdal_model *out);
 /* A GDALTransformerFunc over a struct pb_gdal_model. */
 int pb_gdal_model_transform(void *model, int to_source, int n, double *x, double *y, double *z,
                             int *ok);
-/* Whether it goes by way of longitude and latitude, so that GDAL's transformer is not all of it. */
+/* Returns true if the transformation uses longitude and latitude, so that GDAL's transformer is
+ * only a part of it. */
 bool pb_gdal_model_by_lonlat(const struct pb_gdal_model *model);
 void pb_gdal_model_close(struct pb_gdal_model *model);
 #endif

@@ -13,8 +13,8 @@
 #include <string.h>
 
 enum { POINTS = 128 }; /* transformed at once */
-/* An image that reaches so many times farther than its points are spread is not placed by them; nor
- * is one whose pixels would be so many times longer than wide. */
+/* Limits of control points: an image is not placed by points if its extent exceeds their spread
+ * by EXTRAPOLATED, or if its pixels would be SQUEEZED times longer than wide. */
 #define EXTRAPOLATED 1000.0
 #define SQUEEZED     10000.0
 
@@ -64,10 +64,10 @@ bool pb_gdal_gcps_jump(const struct pb_raster *raster, double *out_middle, doubl
     return isfinite(behind - before) && behind - before > half;
 }
 
-/* How widely points are spread: variances along the longest axis of them and across it. */
+/* Spread of points: variances along their longest axis and across it. */
 struct spread {
     double along, across;
-    double axis[2]; /* the direction of the latter */
+    double axis[2]; /* direction of `across` */
 };
 
 static struct spread spread_of(const GDAL_GCP *gcp, int n, bool of_ground)
@@ -156,8 +156,8 @@ bool pb_gdal_rpc_to_ground(const struct pb_raster *raster, double (*xy)[2], size
     return true;
 }
 
-/* Which way rows and columns go, where no transform says it: by the plane that fits the GCPs best,
- * or by the RPCs around the middle of the image. */
+/* Finds the orientation of rows and columns without a transform: from the plane that fits the
+ * GCPs best, or from the RPCs around the middle of the image. */
 static void read_orientation(struct pb_raster *raster)
 {
     struct pb_raster_info *info = &raster->info;
@@ -184,15 +184,15 @@ static void read_orientation(struct pb_raster *raster)
         memcpy(info->orientation, d, sizeof d);
 }
 
-/* The laws of the systems whose units are not the same everywhere. */
+/* Reads the law of a system whose unit depends on the place. */
 static void read_latitude(OGRSpatialReferenceH srs, struct pb_ground_unit *unit)
 {
     unit->law = PB_GROUND_LATITUDE;
     unit->radians = OSRGetAngularUnits(srs, NULL);
 }
 
-/* Of web Mercator, whatever its code, WKT has the sphere in an extension: the ellipsoid's latitudes
- * are put on the map as if they were the sphere's. */
+/* The WKT of web Mercator, whatever its code, has the sphere in an extension: the ellipsoid's
+ * latitudes are mapped as if they were the sphere's. */
 static void read_mercator(OGRSpatialReferenceH srs, struct pb_ground_unit *unit)
 {
     const char *const how = OSRGetAttrValue(srs, "EXTENSION", 1);
@@ -216,7 +216,7 @@ static bool is_mercator(OGRSpatialReferenceH srs)
                                   strcmp(projection, SRS_PT_MERCATOR_2SP) == 0);
 }
 
-/* Of those: the law, if all its numbers are known and the middle of the image has a latitude. */
+/* Sets the law if all its numbers are known and the middle of the image has a latitude. */
 static void read_law(OGRSpatialReferenceH srs, const struct pb_raster_info *info,
                      struct pb_ground_unit *out)
 {

@@ -22,7 +22,7 @@ bool pb_raster_points(int from, int to, size_t n, double *x, double *y)
     OGRSpatialReferenceH a = system_of(from), b = system_of(to);
     OGRCoordinateTransformationH way = NULL;
     int *ok = calloc(n + 1, sizeof *ok);
-    struct pb_gdal_words words; /* of places that the projection does not have */
+    struct pb_gdal_words words; /* messages about places outside the projection */
     pb_gdal_listen(&words, NULL);
     if (a != NULL && b != NULL && ok != NULL)
         way = OCTNewCoordinateTransformation(a, b);

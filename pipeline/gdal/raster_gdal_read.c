@@ -24,8 +24,8 @@ struct read {
     struct pb_raster *raster;
     const struct pb_window *to;
     struct pb_gdal_words words;
-    int band;              /* the one that failed; 0 = the mask */
-    struct pb_rect failed; /* the part of to->rect that failed */
+    int band;              /* band that failed; 0 = the mask */
+    struct pb_rect failed; /* part of to->rect that failed */
 };
 
 /* Reads part (image coordinates, inside rect) of one band to its place. */
@@ -128,7 +128,7 @@ static int read_failed(const struct read *read, struct pb_err *err)
                       pb_gdal_said(words));
 }
 
-/* Hands over what our own decoders say, unless there is a better explanation. */
+/* Reports the error of our own decoders, unless there is a better explanation. */
 static int own_failed(const struct pb_raster *raster, const struct pb_err *own, struct pb_err *err)
 {
     bool input = own->code == PB_E_INPUT_DAMAGED || own->code == PB_E_INPUT_TRUNCATED;
@@ -154,7 +154,7 @@ static int read_own(struct read *read, const int32_t *bands, size_t n_bands, str
     struct pb_raster *raster = read->raster;
     struct pb_window to = *read->to;
     if (raster->dataset_mask)
-        to.mask = NULL; /* GDAL's */
+        to.mask = NULL; /* the mask is GDAL's */
     const struct pb_block_target target = {
         .layout = pb_block_reader_layout(raster->blocks.image),
         .rect = &to.rect,
@@ -243,7 +243,7 @@ static int read_window(struct pb_raster *raster, const int32_t *bands, size_t n_
         return pb_fail_at(err, PB_E_SYSTEM, raster->file.path, 0, 0,
                           "a window outside the image was requested (%d, %d, %d x %d)",
                           (int)rect->x, (int)rect->y, (int)rect->w, (int)rect->h);
-    /* The caller planned with the file as it was when another raster was opened. */
+    /* The caller planned with the state of the file when another raster was opened. */
     if (to->row_bytes < (size_t)rect->w * (size_t)pb_gdal_types[info->type].bytes)
         return pb_fail_at(err, PB_E_INPUT_CHANGED, raster->file.path, 0, 0,
                           "its pixels are %s now; the file was replaced by another one",
@@ -274,7 +274,7 @@ static int read_window(struct pb_raster *raster, const int32_t *bands, size_t n_
     if (fine && to->mask != NULL)
         fine = read_mask(&read);
     pb_gdal_unlisten();
-    fine = fine && raster->file.error == 0; /* GDAL may hide it */
+    fine = fine && raster->file.error == 0; /* GDAL may hide the error */
     return fine ? 0 : read_failed(&read, err);
 }
 

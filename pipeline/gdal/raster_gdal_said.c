@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* Of the warnings while pixels are read: a last strip that was encoded at full height. */
+/* Returns true for a harmless warning while pixels are read: a last strip that was encoded at
+ * full height. */
 static bool is_harmless(const char *text)
 {
     return strstr(text, "JPEG strip size exceeds expected dimensions") != NULL;

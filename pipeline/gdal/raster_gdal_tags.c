@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The GCPs at their pixels of another grid; the caller frees them with free_gcps(). NULL: no
+/* Maps the GCPs to pixels of another grid; the caller frees them with free_gcps(). NULL: out of
  * memory. */
 static GDAL_GCP *map_gcps(const struct pb_raster *raster, const struct pb_map *map)
 {
@@ -31,7 +31,7 @@ static void free_gcps(const struct pb_raster *raster, GDAL_GCP *gcps)
     CPLFree(gcps);
 }
 
-/* One number of the RPCs, of another grid. Their pixel 0 is the centre of the first pixel. */
+/* Maps one number of the RPCs to another grid. Their pixel 0 is the centre of the first pixel. */
 static void map_rpc(char ***rpc, const char *offset, const char *scale, double map_scale,
                     double map_offset)
 {
@@ -64,7 +64,7 @@ static void copy_place(const struct pb_raster *raster, const struct pb_map *map,
     GDALDatasetH from = raster->dataset;
     const char *point = GDALGetMetadataItem(from, GDALMD_AREA_OR_POINT, NULL);
     OGRSpatialReferenceH srs = GDALGetSpatialRef(from);
-    if (point != NULL) /* before the transform, which it shifts by half a pixel as it is written */
+    if (point != NULL) /* before the transform, which is shifted by half a pixel when written */
         (void)GDALSetMetadataItem(to, GDALMD_AREA_OR_POINT, point, NULL);
     if (srs != NULL)
         (void)GDALSetSpatialRef(to, srs);
@@ -139,8 +139,9 @@ static bool write_small(const struct pb_raster *raster, const struct pb_geo_extr
     return true;
 }
 
-/* GDAL reads the tie points of a PixelIsPoint file half a pixel on, and writes GCPs half a pixel on
- * again: a pass would move them by a pixel. Here they are what the reader undoes. */
+/* GDAL shifts the tie points of a PixelIsPoint file by half a pixel when reading, and GCPs by
+ * another half when writing: a copy would move them by a pixel. This restores the values that a
+ * reader shifts back. */
 static void fix_tie_points(const struct pb_raster *raster, const struct pb_geo_extra *extra,
                            struct pb_tiff_tags *tags)
 {

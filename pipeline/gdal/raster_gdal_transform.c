@@ -16,24 +16,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS = 1024, ACROSS = 21 /* places an axis of the image, to see a seam */ };
-/* A part that misses an edge of its grid by so little reaches to it. */
+enum { POINTS = 1024, ACROSS = 21 /* sample points per axis of the image, to detect a seam */ };
+/* Distance to the edge of its grid within which a part counts as ending at the edge. */
 #define EDGE_PX 1e-6
-/* Models of sensors have breaks: with polynomials for some times, between which they are
- * interpolated. To this they are followed with a tenth of the points that 1/65536 would take. */
+/* Tolerance for models of sensors, which have breaks: polynomials for some times, interpolated
+ * in between. This tolerance needs a tenth of the points of 1/65536. */
 #define SENSOR_ERROR_PX (1.0 / 64.0)
-/* A spline bends at every point that it goes through, and takes as long as it has points. */
+/* Tolerance for splines: a spline bends at each of its points, and its time grows with their
+ * number. */
 #define SPLINE_ERROR_PX (1.0 / 1024.0)
-/* Neighbours that are so many times farther apart than most lie on two sides of an edge. */
+/* Neighbours this many times farther apart than most are on two sides of an edge. */
 #define TORN 20
-/* Pixels of the new grid by which a place and its return may differ. */
+/* Tolerance, in pixels of the new grid, between a place and its return. */
 #define BACK_PX 0.5
 
 struct transform {
     struct pb_gdal_model model;
-    GDALDatasetH made; /* the old grid's; NULL: the scene's own is used */
-    bool looks_back;   /* the new system may give places beyond its map: a place that does not come
-                          back is none */
+    GDALDatasetH made; /* dataset of the old grid; NULL: the scene's own is used */
+    bool looks_back; /* the new system may map places beyond its edge: a place whose return differs
+                        is invalid */
 };
 
 static void close_transform(void *transform)
@@ -49,14 +50,14 @@ static void close_transform(void *transform)
 
 /* --- the suggested grid ----------------------------------------------------------------------- */
 
-/* Whether bands have less than the grid that they lie on. */
+/* Returns true if bands cover less than their grid. */
 static bool is_part(const struct pb_ground_ask *ask)
 {
     return ask->part[0] > EDGE_PX || ask->part[1] > EDGE_PX ||
            ask->part[2] < ask->source_w - EDGE_PX || ask->part[3] < ask->source_h - EDGE_PX;
 }
 
-/* The size of a part in whole pixels, and by how much its pixels are larger than they were. */
+/* Computes the size of a part in whole pixels, and the growth of its pixels. */
 static void size_of_part(const struct pb_ground_ask *ask, int32_t size[2], double grown[2])
 {
     for (int i = 0; i < 2; i++) {
@@ -66,7 +67,7 @@ static void size_of_part(const struct pb_ground_ask *ask, int32_t size[2], doubl
     }
 }
 
-/* A dataset of the part alone, which has a geotransform; NULL: it cannot be made. */
+/* Makes a dataset of the part alone, with a geotransform; NULL: it cannot be made. */
 static GDALDatasetH make_part(const struct pb_raster *raster, const struct pb_ground_ask *ask)
 {
     struct pb_ground ground = ask->from != NULL ? *ask->from : (struct pb_ground){.crs = NULL};
@@ -92,7 +93,7 @@ static GDALDatasetH make_part(const struct pb_raster *raster, const struct pb_gr
     return set;
 }
 
-/* What GDAL suggests for an image of the source's size. */
+/* Grid that GDAL suggests for an image of the source's size. */
 struct suggestion {
     double transform[6];
     int w, h;
@@ -103,7 +104,7 @@ struct suggestion {
 struct beyond {
     GDALTransformerFunc points;
     void *of;
-    double turn, middle; /* of x */
+    double turn, middle; /* turn and middle of x */
 };
 
 static int go_beyond(void *arg, int to_source, int n, double *x, double *y, double *z, int *ok)
@@ -121,7 +122,7 @@ static int by_size(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* Positions along x of places all over the image, ascending. The number of them. */
+/* Collects x of places all over the image, ascending. Returns their count. */
 static size_t sample_x(GDALDatasetH source, const struct beyond *b, double x[ACROSS * ACROSS])
 {
     const double w = GDALGetRasterXSize(source), h = GDALGetRasterYSize(source);
@@ -143,9 +144,9 @@ static size_t sample_x(GDALDatasetH source, const struct beyond *b, double x[ACR
     return n;
 }
 
-/* Whether the image is on both sides of the seam, the antimeridian of most systems, so that its x
- * is narrower when it is continuous there; sets the middle of that. The widest gap between its
- * places is then inside, and a quarter of a turn at least. */
+/* Returns true if the image is on both sides of the seam, the antimeridian of most systems, so
+ * that its range of x is narrower with continuous x; sets the middle of that range. The widest
+ * gap between its places is then inside, and at least a quarter of a turn. */
 static bool is_across(GDALDatasetH source, struct beyond *b)
 {
     double x[ACROSS * ACROSS], gap = 0, west = 0, east = 0;
@@ -162,8 +163,8 @@ static bool is_across(GDALDatasetH source, struct beyond *b)
     return true;
 }
 
-/* Distances between neighbours of a row or a column of places, added to *d. Returns their number.
- */
+/* Adds the distances between neighbours of a row or a column of places to *d. Returns their
+ * count. */
 static size_t add_steps(const double *x, const double *y, size_t stride, double *d)
 {
     size_t n = 0;
@@ -176,7 +177,7 @@ static size_t add_steps(const double *x, const double *y, size_t stride, double 
     return n;
 }
 
-/* Whether half of what the values span is a gap without one; puts those that are finite first. */
+/* Returns true if half of the values' range is a gap; moves finite values to the front. */
 static bool has_gap(double *v)
 {
     double gap = 0;
@@ -190,8 +191,8 @@ static bool has_gap(double *v)
     return n > 1 && gap > 0.5 * (v[n - 1] - v[0]);
 }
 
-/* Whether places that are neighbours in the image lie apart by most of its extent, and the others
- * do not: it reaches over an edge at which the map of the new system ends. */
+/* Returns true if neighbours in the image are separated by most of its extent while others are
+ * not: the image crosses an edge at which the map of the new system ends. */
 static bool is_torn(GDALDatasetH source, GDALTransformerFunc points, void *of)
 {
     const double w = GDALGetRasterXSize(source), h = GDALGetRasterYSize(source);
@@ -226,7 +227,7 @@ static bool is_torn(GDALDatasetH source, GDALTransformerFunc points, void *of)
            step[n - 1] > TORN * step[n / 2] && (has_gap(x) || has_gap(y));
 }
 
-/* turn: of x, around the Earth in the new system; 0: it does not go on at a seam. */
+/* turn: growth of x around the Earth in the new system; 0: x does not continue at a seam. */
 static bool suggest(GDALDatasetH source, GDALTransformerFunc points, void *of, double turn,
                     struct suggestion *out)
 {
@@ -254,7 +255,7 @@ static bool suggest_placed_part(const struct pb_raster *raster, const char *wkt,
     return fine;
 }
 
-/* Of a scene without a geotransform. */
+/* Suggests a grid for a scene without a geotransform. */
 static bool suggest_part(const struct pb_gdal_model *model, const struct pb_ground_ask *ask,
                          double turn, struct suggestion *out)
 {
@@ -283,7 +284,7 @@ static bool suggest_grid(struct transform *t, const struct pb_raster *raster, co
         return t->model.model == PB_GROUND_TRANSFORM
                    ? suggest_placed_part(raster, wkt, ask, turn, out)
                    : suggest_part(&t->model, ask, turn, out);
-    /* Its own transformer lets GDAL see what it is, so that equal systems keep their grid. */
+    /* With its own transformer GDAL detects equal systems and keeps their grid. */
     return pb_gdal_model_by_lonlat(&t->model)
                ? suggest(source, pb_gdal_model_transform, &t->model, turn, out)
                : suggest(source, GDALGenImgProjTransform, t->model.image, turn, out);
@@ -371,14 +372,14 @@ static int open_way(void *of, const struct pb_ground_ask *ask, char *why, size_t
                     struct pb_ground_way *out_way)
 {
     const struct pb_ground_source *source = of;
-    struct pb_gdal_words words; /* why says it in the terms of the step */
+    struct pb_gdal_words words; /* not read: `why` describes the problem in terms of the step */
     pb_gdal_listen(&words, source->raster);
     int rc = open_transform(source, ask, why, why_bytes, out_way);
     pb_gdal_unlisten();
     return rc;
 }
 
-/* Sets ok to 0 where places of the old grid are not those of the new one that they came from. */
+/* Sets ok to 0 where the return of a place differs from the place in the new grid. */
 static void look_back(const struct transform *t, int n, const double *x, const double *y,
                       const double *from_x, const double *from_y, int *ok)
 {
@@ -400,7 +401,7 @@ static void points_of(void *transform, size_t n, double *x, double *y)
 {
     const struct transform *t = transform;
     double from_x[POINTS], from_y[POINTS];
-    struct pb_gdal_words words; /* of places that the projection does not have */
+    struct pb_gdal_words words; /* messages about places outside the projection */
     double z[POINTS];
     int ok[POINTS];
     pb_gdal_listen(&words, NULL);

@@ -42,7 +42,7 @@ static bool is_named(const struct pb_band_config *bands, size_t n_bands, int32_t
     return found;
 }
 
-/* Makes the first alpha band without a name the one that counts. */
+/* Uses the first alpha band that the configuration does not name. */
 static void read_named_as_data(struct pb_raster *raster, const struct pb_band_config *bands,
                                size_t n_bands)
 {

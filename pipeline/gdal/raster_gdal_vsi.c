@@ -21,9 +21,10 @@
 
 #define VSI_PREFIX "/vsipushbroom/"
 
-struct vsi_file { /* one handle of GDAL's */
+struct vsi_file { /* one handle of GDAL */
     struct pb_raster_file *file;
-    struct pb_raster_file beside; /* of a sidecar, whose descriptor is borrowed: file is this */
+    struct pb_raster_file
+        beside; /* for a sidecar, whose descriptor is borrowed: `file` points to it */
     struct pb_raster_file *scene; /* gets the error of a read */
     uint64_t at;
     bool eof;
@@ -33,7 +34,7 @@ static pthread_mutex_t vsi_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the lis
 static struct pb_raster *vsi_list;
 static uint64_t vsi_last_id;
 
-/* "./x" is x. */
+/* Strips "./" prefixes. */
 static const char *plain(const char *path)
 {
     while (path[0] == '.' && path[1] == '/')
@@ -41,8 +42,8 @@ static const char *plain(const char *path)
     return path;
 }
 
-/* Whether the two lie in one directory and the sidecar's name is the file's and an ending; that of
- * another file may begin like it as well. */
+/* Returns true if both are in one directory and the sidecar's name is the file's name plus an
+ * ending; `stem` decides if names of several files match. */
 static bool belongs(const struct pb_raster_file *file, const struct pb_raster_file *sidecar)
 {
     const char *path = plain(file->path), *beside = plain(sidecar->path);
@@ -101,7 +102,7 @@ void pb_gdal_file_remove(struct pb_raster *raster)
     pthread_mutex_unlock(&vsi_lock);
 }
 
-/* A name that GDAL has: the raster, and its sidecar, NULL = the raster's own file. */
+/* Result of a search by GDAL's name: the raster, and its sidecar, NULL = the raster's own file. */
 struct vsi_found {
     struct pb_raster *raster;
     const struct pb_raster_file *sidecar;
@@ -123,7 +124,7 @@ static bool is_named(struct pb_raster *raster, const char *name, struct vsi_foun
     return false;
 }
 
-/* name: without the prefix, as GDAL hands it to a handler. */
+/* name: without the prefix, as GDAL passes it to a handler. */
 static bool vsi_find(const char *name, struct vsi_found *out)
 {
     pthread_mutex_lock(&vsi_lock);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Points on each edge between its ends; what gdalwarp -te_srs and QGIS take. */
+/* Points on each edge between its ends; the number of gdalwarp -te_srs and QGIS. */
 #define EDGE_POINTS 21
 
 static int transform_bounds(const double bounds[4], OGRSpatialReferenceH from,
@@ -28,7 +28,7 @@ static int transform_bounds(const double bounds[4], OGRSpatialReferenceH from,
     return 0;
 }
 
-/* GDAL would also take names of files and addresses, and read them. */
+/* Accepts no other text, because GDAL would read files and addresses. */
 static bool is_crs_text(const char *text)
 {
     static const char *const authorities[] = {

@@ -14,7 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Files that were opened before the process lost the right to; one thread, at its start. */
+/* Files that were opened before the process dropped the permission; filled by one thread, at its
+ * start. */
 static struct {
     char path[4096];
     int fd, error;
@@ -42,7 +43,7 @@ static void hand(const char *path)
     memcpy(handed[n_handed++].path, path, strlen(path) + 1);
 }
 
-/* FNV-1a of what tells one state of a file from another. */
+/* FNV-1a of the metadata that identifies a state of a file. */
 static uint64_t stamped(uint64_t stamp, const struct stat *status)
 {
     const uint64_t part[] = {(uint64_t)status->st_dev, (uint64_t)status->st_ino,
@@ -54,7 +55,7 @@ static uint64_t stamped(uint64_t stamp, const struct stat *status)
     return stamp != 0 ? stamp : 1;
 }
 
-/* All of the file at fd in *out_bytes of GDAL's memory. */
+/* Reads the complete file at fd into *out_bytes of GDAL's memory. */
 static int read_all(int fd, const char *path, struct pb_err *err, GByte **out, uint64_t *out_bytes,
                     uint64_t *io_stamp)
 {
@@ -90,7 +91,7 @@ static int read_all(int fd, const char *path, struct pb_err *err, GByte **out, u
     return pb_fail_at(err, PB_E_VECTOR_MISSING, path, 0, 0, "cannot read it: %s", strerror(errno));
 }
 
-/* A copy of the file at the path below the folder; -ENOENT without an error: there is none. */
+/* Adds a copy of the file at the path to the folder; -ENOENT without an error: not found. */
 static int add(struct pb_vector_file *file, const char *path, struct pb_err *err)
 {
     char name[sizeof file->name];
@@ -118,7 +119,8 @@ static int add(struct pb_vector_file *file, const char *path, struct pb_err *err
     return 0;
 }
 
-/* The path of another file of a Shapefile, in the case that the .shp has; false: there is none. */
+/* Makes the path of another file of a Shapefile, in the case of the .shp; returns false if not
+ * found. */
 static bool part_of(const char *path, size_t i, char out[4096])
 {
     static const char *const endings[][2] = {
@@ -132,14 +134,15 @@ static bool part_of(const char *path, size_t i, char out[4096])
     return true;
 }
 
-/* The log of a GeoPackage in SQLite's WAL mode; false: no name is so long. */
+/* Makes the path of the log of a GeoPackage in SQLite's WAL mode; returns false if the name is
+ * too long. */
 static bool log_of(const char *path, char out[4096])
 {
     const int n = snprintf(out, 4096, "%s-wal", path);
     return n > 0 && n < 4096;
 }
 
-/* What is in the log is not in the file. */
+/* Refuses a log with content, because the file lacks it. */
 static int check_log(const char *path, struct pb_err *err)
 {
     char name[4096];

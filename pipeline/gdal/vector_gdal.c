@@ -16,27 +16,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of GDAL's C++ header ogrsf_frmts.h. */
+/* Declared by GDAL's C++ header ogrsf_frmts.h. */
 void RegisterOGRGeoJSON(void);
 void RegisterOGRGeoPackage(void);
 void RegisterOGRShape(void);
 
-/* A file while it is read. */
+/* State of reading a file. */
 struct reading {
     const struct pb_vector_request *request;
     struct pb_err *err;
     struct pb_gdal_words words;
     GDALDatasetH dataset;
     OGRLayerH layer;
-    struct pb_vector_way way;        /* to the scene's system */
-    int field[PB_VECTOR_FIELDS_MAX]; /* index of each field asked for; -1: the feature's number */
-    int where;                       /* likewise; -2: all features */
-    struct pb_vector_reach reach;    /* where the systems are not the same */
+    struct pb_vector_way way;        /* transformation to the scene's system */
+    int field[PB_VECTOR_FIELDS_MAX]; /* index of each requested field; -1: the feature's id */
+    int where; /* index of the `where` field; -1: the feature's id; -2: all features */
+    struct pb_vector_reach reach; /* used if the systems differ */
     struct pb_vector_wrap wrap;
     struct pb_vector_make make;
-    size_t n_left_out; /* features that are no polygons */
+    size_t n_left_out; /* features that are not polygons */
     int64_t first_left_out;
-    char left_out[40]; /* what the first of them is */
+    char left_out[40]; /* type of the first of them */
 };
 
 static void register_once(void)
@@ -59,7 +59,7 @@ static int open_file(struct reading *r, const struct pb_vector_file *file)
                       pb_gdal_said(&r->words));
 }
 
-/* The names of the layers, or of a layer's fields, for a message. */
+/* Lists the names of the layers, or of a layer's fields, for a message. */
 static void list_names(struct reading *r, bool fields, char *out, size_t bytes)
 {
     OGRFeatureDefnH of = fields ? OGR_L_GetLayerDefn(r->layer) : NULL;
@@ -95,7 +95,7 @@ static int find_layer(struct reading *r)
                       "name one of its layers: %s", names);
 }
 
-/* The index of a field of the layer; -1 = the feature's number. */
+/* Finds the index of a field of the layer; -1 = the feature's id. */
 static int find_field(struct reading *r, const char *name, int *out)
 {
     char names[300];
@@ -122,8 +122,8 @@ static int find_fields(struct reading *r)
     return rc;
 }
 
-/* Where in the expression OGR's parser stopped: it says so by a caret below at most 40 characters
- * before that place. SIZE_MAX: it does not say. */
+/* Finds the offset at which OGR's parser stopped, from the caret in its message, which is
+ * preceded by at most 40 characters of the expression. SIZE_MAX: not in the message. */
 static size_t wrong_at(const char *said)
 {
     const char *last = strrchr(said, '\n');
@@ -142,7 +142,7 @@ static int wrong_filter(struct reading *r, const char *what, size_t at)
                    r->request->path, names);
 }
 
-/* Sets the attribute filter, and reads a feature by it: a GeoPackage finds its mistakes then. */
+/* Sets the attribute filter, and reads a feature with it: a GeoPackage detects errors only then. */
 static int set_filter(struct reading *r)
 {
     if (r->request->filter == NULL)
@@ -168,7 +168,7 @@ static int find_way(struct reading *r, const struct pb_raster *scene)
     if (to == NULL)
         return pb_fail_at(r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
                           "it has a coordinate system, and the scene does not");
-    const struct pb_gdal_words words = r->words; /* places that are nowhere are no damage */
+    const struct pb_gdal_words words = r->words; /* places outside a projection are no damage */
     if (pb_vector_way_init(&r->way, from, scene, r->request->tolerance) == 0) {
         if (r->way.to != NULL)
             pb_vector_reach_find(&r->reach, scene, from);
@@ -185,7 +185,7 @@ static bool is_number(OGRFieldType type)
     return type == OFTInteger || type == OFTInteger64 || type == OFTReal;
 }
 
-/* Text is borrowed from the feature until its next field is asked for. */
+/* Text is borrowed from the feature until its next field is read. */
 static struct pb_polygon_value value_of(OGRFeatureH feature, int field, char fid[24])
 {
     struct pb_polygon_value value = {.num = (double)NAN};
@@ -208,7 +208,7 @@ static struct pb_polygon_value value_of(OGRFeatureH feature, int field, char fid
     return value;
 }
 
-/* By value; whole numbers with all their digits. */
+/* Compares by value; whole numbers with all their digits. */
 static bool is_number_of(const struct pb_polygon_value *value, const char *wanted)
 {
     char *end = NULL;
@@ -262,7 +262,7 @@ static int wrong_feature(struct reading *r, int64_t fid, int rc, const char *kin
                       "feature %lld is a %s, not a polygon", (long long)fid, kind);
 }
 
-/* The rings of the polygon under way beyond so many are taken back. */
+/* Removes the rings of the current polygon beyond n_rings. */
 static void take_rings_back(struct pb_vector_make *make, size_t n_rings)
 {
     if (make->n_rings > n_rings)
@@ -271,8 +271,8 @@ static void take_rings_back(struct pb_vector_make *make, size_t n_rings)
     make->polygon[make->n - 1].n_rings = n_rings - make->polygon[make->n - 1].first_ring;
 }
 
-/* Adds ring i of a part, or traces it. It is left out, or with it the part, where the scene's
- * system does not reach it. */
+/* Adds ring i of a part, or traces it. Omits the ring, or the whole part, if it is outside the
+ * scene's system. */
 static int add_ring(struct reading *r, OGRGeometryH part, int i, bool wraps, bool *out_end)
 {
     const struct pb_gdal_words words = r->words;
@@ -295,8 +295,8 @@ static int add_ring(struct reading *r, OGRGeometryH part, int i, bool wraps, boo
     return rc;
 }
 
-/* A polygon, or a part of a MultiPolygon. One that meets the seam of the scene's system is traced.
- */
+/* Adds a polygon, or a part of a MultiPolygon. A part that crosses the seam of the scene's
+ * system is traced. */
 static int add_part(struct reading *r, OGRGeometryH part, bool wraps)
 {
     const size_t before = r->make.n_rings;
@@ -319,7 +319,7 @@ static int add_part(struct reading *r, OGRGeometryH part, bool wraps)
     return rc;
 }
 
-/* Whether a part of a geographic file is wider than the Earth, where that cannot be followed. */
+/* Returns true if a part of a geographic file is wider than the Earth and cannot be traced. */
 static bool is_wider(struct reading *r, OGRGeometryH part)
 {
     const struct pb_vector_way *way = &r->way;
@@ -342,8 +342,8 @@ static bool is_finite(OGRGeometryH part)
     return true;
 }
 
-/* Adds the part of a polygon around the scene, if other edges have no place there. -ERANGE: the
- * rectangle around the scene is not known. */
+/* Adds the part of a polygon around the scene if other edges have no place in the scene's
+ * system. -ERANGE: the rectangle around the scene is unknown. */
 static int add_cut(struct reading *r, OGRGeometryH part)
 {
     const double circle = r->way.planar ? r->way.circle / r->way.ratio : 0;
@@ -361,7 +361,8 @@ static int add_cut(struct reading *r, OGRGeometryH part)
 
 static int add_polygon(struct reading *r, OGRGeometryH part)
 {
-    const struct pb_gdal_words words = r->words; /* a search for a seam meets places without */
+    const struct pb_gdal_words words =
+        r->words; /* the search for a seam transforms places outside the projection */
     const bool wider = is_wider(r, part);
     const bool wraps = r->way.geographic || pb_vector_wrap_is_beyond(&r->way, part);
     r->words = words;
@@ -406,7 +407,7 @@ static int add_geometry(struct reading *r, OGRFeatureH feature)
     return rc == 0 ? 0 : wrong_feature(r, OGR_F_GetFID(feature), rc, OGR_G_GetGeometryName(own));
 }
 
-/* Points and lines have no pixels inside. */
+/* Omits points and lines, which have no pixels inside. */
 static bool leave_out(struct reading *r, OGRFeatureH feature)
 {
     OGRGeometryH geometry = OGR_F_GetGeometryRef(feature);
@@ -472,7 +473,7 @@ static int read_features(struct reading *r)
                       r->request->where);
 }
 
-/* Whether the columns of a geographic scene go around the Earth. */
+/* Returns true if the columns of a geographic scene extend around the Earth. */
 static bool is_round(const struct pb_raster *scene, double circle)
 {
     const struct pb_raster_info *info = &scene->info;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for n and `more` entries in a list of `room`. */
+/* Makes room for n and `more` entries in a list of `room`. */
 static int grow(void **list, size_t n, size_t more, size_t *room, size_t entry_bytes)
 {
     size_t wanted = *room > 0 ? *room : 64;

@@ -12,11 +12,13 @@
 #include <math.h>
 
 #define HALVINGS_MAX 16
-/* A middle that is so much of the edge's length from one of its ends is not between them. */
+/* Least distance of a middle from both ends, as a part of the edge's length, to count as between
+ * them. */
 #define MIDDLE_MIN 0.1
-/* Tolerances beyond which the ends of an edge that was halved so often are apart. */
+/* Distance, in tolerances, at which the ends of an edge count as apart after HALVINGS_MAX
+ * halvings. */
 #define APART 10
-/* Tolerances beyond which an edge is long. */
+/* Length, in tolerances, beyond which an edge is long. */
 #define LONG 4000
 #define SIDE 10 /* samples in a row */
 
@@ -48,8 +50,8 @@ bool pb_vector_move(OGRCoordinateTransformationH to, double xy[2])
     return isfinite(xy[0]) && isfinite(xy[1]);
 }
 
-/* Whether the sample's place in the file's system has that place in the scene: beyond the edge of a
- * world map it has another one. */
+/* Returns true if transforming the sample's place in the file's system again gives its place in
+ * the scene: beyond the edge of a world map it differs. */
 static bool comes_back(const struct pb_vector_way *way, const struct pb_vector_sample *sample)
 {
     double at[2] = {sample->file[0], sample->file[1]};
@@ -60,7 +62,7 @@ static bool comes_back(const struct pb_vector_way *way, const struct pb_vector_s
     return fabs(dx - turn) <= way->px[0] && fabs(dy) <= way->px[1];
 }
 
-/* Pixels all over the scene, none on a line of symmetry or on an edge. */
+/* Samples pixels all over the scene, none on a line of symmetry or on an edge. */
 static void find_samples(struct pb_vector_way *way, const struct pb_raster_info *info)
 {
     OGRCoordinateTransformationH back = pb_vector_to(way->scene, way->file);
@@ -104,7 +106,7 @@ static bool has_longitudes(OGRSpatialReferenceH srs)
     return OSRIsGeographic(srs) && !OSRIsDerivedGeographic(srs);
 }
 
-/* How longitudes of the file become those of the scene. */
+/* Finds the linear map from longitudes of the file to those of the scene. */
 static void find_longitudes(struct pb_vector_way *way)
 {
     double origin[2] = {0, 0};
@@ -153,7 +155,7 @@ void pb_vector_way_fini(struct pb_vector_way *way)
     way->to = way->sphere = way->onto = NULL;
 }
 
-/* Whether a ray to the right of the point meets the edge. */
+/* Returns true if a ray from the point to the right crosses the edge. */
 static bool meets(const double a[2], const double b[2], const double p[2])
 {
     return (a[1] > p[1]) != (b[1] > p[1]) &&
@@ -203,7 +205,7 @@ static int find_place(struct place *place, OGRCoordinateTransformationH to)
     return pb_vector_move(to, place->scene) ? 0 : -ERANGE;
 }
 
-/* Whether p is near to the line a - b, and in the middle of it. */
+/* Returns true if p is near the line a - b, and in the middle of it. */
 static bool is_straight(const double a[2], const double b[2], const double p[2], double tolerance)
 {
     const double dx = b[0] - a[0], dy = b[1] - a[1], length2 = dx * dx + dy * dy;
@@ -215,8 +217,8 @@ static bool is_straight(const double a[2], const double b[2], const double p[2],
            along <= 1 - MIDDLE_MIN;
 }
 
-/* Whether the edge needs no vertex in its middle. A long one whose ends and middle are on a line
- * may still go around the Earth: its quarters are looked at, too. 1, 0, -ERANGE. */
+/* Returns 1 if the edge needs no vertex in its middle, else 0, or -ERANGE. A long edge whose
+ * ends and middle are on a line may still extend around the Earth: its quarters are checked too. */
 static int is_near(const struct pb_vector_way *way, const struct place *a,
                    const struct place *middle, const struct place *b, bool whole)
 {
@@ -236,8 +238,8 @@ static int is_near(const struct pb_vector_way *way, const struct place *a,
     return 1;
 }
 
-/* Whether the ends of an edge that was halved to its end are apart, and its middle is not between
- * them. */
+/* Returns true if the ends of an edge are apart after all halvings, and its middle is not
+ * between them. */
 static bool is_torn(const struct pb_vector_way *way, const struct place *a,
                     const struct place *middle, const struct place *b)
 {
@@ -246,7 +248,7 @@ static bool is_torn(const struct pb_vector_way *way, const struct place *a,
            !is_straight(a->scene, b->scene, middle->scene, apart / 4);
 }
 
-/* Adds the vertices of an edge but for its first. */
+/* Adds the vertices of an edge except its first one. */
 static int add_edge(struct pb_vector_make *make, const struct place *a, const struct place *b,
                     const struct pb_vector_way *way, int halvings)
 {
@@ -286,7 +288,7 @@ static int add_ring(struct pb_vector_make *make, OGRGeometryH ring, const struct
             rc = add_edge(make, &last, &at, way, HALVINGS_MAX);
         last = at;
     }
-    /* The ring came back to its first vertex, which so is its last one alone. */
+    /* The ring returned to its first vertex: it has only this vertex. */
     if (rc == 0 && n > 0 && make->ring[make->n_rings - 1].n == 0)
         rc = pb_vector_make_vertex(make, first.scene[0], first.scene[1]);
     return rc;
@@ -314,7 +316,7 @@ static bool holds_scene(const double (*xy)[2], size_t n, const double bounds[4],
     return odd;
 }
 
-/* The rectangle around the scene, with a margin, as a ring. */
+/* Adds the rectangle around the scene, with a margin, as a ring. */
 static int add_scene(struct pb_vector_make *make, const struct pb_vector_way *way)
 {
     const double *b = way->scene_bounds;

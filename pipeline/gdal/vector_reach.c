@@ -6,10 +6,10 @@
 
 #include <math.h>
 
-/* Of the width and height of a scene: what is farther from it has no part in its pixels. */
+/* Margin as a part of a scene's width and height: nothing farther away affects its pixels. */
 #define MARGIN 0.25
 
-/* A part of the scene's width and height to its right and below its upper left corner. */
+/* Place at a fraction of the scene's width and height from its upper left corner. */
 static void place_at(const struct pb_raster *scene, double across, double down, double out[2])
 {
     GDALApplyGeoTransform((double *)(uintptr_t)scene->info.transform, across * scene->info.width,
@@ -23,7 +23,7 @@ static bool has_place(OGRCoordinateTransformationH to, double at[2])
            isfinite(at[1]);
 }
 
-/* A rectangle across 180 degrees has its east a turn behind its west. */
+/* A rectangle across 180 degrees has its east one turn after its west. */
 static void find_near(struct pb_vector_reach *reach, const struct pb_raster *scene,
                       OGRCoordinateTransformationH back, OGRSpatialReferenceH file)
 {
@@ -95,7 +95,7 @@ bool pb_vector_reach_is_beyond(const struct pb_vector_reach *reach, OGRGeometryH
     return true;
 }
 
-/* Adds the place at which the edge meets the line where coordinate k is `at`. */
+/* Adds the place at which the edge crosses the line where coordinate k is `at`. */
 static void add_meeting(OGRGeometryH to, const double a[2], const double b[2], int k, double at)
 {
     const double part = (at - a[k]) / (b[k] - a[k]);
@@ -103,7 +103,8 @@ static void add_meeting(OGRGeometryH to, const double a[2], const double b[2], i
     OGR_G_AddPoint_2D(to, k == 0 ? at : other, k == 0 ? other : at);
 }
 
-/* What a ring has on one side of a line, as a ring; edges along the line may lie on each other. */
+/* Cuts a ring by a line and returns the part on one side as a ring; edges along the line may
+ * overlap. */
 static OGRGeometryH cut_ring(OGRGeometryH ring, int k, double at, bool above)
 {
     OGRGeometryH out = OGR_G_CreateGeometry(wkbLinearRing);

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_VECTOR_REACH_H
 #define PB_VECTOR_REACH_H
-/* Where a scene lies in the coordinate system of a vector file, for geometries that the scene's own
- * system does not reach. */
+/* Position of a scene in the coordinate system of a vector file, for geometries that extend
+ * beyond the scene's own system. */
 #include "pipeline/gdal/raster_gdal_inside.h"
 
 #define PB_VECTOR_REACH_SIDE 21
@@ -11,7 +11,7 @@
 struct pb_vector_reach {
     bool has_near; /* the rectangle around the scene in the file's system is known */
     double near[4];
-    /* Pixels all over the scene, in the file's system, without those that are nowhere in it. */
+    /* Pixels all over the scene, in the file's system, without those that have no place in it. */
     double seen[PB_VECTOR_REACH_SIDE * PB_VECTOR_REACH_SIDE][2];
     size_t n_seen;
 };
@@ -19,16 +19,16 @@ struct pb_vector_reach {
 /* srs and scene are borrowed. */
 void pb_vector_reach_find(struct pb_vector_reach *reach, const struct pb_raster *scene,
                           OGRSpatialReferenceH file);
-/* Whether the geometry has nothing to do with the scene, as their rectangles show. circle: of the
- * file's longitudes, which are the same a turn apart; 0: it has none. */
+/* Returns true if the geometry is far from the scene according to their rectangles. circle: a
+ * full turn of the file's longitudes, which repeat after it; 0: no longitudes. */
 bool pb_vector_reach_is_far(const struct pb_vector_reach *reach, OGRGeometryH geometry,
                             double circle);
-/* The part of a polygon around the scene: cut by the rectangle around the scene, with a margin, in
- * longitudes so many turns on. NULL: there is none, or the rectangle is not known. The caller's. */
+/* Cuts a polygon by the rectangle around the scene, with a margin, shifted by `aside` in
+ * longitude. NULL: nothing is left, or the rectangle is unknown. The caller's. */
 OGRGeometryH pb_vector_reach_cut(const struct pb_vector_reach *reach, OGRGeometryH polygon,
                                  double aside);
-/* Whether the ring has nothing to do with the scene because none of its vertices has a place in the
- * scene's system, and no pixel looked at lies in the rectangle around it. */
+/* Returns true if the ring cannot affect the scene: none of its vertices has a place in the
+ * scene's system, and no sampled pixel is in the rectangle around it. */
 bool pb_vector_reach_is_beyond(const struct pb_vector_reach *reach, OGRGeometryH ring,
                                OGRCoordinateTransformationH to);
 #endif

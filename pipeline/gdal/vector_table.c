@@ -17,7 +17,7 @@ struct writing {
     struct pb_gdal_words words;
     GDALDatasetH from, to;
     OGRLayerH source, layer;
-    char path[80]; /* in GDAL's memory */
+    char path[80]; /* path in GDAL's memory */
 };
 
 static int failed(struct writing *w, const char *what)
@@ -57,7 +57,7 @@ static int add_columns(struct writing *w)
     return 0;
 }
 
-/* A GeoPackage has a time of its last change: one that says nothing, so that bytes are the same. */
+/* Sets a constant time of the last change in a GeoPackage, so that its bytes are reproducible. */
 static int create(struct writing *w)
 {
     static atomic_uint last;
@@ -112,7 +112,7 @@ static int add_row(struct writing *w, size_t row, OGRGeometryH outline)
     return rc == OGRERR_NONE ? 0 : failed(w, "one of its outlines cannot be copied");
 }
 
-/* Both go up by the number of the feature. */
+/* Both lists are ascending by the number of the feature. */
 static int add_rows(struct writing *w)
 {
     const size_t n = pb_table_rows(w->rows->table);
@@ -141,7 +141,7 @@ static int take_file(struct writing *w, char **out_file, size_t *out_bytes)
     vsi_l_offset n = 0;
     w->words.n = 0;
     w->words.first[0] = '\0';
-    GDALClose(w->to); /* writes what is left, and the index; it returns nothing */
+    GDALClose(w->to); /* writes the remaining data, and the index; it returns no error */
     w->to = NULL;
     if (w->words.n > 0)
         return failed(w, "its copy cannot be completed");

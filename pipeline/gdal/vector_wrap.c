@@ -23,24 +23,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HALVINGS_MAX 16 /* of edges that are bent */
-#define SEARCHES_MAX 48 /* of edges whose turn is not known, and of places at a seam */
-/* Of a search for a seam: steps around the Earth, and the first of them, on no meridian of note. */
+#define HALVINGS_MAX 16 /* halvings of a curved edge */
+#define SEARCHES_MAX 48 /* bisections for the turn of an edge and for places at a seam */
+/* Search for a seam: number of steps around the Earth, and the first one, which is not on a
+ * round meridian. */
 #define STEPS 180
 #define START (0.37 - 90)
-/* Of a turn: longitudes that are nearer to each other are on one turn. */
+/* Fraction of a turn: longitudes nearer to each other are in one turn. */
 #define NEAR (1.0 / 8)
-/* Of a turn: a place at the seam is so far beside it, where it has coordinates of one side. */
+/* Fraction of a turn: distance from the seam at which a place has the coordinates of one side. */
 #define BESIDE (1e-9 / 360)
-/* Of a pixel: the map ends so far behind the poles, so that their pixels are not on its edge. */
+/* Fraction of a pixel: distance by which the map extends past the poles, so that their pixels
+ * are not on its edge. */
 #define BEHIND_PX 3e-7
-/* Of a pixel: an overlap that is narrower is rounding. */
+/* Fraction of a pixel: a narrower overlap is rounding. */
 #define OVERLAP_PX 1e-6
 
 struct spot {
     double file[2];
     double at[2]; /* longitude and latitude */
-    bool fixed;   /* the longitude is on the right turn */
+    bool fixed;   /* the turn of the longitude is known */
 };
 
 struct tracing {
@@ -98,19 +100,19 @@ void pb_vector_wrap_free(struct pb_vector_wrap *wrap)
     *wrap = (struct pb_vector_wrap){0};
 }
 
-/* The turn of a longitude that is nearest to another one. */
+/* Moves a longitude to the turn nearest to another one. */
 static double turned(const struct pb_vector_way *way, double longitude, double near)
 {
     return longitude + way->circle * rint((near - longitude) / way->circle);
 }
 
-/* The strip, a turn wide, that a longitude is in. */
+/* Returns the strip, one turn wide, that contains a longitude. */
 static double strip_of(const struct pb_vector_way *way, double longitude)
 {
     return floor((longitude - way->seam) / way->circle);
 }
 
-/* The place of a longitude and latitude, seen from a strip. */
+/* Transforms a longitude and latitude to the scene, as seen from a strip. */
 static int onto_scene(const struct pb_vector_way *way, const double at[2], double strip,
                       double out[2])
 {
@@ -141,7 +143,7 @@ static int find_jump(struct pb_vector_way *way, double latitude, double *out)
         }
         memcpy(before, at, sizeof before);
     }
-    if (widest < sum / 4) /* all the way around, in steps that are alike */
+    if (widest < sum / 4) /* all the way around, in equal steps */
         return -ERANGE;
     double to = from + step;
     for (int i = 0; i < SEARCHES_MAX; i++) {
@@ -161,7 +163,7 @@ static int find_jump(struct pb_vector_way *way, double latitude, double *out)
     return 0;
 }
 
-/* The latitudes between which the plane has places. */
+/* Finds the latitudes between which the plane has places. */
 static void find_latitudes(struct pb_vector_way *way)
 {
     static const double ends[] = {90, 90 - 1e-9, 89.999999, 89.9999, 89.99, 89.9, 89, 85, 80};
@@ -174,7 +176,7 @@ static void find_latitudes(struct pb_vector_way *way)
         }
 }
 
-/* The longitude and latitude of samples; those without are dropped. */
+/* Finds the longitude and latitude of samples; drops samples without. */
 static void find_spheres(struct pb_vector_way *way, OGRSpatialReferenceH sphere)
 {
     OGRCoordinateTransformationH back = pb_vector_to(way->scene, sphere);
@@ -239,13 +241,13 @@ bool pb_vector_wrap_is_beyond(struct pb_vector_way *way, OGRGeometryH part)
             end[i][k] = out[0];
         }
     const double edge = way->px[0] / 2;
-    for (int i = 0; i < 2; i++) /* not of a plane whose edges are no lines of columns */
+    for (int i = 0; i < 2; i++) /* not for a plane whose edges are not straight columns */
         if (fabs(end[i][0] - end[i][1]) > edge || fabs(end[i][2] - end[i][1]) > edge)
             return false;
     return e.MinX < end[0][1] - edge || e.MaxX > end[1][1] + edge;
 }
 
-/* The longitude and latitude of a place in the file's system. */
+/* Finds the longitude and latitude of a place in the file's system. */
 static int find_spot(const struct pb_vector_way *way, struct spot *spot)
 {
     memcpy(spot->at, spot->file, sizeof spot->at);
@@ -263,7 +265,7 @@ static void fix(const struct pb_vector_way *way, struct spot *spot, double near)
         spot->at[0] = turned(way, spot->at[0], near);
 }
 
-/* Whether p is near to the line a - b, and between its ends. */
+/* Returns true if p is near the line a - b, and between its ends. */
 static bool is_straight(const double a[2], const double b[2], const double p[2], double tolerance)
 {
     const double dx = b[0] - a[0], dy = b[1] - a[1], length2 = dx * dx + dy * dy;
@@ -274,7 +276,8 @@ static bool is_straight(const double a[2], const double b[2], const double p[2],
     return fabs(cross) <= near && along >= -near && along <= length2 + near;
 }
 
-/* Whether the edge between places of one strip needs no vertex in its middle. 1, 0, -ERANGE. */
+/* Returns 1 if the edge between places of one strip needs no vertex in its middle, else 0, or
+ * -ERANGE. */
 static int is_near(const struct pb_vector_way *way, const struct spot *a, const struct spot *middle,
                    const struct spot *b)
 {
@@ -288,7 +291,7 @@ static int is_near(const struct pb_vector_way *way, const struct spot *a, const 
     return rc < 0 ? rc : is_straight(at[0], at[2], at[1], way->tolerance);
 }
 
-/* Where the edge meets the seam, if it does so between its ends. */
+/* Finds the crossing of the edge with the seam between its ends, if any. */
 static bool meets_seam(const struct pb_vector_way *way, const struct spot *a, const struct spot *b,
                        double *out_longitude)
 {
@@ -297,7 +300,7 @@ static bool meets_seam(const struct pb_vector_way *way, const struct spot *a, co
     return way->onto != NULL && *out_longitude > low && *out_longitude < high;
 }
 
-/* The place of the edge at a longitude between those of its ends. */
+/* Finds the place of the edge at a longitude between those of its ends. */
 static int find_crossing(const struct pb_vector_way *way, const struct spot *a,
                          const struct spot *b, double longitude, struct spot *out)
 {
@@ -319,7 +322,7 @@ static int find_crossing(const struct pb_vector_way *way, const struct spot *a,
     return rc;
 }
 
-/* Adds the points of an edge but for its first, and finds the turn of its last. */
+/* Adds the points of an edge except its first one, and finds the turn of its last. */
 static int trace_edge(const struct tracing *t, const struct spot *a, struct spot *b, int depth)
 {
     const struct pb_vector_way *way = t->way;
@@ -384,7 +387,7 @@ static int trace_ring(const struct tracing *t, OGRGeometryH ring)
     return rc;
 }
 
-/* How many edges of the trace are north of a place, on any turn. */
+/* Counts the edges of the trace that are north of a place, on any turn. */
 static size_t edges_north(const struct tracing *t, const struct pb_vector_trace *trace,
                           const double at[2])
 {
@@ -400,7 +403,7 @@ static size_t edges_north(const struct tracing *t, const struct pb_vector_trace 
     return n;
 }
 
-/* West, south, east and north of a trace. */
+/* Finds west, south, east and north of a trace. */
 static void extent(const struct pb_vector_wrap *wrap, const struct pb_vector_trace *trace,
                    double out[4])
 {
@@ -413,8 +416,8 @@ static void extent(const struct pb_vector_wrap *wrap, const struct pb_vector_tra
         }
 }
 
-/* Whether a place is inside of a trace, whose inside is that north of it if it goes around a pole.
- */
+/* Returns true if a place is inside a trace; the inside of a trace around a pole is the part
+ * north of it. */
 static bool holds(const struct tracing *t, const struct pb_vector_trace *trace,
                   const double around[4], const double at[2])
 {
@@ -425,7 +428,7 @@ static bool holds(const struct tracing *t, const struct pb_vector_trace *trace,
     return (edges_north(t, trace, at) + (size_t)abs(trace->turns)) % 2 == 1;
 }
 
-/* Which side of the trace is inside, as samples have it. */
+/* Determines from samples which side of the trace is inside. */
 static int find_side(const struct tracing *t, OGRGeometryH ring)
 {
     OGREnvelope around;
@@ -456,7 +459,7 @@ int pb_vector_wrap_ring(struct pb_vector_wrap *wrap, OGRGeometryH ring,
     return rc < 0 ? rc : find_side(&t, ring);
 }
 
-/* What is added: traces as rings of the scene. */
+/* Context of adding traces as rings of the scene. */
 struct adding {
     const struct pb_vector_wrap *wrap;
     const struct pb_vector_way *way;
@@ -478,7 +481,7 @@ static int add_vertices(const struct adding *a, const struct pb_vector_trace *tr
     return rc;
 }
 
-/* The turns of a trace from west to east that meet the scene. */
+/* Finds the first and last turn, from west to east, of a trace that overlap the scene. */
 static void turns_of(const struct adding *a, const double bounds[4], double *first, double *last)
 {
     const struct pb_vector_way *way = a->way;
@@ -487,7 +490,8 @@ static void turns_of(const struct adding *a, const double bounds[4], double *fir
     *last = floor((way->high - bounds[0] - overlap) / way->circle);
 }
 
-/* Each turn of a part of a geographic file is a part; one that meets no scene is added as it is. */
+/* Adds each turn of a part of a geographic file as a part; a part outside the scene is added
+ * once. */
 static int add_planar(struct pb_vector_wrap *wrap, const struct adding *a)
 {
     double bounds[4] = {INFINITY, 0, -INFINITY, 0}, first, last;
@@ -513,7 +517,7 @@ static int add_planar(struct pb_vector_wrap *wrap, const struct adding *a)
     return rc;
 }
 
-/* A ring around a pole, as many turns as are wider than the scene, closed behind the pole. */
+/* Adds a ring around a pole: enough turns to exceed the scene's width, closed beyond the pole. */
 static int add_turns(const struct adding *a, const struct pb_vector_trace *trace, double pole)
 {
     const struct pb_vector_way *way = a->way;
@@ -563,7 +567,7 @@ static int add_copies(struct pb_vector_wrap *wrap, const struct adding *a,
     return rc;
 }
 
-/* Into a scene of longitudes and latitudes. */
+/* Adds traces to a scene of longitudes and latitudes. */
 static int add_geographic(struct pb_vector_wrap *wrap, const struct adding *a)
 {
     const double pole = a->way->circle / 4 + BEHIND_PX * a->way->px[1];
@@ -613,7 +617,7 @@ static int add_onto(const struct adding *a, const double at[2], double strip)
     return rc < 0 ? rc : pb_vector_make_vertex(a->make, out[0], out[1]);
 }
 
-/* Adds the points of a line in longitude and latitude but for its first. */
+/* Adds the points of a line in longitude and latitude except its first one. */
 static int add_line(const struct adding *a, const double from[2], const double to[2], double strip,
                     int halvings)
 {
@@ -646,7 +650,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The pieces of the strip's western or eastern edge that are inside. */
+/* Adds the pieces of the strip's western or eastern edge that are inside. */
 static int add_edge(const struct adding *a, struct crossings *of, double strip, bool east)
 {
     const double longitude = a->way->seam + (strip + east) * a->way->circle;
@@ -663,11 +667,12 @@ static int add_edge(const struct adding *a, struct crossings *of, double strip, 
 /* A strip of the map, or all of them on top of each other. */
 struct strip {
     bool all;
-    double number;                /* not of all */
-    struct crossings crossing[2]; /* of its western and eastern edge; of all: the first has both */
+    double number; /* unused if `all` */
+    struct crossings
+        crossing[2]; /* crossings of its western and eastern edge; if `all`, the first has both */
 };
 
-/* The crossing at a point between the strips of two edges. */
+/* Adds the crossing at a point between the strips of two edges. */
 static int cross(struct strip *strip, double before, double after, double latitude)
 {
     const double edge = fmax(before, after);
@@ -678,7 +683,7 @@ static int cross(struct strip *strip, double before, double after, double latitu
     return edge == strip->number + 1 ? add_crossing(&strip->crossing[1], latitude) : 0;
 }
 
-/* The strip of an edge; one along the seam is in that of the edge before it. */
+/* Returns the strip of an edge; an edge along the seam is in the strip of the edge before it. */
 static double strip_of_edge(const struct adding *a, const double from[2], const double to[2],
                             double before)
 {
@@ -687,7 +692,7 @@ static double strip_of_edge(const struct adding *a, const double from[2], const 
     return along && before == own - 1 ? before : own;
 }
 
-/* The strip of the last edge of a trace, as its first edge follows it. */
+/* Returns the strip of the last edge of a trace, because its first edge follows it. */
 static double last_strip(const struct adding *a, const struct pb_vector_trace *trace)
 {
     const double(*p)[2] = (const double(*)[2])(a->wrap->point + trace->first);
@@ -697,7 +702,7 @@ static double last_strip(const struct adding *a, const struct pb_vector_trace *t
     return strip - trace->turns;
 }
 
-/* The edges of a trace that are in the strip. */
+/* Adds the edges of a trace that are in the strip. */
 static int add_fragments(const struct adding *a, const struct pb_vector_trace *trace,
                          struct strip *strip)
 {
@@ -724,7 +729,7 @@ static int add_fragments(const struct adding *a, const struct pb_vector_trace *t
     return rc;
 }
 
-/* The strip's end at a pole is an edge of what is inside. */
+/* Adds the strip's end at a pole, which is an edge of the inside. */
 static int add_pole(const struct adding *a, struct strip *strip, double latitude)
 {
     const double number = strip->number, circle = a->way->circle;
@@ -757,7 +762,7 @@ static int add_strip(struct pb_vector_wrap *wrap, const struct adding *a, struct
     return rc;
 }
 
-/* Into a scene with a seam. */
+/* Adds traces to a scene with a seam. */
 static int add_strips(struct pb_vector_wrap *wrap, const struct adding *a)
 {
     struct strip all = {.all = true};

@@ -9,8 +9,8 @@
 
 struct pb_product_env;
 
-/* As in the key `valid`. AUTO: a picture of three bands is shown where any of them is valid, all
- * else where all bands are. */
+/* Values of the key `valid`. AUTO: a picture of three bands is shown where any of them is valid,
+ * every other product where all bands are. */
 enum pb_joint { PB_JOINT_AUTO, PB_JOINT_ALL, PB_JOINT_ANY };
 
 /* A row for a table of keys; config: the kind's struct, which has a member int32_t valid. */
@@ -20,12 +20,13 @@ enum pb_joint { PB_JOINT_AUTO, PB_JOINT_ALL, PB_JOINT_ANY };
         .choices = "auto|all|any", .def = "auto", .doc = doc_                                      \
     }
 
-/* Whether pixels are valid where any of n bands is. picture: they are shown as red, green, blue. */
+/* Returns true if pixels are valid where any of n bands is. picture: they are shown as red,
+ * green, blue. */
 bool pb_joint_any(int32_t valid, uint32_t n, bool picture);
-/* How the first n of n_planes planes are joined, n those that `any` takes; `all` takes all planes.
- * A single plane is not joined. */
+/* Join of the first n of n_planes planes, where n is the count for `any`; `all` joins all
+ * planes. A single plane is not joined. */
 struct pb_pixel_join pb_joint_of(bool any, uint32_t n, uint32_t n_planes);
-/* The nodata value that all of n planes of tiles have in the scene's file; NaN: they have none, or
- * others, or are no bands of the file as it has them. */
+/* Nodata value that all of n planes of tiles have in the scene's file; NaN: absent, different,
+ * or not unchanged bands of the file. */
 double pb_joint_nodata(const struct pb_product_env *env, const uint32_t *plane, uint32_t n);
 #endif

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_NOTES_H
 #define PB_NOTES_H
-/* What a successful run did that people should know, one sentence each: for its report and the
- * items of its products. Plain data; one thread at a time. */
+/* Notes of a successful run for users, one sentence each: for its report and the items of its
+ * products. Plain data; one thread at a time. */
 #include <stddef.h>
 
 #define PB_NOTES_MAX  24
@@ -14,7 +14,7 @@ struct pb_notes {
     size_t n;
 };
 
-/* Adds a sentence, unless it is there already or there are PB_NOTES_MAX. */
+/* Adds a sentence unless it is in the list or the list has PB_NOTES_MAX. */
 void pb_notes_add(struct pb_notes *notes, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 #endif

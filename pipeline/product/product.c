@@ -56,7 +56,8 @@ void pb_product_file(const struct pb_product_env *env, const struct pb_product_c
                        named ? config->name : "", suffix);
         return;
     }
-    bool shortens = !named && strstr(form, "{product}") != NULL; /* that says "statistics" */
+    bool shortens =
+        !named && strstr(form, "{product}") != NULL; /* the product's name contains "statistics" */
     (void)snprintf(out, bytes, "%s%s", name, shortens ? strrchr(suffix, '.') : suffix);
 }
 
@@ -75,7 +76,7 @@ void pb_product_datetime(const struct pb_product_env *env, char out[PB_PRODUCT_D
         (void)strftime(out, PB_PRODUCT_DATETIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-/* "NDVI, EVI, ..." as far as it fits. */
+/* Writes "NDVI, EVI, ..." up to the size of out. */
 static void list_bands(const struct pb_product_env *env, char *out, size_t bytes)
 {
     size_t at = 0;

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PRODUCT_KINDS_H
 #define PB_PRODUCT_KINDS_H
-/* The kinds of products.def for the configuration: names and keys, without the code that makes
+/* Kinds of products.def for the configuration: names and keys, without the code that makes
  * products. Each is in <kind>_keys.c. Static, read-only; any thread. */
 #include "config/config.h"
 
@@ -12,10 +12,10 @@
 
 /* All of them, for pb_config_load. */
 extern const struct pb_product_kinds pb_products;
-/* The same, with which coordinate systems are looked up as well: opens PROJ's database, so not in a
+/* The same, but coordinate systems are looked up too: opens PROJ's database, therefore not for a
  * process that is confined or forks afterwards. */
 extern const struct pb_product_kinds pb_products_strict;
-/* By name: "cog"; NULL = none. */
+/* Finds a kind by name: "cog"; NULL = not found. */
 const struct pb_product_kind *pb_product_kind_find(const char *name);
 
 /* Rows that kinds share; config: the kind's struct, which begins with a member `product`. */

@@ -36,13 +36,13 @@ enum state { CELL_EMPTY, CELL_DECODING, CELL_READY };
 struct cell {
     enum state state;
     int32_t col, row;
-    uint32_t pins; /* readers that copy from it */
-    uint64_t used; /* by the clock below */
+    uint32_t pins; /* count of readers that copy from it */
+    uint64_t used; /* value of pb_block_cache.clock at the last use */
 };
 
 struct pb_block_cache {
     struct pb_block_cache_options options;
-    pthread_mutex_t lock; /* all below, but not the pixels */
+    pthread_mutex_t lock; /* protects all below except the pixels */
     pthread_cond_t changed;
     uint32_t parked;
     uint64_t clock;
@@ -166,7 +166,7 @@ static void wake(struct pb_block_cache *cache)
         pthread_cond_broadcast(&cache->changed);
 }
 
-/* 0, or why this read has to end. */
+/* Returns 0, or the error that ends this read. */
 static int standing(const struct pb_block_cache *cache, struct pb_err *err)
 {
     if (cache->failed) {
@@ -225,8 +225,8 @@ static int decode_into(struct job *job, struct cell *cell, const struct pb_cell_
     return rc;
 }
 
-/* One fragment, if that is possible now: 1 = done, 0 = later, or the failure of this read's
- * decode. */
+/* Handles one fragment if that is possible now. Returns 1 = done, 0 = later, or the error of
+ * this read's decode. */
 static int take_fragment(struct job *job, const struct pb_cell_fragment *fragment)
 {
     struct pb_block_cache *cache = job->cache;
@@ -243,8 +243,8 @@ static int take_fragment(struct job *job, const struct pb_cell_fragment *fragmen
     return 1;
 }
 
-/* Takes the available ones of fragments first to first + n - 1 and marks them in `done`. Returns
- * how many, or why this read has to end. */
+/* Takes the available fragments of first to first + n - 1 and marks them in `done`. Returns
+ * their count, or the error that ends this read. */
 static int sweep(struct job *job, uint32_t first, uint32_t n, uint64_t *done, struct pb_err *err)
 {
     int taken = 0;
@@ -278,7 +278,7 @@ static int read_chunk(struct job *job, uint32_t first, uint32_t n, struct pb_err
         if (taken < 0)
             return taken;
         left -= (uint32_t)taken;
-        /* A sweep that took a fragment released the lock meanwhile: tries again before it parks. */
+        /* A sweep that took a fragment released the lock meanwhile: try again before parking. */
         if (taken == 0)
             park(job);
     }

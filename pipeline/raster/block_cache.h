@@ -37,14 +37,14 @@ int pb_block_cache_create(const struct pb_block_cache_options *options, struct p
                           struct pb_block_cache **out_cells);
 void pb_block_cache_destroy(struct pb_block_cache *cache); /* after the last reader is gone */
 
-/* Copies the pixels of target->rect; decodes missing cells with the caller's own raster. Adds the
- * time spent waiting for other readers to *parked_ns. 0; the error of the first decode that failed,
- * on any thread, from then on; -ECANCELED without an error after pb_block_cache_abort. Thread:
- * reader. */
+/* Copies the pixels of target->rect; decodes missing cells with the caller's own raster. Adds
+ * the time spent waiting for other readers to *parked_ns. Returns 0; after the first failed
+ * decode of any thread always the error of that decode; -ECANCELED without an error after
+ * pb_block_cache_abort. Thread: reader. */
 int pb_block_cache_read(struct pb_block_cache *cache, struct pb_raster *raster,
                         const struct pb_window *target, uint64_t *parked_ns, struct pb_err *err);
 void pb_block_cache_abort(struct pb_block_cache *cache); /* NULL is fine. Thread: any */
-/* Pixels (of one band) decoded so far: more than the image has when cells came twice. Thread:
- * any */
+/* Count of pixels (of one band) decoded so far: larger than the image if cells were decoded
+ * again. Thread: any */
 uint64_t pb_block_cache_decoded_px(struct pb_block_cache *cache);
 #endif

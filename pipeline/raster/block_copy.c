@@ -16,7 +16,7 @@ static uint8_t byte_of_float(double v)
     return (uint8_t)(!(v > 0) ? 0 : v >= 255 ? 255 : (uint8_t)(v + 0.5)); /* NOLINT: as GDAL */
 }
 
-/* As GDAL converts to bytes: clamped, halves up, NaN is 0. */
+/* Converts a sample to a byte in the way of GDAL: clamped, halves rounded up, NaN = 0. */
 static uint8_t byte_of(enum pb_type type, const void *samples, size_t i)
 {
     switch (type) {
@@ -76,7 +76,7 @@ static void make_mask(const struct pb_block_target *target, int32_t x, int32_t y
         out[i] = byte_of(target->type, samples, i * step);
 }
 
-/* Where a band's sample is in a pixel of a block. */
+/* Byte offset of a band's sample in a pixel of a block. */
 static size_t sample_at(const struct pb_block_target *target, int32_t band)
 {
     return target->layout->planar ? 0 : (size_t)(band - 1) * (target->layout->bits / 8);

@@ -13,21 +13,22 @@ struct pb_block_fill {
     _Alignas(8) unsigned char sample[PB_BANDS_MAX][8];
 };
 
-/* What a read wants; all borrowed. */
+/* Parameters of a read; all pointers are borrowed. */
 struct pb_block_target {
     const struct pb_block_layout *layout;
     const struct pb_rect *rect;
     const int32_t *bands;         /* 1-based */
-    size_t n_bands, sample_bytes; /* of what is copied */
+    size_t n_bands, sample_bytes; /* bytes of a copied sample */
     enum pb_type type;
-    const struct pb_complex *complex; /* how stored samples become it; NULL: they are it */
-    int32_t alpha_band;               /* 1-based, 0 = none */
+    const struct pb_complex
+        *complex;       /* conversion of stored samples to `type`; NULL = no conversion */
+    int32_t alpha_band; /* 1-based, 0 = none */
     const struct pb_block_fill *fill;
     const struct pb_window *to; /* NULL: nothing */
 };
 
 bool pb_block_wants_plane(const struct pb_block_target *target, uint32_t plane);
-/* pixels: w of them, of a block of `plane`, that lie at x, y of the image. */
+/* Copies a row of w pixels of a block of `plane`; they are at x, y of the image. */
 void pb_block_copy_row(const struct pb_block_target *target, uint32_t plane, int32_t x, int32_t y,
                        int32_t w, const unsigned char *pixels);
 /* The same for a part of a block that is not stored. */

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* Decoding two at a time: blocks larger than this would take too much memory, and of few compressed
- * bytes it gains nothing. */
+/* Limits of decoding two blocks at a time: larger blocks would need too much memory, and with
+ * fewer compressed bytes there is no gain. */
 enum { COMPRESSION_NONE = 1, RUN_BYTES = 1 << 20, PAIR_BYTES = 8 << 20, PAIR_STORED = 4096 };
 
 int pb_block_damaged(const struct pb_block_decoder *decoder, const struct pb_tiff_file *file,
@@ -56,7 +56,7 @@ int pb_block_decoder_init(struct pb_block_decoder *d, const struct pb_block_layo
     return 0;
 }
 
-/* Of `decoded`, without the row behind it. */
+/* Bytes of `decoded` without the row that follows it. */
 static uint64_t scratch_bytes(const struct pb_block_decoder *d)
 {
     const struct pb_block_layout *l = d->layout;
@@ -122,7 +122,7 @@ static struct pb_block_buffer *find(struct pb_block_decoder *d, const struct pb_
     return NULL;
 }
 
-/* A buffer for another block than the one in `keep`: the first one, if both may go. */
+/* Returns a buffer other than `keep` for a new block: the first one if both are free. */
 static struct pb_block_buffer *take_buffer(struct pb_block_decoder *d,
                                            const struct pb_block_buffer *keep)
 {
@@ -135,7 +135,7 @@ static struct pb_block_buffer *take_buffer(struct pb_block_decoder *d,
 
 static uint64_t stored_of(const struct pb_block_decoder *d, const struct pb_block *block)
 {
-    /* far more than a block of this size can be is not read */
+    /* Bytes beyond the most that a block of this size can need are not read. */
     return block->place.bytes < d->stored_bytes ? block->place.bytes : d->stored_bytes;
 }
 
@@ -159,7 +159,7 @@ static int start(struct pb_block_decoder *d, const struct pb_tiff_file *file,
     return 0;
 }
 
-/* Begins the next block beside the one in `keep`. */
+/* Starts decoding the next block while the block in `keep` is in use. */
 static void start_ahead(struct pb_block_decoder *d, const struct pb_tiff_file *file,
                         const struct pb_block *next, const struct pb_block_buffer *keep)
 {
@@ -167,7 +167,7 @@ static void start_ahead(struct pb_block_decoder *d, const struct pb_tiff_file *f
         return;
     struct pb_block_buffer *b = take_buffer(d, keep);
     struct pb_tiff_file quiet = *file;
-    b->err = (struct pb_err){0}; /* is told when the block is asked for */
+    b->err = (struct pb_err){0}; /* reported when the block is requested */
     quiet.err = &b->err;
     b->rc = start(d, &quiet, next, b);
     if (b->rc < 0) {
@@ -203,7 +203,7 @@ static int decode_alone(struct pb_block_decoder *d, const struct pb_tiff_file *f
     return 0;
 }
 
-/* What was wrong with a block that was begun ahead is told once; then it is tried again. */
+/* Reports the error of a block that was started ahead, once; the next request tries again. */
 static int refused(struct pb_block_decoder *d, const struct pb_tiff_file *file,
                    const struct pb_block *block, struct pb_block_buffer *b)
 {

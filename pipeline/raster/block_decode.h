@@ -2,13 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_BLOCK_DECODE_H
 #define PB_BLOCK_DECODE_H
-/* The memory of a block reader, and blocks of a file decoded into it: one block at a time, or,
- * where the codec has a way to, with the one that is wanted next beside it. Private to
+/* Memory of a block reader and decoding of file blocks into it: one block at a time or, if the
+ * codec supports it, two blocks at once, the requested one and the next one. Private to
  * block_reader*.c. Belongs to one thread at a time. */
 #include "pipeline/codec/decode.h"
 #include "pipeline/raster/block_layout.h"
 
-/* One block of one plane, and the part of a rectangle that lies in it. */
+/* One block of one plane, and the intersection of a rectangle with it. */
 struct pb_block {
     uint64_t index;
     uint32_t plane, col, row;
@@ -19,8 +19,8 @@ struct pb_block {
 enum pb_block_state {
     PB_BLOCK_NONE,
     PB_BLOCK_STARTED, /* being decoded */
-    PB_BLOCK_UNREAD,  /* ahead of its turn; `rc` and `err` say why */
-    PB_BLOCK_REFUSED, /* by the codec; `why` says it */
+    PB_BLOCK_UNREAD,  /* reading ahead failed; the reason is in `rc` and `err` */
+    PB_BLOCK_REFUSED, /* refused by the codec; the reason is in `why` */
     PB_BLOCK_DECODED, /* samples as the file has them */
     PB_BLOCK_READY    /* the predictor is undone, bytes are in the host's order */
 };
@@ -40,7 +40,7 @@ struct pb_block_decoder {
     void *context;
     struct pb_block_buffer buffer[2]; /* the second one where n_buffers is 2 */
     unsigned n_buffers;
-    uint64_t decoded_bytes, stored_bytes; /* of a buffer */
+    uint64_t decoded_bytes, stored_bytes; /* bytes of each buffer */
     unsigned char *row;                   /* behind the first one's decoded bytes */
 };
 

@@ -9,10 +9,10 @@
 enum { PHOTOMETRIC_PALETTE = 3, PHOTOMETRIC_YCBCR = 6 };
 #define SAMPLE_BITS_MAX   128
 #define SAMPLES_MAX       1024 /* values of a tag that has one for each band */
-#define STORED_MAX_FACTOR 8    /* a stored block is read up to so many times its decoded size */
+#define STORED_MAX_FACTOR 8    /* factor of the decoded size up to which a stored block is read */
 #define STORED_MAX_EXTRA  65536
 
-/* The value that all values of a field have; *out = 0 when they differ. */
+/* Reads the value that all values of a field have; *out = 0 if they differ. */
 static int uniform(const struct pb_tiff_file *file, const struct pb_tiff_field *field,
                    int32_t bands, uint32_t otherwise, const char *what, uint32_t *out)
 {
@@ -126,7 +126,7 @@ static int read_blocks(const struct pb_tiff_file *file, const struct pb_tiff_dir
     return 0;
 }
 
-/* The largest stored block, within the limit of what is read. */
+/* Finds the largest stored block, up to the limit of bytes that are read. */
 static int read_stored_max(const struct pb_tiff_file *file, struct pb_block_layout *out)
 {
     unsigned char raw[512 * 8];
@@ -196,7 +196,7 @@ bool pb_block_layout_is_complex(const struct pb_block_layout *layout)
 bool pb_block_layout_is_plain(const struct pb_block_layout *layout)
 {
     bool is_complex = pb_block_layout_is_complex(layout);
-    uint32_t bits = is_complex ? layout->bits / 2 : layout->bits; /* of a part */
+    uint32_t bits = is_complex ? layout->bits / 2 : layout->bits; /* bits of a part */
     bool predicted = layout->compression == 5 || layout->compression == 8 ||
                      layout->compression == 32946 || layout->compression == 50000;
     if ((bits != 8 && bits != 16 && bits != 32 && bits != 64) || layout->format == 0 ||
@@ -204,7 +204,7 @@ bool pb_block_layout_is_plain(const struct pb_block_layout *layout)
         return false;
     if (!predicted || layout->predictor == PB_PREDICTOR_NONE)
         return true;
-    if (is_complex) /* libtiff takes differences of whole samples */
+    if (is_complex) /* libtiff takes differences of complete complex samples */
         return false;
     return layout->predictor == PB_PREDICTOR_HORIZONTAL ||
            (layout->predictor == PB_PREDICTOR_FLOAT && layout->format == PB_SAMPLE_FLOAT &&

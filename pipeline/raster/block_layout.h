@@ -23,13 +23,13 @@ struct pb_block_layout {
     bool big_endian, tiled, planar;
     uint32_t block_w, block_h; /* pixels; strips are as wide as the image and no higher */
     uint32_t across, down;     /* blocks of one plane; with `planar` each band is a plane */
-    uint32_t bits;             /* of a sample; of complex ones, of both parts */
+    uint32_t bits;             /* bits of a sample; for complex samples of both parts */
     uint16_t format;           /* PB_SAMPLE_* of all samples, 0 = mixed or another */
     uint16_t compression, predictor, photometric;
-    uint32_t group_w, group_h; /* pixels that share chroma samples; 1 x 1 but for YCbCr */
-    uint64_t row_bytes;        /* of a row of a decoded block (of group_h rows, for YCbCr) */
-    uint64_t block_bytes;      /* of a whole decoded block */
-    uint64_t stored_max; /* bytes of the largest block as it lies in the file, that are read */
+    uint32_t group_w, group_h; /* pixels that share chroma samples; 1 x 1 unless YCbCr */
+    uint64_t row_bytes;        /* bytes of a row of a decoded block (of group_h rows for YCbCr) */
+    uint64_t block_bytes;      /* bytes of a complete decoded block */
+    uint64_t stored_max;       /* bytes of the largest stored block, up to the limit that is read */
     struct pb_tiff_field offsets, counts;
 };
 
@@ -37,22 +37,23 @@ struct pb_block_place {
     uint64_t offset, bytes; /* bytes == 0: the block is not stored */
 };
 
-/* Directory of the first image, or of the first full-size mask; 0 = there is none. */
+/* Directory of the first image, or of the first full-size mask; 0 = not found. */
 int pb_block_layout_find(const struct pb_file_part *part, const char *name, bool mask,
                          int32_t max_directories, struct pb_err *err, uint64_t *out_directory);
 
-/* Fills *out from a directory. -ENOTSUP without an error when it is not understood completely: bits
- * in another order, volumes, samples of several sizes, missing lists. Errors of reading fill
+/* Fills *out from a directory. Returns -ENOTSUP without an error if it is not fully supported:
+ * other bit orders, volumes, samples of several sizes, missing lists. Errors of reading fill
  * file->err. */
 int pb_block_layout_read(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
                          struct pb_block_layout *out);
 
-/* Whole samples of 1, 2, 4 or 8 bytes that are the pixels' values (GDAL converts CMYK, YCbCr and
- * L*a*b* to RGB), with a predictor that fits; or pairs of such, without one. */
+/* pb_block_layout_is_plain: true for whole samples of 1, 2, 4 or 8 bytes that are the pixels'
+ * values (GDAL converts CMYK, YCbCr and L*a*b* to RGB), with a matching predictor; or for pairs
+ * of such samples (complex) without a predictor. */
 bool pb_block_layout_is_complex(const struct pb_block_layout *layout);
 bool pb_block_layout_is_plain(const struct pb_block_layout *layout);
 
-/* Bytes that the rows of block row `row` need when decoded; block_bytes but for a last strip. */
+/* Bytes of the decoded rows of block row `row`; block_bytes except for the last strip. */
 uint64_t pb_block_layout_need(const struct pb_block_layout *layout, uint32_t row);
 
 /* index: row-major within a plane, planes one after the other. */

@@ -83,7 +83,7 @@ static int rows_in_image(const struct pb_block_layout *l, uint32_t row)
 static void unpredict(const struct pb_block_reader *reader, unsigned char *row, size_t n_px)
 {
     const struct pb_block_layout *l = &reader->layout;
-    size_t parts = pb_block_layout_is_complex(l) ? 2 : 1; /* of a sample */
+    size_t parts = pb_block_layout_is_complex(l) ? 2 : 1; /* parts of a sample */
     pb_unpredict_row(reader->decoder.decode == NULL || l->compression == 32773 ? 1 : l->predictor,
                      l->bits / 8 / parts, l->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__),
                      row, n_px, (l->planar ? 1 : (size_t)l->bands) * parts, reader->decoder.row);
@@ -122,7 +122,8 @@ static int take_stored(struct pb_block_reader *reader, const struct pb_block_tar
     const struct pb_rect *p = &block->part;
     size_t px = (l->planar ? 1 : (size_t)l->bands) * (l->bits / 8);
     size_t x0 = (size_t)(p->x - (int64_t)block->col * l->block_w) * px, some = (size_t)p->w * px;
-    bool whole = some >= l->row_bytes / 2; /* in one read, with the columns beside them */
+    bool whole = some >= l->row_bytes /
+                             2; /* reads whole rows at once, with the columns that are not needed */
     uint64_t first = (uint64_t)(p->y - (int64_t)block->row * l->block_h);
     uint64_t at = block->place.offset + first * l->row_bytes;
     int32_t run = whole ? (int32_t)(reader->decoder.decoded_bytes / l->row_bytes) : 1;
@@ -184,7 +185,7 @@ static int32_t min_px(int64_t a, int64_t b)
     return (int32_t)(a < b ? a : b);
 }
 
-/* The block of `plane` that has the pixel x, y, and its part of the rectangle. */
+/* Finds the block of `plane` that contains the pixel x, y, and its part of the rectangle. */
 static int block_at(const struct pb_block_reader *reader, const struct pb_rect *r, uint32_t plane,
                     int32_t x, int32_t y, struct pb_block *out)
 {
@@ -200,7 +201,7 @@ static int block_at(const struct pb_block_reader *reader, const struct pb_rect *
     return pb_block_layout_place(l, &reader->file, b.index, &out->place);
 }
 
-/* The first plane from `plane` on that is wanted, or how many there are. */
+/* Returns the first wanted plane from `plane` on, or the count of planes. */
 static uint32_t wanted_plane(const struct pb_block_reader *reader,
                              const struct pb_block_target *target, uint32_t plane)
 {
@@ -210,7 +211,8 @@ static uint32_t wanted_plane(const struct pb_block_reader *reader,
     return plane;
 }
 
-/* Blocks go along rows, then down, then plane by plane. 1, or 0 after the last one. */
+/* Steps to the next block: along the row, then down, then by plane. Returns 1, or 0 after the
+ * last block. */
 static int block_after(const struct pb_block_reader *reader, const struct pb_block_target *target,
                        const struct pb_block *block, struct pb_block *out)
 {
@@ -232,8 +234,8 @@ static int block_after(const struct pb_block_reader *reader, const struct pb_blo
     return rc < 0 ? rc : 1;
 }
 
-/* The first block of the next read, in the same planes. What is wrong with its place is told then.
- */
+/* Finds the first block of the next read, in the same planes. An invalid place is reported by
+ * that read, not here. */
 static bool expected_block(struct pb_block_reader *reader, uint32_t plane, struct pb_block *out)
 {
     const struct pb_rect *r = &reader->expected;

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_BLOCK_READER_INSIDE_H
 #define PB_BLOCK_READER_INSIDE_H
-/* What block_reader.c and block_reader_stored.c share. */
+/* Struct and check shared by block_reader.c and block_reader_stored.c. */
 #include "pipeline/raster/block_decode.h"
 #include "pipeline/raster/block_reader.h"
 
@@ -10,10 +10,10 @@ struct pb_block_reader {
     struct pb_tiff_file file;
     struct pb_block_layout layout;
     struct pb_block_decoder decoder;
-    struct pb_rect expected; /* of the next read; w == 0: unknown */
+    struct pb_rect expected; /* rectangle of the next read; w == 0: unknown */
 };
 
-/* Whether a block that is not compressed is there as a whole; errors in reader->file. A single
- * strip may give any length for itself, as far as libtiff goes. */
+/* Checks that the file contains an uncompressed block completely; errors in reader->file. A
+ * single strip may have any length entry, because libtiff ignores it. */
 int pb_block_check_stored(const struct pb_block_reader *reader, const struct pb_block *block);
 #endif

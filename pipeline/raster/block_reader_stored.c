@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Blocks as they are stored, for who decodes them elsewhere, and strips that are not held. */
+/* Stored blocks for decoders elsewhere, and verification of strips that are not held in memory. */
 #include "pipeline/raster/block_reader_inside.h"
 
 #include "pipeline/codec/decode_inflate.h"
@@ -35,7 +35,7 @@ static struct pb_block block_of(const struct pb_block_layout *l, uint64_t index)
     return block;
 }
 
-/* What a read of the block takes of it. */
+/* Count of bytes that a read of the block fetches. */
 static uint64_t read_of(const struct pb_block_reader *reader, uint64_t index, uint64_t stored)
 {
     const struct pb_block_layout *l = &reader->layout;
@@ -82,13 +82,13 @@ int pb_block_reader_fetch(const struct pb_block_reader *reader, uint64_t index,
                           const struct pb_block_place *place, uint64_t from, void *out,
                           size_t bytes, struct pb_err *err)
 {
-    struct pb_block_reader own = *reader; /* with another place for errors */
+    struct pb_block_reader own = *reader; /* copy with its own place for errors */
     struct pb_block block = block_of(&reader->layout, index);
     int rc = 0;
     own.file.err = err;
     block.place = *place;
     if (own.decoder.decode ==
-        NULL) { /* the place has the bytes that are needed, not those there are */
+        NULL) { /* `place` has the bytes that are needed, not the bytes that are stored */
         rc = pb_block_layout_place(&own.layout, &own.file, index, &block.place);
         rc = rc ? rc : pb_block_check_stored(&own, &block);
     }

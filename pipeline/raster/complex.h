@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The parts of a complex sample; NONE: samples are real. GDAL's CInt16, CInt32, CFloat32, CFloat64.
- */
+/* Type of the parts of a complex sample; NONE: samples are real. GDAL's CInt16, CInt32,
+ * CFloat32, CFloat64. */
 enum pb_complex_kind {
     PB_COMPLEX_NONE,
     PB_COMPLEX_I16,
@@ -20,17 +20,18 @@ enum pb_complex_kind {
 
 struct pb_complex {
     enum pb_complex_kind kind;
-    bool is_chosen;  /* else what becomes of a sample is not known, and none may be read */
-    bool power;      /* re^2 + im^2; else its square root */
+    bool is_chosen;  /* false: no conversion is configured and no sample may be read */
+    bool power;      /* true: re^2 + im^2; false: its square root */
     bool has_nodata; /* the sample nodata + 0i is no measurement and becomes NaN */
     double nodata;
 };
 
-/* Bytes of a sample, both parts; 0 of NONE. */
+/* Bytes of a sample with both parts; 0 for NONE. */
 size_t pb_complex_bytes(enum pb_complex_kind kind);
-/* As GDAL calls it: "CInt16"; "" of NONE. Static. */
+/* GDAL's name, such as "CInt16"; "" for NONE. Static. */
 const char *pb_complex_name(enum pb_complex_kind kind);
-/* out[i] of the sample i * step, i < n. samples: in host byte order, aligned to their parts. */
+/* Converts n samples: out[i] from sample i * step. samples: in host byte order, aligned to their
+ * parts. */
 void pb_complex_row(const struct pb_complex *how, const void *samples, size_t step, size_t n,
                     float *out);
 #endif

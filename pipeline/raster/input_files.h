@@ -2,30 +2,30 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_INPUT_FILES_READ_H
 #define PB_INPUT_FILES_READ_H
-/* The files that a run has read, with their checksums (input_sum.h computes them). Plain data. */
+/* Files that a run has read, with their checksums (input_sum.h computes them). Plain data. */
 #include "config/config.h"
 #include "pipeline/io/checksum.h"
 
 #include <stdint.h>
 
-/* What a file was read for. */
+/* Purpose for which a file was read. */
 enum pb_input_role {
     PB_INPUT_PIXELS,
     PB_INPUT_METADATA,
-    PB_INPUT_SIDECAR, /* GDAL took it for what the file beside it is */
-    PB_INPUT_SOURCE   /* pixels of input.sources, which are none of the scene's */
+    PB_INPUT_SIDECAR, /* file next to an image that GDAL has read */
+    PB_INPUT_SOURCE   /* pixels of input.sources, which are not part of the scene */
 };
 #define PB_INPUT_FILES_MAX                                                                         \
     (2 * PB_FILES_MAX + PB_SPARE_FILES_MAX + PB_METADATA_OPEN_MAX + 1 + PB_SIDECARS_MAX)
 struct pb_input_file {
-    char name[800]; /* inside the folder; UTF-8 (pb_input_id_set) */
+    char name[800]; /* name inside the folder; UTF-8 (pb_input_id_set) */
     uint64_t bytes;
     char checksum[PB_CHECKSUM_TEXT_BYTES];
     enum pb_input_role role;
 };
 struct pb_input_files {
-    char folder[800]; /* name of the scene that is a folder; "" = its files lie alone */
-    bool is_set;      /* loose files, of which there may be one */
+    char folder[800]; /* name of a scene that is a folder; "" = the files are loose */
+    bool is_set;      /* set of loose files; a set may have a single file */
     size_t n;
     struct pb_input_file file[PB_INPUT_FILES_MAX];
 };

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is read lies in a core's own cache when the same thread hashes it. */
+/* Data just read is in a core's own cache when the same thread hashes it. */
 #define CHUNK_BYTES (256u << 10)
 
 static int copy_file(struct pb_input_pass_file *to, const struct pb_input_part *from,
@@ -62,7 +62,7 @@ int pb_input_pass_init(struct pb_input_pass *pass, const struct pb_input_part *p
     return rc;
 }
 
-/* Those of the pass's kinds that are not there yet. */
+/* Creates the sums of the pass's kinds that do not exist yet. */
 static int begin_sums(const struct pb_input_pass *pass, struct pb_sum *sum[PB_CHECKSUM_KINDS])
 {
     for (int k = 0; k < PB_CHECKSUM_KINDS; k++)
@@ -90,7 +90,7 @@ static int end_sums(struct pb_sum *sum[PB_CHECKSUM_KINDS],
     return rc;
 }
 
-/* The next chunk: 1; 0 at the end of the file; negative errno. */
+/* Adds the next chunk. Returns 1; 0 at the end of the file; negative errno. */
 static int add_chunk(struct pb_input_pass *pass, struct pb_input_pass_file *file,
                      enum pb_input_pass_way way)
 {
@@ -126,7 +126,7 @@ static int add_chunks(struct pb_input_pass *pass, struct pb_input_pass_file *fil
     return rc;
 }
 
-/* The file's own sums. 1: the rest is left. */
+/* Computes the file's own sums. Returns 1 if the pass was interrupted. */
 static int add_file(struct pb_input_pass *pass, struct pb_input_pass_file *file,
                     enum pb_input_pass_way (*way)(void *user), void *user)
 {
@@ -136,7 +136,7 @@ static int add_file(struct pb_input_pass *pass, struct pb_input_pass_file *file,
     return rc ? rc : end_sums(pass->own, file->checksum);
 }
 
-/* The lines of sha256sum(1) and b3sum(1): digits, two spaces, name. */
+/* Adds lines in the format of sha256sum(1) and b3sum(1): digits, two spaces, name. */
 static void add_lines(const struct pb_input_pass_file *file, struct pb_sum *all[PB_CHECKSUM_KINDS])
 {
     for (int k = 0; k < PB_CHECKSUM_KINDS; k++) {
@@ -150,7 +150,7 @@ static void add_lines(const struct pb_input_pass_file *file, struct pb_sum *all[
     }
 }
 
-/* A file that is the whole input has the input's checksums. */
+/* Completes the checksums of the input. A file that is the whole input has the same ones. */
 static int end_pass(struct pb_input_pass *pass)
 {
     int rc = end_sums(pass->all, pass->checksum);

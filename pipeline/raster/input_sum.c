@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* While products are finished, which takes one thread each, cores are idle. What of the input may
- * be left for that time is hashed when a core has nothing else to do (SCHED_IDLE), so that it takes
- * no time from the tiles. Whoever waits for the sum would wait for an idle core, too: the thread
- * then leaves the rest to another one of usual priority. It cannot raise its own, as a process
- * without privileges may only lower it. */
+/* Cores are idle while products are finished, because that takes one thread each. A part of the
+ * input may be deferred until then: it is hashed by a thread of priority SCHED_IDLE, which takes
+ * no time from the tiles. A caller that waits for the sum would then wait for an idle core;
+ * therefore the thread hands the rest over to a new thread of normal priority. It cannot raise
+ * its own priority, because a process without privileges may only lower it. */
 #include "pipeline/raster/input_sum.h"
 #include "config/base/clock.h"
 #include "pipeline/device/device.h"
@@ -22,19 +22,20 @@
 enum { ALIVE_MS = 500, FEW_CORES = 3 };
 
 struct pb_input_sum {
-    struct pb_input_pass pass; /* of the thread; read after join, also by the one that continues */
-    enum pb_checksum kind;     /* of the input */
+    struct pb_input_pass
+        pass; /* owned by the thread; read after join, also by the thread that continues */
+    enum pb_checksum kind; /* kind of the input's checksum */
     pthread_t thread;
     bool started, joined;
-    _Atomic uint64_t leave; /* how many bytes may wait for idle cores */
+    _Atomic uint64_t leave; /* bytes that may wait for idle cores */
     atomic_bool awaited;
     pthread_mutex_t lock;
     pthread_cond_t ended;
     bool done; /* protected by lock */
     void (*alive)(void *user, uint64_t bytes);
     void *user;
-    int rc;      /* as pb_input_pass_run; read after join */
-    bool yields; /* of the thread */
+    int rc;      /* result of pb_input_pass_run; read after join */
+    bool yields; /* true if the thread runs on idle cores only */
     uint32_t cores;
 };
 
@@ -70,9 +71,9 @@ void pb_input_sum_want(struct pb_input_sum *sum, enum pb_checksum kind)
         sum->pass.kinds[kind] = true;
 }
 
-/* The thread leaves the rest to another when it runs on idle cores, and somebody waits. A second
- * thread is for a core that is likely to be idle: while somebody waits, or beside the tiles where
- * there are many. */
+/* Hands the rest over to another thread if this thread runs on idle cores only and a caller
+ * waits. A second thread is used if a core is probably idle: while a caller waits, or during the
+ * tiles if there are many cores. */
 static enum pb_input_pass_way way(void *user)
 {
     struct pb_input_sum *sum = user;
@@ -130,7 +131,7 @@ void pb_input_sum_on_wait(struct pb_input_sum *sum, void (*alive)(void *user, ui
     sum->user = user;
 }
 
-/* Waits until the thread is about to end, ALIVE_MS at most; whether it is. */
+/* Waits for the end of the thread, ALIVE_MS at most. Returns true if it is about to end. */
 static bool wait_for_end(struct pb_input_sum *sum)
 {
     struct timespec until = pb_clock_mono_after(ALIVE_MS);
@@ -143,7 +144,7 @@ static bool wait_for_end(struct pb_input_sum *sum)
     return done;
 }
 
-/* Not pthread_clockjoin_np, which the thread sanitizer of gcc 12 does not know. */
+/* Avoids pthread_clockjoin_np, which the thread sanitizer of gcc 12 does not support. */
 static void join(struct pb_input_sum *sum)
 {
     if (!sum->started || sum->joined)
@@ -155,7 +156,7 @@ static void join(struct pb_input_sum *sum)
     sum->joined = true;
 }
 
-/* Waits for the end, of another thread where the first leaves the rest. */
+/* Waits for the end of the thread, and of a second thread if the first one hands over the rest. */
 static int finish(struct pb_input_sum *sum, struct pb_err *err)
 {
     int rc = sum->started ? 0 : start_thread(sum, err);
@@ -169,7 +170,7 @@ static int finish(struct pb_input_sum *sum, struct pb_err *err)
     return rc;
 }
 
-/* The same of a kind that nobody wanted before. */
+/* Computes a kind that was not requested before the first pass. */
 static int finish_kind(struct pb_input_sum *sum, enum pb_checksum kind, struct pb_err *err)
 {
     bool only[PB_CHECKSUM_KINDS] = {false};
@@ -216,7 +217,7 @@ size_t pb_input_sum_pixels(const struct pb_input_sum *sum)
     return n;
 }
 
-/* The thread, if there is one, is done with them. */
+/* Returns true if the thread has ended and has computed the kind. */
 static bool has_checksums(const struct pb_input_sum *sum, enum pb_checksum kind)
 {
     return sum->started && sum->joined && sum->rc == 0 && sum->pass.checksum[kind][0] != '\0';

@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_INPUT_SUM_H
 #define PB_INPUT_SUM_H
-/* The checksum of an input's bytes, computed by a thread of its own while the run reads the same
- * files: name, size and mtime alone do not identify an input. They are read through copies of the
- * descriptors that the run uses. Of an input of several files it is the checksum of the lines that
- * sha256sum(1) or b3sum(1) prints for them; files that are read beside the input have a sum alone.
- * One kind of checksum is the input's; another one is computed where something is to be compared
- * with that. One thread an object, besides its own. */
+/* Checksum of an input's bytes, computed by a separate thread while the run reads the same
+ * files: name, size and mtime alone do not identify an input. The thread reads copies of the
+ * run's descriptors. The checksum of an input of several files is the checksum of the lines that
+ * sha256sum(1) or b3sum(1) prints for them; files that are read in addition to the input only
+ * have their own sum. One kind of checksum is the input's; another kind is computed if it is
+ * needed for a comparison. One thread per object, in addition to its own. */
 #include "pipeline/io/checksum.h"
 #include "pipeline/raster/input_files.h"
 #include "pipeline/raster/raster_file.h"
@@ -19,45 +19,47 @@ struct pb_input_part {
     const struct pb_raster_file *file;
     const char *name; /* inside the input; NULL = the file is the whole input */
     enum pb_input_role role;
-    bool beside; /* it has a checksum of its own, and is no part of the input's */
+    bool beside; /* has its own checksum and is not part of the input's */
 };
-/* parts: 1 or more, in the order of the lines; borrowed for the call, as their files. kind: not
- * NONE. */
+/* parts: 1 or more, in the order of the lines; borrowed for the call, also their files. kind:
+ * not NONE. */
 int pb_input_sum_create(const struct pb_input_part *part, size_t n, enum pb_checksum kind,
                         struct pb_err *err, struct pb_input_sum **out_sum);
 enum pb_checksum pb_input_sum_kind(const struct pb_input_sum *sum);
-/* That kind, too, is computed when the files are first read: who knows that it will be asked for
- * saves a second time. Before start. */
+/* Also computes that kind during the first pass, which saves a second pass if the kind will be
+ * requested. Call before start. */
 void pb_input_sum_want(struct pb_input_sum *sum, enum pb_checksum kind);
-/* Starts the thread, unless it was. A process that forks does so before. */
+/* Starts the thread unless it is running. A process that forks must do so before this call. */
 int pb_input_sum_start(struct pb_input_sum *sum, struct pb_err *err);
-/* The last so many bytes may wait for cores that are idle, until get is called: as many as are
+/* Sets how many bytes at the end may wait for idle cores until get is called: the amount that is
  * hashed while the products are finished. 0 before the first call. */
 void pb_input_sum_leave(struct pb_input_sum *sum, uint64_t bytes);
-/* While get waits, it calls alive(user, bytes read so far) twice a second; may be NULL. */
+/* Sets a callback: while get waits, it calls alive(user, bytes read so far) twice a second; may
+ * be NULL. */
 void pb_input_sum_on_wait(struct pb_input_sum *sum, void (*alive)(void *user, uint64_t bytes),
                           void *user);
-/* Starts if need be, waits for the end; reads the files once more for a kind that was not computed.
- * 0 and the checksum of that kind, of the files that lie at their paths now, unchanged since they
- * were opened; else what pb_raster_file_fail says, or input.changed. */
+/* Starts the thread if necessary and waits for its end; reads the files again for a kind that
+ * was not computed. Returns 0 and the checksum of that kind if the files at these paths are
+ * unchanged since they were opened; else the error of pb_raster_file_fail, or input.changed. */
 int pb_input_sum_get(struct pb_input_sum *sum, enum pb_checksum kind, struct pb_err *err,
                      char out_checksum[PB_CHECKSUM_TEXT_BYTES]);
-/* Whether it is of one file, and nothing is read beside that. */
+/* Returns true if the input is a single file and no other file is read. */
 bool pb_input_sum_is_of_one(const struct pb_input_sum *sum);
-/* How many files of pixels there are; from create on. */
+/* Count of files with pixels; valid after create. */
 size_t pb_input_sum_pixels(const struct pb_input_sum *sum);
-/* The file of that name (as in struct pb_input_file) of the input as it is known so far: its size,
- * and its checksum of a kind after a get of that kind that returned 0. False: it is not among them.
- * From create on. */
+/* Finds the file of that name (as in struct pb_input_file) in the input as known so far: its
+ * size, and its checksum of a kind after a get of that kind that returned 0. Returns false if
+ * absent. Valid after create. */
 struct pb_input_sum_file {
     uint64_t bytes;
     char checksum[PB_CHECKSUM_TEXT_BYTES]; /* "" = not known */
 };
 bool pb_input_sum_find(const struct pb_input_sum *sum, const char *name, enum pb_checksum kind,
                        struct pb_input_sum_file *out);
-/* The files as they were read, with checksums of the input's kind, in the order of create, after a
- * get of that kind that returned 0. Leaves out->folder, and the name of a whole input, empty. */
+/* Lists the files as they were read, with checksums of the input's kind, in the order of create,
+ * after a get of that kind that returned 0. Leaves out->folder, and the name of a whole input,
+ * empty. */
 void pb_input_sum_files(const struct pb_input_sum *sum, struct pb_input_files *out);
-/* Ends the thread; waits for the read that it is in. NULL is fine. */
+/* Ends the thread after its current read. NULL is allowed. */
 void pb_input_sum_destroy(struct pb_input_sum *sum);
 #endif

@@ -73,7 +73,7 @@ int pb_jp2_look(const struct pb_file_part *part, const char *name, struct pb_err
 
 /* --- boxes -----------------------------------------------------------------------------------*/
 
-/* Where the codestream lies. */
+/* Finds the range of the codestream. */
 static int find_codestream(const struct jp2 *jp2, uint64_t *out_at, uint64_t *out_end)
 {
     unsigned char head[16] = {0};
@@ -150,7 +150,7 @@ static int check_image(const struct jp2 *jp2, const struct pb_tiff_header *h)
     return 0;
 }
 
-/* The SIZ marker segment, behind SOC. */
+/* Reads the SIZ marker segment, which follows SOC. */
 static int read_size(const struct jp2 *jp2, uint64_t at, struct pb_tiff_header *out)
 {
     unsigned char p[43] = {0};
@@ -180,7 +180,7 @@ static int read_size(const struct jp2 *jp2, uint64_t at, struct pb_tiff_header *
     return check_image(jp2, out);
 }
 
-/* Over the marker segments of the main header to the first tile-part. */
+/* Skips the marker segments of the main header up to the first tile-part. */
 static int find_tile_parts(const struct jp2 *jp2, uint64_t *at, uint64_t end)
 {
     unsigned char p[4] = {0};
@@ -195,7 +195,8 @@ static int find_tile_parts(const struct jp2 *jp2, uint64_t *at, uint64_t end)
     return FAIL(jp2, PB_E_INPUT_DAMAGED, "its codestream has no tiles");
 }
 
-/* Tile-parts follow one another, each as long as it says, and EOC is behind the last. */
+/* Checks that tile-parts follow one another, each with its declared length, and that EOC follows
+ * the last one. */
 static int check_tile_parts(const struct jp2 *jp2, uint64_t at, uint64_t end,
                             struct pb_tiff_header *out)
 {
@@ -212,7 +213,7 @@ static int check_tile_parts(const struct jp2 *jp2, uint64_t at, uint64_t end,
             (length != 0 && length < 14))
             return FAIL(jp2, PB_E_INPUT_DAMAGED, "there is no tile at byte %llu of its codestream",
                         (unsigned long long)at);
-        if (length == 0) /* up to the end */
+        if (length == 0) /* 0 = up to the end */
             length = end > at + 2 ? end - 2 - at : 0;
         if (length > out->stored_block_max)
             out->stored_block_max = length;

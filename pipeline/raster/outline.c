@@ -16,20 +16,20 @@
 
 enum {
     NODES = 512,   /* points along the edge, at most */
-    PASSES = 48,   /* in each of which the distance of points may halve */
-    HALVINGS = 40, /* to find the Earth's edge: far below a pixel */
-    FEW = 6,       /* points an axis that are looked at inside of the image, */
-    MANY = 24,     /* and where not all of these are on the Earth */
+    PASSES = 48,   /* maximum of refinements, each of which may halve the distance of points */
+    HALVINGS = 40, /* bisections to find the Earth's edge: far below a pixel */
+    FEW = 6,       /* points per axis that are sampled inside the image, */
+    MANY = 24,     /* and if some of these are not on the Earth */
     VERTICES = NODES + 96
 };
-#define PART    5000.0 /* of the image's extent: by which the outline may be off */
-#define POLE    1e-9   /* degrees: a point that is so near to a pole is on it */
-#define ON_LINE 1e-9   /* degrees: a point that is so near to the antimeridian is on it */
-#define SLIVER  1e-7   /* degrees: narrower polygons are left out */
-#define WORLD   1e-5   /* degrees less than a turn: still all longitudes */
+#define PART    5000.0 /* fraction of the image's extent: tolerance of the outline */
+#define POLE    1e-9   /* degrees: a point this near to a pole is on it */
+#define ON_LINE 1e-9   /* degrees: a point this near to the antimeridian is on it */
+#define SLIVER  1e-7   /* degrees: narrower polygons are omitted */
+#define WORLD   1e-5   /* degrees below a full turn that still count as all longitudes */
 #define RADIANS (M_PI / 180)
 
-/* Difference of longitudes the shorter way round. */
+/* Returns the difference of longitudes in -180 .. 180. */
 static double turned(double degrees)
 {
     return degrees - 360 * round(degrees / 360);
@@ -54,7 +54,7 @@ static void place(const struct pb_outline *o, size_t n, double (*xy)[2])
         double *p = xy[i];
         if (!is_somewhere(p) || fabs(p[0]) > 720 || fabs(p[1]) > 91)
             p[0] = p[1] = (double)NAN;
-        else /* Grids of points with one on the pole reach half a pixel past it. */
+        else /* A grid whose points include the pole extends half a pixel past it. */
             p[1] = fmin(fmax(p[1], -90), 90);
     }
 }
@@ -67,7 +67,7 @@ static void on_sphere(const double *lonlat, double out[3])
     out[2] = sin(lat);
 }
 
-/* Above 0 where the way from a to b to c turns left on the ground. */
+/* Returns a positive number if the path from a to b to c turns left on the ground. */
 static double turn_of(const double *a, const double *b, const double *c)
 {
     double p[3], q[3], r[3];
@@ -82,14 +82,15 @@ static double turn_of(const double *a, const double *b, const double *c)
            p[2] * (q[0] * r[1] - q[1] * r[0]);
 }
 
-/* Points inside of the image that are on the Earth. */
+/* Sample points inside the image that are on the Earth. */
 struct inside {
-    int n, left; /* left: more than 0 where columns, then rows backwards turn left, as on a map */
-    double middle[2], nearest[2]; /* of them: the mean, and the one nearest to `aim` */
-    double least;                 /* distance of that */
+    int n, left; /* left: positive if columns, then rows backwards turn left, as on a map */
+    double middle[2], nearest[2]; /* mean of the points, and the point nearest to `aim` */
+    double least;                 /* distance of `nearest` */
 };
 
-/* One of them: xy is its pixel, p[0] its place, p[1] and p[2] those to the right and above. */
+/* Adds a point: xy is its pixel, p[0] its place, p[1] and p[2] the places to the right and
+ * above. */
 static void add_inside(const struct pb_outline *o, const double aim[2], const double xy[2],
                        double (*p)[2], struct inside *out)
 {
@@ -108,7 +109,7 @@ static void add_inside(const struct pb_outline *o, const double aim[2], const do
     }
 }
 
-/* Looks at side x side points. */
+/* Samples side x side points. */
 static void look_inside(const struct pb_outline *o, int side, const double aim[2],
                         struct inside *out)
 {
@@ -133,16 +134,16 @@ static void look_inside(const struct pb_outline *o, int side, const double aim[2
 /* --- along the edge --------------------------------------------------------------------------- */
 
 struct node {
-    double
-        t; /* corners are 0 .. 3, in the order upper left, lower left, lower right, upper right */
+    double t; /* position along the edge; corners are 0 .. 3: upper left, lower left, lower right,
+                 upper right */
     double lonlat[2];
     bool is_fine; /* the line to the next node follows the edge */
 };
 
 struct edge {
     const struct pb_outline *outline;
-    double seed[2]; /* a place inside of the image that is on the Earth */
-    double off;     /* degrees by which lines may be off */
+    double seed[2]; /* a place inside the image that is on the Earth */
+    double off;     /* tolerance of lines in degrees */
     struct node node[NODES];
     size_t n;
 };
@@ -156,7 +157,8 @@ static void pixel_at(const struct pb_outline *o, double t, double xy[2])
         xy[k] = corner[i][k] + f * (corner[i + 1][k] - corner[i][k]);
 }
 
-/* Of a place beyond the Earth: the last one on it on the way there from the seed. */
+/* Replaces a place beyond the Earth by the last place on the Earth on the line from the seed to
+ * it. */
 static void pull_in(const struct edge *e, const double beyond[2], double out[2])
 {
     double low = 0, high = 1;
@@ -175,7 +177,7 @@ static void pull_in(const struct edge *e, const double beyond[2], double out[2])
     }
 }
 
-/* Fills in the places of n nodes. False: one is beyond the Earth, and must not be. */
+/* Fills in the places of n nodes. Returns false if one is beyond the Earth and must not be. */
 static bool find_nodes(const struct edge *e, struct node *node, size_t n)
 {
     double xy[NODES][2], at[2];
@@ -194,7 +196,8 @@ static bool find_nodes(const struct edge *e, struct node *node, size_t n)
     return true;
 }
 
-/* Degrees of longitude from one to the other; on a pole every longitude will do. */
+/* Degrees of longitude from one place to the other; 0 if one is a pole, where every longitude is
+ * valid. */
 static double step_of(const struct pb_outline *o, const double *a, const double *b)
 {
     if (is_pole(o, a) || is_pole(o, b))
@@ -202,7 +205,7 @@ static double step_of(const struct pb_outline *o, const double *a, const double 
     return o->is_plane ? b[0] - a[0] : turned(b[0] - a[0]);
 }
 
-/* Whether a line follows the edge, of which the middle is known. */
+/* Returns true if a line, whose middle is known, follows the edge. */
 static bool is_fine(const struct edge *e, const struct node *a, const struct node *middle,
                     const struct node *b)
 {
@@ -216,8 +219,8 @@ static bool is_fine(const struct edge *e, const struct node *a, const struct nod
     return hypot(off_lon, off_lat) <= e->off;
 }
 
-/* Puts a node in the middle of each line that is not fine, as long as there is room. 1: one was
- * put; 0; -ENODATA. */
+/* Inserts a node in the middle of each line that is not fine, as long as there is room. Returns
+ * 1: a node was inserted; 0; -ENODATA. */
 static int refine(struct edge *e)
 {
     struct node middle[NODES], all[NODES];
@@ -247,7 +250,7 @@ static int refine(struct edge *e)
     return grew;
 }
 
-/* How far apart places of the edge are, in degrees. */
+/* Largest distance of places on the edge, in degrees. */
 static double extent_of(const struct edge *e)
 {
     double a[3], b[3], most = 0;
@@ -276,7 +279,7 @@ static int follow(const struct pb_outline *o, struct edge *e)
     look_inside(o, FEW, middle, &inside);
     if (inside.n < FEW * FEW) {
         look_inside(o, MANY, middle, &inside);
-        /* Again from the middle of what is on the Earth. */
+        /* Sample again around the middle of the part on the Earth. */
         const double aim[2] = {inside.middle[0], inside.middle[1]};
         look_inside(o, MANY, aim, &inside);
     }
@@ -299,11 +302,12 @@ static int follow(const struct pb_outline *o, struct edge *e)
 
 /* --- continuous longitudes -------------------------------------------------------------------- */
 
-/* A ring whose longitudes are continuous; its last point is not its first, but for whole turns. */
+/* A ring with continuous longitudes; its last point differs from its first one by whole turns at
+ * most. */
 struct ring {
     double at[VERTICES][2];
     size_t n;
-    int turns; /* by which its end is east of its beginning */
+    int turns; /* whole turns by which its end is east of its beginning */
 };
 
 static bool add(struct ring *r, double lon, double lat)
@@ -316,7 +320,7 @@ static bool add(struct ring *r, double lon, double lat)
     return true;
 }
 
-/* Through a pole: along its latitude, with the image on the left. */
+/* Adds points through a pole: along its latitude, with the image on the left. */
 static bool add_pole(struct ring *r, double next_lon, double lat)
 {
     const double lon = r->at[r->n - 1][0], sign = lat > 0 ? -1 : 1, pole = lat > 0 ? 90 : -90;
@@ -335,7 +339,7 @@ static int unroll(const struct edge *e, struct ring *r)
     while (first < e->n && is_pole(o, e->node[first].lonlat))
         first++;
     if (first == e->n)
-        return 0; /* no extent: all of the Earth */
+        return 0; /* no extent: the whole Earth */
     bool has_room = add(r, e->node[first].lonlat[0], e->node[first].lonlat[1]);
     for (size_t i = 1; i <= e->n && has_room; i++) {
         const double *p = e->node[(first + i) % e->n].lonlat, *pole = p;
@@ -390,7 +394,7 @@ static bool put(struct pb_footprint *f, double lon, double lat)
     return true;
 }
 
-/* Ends a ring; one that is a sliver is left out. */
+/* Ends a ring; drops it if it is a sliver. */
 static bool close_ring(struct pb_footprint *f)
 {
     const size_t begin = f->first[f->n_rings];
@@ -416,14 +420,15 @@ static bool put_box(struct pb_footprint *f, double south, double north)
 
 /* --- cutting at the antimeridian -------------------------------------------------------------- */
 
-/* Strip k are the longitudes -180 + 360 k .. 180 + 360 k. */
+/* Strip k is the range of longitudes -180 + 360 k .. 180 + 360 k. */
 struct piece {
     size_t first, n;        /* points of the ring, cyclic */
-    double strip, from, to; /* where it enters and leaves, along the border */
+    double strip, from, to; /* positions along the border where it enters and leaves */
     bool is_used;
 };
 
-/* Puts a point wherever the ring crosses a border of strips, and those near to one onto it. */
+/* Inserts a point wherever the ring crosses a border of strips, and moves points near a border
+ * onto it. */
 static bool cross(const struct ring *r, struct ring *out)
 {
     out->n = 0;
@@ -447,8 +452,8 @@ static bool cross(const struct ring *r, struct ring *out)
     return true;
 }
 
-/* The strip of the line from point i to the next. One along a border is of the strip on its left.
- */
+/* Returns the strip of the line from point i to the next. A line along a border is in the strip
+ * on its left. */
 static double strip_of(const struct ring *r, size_t i)
 {
     const double *a = r->at[i], *b = r->at[(i + 1) % r->n];
@@ -458,8 +463,8 @@ static double strip_of(const struct ring *r, size_t i)
     return floor(((a[0] + end) / 2 + 180) / 360);
 }
 
-/* How far a point on the border is along it, counter-clockwise from the lower right corner: in
- * degrees, 1080 is all around. */
+/* Position of a point along the border, counter-clockwise from the lower right corner: in
+ * degrees, 1080 is a full circuit. */
 static double along(double lon, double lat)
 {
     return lon > 0 ? 90 + lat : 540 + 90 - lat;
@@ -475,7 +480,8 @@ static const double *point_of(const struct ring *r, const struct piece *p, size_
     return out;
 }
 
-/* Pieces of a ring with points on all borders. The number of them; 0: it crosses none; -ENODATA. */
+/* Splits a ring with points on all borders into pieces. Returns their count; 0: it crosses no
+ * border; -ENODATA. */
 static int split(const struct ring *r, struct piece *piece)
 {
     size_t n = 0;
@@ -499,14 +505,14 @@ static int split(const struct ring *r, struct piece *piece)
     return (int)n;
 }
 
-/* The way along the border from one place to another. */
+/* Distance along the border from one position to another. */
 static double way_to(double from, double to)
 {
     const double way = to - from - 1080 * floor((to - from) / 1080);
     return way > 1080 - ON_LINE ? 0 : way;
 }
 
-/* Goes along the border to the piece that enters next, past corners. */
+/* Follows the border, past corners, to the piece that enters next. */
 static bool go_on(struct pb_footprint *f, const struct piece *piece, size_t n, size_t *at)
 {
     static const double corner[4][3] = {
@@ -547,7 +553,7 @@ static int join(const struct ring *r, struct piece *piece, size_t n, struct pb_f
     return 0;
 }
 
-/* A ring that crosses no border: an area, or a hole in the world. */
+/* Adds a ring that crosses no border: an area, or a hole in the world. */
 static int take_closed(const struct ring *r, struct pb_footprint *f)
 {
     const bool is_hole = area_of(r->at, r->n) < 0;
@@ -563,7 +569,7 @@ static int take_closed(const struct ring *r, struct pb_footprint *f)
     return 0;
 }
 
-/* Whether the ring is all between two latitudes, or overlaps itself. */
+/* Returns true if the ring fills all longitudes between two latitudes, or overlaps itself. */
 static bool is_belt(const struct pb_outline *o, const struct ring *r, const double box[4])
 {
     const double wide = box[2] - box[0], high = box[3] - box[1];
@@ -601,7 +607,7 @@ static void sort_by_west(double (*span)[2], size_t n)
         }
 }
 
-/* Around all longitudes but the widest gap. */
+/* Finds the box: all longitudes except the widest gap. */
 static void bound(struct pb_footprint *f)
 {
     double span[PB_FOOTPRINT_RINGS][2], box[4], widest = -1;

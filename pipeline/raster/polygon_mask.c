@@ -15,11 +15,11 @@ enum { PART_W = 1024, PART_H = 64 };
 struct pb_polygon_masks {
     struct pb_polygon_scan **scan;
     size_t n;
-    size_t bytes;         /* of a thread: zones of a part, then what a scan needs */
-    char *memory;         /* of all threads */
-    pthread_mutex_t lock; /* of the two below */
+    size_t bytes;         /* bytes of a thread: zones of a part, then the memory of a scan */
+    char *memory;         /* memory of all threads */
+    pthread_mutex_t lock; /* protects the two members below */
     pthread_cond_t freed;
-    uint32_t *idle; /* threads' parts of the memory that are not in use */
+    uint32_t *idle; /* indices of the threads' parts of the memory that are not in use */
     uint32_t n_idle;
 };
 
@@ -89,7 +89,7 @@ int pb_polygon_masks_ready(struct pb_polygon_masks *masks, uint32_t threads)
 static uint32_t take(struct pb_polygon_masks *masks)
 {
     (void)pthread_mutex_lock(&masks->lock);
-    while (masks->n_idle == 0) /* who has one makes pixels, and waits for nobody */
+    while (masks->n_idle == 0) /* a holder computes pixels and waits for no other thread */
         (void)pthread_cond_wait(&masks->freed, &masks->lock);
     const uint32_t own = masks->idle[--masks->n_idle];
     (void)pthread_mutex_unlock(&masks->lock);

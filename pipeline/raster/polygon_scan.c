@@ -1,18 +1,19 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A tile goes through the bands under it, and through each part of a polygon that is not beside it:
- * the crossings of rows are counted, put in their row's place, sorted, and the pixels between two
- * of them filled; of fewer rows at a time where the scratch does not hold the crossings of all. */
+/* A tile is processed band by band, and within a band by each part of a polygon whose columns
+ * overlap it: the crossings of the rows are counted, sorted by row and column, and the pixels
+ * between two crossings are filled. If the scratch cannot hold the crossings of all rows, fewer
+ * rows are processed at a time. */
 #include "pipeline/raster/polygon_scan_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Coordinates are so near to a border of pixels by the rounding of a transformation alone. */
+/* Distance from a border of pixels that is explained by the rounding of a transformation. */
 #define BORDER_PX 2e-7
 
-/* The next edge of the group from i that may touch the rows top .. bottom; the group's end: none.
- */
+/* Returns the next edge of the group from i on that may touch the rows top .. bottom, or the
+ * group's end. */
 static size_t next_edge(const struct pb_polygon_scan *scan, const struct group *group, size_t i,
                         int32_t top, int32_t bottom)
 {
@@ -28,10 +29,10 @@ static size_t next_edge(const struct pb_polygon_scan *scan, const struct group *
     return end;
 }
 
-/* Of one band: where each row's crossings begin, then all of them. */
+/* Crossings of one band: index of each row's first crossing, then all crossings. */
 struct scratch {
     size_t at[BAND_ROWS + 1];
-    int32_t x[]; /* a column: the first whose centre is not left of the crossing */
+    int32_t x[]; /* column of a crossing: the first one whose centre is not left of it */
 };
 
 size_t pb_polygon_scan_scratch_bytes(const struct pb_polygon_scan *scan)
@@ -80,7 +81,7 @@ static void sort_columns(int32_t *x, size_t n)
         }
 }
 
-/* at[i + 1]: crossings of the target's row i. Returns how many there are. */
+/* Counts the crossings of the target's row i in at[i + 1]. Returns their sum. */
 static size_t count_crossings(const struct pb_polygon_scan *scan, const struct group *group,
                               const struct target *to, size_t at[BAND_ROWS + 1])
 {
@@ -99,7 +100,8 @@ static size_t count_crossings(const struct pb_polygon_scan *scan, const struct g
     return n;
 }
 
-/* After count_crossings: at becomes where each row's begin. */
+/* Stores the crossings by row after count_crossings; at becomes the index of each row's first
+ * crossing. */
 static void put_crossings(const struct pb_polygon_scan *scan, const struct group *group,
                           const struct target *to, struct scratch *scratch)
 {
@@ -124,7 +126,8 @@ static void put_crossings(const struct pb_polygon_scan *scan, const struct group
     at[0] = 0;
 }
 
-/* Pixels of an edge along the centres of a row, which is the lower one of its polygon. */
+/* Fills the pixels of a horizontal edge along the centres of a row if it is a lower edge of its
+ * polygon. */
 static void fill_level(const struct edge *e, const struct target *to, uint32_t zone)
 {
     const double row = e->y0 - 0.5;
@@ -132,15 +135,15 @@ static void fill_level(const struct edge *e, const struct target *to, uint32_t z
         fill(to, (int32_t)row, floor(e->x0 + 0.5), floor(e->x1 + 0.5), zone);
 }
 
-/* A coordinate that misses a border of pixels by no more than its rounding is on it. */
+/* Rounds a coordinate to a border of pixels if it differs by no more than the rounding error. */
 static double to_border(double v)
 {
     const double border = rint(v);
     return fabs(v - border) <= BORDER_PX ? border : v;
 }
 
-/* Pixels whose inside an edge passes through: of each row those that its columns overlap by more
- * than a border. An edge along a border overlaps none. */
+/* Fills the pixels whose interior an edge passes through: in each row those that its columns
+ * overlap by more than a border. An edge along a border overlaps none. */
 static void fill_touched(const struct edge *e, const struct target *to, uint32_t zone)
 {
     const double slope = e->y1 > e->y0 ? (e->x1 - e->x0) / (e->y1 - e->y0) : 0;
@@ -154,7 +157,8 @@ static void fill_touched(const struct edge *e, const struct target *to, uint32_t
     }
 }
 
-/* Between crossings, of all rows or, where these have too many, one after the other. */
+/* Fills the pixels between crossings: of all rows at once or, if there are too many crossings,
+ * row by row. */
 static void fill_inside(const struct pb_polygon_scan *scan, const struct group *group,
                         const struct target *to, struct scratch *scratch)
 {
@@ -216,7 +220,7 @@ void pb_polygon_scan_zones(const struct pb_polygon_scan *scan, const struct pb_r
     }
 }
 
-/* The runs of one polygon; leaves the target all zero. */
+/* Reports the runs of one polygon; leaves the target all zero. */
 static bool give_runs(const struct target *to, uint32_t polygon, pb_polygon_run *run, void *user)
 {
     for (int32_t row = to->top; row < to->bottom; row++) {
@@ -233,13 +237,13 @@ static bool give_runs(const struct target *to, uint32_t polygon, pb_polygon_run 
     return true;
 }
 
-/* The parts of a polygon among the members of a band. */
+/* Parts of a polygon among the members of a band. */
 struct polygon_members {
     const struct pb_polygon_scan *scan;
     size_t first, end;
 };
 
-/* Parts of a polygon follow each other. */
+/* Returns the first member that is not of the same polygon; parts of a polygon are consecutive. */
 static size_t end_of_polygon(const struct pb_polygon_scan *scan, size_t first, size_t last)
 {
     const uint32_t polygon = scan->group[scan->member[first]].polygon;
@@ -249,7 +253,7 @@ static size_t end_of_polygon(const struct pb_polygon_scan *scan, size_t first, s
     return end;
 }
 
-/* The columns of the target between two coordinates, with one more on both sides. */
+/* Returns the target limited to the columns between two coordinates, with one more on each side. */
 static struct target narrow(const struct target *to, double left, double right)
 {
     struct target out = *to;
@@ -259,7 +263,8 @@ static struct target narrow(const struct target *to, double left, double right)
     return out;
 }
 
-/* The pixels of the target in a polygon, whose parts are the members first .. end of a band. */
+/* Reports the pixels of the target in a polygon, whose parts are the members first .. end of a
+ * band. */
 static bool give_polygon(const struct polygon_members *of, const struct target *all,
                          struct scratch *scratch, pb_polygon_run *run, void *user)
 {

@@ -2,10 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_POLYGON_SCAN_INSIDE_H
 #define PB_POLYGON_SCAN_INSIDE_H
-/* What a scan of polygons holds (polygon_scan_make.c makes it, polygon_scan.c goes through it).
- * Rows are divided into bands of BAND_ROWS. Each band lists the parts of polygons that reach into
- * it, in their order. The edges of a part are stored once, sorted by their upper end; of each
- * EDGE_BLOCK of them the lowest end is known, so those that end above a tile are skipped. */
+/* Data of a polygon scan (polygon_scan_make.c makes it, polygon_scan.c uses it). Rows are
+ * divided into bands of BAND_ROWS. Each band lists the parts of polygons that overlap it, in
+ * their order. The edges of a part are stored once, sorted by their upper end; for each
+ * EDGE_BLOCK of them the lowest end is stored, so that blocks which end above a tile are
+ * skipped. */
 #include "pipeline/raster/polygon_scan.h"
 
 #include <math.h>
@@ -13,10 +14,10 @@
 #define BAND_ROWS  64
 #define EDGE_BLOCK 64
 
-/* From the upper to the lower end. Of a horizontal one x0 is the left end. */
+/* Edge from the upper to the lower end. For a horizontal edge x0 is the left end. */
 struct edge {
     double x0, y0, x1, y1;
-    bool leftward; /* as the ring goes: a horizontal edge is then a lower one */
+    bool leftward; /* direction in the ring; a horizontal edge with it is a lower edge */
 };
 
 /* A part of a polygon that meets the grid. */
@@ -30,26 +31,26 @@ struct pb_polygon_scan {
     int32_t w, h;
     enum pb_scan_rule rule;
     size_t n_bands;
-    size_t *band;     /* n_bands + 1: the first member of each */
-    uint32_t *member; /* groups */
+    size_t *band;     /* n_bands + 1: index of the first member of each band */
+    uint32_t *member; /* indices of groups */
     size_t n_members;
     struct group *group;
     size_t n_groups;
     struct edge *edge;
     size_t n_edges;
-    double *lowest; /* y1 of each EDGE_BLOCK edges */
+    double *lowest; /* largest y1 of each EDGE_BLOCK edges */
     size_t most;    /* crossings that a scratch holds: at least those of one row and group */
 };
 
-/* A tile's rows inside one band, and where its zones go. */
+/* Rows of a tile inside one band, and the destination of their zones. */
 struct target {
     int32_t top, bottom; /* rows of the grid, bottom excluded */
     int32_t left, right; /* columns, right excluded */
-    uint32_t *zones;     /* of the pixel left, top */
+    uint32_t *zones;     /* zone of the pixel left, top */
     size_t stride;
 };
 
-/* The rows of the target whose centres the edge crosses. */
+/* Finds the rows of the target whose centres the edge crosses. */
 static inline bool crossed(const struct edge *e, const struct target *to, int32_t *out_first,
                            int32_t *out_end)
 {

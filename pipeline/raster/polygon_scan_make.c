@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a scratch holds at least. */
+/* Least number of crossings that a scratch holds. */
 enum { CROSSINGS = 4096 };
 
-/* Whether an edge may touch pixels of the grid's rows. */
+/* Returns true if an edge may touch pixels of the grid's rows. */
 static bool reaches(const struct pb_polygon_scan *scan, const struct edge *e)
 {
     return e->y1 >= 0 && e->y0 <= scan->h;
@@ -28,8 +28,8 @@ struct part {
     size_t polygon, ring, end; /* its rings: from ring to end */
 };
 
-/* Goes to the next part; false: there is no other. Of {polygons}, zeroed behind it, to the first.
- */
+/* Steps to the next part; returns false after the last one. A struct with only `polygons` set
+ * steps to the first part. */
 static bool next_part(struct part *part)
 {
     const struct pb_polygons *all = part->polygons;
@@ -50,7 +50,8 @@ static bool next_part(struct part *part)
     return true;
 }
 
-/* The edges of a part's rings that reach the grid: how many, and where `out` is not NULL, they. */
+/* Counts the edges of a part's rings that overlap the grid's rows, and copies them to `out` if
+ * it is not NULL. */
 static size_t edges_of(const struct pb_polygon_scan *scan, const struct part *part,
                        struct edge *out)
 {
@@ -71,7 +72,7 @@ static size_t edges_of(const struct pb_polygon_scan *scan, const struct part *pa
     return n;
 }
 
-/* The bands that a part overlaps, and its left and right; false: none. */
+/* Finds the bands that a part overlaps, and its left and right; returns false if there are none. */
 static bool bands_of(const struct pb_polygon_scan *scan, const struct part *part, struct group *out,
                      size_t *out_first, size_t *out_last)
 {
@@ -96,7 +97,7 @@ static bool bands_of(const struct pb_polygon_scan *scan, const struct part *part
     return true;
 }
 
-/* What the scan will hold. */
+/* Counts the members, groups and edges of the scan. */
 static void count(struct pb_polygon_scan *scan, const struct pb_polygons *polygons)
 {
     for (struct part part = {polygons, 0, 0, 0}; next_part(&part);) {
@@ -116,7 +117,7 @@ static int by_upper_end(const void *a, const void *b)
     return (x->y0 > y->y0) - (x->y0 < y->y0);
 }
 
-/* Groups with their edges; band[b + 1] becomes the number of members of band b. */
+/* Stores groups with their edges; band[b + 1] becomes the number of members of band b. */
 static void put_groups(struct pb_polygon_scan *scan, const struct pb_polygons *polygons)
 {
     size_t at = 0, g = 0;
@@ -139,7 +140,7 @@ static void put_groups(struct pb_polygon_scan *scan, const struct pb_polygons *p
     }
 }
 
-/* The members of the bands; next: the first of each. */
+/* Stores the members of the bands; next: index of the first member of each. */
 static void put_members(struct pb_polygon_scan *scan, const struct pb_polygons *polygons,
                         size_t *next)
 {
@@ -159,7 +160,8 @@ static void put_members(struct pb_polygon_scan *scan, const struct pb_polygons *
     }
 }
 
-/* The most crossings of a row and a group; change: h + 1 zeros, and again when it returns. */
+/* Finds the largest number of crossings of a row and a group; change: h + 1 zeros, zero again on
+ * return. */
 static void find_most(struct pb_polygon_scan *scan, int32_t *change)
 {
     const struct target all = {.bottom = scan->h};

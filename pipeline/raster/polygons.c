@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* To the right and up, as a centre on a right or upper edge is inside and one on a left edge is
- * not; less so up, as an edge that is neither is a left or right one. */
+/* Shift to the right and up, because a centre on a right or upper edge is inside and one on a
+ * left edge is not; smaller upwards, because a sloping edge counts as a left or right one. */
 #define RIGHT_PX 5e-8
 #define UP_PX    5e-9
 

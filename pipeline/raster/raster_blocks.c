@@ -28,10 +28,9 @@ static bool same_type(const struct pb_block_layout *layout, const struct pb_rast
     return layout->bits == types[type].bits && layout->format == types[type].format;
 }
 
-/* Both readers of the header (tiff_header.c and GDAL) must agree, else GDAL, which made the
- * metadata, reads the pixels. GDAL takes large strips apart by itself: those that are stored as
- * they are, which does not matter here, and compressed ones that it decodes row by row, which take
- * no memory that way. */
+/* Both readers of the header (tiff_header.c and GDAL) must agree; otherwise GDAL, which made the
+ * metadata, reads the pixels. GDAL splits large strips: uncompressed ones, which makes no
+ * difference here, and compressed ones that it decodes row by row, which then need no memory. */
 static bool agrees(const struct pb_block_layout *layout, const struct pb_raster_info *info)
 {
     bool split = layout->compression == 1 && !layout->tiled;
@@ -93,7 +92,8 @@ int pb_raster_blocks_check(struct pb_raster_blocks *blocks, bool mask,
     struct pb_block_reader *reader = mask ? blocks->mask : blocks->image;
     if (reader == NULL)
         return 0;
-    /* A strip that GDAL decodes row by row, never seeing its end, would have to be held whole. */
+    /* A strip that GDAL decodes row by row, without reaching its end, would need a buffer for
+     * all of it. */
     if (!mask && info->top_down) {
         int rc = blocks->checked ? 0 : pb_block_reader_check_long(reader, err);
         blocks->checked = rc == 0;

@@ -25,7 +25,7 @@ int pb_raster_file_fail(struct pb_err *err, int error, const char *path, const c
     return pb_fail_at(err, code, path, 0, 0, "%s: %s", what, strerror(error));
 }
 
-/* Errors of a path, as opposed to those of the machine. */
+/* Returns true for errors of a path, as opposed to errors of the machine. */
 static bool is_path_error(int error)
 {
     return error == ENOENT || error == ENOTDIR || error == EACCES || error == EPERM ||
@@ -34,12 +34,12 @@ static bool is_path_error(int error)
 
 struct handed {
     char path[4096];
-    int fd; /* a negative errno: it could not be opened */
+    int fd; /* negative errno: it could not be opened */
     bool is_part;
-    uint64_t base, bytes; /* of a part */
+    uint64_t base, bytes; /* base and bytes of a part */
     int64_t mtime_ns;
 };
-/* The scene's, then those of sources. */
+/* The scene's file, then the files of sources. */
 static struct handed handed[PB_FILES_MAX];
 
 static void hand(struct handed *place, const char *path, int fd)
@@ -94,7 +94,7 @@ static const struct handed *find_handed(const char *path)
     return NULL;
 }
 
-/* As open() does. */
+/* Duplicates the descriptor; returns -1 and sets errno like open(). */
 static int open_handed(const struct handed *place)
 {
     if (place->fd < 0)
@@ -125,7 +125,7 @@ int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb
     file->base = is_part ? place->base : 0;
     file->bytes = is_part ? place->bytes : (uint64_t)file->stat.st_size;
     file->mtime_ns = is_part ? place->mtime_ns : pb_raster_file_mtime_ns(&file->stat);
-    /* The process that passed the descriptor has checked it. */
+    /* A handed descriptor was checked by the process that passed it. */
     if (!file->handed && !pb_file_identity_is_expected(&file->stat))
         return pb_fail_at(err, PB_E_INPUT_CHANGED, path, 0, 0,
                           "it is not the file that was submitted: replaced or written to since; "

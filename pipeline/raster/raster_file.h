@@ -16,57 +16,59 @@
 #include <sys/types.h>
 
 struct pb_raster_file {
-    int fd;            /* -1 = not open */
-    uint64_t base;     /* where it begins in what fd has open: a member of an archive; else 0 */
-    uint64_t bytes;    /* its size */
-    char *path;        /* owned; as it was given */
-    int64_t mtime_ns;  /* when it was changed last; of a member: the archive */
-    struct stat stat;  /* of what fd has open, as of open */
-    size_t stem;       /* of a sidecar: so many bytes its name has of its file's name */
+    int fd;         /* -1 = not open */
+    uint64_t base;  /* offset of the file in what fd has open: of a member of an archive; else 0 */
+    uint64_t bytes; /* size of the file */
+    char *path;     /* owned; as given to open */
+    int64_t mtime_ns; /* time of the last change; of the archive if the file is a member */
+    struct stat stat; /* state of what fd has open, at open */
+    size_t
+        stem; /* of a sidecar: count of leading bytes that its name shares with its file's name */
     bool handed;       /* the descriptor was not opened by path, see pb_raster_file_hand */
-    int error;         /* errno of the first read that failed; 0 = none did */
-    uint64_t error_at; /* byte where it began */
+    int error;         /* errno of the first read that failed; 0 = no failure */
+    uint64_t error_at; /* offset of that read */
 };
 
-/* From now on "opening" path gives copies of fd, as this process may not open it itself; the
- * process that opened it checks that the path still names that file. fd is borrowed until the next
- * call; -1 = no such path any more. Thread: any, while no raster is being opened. */
+/* From now on "opening" path duplicates fd, because this process may not open files; the process
+ * that opened it checks that the path still names that file. fd is borrowed until the next call;
+ * -1 removes the path. Thread: any, while no raster is being opened. */
 void pb_raster_file_hand(const char *path, int fd);
-/* The same for an open file, which may be a part of one; as `number` 0 in place of the scene's,
- * else of source number - 1. NULL: no such path any more. */
+/* The same for an open file, which may be a part of one; number 0 replaces the scene's file,
+ * others the file of source number - 1. NULL removes the path. */
 void pb_raster_file_hand_open(size_t number, const struct pb_raster_file *file);
-/* The same for source `number`, from 0; fd: a descriptor, or a negative errno, which an open then
+/* The same for source `number`, from 0; fd: a descriptor, or a negative errno that an open then
  * returns. */
 void pb_raster_file_hand_source(size_t number, const char *path, int fd);
 
-/* From now on these n open files are there for who reads sidecars, beside the files whose
- * directories they lie in. Borrowed until the next call; NULL, 0: none. */
+/* Registers n open files as sidecars for GDAL, each in the directory of its file. Borrowed until
+ * the next call; NULL, 0: no sidecars. */
 void pb_raster_file_hand_sidecars(const struct pb_raster_file *file, size_t n);
-/* Of that number; NULL = there is none. Thread: any, while none is handed. */
+/* Returns sidecar number i; NULL if absent. Thread: any, while no sidecars are being registered. */
 const struct pb_raster_file *pb_raster_file_sidecar(size_t i);
 
-/* Opens a regular file to read. On failure *err has input.missing, input.not_tiff, or what
- * pb_raster_file_fail says; *file needs close in any case. Thread: any. */
+/* Opens a regular file to read. On failure *err has input.missing, input.not_tiff, or an error
+ * of pb_raster_file_fail; *file needs close in any case. Thread: any. */
 int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb_err *err);
-/* The file that `first` has open, through another descriptor. *file needs close in any case. */
+/* Opens the file of `first` through another descriptor. *file needs close in any case. */
 int pb_raster_file_again(struct pb_raster_file *file, const struct pb_raster_file *first,
                          struct pb_err *err);
 void pb_raster_file_close(struct pb_raster_file *file);
 int64_t pb_raster_file_mtime_ns(const struct stat *stat);
 struct pb_file_part pb_raster_file_part(const struct pb_raster_file *file);
 
-/* Reads up to `bytes` at `at`: how many, fewer only at the end of the file, or a negative errno,
- * which is kept in file->error. */
+/* Reads up to `bytes` at `at`. Returns the count, fewer only at the end of the file, or a
+ * negative errno, which is stored in file->error. */
 ssize_t pb_raster_file_read(struct pb_raster_file *file, uint64_t at, void *out, size_t bytes);
 
-/* Fails with the code that belongs to an errno of open, stat or read on an input: system.files,
- * memory, else input.io. None of them is caused by the input. what: "cannot read it". */
+/* Fails with the code for an errno of open, stat or read on an input: system.files, memory, else
+ * input.io. None of them is caused by the input. what: "cannot read it". */
 int pb_raster_file_fail(struct pb_err *err, int error, const char *path, const char *what);
 
-/* 0, or what file->error means. */
+/* Returns 0, or the error for file->error. */
 int pb_raster_file_check(const struct pb_raster_file *file, struct pb_err *err);
 
-/* -EAGAIN with input.changed when the file at the path is no longer the one that was opened
- * (device, inode, size, mtime, ctime: a rewrite that restores the mtime changes the ctime). */
+/* Returns -EAGAIN with input.changed if the file at the path is no longer the one that was
+ * opened (device, inode, size, mtime, ctime: a rewrite that restores the mtime changes the
+ * ctime). */
 int pb_raster_file_unchanged(const struct pb_raster_file *file, struct pb_err *err);
 #endif

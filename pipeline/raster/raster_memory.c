@@ -28,7 +28,7 @@ static uint64_t plane_bytes(const struct pb_raster_info *info)
     return (uint64_t)info->block_w * (uint64_t)info->block_h * pb_raster_sample_bytes(info);
 }
 
-/* Blocks that `size` pixels from `first` touch. */
+/* Count of blocks that `size` pixels from `first` overlap. */
 static uint64_t touched(int32_t first, int32_t size, int32_t block)
 {
     return size < 1 ? 0 : (uint64_t)(((int64_t)first + size - 1) / block - first / block + 1);
@@ -53,6 +53,6 @@ uint64_t pb_raster_cache_bytes(const struct pb_raster_info *info, const struct p
     uint64_t blocks = aligned ? 1 : across * down;
     if (info->own_blocks || info->is_made)
         return 0;
-    /* One block more: GDAL takes a decoded block apart into all its bands at once. */
+    /* One block more: GDAL splits a decoded block into all its bands at once. */
     return (blocks + 1) * (uint64_t)info->n_bands * (plane_bytes(info) + BLOCK_OVERHEAD);
 }

@@ -14,7 +14,7 @@
 
 static const char SCENE[] = "{scene}";
 
-/* Appends; false: no room. */
+/* Appends n bytes; returns false if they do not fit. */
 static bool append(char *path, size_t *used, const char *text, size_t n)
 {
     if (*used + n >= PATH_MAX)
@@ -51,7 +51,7 @@ void pb_source_files_open(const struct pb_config *config, const struct pb_pipeli
     for (size_t i = 0; i < out->n; i++) {
         struct pb_err ignored = {0}; /* the run reports it */
         out->fd[i] = -ENAMETOOLONG;
-        if (pipeline->input.sources[i].of_scene) /* pb_scene_files_open did */
+        if (pipeline->input.sources[i].of_scene) /* opened by pb_scene_files_open */
             continue;
         if (pb_source_path(config, &pipeline->input.sources[i], scene, path, &ignored) < 0)
             continue;
@@ -97,7 +97,8 @@ void pb_source_files_blame(const struct pb_config *config,
         struct pb_err place = {0}, named = {0}, ignored = {0};
         if (source->of_scene || pb_source_path(config, source, scene, path, &ignored) < 0)
             continue;
-        (void)pb_fail_at(&place, err->code, path, 0, 0, "source"); /* as it is displayed */
+        (void)pb_fail_at(&place, err->code, path, 0, 0,
+                         "source"); /* same display form as in err->file */
         if (strcmp(place.file, err->file) != 0)
             continue;
         (void)pb_fail(&named, err->code, "source %s, %s: %s", source->name, path, err->msg);
@@ -106,8 +107,8 @@ void pb_source_files_blame(const struct pb_config *config,
     }
 }
 
-/* The whole number or the part of one (a half, a third) that `v` is but for rounding, looked at
- * over n pixels; else v. */
+/* Rounds `v` to the whole number or unit fraction (a half, a third) from which it differs only
+ * by rounding over n pixels; else returns v. */
 static double snapped_scale(double v, double n)
 {
     const double whole = rint(v), parts = rint(1 / v);

@@ -189,7 +189,7 @@ int pb_tiff_check_outside(const struct pb_tiff_file *file, const struct pb_tiff_
                         dir->outside, dir->outside_count, dir->outside_at);
 }
 
-/* Takes one entry. Of a tag that comes twice the first counts, as in libtiff. */
+/* Reads one entry. If a tag is repeated the first one counts, as in libtiff. */
 static int take_entry(const struct pb_tiff_file *file, const unsigned char *entry,
                       uint64_t entry_at, struct pb_tiff_directory *dir)
 {
@@ -199,7 +199,7 @@ static int take_entry(const struct pb_tiff_file *file, const unsigned char *entr
     unsigned inside = file->big_tiff ? 8 : 4;
     bool geo = is_geo(tag);
     if (field != NULL && (field->there || (!geo && !is_integer(type))))
-        return 0; /* GDAL reports that */
+        return 0; /* reported by GDAL */
     uint64_t count = pb_tiff_number(file, entry + 4, inside);
     unsigned each = pb_tiff_type_bytes(type);
     uint64_t at = entry_at + 4 + inside;

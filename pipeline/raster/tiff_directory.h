@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PB_TIFF_ENTRIES_MAX 65535 /* of a directory; what classic TIFF can say */
+#define PB_TIFF_ENTRIES_MAX 65535 /* entries of a directory in a classic TIFF */
 
 struct pb_tiff_file {
     struct pb_file_part part;
@@ -22,12 +22,12 @@ struct pb_tiff_file {
     struct pb_err *err;
 };
 
-/* An array of unsigned integers as a directory entry tells of it. */
+/* Array of unsigned integers as declared by a directory entry. */
 struct pb_tiff_field {
     bool there;
     uint16_t type;
     uint64_t count;
-    uint64_t at; /* where the values begin in the file; the entry itself when they fit there */
+    uint64_t at; /* offset of the values in the file; within the entry itself if they fit there */
 };
 
 struct pb_tiff_directory {
@@ -35,8 +35,8 @@ struct pb_tiff_directory {
     struct pb_tiff_field subfile, width, height, bits, compression, bands, rows, planar, tile_w,
         tile_h, offsets, counts, nodata, photometric, fill_order, predictor, format, subsampling,
         depth;
-    struct pb_tiff_field tie_points, matrix, geo_keys, rpc; /* of any type and count */
-    /* The first tag of another kind whose values lie past the end of the file. */
+    struct pb_tiff_field tie_points, matrix, geo_keys, rpc; /* fields of any type and count */
+    /* First tag of another kind whose values extend past the end of the file. */
     uint16_t outside; /* 0 = none */
     uint64_t outside_count, outside_at;
 };
@@ -49,24 +49,25 @@ uint64_t pb_tiff_number(const struct pb_tiff_file *file, const unsigned char *p,
 /* Bytes of one value of a TIFF field type; 0 = no such type. */
 unsigned pb_tiff_type_bytes(unsigned type);
 
-/* Reads bytes that must be there; what names them in the message. */
+/* Reads required bytes; `what` names them in the message. */
 int pb_tiff_read_at(const struct pb_tiff_file *file, uint64_t at, void *out, size_t bytes,
                     const char *what);
-/* First value of a field, or the other one when the field is not there. */
+/* Reads the first value of a field, or `otherwise` if the field is absent. */
 int pb_tiff_field_or(const struct pb_tiff_file *file, const struct pb_tiff_field *field,
                      uint64_t otherwise, const char *what, uint64_t *out_value);
 
-/* Reads the magic bytes, sets the flavour in *file; *out_at is where the first directory is. */
+/* Reads the magic bytes, sets the flavour in *file; *out_at is the offset of the first
+ * directory. */
 int pb_tiff_read_magic(struct pb_tiff_file *file, uint64_t *out_at);
-/* Reads the directory at `at`; index (1-based) names it in messages. Values past the end of the
- * file are an error at once where the layout needs them; see pb_tiff_check_outside for others. */
+/* Reads the directory at `at`; index (1-based) identifies it in messages. Values past the end of
+ * the file fail at once if the layout needs them; see pb_tiff_check_outside for others. */
 int pb_tiff_read_directory(const struct pb_tiff_file *file, uint64_t at, int index,
                            struct pb_tiff_directory *out);
 /* Sides in pixels of a tile or strip of an image of width x height, as declared: they may be 0 or
  * too large. Strips are as wide as the image and at most as high. */
 int pb_tiff_block_sides(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
                         uint64_t width, uint64_t height, uint64_t *out_w, uint64_t *out_h);
-/* Fails when values of a tag lie past the end of the file: input.georeference when they would place
- * the image or say what is no measurement, else input.truncated. */
+/* Fails if values of a tag extend past the end of the file: input.georeference for tags that
+ * place the image or define nodata, else input.truncated. */
 int pb_tiff_check_outside(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir);
 #endif

@@ -4,15 +4,15 @@
 
 enum { KEY_BYTES = 8, KEYS_MAX = 8192 };
 
-/* Keys that, by themselves, say which CRS: model type, geographic, projected, vertical is none of
- * them. A value of 0 says "undefined". */
+/* Returns true for keys that define the CRS by themselves: model type, geographic, projected;
+ * not vertical. The value 0 means "undefined". */
 static bool names_a_crs(uint64_t key, uint64_t location, uint64_t value)
 {
     return (key == 1024 || key == 2048 || key == 3072) && location == 0 && value != 0;
 }
 
-/* The GeoKey directory: 4 numbers of head, the 4th the number of keys, then 4 numbers a key. One
- * that cannot be parsed counts as a CRS all the same. */
+/* Reads the GeoKey directory: 4 numbers of header, the 4th the number of keys, then 4 numbers
+ * per key. A directory that cannot be parsed counts as a CRS. */
 static int read_keys(const struct pb_tiff_file *file, const struct pb_tiff_field *field,
                      bool *out_crs)
 {
@@ -25,7 +25,7 @@ static int read_keys(const struct pb_tiff_file *file, const struct pb_tiff_field
     if (rc < 0)
         return rc;
     uint64_t n = pb_tiff_number(file, raw + 6, 2);
-    if (n > there) { /* a list that was cut */
+    if (n > there) { /* truncated list */
         *out_crs = true;
         return 0;
     }

@@ -13,7 +13,7 @@
 
 #define BLOCKS_MAX (UINT64_C(1) << 27) /* keeps the check of their ranges within seconds */
 
-/* A size that must be there, at least 1, at most max: what key of the config says. */
+/* Reads a required size, from 1 to max; `key` is the configuration key of the limit. */
 static int read_size(const struct pb_tiff_file *file, const struct pb_tiff_field *field,
                      const char *what, uint64_t otherwise, int32_t max, const char *key,
                      int32_t *out_size)
@@ -64,13 +64,14 @@ static int read_blocks(const struct pb_tiff_file *file, const struct pb_tiff_dir
     return 0;
 }
 
-/* Of a decoded sample; of 0 bits, which is refused later, like of 8. */
+/* Bytes of a decoded sample; 1 for 0 bits, which is refused later. */
 static uint64_t sample_bytes(const struct pb_tiff_header *header)
 {
     return header->bits <= 8 ? 1 : (header->bits + 7u) / 8;
 }
 
-/* One decoded block. An uncompressed single strip is taken apart by libtiff and not counted. */
+/* Checks the size of one decoded block. An uncompressed single strip is read in parts by libtiff
+ * and not checked. */
 static int check_block_limit(const struct pb_tiff_file *file, const struct pb_tiff_header *header)
 {
     if (!header->tiled && header->n_blocks == 1 && header->compression == 1)
@@ -129,7 +130,7 @@ static int read_nodata(const struct pb_tiff_file *file, const struct pb_tiff_fie
     if (!field->there)
         return 0;
     if (field->type != 2) {
-        out->geo.nodata = true; /* of a type that no reader takes */
+        out->geo.nodata = true; /* type that no reader accepts */
         return 0;
     }
     int rc = pb_tiff_read_at(file, field->at, text, (size_t)n, "the nodata tag");
@@ -138,7 +139,7 @@ static int read_nodata(const struct pb_tiff_file *file, const struct pb_tiff_fie
     return rc;
 }
 
-/* Whether that few bytes can hold that many pixels. Small images pass. */
+/* Checks that the stored bytes can hold that many pixels. Small images pass. */
 static int check_ratio(const struct pb_tiff_file *file, const struct pb_tiff_header *header)
 {
     uint64_t max = file->limits->max_ratio, sample = sample_bytes(header);
@@ -166,7 +167,7 @@ static int read_first(const struct pb_tiff_file *file, const struct pb_tiff_dire
     int rc = read_shape(file, dir, out);
     if (rc == 0)
         rc = pb_tiff_check_ranges(file, dir, out);
-    if (rc == 0) /* a file whose pixels are missing as well is reported as truncated */
+    if (rc == 0) /* a file whose pixels are missing too is reported as truncated */
         rc = pb_tiff_check_outside(file, dir);
     if (rc == 0 && out->n_sparse + out->n_unwritten == out->n_blocks)
         rc = PB_TIFF_FAIL(file, PB_E_INPUT_EMPTY,
@@ -181,8 +182,9 @@ static int read_first(const struct pb_tiff_file *file, const struct pb_tiff_dire
     return rc < 0 ? rc : read_nodata(file, &dir->nodata, out);
 }
 
-/* A directory behind the first. A full-size mask counts as pixels: without it invalid pixels would
- * be taken for valid. Other images than overviews and masks are pages, which are counted. */
+/* Checks a directory after the first. A full-size mask is checked like pixels: without it
+ * invalid pixels would count as valid. Images other than overviews and masks are pages, which
+ * are counted. */
 static int check_other(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
                        struct pb_tiff_header *out)
 {

@@ -6,11 +6,11 @@
  * file's size, so that a file of some hundred bytes cannot cost seconds or gigabytes, and a
  * truncated file is distinguished from a damaged one. Classic and BigTIFF, both byte orders.
  *
- * Looked at: the chain of directories (counted, loops refused); size, bands, block size and
- * georeferencing of the first one; every block's byte range of the first directory and of full-size
- * masks, against the file's size and its holes; decoded against stored bytes. Not looked at:
- * overviews (never read here), pixels. Work is bounded by the file's size and by the limits; memory
- * is a few KiB. Thread: any. */
+ * Checked: the chain of directories (counted, loops refused); size, bands, block size and
+ * georeferencing of the first one; every block's byte range of the first directory and of
+ * full-size masks, against the file's size and its holes; decoded against stored bytes. Not
+ * checked: overviews (never read here), pixels. Work is bounded by the file's size and by the
+ * limits; memory is a few KiB. Thread: any. */
 #include "config/config.h"
 #include "config/base/err.h"
 #include "pipeline/io/file_part.h"
@@ -18,13 +18,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Images of no more decoded bytes are taken whatever they store. */
+/* Images of at most this many decoded bytes are accepted at any ratio. */
 #define PB_TIFF_RATIO_FLOOR (UINT64_C(4) << 30)
 
-/* The georeferencing that the first directory declares. */
+/* Georeferencing that the first directory declares. */
 struct pb_tiff_geo {
     bool place; /* tie points, or a transformation matrix */
-    bool crs;   /* GeoKeys that name or define one */
+    bool crs;   /* GeoKeys that name or define a CRS */
     bool rpc;
     bool nodata; /* a nodata tag with a value */
 };
@@ -33,24 +33,24 @@ struct pb_tiff_geo {
 struct pb_tiff_header {
     bool big_endian, big_tiff, tiled;
     int32_t n_directories;
-    int32_t n_pages_more; /* images behind the first that are neither overviews nor masks */
+    int32_t n_pages_more; /* images after the first that are neither overviews nor masks */
     int32_t width, height, bands;
-    uint32_t bits; /* of a sample */
+    uint32_t bits; /* bits of a sample */
     uint32_t block_w, block_h;
     uint16_t compression; /* TIFF's number: 1 none, 5 LZW, 8 deflate, ... */
     bool planar;          /* every band has its own blocks */
     uint64_t n_blocks;
     uint64_t n_sparse;         /* blocks that are not stored at all */
-    uint64_t n_unwritten;      /* blocks that lie in a hole of the file as a whole */
+    uint64_t n_unwritten;      /* blocks that are completely in a hole of the file */
     uint64_t stored_block_max; /* bytes of the largest block as stored */
     bool one_strip;            /* one compressed strip holds all rows: decodes from the top only */
     char nodata[64];           /* text of the nodata tag, "" = none */
     struct pb_tiff_geo geo;
 };
 
-/* part is read with pread; name is what errors call the file. On failure *err holds
- * input.not_tiff, input.truncated, input.damaged, input.empty, input.georeference, input.limit, or
- * what the machine could not do (input.io, memory). */
+/* Reads part with pread; name is the file's name in errors. On failure *err is input.not_tiff,
+ * input.truncated, input.damaged, input.empty, input.georeference, input.limit, or a failure of
+ * the machine (input.io, memory). */
 int pb_tiff_header_read(const struct pb_file_part *part, const char *name,
                         const struct pb_limits *limits, struct pb_err *err,
                         struct pb_tiff_header *out_header);

@@ -1,20 +1,20 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* How a hole of the file is judged when a block's bytes are in it:
+/* Rules for blocks whose bytes are in a hole of the file:
  *
- * - A compressed block that lies in a hole as a whole was never written: no codec's output is a
- * page of zeros. One that lies in a hole in part was not written in full when its codec carries no
- *   check of its own (LZW, PackBits, JPEG, ...): zeros would decode to pixels. Of codecs that do
- *   (deflate, zstd, LZMA, LERC) the decoder notices.
- * - An uncompressed block of zeros that 'cp --sparse' stored as a hole is a legitimate one. It was
- *   never written when its space is reserved: copying makes holes, preallocation reserves. */
+ * - A compressed block that is completely in a hole was never written: no codec's output is a
+ *   page of zeros. A block that is partly in a hole was not written in full if its codec has no
+ *   check of its own (LZW, PackBits, JPEG, ...): zeros would decode to pixels. For codecs with a
+ *   check (deflate, zstd, LZMA, LERC) the decoder detects it.
+ * - An uncompressed block of zeros that 'cp --sparse' stored as a hole is valid. It was never
+ *   written if its space is reserved: copying makes holes, preallocation reserves space. */
 #include "pipeline/raster/tiff_ranges.h"
 
 #include "pipeline/io/file_holes.h"
 
-#define CHUNK_VALUES 512 /* of an offset array read at once */
+#define CHUNK_VALUES 512 /* values of an offset array read at once */
 
-/* Walks an array of integers in chunks. */
+/* Iterator over an array of integers, read in chunks. */
 struct cursor {
     const struct pb_tiff_field *field;
     uint64_t next, first;
@@ -45,17 +45,17 @@ static uint64_t strip_need(const struct pb_tiff_header *header)
     return (samples * header->bits + 7) / 8 * (uint64_t)header->height;
 }
 
-/* A walk over the blocks of one directory. */
+/* State of an iteration over the blocks of one directory. */
 struct walk {
     const struct pb_tiff_file *file;
     struct pb_tiff_header *header;
     struct pb_file_holes holes;
-    uint64_t end;                              /* the last byte needed */
-    uint64_t outside;                          /* blocks that reach past the end of the file */
+    uint64_t end;                              /* end of the last byte range */
+    uint64_t outside;                          /* blocks that extend past the end of the file */
     uint64_t missing, first_missing, first_at; /* blocks that were not written in full */
 };
 
-/* Whether zeros in the middle of a stored block make its decoder fail. */
+/* Returns true if zeros in the middle of a stored block make its decoder fail. */
 static bool has_check(uint16_t compression)
 {
     return compression == 8 || compression == 32946 ||     /* deflate */
@@ -121,7 +121,7 @@ static int check_lists(const struct pb_tiff_file *file, const struct pb_tiff_dir
     return 0;
 }
 
-/* What the walk found. */
+/* Reports the problems that were found. */
 static int check_found(const struct walk *walk)
 {
     const struct pb_tiff_file *file = walk->file;
@@ -160,7 +160,7 @@ int pb_tiff_check_ranges(const struct pb_tiff_file *file, const struct pb_tiff_d
     struct cursor offsets = {.field = &dir->offsets}, counts = {.field = &dir->counts};
     struct walk walk = {.file = file, .header = header};
     if (!dir->offsets.there && header->compression == 6)
-        return 0; /* old-style JPEG keeps its place elsewhere */
+        return 0; /* old-style JPEG stores its offset in another tag */
     int rc = check_lists(file, dir, header);
     pb_file_holes_init(&walk.holes, &file->part);
     for (uint64_t i = 0; rc == 0 && i < header->n_blocks; i++) {

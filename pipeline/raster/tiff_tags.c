@@ -29,7 +29,7 @@ static size_t type_bytes(uint16_t type)
     return type < sizeof bytes ? bytes[type] : 0;
 }
 
-/* The entries of the first directory, NULL when there is no sound one. */
+/* Returns the entries of the first directory, or NULL if it is not valid. */
 static const unsigned char *entries(const unsigned char *bytes, size_t n_bytes, size_t *out_n)
 {
     const uint16_t one = 1;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The COG as a product: picks the bands, takes over the scene's georeference and metadata, and
- * leaves the rest to cog_writer.c. The tags are made by create, so that metadata which cannot be
+/* The COG as a product: selects the bands, takes over the scene's georeference and metadata;
+ * cog_writer.c does the rest. The tags are made by create, so that metadata which cannot be
  * written fails before the first pixel. */
 #include "config/base/json_writer.h"
 #include "pipeline/cog/cog_writer.h"
@@ -25,12 +25,12 @@ struct cog {
     const struct pb_cog_config *config;
     struct pb_cog_writer *writer;
     struct pb_tiff_tags tags;
-    struct pb_painter painter; /* of pictures */
+    struct pb_painter painter; /* painter of pictures */
     struct pb_ramp_table *ramp;
     uint32_t n_bands;
     uint32_t n_rest;
-    uint32_t plane[PB_BANDS_MAX];              /* of the tile, by band of the product */
-    uint32_t rest[PB_REST_MAX * PB_BANDS_MAX]; /* of the tile's rests, in their order */
+    uint32_t plane[PB_BANDS_MAX];              /* plane of the tile, by band of the product */
+    uint32_t rest[PB_REST_MAX * PB_BANDS_MAX]; /* residual planes of the tile, in their order */
     char file[sizeof((struct pb_product_result *)NULL)->file];
     char path[4096 + sizeof((struct pb_product_result *)NULL)->file];
 };
@@ -50,7 +50,8 @@ static enum pb_digits cog_digits(const struct pb_product_config *config)
                                            : PB_DIGITS_SOME;
 }
 
-/* The rests of the product's bands: how many of each, and out_rest, which. */
+/* Lists the residual planes of the product's bands: their count per band, and their indices in
+ * out_rest. */
 static uint32_t list_rests(const struct pb_product_env *env, const struct pb_cog_config *config,
                            const uint32_t *plane, struct pb_cog_options *options,
                            uint32_t *out_rest)
@@ -67,7 +68,7 @@ static uint32_t list_rests(const struct pb_product_env *env, const struct pb_cog
     return n;
 }
 
-/* The scene's file, where it has the product's blocks. */
+/* Finds the blocks of the scene's file if they have the product's format. */
 static struct pb_same_blocks same_blocks(const struct cog *cog,
                                          const struct pb_cog_options *options)
 {
@@ -83,13 +84,13 @@ static int32_t cog_block_px(const struct pb_product_config *config)
     return cog_of(config)->blocksize;
 }
 
-/* Blocks that are not compressed have their place whatever the order. */
+/* Blocks that are not compressed have the same place in any order. */
 static bool cog_wants_rows(const struct pb_product_config *config)
 {
     return cog_of(config)->compress != PB_COMPRESS_NONE;
 }
 
-/* The options as far as they decide sizes; *painter is a part of them. */
+/* Options that decide sizes; *painter is a part of them. */
 static struct pb_cog_options sizing_options(const struct pb_product_env *env,
                                             const struct pb_product_config *config,
                                             struct pb_painter *painter)
@@ -127,7 +128,7 @@ static uint64_t cog_bytes(const struct pb_product_env *env, const struct pb_prod
     return bytes == UINT64_MAX ? UINT64_MAX : bytes + table + sizeof(struct cog);
 }
 
-/* The tags, and what the colours are. */
+/* Makes the tags, and finds the meaning of the colours. */
 static int make_tags(struct cog *cog, struct pb_cog_options *options, struct pb_err *err)
 {
     const char *names[PB_BANDS_MAX];
@@ -135,14 +136,15 @@ static int make_tags(struct cog *cog, struct pb_cog_options *options, struct pb_
     for (uint32_t b = 0; b < cog->n_bands && !cog->config->is_painted; b++) {
         pb_cog_facts(cog->env, cog->config, cog->plane[b], cog->n_bands, &facts[b]);
         if (options->photometric == PB_PHOTOMETRIC_RGB)
-            facts[b].color = 0; /* said by the photometric interpretation */
+            facts[b].color = 0; /* the photometric interpretation defines it */
     }
     struct pb_geo_extra extra = {
         .band_names = names,
         .facts = facts,
         .n_bands = pb_cog_band_names(cog->env, cog->config, cog->n_bands, names),
-        .has_nodata = !options->mask && !cog->config->has_alpha, /* NaN when none is given: see
-                                                                    pb_cog_writer_nodata */
+        .has_nodata =
+            !options->mask &&
+            !cog->config->has_alpha, /* NaN without a configured value: see pb_cog_writer_nodata */
         .nodata = pb_cog_writer_nodata(options),
         .type = options->type,
         .grid = &cog->env->geometry,
@@ -228,8 +230,8 @@ static int cog_tile(void *product, const struct pb_tile *tile, const struct pb_t
                               worker, err);
 }
 
-/* The options of a product that is not made yet, and what the scene's blocks are to it. Returns how
- * many bands it has. */
+/* Computes the options of a product before its creation, and whether the scene's blocks can be
+ * copied. Returns the count of bands. */
 static int look_ahead(const struct pb_product_env *env, const struct pb_cog_config *config,
                       struct pb_painter *painter, uint32_t *plane, struct pb_cog_options *options,
                       struct pb_cog_blocks *blocks)
@@ -293,7 +295,7 @@ static int cog_finish(void *product, const struct pb_product_result *earlier, si
     return 0;
 }
 
-/* Of a product that is the file's bands: what becomes of its blocks. */
+/* Explains, for a product with the bands of the file, whether its blocks are copied or encoded. */
 static void explain_blocks(const struct pb_product_env *env, const struct pb_cog_config *config,
                            struct pb_json *json)
 {
@@ -308,7 +310,7 @@ static void explain_blocks(const struct pb_product_env *env, const struct pb_cog
         pb_json_string(json, "blocks_why", blocks.why);
 }
 
-/* Of several bands that are valid together. */
+/* Explains the joint validity of several bands. */
 static void explain_valid(const struct pb_product_env *env, const struct pb_cog_config *config,
                           struct pb_json *json)
 {
@@ -317,7 +319,7 @@ static void explain_valid(const struct pb_product_env *env, const struct pb_cog_
         pb_json_string(json, "valid", pb_cog_any(config, n) ? "any" : "all");
 }
 
-/* Whether all bands have the scale and offset of the first, which *out has. */
+/* Returns true if all bands have the scale and offset of the first, which is stored in *out. */
 static bool share_scale(const struct pb_product_env *env, const struct pb_cog_config *cog,
                         struct pb_band_facts *out)
 {

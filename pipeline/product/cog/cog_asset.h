@@ -7,8 +7,8 @@
 
 struct pb_cog_config;
 
-/* Names of the file's bands: those of the planes, but for what a ramp makes, and alpha. Returns how
- * many. */
+/* Lists the names of the file's bands: those of the planes, or of a ramp's channels, and alpha.
+ * Returns their count. */
 size_t pb_cog_band_names(const struct pb_product_env *env, const struct pb_cog_config *config,
                          size_t n_planes, const char *names[PB_BANDS_MAX]);
 bool pb_cog_names_classes(const struct pb_product_env *env, const struct pb_product_config *config);

@@ -9,7 +9,7 @@
 
 enum { OLD_DEFLATE = 32946, DEFLATE = 8 };
 
-/* Whether the product's bands are those of the file. */
+/* Returns true if the product's bands are those of the file. */
 static bool passes(const struct pb_product_env *env, const struct pb_cog_options *options,
                    const uint32_t *plane)
 {
@@ -22,7 +22,7 @@ static bool passes(const struct pb_product_env *env, const struct pb_cog_options
     return all;
 }
 
-/* Whether values are stored as the file has them. */
+/* Returns NULL if values are stored as in the file, else the difference. */
 static const char *values_differ(const struct pb_product_env *env,
                                  const struct pb_cog_options *options)
 {
@@ -48,7 +48,8 @@ static const char *predictor_name(int predictor)
                                                   : "none";
 }
 
-/* Whether the file's blocks are laid out and compressed as the product's; else says why not. */
+/* Returns true if the file's blocks have the product's layout and compression; else writes the
+ * reason. */
 static bool is_same_format(const struct pb_raster_info *info, const struct pb_block_format *format,
                            char *why, size_t n)
 {
@@ -74,7 +75,7 @@ static bool is_same_format(const struct pb_raster_info *info, const struct pb_bl
     return false;
 }
 
-/* Whether the product's blocks lie on the file's. */
+/* Returns true if the product's blocks are aligned with the file's. */
 static bool lies_on(const struct pb_product_env *env, int32_t side, struct pb_same_blocks *out)
 {
     const struct pb_geometry *g = &env->geometry; /* mapped from the scene's grid */
@@ -88,8 +89,8 @@ static bool lies_on(const struct pb_product_env *env, int32_t side, struct pb_sa
            g->h <= out->height - out->dy;
 }
 
-/* Whether a pixel is invalid where the file has the product's nodata value, and nowhere else. An
- * infinity of floats is invalid, too. */
+/* Returns true if a pixel is invalid exactly where the file has the product's nodata value. An
+ * infinity of floats is invalid too. */
 static bool is_certain(const struct pb_product_env *env, const struct pb_cog_options *options,
                        const uint32_t *plane)
 {

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_COG_BLOCKS_H
 #define PB_COG_BLOCKS_H
-/* Whether the scene's file has the blocks of a COG already (cog/same_blocks.h), by its header and
- * the configuration: so the same on every machine. Pure; any thread. */
+/* Decides if the scene's file already has the blocks of a COG (cog/same_blocks.h), from its
+ * header and the configuration: the result is the same on every machine. Pure; any thread. */
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/product/cog/cog.h"
 #include "pipeline/product/product.h"
@@ -11,12 +11,13 @@
 struct pb_cog_blocks {
     bool passes;   /* the product's bands are the file's, all of them in their order, unchanged, and
                       its blocks are of a codec that keeps them */
-    bool copied;   /* and its blocks have the product's format; else: */
-    char why[120]; /* for people, behind "blocks encoded anew: " */
+    bool copied;   /* and its blocks have the product's format; if false: */
+    char why[120]; /* reason for users, after "blocks encoded anew: " */
     struct pb_same_blocks same; /* when copied; raster is not set */
 };
 
-/* options: of the product, with its rests; plane: of its bands, n_bands of the options. */
+/* options: of the product, with its residual planes; plane: of its bands, n_bands of the
+ * options. */
 void pb_cog_blocks(const struct pb_product_env *env, const struct pb_cog_config *config,
                    const struct pb_cog_options *options, const uint32_t *plane,
                    struct pb_cog_blocks *out);

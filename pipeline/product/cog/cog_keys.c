@@ -154,7 +154,7 @@ static void check_scale(const struct pb_cog_config *cog, const struct pb_product
                              "stored step, such as 0.0001");
 }
 
-/* Names are of values that the one band of the product may have, each of another one. */
+/* Checks that each name has a different value that the one band of the product may have. */
 static void check_classes(const struct pb_cog_config *cog, const struct pb_product_check *check)
 {
     const struct pb_items *classes = &cog->classes;
@@ -192,7 +192,7 @@ static bool is_true(const struct pb_cog_config *cog)
     return cog->alpha == PB_COG_ALPHA_YES;
 }
 
-/* The bands stretched by a step of the product's own. */
+/* Adds a stretch of the bands as a step of the product. */
 static void stretch_bands(struct pb_cog_config *cog, const struct pb_product_check *check)
 {
     const struct pb_paint_config *paint = &cog->paint;
@@ -216,7 +216,8 @@ static void stretch_bands(struct pb_cog_config *cog, const struct pb_product_che
     pb_product_stretch(check, &cog->product, params, label);
 }
 
-/* Pictures: of uint8, with one band or three, and with an alpha band unless they say otherwise. */
+/* Checks a picture: uint8, with one band or three, and with an alpha band unless configured
+ * otherwise. */
 static void check_picture(struct pb_cog_config *cog, const struct pb_product_check *check)
 {
     struct pb_paint_config *paint = &cog->paint;
@@ -244,7 +245,7 @@ static void check_picture(struct pb_cog_config *cog, const struct pb_product_che
             check, paint->colours != NULL ? "colours" : "ramp",
             "cog: which values are the two ends of the ramp? write range: [-1, 1], "
             "or stretch: [2, 98]");
-    /* JPEG has no alpha: what is transparent is said by a mask. */
+    /* JPEG has no alpha: a mask marks transparent pixels. */
     if (cog->compress == PB_COMPRESS_JPEG && cog->alpha == PB_COG_ALPHA_AUTO && !cog->has_nodata)
         cog->mask = 1;
     cog->has_alpha =
@@ -315,7 +316,7 @@ static void check_nodata(struct pb_cog_config *cog, const struct pb_product_chec
             pb_units_number_text(min, low), pb_units_number_text(max, high));
 }
 
-/* A codec that stores pictures, and what it cannot hold. */
+/* Checks that the codec stores pictures, and its limits. */
 static void check_picture_codec(const struct pb_cog_config *cog,
                                 const struct pb_product_check *check)
 {
@@ -379,7 +380,7 @@ static void check_codec(const struct pb_cog_config *cog, const struct pb_product
             pb_type_name(type));
 }
 
-/* With nodata each band has valid pixels of its own. */
+/* With nodata each band has its own valid pixels. */
 static void check_valid(const struct pb_cog_config *cog, const struct pb_product_check *check)
 {
     if (cog->valid != PB_JOINT_AUTO && !cog->mask && !cog->is_painted &&
@@ -401,7 +402,7 @@ static void check_keys(struct pb_product_config *product, const struct pb_produc
     check_classes(cog, check);
 }
 
-/* The band that has names for its values. */
+/* Returns the band whose values have names. */
 static const char *class_band_of(const struct pb_product_config *product)
 {
     const struct pb_cog_config *cog = (const struct pb_cog_config *)product;

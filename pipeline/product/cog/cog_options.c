@@ -17,14 +17,14 @@ static enum pb_overviews overviews_of(const struct pb_product_env *env,
     const struct pb_ramp *ramp = config->paint.chosen;
     if (asked != PB_OVERVIEWS_AUTO)
         return asked;
-    if (config->is_painted && !env->info->has_palette) /* what is painted are measurements */
+    if (config->is_painted && !env->info->has_palette) /* painted values are measurements */
         return ramp != NULL && ramp->between == PB_RAMP_EXACT ? PB_OVERVIEWS_NEAREST
                                                               : PB_OVERVIEWS_AVERAGE;
     bool classes = !pb_type_is_float(config->type) || env->info->has_palette;
     return classes ? PB_OVERVIEWS_NEAREST : PB_OVERVIEWS_AVERAGE;
 }
 
-/* The same for values that steps make: where(NDVI > 0.5, 1, 0) is a class in a float. */
+/* Finds classes in values made by steps: where(NDVI > 0.5, 1, 0) is a class in a float. */
 static bool has_classes(const struct pb_product_env *env, const struct pb_cog_config *config,
                         uint32_t n_bands, const uint32_t *plane)
 {
@@ -49,8 +49,9 @@ static struct pb_pixel_join join_of(const struct pb_cog_config *config, uint32_t
                        n_bands);
 }
 
-/* What invalid bands have in pixels that others make valid: the stored value counts in the averages
- * of pictures, as far as it is seen there; in those of values each band has its own pixels. */
+/* Sets the value of invalid bands in pixels that other bands make valid: the stored value counts
+ * in the averages of pictures, within the displayed range; in averages of values each band has
+ * its own pixels. */
 static void set_fill(const struct pb_product_env *env, const struct pb_cog_config *config,
                      const uint32_t *plane, struct pb_cog_options *options)
 {

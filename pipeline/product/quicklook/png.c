@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The chunks are written here, as libpng compresses with zlib, whose level 6 takes fifty times as
- * long as the encoder of codec/deflate_runs.h for files of the same size: pictures behind the
- * filter have few strings. Rows are filtered into a part of the stream; a part that is full becomes
- * an IDAT chunk, so memory does not follow the height. The filter is always Paeth: it suits
- * pictures, and the result does not depend on a heuristic. Source: PNG specification, third
- * edition (W3C, 2025). */
+/* The chunks are written here because libpng compresses with zlib, whose level 6 takes fifty
+ * times as long as the encoder of codec/deflate_runs.h for files of the same size: filtered
+ * pictures have few repeated strings. Rows are filtered into a part of the stream; a full part
+ * becomes an IDAT chunk, therefore memory does not depend on the height. The filter is always
+ * Paeth: it suits pictures, and the result does not depend on a heuristic. Source: PNG
+ * specification, third edition (W3C, 2025). */
 #include "pipeline/product/quicklook/png.h"
 
 #include "kernels/pixel.h"
@@ -32,7 +32,7 @@ struct encode {
     struct pb_file_out *out;
     struct pb_err *err;
     size_t row_bytes, pixel_bytes;
-    uint8_t *row, *above; /* each behind a pixel of zeros */
+    uint8_t *row, *above; /* each after a pixel of zeros */
     uint8_t *part;        /* filtered rows: up to PART - 1 bytes and one row */
     size_t filled;
     uint8_t *packed; /* data of an IDAT chunk */
@@ -91,8 +91,8 @@ static bool is_ascii(const char *text)
 
 static int add_text(struct encode *e, const struct pb_png_text *text)
 {
-    /* Between key and text: a zero; in iTXt also "not compressed", and neither a language nor the
-     * key in it. */
+    /* Between key and text: a zero; in iTXt also "not compressed", and empty language and
+     * translated key. */
     static const char zeros[5] = {0};
     bool ascii = is_ascii(text->text);
     const struct piece pieces[] = {{text->key, strlen(text->key)},
@@ -121,7 +121,7 @@ PB_CLONES static void filter_paeth(const uint8_t *restrict row, const uint8_t *r
     }
 }
 
-/* The next n bytes of the part become an IDAT chunk. */
+/* Writes the next n bytes of the part as an IDAT chunk. */
 static int add_data(struct encode *e, size_t n, bool last)
 {
     static const uint8_t head[ZLIB_HEAD] = {0x78, 0x01};

@@ -28,6 +28,6 @@ struct pb_png_options {
 
 /* Adds the image to out. 0 or a negative errno with *err filled. */
 int pb_png_write(struct pb_file_out *out, const struct pb_png_options *options, struct pb_err *err);
-/* Bytes that a call needs besides its arguments, for the plan. */
+/* Bytes of memory of a call in addition to its arguments, for the plan. */
 uint64_t pb_png_bytes(uint32_t width, int channels);
 #endif

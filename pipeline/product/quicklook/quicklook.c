@@ -1,22 +1,22 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* A small picture of the scene: one band as grey, by a ramp or in the colours of the scene's own
- * table, three as red, green and blue (quicklook_colours.h), always with alpha, transparent where
- * all shown bands are invalid, or any is (joint.h); or a sheet of such pictures, one a band
- * (quicklook_sheet.h).
+ * table, three as red, green and blue (quicklook_colours.h), always with alpha, transparent
+ * where all shown bands are invalid, or any is (joint.h); or a sheet of such pictures, one for
+ * each band (quicklook_sheet.h).
  *
- * While the tiles pass, a pyramid of averages halves the shown bands until the longer side is below
- * twice the size wanted; that level stays in memory. Where a device halves them, the blocks of that
- * level come from there (quicklook_blocks.c). finish() brings it to the exact size by an
- * area average (of classes both take the nearest pixel), paints the pixels and writes the PNG.
- * Pyramid, average and percentiles have one order of additions each, so the bytes depend on the
- * pixels only.
+ * While tiles arrive, a pyramid of averages halves the shown bands until the longer side is
+ * below twice the requested size; that level is in memory. If a device halves them, it delivers
+ * the blocks of that level (quicklook_blocks.c). finish() reduces the level to the exact size by
+ * an area average (for classes both steps select the nearest pixel), paints the pixels and
+ * writes the PNG. Pyramid, average and percentiles have one order of additions each, therefore
+ * the bytes depend on the pixels only.
  *
- * North is up as far as whole pixels allow (quicklook_turn.h): rows are reversed of a south-up
- * scene or a radar scene of an ascending orbit, rows and columns change places in one that lies on
- * its side. A scene without a transform goes by its GCPs or RPCs; one that is not placed is shown
- * as stored. No pixel is resampled for it: in a scene that is turned by 30 degrees, north is 30
- * degrees from the top. */
+ * North is up as far as whole pixels allow (quicklook_turn.h): rows are reversed in a south-up
+ * scene or a radar scene of an ascending orbit, rows and columns are exchanged in a scene turned
+ * by about 90 degrees. A scene without a transform uses its GCPs or RPCs; a scene without
+ * georeferencing is shown as stored. No pixel is resampled for it: in a scene that is turned by
+ * 30 degrees, north is 30 degrees from the top. */
 #include "config/base/json_writer.h"
 #include "pipeline/io/file_out.h"
 #include "pipeline/product/quicklook/png.h"
@@ -106,7 +106,7 @@ static void quicklook_destroy(void *product)
     free(q);
 }
 
-/* Puts pixels into the level in memory. Blocks do not overlap: no lock. */
+/* Copies pixels into the level in memory. Blocks do not overlap: no lock. */
 static void keep_block(struct quicklook *q, int32_t x, int32_t y, int32_t w, int32_t h,
                        const float *const *planes, size_t row_px)
 {
@@ -231,7 +231,7 @@ static int quicklook_finish(void *product, const struct pb_product_result *earli
         pb_quicklook_shows_classes(q->env, q->config) ? pb_shrink_nearest : pb_shrink_area;
     (void)earlier;
     (void)n_earlier;
-    if (q->join.planes != 0) /* of the image; of other levels it is so already */
+    if (q->join.planes != 0) /* joins level 0; other levels are joined already */
         pb_join_row(&q->join, (const float *const *)q->level, q->n_bands, 0,
                     (size_t)q->how.source_w * (size_t)q->how.source_h, q->level);
     for (uint32_t b = 0; b < q->n_bands; b++) {
@@ -269,7 +269,7 @@ static int quicklook_describe(const struct pb_stac_item *item,
     return 0;
 }
 
-/* Of a picture of several bands. */
+/* Explains the joint validity of a picture of several bands. */
 static void explain_valid(const struct pb_product_env *env, const struct pb_product_config *config,
                           struct pb_json *json)
 {

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A quicklook whose pyramid a device makes: of all its levels only the blocks of the one that the
- * picture is made of come to the host, as float32 samples, the bands of a pixel side by side. */
+/* A quicklook whose pyramid is made by a device: of all its levels only the blocks of the level
+ * for the picture are copied to the host, as float32 samples with the bands of a pixel
+ * interleaved. */
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/cog/device_blocks.h"
 #include "pipeline/codec/predictor.h"
@@ -10,7 +11,8 @@
 
 #include <math.h>
 
-/* A block of few bands is as large as the pyramid's, one of many has this size at most. */
+/* A block of few bands is as large as the pyramid's; a block of many bands is limited to
+ * BLOCK_BYTES. */
 enum { BLOCK_BYTES = 1 << 20, BLOCK_LEAST_PX = 64 };
 
 static int32_t block_px_of(const struct pb_grid *grid, uint32_t n_bands)

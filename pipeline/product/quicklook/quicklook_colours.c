@@ -36,7 +36,7 @@ uint64_t pb_quicklook_colours_bytes(const struct pb_product_env *env,
     return (ramp > own ? ramp : own) + pb_stretch_bytes();
 }
 
-/* Every index its colour; there are no others. */
+/* Assigns each index its colour; other values do not occur. */
 static int take_table(struct pb_quicklook_colours *colours, const struct pb_raster_info *info,
                       struct pb_err *err)
 {
@@ -56,7 +56,7 @@ static int take_table(struct pb_quicklook_colours *colours, const struct pb_rast
                                  : pb_fail(err, PB_E_MEMORY, "no memory for a quicklook's colours");
 }
 
-/* "R 0.012 .. 0.31; G ...; " and what they are. */
+/* Writes "R 0.012 .. 0.31; G ...; " and the origin of the ends. */
 static void describe_ends(struct pb_quicklook_colours *colours, const struct pb_product_env *env,
                           const struct pb_paint_config *paint, const uint32_t *plane)
 {
@@ -144,7 +144,7 @@ static void take_values(struct pb_quicklook_colours *colours, const struct pb_pa
         values->low[p] = painter->low[p];
         values->high[p] = painter->high[p];
     }
-    /* A range tells neither a curve nor a shade. */
+    /* A range describes neither a curve nor a shade. */
     if ((values->has_ends && !colours->any_shown) || painter->is_curved || painter->has_shade)
         values->n = 0;
 }

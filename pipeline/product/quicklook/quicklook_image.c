@@ -26,7 +26,7 @@ static struct pb_sheet sheet_of(const struct quicklook *q)
     return pb_sheet_of(q->n_pictures, w, h);
 }
 
-/* Of the whole image. */
+/* Size of the whole image. */
 void pb_quicklook_image_size(const struct quicklook *q, int32_t *out_w, int32_t *out_h)
 {
     const struct pb_sheet sheet = sheet_of(q);

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_QUICKLOOK_INSIDE_H
 #define PB_QUICKLOOK_INSIDE_H
-/* A quicklook in the making: what quicklook.c and quicklook_blocks.c gather and quicklook_image.c
- * writes. Internal to them and quicklook_sizes.c. */
+/* State of a quicklook: quicklook.c and quicklook_blocks.c collect the pixels, quicklook_image.c
+ * writes them. Internal to these files and quicklook_sizes.c. */
 #include "pipeline/cog/pyramid.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/quicklook/quicklook.h"
@@ -20,17 +20,17 @@ struct quicklook {
     uint32_t plane[PB_BANDS_MAX];
     struct pb_shrink how;
     struct pb_grid grid;        /* for the pyramid */
-    struct pb_pyramid *pyramid; /* NULL when level 0 itself is kept */
+    struct pb_pyramid *pyramid; /* NULL if level 0 itself is used */
     int32_t block_px;
-    float *level[PB_QUICKLOOK_PLANES_MAX];  /* source_w x source_h each; tiles write disjoint parts
-                                               of it */
-    float *target[PB_QUICKLOOK_PLANES_MAX]; /* target_w x target_h; made by finish */
-    const float *shown[PB_QUICKLOOK_PLANES_MAX]; /* the same */
+    float
+        *level[PB_QUICKLOOK_PLANES_MAX]; /* source_w x source_h each; tiles write disjoint parts */
+    float *target[PB_QUICKLOOK_PLANES_MAX];      /* target_w x target_h; made by finish */
+    const float *shown[PB_QUICKLOOK_PLANES_MAX]; /* planes to show, of the same size */
     struct pb_quicklook_colours *colours;        /* n_pictures */
-    uint32_t n_pictures;                         /* 1, or one a band */
-    const char *name[PB_QUICKLOOK_PLANES_MAX];   /* of the bands; borrowed */
+    uint32_t n_pictures;                         /* 1, or one for each band */
+    const char *name[PB_QUICKLOOK_PLANES_MAX];   /* names of the bands; borrowed */
     struct pb_turn turn;
-    struct pb_pixel_join join; /* of the planes */
+    struct pb_pixel_join join; /* join of the planes */
 };
 
 bool pb_quicklook_is_sheet(const struct pb_product_config *config);
@@ -38,33 +38,34 @@ bool pb_quicklook_is_sheet(const struct pb_product_config *config);
 int32_t pb_quicklook_side(const struct pb_product_env *env, const struct pb_product_config *config);
 struct pb_shrink pb_quicklook_sizes(const struct pb_product_env *env,
                                     const struct pb_product_config *config);
-/* The grid for the pyramid. A single tile may have any side; rounded up it still holds all. */
+/* Grid for the pyramid. A single tile may have any side; rounded up it still contains all. */
 struct pb_grid pb_quicklook_grid(const struct pb_grid *grid, int32_t *out_block_px);
-/* The average of two classes is none: an index into a palette is a class, and so is what a colour
- * file names value by value. */
+/* Returns true for classes, which have no average: an index into a palette, or values that a
+ * colour file names one by one. */
 bool pb_quicklook_shows_classes(const struct pb_product_env *env,
                                 const struct pb_quicklook_config *config);
-/* How n planes that are shown are valid together. */
+/* Join of n shown planes. */
 struct pb_pixel_join pb_quicklook_join(const struct pb_product_env *env,
                                        const struct pb_product_config *config,
                                        const uint32_t *plane, uint32_t n);
-/* Of a config without names, how many of the n default bands are shown. */
+/* Count of shown bands, of n default ones, for a configuration without names. */
 uint32_t pb_quicklook_shown_of(size_t n_bands, bool all);
-/* The planes of tiles that are shown; returns how many, or what pb_product_bands() does. */
+/* Finds the planes of tiles that are shown; returns their count, or the error of
+ * pb_product_bands(). */
 int pb_quicklook_planes(const struct pb_product_env *env, const struct pb_product_config *config,
                         uint32_t *out_plane, struct pb_err *err);
-/* A row of w values, `step` floats apart, into the level. What is not finite is invalid, as in
- * products of floats. */
+/* Copies a row of w values, `step` floats apart, into the level. Values that are not finite
+ * become invalid, as in products of floats. */
 void pb_quicklook_take(const float *from, size_t step, int32_t w, float *to);
-/* quicklook_blocks.c: as in struct pb_product_type. */
+/* quicklook_blocks.c: functions of struct pb_product_type. */
 const char *pb_quicklook_on_device(const struct pb_product_env *env,
                                    const struct pb_product_config *config,
                                    struct pb_device_blocks *out);
 int pb_quicklook_block(void *product, const struct pb_cog_block *block, uint32_t worker,
                        struct pb_err *err);
-/* Of the whole image, in pixels. */
+/* Size of the whole image in pixels. */
 void pb_quicklook_image_size(const struct quicklook *q, int32_t *out_w, int32_t *out_h);
-/* Paints what is shown and writes out->file, by the colours; fills bytes and checksum. */
+/* Paints the pixels with the colours and writes out->file; fills bytes and checksum. */
 int pb_quicklook_write_png(const struct quicklook *q, struct pb_err *err,
                            struct pb_product_result *out);
 #endif

@@ -58,7 +58,7 @@ static void check_keys(struct pb_product_config *product, const struct pb_produc
                              "shade is for one picture, and layout: sheet has one of each band; "
                              "leave the key out");
     pb_paint_check(paint, sheet ? 1 : n, check);
-    paint->is_asked = paint->is_asked || sheet; /* levels, and not a table of colours */
+    paint->is_asked = paint->is_asked || sheet; /* levels, not a colour table */
     if (sheet)
         paint->shade = NULL;
     if (!paint->has_stretch) {

@@ -39,7 +39,8 @@ int32_t pb_sheet_height(const struct pb_sheet *sheet)
            PB_SHEET_GAP_PX;
 }
 
-/* Whether a pixel of the line with the name is of a letter; one pixel above, one to the left. */
+/* Returns true if a pixel of the line with the name is part of a letter; margin of one pixel
+ * above and to the left. */
 static bool is_ink(const char *name, int32_t w, int32_t x, int32_t y)
 {
     const int32_t at = x - 1, row = y - 1, letter = at / PB_LABEL_GLYPH_W;

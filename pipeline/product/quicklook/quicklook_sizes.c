@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Sizes of a quicklook: which level of the pyramid it is made of, and how large it becomes. */
+/* Sizes of a quicklook: the level of the pyramid that it uses, and its final size. */
 #include "pipeline/product/joint.h"
 #include "pipeline/product/quicklook/quicklook.h"
 #include "pipeline/product/quicklook/quicklook_inside.h"
@@ -72,7 +72,7 @@ struct pb_pixel_join pb_quicklook_join(const struct pb_product_env *env,
     struct pb_pixel_join join =
         pb_joint_of(pb_joint_any(quicklook->valid, coloured, true), coloured, n);
     const double nodata = pb_joint_nodata(env, plane, coloured), *range = paint->range;
-    if (join.any && paint->has_range && !isnan(nodata)) /* as far as it is seen */
+    if (join.any && paint->has_range && !isnan(nodata)) /* within the displayed range */
         join.fill = (float)fmin(fmax(nodata, fmin(range[0], range[1])), fmax(range[0], range[1]));
     return join;
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* On one axis, in units of 1 / target pixels of level 0: source pixel i covers
- * [i 2^level target, min((i + 1) 2^level, image) target), target pixel t covers
- * [t image, (t + 1) image). All of that is below 2^62. */
+/* Units on one axis are 1 / target pixels of level 0: source pixel i covers [i 2^level target,
+ * min((i + 1) 2^level, image) target), target pixel t covers [t image, (t + 1) image). All
+ * values are below 2^62. */
 #include "pipeline/product/quicklook/shrink.h"
 
 #include <math.h>
@@ -23,10 +23,10 @@ void pb_shrink_fit(int32_t image_w, int32_t image_h, int32_t long_px, int32_t *o
     *out_h = h > 0 ? (int32_t)h : 1;
 }
 
-/* One axis of a target pixel: the source pixels it covers and how much of each. */
+/* One axis of a target pixel: range of source pixels that it covers. */
 struct span {
     int64_t first, last;
-    int64_t begin, end; /* of the target pixel */
+    int64_t begin, end; /* range of the target pixel */
     int64_t step;       /* source pixel, in the same units */
     int64_t limit;      /* end of the image */
 };
@@ -56,8 +56,9 @@ static double overlap(const struct span *span, int64_t i)
     return (double)(to - from);
 }
 
-/* Every source pixel is a target pixel, as of a scene smaller than its quicklook may be. The
- * average of one value is that value: a weight below 2^29 times a float is exact in a double. */
+/* Returns true if every source pixel is a target pixel, as for a scene smaller than its
+ * quicklook. The average of one value is that value: a weight below 2^29 times a float is exact
+ * in a double. */
 static bool is_same_size(const struct pb_shrink *how)
 {
     return how->level == 0 && how->target_w == how->image_w && how->target_h == how->image_h;
@@ -92,7 +93,8 @@ void pb_shrink_area(const struct pb_shrink *how, const float *source, float *tar
     }
 }
 
-/* Of the target pixel's middle. The span's units are whole, so its middle may be half a unit. */
+/* Source pixel at the target pixel's middle. The span's units are integers, but its middle may
+ * be half a unit. */
 static int64_t middle_of(int64_t t, int64_t target, int64_t image, int32_t level)
 {
     struct span span = span_of(t, target, image, level);

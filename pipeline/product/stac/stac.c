@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A STAC 1.1.0 item of the scene's products: footprint and time, the grid (projection 2.0.0), the
- * bands (core bands, raster 2.0.0), the processing (processing 1.2.0) and checksums (file 2.1.0).
- * Unknown values are left out; an extension is listed only when one of its fields is present, as
- * the schemas demand. "created" and "updated" are the only time stamps in any product. */
+/* A STAC 1.1.0 item of the scene's products: footprint and time, the grid (projection 2.0.0),
+ * the bands (core bands, raster 2.0.0), the processing (processing 1.2.0) and checksums (file
+ * 2.1.0). Unknown values are omitted; an extension is listed only if one of its fields is
+ * present, as the schemas require. "created" and "updated" are the only time stamps in any
+ * product. */
 #include "kernels/chain/chain.h"
 #include "config/base/base_name.h"
 #include "pipeline/product/product.h"
@@ -33,10 +34,10 @@ struct stac {
     const struct pb_stac_config *config;
 };
 
-/* Of a result of a reduction: its name and value, in words and as data, and its band. */
+/* Bytes of a result of a reduction: its name and value, as text and as data, and its band. */
 enum { RESULT_BYTES = 256 };
 
-/* The text: mostly the buckets of histograms, one line each. */
+/* Bytes of the text: mostly the buckets of histograms, one line each. */
 static uint64_t stac_bytes(const struct pb_product_env *env, const struct pb_product_config *config)
 {
     uint64_t bytes = UINT64_C(256) * 1024;
@@ -53,8 +54,8 @@ static uint64_t stac_bytes(const struct pb_product_env *env, const struct pb_pro
     return bytes;
 }
 
-/* STAC demands a time, or a start and an end; a reader must be able to distinguish the time of the
- * image from that of the file. */
+/* STAC requires a time, or a start and an end; a reader must be able to distinguish the time of
+ * the image from that of the file. */
 static void write_datetime(struct pb_json *json, const struct pb_stac_when *when)
 {
     bool is_day = when->datetime[0] == '\0';
@@ -128,7 +129,7 @@ static bool is_extension(const struct pb_product_result *result, const char *ext
     return own != NULL && strcmp(own, extension) == 0;
 }
 
-/* Those of the products' own fields, each once. */
+/* Writes the extensions of the products' own fields, each once. */
 static void write_own_extensions(const struct pb_stac_item *item)
 {
     for (size_t i = 0; i < item->n_results; i++) {
@@ -169,8 +170,8 @@ static void write_software(const struct pb_stac_item *item)
     pb_json_end(item->json);
 }
 
-/* Of the pixels, what no reader of the products could tell: what complex ones were read as, and how
- * many have more digits than the values that were computed with. */
+/* Writes properties of the pixels that the products do not show: the conversion of complex
+ * pixels, and the count of pixels with more digits than the computed values. */
 static void write_pixels(struct pb_json *json, const struct pb_product_env *env)
 {
     const struct pb_complex *complex = &env->info->complex;
@@ -200,7 +201,7 @@ static void write_pixels(struct pb_json *json, const struct pb_product_env *env)
     pb_json_end(json);
 }
 
-/* A tile of a grid that the extension has a name for. */
+/* Returns true for a tile of a grid that the extension has a name for. */
 static bool has_grid(const struct pb_stac_item *item)
 {
     return item->env->tile != NULL && item->env->tile->code[0] != '\0';
@@ -262,8 +263,9 @@ static void write_extensions(const struct pb_stac_item *item)
     pb_json_end(json);
 }
 
-/* Unique among all items below products/, as a collection demands: one scene may have an item of
- * each pipeline, and another input of its name has a directory of its own. */
+/* Writes an id that is unique among all items below products/, as a collection requires: one
+ * scene may have an item of each pipeline, and another input with the same name has its own
+ * directory. */
 static void write_id(const struct pb_stac_item *item)
 {
     const struct pb_product_env *env = item->env;
@@ -276,7 +278,7 @@ static void write_id(const struct pb_stac_item *item)
     pb_json_string(item->json, "id", id);
 }
 
-/* Where the products lie. */
+/* Returns the raster with the products' georeferencing. */
 static struct pb_raster *place_of(const struct pb_product_env *env)
 {
     return env->placed != NULL ? env->placed : env->raster;

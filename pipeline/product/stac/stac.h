@@ -11,9 +11,9 @@
 #define PB_STAC_CATALOG "catalog.json"
 #define PB_STAC_PAGE    "collection-%.7s.json"
 
-/* Where the time of acquisition is from. */
+/* Source of the time of acquisition. */
 enum pb_stac_time {
-    PB_STAC_TIME_AUTO, /* nothing is said: the metadata's */
+    PB_STAC_TIME_AUTO, /* not configured: the metadata's */
     PB_STAC_TIME_METADATA,
     PB_STAC_TIME_NAME,
     PB_STAC_TIME_TAG,
@@ -25,9 +25,10 @@ struct pb_stac_config {
     struct pb_product_config product;
     char *datetime; /* as written; NULL = not given */
     enum pb_stac_time time;
-    const char *pattern; /* of NAME */
+    const char *pattern; /* pattern for NAME */
     char *platform, *constellation, *collection;
-    int32_t checksum;   /* of the files of all products: 0 = output.checksum, else 1 + the kind */
-    char *derived_from; /* address of an input, with {file}; NULL = its content is */
+    int32_t
+        checksum; /* kind for the files of all products: 0 = output.checksum, else 1 + the kind */
+    char *derived_from; /* address of an input, with {file}; NULL = the address is its content */
 };
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Grid fields are at the assets to which they apply: a quicklook has its own shape and no
- * georeference, so properties have proj:code alone (for searches) and quicklooks override it with
- * null. */
+/* Grid fields are in the assets to which they apply: a quicklook has its own shape and no
+ * georeference; therefore properties have proj:code only (for searches) and quicklooks override
+ * it with null. */
 #include "pipeline/product/stac/stac_asset.h"
 
 #include "pipeline/product/stac/stac_classes.h"
@@ -16,10 +16,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { THUMBNAIL_PX = 600 }; /* STAC's best practices: a thumbnail is at most so wide */
+enum { THUMBNAIL_PX = 600 }; /* STAC's best practices: the greatest width of a thumbnail */
 
-/* A file name as a relative URI reference: all but RFC 3986's unreserved characters is escaped, and
- * "./" keeps a colon in the name from reading as a scheme. */
+/* Writes a file name as a relative URI reference: all but RFC 3986's unreserved characters are
+ * escaped, and "./" prevents that a colon in the name is read as a scheme. */
 void pb_stac_href(const char *prefix, const char *file, char *out, size_t bytes)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -144,7 +144,8 @@ static void write_nodata(struct pb_json *json, const struct pb_stac_pixels *pixe
         pb_json_string(json, "nodata", isnan(nodata) ? "nan" : nodata < 0 ? "-inf" : "inf");
 }
 
-/* Beside the fields of STAC, called as titiler and rio-tiler call them: "percentile_98". */
+/* Writes percentiles in addition to the fields of STAC, named as in titiler and rio-tiler:
+ * "percentile_98". */
 static void write_percentiles(struct pb_json *json, const struct pb_band_statistics *statistics)
 {
     for (uint32_t i = 0; i < statistics->n_percentiles; i++) {
@@ -155,7 +156,7 @@ static void write_percentiles(struct pb_json *json, const struct pb_band_statist
     }
 }
 
-/* The raster extension wants at least three buckets. */
+/* The raster extension requires at least three buckets. */
 static void write_statistics(struct pb_json *json, const struct pb_band_statistics *statistics)
 {
     pb_json_object(json, "statistics");
@@ -183,7 +184,7 @@ static void write_statistics(struct pb_json *json, const struct pb_band_statisti
     pb_json_end(json);
 }
 
-/* Unit and scale, where there are any. */
+/* Writes unit and scale if known. */
 static void write_facts(struct pb_json *json, const struct pb_band_facts *facts)
 {
     if (facts->unit[0] != '\0')
@@ -255,7 +256,7 @@ void pb_stac_picture(const struct pb_stac_item *item, int32_t width, int32_t hei
     write_shape(item->json, height, width);
 }
 
-/* "0%" of the range, or the value. */
+/* Writes "0%" of the range, or the value. */
 static void write_stop(struct pb_json *json, const struct pb_ramp_stop *stop)
 {
     char share[32], colour[10];
@@ -273,7 +274,7 @@ static void write_stop(struct pb_json *json, const struct pb_ramp_stop *stop)
 
 void pb_stac_legend(const struct pb_stac_item *item, const struct pb_paint_config *paint)
 {
-    enum { STOPS_MAX = 256 }; /* of a legend that is read */
+    enum { STOPS_MAX = 256 }; /* limit of a legend that is read */
     struct pb_json *json = item->json;
     char word[32];
     size_t length;

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STAC_CLASSES_H
 #define PB_STAC_CLASSES_H
-/* The values of a band of classes in a STAC item, by its extension classification. A GeoTIFF has no
- * tag for their names: GDAL keeps them in a file beside it. */
+/* Values of a band of classes in a STAC item, by its extension classification. A GeoTIFF has no
+ * tag for their names: GDAL stores them in a separate file. */
 #include "config/base/json_writer.h"
 #include "kernels/key.h"
 
@@ -20,6 +20,6 @@ struct pb_stac_classes {
     double nodata;
 };
 
-/* Writes "classification:classes", or nothing where there are none. */
+/* Writes "classification:classes", or nothing without classes. */
 void pb_stac_classes(struct pb_json *json, const struct pb_stac_classes *classes);
 #endif

@@ -34,8 +34,8 @@ bool pb_stac_has_sar(const struct pb_stac_item *item)
     return f != NULL && f->radar_mode[0] != '\0' && f->n_bands > 0;
 }
 
-/* What the extension calls images that are on a map by the geometry of the radar, at one height or
- * by that of the ground; else the producer's type. */
+/* Returns the extension's product type for images on a map by the geometry of the radar, at one
+ * height or by that of the ground; else the producer's type. */
 static const char *type_of(const struct pb_stac_item *item, const struct pb_metadata *f)
 {
     const struct pb_chain *chain = item->env->chain;
@@ -45,8 +45,8 @@ static const char *type_of(const struct pb_stac_item *item, const struct pb_meta
     return ground->on_relief ? "GTC" : "GEC";
 }
 
-/* The polarisations are those of the metadata that were read. The satellites of the family look to
- * the right, at 5.4 GHz. */
+/* The polarisations are those of the metadata that were read. The satellites of the family look
+ * to the right, at 5.4 GHz. */
 static void radar_facts(const struct pb_stac_item *item, const struct pb_metadata *f)
 {
     struct pb_json *json = item->json;
@@ -106,7 +106,7 @@ bool pb_stac_has_sat(const struct pb_stac_item *item)
            (f->orbit_state[0] != '\0' || !isnan(f->relative_orbit) || !isnan(f->absolute_orbit));
 }
 
-/* Whether a step after `step` makes a band of that name. */
+/* Returns true if a step after `step` makes a band of that name. */
 static bool is_changed(const struct pb_product_env *env, size_t step, const char *band)
 {
     bool changed = false;
@@ -123,7 +123,8 @@ static int32_t number_of(const struct pb_band_config *bands, size_t n, const cha
     return 0;
 }
 
-/* The same of a band of the input that no step changes, by the name of its file or its number. */
+/* Finds the sensor band of an input band that no step changes, by the name of its file or its
+ * number. */
 static const struct pb_sensor_band *input_band(const struct pb_product_env *env, const char *band)
 {
     const struct pb_input_config *in = &env->pipeline->input;
@@ -145,7 +146,7 @@ static const struct pb_sensor_band *input_band(const struct pb_product_env *env,
     return of != NULL ? pb_sensor_band_find(env->metadata, of->id) : NULL;
 }
 
-/* The product's band that `band` is, with what it is called; NULL: it is none. */
+/* Finds the sensor band for the product's band `band`; NULL: not a sensor band. */
 static const struct pb_sensor_band *sensor_band(const struct pb_stac_item *item, const char *band)
 {
     const struct pb_product_env *env = item->env;

@@ -41,7 +41,8 @@ void pb_stac_formula_text(const struct pb_formula *formula, char out[PB_STAC_FOR
     }
 }
 
-/* The formula of the band that an entry of a key makes; false = none. */
+/* Writes the formula of the band that an entry of a key makes; returns false if it has no
+ * formula. */
 bool pb_stac_formula_of(const struct pb_step_config *step, const struct pb_key *key,
                         const struct pb_item *item, char out[PB_STAC_FORMULA_BYTES])
 {

@@ -6,7 +6,7 @@
 #include "config/base/json_writer.h"
 #include "pipeline/raster/raster.h"
 
-/* Writes the members "geometry" and "bbox". footprint NULL: geometry null and, as STAC demands
- * then, no bbox. */
+/* Writes the members "geometry" and "bbox". footprint NULL: geometry null and no bbox, as STAC
+ * then requires. */
 void pb_stac_geometry(struct pb_json *json, const struct pb_footprint *footprint);
 #endif

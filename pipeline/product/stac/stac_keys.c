@@ -60,7 +60,7 @@ static const struct pb_key keys[] = {
             "then lists the files in its property pushbroom:inputs instead."},
 };
 
-/* The pattern without quotes around it; NULL = no memory. */
+/* Returns the pattern without the quotes; NULL = out of memory. */
 static const char *pattern_of(const char *text, const struct pb_product_check *check)
 {
     size_t n = strlen(text);
@@ -74,7 +74,7 @@ static const char *pattern_of(const char *text, const struct pb_product_check *c
     return pattern;
 }
 
-/* RFC 3339 has a zone. */
+/* Requires a zone, like RFC 3339. */
 static bool is_time(const char *text)
 {
     char when[40];

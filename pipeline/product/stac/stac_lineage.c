@@ -27,7 +27,7 @@ static bool same_number(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Every band of info has the nodata of the first. */
+/* Returns true if every band of info has the nodata of the first. */
 static bool same_nodata(const struct pb_raster_info *info)
 {
     for (int32_t i = 1; i < info->n_bands; i++)
@@ -80,7 +80,7 @@ static void say_input(FILE *text, const struct pb_product_env *env)
         (void)fprintf(text, " Source %s: %s.", input->sources[i].name, input->sources[i].file);
 }
 
-/* How one value of a key is written. */
+/* Formats one value of a key. */
 static void value_text(const struct pb_key *key, const struct pb_item *item,
                        char out[PB_NUMBER_TEXT], const char **out_text)
 {
@@ -142,8 +142,8 @@ static void say_vectors(FILE *text, const struct pb_key *key, const struct pb_it
     }
 }
 
-/* What a key has: "name = value" for each entry, "name = [value, value]" of a list; *first: nothing
- * was said before. */
+/* Writes the entries of a key: "name = value" for each, "name = [value, value]" for a list;
+ * *first: no entry was written before. */
 static void say_items(FILE *text, const struct pb_step_config *step, const struct pb_key *key,
                       const struct pb_items *items, bool *first)
 {
@@ -200,7 +200,7 @@ static void say_inputs(FILE *text, const struct pb_input_files *inputs)
         (void)fprintf(text, ". ");
 }
 
-/* Looked at for the order of files alone. */
+/* Names files that were read only to find the order of files. */
 static void say_not_used(FILE *text, const struct pb_observations *observations)
 {
     const bool by_cloud = observations != NULL && observations->order == PB_FILES_BY_CLOUD;
@@ -223,7 +223,7 @@ static void say_unused(FILE *text, const struct pb_sidecars *sidecars)
     (void)fprintf(text, "Not read, as input.sidecars does not list them: %s. ", names);
 }
 
-/* Of products that a step has brought into another coordinate system. */
+/* Describes the grid of products that a step has transformed to another coordinate system. */
 static void say_place(FILE *text, const struct pb_chain *chain)
 {
     const struct pb_ground *ground = chain != NULL ? pb_chain_ground(chain) : NULL;

@@ -14,7 +14,7 @@
 
 enum { HREF_BYTES = 6144 };
 
-/* A link to a file in products/ (pipeline/publish/collection.h). */
+/* Writes a link to a file in products/ (pipeline/publish/collection.h). */
 static void write_shared(const struct pb_stac_item *item, const char *rel, const char *file)
 {
     char href[PB_OUTPUT_PARTS_MAX * 3 + 64];
@@ -33,7 +33,7 @@ static void write_shared(const struct pb_stac_item *item, const char *rel, const
     pb_json_end(item->json);
 }
 
-/* The member collection needs a link to it. The parent is the page of the month. */
+/* Writes the link that the member collection requires. The parent is the page of the month. */
 static void write_collection(const struct pb_stac_item *item)
 {
     struct pb_stac_when when;
@@ -50,7 +50,7 @@ static void write_collection(const struct pb_stac_item *item)
 
 /* --- the files that were read ----------------------------------------------------------------- */
 
-/* The media type of the kinds of files that are read; NULL = it cannot be told by the name. */
+/* Media type of the kinds of files that are read; NULL = unknown from the name. */
 static const char *media_type(const char *name)
 {
     static const struct {
@@ -69,13 +69,13 @@ static const char *media_type(const char *name)
     return NULL;
 }
 
-/* RFC 6920 has addresses for SHA-256, and none for BLAKE3. */
+/* RFC 6920 defines addresses for SHA-256, but not for BLAKE3. */
 static bool has_content_href(const struct pb_input_file *file)
 {
     return strncmp(file->checksum, "sha256:", strlen("sha256:")) == 0;
 }
 
-/* base64url without padding, as RFC 6920 wants it, of the 32 bytes that the hex says. */
+/* Writes base64url without padding, as in RFC 6920, of the 32 bytes in hex. */
 static void content_href(const char *hex, char *out, size_t bytes)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -92,7 +92,7 @@ static void content_href(const char *hex, char *out, size_t bytes)
     out[n] = '\0';
 }
 
-/* The file's path inside what was delivered, each part escaped. */
+/* Writes the file's path inside the delivery, each part escaped. */
 static void escape_path(const struct pb_input_files *inputs, const char *name, char *out,
                         size_t bytes)
 {

@@ -17,8 +17,7 @@ static bool has_band(const struct pb_band_config *bands, size_t n, const char *b
     return false;
 }
 
-/* Whether it is a band of the input that keeps its stored values: neither scaled nor interpolated.
- */
+/* Returns true for a band of the input with its stored values: neither scaled nor interpolated. */
 static bool is_stored(const struct pb_input_config *input, const char *band)
 {
     if (has_band(input->bands, input->n_bands, band))
@@ -34,7 +33,7 @@ static bool is_stored(const struct pb_input_config *input, const char *band)
     return false;
 }
 
-/* The text of a step's key; NULL = it has none. */
+/* Text of a step's key; NULL if absent. */
 static const char *text_of(const struct pb_step_config *step, const char *name)
 {
     for (size_t k = 0; k < step->op->n_keys; k++) {
@@ -48,7 +47,8 @@ static const char *text_of(const struct pb_step_config *step, const char *name)
     return NULL;
 }
 
-/* Whether the step selects among the band's values: those that it leaves are still classes. */
+/* Returns true if the step selects among the band's values: the remaining ones are still
+ * classes. */
 static bool selects(const struct pb_product_env *env, const struct pb_step_config *step,
                     const char *band)
 {
@@ -72,7 +72,7 @@ static bool find(const struct pb_product_env *env, const char *band, struct pb_m
             found = pb_mask_preset_find(preset, out);
         else if (preset == NULL && pb_op_makes(step->op, step->params, band) &&
                  !selects(env, step, band))
-            return false; /* its values are others now; a mask changes none */
+            return false; /* its values are changed; a mask changes none */
     }
     return found;
 }
@@ -96,7 +96,7 @@ static void write_class(struct pb_json *json, const struct pb_mask_meaning *mean
     pb_json_end(json);
 }
 
-/* Meanings of the same bits are the classes of one field. */
+/* Writes the meanings of the same bits as the classes of one field. */
 static void write_field(struct pb_json *json, const struct pb_mask_preset *preset, size_t first)
 {
     const struct pb_mask_meaning *meaning = &preset->meaning[first];

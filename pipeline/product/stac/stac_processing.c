@@ -64,7 +64,7 @@ static void write_items(struct pb_json *json, const struct pb_key *key,
     }
 }
 
-/* Formulas that the parameters do not show. */
+/* Writes formulas that the parameters do not show. */
 static void write_formulas(struct pb_json *json, const struct pb_step_config *step)
 {
     for (size_t k = 0; k < step->op->n_keys; k++) {
@@ -82,7 +82,7 @@ static void write_formulas(struct pb_json *json, const struct pb_step_config *st
     }
 }
 
-/* Whether one of the first n uses is of the step and that band. */
+/* Returns true if one of the first n uses is of the step and that band. */
 static bool is_among(const struct pb_chain *chain, size_t n, size_t step, const char *band)
 {
     struct pb_chain_use use;
@@ -92,7 +92,7 @@ static bool is_among(const struct pb_chain *chain, size_t n, size_t step, const 
     return false;
 }
 
-/* All results of a band, from its first use on: a step may need several reductions of it. */
+/* Writes all results of a band, from its first use on: a step may need several reductions of it. */
 static void write_band(struct pb_json *json, const struct pb_chain *chain, size_t first,
                        const struct pb_chain_use *of)
 {
@@ -110,7 +110,7 @@ static void write_band(struct pb_json *json, const struct pb_chain *chain, size_
     pb_json_end(json);
 }
 
-/* What a step reduced the image to: {"R": {"percentile 2": 412, ...}}. */
+/* Writes the results of a step's reductions: {"R": {"percentile 2": 412, ...}}. */
 static void write_results(struct pb_json *json, const struct pb_chain *chain, size_t step)
 {
     struct pb_chain_use use;

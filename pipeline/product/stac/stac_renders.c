@@ -11,13 +11,13 @@
 
 enum { COLOURS = 256 };
 
-/* What is to be written for one picture. */
+/* Description of the rendering of one picture. */
 struct render {
     size_t picture, data; /* numbers of results */
     const struct pb_shown *shown;
     struct pb_stored_band band[3];
     double low[3], high[3]; /* stored values, low < high */
-    bool reversed;          /* of one band: the ends were swapped */
+    bool reversed;          /* the ends of one band were exchanged */
 };
 
 static bool is_whole(double value)
@@ -25,7 +25,8 @@ static bool is_whole(double value)
     return value == floor(value) && fabs(value) < 1e9;
 }
 
-/* The ends of a ramp with values of its own: false when none is between two of them. */
+/* Finds the ends of a ramp with its own values; returns false if two of them have no value in
+ * between. */
 static bool ramp_ends(const struct pb_ramp *ramp, double *low, double *high)
 {
     *low = INFINITY;
@@ -45,7 +46,7 @@ static bool is_exact(const struct render *r)
     return !r->shown->has_ends && r->shown->paint->chosen->between == PB_RAMP_EXACT;
 }
 
-/* The ends as the data store them. False: they cannot be told by a range of stored values. */
+/* Converts the ends to stored values. Returns false if no range of stored values expresses them. */
 static bool take_ends(struct render *r)
 {
     const struct pb_shown *shown = r->shown;
@@ -68,7 +69,7 @@ static bool take_ends(struct render *r)
     return true;
 }
 
-/* The first product that has all planes of the picture. */
+/* Finds the first product with all planes of the picture. */
 static bool find(const struct pb_stac_item *item, size_t picture, struct render *out)
 {
     const struct pb_shown *shown = item->results[picture].shown;
@@ -96,8 +97,8 @@ bool pb_stac_has_renders(const struct pb_stac_item *item)
 
 /* --- colours --------------------------------------------------------------------------------- */
 
-/* Ramps of which rio-tiler has the same colours under a name; NULL = it has not. Without a ramp one
- * band is grey, which needs no name but when it is reversed. */
+/* Names of ramps whose colours rio-tiler has too; NULL = absent. Without a ramp one band is
+ * grey, which needs a name only if reversed. */
 static const char *known_name(const struct render *r)
 {
     static const struct {
@@ -124,7 +125,7 @@ static int put_colour(FILE *text, long value, const uint8_t rgba[4], bool first)
                    rgba[2], rgba[3]);
 }
 
-/* The ramp over the range in 256 colours; of a ramp of single values those. */
+/* Writes the ramp over the range in 256 colours; for a ramp of single values only these. */
 static int put_colours(FILE *text, const struct render *r)
 {
     const struct pb_ramp *ramp = r->shown->paint->chosen;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-/* From the first to the last of the observations that were used. */
+/* Sets the range from the first to the last of the observations that were used. */
 static int from_observations(const struct pb_observations *all, struct pb_stac_when *out,
                              struct pb_err *err)
 {

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of every band, made while the tiles pass by reductions that give the same bits
+/* Statistics of every band, computed while tiles arrive by reductions that give the same bits
  * whatever the order and size of tiles (kernels/reduce).
  *
- * Each worker sweeps a tile twice, first for moments and range, then (in cache) for the histogram,
- * into memory of its own, and merges under the band's lock: one lock a tile and band, nothing else
- * shared. Percentiles are of values counted beside that (numbers/value_tally.h). */
+ * Each worker reads a tile twice, first for moments and range, then (in cache) for the
+ * histogram, into its own memory, and merges under the band's lock: one lock per tile and band,
+ * nothing else is shared. Percentiles use a separate count of values (numbers/value_tally.h). */
 #include "config/base/json_writer.h"
 #include "kernels/reduce/histogram.h"
 #include "kernels/reduce/moments.h"
@@ -25,17 +25,17 @@
 #include <string.h>
 
 enum { BUCKETS_DEFAULT = 256 };
-enum { TEXT_BYTES = 32 }; /* of a count in the JSON, with room for the buffer to grow */
+enum { TEXT_BYTES = 32 }; /* bytes of a count in the JSON, with the growth of the buffer */
 
 struct band {
-    pthread_mutex_t lock; /* everything below */
+    pthread_mutex_t lock; /* protects everything below */
     struct pb_moments moments;
     struct pb_histogram histogram;
 };
 
 struct worker {
-    uint64_t parts;            /* that came of a device */
-    struct pb_moments moments; /* of one tile */
+    uint64_t parts;            /* count of parts received from a device */
+    struct pb_moments moments; /* moments of one tile */
     struct pb_histogram_part part;
 };
 
@@ -46,7 +46,7 @@ struct statistics {
     uint32_t plane[PB_BANDS_MAX];
     struct band *bands;
     struct worker *workers;
-    struct pb_value_tally *tally; /* NULL = no percentiles are wanted */
+    struct pb_value_tally *tally; /* NULL = no percentiles are configured */
     struct pb_band_statistics *result;
 };
 
@@ -131,7 +131,7 @@ static int statistics_create(const struct pb_product_env *env,
     return 0;
 }
 
-/* What was found in a band of a tile. */
+/* Merges the results for a band of a tile. */
 static void merge(struct band *band, struct worker *worker)
 {
     pthread_mutex_lock(&band->lock);
@@ -179,7 +179,7 @@ static const char *statistics_on_device(const struct pb_product_env *env,
     return NULL;
 }
 
-/* What a device has found in a band of a tile, which may be another process'. */
+/* Merges a device's results for a band of a tile; the device may belong to another process. */
 static int statistics_block(void *product, const struct pb_cog_block *block, uint32_t worker_index,
                             struct pb_err *err)
 {
@@ -292,7 +292,7 @@ static int write_json(const struct statistics *s, struct pb_json *json, struct p
     return pb_product_text(s->env, json, err, out);
 }
 
-/* From a device comes one part for each band of each tile, or none at all. */
+/* A device delivers one part for each band of each tile, or none at all. */
 static bool is_complete(const struct statistics *s)
 {
     uint64_t parts = 0;
@@ -332,7 +332,7 @@ static int statistics_finish(void *product, const struct pb_product_result *earl
     return rc;
 }
 
-/* The histogram's classes and the percentiles, a line each. */
+/* Bytes of the histogram's classes and the percentiles, a line each. */
 static uint64_t statistics_item_bytes(const struct pb_product_env *env,
                                       const struct pb_product_config *config)
 {

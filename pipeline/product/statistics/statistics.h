@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PRODUCT_STATISTICS_H
 #define PB_PRODUCT_STATISTICS_H
-/* What the configuration says of statistics: the keys are in statistics_keys.c. */
+/* Configuration of statistics; statistics_keys.c has the keys. */
 #include "config/config.h"
 
 struct pb_statistics_config {
     struct pb_product_config product;
-    int32_t buckets;             /* of the histogram, 1 .. 4096 */
+    int32_t buckets;             /* buckets of the histogram, 1 .. 4096 */
     struct pb_items percentiles; /* 0 .. 100, each once */
 };
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Numbers by zone, made while the tiles pass: rows of a tile are cut into runs of one zone, and
- * runs are summed up (numbers/zones_all.h). Polygons are scanned a tile at a time, each for itself.
- */
+/* Numbers by zone, computed while tiles arrive: rows of a tile are cut into runs of one zone,
+ * and runs are summed up (numbers/zones_all.h). Polygons are scanned a tile at a time, each
+ * separately. */
 #include "pipeline/product/zones/zones_inside.h"
 
 #include "config/product_check.h"
@@ -15,8 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Zones that may be, unless there is a polygon for each; and bytes that a polygon takes in a file.
- */
+/* Limit of zones, unless there is a polygon for each; and least bytes of a polygon in a file. */
 enum { ZONES_MAX = 4096, LEAST_FEATURE_BYTES = 100 };
 
 static const struct pb_zones_config *config_of(const struct pb_product_config *product)
@@ -24,7 +23,8 @@ static const struct pb_zones_config *config_of(const struct pb_product_config *p
     return (const struct pb_zones_config *)product;
 }
 
-/* A power of two that holds the zones: classes, polygons, or some classes in each of them. */
+/* Power of two that is sufficient for the zones: classes, polygons, or some classes in each of
+ * them. */
 static uint32_t room_for(const struct pb_zones_config *config, uint64_t polygons)
 {
     const uint64_t n = config->by.n > 0 ? 8 * polygons : polygons;
@@ -74,7 +74,7 @@ static void zones_destroy(void *product)
     free(z);
 }
 
-/* Areas of rows as integers, so that sums of them are exact: the largest has 52 bits. */
+/* Measures areas of rows as integers, so that sums of them are exact: the largest has 52 bits. */
 static bool measure(struct zones *z)
 {
     const struct pb_product_env *env = z->env;
@@ -94,8 +94,8 @@ static bool measure(struct zones *z)
     return z->area != NULL;
 }
 
-/* Whether the band of `by` has neither values of the scene's files nor a few values or whole
- * numbers that steps made. */
+/* Returns true if the band of `by` has neither values of the scene's files nor a few values or
+ * whole numbers made by steps. */
 static bool is_continuous(const struct zones *z)
 {
     const struct pb_product_env *env = z->env;
@@ -158,7 +158,7 @@ static int zones_create(const struct pb_product_env *env, const struct pb_produc
     return 0;
 }
 
-/* Whether the polygons can be read, and have what is asked of them. */
+/* Checks that the polygons can be read, and have the configured fields. */
 static int zones_ready(const struct pb_product_env *env, const struct pb_product_config *config,
                        struct pb_err *err)
 {
@@ -180,7 +180,7 @@ static int too_many(const struct zones *z, struct pb_err *err)
                    z->polygons != NULL ? " in all polygons together" : "");
 }
 
-/* Where a worker is. */
+/* Current position of a worker. */
 struct at {
     struct zones *z;
     const struct pb_rect *core;
@@ -188,7 +188,7 @@ struct at {
     uint32_t worker;
 };
 
-/* n pixels of the tile from `first`, all of one zone. */
+/* Adds n pixels of the tile from `first`, all of one zone. */
 static bool add_run(const struct at *at, uint64_t key, size_t first, int32_t n, int64_t area)
 {
     const struct zones *z = at->z;
@@ -199,7 +199,7 @@ static bool add_run(const struct at *at, uint64_t key, size_t first, int32_t n, 
     return pb_zones_run(z->all, at->worker, key, has_values ? planes : NULL, (size_t)n, area);
 }
 
-/* The same, cut into runs of one class where there are classes. Of row y of the image. */
+/* The same for row y of the image, cut into runs of one class if there are classes. */
 static bool add_runs(const struct at *at, uint32_t polygon, int32_t x, int32_t y, int32_t n)
 {
     const struct zones *z = at->z;

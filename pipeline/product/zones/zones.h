@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PRODUCT_ZONES_H
 #define PB_PRODUCT_ZONES_H
-/* What the configuration says of numbers by zone: the keys are in zones_keys.c. */
+/* Configuration of numbers by zone; zones_keys.c has the keys. */
 #include "config/config.h"
 
 /* Order of the choices of the key format. */
@@ -17,7 +17,7 @@ enum pb_zones_stat_kind {
     PB_ZONES_MEAN,
     PB_ZONES_STD,
     PB_ZONES_SUM,
-    PB_ZONES_MAJORITY, /* this and all below: of the counts of values */
+    PB_ZONES_MAJORITY, /* this and all below are computed from the counts of values */
     PB_ZONES_MINORITY,
     PB_ZONES_VARIETY,
     PB_ZONES_PERCENTILE
@@ -30,21 +30,20 @@ struct pb_zones_stat {
 };
 
 struct pb_zones_config {
-    struct pb_product_config
-        product; /* its bands are those of the key, and that of `by` behind them */
+    struct pb_product_config product; /* its bands are those of the key, followed by that of `by` */
     struct pb_items by, stats, classes;
     char *append;
-    char *zones, *layer, *id; /* the vector file, one of its layers, and a field; NULL = none */
+    char *zones, *layer, *id; /* the vector file, one of its layers, and a field; NULL = absent */
     struct pb_items attributes;
     int32_t touched;
     enum pb_zones_format format;
 
-    /* Follow from the keys. */
-    const char *path;   /* of the vector file; NULL = none */
+    /* Values derived from the keys. */
+    const char *path;   /* path of the vector file; NULL = absent */
     const char **field; /* n_fields: its id, then the attributes */
     size_t n_fields;
     struct pb_zones_stat *stat; /* n_stats */
     size_t n_stats;
-    bool counts_values; /* one of them needs the counts of values */
+    bool counts_values; /* one of the statistics needs the counts of values */
 };
 #endif

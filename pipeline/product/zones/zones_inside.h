@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_ZONES_INSIDE_H
 #define PB_ZONES_INSIDE_H
-/* What the files of the product share: the sums while tiles pass (zones.c), polygons and their scan
- * (zones_polygons.c), the file (zones_write.c). */
+/* State shared by the files of the product: the sums while tiles arrive (zones.c), polygons and
+ * their scan (zones_polygons.c), the file (zones_write.c). */
 #include "pipeline/gdal/vector_table.h"
 #include "pipeline/product/product.h"
 #include "pipeline/product/zones/zones.h"
@@ -18,28 +18,28 @@ struct zones {
     const char *name[PB_BANDS_MAX];
     uint32_t most; /* zones */
     struct pb_zones_all *all;
-    int64_t *area; /* of a pixel of each row; NULL = all are alike */
+    int64_t *area; /* area of a pixel, by row; NULL = all are equal */
     struct pb_zones_names names;
     char datetime[40];
     int32_t size[2];
-    struct pb_polygons *polygons; /* in pixels; NULL = zones are classes alone */
+    struct pb_polygons *polygons; /* in pixels; NULL = zones are classes only */
     struct pb_polygon_scan *scan;
-    char *scratch; /* of each worker: zones of a tile, then what the scan needs */
+    char *scratch; /* memory of each worker: zones of a tile, then the scratch of the scan */
     size_t scratch_bytes, tile_bytes;
 };
 
-/* Bytes of the file of polygons; 0: there is none, or it cannot be read, which is said later. */
+/* Bytes of the file of polygons; 0: absent, or unreadable, which is reported later. */
 uint64_t pb_zones_file_bytes(const struct pb_zones_config *config);
-/* What polygons and their scan may take: by the size of the file, which is not read for the plan.
- */
+/* Upper bound of the memory of polygons and their scan: from the size of the file, which the
+ * plan does not read. */
 uint64_t pb_zones_polygon_bytes(const struct pb_zones_config *config);
 /* Reads the polygons, in pixels, and makes the scan of them. */
 int pb_zones_read_polygons(struct zones *z, struct pb_err *err);
-/* Whether the polygons can be read, and have what is asked of them. */
+/* Checks that the polygons can be read, and have the configured fields. */
 int pb_zones_try_polygons(const struct pb_product_env *env, const struct pb_zones_config *config,
                           struct pb_err *err);
 struct pb_vector_request pb_zones_request(const struct pb_zones_config *config);
 
-/* Writes the table as the format says; polygon: of each row. */
+/* Writes the table in the configured format; polygon: of each row. */
 int pb_zones_write(struct zones *z, struct pb_err *err, struct pb_product_result *out);
 #endif

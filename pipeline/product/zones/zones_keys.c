@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The keys of numbers by zone, and what the words of `stats` mean. */
+/* Keys of numbers by zone, and the meaning of the words of `stats`. */
 #include "pipeline/product/product_kinds.h"
 #include "pipeline/product/zones/zones.h"
 #include "pipeline/product/zones/zones_rows.h"
@@ -169,7 +169,7 @@ static void check_classes(const struct pb_zones_config *zones, const struct pb_p
                                      classes->items[i].text);
 }
 
-/* The band of `by` is one of the product's, so that the steps make it. */
+/* Adds the band of `by` to the product's bands, so that the steps make it. */
 static void add_band(struct pb_zones_config *zones, const struct pb_product_check *check)
 {
     struct pb_product_config *product = &zones->product;
@@ -186,7 +186,7 @@ static void add_band(struct pb_zones_config *zones, const struct pb_product_chec
     product->bands = all;
 }
 
-/* What only a vector file gives a meaning. */
+/* Refuses keys that need a vector file. */
 static void check_plain(const struct pb_zones_config *zones, const struct pb_product_check *check)
 {
     static const char *const keys_of_vector[] = {"layer", "id", "attributes", "touched"};
@@ -238,8 +238,8 @@ static void check_append(const struct pb_zones_config *zones, const struct pb_pr
                              "own for another format");
 }
 
-/* Before the band of `by` is one of the product's; those that no key names are known with a scene.
- */
+/* Call before the band of `by` is added to the product's; bands that no key names are known only
+ * with a scene. */
 static void check_columns(const struct pb_zones_config *zones, const struct pb_product_check *check)
 {
     const struct pb_product_config *product = &zones->product;

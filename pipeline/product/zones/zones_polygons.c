@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The polygons of a product of zones. The plan knows the size of their file alone; what they take
- * is held against it when they are read. */
+/* Polygons of a product of zones. The plan only knows the size of their file; their memory is
+ * checked against the plan when they are read. */
 #include "pipeline/product/zones/zones_inside.h"
 
 #include <math.h>
@@ -21,7 +21,8 @@ uint64_t pb_zones_polygon_bytes(const struct pb_zones_config *config)
     return config->path != NULL ? LEAST + FACTOR * pb_zones_file_bytes(config) : 0;
 }
 
-/* Where the zones lie: the scene, or the grid that steps have moved it to. */
+/* Returns the raster with the zones' grid: the scene, or the grid to which steps have
+ * transformed it. */
 static struct pb_raster *ground_of(const struct pb_product_env *env)
 {
     return env->placed != NULL ? env->placed : env->raster;
@@ -35,7 +36,7 @@ struct pb_vector_request pb_zones_request(const struct pb_zones_config *config)
                                       .n_fields = config->n_fields};
 }
 
-/* Fails where the polygons, their scan and the scratch of all workers are more than was planned. */
+/* Fails if the polygons, their scan and the scratch of all workers exceed the plan. */
 static int check_room(const struct zones *z, uint64_t scan, uint64_t scratch, struct pb_err *err)
 {
     const struct pb_polygons *polygons = z->polygons;

@@ -10,19 +10,19 @@
 #include <string.h>
 #include <strings.h>
 
-/* An outline along the edge of the image is not beyond it. */
+/* Tolerance: an outline along the edge of the image is not beyond it. */
 #define EDGE_PX 1e-6
 
-/* The values of a band in a zone. */
+/* Values of a band in a zone. */
 struct values {
     const struct pb_float_sums *sums;
-    const struct pb_value_count *entry; /* n; NULL = not counted, or none is valid */
+    const struct pb_value_count *entry; /* n entries; NULL = not counted, or no valid value */
     size_t n;
     uint32_t level;
     double mean, std, sum, error;
 };
 
-/* Of a row: what its zone is known by, and its number in the sums, -1 = no pixel is in it. */
+/* Row of the table: key of its zone, and its index in the sums, -1 = no pixel is in it. */
 struct place {
     uint64_t key, pixels;
     int32_t i;
@@ -83,7 +83,7 @@ static void add_columns(struct pb_table *table, const struct pb_zones_config *co
     }
 }
 
-/* A GeoPackage has two columns of its own. */
+/* Returns true if the name is used: a GeoPackage has two columns of its own. */
 static bool is_taken(const struct pb_table *table, size_t column, bool has_outlines)
 {
     const char *name = pb_table_column_at(table, column)->name;
@@ -112,7 +112,7 @@ bool pb_zones_columns_differ(const struct pb_zones_config *config, const char *c
     return differ;
 }
 
-/* What is found in the counts of values; only these are wrong by an error. */
+/* Adds a statistic computed from the counts of values; only these have an error. */
 static void add_counted(struct pb_table *table, const struct pb_zones_stat *stat, struct values *v)
 {
     const struct pb_value_count *one;
@@ -177,7 +177,7 @@ static void add_stat(struct pb_table *table, const struct pb_zones_stat *stat, s
     }
 }
 
-/* A zone without pixels. */
+/* sums of a zone without pixels */
 static const struct pb_float_sums no_sums;
 
 static void add_band(struct pb_table *table, const struct pb_zones_config *config,
@@ -220,8 +220,8 @@ static void add_field(struct pb_table *table, const struct pb_polygon_value *val
         pb_table_text(table, value->text);
 }
 
-/* Whether the polygon reaches beyond the image, which has no left and right if it goes around the
- * Earth. */
+/* Returns true if the polygon extends beyond the image, which has no left and right edge if it
+ * extends around the Earth. */
 static bool is_cut(const struct pb_zones_names *names, size_t number)
 {
     const struct pb_polygons *all = names->polygons;
@@ -274,7 +274,7 @@ static int by_key(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* All rows in their order; NULL = no memory. */
+/* Lists all rows in their order; NULL = out of memory. */
 static struct place *order_of(const struct pb_zones_config *config,
                               const struct pb_zones_names *names, const struct pb_zones_all *all,
                               size_t *out_n)
@@ -291,7 +291,7 @@ static struct place *order_of(const struct pb_zones_config *config,
     if (order == NULL)
         return NULL;
     qsort(order, n, sizeof *order, by_key);
-    for (size_t p = 0; p < n_polygons; p++) { /* those that are not there */
+    for (size_t p = 0; p < n_polygons; p++) { /* polygons without pixels */
         const uint64_t key = pb_zones_key((uint32_t)p + 1, 0);
         while (used < n && order[used].key < key)
             used++;

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The file of a product of zones: CSV, JSON, or the polygons with their numbers. */
+/* File of a product of zones: CSV, JSON, or the polygons with their numbers. */
 #include "pipeline/product/product_text.h"
 #include "pipeline/product/zones/zones_inside.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns of a series: which scene, and when it was taken, as far as that is known. */
+/* Fills the columns of a series: the scene, and its acquisition time if known. */
 static void name_scene(struct zones *z)
 {
     const struct pb_product_env *env = z->env;
