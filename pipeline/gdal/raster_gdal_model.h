@@ -11,8 +11,7 @@
 /* An open transformer between the pixels of a scene and those of a new grid. */
 struct pb_gdal_model {
     enum pb_ground_model model; /* never AUTO */
-    void *image; /* GDAL's GenImgProj to pixels of the scene; to longitude, latitude if one of the
-                    next two is set */
+    void *image; /* GDAL's GenImgProj; to longitude, latitude if rpc or sensor is set */
     void *rpc;   /* transformer by RPCs, or NULL */
     const struct pb_ground_sensor
         *sensor;   /* model of the sensor, or NULL; borrowed from the source */

@@ -14,7 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* "items": the extent is that of the items; "assumed": it is the world, as no item has a place. */
+/* Values: "items": the extent is that of the items; "assumed": the extent is the world, because
+ * no item has a place. */
 #define MARK "pushbroom:extent"
 
 enum { READ_MAX = 4 * 1024 * 1024 };
@@ -70,7 +71,8 @@ static bool lacks_links(const struct pb_json_value *links, const struct pb_page_
     return false;
 }
 
-/* Those of `links` that are missing: to the root, which is the parent as well, and to the pages. */
+/* Writes the links that are missing in `links`: to the root, which is also the parent, and to
+ * the pages. */
 static void write_missing_links(struct pb_json *json, const struct pb_json_value *links,
                                 const struct pb_page_items *items)
 {
@@ -138,7 +140,7 @@ static void write_links(struct pb_json *json, const struct pb_json_value *links,
     pb_json_end(json);
 }
 
-/* The same document with another extent and the links that it lacks. */
+/* Prints the same document with another extent and the missing links. */
 static struct pb_json *print_changed(const struct pb_json_value *old,
                                      const struct pb_collection_change *change,
                                      const struct pb_collection_extent *extent)
@@ -162,8 +164,8 @@ static struct pb_json *print_changed(const struct pb_json_value *old,
 
 /* --- the files -------------------------------------------------------------------------------*/
 
-/* 0 and *out (the caller's), whose permissions are *mode; -ENOENT: there is no such file; 1: the
- * file is another one, *why describes it. */
+/* Reads the collection. Returns 0 and *out (the caller's), whose permissions are *mode; -ENOENT:
+ * no such file; 1: another file has the name, *why describes it. */
 static int look(int products_fd, const char *id, struct pb_json_value **out, unsigned *mode,
                 const char **why)
 {
@@ -193,7 +195,7 @@ static int grow(struct pb_publish_lock *lock, const struct pb_json_value *old,
                                     mode);
 }
 
-/* The root of the tree. A file of its name stays as it is. */
+/* Writes the root of the tree. An existing file with its name is unchanged. */
 static int stage_root(struct pb_publish_lock *lock, int products_fd, unsigned mode)
 {
     if (faccessat(products_fd, PB_STAC_CATALOG, F_OK, AT_SYMLINK_NOFOLLOW) == 0)

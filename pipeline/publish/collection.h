@@ -5,9 +5,9 @@
 /* collection.json in the directory of products: the STAC collection that items name in
  * stac.collection. Its extent grows with the items, and it links the pages of its items
  * (collection_pages.h) and catalog.json, the root of the tree, which is made if it is missing.
- * Everything else in it stays, so a description, a licence or links may be written into it. One
- * that lacks the member "pushbroom:extent" was not made here, or is not to be changed any more: it
- * stays as it is, without pages. Thread: any. */
+ * Everything else in it is preserved; therefore users may add a description, a licence or links.
+ * A file without the member "pushbroom:extent" was not made here, or must not be changed any
+ * more: it is unchanged and gets no pages. Thread: any. */
 #include "pipeline/publish/collection_extent.h"
 #include "pipeline/publish/collection_pages.h"
 
@@ -21,14 +21,14 @@ struct pb_collection_change {
     const char *id;                     /* id of the collection */
     struct pb_collection_extent extent; /* extent of all these items */
     struct pb_page_items items;
-    unsigned mode; /* permissions; 0 = those that a file has, or of a new one 0644 without the
-                      umask's bits */
+    unsigned mode; /* permissions; 0 = those of the file, or 0644 without the umask's bits for a new
+                      one */
 };
 
-/* Makes the collection, or changes it, as files of the lock (publish_lock.h). 0; 1: the file of its
- * name is no collection of this id, *why (static) says which; PB_COLLECTION_UNLINKED: done, but
- * without links to items of a page, *why gives the reason; or a negative errno (-ESTALE: the lock
- * was broken). */
+/* Makes or changes the collection, as files of the lock (publish_lock.h). Returns 0; 1: the file
+ * of its name is not a collection of this id, *why (static) gives the reason;
+ * PB_COLLECTION_UNLINKED: done, but without links to items of a page, *why gives the reason; or
+ * a negative errno (-ESTALE: the lock was broken). */
 int pb_collection_stage(struct pb_publish_lock *lock, int products_fd,
                         const struct pb_collection_change *change, const char **why);
 #endif

@@ -34,7 +34,7 @@ static bool take_bbox(const struct pb_json_value *bbox, double out[4])
     return good && out[SOUTH] <= out[NORTH];
 }
 
-/* A missing or null one is open. */
+/* A missing or null time is open. */
 static bool take_time(const struct pb_json_value *value, char out[40])
 {
     const char *text = pb_json_text_of(value);
@@ -97,8 +97,8 @@ bool pb_collection_extent_parse(const struct pb_json_value *extent,
 
 /* --- growing ---------------------------------------------------------------------------------*/
 
-/* Longitudes go round: the smaller of the boxes that hold both. Its sides are those of the two as
- * they are, without a sum that is rounded to less. */
+/* Longitudes are cyclic: selects the smaller of the boxes that contain both. Its sides are
+ * copied from the two boxes, because a rounded sum could shrink the box. */
 static bool grow_longitudes(double *west, double *east, double other_west, double other_east)
 {
     double w = *west, e = *east + (*west > *east ? 360 : 0);

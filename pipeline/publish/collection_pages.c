@@ -25,8 +25,8 @@ enum { READ_MAX = 64 * 1024 * 1024, HREF_BYTES = 3 * PATH_MAX };
 
 struct link {
     char *href;
-    bool is_child; /* a page; else an item */
-    bool is_new;   /* added here: its file may not be in its place yet */
+    bool is_child; /* true for a page; false for an item */
+    bool is_new;   /* added here: its file may not yet exist */
 };
 
 struct page {
@@ -153,8 +153,8 @@ static int load(struct pages *pages, struct page *page)
     return rc;
 }
 
-/* The page of that name, read when it is needed first. hash < 0: the page of the month. Valid until
- * the next call. NULL = out of memory. */
+/* Finds the page of that name; reads it at the first use. hash < 0: the page of the month. Valid
+ * until the next call. NULL = out of memory. */
 static struct page *find_page(struct pages *pages, const char *month, int hash)
 {
     char name[PB_PAGE_NAME_BYTES];
@@ -182,7 +182,8 @@ static int add_new(struct page *page, const char *href, bool is_child)
     return add_link(page, href, is_child, true);
 }
 
-/* A republished item has its link already, in the page of the month or in that of its hash. */
+/* Adds a link unless present: a republished item has its link already, in the page of the month
+ * or in that of its hash. */
 static int add_item(struct pages *pages, const char *month, const char *href)
 {
     const int hash = (int)hash_of(href);

@@ -2,15 +2,16 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_COLLECTION_PAGES_H
 #define PB_COLLECTION_PAGES_H
-/* The pages of a collection: STAC catalogues in the directory of products that link its items.
- * collection.json links a page a month of acquisition, collection-2020-02.json. A page links up to
- * PB_PAGE_ITEMS items. Further items of its month are in pages collection-2020-02-00.json to -ff,
- * which the page of the month links: the hash of an item's path selects the one. A publication
- * therefore reads and writes two bounded files, however many items the collection has.
+/* Pages of a collection: STAC catalogues in the directory of products that link its items.
+ * collection.json links a page for each month of acquisition, collection-2020-02.json. A page
+ * links up to PB_PAGE_ITEMS items. Further items of its month are in pages
+ * collection-2020-02-00.json to -ff, which the page of the month links: the hash of an item's
+ * path selects the page. A publication therefore reads and writes two bounded files, however
+ * many items the collection has.
  *
- * A page carries the member "pushbroom:page" with the id of the collection. A file of its name
- * without that stays as it is. Links to items that are gone are dropped when their page is written
- * again. Thread: any. */
+ * A page has the member "pushbroom:page" with the id of the collection. A file of its name
+ * without that member is unchanged. Links to deleted items are dropped when their page is
+ * written again. Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -27,10 +28,10 @@ struct pb_page_items {
     size_t n;
 };
 
-/* Writes the pages that link the items, as files of the lock (publish_lock.h). 0; 1: a file that
- * is no page of this collection has the name of a page, *why (static) describes it, and the items
- * of that page have no link; or a negative errno (-ESTALE: the lock was broken). mode: permissions;
- * 0 = 0644 without the umask's bits. */
+/* Writes the pages that link the items, as files of the lock (publish_lock.h). Returns 0; 1:
+ * another file has the name of a page, *why (static) describes it, and the items of that page
+ * have no link; or a negative errno (-ESTALE: the lock was broken). mode: permissions; 0 = 0644
+ * without the umask's bits. */
 int pb_collection_pages_stage(struct pb_publish_lock *lock, int products_fd, const char *id,
                               const struct pb_page_items *items, unsigned mode, const char **why);
 #endif

@@ -49,10 +49,10 @@ bool pb_holder_start(long pid, uint64_t *out_start)
     char path[64], text[1024];
     (void)snprintf(path, sizeof path, "/proc/%ld/stat", pid);
     (void)read_start(path, text, sizeof text);
-    char *field = strrchr(text, ')'); /* the name before it may hold anything */
+    char *field = strrchr(text, ')'); /* the name before it may contain any character */
     if (field == NULL || field[1] != ' ' || field[2] == 'Z' || field[2] == 'X')
         return false;
-    for (int i = 0; field != NULL && i < 20; i++) /* from the state, field 3, to field 22 */
+    for (int i = 0; field != NULL && i < 20; i++) /* skips from the state, field 3, to field 22 */
         field = strchr(field + 1, ' ');
     if (field == NULL)
         return false;
@@ -74,7 +74,7 @@ void pb_holder_print(const struct pb_holder *holder, char out[PB_HOLDER_BYTES])
                    holder->start, holder->n);
 }
 
-/* Parses 1 to 19 digits and the character behind them. */
+/* Parses 1 to 19 digits and the character after them. */
 static bool take_number(const char **text, char end, uint64_t *out)
 {
     size_t n = strspn(*text, DIGITS);

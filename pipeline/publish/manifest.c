@@ -17,7 +17,8 @@
 
 /* --- identity --------------------------------------------------------------------------------*/
 
-/* Different names stay different: bytes that are not UTF-8 are spelled out, after a prefix. */
+/* Writes a name so that different names stay different: bytes that are not UTF-8 are escaped,
+ * after a prefix. */
 static void spell_name(const char *name, char *out, size_t bytes)
 {
     size_t n = (size_t)snprintf(out, bytes, "bytes:");
@@ -47,7 +48,7 @@ bool pb_input_id_alike(const struct pb_input_id *a, const struct pb_input_id *b)
     return a->bytes == b->bytes;
 }
 
-/* The kinds that are known of both, and those of them that are equal. */
+/* Counts the kinds of checksums that are known of both, and those of them that are equal. */
 static void compare(const struct pb_input_id *a, const struct pb_input_id *b, int *out_known,
                     int *out_equal)
 {
@@ -75,7 +76,7 @@ bool pb_input_id_equal(const struct pb_input_id *a, const struct pb_input_id *b)
 
 /* --- writing ---------------------------------------------------------------------------------*/
 
-/* The digits under the name of the kind; nothing for none. */
+/* Writes the digits under the name of the kind; nothing without a checksum. */
 static void print_checksum(struct pb_json *json, const char *checksum)
 {
     enum pb_checksum kind;
@@ -99,7 +100,7 @@ static void print_file(struct pb_json *json, const struct pb_manifest_file *file
     pb_json_end(json);
 }
 
-/* The files that were read, where that is more than the input itself. */
+/* Writes the files that were read, unless the only one is the input itself. */
 static void print_inputs(struct pb_json *json, const struct pb_input_files *inputs)
 {
     if (inputs == NULL || inputs->n + (inputs->folder[0] != '\0' || inputs->is_set) < 2)
@@ -158,9 +159,9 @@ static int write_all(int fd, const char *text, size_t bytes)
     return 0;
 }
 
-/* The old or the new manifest exists at any time. A file with the temporary name is unlinked first:
- * a manifest is never written through a link. out_fd: as of pb_manifest_put; NULL: synced before it
- * gets its name. */
+/* The old or the new manifest exists at any time. A file with the temporary name is unlinked
+ * first: a manifest is never written through a link. out_fd: see pb_manifest_put; NULL: synced
+ * before the rename. */
 static int write_text(int directory, const char *text, size_t bytes, unsigned mode, int *out_fd)
 {
     if (unlinkat(directory, PB_MANIFEST_NEW_FILE, 0) != 0 && errno != ENOENT)

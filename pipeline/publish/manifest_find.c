@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Walks the directories that fit output.path. A component whose value is known is opened by its
- * name; of one that depends on metadata (a date) every directory that fits is looked into. */
+/* Searches the directories that match output.path. A component whose value is known is opened by
+ * its name; for a component that depends on metadata (a date) every matching directory is
+ * searched. */
 #include "pipeline/publish/manifest.h"
 #include "pipeline/io/path.h"
 
@@ -18,11 +19,11 @@
 struct walk {
     const struct pb_manifest_job *job;
     struct pb_output_pattern pattern;
-    char path[PATH_MAX]; /* of the directory that is looked at */
+    char path[PATH_MAX]; /* path of the current directory */
     struct pb_manifest found;
 };
 
-/* Whether the open directory is the job's. */
+/* Returns true if the open directory is the job's. */
 static int look_into(struct walk *walk, int fd)
 {
     struct pb_manifest m = {0};
@@ -60,7 +61,8 @@ static int look_at(struct walk *walk, int at, const char *name, size_t part)
     return rc;
 }
 
-/* Names that fit a part: one, or those of the directory, first the one without a version. */
+/* Tries the names that match a part: a single one, or those of the directory, first the one
+ * without a version. */
 static int look_below(struct walk *walk, int fd, size_t part)
 {
     const struct pb_output_part *wanted = &walk->pattern.part[part];

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A manifest decides what may be replaced and removed, so it is accepted only as a whole: with one
- * member missing, too long or of another type the directory counts as foreign. */
+/* A manifest decides what may be replaced and removed; therefore it is accepted only completely:
+ * if one member is missing, too long or of another type the directory counts as foreign. */
 #include "config/base/json_reader.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/publish/manifest.h"
@@ -25,7 +25,7 @@ static int errno_of_open(void)
     return errno == ELOOP || errno == ENXIO || errno == EISDIR ? -EINVAL : -errno;
 }
 
-/* The whole file, malloc'd. */
+/* Reads the complete file, malloc'd. */
 static int read_text(int directory, char **out_text, size_t *out_bytes)
 {
     struct stat st;
@@ -57,7 +57,7 @@ static int read_text(int directory, char **out_text, size_t *out_bytes)
     return 0;
 }
 
-/* --- taking it apart -------------------------------------------------------------------------*/
+/* --- parsing --------------------------------------------------------------------------------- */
 
 static bool take_text(const struct pb_json_value *value, const char *key, char *out, size_t bytes)
 {
@@ -74,13 +74,13 @@ static bool take_count(const struct pb_json_value *value, const char *key, uint6
     return true;
 }
 
-/* The name of something that lies in the directory itself, and is not hidden. */
+/* Returns true for the name of an entry of the directory itself that is not hidden. */
 static bool is_plain_name(const char *name)
 {
     return name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
 }
 
-/* Of such names. */
+/* Returns true for a path of such names. */
 static bool is_plain_path(const char *path)
 {
     bool plain = true;
@@ -92,7 +92,7 @@ static bool is_plain_path(const char *path)
     return plain;
 }
 
-/* The digits under the kind's name; without them there is none. */
+/* Reads the digits under the kind's name; without them the checksum is absent. */
 static bool take_kind(const struct pb_json_value *value, enum pb_checksum kind,
                       char out[PB_CHECKSUM_TEXT_BYTES])
 {
@@ -104,7 +104,7 @@ static bool take_kind(const struct pb_json_value *value, enum pb_checksum kind,
     return snprintf(out, PB_CHECKSUM_TEXT_BYTES, "%s:%s", name, digits) < PB_CHECKSUM_TEXT_BYTES;
 }
 
-/* The first kind that there is. */
+/* Reads the first kind that is present. */
 static bool take_checksum(const struct pb_json_value *value, char out[PB_CHECKSUM_TEXT_BYTES])
 {
     out[0] = '\0';
@@ -240,14 +240,14 @@ int pb_manifest_check(int directory, const struct pb_manifest *manifest)
     return 0;
 }
 
-/* --- what was changed since ------------------------------------------------------------------*/
+/* --- changes since publication ---------------------------------------------------------------- */
 
 static int64_t time_ns(const struct timespec *time)
 {
     return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
-/* Whether the open file has that checksum. */
+/* Returns true if the open file has that checksum. */
 static bool has_checksum(int fd, const char *checksum)
 {
     enum { CHUNK = 1 << 18 };
@@ -268,9 +268,9 @@ static bool has_checksum(int fd, const char *checksum)
     return same;
 }
 
-/* The time of the last write is the published one, and nothing of the file was changed after the
- * manifest was written. The first alone can be set to any time, the second goes wrong when a clock
- * was set back. */
+/* Returns true if the time of the last write is the published one, and the file was not changed
+ * after the manifest was written. The write time can be set to any value; the comparison with
+ * the manifest fails if a clock was set back. */
 static bool is_proved_by_times(int directory, const struct pb_manifest_file *file,
                                const struct stat *st)
 {
@@ -289,7 +289,7 @@ bool pb_manifest_is_changed(int directory, const struct pb_manifest_file *file)
     bool same = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == file->bytes;
     if (same && !is_proved_by_times(directory, file, &st))
         same = file->checksum[0] != '\0' ? has_checksum(fd, file->checksum)
-                                         : file->mtime_ns == 0 || /* nothing else is known */
+                                         : file->mtime_ns == 0 || /* no other evidence */
                                                time_ns(&st.st_mtim) == file->mtime_ns;
     (void)close(fd);
     return !same;

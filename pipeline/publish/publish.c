@@ -20,10 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PLACE_TRIES 100 /* others may come and go */
+#define PLACE_TRIES 100 /* other processes may use places meanwhile */
 
-/* The directories, the manifest, the mark and the record. Nobody sees them yet, so the order is
- * free. */
+/* Syncs the directories, the manifest, the mark and the record in any order, because they are
+ * not visible yet. */
 static int sync_sealed(struct pb_publish *p, int fd, int manifest_fd, int record_fd,
                        struct pb_err *err)
 {
@@ -46,7 +46,7 @@ static bool is_item(const char *type)
     return kind != NULL && kind->describes_others;
 }
 
-/* Takes the files as they are now: their times prove later that nobody changed them. */
+/* Records the files with their current times, which prove later that they were not changed. */
 static int take_files(struct pb_publish *p, int fd, const struct pb_manifest_file *file,
                       struct pb_manifest *m)
 {
@@ -71,7 +71,7 @@ static int write_record(struct pb_publish *p, int fd, struct pb_err *err, int *o
     return rc < 0 ? pb_io_fail(err, -rc, "cannot write", p->directory) : 0;
 }
 
-/* Manifests, permissions, and all of it on disk. fd: of the files. */
+/* Writes manifests and permissions, and syncs everything. fd: directory of the files. */
 static int seal(struct pb_publish *p, int fd, const struct pb_manifest_file *file, size_t n_files,
                 struct pb_err *err)
 {
@@ -103,7 +103,7 @@ static int seal(struct pb_publish *p, int fd, const struct pb_manifest_file *fil
     return rc;
 }
 
-/* Another has the place. PB_PUBLISH_MOVED when there is a next one. */
+/* Handles a place used by another input. Returns PB_PUBLISH_MOVED if there is a next place. */
 static int move_on(struct pb_publish *p, struct pb_err *err)
 {
     char was[256];
@@ -114,8 +114,8 @@ static int move_on(struct pb_publish *p, struct pb_err *err)
     return strcmp(was, p->place) == 0 ? -EAGAIN : PB_PUBLISH_MOVED;
 }
 
-/* The scene directory that another input had is this one's from now on. A crash between this and
- * the exchange leaves products of another input in it, which are never taken for this one's. */
+/* Assigns the scene directory of another input to this one. After a crash between this and the
+ * exchange it contains products of another input, whose own manifest identifies them. */
 static int take_over(const struct pb_publish *p, int scene_fd, struct pb_err *err)
 {
     struct pb_manifest marker = {.input = p->input};
@@ -169,8 +169,8 @@ static int try_place(struct pb_publish *p, struct pb_err *err)
     return rc;
 }
 
-/* What is left of the temporary directory: nothing, or the older products. The record of rows that
- * are still to be put in stays, for a sweep. */
+/* Removes the rest of the temporary directory: nothing, or the older products. A record of
+ * pending rows is preserved for a sweep. */
 static void remove_rest(struct pb_publish *p)
 {
     pb_publish_temp_unlock(&p->temp);
@@ -182,9 +182,9 @@ static void remove_rest(struct pb_publish *p)
                        p->products, p->temp.name);
 }
 
-/* Another program put a file among the older products, e.g. a viewer its .aux.xml: they stay with
- * it, and these products go to another directory. A warning says so, as the user expects them in
- * the old one. */
+/* Another program added a file to the older products, e.g. a viewer its .aux.xml: they are
+ * preserved with it, and these products are published in another directory. A warning reports
+ * it, because the user expects them in the old one. */
 static void explain_place(struct pb_publish *p)
 {
     struct pb_place_look look;
@@ -202,7 +202,7 @@ static void explain_place(struct pb_publish *p)
             p->place, first, look.why);
 }
 
-/* The path that came late may call the directory of the files otherwise. */
+/* The path known late may give another name to the directory of the files. */
 static int name_leaf(struct pb_publish *p, struct pb_err *err)
 {
     const char *wanted = pb_publish_leaf_of(p);
@@ -220,7 +220,8 @@ static void warn_of_rows(struct pb_publish *p, const char *why)
         (void)snprintf(p->warning, sizeof p->warning, "%s", why);
 }
 
-/* The products are visible. A lock that was broken meanwhile is taken again. */
+/* Publishes the rows after the products are visible. A lock that was broken meanwhile is taken
+ * again. */
 static void place_rows(struct pb_publish *p, int fd, struct pb_publish_lock *lock,
                        enum pb_publish_rows_collection state, const char *why)
 {
@@ -246,8 +247,8 @@ static void place_rows(struct pb_publish *p, int fd, struct pb_publish_lock *loc
                    p->products, err.msg[0] != '\0' ? err.msg : strerror(-rc));
 }
 
-/* Makes the sealed files visible; what they add to shared files is written before, and gets its
- * name after. */
+/* Makes the sealed files visible; their additions to shared files are written before, and
+ * renamed after. */
 static int make_visible(struct pb_publish *p, int fd, struct pb_err *err)
 {
     struct pb_publish_lock *lock = NULL;
@@ -269,7 +270,7 @@ static int make_visible(struct pb_publish *p, int fd, struct pb_err *err)
     return rc;
 }
 
-/* The error of a commit that has none yet. */
+/* Sets the error of a failed commit unless it is set. */
 static int cannot_publish(const struct pb_publish *p, int error, const char *final,
                           struct pb_err *err)
 {
@@ -306,7 +307,7 @@ int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file,
         return cannot_publish(p, -rc, final, err);
     p->committed = true;
     explain_place(p);
-    if (!p->unsynced) /* else a crash could bring back the older directory without its files */
+    if (!p->unsynced) /* otherwise a crash could restore the older directory without its files */
         remove_rest(p);
     if (realpath(final, out_path) == NULL)
         (void)snprintf(out_path, PATH_MAX, "%.*s", PATH_MAX - 1, final);

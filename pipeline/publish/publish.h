@@ -2,28 +2,28 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PUBLISH_H
 #define PB_PUBLISH_H
-/* A directory of products that appears all at once: files are written into
+/* Publication of a directory of products in one step: files are written into
  * <products>/.<scene>. ... .tmp/scene/<pipeline> (publish_temp.h), which becomes
- * <products>/<scene>/<pipeline> by one rename when everything is on disk, its manifest (manifest.h)
- * last. output.path may put other directories above <scene>, which are made without following
- * links, and leave out <pipeline>. Names and locks distinguish temporary directories of processes
- * that run from those of dead ones, and those of this machine from those of others.
+ * <products>/<scene>/<pipeline> by one rename after everything is on disk, its manifest
+ * (manifest.h) last. output.path may add other directories above <scene>, which are made without
+ * following links, and omit <pipeline>. Names and locks distinguish temporary directories of
+ * running processes from those of dead ones, and those of this machine from those of others.
  *
- * <products>/<scene> belongs to one input, which its own manifest names. The same content (size and
- * checksum) replaces its older products in one exchange. Of an input of several files it is the
- * same as well when the files of the older products that are read now, one at least, have the
- * checksums that they had: a pipeline may come to read more or fewer files. Another input is
- * refused, replaces the products as well, or gets the next free place <scene>~2, <scene>~3, ...
- * Files that pushbroom did not make are never replaced or removed: no directory without a manifest,
- * none that holds a file its manifest does not name or one that was changed since, none that the
- * input lies in.
+ * <products>/<scene> belongs to one input, which its own manifest names. The same content (size
+ * and checksum) replaces its older products in one exchange. An input of several files also
+ * counts as the same if the files of the older products that are read now, at least one, have
+ * unchanged checksums, because a pipeline may be changed to read more or fewer files. Another
+ * input is refused, replaces the products too, or gets the next free place <scene>~2, <scene>~3,
+ * ... Files that pushbroom did not make are never replaced or removed: no directory without a
+ * manifest, none with a file that its manifest does not name or that was changed since, none
+ * that contains the input.
  *
- * The outcome rule: publishing has succeeded when a reader finds the directory in its place, and
- * failed when not. When the rename cannot be synced it is taken back, and that is a failure; when
- * it cannot be taken back either, the products are there: a success with a warning. Rows of series
- * and the extent of collection.json follow the products (publish_rows.h).
+ * Outcome rule: publishing has succeeded if a reader finds the directory in its place, else it
+ * has failed. If the rename cannot be synced it is reverted, and that is a failure; if it cannot
+ * be reverted either, the products are visible: a success with a warning. Rows of series and the
+ * extent of collection.json are published after the products (publish_rows.h).
  *
- * One thread an object; any number of processes may publish into one directory. */
+ * One thread per object; any number of processes may publish into one directory. */
 #include "config/base/err.h"
 #include "config/config.h"
 #include "config/output/output_path.h"
@@ -39,76 +39,79 @@ struct pb_publish_options {
     const char *scene;    /* name of the scene, without a version */
     const char *pipeline;
     const char *path;   /* output.path; NULL = its default */
-    bool late;          /* what the path needs of the metadata is told by pb_publish_locate */
-    const char *sensor; /* of the scene's metadata, for the path; NULL = not known */
+    bool late;          /* pb_publish_locate sets the path's values from the metadata */
+    const char *sensor; /* from the scene's metadata, for the path; NULL = unknown */
     bool has_time;
-    const char *collection; /* whose collection.json is to be in products; NULL = none */
+    const char *collection; /* collection whose collection.json is updated in products; NULL = no
+                               collection */
     int64_t time_s;         /* since 1970-01-01 UTC */
-    const char *job;        /* id, for the manifest; NULL = none */
+    const char *job;        /* id for the manifest; NULL = no job */
     struct pb_input_id input;
-    /* Tells the checksums that `input` lacks: its own kind before open returns, when a directory of
-     * an input alike is there, else by commit; another kind where such a directory has that one.
-     * Taken, also when open fails; NULL = `input` has it, or no input will ever be taken for the
+    /* Computes the checksums that `input` lacks: its own kind before open returns if there is a
+     * directory of a similar input, else by commit; another kind if such a directory has that
+     * kind. Taken, also if open fails; NULL = `input` has it, or no input ever counts as the
      * same. */
     struct pb_input_sum *sum;
-    bool is_folder;      /* the input is a folder that is a scene: files are named inside it */
-    bool is_set;         /* the input is loose files: products of files that it lacks stay */
-    bool is_open;        /* and products of a part of these files are replaced, by whatever rule */
-    const char *earlier; /* only those of these jobs: ids, a space behind each, borrowed; NULL:
-                            those of a command, which no job made, of files with the content of
-                            these */
-    const char *input_path; /* a directory that this file lies in is not replaced; NULL = no file */
+    bool is_folder; /* the input is a folder that is a scene: files are named relative to it */
+    bool is_set;    /* the input is loose files: products of files that it lacks are not replaced */
+    bool is_open;   /* and products of a part of these files are replaced, by any rule */
+    const char
+        *earlier; /* only products of these jobs: ids, each followed by a space, borrowed; NULL:
+                     products of a command, not of a job, from files with the content of these */
+    const char
+        *input_path; /* a directory that contains this file is not replaced; NULL = no file */
     enum pb_existing existing;
     unsigned mode; /* permissions of the files, and with search for readers of the directories; 0 =
                       0644 and 0755 without the umask's bits */
 };
 
-#define PB_PUBLISH_MOVED 1 /* of commit, see there */
+#define PB_PUBLISH_MOVED 1 /* result of commit */
 
-/* Chooses the place and creates the temporary directory. Strings are copied. A name that is none,
- * begins with a dot or holds a slash is refused: it would hide, or land elsewhere. */
+/* Chooses the place and creates the temporary directory. Strings are copied. A scene name that
+ * is empty, begins with a dot or contains a slash is refused: it would be hidden, or in another
+ * directory. */
 int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err,
                     struct pb_publish **out_publish);
-/* Chooses the place of a `late` one: before commit, when pb_publish_is_placed tells that it has
- * none. sensor: NULL = not known, like a time without has_time. */
+/* Chooses the place of a `late` publication: call before commit if pb_publish_is_placed returns
+ * false. sensor: NULL = unknown, like a time without has_time. */
 bool pb_publish_is_placed(const struct pb_publish *publish);
 int pb_publish_locate(struct pb_publish *publish, const char *sensor, bool has_time, int64_t time_s,
                       struct pb_err *err);
-/* Starts a thread that computes the input's checksum; the caller must not fork afterwards. Without
- * this call commit computes it. Syncs what makes the temporary directory known as ours, so the
- * processes that write its files are best started before. */
+/* Starts a thread that computes the input's checksum; the caller must not fork afterwards.
+ * Without this call commit computes it. Syncs the mark of the temporary directory; therefore
+ * start the processes that write its files before. */
 int pb_publish_identify(struct pb_publish *publish, struct pb_err *err);
-/* How many bytes the largest product will have, as far as is known now: so much of the input may
- * be hashed while that product is. Any time before commit. */
+/* Sets the size of the largest product, as known so far: this many bytes of the input may be
+ * hashed while that product is finished. Any time before commit. */
 void pb_publish_expect(struct pb_publish *publish, uint64_t bytes);
-/* The files that were read, with their checksums; waits for these. Borrowed until close; n 0 when
- * `sum` was NULL. */
+/* Returns the files that were read, with their checksums; waits for these. Borrowed until close;
+ * n 0 if `sum` was NULL. */
 int pb_publish_inputs(struct pb_publish *publish, struct pb_err *err,
                       const struct pb_input_files **out);
-/* Does what of the commit depends on the input only: for a caller that waits for others to end.
- * Waits for the checksum. */
+/* Does the part of the commit that depends only on the input: for a caller that waits for other
+ * work. Waits for the checksum. */
 int pb_publish_prepare(struct pb_publish *publish, struct pb_err *err);
-/* The rows of the CSV file `table`, one of the products, will be put into <products>/<series>
- * (series.h) by commit. A series that cannot take them fails it before anything is visible. */
+/* Makes commit add the rows of the CSV file `table`, one of the products, to <products>/<series>
+ * (series.h). If the series cannot take them, commit fails before anything is visible. */
 int pb_publish_append(struct pb_publish *publish, const char *table, const char *series,
                       struct pb_err *err);
-const char *pb_publish_directory(const struct pb_publish *publish); /* where to write */
+const char *pb_publish_directory(const struct pb_publish *publish); /* directory to write into */
 /* The scene directory below products: "a", "a~2", "2026/a". Borrowed; commit may change it. */
 const char *pb_publish_place(const struct pb_publish *publish);
-/* Makes the files, all written and synced, visible. 0: *out_path (PATH_MAX bytes) gets the final
- * directory, and only close is left. PB_PUBLISH_MOVED: another input took the place since open;
- * nothing is visible and pb_publish_place names the next one: write anew what holds that name, and
- * call again. */
+/* Makes the files, all written and synced, visible. Returns 0: *out_path (PATH_MAX bytes) is the
+ * final directory, and only close remains. PB_PUBLISH_MOVED: another input took the place since
+ * open; nothing is visible and pb_publish_place returns the next one: rewrite the files that
+ * contain that name, and call again. */
 int pb_publish_commit(struct pb_publish *publish, const struct pb_manifest_file *file,
                       size_t n_files, struct pb_err *err, char *out_path);
-/* After a commit that returned 0: a warning, "" = none. Valid until close. */
+/* Returns a warning after a commit that returned 0, "" = no warning. Valid until close. */
 const char *pb_publish_warning(const struct pb_publish *publish);
-/* Removes what was not committed. NULL is fine. */
+/* Removes uncommitted files. NULL is fine. */
 void pb_publish_close(struct pb_publish *publish);
-/* Handles the temporary directories below products that dead processes of this machine left: puts
- * in rows that are missing, puts back products that an interrupted exchange had set aside, and
- * removes them. Only what carries our kind of name, this machine's node, no lock, and our manifest
- * or nothing at all is touched. Those of other machines stay: these sweep them. Returns how many
- * are removed. pb_publish_open does it too. */
+/* Handles the temporary directories below products of dead processes of this machine: adds
+ * missing rows, restores products that an interrupted exchange had set aside, and removes the
+ * directories. It only touches directories with our form of name, this machine's node, no lock,
+ * and our manifest or no content. Those of other machines are preserved for these machines'
+ * sweeps. Returns the count of removed directories. pb_publish_open calls it too. */
 int pb_publish_sweep(const char *products);
 #endif

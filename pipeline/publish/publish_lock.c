@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-#define PREFIX          PB_PUBLISH_LOCK_DIRECTORY "." /* of a directory that is being made */
+#define PREFIX          PB_PUBLISH_LOCK_DIRECTORY "." /* prefix of a directory before its rename */
 #define FILE_PREFIX     "new-"
 #define MAKE_TRIES      100
 
@@ -32,17 +32,18 @@ struct file {
 };
 
 struct pb_publish_lock {
-    int products_fd, fd, held_fd; /* of the directory, and of the file in it, which is locked */
+    int products_fd, fd, held_fd; /* fd: the directory; held_fd: the locked file in it */
     char held[PB_HOLDER_BYTES];
-    struct file *file; /* n_files: FILE_PREFIX<i> gets its name */
+    struct file *file; /* n_files: FILE_PREFIX<i> is renamed to its name */
     size_t n_files;
 };
 
 /* State of a lock as a waiting process sees it. */
 struct sight {
     struct pb_holder holder;
-    bool has_holder, is_empty, is_foreign; /* is_foreign: it holds a file that is not a holder's */
-    uint64_t bytes;                        /* of its files, which grow while the holder writes */
+    bool has_holder, is_empty,
+        is_foreign; /* is_foreign: it contains a file that is not a holder's */
+    uint64_t bytes; /* sum of its files' sizes, which grow while the holder writes */
 };
 
 static void look(int fd, struct sight *out)
@@ -66,7 +67,7 @@ static void look(int fd, struct sight *out)
 }
 
 /* Removes the files of a lock and the directory. If `name` is another process' lock by now, that
- * directory holds a file, and stays. */
+ * directory contains a file, and is not removed. */
 static void break_lock(int products_fd, const char *name, int fd)
 {
     struct pb_holder holder;
@@ -96,7 +97,7 @@ static bool is_left(int fd, const struct sight *sight)
 
 /* --- taking it -------------------------------------------------------------------------------*/
 
-/* Makes the directory under a name of its own. -EAGAIN: a sweep removed it. */
+/* Makes the directory under a unique name. -EAGAIN: a sweep removed it. */
 static int prepare(struct pb_publish_lock *lock, const char *name)
 {
     if (mkdirat(lock->products_fd, name, 0777) != 0) /* users of one group break each other's */
@@ -121,8 +122,8 @@ static bool is_own(const struct pb_publish_lock *lock)
            own.st_ino == there.st_ino && own.st_dev == there.st_dev;
 }
 
-/* 0; -EAGAIN: another has it; or a negative errno. A network file system may report that the source
- * is missing after a rename that was done. */
+/* Returns 0; -EAGAIN: another process has the lock; or a negative errno. A network file system
+ * may report a missing source after a successful rename. */
 static int try_take(const struct pb_publish_lock *lock, const char *name)
 {
     if (renameat(lock->products_fd, name, lock->products_fd, PB_PUBLISH_LOCK_DIRECTORY) == 0)
@@ -216,14 +217,14 @@ int pb_publish_lock_take(int products_fd, int64_t wait_ms, struct pb_publish_loc
     return 0;
 }
 
-/* --- having it -------------------------------------------------------------------------------*/
+/* --- using it --------------------------------------------------------------------------------- */
 
 static void name_file(size_t i, char out[32])
 {
     (void)snprintf(out, 32, FILE_PREFIX "%zu", i);
 }
 
-/* The directory, or a file in it, is missing. */
+/* Maps an error of a missing directory or file. */
 static int failed(int error)
 {
     return error == ENOENT || error == ESTALE ? -ESTALE : -error;
@@ -261,7 +262,7 @@ void pb_publish_lock_drop(struct pb_publish_lock *lock)
 {
     if (lock == NULL)
         return;
-    (void)close(lock->held_fd); /* NFS keeps a file that is open, and the directory with it */
+    (void)close(lock->held_fd); /* NFS preserves a file that is open, and the directory with it */
     break_lock(lock->products_fd, PB_PUBLISH_LOCK_DIRECTORY, lock->fd);
     (void)close(lock->fd);
     free(lock->file);

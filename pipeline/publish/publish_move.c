@@ -16,14 +16,14 @@ int pb_publish_sync(int fd)
     return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : -errno;
 }
 
-/* Some file systems (network ones, older FUSE) know no flags of renameat2. */
+/* Returns true for errors of file systems (network ones, older FUSE) without flags of renameat2. */
 static bool lacks_flags(int error)
 {
     return error == EINVAL || error == ENOSYS;
 }
 
-/* Renames to a free name; -EEXIST when it is not free. Without RENAME_NOREPLACE the worst that a
- * race can cost is an empty directory: onto anything else the rename of a directory fails. */
+/* Renames to a free name; -EEXIST if it is used. Without RENAME_NOREPLACE a race can at worst
+ * replace an empty directory: onto any other entry the rename of a directory fails. */
 static int rename_new(int from_fd, const char *from, int to_fd, const char *to)
 {
     struct stat st;
@@ -40,7 +40,7 @@ static int rename_new(int from_fd, const char *from, int to_fd, const char *to)
     return errno == ENOTEMPTY || errno == ENOTDIR ? -EEXIST : -errno;
 }
 
-/* The sync failed with rc, and taking the rename back ended with back. */
+/* Handles a sync that failed with rc; reverting the rename ended with back. */
 static int settle(struct pb_publish_move *move, int rc, int back)
 {
     if (back == 0)
@@ -54,7 +54,7 @@ static bool is_there(int fd, const char *name)
     return faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* The error of a rename to a name that had to be free, or of an exchange. */
+/* Maps the error of a rename to a name that had to be free, or of an exchange. */
 static int failed(int rc, int from_fd, const char *from)
 {
     if (rc == -ENOENT)
@@ -69,7 +69,8 @@ int pb_publish_move_scene(struct pb_publish_move *move)
         return failed(rc, move->temp_fd, PB_PUBLISH_SCENE);
     if ((rc = pb_publish_sync(move->base_fd)) == 0)
         return 0;
-    /* Another pipeline of the input may have published into it by now: only ours is taken back. */
+    /* Another pipeline of the input may have published into it by now: only our leaf is moved
+     * back. */
     return settle(move, rc, rename_new(move->from_fd, move->leaf, move->temp_fd, PB_PUBLISH_SCENE));
 }
 
@@ -97,7 +98,7 @@ static int exchange(const struct pb_publish_move *move)
                : -errno;
 }
 
-/* By two renames. */
+/* Reverts by two renames. */
 static int undo_replace(const struct pb_publish_move *move)
 {
     int rc = rename_new(move->scene_fd, move->name, move->from_fd, move->leaf);

@@ -2,35 +2,36 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PUBLISH_MOVE_H
 #define PB_PUBLISH_MOVE_H
-/* The renames that make products visible, each with its sync and, when that fails, its way back.
- * All return 0; -EAGAIN when the directory has changed since it was examined (examine it again);
- * -ESTALE when the own files are gone: a later run of the job has fenced this one (publish_temp.h);
- * or another negative errno. Where not 0, a reader finds the previous state. Thread: any. */
+/* Renames that make products visible, each with its sync and a rollback if the sync fails. All
+ * return 0; -EAGAIN if the directory has changed since it was examined (examine it again);
+ * -ESTALE if our own files are missing: a later run of the job has fenced this one
+ * (publish_temp.h); or another negative errno. If not 0, a reader finds the previous state.
+ * Thread: any. */
 #include <sys/stat.h>
 
 struct pb_publish_move {
-    int temp_fd;       /* of the temporary directory, which holds PB_PUBLISH_SCENE */
-    int from_fd;       /* of that; after move_scene it is the scene directory */
-    int base_fd;       /* of the directory that gets <place>; for move_scene */
-    int scene_fd;      /* of the directory that gets <name>; not for move_scene */
-    const char *leaf;  /* <from>/<leaf> is what becomes visible */
-    const char *place; /* of move_scene: <base>/<place>/<leaf> is where */
-    const char *name;  /* of the others: <scene>/<name> is where */
-    int unsynced; /* out, with 0: errno of a sync that failed where the rename could not be taken
-                     back */
+    int temp_fd;       /* the temporary directory, which contains PB_PUBLISH_SCENE */
+    int from_fd;       /* PB_PUBLISH_SCENE; after move_scene it is the scene directory */
+    int base_fd;       /* the directory that gets <place>; for move_scene */
+    int scene_fd;      /* the directory that gets <name>; not for move_scene */
+    const char *leaf;  /* <from>/<leaf> becomes visible */
+    const char *place; /* for move_scene: the destination is <base>/<place>/<leaf> */
+    const char *name;  /* for the others: the destination is <scene>/<name> */
+    int unsynced; /* out, with 0: errno of a sync that failed when the rename could not be reverted
+                   */
 };
 
-/* PB_PUBLISH_SCENE becomes the scene directory. */
+/* Renames PB_PUBLISH_SCENE to the scene directory. */
 int pb_publish_move_scene(struct pb_publish_move *move);
-/* Into a directory that has nothing of that name. */
+/* Moves into a directory that does not have that name. */
 int pb_publish_move_leaf(struct pb_publish_move *move);
-/* Changes places with the older products, which must be the directory `old`. They are left in
- * <from>, as <leaf> or, where the file system cannot exchange, as PB_PUBLISH_OLD;
- * there a reader finds nothing between the two renames, and a sweep puts the older ones back after
- * a crash between them. */
+/* Exchanges with the older products, which must be the directory `old`. These are then in
+ * <from>, as <leaf> or, if the file system cannot exchange, as PB_PUBLISH_OLD; in that case a
+ * reader finds no products between the two renames, and a sweep restores the older ones after a
+ * crash between them. */
 int pb_publish_move_exchange(struct pb_publish_move *move, const struct stat *old);
 
-/* fsync of a directory. File systems that cannot do that count as done: their renames are as
- * durable as they get. */
+/* fsync of a directory. Returns success on file systems that do not support it: there is no
+ * stronger guarantee for their renames. */
 int pb_publish_sync(int fd);
 #endif

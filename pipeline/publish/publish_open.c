@@ -91,7 +91,7 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
     return rc;
 }
 
-/* The name of the directory of the files, in the temporary one and when it is published. */
+/* Name of the directory of the files, in the temporary directory and when published. */
 const char *pb_publish_leaf_of(const struct pb_publish *p)
 {
     return !p->placed ? p->pipeline : p->path.inner[0] != '\0' ? p->path.inner : p->path.scene;
@@ -139,8 +139,7 @@ int pb_publish_choose_place(struct pb_publish *p, struct pb_err *err)
     return rc;
 }
 
-/* The manifest that makes the temporary directory ours, and later the scene directory this
- * input's. */
+/* Closes the descriptor of the mark. */
 void pb_publish_drop_mark(struct pb_publish *p)
 {
     if (p->mark_fd >= 0)
@@ -175,7 +174,7 @@ static int make_directory(struct pb_publish *p, struct pb_err *err)
     return rc;
 }
 
-/* make: the parents are created when they are missing, else p->base_fd stays -1. */
+/* Opens the parents. make: creates them if missing; otherwise p->base_fd is -1 then. */
 int pb_publish_open_base(struct pb_publish *p, bool make, struct pb_err *err)
 {
     if (p->base_fd >= 0)
@@ -188,7 +187,7 @@ int pb_publish_open_base(struct pb_publish *p, bool make, struct pb_err *err)
     return 0;
 }
 
-/* Before anything is written there. */
+/* Chooses the place before anything is written. */
 static int choose_first(struct pb_publish *p, struct pb_err *err)
 {
     int rc = pb_publish_open_base(p, false, err);
@@ -214,7 +213,7 @@ int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err
             rc = pb_io_fail(err, errno, "cannot open", p->products);
     }
     if (rc == 0)
-        (void)pb_publish_sweep(p->products); /* of runs that were killed */
+        (void)pb_publish_sweep(p->products); /* directories of runs that were killed */
     if (rc == 0 && p->placed)
         rc = choose_first(p, err);
     if (rc == 0)

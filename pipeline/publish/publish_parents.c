@@ -14,7 +14,8 @@
 
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-/* One that is there already is synced as well: who made it may have died before. */
+/* Makes and syncs a directory. An existing one is synced too: the process that made it may have
+ * died before its sync. */
 static int make_one(int at, const char *name, unsigned mode)
 {
     bool made = mkdirat(at, name, 0755) == 0;

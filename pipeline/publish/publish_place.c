@@ -30,7 +30,7 @@ __attribute__((format(printf, 2, 3))) static int another(struct pb_place_look *l
     return 0;
 }
 
-/* 1: opened; 0: it is not there, or what is there is said in *look; negative: cannot look. */
+/* Returns 1: opened; 0: absent, or *look describes the entry; negative: cannot be examined. */
 static int open_directory(int at, const char *name, const char *what, struct pb_place_look *look,
                           int *out_fd)
 {
@@ -44,7 +44,7 @@ static int open_directory(int at, const char *name, const char *what, struct pb_
     return -errno;
 }
 
-/* 1: read; 0: it is not ours, as *look says; negative: cannot look. */
+/* Returns 1: read; 0: not ours, *look gives the reason; negative: cannot be examined. */
 static int read_manifest(int fd, const char *what, struct pb_place_look *look,
                          struct pb_manifest *out)
 {
@@ -66,7 +66,8 @@ static bool names_file(const struct pb_manifest *m, const char *name)
     return false;
 }
 
-/* Whether every entry is the manifest's; else *look says which is not. Negative: cannot look. */
+/* Checks that every entry is the manifest's; else *look names one that is not. Negative: cannot
+ * be examined. */
 static int holds_only(int fd, const char *what, const struct pb_manifest *m,
                       struct pb_place_look *look)
 {
@@ -84,7 +85,7 @@ static int holds_only(int fd, const char *what, const struct pb_manifest *m,
     return rc;
 }
 
-/* Whether the files are those that were published; else *look says which is not. */
+/* Checks that the files are the published ones; else *look names one that is not. */
 static bool is_unchanged(int fd, const char *what, const struct pb_manifest *m,
                          struct pb_place_look *look)
 {
@@ -104,8 +105,8 @@ static bool is_same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* The directory that the input lies in. Loose files of a scene go by its name in theirs, where
- * nothing needs to have that name. */
+/* Finds the directory that contains the input. Loose files of a scene are represented by the
+ * scene's name in their directory; a file of that name need not exist. */
 static bool directory_of(const char *path, char real[PATH_MAX])
 {
     char parent[PATH_MAX];
@@ -120,7 +121,7 @@ static bool directory_of(const char *path, char real[PATH_MAX])
     return realpath(parent, real) != NULL;
 }
 
-/* Whether the file lies in the directory or below it, by whatever path. Unknown counts as yes. */
+/* Returns true if the file is in the directory or below it, by any path. Unknown counts as true. */
 static bool lies_in(const char *path, const struct stat *directory)
 {
     char real[PATH_MAX];
@@ -147,8 +148,8 @@ static bool lies_in(const char *path, const struct stat *directory)
     return found;
 }
 
-/* A kind of checksum that is known of the found one, if possible that which the wanted one gets in
- * any case. */
+/* Selects a kind of checksum that is known of the found input, preferably the kind that the
+ * wanted one gets in any case. */
 static bool needs(const struct pb_input_id *found, const struct pb_place_wanted *wanted,
                   enum pb_checksum *out)
 {
@@ -177,8 +178,8 @@ static int of_another(const struct pb_input_id *found, const struct pb_place_wan
                    found->name, (unsigned long long)found->bytes, why);
 }
 
-/* The first file of pixels that the products there were made of and the wanted set lacks; NULL =
- * none. */
+/* Returns the first file of pixels from which the products were made and which the wanted set
+ * lacks; NULL = no such file. */
 static const char *lacks(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
 {
     struct pb_input_sum_file file;
@@ -190,8 +191,8 @@ static const char *lacks(const struct pb_manifest *found, const struct pb_place_
 
 enum content { CONTENT_SAME, CONTENT_OTHER, CONTENT_NOT_KNOWN, CONTENT_NOT_READ };
 
-/* The file of that name of the wanted input, compared by its bytes. *needs: NOT_KNOWN: the kind of
- * checksum that decides. */
+/* Compares the file of that name in the wanted input by its bytes. *needs: with NOT_KNOWN: the
+ * kind of checksum that decides. */
 static enum content compare_file(const struct pb_manifest_read *found,
                                  const struct pb_place_wanted *wanted, enum pb_checksum *needs)
 {
@@ -211,8 +212,8 @@ static enum content compare_file(const struct pb_manifest_read *found,
     return strcmp(file.checksum, found->checksum) == 0 ? CONTENT_SAME : CONTENT_OTHER;
 }
 
-/* Whether the files of the products there that are read now have the content that they had, and
- * there is one; else *look says why not. */
+/* Returns true if at least one file of the products is read now and all such files have
+ * unchanged content; else *look gives the reason. */
 static bool has_content(const struct pb_manifest *found, const struct pb_place_wanted *wanted,
                         struct pb_place_look *look)
 {
@@ -239,8 +240,8 @@ static bool has_content(const struct pb_manifest *found, const struct pb_place_w
     return n_unknown == 0 && n_same > 0;
 }
 
-/* Whether products of an input with another checksum are of this one, of which other files are read
- * now; else *look says why not. */
+/* Returns true if products of an input with another checksum belong to this input, of which
+ * other files are read now; else *look gives the reason. */
 static bool is_of_same_files(const struct pb_manifest *found, const struct pb_place_wanted *wanted,
                              struct pb_place_look *look)
 {
@@ -249,21 +250,23 @@ static bool is_of_same_files(const struct pb_manifest *found, const struct pb_pl
            lacks(found, wanted) == NULL && has_content(found, wanted, look);
 }
 
-/* Whether the products there are those that jobs made of a part of the set. */
+/* Returns true if the products were made by the wanted jobs from a part of the set. */
 static bool is_part_of_jobs(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
 {
     return wanted->is_open && found->n_pixels > 0 && wanted->earlier != NULL &&
            found->job[0] != '\0' && strstr(wanted->earlier, found->job) != NULL;
 }
 
-/* Whether a command made them, as it makes the wanted ones. No job vouches for names then. */
+/* Returns true if a command made the products, like the wanted ones. No job guarantees names
+ * then. */
 static bool is_of_commands(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
 {
     return wanted->is_open && found->n_pixels > 0 && wanted->earlier == NULL &&
            found->job[0] == '\0';
 }
 
-/* Whether products of that input may be exchanged for the wanted one's; else *look says why not. */
+/* Returns true if products of that input may be exchanged for the wanted one's; else *look gives
+ * the reason. */
 static bool may_replace(const struct pb_manifest *found, const struct pb_place_wanted *wanted,
                         struct pb_place_look *look)
 {
@@ -282,7 +285,7 @@ static bool may_replace(const struct pb_manifest *found, const struct pb_place_w
     return false;
 }
 
-/* The open directory of products, which is there; what: how messages call it. */
+/* Examines the open directory of existing products; what: its description in messages. */
 static int look_at_products(int fd, const char *what, const struct pb_place_wanted *wanted,
                             struct pb_place_look *look)
 {
@@ -308,7 +311,7 @@ static int look_at_products(int fd, const char *what, const struct pb_place_want
     return rc < 0 ? rc : 0;
 }
 
-/* What has the inner name in the scene directory. */
+/* Examines the inner name in the scene directory. */
 static int look_inside(int scene_fd, const struct pb_place_wanted *wanted,
                        struct pb_place_look *look)
 {
@@ -324,8 +327,8 @@ static int look_inside(int scene_fd, const struct pb_place_wanted *wanted,
     return rc;
 }
 
-/* Whether the entry of a scene directory holds products, of any pipeline, of this input; *look:
- * what it holds else. */
+/* Returns true if the entry of a scene directory contains products, of any pipeline, of this
+ * input; else *look describes the content. */
 static bool is_own_entry(int scene_fd, const char *name, const struct pb_place_wanted *wanted,
                          struct pb_place_look *look)
 {
@@ -340,8 +343,8 @@ static bool is_own_entry(int scene_fd, const char *name, const struct pb_place_w
     return own;
 }
 
-/* Whether a scene directory whose manifest names another input holds products of this one. *out:
- * ALIKE where a checksum decides, else it says which file differs. */
+/* Returns true if a scene directory whose manifest names another input contains products of this
+ * one. *out: ALIKE if a checksum decides, else the file that differs. */
 static bool holds_own(int scene_fd, const struct pb_place_wanted *wanted, struct pb_place_look *out)
 {
     const struct dirent *e;
@@ -358,8 +361,8 @@ static bool holds_own(int scene_fd, const struct pb_place_wanted *wanted, struct
     return own;
 }
 
-/* Whether the scene directory of that input may become the wanted one's; else *out says why not.
- * That of several files is known by the products in it. */
+/* Returns true if the scene directory of that input may become the wanted one's; else *out gives
+ * the reason. A directory of several files is identified by the products in it. */
 static bool may_take(int fd, const struct pb_manifest *marker, const struct pb_place_wanted *wanted,
                      struct pb_place_look *out)
 {
@@ -380,7 +383,7 @@ static bool may_take(int fd, const struct pb_manifest *marker, const struct pb_p
     return inside.state == PB_PLACE_HOLDS;
 }
 
-/* The scene directory, whose manifest names its input. */
+/* Examines the scene directory, whose manifest names its input. */
 static int look_at_scene(int fd, const struct pb_place_wanted *wanted, struct pb_place_look *out)
 {
     struct pb_manifest marker = {0};
@@ -397,7 +400,7 @@ static int look_at_scene(int fd, const struct pb_place_wanted *wanted, struct pb
     return rc < 0 ? rc : 0;
 }
 
-/* A scene that is a folder, delivered where its products' directory would be. */
+/* Returns true for an input that is a folder at the place of its products' directory. */
 static bool is_input(int fd, const char *input_path)
 {
     struct stat there, input;
@@ -428,7 +431,7 @@ int pb_place_look(int base_fd, const char *place, const struct pb_place_wanted *
     return rc;
 }
 
-/* The same without an open directory. */
+/* Examines a place without a caller that needs the open directory. */
 static int only_look(int base_fd, const char *place, const struct pb_place_wanted *wanted,
                      struct pb_place_look *out)
 {
@@ -439,8 +442,8 @@ static int only_look(int base_fd, const char *place, const struct pb_place_wante
     return rc;
 }
 
-/* The version that is this input's already, or may be: 1, its name and what it is; 0 = there is
- * none. */
+/* Finds the version that belongs, or may belong, to this input: 1, its name and its state; 0 =
+ * not found. */
 static int find_own(int base_fd, const struct pb_place_wanted *wanted, char out_place[256],
                     struct pb_place_look *out)
 {

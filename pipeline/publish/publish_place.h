@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PUBLISH_PLACE_H
 #define PB_PUBLISH_PLACE_H
-/* Which directory below products/ an input may use, by the rules of publish.h; changes no file.
- * Thread: any. */
+/* Selection of the directory below products/ for an input, by the rules of publish.h; changes no
+ * file. Thread: any. */
 #include "pipeline/publish/publish.h"
 
 #include <stdbool.h>
@@ -12,48 +12,50 @@
 struct pb_input_sum;
 
 struct pb_place_wanted {
-    const char *shown; /* the directory that gets the place, for messages */
+    const char *shown; /* directory that gets the place, for messages */
     const char *scene; /* name of the place without a version */
-    const char *inner; /* of the directory in it that holds the files; "" = it holds them itself */
+    const char *inner; /* directory of the files in the place; "" = the place itself */
     const char *pipeline;
     const struct pb_input_id *input;
-    enum pb_checksum checksum; /* that `input` has, or gets in any case */
+    enum pb_checksum checksum; /* kind that `input` has, or gets in any case */
     bool is_final;             /* no other checksum of `input` will be known */
     const char *input_path;    /* see struct pb_publish_options */
     enum pb_existing existing;
-    const struct pb_input_sum *files; /* of an input of several files; NULL = it is one file */
-    bool is_set;         /* loose files that make a scene: products of files that it lacks stay */
-    bool is_open;        /* a set that files may join: products of a part of it are replaced */
-    const char *earlier; /* which jobs made these: ids, a space behind each; NULL: none */
+    const struct pb_input_sum *files; /* files of an input of several files; NULL = one file */
+    bool is_set;  /* loose files that make a scene: products of files that it lacks are not replaced
+                   */
+    bool is_open; /* a set that files may join: products of a part of it are replaced */
+    const char *earlier; /* jobs that made these files' products: ids, each followed by a space;
+                            NULL: no jobs */
 };
 
 enum pb_place_state {
-    PB_PLACE_FREE,   /* there is nothing of that name */
-    PB_PLACE_OURS,   /* this input's scene directory, and nothing of the inner name in it */
-    PB_PLACE_HOLDS,  /* older products of this input and pipeline: to be exchanged */
-    PB_PLACE_ALIKE,  /* an input's of this size; the wanted one's checksum `needs`, not known yet,
-                        tells whether it is this one */
-    PB_PLACE_ANOTHER /* of another input that is not to be replaced, or foreign */
+    PB_PLACE_FREE,  /* the name is unused */
+    PB_PLACE_OURS,  /* this input's scene directory, without the inner name */
+    PB_PLACE_HOLDS, /* older products of this input and pipeline: to be exchanged */
+    PB_PLACE_ALIKE, /* an input of the same size; the wanted one's checksum of kind `needs`, not yet
+                       known, decides if it is the same */
+    PB_PLACE_ANOTHER /* another input that must not be replaced, or foreign */
 };
 
 struct pb_place_look {
     enum pb_place_state state;
-    int scene_fd;         /* OURS and HOLDS: the directory that gets the files' one, the caller's to
-                             close; else -1 */
-    struct stat products; /* HOLDS: the directory of the older products */
-    char why[400];        /* ANOTHER: "holds ..." */
-    bool same_input;      /* the place is this input's, whatever lies in it */
-    enum pb_checksum needs; /* ALIKE: the kind that the directory's manifest has */
-    bool takes_over;        /* the scene directory's manifest names another input, to be replaced */
+    int scene_fd; /* OURS and HOLDS: the directory that gets the files' directory, the caller's to
+                     close; else -1 */
+    struct stat products;   /* HOLDS: the directory of the older products */
+    char why[400];          /* ANOTHER: "holds ..." */
+    bool same_input;        /* the place is this input's, whatever its content */
+    enum pb_checksum needs; /* ALIKE: the kind in the directory's manifest */
+    bool takes_over; /* the scene directory's manifest names another input, which is replaced */
 };
 
-/* Looks at <base>/<place>; base_fd -1: that directory does not exist. 0, or a negative errno when
- * it cannot be looked at. */
+/* Examines <base>/<place>; base_fd -1: that directory does not exist. Returns 0, or a negative
+ * errno if it cannot be examined. */
 int pb_place_look(int base_fd, const char *place, const struct pb_place_wanted *wanted,
                   struct pb_place_look *out);
-/* The place to use: the scene's own name, else, with versions, the one that is this input's, else
- * the first free one; or output.exists. 1: that depends on the wanted input's checksum of the kind
- * *out_needs; call again with it. */
+/* Chooses the place: the scene's own name, else, with versions, the one that is this input's,
+ * else the first free one; or output.exists. Returns 1 if that depends on the wanted input's
+ * checksum of the kind *out_needs; call again with it. */
 int pb_place_choose(int base_fd, const struct pb_place_wanted *wanted, struct pb_err *err,
                     char out_place[256], enum pb_checksum *out_needs);
 #endif

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BROKEN_TRIES    100       /* until a lock is not broken */
+#define BROKEN_TRIES    100       /* retries after a broken lock */
 #define RECOVER_WAIT_MS 2000      /* in a sweep: the next one tries again */
 #define RECORD_MAX      (4 << 20) /* bytes; a scene may have many tiles */
 
@@ -293,7 +293,7 @@ static int open_products(int products_fd, const struct pb_json_value *record)
     return fd;
 }
 
-/* Returns true if it is done or will never work. */
+/* Adds the rows. Returns true if that is done or can never succeed. */
 static bool put_in(const struct pb_publish_rows *rows, int products_fd, int leaf)
 {
     struct pb_publish_lock *lock = NULL;

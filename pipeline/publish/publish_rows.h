@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PUBLISH_ROWS_H
 #define PB_PUBLISH_ROWS_H
-/* Rows of series and the extent of collection.json: the part of a publication that goes into files
- * which scenes share. These files are written in full before the products are visible, so that
- * errors come in time, and get their names after: a publication that fails leaves them as they
- * were. A record in the temporary directory survives a process that dies in between; the sweep that
- * finds it puts in what is missing. Thread: any; one thread an object. */
+/* Rows of series and the extent of collection.json: the part of a publication in files that
+ * scenes share. These files are written completely before the products are visible, so that
+ * errors are detected in time, and renamed after: a publication that fails leaves them
+ * unchanged. A record in the temporary directory survives a process that dies in between; the
+ * sweep that finds it adds the missing rows. Thread: any; one thread per object. */
 #include "config/base/err.h"
 #include "config/output/output_path.h"
 
@@ -20,18 +20,18 @@ struct pb_publish_lock;
 
 struct pb_publish_series {
     char table[256]; /* file of the products */
-    char name[256];  /* of the series in the directory of products */
+    char name[256];  /* name of the series in the directory of products */
 };
 
 struct pb_publish_rows {
     struct pb_publish_series *series; /* n_series; pb_publish_rows_fini frees */
     size_t n_series;
-    char (*item)[256]; /* n_items: files of the products; freed likewise */
+    char (*item)[256]; /* n_items: files of the products; freed by fini too */
     size_t n_items;
     /* Path of the published files, below the directory of products. */
     char directory[PB_OUTPUT_PATH_BYTES + 520];
-    char scene[256];      /* of the rows */
-    char collection[256]; /* id; "" = none */
+    char scene[256];      /* scene of the rows */
+    char collection[256]; /* id; "" = no collection */
     unsigned mode;        /* see struct pb_publish_options */
 };
 
@@ -43,22 +43,21 @@ void pb_publish_rows_fini(struct pb_publish_rows *rows); /* a zeroed one is fine
 enum pb_publish_rows_collection {
     PB_ROWS_COLLECTION_FINE,
     PB_ROWS_COLLECTION_FOREIGN, /* another file has its name, or an item has another id */
-    PB_ROWS_COLLECTION_FAILED   /* may work later */
+    PB_ROWS_COLLECTION_FAILED   /* may succeed later */
 };
 
 /* Takes the lock of the directory of products (shown in messages) and writes the files, from the
- * products in the open directory `leaf`. 0 and *out_lock: place and drop it. What is wrong with
- * the collection is no failure: *out_state, and a text of 400 bytes for people. */
+ * products in the open directory `leaf`. Returns 0 and *out_lock: place and drop it. A problem
+ * of the collection is not a failure: *out_state, and a text of 400 bytes for users. */
 int pb_publish_rows_stage(const struct pb_publish_rows *rows, int products_fd, const char *shown,
                           int leaf, int64_t wait_ms, struct pb_err *err,
                           struct pb_publish_lock **out_lock,
                           enum pb_publish_rows_collection *out_state, char why[400]);
 
-/* Writes the record into the open temporary directory. leaf: the products. *out_fd, the caller's,
- * is to be synced. 0 or a negative errno.
- */
+/* Writes the record into the open temporary directory. leaf: the products. *out_fd, the
+ * caller's, has to be synced. Returns 0 or a negative errno. */
 int pb_publish_rows_record(const struct pb_publish_rows *rows, int temp_fd, int leaf, int *out_fd);
-/* Completes a run that was killed: if its products are in place, puts in what its record names.
- * Returns true if nothing is left to do. */
+/* Completes a run that was killed: if its products are in place, adds the rows of its record.
+ * Returns true if nothing remains to be done. */
 bool pb_publish_rows_recover(int products_fd, int temp_fd);
 #endif

@@ -24,7 +24,7 @@
 
 #define TEMP_TRIES      1000
 #define LOCK_MS_MAX     2000
-#define SHOWN_BYTES     140 /* of the scene in the temporary name */
+#define SHOWN_BYTES     140 /* bytes of the scene in the temporary name */
 #define JOB_BYTES       32
 #define OF_COMMAND      "run"
 #define LOCK_FILE       ".lock"
@@ -42,7 +42,7 @@ struct temp_name {
     struct pb_holder holder;
 };
 
-/* Cuts the text at its last dot. NULL: there is none. */
+/* Cuts the text at its last dot. NULL if it has no dot. */
 static char *cut_last(char *text)
 {
     char *dot = strrchr(text, '.');
@@ -67,7 +67,7 @@ static bool parse_name(const char *name, struct temp_name *out)
         strlen(job) >= JOB_BYTES || epoch[0] == '\0' || strlen(epoch) > 9 ||
         epoch[strspn(epoch, DIGITS)] != '\0')
         return false;
-    process[-1] = '.'; /* the two are the holder again */
+    process[-1] = '.'; /* the two parts are the holder again */
     if (!pb_holder_parse(node, &out->holder))
         return false;
     (void)snprintf(out->job, sizeof out->job, "%s", job);
@@ -75,7 +75,7 @@ static bool parse_name(const char *name, struct temp_name *out)
     return true;
 }
 
-/* .<scene>.<pid>-<n>.tmp, as earlier versions spelled it. */
+/* Returns true for .<scene>.<pid>-<n>.tmp, the form of earlier versions. */
 static bool is_earlier_name(const char *name)
 {
     size_t n = strlen(name), used;
@@ -106,7 +106,7 @@ static int lock_soon(int fd)
     return 0;
 }
 
-/* Where the file system has no such locks, .lock stays unlocked. */
+/* Without support by the file system, .lock is not locked. */
 static int make_lock_file(int fd, int *out_fd)
 {
     *out_fd = openat(fd, LOCK_FILE, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -171,7 +171,7 @@ int pb_publish_temp_make(int products_fd, const char *shown, const char *scene, 
     int rc = -EEXIST;
     const size_t job_bytes = job != NULL ? strlen(job) : 0;
     const bool is_job = job_bytes > 0 && job_bytes < JOB_BYTES && strpbrk(job, "./") == NULL;
-    /* The scene is for people only, so a long one is cut, but not in the middle of a character. */
+    /* The scene is only informative; therefore a long name is cut, but not within a character. */
     int bytes = (int)strnlen(scene, SHOWN_BYTES);
     while (bytes == SHOWN_BYTES && ((unsigned char)scene[bytes] & 0xc0) == 0x80)
         bytes--;
@@ -208,8 +208,8 @@ static bool holds_manifest_only(int fd)
     return only;
 }
 
-/* Removes a directory that holds nothing but its manifest. The manifest goes last: while anything
- * else is there, it says what that is. */
+/* Removes a directory with only its manifest. The manifest is removed last: it identifies the
+ * directory while anything else is in it. */
 static bool remove_emptied(int at, const char *name, int fd)
 {
     if (!holds_manifest_only(fd))
@@ -218,8 +218,9 @@ static bool remove_emptied(int at, const char *name, int fd)
     return unlinkat(at, name, AT_REMOVEDIR) == 0;
 }
 
-/* Removes the files that a manifest names and that were not changed since. Without a manifest the
- * directory was not complete, so the run that made the temporary directory wrote all of it. */
+/* Removes the files that a manifest names and that were not changed since. Without a manifest
+ * the directory was not complete; therefore the run that made the temporary directory wrote all
+ * of it. */
 static bool remove_products(int at, const char *name)
 {
     struct pb_manifest m = {0};
@@ -252,8 +253,8 @@ static bool has_manifest(int at, const char *name)
     return found;
 }
 
-/* A crash between two renames: the older products go back to their place, unless newer ones are
- * there. What else lies there is not ours, and the older ones wait. */
+/* Handles a crash between two renames: moves the older products back to their place, unless
+ * newer ones are there. If the place has foreign content, the older ones are preserved. */
 static void put_back_old(int products_fd, int temp_fd)
 {
     struct pb_manifest m = {0};
@@ -270,7 +271,7 @@ static void put_back_old(int products_fd, int temp_fd)
     int scene = -1;
     if (rc == 0 && m.pipeline[0] != '\0')
         scene = pb_publish_parents(products_fd, slash ? m.path : "", false, 0);
-    /* Onto a directory with anything in it the rename fails. */
+    /* The rename onto a directory that is not empty fails. */
     if (scene >= 0 && renameat(temp_fd, PB_PUBLISH_OLD, scene, name) == 0)
         (void)fsync(scene);
     else if (scene >= 0 && (errno == ENOTEMPTY || errno == EEXIST) && has_manifest(scene, name))
@@ -280,7 +281,7 @@ static void put_back_old(int products_fd, int temp_fd)
     pb_manifest_fini(&m);
 }
 
-/* Removes scene/, or the name that a fence gave to it. */
+/* Removes scene/, or a fenced scene/ under its new name. */
 static bool discard_scene(int products_fd, int at, const char *name)
 {
     struct pb_manifest marker = {0};
@@ -289,7 +290,7 @@ static bool discard_scene(int products_fd, int at, const char *name)
         return errno == ENOENT;
     bool products = pb_manifest_read(fd, &marker) == 0 && marker.pipeline[0] != '\0';
     pb_manifest_fini(&marker);
-    if (products) { /* taken back after a failed sync */
+    if (products) { /* moved back after a failed sync */
         (void)close(fd);
         return remove_products(at, name);
     }
@@ -412,8 +413,9 @@ static uint64_t fence_earlier(int products_fd, const char *job)
 
 /* --- after a crash ---------------------------------------------------------------------------*/
 
-/* Killed between mkdir and the first manifest: nothing is in it, or that manifest under the name it
- * is written with. An empty directory may be removed, whichever process made it. */
+/* Removes the directory of a run killed between mkdir and the first manifest: it is empty, or
+ * contains that manifest under its temporary name. An empty directory may be removed, whichever
+ * process made it. */
 static bool remove_begun(int at, const char *name, int fd)
 {
     struct stat st;
@@ -430,7 +432,7 @@ static bool remove_begun(int at, const char *name, int fd)
     return begun && unlinkat(at, name, AT_REMOVEDIR) == 0;
 }
 
-/* Returns true if scene/ has our manifest or is gone. Removes one without any content. */
+/* Returns true if scene/ has our manifest or is absent. Removes an empty scene/. */
 static bool is_ours(int temp_fd)
 {
     struct pb_manifest marker = {0};
@@ -462,14 +464,15 @@ static bool holds_own_only(int temp_fd)
     return only;
 }
 
-/* Takes the lock of the run until *out_fd is closed. False: another process has it. */
+/* Takes the lock of the run until *out_fd is closed. Returns false if another process has it. */
 static bool is_unlocked(int temp_fd, int *out_fd)
 {
     *out_fd = openat(temp_fd, LOCK_FILE, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     return *out_fd < 0 ? errno == ENOENT : pb_holder_lock_file(*out_fd) != -EAGAIN;
 }
 
-/* The lock of the directory is held meanwhile, so that a process that is making it notices. */
+/* The lock of the directory is held meanwhile, so that a process that is making it detects the
+ * sweep. */
 static bool sweep_one(int products_fd, const char *name)
 {
     int lock_fd = -1, fd = openat(products_fd, name, DIRECTORY_FLAGS);
@@ -484,7 +487,8 @@ static bool sweep_one(int products_fd, const char *name)
     return gone;
 }
 
-/* Removes a directory of an earlier version. Its name has no machine, so it has to be a day old. */
+/* Removes a directory of an earlier version. Its name has no machine; therefore it must be at
+ * least a day old. */
 static bool sweep_earlier(int products_fd, const char *name)
 {
     struct pb_manifest marker = {0};

@@ -2,29 +2,29 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PUBLISH_TEMP_H
 #define PB_PUBLISH_TEMP_H
-/* The temporary directory of a run, from its making to its removal by the run or, after a crash, by
- * a sweep: products/.<scene>.<job>.<epoch>.<holder>.tmp (holder.h).
+/* Temporary directory of a run, from its creation to its removal by the run or, after a crash,
+ * by a sweep: products/.<scene>.<job>.<epoch>.<holder>.tmp (holder.h).
  *
  *   .lock             an open lock of the run; server-side on network file systems
- *   .rows             record of rows to put into files that scenes share (publish_rows.h)
- *   scene/            becomes <products>/<scene> when there is none
+ *   .rows             record of rows for files that scenes share (publish_rows.h)
+ *   scene/            becomes <products>/<scene> if that is absent
  *     .pushbroom.json   manifest of a scene directory; written first
- *     <leaf>/           what is being written; after an exchange the older products
+ *     <leaf>/           files being written; after an exchange the older products
  *     .old/             older products set aside, on file systems that cannot exchange two
  *                       directories
  *
- * A sweep removes it when all of these hold: its name; this machine's node in it; no process of the
- * name's number and start time; free locks on the directory and on .lock; and our manifest, or
- * nothing yet. The lock on the directory alone tells processes of one machine apart; it is not
- * carried to the server of a network file system.
+ * A sweep removes it if all of these hold: its name; this machine's node in it; no process of
+ * the name's number and start time; free locks on the directory and on .lock; and our manifest,
+ * or no content yet. The lock on the directory only distinguishes processes of one machine; it
+ * is not forwarded to the server of a network file system.
  *
- * <epoch> counts the runs of a job. A new run has to fence those before it: it renames their <leaf>
- * and their scene/, so that their own rename, which makes products visible, fails with ENOENT. So a
- * worker that was given up cannot replace the products of its successor, however late it goes on.
- * The job of `pushbroom run` is "run", which fences nothing.
+ * <epoch> counts the runs of a job. A new run has to fence those before it: it renames their
+ * <leaf> and their scene/, so that their own rename, which makes products visible, fails with
+ * ENOENT. Therefore an abandoned worker cannot replace the products of its successor, however
+ * late it continues. The job of `pushbroom run` is "run", which fences nothing.
  *
- * Older products are removed file by file as their manifest names them: what else is there, and
- * what was changed since, stays. */
+ * Older products are removed file by file as named in their manifest: other files, and files
+ * changed since, are preserved. */
 #include "config/base/err.h"
 
 #include <stdbool.h>
@@ -34,21 +34,22 @@
 
 struct pb_publish_temp {
     char name[256]; /* "" = not made */
-    int fd;         /* of the directory, with its lock; -1 = not made */
-    int lock_fd;    /* of .lock, with its lock */
-    int scene_fd;   /* of scene/ */
+    int fd;         /* the directory, with its lock; -1 = not made */
+    int lock_fd;    /* .lock, with its lock */
+    int scene_fd;   /* scene/ */
 };
 
-/* Makes and locks one in the open directory (shown in messages). job: NULL or "" = of a command. */
+/* Makes and locks a temporary directory in the open directory (shown in messages). job: NULL or
+ * "" = a command. */
 int pb_publish_temp_make(int products_fd, const char *shown, const char *scene, const char *job,
                          struct pb_err *err, struct pb_publish_temp *out);
-/* Closes .lock, so that it can be removed where a file system keeps open files. The directory stays
- * locked for this machine. */
+/* Closes .lock, so that it can be removed on file systems that preserve open files. The
+ * directory stays locked for this machine. */
 void pb_publish_temp_unlock(struct pb_publish_temp *temp);
-/* Puts set aside products back where they are missing, then removes scene/ and what was fenced.
- * False: not all of it is gone. */
+/* Moves products that were set aside back if they are missing, then removes scene/ and fenced
+ * directories. Returns false if something remains. */
 bool pb_publish_temp_empty(int products_fd, int temp_fd);
-/* The same, and removes the directory. The caller holds its lock. */
+/* The same, and removes the directory. The caller has its lock. */
 bool pb_publish_temp_discard(int products_fd, const char *name);
 void pb_publish_temp_close(struct pb_publish_temp *temp); /* ends the locks */
 #endif

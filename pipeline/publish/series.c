@@ -19,13 +19,13 @@
 
 static const int64_t most_bytes = INT64_C(1) << 30;
 
-/* Zeroed: nothing. */
+/* Zeroed: empty. */
 struct text {
     char *data; /* NUL-terminated */
     size_t n;
 };
 
-/* All of a regular file. -ENOENT: there is none. */
+/* Reads a complete regular file. -ENOENT: not found. */
 static int read_all(int directory, const char *name, struct text *out)
 {
     struct stat st = {.st_mode = 0};
@@ -56,22 +56,21 @@ static int read_all(int directory, const char *name, struct text *out)
     return 0;
 }
 
-/* Length of the line at the start of the text, with its line feed; of one that was cut off, what is
- * there. */
+/* Length of the line at the start of the text, with its line feed; of a truncated line without. */
 static size_t line_of(const char *text, size_t n)
 {
     const char *end = memchr(text, '\n', n);
     return end != NULL ? (size_t)(end - text) + 1 : n;
 }
 
-/* Length of the field at the start of the text, with its quotes; 0 with *out_open: its quotes do
- * not end. */
+/* Length of the field at the start of the text, with its quotes; 0 with *out_open: the closing
+ * quote is missing. */
 static size_t field_of(const char *text, size_t n, bool *out_open)
 {
     size_t at = 0;
     *out_open = false;
     if (n > 0 && text[0] == '"')
-        for (at = 1;; at++) { /* "" is a quote in it */
+        for (at = 1;; at++) { /* "" is an escaped quote */
             const char *quote = memchr(text + at, '"', n - at);
             if (quote == NULL) {
                 *out_open = true;
@@ -86,8 +85,8 @@ static size_t field_of(const char *text, size_t n, bool *out_open)
     return at;
 }
 
-/* Length of the row at the start of the text: up to a line feed outside of quotes. A row whose
- * quotes do not end is the line: what follows is others'. */
+/* Length of the row at the start of the text: up to a line feed outside of quotes. A row without
+ * a closing quote ends with the line: the rest belongs to other rows. */
 static size_t row_of(const char *text, size_t n)
 {
     for (size_t at = 0; at < n;) {
@@ -101,7 +100,7 @@ static size_t row_of(const char *text, size_t n)
     return n;
 }
 
-/* Whether a row's first column is that text, as it is written. */
+/* Returns true if a row's first column is that text, as written. */
 static bool is_of(const char *row, size_t n, const char *scene)
 {
     bool open;
@@ -109,7 +108,7 @@ static bool is_of(const char *row, size_t n, const char *scene)
     return !open && bytes == strlen(scene) && memcmp(row, scene, bytes) == 0;
 }
 
-/* The name as the first column has it; malloc'd, NULL = no memory. */
+/* Returns the name in the form of the first column; malloc'd, NULL = out of memory. */
 static char *column_of(const char *scene)
 {
     struct pb_table *table = pb_table_create();
@@ -124,7 +123,7 @@ static char *column_of(const char *scene)
     return text;
 }
 
-/* The old rows but those of the scene, and the new ones behind them. */
+/* Writes the old rows except those of the scene, followed by the new ones. */
 static void merge(FILE *out, const struct text *old, const struct text *table, const char *scene)
 {
     const size_t header = line_of(table->data, table->n);
@@ -138,7 +137,7 @@ static void merge(FILE *out, const struct text *old, const struct text *table, c
     (void)fwrite(table->data + header, 1, table->n - header, out);
 }
 
-/* The permissions of the new file, where they are not those that it is made with. */
+/* Sets the permissions of the new file if they differ from those of its creation. */
 static void set_mode(int fd, int products_fd, const char *name, const struct text *old,
                      unsigned mode)
 {
