@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Plans usual scenes as a run whose blocks the host decodes, and prints the plan of the resident
+/* Plans usual scenes like a run whose blocks the host decodes, and prints the plan of the resident
  * kernel. */
 #include "pipeline/plan/device_plan.h"
 #include "pipeline/device/device.h"

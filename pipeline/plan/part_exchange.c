@@ -35,7 +35,7 @@ static int refuse(const struct pb_part_exchange *walk, struct pb_err *err, const
                    walk->schedule.pattern->name, why);
 }
 
-/* Tells what came of the last step, unless it was told before. */
+/* Reports the outcome of the last step, unless it was reported before. */
 static int tell(struct pb_part_exchange *walk, uint64_t value, struct pb_err *err)
 {
     const struct wic_outcome all = {walk->schedule.untold.count, value};
@@ -46,7 +46,7 @@ static int tell(struct pb_part_exchange *walk, uint64_t value, struct pb_err *er
     return rc < 0 ? pb_fail(err, PB_E_CONFIG_VALUE, "exchange: %s", text) : 0;
 }
 
-/* Takes the next step. 1: parts; 0: the result. */
+/* Begins the next step. 1: parts; 0: the result. */
 static int advance(struct pb_part_exchange *walk, bool enough, struct pb_err *err)
 {
     const uint64_t wanted = enough ? 2 + UP : 2 * (uint64_t)(walk->parts - walk->sent);

@@ -5,11 +5,11 @@
  *
  *  - the visiting order (plan_order.c).
  *  - the side of a tile. As small as the products' blocks allow (small tiles fit into caches and
- * take little memory), but no smaller than the file's blocks, and larger on a GPU, where a transfer
+ * need little memory), but no smaller than the file's blocks, and larger on a GPU, where a transfer
  * needs some hundred kilobytes to be fast. And large enough that a scene has TILES_MAX tiles at
- * most, as what is planned and kept by tile must not grow with the scene without end.
- *  - what is kept decoded for other tiles (plan_cache.c), and how much of all fits the budget
- * (plan_fit.c). */
+ * most, because the memory per tile in plans and runs must not grow with the scene without limit.
+ *  - the pixels that are kept decoded for other tiles (plan_cache.c), and the fit of all memory
+ * into the budget (plan_fit.c). */
 #include "pipeline/plan/plan.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/part_exchange.h"
@@ -36,14 +36,14 @@ static bool is_power_of_two(int32_t n)
     return n > 0 && (n & (n - 1)) == 0;
 }
 
-/* Plane by plane. */
+/* Format of slots, plane by plane. */
 static struct pb_slot_format slot_format(const struct pb_plan *plan)
 {
     struct pb_slot_format format = {.image_w = plan->grid.image_w, .image_h = plan->grid.image_h};
     for (size_t i = 0; i < plan->n_sources; i++) {
         const struct pb_plan_source *source = &plan->source[i];
         struct pb_source_format *window = &format.source[source->window];
-        if (source->n_bands == 0) /* nothing of it is read */
+        if (source->n_bands == 0) /* the source is not read */
             continue;
         window->n_planes += (uint32_t)source->n_bands;
         window->sample_bytes = (uint32_t)pb_type_bytes(source->type);
@@ -136,7 +136,7 @@ static int32_t choose_side(const struct pb_plan *plan, const struct pb_plan_requ
     return side;
 }
 
-/* Whether a GPU can compute tiles of that side. */
+/* True if a GPU can compute tiles of that side. */
 static bool fits_gpu(const struct pb_plan *plan, int32_t side)
 {
     const struct pb_geometry *g = &plan->geometry;
@@ -144,13 +144,13 @@ static bool fits_gpu(const struct pb_plan *plan, int32_t side)
            INT32_MAX;
 }
 
-/* Nobody asked for the side, and no product depends on it. */
+/* True if the side is not configured, and no product depends on it. */
 static bool may_shrink(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     return r->config->compute.tile_px == 0 && pb_plan_gate_side(plan) == 0;
 }
 
-/* A GPU may want smaller tiles. 0: it cannot compute them at any side. */
+/* Side for the device: a GPU may need smaller tiles. 0: it cannot compute them at any side. */
 static int32_t choose_device_side(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     int32_t side = choose_side(plan, r), least = product_block(r->pipeline);
@@ -203,8 +203,8 @@ int pb_plan_with_side(const struct pb_plan *base, const struct pb_plan_request *
     return 0;
 }
 
-/* Half the side, where nobody asked for one: small tiles cost a little speed, a refusal costs the
- * scene. 0: there is none. */
+/* Half the side, if none is configured: small tiles cost a little speed, a refusal costs the
+ * scene. 0: not possible. */
 static int32_t smaller_side(const struct pb_plan *base, const struct pb_plan_request *r,
                             int32_t side)
 {
@@ -213,8 +213,8 @@ static int32_t smaller_side(const struct pb_plan *base, const struct pb_plan_req
     return may ? side / 2 : 0;
 }
 
-/* The plan for a side, by whole rows of tiles where that is better. *least: what sides that did not
- * fit need, which *why names. */
+/* Makes the plan for a side, by whole rows of tiles if that is better. *least: the smallest need
+ * among sides that did not fit, which *why reports. */
 static int fit_side(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
                     uint64_t *least, struct pb_err *why, struct pb_plan *out_plan)
 {
@@ -241,9 +241,9 @@ static int fit_side(const struct pb_plan *base, const struct pb_plan_request *r,
     return rc;
 }
 
-/* The largest side at which the budget is kept; a smaller one where that leaves a core idle and the
- * smaller one costs less. A refusal names the side that needs least, which need not be the
- * smallest: of a large tile the first overviews are within it. */
+/* Finds the largest side within the budget; a smaller one if a core would be idle and the
+ * smaller one costs less. A refusal reports the side with the smallest need, which may not be the
+ * smallest side: a large tile contains its first overviews. */
 static int fit(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
                struct pb_err *err, struct pb_plan *out_plan)
 {
@@ -304,7 +304,7 @@ int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *reques
     return side > 0 ? side : choose_side(plan, request);
 }
 
-/* One pass, whose chain and sources are known. */
+/* Plans one pass, whose chain and sources are known. */
 static int plan_pass(struct pb_plan *plan, const struct pb_plan_request *request,
                      struct pb_err *err)
 {
@@ -316,7 +316,7 @@ static int plan_pass(struct pb_plan *plan, const struct pb_plan_request *request
     return rc;
 }
 
-/* The least memory that an earlier pass takes beside the products. */
+/* Least memory of an earlier pass in addition to the products. */
 static uint64_t least_bytes(const struct pb_plan *pass, const struct pb_plan_request *request)
 {
     struct pb_plan base = *pass, sided;
@@ -330,8 +330,8 @@ static uint64_t least_bytes(const struct pb_plan *pass, const struct pb_plan_req
     return least == UINT64_MAX ? 0 : least; /* the plan itself will fail */
 }
 
-/* The products are there while the earlier passes run: the last pass is chosen so that what it
- * holds leaves room for them. */
+/* The products are in memory while the earlier passes run: the last pass is chosen so that its
+ * products leave room for them. */
 static int plan_passes(struct pb_plan *plan, const struct pb_plan_request *request,
                        struct pb_err *err)
 {
@@ -348,8 +348,8 @@ static int plan_passes(struct pb_plan *plan, const struct pb_plan_request *reque
     return rc;
 }
 
-/* The pattern goes with the tiles, of the pass that makes the products, or with their parts, of
- * every pass; or *err says why not. */
+/* Checks that the pattern suits the tiles of the pass that makes the products, or their parts in
+ * every pass; else *err has the reason. */
 static int check_exchange(struct pb_plan *plan, const struct pb_plan_request *request,
                           struct pb_err *err)
 {

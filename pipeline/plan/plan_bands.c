@@ -23,22 +23,22 @@
 
 enum { INPUTS_MAX = PB_BANDS_MAX + PB_SOURCES_MAX };
 
-/* The bands of all sources: the scene's under the config's names, or B1, B2, ... without names; the
- * others' as their part of the config calls them. */
+/* Bands of all sources: the scene's under the config's names, or B1, B2, ... without names; the
+ * others' under the names in their part of the config. */
 struct inputs {
     struct pb_chain_input input[INPUTS_MAX];
     int32_t number[INPUTS_MAX];
     char own_name[PB_BANDS_MAX][8];
-    size_t n, n_scene;         /* of all files; of the scene's, which come first */
-    uint32_t file[INPUTS_MAX]; /* of the input: 0 = the scene */
+    size_t n, n_scene;         /* bands of all files; bands of the scene's files, which are first */
+    uint32_t file[INPUTS_MAX]; /* file of each input: 0 = the scene */
     struct pb_chain_source source[PB_SOURCES_MAX];
-    const struct pb_raster_info *first[PB_SOURCES_MAX]; /* the first file in each */
+    const struct pb_raster_info *first[PB_SOURCES_MAX]; /* facts of the first file in each */
     size_t n_sources;
     uint32_t window[PB_FILES_MAX]; /* the source that a file is a part of */
     size_t n_files;
 };
 
-/* How the config reads one file: `input` or one of its sources. */
+/* Settings for reading one file: `input` or one of its sources. */
 struct reading {
     const char *key; /* for messages */
     const struct pb_band_config *bands;
@@ -47,11 +47,11 @@ struct reading {
     bool has_nodata;
     int32_t bring; /* enum pb_bring */
     bool is_absent;
-    const char *file; /* pattern of the file's name; NULL = none */
+    const char *file; /* pattern of the file's name; NULL if absent */
 };
 
-/* Whether the mean of two of its pixels may mean nothing. Known to the process that owns a GPU as
- * well, which has the configuration and the flags of the info. */
+/* True if the mean of two pixels of the band may be meaningless. The process that owns a GPU
+ * computes the same, from the configuration and the flags of the info. */
 static bool is_class(const struct reading *r, const struct pb_raster_info *info, const char *name,
                      const struct pb_raster_band *band)
 {
@@ -75,7 +75,7 @@ static int add_band(const struct reading *r, const struct pb_raster_info *info, 
                     int32_t number, struct inputs *in, struct pb_err *err)
 {
     const struct pb_raster_band *band = &info->band[number - 1];
-    bool by_value = info->complex.kind == PB_COMPLEX_NONE; /* else it is NaN already */
+    bool by_value = info->complex.kind == PB_COMPLEX_NONE; /* else nodata is NaN already */
     if (in->n == PB_BANDS_MAX)
         return pb_fail(err, PB_E_PIPELINE_BAND, "all sources together have more than %d bands",
                        PB_BANDS_MAX);
@@ -122,7 +122,7 @@ static int add_bands(const struct reading *r, const struct pb_pipeline_config *p
     return rc;
 }
 
-/* Whether a step decides by data what of a tile is read. */
+/* True if a step decides from data which part of a tile is read. */
 static bool has_gate(const struct pb_pipeline_config *pipeline)
 {
     bool found = false;
@@ -141,8 +141,8 @@ static bool is_alike(const struct pb_chain_source *a, const struct pb_chain_sour
     return a->w == b->w && a->h == b->h && a->placed && b->placed && pb_map_equal(&a->map, &b->map);
 }
 
-/* The source of the chain that a file beside the first is a part of: one of equal grid and type, or
- * a new one. Masks are one to a source, and a gate looks at files one by one. */
+/* Source of the chain to which a file other than the first belongs: one of equal grid and type, or
+ * a new one. A source has one mask at most, and a gate needs separate files. */
 static int place_file(const struct pb_plan_request *request, const struct pb_raster_info *info,
                       const struct pb_chain_source *grid, struct inputs *in, struct pb_err *err)
 {
@@ -166,7 +166,7 @@ static int place_file(const struct pb_plan_request *request, const struct pb_ras
     return 0;
 }
 
-/* Inputs without a name, for steps that calibrate or cut. */
+/* Lists the nameless inputs for steps that calibrate or cut. */
 static int list_made(struct pb_plan *plan, const struct pb_plan_request *request,
                      const struct pb_plan_other *o, struct inputs *in, struct pb_err *err)
 {
@@ -206,7 +206,7 @@ static int list_other(const struct pb_plan_request *request, const struct pb_pla
         .w = o->info->width, .h = o->info->height, .placed = o->placed, .map = o->map};
     int rc = o->is_absent ? 0 : place_file(request, o->info, &grid, in, err);
     if (o->is_absent)
-        in->window[in->n_files] = 0; /* nothing is read there */
+        in->window[in->n_files] = 0; /* it is never read */
     rc = rc ? rc : add_bands(&other, request->pipeline, o->info, in, err);
     if (o->config->of_scene)
         in->n_scene = in->n;
@@ -255,10 +255,10 @@ static int wanted_bands(const struct pb_pipeline_config *pipeline, const struct 
     return 0;
 }
 
-/* Mistakes of a pipeline in one message, as many as there is room for. */
+/* Errors in a pipeline in one message, as many as fit. */
 struct mistakes {
     const struct pb_pipeline_config *pipeline;
-    enum pb_code code; /* of the first */
+    enum pb_code code; /* code of the first */
     size_t n_left_out;
     char text[500];
 };
@@ -289,8 +289,8 @@ static void add_mistake(void *to, const struct pb_diag *diag)
         (void)snprintf(text, sizeof text, ", step %zu (%s): %s", diag->step + 1,
                        m->pipeline->steps[diag->step].op->name, diag->msg);
     if (strstr(m->text, text + 1) != NULL)
-        return; /* a name that an expression has twice */
-    /* What is wrong with the pipeline goes before a scene that has nothing to do with it. */
+        return; /* the expression has the name twice */
+    /* An error of the pipeline has precedence over a scene outside its area. */
     if (used == 0 || m->code == PB_E_INPUT_OUTSIDE)
         m->code = code_of(diag, m->pipeline);
     if (used == 0 || used + strlen(text) + sizeof "; also" < sizeof m->text)
@@ -320,7 +320,7 @@ struct area_facts {
     const struct pb_plan_request *request;
 };
 
-/* params: of a step of the pipeline. */
+/* params: parameters of a step of the pipeline. */
 static bool find_area(const void *of, const void *params, struct pb_area *out)
 {
     const struct area_facts *facts = of;
@@ -400,8 +400,8 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     return ground != NULL ? pb_raster_placed(ground, grid.w, grid.h, err, &plan->placed) : 0;
 }
 
-/* What is read of each file, in the order of the chain's inputs, in which those of a file come
- * together. */
+/* Sets the bands to read from each file, in the order of the chain's inputs, in which those of a
+ * file follow each other. */
 static void set_sources(struct pb_plan *plan, const struct pb_plan_request *request,
                         const struct inputs *in)
 {
@@ -427,7 +427,7 @@ static void set_sources(struct pb_plan *plan, const struct pb_plan_request *requ
         pb_plan_gate_split(plan, i, pb_plan_info(plan, request, i));
 }
 
-/* Plans of the passes that the chain needs before it. */
+/* Plans the passes that the chain needs before it. */
 static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *request,
                        const struct inputs *in, struct pb_err *err)
 {
@@ -452,7 +452,7 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
                : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
 }
 
-/* Whole images follow the other inputs, each on a source of its own. */
+/* Adds the whole images after the other inputs, each in a source of its own. */
 static int list_images(struct pb_plan *plan, struct inputs *in, struct pb_err *err)
 {
     const struct pb_chain_image *images;

@@ -1,24 +1,24 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Which parts of the scene are kept decoded, how many, and which are decoded again.
+/* Decides which parts of the scene are kept decoded, how many, and which are decoded again.
  *
  * Tiles that consist of whole blocks and have no halo share no block: they are read directly into
  * their slots. All others are read through the cells of the block cache (block_cache.h).
  *
- * A tiled file has cells of whole blocks, about 256 px a side or one block. Going along the rows of
+ * A tiled file has cells of whole blocks, about 256 px a side or one block. Along the rows of
  * a stripe, the cells that one row of tiles touches are kept (and a few for readers that are
  * ahead), so a stripe decodes everything in it once; only the columns of cells at its edges are
- * decoded for the next stripe again. Stripes are much better than the Z curve: with halo and cells
- * as large as tiles a cache of 36, 54, 100, 200 cells decodes 1.82, 1.49, 1.35, 1.22 times as much
- * as there is along the Z curve, and 1.23, 1.11, 1.11, 1.02 times in stripes of 8, 16, 16, 64 tiles
+ * decoded again for the next stripe. Stripes are much better than the Z curve: with halo and cells
+ * as large as tiles a cache of 36, 54, 100, 200 cells decodes 1.82, 1.49, 1.35, 1.22 times the
+ * scene along the Z curve, and 1.23, 1.11, 1.11, 1.02 times in stripes of 8, 16, 16, 64 tiles
  * (simulated, LRU, 128 x 128 tiles).
  *
  * A striped file has cells as wide as a stripe of tiles with its halo, some dozen rows high. Every
- * stripe decodes every strip, so their number is what decoding costs, and a cell's width what it
- * saves.
+ * stripe of tiles decodes every strip: fewer stripes cost less decoding, narrower cells need less
+ * memory.
  *
  * One compressed strip for all the image decodes from its top only: one reader, and a stripe is one
- * pass. With a strip for each band apart, going to the next band starts from the top as well; so
+ * pass. With a separate strip for each band, the next band starts from the top as well; therefore
  * cells may grow there, up to the image. */
 #include "pipeline/plan/plan_cache_parts.h"
 
@@ -42,8 +42,9 @@ static int64_t touched(const struct pb_plan *plan, int64_t first, int64_t last, 
     return (end - 1) / cell - begin / cell + 1;
 }
 
-/* Where rows of tiles lie within cells comes again after as many rows as a cell has pixels, at
- * most; the first ones reach over the upper edge with their halo. */
+/* Largest count of rows of cells that a row of tiles touches. The position of rows within cells
+ * repeats after at most as many rows as a cell has pixels; the first ones extend beyond the upper
+ * edge with their halo. */
 static int64_t touched_by_a_row(const struct pb_plan *plan, const struct pb_cell_shape *cell)
 {
     int64_t n = 0, differ = cell->h + (int64_t)plan->halo / plan->grid.side_px + 1;
@@ -83,7 +84,7 @@ uint32_t pb_plan_cache_grow(const struct pb_plan *plan, const struct pb_raster_i
     return n;
 }
 
-/* --- how many, and what that costs -------------------------------------------------------------
+/* --- count of cells, and its cost --------------------------------------------------------------
  */
 
 static void count_striped(const struct pb_plan *plan, const struct pb_raster_info *info,
@@ -94,7 +95,7 @@ static void count_striped(const struct pb_plan *plan, const struct pb_raster_inf
     int64_t passes =
         plan->order == PB_ORDER_Z ? 1 : pb_cache_parts(g->cols, pb_grid_stripe_cols(g));
     int64_t down = touched_by_a_row(plan, cell), all = pb_cache_parts(g->image_h, cell->h);
-    /* Half of the next row's, for readers that work on it already. */
+    /* Half of the next row's cells, for readers that work on it already. */
     int64_t count = down + pb_cache_parts(g->side_px, cell->h) / 2 + plan->readers;
     out->cells[0].count = (uint32_t)pb_cache_least(count, passes * all);
     out->decodes = (double)passes;
@@ -120,7 +121,7 @@ static void count_tiled(const struct pb_plan *plan, struct pb_plan_decoding *out
     out->decodes = (double)columns / (double)pb_cache_parts(g->image_w, cell->w);
 }
 
-/* Units of the Z curve and blocks lie within each other here: pb_plan_create chooses it only so. */
+/* On the Z curve units and blocks are nested: otherwise pb_plan_create does not choose it. */
 static void count_z(const struct pb_plan *plan, struct pb_plan_decoding *out)
 {
     const struct pb_cell_shape *cell = &out->cells[0].shape;
@@ -174,7 +175,7 @@ static bool has_alpha(const struct pb_raster_info *info)
     return false;
 }
 
-/* Of GDAL's block cache, for a reader whose windows are like this one and never come back. */
+/* Bytes of GDAL's block cache, for a reader whose windows have this size and never repeat. */
 static uint64_t reader_cache(const struct pb_raster_info *info, const struct pb_rect *window)
 {
     uint64_t px = (uint64_t)info->block_w * (uint64_t)info->block_h;
@@ -183,7 +184,7 @@ static uint64_t reader_cache(const struct pb_raster_info *info, const struct pb_
     uint64_t blocks = (uint64_t)(pb_cache_parts(window->w, info->block_w) *
                                  pb_cache_parts(window->h, info->block_h));
     uint64_t bytes = pb_raster_cache_bytes(info, window);
-    /* Large blocks are not taken apart into all bands when the cache is smaller than that; each
+    /* Large blocks are not split into all bands when the cache is smaller than that; each
      * band is copied from the decoded block that GDAL holds anyway. */
     if (info->own_blocks)
         bytes = 0;
@@ -193,7 +194,7 @@ static uint64_t reader_cache(const struct pb_raster_info *info, const struct pb_
     if (!info->own_blocks && info->has_mask && has_alpha(info) && blocks > 1 &&
         bytes < (blocks + 1) * planes * plane)
         bytes = (blocks + 1) * planes * plane;
-    if (info->has_mask) /* a mask is a file of its own to GDAL; its blocks usually are the same */
+    if (info->has_mask) /* to GDAL a mask is a separate file; its blocks usually are the same */
         bytes += 2 * (px + BLOCK_OVERHEAD);
     return bytes;
 }
@@ -201,7 +202,7 @@ static uint64_t reader_cache(const struct pb_raster_info *info, const struct pb_
 void pb_plan_cache_add_readers(const struct pb_raster_info *info, struct pb_rect window,
                                struct pb_plan_decoding *out)
 {
-    /* A cell goes through its blocks once, whatever part of their width it takes. */
+    /* A cell reads its blocks once, whatever part of their width it uses. */
     if (pb_cache_is_striped(info))
         window.w = info->width;
     window.h = (int32_t)pb_cache_least(window.h, info->height);

@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Decoded cells of sources on whose grid the tiles do not lie (plan_cache.c is for the others).
+/* Decoded cells of sources whose grid is not that of the tiles (plan_cache.c is for the others).
  * Tiles are visited by rows, in stripes; a row of a stripe touches a window of the source, whose
  * cells are kept while the row is made. A striped file has cells as wide as the image.
  *
- * Grids are mapped to each other axis by axis, so which cells a tile touches is known from its
- * column and its row alone: they are walked through. Where no block is touched by two columns nor
- * by two rows (bands of one scene in files of their own, blocks as tiles), tiles are read straight
- * into their slots. A grid with more columns or rows than WALKED_MAX is estimated from above. */
+ * Grids are mapped to each other axis by axis, therefore the cells that a tile touches follow from
+ * its column and its row alone: a loop over both counts them. If no block is touched by two columns
+ * or by two rows (bands of one scene in files of their own, blocks as tiles), tiles are read
+ * straight into their slots. A grid with more columns or rows than WALKED_MAX gets an upper
+ * estimate. */
 #include "pipeline/plan/plan_cache_parts.h"
 
 enum { WALKED_MAX = 1 << 12 };
@@ -22,7 +23,7 @@ static struct pb_cell_shape shape_of(const struct pb_plan_source *source,
         return s;
     }
     if (info->top_down && !info->pixel_interleaved && source->n_bands > 1) {
-        s.w = info->width; /* each band begins at the top again: once for all */
+        s.w = info->width; /* each band starts from the top: the cell is the image */
         s.h = info->height;
         return s;
     }
@@ -33,13 +34,13 @@ static struct pb_cell_shape shape_of(const struct pb_plan_source *source,
 
 /* --- one axis -------------------------------------------------------------------------------- */
 
-/* Columns or rows of tiles, and what they read of a source in parts (cells or blocks). */
+/* Columns or rows of tiles, and the parts (cells or blocks) of a source that they read. */
 struct axis {
     const struct pb_plan *plan;
     uint32_t window;
     bool down;
     int32_t tiles;
-    int32_t part, image; /* px of the source */
+    int32_t part, image; /* sizes in px of the source */
 };
 
 /* Parts that neighbouring tiles touch together. */
@@ -63,7 +64,8 @@ static struct touched touched_by(const struct axis *a, int32_t first, int32_t la
     return (struct touched){from / a->part, n};
 }
 
-/* The most that `n` neighbouring tiles touch, when every n-th one is the first; *out_sum of all. */
+/* Most parts that `n` neighbouring tiles touch, in groups of n tiles; *out_sum: sum over the
+ * groups. */
 static int64_t most_touched(const struct axis *a, int32_t n, int64_t *out_sum)
 {
     int64_t most = 0;
@@ -77,7 +79,7 @@ static int64_t most_touched(const struct axis *a, int32_t n, int64_t *out_sum)
     return most;
 }
 
-/* The same where tiles are too many, wherever they begin. */
+/* Upper estimate of the same for too many tiles, for groups at any position. */
 static int64_t most_anywhere(const struct axis *a, int32_t n, int64_t *out_sum)
 {
     const struct pb_grid *g = &a->plan->grid;
@@ -95,7 +97,7 @@ static int64_t touched_most(const struct axis *a, int32_t n, int64_t *out_sum)
     return a->tiles <= WALKED_MAX ? most_touched(a, n, out_sum) : most_anywhere(a, n, out_sum);
 }
 
-/* Whether no part is touched by two tiles. */
+/* True if no part is touched by two tiles. */
 static bool are_apart(const struct axis *a)
 {
     int64_t end = 0;
@@ -121,7 +123,7 @@ static struct axis axis_of(const struct pb_plan *plan, size_t source, bool down,
                          .image = image};
 }
 
-/* What a gate looks at first may be larger than the tile. */
+/* True for direct reading; not with a gate, whose area may be larger than the tile. */
 static bool reads_direct(const struct pb_plan *plan, size_t source,
                          const struct pb_raster_info *info)
 {
@@ -131,7 +133,7 @@ static bool reads_direct(const struct pb_plan *plan, size_t source,
     return !looked_at && (info->is_made || (are_apart(&x) && are_apart(&y)));
 }
 
-/* Sets how many cells are kept; returns how often a block is decoded, on average. */
+/* Sets the count of cells; returns how often a block is decoded, on average. */
 static double count(const struct pb_plan *plan, size_t source, struct pb_plan_cells *cells)
 {
     const struct pb_cell_shape *cell = &cells->shape;
@@ -144,7 +146,7 @@ static double count(const struct pb_plan *plan, size_t source, struct pb_plan_ce
     int64_t columns = pb_cache_parts(cell->image_w, cell->w);
     cells->count = (uint32_t)pb_cache_least(down * (across + ahead),
                                             columns * pb_cache_parts(cell->image_h, cell->h));
-    /* The cells at the edges of a stripe are decoded for the next one again. */
+    /* The cells at the edges of a stripe are decoded again for the next one. */
     double decodes = (double)stripes / (double)columns;
     return decodes < 1.0 ? 1.0 : decodes;
 }

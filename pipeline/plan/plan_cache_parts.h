@@ -6,13 +6,13 @@
 #include "pipeline/plan/plan_cache.h"
 
 enum {
-    PB_CELL_PX = 256, /* about, of a tiled file */
+    PB_CELL_PX = 256, /* approximate side of a cell in a tiled file */
     PB_STRIP_CELL_ROWS = 32,
     PB_STRIP_CELL_BYTES = 4 << 20
 };
 
-/* GDAL's cache and the open files of all readers of a source, added to *out. window: what a reader
- * reads at a time. */
+/* Adds GDAL's cache and the open files of all readers of a source to *out. window: area that a
+ * reader reads at a time. */
 void pb_plan_cache_add_readers(const struct pb_raster_info *info, struct pb_rect window,
                                struct pb_plan_decoding *out);
 /* Bytes of the cells of a source. */
@@ -39,13 +39,13 @@ static inline bool pb_cache_is_striped(const struct pb_raster_info *info)
     return info->block_w >= info->width;
 }
 
-/* About `wanted` pixels, in whole blocks. */
+/* Largest multiple of whole blocks up to `wanted` pixels, at least one block. */
 static inline int32_t pb_cache_whole_blocks(int32_t block, int32_t wanted)
 {
     return block >= wanted ? block : wanted / block * block;
 }
 
-/* Rows of a cell of a striped file whose cells have rows of row_px pixels of all bands. */
+/* Rows of a cell in a striped file whose cells have rows of row_px pixels of all bands. */
 static inline int32_t pb_cache_strip_rows(const struct pb_plan_source *source,
                                           const struct pb_raster_info *info, int64_t row_px)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The struct of a step that calibrates; NULL = another one. */
+/* Parameters of a step that calibrates; NULL for any other step. */
 static const struct pb_calibrate *calibrate_of(const struct pb_step_config *step)
 {
     return step->op == pb_op_find("calibrate") ? step->params : NULL;
@@ -36,7 +36,7 @@ static const char *as_of(const struct pb_calibrate *step, const char *band)
     return NULL;
 }
 
-/* What the user says of the sun in the band; 0 = nothing. */
+/* Configured solar irradiance of the band; 0 = not configured. */
 static double irradiance_of(const struct pb_calibrate *step, const char *band)
 {
     for (size_t i = 0; i < step->irradiance.n; i++)
@@ -45,7 +45,7 @@ static double irradiance_of(const struct pb_calibrate *step, const char *band)
     return 0;
 }
 
-/* Whether an earlier step has put calibrated values in the place of the band. */
+/* True if an earlier step has replaced the band with calibrated values. */
 static bool is_done(const struct pb_plan *plan, size_t step, const char *band)
 {
     for (size_t i = 0; i < plan->n_calibrated; i++)

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A plan in words: for `run --dry-run` and check-config. */
+/* Describes a plan in text: for `run --dry-run` and check-config. */
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan/plan_digits.h"
 #include "pipeline/plan/plan_whole.h"
 
 #include <stdio.h>
 
-/* Files that are read; how many of them are read straight into tiles; the cells of the first other
- * one. */
+/* Count of files that are read; those that are read straight into tiles; the cells of the first
+ * other one. */
 struct decoded {
     size_t files, direct;
     const struct pb_plan_cells *cells;
@@ -31,7 +31,7 @@ static int describe_cells(const struct pb_plan *plan, char *text, size_t bytes)
 {
     const struct decoded d = decoded_of(plan);
     char direct[80] = "";
-    if (plan->whole.used) /* the line of codecs says it */
+    if (plan->whole.used) /* reported in the line of codecs */
         return snprintf(text, bytes, "%s", "");
     if (d.cells == NULL)
         return snprintf(text, bytes, "decoding   every block once, straight into its tile\n");
@@ -92,8 +92,8 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
                                         : "");
 }
 
-/* Passes, with the rounds of each, that find their pixels on the GPU; the last one is one of them.
- */
+/* Count of passes, with the rounds of each, that find their pixels on the GPU, including the last
+ * pass. */
 static size_t count_held(const struct pb_plan *plan)
 {
     size_t held = 0;
@@ -105,8 +105,8 @@ static size_t count_held(const struct pb_plan *plan)
     return held;
 }
 
-/* "2 reductions, 1 of them found on the GPU, and 1 sieved image": what passes before the last are
- * for. */
+/* Purpose of the passes before the last: "2 reductions, 1 of them found on the GPU, and 1 sieved
+ * image". */
 static void describe_purpose(size_t reductions, size_t on_device, size_t images, char *text,
                              size_t bytes)
 {
@@ -169,14 +169,14 @@ static void describe_gate(const struct pb_plan *plan, char *text, size_t bytes)
         (void)snprintf(text, bytes, "gate       leaves no tile out: %s\n", why);
 }
 
-/* Tiles that compute threads, streams or the resident kernel have at a time. */
+/* Count of tiles in compute threads, streams or the resident kernel at a time. */
 static uint32_t tiles_computed(const struct pb_plan *plan)
 {
     uint32_t least = plan->in_slots < plan->out_slots ? plan->in_slots : plan->out_slots;
     return plan->resident.used ? least : plan->workers;
 }
 
-/* The memory of the pass that takes the most. */
+/* Describes the memory of the pass that needs the most. */
 static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes)
 {
     static const char *const mem[] = {"host", "pinned", "managed"};
@@ -208,7 +208,8 @@ static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes
                    (double)plan->product_bytes / mib, room, reductions, areas, kept, rests);
 }
 
-/* Bands of more digits than float32: which keep them, and of which pixels will be counted. */
+/* Describes bands of more digits than float32: those that keep them, and the pixels to be counted.
+ */
 static void describe_digits(const struct pb_plan *plan, char *text, size_t bytes)
 {
     size_t used = 0;
@@ -229,7 +230,7 @@ static void describe_digits(const struct pb_plan *plan, char *text, size_t bytes
     }
 }
 
-/* What the memory keeps from working. */
+/* Describes the cores that are idle for lack of memory. */
 static void describe_idle(const struct pb_plan *plan, char *text, size_t bytes)
 {
     const uint64_t wanted = pb_plan_wanted_bytes(plan);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Which outputs are bands of the scene, and what the numbers of all are. */
+/* Finds the outputs that are bands of the scene, and the tags of all outputs. */
 static void find_scene_bands(struct pb_plan *plan, const struct pb_plan_digits_inputs *in)
 {
     const int32_t *origins = pb_chain_origins(plan->chain);
@@ -18,7 +18,7 @@ static void find_scene_bands(struct pb_plan *plan, const struct pb_plan_digits_i
         plan->tags[i] = pb_chain_output_tags(plan->chain, i);
 }
 
-/* Which of them have its pixels in their places. */
+/* Finds the outputs whose pixels are at their place in a band of the scene. */
 static void find_kept(struct pb_plan *plan, const struct pb_plan_digits_inputs *in)
 {
     const int32_t *places = pb_chain_places(plan->chain);
@@ -39,7 +39,7 @@ static void find_kept(struct pb_plan *plan, const struct pb_plan_digits_inputs *
 /* --- how products store outputs --------------------------------------------------------------- */
 
 struct stored {
-    bool as_float, whole; /* by a product in float32; by one in a type of more digits */
+    bool as_float, whole; /* stored by a product in float32; by one in a type of more digits */
 };
 
 static int find_stored(const struct pb_plan *plan, const struct pb_plan_request *request,
@@ -67,7 +67,7 @@ static int find_stored(const struct pb_plan *plan, const struct pb_plan_request 
     return 0;
 }
 
-/* --- bands whose digits count ----------------------------------------------------------------- */
+/* --- bands with more digits than float32 ------------------------------------------------------ */
 
 static struct pb_plan_wide wide_of(const struct pb_plan *plan,
                                    const struct pb_plan_digits_inputs *in, uint32_t input)
@@ -92,15 +92,15 @@ static struct pb_plan_wide wide_of(const struct pb_plan *plan,
     return wide;
 }
 
-/* Whether output i may have all digits of the band. */
+/* True if output i can keep all digits of the band. */
 static bool keeps(const struct pb_plan *plan, const struct pb_plan_wide *wide, size_t i,
                   uint32_t input, const struct stored *stored)
 {
     return stored[i].whole && wide->shifts && pb_chain_places(plan->chain)[i] == (int32_t)input;
 }
 
-/* What is counted of a band: rounded integers where something takes them so; rounded doubles where
- * a product of doubles does, as everything else is of float32 anyway. */
+/* Kind of pixels to count in a band: rounded integers if a step or product uses them rounded;
+ * rounded doubles if a product of doubles uses them, because everything else is float32 anyway. */
 static enum pb_wide_count count_of(const struct pb_plan *plan, const struct pb_plan_wide *wide,
                                    uint32_t input, const struct stored *stored)
 {
@@ -117,7 +117,7 @@ static enum pb_wide_count count_of(const struct pb_plan *plan, const struct pb_p
     return rounded ? PB_WIDE_ROUNDED : kept ? PB_WIDE_LOST : PB_WIDE_NOT;
 }
 
-/* The planes of rests of the outputs that are band `input` in place. */
+/* Adds residual planes for the outputs that copy band `input` in place. */
 static bool add_rests(struct pb_plan *plan, const struct pb_plan_wide *wide, uint32_t input,
                       const struct stored *stored)
 {
@@ -149,7 +149,7 @@ static void find_wide(struct pb_plan *plan, const struct pb_plan_digits_inputs *
     }
 }
 
-/* Bands of files in which an infinity is no nodata value. What is made has no name. */
+/* Finds bands of files in which an infinity is not a nodata value. Other inputs have no name. */
 static void find_floats(struct pb_plan *plan, const struct pb_plan_digits_inputs *in)
 {
     const uint32_t *used;

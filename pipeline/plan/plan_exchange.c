@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The walks of a plan's exchanges. */
+/* Walks of a plan's exchanges. */
 #include "pipeline/plan/part_exchange.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan/tile_exchange.h"

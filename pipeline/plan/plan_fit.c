@@ -1,18 +1,18 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The budget. There are few candidates: so many threads, stripes so wide, cells so high. Each has a
- * price, the decoding a reader does in relation to the least possible; they are compared from the
- * cheapest up, and the first that fits is the plan. An eighth more decoding costs nothing here: it
- * goes for much less memory. More than DECODES_MAX times as much is never planned.
+/* Fits a plan to the budget. A candidate is a number of threads, a width of stripes and a height of
+ * cells. Each has a price, the decoding of a reader relative to the least possible; they are
+ * compared from the cheapest up, and the first that fits is the plan. An eighth more decoding is
+ * free here, because it saves much memory. More than DECODES_MAX times as much is never planned.
  *
- * Each number of threads is there with a window of tiles in flight that no thread ever waits for,
- * and lean, with about half of it; where the stages have threads of their own, with slots for all
- * of them at once, or one slot more than cores. Lean costs a little, LEAN_PRICE.
+ * Each number of threads has a candidate with a window of tiles in flight for which no thread ever
+ * waits, and a lean one with about half of it; if the stages have threads of their own, with slots
+ * for all of them at once, or one slot more than cores. Lean costs a little, LEAN_PRICE.
  *
- * None of the sums depends on the budget, so the least of them is the amount that a refusal can
- * name and that is accepted then. What products hold takes a walk over the blocks of overviews to
- * find out (pyramid_bound.c): it is asked for when the rest fits, and once for all candidates that
- * visit the tiles alike. A sum that is too large for 64 bits stays at the largest number. */
+ * None of the sums depends on the budget, therefore a budget of the least sum, which a refusal
+ * reports, is accepted. The memory of products needs a walk over the blocks of overviews
+ * (pyramid_bound.c): it is computed when the rest fits, and once for all candidates with the same
+ * visiting order. A sum beyond 64 bits saturates. */
 #include "pipeline/plan/plan_fit.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_cache.h"
@@ -36,8 +36,8 @@
 
 enum { CANDIDATES_MAX = 2048, PRICED_MAX = 8 };
 
-/* Managed slots, whatever the budget: a GPU from which more of them are requested than it has free
- * can hang, and only the slots in use have to be resident. */
+/* Limit of managed slots, whatever the budget: a GPU can hang if more of them are requested than it
+ * has free memory, and only the slots in use have to be resident. */
 #define MANAGED_MAX (UINT64_C(1) << 30)
 
 struct candidate {
@@ -46,7 +46,7 @@ struct candidate {
     int32_t stripe_cols;
     uint32_t growth;
     bool lean;
-    uint64_t product_bytes; /* 0 = not asked for yet */
+    uint64_t product_bytes; /* 0 = not computed yet */
 };
 
 struct candidates {
@@ -84,7 +84,7 @@ void pb_plan_size_slots(struct pb_plan *plan)
     pb_plan_gate_size(plan, &largest);
 }
 
-/* The tiles of a unit, for each reader and the window; the window's counters. */
+/* Bytes of the tiles of a unit, for each reader and the window; and of the window's counters. */
 static uint64_t list_bytes(const struct pb_plan *plan)
 {
     uint64_t unit = pb_order_unit_max(&plan->grid, plan->order);
@@ -102,7 +102,7 @@ static bool is_bounded(const struct pb_plan *plan)
     return plan->mem != PB_MEM_MANAGED || slots_bytes(plan) <= MANAGED_MAX;
 }
 
-/* The plan as the candidate has it, without the products. */
+/* Plan of the candidate, without the products. */
 static struct pb_plan without_products(const struct pb_plan *base, const struct pb_plan_request *r,
                                        const struct candidate *c)
 {
@@ -111,7 +111,7 @@ static struct pb_plan without_products(const struct pb_plan *base, const struct 
     plan.grid.unit_cols = 1;
     pb_plan_set_threads(&plan, r, c->threads, c->lean);
     plan.price = c->price;
-    if (plan.whole.used) /* the GPU keeps what tiles share */
+    if (plan.whole.used) /* the GPU keeps the pixels that tiles share */
         plan.decoding = pb_plan_whole_decoding(&plan, r);
     else
         plan.decoding = pb_chain_keeps_grid(plan.chain) ? pb_plan_cache(&plan, r->info, c->growth)
@@ -142,27 +142,27 @@ static uint64_t product_bytes(const struct pb_plan *plan, const struct pb_plan_r
     return bytes;
 }
 
-/* States of the reductions of an earlier pass: a set for each writer and one more. */
+/* Bytes of the reductions' states in an earlier pass: a set for each writer and one more. */
 static uint64_t reduce_bytes(const struct pb_plan *plan)
 {
     return (pb_plan_sink_workers(plan) + (uint64_t)1 + (plan->out.reduced != 0)) *
            pb_chain_reduce_bytes(plan->chain);
 }
 
-/* The most that is held at a time, in this pass or, with the products, in one before it. */
+/* Most memory at a time, in this pass or, with the products, in an earlier one. */
 static uint64_t needed(const struct pb_plan *plan)
 {
     uint64_t before = plan->reserve_bytes > 0 ? add(plan->product_bytes, plan->reserve_bytes) : 0;
     return plan->total_bytes > before ? plan->total_bytes : before;
 }
 
-/* The plan with the products of candidate i. Threads and stripes decide how many tiles are in
- * flight and their order; the growth of cells has no influence. */
+/* The plan with the products of candidate i. They depend on threads and stripes, which determine
+ * the count and the order of tiles in flight; the growth of cells has no influence. */
 static struct pb_plan with_products(struct pb_plan plan, const struct pb_plan_request *r,
                                     struct candidates *all, size_t i)
 {
     struct candidate *c = &all->at[i];
-    if (plan.is_earlier) { /* the products are there already */
+    if (plan.is_earlier) { /* the products are in memory already */
         plan.product_bytes = plan.held_bytes;
         plan.reduce_bytes = reduce_bytes(&plan);
         plan.image_bytes = pb_plan_image_bytes(&plan);
@@ -196,7 +196,8 @@ static void add_one(struct candidates *all, const struct pb_plan *base,
         all->at[all->n++] = c;
 }
 
-/* A GPU's stages do not share the cores: its slots are never lean. */
+/* Adds a candidate and its lean variant. A GPU's stages do not share the cores: its slots are never
+ * lean. */
 static void add_candidate(struct candidates *all, const struct pb_plan *base,
                           const struct pb_plan_request *r, struct candidate c)
 {
@@ -213,7 +214,7 @@ static void add_stripes(struct candidates *all, const struct pb_plan *base,
     for (uint32_t g = 0; g <= growth; g++) {
         struct candidate c = {.threads = threads, .growth = g};
         add_candidate(all, base, r, c);
-        /* Powers of two: other widths would cut the blocks of overviews in two. */
+        /* Powers of two: other widths would split the blocks of overviews. */
         bool striped = base->order != PB_ORDER_Z && !base->whole_rows;
         for (c.stripe_cols = 1; striped && c.stripe_cols < base->grid.cols; c.stripe_cols *= 2)
             add_candidate(all, base, r, c);
@@ -225,7 +226,7 @@ static int32_t width_of(const struct candidate *c)
     return c->stripe_cols > 0 ? c->stripe_cols : INT32_MAX;
 }
 
-/* Cheapest first; of equal price the one with more threads, then the one with less memory. */
+/* Cheapest first; of equal price the one with more threads first, then the one with less memory. */
 static int by_price(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
@@ -250,7 +251,7 @@ static void list_candidates(struct candidates *all, const struct pb_plan *base,
                             const struct pb_plan_request *r)
 {
     uint32_t n = threads_wanted(base, r);
-    /* All, then steps of about an eighth down to one. */
+    /* All threads, then steps of about an eighth down to one. */
     for (;; n -= (n + 7) / 8) {
         add_stripes(all, base, r, n);
         if (n == 1)
@@ -259,7 +260,7 @@ static void list_candidates(struct candidates *all, const struct pb_plan *base,
     qsort(all->at, all->n, sizeof all->at[0], by_price);
 }
 
-/* The plan of the candidate that takes the least memory. */
+/* Plan of the candidate that needs the least memory. */
 static struct pb_plan least_of(struct candidates *all, const struct pb_plan *base,
                                const struct pb_plan_request *r)
 {
@@ -286,8 +287,8 @@ static int refuse(const struct pb_plan *least, const struct pb_plan_request *req
     return pb_plan_refuse(least, request, &shortage, err);
 }
 
-/* The base with what a tile takes, and its candidates: one at least, as a stripe of all columns
- * decodes once. NULL: no memory. */
+/* Sets the memory of a tile in the base, and makes its candidates: at least one, because a stripe
+ * of all columns decodes once. NULL: out of memory. */
 static struct candidates *candidates_of(const struct pb_plan *base,
                                         const struct pb_plan_request *request,
                                         struct pb_plan *out_sized)
@@ -311,7 +312,7 @@ uint64_t pb_plan_least_bytes(const struct pb_plan *base, const struct pb_plan_re
     return needed(&least);
 }
 
-/* The least of the cheapest plans that have all threads. */
+/* Least memory of the cheapest plans that have all threads. */
 static uint64_t wanted_bytes(struct candidates *all, const struct pb_plan *base,
                              const struct pb_plan_request *r)
 {
@@ -327,9 +328,10 @@ static uint64_t wanted_bytes(struct candidates *all, const struct pb_plan *base,
     return least == UINT64_MAX ? 0 : least;
 }
 
-/* What is left of the budget is for finished blocks that a device makes: a product whose blocks are
- * all there is written by one thread in the order of the file. Sixteen writers at once wait for the
- * lock of its inode, and the gaps that they leave have to be closed, after all is on the disk. */
+/* Gives the rest of the budget to finished blocks that a device makes: a product whose blocks are
+ * all in memory is written by one thread in the order of the file. Sixteen writers at once wait for
+ * the lock of its inode, and the gaps between their blocks have to be closed after all are on the
+ * disk. */
 static void give_room(struct pb_plan *plan, uint64_t left)
 {
     const uint64_t most = plan->out.n > 0 ? plan->out.most_bytes : 0;

@@ -28,7 +28,7 @@ void pb_plan_gate_set(struct pb_plan *plan)
     plan->gate = gate;
     if (gate.chain == NULL)
         return;
-    /* Files have a window each where there is a gate. */
+    /* With a gate each file has its own window. */
     for (size_t i = 0; i < plan->n_sources; i++) {
         const struct pb_plan_bands first = pb_plan_bands_of(&plan->source[i], PB_PLAN_FIRST);
         gate.format.source[i].n_planes = (uint32_t)first.n;
@@ -47,7 +47,7 @@ static int32_t smaller(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-/* What both hold. */
+/* Smallest rectangle around both. */
 static struct pb_rect united(const struct pb_rect *a, const struct pb_rect *b)
 {
     if (a->w <= 0 || b->w <= 0)
@@ -82,7 +82,7 @@ void pb_plan_gate_size(struct pb_plan *plan, const struct pb_tile *largest)
     struct pb_tile first = *largest;
     for (uint32_t i = 0; i < plan->n_sources; i++) {
         struct pb_rect need = pb_chain_need_most(plan->gate.chain, i, core.w, core.h);
-        /* Both are grown alike on every side, but for rounding. */
+        /* Both grow by the same amount on every side, except for rounding. */
         first.read[i].w = larger(need.w, largest->read[i].w) + 2;
         first.read[i].h = larger(need.h, largest->read[i].h) + 2;
     }
@@ -121,6 +121,6 @@ int32_t pb_plan_gate_side(const struct pb_plan *plan)
 
 uint32_t pb_plan_sink_workers(const struct pb_plan *plan)
 {
-    /* Readers that are threads of their own are no more than writers. */
+    /* If readers are threads of their own, their count is at most that of writers. */
     return plan->writers * (!plan->by_workers && plan->gate.chain != NULL ? 2 : 1);
 }

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A chain of the band alone makes of stored pixels what steps see of them, with scale, offset,
- * nodata and masks. It goes over the area by windows of whole blocks, or of rows of blocks that are
- * taller; a compressed one is decoded for each of its windows, so these are as tall as
- * compute.memory allows. */
+ * A chain of only this band converts stored pixels to the values that steps read, with scale,
+ * offset, nodata and masks. It is run over the area in windows of whole blocks, or of rows of
+ * taller blocks; a compressed one is decoded for each of its windows, therefore these are as tall
+ * as compute.memory allows. */
 #include "pipeline/plan/plan_heights.h"
 #include "kernels/chain/chain.h"
 #include "pipeline/raster/ground.h"
@@ -17,7 +17,7 @@
 
 enum { SIDE = 1024, WINDOW_PX = 1 << 20 };
 
-/* The raster of an input; NULL: nobody has it open. */
+/* Raster of an input; NULL: not open. */
 static struct pb_raster *raster_of(const struct pb_plan_heights *h, uint32_t input)
 {
     const uint32_t file = h->file[input];
@@ -41,7 +41,7 @@ static int place(const void *of, uint32_t input, char *why, size_t why_bytes, st
 struct window {
     struct pb_raster *raster;
     struct pb_chain *chain;
-    struct pb_rect step; /* w x h of a window at most */
+    struct pb_rect step; /* w x h: largest size of a window */
     void *stored;
     uint8_t *mask;
     float *pixels;
@@ -57,14 +57,14 @@ static void fini(struct window *w)
     free(w->scratch);
 }
 
-/* Whole blocks, as many as make SIDE pixels. */
+/* Length of whole blocks, up to SIDE pixels. */
 static int32_t step_of(int32_t block, int32_t size)
 {
     const int32_t most = block < SIDE ? SIDE / block * block : block;
     return most < size ? most : size;
 }
 
-/* What a window of so many rows takes, with what its reader holds. */
+/* Bytes of a window with that many rows, and of its reader. */
 static uint64_t bytes_of(const struct window *w, int32_t rows)
 {
     const struct pb_raster_info *info = pb_raster_info(w->raster);
@@ -74,7 +74,7 @@ static uint64_t bytes_of(const struct window *w, int32_t rows)
            pb_chain_scratch_bytes(w->chain, w->step.w, rows);
 }
 
-/* Rows of a block that is larger than a window. */
+/* Count of rows for a block that is larger than a window. */
 static int32_t rows_of_block(const struct window *w, uint64_t memory)
 {
     const struct pb_raster_info *info = pb_raster_info(w->raster);
@@ -123,7 +123,7 @@ static int init(struct window *w, struct pb_raster *raster, const struct pb_chai
                                        .n_outputs = 1,
                                        .sources = &source,
                                        .n_sources = 1};
-    if (pb_chain_create(&spec, &diag, &at, &w->chain) < 0) /* one band without steps is right */
+    if (pb_chain_create(&spec, &diag, &at, &w->chain) < 0) /* one band without steps is valid */
         return pb_fail(err, PB_E_MEMORY, "out of memory for the heights of the ground");
     int rc = size_window(w, memory, err);
     if (rc < 0)
@@ -139,7 +139,7 @@ static int init(struct window *w, struct pb_raster *raster, const struct pb_chai
     return pb_fail(err, PB_E_MEMORY, "out of memory for the heights of the ground");
 }
 
-/* Invalid pixels are NaN, which no comparison holds for. */
+/* Widens the range by the pixels. Invalid pixels are NaN, for which no comparison is true. */
 static void widen(double range[2], const float *pixels, size_t n)
 {
     float low = INFINITY, high = -INFINITY;
@@ -194,7 +194,7 @@ static int look_at_all(struct window *w, int32_t band, const struct pb_rect *are
     return rc;
 }
 
-/* What the area has beside the one that is known, which it holds: above, left, right, below. */
+/* Parts of the area outside the known one, which it contains: above, left, right, below. */
 static void subtract(const struct pb_rect *area, const struct pb_rect *known, struct pb_rect out[4])
 {
     const int32_t right = known->x + known->w, bottom = known->y + known->h;
@@ -204,7 +204,8 @@ static void subtract(const struct pb_rect *area, const struct pb_rect *known, st
     out[3] = (struct pb_rect){area->x, bottom, area->w, area->y + area->h - bottom};
 }
 
-/* Of the band and the area last asked for, if the new one holds that: grids grow by and by. */
+/* Known range of the band in the last area, if the new area contains that: grids grow step by step.
+ */
 static struct pb_plan_heights_seen seen_of(const struct pb_plan_heights *h, uint32_t input,
                                            const struct pb_rect *area)
 {

@@ -5,13 +5,13 @@
 /* Whole images that earlier passes make (pb_chain_images), as sources of the plan. */
 #include "pipeline/plan/plan.h"
 
-/* Sets plan->images of the compiled chain; the first one is source `first`. */
+/* Sets plan->images for the compiled chain; the first image is source `first`. */
 int pb_plan_images(struct pb_plan *plan, size_t first, struct pb_err *err);
-/* Cells of an image that the pass makes. */
+/* Count of the cells of an image that the pass makes. */
 uint64_t pb_plan_image_cells(const struct pb_plan *pass);
-/* Cells that passes of the whole plan sieve when their tiles have come, each counted in every
- * round. */
+/* Count of the cells that passes of the whole plan sieve after their tiles have arrived, each
+ * counted once a round. */
 uint64_t pb_plan_image_steps(const struct pb_plan *plan);
-/* What a pass needs to make its images, at most; 0: it makes none. UINT64_MAX: it cannot. */
+/* Largest memory that a pass needs to make its images; 0 = no images; UINT64_MAX = impossible. */
 uint64_t pb_plan_image_bytes(const struct pb_plan *pass);
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What a pass of several rounds reads in each is kept after the first, if the budget has room for
- * all of it: the rest of a scene would have to be read again all the same. Tiles that a gate may
- * leave out are read again, and where blocks go to a GPU as they are stored no reader has tiles. */
+/* The input of a pass with several rounds is kept after the first, if the budget has room for
+ * all of it: otherwise the rest of a scene would have to be read again anyway. Tiles that a gate
+ * may leave out are read again; and if blocks are sent to a GPU as they are stored, no reader has
+ * tiles. */
 #include "pipeline/plan/plan_keep.h"
 
 enum { ALIGN = 64 };

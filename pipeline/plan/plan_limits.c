@@ -12,8 +12,8 @@ static uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Files of input.sources are the user's own, so what is brought onto the grid of one does not grow;
- * but they are no pixels of the scene. */
+/* Files of input.sources are the user's own, therefore a grid of the size of such a file is always
+ * allowed; but their pixels do not count as the scene's. */
 struct pb_grid_limits pb_plan_grid_limits(const struct pb_plan_request *request)
 {
     const struct pb_limits *limits = &request->config->limits;

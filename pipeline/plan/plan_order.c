@@ -4,13 +4,14 @@
  * does not grow with the image. Everything else, and chains with a halo, is visited by rows of
  * tiles, within stripes when rows are long: pixels that neighbours share are used again soon.
  *
- * A COG's compressed blocks lie in the file row by row. Visited by whole rows, each has its place
- * when it is made; else most of them have to wait in a temporary file and are written twice. The
- * incomplete overviews of a whole row take as much memory as a row of blocks of float32 planes.
- * That is worth it for images of a usual width, and within half of the budget: what a run takes
- * must not grow with the scene without end, and with many bands it gains nothing (20 bands of 5490
- * x 5490 px: 13.4 CPU s and 401 MB by rows, 12.7 and 261 along the curve). A GPU's tiles are larger
- * than blocks, so half of its blocks would wait all the same: its order stays. */
+ * A COG's compressed blocks are in the file row by row. If visited by whole rows, each block has
+ * its position when it is made; else most of them have to wait in a temporary file and are written
+ * twice. The incomplete overviews of a whole row need as much memory as a row of blocks of float32
+ * planes. Whole rows are used for images of a usual width, and within half of the budget: the
+ * memory of a run must not grow with the scene without limit, and with many bands whole rows save
+ * nothing (20 bands of 5490 x 5490 px: 13.4 CPU s and 401 MB by rows, 12.7 and 261 along the
+ * curve). A GPU's tiles are larger than blocks, so half of its blocks would wait anyway: its order
+ * does not change. */
 #include "pipeline/plan/plan_order.h"
 #include "pipeline/product/product.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A product is made on the device where the device has an encoder for it, and the memory. */
+/* A product is made on the device if the device has an encoder for it, and enough memory. */
 #include "pipeline/plan/plan_out.h"
 #include "pipeline/plan/plan.h"
 
@@ -12,9 +12,9 @@
 #define ALIGN      256
 #define SLOT_LEAST (UINT64_C(1) << 20)
 
-enum { REDUCE_FLIGHTS = 64 }; /* tiles under way, at most */
+enum { REDUCE_FLIGHTS = 64 }; /* most tiles in flight */
 
-/* From what is fast to what takes little memory. */
+/* From the fastest to the one that needs the least memory. */
 static const struct {
     uint32_t strips;
     uint64_t batch_bytes; /* raw blocks of a batch */
@@ -75,7 +75,7 @@ bool pb_plan_out_has_plane(const struct pb_plan *plan, uint32_t plane)
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
-/* Of a layer of a product's blocks. */
+/* Sets the sizes for a layer of a product's blocks. */
 static void size_layer(struct pb_plan_out *out, struct pb_plan_made *made, uint32_t layer,
                        uint64_t batch_bytes)
 {
@@ -96,7 +96,7 @@ static void size_layer(struct pb_plan_out *out, struct pb_plan_made *made, uint3
     out->slot_bytes = slot > out->slot_bytes ? slot : out->slot_bytes;
 }
 
-/* A batch of parts lies where encoded blocks do. */
+/* Sets the sizes for batches of parts, which use the memory of encoded blocks. */
 static void size_parts(const struct pb_plan *plan, struct pb_plan_out *out,
                        struct pb_plan_made *made, uint64_t batch_bytes)
 {
@@ -110,7 +110,7 @@ static void size_parts(const struct pb_plan *plan, struct pb_plan_out *out,
     out->slot_bytes = slot > out->slot_bytes ? slot : out->slot_bytes;
 }
 
-/* Of blocks that come compressed, as large as they were before: few become larger. */
+/* Bytes of all blocks of a product before compression: few blocks become larger. */
 static uint64_t most_bytes(const struct pb_plan *plan, const struct pb_plan_made *made)
 {
     const int32_t block_px = made->blocks.format.block_px;
@@ -166,14 +166,14 @@ static void size(const struct pb_plan *plan, struct pb_plan_out *out)
         PB_OUT_BATCHES * (aligned(out->workspace_bytes) + aligned(out->encoded_bytes) + results);
 }
 
-/* compute.device_memory of which the smallest size would fit, as fits() has left it. */
+/* compute.device_memory for which the smallest size would fit, after fits() has failed. */
 static uint64_t least_of_all(const struct pb_plan *plan, const struct pb_plan_out *out)
 {
     const uint64_t beside = plan->whole.least_bytes + out->device_bytes;
     return beside > 2 * out->device_bytes ? beside : 2 * out->device_bytes;
 }
 
-/* Whether it fits beside what decoding needs. */
+/* Returns true if it fits in addition to the memory for decoding. */
 static bool fits(const struct pb_plan *plan, struct pb_plan_out *out)
 {
     const uint64_t all = plan->whole.device_bytes, least = plan->whole.least_bytes;
@@ -188,7 +188,7 @@ static bool fits(const struct pb_plan *plan, struct pb_plan_out *out)
 
 /* --- products -------------------------------------------------------------------------------- */
 
-/* Why no product is made there; NULL: some may be. */
+/* Why no product is made there; NULL: some may be made. */
 static const char *refuse(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     const struct pb_exchange_config *exchange = &r->pipeline->exchange;
@@ -201,7 +201,7 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
     return NULL;
 }
 
-/* The planes of tiles that the product takes. */
+/* Bits of the planes of tiles that the product uses. */
 static uint64_t planes_of(const struct pb_product_env *env, const struct pb_product_config *config)
 {
     uint32_t plane[PB_BANDS_MAX];
@@ -212,7 +212,7 @@ static uint64_t planes_of(const struct pb_product_env *env, const struct pb_prod
     return n < 0 ? UINT64_MAX : bits;
 }
 
-/* The first plane and how many there are up to the last one; format.plane counts from the first. */
+/* Sets the first plane and their count up to the last one; format.plane counts from the first. */
 static void place_planes(struct pb_plan_made *made)
 {
     struct pb_encode_format *f = &made->blocks.format;
@@ -227,8 +227,7 @@ static void place_planes(struct pb_plan_made *made)
         f->plane[b] = (uint16_t)(f->plane[b] - first);
 }
 
-/* Whether rows of tiles make whole rows of blocks of a level, or such a row is made of some of
- * them.
+/* True if rows of tiles make whole rows of blocks of a level, or some of them make such a row.
  */
 static bool is_even(const struct pb_plan *plan, int32_t block_px)
 {
@@ -281,7 +280,8 @@ static struct pb_plan_out choose(const struct pb_plan *plan, const struct pb_pla
     return out;
 }
 
-/* What another process has said, which has its products; it was checked but for the tiles. */
+/* Uses the output side of another process, which has its products; only its planes are unchecked.
+ */
 static void take_said(struct pb_plan *plan, const struct pb_plan_out *said)
 {
     bool good = plan->whole.used && plan->n_outputs <= PB_BANDS_MAX;
@@ -295,7 +295,7 @@ static void take_said(struct pb_plan *plan, const struct pb_plan_out *said)
         size(plan, &plan->out);
 }
 
-/* Whole images are made of planes. */
+/* Adds planes that the host needs for whole images. */
 static void add_image_planes(const struct pb_plan *plan, struct pb_plan_out *out)
 {
     const struct pb_chain_image *image;
@@ -304,8 +304,8 @@ static void add_image_planes(const struct pb_plan *plan, struct pb_plan_out *out
         out->host_planes |= image[i].output < 64 ? UINT64_C(1) << image[i].output : UINT64_MAX;
 }
 
-/* As far as there is memory, percentiles and moments of one plane are found where it is made, in
- * this process; other reductions take planes. */
+/* Output side of an earlier pass. As far as memory allows, percentiles and moments of one plane are
+ * computed on the device, in this process; other reductions need planes on the host. */
 static struct pb_plan_out of_earlier(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     struct pb_plan_out out = {.host_planes = UINT64_MAX};

@@ -2,14 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PLAN_REFUSE_H
 #define PB_PLAN_REFUSE_H
-/* The words for a plan that no budget, or not this one, is enough for. */
+/* Error messages for a plan that exceeds every budget, or the configured one. */
 #include "pipeline/plan/plan.h"
 
-/* What the plan that takes the least memory lacks. */
+/* Shortage of the plan that needs the least memory. */
 struct pb_plan_shortage {
     uint64_t needed_bytes;     /* in all; UINT64_MAX: no memory is enough */
     uint64_t slots_bytes;      /* for slots */
-    uint64_t slots_most_bytes; /* managed slots may take that and take more; 0: they do not */
+    uint64_t slots_most_bytes; /* limit of managed slots, if they exceed it; else 0 */
 };
 
 /* Fills *err and returns its errno. */

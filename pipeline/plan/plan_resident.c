@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The resident kernel's part of the plan. A chain without a halo takes pieces of whole lines,
- * pulled from pinned slots; a chain with one needs its neighbours, and one that changes the grid
- * lines of other places or of several sources: its tiles are brought to device memory and cut into
- * parts, each of which reads what it needs. Managed slots stay with the host: lines are pulled from
- * them as from pinned ones, parts read them where they are, as they do on a GPU that shares memory
- * with the CPU. As many warps as shared memory gives registers to. */
+/* The resident kernel's part of the plan. A chain without a halo uses pieces of whole lines,
+ * pulled from pinned slots; a chain with one needs neighbouring pixels, and one that changes the
+ * grid needs lines of other positions or of several sources: its tiles are copied to device memory
+ * and cut into parts, each of which reads its own input. Managed slots stay in host memory: lines
+ * are pulled from them like from pinned ones, parts read them in place, like on a GPU that shares
+ * memory with the CPU. The number of warps is that for which shared memory has registers. */
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_sums.h"
@@ -29,17 +29,17 @@ enum {
                           multiprocessor gets a block */
 };
 
-/* Processes that share a GPU take turns on it, unless MPS brings them together, and a kernel that
- * stays takes its turns also while it waits. */
+/* Processes that share a GPU get time slices, unless MPS combines them, and a resident kernel
+ * uses its time slices also while it waits. */
 static const char SHARED_WHY[] =
     "service.parallel_jobs is over 1, and processes that share a GPU without MPS take turns on it: "
     "a resident kernel would starve the others";
 
-/* The tile must travel with its pieces. */
+/* The tile must be sent with its pieces. */
 enum { USER_BYTES = (sizeof(struct pb_tile) + 15) / 16 * 16 };
 _Static_assert(USER_BYTES <= WIC_PLAN_USER_MAX, "a tile travels to the GPU");
 
-/* Pulled lines are as good as the link with one block of many warps a multiprocessor; parts wait
+/* For pulled lines one block of many warps a multiprocessor is as fast as the link; parts wait
  * for their own barriers, so that a second block fills the gaps. */
 static const uint32_t line_warps[] = {PB_RESIDENT_LINE_WARPS, 8, 4, 2, 1};
 static const uint32_t part_warps[] = {PB_RESIDENT_PART_WARPS, 4, 2, 1};
@@ -50,7 +50,7 @@ static int32_t least(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-/* Shared memory left for registers, when so much of a block's is taken. */
+/* Shared memory left for registers, if a block uses `taken` bytes of it otherwise. */
 static uint32_t left_for_work(const struct wic_gpu *gpu, size_t taken)
 {
     size_t used = WIC_STAGES_OFFSET + WIC_LANES_BYTES + PB_RESIDENT_OWN_BYTES + KIB + taken;
@@ -77,13 +77,13 @@ static bool measure(const struct pb_plan *plan, uint32_t warps, uint32_t limit,
     return true;
 }
 
-/* Whether a line of a tile is made of the same line of the scene and nothing else. */
+/* True if a line of a tile depends only on the same line of the scene. */
 static bool stands_alone(const struct pb_plan *plan)
 {
     return pb_chain_keeps_grid(plan->chain) && plan->halo == 0;
 }
 
-/* As measured for tiles like these, or by the table. */
+/* Chooses the plan measured for such tiles, or that of the table. */
 static int choose(const struct pb_device_traits *traits, const struct wic_tile_shape *shape,
                   size_t out_bytes, const struct wic_work *work, struct pb_plan_resident *r)
 {
@@ -116,8 +116,8 @@ static bool pull_lines(const struct pb_plan *plan, const struct pb_device_traits
     return false;
 }
 
-/* The side of a square so large that its halo does not become most of the work; where a plane of it
- * lies on a finer grid, so small that the scratch of all blocks stays in bounds. */
+/* Side of a square that is large enough that its halo is not most of the work; if a plane of it
+ * has a finer grid, small enough that the scratch of all blocks is bounded. */
 static int32_t part_side(const struct pb_plan *plan)
 {
     int32_t side = (4 * plan->halo + PART_SIDE - 1) / PART_SIDE * PART_SIDE;
@@ -128,7 +128,7 @@ static int32_t part_side(const struct pb_plan *plan)
     return side;
 }
 
-/* Lines for a chain that needs no neighbours, else squares. */
+/* Lines for a chain that needs no neighbouring pixels, else squares. */
 void pb_plan_cut_parts(const struct pb_plan *plan, int32_t *out_w, int32_t *out_h)
 {
     const struct pb_grid *g = &plan->grid;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The plan of a process that computes for another, by what that says. */
+ * Plan of a process that computes for another, from the request of that process. */
 #include "pipeline/plan/plan_served.h"
 
 #include "pipeline/plan/plan_bands.h"
@@ -22,7 +22,7 @@ uint64_t pb_served_slots_bytes(const struct pb_plan *pass)
            pass->out_slots * (uint64_t)wic_slot_stride(pass->out_slot_bytes);
 }
 
-/* The facts as the header of a file would have told them. */
+/* The facts in the form in which a file header would give them. */
 struct facts {
     struct pb_raster_info info[PB_FILES_MAX];
     struct pb_plan_other others[PB_FILES_MAX];
@@ -52,7 +52,7 @@ static void take_source(const struct pb_served_source *said, bool whole,
     info->height = said->h;
     info->n_bands = said->n_bands;
     info->type = (enum pb_type)said->type;
-    info->block_w = info->block_h = 256; /* of no use where nothing is read */
+    info->block_w = info->block_h = 256; /* unused without reading */
     if (whole)
         take_layout(&said->layout, info);
     info->has_mask = said->has_mask != 0;
@@ -65,7 +65,7 @@ static void take_source(const struct pb_served_source *said, bool whole,
     }
 }
 
-/* What source i + 1 is made of. */
+/* Origin of source i + 1. */
 static enum pb_plan_made_of made_of(const struct pb_pipeline_config *pipeline, size_t i)
 {
     if (i < pipeline->input.n_sources)
@@ -127,7 +127,7 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
     request->n_areas = said->n_areas;
 }
 
-/* There are as many numbers as the chain has. */
+/* Takes the numbers; their count must be that of the chain. */
 static int take_numbers(const struct pb_served_request *said, struct pb_plan *plan,
                         struct pb_plan *pass)
 {
@@ -159,7 +159,7 @@ static int bad(struct pb_err *err)
                    "a request to compute that does not fit its configuration");
 }
 
-/* Sides, slots and threads of the pass, as they were said. */
+/* Sets sides, slots and threads of the pass from the request. */
 static int size_pass(struct pb_plan *pass, const struct pb_plan_request *request,
                      const struct pb_served_request *said, struct pb_err *err)
 {

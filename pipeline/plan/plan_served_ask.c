@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What the process that has the scene says of it to the one that computes. */
+ * Makes the request of the process that has the scene to the one that computes. */
 #include "pipeline/plan/plan_served.h"
 #include "pipeline/plan/plan_served_parts.h"
 
@@ -63,9 +63,9 @@ static int say_results(const struct pb_plan *plan, const struct pb_plan *own, st
     return rc;
 }
 
-/* All passes have the slots of the largest, where the budget has room for them in each. Measured on
- * an H200: streams of several passes take 0.6 of the time then, a resident kernel whose tiles are
- * summed up four times as long; so with one each pass has its own. */
+/* All passes have the slots of the largest, if the budget has room for them in each. Measured on
+ * an H200: streams of several passes take 0.6 of the time then, but a resident kernel whose tiles
+ * are summed up takes four times as long; with such a kernel each pass therefore has its own. */
 static uint64_t room_bytes(const struct pb_plan *plan, uint64_t budget)
 {
     uint64_t most = pb_served_slots_bytes(plan);

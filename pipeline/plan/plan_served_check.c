@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Whether what another process says of its scene can be: numbers in their ranges, as many sources
- * as the pipeline has, and no coordinate that overflows. */
+ * Checks the facts that another process sends about its scene: numbers in their ranges, as many
+ * sources as the pipeline has, and no coordinate that overflows. */
 #include "pipeline/plan/plan_calibrate.h"
 #include "pipeline/plan/plan_served_parts.h"
 
 #include <math.h>
 
-/* Coordinates and scales beyond this are no place on a raster. */
+/* Limit of coordinates and scales on a raster. */
 #define FAR 1e15
 
 static bool is_near(double x)
@@ -49,14 +49,14 @@ static bool is_layout(const struct pb_served_source *s, const struct pb_limits *
            bytes <= INT64_MAX / 2;
 }
 
-/* The scene, other files, and what is made of its metadata. */
+/* Count of sources: the scene, other files, tables of the metadata, and polygons. */
 static size_t sources_of(const struct pb_pipeline_config *pipeline)
 {
     return 1 + pipeline->input.n_sources + (pb_plan_tables(pipeline) > 0) +
            (pb_plan_cutlines(pipeline) > 0);
 }
 
-/* A plane that the last source has. */
+/* True if the area's cutline is a plane of the last source. */
 static bool is_cutline(const struct pb_served_request *said, const struct pb_served_area *area,
                        const struct pb_pipeline_config *pipeline)
 {

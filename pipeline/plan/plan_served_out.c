@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Products whose blocks are made by the process that has the device: the formats of their blocks as
- * numbers. Of the tiles only that process knows how many planes they have: pb_plan_out checks the
+ * numbers. Only that process knows how many planes its tiles have: pb_plan_out checks the
  * rest. */
 #include "pipeline/plan/plan_served.h"
 
@@ -90,7 +90,7 @@ static bool take(const struct pb_served_made *said, struct pb_plan_made *out)
     for (uint32_t i = 0; i < said->n_bands; i++)
         out->blocks.format.plane[i] = (uint16_t)said->plane[i];
     out->blocks.parts = said->parts != 0;
-    if (out->blocks.parts) /* nothing is encoded */
+    if (out->blocks.parts) /* no encoder is used */
         return !out->blocks.has_mask && out->blocks.levels == 0;
     for (uint32_t layer = 0; layer < (out->blocks.has_mask ? 2u : 1u); layer++) {
         const struct pb_encode_format format = pb_plan_out_format(out, layer);

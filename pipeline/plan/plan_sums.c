@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A pass that does nothing but loops of k-means is summed up where its tiles are: of a part of some
- * thousand pixels come back some kilobytes. The parts are those of a resident kernel that sees
- * whole tiles, so that streams have the same slots. */
+/* A pass that only has loops of k-means is summed up in the memory that has its tiles: a part of
+ * some thousand pixels gives some kilobytes of results. The parts are those of a resident kernel
+ * that processes whole tiles, so that streams have the same slots. */
 #include "pipeline/plan/plan_sums.h"
 #include "pipeline/plan/plan_resident.h"
 
 #include <string.h>
 
-/* Of a kernel that comes and goes; such a block must do, whoever works on the tiles. */
+/* Threads of a kernel that is launched per tile; a block of this size must fit in any case. */
 enum { THREADS = 32 };
 
 int pb_plan_sums_measure(const struct pb_plan *plan, uint32_t threads, uint32_t shared_limit,

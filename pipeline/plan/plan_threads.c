@@ -4,7 +4,7 @@
 
 enum { STREAMS = 4, GROUP_MOST = 64 };
 
-/* Whether a source decodes from its top only. */
+/* True if a source decodes from its top only. */
 static bool is_top_down(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     bool top_down = plan->source[0].n_bands > 0 && r->info->top_down;
@@ -14,8 +14,8 @@ static bool is_top_down(const struct pb_plan *plan, const struct pb_plan_request
 }
 
 /* A thread has one tile at a time, and a slot of each kind. A tile that completes blocks of
- * overviews takes several times as long as others: meanwhile these go on, as far as the window
- * goes. Measured with 2 threads: a window of n + 1 tiles or of 2 units costs 0 to 1 %, one of n
+ * overviews takes several times as long as others: meanwhile these continue within the window.
+ * Measured with 2 threads: a window of n + 1 tiles or of 2 units costs 0 to 1 %, one of n
  * tiles 5 to 20 %. */
 static void set_workers(struct pb_plan *plan, uint32_t n, bool lean)
 {
@@ -35,8 +35,8 @@ void pb_plan_set_threads(struct pb_plan *plan, const struct pb_plan_request *r, 
     plan->workers = plan->cuda ? STREAMS : n;
     plan->writers = n;
     plan->in_slots = (lean ? n : plan->readers + plan->workers) + 1;
-    /* Blocks that are read in place have their slots until they are decoded: those of a group, and
-     * of the next one meanwhile. */
+    /* Blocks that are read in place occupy their slots until they are decoded: those of a group,
+     * and meanwhile those of the next one. */
     if (plan->whole.used && plan->whole.in_place)
         plan->in_slots += 2 * (plan->whole.streams < GROUP_MOST ? plan->whole.streams : GROUP_MOST);
     plan->out_slots = (lean ? n : plan->workers + plan->writers) + 1;

@@ -10,14 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How one file of the run is read. */
+/* Settings for reading one file of the run. */
 struct file {
     const struct pb_raster_info *info;
-    const char *name; /* of its part of the configuration; NULL = the scene's file */
-    bool of_files;    /* that part is an entry of input.files */
+    const char *name; /* name of its part of the configuration; NULL = the scene's file */
+    bool of_files;    /* true: `name` is an entry of input.files */
     const struct pb_band_config *bands;
     size_t n_bands;
-    bool has_nodata; /* of the configuration */
+    bool has_nodata; /* configured */
     double nodata;
 };
 
@@ -39,8 +39,8 @@ add(struct pb_plan_valid *valid, const struct file *file, const char *format, ..
     va_end(args);
 }
 
-/* "input.bands", "input.sources.S.bands", "input.files.R": the key, or what names the file's bands.
- */
+/* Key for messages: "input.bands", "input.sources.S.bands", "input.files.R": the key, or the name
+ * of the file's bands. */
 static const char *key_of(const struct file *file, const char *key, char out[160])
 {
     const char *entry = file->of_files && file->name == NULL ? file->bands[0].name : file->name;
@@ -64,7 +64,7 @@ static const char *name_of(const struct file *file, int32_t number)
     return name;
 }
 
-/* Alpha says how opaque a pixel is; any opacity counts as valid. */
+/* Alpha is the opacity of a pixel; any opacity counts as valid. */
 static const char *alpha_rule(enum pb_type type)
 {
     return type == PB_F32 || type == PB_F64   ? "pixels are valid where it is 0.5 or more"

@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PLAN_VALID_H
 #define PB_PLAN_VALID_H
-/* What decides which pixels are valid, in words for people. Thread: any. */
+/* Messages for the user about the validity of pixels. Thread: any. */
 struct pb_plan;
 struct pb_plan_request;
 
-/* Fills plan->valid: by what pixels of the scene are valid, and notes on what a file declares and
- * is not used so: an alpha band that is read as data, nodata values that the type cannot hold, what
- * input.valid leaves out, an alpha band that is not of uint8. */
+/* Fills plan->valid: the source of the validity of the scene's pixels, and notes on declarations in
+ * a file that are not used: an alpha band that is read as data, nodata values that the type cannot
+ * hold, declarations that input.valid excludes, an alpha band that is not of uint8. */
 void pb_plan_valid(struct pb_plan *plan, const struct pb_plan_request *request);
 #endif

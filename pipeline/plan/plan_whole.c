@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Blocks are decoded on the GPU where their source has a plain layout and a codec that is decoded
- * there; of other sources the host decodes them, and their pixels go the same way. A block is one
- * chain of work on the GPU: of a few blocks all are done at once, but none is done soon, and cores
- * that decode several at a time are through earlier. */
+/* Blocks are decoded on the GPU if their source has a plain layout and a codec that the GPU can
+ * decode; those of other sources are decoded by the host, and their pixels are sent in the same
+ * slots. A block is one sequential task on the GPU: a few blocks are all decoded at the same time,
+ * but slowly, and cores that decode several at a time finish earlier. */
 #include "pipeline/plan/plan_whole.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_served.h"
@@ -13,24 +13,24 @@
 
 enum { COMPRESSION_NONE = 1, COMPRESSION_LZW = 5, COMPRESSION_DEFLATE = 8, DEFLATE_OLD = 32946 };
 enum {
-    SHARE = 4, /* jobs that a GPU has memory for, where none is said */
-    FASTER = 2 /* so many times as fast as all cores, a GPU decodes alone */
+    SHARE = 4, /* jobs for which a GPU has memory, if not configured */
+    FASTER = 2 /* factor over all cores from which a GPU decodes alone */
 };
 
 #define PIECE_MOST          (UINT64_C(64) << 20)
-#define SHARED_MOST         (UINT64_C(8) << 20) /* a decoded block that cores send */
-#define CORE_BYTES_SECOND   250e6               /* that a core decodes */
+#define SHARED_MOST         (UINT64_C(8) << 20) /* limit of a decoded block that cores send */
+#define CORE_BYTES_SECOND   250e6               /* decoding speed of a core */
 #define SET_UP_SECONDS      0.1
-#define DEVICE_BYTES_SECOND 90e6  /* that a GPU decodes of one block */
-#define LINK_BYTES_SECOND   12e9  /* of a link that was not measured */
-#define SHARED_BYTES_SECOND 100e9 /* of memory that GPU and host share */
+#define DEVICE_BYTES_SECOND 90e6  /* decoding speed of a GPU for one block */
+#define LINK_BYTES_SECOND   12e9  /* assumed for a link that was not measured */
+#define SHARED_BYTES_SECOND 100e9 /* for memory that GPU and host share */
 
 static bool is_compressed(const struct pb_raster_info *info)
 {
     return info->tiff_compression != COMPRESSION_NONE;
 }
 
-/* Why blocks of the source cannot be decoded there; NULL: they can. */
+/* Why the GPU cannot decode blocks of the source; NULL: it can. */
 static const char *by_host(const struct pb_raster_info *info)
 {
     bool known = !is_compressed(info) || info->tiff_compression == COMPRESSION_LZW ||
@@ -49,7 +49,7 @@ static const char *by_host(const struct pb_raster_info *info)
     return NULL;
 }
 
-/* How the source comes; *why: why the host decodes some of it. */
+/* Decoding of the source; *why: why the host decodes some of it. */
 static struct pb_raw_how how_of(const struct pb_plan_source *source,
                                 const struct pb_raster_info *info, const char **why)
 {
@@ -63,7 +63,7 @@ static struct pb_raw_how how_of(const struct pb_plan_source *source,
     return how;
 }
 
-/* Of one plane, where the host decodes. */
+/* Bytes of one plane of a block, if the host decodes. */
 static uint64_t stand_in_bytes(const struct pb_raster_info *info)
 {
     uint32_t w, h;
@@ -78,7 +78,7 @@ static const char *refuse_source(const struct pb_raster_info *info, const struct
                "cutline, or a sieved band)";
     if (how->by_host && stand_in_bytes(info) > PIECE_MOST)
         return "a block that the host would decode for it takes more than 64 MiB";
-    if (info->top_down) /* rows come in their order, by one thread */
+    if (info->top_down) /* one thread decodes the rows in their order */
         return "one compressed strip holds the image of a file";
     return NULL;
 }
@@ -96,7 +96,7 @@ static uint64_t count_blocks(const struct pb_plan *plan, const struct pb_plan_re
     return n;
 }
 
-/* Why the scene's blocks go the host's way all the same, where nothing speaks against theirs. */
+/* Why the scene's blocks are decoded on the host, although nothing else is against the GPU. */
 static const char *refuse_sources(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     for (size_t i = 0; i < plan->n_sources; i++) {
@@ -110,7 +110,7 @@ static const char *refuse_sources(const struct pb_plan *plan, const struct pb_pl
     return NULL;
 }
 
-/* Whether a pass is run again and again with numbers of the round before. */
+/* True if a pass runs repeatedly with numbers of the round before. */
 static bool has_loops(const struct pb_plan *plan)
 {
     const struct pb_chain_reduction *reduction;
@@ -147,7 +147,7 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
     return refuse_sources(plan, r);
 }
 
-/* Of a pixel, as it comes. */
+/* Bytes of a pixel in the form in which it is sent. */
 static uint64_t pixel_bytes(const struct pb_plan *plan, const struct pb_plan_request *r, size_t i)
 {
     const struct pb_raster_info *info = pb_plan_info(plan, r, i);
@@ -156,7 +156,7 @@ static uint64_t pixel_bytes(const struct pb_plan *plan, const struct pb_plan_req
                                       : pb_raster_sample_bytes(info) * (uint64_t)info->n_bands;
 }
 
-/* What the sources take on the device: stored, decoded, and as planes. */
+/* Bytes of the sources on the device: stored, decoded, and as planes. */
 static uint64_t all_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     uint64_t bytes = 0;
@@ -172,7 +172,7 @@ static uint64_t all_bytes(const struct pb_plan *plan, const struct pb_plan_reque
     return bytes;
 }
 
-/* What two bands of one row of tiles take there, or more. */
+/* Upper estimate of the bytes of two bands of one row of tiles each. */
 static uint64_t least_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     uint64_t bytes = 0;
@@ -196,7 +196,7 @@ static double cores(const struct pb_plan_request *r)
     return threads > 0 ? threads : (double)pb_device_cores();
 }
 
-/* Whether the host would be through earlier than the GPU is with one block. */
+/* True if the host would decode all before the GPU has decoded one block. */
 static bool is_small(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     double host = 0, device = 0;
@@ -213,7 +213,7 @@ static bool is_small(const struct pb_plan *plan, const struct pb_plan_request *r
     return device > 0 && host / cores(r) < device;
 }
 
-/* Whether the host has decoded all of it before setting up a GPU's memory would pay. */
+/* True if the host decodes all before setting up a GPU's memory would pay. */
 static bool is_small_of_host(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     double host = 0;
@@ -232,7 +232,7 @@ bool pb_plan_whole_is_vain(const struct pb_plan *plan, const struct pb_plan_requ
            request->config->compute.codecs == PB_CODECS_AUTO && request->whole_said == 0;
 }
 
-/* The most bytes of a compressed block, decoded. */
+/* Largest decoded size of a compressed block in bytes. */
 static uint64_t decoded_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     uint64_t most = 0;
@@ -253,8 +253,8 @@ bool pb_plan_whole_shares(uint32_t streams, double n_cores)
     return streams * DEVICE_BYTES_SECOND < FASTER * n_cores * CORE_BYTES_SECOND;
 }
 
-/* Whether cores decode as well: where they are a good part of what both can do. They have other
- * things to do, too. */
+/* Decides if cores decode as well: if they are a considerable part of the common speed. They have
+ * other work, too. */
 static void set_shares(const struct pb_plan *plan, const struct pb_plan_request *r,
                        struct pb_plan_whole *whole)
 {
@@ -271,7 +271,7 @@ static void set_shares(const struct pb_plan *plan, const struct pb_plan_request 
         whole->piece_bytes = (decoded + 4095) / 4096 * 4096;
 }
 
-/* The most bytes of a block that is sent at once. */
+/* Largest size of a block that is sent at once, in bytes. */
 static uint64_t piece_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     uint64_t most = 0;
@@ -291,7 +291,7 @@ static uint64_t piece_bytes(const struct pb_plan *plan, const struct pb_plan_req
     return (most + 4095) / 4096 * 4096;
 }
 
-/* What the host decodes is read by whole blocks, each once. */
+/* Blocks that the host decodes are read as a whole, each once. */
 struct pb_plan_decoding pb_plan_whole_decoding(const struct pb_plan *plan,
                                                const struct pb_plan_request *request)
 {

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What a pass leaves on the GPU for those after it (run/whole/whole_kept.h). */
+/* Pixels that a pass leaves on the GPU for later passes (run/whole/whole_kept.h). */
 #include "pipeline/plan/plan_whole.h"
 
 static bool has_band(const struct pb_plan_source *source, int32_t band)
@@ -20,7 +20,7 @@ static bool is_alone(const struct pb_plan *plan, size_t source)
     return true;
 }
 
-/* The bands of a source that passes after this one read, behind its own. */
+/* Adds the bands of a source that only later passes read, after its own. */
 static void add_later_bands(struct pb_plan *plan, size_t i)
 {
     struct pb_plan_source *own = &plan->source[i];

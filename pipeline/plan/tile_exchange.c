@@ -30,7 +30,7 @@ int pb_tile_exchange_init(struct pb_tile_exchange *walk, const struct pb_exchang
     if (pattern == NULL)
         pattern = &wic_pattern_unidirectional;
     int rc = init_schedule(&walk->schedule, pattern, &params, units, text);
-    if (rc == -EINVAL) /* a pattern without a way up */
+    if (rc == -EINVAL) /* a pattern without steps up */
         rc = init_schedule(&walk->schedule, pattern, &params, 0, text);
     return rc < 0
                ? pb_fail(err, rc == -ENOMEM ? PB_E_MEMORY : PB_E_CONFIG_VALUE, "exchange: %s", text)
@@ -54,7 +54,7 @@ static int advance(struct pb_tile_exchange *walk, struct pb_err *err)
     struct wic_step step;
     char text[WIC_TEXT_BYTES] = "";
     int rc = wic_schedule_next(&walk->schedule, &step, text, sizeof text);
-    if (rc == 1 && (step.flags & WIC_STEP_TOLD)) { /* the totals are known: all of it, no value */
+    if (rc == 1 && (step.flags & WIC_STEP_TOLD)) { /* the totals are known: full count, no value */
         struct wic_outcome all = {step.count, 0};
         int told = wic_schedule_tell(&walk->schedule, &all, text, sizeof text);
         rc = told < 0 ? told : 1;

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan/tune.h"
 
-/* Parts of what the engines reach. */
+/* Fractions of the copy engines' speed. */
 #define AT_COPIES  0.95
 #define AT_ONE_WAY 0.9
 

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a shape takes beside the search: its chain, copies alone and the table's plan. */
+/* Time of a shape in addition to the search: its chain, copies alone and the table's plan. */
 #define AROUND_NS UINT64_C(25000000)
 #define TABLE_NS  UINT64_C(5000000)
 
 /* The first shape of a ratio tries all candidates and gets more of the time; the others begin with
- * those that came furthest. */
+ * its best ones. */
 enum { FIRST_PARTS = 3, KEPT = 12 };
 
 struct tuner {
@@ -32,7 +32,7 @@ static bool is_first(uint32_t number)
     return number == 0 || pb_tune_shapes[number].bands != pb_tune_shapes[number - 1].bands;
 }
 
-/* The shape's part of the time that is left. */
+/* Share of the remaining time for the shape. */
 static uint64_t share(const struct tuner *t, uint32_t number)
 {
     uint64_t now = pb_clock_mono_ns(), left = t->end_ns > now ? t->end_ns - now : 0;
@@ -51,7 +51,7 @@ static void keep(struct tuner *t)
             t->kept[t->n_kept++] = rig->trials[i].row;
 }
 
-/* Of the built-in table's plan, for as long as that is comparable. */
+/* Measures the built-in table's plan, for as long as that is comparable. */
 static int measure_table(struct tuner *t, struct pb_err *err, double *out_rate)
 {
     struct pb_tune_rig *rig = &t->rig;

@@ -8,8 +8,8 @@
 
 #include <errno.h>
 
-#define LINK_BYTES   ((size_t)32 << 20)    /* of a measurement of the link one way */
-#define COPIES_BYTES (UINT64_C(256) << 20) /* of one both ways, input */
+#define LINK_BYTES   ((size_t)32 << 20)    /* for measuring the link in one direction */
+#define COPIES_BYTES (UINT64_C(256) << 20) /* for both directions, input */
 
 int pb_tune_rig_open(struct pb_tune_rig *rig, int32_t index, struct pb_err *err)
 {
@@ -40,7 +40,7 @@ void pb_tune_rig_close(struct pb_tune_rig *rig)
         pb_mem_free(PB_MEM_PINNED, rig->slots[i], PB_TUNE_SLOTS_BYTES);
 }
 
-/* Scratch for the candidate with the most blocks. */
+/* Makes the chain, with scratch for the candidate with the most blocks. */
 static int make_chain(struct pb_tune_rig *rig, struct pb_err *err)
 {
     const struct pb_plan *plan = rig->scene.plan;

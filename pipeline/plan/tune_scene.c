@@ -19,7 +19,8 @@ const struct pb_tune_shape pb_tune_shapes[PB_TUNE_SHAPES] = {
     {4, 256}, {4, 512}, {4, 1024}, {8, 256}, {8, 512}, {8, 1024},
 };
 
-/* About as much arithmetic as pipelines have, so that a plan with too few blocks for it loses. */
+/* Writes about as much arithmetic as pipelines have, so that a plan with too few blocks for it is
+ * slower. */
 static void write_steps(int32_t bands, char out[STEPS_BYTES])
 {
     int b = bands >= 2 ? 2 : 1, c = bands >= 3 ? 3 : 1, d = bands >= 4 ? 4 : b;

@@ -148,7 +148,7 @@ static struct pb_tile_in gate_view(const struct pb_gate_reader *reader)
     return in;
 }
 
-/* Counts valid pixels in the part of a plane; stops at `enough`. */
+/* Counts the pixels of the part of a plane that are neither 0 nor NaN; stops at `enough`. */
 static uint64_t passing(const float *plane, const struct pb_rect *all, const struct pb_rect *part,
                         uint64_t enough)
 {
