@@ -4,7 +4,7 @@
  * Start: config, directories, locks, then socket and (daemon_jobs.c) the store, the jobs that a
  * crash left, workers and watcher; a store that does not open is tried again by a timer. Stop, in
  * reverse: the watcher first, so that no input is accepted; the runner drains; the socket last, so
- * that clients see it happen. */
+ * that clients can follow the stop. */
 #include "service/daemon/daemon_parts.h"
 
 #include "pipeline/io/sha256.h"
@@ -55,7 +55,7 @@ static void log_err(const struct pb_err *err)
 static struct pb_config *load(const char *path, struct pb_err *first)
 {
     struct pb_config *config = NULL;
-    struct pb_err_list errors; /* on the stack, so that it can report exhausted memory, too */
+    struct pb_err_list errors; /* on the stack, so that it can also report exhausted memory */
     if (pb_config_load(path, &pb_products, &errors, &config) == 0) {
         pb_reload_warn(config);
         return config;
@@ -79,7 +79,7 @@ static void note_loaded(struct pb_daemon *daemon)
     pb_trouble_clear(&daemon->troubles, "config");
 }
 
-/* The next restart would fail on this file, so it is a trouble until a reload succeeds. */
+/* Raises a trouble until a reload succeeds, because the next restart would fail on this file. */
 static void note_refused(struct pb_daemon *daemon, const struct pb_err *why)
 {
     char place[320] = "", text[900];
@@ -94,7 +94,8 @@ static void note_refused(struct pb_daemon *daemon, const struct pb_err *why)
     pb_trouble_raise(&daemon->troubles, "config", why->code, text);
 }
 
-/* Inboxes whose storage hangs must leave threads of libuv's pool to everything else. */
+/* Sets the number of threads of libuv's pool so that inboxes whose storage hangs leave threads to
+ * other tasks. */
 static void set_threads(const struct pb_config *config)
 {
     char number[24];
@@ -108,8 +109,8 @@ static void on_publish_late(uv_timer_t *timer)
     (void)timer;
 }
 
-/* Not at each iteration of the loop, of which there may be thousands a second: before an event or
- * an answer the texts are published anyway. */
+/* Publishes the texts, but not at each iteration of the loop, of which there may be thousands a
+ * second: before an event or an answer the texts are published anyway. */
 static void on_prepare(uv_prepare_t *prepare)
 {
     struct pb_daemon *daemon = prepare->data;
@@ -124,7 +125,7 @@ static void on_prepare(uv_prepare_t *prepare)
         pb_chores_run(&daemon->chores, daemon->methods.counts, &daemon->config->service);
 }
 
-/* A trouble was raised or cleared: updates systemd's status line at once. */
+/* Updates systemd's status line immediately when a trouble was raised or cleared. */
 static void on_trouble(void *user)
 {
     struct pb_daemon *daemon = user;
@@ -155,8 +156,8 @@ void pb_daemon_become_ready(struct pb_daemon *daemon)
            daemon->dirs.n_inboxes > 1 ? " and others" : "", daemon->socket, text);
 }
 
-/* Ready after the first scan of the inbox, so that clients see its jobs; without that when there is
- * no store, or when the scan takes long. */
+/* Becomes ready after the first scan of the inbox, so that clients see its jobs; earlier if there
+ * is no store, or if the scan takes long. */
 static void on_beat(uv_timer_t *timer)
 {
     struct pb_daemon *daemon = timer->data;
@@ -179,7 +180,7 @@ static void on_beat(uv_timer_t *timer)
     daemon->beats++;
 }
 
-/* User names are resolved now, not at a request. */
+/* Resolves user names now, not at a request. */
 static void set_admins(struct pb_daemon *daemon)
 {
     const struct pb_service_config *service = &daemon->config->service;
@@ -254,7 +255,8 @@ static void stop_status(struct pb_daemon *daemon)
     uv_close((uv_handle_t *)&daemon->publish_late, NULL);
 }
 
-/* Unstored changes are found again at the next start, as after a loss of power. */
+/* Ends the process. Changes that were not stored are found again at the next start, as after a
+ * power failure. */
 static void on_overdue(uv_timer_t *timer)
 {
     (void)timer;
@@ -324,7 +326,7 @@ static int prepare(struct pb_daemon *daemon, struct pb_err *err)
     return rc;
 }
 
-/* Before all else, so that an early SIGTERM also ends the service in order. */
+/* Called first, so that an early SIGTERM also ends the service in order. */
 static void start_signals(struct pb_daemon *daemon)
 {
     static const int numbers[PB_DAEMON_SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
@@ -380,7 +382,7 @@ static int start(struct pb_daemon *daemon, struct pb_err *err)
     daemon->intake.store = daemon->store;
     daemon->intake.dirs = &daemon->dirs;
     daemon->intake.writers =
-        pb_writers_probe(daemon->dirs.inbox[0]); /* on one mount with the others */
+        pb_writers_probe(daemon->dirs.inbox[0]); /* on the same mount as the others */
     if (daemon->intake.writers != 0)
         pb_log(PB_LOG_WARNING,
                "inbox: files that are open for writing are %s; undetected ones count as complete "
@@ -454,8 +456,9 @@ int pb_daemon_run(const struct pb_daemon_options *options)
         return code;
     }
     (void)uv_timer_init(&daemon->loop, &daemon->overdue);
-    uv_unref((uv_handle_t *)&daemon->overdue); /* it keeps no loop running */
-    int rc = pb_raster_ready(&err);            /* else every job would fail, or lose its CRS */
+    uv_unref((uv_handle_t *)&daemon->overdue); /* the timer does not keep the loop running */
+    /* without it every job would fail, or lose its CRS */
+    int rc = pb_raster_ready(&err);
     rc = rc ? rc : prepare(daemon, &err);
     rc = rc ? rc : start(daemon, &err);
     if (rc != 0) {

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DAEMON_H
 #define PB_DAEMON_H
-/* pushbroomd as a whole: wires watcher, intake, store, runner and status socket to one loop, and
- * follows signals. SIGTERM and SIGINT stop it within 10 s; SIGHUP reads the config again. */
+/* pushbroomd as a whole: connects watcher, intake, store, runner and status socket to one loop,
+ * and handles signals. SIGTERM and SIGINT stop it within 10 s; SIGHUP reads the config again. */
 
 #include "config/base/err.h"
 
@@ -20,10 +20,10 @@ struct pb_daemon_options {
 
 /* Runs until a signal; logs everything. Returns an exit code. */
 int pb_daemon_run(const struct pb_daemon_options *options);
-/* Loads the file and looks at the directories and the socket as a start would, but makes nothing
- * and takes no lock; prints the mistakes, or that it is fine. Returns an exit code: CONFIG for what
- * is wrong with the file or its values, FAILED for what the machine refuses. Permissions are those
- * of the calling user. */
+/* Loads the file and checks the directories and the socket like a start, but creates nothing and
+ * takes no lock; prints the mistakes, or a success message. Returns an exit code: CONFIG for
+ * mistakes in the file or its values, FAILED for faults of the machine. Permissions are those of
+ * the calling user. */
 int pb_daemon_check(const char *config);
 /* Prints a systemd drop-in with the MemoryMax that the configuration needs:
  * 256 MiB + service.parallel_jobs x (compute.memory + limits.max_block_bytes + 512 MiB). */

@@ -28,7 +28,7 @@ static void print(const struct pb_err *err)
     (void)fprintf(stderr, "%s\n", text);
 }
 
-/* A socket of a dead service is replaced at the start, anything else of that name is not. */
+/* Checks the socket's path. The start replaces a socket of a dead service, but no other file. */
 static int check_socket(const char *path, struct pb_err *err)
 {
     struct stat st;
@@ -37,7 +37,6 @@ static int check_socket(const char *path, struct pb_err *err)
     return 0;
 }
 
-/* Exit code of the first mistake. */
 static void print_warning(void *user, const char *file, int line, int col, const char *text)
 {
     (void)user;

@@ -12,7 +12,7 @@
 #define JOB_BYTES                                                                                  \
     (512 * MIB) /* memory of a job in addition to its tiles: libraries, codecs, products */
 
-/* At a time; an express job (express.h) runs over this number. */
+/* Maximum number of jobs at a time; an express job (express.h) is additional. */
 static uint64_t jobs_at_most(const struct pb_config *config)
 {
     bool express = config->service.express_ms > 0 && config->compute.device != PB_DEVICE_CUDA;

@@ -11,7 +11,7 @@
 
 #define SELF         "/proc/self/exe"
 #define TIDY_MS      60000
-#define SAVE_TIME_MS 600000 /* most service time that a power cut loses */
+#define SAVE_TIME_MS 600000 /* maximum service time that a power failure loses */
 #define TRY_AGAIN_MS 4000
 
 static void on_change(void *user, const struct pb_job *job)
@@ -19,10 +19,10 @@ static void on_change(void *user, const struct pb_job *job)
     struct pb_daemon *daemon = user;
     if (daemon->methods.status == NULL)
         return;
-    pb_methods_publish(&daemon->methods); /* the metrics are up to date before the event is sent */
+    pb_methods_publish(&daemon->methods); /* updates the metrics before the event is sent */
     pb_status_tell(daemon->methods.status, job);
     if (job->set_id[0] != '\0' && (PB_JOB_MASK(job->status) & PB_JOB_MASK_FINISHED) != 0)
-        pb_feed_look(daemon->methods.feed); /* files that arrived since may join it */
+        pb_feed_look(daemon->methods.feed); /* files that arrived since may join its scene */
 }
 
 static void on_hold(void *user, const struct pb_job *job)

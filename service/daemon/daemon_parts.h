@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DAEMON_PARTS_H
 #define PB_DAEMON_PARTS_H
-/* Inside pushbroomd: daemon.c starts, reloads and stops it; daemon_jobs.c opens the job store and
- * starts the parts that use it. No other file includes this. Thread: loop. */
+/* Private to pushbroomd: daemon.c starts, reloads and stops it; daemon_jobs.c opens the job store
+ * and starts the parts that use it. No other file includes this. Thread: loop. */
 #include "service/daemon/daemon.h"
 
 #include "service/jobs/chores.h"
@@ -23,7 +23,7 @@ struct pb_daemon {
     struct pb_config *config;
     struct pb_dirs dirs;
     struct pb_job_store *store;
-    struct pb_job_store *reader; /* a reader of it, for the loop, which waits for no commit */
+    struct pb_job_store *reader; /* reader of the store for the loop, which waits for no commit */
     struct pb_metrics metrics;
     struct pb_troubles troubles;
     struct pb_intake intake;
@@ -38,37 +38,41 @@ struct pb_daemon {
     struct pb_chores chores;
     struct pb_machine machine;
     struct pb_job_store *chores_reader;
-    bool subscribes, subscribe_again; /* the entries of notify are being stored, or must be */
-    uv_work_t sweep;                  /* sweep of work/ */
+    /* the entries of notify are being stored, or must be stored again */
+    bool subscribes, subscribe_again;
+    uv_work_t sweep; /* sweep of work/ */
     struct pb_adopted swept;
     uv_work_t tidy; /* retention in archive and quarantine */
     struct pb_retention retention;
     struct pb_retention_result tidied;
     bool tidies;
     int64_t tidy_at_ms;
-    bool saves_time; /* the service time, in this round */
+    bool saves_time; /* the service time is saved in this round */
     int64_t save_time_at_ms;
-    bool sweeps; /* it runs */
+    bool sweeps; /* true while `sweep` runs */
     char *socket;
     struct pb_dirs_locks locks;
-    int64_t sweep_at_ms, open_at_ms; /* not before */
+    /* earliest time of the next sweep, and of the next try to open the store */
+    int64_t sweep_at_ms, open_at_ms;
     bool store_open;
     unsigned beats;
     bool ready;
     bool failed; /* stops because it cannot serve; the exit status shows it */
 };
 
-/* Jobs need their store. While it does not open (a full disk, an I/O error), the service runs,
- * reports that, and tries again: this is called repeatedly and does nothing once it is open. */
+/* Opens the job store and starts the parts that need it. While it does not open (a full disk, an
+ * I/O error), the service runs, reports that, and tries again: this is called repeatedly and does
+ * nothing once the store is open. */
 void pb_daemon_open_jobs(struct pb_daemon *daemon);
-/* The entries of notify become subscribers of the journal: here and now, before jobs change; or on
- * the pool, after a reload. A failure is a trouble; again at a beat while subscribe_again. */
+/* Make the entries of notify subscribers of the journal: subscribe_now immediately, before jobs
+ * change; subscribe on the pool, after a reload. A failure is a trouble; it is tried again at each
+ * beat while subscribe_again. */
 int pb_daemon_subscribe_now(struct pb_daemon *daemon, struct pb_err *err);
 void pb_daemon_subscribe(struct pb_daemon *daemon);
-/* Their states were read again: raises or clears the trouble of events that wait too long. user:
- * the daemon. */
+/* Call after the states of the subscribers were read: raises or clears the trouble of events that
+ * wait too long. user: the daemon. */
 void pb_daemon_look_at_subscribers(void *user);
-/* Starts to answer clients, and notifies systemd. Once. */
+/* Starts to answer clients, and notifies systemd. Called once. */
 void pb_daemon_become_ready(struct pb_daemon *daemon);
 /* Tries again to archive or quarantine inputs, every few seconds at most. */
 void pb_daemon_sweep_work(struct pb_daemon *daemon);

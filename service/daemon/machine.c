@@ -79,7 +79,7 @@ static const char *const kind_name[KINDS] = {"service", "worker", "device_owner"
 
 struct processes {
     int64_t n[KINDS], resident_bytes[KINDS];
-    double living_s; /* CPU time of the children that run */
+    double living_s; /* CPU time of the running children */
 };
 
 /* Reads /proc/<pid>/<file>, with a zero byte after it. Returns its size, 0 = unreadable. */
@@ -115,7 +115,7 @@ static void add_process(int proc_fd, const char *pid, struct processes *out)
     const bool own = strtol(pid, NULL, 10) == (long)getpid();
     if (read_proc(proc_fd, pid, "stat", stat, sizeof stat) == 0)
         return;
-    const char *rest = strrchr(stat, ')'); /* the name may hold anything */
+    const char *rest = strrchr(stat, ')'); /* the name may contain any character */
     if (rest == NULL || sscanf(rest + 1,
                                " %c %ld %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d "
                                "%*d %*d %*d %*u %*u %ld",
@@ -174,7 +174,7 @@ static void print_processes(FILE *out, const struct processes *processes, double
                   cpu_s(RUSAGE_SELF), children_s);
 }
 
-/* --- the reading -----------------------------------------------------------------------------*/
+/* --- readings --------------------------------------------------------------------------------- */
 
 static void gather(uv_work_t *work)
 {
@@ -188,8 +188,8 @@ static void gather(uv_work_t *work)
         return;
     size_t n = list_spaces(&machine->read_dirs, space);
     read_processes(&processes);
-    /* A child that ends between the two reads counts twice here, not at the next time: the value
-     * then stays until the sum has caught up. */
+    /* A child that ends between the two reads counts twice here, but not at the next reading: the
+     * value then stays until the sum has caught up. */
     const double children_s = processes.living_s + cpu_s(RUSAGE_CHILDREN);
     if (children_s > machine->children_s)
         machine->children_s = children_s;

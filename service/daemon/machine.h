@@ -4,7 +4,7 @@
 #define PB_MACHINE_H
 /* Metrics of the machine: free space of the service's directories, and the processes of the
  * service with their memory and CPU time. They are read on libuv's pool, because a network file
- * system may keep the reader waiting. Thread: loop. */
+ * system may block the reader. Thread: loop. */
 #include "service/inbox/dirs.h"
 #include "service/status/facts.h"
 
@@ -13,13 +13,13 @@
 struct pb_machine {
     uv_loop_t *loop;
     const struct pb_dirs *dirs; /* may change between calls */
-    struct pb_facts *facts;     /* gets the text */
+    struct pb_facts *facts;     /* receives the text */
     uv_work_t work;
     bool works;
-    int64_t next_ms;          /* monotonic: not before */
+    int64_t next_ms;          /* monotonic: earliest time of the next reading */
     struct pb_dirs read_dirs; /* copy for the pool */
     char *text;               /* result of the pool */
-    double children_s;        /* CPU time that was printed last: it never falls */
+    double children_s;        /* last printed CPU time, which never decreases */
 };
 
 /* Reads the values again when the last ones are PB_MACHINE_MS old and no reading is in progress. */

@@ -11,6 +11,6 @@ void pb_notify_status(const char *status);
 void pb_notify_reloading(void); /* end it with pb_notify_ready */
 void pb_notify_stopping(void);
 void pb_notify_watchdog(void);
-/* Interval for feeding the watchdog, half its limit; 0 if there is no watchdog. */
+/* Interval for triggering the watchdog, half its limit; 0 if there is no watchdog. */
 int64_t pb_notify_watchdog_ms(void);
 #endif

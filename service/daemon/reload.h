@@ -2,13 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RELOAD_H
 #define PB_RELOAD_H
-/* Applies a reload of the config while jobs run: all keys can change but the paths that files of
- * unfinished jobs depend on. Thread: loop. */
+/* Applies a reload of the config while jobs run: all keys can change except the paths that files
+ * of unfinished jobs depend on. Thread: loop. */
 #include "config/config.h"
 #include "service/inbox/dirs.h"
 
-/* Logs each path that differs and needs a restart; takes over a new products directory. Fails, with
- * *dirs as it was, when that cannot be made. */
+/* Logs each path that differs and needs a restart; uses a new products directory. Fails, with
+ * *dirs unchanged, if that cannot be made. */
 int pb_reload_dirs(const struct pb_config *old, const struct pb_config *new_config,
                    struct pb_dirs *dirs, struct pb_err *err);
 /* Logs the warnings of a configuration that was loaded. */

@@ -22,7 +22,7 @@ struct pb_subscribing {
     struct pb_subscriber at[PB_SUBSCRIBERS_MAX];
     char *names[PB_SUBSCRIBERS_MAX];
     size_t n;
-    int rc; /* negative, or how many were forgotten with events waiting */
+    int rc; /* negative, or the number of deleted subscribers with waiting events */
     struct pb_err err;
 };
 
@@ -49,7 +49,7 @@ static void drop(struct pb_subscribing *all)
     free(all);
 }
 
-/* A copy, as the configuration may be replaced meanwhile. NULL = out of memory. */
+/* Copies the entries, because the configuration may be replaced meanwhile. NULL = out of memory. */
 static struct pb_subscribing *collect(struct pb_daemon *daemon)
 {
     const struct pb_config *config = daemon->config;
@@ -77,7 +77,7 @@ static void set(struct pb_subscribing *all)
     all->rc = pb_subscribers_set(all->daemon->store, all->at, all->n, &all->err);
 }
 
-/* Returns true if it is done; else it is tried again. */
+/* Reports the result. Returns true if the entries are stored; otherwise they are tried again. */
 static bool report(struct pb_subscribing *all)
 {
     struct pb_daemon *daemon = all->daemon;
@@ -126,7 +126,7 @@ void pb_daemon_subscribe(struct pb_daemon *daemon)
 {
     daemon->subscribe_again = true;
     if (!daemon->store_open || daemon->subscribes || daemon->methods.stopping)
-        return; /* at a beat */
+        return; /* tried at the next beat */
     struct pb_subscribing *all = collect(daemon);
     if (all == NULL)
         return;

@@ -9,7 +9,8 @@
 
 enum state { WANTED, SENT, ANSWERED };
 
-/* An answer is written once, before the state; readers of the pool keep a pointer to it. */
+/* Entry of the cache. An answer is written once, before the state; readers on the pool keep a
+ * pointer to it. */
 struct entry {
     uint64_t digest, ticket;
     enum state state;
@@ -19,8 +20,8 @@ struct entry {
 };
 
 struct pb_asked {
-    pthread_mutex_t lock; /* all below */
-    struct entry **entry; /* the first n_sorted by their names, then those of this scan */
+    pthread_mutex_t lock; /* protects all below */
+    struct entry **entry; /* the first n_sorted sorted by name, then those of this scan */
     size_t n, n_sorted, room;
     size_t next; /* no entry before it is WANTED */
     uint64_t last_ticket;
@@ -73,7 +74,7 @@ static struct entry *find(const struct pb_asked *asked, const char *name, uint64
     return found != NULL ? *found : NULL;
 }
 
-/* Leaves out what was not seen. */
+/* Deletes the entries that the scan did not find. */
 static void keep_seen(struct pb_asked *asked)
 {
     size_t kept = 0;
@@ -96,7 +97,7 @@ void pb_asked_begin(struct pb_asked *asked, unsigned long config_number)
     for (size_t i = 0; i < asked->n; i++)
         asked->entry[i]->seen = false;
     if (asked->config_number != config_number)
-        keep_seen(asked); /* nothing */
+        keep_seen(asked); /* keeps no entry */
     asked->config_number = config_number;
     (void)pthread_mutex_unlock(&asked->lock);
 }
@@ -155,7 +156,7 @@ void pb_asked_end(struct pb_asked *asked)
     (void)pthread_mutex_unlock(&asked->lock);
 }
 
-/* --- questions --------------------------------------------------------------------------------*/
+/* --- queries ---------------------------------------------------------------------------------- */
 
 bool pb_asked_next(struct pb_asked *asked, struct pb_asked_question *out)
 {

@@ -13,10 +13,10 @@
 
 struct pb_asked;
 
-/* A question, copied out. */
+/* Copy of a query. */
 struct pb_asked_question {
     uint64_t ticket;
-    char *name, *pipeline; /* below the inbox; malloc'd, the caller's */
+    char *name, *pipeline; /* path below the inbox; malloc'd, owned by the caller */
 };
 
 struct pb_asked *pb_asked_create(void);        /* NULL = out of memory */
@@ -24,16 +24,17 @@ void pb_asked_destroy(struct pb_asked *asked); /* NULL is fine */
 
 /* --- pool: one scan --- */
 void pb_asked_begin(struct pb_asked *asked, unsigned long config_number);
-/* The answer, borrowed until the end of the next scan; NULL if there is no answer yet. */
+/* Finds the answer, borrowed until the end of the next scan; NULL if there is no answer yet. */
 const struct pb_described *pb_asked_find(struct pb_asked *asked, const char *name, uint64_t digest);
 /* Queues a query unless one is pending. -ENOMEM: the next scan retries. */
 int pb_asked_want(struct pb_asked *asked, const char *name, uint64_t digest, const char *pipeline);
 void pb_asked_end(struct pb_asked *asked);
 
 /* --- loop --- */
-/* The next query that was not sent yet; false: the queue is empty, or no memory for it now. */
+/* Returns the next query that was not sent yet; false if the queue is empty, or out of memory for
+ * now. */
 bool pb_asked_next(struct pb_asked *asked, struct pb_asked_question *out);
-/* The query could not be sent: another scan queues it again. */
+/* Call if the query could not be sent: another scan queues it again. */
 void pb_asked_drop(struct pb_asked *asked, uint64_t ticket);
 /* Stores an answer. Returns false if it is no longer needed. */
 bool pb_asked_answer(struct pb_asked *asked, uint64_t ticket, const struct pb_described *answer);

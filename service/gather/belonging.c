@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The names are sorted once, upper and lower case being alike; a file that belongs to another one
- * is then found by the part of the name that both have. */
+ * The names are sorted once, without regard to case; the main file of another file is then found
+ * by the part of the name that both have. */
 #include "service/gather/belonging.h"
 
 #include "config/base/base_name.h"
@@ -25,7 +25,7 @@
 struct named {
     const char *name;
     size_t number;
-    uint64_t may_be; /* bits of the patterns of metadata, of all pipelines, that it fits */
+    uint64_t may_be; /* bits of the patterns of metadata, of all pipelines, that it matches */
 };
 
 struct sorter {
@@ -42,7 +42,7 @@ static int by_name(const void *a, const void *b)
     return strcasecmp(left->name, right->name);
 }
 
-/* The first in the order whose name is not before the given one. */
+/* Finds the first name in the order that is not before the given one. */
 static size_t lower_bound(const struct sorter *s, const char *name)
 {
     size_t low = 0, high = s->n_named;
@@ -78,7 +78,7 @@ static size_t find_scene(const struct sorter *s, const char *begin, size_t lengt
     return found;
 }
 
-/* The scene that has this path, or, with some suffix, this path without it; n = none. */
+/* Finds the scene with this path, or with this path and some suffix; n = not found. */
 static size_t find_main(const struct sorter *s, const char *stem, size_t self)
 {
     char begin[PATH_MAX + 1];
@@ -105,7 +105,8 @@ static bool tries_ending(struct sorter *s, size_t number, const char *ending)
     return main < s->n;
 }
 
-/* A longer ending may have another file before it than a shorter one: x.tif.msk.ovr. */
+/* Finds the main file. A longer ending may lead to another file than a shorter one: x.tif.msk.ovr.
+ */
 static void look_for_main(struct sorter *s, size_t number)
 {
     const struct pb_config *config = s->config;
@@ -123,8 +124,8 @@ static void look_for_main(struct sorter *s, size_t number)
 /* --- metadata --- */
 
 /* A pattern that begins with wildcards makes all files candidates of each file: a bit for each
- * pattern excludes those that fit it for no scene. Patterns beyond the number of bits exclude no
- * file. */
+ * pattern excludes the files that match it for no scene. Patterns beyond the number of bits
+ * exclude no file. */
 static void mark_metadata(struct sorter *s)
 {
     size_t bit = 0;
@@ -140,7 +141,7 @@ static void mark_metadata(struct sorter *s)
     }
 }
 
-/* The bit of the first pattern of a pipeline. */
+/* Number of the bit of the first pattern of a pipeline. */
 static size_t first_bit(const struct pb_config *config, const struct pb_pipeline_config *pipeline)
 {
     size_t bit = 0;
@@ -152,7 +153,7 @@ static size_t first_bit(const struct pb_config *config, const struct pb_pipeline
 struct wanted {
     const char *pattern, *scene;
     uint64_t bit; /* bit of may_be; 0 if it has no bit */
-    /* For each file that is metadata of main. */
+    /* Called for each file that is metadata of main. */
     void (*meet)(struct sorter *s, size_t main, size_t metadata);
 };
 
@@ -183,8 +184,8 @@ static void meet_metadata(struct sorter *s, size_t main, const struct wanted *wa
     }
 }
 
-/* Candidates begin with the text before the pattern's first wildcard; after a *, with a part of
- * main's own name before that. */
+/* Searches the files for a pattern. Candidates begin with the text before the pattern's first
+ * wildcard; after a *, with a part of main's own name before that. */
 static void look_for_pattern(struct sorter *s, size_t main, const char *pattern, size_t bit,
                              void (*meet)(struct sorter *s, size_t main, size_t metadata))
 {
@@ -199,7 +200,7 @@ static void look_for_pattern(struct sorter *s, size_t main, const char *pattern,
     int literal = (int)strcspn(text, "*?[]\\@+!(");
     size_t most = filled[0] == '*' ? strlen(own) : 0;
     if (most > 1 && literal == 0)
-        most = 1; /* longer ones begin like this */
+        most = 1; /* longer names begin in the same way */
     const struct wanted wanted = {pattern, scene, bit < MAY_BE_BITS ? (uint64_t)1 << bit : 0, meet};
     for (size_t n = most > 0; n <= most; n++) {
         (void)snprintf(begin, sizeof begin, "%.*s%.*s%.*s", directory, file->name, (int)n, own,
@@ -208,7 +209,7 @@ static void look_for_pattern(struct sorter *s, size_t main, const char *pattern,
     }
 }
 
-/* The files there that are metadata of main by the patterns of its pipeline. */
+/* Finds the files that are metadata of main by the patterns of its pipeline. */
 static void look_for_metadata(struct sorter *s, size_t main,
                               void (*meet)(struct sorter *s, size_t main, size_t metadata))
 {
@@ -220,7 +221,7 @@ static void look_for_metadata(struct sorter *s, size_t main,
 
 /* --- sets by metadata --- */
 
-/* A sum, so that the order does not count. */
+/* Terms are summed, so that the order does not count. */
 static uint64_t mixed(uint64_t state)
 {
     state = (state ^ (state >> 31)) * UINT64_C(0x9e3779b97f4a7c15);
@@ -275,7 +276,7 @@ static void follow(struct sorter *s, size_t main, size_t metadata)
     file->main = main;
 }
 
-/* Metadata are moved with their file, and determine no scene themselves: without it they wait. */
+/* Metadata are moved with their file and determine no scene themselves: without it they wait. */
 static void sort_asked(struct sorter *s, const struct pb_belonging_answers *answers)
 {
     for (size_t i = 0; i < s->n; i++)

@@ -17,26 +17,27 @@ enum pb_belongs {
     PB_BELONGS_MAIN, /* a scene whose pipeline waits for files next to it, or that has such files */
     PB_BELONGS_SET,  /* one of the files of a set */
     PB_BELONGS_ASKED,   /* part of a set by its metadata, which are not known yet */
-    PB_BELONGS_BESIDE,  /* to the file `main` */
-    PB_BELONGS_NOWHERE, /* a sidecar whose file is not here */
-    PB_BELONGS_AWAITS   /* metadata whose file is not here */
+    PB_BELONGS_BESIDE,  /* belongs to the file `main` */
+    PB_BELONGS_NOWHERE, /* a sidecar whose main file is absent */
+    PB_BELONGS_AWAITS   /* metadata whose main file is absent */
 };
 
 struct pb_belonging {
-    const char *name; /* below the inbox; the caller's */
-    bool is_folder;   /* the caller's: stays ALONE */
-    bool is_still;    /* the caller's: it stopped changing */
-    uint64_t state;   /* the caller's: another number when it changed */
+    const char *name; /* input: path below the inbox, borrowed */
+    bool is_folder;   /* input: stays ALONE */
+    bool is_still;    /* input: it stopped changing */
+    uint64_t state;   /* input: a number that differs after a change */
     enum pb_belongs belongs;
     const struct pb_pipeline_config *pipeline; /* NULL: no pipeline takes it */
     char scene[256];                           /* SET: name of the set */
     size_t main; /* for a file that belongs to another one: number of that file */
-    /* For a file whose metadata determine its set; ALONE, or MAIN with these, when they do not: */
+    /* For a file whose metadata determine its set; ALONE or MAIN with these members if they do
+     * not: */
     bool is_asked;                     /* false for the metadata file itself */
-    const struct pb_described *answer; /* NULL: not known yet */
-    uint64_t digest;                   /* its state and that of its metadata */
+    const struct pb_described *answer; /* NULL: unknown yet */
+    uint64_t digest;                   /* digest of its state and of that of its metadata */
     bool may_be_asked;                 /* the file and its metadata stopped changing */
-    bool lacks_metadata;               /* no file of input.metadata is there */
+    bool lacks_metadata;               /* no file of input.metadata was found */
 };
 
 /* Cache of answers of metadata queries (`asked.h`). */
@@ -45,10 +46,11 @@ struct pb_belonging_answers {
     void *user;
 };
 
-/* The first pipeline for which a file of that name is metadata of another one; NULL: none. */
+/* Finds the first pipeline for which a file of that name is metadata of another file; NULL if
+ * absent. */
 const struct pb_pipeline_config *pb_belonging_metadata(const struct pb_config *config,
                                                        const char *name);
-/* Fills in n files; each belongs to one of its own directory. -ENOMEM: nothing is known. */
+/* Fills in n files; each belongs to a file of its own directory. -ENOMEM: no result. */
 int pb_belonging_sort(struct pb_belonging *file, size_t n, const struct pb_config *config,
                       const struct pb_belonging_answers *answers);
 #endif

@@ -21,7 +21,7 @@ const struct pb_pipeline_config *pb_set_folder_pipeline(const struct pb_config *
         if (fits == NULL)
             continue;
         pb_file_name_clean(told, clean);
-        /* Assignments by metadata are not checked again: the folder is that scene's. */
+        /* Assignments by metadata are not checked again: the folder belongs to that scene. */
         if ((told[0] == '\0' || strcmp(clean, scene) == 0) && (found == NULL || fits < found))
             found = fits;
     }

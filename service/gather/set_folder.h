@@ -2,12 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SET_FOLDER_H
 #define PB_SET_FOLDER_H
-/* A set of loose files in a folder of its own, in which it is kept from its claim on. Thread: any.
- */
+/* Folder of a set of loose files, which contains the set from its claim on. Thread: any. */
 #include "config/config.h"
 
-/* The first pipeline whose input.group takes a file of the folder for one of this scene; NULL:
- * none does, or the folder cannot be read. */
+/* Finds the first pipeline whose input.group assigns a file of the folder to this scene; NULL if
+ * absent, or if the folder cannot be read. */
 const struct pb_pipeline_config *pb_set_folder_pipeline(const struct pb_config *config,
                                                         const char *path, const char *scene);
 #endif

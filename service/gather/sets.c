@@ -27,7 +27,7 @@ struct pb_sets {
     struct pb_set *set;
     size_t n;
     int64_t *awaited_ms; /* arrival of the first such file of each pipeline (pb_sets_await) */
-    size_t n_awaited;    /* pipelines in there; INT64_MAX: none is awaited */
+    size_t n_awaited;    /* entries of awaited_ms; an entry INT64_MAX: no file is awaited */
 };
 
 struct pb_sets *pb_sets_create(void)
@@ -90,7 +90,7 @@ int pb_sets_add(struct pb_sets *sets, size_t pipeline, const char *scene, bool i
     return 0;
 }
 
-/* Files of different directories are never one set. */
+/* Compares directories: files of different directories are never in one set. */
 static int compare_directories(const char *a, const char *b)
 {
     size_t n = (size_t)(pb_base_name(a) - a), m = (size_t)(pb_base_name(b) - b);
@@ -179,7 +179,7 @@ static int check(const struct pb_pipeline_config *pipeline, const struct pb_set 
     return rc;
 }
 
-/* It waits for a job, however long that takes. */
+/* Lets the set wait for the end of a job, without a limit of time. */
 static void await_job(struct pb_set *set)
 {
     set->is_incomplete = true;
@@ -198,7 +198,8 @@ static bool is_awaited(const struct pb_sets *sets, const struct pb_set *set)
                (set->is_incomplete ? set->expires_ms : set->youngest_ns / 1000000);
 }
 
-/* The job reports faults other than missing files (two files for one band). */
+/* Decides whether the set is due. The job reports faults other than missing files (two files for
+ * one band). */
 static void judge(const struct pb_sets *sets, struct pb_set *set,
                   const struct pb_pipeline_config *pipeline, const struct pb_sets_now *now)
 {

@@ -114,7 +114,7 @@ bool pb_staging_is(const char *name)
     return n > m && name[0] != '.' && strcmp(name + n - m, SUFFIX) == 0;
 }
 
-/* The folder's name; "" = it is gone. */
+/* Finds the folder's name; "" = it is gone. */
 static int find_folder(const char *path, char out[256])
 {
     DIR *directory = opendir(path);
@@ -129,8 +129,8 @@ static int find_folder(const char *path, char out[256])
     return 0;
 }
 
-/* A sender may own a part of the directory's path; the path contained no link when the files
- * arrived. */
+/* Moves the files back to their directory. A sender may own a part of the directory's path; the
+ * path contained no link when the files arrived. */
 static int give_back_to(struct pb_staging *staging, const char *from)
 {
     const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
@@ -144,7 +144,7 @@ static int give_back_to(struct pb_staging *staging, const char *from)
     return stay;
 }
 
-/* The files that stay become the input of the job whose id the directory has. */
+/* Makes the remaining files the input of the job whose id is in the directory's name. */
 static int make_input(struct pb_staging *staging, const char *work, const char *id,
                       const char *name, struct pb_err *err)
 {

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STAGING_H
 #define PB_STAGING_H
-/* Makes one folder of the files of a set, so that every reader sees all of them or none: work/<job
- * id>.gather/ is made, with a link `.from` to the directory of their origin and an empty folder;
- * the files are renamed into that folder one by one; then the folder is renamed to its place. A
- * process that dies in between leaves work/<job id>.gather/, and pb_staging_recover gives the files
- * back. Thread: pool, one at a time. */
+/* Makes one folder of the files of a set, so that every reader sees either all of them or no file:
+ * work/<job id>.gather/ is made, with a link `.from` to the directory of their origin and an empty
+ * folder; the files are renamed into that folder one by one; then the folder is renamed to its
+ * place. A process that dies in between leaves work/<job id>.gather/, and pb_staging_recover moves
+ * the files back. Thread: pool, one at a time. */
 #include "config/base/err.h"
 #include "service/base/files.h"
 
@@ -18,8 +18,9 @@ struct pb_staging {
     char from[PB_FILES_PATH_BYTES];
 };
 
-/* id: of the job. name: of the folder, not hidden. from: absolute path of a directory, reached by
- * the path `via` until the staging is closed. On failure *err, and nothing is left. */
+/* Makes the staging directory. id: id of the job. name: name of the folder, not hidden. from:
+ * absolute path of a directory, reached by the path `via` until the staging is closed. On failure
+ * *err, and no directory is left. */
 int pb_staging_open(struct pb_staging *staging, const char *work, const char *id, const char *name,
                     const char *from, const char *via, struct pb_err *err);
 /* Renames one file of `from` into the folder: 0 or a negative errno. */
@@ -27,17 +28,17 @@ int pb_staging_take(const struct pb_staging *staging, const char *name);
 /* Renames the folder to `to`, in a directory to which only the service writes: 0 or a negative
  * errno. */
 int pb_staging_commit(const struct pb_staging *staging, const char *to);
-/* Removes what is left of it, which must be empty. */
+/* Removes the rest of the staging directory, which must be empty. */
 void pb_staging_close(struct pb_staging *staging);
-/* Gives the files back, after a commit those of the folder at `to` (NULL: no commit), and closes
- * it. False: some could not be moved back, because their names are taken in `from` or it was
- * removed; they stay for pb_staging_recover. */
+/* Moves the files back, after a commit those of the folder at `to` (NULL: no commit), and closes
+ * the staging. Returns false if some could not be moved back, because their names exist in `from`
+ * or it was removed; they stay for pb_staging_recover. */
 bool pb_staging_undo(struct pb_staging *staging, const char *to);
 
 /* Returns true if a name in work/ is that of a staging directory. */
 bool pb_staging_is(const char *name);
-/* Ends one of a dead process: moves its files back to their origin. Files that cannot be moved,
- * because their name is taken again or the directory was removed or is a link now, become
- * work/<id>/<folder>/, the input of a job. 0, or *err: it stays unchanged. */
+/* Ends the staging of a dead process: moves its files back to their origin. Files that cannot be
+ * moved, because a file has their name again or the directory was removed or is a link now, become
+ * work/<id>/<folder>/, the input of a job. Returns 0, or *err: it stays unchanged. */
 int pb_staging_recover(const char *work, const char *name, struct pb_err *err);
 #endif

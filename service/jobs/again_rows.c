@@ -8,7 +8,7 @@
 
 #define WHAT "jobs that make products again"
 
-/* Reads the first column of the first row of a statement with one text: 1, 0 = not found. */
+/* Reads the first column of the first row of a statement with one text: 1; 0 if there is no row. */
 static int first(struct pb_job_store *store, const char *sql, const char *text, struct pb_err *err,
                  char *out, size_t bytes)
 {
@@ -35,7 +35,7 @@ int pb_again_waits(struct pb_job_store *store, const char *job, struct pb_err *e
                  err, out_job, PB_JOB_ID_BYTES);
 }
 
-/* The input of the job itself, or of another job of its set. */
+/* Checks the inputs of the job itself and of the other jobs of its set. */
 int pb_again_holds(struct pb_job_store *store, const char *path, struct pb_err *err)
 {
     char id[PB_JOB_ID_BYTES];

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_AGAIN_ROWS_H
 #define PB_AGAIN_ROWS_H
-/* Jobs that make the products of an earlier job again (struct pb_job, again), which read its input
- * where the archive has it. Thread: as the store's. */
+/* Rows of jobs that make the products of an earlier job again (`again` in struct pb_job) and read
+ * its input at its place in the archive. Thread: same as the store's. */
 #include "service/jobs/job_store.h"
 
 /* Finds the job that waits or runs to make the products of that job again: 1 and its id, 0 = not

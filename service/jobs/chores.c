@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-#define PRUNE_FROM   32 /* jobs too many, before any is forgotten */
-#define TRIM_FROM    64 /* commits since the last time */
+#define PRUNE_FROM   32 /* excess of jobs at which the oldest are forgotten */
+#define TRIM_FROM    64 /* commits since the last deletion */
 #define LOOK_MS      1000
 #define TRIM_MS      60000
-#define TRIM_ROWS_MS 1000 /* when there was more to delete */
+#define TRIM_ROWS_MS 1000 /* delay if more rows remain to be deleted */
 
 static void work(uv_work_t *request)
 {
@@ -32,7 +32,7 @@ static void work(uv_work_t *request)
         chores->trim_ms = pb_clock_mono_ms() + TRIM_ROWS_MS;
 }
 
-/* How many had expired when this subscriber was read last, if it was. */
+/* Copies the count of expired events from the last reading of this subscriber, if there was one. */
 static void keep_before(const struct pb_chores *chores, struct pb_subscriber_state *state)
 {
     for (int i = 0; i < chores->n_subscribers; i++) {
@@ -67,7 +67,8 @@ static bool is_one_waiting(const struct pb_chores *chores)
     return waits;
 }
 
-/* Many commits make it due soon, a few in a minute; without any there are events that expire. */
+/* Returns true if events must be deleted: soon after many commits, within a minute after a few.
+ * Without commits, events may still expire. */
 static bool trim_is_due(struct pb_chores *chores, uint64_t commits, int64_t now_ms)
 {
     bool due =

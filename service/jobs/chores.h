@@ -14,24 +14,26 @@ struct pb_chores {
     uv_loop_t *loop;
     struct pb_job_store *store;
     struct pb_job_store *reader; /* a reader of store, used only on the pool */
-    void (*done)(void *user);    /* the states of the subscribers were read; NULL: no call */
+    /* called when the states of the subscribers were read; NULL: no call */
+    void (*done)(void *user);
     void *user;
-    /* ---- as last read ---- */
+    /* ---- results of the last reading ---- */
     struct pb_subscriber_state subscribers[PB_SUBSCRIBERS_MAX];
     int n_subscribers;
-    /* ---- the chores' own ---- */
+    /* ---- private ---- */
     uv_work_t work;
     bool works;
     bool prunes, trims, looks;
     int keep;
-    int64_t contents_ms; /* how long contents are remembered; 0: for ever */
+    int64_t contents_ms; /* time for which contents are remembered; 0: no limit */
     struct pb_subscriber_state read[PB_SUBSCRIBERS_MAX];
-    int n_read;                     /* negative: they could not be read */
-    uint64_t looked_at, trimmed_at; /* commits of the store, then */
-    int64_t look_ms, trim_ms;       /* monotonic: not before */
+    int n_read;                     /* negative: the states could not be read */
+    uint64_t looked_at, trimmed_at; /* count of commits of the store at that time */
+    int64_t look_ms, trim_ms;       /* monotonic: earliest time of the next task */
 };
 
-/* Starts the tasks that are due; counts: numbers of jobs, as last read; service: the limits. */
+/* Starts the tasks that are due. counts: numbers of jobs from the last reading; service: the
+ * limits. */
 void pb_chores_run(struct pb_chores *chores, const int64_t counts[PB_JOB_STATUS_COUNT],
                    const struct pb_service_config *service);
 #endif

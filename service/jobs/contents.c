@@ -15,12 +15,13 @@
 #define SAME " WHERE pipeline = ?1 AND bytes = ?2 AND checksum = ?3"
 
 struct change {
-    struct pb_job_change base; /* first: apply gets it */
+    struct pb_job_change base; /* first member, because apply gets it */
     const struct pb_content *content;
     const struct pb_content_done *done; /* NULL: the row is deleted */
 };
 
-/* A statement with the content bound from parameter 1 on, to be finalized; NULL and *err. */
+/* Prepares a statement with the content bound from parameter 1 on, which must be finalized; NULL
+ * and *err. */
 static sqlite3_stmt *prepare(struct pb_job_store *store, const char *sql,
                              const struct pb_content *content, struct pb_err *err)
 {
@@ -70,7 +71,8 @@ int pb_contents_forget(struct pb_job_store *store, const struct pb_content *cont
     return pb_job_store_commit(store, &change.base, err);
 }
 
-/* Collects the rows' sums, a space after each; SQLITE_DONE, or an error of SQLite. */
+/* Collects the checksums of the rows, a space after each; returns SQLITE_DONE or an error of
+ * SQLite. */
 static int gather(sqlite3_stmt *s, char *sums)
 {
     size_t n = 0;

@@ -2,14 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_CONTENTS_H
 #define PB_CONTENTS_H
-/* Contents of inputs that were done: rows of the job store, which stay when their jobs are
- * forgotten. There is one row for a content and pipeline, of the job that did it last. Thread: as
- * the store's. */
+/* Contents of processed inputs: rows of the job store, which stay when their jobs are forgotten.
+ * There is one row for each content and pipeline, of the last job that processed it. Thread: same
+ * as the store's. */
 #include "service/jobs/job_store.h"
 
 #include "service/base/files.h"
 
-#define PB_CONTENTS_MAX 4096 /* most checksums that pb_contents_like lists */
+#define PB_CONTENTS_MAX 4096 /* maximum number of checksums that pb_contents_like lists */
 
 struct pb_content {
     const char *pipeline;
@@ -31,11 +31,12 @@ int pb_contents_add(struct pb_job_store *store, const struct pb_content *content
  * there are no such contents. */
 int pb_contents_like(struct pb_job_store *store, const struct pb_content *content, int64_t since_ms,
                      struct pb_err *err, char **out_sums);
-/* 1 and *out, 0 = it is not there, negative errno. */
+/* Returns 1 and *out, 0 if absent, negative errno. */
 int pb_contents_find(struct pb_job_store *store, const struct pb_content *content,
                      struct pb_err *err, struct pb_content_done *out);
 int pb_contents_forget(struct pb_job_store *store, const struct pb_content *content,
                        struct pb_err *err);
-/* Forgets a part of those done before then. Returns how many. */
+/* Deletes a part of the contents that were processed before before_ms. Returns the number of
+ * deleted rows. */
 int pb_contents_trim(struct pb_job_store *store, int64_t before_ms, struct pb_err *err);
 #endif

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILES_MAX  200000 /* most files of an input; a longer list is not kept */
+#define FILES_MAX  200000 /* maximum number of files of an input; a longer list is not stored */
 #define DEPTH_MAX  64
 #define PATH_BYTES 4096
 
@@ -27,7 +27,7 @@ static char kind_of(mode_t mode)
     return S_ISREG(mode) ? 'f' : S_ISDIR(mode) ? 'd' : 'o';
 }
 
-/* The path of an entry below the input. -ENAMETOOLONG. */
+/* Makes the path of an entry below the input. -ENAMETOOLONG. */
 static int join(char out[PATH_BYTES], const char *above, const char *name)
 {
     int n = snprintf(out, PATH_BYTES, "%s%s%s", above, above[0] ? "/" : "", name);
@@ -50,7 +50,7 @@ void pb_input_lists_fini(struct pb_input_lists *lists)
     pb_file_list_fini(&lists->companion);
 }
 
-/* Copies file->path. The array has room for a power of two. */
+/* Adds a file and copies its path. The capacity is the next power of two. */
 static int add(struct pb_file_list *files, const struct pb_listed_file *file)
 {
     if (files->n == FILES_MAX)
@@ -133,8 +133,7 @@ static const struct pb_listed_file *find(const struct pb_file_list *files, const
     return files->n > 0 ? bsearch(&key, files->file, files->n, sizeof key, by_path) : NULL;
 }
 
-/* --- bytes for the store: "<kind> <inode> <size> <mtime> <ctime> <path>" and a NUL each ---------
- */
+/* --- bytes for the store: "<kind> <inode> <size> <mtime> <ctime> <path>" and a NUL each ------- */
 
 char *pb_file_list_pack(const struct pb_file_list *files, size_t *out_bytes)
 {
@@ -176,8 +175,7 @@ int pb_file_list_unpack(const void *data, size_t bytes, struct pb_file_list *out
     return rc;
 }
 
-/* --- after a move ------------------------------------------------------------------------------
- */
+/* --- after a move ----------------------------------------------------------------------------- */
 
 /* Returns true if the folder still contains a file of the list: an inode may be reused after a
  * removal. */
@@ -229,13 +227,12 @@ void pb_file_list_moved(struct pb_file_list *files, const char *path)
         files->file[0].ctime_ns = ns_of(&st.st_ctim);
 }
 
-/* --- the removal -------------------------------------------------------------------------------
- */
+/* --- removal ---------------------------------------------------------------------------------- */
 
 struct removal {
     const struct pb_file_list *files;
     int64_t until_ns; /* for an empty list: latest allowed ctime */
-    bool removes;     /* false: the tree is checked */
+    bool removes;     /* false: the tree is only checked */
     char *other;
 };
 
@@ -265,7 +262,7 @@ static int visit_below(const struct removal *removal, int directory, const char 
 {
     char below[PATH_BYTES];
     int fd = depth < DEPTH_MAX ? pb_path_open_at(directory, name) : -ELOOP, rc = 0;
-    if (fd == -EXDEV) /* something is mounted there */
+    if (fd == -EXDEV) /* a mount point */
         return stays(removal, path);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (dir == NULL) {

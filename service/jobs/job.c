@@ -22,8 +22,8 @@ static const char *const status_names[PB_JOB_STATUS_COUNT] = {
     [PB_JOB_DISMISSED] = "dismissed",
 };
 
-/* may[from] = set of states that may follow. running -> accepted is a job put back (shutdown, or a
- * worker that died); failed and dismissed -> accepted is a retry. */
+/* may[from] = set of states that may follow. running -> accepted: a job is put back (shutdown, or
+ * a worker that died); failed and dismissed -> accepted: a retry. */
 static const unsigned may[PB_JOB_STATUS_COUNT] = {
     [PB_JOB_ACCEPTED] = PB_JOB_MASK(PB_JOB_RUNNING) | PB_JOB_MASK(PB_JOB_DISMISSED),
     [PB_JOB_RUNNING] = PB_JOB_MASK(PB_JOB_ACCEPTED) | PB_JOB_MASK_FINISHED,
@@ -82,7 +82,7 @@ int pb_job_copy(struct pb_job *out, const struct pb_job *job)
     return -ENOMEM;
 }
 
-/* Without i, l, o, u, which are easily confused when read or typed. */
+/* Digits of ids, without i, l, o and u, which are easily confused by readers. */
 static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
 
 void pb_job_make_id(int64_t wall_ms, uint32_t random, char out[PB_JOB_ID_BYTES])
@@ -137,7 +137,7 @@ void pb_job_leave_out(struct pb_job *job, const char *message)
     pb_json_object(json, NULL);
     pb_json_string(json, "skipped", message);
     pb_json_end(json);
-    (void)pb_job_set(&job->products, "[]"); /* out of memory: without its details */
+    (void)pb_job_set(&job->products, "[]"); /* after out of memory: without its details */
     (void)pb_job_set(&job->report, pb_json_text(json, NULL));
     (void)pb_job_set(&job->directory, NULL);
     pb_json_destroy(json);
@@ -172,7 +172,7 @@ int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms)
     if (to == PB_JOB_ACCEPTED) {
         clear_run(job);
         if (job->status != PB_JOB_RUNNING)
-            job->attempts = 0; /* requested by a client: the job has all its attempts again */
+            job->attempts = 0; /* requested by a client: the count of attempts starts again */
     } else if (to == PB_JOB_RUNNING) {
         clear_run(job);
         job->attempts++;
@@ -261,7 +261,7 @@ void pb_job_take_place(struct pb_job *job)
     pb_json_release(report);
 }
 
-/* The path of its first picture for people, or null. */
+/* Prints the path of the first picture for viewers among the products, or null. */
 static void print_preview(struct pb_json *json, const struct pb_job *job)
 {
     struct pb_json_value *products = NULL;

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_JOB_H
 #define PB_JOB_H
-/* A job: one scene through one pipeline. States and their legal changes live in one table; nothing
- * else in the service sets a status. Plain memory without I/O or locks. Thread: any, one at a time
- * a job. */
+/* A job: one scene processed by one pipeline. States and their legal changes are in one table; no
+ * other part of the service sets a status. Plain memory without I/O or locks. Thread: any, one at
+ * a time for each job. */
 #include "config/base/err.h"
 #include "config/base/json_writer.h"
 
@@ -15,7 +15,7 @@
 #define PB_JOB_ID_BYTES       24  /* "20261121-081530-4f2a" */
 #define PB_JOB_NAME_BYTES     256 /* a file name */
 #define PB_JOB_IDENTITY_BYTES 128
-#define PB_JOB_PRIORITY_MAX   100   /* and -100 the least */
+#define PB_JOB_PRIORITY_MAX   100   /* the lowest is -100 */
 #define PB_JOB_PRIORITY_AGAIN (-50) /* default of job.again */
 #define PB_JOB_DATETIME_BYTES 40
 
@@ -32,7 +32,7 @@ enum pb_job_status {
 #define PB_JOB_MASK_FINISHED                                                                       \
     (PB_JOB_MASK(PB_JOB_SUCCESSFUL) | PB_JOB_MASK(PB_JOB_FAILED) | PB_JOB_MASK(PB_JOB_DISMISSED))
 
-/* code "" = no error. */
+/* code "" = no error */
 struct pb_job_error {
     char code[48];
     char message[1024];
@@ -41,27 +41,27 @@ struct pb_job_error {
 
 struct pb_job {
     char id[PB_JOB_ID_BYTES];
-    int64_t seq;                      /* order of creation, given by the store */
-    int priority;                     /* higher is earlier; 0 by default */
-    enum pb_job_status status;        /* pb_job_move changes it */
+    int64_t seq;                      /* order of creation, set by the store */
+    int priority;                     /* a higher one is processed earlier; default 0 */
+    enum pb_job_status status;        /* changed only by pb_job_move */
     bool owned;                       /* delivered to an inbox: the service moves its input */
     char name[PB_JOB_NAME_BYTES];     /* base name of the input */
-    char scene[PB_JOB_NAME_BYTES];    /* directory below products/ */
-    char pipeline[PB_JOB_NAME_BYTES]; /* "" = none fitted yet */
-    char *delivered;   /* JSON array of the paths that it had when it was delivered (delivered.h) */
-    char *inbox;       /* inbox of its delivery; NULL if none or unknown */
+    char scene[PB_JOB_NAME_BYTES];    /* name of the directory below products/ */
+    char pipeline[PB_JOB_NAME_BYTES]; /* "" = no pipeline was found yet */
+    char *delivered;   /* JSON array of the paths of its files at delivery (delivered.h) */
+    char *inbox;       /* inbox of its delivery; NULL if not delivered to an inbox, or unknown */
     char *folder;      /* sub-folder of the inbox at delivery; NULL = the inbox itself */
-    char *input;       /* where the file is now */
-    char *companion;   /* and its marker or checksum file; NULL = none */
-    bool has_checksum; /* companion is a checksum, to be verified */
+    char *input;       /* present path of the input */
+    char *companion;   /* present path of its marker or checksum file; NULL if absent */
+    bool has_checksum; /* companion is a checksum, which must be verified */
     int64_t uid;       /* owner of the file or of the submission; -1 if unknown */
     char identity[PB_JOB_IDENTITY_BYTES]; /* identity of a submitted file that its client could
                                              read, in the form of pipeline/io/file_identity.h; "" if
                                              unknown */
-    /* For loose files that make a scene together (set_parts.h); "" for all others. */
-    char set_id[PB_JOB_ID_BYTES];   /* the first job of the set */
-    char replaces[PB_JOB_ID_BYTES]; /* the job whose products this one makes again with more files;
-                                       "" = none */
+    /* For loose files that form a scene together (set_parts.h); "" for all other jobs. */
+    char set_id[PB_JOB_ID_BYTES]; /* id of the first job of the set */
+    /* id of the job whose products this one makes again with more files; "" = not set */
+    char replaces[PB_JOB_ID_BYTES];
     char again[PB_JOB_ID_BYTES]; /* id of the job whose products this one makes again from the same
                                     input, never one with such an id itself; "" = not set */
     char *files; /* JSON for the worker: its loose files if metadata chose them; not stored */
@@ -69,9 +69,10 @@ struct pb_job {
         *joined; /* JSON for the worker: files that it joins; not stored, set when the job starts */
     char *published; /* JSON array: its products with the content of STAC items, for events; not
                         stored (published.h) */
-    bool anyway; /* a client requested it again: it runs even if its content was processed before */
+    /* requested again by a client: it runs even if its content was processed before */
+    bool anyway;
     int attempts;
-    int64_t delivered_ms; /* arrival of the last file of its input, wall clock; 0 = not known */
+    int64_t delivered_ms; /* arrival of the last file of its input, wall clock; 0 = unknown */
     int64_t created_ms, started_ms, updated_ms, finished_ms; /* wall clock; 0 = not yet */
     /* State of the current or last run. */
     int progress; /* 0 .. 100 */
@@ -80,35 +81,37 @@ struct pb_job {
     char device_why[512]; /* after a device failed: the next try and the reason; "" if no device
                              failed */
     int64_t tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms;
-    char *directory; /* directory of the products, NULL if absent */
-    char *products;  /* JSON array, NULL = none */
-    char *report;    /* JSON object, NULL = none */
-    char *bbox; /* bounds of the products: JSON array of west, south, east, north in degrees (west >
-                   east: across the antimeridian); NULL = not known */
-    char datetime[PB_JOB_DATETIME_BYTES]; /* time of acquisition, RFC 3339; "" = not known */
+    char *directory; /* directory of the products; NULL if absent */
+    char *products;  /* JSON array; NULL if absent */
+    char *report;    /* JSON object; NULL if absent */
+    /* bounds of the products: JSON array of west, south, east, north in degrees (west > east:
+     * across the antimeridian); NULL = unknown */
+    char *bbox;
+    char datetime[PB_JOB_DATETIME_BYTES]; /* time of acquisition, RFC 3339; "" = unknown */
     struct pb_job_error error;
 };
 
 void pb_job_init(struct pb_job *job); /* accepted, empty */
-void pb_job_fini(struct pb_job *job); /* a job of zero bytes is fine */
+void pb_job_fini(struct pb_job *job); /* an all-zero job is allowed */
 /* Initialises out with a copy. 0, or -ENOMEM and *out empty. */
 int pb_job_copy(struct pb_job *out, const struct pb_job *job);
-/* Replaces one of a job's strings by a copy (NULL clears). 0 or -ENOMEM. */
+/* Replaces a string member of a job by a copy (NULL clears it). Returns 0 or -ENOMEM. */
 int pb_job_set(char **field, const char *value);
 
-/* "YYYYMMDD-HHMMSS-xxxx": sorts by creation, its last part is short enough to type. */
+/* Makes an id "YYYYMMDD-HHMMSS-xxxx": it sorts by creation, and its last part is short enough to
+ * type. */
 void pb_job_make_id(int64_t wall_ms, uint32_t random, char out[PB_JOB_ID_BYTES]);
 bool pb_job_is_id(const char *text);
 /* Returns true if text can be an id or the end of one. */
 bool pb_job_is_suffix(const char *text);
-/* Base name without its last suffix, safe as a directory name. */
+/* Makes the base name without its last suffix, safe as a directory name. */
 void pb_job_scene(const char *name, char out[PB_JOB_NAME_BYTES]);
 
 bool pb_job_may(enum pb_job_status from, enum pb_job_status to);
 /* Changes the status and the members that depend on it (times, attempts, progress). 0, or -EPERM
  * and the job unchanged. */
 int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms);
-/* A running job starts over within its attempt: clears the members of its run, except device_why.
+/* Starts a running job again within its attempt: clears the members of its run, except device_why.
  */
 void pb_job_restart(struct pb_job *job, int64_t wall_ms);
 
@@ -120,21 +123,22 @@ void pb_job_fail(struct pb_job *job, enum pb_code code, const char *format, ...)
 /* Returns true if its input was processed before and was not computed again (service.duplicates):
  * the input is moved like that of a successful job. */
 bool pb_job_is_skipped(const struct pb_job *job);
-/* A run that found no pixel of the scene in the area of its pipeline becomes a job without
- * products, successful when it is moved; message: the words of that, kept in its report as
+/* Makes a job without products of a run that found no pixel of the scene in the area of its
+ * pipeline; it is successful when it is moved. message: explanation, stored in its report as
  * `skipped`. */
 void pb_job_leave_out(struct pb_job *job, const char *message);
-/* Returns true for such a job: its stage is "skipped". */
+/* Returns true after pb_job_leave_out: its stage is "skipped". */
 bool pb_job_is_left_out(const struct pb_job *job);
-/* The error that a worker sent; a missing code becomes "system". */
+/* Sets the error that a worker sent; a missing code becomes "system". */
 void pb_job_fail_words(struct pb_job *job, const char *code, const char *message, const char *hint);
 
-/* Takes bbox and datetime from its report. */
+/* Sets bbox and datetime from the job's report. */
 void pb_job_take_place(struct pb_job *job);
-/* The job in the form of the protocol, as a member `key` of (or, NULL, as an element in) json. */
+/* Prints the job in the form of the protocol, as a member `key` of json or (key NULL) as an
+ * element. */
 void pb_job_print(struct pb_json *json, const char *key, const struct pb_job *job);
-/* The same without its report, which is the largest part of it. */
+/* Prints the job without its report, which is its largest part. */
 void pb_job_print_brief(struct pb_json *json, const char *key, const struct pb_job *job);
-/* {"code", "message", "hint"}, or null. */
+/* Prints {"code", "message", "hint"}, or null. */
 void pb_job_print_error(struct pb_json *json, const char *key, const struct pb_job_error *error);
 #endif

@@ -47,13 +47,14 @@ int pb_job_store_update(struct pb_job_store *store, const struct pb_job *job, st
     return pb_job_store_commit(store, &change, err);
 }
 
-/* The result is the number of changed rows. */
+/* Runs a statement. The result is the number of changed rows. */
 static int apply_statement(struct pb_job_store *store, struct pb_job_change *change)
 {
     return pb_job_row_execute(store, change->sql, change->number, &change->err);
 }
 
-/* One by one: each change is in the journal. The result is their number. */
+/* Changes the jobs one by one, because each change is recorded in the journal. The result is their
+ * number. */
 static int apply_recover(struct pb_job_store *store, struct pb_job_change *change)
 {
     struct pb_job job;
@@ -79,7 +80,7 @@ int pb_job_store_recover(struct pb_job_store *store, int64_t wall_ms, struct pb_
     return pb_job_store_commit(store, &change, err);
 }
 
-/* A part at a time: others store in between. */
+/* Deletes a part at a time, so that other threads can store changes in between. */
 int pb_job_store_prune(struct pb_job_store *store, int keep, struct pb_err *err)
 {
     int64_t counts[PB_JOB_STATUS_COUNT];

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Group commit. One thread at a time uses the database; changes that arrive meanwhile queue up. The
- * next thread makes one transaction of all that wait, with one sync, and the other threads find
- * theirs done. A bulk change (claims of the inbox, pruning) is left out while others wait, but not
- * twice in a row; so a change of one job waits for one transaction with one bulk change at most,
- * and then for its own.
+ * Group commit. One thread at a time uses the database; changes that arrive meanwhile are queued.
+ * The next thread makes one transaction of all waiting changes, with one sync, and the other
+ * threads find their changes done. A bulk change (claims of the inbox, pruning) is left out while
+ * others wait, but not twice in a row; therefore a change of one job waits for at most one
+ * transaction with one bulk change, and then for its own.
  *
- * When a transaction of several fails, each of them is tried alone: a change that the disk does not
- * take costs no other.
+ * If a transaction of several changes fails, each of them is tried alone: a change that the disk
+ * refuses does not affect the others.
  *
  * The write-ahead log is moved into the database by a connection of its own, so that no change
  * waits for that; only a log that grew over LOG_PAGES_MAX (without a checkpoint) is moved by the
@@ -53,7 +53,7 @@ static int begin(struct pb_job_store *store, struct pb_err *err)
     return rc ? rc : execute(store, "BEGIN IMMEDIATE", err);
 }
 
-/* All of the group, or nothing and *err. */
+/* Applies all changes of the group, or none of them and *err. */
 static int transact(struct pb_job_store *store, struct pb_job_change_queue *group,
                     struct pb_err *err)
 {
@@ -96,8 +96,8 @@ static void transact_alone(struct pb_job_store *store, struct pb_job_change *cha
         fail_all(&one, rc, &err);
 }
 
-/* When the transaction cannot begin (a locked or missing database), single changes would fail as
- * well. */
+/* Runs a group. If the transaction cannot begin (a locked or missing database), single changes
+ * would fail as well and are not tried. */
 static void run_group(struct pb_job_store *store, struct pb_job_change_queue *group)
 {
     struct pb_job_change_queue tried = STAILQ_HEAD_INITIALIZER(tried);
@@ -146,8 +146,8 @@ static void gather(struct pb_job_store *store, struct pb_job_change_queue *group
     STAILQ_CONCAT(&store->changes, &rest);
 }
 
-/* The calling thread makes a transaction of what waits. Called with the lock held; releases it
- * meanwhile. */
+/* Makes a transaction of the waiting changes in the calling thread. Called with the lock held;
+ * releases it meanwhile. */
 static void lead(struct pb_job_store *store)
 {
     struct pb_job_change_queue group = STAILQ_HEAD_INITIALIZER(group);
@@ -160,7 +160,7 @@ static void lead(struct pb_job_store *store)
     (void)pthread_mutex_lock(&store->lock);
     for (change = STAILQ_FIRST(&group); change != NULL; change = next) {
         next = STAILQ_NEXT(change, next);
-        change->done = true; /* and the stack of its thread may not exist any more */
+        change->done = true; /* the stack of its thread may be gone from now on */
     }
     store->in_use = false;
     (void)pthread_cond_broadcast(&store->freed);
@@ -204,8 +204,8 @@ void pb_job_store_count_pages(struct pb_job_store *store)
     (void)sqlite3_wal_hook(store->db, on_commit, store);
 }
 
-/* A log that cannot be reset, because it is always in use, is tried again when it has grown by as
- * much. */
+/* A log that cannot be reset, because it is always in use, is tried again after it has grown by
+ * the same amount. */
 bool pb_job_store_log_is_long(const struct pb_job_store *store)
 {
     int pages = atomic_load(&store->wal_pages), last = atomic_load(&store->checkpointed_pages);

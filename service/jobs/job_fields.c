@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The members of a job as the columns of its row. */
+ * Maps the members of a job to the columns of its row. */
 #include "service/jobs/job_store_sql.h"
 
 #include <assert.h>
@@ -18,10 +18,10 @@ enum field_kind {
     FIELD_STRING
 };
 
-/* Columns and the members they hold, in one order for reading and writing. FIELD_RANK is an int
- * that is stored with the other sign, so that the order of the index is that of the queue;
- * FIELD_TEXT is a char array, FIELD_STRING a malloc'd string or NULL. The first PB_JOB_FIXED of
- * them never change. */
+/* Columns and the members that they hold, in one order for reading and writing. FIELD_RANK is an
+ * int that is stored with the opposite sign, so that the order of the index is that of the queue;
+ * FIELD_TEXT is a char array, FIELD_STRING a malloc'd string or NULL. The first PB_JOB_FIXED
+ * columns never change. */
 struct field {
     enum field_kind kind;
     size_t offset, bytes;
@@ -81,7 +81,7 @@ void pb_job_fields_bind(sqlite3_stmt *s, int at, size_t first, const struct pb_j
     }
 }
 
-/* A text may have been cut; "" for NULL. */
+/* Reads a text, cut to fit; "" for NULL. */
 void pb_job_read_text(sqlite3_stmt *s, int at, char *member, size_t bytes)
 {
     const unsigned char *text = sqlite3_column_text(s, at);
@@ -97,7 +97,8 @@ static enum pb_job_status read_status(sqlite3_stmt *s, int at)
     return number >= 0 && number < PB_JOB_STATUS_COUNT ? (enum pb_job_status)number : PB_JOB_FAILED;
 }
 
-/* PB_JOB_COLUMNS. out_job is initialised here; false = out of memory (and nothing to fini). */
+/* Reads PB_JOB_COLUMNS into a job that is initialised here; false = out of memory (the job then
+ * needs no fini). */
 bool pb_job_fields_read(sqlite3_stmt *s, struct pb_job *job)
 {
     bool ok = true;

@@ -3,8 +3,8 @@
  *
  * Rows of the job store. Every statement is prepared once and finds its rows through an index, so
  * that its cost does not grow with the number of jobs: ids by the unique index, ends of ids by
- * their last characters backwards, states by (status, seq), what waits by (rank, seq), counts from
- * a table that triggers keep. */
+ * their last characters backwards, states by (status, seq), waiting jobs by (rank, seq), counts
+ * from a table that triggers update. */
 #include "service/jobs/job_store_sql.h"
 #include "service/jobs/journal_sql.h"
 
@@ -23,7 +23,7 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_UPDATE] =
         "UPDATE jobs SET (" PB_JOB_COLUMNS_SET ") = (" PB_JOB_HOLD_SET ") WHERE id = ?",
     [PB_JOB_FIND_ID] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE id = ?1",
-    /* ?2: the end reversed, as long as the index allows; '{' follows 'z'. */
+    /* ?2: the end of the id reversed, as far as the index covers it; '{' follows 'z'. */
     [PB_JOB_FIND_TAIL] =
         "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE (" PB_JOB_TAIL ") >= ?2 AND (" PB_JOB_TAIL
         ") < ?2 || '{' AND substr(id, -length(?1)) = ?1 LIMIT 2",
@@ -89,7 +89,7 @@ int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_
     return result ? result : pb_journal_record(store, &(struct pb_job_before){0}, job, err);
 }
 
-/* Reads the row before it changes. */
+/* Reads a row before a change, for the journal. */
 static int look_before(struct pb_job_store *store, const char *id, struct pb_err *err,
                        struct pb_job_before *out)
 {
@@ -230,7 +230,7 @@ static int visit_rows(struct pb_job_store *store, sqlite3_stmt *s,
     return result;
 }
 
-/* The index yields each state's rows in order; they are merged. */
+/* Makes a statement that merges the rows of each state, because the index yields these in order. */
 static void list_sql(unsigned mask, char *out, size_t bytes)
 {
     int n = 0;
@@ -271,16 +271,16 @@ int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t 
     return rc;
 }
 
-/* A look for the first job that may run. */
+/* Search for the first job that may run. */
 struct search {
     bool (*may)(void *user, const struct pb_job *job);
     void *user;
     int64_t limit;
-    int64_t found; /* its number; 0 = none */
+    int64_t found; /* number of the job; 0 = not found */
     struct pb_job_place last;
 };
 
-/* Continues after search->last in the rows of one statement; < 0: failed. */
+/* Continues after search->last in the rows of one statement; returns < 0 on failure. */
 static int look_on(struct pb_job_store *store, enum pb_job_statement which, struct search *search,
                    struct pb_err *err)
 {
@@ -311,7 +311,7 @@ static int look_on(struct pb_job_store *store, enum pb_job_statement which, stru
     return result;
 }
 
-/* The number of the first that may run: > 0; 0 none; negative errno. */
+/* Returns the number of the first job that may run: > 0; 0 if absent; negative errno. */
 static int64_t choose(struct pb_job_store *store, struct pb_job_place *after, int64_t limit,
                       bool (*may)(void *user, const struct pb_job *job), void *user,
                       struct pb_err *err)

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * One table, one row a job. WAL and synchronous=FULL: a commit is on the disk when it returns, and
- * a reader sees it only then. A file that is no database, fails SQLite's quick check or has other
- * tables, and does so when it is opened a second time as well, is renamed to
- * jobs.db.damaged-<time>, with its -wal, and a fresh one is started. After an error of the disk, a
- * lock or a permission the state of the file is not known: it stays. */
+ * One table, one row for each job. WAL and synchronous=FULL: a commit is on the disk when it
+ * returns, and a reader sees it only then. A file that is not a database, fails SQLite's quick
+ * check or has other tables, in two successive attempts to open it, is renamed to
+ * jobs.db.damaged-<time>, with its -wal, and a new one is created. After an error of the disk, a
+ * lock or a permission the state of the file is unknown: it stays. */
 #include "service/jobs/job_store.h"
 
 #include "pipeline/io/path.h"
@@ -26,7 +26,8 @@ static bool execute(sqlite3 *db, const char *sql)
     return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
 
-/* First column of the first row as text, "" if there is no row. False: it could not be read. */
+/* Reads the first column of the first row as text, "" if there is no row. Returns false on
+ * failure. */
 static bool query_text(sqlite3 *db, const char *sql, char *out, size_t bytes)
 {
     sqlite3_stmt *statement = NULL;
@@ -36,11 +37,11 @@ static bool query_text(sqlite3 *db, const char *sql, char *out, size_t bytes)
         rc = sqlite3_step(statement);
     if (rc == SQLITE_ROW && sqlite3_column_text(statement, 0) != NULL)
         (void)snprintf(out, bytes, "%s", (const char *)sqlite3_column_text(statement, 0));
-    /* The database keeps the error of the statement after this, too. */
+    /* The database still has the error of the statement after this call. */
     return sqlite3_finalize(statement) == SQLITE_OK && (rc == SQLITE_ROW || rc == SQLITE_DONE);
 }
 
-/* From a version (0 = an empty file) to ours. */
+/* Upgrades a database from a version (0 = an empty file) to the current one. */
 static bool upgrade(sqlite3 *db, int version)
 {
     bool ok = true;
@@ -52,18 +53,18 @@ static bool upgrade(sqlite3 *db, int version)
     return ok && execute(db, "COMMIT");
 }
 
-/* Classifies an error: 1 = the file is damaged, or not a job store; -EIO = not known (permission,
- * disk, lock): it must stay. */
+/* Classifies an error: 1 = the file is damaged, or not a job store; -EIO = unknown (permission,
+ * disk, lock): the file must stay. */
 static int judge(sqlite3 *db, struct pb_err *err)
 {
     int error = sqlite3_errcode(db);
-    /* SQLITE_ERROR: it has other tables or columns than ours. */
+    /* SQLITE_ERROR: it has other tables or columns than the job store. */
     if (error == SQLITE_CORRUPT || error == SQLITE_NOTADB || error == SQLITE_ERROR)
         return 1;
     return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s", sqlite3_errmsg(db));
 }
 
-/* 0 = a job store; makes the schema in an empty one; else as judge. */
+/* Returns 0 for a job store, creating the schema in an empty one; otherwise the result of judge. */
 static int check_database(sqlite3 *db, struct pb_err *err)
 {
     char text[64];
@@ -83,9 +84,9 @@ static int check_database(sqlite3 *db, struct pb_err *err)
     return ok ? 0 : judge(db, err);
 }
 
-/* Jobs name inputs and people: the store is the service's alone. SQLite gives -wal and -shm the
- * mode of the file. Done before SQLite opens it, for closing any descriptor of it ends SQLite's
- * locks. */
+/* Restricts the file to the service's user, because jobs contain names of inputs and users. SQLite
+ * gives -wal and -shm the mode of the file. Done before SQLite opens the file, because closing any
+ * descriptor of it ends SQLite's locks. */
 static int make_private(const char *path, struct pb_err *err)
 {
     static const char *const suffixes[] = {"-wal", "-shm"};
@@ -177,7 +178,7 @@ int pb_job_store_connect(struct pb_job_store *store, struct pb_err *err, char ou
     out_moved[0] = '\0';
     int rc = make_private(store->path, err);
     rc = rc ? rc : open_database(store->path, err, &store->db);
-    if (rc > 0) /* damage must show twice: a disk may have failed once */
+    if (rc > 0) /* damage must be found twice, because a disk may have failed once */
         rc = open_database(store->path, err, &store->db);
     if (rc > 0 && move_aside(store->path, out_moved)) {
         rc = make_private(store->path, err);
@@ -191,7 +192,7 @@ int pb_job_store_connect(struct pb_job_store *store, struct pb_err *err, char ou
     *strrchr(directory, '/') = '\0';
     if (rc == 0) {
         rc = pb_service_time_load(store, err);
-        if (rc != 0) /* connected to again later */
+        if (rc != 0) /* connected again later */
             pb_job_store_disconnect(store);
     }
     if (rc == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The tables of the job store, as the steps from one version to the next. */
+ * Tables of the job store, as the steps from each version to the next. */
 #include "service/jobs/job_store_sql.h"
 
 /* 2: device_why; 3: uid, identity, counts; 4: the journal; 5: kept; 6: priority;
@@ -9,7 +9,7 @@
  * 11: their checksums have a kind; 12: set_parts; 13: inbox, set_windows;
  * 14: kept has quarantined inputs as well, and their files; service time; 15: delivered_ms;
  * 16: again, bbox, datetime */
-/* The directory of the first delivered path, without `folder`: the inbox. */
+/* Directory of the first delivered path, without `folder`: the inbox. */
 #define FIRST_PATH "json_extract(delivered, '$[0]')"
 #define INBOX                                                                                      \
     "substr(" FIRST_PATH ", 1, length(rtrim(" FIRST_PATH ", replace(" FIRST_PATH                   \
@@ -17,7 +17,8 @@
 #define NOW_MS   "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
 #define ARCHIVED "(NEW.status = 2 OR (NEW.status = 4 AND NEW.error_code = 'input.duplicate'))"
 
-/* Version 1, and what each later version adds: a new file takes all the steps of an old one. */
+/* Version 1, and the additions of each later version: a new file takes all the steps of an old
+ * one. */
 const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     "CREATE TABLE jobs (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
     " name TEXT NOT NULL, created_ms INTEGER NOT NULL, status INTEGER NOT NULL,"
@@ -61,8 +62,7 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     " given_up INTEGER NOT NULL DEFAULT 0, expired INTEGER NOT NULL DEFAULT 0);"
     "PRAGMA user_version = 4;",
 
-    /* For older jobs the time at which their inputs were moved is unknown: some time after the end.
-     */
+    /* For older jobs the time of the move of their inputs is unknown: some time after the end. */
     "CREATE TABLE kept (path TEXT PRIMARY KEY, since_ms INTEGER NOT NULL);"
     "CREATE INDEX kept_by_age ON kept (since_ms);"
     "INSERT OR IGNORE INTO kept SELECT input, finished_ms FROM jobs"
@@ -162,8 +162,8 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     "PRAGMA user_version = 13;",
 
     /* kept: inputs and companions of finished jobs (kept.h). A row follows its file: it is made
-     * with the end of the job, when the file is in work/ still. up_ms: service time since it is
-     * there; NULL: it is not counted yet. */
+     * with the end of the job, when the file is still in work/. up_ms: service time since the file
+     * is there; NULL: not counted yet. */
     "DROP TRIGGER jobs_kept;"
     "DROP TRIGGER companions_kept;"
     "DROP TRIGGER IF EXISTS jobs_unkept;"

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_JOB_STORE_SQL_H
 #define PB_JOB_STORE_SQL_H
-/* Inside the job store: job_store.c opens and closes the database, job_store_schema.c has its
+/* Private to the job store: job_store.c opens and closes the database, job_store_schema.c has its
  * tables, job_rows.c reads and writes its rows, job_changes.c has the changes that the service
- * makes, job_commit.c groups those of several threads into transactions; journal.c has the rows of
- * events, subscribers.c their receivers. No other file includes this. */
+ * makes, job_commit.c groups the changes of several threads into transactions; journal.c has the
+ * rows of events, subscribers.c their receivers. No other file includes this. */
 #include "service/jobs/job_store.h"
 
 #include "service/base/files.h"
@@ -37,20 +37,20 @@ enum pb_job_statement {
     PB_JOB_STATEMENTS
 };
 
-/* The change of one call, on the stack of its thread until `done`. */
+/* Change of one call, on the stack of its thread until `done`. */
 struct pb_job_change {
     STAILQ_ENTRY(pb_job_change) next;
-    /* Inside a transaction; may be repeated in another one when that failed. Negative: nothing of
-     * it may stay. */
+    /* Called inside a transaction; may be repeated in another one after that failed. Negative: its
+     * changes must be rolled back. */
     int (*apply)(struct pb_job_store *store, struct pb_job_change *change);
-    struct pb_job *const *jobs; /* insert; update: one, which is not changed */
-    int *results;               /* insert: of each job, 0 or -EEXIST */
+    struct pb_job *const *jobs; /* jobs to insert; for an update one job, which is not changed */
+    int *results;               /* insert: for each job 0 or -EEXIST */
     size_t n;
     const char *sql; /* any other statement, with one integer */
     int64_t number;
-    const struct pb_subscriber *subscribers; /* n of them; of an ack: one, with `number` */
+    const struct pb_subscriber *subscribers; /* n subscribers; for an ack one, with `number` */
     bool given_up;
-    bool bulk; /* waits while others have something to store */
+    bool bulk; /* waits while other changes are to be stored */
     bool done;
     int result;
     struct pb_err err;
@@ -58,9 +58,9 @@ struct pb_job_change {
 STAILQ_HEAD(pb_job_change_queue, pb_job_change);
 
 struct pb_job_store {
-    sqlite3 *db;          /* NULL: not connected. Owned by the thread that set in_use */
-    pthread_mutex_t lock; /* in_use, changes, bulk_waited, done of each change */
-    pthread_cond_t freed; /* in_use ended, or changes are done */
+    sqlite3 *db;          /* NULL = not connected. Owned by the thread that set in_use */
+    pthread_mutex_t lock; /* protects in_use, changes, bulk_waited, done of each change */
+    pthread_cond_t freed; /* signalled when in_use ended, or changes are done */
     bool in_use;
     bool bulk_waited; /* the last transaction left bulk changes out */
     struct pb_job_change_queue changes;
@@ -68,58 +68,61 @@ struct pb_job_store {
     atomic_uint_fast64_t commits;
     sqlite3 *checkpointer;
     char path[PB_FILES_PATH_BYTES];
-    atomic_bool admits;            /* readers may connect */
-    const struct pb_job_store *of; /* store of a reader, which connects when that store admits it */
-    /* Prepared at the first use, reset after each. */
+    atomic_bool admits; /* readers may connect */
+    /* store of a reader, which connects when that store admits it */
+    const struct pb_job_store *of;
+    /* Prepared at first use, reset after each use. */
     sqlite3_stmt *statement[PB_JOB_STATEMENTS];
     sqlite3_stmt *list[PB_JOB_MASK_ALL + 1u]; /* indexed by a mask of states */
     uint64_t steps;
-    struct pb_service_time time; /* when it was connected; of a writer */
+    struct pb_service_time time; /* service time at connect; only for a writer */
 };
 
 /* Connects a reader if it is admitted. service.state if there is no database to read. */
 int pb_job_store_ready(struct pb_job_store *store, struct pb_err *err);
-/* service.state with SQLite's message; `what`: the table, in words. Returns negative. */
+/* Sets service.state with SQLite's message; `what`: description of the table. Returns a negative
+ * value. */
 int pb_job_store_fail(struct pb_job_store *store, const char *what, struct pb_err *err);
-/* A statement, to be finalized; NULL and *err. */
+/* Prepares a statement, which must be finalized; NULL and *err. */
 sqlite3_stmt *pb_job_store_prepare(struct pb_job_store *store, const char *what, const char *sql,
                                    struct pb_err *err);
 
 /* --- service_time.c --- */
-/* Takes the service time of a store that was just opened for writing. */
+/* Loads the service time of a store that was just opened for writing. */
 int pb_service_time_load(struct pb_job_store *store, struct pb_err *err);
 
 /* --- job_store_schema.c --- */
 #define PB_JOB_SCHEMA_VERSION 16
-/* Statements that make version i + 1 of version i; 0 is an empty file. */
+/* Statements that make version i + 1 from version i; version 0 is an empty file. */
 extern const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION];
 
 /* --- job_fields.c --- */
 /* Binds the fields from `first` on to the parameters from `at` on. Strings are borrowed. */
 void pb_job_fields_bind(sqlite3_stmt *s, int at, size_t first, const struct pb_job *job);
-/* PB_JOB_COLUMNS. out_job is initialised here; false = out of memory (and nothing to fini). */
+/* Reads PB_JOB_COLUMNS. out_job is initialised here; false = out of memory (it then needs no
+ * fini). */
 bool pb_job_fields_read(sqlite3_stmt *s, struct pb_job *out_job);
-/* "" for NULL; cut to fit. */
+/* Reads a text, cut to fit; "" for NULL. */
 void pb_job_read_text(sqlite3_stmt *s, int at, char *out, size_t bytes);
 
 /* --- job_rows.c; in a transaction of the thread that uses the database --- */
-/* -EEXIST (no *err) when the id is taken. */
+/* Inserts a row. -EEXIST (no *err) if the id exists. */
 int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
 int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
-/* A statement with one integer; returns the number of changed rows. */
+/* Runs a statement with one integer; returns the number of changed rows. */
 int pb_job_row_execute(struct pb_job_store *store, const char *text, int64_t number,
                        struct pb_err *err);
 
-/* A prepared statement of the store, to be ended; NULL and *err. */
+/* Begins a prepared statement of the store, which must be ended; NULL and *err. */
 sqlite3_stmt *pb_job_row_begin(struct pb_job_store *store, enum pb_job_statement which,
                                struct pb_err *err);
-/* Ends its read transaction and forgets what was bound. */
+/* Ends its read transaction and clears its parameters. */
 void pb_job_row_end(struct pb_job_store *store, sqlite3_stmt *s);
-/* The oldest running job: 1 and *out_job, 0 = none. */
+/* Finds the oldest running job: 1 and *out_job, 0 if absent. */
 int pb_job_row_running(struct pb_job_store *store, struct pb_err *err, struct pb_job *out_job);
 
 /* --- journal.c; for the same files --- */
-/* The state and input of a job before a change of its row. */
+/* State and input of a job before a change of its row. */
 struct pb_job_before {
     bool is_there;
     enum pb_job_status status;
@@ -128,23 +131,24 @@ struct pb_job_before {
 /* Records the differences between the old and the new row of the job. */
 int pb_journal_record(struct pb_job_store *store, const struct pb_job_before *before,
                       const struct pb_job *job, struct pb_err *err);
-/* The event in a row of PB_EVENT_COLUMNS, borrowed from s until its next step. */
+/* Reads the event in a row of PB_EVENT_COLUMNS, borrowed from s until its next step. */
 struct pb_event;
 void pb_journal_take(sqlite3_stmt *s, struct pb_event *out);
 #define PB_EVENT_COLUMNS "e.seq, e.time_ms, e.kind, e.job, e.data"
 
 /* --- job_commit.c --- */
-/* The calling thread alone uses db and statements, from take to leave. */
+/* Only the calling thread uses db and statements, from take to leave. */
 void pb_job_store_take(struct pb_job_store *store);
 void pb_job_store_leave(struct pb_job_store *store);
-/* Returns when the change is on the disk, or failed (its result and err). */
+/* Returns when the change is on the disk, or has failed (its result and err). */
 int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change,
                         struct pb_err *err);
-/* For a database just opened for writing: checkpoints are made by pb_job_store_checkpoint. */
+/* Call for a database that was just opened for writing: then pb_job_store_checkpoint makes the
+ * checkpoints. */
 void pb_job_store_count_pages(struct pb_job_store *store);
 
 #define PB_JOB_FIXED     10 /* columns that never change */
-#define PB_JOB_SET_COUNT 32 /* and those that do */
+#define PB_JOB_SET_COUNT 32 /* columns that may change */
 #define PB_JOB_HOLD_SET  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
 #define PB_JOB_COLUMNS_FIXED                                                                       \
     "id, name, created_ms, uid, rank, folder, delivered, inbox, delivered_ms, again, "

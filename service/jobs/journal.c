@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Compares a row with its previous content, so that every change of a state makes exactly one
+ * Compares a row with its previous content, so that every change of a state causes exactly one
  * event, in every code path that changes it. */
 #include "service/jobs/journal.h"
 
@@ -43,7 +43,7 @@ static int add_row(struct pb_job_store *store, enum pb_event_kind kind, const st
     return result;
 }
 
-/* product: JSON of the one that the event is about, or NULL. */
+/* Adds an event. product: JSON of the product that the event is about, or NULL. */
 static int add(struct pb_job_store *store, enum pb_event_kind kind, const struct pb_job *job,
                const char *product, struct pb_err *err)
 {
@@ -77,7 +77,7 @@ static int add_products(struct pb_job_store *store, const struct pb_job *job, st
     return rc;
 }
 
-/* An input that went into quarantine has a new place in a row of the same state. */
+/* Returns true if an input was moved to quarantine: its row has a new place and the same state. */
 static bool is_put_away(const struct pb_job_before *before, const struct pb_job *job)
 {
     return before->is_there && job->owned && job->input != NULL &&

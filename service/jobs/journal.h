@@ -3,50 +3,49 @@
 #ifndef PB_JOURNAL_H
 #define PB_JOURNAL_H
 /* The journal: a row of the job store for each event (config/notify/events.h), written in the
- * transaction of its change. Rows are numbered: a number is never used twice, and a store that is
- * made again begins above those of the older one, by the wall clock, so that "all after N" keeps
- * its meaning over restarts. Subscribers are the entries of `notify:`. Each has a cursor, the last
- * number that it has processed. Rows stay until all subscribers that want them have processed them
- * or they expired, and the newest PB_JOURNAL_KEEP in any case, for clients that reconnect. Thread:
- * as the store's. */
+ * transaction of its change. Rows are numbered: a number is never used twice, and a new store
+ * begins above those of the older one, by the wall clock, so that "all after N" remains valid
+ * after restarts. Subscribers are the entries of `notify:`. Each has a cursor, the last number
+ * that it has processed. Rows stay until all subscribers that want them have processed them or
+ * they expired; the newest PB_JOURNAL_KEEP stay in any case, for clients that reconnect. Thread:
+ * same as the store's. */
 #include "service/jobs/job_store.h"
 
 #define PB_JOURNAL_KEEP        10000
-#define PB_JOURNAL_MAX         1000000 /* rows that wait for subscribers; older ones expire */
+#define PB_JOURNAL_MAX         1000000 /* rows that wait for subscribers; older rows expire */
 #define PB_JOURNAL_KIND_BYTES  32
 #define PB_SUBSCRIBERS_MAX     32
 #define PB_SUBSCRIBER_NAME_MAX 63
-#define PB_JOURNAL_WAITING_MAX 10000 /* waiting events are counted up to this */
+#define PB_JOURNAL_WAITING_MAX 10000 /* limit for counting waiting events */
 
 struct pb_event {
     int64_t seq, time_ms; /* wall clock */
     char kind[PB_JOURNAL_KIND_BYTES];
     char job[PB_JOB_ID_BYTES];
-    const char *data; /* JSON object: "job", and of product.published "product"; borrowed */
+    const char *data; /* JSON object: "job", and for product.published "product"; borrowed */
 };
 
-/* Range of the rows, from first to last; for an empty journal first is last + 1. store: a reader.
- */
+/* Range of the rows, from first to last; in an empty journal first is last + 1. store: a reader. */
 int pb_journal_range(struct pb_job_store *store, int64_t *out_first, int64_t *out_last,
                      struct pb_err *err);
-/* Rows after `after`, oldest first; job "" = of all jobs. visit must not call the store. Returns
- * the number of rows. */
+/* Reads rows after `after`, oldest first; job "" = those of all jobs. visit must not call the
+ * store. Returns the number of rows. */
 int pb_journal_read(struct pb_job_store *store, int64_t after, const char *job, int limit,
                     void (*visit)(void *user, const struct pb_event *event), void *user,
                     struct pb_err *err);
-/* "<job>-<seq>": the same event has the same id whenever it is delivered. */
+/* Makes "<job>-<seq>": an event has the same id each time that it is delivered. */
 void pb_event_id(const struct pb_event *event, char out[PB_JOB_ID_BYTES + 24]);
-/* {seq, id, event, time, data}: a member `key` of, or (NULL) an element in, json. */
+/* Prints {seq, id, event, time, data} as a member `key` of json, or (NULL) as an element. */
 void pb_event_write(struct pb_json *json, const char *key, const struct pb_event *event);
 
 /* --- subscribers --- */
 
-/* Events that an entry wants: patterns (GLOB of SQLite, as fnmatch) as JSON arrays of texts. */
+/* Filter of an entry: patterns (GLOB of SQLite, like fnmatch) as JSON arrays of texts. */
 struct pb_subscriber {
     const char *name;
     char *events;
-    char *pipelines;   /* "[]" = of all */
-    int64_t expire_ms; /* an event that waits for longer is given up */
+    char *pipelines;   /* "[]" = all pipelines */
+    int64_t expire_ms; /* an event that waits longer than this expires */
 };
 
 struct pb_subscriber_state {
@@ -54,27 +53,29 @@ struct pb_subscriber_state {
     int64_t seq;
     int64_t waiting,
         oldest_ms; /* events it wants and has not; wall clock of the oldest, 0 = none */
-    int64_t delivered, given_up, expired; /* since there is this subscriber */
-    int64_t expired_before;               /* at the last look of the chores; else as expired */
+    int64_t delivered, given_up, expired; /* counts since the subscriber was added */
+    /* `expired` at the previous reading of the chores; equals `expired` before the first \*/
+    int64_t expired_before;
 };
 
-/* These are the subscribers from now on. A new one gets what happens from now on; one that is not
- * there any more is forgotten. Returns how many of those forgotten had events waiting. */
+/* Sets the subscribers. A new one receives events from now on; one that is not in the array is
+ * deleted. Returns how many of the deleted ones had waiting events. */
 int pb_subscribers_set(struct pb_job_store *store, const struct pb_subscriber *all, size_t n,
                        struct pb_err *err);
-/* The subscriber has done with all up to seq: delivered the one of that number, or gave it up.
- * notify.unknown. */
+/* Moves the cursor of the subscriber to seq: it delivered the event with that number, or gave it
+ * up. notify.unknown. */
 int pb_subscribers_ack(struct pb_job_store *store, const char *name, int64_t seq, bool given_up,
                        struct pb_err *err);
-/* Reads the next events that it wants, oldest first; as pb_journal_read. store: a reader.
+/* Reads the next events of the subscriber, oldest first; like pb_journal_read. store: a reader.
  * notify.unknown. */
 int pb_subscribers_next(struct pb_job_store *store, const char *name, int limit,
                         void (*visit)(void *user, const struct pb_event *event), void *user,
                         struct pb_err *err);
-/* store: a reader. Up to PB_SUBSCRIBERS_MAX; returns their number. */
+/* Reads the states of at most PB_SUBSCRIBERS_MAX subscribers; returns their number. store: a
+ * reader. */
 int pb_subscribers_states(struct pb_job_store *store,
                           struct pb_subscriber_state out[PB_SUBSCRIBERS_MAX], struct pb_err *err);
-/* Gives up expired events, moves cursors over events that no subscriber wants, deletes a part of
- * the rows that are not needed. Returns the number of deleted rows. */
+/* Expires old events, moves cursors over events that no subscriber wants, deletes a part of the
+ * rows that are not needed. Returns the number of deleted rows. */
 int pb_journal_trim(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err);
 #endif

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_JOURNAL_SQL_H
 #define PB_JOURNAL_SQL_H
-/* The statements about events and their subscribers. Inside the job store. */
+/* Statements about events and their subscribers. Private to the job store. */
 
-/* True if subscriber s wants event e. */
+/* Condition: subscriber s wants event e. */
 #define PB_SUBSCRIBER_WANTS                                                                        \
     "EXISTS (SELECT 1 FROM json_each(s.events) AS g WHERE e.kind GLOB g.value)"                    \
     " AND (s.pipelines = '[]' OR"                                                                  \

@@ -15,7 +15,8 @@
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-/* The first row of COLUMNS: 1 and *out, 0 none, negative errno. Finalizes; NULL is an error. */
+/* Reads the first row of COLUMNS: 1 and *out, 0 if absent, negative errno. Finalizes; s NULL is an
+ * error. */
 static int first(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *err,
                  struct pb_kept *out)
 {
@@ -88,7 +89,7 @@ int pb_kept_unmoved(struct pb_job_store *store, const char *work, const struct p
     return rc;
 }
 
-/* The list in the first row. Finalizes; NULL is an error. */
+/* Reads the list in the first row. Finalizes; s NULL is an error. */
 static int read_files(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *err,
                       struct pb_file_list *out)
 {
@@ -166,13 +167,13 @@ void pb_input_lists_moved(struct pb_input_lists *lists, const struct pb_job *job
 }
 
 struct update {
-    struct pb_job_change base; /* first: apply gets it */
+    struct pb_job_change base; /* first member, because apply gets it */
     bool is_deleted, is_over;
     char *files[2]; /* lists of the input and of the companion */
     size_t bytes[2];
 };
 
-/* Runs a statement that has its parameters. Finalizes; NULL is an error. */
+/* Runs a statement whose parameters are bound. Finalizes; s NULL is an error. */
 static int run(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *err)
 {
     int rc = s == NULL                        ? -EIO
@@ -200,7 +201,7 @@ static int set_files(struct pb_job_store *store, const struct update *update, in
     return run(store, s, err);
 }
 
-/* The part of a set (set_parts.h) that the job became. */
+/* Sets the service time of the part of a set (set_parts.h) that the job became. */
 static int count_part(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
 {
     sqlite3_stmt *s = pb_job_store_prepare(
@@ -268,13 +269,13 @@ int pb_kept_count(struct pb_job_store *store, struct pb_err *err)
     pb_job_store_leave(store);
     struct pb_job_change change = {
         .apply = apply_count, .number = pb_job_store_time_ms(store), .bulk = true};
-    if (rc == 1) /* a commit without need would wake the disk */
+    if (rc == 1) /* an unnecessary commit would wake the disk */
         rc = pb_job_store_commit(store, &change, err);
     return rc < 0 ? rc : 0;
 }
 
 struct addition {
-    struct pb_job_change base; /* first: apply gets it */
+    struct pb_job_change base; /* first member, because apply gets it */
     const struct pb_kept *kept;
 };
 

@@ -14,7 +14,8 @@
 
 enum { PRODUCTS_MAX = 64 * 1024 * 1024 };
 
-/* The item in a file, NULL = there is none of at most `most` bytes. *out_bytes: of the file. */
+/* Reads the item in a file; NULL if it is absent or has more than `most` bytes. *out_bytes: size
+ * of the file. */
 static struct pb_json_value *read_item(const char *path, size_t most, size_t *out_bytes)
 {
     struct pb_json_value *item = NULL;
@@ -36,7 +37,7 @@ static struct pb_json_value *read_item(const char *path, size_t most, size_t *ou
     return NULL;
 }
 
-/* Writes the members of a product. left: bytes of items that the job may still have. */
+/* Writes the members of a product. left: remaining limit for bytes of items of the job. */
 static void write_product(struct pb_json *json, const struct pb_json_value *product,
                           const char *root, size_t *left)
 {

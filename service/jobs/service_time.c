@@ -32,8 +32,7 @@ int64_t pb_service_time_at(const struct pb_service_time *saved, const struct pb_
     if (saved->boot[0] != '\0' && strcmp(saved->boot, now->boot) == 0)
         passed_ms = now->boot_ms - saved->boot_ms;
     else if (saved->boot[0] != '\0' && now->boot[0] != '\0')
-        passed_ms =
-            now->boot_ms; /* time since the new boot; how long the machine was off is not known */
+        passed_ms = now->boot_ms; /* the time without power is unknown */
     return saved->total_ms + (passed_ms > 0 ? passed_ms : 0);
 }
 
@@ -45,7 +44,7 @@ int64_t pb_job_store_time_ms(const struct pb_job_store *store)
     return store->time.total_ms + (passed_ms > 0 ? passed_ms : 0);
 }
 
-/* Reads the saved time; all 0 if there is no row. 1: there is a row, 0: no row, or a negative
+/* Reads the saved time; all 0 if there is no row. Returns 1: a row, 0: no row, or a negative
  * errno. */
 static int read_saved(struct pb_job_store *store, struct pb_err *err, struct pb_service_time *out)
 {
@@ -70,7 +69,7 @@ static int read_saved(struct pb_job_store *store, struct pb_err *err, struct pb_
 int pb_service_time_load(struct pb_job_store *store, struct pb_err *err)
 {
     struct pb_service_time saved;
-    store->time = (struct pb_service_time){.boot = ""}; /* a time that is not known is not saved */
+    store->time = (struct pb_service_time){.boot = ""}; /* an unknown time is not saved */
     int rc = read_saved(store, err, &saved);
     if (rc < 0)
         return rc;
@@ -78,7 +77,9 @@ int pb_service_time_load(struct pb_job_store *store, struct pb_err *err)
     store->time.total_ms = pb_service_time_at(&saved, &store->time);
     if (rc == 0 || strcmp(saved.boot, store->time.boot) != 0)
         (void)pb_job_store_save_time(store,
-                                     NULL); /* else the one at the end of the service counts */
+                                     /* if this fails, the time is saved at the end of the service
+                                      */
+                                     NULL);
     return 0;
 }
 

@@ -10,14 +10,15 @@
 
 #define WHAT "parts of sets"
 #define LAST "9223372036854775807" /* service time of a part whose time is not set yet */
-/* The texts of a key, in the order of the parameters. */
+/* Texts of a key, in the order of the parameters. */
 #define TEXTS_OF(key)                                                                              \
     {                                                                                              \
         (key)->scene, (key)->pipeline, (key)->inbox ? (key)->inbox : "",                           \
             (key)->folder ? (key)->folder : ""                                                     \
     }
 
-/* A statement with texts bound from parameter 1 on (borrowed), to be finalized; NULL and *err. */
+/* Prepares a statement with texts bound from parameter 1 on (borrowed), which must be finalized;
+ * NULL and *err. */
 static sqlite3_stmt *prepare(struct pb_job_store *store, const char *sql, const char *const *text,
                              size_t n, struct pb_err *err)
 {
@@ -183,12 +184,13 @@ int pb_set_parts_pipeline(struct pb_job_store *store, const char *after, struct 
 }
 
 struct trim {
-    struct pb_job_change base; /* first: apply gets it; number: now */
+    struct pb_job_change base; /* first member, because apply gets it; number: service time now */
     const char *pipeline;
     int64_t reopen_ms;
 };
 
-/* Runs a statement that changes rows: how many, or negative and *err. Finalizes. */
+/* Runs a statement that changes rows: returns their number, or a negative value and *err.
+ * Finalizes. */
 static int change(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *err)
 {
     int rc = s == NULL                        ? -EIO
@@ -213,7 +215,7 @@ static int apply_trim(struct pb_job_store *store, struct pb_job_change *base)
     int rc = trim->reopen_ms >= 0 ? remember(store, trim) : 0;
     if (rc < 0)
         return rc;
-    /* A comparison with the window of a pipeline that was never configured is NULL. */
+    /* For a pipeline that was never configured the comparison with its window is NULL. */
     sqlite3_stmt *s =
         prepare(store,
                 "DELETE FROM set_parts WHERE set_id IN (SELECT set_id FROM set_parts"

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A cursor for each subscriber, and what keeps the journal short. */
+ * Cursors of the subscribers, and the tasks that limit the size of the journal. */
 #include "service/jobs/journal.h"
 
 #include "service/jobs/job_store_sql.h"
@@ -20,8 +20,8 @@ static int db_fail(struct pb_job_store *store, struct pb_err *err, const char *w
     return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s: %s", what, sqlite3_errmsg(store->db));
 }
 
-/* A statement that is seldom made, with a text (NULL: without) and then a number, if it takes one.
- * The number of changed rows, or negative. */
+/* Runs a rarely used statement with a text (NULL: without) and then a number, if it takes one.
+ * Returns the number of changed rows, or a negative value. */
 static int execute(struct pb_job_store *store, const char *sql, const char *text, int64_t number,
                    struct pb_err *err)
 {
@@ -58,7 +58,8 @@ static int put(struct pb_job_store *store, const struct pb_subscriber *subscribe
     return result;
 }
 
-/* Those whose names are not in the JSON array. How many of them had events waiting. */
+/* Deletes subscribers whose names are not in the JSON array. Returns how many of them had waiting
+ * events. */
 static int forget_others(struct pb_job_store *store, const char *names, struct pb_err *err)
 {
     static const char waiting[] =
@@ -200,10 +201,11 @@ int pb_subscribers_states(struct pb_job_store *store,
     return rc;
 }
 
-/* --- what keeps the journal short --- */
+/* --- limits of the journal --- */
 
-/* Rows are ordered by time: the first that is young enough ends the search, so its cost does not
- * grow with the backlog. After a wall clock was set back some expire later. */
+/* Expires events. Rows are ordered by time: the first that is young enough ends the search,
+ * therefore its cost does not grow with the backlog. After a step back of the wall clock some
+ * events expire later. */
 static int expire(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err)
 {
 #define LIMIT                                                                                      \
@@ -220,7 +222,7 @@ static int expire(struct pb_job_store *store, int64_t wall_ms, struct pb_err *er
 #undef LIMIT
 }
 
-/* Over events that the subscriber does not want. */
+/* Moves cursors over events that the subscriber does not want. */
 static int move_on(struct pb_job_store *store, struct pb_err *err)
 {
     static const char sql[] =

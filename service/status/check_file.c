@@ -24,7 +24,7 @@ static void say(struct pb_check_result *out, enum pb_code code, const char *path
     (void)snprintf(out->text, sizeof out->text, "%.300s: %s", path, what);
 }
 
-/* The file that the client opened, or negative errno. */
+/* Receives the file that the client opened, or a negative errno. */
 static int receive_file(int connection)
 {
     char byte;
@@ -37,8 +37,8 @@ static int receive_file(int connection)
     return fd >= 0 ? fd : -ENOMSG;
 }
 
-/* Returns true if the descriptor proves that its owner can read the file: O_PATH needs no such
- * right. */
+/* Returns true if the descriptor proves that its owner can read the file: opening with O_PATH
+ * needs no such right. */
 static bool is_open_for_reading(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
@@ -56,7 +56,7 @@ static bool is_below(const char *path, const char *directory)
     return strncmp(path, directory, strlen(directory)) == 0;
 }
 
-/* Explains why this process does not find a file that the client has open: the mounts of the
+/* Explains why this process does not find a file that the client has opened: the mounts of the
  * service's unit, or permissions. */
 static void explain(const char *path, int error, struct pb_check_result *out)
 {
@@ -76,7 +76,7 @@ static void explain(const char *path, int error, struct pb_check_result *out)
                    (int)geteuid());
     for (size_t i = 0; i < sizeof homes / sizeof *homes; i++) {
         const char *directory = homes[i].directory;
-        if (is_below(path, directory) && /* systemd puts a directory of mode 000 there */
+        if (is_below(path, directory) && /* systemd puts a directory of mode 000 at that path */
             (stat(directory, &st) != 0 || error == ENOENT || (st.st_mode & 0111) == 0))
             (void)snprintf(text, sizeof text, "%s", homes[i].text);
     }
@@ -94,8 +94,8 @@ static bool take_on(const struct pb_check_request *request)
            setresgid(gid, gid, gid) == 0 && setresuid(uid, uid, uid) == 0;
 }
 
-/* With the rights that this process has now. A pipe or device is not opened. passed: the file as
- * the client has it open; -1 = none. */
+/* Checks the file with the present rights of this process. A pipe or device is not opened. passed:
+ * descriptor of the client for the file; -1 = absent. */
 static bool look(const char *path, int passed, struct pb_check_result *out, struct stat *st)
 {
     char text[128];

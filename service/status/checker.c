@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The process runs as long as the service holds the other end of the socket. All other descriptors
- * of the service are closed, so that a child that hangs in the kernel holds no lock and no
- * connection but that of its client. No allocation and no locks here: it may be forked by a process
- * with threads. */
+ * The process runs as long as the service has the other end of the socket open. All other
+ * descriptors of the service are closed, so that a child that hangs in the kernel keeps no lock
+ * and no connection open except that of its client. No allocation and no locks here, because the
+ * process may be forked by a process with threads. */
 #include "service/status/checker.h"
 #include "config/base/clock.h"
 #include "service/base/passed_fd.h"
@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOK_MS      100 /* between two checks of running children */
+#define LOOK_MS      100 /* interval of checks of running children */
 #define STOP_MS      1000
 #define STOP_STEP_MS 2
 
@@ -37,21 +37,21 @@ struct process {
     int fd;
     struct child child[PB_CHECKER_CHILDREN];
     int n;
-    pid_t spare; /* a child that waits for its request; 0 = none */
+    pid_t spare; /* a child that waits for its request; 0 = absent */
     int spare_fd;
 };
 
-/* Sends the request with the connection's descriptor, which stays the caller's. Only the used bytes
- * of the path are sent, as requests of many users must fit into the socket's buffer. Negative
- * errno. */
+/* Sends the request with the connection's descriptor, which the caller still owns. Only the used
+ * bytes of the path are sent, because requests of many users must fit into the socket's buffer.
+ * Negative errno. */
 static int send_request(int fd, const struct pb_check_request *request, int connection)
 {
     size_t bytes = offsetof(struct pb_check_request, path) + strlen(request->path) + 1;
     return pb_passed_fd_send(fd, request, bytes, connection, MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-/* 1: *request and *out_connection (-1 if absent); 0: no request this time; negative errno: the
- * other end is closed. */
+/* Returns 1: *request and *out_connection (-1 if absent); 0: no request this time; negative errno:
+ * the other end is closed. */
 static int receive_request(int fd, struct pb_check_request *request, int *out_connection)
 {
     ssize_t n = pb_passed_fd_receive(fd, request, sizeof *request, out_connection, 0);
@@ -93,7 +93,8 @@ static _Noreturn void wait_and_look(const struct process *process, int fd)
     struct pb_check_result result = {0};
     int connection = -1, rc;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)pb_seccomp_apply_look(); /* a kernel without filters looks without one */
+    /* without support in the kernel, it continues without a filter */
+    (void)pb_seccomp_apply_look();
     while ((rc = receive_request(fd, &request, &connection)) == 0)
         ;
     if (rc < 0)
@@ -122,10 +123,10 @@ static void fork_spare(struct process *process)
     process->spare_fd = pair[0];
 }
 
-/* The child that has the request now; 0 = none could be started. */
+/* Passes the request to a child and returns its pid; 0 = no child could be started. */
 static pid_t give(struct process *process, const struct pb_check_request *request, int connection)
 {
-    for (int i = 0; i < 2; i++) { /* the spare one may have been killed */
+    for (int i = 0; i < 2; i++) { /* the spare child may have been killed */
         fork_spare(process);
         if (process->spare == 0)
             return 0;
@@ -168,7 +169,7 @@ static void reap(struct process *process)
         if (child->pid == 0)
             continue;
         if (waitpid(child->pid, &how, WNOHANG) == child->pid) {
-            /* The request of a killed child has its answer already; that of a child that died by
+            /* The request of a killed child was answered already; that of a child that died by
              * itself has no answer yet. */
             if (!child->killed && !WIFEXITED(how))
                 refuse(process, child->ticket, PB_E_SYSTEM, "the look at the file ended early");
@@ -183,7 +184,7 @@ static void reap(struct process *process)
     }
 }
 
-/* False: the service is gone. */
+/* Returns false if the service is gone. */
 static bool take_request(struct process *process, struct pb_check_request *request)
 {
     int connection;
@@ -201,7 +202,7 @@ static _Noreturn void run(int fd)
     static struct pb_check_request request;
     sigset_t none;
     (void)prctl(PR_SET_NAME, "pb-checker");
-    (void)signal(SIGTERM, SIG_IGN); /* it ends when the service's socket is closed */
+    (void)signal(SIGTERM, SIG_IGN); /* the process ends when the service's socket is closed */
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN);
     (void)signal(SIGCHLD, SIG_DFL);
@@ -251,8 +252,8 @@ static bool is_gone(pid_t pid, int64_t wait_ms)
     return gone == pid || (gone < 0 && errno == ECHILD);
 }
 
-/* A stopped process does not see its socket close, but SIGKILL ends it as well. One that hangs in
- * the kernel is abandoned. */
+/* A stopped process does not detect that its socket was closed, but SIGKILL ends it as well. A
+ * process that hangs in the kernel is abandoned. */
 void pb_checker_stop(struct pb_checker *checker)
 {
     if (checker->fd < 0)

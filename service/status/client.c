@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define LINE_MAX_BYTES (64 * 1024 * 1024)
-#define EVENTS_MAX     1024 /* kept while a call waits for its reply */
+#define EVENTS_MAX     1024 /* limit of events kept while a call waits for its reply */
 
 struct pb_client {
     int fd;
@@ -48,7 +48,7 @@ static int unreachable(struct pb_err *err, const char *path, int error)
     return pb_fail(err, PB_E_SERVICE_UNREACHABLE, "no service on %s: %s", path, strerror(error));
 }
 
-/* 1 ready, 0 the time is over, negative errno. deadline < 0: none. */
+/* Returns 1: ready, 0: the time is over, negative errno. deadline < 0: no limit. */
 static int wait_for(int fd, short events, int64_t deadline_ms)
 {
     for (;;) {
@@ -85,7 +85,7 @@ int pb_client_open(const char *path, int64_t timeout_ms, struct pb_err *err,
     int64_t deadline_ms = pb_clock_mono_ms() + timeout_ms;
     while (rc == 0 && connect(client->fd, (const struct sockaddr *)&address, sizeof address) != 0) {
         rc = -errno;
-        /* EAGAIN: the service's queue of connections is full; it has no event to wait for. */
+        /* EAGAIN: the service's queue of connections is full; there is no event to wait for. */
         if (rc == -EAGAIN && pb_clock_mono_ms() < deadline_ms) {
             (void)poll(NULL, 0, 20);
             rc = 0;
@@ -140,7 +140,7 @@ static int send_all(struct pb_client *client, const char *text, size_t bytes, in
     return 0;
 }
 
-/* The next line as a value: 1, 0 when the time is over, negative errno. */
+/* Reads the next line as a value: 1, 0 if the time is over, negative errno. */
 static int read_line(struct pb_client *client, int64_t deadline_ms, struct pb_err *err,
                      struct pb_json_value **out_value)
 {
@@ -177,7 +177,7 @@ static int read_line(struct pb_client *client, int64_t deadline_ms, struct pb_er
     }
 }
 
-/* Keeps an event; when there are too many the oldest is dropped (every event has the whole job). */
+/* Keeps an event; if there are too many, the oldest is dropped (every event has the whole job). */
 static void keep_event(struct pb_client *client, struct pb_json_value *event)
 {
     if (client->n_events == EVENTS_MAX) {
@@ -225,7 +225,7 @@ void pb_client_pass(struct pb_client *client, int fd)
     client->pass_fd = fd;
 }
 
-/* One byte, which the service reads as an empty line, with the descriptor. */
+/* Sends one byte, which the service reads as an empty line, with the descriptor. */
 static int pass_file(struct pb_client *client, struct pb_err *err)
 {
     return pb_passed_fd_send(client->fd, "\n", 1, client->pass_fd, 0) == 1
@@ -257,7 +257,7 @@ int pb_client_call(struct pb_client *client, const char *method, const char *par
         }
         const struct pb_json_value *error = pb_json_get(reply, "error", NULL);
         const struct pb_json_value *result = pb_json_get(reply, "result", &has_result);
-        /* An error without an id is about the line itself, which was ours. */
+        /* An error without an id is about the line itself, which this client sent. */
         if (pb_json_get_int(reply, "id", &id) == 0 ? id != client->next_id : error == NULL)
             rc = pb_fail(err, PB_E_SERVICE_PROTOCOL, "a reply to something else");
         else if (error != NULL)

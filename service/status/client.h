@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_CLIENT_H
 #define PB_CLIENT_H
-/* A small blocking client of the status socket: one connection, one call at a time, events in
- * between are kept for pb_client_event. Every wait has a limit. One thread an object. */
+/* Small blocking client of the status socket: one connection, one call at a time; events in
+ * between are kept for pb_client_event. Every wait has a limit. One thread for each object. */
 #include "config/base/err.h"
 #include "config/base/json_reader.h"
 
@@ -11,31 +11,32 @@
 
 struct pb_client;
 
-/* path NULL: $PUSHBROOM_SOCKET, else /run/pushbroom/status.sock. service.unreachable when no
- * service listens there, service.group when the user is not in the socket's group. timeout_ms holds
- * for connecting and for every call. */
+/* Connects. path NULL: $PUSHBROOM_SOCKET, otherwise /run/pushbroom/status.sock.
+ * service.unreachable if no service listens there, service.group if the user is not in the
+ * socket's group. timeout_ms applies to connecting and to every call. */
 int pb_client_open(const char *path, int64_t timeout_ms, struct pb_err *err,
                    struct pb_client **out_client);
-void pb_client_close(struct pb_client *client); /* NULL is fine */
-/* The path that pb_client_open(NULL, ...) would use. Static or from the environment. */
+void pb_client_close(struct pb_client *client); /* NULL is allowed */
+/* Path that pb_client_open(NULL, ...) would use. Static or from the environment. */
 const char *pb_client_default_path(void);
 
-/* Ends all its calls and waits, now and later, as if the service had gone; it can then only be
- * closed. Thread: any, not at the same time as close. */
+/* Ends all its calls and waits, now and later, as if the service had gone; after that it can only
+ * be closed. Thread: any, not at the same time as close. */
 void pb_client_hang_up(struct pb_client *client);
 
-/* Calls a method. params is JSON text of an object, or NULL. 0 and *out_reply (release it), whose
- * member "result" is *out_result (borrowed from it). An error reply fills *err: its message, and
- * the code when the service sent one that is known here (else "system"); the errno is that code's.
- * After service.unreachable or service.protocol the client can only be closed. */
+/* Calls a method. params is JSON text of an object, or NULL. Returns 0 and *out_reply (release
+ * it), whose member "result" is *out_result (borrowed from it). An error reply fills *err with its
+ * message, its code if that is known here (otherwise "system") and the code's errno. After
+ * service.unreachable or service.protocol the client can only be closed. */
 int pb_client_call(struct pb_client *client, const char *method, const char *params,
                    struct pb_err *err, struct pb_json_value **out_reply,
                    const struct pb_json_value **out_result);
-/* The next call passes this opened file (borrowed until it returns) if the service requests it. */
+/* Lets the next call pass this opened file (borrowed until it returns) if the service requests it.
+ */
 void pb_client_pass(struct pb_client *client, int fd);
-/* After a job.watch call: the next job.event or job.change. 1 and *out_event (release it) with its
- * job, or the change, in *out_job; 0 when timeout_ms passed (-1 = no limit) without one; negative
- * errno. */
+/* Waits after a job.watch call for the next job.event or job.change. Returns 1 and *out_event
+ * (release it) with its job, or the change, in *out_job; 0 if timeout_ms passed (-1 = no limit)
+ * without an event; negative errno. */
 int pb_client_event(struct pb_client *client, int64_t timeout_ms, struct pb_err *err,
                     struct pb_json_value **out_event, const struct pb_json_value **out_job);
 #endif

@@ -2,29 +2,29 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_FACTS_H
 #define PB_FACTS_H
-/* The descriptions of the service as texts, which its loop stores here and the status thread reads:
- * a client need not wait for the loop. Thread: any. */
+/* Descriptions of the service as texts, which its loop stores here and the status thread reads, so
+ * that a client does not wait for the loop. Thread: any. */
 #include "service/base/peer.h"
 
 #include <pthread.h>
 
 struct pb_facts {
-    pthread_mutex_t lock; /* all below */
+    pthread_mutex_t lock; /* protects all below */
     char *info;           /* JSON object, without the members that the status thread adds */
     char *metrics;        /* Prometheus text, same ownership */
     char *machine;        /* Prometheus text about processes and file systems */
     struct pb_admins admins;
-    int64_t notifier; /* the user of pushbroom-notify, -1 if absent */
+    int64_t notifier; /* user of pushbroom-notify, -1 if absent */
 };
 
 void pb_facts_init(struct pb_facts *facts);
 void pb_facts_fini(struct pb_facts *facts);
-/* Takes both (malloc'd); NULL keeps the text that is there. */
+/* Takes both texts (malloc'd); NULL keeps the present text. */
 void pb_facts_set(struct pb_facts *facts, char *info, char *metrics);
-/* The same for the text after the metrics. */
+/* Does the same for the text about the machine. */
 void pb_facts_set_machine(struct pb_facts *facts, char *machine);
 void pb_facts_set_admins(struct pb_facts *facts, const struct pb_admins *admins);
-/* Copies, the caller's to free; NULL = out of memory. */
+/* Copies that the caller must free; NULL = out of memory. */
 char *pb_facts_info(struct pb_facts *facts);
 char *pb_facts_metrics(struct pb_facts *facts);
 bool pb_facts_is_privileged(struct pb_facts *facts, const struct pb_peer *peer);

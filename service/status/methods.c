@@ -53,7 +53,7 @@ static int64_t count_sets(const struct pb_methods *methods)
     return (int64_t)n;
 }
 
-/* Scenes of which files are missing in the inboxes. */
+/* Prints the incomplete scenes of the inboxes. */
 static void print_gathering(const struct pb_methods *methods, struct pb_json *json)
 {
     const struct pb_gathering_told *told;
@@ -68,7 +68,8 @@ static void print_gathering(const struct pb_methods *methods, struct pb_json *js
 /* Sums over all inboxes. */
 struct pb_stays_sum {
     int64_t refused, foreign, settling;
-    int64_t settled_ms; /* wall clock: when the last settles; 0 = none does */
+    /* wall clock: time at which the last entry settles; 0 = no entry settles */
+    int64_t settled_ms;
 };
 
 static struct pb_stays_sum sum_stays(const struct pb_methods *methods)
@@ -105,7 +106,7 @@ static void print_stays_of(const struct pb_methods *methods, struct pb_json *jso
     pb_json_end(json);
 }
 
-/* Entries of the inboxes that settle, and those that are not taken. */
+/* Prints the entries of the inboxes that settle, and those that are not taken. */
 static void print_stays(const struct pb_methods *methods, struct pb_json *json)
 {
     char settled[PB_CLOCK_TEXT_BYTES];
@@ -199,7 +200,7 @@ static char *metrics_text(const struct pb_methods *methods,
     return pb_metrics_print(methods->metrics, &gauges);
 }
 
-/* When the store cannot be read, the counts stay as they were. */
+/* Updates the counts; if the store cannot be read, they are unchanged. */
 static void count_jobs(struct pb_methods *methods)
 {
     int64_t counts[PB_JOB_STATUS_COUNT];
@@ -229,7 +230,7 @@ static void answer(struct pb_methods *methods, uint64_t ticket, int rc, struct p
     pb_status_answer(methods->status, ticket, outcome);
 }
 
-/* A job on its way to the store. */
+/* Job that is being stored. */
 struct submit {
     uv_work_t work;
     struct pb_methods *methods;
@@ -286,7 +287,7 @@ static int submit(struct pb_methods *methods, const struct pb_task *task, struct
     return 0;
 }
 
-/* An event that a subscriber has done with, on its way to the store. */
+/* Acknowledgement of a subscriber that is being stored. */
 struct ack {
     uv_work_t work;
     struct pb_methods *methods;
@@ -330,7 +331,7 @@ static int acknowledge(struct pb_methods *methods, const struct pb_task *task, s
     return 0;
 }
 
-/* The job as it is after the change. */
+/* Finds the job in its state after the change. */
 static int find(const struct pb_methods *methods, const char *id, struct pb_outcome *out)
 {
     const struct pb_job *live = pb_runner_find(methods->runner, id);

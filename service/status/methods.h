@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_METHODS_H
 #define PB_METHODS_H
-/* The loop's side of the status socket: makes the changes that clients request, and stores the
- * texts about the service for the status thread (facts.h). Owns nothing. Thread: loop. */
+/* Loop's side of the status socket: makes the changes that clients request, and stores the texts
+ * about the service for the status thread (facts.h). Owns no memory. Thread: loop. */
 #include "service/confine/confine.h"
 #include "service/status/facts.h"
 #include "service/inbox/intake.h"
@@ -15,19 +15,19 @@
 #include "service/base/troubles.h"
 #include "service/inbox/feed.h"
 
-/* The configuration in use, and whether the last reload was refused. */
+/* Configuration in use, and whether the last reload was refused. */
 struct pb_config_state {
     int64_t loaded_ms; /* wall clock */
     char sha256[65];   /* SHA-256 of the file's text; "" = out of memory */
-    bool refused;      /* the file as it was at the last reload */
+    bool refused;      /* true if the last reload refused the file */
 };
 
 struct pb_methods {
     uv_loop_t *loop;
     struct pb_intake *intake;
     struct pb_job_store *reader; /* a reader of the intake's store */
-    struct pb_runner *runner;    /* NULL as long as the job store is not open */
-    struct pb_feed *feed;        /* NULL until the job store is open, and when stopping */
+    struct pb_runner *runner;    /* NULL until the job store is open */
+    struct pb_feed *feed;        /* NULL until the job store is open, and during the stop */
     struct pb_status *status;
     struct pb_metrics *metrics;
     struct pb_troubles *troubles;
@@ -37,18 +37,18 @@ struct pb_methods {
     const char *socket;                      /* path in use */
     char confinement[PB_CONFINE_TEXT_BYTES]; /* confinement of processes that compute, in words */
     int64_t start_wall_ms;
-    bool stopping;                       /* nothing new is taken */
-    int64_t counts[PB_JOB_STATUS_COUNT]; /* counts of jobs, as last read, */
-    uint64_t counted;                    /* and at which number of changes; 0 = never */
+    bool stopping;                       /* no new jobs are taken */
+    int64_t counts[PB_JOB_STATUS_COUNT]; /* counts of jobs from the last reading */
+    uint64_t counted;                    /* number of changes at that reading; 0 = not read yet */
 };
 
-/* Updates the texts. To be called before an event is sent, and once per iteration of the loop. */
+/* Updates the texts. Call it before an event is sent, and once per iteration of the loop. */
 void pb_methods_publish(struct pb_methods *methods);
-/* run of struct pb_tasks; user is a struct pb_methods. The loop may answer later. */
+/* Implements `run` of struct pb_tasks; user is a struct pb_methods. The loop may answer later. */
 void pb_methods_run(void *user, const struct pb_task *task);
-/* The end of a change of the job: rc 0, or *err. */
+/* Call at the end of a change of the job: rc 0, or *err. */
 void pb_methods_answer(struct pb_methods *methods, uint64_t ticket, const char *id, int rc,
                        const struct pb_err *err);
-/* "2 running, 5 waiting", after the first trouble if there is one, for systemd's status line. */
+/* Makes systemd's status line: "2 running, 5 waiting", after the first trouble if there is one. */
 void pb_methods_summary(struct pb_methods *methods, char *out, size_t bytes);
 #endif

@@ -42,8 +42,9 @@ static void take_item(struct pb_status *status, struct pb_news *item)
     free(item);
 }
 
-/* An event costs one system call per watcher, and there may be thousands of events: those that do
- * not fit into the time of a round wait for the next one, after the clients' requests. */
+/* Sends events. An event costs one system call per watcher, and there may be thousands of events:
+ * those that do not fit into the time of a round wait for the next round, after the clients'
+ * requests. */
 static void take_news(struct pb_status *status, int64_t limit_us)
 {
     uint64_t count;
@@ -61,7 +62,7 @@ static void take_news(struct pb_status *status, int64_t limit_us)
     }
 }
 
-/* Makes a deleted socket file again; clients of the old one stay. */
+/* Makes a deleted socket file again; clients of the old one stay connected. */
 static void look_for_socket(struct pb_status *status)
 {
     struct pb_err err = {0};
@@ -72,7 +73,7 @@ static void look_for_socket(struct pb_status *status)
     }
     int rc = pb_socket_bind_again(status->path, SOCKET_MODE, &err, &again);
     if (rc == 0) {
-        pb_status_accept(status); /* clients that connected before */
+        pb_status_accept(status); /* accepts clients that connected before */
         if (status->accept_at_ms == 0)
             (void)pb_status_listen(status, false);
         (void)close(status->bound.fd);
@@ -129,7 +130,7 @@ static void round_of(struct pb_status *status)
         status->accept_at_ms = 0;
         (void)pb_status_listen(status, true);
     }
-    pb_status_bury(status); /* connections that ended are freed before new ones are accepted */
+    pb_status_bury(status); /* frees connections that ended before new ones are accepted */
     if (connects)
         pb_status_accept(status);
     pb_status_serve_round(status);
@@ -168,7 +169,7 @@ int pb_status_poll(struct pb_status *status, int fd)
     return watch_also(status, fd, &status->options);
 }
 
-/* Signals are the main thread's. */
+/* Starts the thread with all signals blocked, because the main thread handles them. */
 static int start_thread(struct pb_status *status)
 {
     sigset_t all, before;

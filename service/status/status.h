@@ -2,17 +2,17 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STATUS_H
 #define PB_STATUS_H
-/* The status socket: a unix socket with the protocol of status_proto.h, served by a thread of its
- * own that never waits for a disk or for the service's loop. Owns the clients and their limits;
- * `serve`, called from that thread, handles requests. Events and outcomes are passed to it from any
- * thread. */
+/* Status socket: a unix socket with the protocol of status_proto.h, served by a separate thread
+ * that never waits for a disk or for the service's loop. Owns the clients and their limits;
+ * `serve`, called from that thread, handles requests. Any thread may pass events and outcomes to
+ * it. */
 #include "config/base/err.h"
 #include "service/jobs/job.h"
 #include "service/base/peer.h"
 #include "service/status/status_proto.h"
 
-#define PB_STATUS_CLIENTS_MAX       256 /* connections in all, and */
-#define PB_STATUS_RESERVE           32 /* additional connections for root, the service's user and admins */
+#define PB_STATUS_CLIENTS_MAX       256 /* connections of all users */
+#define PB_STATUS_RESERVE           32  /* more for root, the service's user and admins */
 #define PB_STATUS_USER_CLIENTS_MAX  64  /* connections of one user */
 #define PB_STATUS_USER_PLACES       16  /* connections reserved for one user */
 #define PB_STATUS_WATCHERS_MAX      128 /* connections that may watch */
@@ -26,29 +26,30 @@
 
 struct pb_status;
 
-/* A request while it is served. */
+/* Request while it is served. */
 struct pb_call {
     const struct pb_request *request;
     struct pb_peer peer;
     int fd;          /* descriptor of the connection; borrowed */
-    uint64_t ticket; /* names the call in pb_status_answer */
-    int64_t clients; /* connections now */
-    bool may_watch;  /* there is room for a watcher more */
-    bool may_wait;   /* there is room for a call of this user that is answered later */
-    /* Set by serve: the client watches one job from now on, or ("") all. */
+    uint64_t ticket; /* identifies the call in pb_status_answer */
+    int64_t clients; /* present number of connections */
+    bool may_watch;  /* true if one more watcher is allowed */
+    bool may_wait;   /* true if a call of this user may be answered later */
+    /* Set by serve: the client watches one job from now on, or ("") all jobs. */
     bool watches;
     char watch[PB_JOB_ID_BYTES];
-    int64_t since;         /* and gets the rows of the journal after this one; -1 = it does not */
+    /* set as well: number of the row of the journal after which it gets rows; -1 = no rows */
+    int64_t since;
     struct pb_json *reply; /* the reply of the call, written when it is served */
-    bool wants_descriptor; /* left for later: the client must pass its file */
-    /* The server's own, zero at the beginning. */
+    bool wants_descriptor; /* the call is answered later: the client must pass its file */
+    /* Private to the server, zero at the beginning. */
     int64_t before_seq, left;
 };
 
 enum pb_served {
     PB_SERVED,      /* reply is complete */
     PB_SERVED_PART, /* call again: other clients are served in between */
-    PB_SERVED_LATER /* pb_status_answer will bring the outcome */
+    PB_SERVED_LATER /* pb_status_answer delivers the outcome */
 };
 
 /* Outcome of a call; err.code PB_OK = job is the result. */
@@ -59,14 +60,15 @@ struct pb_outcome {
 
 struct pb_status_options {
     const char *path; /* path of the socket; copied */
-    /* From the status thread; none may block. */
+    /* Called from the status thread; must not block. */
     enum pb_served (*serve)(void *user, struct pb_call *call);
-    /* Writes the reply of a call that was left for later. */
+    /* Writes the reply of a call that is answered later. */
     void (*finish)(void *user, struct pb_call *call, const struct pb_outcome *outcome);
-    /* A job changed (before watchers receive it), or is held in its state until its next event. */
+    /* Called when a job changed (before watchers receive it), or is held in its state until its
+     * next event. */
     void (*on_event)(void *user, const struct pb_job *job, bool held);
-    void (*on_beat)(void *user); /* about once a second */
-    /* A number that changes whenever the journal does. */
+    void (*on_beat)(void *user); /* called about once a second */
+    /* Returns a number that changes whenever the journal does. */
     uint64_t (*journal_mark)(void *user);
     /* Calls send for rows after `since` of the job ("" = of all), at most PB_STATUS_REPLAY_ROWS;
      * returns the number of rows, or negative. */
@@ -74,28 +76,29 @@ struct pb_status_options {
                   void (*send)(void *to, int64_t seq, struct pb_json *row), void *to);
     bool (*is_privileged)(void *user, const struct pb_peer *peer);
     void *user;
-    int extra_fd; /* polled as well; -1 = none */
+    int extra_fd; /* also polled; -1 = absent */
     void (*on_extra)(void *user);
 };
 
 /* Binds the socket: clients may connect and wait. A socket file without a listener is replaced. */
 int pb_status_open(const struct pb_status_options *options, struct pb_err *err,
                    struct pb_status **out_status);
-/* Starts the thread: clients are answered from now on. */
+/* Starts the thread: clients are served from now on. */
 int pb_status_serve(struct pb_status *status, struct pb_err *err);
 /* Polls another descriptor in place of extra_fd. Thread: status. */
 int pb_status_poll(struct pb_status *status, int fd);
-/* A job changed: serve sees it from now on, and job.event is sent to all clients that watch it.
- * Thread: any, one at a time a job. */
+/* Call after a change of a job: serve sees it from now on, and job.event is sent to all clients
+ * that watch it. Thread: any, one at a time for each job. */
 void pb_status_tell(struct pb_status *status, const struct pb_job *job);
-/* Until the next pb_status_tell of this job clients see it as given here, not as the store has
- * it. */
+/* Shows clients the job in this state instead of the stored one, until the next pb_status_tell of
+ * this job. */
 void pb_status_hold(struct pb_status *status, const struct pb_job *job);
-/* The outcome of a call that was left for later. Takes what outcome->job holds. Thread: any. */
+/* Delivers the outcome of a call that is answered later. Takes the memory of outcome->job. Thread:
+ * any. */
 void pb_status_answer(struct pb_status *status, uint64_t ticket, struct pb_outcome *outcome);
-/* Connections. Thread: any. */
+/* Number of connections. Thread: any. */
 int64_t pb_status_clients(const struct pb_status *status);
 /* Ends the thread, closes and removes the socket; queued output is still sent to clients that
- * accept it immediately. NULL is fine. */
+ * accept it immediately. NULL is allowed. */
 void pb_status_stop(struct pb_status *status);
 #endif

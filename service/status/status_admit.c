@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Limits apply when a connection is accepted: one per user, one for all users, and some connections
- * are reserved for administrators. When a limit is reached, the connection of the same user (or of
- * the user with most) that was idle longest is closed, unless it watches. The first connections of
- * a user are always accepted: the user with most loses one, idle or not.
+ * Limits apply when a connection is accepted: one per user, one for all users, and some
+ * connections are reserved for administrators. When a limit is reached, the connection of the same
+ * user (or of the user with most connections) that was idle for longest is closed, unless it
+ * watches. The first connections of a user are always accepted: the user with most connections
+ * loses one, idle or not.
  *
  * A refusal is cheap: a flood of connections is taken from the queue as fast as they arrive,
  * because admitted clients wait in the same queue. */
@@ -18,7 +19,7 @@
 
 #define ACCEPTS_A_ROUND 64
 #define TENURE_MS       250 /* a connection is not closed as idle before this time */
-#define NO_FILES_MS     200 /* between two tries when there are no descriptors */
+#define NO_FILES_MS     200 /* delay of the next try when there are no descriptors */
 
 static bool is_idle(const struct pb_status *status, const struct pb_status_client *client)
 {
@@ -27,8 +28,8 @@ static bool is_idle(const struct pb_status *status, const struct pb_status_clien
            status->now_ms - client->request_ms >= TENURE_MS;
 }
 
-/* Order for closing idle clients: first the one that never sent a request, then the one whose last
- * request is older. */
+/* Order for closing idle clients: first a client that never sent a request, then the one with the
+ * oldest last request. */
 static bool goes_before(const struct pb_status_client *a, const struct pb_status_client *b)
 {
     if ((a->served == 0) != (b->served == 0))
@@ -53,11 +54,11 @@ static bool make_room(struct pb_status *status, struct pb_account *account)
     }
     pb_status_refuse(status, idle, PB_E_SERVICE_BUSY, PB_RPC_JOB_ERROR,
                      "the service has too many clients; you were idle longest");
-    pb_status_drop(status, idle); /* bytes that are not sent at once are dropped */
+    pb_status_drop(status, idle); /* drops bytes that cannot be sent immediately */
     return true;
 }
 
-/* Order of closing clients that are not idle: the least first; -1: it stays. */
+/* Order for closing clients that are not idle: the lowest first; -1: it stays. */
 static int rank(const struct pb_status_client *client)
 {
     if (client->dead || client->later)
@@ -93,7 +94,7 @@ static struct pb_account *largest(struct pb_status *status)
     return most;
 }
 
-/* Connections that all users may have together when this user connects. */
+/* Maximum number of connections of all users together when this user connects. */
 static int most_clients(const struct pb_account *account)
 {
     return PB_STATUS_CLIENTS_MAX + (account->is_privileged ? PB_STATUS_RESERVE : 0);
@@ -146,8 +147,8 @@ static bool is_known_full(struct pb_status *status, const struct pb_account *acc
            largest(status)->crowded_ms == status->now_ms;
 }
 
-/* Reads before it makes room: a client that has left already displaces no other, and one that has
- * sent nothing needs no buffer. */
+/* Admits a connection. Reads before it makes room: a client that has disconnected already
+ * displaces no other client, and a client that has sent no data needs no buffer. */
 static void admit(struct pb_status *status, int fd)
 {
     char bytes[4096];

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Checks the changes that clients request, before they are passed to the loop: the user, the owner
- * of the job, and for a file whether the client may read it. */
+ * of the job, and for a file the right of the client to read it. */
 #include "config/base/clock.h"
 #include "service/base/log.h"
 #include "service/status/status_methods_parts.h"
@@ -27,7 +27,7 @@ static int may_wait(const struct pb_call *call, struct pb_err *err)
                                     PB_STATUS_USER_CALLS_MAX, (long long)call->peer.uid);
 }
 
-/* The task waits until the file was checked with the rights of the client. */
+/* Holds the task until the file was checked with the rights of the client. */
 static int check_first(struct pb_status_methods *methods, struct pb_call *call,
                        const struct pb_task *task, const char *path, bool descriptor,
                        struct pb_err *err)
@@ -47,7 +47,7 @@ static int check_first(struct pb_status_methods *methods, struct pb_call *call,
                          strerror(-rc));
 }
 
-/* Jobs of other users may wait because of a higher one. */
+/* Checks the right to set the priority: a higher one may delay jobs of other users. */
 static int check_priority(const struct pb_status_methods *methods, const struct pb_call *call,
                           struct pb_err *err)
 {
@@ -127,7 +127,7 @@ int pb_status_push_ack(struct pb_status_methods *methods, struct pb_call *call, 
     return push(methods, &task, err);
 }
 
-/* A retry that cannot be checked keeps the identity it has: the worker refuses another file. */
+/* A retry that cannot be checked keeps its present identity: the worker refuses another file. */
 static void on_checked(struct pb_status_methods *methods, const struct pb_check_result *result)
 {
     struct pb_outcome outcome = {0};
@@ -162,7 +162,7 @@ static void start_anew(struct pb_status_methods *methods, const char *why)
     pb_log(PB_LOG_ERROR, "status: the process that checks submitted files %s; it is started again",
            why);
     fail_held(methods, why);
-    pb_checker_stop(methods->checker); /* epoll forgets the descriptor with that */
+    pb_checker_stop(methods->checker); /* this also removes the descriptor from epoll */
     if (pb_checker_start(methods->checker) == 0)
         (void)pb_status_poll(methods->status, methods->checker->fd);
 }

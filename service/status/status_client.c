@@ -41,7 +41,7 @@ void pb_client_conn_destroy(struct pb_status_client *client)
     client->account->queued_bytes -= client->out_bytes;
     pb_json_destroy(client->call.reply);
     pb_request_fini(&client->request);
-    /* The connection may live on in a process that checks a file: shut it down, too. */
+    /* A process that checks a file may keep the connection open: shut it down as well. */
     (void)epoll_ctl(client->epoll, EPOLL_CTL_DEL, client->fd, NULL);
     (void)shutdown(client->fd, SHUT_RDWR);
     (void)close(client->fd);
@@ -74,7 +74,7 @@ int pb_client_conn_add(struct pb_status_client *client, const char *bytes, size_
 int pb_client_conn_read(struct pb_status_client *client, int64_t now_ms)
 {
     char bytes[READ_BYTES];
-    /* Without a control buffer: descriptors sent with the bytes are not received. */
+    /* No control buffer: descriptors sent with the bytes are not received. */
     ssize_t n = recv(client->fd, bytes, sizeof bytes, MSG_DONTWAIT);
     if (n > 0)
         return pb_client_conn_add(client, bytes, (size_t)n, now_ms);
@@ -169,7 +169,7 @@ int pb_client_conn_send(struct pb_status_client *client, struct pb_message *mess
     struct pb_queued *queued = malloc(sizeof *queued);
     if (queued == NULL)
         return -ENOMEM;
-    bool waits = !STAILQ_EMPTY(&client->out); /* until epoll reports room */
+    bool waits = !STAILQ_EMPTY(&client->out); /* until epoll reports that it is writable */
     if (!waits)
         client->moved_ms = now_ms;
     message->users++;
@@ -187,7 +187,7 @@ int pb_client_conn_watch(struct pb_status_client *client, bool reading)
     if (client->gone || (known && client->interest == (events | EPOLLHUP)))
         return 0;
     struct epoll_event event = {.events = events, .data = {.ptr = client}};
-    client->interest = events | EPOLLHUP; /* epoll always reports it */
+    client->interest = events | EPOLLHUP; /* epoll always reports EPOLLHUP */
     return epoll_ctl(client->epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, client->fd, &event) == 0
                ? 0
                : -errno;

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STATUS_CLIENT_H
 #define PB_STATUS_CLIENT_H
-/* Inside the status socket: one connection with its unread requests and unsent replies. A silent
- * client takes a few hundred bytes; the buffer of a line is allocated with its first byte and freed
- * with its last. Thread: status. */
+/* Private to the status socket: one connection with its unread requests and unsent replies. A
+ * silent client takes a few hundred bytes; the buffer of a line is allocated with its first byte
+ * and freed with its last. Thread: status. */
 #include "service/base/peer.h"
 #include "service/status/status.h"
 
@@ -14,7 +14,7 @@
 
 struct pb_account;
 
-/* A line for several clients is stored once. */
+/* Line for one or several clients, stored once. */
 struct pb_message {
     int users;
     size_t bytes;
@@ -35,46 +35,46 @@ struct pb_status_client {
     bool is_ready;     /* in its account's queue */
     bool watches;
     bool later; /* its call is being handled by the loop or the checker */
-    bool eof;   /* sends no more */
+    bool eof;   /* the client sends no more data */
     bool gone;  /* both directions are closed */
-    bool last;  /* the connection ends when what is queued is sent */
-    bool dead;  /* is freed at the end of this round */
+    bool last;  /* the connection ends when the queued lines are sent */
+    bool dead;  /* freed at the end of this round */
     char watch[PB_JOB_ID_BYTES];
     int64_t since; /* for a watch: rows of the journal after this one; -1 if it does not watch */
     uint64_t
         seen_mark; /* mark of the journal when the client had all its rows; 0: it may lack some */
     unsigned served;
     int64_t request_ms; /* time of the last whole request, or of the connection */
-    int64_t moved_ms;   /* when it last read or sent something */
+    int64_t moved_ms;   /* time of the last read or write */
     char *line;
-    size_t n_line, room, n_whole; /* n_whole: up to and with the last newline */
-    size_t sent, out_bytes;       /* sent: of the first queued message */
+    size_t n_line, room, n_whole; /* n_whole: bytes including the last newline */
+    size_t sent, out_bytes;       /* sent: bytes of the first queued message */
     struct pb_call call;
     struct pb_request request;
-    bool in_call; /* call and request hold something */
+    bool in_call; /* call and request are in use */
 };
 TAILQ_HEAD(pb_client_queue, pb_status_client);
 
-/* Takes fd. NULL = out of memory, fd is then still the caller's. */
+/* Takes fd. NULL = out of memory; the caller then still owns fd. */
 struct pb_status_client *pb_client_conn_create(int fd, int epoll, const struct pb_peer *peer,
                                                struct pb_account *account, int64_t now_ms);
 void pb_client_conn_destroy(struct pb_status_client *client);
-/* Adds bytes that were read already. -ENOMEM; -EFBIG: no line may be so long. */
+/* Adds bytes that were read already. -ENOMEM; -EFBIG: the line is too long. */
 int pb_client_conn_add(struct pb_status_client *client, const char *bytes, size_t n,
                        int64_t now_ms);
-/* Reads once. 0 also when no data is available or the end was reached (eof); negative errno as
- * above, and when the connection is broken. */
+/* Reads once. Returns 0, also if no data is available or the end was reached (eof); negative errno
+ * as above, or if the connection is broken. */
 int pb_client_conn_read(struct pb_status_client *client, int64_t now_ms);
 bool pb_client_conn_has_line(const struct pb_status_client *client);
-/* The next line without its newline, borrowed until drop_line; NULL if absent. */
+/* Next line without its newline, borrowed until drop_line; NULL if absent. */
 const char *pb_client_conn_line(struct pb_status_client *client, size_t *out_bytes);
 void pb_client_conn_drop_line(struct pb_status_client *client);
 
-/* text and a newline; one user, the caller. NULL = out of memory. */
+/* Makes a message of text and a newline, with one reference, the caller's. NULL = out of memory. */
 struct pb_message *pb_message_create(const char *text, size_t bytes);
 void pb_message_put(struct pb_message *message);
-/* Queues it (and adds a reference) and writes as much as the client accepts. Negative errno: the
- * connection is broken, or -ENOBUFS: too much waits already. */
+/* Queues the message (and adds a reference) and writes as much as the client accepts. Negative
+ * errno: the connection is broken, or -ENOBUFS: too many bytes are queued already. */
 int pb_client_conn_send(struct pb_status_client *client, struct pb_message *message,
                         int64_t now_ms);
 int pb_client_conn_flush(struct pb_status_client *client, int64_t now_ms);

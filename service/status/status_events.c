@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Events: lists and answers of their subscribers, and rows of the journal for those who watch. */
+ * Events: lists and acknowledgements for their subscribers, and rows of the journal for watchers.
+ */
 #include "config/base/clock.h"
 #include "service/jobs/journal.h"
 #include "service/runner/metrics.h"
@@ -60,7 +61,7 @@ void pb_status_reply_ack(struct pb_call *call)
     pb_reply_end(call->reply);
 }
 
-/* --- what waits --- */
+/* --- waiting events --- */
 
 static int read_states(const struct pb_status_methods *methods,
                        struct pb_subscriber_state out[PB_SUBSCRIBERS_MAX])

@@ -39,7 +39,7 @@ struct pb_account *pb_fair_account(struct pb_fair *fair, int64_t uid)
     return account;
 }
 
-/* The number of users that share the processor time. */
+/* Number of users that share the processor time. */
 static int64_t sharers(const struct pb_fair *fair)
 {
     const struct pb_account *account;

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STATUS_LOOP_H
 #define PB_STATUS_LOOP_H
-/* Inside the status socket: status.c runs the thread and takes messages of other threads,
+/* Private to the status socket: status.c runs the thread and takes messages of other threads,
  * status_admit.c accepts connections, status_serve.c reads and serves them, status_client.c does
- * one connection's input and output, status_fair.c schedules the users, status_bind.c makes the
- * socket's file. */
+ * the input and output of one connection, status_fair.c schedules the users, status_bind.c makes
+ * the socket's file. */
 #include "service/base/socket_bind.h"
 #include "service/status/status_fair.h"
 
@@ -14,7 +14,7 @@
 
 struct pb_news {
     STAILQ_ENTRY(pb_news) next;
-    uint64_t ticket; /* 0 = an event, or a job held */
+    uint64_t ticket; /* 0 = an event, or a held job */
     bool held;
     struct pb_outcome outcome;
 };
@@ -24,7 +24,7 @@ struct pb_status {
     struct pb_status_options options;
     char *path;
     pthread_t thread;
-    bool serves; /* the thread runs; of the thread that starts and stops it */
+    bool serves; /* the thread runs; used by the thread that starts and stops it */
     int epoll, wake;
     struct pb_socket_bind bound;
     struct pb_fair fair;
@@ -33,13 +33,13 @@ struct pb_status {
     int n_watchers;
     uint64_t tickets;
     int64_t now_ms;
-    int64_t accept_at_ms;    /* no connection is taken before; 0 = the listener is watched */
+    int64_t accept_at_ms;    /* no connection is accepted before; 0 = the listener is watched */
     int64_t beat_ms;         /* time of the last beat */
-    struct pb_message *full; /* the reply to a refused client; NULL until the first */
+    struct pb_message *full; /* reply to a refused client; NULL until the first refusal */
     int64_t told_full_ms, told_slow_ms; /* times of the last log line of each kind */
     bool told_gone;
-    bool replays;         /* there is more of the journal to send at once */
-    pthread_mutex_t lock; /* news, stop */
+    bool replays;         /* more rows of the journal can be sent immediately */
+    pthread_mutex_t lock; /* protects news, stop */
     struct pb_news_queue news;
     struct pb_news_queue taken; /* used only by the status thread */
     bool stop;
@@ -48,11 +48,11 @@ struct pb_status {
 /* --- status_admit.c; all of the status thread --- */
 void pb_status_accept(struct pb_status *status);
 /* --- status_serve.c --- */
-/* Freed by bury: events of this round may still name it. */
+/* Drops a client. It is freed by bury, because events of this round may still refer to it. */
 void pb_status_drop(struct pb_status *status, struct pb_status_client *client);
 /* Updates the client's position in the queue and its epoll events. */
 void pb_status_settle(struct pb_status *status, struct pb_status_client *client);
-/* An error reply to nothing in particular; the caller's to destroy. */
+/* Makes an error reply without a request; the caller must destroy it. */
 struct pb_json *pb_status_refusal(enum pb_code code, int rpc_code, const char *text);
 /* Sends this error and ends the connection. */
 void pb_status_refuse(struct pb_status *status, struct pb_status_client *client, enum pb_code code,
@@ -61,7 +61,7 @@ void pb_status_refuse(struct pb_status *status, struct pb_status_client *client,
 bool pb_status_may_tell(const struct pb_status *status, int64_t *told_ms);
 void pb_status_client_event(struct pb_status *status, struct pb_status_client *client,
                             unsigned events);
-/* Processor time of this thread. */
+/* Returns the processor time of this thread. */
 int64_t pb_status_cpu_us(void);
 /* Serves until no client may be served or the time of a round is over. */
 void pb_status_serve_round(struct pb_status *status);
@@ -70,7 +70,7 @@ void pb_status_finish(struct pb_status *status, uint64_t ticket, const struct pb
 /* Sends rows of the journal to clients that watch since an earlier row. Returns true if there are
  * more to send now. */
 bool pb_status_replay(struct pb_status *status);
-/* Ends clients that read nothing or stopped in the middle of a line. */
+/* Ends clients that do not read, or that stopped in the middle of a line. */
 void pb_status_sweep(struct pb_status *status);
 /* Frees dropped clients; no pending epoll event may refer to them. */
 void pb_status_bury(struct pb_status *status);

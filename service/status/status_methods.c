@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE_JOBS 16 /* jobs of a list, in one step */
+#define PAGE_JOBS 16 /* jobs of a list in one step */
 
 static const struct pb_job *as_it_is(const struct pb_status_methods *methods,
                                      const struct pb_job *stored)
@@ -39,7 +39,7 @@ static int get(struct pb_status_methods *methods, struct pb_call *call, struct p
     return 0;
 }
 
-/* --- lists, a page a step --- */
+/* --- lists, one page in each step --- */
 
 struct page {
     const struct pb_status_methods *methods;
@@ -71,7 +71,7 @@ static int print_listed(void *user, struct pb_job *stored)
     return 0;
 }
 
-/* 1: there is more. */
+/* Prints a page of a list. Returns 1 if more jobs follow. */
 static int print_page(const struct pb_status_methods *methods, struct pb_call *call, unsigned mask,
                       struct pb_err *err)
 {
@@ -82,8 +82,8 @@ static int print_page(const struct pb_status_methods *methods, struct pb_call *c
     return rc ? rc : page.n == wanted && call->left > 0;
 }
 
-/* Number after which the client receives changes. It is read before the jobs, so that changes
- * between the two are in both. */
+/* Prints the number after which the client receives changes. It is read before the jobs, so that
+ * changes between the two are in both. */
 static void print_watch(const struct pb_status_methods *methods, struct pb_call *call)
 {
     const int64_t since = call->request->seq;
@@ -100,7 +100,7 @@ static void print_watch(const struct pb_status_methods *methods, struct pb_call 
         pb_json_bool(call->reply, "gone", gone);
 }
 
-/* The number of the job that a list is to end before. */
+/* Finds the number of the job before which a list ends. */
 static int find_before(const struct pb_status_methods *methods, struct pb_call *call,
                        struct pb_err *err)
 {
@@ -255,7 +255,7 @@ static int serve(struct pb_status_methods *methods, struct pb_call *call, struct
     return rc < 0 ? rc : 0;
 }
 
-/* An error replaces the text written so far. */
+/* Writes an error, which replaces the text written so far. */
 static void fail(struct pb_call *call, const struct pb_err *err)
 {
     pb_json_destroy(call->reply);

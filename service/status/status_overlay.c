@@ -37,7 +37,8 @@ static void forget(struct pb_overlay *overlay, const char *id)
     }
 }
 
-/* Progress is never stored. A job that the store does not have any more was pruned. */
+/* Returns true if the store has the job in this state. Progress is never stored. A job that the
+ * store does not have any more was pruned. */
 static bool is_stored(struct pb_job_store *store, const struct pb_job *job)
 {
     struct pb_job row;
@@ -62,7 +63,7 @@ void pb_overlay_put(struct pb_overlay *overlay, struct pb_job_store *store,
         size_t room = overlay->room ? overlay->room * 2 : 16;
         struct pb_overlay_entry *more = realloc(overlay->at, room * sizeof *more);
         if (more == NULL)
-            return; /* the stored state is shown */
+            return; /* the stored state is shown then */
         overlay->at = more;
         overlay->room = room;
     }

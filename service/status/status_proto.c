@@ -244,7 +244,7 @@ static int take_param(struct pb_request *request, const struct pb_json_value *ob
     }
 }
 
-/* The hint of a request whose parameters are wrong: those that its method takes. */
+/* Makes the hint for a request with wrong parameters: the parameters that its method takes. */
 static void list_params(enum pb_method method, struct pb_fault *out)
 {
     size_t n = (size_t)snprintf(out->hint, sizeof out->hint, "%s", methods[method].name);

@@ -53,62 +53,64 @@ enum pb_method {
 #define PB_RPC_INVALID_REQUEST  (-32600)
 #define PB_RPC_METHOD_NOT_FOUND (-32601)
 #define PB_RPC_INVALID_PARAMS   (-32602)
-#define PB_RPC_JOB_ERROR        (-32000) /* with the code in data.code */
+#define PB_RPC_JOB_ERROR        (-32000) /* code in data.code */
 
 #define PB_STATUS_LIST_DEFAULT 100
 #define PB_STATUS_LIST_MAX     1000
 
-/* Strings point into the request itself. */
+/* Parsed request; its strings are borrowed from the line's JSON. */
 struct pb_request {
     struct pb_json_value *root;
-    const struct pb_json_value *id; /* NULL = null or not given */
-    bool wants_reply;               /* an id was given */
+    const struct pb_json_value *id; /* NULL = null or absent */
+    bool wants_reply;               /* true if an id was given */
     enum pb_method method;
-    const char *job;      /* id, or NULL (job.watch of all) */
+    const char *job;      /* id, or NULL (job.watch of all jobs) */
     const char *input;    /* job.submit */
-    const char *pipeline; /* job.submit, job.list; or NULL */
-    int64_t since_ms;     /* job.list: changed since, wall clock; 0 = all */
+    const char *pipeline; /* job.submit, job.list; may be NULL */
+    int64_t since_ms;     /* job.list: minimum time of the last change, wall clock; 0 = all */
     int64_t priority;     /* job.submit, job.again */
     bool dry_run;         /* job.again */
     bool brief;           /* job.list */
     const char *before;   /* job.list: an id; NULL = from the newest on */
-    bool descriptor;      /* job.submit: the opened file can be passed along */
+    bool descriptor;      /* job.submit: the client can pass the opened file */
     unsigned status_mask; /* job.list */
     int64_t limit;        /* job.list, event.list */
-    const char *target;   /* event.*: the name of an entry of notify */
-    int64_t seq;          /* event.ack; job.watch: since, -1 = not given */
+    const char *target;   /* event.*: name of an entry of notify */
+    int64_t seq;          /* event.ack; job.watch: since, -1 = absent */
     bool given_up;        /* event.ack: it was not delivered and will not be */
 };
 
-/* A request that cannot be served. */
+/* Fault of a request that cannot be served. */
 struct pb_fault {
-    int rpc_code; /* 0 = none */
+    int rpc_code; /* 0 = absent */
     char message[600];
-    char hint[400]; /* "" = the one of service.protocol */
+    char hint[400]; /* "" = the hint of service.protocol */
 };
 
-/* 0 and *out_request (fini it), or -EINVAL and *out_fault; root and id of *out_request are then set
- * as far as they could be read, so that the fault can be answered (fini it in this case, too). */
+/* Returns 0 and *out_request (fini it), or -EINVAL and *out_fault; then root and id of
+ * *out_request are set as far as they could be read, so that the fault can be answered (fini it in
+ * this case as well). */
 int pb_request_parse(const char *line, size_t bytes, struct pb_request *out_request,
                      struct pb_fault *out_fault);
 void pb_request_fini(struct pb_request *request);
 const char *pb_method_name(enum pb_method method);
-/* The methods with their parameters as a document of OpenRPC 1.2, as a value under key. */
+/* Prints the methods with their parameters as a document of OpenRPC 1.2, as a value under key. */
 void pb_methods_print(struct pb_json *json, const char *key);
 
-/* Opens {"jsonrpc", "id", "result": ...}: write the one value under `key` "result", then end. */
+/* Begins {"jsonrpc", "id", "result": ...}: write the one value under `key` "result", then end. */
 void pb_reply_begin(struct pb_json *json, const struct pb_request *request);
 void pb_reply_end(struct pb_json *json);
-/* A whole error reply. */
+/* Prints a complete error reply. */
 void pb_reply_fault(struct pb_json *json, const struct pb_request *request,
                     const struct pb_fault *fault);
 void pb_reply_error(struct pb_json *json, const struct pb_request *request,
                     const struct pb_err *err);
-/* A whole notification job.descriptor: the client may send the byte with the opened file now. */
+/* Prints a complete notification job.descriptor: the client may now send the byte with the opened
+ * file. */
 void pb_descriptor_print(struct pb_json *json);
-/* A whole notification job.change. */
+/* Prints a complete notification job.change. */
 struct pb_event;
 void pb_change_print(struct pb_json *json, const struct pb_event *event);
-/* A whole notification job.event. */
+/* Prints a complete notification job.event. */
 void pb_event_print(struct pb_json *json, const struct pb_job *job);
 #endif

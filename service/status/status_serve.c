@@ -148,7 +148,7 @@ static bool may_watch(const struct pb_status *status, const struct pb_status_cli
            (n < PB_STATUS_USER_WATCHERS_MAX && status->n_watchers < PB_STATUS_WATCHERS_MAX);
 }
 
-/* False: the line is no request and has its answer. */
+/* Begins the call of the next line. Returns false if the line is not a request and was answered. */
 static bool begin_call(struct pb_status *status, struct pb_status_client *client)
 {
     struct pb_fault fault;
@@ -161,7 +161,7 @@ static bool begin_call(struct pb_status *status, struct pb_status_client *client
     pb_client_conn_drop_line(client);
     client->call.reply = pb_json_create(false);
     if (rc != 0) {
-        /* A notification gets no answer, but a line that is no request at all does. */
+        /* A notification gets no answer, but a line that is not a request gets one. */
         pb_reply_fault(client->call.reply, &client->request, &fault);
         send_json(status, client, client->call.reply);
         end_call(client);
@@ -180,7 +180,7 @@ static bool begin_call(struct pb_status *status, struct pb_status_client *client
     return true;
 }
 
-/* From the first step on, so that no event is missed between the list and the watching. */
+/* Starts the watch at the first step, so that no event is missed between the list and the watch. */
 static void follow_watch(struct pb_status *status, struct pb_status_client *client)
 {
     if (!client->call.watches)
@@ -220,7 +220,7 @@ static void serve_one(struct pb_status *status, struct pb_status_client *client)
         client->account->n_later++;
         if (client->call.wants_descriptor)
             ask_for_descriptor(status, client);
-    } else { /* a long reply is ended before the user's next one is begun: one buffer, not many */
+    } else { /* a long reply is ended before the user's next one begins: one buffer, not many */
         TAILQ_INSERT_HEAD(&client->account->ready, client, ready);
         client->is_ready = true;
     }
@@ -257,7 +257,7 @@ void pb_status_finish(struct pb_status *status, uint64_t ticket, const struct pb
             break;
     }
     if (client == NULL)
-        return; /* it has left */
+        return; /* the client has disconnected */
     client->later = false;
     client->account->n_later--;
     status->options.finish(status->options.user, &client->call, outcome);
@@ -313,7 +313,8 @@ static bool wants_rows(const struct pb_status *status, const struct pb_status_cl
            !client->in_call && client->seen_mark != mark && STAILQ_EMPTY(&client->out);
 }
 
-/* A client with unread rows gets no more: its place in the journal waits for it, not a backlog. */
+/* Sends rows of the journal. A client with unread rows gets no more: its position in the journal
+ * is kept, not a backlog. */
 bool pb_status_replay(struct pb_status *status)
 {
     struct pb_status_client *client;
@@ -329,8 +330,8 @@ bool pb_status_replay(struct pb_status *status)
         int64_t start_us = pb_status_cpu_us();
         int n = status->options.replay(status->options.user, client->since, client->watch, send_row,
                                        &replay);
-        if (n < PB_STATUS_REPLAY_ROWS) /* a store that cannot be read is read again at its next
-                                          change */
+        /* a store that cannot be read is read again at its next change */
+        if (n < PB_STATUS_REPLAY_ROWS)
             client->seen_mark = mark;
         pb_fair_charge(client->account, pb_status_cpu_us() - start_us);
         pb_status_settle(status, client);

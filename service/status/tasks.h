@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TASKS_H
 #define PB_TASKS_H
-/* The queue of changes that clients request, from the status thread to the service's loop, which
- * alone changes jobs. */
+/* Queue of changes that clients request, from the status thread to the service's loop, which alone
+ * changes jobs. */
 #include "service/jobs/job.h"
 #include "service/status/status_proto.h"
 
@@ -16,38 +16,38 @@ struct pb_task {
     uint64_t ticket; /* ticket of the call that waits for the outcome */
     enum pb_method method;
     int64_t uid;               /* user of the request */
-    char job[PB_JOB_ID_BYTES]; /* whole id; of changes of a job */
-    char *input, *pipeline;    /* submit; pipeline NULL = the first that fits */
+    char job[PB_JOB_ID_BYTES]; /* whole id; for changes of a job */
+    char *input, *pipeline;    /* submit; pipeline NULL = the first that matches */
     int priority;              /* submit, again */
     bool dry_run;              /* again */
-    char *target;              /* event.ack, with the next two */
+    char *target;              /* event.ack, together with the next two members */
     int64_t seq;
     bool given_up;
     char identity[PB_JOB_IDENTITY_BYTES];
     bool is_folder;   /* identity is that of a folder */
-    int64_t since_ms; /* begin of holding a task; monotonic */
+    int64_t since_ms; /* time since which the task is held; monotonic */
 };
 
 STAILQ_HEAD(pb_task_queue, pb_task);
 
 struct pb_tasks {
     uv_async_t wake;
-    pthread_mutex_t lock; /* queue */
+    pthread_mutex_t lock; /* protects queue */
     struct pb_task_queue queue;
     void (*run)(void *user, const struct pb_task *task); /* borrowed */
     void *user;
 };
 
-/* run is called from the loop, once a task, in order. Thread: loop. */
+/* run is called from the loop, once for each task, in order. Thread: loop. */
 int pb_tasks_init(struct pb_tasks *tasks, uv_loop_t *loop,
                   void (*run)(void *user, const struct pb_task *task), void *user);
-/* After the last push; tasks that were not run are dropped. Thread: loop. */
+/* Call after the last push; tasks that were not run are dropped. Thread: loop. */
 void pb_tasks_close(struct pb_tasks *tasks);
-/* A copy waits in a queue of the caller's until it is released. -ENOMEM. */
+/* Puts a copy of the task into a queue of the caller until it is released. -ENOMEM. */
 int pb_tasks_hold(struct pb_task_queue *queue, const struct pb_task *task);
-/* Takes the task of that ticket out, for the caller to drop; NULL = none. */
+/* Removes the task with that ticket from the queue; the caller must drop it. NULL if absent. */
 struct pb_task *pb_tasks_release(struct pb_task_queue *queue, uint64_t ticket);
-void pb_tasks_drop(struct pb_task *task); /* frees; NULL is fine */
-/* A copy is queued. -ENOMEM. Thread: any. */
+void pb_tasks_drop(struct pb_task *task); /* frees; NULL is allowed */
+/* Queues a copy of the task. -ENOMEM. Thread: any. */
 int pb_tasks_push(struct pb_tasks *tasks, const struct pb_task *task);
 #endif
