@@ -112,7 +112,10 @@ def reloads(m):
     m.do("systemctl reload pushbroom")
     m.wait(lambda: "is in use" in m.do("journalctl -u pushbroom --no-pager"), "no reload")
     config.write_text(good + "\nnonsense: 1\n")
-    m.do("systemctl reload pushbroom")
+    failed = "systemctl reload pushbroom || echo reload failed"
+    assert "reload failed" in m.do(failed), "systemctl accepts a bad config"
+    assert "nonsense" in m.do("journalctl -u pushbroom --no-pager"), "the journal does not name the mistake"
+    m.do("systemctl kill --kill-who=main -s HUP pushbroom")
     m.wait(lambda: "reload: refused" in m.do("journalctl -u pushbroom --no-pager"), "a bad config is not refused")
     assert m.show("MainPID") == pid and m.show("ActiveState") == "active"
     m.do("systemctl restart pushbroom", check=False)
