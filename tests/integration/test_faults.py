@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-# ctest: threads sanitized
+# ctest: threads
 """Faults of the machine are not faults of the input: a full or read-only disk, no descriptors, a worker that cannot run
 hold the queue; nothing goes to quarantine for them, and the service goes on by itself. --long: as many scenes as a day brings."""
 import os
@@ -97,15 +97,16 @@ class Hangs(Faults):
         self.all_done(d, 3)
 
 
-# Runs a command in which seccomp(2) fails, as in a sandbox that forbids it: __NR_seccomp of this machine -> EPERM.
+# Runs a command in a sandbox that forbids filters of system calls: seccomp(2) and prctl(PR_SET_SECCOMP) fail with EPERM.
 WITHOUT_SECCOMP = """
 import ctypes, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
-number = {"x86_64": 317, "aarch64": 277}[os.uname().machine]
+seccomp, prctl = {"x86_64": (317, 157), "aarch64": (277, 167)}[os.uname().machine]
 code = b"".join(struct.pack("=HBBI", *line) for line in (
-    (0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)))
+    (0x20, 0, 0, 0), (0x15, 3, 0, seccomp), (0x15, 0, 3, prctl), (0x20, 0, 0, 16), (0x15, 0, 1, 22),
+    (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)))
 kept = ctypes.create_string_buffer(code)
-program = ctypes.create_string_buffer(struct.pack("=HxxxxxxQ", 4, ctypes.addressof(kept)))
+program = ctypes.create_string_buffer(struct.pack("=HxxxxxxQ", len(code) // 8, ctypes.addressof(kept)))
 assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0, os.strerror(ctypes.get_errno())
 os.execv(sys.argv[1], sys.argv[1:])
 """
@@ -114,7 +115,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 class Confinement(Faults):
     def test_a_worker_that_cannot_confine_itself_reads_no_file_and_fails_no_job(self):
         if os.uname().machine not in ("x86_64", "aarch64"):
-            self.skipTest("the number of seccomp(2) is not known here")
+            self.skipTest("the numbers of the system calls are not known here")
         if os.environ.get("PB_SANITIZE"):
             self.skipTest("under a sanitizer the filter refuses instead of killing, and prctl(2) can install such a one")
         d = self.daemon(fake=False, start=False)

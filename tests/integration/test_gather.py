@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-# ctest: sanitized
 """Loose files of the inbox that make a scene together (input.group): when they are taken as one, in which order they may come,
 what becomes of what is missing, late or twice there, and of a service that is killed in between. Real workers."""
 import json

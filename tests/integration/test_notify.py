@@ -375,7 +375,7 @@ class Notify(DaemonCase):
         self.write(d, [("webhook", "url: \"http://127.0.0.1:%d/\"" % second.port)])
         d.process.send_signal(signal.SIGHUP)
         d.notify.send_signal(signal.SIGHUP)
-        self.wait(d, lambda: self.log(d).count("go to 1 receiver") == 2)
+        self.wait(d, lambda: self.log(d).count("are delivered to 1 receiver") == 2)
         self.run_one(d, "b.tif")
         self.wait(d, lambda: second.got)
         self.assertEqual(second.events()[0]["data"]["job"]["name"], "b.tif")

@@ -85,7 +85,7 @@ def test_the_largest_are_said_in_a_line(scratch):
     command, image = prepare(scratch, 1024)
     report = pbtest.run_json(*command, "--json", image)[0]["report"]
     assert any(report["limit"].startswith(limit["words"]) for limit in report["limits"][:4]), report["limit"]
-    said = run(*command, image).stdout
+    said = run(*command, "-v", image).stdout
     line = " ".join(said.split("\n  limit ")[1].split())
     assert "%" in line and " s on " in line and len(line) > 30, said
     assert "limit" not in run(*command, "--quiet", image).stdout

@@ -258,7 +258,7 @@ class Check(Start):
         (d.root / "products").unlink()
         (d.root / "link").symlink_to(d.root / "inbox")
         d.config.write_text(good.replace("%s/products" % d.root, "%s/link/p" % d.root))
-        self.refused(d, 2, "lies inside inbox")
+        self.refused(d, 2, "is inside inbox")
         d.config.write_text(good)
         (d.root / "s.sock").write_text("precious")
         self.refused(d, 1, "s.sock")

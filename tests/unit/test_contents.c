@@ -133,7 +133,9 @@ END_TEST
 #define VERSION_11                                                                                 \
     "DROP TRIGGER jobs_part; DROP TABLE set_windows; ALTER TABLE jobs DROP COLUMN delivered_ms; "  \
     "ALTER TABLE jobs DROP COLUMN inbox; DROP "                                                    \
-    "TABLE set_parts; DROP INDEX jobs_of_sets;"                                                    \
+    "TABLE set_parts; DROP INDEX jobs_by_set; DROP INDEX jobs_again; ALTER TABLE jobs DROP "       \
+    "COLUMN again; ALTER TABLE jobs DROP COLUMN bbox; ALTER TABLE jobs DROP COLUMN datetime; "     \
+    "DROP INDEX jobs_of_sets;"                                                                     \
     "ALTER TABLE jobs DROP COLUMN set_id; ALTER TABLE jobs DROP COLUMN replaces;"
 
 /* Opens the store after that was done to the closed one. */

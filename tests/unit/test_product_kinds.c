@@ -116,7 +116,7 @@ START_TEST(the_default_file_shows_it)
     char *text = pb_config_default_text(&kinds);
     ck_assert_ptr_nonnull(strstr(text, "      # A count of classes.\n      - tally:\n"));
     ck_assert_ptr_nonnull(strstr(text, "          # Classes. (1 to 9)\n          # most: 5\n"));
-    ck_assert_ptr_null(strstr(text, "- stac:"));
+    ck_assert_ptr_null(strstr(text, "\n      - stac:"));
     ck_assert_msg(pb_config_parse(text, strlen(text), "f", &kinds, &errors, &config) == 0, "%s",
                   errors.err[0].msg);
     pb_config_destroy(config);
