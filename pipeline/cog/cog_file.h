@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_COG_FILE_H
 #define PB_COG_FILE_H
-/* The file of a COG, made of encoded blocks that come in any order. Where all blocks have one size,
+/* The file of a COG, made of encoded blocks that arrive in any order. If all blocks have one size,
  * each is written to its final offset. Else those of the full image, and of a large first overview,
- * are written behind a gap that is as long as what is in front of them can become at most, and the
- * gap is closed at the end (block_store.h, io/gap_file.h). Where all of them wait in memory, the
- * file is written from there at the end, from its first byte to its last, and hashed beside that.
+ * are written after a gap of the largest possible size of the data before them, and the
+ * gap is closed at the end (block_store.h, io/gap_file.h). If all blocks wait in memory, the
+ * file is written from there at the end, from its first byte to its last, and hashed meanwhile.
  * The bytes of the file depend on the blocks only. */
 #include "config/base/err.h"
 #include "pipeline/cog/block_store.h"
@@ -19,18 +19,18 @@
 struct pb_cog_file;
 
 struct pb_cog_file_options {
-    struct pb_tiff_image image; /* but for the blocks of its levels, which the file keeps itself */
-    const char *directory;      /* of the spool; borrowed */
+    struct pb_tiff_image image; /* without the blocks of its levels, which the file keeps itself */
+    const char *directory;      /* for the spool; borrowed */
     const char *path;           /* borrowed */
     uint32_t workers;
-    uint64_t most_bytes, most_mask_bytes; /* of an encoded block; unless image has block_bytes */
-    struct pb_file_progress *progress;    /* borrowed; NULL = none */
+    uint64_t most_bytes, most_mask_bytes; /* limits of an encoded block; unused with block_bytes */
+    struct pb_file_progress *progress;    /* borrowed; NULL if unused */
     enum pb_checksum checksum;
-    uint64_t pool_bytes; /* for blocks that wait; 0 = chosen */
-    bool move_gaps;      /* of pb_gap_file_move */
+    uint64_t pool_bytes; /* for waiting blocks; 0 = default */
+    bool move_gaps;      /* for pb_gap_file_move */
 };
 
-/* Memory that create and finish take, with n_tags in image.tags. */
+/* Memory that create and finish allocate, with n_tags in image.tags. */
 uint64_t pb_cog_file_bytes(const struct pb_cog_file_options *options, size_t n_tags);
 /* Makes the file, and copies options and image.level. Thread: init. */
 int pb_cog_file_create(const struct pb_cog_file_options *options, struct pb_err *err,

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_COG_WRITER_H
 #define PB_COG_WRITER_H
-/* A cloud-optimised GeoTIFF in one pass over tiles that come in any order on several threads. Each
- * tile is cut into blocks, which are compressed where they arrive and go into the file in a fixed
- * order (cog_file.h), so its bytes depend on pixels and options only; the pyramid does the same
- * with the overviews. Or blocks come from elsewhere, those of overviews as well: then there is no
- * pyramid. It does not depend on scenes and products; cog.c does. */
+/* Writes a cloud-optimised GeoTIFF in one pass over tiles that arrive in any order on several
+ * threads. Each tile is cut into blocks, which are compressed on that thread and placed in the file
+ * in a fixed order (cog_file.h); therefore its bytes depend on pixels and options only. The pyramid
+ * does the same with the overviews. Or the caller encodes all blocks, also those of overviews: then
+ * there is no pyramid. It does not depend on scenes and products; cog.c does. */
 #include "config/config.h"
 #include "config/base/err.h"
 #include "kernels/codec/pixel_join.h"
@@ -24,25 +24,27 @@ struct pb_cog_writer;
 
 struct pb_file_progress;
 
-/* What the file is made of. */
+/* Input of the file. */
 enum pb_cog_parts {
     PB_COG_TILES,   /* pb_cog_writer_tile(), which makes the overviews */
     PB_COG_BLOCKS,  /* pb_cog_writer_block(): each block of each level, once */
-    PB_COG_FINISHED /* the same, none of them raw: there are no encoders */
+    PB_COG_FINISHED /* the same, without raw blocks: there are no encoders */
 };
 
 struct pb_cog_options {
     const struct pb_grid *grid;
     enum pb_order order;
     uint32_t tiles_in_flight, workers; /* see struct pb_product_env */
-    const char *directory;             /* of the spool; borrowed until destroy */
-    const char *path;                  /* of the file; borrowed until destroy */
-    const struct pb_tiff_tags *tags;   /* of the first directory; borrowed; NULL = none */
+    const char *directory;             /* for the spool; borrowed until destroy */
+    const char *path;                  /* path of the file; borrowed until destroy */
+    const struct pb_tiff_tags *tags;   /* tags of the first directory; borrowed; NULL if absent */
     uint32_t n_bands;                  /* values of tiles; without a painter also of the file */
-    uint8_t n_rest[PB_BANDS_MAX]; /* of each value: planes of rests (codec/rest.h), behind those of
-                                     all values; of I32, U32 and F64 without scale */
-    const struct pb_painter *painter; /* of uint8: paints the pixels, and those of overviews, whose
-                                         values are averaged first; borrowed; NULL = none */
+    /* For each value: count of its residual planes (codec/rest.h), which follow the planes of all
+     * values; for I32, U32 and F64 without scale. */
+    uint8_t n_rest[PB_BANDS_MAX];
+    /* For uint8: paints the pixels, and those of overviews, whose values are averaged first;
+     * borrowed; NULL if unused. */
+    const struct pb_painter *painter;
     enum pb_type type;
     enum pb_compress compress;
     int32_t level;     /* 0 = the codec's default */
@@ -51,51 +53,54 @@ struct pb_cog_options {
     enum pb_overviews overviews;
     bool has_nodata; /* integers must have one, or a mask; floats without one take NaN */
     double nodata;
-    bool mask;   /* of valid pixels, in the file, also of overviews; with it no value is nodata:
-                    has_nodata is false, and what is invalid is stored as `fill`, in floats NaN */
+    /* true: the file has a mask of valid pixels, also for overviews. No value is nodata then:
+     * has_nodata is false, and invalid pixels are stored as `fill`, in floats NaN. */
+    bool mask;
     double fill; /* a value of the type; 0 unless set */
-    struct pb_pixel_join join; /* of a mask or an alpha band: which pixels are valid, of the n_bands
-                                  values that decide, the first planes */
-    enum pb_photometric photometric; /* of struct pb_tiff_image */
-    double scale, offset; /* value = stored * scale + offset; scale 0: values are stored as they
-                             are. nodata is of what is stored */
+    /* With a mask or an alpha band: rule for the valid pixels, from the n_bands values that decide,
+     * which are the first planes. */
+    struct pb_pixel_join join;
+    enum pb_photometric photometric; /* as in struct pb_tiff_image */
+    /* value = stored * scale + offset; scale 0: values are stored unchanged. nodata is a stored
+     * value. */
+    double scale, offset;
     enum pb_cog_parts parts;
     struct pb_same_blocks same;        /* a file that has blocks of the full image already */
-    struct pb_file_progress *progress; /* of the file; borrowed; NULL = none */
-    enum pb_checksum checksum;         /* of the file */
+    struct pb_file_progress *progress; /* progress of the file; borrowed; NULL if unused */
+    enum pb_checksum checksum;         /* checksum of the file */
     /* For tests: */
     bool force_big;      /* BigTIFF although the file would fit into 4 GiB */
     bool move_gaps;      /* see struct pb_cog_file_options */
-    uint64_t pool_bytes; /* the same; 0 = chosen */
+    uint64_t pool_bytes; /* the same; 0 = default */
 };
 
 struct pb_cog_summary {
     uint64_t bytes;
-    uint64_t moved; /* valid values of the image that were nodata, and are stored beside it */
+    uint64_t moved; /* valid values of the image that were nodata, and are stored as a neighbour */
     char checksum[PB_CHECKSUM_TEXT_BYTES];
 };
 
-/* The nodata value as it will be stored. */
+/* The nodata value in its stored form. */
 double pb_cog_writer_nodata(const struct pb_cog_options *options);
-/* Memory that create() and finish() take; UINT64_MAX when the options are invalid. */
+/* Memory that create() and finish() allocate; UINT64_MAX when the options are invalid. */
 uint64_t pb_cog_writer_bytes(const struct pb_cog_options *options);
-/* Bytes of all blocks of the file before compression; *out_packed: whether there is any. 0 when the
- * options are invalid. */
+/* Bytes of all blocks of the file before compression; *out_packed: true if some are compressed. 0
+ * when the options are invalid. */
 uint64_t pb_cog_writer_raw_bytes(const struct pb_cog_options *options, bool *out_packed);
-/* 0; pipeline.product for options that cannot be, memory, output.*. Copies options. The file is
- * made here and, without compression, its space reserved. Thread: init. */
+/* 0; pipeline.product for invalid options, memory, output.*. Copies options. Creates the file
+ * and, without compression, reserves its space. Thread: init. */
 int pb_cog_writer_create(const struct pb_cog_options *options, struct pb_err *err,
                          struct pb_cog_writer **out_writer);
 enum { PB_COG_PLANES_MAX = (1 + PB_REST_MAX) * PB_BANDS_MAX };
-/* Planes of values and rests that tiles have. */
+/* Count of the planes of values and residuals in tiles. */
 uint32_t pb_cog_writer_planes(const struct pb_cog_options *options);
-/* planes[b]: core.w x core.h pixels, tightly packed, invalid = NaN, also in rests. Allocates
+/* planes[b]: core.w x core.h pixels, tightly packed, invalid = NaN, also in residuals. Allocates
  * nothing. Thread: any, worker < workers and each worker on one thread at a time. */
 int pb_cog_writer_tile(struct pb_cog_writer *writer, const struct pb_rect *core,
                        const float *const *planes, uint32_t worker, struct pb_err *err);
-/* How a block is encoded. Borrowed. */
+/* Format of the encoded blocks. Borrowed. */
 const struct pb_block_format *pb_cog_writer_format(const struct pb_cog_writer *writer);
-/* Of the pyramid, with the image. */
+/* Count of the pyramid's levels, including the image. */
 uint32_t pb_cog_writer_levels(const struct pb_cog_writer *writer);
 
 struct pb_cog_block {
@@ -103,13 +108,14 @@ struct pb_cog_block {
     bool mask;                /* a block of the level's mask, not of its values */
     bool raw;                 /* predicted and not compressed, which is left to the writer */
     const void *data;         /* borrowed for the call, or ... */
-    bool stays; /* ... until finish() has returned, or destroy(): the file is written from there,
-                   without a copy. Not of raw blocks */
+    /* ... until finish() has returned, or destroy(): the file is written from there, without a
+     * copy. Not for raw blocks. */
+    bool stays;
     size_t bytes;
-    uint64_t moved; /* of the image: valid values that were moved off nodata */
+    uint64_t moved; /* in blocks of the image: valid values that were moved off nodata */
 };
 
-/* Takes a block as the writer would encode it. Allocates nothing. Thread: as
+/* Adds a block that is encoded like the writer would do it. Allocates nothing. Thread: as for
  * pb_cog_writer_tile. */
 int pb_cog_writer_block(struct pb_cog_writer *writer, const struct pb_cog_block *block,
                         uint32_t worker, struct pb_err *err);

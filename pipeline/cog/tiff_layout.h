@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TIFF_LAYOUT_H
 #define PB_TIFF_LAYOUT_H
-/* The layout that tiff_layout.c decides and tiff_writer.c writes. Private to the two. */
+/* Layout that tiff_layout.c makes and tiff_writer.c writes. Private to the two. */
 #include "pipeline/cog/tiff_writer.h"
 
 enum {
@@ -23,14 +23,14 @@ struct pb_tiff_entry {
     const void *value; /* PB_TIFF_VALUE; may point at `number` */
     uint32_t number;
     uint64_t bytes;  /* count x size of type */
-    uint64_t offset; /* of the value when it does not fit into the entry, else 0 */
+    uint64_t offset; /* offset of a value that does not fit into the entry, else 0 */
 };
 
 struct pb_tiff_directory {
     struct pb_tiff_entry *entry; /* ascending by tag */
     uint32_t n;
     uint64_t offset;
-    uint64_t data; /* of the first block's leader */
+    uint64_t data; /* offset of the first block's leader */
     uint64_t end;  /* after the last block's trailer */
 };
 
@@ -40,7 +40,7 @@ struct pb_tiff_layout {
     uint64_t total;
     struct pb_tiff_directory *directory;
     uint16_t bits[PB_BANDS_MAX], format[PB_BANDS_MAX], extra[PB_BANDS_MAX];
-    uint16_t one; /* bits of a sample of a mask */
+    uint16_t one; /* value 1: bits of a mask sample */
 };
 
 static inline bool pb_tiff_is_mask(const struct pb_tiff_image *image, uint32_t level)
@@ -48,7 +48,7 @@ static inline bool pb_tiff_is_mask(const struct pb_tiff_image *image, uint32_t l
     return image->masks && level % 2 == 1;
 }
 
-/* Of every block of the level; 0 = each has its own. */
+/* Bytes of every block of the level; 0 = sizes differ. */
 static inline uint64_t pb_tiff_even_bytes(const struct pb_tiff_image *image, uint32_t level)
 {
     return pb_tiff_is_mask(image, level) ? image->mask_block_bytes : image->block_bytes;
@@ -63,7 +63,7 @@ static inline uint64_t pb_tiff_block_bytes(const struct pb_tiff_image *image, ui
 
 extern const char pb_tiff_ghost[]; /* right after the header */
 size_t pb_tiff_ghost_bytes(void);
-/* Most bytes that a value inside its entry has. */
+/* Largest size of a value inside its entry, in bytes. */
 static inline uint64_t pb_tiff_inline_bytes(bool big)
 {
     return big ? 8 : 4;
