@@ -23,8 +23,8 @@ static int open_directory(const char *path)
     return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* The file to lock, or the directory where the disk takes no file. Neither a pipe nor anything else
- * of that name makes this wait. */
+/* Opens the file to lock, or the directory if the disk accepts no file. A pipe or another file
+ * with that name does not block it. */
 static int open_to_lock(const char *directory, const char *path, bool *out_is_file,
                         struct pb_err *err)
 {

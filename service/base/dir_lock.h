@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DIR_LOCK_H
 #define PB_DIR_LOCK_H
-/* One service per directory: two services on one state, work or quarantine directory would run each
- * other's jobs. The lock is on a file in it that only the service's user can open, so that no other
- * user can keep a service from starting by holding it. Products and archive may be shared: nothing
- * there is ever overwritten. The inbox may be shared, too: each file is taken by one of them.
- * Thread: loop. */
+/* Allows one service per directory: two services on one state, work or quarantine directory would
+ * run each other's jobs. The lock is on a file in it that only the service's user can open, so
+ * that no other user can prevent a start by holding the lock. Products and archive may be shared:
+ * no file there is ever overwritten. The inbox may be shared as well: each file is taken by one of
+ * the services. Thread: loop. */
 #include "config/base/err.h"
 
 #include <stdbool.h>
@@ -15,11 +15,12 @@
 #define PB_DIR_LOCK_STATE_FILE "lock"
 #define PB_DIRS_PATIENCE_MS    1000 /* see pb_clock_retry */
 
-/* Takes the lock, held until *out_fd is closed. service.state: another service has it, and which.
- * On a disk that takes no new file the directory itself is locked instead. */
+/* Takes the lock, held until *out_fd is closed. service.state: another service holds it; the
+ * message names that service. On a disk that accepts no new file the directory itself is locked
+ * instead. */
 int pb_dir_lock(const char *directory, const char *file, struct pb_err *err, int *out_fd);
-/* False: another process holds a lock on the directory itself. Else it is held until *out_fd is
- * closed (-1: it could not be opened). For directories that others can open: good for a warning
- * only. */
+/* Returns false if another process holds a lock on the directory itself. Otherwise the lock is
+ * held until *out_fd is closed (-1: the directory could not be opened). For directories that
+ * others can open: only good for a warning. */
 bool pb_dir_lock_try(const char *directory, int *out_fd);
 #endif

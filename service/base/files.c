@@ -82,7 +82,7 @@ static int fail_with(int error)
     return -error;
 }
 
-/* An empty file takes the name, and only that file is replaced. */
+/* Creates an empty file with the name, and replaces only that file. */
 static int rename_over_empty(const char *from, const char *to)
 {
     struct stat ours, there;

@@ -8,7 +8,8 @@
 
 #include <sys/stat.h>
 
-/* Fails with service.group, for a file that this process may not use: which group to join, or that
- * the login is older than the membership. *st: of the file. Returns the code's negative errno. */
+/* Fails with service.group, for a file that this process may not use: the message names the group
+ * to join, or reports that the login is older than the membership. *st: attributes of the file.
+ * Returns the code's negative errno. */
 int pb_group_advice(struct pb_err *err, const char *path, const struct stat *st);
 #endif

@@ -84,7 +84,7 @@ static void emit(enum pb_log_level level, const char *text)
         }
     }
     line[n++] = '\n';
-    /* There is nowhere to report that the log cannot be written. */
+    /* A failure to write the log cannot be reported. */
     ssize_t written = write(STDERR_FILENO, line, n);
     (void)written;
 }
@@ -109,7 +109,7 @@ static void turn_window(void)
     }
 }
 
-/* Counts the line; false when it is one too many of its level. */
+/* Counts the line; returns false if the limit of its level is exceeded. */
 static bool admit(enum pb_log_level level)
 {
     turn_window();

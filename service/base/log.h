@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_LOG_H
 #define PB_LOG_H
-/* The service's log: lines on stderr. Under systemd the journal stamps the time and reads the level
- * from a "<N>" prefix; on a terminal or in a file each line carries time and level in words. A
- * message is one line: control characters and bytes that are not UTF-8 (a file name may hold them)
- * are escaped. The rate is limited: of each level but errors, PB_LOG_BURST lines pass in
- * PB_LOG_WINDOW_MS, and a line has the number that was left out; each level has a limit of its own.
- * Thread: any, after init. */
+/* The service's log: lines on stderr. Under systemd the journal adds the time and reads the level
+ * from a "<N>" prefix; on a terminal or in a file each line has the time and the level in words. A
+ * message is one line: control characters and bytes that are not UTF-8 (a file name may have them)
+ * are escaped. The rate is limited: for each level except errors, PB_LOG_BURST lines pass in
+ * PB_LOG_WINDOW_MS, and a line reports the number that was left out; each level has a limit of its
+ * own. Thread: any, after init. */
 #include <stdbool.h>
 
 #define PB_LOG_BURST     400

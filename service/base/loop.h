@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_LOOP_H
 #define PB_LOOP_H
-/* Event loops of libuv that live through a lack of memory. */
+/* Event loops of libuv that survive a lack of memory. */
 #include <uv.h>
 
 /* Like uv_loop_init. libuv aborts the process when its table of descriptors cannot grow; after this

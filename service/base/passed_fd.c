@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* CMSG_SPACE rounds up to 8 bytes, which is room for one descriptor more: a receiver with that much
- * room would get it and leak it. */
+/* CMSG_SPACE rounds up to 8 bytes, which is room for one more descriptor: a receiver with that
+ * much room would get it and leak it. */
 #define CONTROL_BYTES(n) CMSG_LEN((n) * sizeof(int))
 
-union control { /* room for the most descriptors, aligned */
+union control { /* room for PB_PASSED_MAX descriptors, aligned */
     char bytes[CMSG_SPACE(PB_PASSED_MAX * sizeof(int))];
     struct cmsghdr header;
 };
@@ -40,7 +40,7 @@ ssize_t pb_passed_fds_send(int socket, const void *bytes, size_t n, const int *p
     return sendmsg(socket, &message, flags | MSG_NOSIGNAL);
 }
 
-/* At most `most` descriptors. */
+/* Receives at most `most` descriptors. */
 static ssize_t receive(int socket, void *bytes, size_t n, int *out_passed, size_t most,
                        size_t *out_n, int flags)
 {

@@ -30,7 +30,7 @@ static bool nobody_listens(void *user)
     return rc != 0 && rc != -EAGAIN;
 }
 
-/* Removes the socket file of a service that has ended; one that answers must stay. */
+/* Removes the socket file of a service that has ended; a socket with a listener must stay. */
 static int clear_way(const char *path, struct pb_err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

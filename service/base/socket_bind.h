@@ -10,22 +10,22 @@
 #include <sys/types.h>
 
 struct pb_socket_bind {
-    int fd; /* -1 = none */
+    int fd; /* -1 = closed */
     dev_t dev;
     ino_t ino; /* inode of the socket's file */
 };
 
-/* A non-blocking listening socket at path. A socket file without a listener is removed first; any
- * other file there stays and is an error, and so is a service that answers. May wait up to a second
- * for one that is ending. */
+/* Makes a non-blocking listening socket at path. A socket file without a listener is removed
+ * first; any other file there stays and is an error, like a service that listens. May wait up to a
+ * second for a service that is ending. */
 int pb_socket_bind_open(const char *path, mode_t mode, struct pb_err *err,
                         struct pb_socket_bind *out);
 /* Returns true if the file at path is still this socket's. */
 bool pb_socket_bind_is_there(const char *path, const struct pb_socket_bind *bound);
-/* For a file that was deleted: binds again if no file is there now; never removes one. The old
- * descriptor stays open and is the caller's. -EEXIST (no *err): another file is there. */
+/* Binds again after the file was deleted, if no file is there now; never removes one. The old
+ * descriptor stays open and is owned by the caller. -EEXIST (no *err): another file is there. */
 int pb_socket_bind_again(const char *path, mode_t mode, struct pb_err *err,
                          struct pb_socket_bind *out);
-/* Closes it and removes its file, if that is still its own. */
+/* Closes the socket and removes its file, if that is still its own. */
 void pb_socket_bind_close(const char *path, struct pb_socket_bind *bound);
 #endif

@@ -2,13 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TROUBLES_H
 #define PB_TROUBLES_H
-/* Conditions that keep the service from doing its work and that it waits out: a full disk, a
- * directory that cannot be read, a store that does not open. Any part of the service raises a
- * trouble under a key of its own and clears it when the condition is over; raised ones are in
- * service.info, as metrics and in systemd's status line, and each change is logged once. A trouble
- * is a state, not an event: an error of one job belongs to that job. Keys are few and fixed words
- * of the program ("inbox", "store", "queue"), because they become labels of metrics: no names of
- * files, no ids. Plain memory of the caller, no allocation. Thread: loop. */
+/* Conditions that keep the service from doing its work until they end: a full disk, a directory
+ * that cannot be read, a store that does not open. Any part of the service raises a trouble under
+ * a key of its own and clears it when the condition is over; raised ones are in service.info, as
+ * metrics and in systemd's status line, and each change is logged once. A trouble is a state, not
+ * an event: an error of one job belongs to that job. Keys are few and fixed words of the program
+ * ("inbox", "store", "queue"), because they become labels of metrics: no names of files, no ids.
+ * Plain memory of the caller, no allocation. Thread: loop. */
 #include "config/base/err.h"
 #include "config/base/json_writer.h"
 
@@ -26,11 +26,11 @@ struct pb_trouble {
     char key[32];
     enum pb_code code;
     char text[512];    /* one line, valid UTF-8, no control characters */
-    int64_t since_ms;  /* wall clock: when it was raised first */
+    int64_t since_ms;  /* wall clock: time at which it was raised first */
     int64_t logged_ms; /* monotonic clock */
 };
 
-/* Zero bytes: no trouble. */
+/* All-zero: no trouble. */
 struct pb_troubles {
     struct pb_trouble at[PB_TROUBLES_MAX]; /* oldest first */
     size_t n;
@@ -39,20 +39,21 @@ struct pb_troubles {
     void *user;
 };
 
-/* Raises the trouble `key`, or changes the code and text of a raised one. code determines its class
- * and hint; text names the problem and its place (copied, cleaned, cut to fit). troubles may be
- * NULL; when it is full, the trouble is logged and not held. */
+/* Raises the trouble `key`, or changes the code and text of a raised one. code determines its
+ * class and hint; text names the problem and its place (copied, cleaned, cut to fit). troubles may
+ * be NULL; if it is full, the trouble is only logged. */
 void pb_trouble_raise(struct pb_troubles *troubles, const char *key, enum pb_code code,
                       const char *text);
-/* The condition is gone. Without a trouble of that key this does nothing. NULL is fine. */
+/* Clears the trouble, because its condition is over. Does nothing if there is no trouble with that
+ * key. NULL is allowed. */
 void pb_trouble_clear(struct pb_troubles *troubles, const char *key);
-/* The trouble of that key, borrowed until the next change; NULL = none. */
+/* Finds the trouble with that key, borrowed until the next change; NULL if absent. */
 const struct pb_trouble *pb_trouble_find(const struct pb_troubles *troubles, const char *key);
 
-/* Member `key` of json: [{"key", "code", "message", "hint", "since"}], oldest first. */
+/* Prints member `key` of json: [{"key", "code", "message", "hint", "since"}], oldest first. */
 void pb_troubles_print(const struct pb_troubles *troubles, struct pb_json *json, const char *key);
 /* Prints lines of the metric pushbroom_trouble{key,code}, 1 for each raised one. */
 void pb_troubles_metrics(const struct pb_troubles *troubles, FILE *out);
-/* "trouble: <text> (and 2 more); " for a status line, "" if no trouble is raised. */
+/* Makes "trouble: <text> (and 2 more); " for a status line, "" if no trouble is raised. */
 void pb_troubles_summary(const struct pb_troubles *troubles, char *out, size_t bytes);
 #endif

@@ -50,7 +50,7 @@ static void describe(const struct pb_confine *confine, int abi, bool seccomp,
 
 void pb_confine_hide(void)
 {
-#ifndef PB_SANITIZED /* their search for leaks attaches to the process */
+#ifndef PB_SANITIZED /* the leak search of sanitizers attaches to the process */
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 #endif
 }

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_CONFINE_H
 #define PB_CONFINE_H
-/* Takes from the calling process, for ever, what computing a job does not need: a decoder that a
- * hostile file takes over must not reach other files, other processes, the network or a shell.
- * Three layers, each on its own: a user that owns nothing (worker_user.h, where the service may
- * change users), Landlock (paths, TCP, signals and abstract sockets outside), seccomp (system
- * calls); and limits of resources. Called in a process with one thread, before anything foreign is
+/* Removes from the calling process, permanently, all rights that computing a job does not need: a
+ * decoder that a hostile file takes over must not reach other files, other processes, the network
+ * or a shell. Three independent layers: a user that owns nothing (worker_user.h, where the service
+ * may change users), Landlock (paths, TCP, signals and abstract sockets outside), seccomp (system
+ * calls); and limits of resources. Called in a process with one thread, before any foreign data is
  * read; threads made later inherit it. */
 #include "config/base/err.h"
 #include "service/confine/worker_user.h"
@@ -17,21 +17,23 @@
 #define PB_CONFINE_TEXT_BYTES 400
 
 struct pb_confine {
-    const char *directory;  /* the only place to write in: plain files, no links, no directories */
-    uint64_t address_bytes; /* RLIMIT_AS; 0 = none */
-    const struct pb_worker_user *user; /* to become; NULL = the service's stays */
+    /* the only directory to write to: plain files, no links, no directories */
+    const char *directory;
+    uint64_t address_bytes; /* RLIMIT_AS; 0 = no limit */
+    /* user of the process from now on; NULL = the service's user */
+    const struct pb_worker_user *user;
 };
 
-/* 0, or a negative errno with *err; then the process must end. A kernel without Landlock or seccomp
- * is no failure: text names the layers in force. */
+/* Returns 0, or a negative errno with *err; then the process must end. A kernel without Landlock
+ * or seccomp is not a failure: text names the active layers. */
 int pb_confine_apply(const struct pb_confine *confine, struct pb_err *err,
                      char text[PB_CONFINE_TEXT_BYTES]);
-/* Other processes of the same user, a child that was taken over among them, neither attach to the
- * calling process nor read its memory, and it leaves no image of it (no core dump). */
+/* Prevents other processes of the same user, including a hijacked child, from attaching to the
+ * calling process and reading its memory, and prevents a core dump. */
 void pb_confine_hide(void);
-/* Writes the layers that apply would put in force on this kernel, in a line; changes nothing. */
+/* Describes the layers that apply would activate on this kernel, in one line; changes nothing. */
 void pb_confine_describe(const struct pb_confine *confine, char text[PB_CONFINE_TEXT_BYTES]);
-/* The same of what the children of workers get under that configuration. */
+/* Describes the layers of the children of workers under that configuration. */
 struct pb_config;
 void pb_confine_config(const struct pb_config *config, char text[PB_CONFINE_TEXT_BYTES]);
 
@@ -40,16 +42,17 @@ void pb_confine_config(const struct pb_config *config, char text[PB_CONFINE_TEXT
  * hides it, -EPERM if a filter forbids it, -EOPNOTSUPP if it is off since the boot. */
 int pb_landlock_abi(void);
 int pb_landlock_apply(const struct pb_confine *confine, struct pb_err *err);
-/* Compiles the filter in a process that will fork confined ones, which then need not. */
+/* Compiles the filter in a process that will fork confined ones, so that these need not compile
+ * it. */
 void pb_seccomp_prepare(void);
-/* 1 = in force, 0 = the kernel has no seccomp filters. Wants no_new_privs. */
+/* Returns 1 = active, 0 = the kernel has no seccomp filters. Requires no_new_privs. */
 int pb_seccomp_apply(struct pb_err *err);
-/* The same for a process that looks at a file with the rights of a client: it may change its user,
- * open files to read them and answer. apply allocates nothing, and takes what prepare has compiled;
- * -ENOSYS without that, where the kernel has no filters. */
+/* Do the same for a process that checks a file with the rights of a client: it may change its
+ * user, open files for reading and answer. apply allocates nothing, and uses the filter that
+ * prepare has compiled; -ENOSYS without that, or if the kernel has no filters. */
 void pb_seccomp_prepare_look(void);
 int pb_seccomp_apply_look(void);
 /* Installs the handler that answers stat and access of this process, which the filter of
- * pb_seccomp_apply refuses. 0 or a negative errno. */
+ * pb_seccomp_apply refuses. Returns 0 or a negative errno. */
 int pb_confine_paths_answer(void);
 #endif

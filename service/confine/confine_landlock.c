@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * glibc has no wrappers for Landlock and older kernel headers lack its later rights, so this file
- * has the numbers of the kernel's ABI. Rights that a kernel does not support are not requested. */
+ * glibc has no wrappers for Landlock and older kernel headers lack its later rights, therefore
+ * this file has the numbers of the kernel's ABI. Rights that a kernel does not support are not
+ * requested. */
 #include "service/confine/confine.h"
 
 #include <errno.h>
@@ -29,13 +30,13 @@
     (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_EXECUTE |   \
      FS_TRUNCATE | FS_IOCTL_DEV)
 
-/* ABI 6; older kernels read a part of it, by its size. */
+/* Argument of ABI 6; older kernels read a part of it, by its size. */
 struct ruleset {
     uint64_t handled_access_fs, handled_access_net, scoped;
 };
 
-/* Files that libraries read late: GDAL's and PROJ's tables, character sets, time zones, numbers of
- * cores. Nothing of /proc, except for the runtimes of sanitizers. */
+/* Files that libraries read late: tables of GDAL and PROJ, character sets, time zones, numbers of
+ * cores. No files of /proc, except for the runtimes of sanitizers. */
 static const struct {
     const char *path;
     uint64_t rights;
@@ -77,7 +78,7 @@ static uint64_t rights_of(int abi)
     return all;
 }
 
-/* A path that does not exist needs no rule. */
+/* Adds a rule for a path; a path that does not exist needs no rule. */
 static int allow(int ruleset, const char *path, uint64_t rights, uint64_t handled)
 {
     struct stat st;

@@ -52,7 +52,7 @@ static void answer(ucontext_t *at, long result)
 #endif
 }
 
-/* A descriptor, or a negative errno. */
+/* Returns a descriptor, or a negative errno. */
 static long open_to_look(long directory, const char *path, int flags)
 {
     long fd = syscall(SYS_openat, (int)directory, path,

@@ -44,7 +44,7 @@
 #else
 #define DEADLY          SECCOMP_RET_KILL_PROCESS
 #define BY_PATH         SECCOMP_RET_TRAP
-#define LIMIT_ARGUMENTS 2 /* and that nothing changes */
+#define LIMIT_ARGUMENTS 2 /* the process itself, and no new limit */
 #endif
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
@@ -61,7 +61,7 @@ static const char *const allowed[] = {
     "close", "close_range", "dup", "dup3", "fstat", "fstatfs", "getdents64", "ftruncate",
     "fallocate", "fsync", "fdatasync", "sync_file_range", "fadvise64", "readahead",
     "copy_file_range", "unlink", "unlinkat",
-    /* the sockets that it was given, and the wake-up descriptor */
+    /* sockets that were passed to it, and the wake-up descriptor */
     "poll", "ppoll", "select", "pselect6", "recvfrom", "recvmsg", "sendto", "sendmsg", "shutdown",
     /* its own memory */
     "brk", "munmap", "mremap",
@@ -109,13 +109,13 @@ static const struct {
 static const char *const deadly[] = {
     /* another program */
     "execve", "execveat", "fork", "vfork", "uselib",
-    /* other processes */
+    /* access to other processes */
     "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_open",
     "pidfd_getfd", "pidfd_send_signal", "tkill", "rt_tgsigqueueinfo", "rt_sigqueueinfo",
     "setpriority", "migrate_pages", "move_pages",
     /* sockets */
     "socket", "socketpair", "connect", "bind", "listen", "accept", "accept4",
-    /* names of files that Landlock does not see or that change what others see */
+    /* file names that Landlock does not check or that change the view of other processes */
     "open_by_handle_at", "name_to_handle_at", "mount", "umount2", "pivot_root", "chroot",
     "move_mount", "open_tree", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "mknod",
     "mknodat", "symlink", "symlinkat", "link", "linkat", "swapon", "swapoff", "quotactl",
@@ -135,9 +135,9 @@ static const char *const deadly[] = {
 
 /* --- the list of rules --- */
 
-/* The filter is written here and not by libseccomp, which takes no notice of a lack of memory: it
- * leaves rules out, never returns or crashes. Nothing here allocates. libseccomp gives the numbers
- * of calls. */
+/* The filter is written here and not by libseccomp, which does not handle a lack of memory: it
+ * leaves rules out, never returns or crashes. This code does not allocate. libseccomp is used for
+ * the numbers of calls. */
 
 #define RULES_MAX     400
 #define ARGUMENTS_MAX 2
@@ -176,7 +176,7 @@ static void add(struct rules *rules, uint32_t action, const char *name, unsigned
 {
     int call = seccomp_syscall_resolve_name(name);
     if (call < 0)
-        return; /* not of this architecture; the default */
+        return; /* not a call of this architecture; the default applies */
     if (rules->n == RULES_MAX) {
         rules->full = true;
         return;
@@ -197,8 +197,8 @@ static void allow_if(struct rules *rules, const char *name, struct arg arg)
     add(rules, SECCOMP_RET_ALLOW, name, 1, &arg);
 }
 
-/* Only threads: the flags that glibc gives, and no new namespace. A new process is a clone without
- * CLONE_THREAD. clone3 hides its flags from a filter, and glibc does without it. */
+/* Allows only threads: the flags that glibc uses, and no new namespace. A new process is a clone
+ * without CLONE_THREAD. clone3 hides its flags from a filter, and glibc works without it. */
 static void add_clone(struct rules *rules)
 {
     const uint64_t thread =
@@ -211,7 +211,7 @@ static void add_clone(struct rules *rules)
     add(rules, DEADLY, "clone", 1, &process);
 }
 
-/* Signals (abort, raise), limits and cores are this process's own. */
+/* Restricts signals (abort, raise), limits and cores to this process. */
 static void add_own(struct rules *rules)
 {
     static const char *const signals[] = {"kill", "tgkill"};
@@ -224,7 +224,7 @@ static void add_own(struct rules *rules)
     }
 }
 
-/* No memory becomes executable, except the code that is mapped already; memory is not merged with
+/* Memory must not become executable, except code that is mapped already; memory is not merged with
  * that of other processes (the timing of MADV_MERGEABLE reveals their content). */
 static void add_memory(struct rules *rules)
 {
@@ -236,8 +236,8 @@ static void add_memory(struct rules *rules)
         allow_if(rules, "madvise", equal(2, advice[i]));
 }
 
-/* A file is opened to be read or written. O_PATH would pass by Landlock, and O_TRUNC empties a file
- * that is opened to be read, which Landlock before version 3 does not check. */
+/* Allows opening a file for reading or writing. O_PATH would bypass Landlock, and O_TRUNC empties
+ * a file that is opened for reading, which Landlock before version 3 does not check. */
 static void add_open(struct rules *rules)
 {
     const uint64_t mask = O_PATH | O_TRUNC | O_ACCMODE, plain = O_PATH | O_TRUNC;
@@ -246,8 +246,8 @@ static void add_open(struct rules *rules)
     allow_if(rules, "openat", masked(2, mask, O_TRUNC | O_RDWR));
 }
 
-/* Descriptors may be duplicated and queried; no owner of signals, no lease, no lock, no flag that
- * the processes at the other ends share. */
+/* Allows duplicating and querying descriptors; no owner of signals, no lease, no lock, no flag
+ * that is shared with the processes at the other ends. */
 static void add_fcntl(struct rules *rules)
 {
     static const uint64_t commands[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL};
@@ -255,7 +255,7 @@ static void add_fcntl(struct rules *rules)
         allow_if(rules, "fcntl", equal(1, commands[i]));
 }
 
-/* Names of threads, and nothing else. */
+/* Allows only names of threads. */
 static void add_prctl(struct rules *rules)
 {
     allow_if(rules, "prctl", equal(0, PR_SET_NAME));
@@ -268,7 +268,7 @@ static void add_names(struct rules *rules, uint32_t action, const char *const *n
         add_any(rules, action, name[i]);
 }
 
-/* The extents of a file; every other request is answered as if nothing were a terminal. */
+/* Allows reading the extents of a file; every other request fails as if no file were a terminal. */
 static void add_ioctl(struct rules *rules)
 {
     allow_if(rules, "ioctl", equal(1, FS_IOC_FIEMAP));
@@ -303,7 +303,7 @@ static void fill(struct rules *rules)
     add_ioctl(rules);
 }
 
-/* Files of a client are only read, and nothing of the descriptor that it passed changes. */
+/* Files of a client are only read, and the descriptor that it passed is not changed. */
 static void fill_looking(struct rules *rules)
 {
     const uint64_t mask = O_PATH | O_TRUNC | O_CREAT | O_ACCMODE;
@@ -336,15 +336,15 @@ static void fill_looking(struct rules *rules)
 #error "no seccomp filter for this architecture"
 #endif
 
-/* Writing takes part of a millisecond, so it is done once, and a child that inherits the program
- * only writes its process id into it. */
+/* The program of a filter. Writing it takes part of a millisecond; therefore it is written once,
+ * and a child that inherits it only writes its process id into it. */
 static struct filter {
     void (*fill)(struct rules *rules);
-    unsigned n; /* 0: not written yet */
+    unsigned n; /* 0 = not written yet */
     struct sock_filter code[CODE_MAX];
 } decoding = {.fill = fill}, of_look = {.fill = fill_looking};
 
-/* Returns the index of the new instruction. Instructions beyond the end are only counted. */
+/* Appends an instruction and returns its index. Instructions beyond the end are only counted. */
 static unsigned put(struct filter *filter, uint16_t code, uint32_t k)
 {
     if (filter->n < CODE_MAX)
@@ -408,7 +408,7 @@ static void put_rule(struct filter *filter, const struct rule *rule)
         end_jump(filter, jump[--n]);
 }
 
-/* All rules of the call that rule[0] is of; the number of the call is loaded. */
+/* Appends all rules of the call of rule[0]; the number of the call is loaded. */
 static void put_call(struct filter *filter, const struct rule *rule, size_t n)
 {
     bool decided = false;
@@ -427,7 +427,7 @@ static int by_call(const struct rule *a, const struct rule *b)
     return (a->call > b->call) - (a->call < b->call);
 }
 
-/* Rules of one call keep their order. qsort may allocate. */
+/* Sorts the rules by call; rules of one call keep their order. qsort may allocate. */
 static void sort(struct rules *rules)
 {
     for (size_t i = 1; i < rules->n; i++) {
@@ -439,8 +439,8 @@ static void sort(struct rules *rules)
     }
 }
 
-/* First rule of the call in the middle, so that each side has about half of the calls; end: one
- * call. */
+/* Finds the first rule of the call in the middle, so that each side has about half of the calls;
+ * returns end if there is only one call. */
 static size_t middle(const struct rules *rules, size_t from, size_t end)
 {
     size_t at = from + (end - from) / 2;
@@ -451,7 +451,7 @@ static size_t middle(const struct rules *rules, size_t from, size_t end)
     return at;
 }
 
-/* A binary tree of comparisons with numbers of calls; its leaves are single calls. */
+/* Appends a binary tree of comparisons with numbers of calls; its leaves are single calls. */
 static void put_tree(struct filter *filter, const struct rules *rules, size_t from, size_t end)
 {
     size_t at = middle(rules, from, end);

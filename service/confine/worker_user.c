@@ -15,7 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* To become the user, lend it a directory, end its processes, and take back what it made. */
+/* Capabilities to become the user, lend it a directory, end its processes, and take over the files
+ * that it made. */
 static const unsigned needed[] = {CAP_SETUID,       CAP_SETGID, CAP_CHOWN,
                                   CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_KILL};
 

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_USER_H
 #define PB_WORKER_USER_H
-/* The user that scenes are computed as (service.worker_user), where the service may change users:
- * as root, or with CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER and CAP_KILL
- * (AmbientCapabilities= of its unit). A decoder that was taken over then has no rights over the
- * service's files and processes, also where a kernel has no Landlock. One user for all jobs: jobs
- * are kept apart by Landlock and seccomp, a user for each would need a range of reserved user ids.
+/* User that computes scenes (service.worker_user), where the service may change users: as root, or
+ * with CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER and CAP_KILL
+ * (AmbientCapabilities= of its unit). A hijacked decoder then has no rights over the service's
+ * files and processes, also where a kernel has no Landlock. One user for all jobs: jobs are
+ * separated by Landlock and seccomp, and a user for each would need a range of reserved user ids.
  * Thread: any, one at a time. */
 #include "config/base/err.h"
 
@@ -17,15 +17,17 @@ struct pb_worker_user {
     bool own; /* false: the service's user */
     uid_t uid;
     gid_t gid;
-    char why[160]; /* in words: "user pushbroom-worker", or why it is the service's */
+    /* description: "user pushbroom-worker", or the reason why it is the service's user */
+    char why[160];
 };
 
-/* name: of the configuration; "" = none wanted. */
+/* name: name in the configuration; "" = not configured. */
 void pb_worker_user_find(const char *name, struct pb_worker_user *out_user);
-/* The calling process becomes that user, without other groups and without any capability; its
- * parent-death signal is set again, as the kernel forgets it. Nothing changes without own. */
+/* Makes the calling process run as that user, without other groups and without any capability; its
+ * parent-death signal is set again, because the kernel clears it. If `own` is false, nothing
+ * changes. */
 int pb_worker_user_become(const struct pb_worker_user *user, struct pb_err *err);
 /* Reduces the capabilities that exec passes on to workers to those that they need to change users,
- * or to none when one of these is missing. */
+ * or to none if one of these is missing. */
 void pb_worker_user_keep_ambient(void);
 #endif

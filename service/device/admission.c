@@ -59,7 +59,7 @@ int pb_admission_enter(struct pb_admission *a, int64_t priority, bool (*gone)(vo
     }
     own->number = 0;
     a->admitted += rc == 0;
-    (void)pthread_cond_broadcast(&a->freed); /* the next one may be the first now */
+    (void)pthread_cond_broadcast(&a->freed); /* another waiting session may be the first now */
     (void)pthread_mutex_unlock(&a->lock);
     return rc;
 }

@@ -16,7 +16,7 @@ struct pb_admission_place {
 };
 
 struct pb_admission {
-    pthread_mutex_t lock; /* all below */
+    pthread_mutex_t lock; /* protects all below */
     pthread_cond_t freed;
     int most, admitted;
     uint64_t last;
@@ -24,8 +24,8 @@ struct pb_admission {
 };
 
 void pb_admission_init(struct pb_admission *admission, int most);
-/* Waits for admission. gone: called once when the wait begins, then from time to time; true: stop
- * waiting. 0, -ECANCELED, or -EAGAIN: too many wait. */
+/* Waits for admission. gone: called once when the wait begins, then from time to time; it returns
+ * true to stop the wait. Returns 0, -ECANCELED, or -EAGAIN: too many wait. */
 int pb_admission_enter(struct pb_admission *admission, int64_t priority, bool (*gone)(void *user),
                        void *user);
 /* Returns true if no session waits, and at most one computes. */

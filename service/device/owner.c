@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The socket exists before the device is opened, which takes seconds: a client that connects
- * meanwhile is answered when the device is open. The main thread accepts, each connection has a
- * thread. */
+ * meanwhile is answered when the device is open. The main thread accepts, and each connection has
+ * a thread. */
 #include "service/device/owner.h"
 
 #include "config/base/clock.h"
@@ -30,12 +30,12 @@
 #define OUT_FD           (STDERR_FILENO + 1)
 #define GPU_SESSIONS_MAX 4
 #define FULL_MS          60000
-#define OTHERS_MS        5000 /* for so long they count, once found */
+#define OTHERS_MS        5000 /* time for which found processes count */
 
 static struct owner the_owner;
 static atomic_int connections;
 
-/* To the parent, before anything else. */
+/* Reports the device to the parent, before any other line. */
 static void say_device(int out, const char *device, const char *why)
 {
     size_t bytes = 0;
@@ -75,7 +75,7 @@ static int open_device(struct owner *owner, const char *word, struct pb_err *err
     return rc;
 }
 
-/* How many sessions may compute at a time. */
+/* Returns the number of sessions that may compute at a time. */
 static int session_count(const struct owner *owner, int wanted)
 {
     int most = owner->index < 0 ? wanted : GPU_SESSIONS_MAX;
@@ -165,7 +165,7 @@ static int accept_all(int listener)
             continue;
         }
         if (watched[1].revents != 0 && read(STDIN_FILENO, &byte, 1) <= 0) {
-            owner_retire(&the_owner); /* the parent wants it no longer */
+            owner_retire(&the_owner); /* the parent does not need it any more */
             _exit(0);
         }
         if (!pb_owner_out_go_on(&the_owner.out, watched + 2))
@@ -181,14 +181,14 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NAME, "pushbroom-dev");
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGINT, SIG_IGN); /* as in a worker: the parent ends this process */
+    (void)signal(SIGINT, SIG_IGN); /* the parent ends this process, as in a worker */
     (void)signal(SIGTERM, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN);
     int out = dup3(STDOUT_FILENO, OUT_FD, O_CLOEXEC);
     (void)pthread_mutex_init(&the_owner.lock, NULL);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
-    (void)close_range(OUT_FD + 1, ~0U, 0); /* a fork has its parent's */
-    /* A kernel that is loaded at its first launch would be held up by one that stays. */
+    (void)close_range(OUT_FD + 1, ~0U, 0); /* a fork has inherited descriptors of its parent */
+    /* With lazy loading, a resident kernel would block the load of another at its first launch. */
     (void)setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     if (pb_socket_bind_open(socket, 0600, &err, &the_owner.bound) != 0) {
         (void)fprintf(stderr, "%s\n", err.msg);

@@ -29,7 +29,7 @@
 #define PB_OWNER_NO_DEVICE 66
 #define PB_OWNER_LOST      67
 
-/* device: "cpu" or a number; sessions_max: that compute at the same time, others wait. Returns the
- * exit code of the process. */
+/* device: "cpu" or a number; sessions_max: number of sessions that compute at the same time,
+ * further ones wait. Returns the exit code of the process. */
 int pb_owner_main(const char *device, const char *socket, int sessions_max);
 #endif

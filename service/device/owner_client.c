@@ -114,7 +114,8 @@ static int gone(struct pb_err *err)
     return pb_fail(err, PB_E_DEVICE_LOST, "the process that owns the device has ended");
 }
 
-/* The owner's next line; a failure that it reports is the error. The value is the caller's. */
+/* Reads the owner's next line; a failure that it reports is the error. The caller owns the value.
+ */
 static int next_line(struct pb_owner_client *client, const char *wanted, struct pb_err *err,
                      struct pb_json_value **out_line)
 {
@@ -139,7 +140,7 @@ static int next_line(struct pb_owner_client *client, const char *wanted, struct 
     return rc;
 }
 
-/* A session's memory here. */
+/* Memory of a session in this process. */
 struct session {
     struct pb_tile_room room;
     struct pb_tile_pool pool;

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_OWNER_LOAD_H
 #define PB_OWNER_LOAD_H
-/* How much the owner of a device has to do, and which of several has least. Thread: any. */
+/* Load of the owner of a device, and the choice of the least loaded of several owners. Thread:
+ * any. */
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "pipeline/device/lanes.h"
@@ -12,16 +13,16 @@
 #include <stdint.h>
 
 struct pb_owner_load {
-    int64_t sessions; /* sessions that compute or wait for their turn */
-    int64_t bytes;    /* bytes of the slots of those that compute */
+    int64_t sessions; /* sessions that compute or wait for admission */
+    int64_t bytes;    /* bytes of the slots of the computing sessions */
 };
 
-/* {"event":"load","sessions","bytes"}; the caller's. */
+/* Prints {"event":"load","sessions","bytes"}; owned by the caller. */
 struct pb_json *pb_owner_load_print(const struct pb_owner_load *load);
-/* The same with {"lanes","launches"} (pipeline/device/lanes.h). */
+/* Prints the same with {"lanes","launches"} (pipeline/device/lanes.h). */
 struct pb_json *pb_owner_load_print_all(const struct pb_owner_load *load,
                                         const struct pb_lanes_count *lanes);
-/* False, and nothing is written: no such line. */
+/* Returns false, and writes nothing, if it is not such a line. */
 bool pb_owner_load_take(const struct pb_json_value *line, struct pb_owner_load *out);
 
 struct pb_owner_choice {
@@ -31,7 +32,7 @@ struct pb_owner_choice {
     struct pb_owner_load load;
 };
 
-/* Index of the one with the fewest jobs or sessions, then with the fewest bytes, then the first;
- * -1: none is there. */
+/* Index of the owner with the fewest jobs or sessions, then with the fewest bytes, then the first;
+ * -1 if no owner is there. */
 int pb_owner_choose(const struct pb_owner_choice *owners, int n);
 #endif

@@ -49,7 +49,7 @@ static bool write_some(struct pb_owner_out *out)
 {
     while (is_pending(out)) {
         if (out->at == out->n && !make_line(out))
-            return true; /* out of memory: with the next change */
+            return true; /* out of memory: written at the next change */
         ssize_t n = write(out->fd, out->line + out->at, out->n - out->at);
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return true;

@@ -11,34 +11,35 @@
 
 struct owner {
     char device[64]; /* "cuda:0", "cpu" */
-    int32_t index;   /* -1: the CPU */
+    int32_t index;   /* -1 = the CPU */
     struct pb_device_traits traits;
     const char *path; /* path of the socket */
     struct pb_socket_bind bound;
     struct pb_admission admission;
     struct pb_owner_out out; /* lines to the parent */
-    pthread_mutex_t lock;    /* all below */
+    pthread_mutex_t lock;    /* protects all below */
     struct pb_owner_streams streams;
-    int64_t full_until_ms; /* other programs left a kernel no room */
+    /* time until which there is no room for a kernel, because of other programs */
+    int64_t full_until_ms;
     int64_t others_until_ms;
-    int others; /* processes on the GPU */
+    int others; /* count of other processes on the GPU */
     int32_t other_pid;
 };
 
 /* --- owner.c --- */
-/* No connection is taken any more. Before the process ends. */
+/* Stops accepting connections, before the process ends. */
 void owner_retire(struct owner *owner);
 /* Adds a session (1) or removes one (-1), and its memory; reports to the parent. Does not wait.
  * Thread: any. */
 void owner_loaded(struct owner *owner, int sessions, int64_t bytes);
 
-/* Reason for which a job must use streams now, "" if it need not; logged when it has changed.
- * Thread: any. */
+/* Reason for which a job must use streams now, "" if it need not; logged after a change. Thread:
+ * any. */
 void owner_stream_why(struct owner *owner, char why[PB_OWNER_WHY_BYTES]);
 /* Other programs left no room for a resident kernel: jobs use streams for a minute. Thread: any. */
 void owner_is_full(struct owner *owner);
 
 /* --- owner_session.c --- */
-/* Serves a connection (taken) to its end. Thread: one of its own. */
+/* Serves a connection (taken) until it ends. Thread: one for each connection. */
 void owner_session_run(struct owner *owner, int fd);
 #endif

@@ -38,10 +38,10 @@ struct session {
     const struct pb_pipeline_config *pipeline;
     struct pb_tile_room room; /* memory for the slots of its passes */
     char job[64];
-    bool waits; /* it has reported that it waits */
+    bool waits; /* true if it has reported that it waits */
 };
 
-/* Takes json, whose end is there. */
+/* Sends json (taken), which is complete. */
 static bool send_line(struct session *s, struct pb_json *json, const int *passed, size_t n_passed)
 {
     size_t bytes = 0;
@@ -75,8 +75,8 @@ static bool is_gone(void *user)
     return poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-/* Reads the next line; NULL: the connection has ended, or no line arrived in time. The value is the
- * caller's; NULL in it: no JSON. */
+/* Reads the next line; returns false if the connection has ended, or no line arrived in time. The
+ * caller owns the value; NULL in it: not JSON. */
 static bool next_line(struct session *s, int seconds, struct pb_json_value **out_line)
 {
     size_t bytes;
@@ -177,7 +177,7 @@ static bool greet(struct session *s)
 
 /* --- one session ---------------------------------------------------------------------------- */
 
-/* To its end, be it that of the job. */
+/* Computes until the session ends, possibly with the job. */
 static int compute(struct session *s, struct pb_served *served, struct pb_err *err)
 {
     int rc = pb_served_start(served, err);
@@ -215,8 +215,9 @@ static bool say_end(struct session *s, const struct pb_served *served)
     return send_line(s, json, NULL, 0);
 }
 
-/* A device that was lost, or holds memory, is of no use to this process any more; after another
- * failure of it a fresh process is better, if no other job is here. */
+/* Returns true if this process should end. It cannot use a device any more that was lost or still
+ * holds memory; after another failure of the device a new process is better, if no other job is
+ * here. */
 static bool is_lost(struct owner *owner, const struct pb_err *err)
 {
     return err->code == PB_E_DEVICE_LOST || pb_device_left_behind() ||
@@ -230,7 +231,8 @@ static _Noreturn void give_way(const struct owner *owner, const struct pb_err *e
     _exit(PB_OWNER_LOST);
 }
 
-/* A client that learns of a lost device connects again, and must then reach the fresh process. */
+/* A client that gets the error of a lost device connects again, and must then reach the new
+ * process. */
 static bool fail_session(struct session *s, const struct pb_err *err)
 {
     bool lost = is_lost(s->owner, err);
@@ -289,7 +291,7 @@ static bool is_gone_waiting(void *user)
     return is_gone(s);
 }
 
-/* Waits for its turn. */
+/* Waits for admission, then serves the session. */
 static bool serve_in_turn(struct session *s, const struct wish *said)
 {
     struct pb_err err = {0};

@@ -12,22 +12,22 @@
 
 /* Present state of the GPU. */
 struct pb_owner_facts {
-    bool time_limited; /* its driver ends kernels that run for seconds */
-    bool mps;          /* processes share it side by side */
-    bool full;         /* a kernel found no room a short while ago */
-    int others;        /* processes other than the owner that compute on it, */
-    int32_t other_pid; /* and one of them; 0 = not known */
+    bool time_limited; /* the driver ends kernels that run for seconds */
+    bool mps;          /* processes share the GPU concurrently */
+    bool full;         /* a kernel found no room a short time ago */
+    int others;        /* count of processes other than the owner that compute on it */
+    int32_t other_pid; /* one of these processes; 0 = unknown */
 };
 
 /* Writes the reason for which jobs use streams to `why`; "" if they need not. */
 void pb_owner_stream_why(const struct pb_owner_facts *facts, char why[PB_OWNER_WHY_BYTES]);
 
-/* Zero bytes at first: no reason was reported. */
+/* All-zero at first: no reason was reported. */
 struct pb_owner_streams {
     char said[PB_OWNER_WHY_BYTES];
 };
 
-/* Writes one line when the reason has changed, or is gone. */
+/* Logs one line when the reason has changed, or is gone. */
 void pb_owner_streams_say(struct pb_owner_streams *streams, const char *device, const char *why,
                           FILE *log);
 #endif

@@ -81,7 +81,7 @@ void pb_completion_bash(FILE *out)
 
 /* --- zsh --- */
 
-/* Inside single quotes; of `special` each character gets a backslash. */
+/* Prints a text inside single quotes; each character of `special` gets a backslash. */
 static void quoted(const char *text, const char *special, FILE *out)
 {
     for (; *text; text++) {

@@ -7,7 +7,7 @@
 #define COLUMNS    80
 #define DOC_COLUMN 25
 
-/* Words from a column on, in lines that begin at `indent`. */
+/* Prints words from a column on, in lines that begin at `indent`. */
 static void wrap(FILE *out, int column, int indent, const char *text, size_t bytes)
 {
     const char *end = text + bytes;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 struct pb_help_option {
-    char letter;         /* 0 = none */
+    char letter;         /* 0 = no letter */
     const char *name;    /* "config"; NULL = the end of the table */
     const char *value;   /* "FILE"; NULL if it has no value */
     const char *choices; /* choices for the value, "auto|cpu"; NULL: any, a file when value is FILE
@@ -17,20 +17,20 @@ struct pb_help_option {
     const char *doc;
 };
 
-/* A program, or a command of one. */
+/* Help of a program, or of a command of a program. */
 struct pb_help_page {
     const char *name, *arguments; /* words of the usage line */
     const char *summary;          /* a few words, without a full stop */
     const struct pb_help_option *options;
-    const char *text;    /* paragraphs, a blank line between; NULL = none */
-    const char *example; /* a command line; NULL = none */
+    const char *text;    /* paragraphs with a blank line between them; NULL if absent */
+    const char *example; /* a command line; NULL if absent */
     bool takes_files;    /* for completion */
 };
 
-/* The programs other than pushbroom. */
+/* Help of the programs other than pushbroom. */
 extern const struct pb_help_page pb_help_pushbroomd, pb_help_notify;
 
-/* "usage: <program> <name> <arguments>", summary, options, text, example; 80 columns. program NULL:
- * the page is of a program. */
+/* Prints "usage: <program> <name> <arguments>", summary, options, text, example; 80 columns.
+ * program NULL: the page is that of a program. */
 void pb_help_print(const struct pb_help_page *page, const char *program, FILE *out);
 #endif

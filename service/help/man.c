@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Text of one paragraph: a line of its own, in which nothing is a command to roff. */
+/* Prints a paragraph as a separate line, in which roff finds no command. */
 static void put(FILE *out, const char *text, size_t bytes)
 {
     if (bytes > 0 && (text[0] == '.' || text[0] == '\''))
@@ -47,7 +47,7 @@ static void paragraphs(FILE *out, const char *text)
     }
 }
 
-/* Prints the date of the page: today, or SOURCE_DATE_EPOCH, by which packagers make reproducible
+/* Prints the date of the page: today, or SOURCE_DATE_EPOCH, which packagers set for reproducible
  * builds. */
 static void print_date(FILE *out)
 {
@@ -126,7 +126,7 @@ static void see_also(FILE *out, const char *own)
     (void)fputc('\n', out);
 }
 
-/* The examples of all pages that have one. */
+/* Prints the examples of all pages that have one. */
 static void example_section(FILE *out, const struct pb_help_page *const *pages, size_t n)
 {
     (void)fputs(".SH EXAMPLES\n.nf\n.RS\n", out);
@@ -139,7 +139,7 @@ static void example_section(FILE *out, const struct pb_help_page *const *pages, 
     (void)fputs(".RE\n.fi\n", out);
 }
 
-/* Shapes of the output with --json. */
+/* Prints the shapes of the output with --json. */
 static void json_section(FILE *out)
 {
     static const char *const rows[][2] = {

@@ -2,13 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_MAN_H
 #define PB_MAN_H
-/* Manual pages (man macros of roff), made of the tables of help.h and of the configuration's keys.
- * One thread. */
+/* Manual pages (man macros of roff), made from the tables of help.h and of the configuration's
+ * keys. One thread. */
 #include "service/help/help.h"
 
 struct pb_product_kinds;
 
-/* A program with commands; groups[i]: the heading before command i, or NULL. */
+/* Program with commands; groups[i]: the heading before command i, or NULL. */
 struct pb_man_commands {
     const struct pb_help_page *const *pages;
     const char *const *groups;

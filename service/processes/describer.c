@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IDLE_MS 5000 /* until a process without questions ends */
+#define IDLE_MS 5000 /* time until a process without queries ends */
 #define AGAIN_MS                                                                                   \
     1000 /* until another one is started in the place of one that died, or did not                 \
             start */
@@ -32,10 +32,10 @@ struct pb_describer {
     struct question *first, **last;
     size_t n;
     struct pb_worker_proc *proc;
-    bool sent;        /* the first question: its answer is awaited */
+    bool sent;        /* the first query was sent, and its answer has not arrived */
     bool is_late;     /* it took service.stall, and its process was killed */
     bool is_set_back; /* the timer is that of SET_BACK_MS */
-    bool is_dropped;  /* the question that was sent is not wanted any more */
+    bool is_dropped;  /* the answer to the query that was sent is no longer needed */
     uv_timer_t timer;
 };
 
@@ -207,8 +207,8 @@ static void send_first(struct pb_describer *describer)
     pb_json_destroy(json);
 }
 
-/* Sends the next question, if there is one and nothing is waited for. A process whose stdin was
- * closed ends first. */
+/* Sends the next query, if there is one and no answer is pending. A process whose stdin was closed
+ * must end first. */
 static void go_on(struct pb_describer *describer)
 {
     if (describer->sent || describer->is_set_back || pb_worker_proc_is_closing(describer->proc))
@@ -260,7 +260,8 @@ void pb_describer_set_config(struct pb_describer *describer, const struct pb_con
     while (describer->first != NULL)
         free_first(describer);
     describer->is_dropped = describer->sent;
-    describer->options.config = config; /* a timer of set_back continues: the machine is the same */
+    /* a timer of set_back continues, because it waits for the machine */
+    describer->options.config = config;
 }
 
 static void on_close(uv_handle_t *handle)

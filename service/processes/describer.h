@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DESCRIBER_H
 #define PB_DESCRIBER_H
-/* Queries a worker process for the metadata of loose files (input.by with {meta.*}), one file after
- * the other in the order of arrival. The process runs no jobs: it starts with the first query, and
- * ends when no query arrives for a while. A file at which it dies or takes longer than
- * service.stall is tried service.max_attempts times in all. A fault of the machine (a process that
- * is killed or cannot run, no memory, a disk that does not respond) is no answer: the query is sent
- * again until there is one. Thread: loop. */
+/* Queries a worker process for the metadata of loose files (input.by with {meta.*}), one file
+ * after the other in the order of arrival. The process runs no jobs: it starts with the first
+ * query, and ends when no query arrives for a while. A file at which it dies or takes longer than
+ * service.stall is tried service.max_attempts times in all. After a fault of the machine (a
+ * process that is killed or cannot run, no memory, a disk that does not respond) the query is sent
+ * again until there is an answer. Thread: loop. */
 #include "config/config.h"
 #include "service/processes/worker_launch.h"
 #include "service/base/log.h"
@@ -22,21 +22,22 @@ struct pb_describer_options {
     uv_loop_t *loop;
     struct pb_worker_program program;
     const struct pb_config *config; /* borrowed until set_config or destroy */
-    /* The answer to the query with that ticket; the handler may add queries and set the
-     * configuration. */
+    /* Called with the answer to the query with that ticket; the handler may add queries and set
+     * the configuration. */
     void (*on_answer)(void *user, uint64_t ticket, const struct pb_described *answer);
-    void (*on_say)(void *user, enum pb_log_level level, const char *text); /* for the log */
+    /* message for the log */
+    void (*on_say)(void *user, enum pb_log_level level, const char *text);
     void *user;
     bool gives_up; /* faults of the machine count as attempts as well, because a caller waits */
 };
 
 struct pb_describer *pb_describer_create(const struct pb_describer_options *options); /* or NULL */
-/* Answers are delivered by the loop, never during the call. path (of the file) and pipeline are
- * copied. -ENOMEM. */
+/* Queues a query. Answers are delivered by the loop, never during the call. path (of the file) and
+ * pipeline are copied. -ENOMEM. */
 int pb_describer_ask(struct pb_describer *describer, uint64_t ticket, const char *pipeline,
                      const char *path);
-/* Forgets all questions: they are about another configuration. */
+/* Drops all queries, because they are about another configuration. */
 void pb_describer_set_config(struct pb_describer *describer, const struct pb_config *config);
-/* Kills the process; frees the memory when libuv has closed the handles. NULL is fine. */
+/* Kills the process; frees the memory when libuv has closed the handles. NULL is allowed. */
 void pb_describer_destroy(struct pb_describer *describer);
 #endif

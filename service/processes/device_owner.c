@@ -13,7 +13,7 @@
 #define FIRST_WAIT_MS  1000
 #define MOST_WAIT_MS   30000
 #define LONG_LIFE_MS   60000
-#define OPEN_MS        30000 /* for a driver to open its device */
+#define OPEN_MS        30000 /* time for a driver to open its device */
 #define LINE_MAX_BYTES 4096
 
 struct pb_device_owner {
@@ -23,7 +23,7 @@ struct pb_device_owner {
     char device[16], path[PB_DEVICE_OWNER_PATH_BYTES], sessions[16];
     const char *arguments[8];
     bool told;    /* it has reported its device */
-    bool missing; /* no device */
+    bool missing; /* true if it found no device */
     char why[256];
     int64_t set_ms, started_ms, wait_ms;
     struct pb_owner_load load;
@@ -63,7 +63,7 @@ static void on_proc_say(void *user, enum pb_log_level level, const char *text)
 
 static void start(struct pb_device_owner *owner);
 
-/* Also the end of the time that a driver has to open its device. */
+/* Also ends the time that a driver has to open its device. */
 static void on_again(uv_timer_t *timer)
 {
     struct pb_device_owner *owner = timer->data;

@@ -10,7 +10,7 @@
 
 struct member {
     struct pb_device_owners *all;
-    struct pb_device_owner *owner; /* NULL = there never was one */
+    struct pb_device_owner *owner; /* NULL = not created yet */
     char found[64];
     int64_t jobs;
 };
@@ -22,7 +22,7 @@ struct pb_device_owners {
     char why[128];
 };
 
-/* --- which ---------------------------------------------------------------------------------- */
+/* --- choice of devices ------------------------------------------------------------------------ */
 
 static int split(const char *list, char out[PB_DEVICE_OWNERS_MAX][16])
 {
@@ -115,7 +115,7 @@ static void fail(struct pb_device_owners *owners, const char *why)
     owners->options.on_say(owners->options.user, 0, PB_LOG_ERROR, owners->why);
 }
 
-/* How many before the i-th are of the same device. */
+/* Counts the devices before the i-th that are the same device. */
 static int same_before(char devices[PB_DEVICE_OWNERS_MAX][16], int i)
 {
     int n = 0;

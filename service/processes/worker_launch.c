@@ -13,10 +13,11 @@ enum { ARGUMENTS_MAX = 8 };
 enum { IN, OUT, LOG, STATUS, PIPES }; /* STATUS: carries the errno of an exec that failed */
 
 struct ends {
-    int ours, theirs; /* -1 = none */
+    int ours, theirs; /* -1 = closed */
 };
 
-/* Both ends are above stderr, so that dup2 to the worker's streams overwrites neither of them. */
+/* Makes a pipe with both ends above stderr, so that dup2 to the worker's streams overwrites
+ * neither of them. */
 static int make_pipe(struct ends *ends, int ours)
 {
     int low[2], high[2];
@@ -38,18 +39,18 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
-/* The worker does not inherit signal handlers and the signal mask. */
+/* Resets signal handlers and the signal mask, which the worker must not inherit. */
 static void reset_signals(void)
 {
     sigset_t none;
     for (int number = 1; number < SIGRTMIN; number++)
-        (void)signal(number, SIG_DFL); /* fails for some, which have no handler then */
+        (void)signal(number, SIG_DFL); /* fails for some signals, which then have no handler */
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Other descriptors stay open: libuv closes the numbers of its descriptors at the next fork, also
- * when they belong to other files by then. */
+/* Runs the worker in the forked process. Other descriptors stay open, because libuv closes the
+ * numbers of its descriptors at the next fork, even if they belong to other files by then. */
 static _Noreturn void go_on(const struct pb_worker_program *program, struct ends *pipes)
 {
     for (int i = 0; i < PIPES; i++) {
@@ -99,7 +100,8 @@ static int start(const struct pb_worker_program *program, struct ends *pipes, pi
     if (program->path == NULL)
         (void)fflush(NULL); /* the fork would write buffered output a second time */
     (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of ours runs in the worker */
+    /* no handler of this process runs in the worker */
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t pid = fork();
     if (pid == 0)
         become(program, pipes);

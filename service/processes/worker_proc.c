@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The end of a process shows as SIGCHLD and as the end of its stdout and stderr. The last lines (a
- * job's result, a library's message) may be read after SIGCHLD, so on_end waits for all three; with
- * a time limit, as a grandchild could keep the pipes open. */
+ * The end of a process is visible as SIGCHLD and as the end of its stdout and stderr. The last
+ * lines (a job's result, a library's message) may be read after SIGCHLD; therefore on_end waits
+ * for all three, with a time limit, because a grandchild could keep the pipes open. */
 #include "service/processes/worker_proc.h"
 
 #include "config/base/clock.h"
@@ -24,7 +24,7 @@
 
 struct pb_worker_proc {
     pid_t pid;
-    uv_signal_t child; /* SIGCHLD: of any child of this process */
+    uv_signal_t child; /* SIGCHLD of any child of this process */
     uv_pipe_t in, out, log;
     uv_timer_t grace;
     int open_handles;
@@ -117,7 +117,8 @@ static bool append(struct pb_worker_proc *proc, const char *data, size_t bytes)
     return true;
 }
 
-/* Handlers may destroy proc; its memory stays valid until the close callbacks. */
+/* Calls the handlers for the lines. Handlers may destroy proc; its memory stays valid until the
+ * close callbacks. */
 static void take_lines(struct pb_worker_proc *proc, const char *data, size_t bytes)
 {
     while (bytes > 0 && !proc->destroyed) {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Everything that happens is an event; the table has the action and the next state for each state
- * and event. An action changes the slot only. The owner's handlers, which may use the slot again,
- * are called after the transition. */
+ * Each call, line or time limit is an event; the table has the action and the next state for each
+ * state and event. An action changes only the slot. The owner's handlers, which may use the slot
+ * again, are called after the transition. */
 #include "config/base/clock.h"
 #include "config/config.h"
 #include "service/processes/worker_slot_table.h"
@@ -34,7 +34,7 @@ static const struct pb_slot_cell table[PB_SLOT_STATES][PB_SLOT_EVENTS] = {
                          CELL(KILL, DO_KILL, KILLED),
                          CELL(GONE, DO_END, EMPTY),
                          CELL(HUNG, DO_FORSAKE, EMPTY)},
-    [PB_SLOT_STOPPING] = {CELL(DONE, DO_SUCCEED, IDLE), /* too late: it is done */
+    [PB_SLOT_STOPPING] = {CELL(DONE, DO_SUCCEED, IDLE), /* too late: the job is done */
                           CELL(FAILED, DO_END, IDLE),
                           CELL(DEVICE, DO_END_KILL, LEAVING),
                           CELL(LOST, DO_END_KILL, LEAVING),
@@ -118,7 +118,7 @@ static void take_ending(struct pb_worker_slot *slot)
     enum pb_ending now = slot->ending;
     if (slot->asked == PB_ENDING_NONE)
         return;
-    /* A cancel by a client outranks a shutdown, and a stall is known already. */
+    /* A cancel by a client overrides a shutdown; a stall is known already. */
     if (now == PB_ENDING_NONE || now == PB_ENDING_BREACH ||
         (slot->asked == PB_ENDING_CANCEL && (now == PB_ENDING_PUT_BACK || now == PB_ENDING_TIME)))
         slot->ending = slot->asked;
@@ -157,7 +157,7 @@ static int let_go(struct pb_worker_slot *slot)
     return 0;
 }
 
-/* The slot waits for the process no longer. */
+/* Stops waiting for the process. */
 static void leave_behind(struct pb_worker_slot *slot)
 {
     slot->gone.pid = pb_worker_proc_pid(slot->proc);
@@ -175,7 +175,7 @@ static int tell_run(struct pb_worker_slot *slot)
     return 0;
 }
 
-/* A failure of the device does not count as an attempt. */
+/* Runs the job again. A failure of the device does not count as an attempt. */
 static int renew(struct pb_worker_slot *slot)
 {
     const struct pb_job_error *error = &slot->line->error;
@@ -303,7 +303,7 @@ static int (*const actions[PB_SLOT_ACTIONS])(struct pb_worker_slot *slot) = {
 
 /* --- events ---------------------------------------------------------------------------------*/
 
-/* The job is the handler's; the slot is ready for the next. */
+/* Reports the end of the run. The handler takes the job; the slot is ready for the next one. */
 static void tell_over(struct pb_worker_slot *slot)
 {
     struct pb_run_over over = slot->over;

@@ -21,7 +21,7 @@
 struct pb_config;
 struct pb_worker_slot;
 
-/* Why the slot ends a running job. */
+/* Reasons for which the slot ends a running job. */
 enum pb_ending {
     PB_ENDING_NONE,
     PB_ENDING_CANCEL,
@@ -34,95 +34,103 @@ enum pb_ending {
 enum pb_run_end {
     PB_RUN_SUCCESSFUL, /* the job has its products, directory and report */
     PB_RUN_FAILED,     /* the job has its error, whose class is the cause */
-    PB_RUN_CRASHED,    /* the same, but another attempt may help */
+    PB_RUN_CRASHED,    /* the job has its error, but another attempt may help */
     PB_RUN_ENDED       /* ended on request: over.ending */
 };
 
-/* The end of a job's run. */
+/* Result of a job's run. */
 struct pb_run_over {
     enum pb_run_end end;
     enum pb_ending ending; /* for PB_RUN_ENDED: CANCEL or PUT_BACK */
     bool died;             /* the worker died, and the slot had not ended it */
-    int hung_pid;          /* its worker did not end on SIGKILL and is abandoned; 0 = no */
-    int64_t began_ms;      /* monotonic: when the run began */
-    int64_t memory_bytes;  /* size of its tile buffers; 0 if not reported */
-    struct pb_job job;     /* the handler's: it takes what the job holds */
+    /* pid of a worker that did not end on SIGKILL and is abandoned; 0 = none of these */
+    int hung_pid;
+    int64_t began_ms;     /* monotonic: start of the run */
+    int64_t memory_bytes; /* size of its tile buffers; 0 if not reported */
+    struct pb_job job;    /* job whose memory the handler takes */
 };
 
-/* Borrowed by its slots; config may be changed between calls. `number` is the slot's. */
+/* Owner of slots, borrowed by them; config may be changed between calls. `number`: number of the
+ * slot. */
 struct pb_worker_slot_owner {
     uv_loop_t *loop;
     struct pb_worker_program program;
-    const struct pb_config *config; /* for later jobs, and the limits of time of running ones */
+    /* used for later jobs, and for the time limits of running ones */
+    const struct pb_config *config;
     const char
         *owner_why; /* reason for the absence of an owner on a machine with a GPU; NULL: no GPU */
-    /* The job makes progress; at_once: its run began or begins again. */
+    /* Called when the job makes progress; at_once: its run began or begins again. */
     void (*on_news)(void *user, int number, const struct pb_job *job, bool at_once);
-    /* The device that a worker reports; "" = none, and why. */
+    /* Called with the device that a worker reports; "" = no device, with the reason. */
     void (*on_device)(void *user, const char *device, const char *why);
-    /* A run of the slot's job begins: the socket of the process that computes it, borrowed; NULL:
-     * the worker does. wanted: it is not to be the CPU. NULL: workers compute. */
+    /* Called at the start of a run of the slot's job; returns the socket of the process that
+     * computes it, borrowed; NULL: the worker computes it. wanted: true if a device other than the
+     * CPU is wanted. on_owner NULL: workers compute. */
     const char *(*on_owner)(void *user, int number, bool wanted);
     void (*on_start)(void *user, int number); /* a process was started */
-    /* The device failed: the job runs again, see its device_why. */
+    /* Called when the device failed: the job runs again, see its device_why. */
     void (*on_retry)(void *user, int number, const struct pb_job *job, enum pb_device_try which);
-    /* The owner is to remove what a killed worker left below products, and then to call
-     * pb_worker_slot_cleared, from here or later. */
+    /* Requests that the owner removes the files that a killed worker left below products, and then
+     * calls pb_worker_slot_cleared, from the handler or later. */
     void (*on_clear)(void *user, int number, const char *products);
     void (*on_over)(void *user, int number, struct pb_run_over *over);
-    /* The process ended without a job. hung: it did not end on SIGKILL and is abandoned. */
+    /* Called when the process ended without a job. hung: it did not end on SIGKILL and is
+     * abandoned. */
     void (*on_gone)(void *user, int number, int pid, bool hung);
-    /* A message for the log; pid: of the worker concerned, 0 = none. */
+    /* Called with a message for the log; pid: pid of the worker, 0 = not about a worker. */
     void (*on_say)(void *user, int pid, enum pb_log_level level, const char *text);
     void *user;
 };
 
-/* How a job is to be run. Copied. */
+/* Options of a run. Copied. */
 struct pb_run_how {
     const char *products; /* root directory of its products */
     const char *path;     /* output.path of the job's pipeline; NULL = the default */
-    const char *device;   /* value instead of compute.device; NULL = as configured */
+    const char *device;   /* used instead of compute.device; NULL = as configured */
     bool foreground;      /* for `pushbroom run`, see worker.h */
-    const char *existing; /* instead of output.exists; NULL = as configured */
-    const char *known;  /* checksums that the input is compared with (duplicates.h); NULL = none */
-    const char *unpack; /* directory for what archives hold; NULL = where products are made */
+    const char *existing; /* used instead of output.exists; NULL = as configured */
+    /* checksums that the input is compared with (duplicates.h); NULL = no comparison */
+    const char *known;
+    /* directory for the members of archives; NULL = the directory of the products */
+    const char *unpack;
 };
 
 /* NULL = out of memory. */
 struct pb_worker_slot *pb_worker_slot_create(const struct pb_worker_slot_owner *owner, int number);
-/* Kills a worker that is still there; no handler is called. NULL is fine. */
+/* Kills a worker that still runs; no handler is called. NULL is allowed. */
 void pb_worker_slot_destroy(struct pb_worker_slot *slot);
 
 /* Starts a process in an empty slot. */
 int pb_worker_slot_start(struct pb_worker_slot *slot, struct pb_err *err);
 /* Queries an idle worker for the device that would be used. */
 void pb_worker_slot_probe(struct pb_worker_slot *slot);
-/* Has an idle worker run the job (taken), whose status and attempts the owner has set. */
+/* Runs the job (taken) in an idle worker; the owner has set its status and attempts. */
 void pb_worker_slot_run(struct pb_worker_slot *slot, struct pb_job *job,
                         const struct pb_run_how *how);
-/* Sends a worker the job after the one that it runs: it begins with that immediately, and on_over
- * must run this job, if the slot is idle then. The announcement is lost when the process ends. */
+/* Sends a worker the job after the running one: the worker begins it immediately, and on_over must
+ * run this job, if the slot is idle then. The announcement is lost if the process ends. */
 void pb_worker_slot_tell_next(struct pb_worker_slot *slot, const struct pb_job *job,
                               const struct pb_run_how *how);
-/* Ends the job's run: by a cancel line, and SIGKILL after grace_ms; 0 = SIGKILL. Also of a run that
- * is being ended already, which may make it end sooner. */
+/* Ends the job's run: by a cancel line, and SIGKILL after grace_ms; 0 = SIGKILL immediately. Also
+ * for a run that is being ended already, which may make it end sooner. */
 void pb_worker_slot_end(struct pb_worker_slot *slot, enum pb_ending ending, int64_t grace_ms);
-/* An idle worker is to leave, and is killed after grace_ms. */
+/* Ends an idle worker, which is killed after grace_ms. */
 void pb_worker_slot_leave(struct pb_worker_slot *slot, int64_t grace_ms);
-/* The answer to on_clear. */
+/* Call after the work of on_clear is done. */
 void pb_worker_slot_cleared(struct pb_worker_slot *slot);
 /* Abandons the worker process, running or not; on_over or on_gone reports it. */
 void pb_worker_slot_give_up(struct pb_worker_slot *slot);
-/* Limits of time; to be called every 100 ms or so while wants_tick. */
+/* Checks the time limits; call it every 100 ms or so while wants_tick returns true. */
 void pb_worker_slot_tick(struct pb_worker_slot *slot, int64_t mono_ms);
 bool pb_worker_slot_wants_tick(const struct pb_worker_slot *slot);
 
 /* The state of the slot. Borrowed until the next call into the loop. */
-const struct pb_job *pb_worker_slot_job(const struct pb_worker_slot *slot); /* NULL = none */
+const struct pb_job *pb_worker_slot_job(const struct pb_worker_slot *slot); /* NULL = no job */
 bool pb_worker_slot_has_process(const struct pb_worker_slot *slot);
-bool pb_worker_slot_is_empty(const struct pb_worker_slot *slot); /* no process, no job */
-bool pb_worker_slot_is_idle(const struct pb_worker_slot *slot);  /* a process that can have a job */
-int pb_worker_slot_pid(const struct pb_worker_slot *slot);       /* 0 = no process */
+bool pb_worker_slot_is_empty(const struct pb_worker_slot *slot); /* no process and no job */
+/* a process that can take a job */
+bool pb_worker_slot_is_idle(const struct pb_worker_slot *slot);
+int pb_worker_slot_pid(const struct pb_worker_slot *slot); /* 0 = no process */
 enum pb_ending pb_worker_slot_ending(const struct pb_worker_slot *slot);
-int64_t pb_worker_slot_began_ms(const struct pb_worker_slot *slot); /* begin of the run */
+int64_t pb_worker_slot_began_ms(const struct pb_worker_slot *slot); /* start of the run */
 #endif

@@ -3,13 +3,14 @@
  *
  * The end of a run, and its cause. When the worker ended, the cause is
  *
- *  - the machine (hold.h), when the worker ended before it wrote a line (its program cannot run, or
- *    it was killed as below), when its command could not be written, when it was killed from
- * outside (SIGKILL is mostly sent by the kernel out of memory; decoding a file does not cause it),
- * when it does not end even on SIGKILL (its storage hangs), when it made no progress because
- * storage did not respond (worker_wait.h, and the worker's own report: pipeline/io/io_watch.h);
- *  - the input otherwise: a decoder that crashed or broke the protocol (service.max_attempts), and
- *    one that computes or waits without progress. */
+ * - the machine (hold.h), if the worker ended before it wrote a line (its program cannot run, or
+ * it was killed as below), if its command could not be written, if it was killed from outside
+ * (SIGKILL is mostly sent by the kernel out of memory; decoding a file does not cause it), if it
+ * does not end even on SIGKILL (its storage hangs), if it made no progress because storage did not
+ * respond (worker_wait.h, and the worker's own report: pipeline/io/io_watch.h);
+ *
+ * - the input otherwise: a decoder that crashed or broke the protocol (service.max_attempts), and
+ * one that computes or waits without progress. */
 #include "config/base/clock.h"
 #include "config/config.h"
 #include "service/processes/worker_slot_table.h"
@@ -26,7 +27,7 @@ void pb_slot_end_well(struct pb_worker_slot *slot)
 {
     const struct pb_worker_line *line = slot->line;
     struct pb_job *job = &slot->job;
-    /* Out of memory: the job is successful anyway, without its details. */
+    /* After out of memory the job is successful anyway, without its details. */
     (void)pb_job_set(&job->products, line->products);
     (void)pb_job_set(&job->report, line->report);
     pb_job_take_place(job);
@@ -51,7 +52,7 @@ void pb_slot_end_failed(struct pb_worker_slot *slot)
     slot->over.end = PB_RUN_FAILED;
 }
 
-/* The machine ended the run: sets the job's error. */
+/* Returns true if the machine ended the run, and sets the job's error. */
 static bool is_machine_s(struct pb_worker_slot *slot)
 {
     struct pb_job *job = &slot->job;

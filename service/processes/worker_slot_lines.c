@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The lines between a worker slot and its worker; worker.h has the protocol. */
+ * Lines between a worker slot and its worker; worker.h has the protocol. */
 #include "config/base/clock.h"
 #include "config/base/json_writer.h"
 #include "config/config.h"
@@ -107,7 +107,7 @@ void pb_slot_send_run(struct pb_worker_slot *slot)
                              .known = slot->known,
                              .existing = slot->how.existing[0] != '\0' ? slot->how.existing : NULL,
                              .unpack = slot->how.unpack[0] != '\0' ? slot->how.unpack : NULL};
-    slot->known = NULL; /* a run on another device was compared before */
+    slot->known = NULL; /* an earlier run on another device has made the comparison already */
     slot->next[0] = '\0';
     slot->moved_ms = pb_clock_mono_ms();
     pb_worker_lines_begin(&slot->lines, job, slot->how.products, slot->how.path);
@@ -177,7 +177,7 @@ static enum pb_slot_event failure(const struct pb_worker_slot *slot, const char 
     return pb_worker_is_spent(code) ? PB_SLOT_ON_LOST : PB_SLOT_ON_FAILED;
 }
 
-/* A worker that breaks the protocol is ended, and its job's run with it. */
+/* Ends a worker that breaks the protocol, and its job's run. */
 static void refuse(struct pb_worker_slot *slot, const char *why)
 {
     pb_slot_say(slot, pb_worker_proc_pid(slot->proc), PB_LOG_ERROR,
@@ -217,7 +217,7 @@ void pb_slot_on_line(void *user, const char *text, size_t bytes)
     struct pb_worker_line line;
     char why[PB_WORKER_WHY_BYTES];
     if (slot->state == PB_SLOT_RENEWING || slot->state == PB_SLOT_LEAVING || slot->lines.refused)
-        return; /* the worker has this job no longer, or it is being killed */
+        return; /* the worker does not have this job any more, or it is being killed */
     if (!pb_worker_lines_admit(&slot->lines, bytes, pb_clock_mono_ms())) {
         refuse(slot, "too many lines at once");
         return;

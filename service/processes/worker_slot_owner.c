@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The functions for the owner of a worker slot: each call is an event, and so is the end of a time
- * limit. */
+ * Functions for the owner of a worker slot: each call is an event, and the end of a time limit is
+ * one as well. */
 #include "config/base/clock.h"
 #include "config/config.h"
 #include "service/processes/worker_slot_table.h"
@@ -81,9 +81,9 @@ void pb_worker_slot_give_up(struct pb_worker_slot *slot)
     (void)pb_slot_event(slot, PB_SLOT_ON_HUNG);
 }
 
-/* --- limits of time -------------------------------------------------------------------------*/
+/* --- time limits ------------------------------------------------------------------------------ */
 
-/* Determined while the worker still exists. */
+/* Finds the reason of a wait while the worker still exists. */
 static const char *wait_why(const struct pb_worker_slot *slot, int64_t mono_ms, int64_t stall_ms)
 {
     if (slot->io_since_ms != 0 && mono_ms - slot->io_since_ms >= stall_ms / 2)
@@ -94,7 +94,7 @@ static const char *wait_why(const struct pb_worker_slot *slot, int64_t mono_ms, 
 static void end_in_time(struct pb_worker_slot *slot, int64_t mono_ms)
 {
     int64_t stall_ms = slot->owner->config->service.stall_ms;
-    /* At a terminal the user ends a run that takes too long. */
+    /* At a terminal the user can end a run that takes too long. */
     int64_t time_ms = slot->how.foreground ? 0 : slot->owner->config->limits.job_time_ms;
     if (slot->ending != PB_ENDING_NONE)
         return;
@@ -130,7 +130,7 @@ bool pb_worker_slot_wants_tick(const struct pb_worker_slot *slot)
     return pb_worker_slot_job(slot) != NULL || slot->state == PB_SLOT_LEAVING;
 }
 
-/* --- what is there --------------------------------------------------------------------------*/
+/* --- queries ---------------------------------------------------------------------------------- */
 
 const struct pb_job *pb_worker_slot_job(const struct pb_worker_slot *slot)
 {

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORKER_SLOT_TABLE_H
 #define PB_WORKER_SLOT_TABLE_H
-/* The states of a worker slot and its transitions, and what worker_slot.c shares with the files
- * that do their parts. Only they and their test include this. */
+/* States of a worker slot and its transitions, and declarations that worker_slot.c shares with the
+ * other files of the slot. Only these files and their test include this. */
 #include "service/processes/worker_slot.h"
 
 enum pb_slot_state {
@@ -12,7 +12,7 @@ enum pb_slot_state {
     PB_SLOT_RUNNING,  /* a process runs the job */
     PB_SLOT_STOPPING, /* the same, after a request to cancel it; it is killed after the grace time
                        */
-    PB_SLOT_KILLED,   /* the same, and was sent SIGKILL */
+    PB_SLOT_KILLED,   /* like STOPPING, and SIGKILL was sent */
     PB_SLOT_RENEWING, /* the job's device failed: the process is being ended, a fresh one follows */
     PB_SLOT_CLEARING, /* a job without a process: files of the last process are being removed */
     PB_SLOT_LEAVING,  /* a process without a job that is being ended */
@@ -25,10 +25,10 @@ enum pb_slot_event {
     PB_SLOT_ON_DONE,   /* worker: products are in place */
     PB_SLOT_ON_FAILED, /* worker: an error that is final */
     PB_SLOT_ON_DEVICE, /* worker: its device failed, and another try follows */
-    PB_SLOT_ON_LOST,   /* worker: the same, and it was the last try */
+    PB_SLOT_ON_LOST,   /* worker: its device failed in the last try */
     PB_SLOT_ON_BREACH, /* worker: a line that breaks the protocol */
     PB_SLOT_ON_STOP,   /* owner or clock: end the job, with grace time */
-    PB_SLOT_ON_KILL,   /* owner or clock: at once */
+    PB_SLOT_ON_KILL,   /* owner or clock: end the job immediately */
     PB_SLOT_ON_LEAVE,  /* owner: end an idle process */
     PB_SLOT_ON_GONE,   /* the process ended */
     PB_SLOT_ON_HUNG,   /* it did not end after SIGKILL */
@@ -38,24 +38,25 @@ enum pb_slot_event {
 
 enum pb_slot_action {
     PB_SLOT_IGNORE,
-    PB_SLOT_DO_START,       /* starts a process; when that fails the slot is empty */
-    PB_SLOT_DO_TELL,        /* sends the process the job */
-    PB_SLOT_DO_CANCEL,      /* sends the request to end the job, and sets the time of the kill */
-    PB_SLOT_DO_HURRY,       /* updates the deadline and the reason of the end */
-    PB_SLOT_DO_KILL,        /* SIGKILL */
-    PB_SLOT_DO_LET_GO,      /* closes its stdin */
-    PB_SLOT_DO_SUCCEED,     /* reports the job */
-    PB_SLOT_DO_FAIL,        /* reports the job with the worker's error */
-    PB_SLOT_DO_FAIL_KILL,   /* the same, and SIGKILL */
-    PB_SLOT_DO_END,         /* reports the job: ended by the slot, or by its process */
-    PB_SLOT_DO_END_KILL,    /* the same, and SIGKILL */
-    PB_SLOT_DO_FORSAKE,     /* abandons the process; reports the job */
-    PB_SLOT_DO_RENEW,       /* SIGKILL; the job starts over */
-    PB_SLOT_DO_CLEAR,       /* has products/ cleared */
-    PB_SLOT_DO_CLEAR_HUNG,  /* the same, and abandons the process */
-    PB_SLOT_DO_RESTART,     /* starts a process and sends it the job; else reports the job */
+    PB_SLOT_DO_START,      /* starts a process; if that fails, the slot is empty */
+    PB_SLOT_DO_TELL,       /* sends the process the job */
+    PB_SLOT_DO_CANCEL,     /* sends the request to end the job, and sets the time of the kill */
+    PB_SLOT_DO_HURRY,      /* updates the deadline and the reason of the end */
+    PB_SLOT_DO_KILL,       /* SIGKILL */
+    PB_SLOT_DO_LET_GO,     /* closes its stdin */
+    PB_SLOT_DO_SUCCEED,    /* reports the job */
+    PB_SLOT_DO_FAIL,       /* reports the job with the worker's error */
+    PB_SLOT_DO_FAIL_KILL,  /* FAIL, and SIGKILL */
+    PB_SLOT_DO_END,        /* reports the job: ended by the slot, or by its process */
+    PB_SLOT_DO_END_KILL,   /* END, and SIGKILL */
+    PB_SLOT_DO_FORSAKE,    /* abandons the process; reports the job */
+    PB_SLOT_DO_RENEW,      /* SIGKILL; the job runs again */
+    PB_SLOT_DO_CLEAR,      /* requests the removal of files from products/ */
+    PB_SLOT_DO_CLEAR_HUNG, /* CLEAR, and abandons the process */
+    /* starts a process and sends it the job; if that fails, reports the job */
+    PB_SLOT_DO_RESTART,
     PB_SLOT_DO_REPORT,      /* reports that the process ended */
-    PB_SLOT_DO_REPORT_HUNG, /* abandons it; reports that */
+    PB_SLOT_DO_REPORT_HUNG, /* abandons the process and reports that */
     PB_SLOT_ACTIONS
 };
 
@@ -64,10 +65,10 @@ struct pb_slot_cell {
     enum pb_slot_state next;
 };
 
-/* The action and the next state. Pure. */
+/* Returns the action and the next state. Pure. */
 struct pb_slot_cell pb_slot_cell(enum pb_slot_state state, enum pb_slot_event event);
 
-/* Handlers that are called when the transition is over. */
+/* Handlers that are called at the end of the transition. */
 enum pb_slot_tell {
     PB_SLOT_TELL_NOTHING,
     PB_SLOT_TELL_RUNS,
@@ -93,10 +94,11 @@ struct pb_worker_slot {
     char next[PB_JOB_ID_BYTES]; /* job that the worker has received already; "" if none */
     enum pb_device_try device_try;
     enum pb_ending ending;
-    bool untold;         /* the command could not be written, so the worker was ended */
-    int64_t began_ms;    /* begin of the run */
-    int64_t moved_ms;    /* time of its last progress */
-    int64_t io_since_ms; /* since when a call waits for storage, as reported last; 0 = none does */
+    bool untold;      /* the command could not be written, therefore the worker was ended */
+    int64_t began_ms; /* start of the run */
+    int64_t moved_ms; /* time of its last progress */
+    /* time since which a call waits for storage, by the last report; 0 = no call waits */
+    int64_t io_since_ms;
     int64_t bytes_checked; /* bytes read of the input for its checksum, by the last report */
     int64_t kill_at_ms;    /* 0 = not set */
     const char *wait_why;  /* for a stall: reason for which the worker waits; NULL if unknown */
@@ -114,8 +116,8 @@ struct pb_worker_slot {
     struct pb_run_over over;
 };
 
-/* Finds the cell of the table, does its action, and calls the handlers. 0, or the error of a
- * start. */
+/* Finds the cell of the table, does its action, and calls the handlers. Returns 0, or the error of
+ * a start. */
 int pb_slot_event(struct pb_worker_slot *slot, enum pb_slot_event event);
 void pb_slot_say(const struct pb_worker_slot *slot, int pid, enum pb_log_level level,
                  const char *format, ...) __attribute__((format(printf, 4, 5)));

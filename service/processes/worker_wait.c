@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Reads the first bytes of a file below /proc; "" when it cannot be read. */
+/* Reads the first bytes of a file below /proc; "" if it cannot be read. */
 static void read_proc(const char *path, char *out, size_t bytes)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -21,7 +21,7 @@ static void read_proc(const char *path, char *out, size_t bytes)
     out[n > 0 ? n : 0] = '\0';
 }
 
-/* The state after the name, which may contain any characters: "12 (a) b) D ..." */
+/* Finds the state after the name, which may contain any characters: "12 (a) b) D ..." */
 static char state_of(const char *stat)
 {
     const char *end = strrchr(stat, ')');
@@ -61,9 +61,9 @@ static bool has_sleeping_child(long pid)
     return found;
 }
 
-/* A worker's main thread opens, examines and renames files, and waits for the end of a child that
- * it killed; others sync files for it (sync_all.h). From "running" and an unreadable file nothing
- * follows. */
+/* Returns true if the thread waits in a system call on a file. A worker's main thread opens,
+ * examines and renames files, and waits for the end of a child that it killed; other threads sync
+ * files for it (sync_all.h). "running" and an unreadable file prove nothing. */
 static bool is_in_file_call(long pid, const char *thread)
 {
     static const long calls[] = {SYS_openat,    SYS_newfstatat, SYS_statx,      SYS_fstat,
