@@ -5,8 +5,8 @@
 /* Event loops of libuv that survive a lack of memory. */
 #include <uv.h>
 
-/* Like uv_loop_init. libuv aborts the process when its table of descriptors cannot grow; after this
- * call it waits for memory first, and then ends the process with a message and status 1. Call it
- * before any other use of libuv. */
+/* Does the same as uv_loop_init. libuv aborts the process when its table of descriptors cannot
+ * grow; after this call it waits for memory first, and then ends the process with a message and
+ * status 1. Call it before any other use of libuv. */
 int pb_loop_init(uv_loop_t *loop);
 #endif

@@ -20,7 +20,7 @@ struct pb_asked_question {
 };
 
 struct pb_asked *pb_asked_create(void);        /* NULL = out of memory */
-void pb_asked_destroy(struct pb_asked *asked); /* NULL is fine */
+void pb_asked_destroy(struct pb_asked *asked); /* NULL is allowed */
 
 /* --- pool: one scan --- */
 void pb_asked_begin(struct pb_asked *asked, unsigned long config_number);

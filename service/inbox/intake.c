@@ -71,7 +71,7 @@ void pb_intake_init(struct pb_intake *intake, const struct pb_config *config)
     (void)pthread_rwlock_init(&intake->moves, &fair);
     (void)pthread_rwlockattr_destroy(&fair);
     (void)pthread_rwlock_init(&intake->lock, NULL);
-    /* NULL after out of memory: the inbox does not follow reloads */
+    /* NULL if out of memory: the inbox does not follow reloads */
     for (size_t i = 0; i < config->service.n_inboxes; i++)
         intake->inbox_path[i] = strdup(config->service.inboxes[i].path);
     intake->n_inboxes = config->service.n_inboxes;

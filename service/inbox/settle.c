@@ -37,7 +37,7 @@ struct pb_settle {
     struct table now, before;
     size_t next; /* cursor of pb_settle_next */
     bool clocked;
-    int64_t ahead_ms;          /* difference of the wall clock and the monotonic clock */
+    int64_t ahead_ms;          /* wall clock minus monotonic clock */
     int64_t distrust_until_ms; /* monotonic; mtimes are not used before */
 };
 

@@ -137,7 +137,7 @@ void pb_job_leave_out(struct pb_job *job, const char *message)
     pb_json_object(json, NULL);
     pb_json_string(json, "skipped", message);
     pb_json_end(json);
-    (void)pb_job_set(&job->products, "[]"); /* after out of memory: without its details */
+    (void)pb_job_set(&job->products, "[]"); /* if out of memory: without its details */
     (void)pb_job_set(&job->report, pb_json_text(json, NULL));
     (void)pb_job_set(&job->directory, NULL);
     pb_json_destroy(json);

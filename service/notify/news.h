@@ -10,7 +10,7 @@
 struct pb_news_board {
     pthread_mutex_t lock; /* protects all below */
     pthread_cond_t changed;
-    uint64_t number; /* rises with each piece of news */
+    uint64_t number; /* count of news */
     bool over;
 };
 

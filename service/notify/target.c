@@ -35,7 +35,7 @@ struct pb_target {
     struct pb_news_board *news;
     const struct pb_stop *stop;
     pthread_t thread;
-    pthread_mutex_t lock; /* client, while it is made, closed or hung up by another thread */
+    pthread_mutex_t lock; /* protects client: another thread may hang it up */
     struct pb_client *client;
     int64_t service_ms; /* next wait for the service */
     bool service_told;  /* the service's absence was logged */

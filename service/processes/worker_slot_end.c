@@ -27,7 +27,7 @@ void pb_slot_end_well(struct pb_worker_slot *slot)
 {
     const struct pb_worker_line *line = slot->line;
     struct pb_job *job = &slot->job;
-    /* After out of memory the job is successful anyway, without its details. */
+    /* If out of memory, the job is successful anyway, without its details. */
     (void)pb_job_set(&job->products, line->products);
     (void)pb_job_set(&job->report, line->report);
     pb_job_take_place(job);

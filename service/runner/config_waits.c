@@ -66,7 +66,7 @@ int pb_config_waits_fault(struct pb_config_waits *waits, int64_t job, const char
     return 1;
 }
 
-/* Notes a success of the pipeline; after out of memory its next success is noted. */
+/* Notes a success of the pipeline; if out of memory, only its next success is noted. */
 static void prove(struct pb_config_waits *waits, const char *pipeline)
 {
     char **more = realloc(waits->proved, (waits->n_proved + 1) * sizeof *more);

@@ -23,7 +23,7 @@ struct pb_core_facts {
 
 struct pb_core_use {
     double share;    /* fraction of the core seconds */
-    bool in_phase;   /* CPU time that also names a phase without tiles: not in the line */
+    bool in_phase;   /* CPU time within a phase that is named itself: not in the line */
     char words[120]; /* "decode: 38% of both cores" */
     size_t brief;    /* length of the short form of words, without the cores: "decode: 38%" */
 };

@@ -30,7 +30,7 @@ static void print_file(struct pb_json *json, const char *directory,
     pb_json_end(json);
 }
 
-/* Fills in the report like a worker. After out of memory the job is successful anyway. */
+/* Fills in the report like a worker. If out of memory, the job is successful anyway. */
 static void describe(struct pb_job *job, const char *directory, const struct pb_manifest *manifest)
 {
     struct pb_json *json = pb_json_create(false);
