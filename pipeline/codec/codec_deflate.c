@@ -2,18 +2,18 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Deflate in zlib's framing (TIFF's "Adobe deflate").
  *
- * The defaults are modes: floats go through the encoder of deflate_runs.c, which does not search
+ * The defaults are modes: floats use the encoder of deflate_runs.c, which does not search
  * for strings; integers do unless an estimate finds strings in the block (deflate_strings.h), then
- * libdeflate encodes them, whole blocks at once as TIFF tiles are: at level 1, or at 6 where there
+ * libdeflate encodes them, in whole blocks like TIFF tiles: at level 1, or at 6 if there
  * are few values, as in maps of classes.
  *
- * An explicit level is libdeflate's from 10 on. Below that it is the most that is spent: behind a
- * predictor a longer search often finds nothing, and matches that cost more than their bytes make
- * files larger. So samples of each block are encoded by the encoder of runs, at level 1 and at the
- * level, and the fastest of them that is as small as the smallest, but for TRIAL_SLACK, encodes the
- * block. All choices depend on the block's bytes alone.
+ * An explicit level from 10 on is libdeflate's. Below that it is the most effort that is spent:
+ * after a predictor a longer search often finds nothing, and matches that cost more than their
+ * bytes make files larger. Therefore samples of each block are encoded by the encoder of runs, at
+ * level 1 and at the level. The block is encoded by the fastest of these whose result exceeds the
+ * smallest by TRIAL_SLACK at most. All choices depend on the block's bytes alone.
  *
- * Measured (512 px blocks behind their predictor, one core of an Intel Xeon, KiB at MB/s; levels 1,
+ * Measured (512 px blocks after their predictor, one core of an Intel Xeon, KiB at MB/s; levels 1,
  * 6 and 9 are libdeflate's own):
  *
  *                           runs         level 1     level 6     level 9     ISA-L 1     ISA-L 3
@@ -29,7 +29,7 @@
  *   heights, int16           100 1105      97 362      93  81      -    -     102  786    108 630
  *   classes, uint8           6.8 5600     6.8 511     6.0 726      -    -       8 9998     10 1044
  *
- * ISA-L is left out: its level 3 gives other bytes with AVX-512 than with AVX2, and 1 is slower
+ * ISA-L is not used: its level 3 gives other bytes with AVX-512 than with AVX2, and 1 is slower
  * than the encoder of runs for 4 % at most. */
 #include "pipeline/codec/codec.h"
 #include "pipeline/codec/deflate_runs.h"
@@ -43,15 +43,15 @@
 enum { MODE_FLOATS = -1, MODE_INTEGERS = -6, LEVEL_SOME = 1, LEVEL_MANY = 6, LEVEL_ALONE = 10 };
 enum {
     SAMPLES = 2,
-    SAMPLE_SHARE = 32, /* of a block, but ... */
+    SAMPLE_SHARE = 32, /* fraction of a block, but ... */
     SAMPLE_MIN = 32768,
-    TRIAL_SLACK = 200 /* the 200th part of the smallest */
+    TRIAL_SLACK = 200 /* a 200th of the smallest */
 };
 
 struct deflate {
     int level;
     struct libdeflate_compressor *some; /* NULL for floats by default and from LEVEL_ALONE on */
-    struct libdeflate_compressor *many; /* the level, or LEVEL_MANY; NULL where `some` is it */
+    struct libdeflate_compressor *many; /* the level, or LEVEL_MANY; NULL if `some` has it */
     struct pb_deflate_runs *runs;       /* NULL from LEVEL_ALONE on */
     struct pb_deflate_strings *strings; /* NULL unless the level is the default of integers */
 };
@@ -116,7 +116,7 @@ static int deflate_create(int level, size_t block_bytes, void **out_context)
     return 0;
 }
 
-/* zlib's framing: two bytes before, Adler-32 behind, most significant byte first. */
+/* zlib's framing: two bytes before, Adler-32 after, most significant byte first. */
 static size_t encode_runs(const struct deflate *own, const uint8_t *in, size_t bytes, uint8_t *out)
 {
     out[0] = 0x78;
@@ -149,7 +149,7 @@ static size_t encode_samples(const struct deflate *own, struct libdeflate_compre
     return total;
 }
 
-/* The fastest of runs, level 1 and the level that is small enough; `out` is overwritten. */
+/* The fastest of runs, level 1 and the level whose result is small enough; `out` is overwritten. */
 static struct libdeflate_compressor *try_three(const struct deflate *own, const uint8_t *in,
                                                size_t bytes, void *out, size_t capacity)
 {
@@ -162,7 +162,7 @@ static struct libdeflate_compressor *try_three(const struct deflate *own, const 
     return runs <= least ? NULL : some <= least ? own->some : own->many;
 }
 
-/* Who encodes the block; NULL: the encoder of runs. */
+/* Selects the encoder of the block; NULL: the encoder of runs. */
 static struct libdeflate_compressor *choose(const struct deflate *own, const uint8_t *in,
                                             size_t bytes, void *out, size_t capacity)
 {

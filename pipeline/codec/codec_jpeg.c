@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Baseline JPEG as TIFF holds it (TIFF Technical Note 2): the tables of quantization and of codes
- * are in the file once, in the tag JPEGTables, and each block is an abbreviated stream without
- * them. So the codes are the standard ones, not made for each block. Three bands become YCbCr whose
- * chroma has half the rows and columns (4:2:0), as GDAL writes it by default; one band is grey.
+/* Baseline JPEG in the form for TIFF (TIFF Technical Note 2): the tables of quantization and of
+ * codes are in the file once, in the tag JPEGTables, and each block is an abbreviated stream
+ * without them. Therefore the codes are the standard ones, not made for each block. Three bands
+ * become YCbCr whose chroma has half the rows and columns (4:2:0), like GDAL's default; one band is
+ * grey.
  *
  * Uses libjpeg-turbo. It reports errors by longjmp: everything that must survive one lives in
  * struct jpeg_context. Its working memory for a block, some rows, is allocated while it encodes. */
@@ -16,7 +17,7 @@
 
 #include <jpeglib.h>
 
-enum { ROWS_BYTES = 512 * 1024 }; /* libjpeg's own and its rows, of blocks up to 4096 px */
+enum { ROWS_BYTES = 512 * 1024 }; /* memory of libjpeg and its rows, for blocks up to 4096 px */
 
 struct jpeg_context {
     struct jpeg_compress_struct jpeg;
@@ -44,7 +45,7 @@ static void on_begin(j_compress_ptr jpeg)
     (void)jpeg;
 }
 
-/* The room is used up. */
+/* The output buffer is full. */
 static boolean on_full(j_compress_ptr jpeg)
 {
     struct jpeg_context *own = jpeg->client_data;
@@ -106,7 +107,7 @@ static int jpeg_shape(void *context, int32_t side_px, uint32_t n_bands)
     jpeg->image_width = jpeg->image_height = (JDIMENSION)side_px;
     jpeg->input_components = (int)n_bands;
     jpeg->in_color_space = n_bands == 1 ? JCS_GRAYSCALE : JCS_RGB;
-    jpeg_set_defaults(jpeg); /* of RGB: YCbCr, 4:2:0 */
+    jpeg_set_defaults(jpeg); /* for RGB: YCbCr, 4:2:0 */
     jpeg_set_quality(jpeg, own->level, TRUE);
     jpeg->dct_method = JDCT_ISLOW;
     jpeg->write_JFIF_header = FALSE; /* TIFF has its own tags for both */
@@ -168,7 +169,7 @@ const struct pb_codec pb_codec_jpeg = {
     .bands = 1u << 1 | 1u << 3,
     .min_level = 1,
     .max_level = 100,
-    .default_level = 75, /* GDAL's */
+    .default_level = 75, /* same as in GDAL */
     .bound = jpeg_bound,
     .context_bytes = jpeg_context_bytes,
     .create = jpeg_create,

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* LZW as TIFF 6.0 has it: codes of 9 to 12 bits, most significant bit first, "early change" (the
+/* LZW of TIFF 6.0: codes of 9 to 12 bits, most significant bit first, "early change" (the
  * width grows one code before it must), Clear (256) at the start and whenever the table is full,
  * End (257) at the end. The table of strings is a small hash with linear probing: 3838 strings in
  * 8192 cells of 32 bits (20 bits of key, 12 bits of code), which stays in the first-level cache. */
@@ -13,7 +13,7 @@
 #define LZW_CLEAR 256u
 #define LZW_END   257u
 #define LZW_FIRST 258u
-#define LZW_FULL  4094u /* the code that is never given out */
+#define LZW_FULL  4094u /* the code that is never used */
 #define CELLS     8192u
 #define EMPTY     UINT32_MAX /* no entry has this value: its code would be 4095 */
 
@@ -23,13 +23,13 @@ struct lzw {
 
 struct bits {
     uint8_t *at;
-    uint64_t held; /* the low `n` bits are waiting, n < 8 between puts */
+    uint64_t held; /* the low `n` bits are not written yet, n < 8 between puts */
     unsigned n, width;
 };
 
 static size_t lzw_bound(size_t bytes)
 {
-    /* At most a 12-bit code a byte, a Clear every 3836 codes, and start, end and rest. */
+    /* At most a 12-bit code a byte, a Clear every 3836 codes, and start, end and last bits. */
     return bytes + bytes / 2 + bytes / 2048 + 16;
 }
 
@@ -61,7 +61,7 @@ static inline void put(struct bits *bits, uint32_t code)
     }
 }
 
-/* After a code was put: the table has grown by one string. Returns the next free code. */
+/* Call it after a code was put: the table has one more string. Returns the next free code. */
 static inline uint32_t grow(struct lzw *lzw, struct bits *bits, uint32_t next)
 {
     next++;
@@ -116,7 +116,7 @@ static void lzw_destroy(void *context)
     free(context);
 }
 
-/* Files from before TIFF 5 have the bits of codes the other way round (decode_lzw.c). */
+/* Files from before TIFF 5 have the bits of codes in reverse order (decode_lzw.c). */
 static bool lzw_is_common(const void *block, size_t bytes)
 {
     const uint8_t *first = block; /* the code that clears the table */

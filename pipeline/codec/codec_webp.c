@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* WebP, each block a picture of its own (TIFF compression 50001, libtiff's). Level 100 is lossless
- * and keeps the colours of transparent pixels; below that, alpha alone is. One thread and fixed
- * settings: the same pixels give the same bytes. libwebp allocates its working memory while it
- * encodes. */
+/* WebP, each block a separate picture (TIFF compression 50001, libtiff's). Level 100 is lossless
+ * and keeps the colours of transparent pixels; below that, only alpha is lossless. One thread and
+ * fixed settings: the same pixels give the same bytes. libwebp allocates its working memory while
+ * it encodes. */
 #include "pipeline/codec/codec.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ struct webp_context {
     uint32_t n_bands;
 };
 
-/* Where the writer puts what it is given. */
+/* Output buffer of the writer. */
 struct room {
     uint8_t *at;
     size_t left;
@@ -27,7 +27,8 @@ struct room {
 
 static size_t webp_bound(size_t bytes)
 {
-    return bytes + bytes / 2 + 4096; /* lossless, of noise, is a little longer than what it holds */
+    /* lossless output of noise is a little longer than its input */
+    return bytes + bytes / 2 + 4096;
 }
 
 static uint64_t webp_context_bytes(int level, size_t block_bytes)
@@ -108,7 +109,7 @@ const struct pb_codec pb_codec_webp = {
     .bands = 1u << 3 | 1u << 4,
     .min_level = 1,
     .max_level = LOSSLESS,
-    .default_level = 75, /* GDAL's */
+    .default_level = 75, /* same as in GDAL */
     .bound = webp_bound,
     .context_bytes = webp_context_bytes,
     .create = webp_create,

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Zstandard frames. The context lives in one allocation of known size ("static" contexts of zstd's
+/* Zstandard frames. The context is in one allocation of known size ("static" contexts of zstd's
  * advanced interface), so that it can be planned for and encode cannot allocate. Default levels: 9,
- * as GDAL, for integers; floats gain 1 percent by it and take five times as long, so they get 1. */
+ * like GDAL, for integers; 1 for floats, which are only 1 percent smaller with 9 and take five
+ * times as long. */
 #define ZSTD_STATIC_LINKING_ONLY
 #include "pipeline/codec/codec.h"
 
@@ -59,12 +60,12 @@ static void zstd_destroy(void *context)
     free(context);
 }
 
-/* One frame, whose window other decoders allocate: libtiff takes no second frame, and zstd asks
- * that no more than 128 MiB be allocated. */
+/* True for one frame with a window that other decoders allocate: libtiff accepts no second frame,
+ * and zstd limits the window to 128 MiB by default. */
 static bool zstd_is_common(const void *block, size_t bytes)
 {
     enum { SINGLE_SEGMENT = 0x20, WINDOW_LOG_MIN = 10, WINDOW_LOG_MAX = 27 };
-    const uint8_t *frame = block; /* a magic number, a descriptor, and that of the window */
+    const uint8_t *frame = block; /* a magic number, a descriptor, and the window's descriptor */
     return bytes > 5 && ZSTD_findFrameCompressedSize(block, bytes) == bytes &&
            (frame[4] & SINGLE_SEGMENT || WINDOW_LOG_MIN + (frame[5] >> 3) <= WINDOW_LOG_MAX);
 }

@@ -5,9 +5,9 @@
 /* Decoders of one TIFF block, strict: a block is decoded completely and consistently or refused.
  * When run() returns 0, the first `least` bytes of the output were written by it and depend on the
  * stream alone: no byte that was in the buffer before becomes a pixel. The input is not trusted:
- * any bytes of any length end in 0 or -EBADMSG, in time linear in input and output.
+ * any bytes of any length give 0 or -EBADMSG, in time linear in input and output.
  *
- * A block is smaller than 4 GiB. It must give at least `least` bytes (the rows that lie in the
+ * A block is smaller than 4 GiB. It must give at least `least` bytes (the rows inside the
  * image) and at most `most` (a full block: writers pad the last strip). Bytes after the end of a
  * stream are padding. A context belongs to one thread at a time. */
 #include <stdbool.h>
@@ -17,17 +17,17 @@
 struct pb_decode {
     const char *name;
     bool verifies_only;   /* checks whether a stream is complete; run() writes nothing */
-    size_t context_bytes; /* an upper bound of what create() allocates */
+    size_t context_bytes; /* upper bound of the memory that create() allocates */
     int (*create)(void **out_context); /* 0 or -ENOMEM. Thread: init */
     void (*destroy)(void *context);    /* NULL is fine */
-    /* 0, or -EBADMSG and what is wrong in *out_why (static). */
+    /* 0, or -EBADMSG and the error in *out_why (static). */
     int (*run)(void *context, const uint8_t *in, size_t in_bytes, uint8_t *out, size_t least,
                size_t most, const char **out_why);
-    /* Two blocks in turn, which is faster than one after the other; NULL: the codec has no such
-     * way. start() begins a block in lane 0 or 1 and drops what the lane had; in and out are
-     * borrowed until next(), which decodes until a block is complete or refused, has named its
-     * lane, or until stop(). run() may be called between. next(): as run(); something was started.
-     */
+    /* Decode two blocks alternately, which is faster than one after the other; NULL: not supported
+     * by the codec. start() begins a block in lane 0 or 1 and drops the lane's earlier block; in
+     * and out are borrowed until next() has reported the end of that lane, or until stop(). next()
+     * decodes until a block is complete or refused; results as for run(); a lane must be started.
+     * run() may be called between these calls. */
     void (*start)(void *context, unsigned lane, const uint8_t *in, size_t in_bytes, uint8_t *out,
                   size_t least, size_t most);
     int (*next)(void *context, unsigned *out_lane, const char **out_why);
@@ -40,9 +40,9 @@ extern const struct pb_decode pb_decode_packbits; /* decode_packbits.c */
 extern const struct pb_decode pb_decode_zstd;     /* decode_zstd.c */
 extern const struct pb_decode pb_decode_jpeg, pb_decode_webp, pb_decode_lzma; /* .._envelope.c */
 
-/* By the value of tag 259; NULL = not supported here, or stored uncompressed. */
+/* Decoder for the value of tag 259; NULL = not supported here, or stored uncompressed. */
 const struct pb_decode *pb_decode_of(uint16_t tiff_compression);
 
-/* The messages of decoders. */
+/* Messages of decoders. */
 extern const char pb_decode_short[], pb_decode_long[], pb_decode_bad[];
 #endif

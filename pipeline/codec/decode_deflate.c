@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * zlib streams, whose Adler-32 is verified: one by libdeflate, two in turn by inflate_pair.c, which
- * is slower than libdeflate on one stream of long runs and on short ones. Both take the same
- * streams for valid. "Insufficient space" is a failure here: the output is then incomplete. */
+ * zlib streams, whose Adler-32 is verified: one by libdeflate, two alternately by inflate_pair.c,
+ * which is slower than libdeflate on one stream of long runs and on short ones. Both accept the
+ * same streams. "Insufficient space" is a failure here: the output is incomplete then. */
 #include "pipeline/codec/decode.h"
 #include "pipeline/codec/inflate_pair.h"
 
@@ -15,7 +15,7 @@
 struct context {
     struct libdeflate_decompressor *one;
     struct pb_inflate_pair *two;
-    size_t least[2]; /* of the lanes */
+    size_t least[2]; /* indexed by lane */
 };
 
 static const char damaged[] = "it is cut short, not a valid zlib stream, or its Adler-32 is wrong";

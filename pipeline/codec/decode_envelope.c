@@ -20,7 +20,7 @@ static void destroy(void *context)
     (void)context;
 }
 
-/* The next marker from *at on, 0 = none: bytes of a scan, stuffed zeros and restarts are passed. */
+/* Next marker from *at on, 0 if absent: skips bytes of a scan, stuffed zeros and restarts. */
 static uint8_t next_marker(const uint8_t *in, size_t bytes, size_t *at)
 {
     while (*at + 1 < bytes) {

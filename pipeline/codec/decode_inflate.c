@@ -51,7 +51,7 @@ int pb_inflate_feed(struct pb_inflate *state, const uint8_t *in, size_t bytes, u
             return -EBADMSG;
     } while (rc == Z_OK && z->avail_out == 0);
     if (rc == Z_OK || rc == Z_BUF_ERROR)
-        return 0; /* wants more */
+        return 0; /* needs more input */
     *out_why = rc == Z_STREAM_END ? pb_decode_short
                                   : "it is not a valid zlib stream, or its Adler-32 is wrong";
     return rc == Z_STREAM_END && state->made >= least ? 1 : -EBADMSG;

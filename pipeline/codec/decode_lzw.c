@@ -3,14 +3,14 @@
  *
  * TIFF's LZW: codes of 9 to 12 bits, most significant bit first, one wider a code early; 256 clears
  * the table, 257 ends. A string of the table is the one before it and the byte that follows it in
- * the output, so it is in the output already, contiguous: an entry is its offset and length.
+ * the output; therefore it is in the output already, contiguous: an entry is its offset and length.
  *
  * Files from before TIFF 5 have the codes least significant bit first, and widen them one code
  * later. They are recognised by their first code, a clear, which is in other bits.
  *
  * Streams without the end code, and zeros after the last pixel, occur in valid files. A table
- * that is full and not cleared takes no more strings but goes on for as many codes as libtiff
- * lets it. */
+ * that is full and not cleared gets no more strings, but decoding continues for as many codes as
+ * in libtiff. */
 #include "pipeline/codec/decode.h"
 
 #include <errno.h>
@@ -21,10 +21,10 @@ enum { CLEAR = 256, END = 257, FIRST = 258, BITS_MIN = 9, BITS_MAX = 12, TABLE =
 enum { OVERRUN = 1023 }; /* codes after the table is full */
 
 struct entry {
-    uint32_t at, bytes; /* in the output, of a block of less than 4 GiB */
+    uint32_t at, bytes; /* in the output, for a block of less than 4 GiB */
 };
 
-/* The unread bits are at the upper end of `bits`, of old files at the lower end. */
+/* The unread bits are at the upper end of `bits`, for old files at the lower end. */
 struct input {
     const uint8_t *next, *end;
     uint64_t bits;
@@ -38,7 +38,7 @@ static int create(void **out_context)
     return *out_context != NULL ? 0 : -ENOMEM;
 }
 
-/* Eight bytes at a time while there are so many; those that do not fit come again. */
+/* Reads eight bytes at a time if that many remain; bytes that do not fit are read again. */
 static inline void refill(struct input *in)
 {
     uint64_t word;
@@ -70,7 +70,7 @@ static inline int next_code(struct input *in, unsigned width)
     return (int)code;
 }
 
-/* What is left may be padding: less than two bytes, or zeros. */
+/* True if the rest may be padding: less than two bytes, or zeros. */
 static bool is_padding(struct input in)
 {
     if ((in.end - in.next) * 8 + in.n_bits < 16)
@@ -81,8 +81,8 @@ static bool is_padding(struct input in)
     return held == 0;
 }
 
-/* Copies a string from earlier output; the last one may reach into itself by a byte. Short strings
- * are copied as eight bytes where there is room: surplus bytes are overwritten later, or are after
+/* Copies a string from earlier output; the last one may overlap itself by a byte. Short strings
+ * are copied as eight bytes if there is room: surplus bytes are overwritten later, or are after
  * the end of the output. */
 static inline void repeat(uint8_t *out, size_t at, size_t from, size_t bytes, size_t room)
 {
@@ -103,7 +103,7 @@ struct lzw {
     struct entry *table;
     struct input in;
     unsigned early, width, free_code, overrun;
-    struct entry last; /* the string before; no bytes: the table was just cleared */
+    struct entry last; /* the string before; 0 bytes: the table was just cleared */
     uint8_t *out;
     size_t made, most;
     const char *why;
@@ -122,7 +122,8 @@ static inline bool put(struct lzw *s, unsigned code, struct entry *out_now)
 {
     struct entry from = {0, 1};
     if (code > CLEAR && code == s->free_code && s->last.bytes > 0)
-        from = (struct entry){s->last.at, s->last.bytes + 1}; /* which it is about to define */
+        /* the string that it defines itself */
+        from = (struct entry){s->last.at, s->last.bytes + 1};
     else if (code > CLEAR && code < s->free_code)
         from = s->table[code];
     else if (code > CLEAR)
@@ -140,7 +141,7 @@ static inline bool put(struct lzw *s, unsigned code, struct entry *out_now)
     return true;
 }
 
-/* Enters the string before, and the byte after it, into the table. */
+/* Adds the string before, with the byte after it, to the table. */
 static inline bool define(struct lzw *s)
 {
     if (s->last.bytes == 0)

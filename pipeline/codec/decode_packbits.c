@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * PackBits: a count n, then n + 1 bytes as they are (0 <= n) or one byte 1 - n times (n < 0); -128
- * is nothing. There is no end code: a stream ends with its bytes. One odd byte may follow, for
+ * PackBits: a count n, then n + 1 literal bytes (0 <= n) or one byte 1 - n times (n < 0); -128
+ * has no meaning. There is no end code: a stream ends with its bytes. One odd byte may follow, for
  * block sizes rounded up to even ones. */
 #include "pipeline/codec/decode.h"
 

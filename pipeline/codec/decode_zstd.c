@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Zstandard frames; a frame's check sum is verified where there is one. Frames are decoded in one
- * piece, so no window is allocated, whatever a frame asks for. */
+ * Zstandard frames; a frame's checksum is verified if present. Frames are decoded in one
+ * piece, therefore no window is allocated, whatever size a frame requests. */
 #include "pipeline/codec/decode.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Each chunk is read three times, in cache: find runs (four bytes at a time, so runs of 7 and more
  * are always found), count symbols, write codes. Codes have at most 14 bits, so that four of them
- * and seven bits left over fit into 64 bits and the buffer is emptied once every four literals. A
+ * and seven remaining bits fit into 64 bits and the buffer is emptied once every four literals. A
  * chunk that does not shrink is stored. */
 #include "pipeline/codec/deflate_runs.h"
 #include "kernels/pixel.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define LOOK 64 /* bytes that are looked at together */
+#define LOOK 64 /* bytes that are tested together */
 
 struct bits {
     uint8_t *at;
@@ -24,7 +24,7 @@ static inline void push(struct bits *bits, uint64_t value, unsigned n)
     bits->n += n;
 }
 
-/* Writes eight bytes, of which the full ones count: the bound has room for that. */
+/* Writes eight bytes, of which only the complete ones count: the bound includes the others. */
 static inline void empty(struct bits *bits)
 {
     memcpy(bits->at, &bits->held, 8);
@@ -44,8 +44,8 @@ size_t pb_deflate_runs_bound(size_t bytes)
     return bytes + (bytes / PB_DEFLATE_RUNS_CHUNK + 1) * 6 + 16;
 }
 
-/* Whether one of the LOOK / 4 words from `in` on repeats the byte before it: such a word equals
- * that which begins a byte earlier. */
+/* True if one of the LOOK / 4 words from `in` on repeats the byte before it: such a word equals
+ * the word that begins a byte earlier. */
 static inline bool has_run(const uint8_t *in)
 {
     typedef uint32_t words __attribute__((vector_size(16)));
@@ -62,7 +62,7 @@ static inline bool has_run(const uint8_t *in)
     return (any[0] | any[1]) != 0;
 }
 
-/* The first position from `at` on whose byte is another one than that before `at`, at most n. */
+/* First position from `at` on whose byte differs from that before `at`, at most n. */
 static uint32_t run_end(const uint8_t *in, uint32_t at, uint32_t n)
 {
     const uint64_t same = in[at - 1] * UINT64_C(0x0101010101010101);
@@ -136,18 +136,18 @@ static uint64_t count_symbols(struct pb_deflate_runs *work, const uint8_t *in, u
     return more;
 }
 
-/* The table of code lengths, itself run-length coded (RFC 1951, 3.2.7). */
+/* Table of code lengths, itself run-length coded (RFC 1951, 3.2.7). */
 struct table {
     uint8_t symbol[PB_DEFLATE_LITLEN + 1], extra[PB_DEFLATE_LITLEN + 1];
     unsigned n, n_litlen, n_order;
     uint8_t bits[PB_DEFLATE_LENGTHS];
     uint16_t code[PB_DEFLATE_LENGTHS];
-    uint64_t size; /* bits in the stream, with the block's head */
+    uint64_t size; /* bits in the stream, including the block's head */
 };
 
 static const uint8_t order[PB_DEFLATE_LENGTHS] = PB_DEFLATE_LENGTHS_ORDER;
 
-/* A repeat code refers to what was just sent: here always to the same length. */
+/* A repeat code refers to the length before it: here always the same length. */
 static void add_repeats(struct table *table, uint8_t length, unsigned n)
 {
     table->symbol[table->n] = length;
@@ -169,7 +169,7 @@ static void make_table(struct table *table, const uint8_t *litlen)
     while (table->n_litlen > 257 && litlen[table->n_litlen - 1] == 0)
         table->n_litlen--;
     memcpy(all, litlen, table->n_litlen);
-    all[table->n_litlen] = 1; /* the one distance, 1, in one bit */
+    all[table->n_litlen] = 1; /* the only distance, 1, in one bit */
     for (unsigned i = 0, end; i <= table->n_litlen; i = end) {
         for (end = i + 1; end <= table->n_litlen && all[end] == all[i]; end++)
             ;
@@ -208,9 +208,9 @@ static inline void push_symbol(struct bits *bits, const uint64_t *code, unsigned
     push(bits, code[symbol] >> (64 - n), n);
 }
 
-/* Codes are joined in pairs, which do not depend on each other: the earlier one moves down by the
- * bits of the later one, which takes the highest. Four have at most 56 bits, so what the numbers of
- * bits leave in the lowest byte goes away with the last shift. */
+/* Codes are joined in pairs, which do not depend on each other: the earlier one is shifted down by
+ * the bits of the later one, which is in the highest. Four have at most 56 bits, therefore the last
+ * shift removes the remains of the bit counts in the lowest byte. */
 static inline void push_four(struct bits *bits, const uint64_t *code, const uint8_t *in)
 {
     uint64_t a = code[in[0]], b = code[in[1]], c = code[in[2]], d = code[in[3]];

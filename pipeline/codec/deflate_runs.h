@@ -19,14 +19,14 @@ struct pb_deflate_runs {
         uint32_t at, bytes;
     } run[PB_DEFLATE_RUNS_CHUNK / 4 + 1];
     uint32_t n_runs;
-    /* Histograms, by position: the counts of equal neighbours do not depend on each other. */
+    /* Histograms, by position: the counts of equal neighbours are independent of each other. */
     uint32_t count[PB_DEFLATE_RUNS_TABLES][288];
-    uint64_t code[288]; /* the code in the highest bits, their number in the lowest byte */
-    uint64_t held;      /* of a stream in parts: the last bits, which fill no byte */
+    uint64_t code[288]; /* the code in the highest bits, its number of bits in the lowest byte */
+    uint64_t held;      /* for a stream in parts: the last bits, which fill no byte */
     unsigned n_held;    /* < 8 */
 };
 
-/* Of a whole stream, and of each part of one. */
+/* Bound for a whole stream, and for each part of one. */
 size_t pb_deflate_runs_bound(size_t bytes);
 /* Returns the size; out holds bound(bytes). bytes > 0. */
 size_t pb_deflate_runs(struct pb_deflate_runs *work, const uint8_t *in, size_t bytes, uint8_t *out);

@@ -1,21 +1,21 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A window is contiguous, as strings repeat up to 32 KiB back: in short samples pixels would be
- * seen without the lines above them. Its words of four bytes at multiples of four are entered into
- * a table by their hash, the first of equal ones stays. Then segments of it, of 64 bytes each, are
- * coded as an encoder would: literals at the entropy of all segments, runs at next to nothing,
- * matches with what the table has before them.
+/* A window is contiguous, because strings repeat up to 32 KiB back: short samples of pixels would
+ * lack the lines above them. Its words of four bytes at multiples of four are entered into
+ * a table by their hash; the first of equal ones stays. Then segments of it, of 64 bytes each, are
+ * coded like an encoder would: literals at the entropy of all segments, runs at almost no cost,
+ * matches with the words before them in the table.
  *
- * Sizes are added up over the windows; strings must save MIN_PERCENT of them. Where a byte takes
- * less than two bits and there are few values the segments are too short to tell: there are long
- * strings in maps. The estimate is low, as matches of four to six bytes are mostly not found.
+ * Sizes are added up over the windows; strings must save MIN_PERCENT of them. If a byte costs
+ * less than two bits and there are few values, the segments are too short for a decision: maps have
+ * long strings. The estimate is low, because matches of four to six bytes are mostly not found.
  *
- * Measured (512 px blocks behind predictor 2; what libdeflate saves, and this estimate). Level 1:
+ * Measured (512 px blocks after predictor 2; savings of libdeflate, and this estimate). Level 1:
  * bands of Sentinel-2 1.7 % (0.0 to 0.1), two of them chunky 5 (0.1), twenty chunky indices of
  * int16 1.1 (0.2), RGB of bytes -3.5 (0.0); without a predictor: the indices 47 (22), heights 44
  * (21), RGB 25 (14). Level 6, few values: SAR amplitudes 19, heights of a plain 7; the edge of a
- * band, noise beside nodata, has many values: -2 to 0, at a fifth of the speed. Blocks of floats
- * are not asked: behind predictor 3 strings save 0 to 4 % of most, at a sixth of the speed. */
+ * band, noise next to nodata, has many values: -2 to 0, at a fifth of the speed. Blocks of floats
+ * are not tested: after predictor 3 strings save 0 to 4 % of most, at a sixth of the speed. */
 #include "pipeline/codec/deflate_strings.h"
 
 #include <string.h>
@@ -23,7 +23,8 @@
 static void enter_words(struct pb_deflate_strings *work, const uint8_t *in, uint32_t n)
 {
     memset(work->first, 0xff, sizeof work->first);
-    for (uint32_t i = n / PB_STRINGS_WORD; i-- > 0;) { /* the first of equal ones is the last */
+    for (uint32_t i = n / PB_STRINGS_WORD;
+         i-- > 0;) { /* backwards: the first of equal ones remains */
         uint32_t word = pb_strings_word(in + (size_t)PB_STRINGS_WORD * i);
         work->first[pb_strings_hash(word)] = (uint16_t)i;
     }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Lengths by Huffman's merge over two queues (the symbols sorted by count, and the inner nodes,
- * which come out sorted by themselves); codes over the limit are shortened to it and the Kraft sum
+ * whose order of creation is sorted); codes over the limit are shortened to it and the Kraft sum
  * is repaired at the cost of the next longest ones. Ties are broken by symbol, so the result is the
  * same everywhere. */
 #include "pipeline/codec/huffman.h"
@@ -13,8 +13,8 @@ struct leaf {
     uint16_t symbol;
 };
 
-/* Stable, by the bytes of the counts, the lowest first: leaves come by symbol. The C library's sort
- * would allocate. Returns where the sorted ones lie: in leaf or in room. */
+/* Stable sort by the bytes of the counts, the lowest first: leaves are in the order of symbols
+ * before. The C library's sort would allocate. Returns the sorted leaves: leaf or room. */
 static struct leaf *sort_by_count(struct leaf *leaf, struct leaf *room, unsigned n)
 {
     for (unsigned shift = 0; shift < 32; shift += 8) {
@@ -23,7 +23,7 @@ static struct leaf *sort_by_count(struct leaf *leaf, struct leaf *room, unsigned
         for (unsigned i = 0; i < n; i++)
             next[leaf[i].count >> shift & 255]++;
         if (next[0] == n)
-            continue; /* all have this byte 0 */
+            continue; /* this byte is 0 in all */
         for (unsigned digit = 0; digit < 256; digit++) {
             unsigned own = next[digit];
             next[digit] = (uint16_t)sum;
@@ -38,10 +38,10 @@ static struct leaf *sort_by_count(struct leaf *leaf, struct leaf *room, unsigned
     return leaf;
 }
 
-/* How many leaves have each depth; leaves are sorted, at least two. */
+/* Counts the leaves of each depth; leaves are sorted, at least two. */
 static void depths(const struct leaf *leaf, unsigned n, uint32_t *of_depth)
 {
-    uint32_t weight[PB_HUFFMAN_SYMBOLS]; /* of inner node i */
+    uint32_t weight[PB_HUFFMAN_SYMBOLS]; /* weight of inner node i */
     uint16_t parent[2 * PB_HUFFMAN_SYMBOLS], depth[PB_HUFFMAN_SYMBOLS];
     unsigned next_leaf = 0, next_node = 0;
     for (unsigned node = 0; node + 1 < n; node++) {
@@ -70,7 +70,7 @@ static void shorten(uint32_t *of_depth, unsigned limit)
     }
     for (unsigned d = 1; d <= limit; d++)
         sum += of_depth[d] << (limit - d);
-    /* Each step takes a leaf of the deepest level and hangs it beside one higher up. */
+    /* Each step takes a leaf of the deepest level and makes it the sibling of a higher one. */
     for (; sum > 1u << limit; sum--) {
         unsigned d = limit - 1;
         while (of_depth[d] == 0)
@@ -98,12 +98,12 @@ void pb_huffman_lengths(const uint32_t *count, unsigned n, unsigned limit, uint8
     depths(leaf, used, of_depth);
     shorten(of_depth, limit);
     unsigned at = used;
-    for (unsigned d = 1; d <= limit; d++) /* the most frequent get the shortest */
+    for (unsigned d = 1; d <= limit; d++) /* the most frequent symbols get the shortest codes */
         for (uint32_t i = 0; i < of_depth[d]; i++)
             out_bits[leaf[--at].symbol] = (uint8_t)d;
 }
 
-/* The 16 bits in the other order. */
+/* Reverses the order of the 16 bits. */
 static uint32_t turned(uint32_t v)
 {
     v = (v & 0x5555) << 1 | (v >> 1 & 0x5555);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The symbols near the end of the input or the output: every byte is checked for. */
+ * Decodes symbols near the end of the input or the output: tests the bounds for every byte. */
 #include "pipeline/codec/inflate_lane.h"
 
 static void drop(struct pb_inflate_lane *l, unsigned n)
@@ -10,7 +10,7 @@ static void drop(struct pb_inflate_lane *l, unsigned n)
     l->left -= n;
 }
 
-/* Literals and the length that follows them, 0 = none. PB_INFLATE_CODES: go on. */
+/* Decodes literals and the length that follows them, 0 = no length. PB_INFLATE_CODES: continue. */
 static enum pb_inflate_state take_symbols(struct pb_inflate_lane *l, size_t *out_length)
 {
     uint32_t e = l->codes[l->bits & l->mask];

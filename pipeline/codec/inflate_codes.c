@@ -1,20 +1,21 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Headers of deflate blocks (RFC 1951) and the tables that decode them. What is accepted is what
- * libdeflate accepts: complete codes, empty ones, and a single code of one bit, which then has both
- * values; symbols that RFC 1951 leaves out count as the last length or distance.
+ * Headers of deflate blocks (RFC 1951) and the tables that decode them. The same blocks are
+ * accepted as by libdeflate: complete codes, empty ones, and a single code of one bit, which then
+ * has both values; symbols that RFC 1951 leaves out count as the last length or distance.
  *
- * A table is filled in the order of its codes, doubled for each bit more (as libdeflate does).
- * Entries of several symbols are made from those of one: what follows a literal of n bits is at the
- * index without these bits, which is lower and, from the end down, still of one symbol. */
+ * A table is filled in the order of its codes, and doubled for each further bit (like in
+ * libdeflate). Entries of several symbols are made from those of one: the entry after a literal of
+ * n bits is at the index without these bits, which is lower and, from the end down, still has one
+ * symbol. */
 #include "pipeline/codec/inflate_lane.h"
 
 #include <string.h>
 
 enum { CODE_MAX = 15, PRECODE_MAX = 7, LITERALS = 256, END_SYMBOL = 256 };
-/* From so many bytes of input on a large table pays; of symbols that are matches, a share of 1/5
- * from which decoding both alike is faster than a branch that is predicted wrongly. */
+/* LARGE_BYTES: input size from which a large table is faster. ITEMS_FROM: share of matches in the
+ * symbols, 1/5, from which decoding both kinds alike is faster than a mispredicted branch. */
 enum { LARGE_BYTES = 16 << 10, ITEMS_FROM = (1 << CODE_MAX) / 5 };
 
 enum alphabet { PRECODE, DISTANCES, LITERALS_ALONE, LITERALS_AND_MATCHES };
@@ -59,12 +60,12 @@ static inline uint32_t subtable_entry(enum alphabet alphabet, unsigned start, un
            index_bits << 8;
 }
 
-/* The lengths of a code's symbols, counted and sorted. */
+/* Lengths of a code's symbols, counted and sorted. */
 struct sorted {
     unsigned count[CODE_MAX + 1];
-    const uint16_t *symbol; /* those that occur, in the order of their codes */
-    unsigned max;           /* bits of the longest */
-    uint32_t space;         /* used, of 1 << max */
+    const uint16_t *symbol; /* symbols that occur, in the order of their codes */
+    unsigned max;           /* bits of the longest code */
+    uint32_t space;         /* used code space, out of 1 << max */
 };
 
 static struct sorted sort(const uint8_t *lens, unsigned n, unsigned max, uint16_t *symbols)
@@ -87,7 +88,7 @@ static struct sorted sort(const uint8_t *lens, unsigned n, unsigned max, uint16_
     return s;
 }
 
-/* The code after this one: deflate has the first bit lowest. */
+/* Code after this one: deflate has the first bit lowest. */
 static inline unsigned next_code(unsigned code, unsigned n_bits)
 {
     unsigned bit = 1u << (31 - __builtin_clz(code ^ ((1u << n_bits) - 1)));
@@ -99,7 +100,7 @@ static void twice(uint32_t *table, unsigned n_bits)
     memcpy(table + ((size_t)1 << n_bits), table, sizeof *table << n_bits);
 }
 
-/* The codes that are longer than table_bits, from `code` on, which has n_bits. */
+/* Fills in the codes that are longer than table_bits, from `code` on, which has n_bits. */
 static inline void fill_subtables(uint32_t *table, unsigned table_bits, struct sorted *s,
                                   unsigned code, unsigned n_bits, enum alphabet alphabet)
 {
@@ -146,7 +147,7 @@ static inline __attribute__((always_inline)) bool build(uint32_t *table, unsigne
             twice(table, n_bits - 1);
         for (unsigned i = s.count[n_bits]; i > 0; i--) {
             table[code] = entry_of(alphabet, *s.symbol++, n_bits);
-            if (code == (1u << n_bits) - 1) { /* the last one */
+            if (code == (1u << n_bits) - 1) { /* the last code */
                 for (; n_bits < table_bits; n_bits++)
                     twice(table, n_bits);
                 return true;
@@ -158,7 +159,7 @@ static inline __attribute__((always_inline)) bool build(uint32_t *table, unsigne
     return true;
 }
 
-/* Entries of a literal, and what follows it if that fits as well. */
+/* Joins the entry of a literal with the next symbol if that fits as well. */
 static void join(uint32_t *table, unsigned table_bits)
 {
     for (unsigned i = 1u << table_bits; i-- > 0;) {
@@ -173,7 +174,7 @@ static void join(uint32_t *table, unsigned table_bits)
 static enum pb_inflate_state build_codes(struct pb_inflate_lane *l, unsigned n_codes,
                                          unsigned n_distances)
 {
-    uint32_t matches = 0; /* of 1 << CODE_MAX */
+    uint32_t matches = 0; /* share of matches, out of 1 << CODE_MAX */
     struct sorted s = sort(l->lens + n_codes, n_distances, CODE_MAX, l->sorted);
     if (!build(l->distances, PB_INFLATE_DISTANCE_BITS, s, DISTANCES))
         return PB_INFLATE_BAD;
@@ -218,7 +219,7 @@ static enum pb_inflate_state stored(struct pb_inflate_lane *l)
 {
     if (l->over > l->left >> 3)
         return PB_INFLATE_BAD;
-    l->in -= (l->left >> 3) - l->over; /* what was read ahead */
+    l->in -= (l->left >> 3) - l->over; /* returns the bytes that were read ahead */
     l->over = l->left = 0;
     l->bits = 0;
     if (l->in_end - l->in < 4)
@@ -247,7 +248,7 @@ static enum pb_inflate_state fixed(struct pb_inflate_lane *l)
     return build_codes(l, 288, 32);
 }
 
-/* n lengths of codes. A last run may be longer than what is left. */
+/* Reads n code lengths. A last run may be longer than the rest. */
 static bool take_lens(struct pb_inflate_lane *l, const uint32_t *precode, unsigned n)
 {
     for (unsigned i = 0, run; i < n; i += run) {

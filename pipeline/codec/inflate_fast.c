@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The loops that decode most of a stream, of one lane or of two in turn, so that the latencies of
- * two streams overlap. Matches of 16-bit samples are short, and whether one comes next is hard to
- * predict, so where they are frequent an entry of the table is decoded without a branch on it: its
- * literals are stored, a distance is looked up (and masked out if there is no match), eight bytes
- * are copied. What does not fit that, long matches, distances shorter than the length, long codes,
- * goes to special(). Blocks of literals have a loop that looks for anything else every four
- * entries; an entry that is something else takes no bits until then.
+ * The loops that decode most of a stream, for one lane or for two alternately, so that the
+ * latencies of two streams overlap. Matches of 16-bit samples are short, and hard to predict;
+ * therefore, if they are frequent, an entry of the table is decoded without a branch on the match:
+ * its literals are stored, a distance is looked up (and masked out if there is no match), eight
+ * bytes are copied. All other cases, long matches, distances shorter than the length, long codes,
+ * are decoded by special(). Blocks of literals have a loop that tests for other entries every four
+ * entries; such an entry uses no bits until then.
  *
  * Room: an iteration reads at most 3 * 8 bytes and writes less than 2 * (2 + 258 + 40). */
 #include "pipeline/codec/inflate_lane.h"
@@ -19,7 +19,7 @@
 #define INLINE      static inline __attribute__((always_inline))
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* What of a lane is in registers. Bits 6 and up of `left` may be anything. */
+/* Members of a lane that are kept in registers. Bits 6 and up of `left` may be anything. */
 struct hot {
     uint64_t bits;
     const uint8_t *in;
@@ -45,7 +45,7 @@ INLINE void store(uint8_t *p, uint64_t v)
     memcpy(p, &v, 8);
 }
 
-/* The literals of an entry; where it has only one or none, the rest is overwritten later. */
+/* Stores the literals of an entry; if it has only one or none, the rest is overwritten later. */
 INLINE void store_literals(uint8_t *p, uint32_t entry)
 {
     uint16_t v = (uint16_t)(entry >> 8);
@@ -55,7 +55,7 @@ INLINE void store_literals(uint8_t *p, uint32_t entry)
     memcpy(p, &v, 2);
 }
 
-/* To 56 bits or more; bits above them are the input's, too, and come again. */
+/* Fills up to 56 bits or more; bits above them are also the input's, and are read again. */
 INLINE void refill(struct hot *h)
 {
     h->bits |= load(h->in) << (h->left & 63);
@@ -96,7 +96,7 @@ INLINE void copy(uint8_t *to, size_t distance, size_t length)
     }
 }
 
-/* Any entry. False: the lane left CODES, or is BAD. */
+/* Decodes any entry. False: the lane left CODES, or is BAD. */
 INLINE bool special(struct hot *h, struct pb_inflate_lane *l)
 {
     uint32_t e = h->entry;
@@ -138,9 +138,9 @@ INLINE bool special(struct hot *h, struct pb_inflate_lane *l)
     return true;
 }
 
-/* An entry of literals and a short match. False: it is none, and nothing was done. Without a match
- * the distance is 0, as is the length; with one of several entries, or one that has a subtable, it
- * is less than the length or more than any. */
+/* Decodes an entry of literals and a short match. False: it is another kind of entry, and nothing
+ * was done. Without a match the distance is 0, like the length; for the other kinds of entries, and
+ * for one with a subtable, it is less than the length or beyond the largest distance. */
 INLINE bool item(struct hot *h, const struct pb_inflate_lane *l)
 {
     const uint32_t e = h->entry, length = e >> 24 & 127;
@@ -162,7 +162,7 @@ INLINE bool item(struct hot *h, const struct pb_inflate_lane *l)
     return true;
 }
 
-/* An entry of literals. */
+/* Decodes an entry of literals. */
 INLINE void literals(struct hot *h, const struct pb_inflate_lane *l, uint32_t *used)
 {
     store_literals(h->out, h->entry);

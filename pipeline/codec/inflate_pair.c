@@ -35,7 +35,7 @@ void pb_inflate_pair_stop(struct pb_inflate_pair *pair, unsigned lane)
     pair->lane[lane].state = PB_INFLATE_IDLE;
 }
 
-/* Deflate, a window of at most 32 KiB, no dictionary. */
+/* True for deflate, a window of at most 32 KiB, no dictionary. */
 static bool is_zlib(const uint8_t *in)
 {
     unsigned head = (unsigned)in[0] << 8 | in[1];
@@ -60,7 +60,7 @@ void pb_inflate_pair_start(struct pb_inflate_pair *pair, unsigned lane, const ui
     l->left = l->over = 0;
 }
 
-/* Brings a lane to where the fast loops can take it. False: it has ended, or is idle. */
+/* Brings a lane into the state for the fast loops. False: it has ended, or is idle. */
 static bool make_ready(struct pb_inflate_lane *l)
 {
     for (;;) {
@@ -91,7 +91,7 @@ static enum pb_inflate_end end_of(struct pb_inflate_lane *l, size_t *out_bytes)
                                                                      : PB_INFLATE_DAMAGED;
 }
 
-/* A block of matches and one of literals have different loops: the lane of the first goes ahead. */
+/* A block of matches and one of literals have different loops: the lane of the first runs alone. */
 static void run_two(struct pb_inflate_lane *a, struct pb_inflate_lane *b)
 {
     if (a->items == b->items)

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Predictor 2 stores differences to the pixel on the left, modulo the sample's width; floats are
- * taken by their bits. Predictor 3 splits a row of floats into planes of bytes, most significant
+ * treated as their bits. Predictor 3 splits a row of floats into planes of bytes, most significant
  * first (TIFF Technical Note 3), and differences the bytes.
  *
- * Both go from one row to another instead of working in place: without a dependence on the output
+ * Both write from one row to another instead of in place: without a dependence on the output
  * the loops are plain subtractions of two streams, which compilers vectorise. */
 #include "pipeline/codec/predictor.h"
 
@@ -45,9 +45,9 @@ DIFFERENCE(16)
 DIFFERENCE(32)
 DIFFERENCE(64)
 
-/* Where sample i sits in the row of byte planes is known without the planes: byte k of sample i is
- * plane[n * (bytes - 1 - k) + i]. The difference to `step` bytes before it crosses from one plane
- * into the end of the one above for the first `step` samples. */
+/* The position of sample i in the row of byte planes is known without the planes: byte k of sample
+ * i is plane[n * (bytes - 1 - k) + i]. For the first `step` samples, the byte `step` positions
+ * before is in the end of the plane above. */
 PB_CLONES static void float_planes32(const uint32_t *restrict in, size_t n, size_t step,
                                      uint8_t *restrict out)
 {

@@ -12,9 +12,9 @@
 
 bool pb_type_is_float(enum pb_type type);
 
-/* What "auto" means: 3 for floats, 2 for integers. */
+/* Predictor for "auto": 3 for floats, 2 for integers. */
 int pb_predictor_auto(enum pb_type type);
-/* 3 needs floats. */
+/* Predictor 3 needs floats. */
 bool pb_predictor_fits(int predictor, enum pb_type type);
 
 /* in: n_px pixels of n_bands samples; out: as many bytes, not overlapping `in`. */

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdint.h>
 
-enum { NEAR_MOST = 8 }; /* values of float32 to each side that may count as nodata, and more */
+enum { NEAR_MOST = 8 }; /* more than the float32 values on each side that may count as nodata */
 
 static const struct {
     double min, max;
@@ -26,8 +26,8 @@ static const struct {
     [PB_F64] = {-DBL_MAX, DBL_MAX},
 };
 
-/* The float beside nodata, towards `to`, that no reader takes for nodata. At the ends of the range
- * readers take all there for it (pb_pixel_is_nodata_f32): then a few values on. */
+/* The float next to nodata, towards `to`, that no reader treats as nodata. At the ends of the range
+ * readers treat all values there as nodata (pb_pixel_is_nodata_f32): then a few values further. */
 static double beside_f32(float nodata, float to)
 {
     float v = nextafterf(nodata, to);
@@ -36,7 +36,7 @@ static double beside_f32(float nodata, float to)
     return (double)v;
 }
 
-/* The same of float64, in which what is near is as far as in float32. */
+/* Same for float64, with the same distances as in float32. */
 static double beside_f64(double nodata, double to)
 {
     double v = nextafter(nodata, to);
@@ -124,7 +124,7 @@ PB_CLONES static size_t to_u32(const struct pb_quantizer *quantizer, const float
 {
     const struct pb_quantizer q = *quantizer;
     size_t hits = 0;
-    /* By way of int32: the conversion that every vector unit has. */
+    /* Converts via int32, because every vector unit has that conversion. */
     for (size_t i = 0; i < n; i++) {
         double r = round_to(&q, 0, UINT32_MAX, (double)in[i], &hits);
         out[i * step] = (uint32_t)(int32_t)(r - 2147483648.0) ^ UINT32_C(0x80000000);
@@ -156,7 +156,7 @@ PB_CLONES static size_t to_f64(const struct pb_quantizer *q, const float *restri
 
 size_t pb_quantize(const struct pb_quantizer *q, const float *in, size_t n, void *out, size_t step)
 {
-    size_t hits = 0; /* valid values that are nodata */
+    size_t hits = 0; /* count of valid values that are nodata */
     switch (q->type) {
     case PB_U8:
         hits = to_u8(q, in, n, out, step);
@@ -181,7 +181,7 @@ size_t pb_quantize(const struct pb_quantizer *q, const float *in, size_t n, void
         hits = to_f64(q, in, n, out, step);
         break;
     }
-    return q->below != q->nodata ? hits : 0; /* beside a mask nothing moves */
+    return q->below != q->nodata ? hits : 0; /* with a mask nothing moves */
 }
 
 void pb_quantize_nodata(const struct pb_quantizer *q, size_t n, void *out)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Values of more digits than float32 has: taken apart into float32 planes, and stored whole. The
- * rests are scaled, so that they are no subnormal numbers where the value is none, and small enough
- * to be finite wherever the value is. */
+/* Values with more digits than float32: split into float32 planes, and stored without loss. The
+ * residuals are scaled, so that they are not subnormal unless the value is, and small enough
+ * to be finite if the value is. */
 #include "pipeline/codec/rest.h"
 
 #include "pipeline/codec/predictor.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#define DIGIT 16777216.0 /* 2^24: what a float32 has room for */
+#define DIGIT 16777216.0 /* 2^24: precision of a float32 */
 
 uint32_t pb_rest_planes(enum pb_type type)
 {
@@ -29,7 +29,7 @@ double pb_rest_join(float a, float b, float c)
     return ((double)a + (double)b / DIGIT) + (double)c / (DIGIT * DIGIT);
 }
 
-/* As it is stored; x: valid. Counts when it is nodata, and is moved beside it. */
+/* Stored form of the valid x. Counts x if it is nodata, and moves it to a neighbour. */
 static double stored(const struct pb_quantizer *q, double x, double low, double high, size_t *hits)
 {
     double r = x < low ? low : x > high ? high : x;
@@ -61,5 +61,5 @@ size_t pb_rest_quantize(const struct pb_quantizer *q, const float *in,
             ((double *)out)[i * step] = isnan(r) ? (double)NAN : r;
         }
     }
-    return q->below != q->nodata ? hits : 0; /* beside a mask nothing moves */
+    return q->below != q->nodata ? hits : 0; /* with a mask nothing moves */
 }

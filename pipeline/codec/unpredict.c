@@ -3,15 +3,15 @@
  *
  * The usual numbers of bands are constants to the compiler, so that the sums of a pixel stay in
  * registers and gathering becomes shuffles. Sums of a single band, each of which needs the one
- * before it, are made in vectors of 16 bytes: log2(lanes) shifted additions, then the sum of all
- * before is added to every lane. */
+ * before it, are computed in vectors of 16 bytes: log2(lanes) shifted additions, then the sum of
+ * all before is added to every lane. */
 #include "pipeline/codec/unpredict.h"
 
 #include "pipeline/codec/predictor.h"
 
 #include <string.h>
 
-/* Running sums of whole vectors; returns how many samples they were, *left is the last sum. */
+/* Running sums of whole vectors; returns the count of their samples, *left is the last sum. */
 #define SUM_VECTORS(bits, lanes, ...)                                                              \
     typedef uint##bits##_t v##bits __attribute__((vector_size(16)));                               \
     static size_t sum_vectors##bits(uint##bits##_t *a, size_t n, uint##bits##_t *left)             \
@@ -28,7 +28,7 @@
         }                                                                                          \
         return i;                                                                                  \
     }
-/* v moved up by so many lanes, and added. */
+/* Adds v shifted up by some lanes. */
 #define UP(...) v += __builtin_shufflevector(zero, v, __VA_ARGS__);
 SUM_VECTORS(8, 16,
             UP(0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30)
@@ -79,7 +79,7 @@ static void swap_samples(void *row, size_t bytes, size_t n)
     }
 }
 
-/* Planes of bytes, most significant first, back to floats. */
+/* Joins planes of bytes, most significant first, to floats. */
 static void join_planes(const uint8_t *planes, size_t bytes, size_t n, void *out)
 {
     const uint8_t *p = planes;

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Pixels outside the image are nodata, as they have no value; a run of equal values compresses to a
- * few bytes. In blocks of pictures they repeat the image's edge. Blocks without a valid pixel are
- * all alike, but where a ramp gives invalid pixels a colour those of one size: what the last one
- * became is given again for the next. */
+/* Pixels outside the image are nodata, because they have no value; a run of equal values compresses
+ * to a few bytes. In blocks of pictures they repeat the image's edge. Blocks without a valid pixel
+ * are all equal, except that with a ramp that colours invalid pixels only those of one size are:
+ * the result of the last one is reused for the next. */
 #include "pipeline/cog/block_encoder.h"
 #include "kernels/codec/quantize_pixel.h"
 #include "pipeline/codec/predictor.h"
@@ -18,16 +18,16 @@ struct pb_block_encoder {
     size_t pixel_bytes, row_bytes, raw_bytes, capacity;
     void *context;
     char *row;     /* one quantized row */
-    char *nodata;  /* one row of nothing but nodata, and ... */
+    char *nodata;  /* one row of nodata only, and ... */
     char *outside; /* ... the same, predicted */
     char *raw;     /* predicted block */
-    float *scaled; /* a row of one band, as it is to be stored; NaN with a painter */
+    float *scaled; /* a row of one band, scaled for storing; all NaN with a painter */
     const float *none[PB_PAINTER_PLANES_MAX]; /* planes without a valid pixel, one row */
     uint64_t moved;
-    char *packed; /* compressed block; NULL when the codec is none */
-    size_t bytes; /* of the last block that was encoded */
-    bool nothing; /* it had no valid pixel */
-    int32_t w, h; /* of it */
+    char *packed; /* compressed block; NULL if the codec does not compress */
+    size_t bytes; /* size of the last encoded block */
+    bool nothing; /* the last block had no valid pixel */
+    int32_t w, h; /* size of that block in pixels */
 };
 
 uint64_t pb_block_raw_bytes(const struct pb_block_format *format)
@@ -103,7 +103,7 @@ void pb_block_encoder_destroy(struct pb_block_encoder *e)
 
 void *pb_block_encoder_room(struct pb_block_encoder *e, size_t *out_bytes)
 {
-    e->nothing = false; /* what it became is lost */
+    e->nothing = false; /* its result will be overwritten */
     *out_bytes = e->capacity;
     return e->packed;
 }
@@ -123,7 +123,8 @@ static const float *scaled(struct pb_block_encoder *e, const float *values, int3
     return e->scaled;
 }
 
-/* A row of one band; rests: the planes of rests that come next. Returns how many it took. */
+/* Quantizes a row of one band; rests: the next residual planes. Returns how many of them it used.
+ */
 static uint32_t fill_band(struct pb_block_encoder *e, const float *const *planes, uint32_t b,
                           const float *const *rests, size_t at, int32_t w)
 {
@@ -144,14 +145,14 @@ static void fill_row(struct pb_block_encoder *e, const float *const *planes, siz
 {
     const struct pb_block_format *format = e->format;
     size_t valid = (size_t)w * e->pixel_bytes;
-    uint32_t next = format->n_bands; /* of the rests */
+    uint32_t next = format->n_bands; /* index of the next residual plane */
     if (format->painter != NULL)
         pb_painter_row(format->painter, planes, at, (size_t)w, (uint8_t *)e->row);
     for (uint32_t b = 0; b < format->n_bands && format->painter == NULL; b++)
         next += fill_band(e, planes, b, planes + next, at, w);
     if (format->codec->bands == 0)
         memcpy(e->row + valid, e->nodata, e->row_bytes - valid);
-    else /* no edge, which would be seen in the pixels beside it */
+    else /* no edge, which would be visible in the adjacent pixels */
         for (size_t i = valid; i < e->row_bytes; i++)
             e->row[i] = e->row[i - e->pixel_bytes];
 }
@@ -223,7 +224,7 @@ int pb_block_compress(struct pb_block_encoder *e, const void *raw, struct pb_err
                       const void **out_data, size_t *out_bytes)
 {
     int rc = compress(e, raw, err);
-    e->nothing = false; /* what it became is lost */
+    e->nothing = false; /* its result was overwritten */
     *out_data = e->packed != NULL ? e->packed : raw;
     *out_bytes = e->bytes;
     return rc;

@@ -9,8 +9,8 @@
 
 struct pb_block_pool {
     char *chunks;
-    uint32_t *next; /* by chunk: of the block, or of the free ones */
-    uint32_t free;  /* the first one, or PB_BLOCK_POOL_NONE */
+    uint32_t *next; /* indexed by chunk: next chunk of the block, or of the free list */
+    uint32_t free;  /* first free chunk, or PB_BLOCK_POOL_NONE */
     uint32_t n_free;
 };
 

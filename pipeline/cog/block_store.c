@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A run has two cursors. `next` is the first block that is not known: its offset is known, as it
- * follows all that are. `move` is the first block that is neither in the file nor being written:
- * between the two lie blocks that waited and whose turn has come. Each thread that adds a block
- * moves a few of them, so that none has to move all at once while the others wait for it.
+/* A run has two cursors. `next` is the first unknown block: its offset is known, because it
+ * follows the known ones. `move` is the first block that is neither in the file nor being written:
+ * between the two are blocks that waited and can be moved now. Each thread that adds a block
+ * moves a few of them, so that no thread has to move all at once while the others wait for it.
  *
  * Locks: one, for cursors, index and the free part of the memory; never held during a copy. A
- * block's memory belongs to the thread that took it until the block is in the index, and to the one
- * that moved the cursor over it from then on. */
+ * block's memory belongs to the thread that took it until the block is in the index, and then to
+ * the thread that moved the cursor over it. */
 #include "pipeline/cog/block_store.h"
 #include "pipeline/cog/block_pool.h"
 #include "pipeline/cog/spool.h"
@@ -18,7 +18,7 @@
 
 enum { MOVES_EACH = 4, MOVE_BYTES = 128 << 10 };
 
-/* Where a block is: pb_tiff_block.at. Anything else is its offset in the spool. */
+/* Values of pb_tiff_block.at: place of a block. Any other value is its offset in the spool. */
 #define IN_FILE UINT64_MAX
 #define IN_POOL (UINT64_C(1) << 63) /* with the number of its first chunk */
 #define STAYS   (UINT64_C(1) << 62) /* with its address */
@@ -26,7 +26,7 @@ enum { MOVES_EACH = 4, MOVE_BYTES = 128 << 10 };
 
 struct cursor {
     uint64_t block;
-    uint64_t at; /* of its leader in the file */
+    uint64_t at; /* offset of its leader in the file */
 };
 
 struct run {
@@ -40,7 +40,7 @@ struct pb_block_store {
     struct pb_block_pool *pool;
     char *buffer; /* MOVE_BYTES for each worker */
 
-    pthread_mutex_t lock; /* the pool's free chunks, the index and all below */
+    pthread_mutex_t lock; /* protects the pool's free chunks, the index and all below */
     bool started;         /* blocks of runs are written; before, all are in the pool */
     struct run run[PB_BLOCK_RUNS_MAX];
 };
@@ -93,7 +93,7 @@ static struct pb_tiff_block *block_of(const struct pb_block_store *store, uint32
     return &store->options.block[level][i];
 }
 
-/* NULL: the level has none. */
+/* NULL: the level has no run. */
 static struct run *run_of(struct pb_block_store *store, uint32_t level)
 {
     for (uint32_t r = 0; r < store->options.n_runs; r++)
@@ -108,7 +108,7 @@ static void step(struct cursor *cursor, const struct pb_tiff_block *block)
     cursor->block++;
 }
 
-/* With the lock: passes over the blocks that are known. */
+/* Call it with the lock held. Advances over the known blocks. */
 static void advance(const struct pb_block_store *store, struct run *run)
 {
     const struct pb_tiff_block *block = store->options.block[run->level];
@@ -117,7 +117,7 @@ static void advance(const struct pb_block_store *store, struct run *run)
         step(&run->next, &block[run->next.block]);
 }
 
-/* With the lock: from now on blocks go to the file. */
+/* Call it with the lock held. From now on blocks are written to the file. */
 static void start(struct pb_block_store *store)
 {
     store->started = true;
@@ -125,15 +125,15 @@ static void start(struct pb_block_store *store)
         advance(store, &store->run[r]);
 }
 
-/* Where a block goes. */
+/* Destination of a block. */
 struct place {
-    bool again;     /* nowhere: the block has come before */
-    bool now;       /* to the file, at `at` */
-    uint64_t at;    /* the leader's */
-    uint32_t chunk; /* else to memory from there on, or PB_BLOCK_POOL_NONE: to the spool */
+    bool again;     /* no destination: the block was added before */
+    bool now;       /* the file, at `at` */
+    uint64_t at;    /* offset of the leader */
+    uint32_t chunk; /* else memory from that chunk on, or PB_BLOCK_POOL_NONE: the spool */
 };
 
-/* Decides it, and counts a block that goes to the file as known. */
+/* Selects the destination, and marks a block that is written to the file as known. */
 static struct place find_place(struct pb_block_store *store, struct run *run, uint64_t i,
                                struct pb_tiff_block *block, const struct pb_block_bytes *bytes)
 {
@@ -161,7 +161,7 @@ static struct place find_place(struct pb_block_store *store, struct run *run, ui
     return place;
 }
 
-/* Keeps a block that is early. */
+/* Keeps an early block. */
 static int keep(struct pb_block_store *store, struct run *run, const struct place *place,
                 struct pb_tiff_block *block, const struct pb_block_bytes *bytes, struct pb_err *err)
 {
@@ -183,7 +183,7 @@ static int keep(struct pb_block_store *store, struct run *run, const struct plac
     return 0;
 }
 
-/* A block that waits and whose turn has come, and where it goes; false: there is none. */
+/* Finds a waiting block that can be moved now, and its offset; false: not found. */
 static bool next_move(struct pb_block_store *store, struct run *run, struct cursor *out)
 {
     const struct pb_tiff_block *block = store->options.block[run->level];
@@ -203,7 +203,7 @@ static const char *stays_at(const struct pb_tiff_block *block)
     return (const char *)(uintptr_t)(block->at & ~STAYS);
 }
 
-/* Bytes of a block without its frame. */
+/* Reads bytes of a block without its frame. */
 static int read_body(const struct pb_block_store *store, const struct pb_tiff_block *block,
                      uint64_t from, void *data, size_t bytes, struct pb_err *err)
 {

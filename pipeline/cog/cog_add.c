@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* From what comes to blocks of the file: tiles are cut and encoded, overviews are encoded, and
- * blocks that are finished go there as they are. */
+/* Cuts tiles into blocks, encodes these and those of overviews, and adds them to the file; finished
+ * blocks are added unchanged. */
 #include "pipeline/cog/cog_writer_inside.h"
 #include "pipeline/profile/work.h"
 
 #include <assert.h>
 
-/* The level of the file; with masks there are two for each of the pyramid. */
+/* Level of the file; with masks it has two for each level of the pyramid. */
 static uint32_t file_level(const struct pb_cog_writer *writer, uint32_t level, bool mask)
 {
     return writer->options.mask ? 2 * level + mask : level;
@@ -22,7 +22,7 @@ static uint64_t block_number(const struct pb_cog_writer *writer, uint32_t level,
 
 /* --- blocks of pixels ------------------------------------------------------------------------ */
 
-/* A block of the pyramid, encoded, or as a file has it. */
+/* Encodes a block of the pyramid, or takes it from a file that has it. */
 static int make_block(struct pb_cog_writer *writer, uint32_t level,
                       const struct pb_same_block *block, uint32_t worker, struct pb_err *err,
                       const void **out_data, size_t *out_bytes)
@@ -108,9 +108,9 @@ int pb_cog_writer_tile(struct pb_cog_writer *writer, const struct pb_rect *core,
     return rc;
 }
 
-/* --- blocks by their place ------------------------------------------------------------------- */
+/* --- blocks with a position ------------------------------------------------------------------ */
 
-/* Where blocks come by their place, whoever makes them has numbered them. */
+/* Checks the position of a block, which the caller has numbered. */
 static int check_place(const struct pb_cog_writer *writer, uint32_t level, uint32_t col,
                        uint32_t row, struct pb_err *err)
 {

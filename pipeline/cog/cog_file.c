@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The gaps come from the layout of the largest file that can be: a BigTIFF in which every block has
- * the most bytes that its codec makes. Each part of it is at least as long as that of the real
- * file, so what is written behind a gap never has to move away from the front. A gap is a hole: it
- * takes no space. */
+/* The gaps are derived from the layout of the largest possible file: a BigTIFF in which every block
+ * has the most bytes that its codec makes. Each part of it is at least as long as that of the real
+ * file, therefore data after a gap never have to move away from the beginning. A gap is a hole: it
+ * uses no disk space. */
 #include "pipeline/cog/cog_file.h"
 
 #include <errno.h>
@@ -15,16 +15,16 @@
 
 struct pb_cog_file {
     struct pb_cog_file_options options;
-    struct pb_tiff_level *level;  /* of options.image */
-    struct pb_tiff_block **block; /* of each level */
-    uint64_t *n_blocks;           /* the same */
-    struct pb_tiff_layout *even;  /* of blocks of one size; else NULL, and ... */
+    struct pb_tiff_level *level;  /* levels of options.image */
+    struct pb_tiff_block **block; /* blocks of each level */
+    uint64_t *n_blocks;           /* their count */
+    struct pb_tiff_layout *even;  /* for blocks of one size; else NULL, and ... */
     struct pb_block_store *store; /* ... the blocks are here */
     uint64_t run_at[PB_BLOCK_RUNS_MAX];
     uint32_t run_level[PB_BLOCK_RUNS_MAX]; /* in the order of the file */
     uint32_t n_runs;
     struct pb_gap_file *file;
-    pthread_mutex_t lock; /* which even blocks have come */
+    pthread_mutex_t lock; /* protects which even blocks have arrived */
 };
 
 static bool is_even(const struct pb_cog_file_options *o)
@@ -37,7 +37,7 @@ static uint64_t most_bytes(const struct pb_cog_file_options *o, uint32_t level)
     return o->image.masks && level % 2 == 1 ? o->most_mask_bytes : o->most_bytes;
 }
 
-/* Memory that holds all blocks, POOL_MOST_BYTES or more if it is so much. */
+/* Memory for all blocks; stops counting at POOL_MOST_BYTES. */
 static uint64_t all_bytes(const struct pb_cog_file_options *o)
 {
     uint64_t all = 0;
@@ -46,7 +46,7 @@ static uint64_t all_bytes(const struct pb_cog_file_options *o)
     return all;
 }
 
-/* Room for a block that is early from each thread; for all blocks where they are few. */
+/* Memory for an early block from each thread; for all blocks if they are few. */
 static uint64_t pool_bytes(const struct pb_cog_file_options *o)
 {
     uint64_t wanted = o->most_bytes * o->workers, all = all_bytes(o);
@@ -103,9 +103,9 @@ static int create_even(struct pb_cog_file *file, struct pb_err *err)
     return rc != 0 ? rc : open_file(file, pb_tiff_layout_total(file->even), err);
 }
 
-/* Which levels are written behind a gap, and where: none where all blocks wait in memory, where a
- * gap takes space, or where the largest file that can be is over a limit that the real one may
- * keep. */
+/* Finds the levels that are written after a gap, and their offsets: none if all blocks wait in
+ * memory, if a gap uses space, or if the largest possible file is over a limit that the real one
+ * may keep. */
 static int find_runs(struct pb_cog_file *file, struct pb_err *err)
 {
     struct pb_tiff_image largest = file->options.image;
@@ -168,7 +168,7 @@ int pb_cog_file_create(const struct pb_cog_file_options *options, struct pb_err 
     return 0;
 }
 
-/* Everything after a block depends on its size, and gaps on the most that it can be. */
+/* Offsets of later data depend on the size of a block, and gaps on its largest size. */
 static int check_bytes(const struct pb_cog_file *file, uint32_t level, uint64_t i, size_t bytes,
                        struct pb_err *err)
 {
@@ -208,7 +208,7 @@ static int check_complete(const struct pb_cog_file *file, struct pb_err *err)
     return 0;
 }
 
-/* Writes all but the placed levels, and makes a file of what is there. */
+/* Writes everything except the placed levels, and completes the file. */
 static int assemble(struct pb_cog_file *file, const struct pb_tiff_layout *layout, uint64_t placed,
                     struct pb_err *err, char out_checksum[PB_CHECKSUM_TEXT_BYTES])
 {

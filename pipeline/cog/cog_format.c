@@ -7,7 +7,7 @@
 #include <math.h>
 
 #define OVERVIEW_SIDE_PX 512
-#define BLOCK_BYTES_MAX  (UINT64_C(1) << 30) /* readers take no larger block */
+#define BLOCK_BYTES_MAX  (UINT64_C(1) << 30) /* largest block that readers accept */
 
 double pb_cog_writer_nodata(const struct pb_cog_options *options)
 {

@@ -4,10 +4,10 @@
  * does the same by default, readers other than GDAL's fail on missing blocks, and such a block
  * costs some hundred bytes.
  *
- * Overviews go down to 512 px even when blocks are larger: these levels are small, and GDAL's
- * validator demands them.
+ * Overviews continue down to 512 px even when blocks are larger: these levels are small, and GDAL's
+ * validator requires them.
  *
- * The file is cog_file.c's. */
+ * cog_file.c makes the file. */
 #include "pipeline/cog/cog_writer_inside.h"
 #include "pipeline/cog/cog_format.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #define LEVELS_MAX       32
-#define GIVEN_TAGS_USUAL 64 /* for the plan; tags are known at the end only */
+#define GIVEN_TAGS_USUAL 64 /* for the plan; the tags are only known at the end */
 
 static struct pb_pyramid_options pyramid_options(const struct pb_cog_options *o)
 {
@@ -32,20 +32,20 @@ static struct pb_pyramid_options pyramid_options(const struct pb_cog_options *o)
     };
 }
 
-/* Of every block, where that is known before; else 0. */
+/* Size of every block, if it is known in advance; else 0. */
 static uint64_t block_bytes(const struct pb_block_format *format)
 {
     return format->codec->encode == NULL ? pb_block_raw_bytes(format) : 0;
 }
 
-/* Most bytes that a codec makes. */
+/* Largest size of a codec's output. */
 static uint64_t bound_of(const struct pb_codec *codec, uint64_t bytes)
 {
     return codec->encode != NULL ? codec->bound((size_t)bytes) : bytes;
 }
 
-/* Fills out_level, of 2 * LEVELS_MAX, with the sizes of the levels of the file: with the full
- * image, and with a mask of each. Returns how many. */
+/* Fills out_level, of 2 * LEVELS_MAX, with the sizes of the levels of the file: including the full
+ * image, and a mask of each. Returns their count. */
 static uint32_t list_levels(const struct pb_cog_options *o, struct pb_tiff_level *out_level)
 {
     uint32_t n = 0, each = o->mask ? 2 : 1, overviews = pb_cog_overviews(o);
@@ -59,7 +59,7 @@ static uint32_t list_levels(const struct pb_cog_options *o, struct pb_tiff_level
     return n;
 }
 
-/* What is known without tags and tables; level: of list_levels. */
+/* Options that are known without tags and tables; level: result of list_levels. */
 static struct pb_cog_file_options file_options(const struct pb_cog_options *o,
                                                const struct pb_block_format *format,
                                                const struct pb_tiff_level *level, uint32_t n_levels)
@@ -168,7 +168,7 @@ static int create_memory(struct pb_cog_writer *writer, struct pb_err *err)
     return rc == 0 && writer->options.mask ? create_masks(writer, err) : rc;
 }
 
-/* What the directories say of a picture's blocks. */
+/* Sets the tags for a picture's blocks. */
 static int describe_picture(struct pb_cog_writer *writer, struct pb_tiff_image *image,
                             struct pb_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The device compresses as deflate's defaults do. For all other codecs it makes raw blocks, of
- * which the host makes the rest. */
+/* The device compresses like deflate's defaults. For all other codecs it makes raw blocks, which
+ * the host compresses. */
 #include "pipeline/cog/device_blocks.h"
 #include "pipeline/cog/cog_format.h"
 #include "pipeline/cog/mask_encoder.h"

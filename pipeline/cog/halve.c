@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { CHUNK = 256 }; /* columns that are joined at a time, an even number */
+enum { CHUNK = 256 }; /* count of columns that are joined at a time, an even number */
 
 PB_CLONES void pb_halve_average(const float *from, size_t from_row_px, int32_t w, int32_t h,
                                 float *to, size_t to_row_px)
@@ -32,7 +32,7 @@ PB_CLONES void pb_halve_average(const float *from, size_t from_row_px, int32_t w
 
 /* --- planes together ------------------------------------------------------------------------- */
 
-/* Which of n pixels are valid. */
+/* Finds the valid ones of n pixels. */
 PB_CLONES static void find_valid(const struct pb_pixel_join *join, const float *const *planes,
                                  uint32_t n_planes, size_t at, size_t n, uint8_t *restrict valid)
 {
@@ -49,7 +49,7 @@ PB_CLONES static void find_valid(const struct pb_pixel_join *join, const float *
     }
 }
 
-/* A plane of these pixels; out may be row. */
+/* Copies a plane of these pixels; out may be row. */
 PB_CLONES static void take_valid(const struct pb_pixel_join *join, uint32_t plane, const float *row,
                                  const uint8_t *restrict valid, size_t n, float *out)
 {

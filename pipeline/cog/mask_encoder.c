@@ -12,9 +12,9 @@ struct pb_mask_encoder {
     bool any;
     size_t row_bytes, raw_bytes, capacity;
     void *context;
-    bool *valid;        /* of the pixels of a row, with those outside */
+    bool *valid;        /* validity of the pixels of a row, including those outside */
     unsigned char *raw; /* the block's bits, the first pixel in the highest */
-    char *packed;       /* NULL when the codec is none */
+    char *packed;       /* NULL if the codec does not compress */
 };
 
 const struct pb_codec *pb_mask_codec(const struct pb_codec *codec)

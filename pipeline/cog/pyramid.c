@@ -3,8 +3,8 @@
 /* The pyramid as a set of incomplete blocks.
  *
  * A level has as many buffers as pyramid_bound.c proves to be enough, each for the upper or the
- * lower half of a block: by rows of tiles lower halves come late, so half of the memory is enough.
- * The first child of a half that is complete takes a buffer for it, every child writes its own
+ * lower half of a block: by rows of tiles lower halves start late, so half of the memory is enough.
+ * The first complete child in a half takes a buffer for it, every child writes its own
  * quarter of the block, without a lock because quarters do not overlap, and decrements the count of
  * missing children. The thread that brings the count to zero owns the block: it passes it to the
  * sink, halves it into its own parent, frees the buffers, and continues upwards if that completed
@@ -29,11 +29,11 @@
 struct pb_pyramid {
     struct pb_pyramid_options options;
     struct pb_grid grid;
-    size_t plane_px, half_px;                  /* of a plane's half, of a half of all planes */
-    struct pb_pyramid_level level[LEVELS_MAX]; /* [0] knows its size only */
+    size_t plane_px, half_px; /* size of a plane's half, and of a half over all planes */
+    struct pb_pyramid_level level[LEVELS_MAX]; /* [0] only has its size */
 };
 
-/* A block that a thread works on. */
+/* Current block of a thread. */
 struct block {
     uint32_t level, slot;
     int32_t col, row;
@@ -123,7 +123,7 @@ void pb_pyramid_destroy(struct pb_pyramid *pyramid)
     free(pyramid);
 }
 
-/* Children that exist of a block of `level`: 1, 2 or 4. */
+/* Count of the existing children of a block of `level`: 1, 2 or 4. */
 static uint32_t children(const struct pb_pyramid_level *below, int32_t col, int32_t row)
 {
     uint32_t x = 2 * col + 1 < below->cols ? 2 : 1, y = 2 * row + 1 < below->rows ? 2 : 1;
@@ -163,14 +163,14 @@ static uint8_t child_bit(int32_t col, int32_t row)
     return (uint8_t)(1u << (2 * (row & 1) + (col & 1)));
 }
 
-/* Before the children are counted as done. */
+/* Marks children as empty, before they are counted as done. */
 static void add_empty(struct pb_pyramid *pyramid, const struct block *block, uint8_t bits)
 {
     (void)atomic_fetch_or_explicit(&pyramid->level[block->level].empty[block->slot], bits,
                                    memory_order_relaxed);
 }
 
-/* Pixels of the children that brought none. False: no child has brought any. */
+/* Fills the pixels of the empty children. False: all children are empty. */
 static bool fill_empty(struct pb_pyramid *pyramid, const struct block *block, int32_t w, int32_t h)
 {
     const struct pb_pyramid_level *level = &pyramid->level[block->level], *below = level - 1;
@@ -211,7 +211,7 @@ static void halve(const struct pb_pyramid *pyramid, const float *from, size_t ro
         pb_halve_average(from, row_px, w, h, to, to_row_px);
 }
 
-/* A complete block of w x h pixels into its quarter of the parent. */
+/* Halves a complete block of w x h pixels into its quarter of the parent. */
 static void halve_block(const struct pb_pyramid *pyramid, const struct block *block, int32_t w,
                         int32_t h, const struct block *parent)
 {
@@ -279,7 +279,7 @@ struct tile_part {
     struct pb_err *err;
 };
 
-/* The children of a block of level 1 that a part of a tile covers. */
+/* Children of a block of level 1 that a part of a tile covers. */
 static uint8_t covered(struct pb_rect part, int32_t px)
 {
     uint8_t bits = 0;
@@ -289,8 +289,8 @@ static uint8_t covered(struct pb_rect part, int32_t px)
     return bits;
 }
 
-/* The part of the tile that falls into a half of a block of level 1, if there is one. Pixels of the
- * image are valid together by `join`; those of level 1 and above are so by themselves. */
+/* Halves the part of the tile in a half of a block of level 1, if there is one. Pixels of the
+ * image are valid together by `join`; those of level 1 and above each by itself. */
 static void halve_part(const struct tile_part *tile_part, const struct block *block, int32_t half,
                        struct pb_rect part)
 {
@@ -318,7 +318,7 @@ static void halve_part(const struct tile_part *tile_part, const struct block *bl
               to + b * pyramid->plane_px);
 }
 
-/* The part of the tile that falls into a block of level 1. */
+/* Adds the part of the tile in a block of level 1. */
 static int add_first(const struct tile_part *tile_part, int32_t col, int32_t row,
                      struct pb_rect part)
 {
@@ -341,7 +341,7 @@ static int add_first(const struct tile_part *tile_part, int32_t col, int32_t row
                : 0;
 }
 
-/* Descends into the parts of a block that the tile touches; as deep as there are levels. */
+/* Descends into the parts of a block that the tile touches, down to level 1. */
 static int visit(const struct tile_part *tile_part, uint32_t level, int32_t col, int32_t row)
 {
     const struct pb_rect *core = tile_part->core;

@@ -2,28 +2,28 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* The bound, counted instead of estimated.
  *
- * Let pos(t) be a tile's place in the visiting order. At any moment there is an f (the first
- * unfinished tile's place) so that every tile before f is finished and none at or after f + T is
+ * Let pos(t) be a tile's index in the visiting order. At any moment there is an f (the first
+ * unfinished tile's index) so that every tile before f is finished and none at or after f + T is
  * started, T being tiles_in_flight. In which order the tiles between complete does not matter:
  *
  *   - a block of level k gets memory when its first child is complete. A child is complete only if
  *     all of its tiles were started, so first = min over children of (max pos of the child's tiles)
  *     is <= f + T - 1;
- *   - it gives the memory back, at the latest, inside the add() of the last of its tiles, which is
+ *   - it releases the memory, at the latest, inside the add() of the last of its tiles, which is
  *     not finished then: last = max pos of its tiles is >= f.
  *
  * So a block can hold memory only while first - T + 1 <= f <= last, and the most intervals that
- * cover one f is a bound for any schedule. One sweep over a difference array finds it, for whatever
- * order and shape of the image. As pos grows with the column and with the row, first and last are
- * the places of single tiles, and nothing is kept by tile or by block. The array is of a fixed
- * size: in a scene of more tiles an entry stands for some neighbouring f, and counts the intervals
- * that touch any of them.
+ * cover one f is a bound for any schedule. One sweep over a difference array finds it, for any
+ * order and shape of the image. Because pos grows with the column and with the row, first and last
+ * are the indexes of single tiles, and no memory depends on the number of tiles or blocks. The
+ * array has a fixed size: in a scene of more tiles an entry represents several adjacent f, and
+ * counts the intervals that touch any of them.
  *
- * Halves of blocks are counted in the same way, each with the children that lie in it. By rows of
- * tiles that is what halves the memory: the lower halves of a row of blocks are there for the tiles
- * in flight alone, as the blocks are complete then.
+ * Halves of blocks are counted in the same way, each with its own children. By rows of
+ * tiles that halves the memory: the lower halves of a row of blocks only exist for the tiles
+ * in flight, because the blocks are complete then.
  *
- * A block that lies within one tile is left out of the sweep. add() walks its tile depth first,
+ * A block inside one tile is left out of the sweep. add() visits its tile depth first,
  * so a worker has at most one of them on each level at a time: their bound is the number of
  * workers. */
 #include "pipeline/cog/pyramid_bound.h"
@@ -37,10 +37,10 @@ enum { ENTRIES_MAX = 1 << 17 };
 struct sweep {
     const struct pb_pyramid_options *options;
     uint32_t n_tiles, window, workers;
-    uint32_t each;         /* places of f in an entry */
-    uint32_t entries;      /* that is, of n_tiles */
-    int32_t *change;       /* by entry: blocks that start minus blocks that ended; entries + 1 */
-    struct column *column; /* of a level's blocks; as many as level 1 has */
+    uint32_t each;    /* count of f in an entry */
+    uint32_t entries; /* count of entries for n_tiles */
+    int32_t *change;  /* indexed by entry: blocks that start minus blocks that ended; entries + 1 */
+    struct column *column; /* columns of a level's blocks; as many as level 1 has */
 };
 
 int32_t pb_pyramid_blocks(int32_t image_px, int32_t block_px, uint32_t level)
@@ -53,10 +53,10 @@ struct span {
     uint32_t first, last;
 };
 
-/* A column of blocks, in columns of tiles: where its left children end, where it ends itself. */
+/* A column of blocks, in columns of tiles: end of its left children, and its own end. */
 struct column {
     uint32_t child, last;
-    bool is_one; /* it lies within one of them */
+    bool is_one; /* it is inside one column of tiles */
 };
 
 /* Tile columns (rows) that a block covers. */
@@ -105,8 +105,8 @@ static void find_columns(struct sweep *sweep, uint32_t level)
     }
 }
 
-/* Intervals of a level's blocks (half 0) or of their lower halves (1); those within one tile are
- * counted instead. */
+/* Adds the intervals of a level's blocks (half 0) or of their lower halves (1); those inside one
+ * tile are counted instead. */
 static uint32_t add_level(struct sweep *sweep, uint32_t level, int32_t half)
 {
     const struct pb_grid *grid = sweep->options->grid;

@@ -47,7 +47,7 @@ void pb_pyramid_level_destroy(struct pb_pyramid_level *level)
     free(level->pixels);
 }
 
-/* With the lock: a slot for the block. */
+/* Call it with the lock held: takes a slot for the block. */
 static bool take_slot(struct pb_pyramid_level *level, int32_t *entry, uint32_t children)
 {
     if (level->n_free == 0)
@@ -59,7 +59,7 @@ static bool take_slot(struct pb_pyramid_level *level, int32_t *entry, uint32_t c
     return true;
 }
 
-/* With the lock: the halves that are not there yet. */
+/* Call it with the lock held: takes memory for the missing halves. */
 static bool take_halves(struct pb_pyramid_level *level, int32_t *half, unsigned halves)
 {
     for (unsigned i = 0; i < 2; i++)

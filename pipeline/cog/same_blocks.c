@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The file's blocks were decoded before: the planes are made of them. So one that is damaged has
- * failed the run, and what is read here are the bytes that were decoded, or the file was changed
- * meanwhile, which fails it at its end.
+/* The file's blocks were decoded before, because the planes are made from them. Therefore a damaged
+ * block has failed the run already, and the bytes that are read here are those that were decoded;
+ * or the file was changed meanwhile, which fails the run at its end.
  *
- * What the pixels outside the image are in a file's block is left as it is where both images end
- * there. Where a crop ends within a block, they would be pixels that the crop leaves out. */
+ * Pixels outside the image keep the values in the file's block if both images end
+ * there. If a crop ends within a block, they would be pixels that the crop leaves out. */
 #include "pipeline/cog/same_blocks.h"
 
 #include "kernels/pixel.h"
@@ -15,12 +15,12 @@
 #include <float.h>
 #include <math.h>
 
-/* Values that move away from nodata: those from `least` to `most`. */
+/* Range of values that move away from nodata: from `least` to `most`. */
 struct near {
     float least, most;
 };
 
-/* Whether all are finite and none moves. */
+/* True if all are finite and none moves. */
 PB_CLONES static bool row_is_kept(const float *restrict row, size_t n, struct near near)
 {
     uint32_t others = 0;
@@ -30,7 +30,7 @@ PB_CLONES static bool row_is_kept(const float *restrict row, size_t n, struct ne
     return others == 0;
 }
 
-/* Nodata alone; of floats all between its neighbours. None beside a mask. */
+/* Nodata alone; for floats all values between its neighbours. With a mask: empty. */
 static struct near near_of(const struct pb_quantizer *quantizer)
 {
     const float nodata = (float)quantizer->nodata;
@@ -55,7 +55,7 @@ static bool is_kept(const struct pb_block_format *format, const struct pb_same_b
     return true;
 }
 
-/* Whether the file's block has the product's pixels alone. */
+/* True if the file's block has only the product's pixels. */
 static bool ends_alike(const struct pb_same_blocks *same, int32_t side,
                        const struct pb_same_block *block)
 {

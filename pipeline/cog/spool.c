@@ -16,7 +16,7 @@
 
 struct pb_spool {
     pthread_mutex_t making; /* held while the file is made */
-    _Atomic int fd;         /* -1 = there is none yet */
+    _Atomic int fd;         /* -1 = not created yet */
     const char *directory;
     _Atomic uint64_t end;
 };

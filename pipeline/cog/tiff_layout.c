@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Decides the layout of a COG. All directories and their small values come first, so that a remote
+/* Makes the layout of a COG. All directories and their small values are first, so that a remote
  * reader has the whole pyramid in its first request; the tables of blocks, which grow with the
- * image, come after them. Sizes of blocks are known, so classic or BigTIFF is decided by the real
+ * image, follow them. Sizes of blocks are known, therefore classic or BigTIFF depends on the real
  * length of the file: the classic layout is made, and made again as BigTIFF if it is too long.
  *
- * Levels that begin at a page can be written before all in front of them is known: the gap that is
- * left there is made of whole blocks of the file system. */
+ * Levels that begin at a page can be written before the data before them are known: the gap
+ * there consists of whole blocks of the file system. */
 #include "pipeline/cog/tiff_layout.h"
 #include "pipeline/codec/predictor.h"
 
@@ -15,10 +15,11 @@
 #include <string.h>
 
 #define OWN_ENTRIES       20 /* structural tags of a directory at most */
-#define PAGE_BLOCKS_LEAST 16 /* of an overview; a smaller one costs little to write at the end */
+#define PAGE_BLOCKS_LEAST 16 /* for an overview; a smaller one is cheap to write at the end */
 
 /* GDAL's structural metadata, for its own reader: with it one range request fetches a block and its
- * size. The length in the first line counts what follows that line; the blank is room for "YES". */
+ * size. The length in the first line is that of the following lines; the blank reserves space for
+ * "YES". */
 const char pb_tiff_ghost[] = "GDAL_STRUCTURAL_METADATA_SIZE=000140 bytes\n"
                              "LAYOUT=IFDS_BEFORE_DATA\n"
                              "BLOCK_ORDER=ROW_MAJOR\n"
@@ -83,7 +84,7 @@ static void add_given(struct pb_tiff_directory *directory, const struct pb_tiff_
     }
 }
 
-/* Size and blocks, which directories of images and of masks have alike. */
+/* Adds size and blocks, which directories of images and of masks have in common. */
 static void fill_blocks(const struct pb_tiff_layout *layout, uint32_t k,
                         struct pb_tiff_directory *d)
 {

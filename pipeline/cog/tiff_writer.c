@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Writes the layout of tiff_layout.c from front to back, and passes over what is placed. Blocks
- * that lie in memory are written from there, all else through one buffer. Tables of blocks are made
+/* Writes the layout of tiff_layout.c from the beginning to the end, and skips placed levels. Blocks
+ * in memory are written from there, all other data through one buffer. Tables of blocks are made
  * while they are written, from the sizes in the index: no memory here grows with the image. */
 #include "pipeline/cog/tiff_layout.h"
 
@@ -14,16 +14,16 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 #define BUFFER_BYTES ((size_t)128 << 10)
 #define BATCH_BYTES  ((size_t)8 << 20) /* written at once */
 
-/* What is to be written next: parts in the buffer, and blocks where they lie. */
+/* Next data to be written: parts in the buffer, and blocks in place. */
 struct writer {
     const struct pb_tiff_layout *layout;
     const struct pb_tiff_blocks *source;
     struct pb_gap_file *file;
     struct pb_err *err;
-    uint64_t at;  /* of the finished file, where the parts begin */
-    size_t bytes; /* of them */
+    uint64_t at;  /* offset of the parts in the finished file */
+    size_t bytes; /* size of the parts */
     int n_parts;
-    size_t held; /* in the buffer */
+    size_t held; /* bytes in the buffer */
     struct iovec part[PB_GAP_PARTS_MAX];
     char buffer[BUFFER_BYTES];
 };
@@ -40,7 +40,7 @@ static int flush(struct writer *w)
     return rc;
 }
 
-/* Makes room for a part, and in the buffer; out_bytes: how many it takes, at least 1. */
+/* Makes room for a part, also in the buffer; out_bytes: free bytes of the buffer, at least 1. */
 static int room(struct writer *w, size_t *out_bytes)
 {
     bool full =
@@ -50,10 +50,10 @@ static int room(struct writer *w, size_t *out_bytes)
     return rc;
 }
 
-/* After room(). */
+/* Call it after room(). */
 static void add_part(struct writer *w, const void *data, size_t bytes)
 {
-    char *from = (char *)(uintptr_t)data; /* an iovec knows no const */
+    char *from = (char *)(uintptr_t)data; /* an iovec has no const */
     struct iovec *last = w->n_parts > 0 ? &w->part[w->n_parts - 1] : NULL;
     if (last != NULL && (char *)last->iov_base + last->iov_len == from)
         last->iov_len += bytes;
@@ -62,7 +62,7 @@ static void add_part(struct writer *w, const void *data, size_t bytes)
     w->bytes += bytes;
 }
 
-/* Bytes that the buffer has got behind what it held. */
+/* Adds the bytes that were appended to the buffer. */
 static void add_held(struct writer *w, size_t bytes)
 {
     add_part(w, w->buffer + w->held, bytes);
@@ -108,7 +108,7 @@ static int put_header(struct writer *w)
     return rc;
 }
 
-/* The table of a directory's blocks: where each one starts, or how long it is. */
+/* Writes the table of a directory's blocks: their offsets, or their sizes. */
 static int put_table(struct writer *w, uint32_t k, const struct pb_tiff_entry *entry)
 {
     const struct pb_tiff_image *image = &w->layout->image;
@@ -161,7 +161,7 @@ static int put_directory(struct writer *w, uint32_t k)
     return rc;
 }
 
-/* Values that did not fit into their entries: the small ones, or the tables of blocks. */
+/* Writes values that did not fit into their entries: the small ones, or the tables of blocks. */
 static int put_values(struct writer *w, uint32_t k, bool tables)
 {
     const struct pb_tiff_directory *d = &w->layout->directory[k];
@@ -177,7 +177,7 @@ static int put_values(struct writer *w, uint32_t k, bool tables)
     return rc;
 }
 
-/* A block with its frame: what does not lie in memory is read into the buffer. */
+/* Writes a block with its frame: bytes that are not in memory are read into the buffer. */
 static int put_block(struct writer *w, uint32_t k, uint64_t i)
 {
     const struct pb_tiff_blocks *source = w->source;
@@ -202,7 +202,7 @@ static int put_block(struct writer *w, uint32_t k, uint64_t i)
     return rc;
 }
 
-/* The blocks of a level that are in the file. */
+/* Skips the blocks of a level that are in the file. */
 static int pass_over(struct writer *w, const struct pb_tiff_directory *d)
 {
     uint64_t at = pb_gap_before(w->source->gaps, w->source->n_gaps, d->data);
@@ -231,7 +231,7 @@ static int put_blocks(struct writer *w)
 int pb_tiff_place_block(struct pb_gap_file *file, uint64_t at, const void *data, uint64_t bytes,
                         struct pb_err *err)
 {
-    char *body = (char *)(uintptr_t)data; /* an iovec knows no const */
+    char *body = (char *)(uintptr_t)data; /* an iovec has no const */
     char last[PB_TIFF_TRAILER] = {0};
     size_t n = bytes < sizeof last ? (size_t)bytes : sizeof last;
     memcpy(last + sizeof last - n, body + bytes - n, n);

@@ -26,7 +26,7 @@ uint64_t pb_cell_px_max(const struct pb_cell_shape *s)
     return (uint64_t)w * (uint64_t)least(s->h, s->image_h);
 }
 
-/* Cells that overlap hold whole tiles: then one column does. */
+/* Overlapping cells have whole tiles: one column of cells is enough then. */
 struct pb_cell_fragments pb_cell_fragments_of(const struct pb_cell_shape *s,
                                               const struct pb_rect *rect)
 {

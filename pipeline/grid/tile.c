@@ -2,13 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Tile geometry and visiting orders.
  *
- * The Z curve runs over cells of 2x2 tiles. Cells outside the image are not numbered at all: unit u
- * is the u-th cell of the curve that lies inside. It is found by walking down the quadtree: how
- * many cells of a quadrant are inside is a product of two clipped lengths, so every step either
- * skips a quadrant whole or enters it. At most 31 steps, no table, and a 1 x 10000 grid has 5000
- * units.
+ * The Z curve runs over cells of 2x2 tiles. Cells outside the image have no numbers: unit u
+ * is the u-th cell of the curve inside the image. It is found by descending the quadtree: the
+ * count of cells of a quadrant inside the image is a product of two clipped lengths, so every step
+ * either skips a whole quadrant or enters it. At most 31 steps, no table, and a 1 x 10000 grid has
+ * 5000 units.
  *
- * Rows go through stripes: all stripes but the last have the same units, so a unit is found by
+ * Rows are visited in stripes: all stripes but the last have the same units, so a unit is found by
  * division. */
 #include "pipeline/grid/tile.h"
 
@@ -50,7 +50,7 @@ struct pb_rect pb_grid_core(const struct pb_grid *grid, uint32_t i)
                             clipped(y, grid->side_px, grid->image_h)};
 }
 
-/* Cells of 2x2 tiles. */
+/* Columns and rows of cells of 2x2 tiles. */
 static uint32_t cell_cols(const struct pb_grid *grid)
 {
     return ((uint32_t)grid->cols + 1) / 2;
@@ -74,7 +74,7 @@ static uint32_t unit_cols(const struct pb_grid *grid)
                                                                    : (uint32_t)grid->unit_cols;
 }
 
-/* Units of one row of a stripe that is `cols` wide. */
+/* Count of units in one row of a stripe that is `cols` wide. */
 static uint32_t row_units(const struct pb_grid *grid, uint32_t cols)
 {
     uint32_t each = unit_cols(grid);
@@ -109,7 +109,7 @@ static uint32_t rows_unit(const struct pb_grid *grid, uint32_t u, uint32_t *out_
     return n;
 }
 
-/* How much of [start, start + side) lies below `end`. */
+/* Length of the part of [start, start + side) below `end`. */
 static uint64_t inside(uint64_t start, uint64_t side, uint64_t end)
 {
     if (start >= end)
@@ -161,7 +161,7 @@ static uint32_t rows_position(const struct pb_grid *grid, uint32_t col, uint32_t
     return first * (uint32_t)grid->rows + row * own + (col - first);
 }
 
-/* The 16 bits of v on the even places of the result. */
+/* The 16 bits of v at the even positions of the result. */
 static uint32_t spread(uint32_t v)
 {
     v = (v | v << 8) & 0x00ff00ffu;
@@ -170,8 +170,8 @@ static uint32_t spread(uint32_t v)
     return (v | v << 1) & 0x55555555u;
 }
 
-/* Cells and the tiles in them follow one and the same curve, so the walk goes down to tiles. In a
- * square that lies inside, the rest of the way is the bits of column and row in turn. */
+/* Cells and the tiles in them follow the same curve, so the descent continues to tiles. In a
+ * square inside the grid, the remaining index is the interleaved bits of column and row. */
 static uint32_t z_position(const struct pb_grid *grid, uint32_t col, uint32_t row)
 {
     uint64_t w = (uint64_t)grid->cols, h = (uint64_t)grid->rows, x = 0, y = 0, before = 0, side = 1;

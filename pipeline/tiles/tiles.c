@@ -11,11 +11,12 @@
 
 enum {
     LONLAT = 4326,
-    SAMPLES = 11, /* along an edge of a square, to see whether a part of it lies in its zone */
+    SAMPLES = 11, /* points along an edge of a square that are tested for being in its zone */
     SQUARE = 100000,
     SOUTH = 10000000
 };
-/* How far the footprint may bulge beyond the lines between its points, of its extent. */
+/* Largest bulge of the footprint beyond the lines between its points, as a fraction of its extent.
+ */
 #define BULGE 0.02
 
 static int add(struct pb_tile_list *list, const struct pb_ground_tile *tile, struct pb_err *err)
@@ -28,8 +29,8 @@ static int add(struct pb_tile_list *list, const struct pb_ground_tile *tile, str
     return 0;
 }
 
-/* Degrees of longitude from the footprint's west to its east. None is as narrow as nothing, so one
- * whose east is its west goes around the Earth. */
+/* Degrees of longitude from the footprint's west to its east. No footprint has zero width: one
+ * whose east equals its west extends around the Earth. */
 static double width_of(const struct pb_footprint *f)
 {
     const double wide = fmod(f->bbox[2] - f->bbox[0] + 720, 360);
@@ -38,8 +39,8 @@ static double width_of(const struct pb_footprint *f)
 
 /* --- MGRS ------------------------------------------------------------------------------------- */
 
-/* West and east of a zone at a latitude, in degrees from Greenwich; false: it has nothing there.
- * Zones are wider beside the North Sea (band V) and at Svalbard (X). */
+/* West and east of a zone at a latitude, in degrees from Greenwich; false: it has no area there.
+ * Zones have other widths next to the North Sea (band V) and at Svalbard (X). */
 static bool zone_reaches(int32_t zone, double lat, double out[2])
 {
     const bool v = lat >= 56 && lat < 64, x = lat >= 72;
@@ -63,7 +64,7 @@ static int epsg_of(int32_t zone, bool south)
     return (south ? 32700 : 32600) + zone;
 }
 
-/* Whether a part of the square lies in its zone and hemisphere. */
+/* True if a part of the square is in its zone and hemisphere. */
 static bool exists(const struct pb_mgrs_square *s)
 {
     double x[SAMPLES * SAMPLES], y[SAMPLES * SAMPLES], reach[2];
@@ -84,7 +85,7 @@ static bool exists(const struct pb_mgrs_square *s)
     return false;
 }
 
-/* The extent of the footprint in a zone; false: it is not near. */
+/* Extent of the footprint in a zone; false: it is not near. */
 static bool extent_in(const struct pb_footprint *f, int32_t zone, bool south, double out[4])
 {
     double x[PB_FOOTPRINT_POINTS], y[PB_FOOTPRINT_POINTS];
@@ -129,12 +130,12 @@ static int add_squares(const struct pb_warp_op *warp, const double extent[4], in
     return rc;
 }
 
-/* Whether the footprint's longitudes come near to the zone's, by less than half a zone. */
+/* True if the footprint's longitudes are within half a zone of the zone's. */
 static bool is_near(const struct pb_footprint *f, int32_t zone)
 {
     const double west = f->bbox[0], lat = fmax(fabs(f->bbox[1]), fabs(f->bbox[3]));
     const double wide = width_of(f);
-    /* A tile reaches 110 km beyond a square that has a part in the zone. */
+    /* A tile extends 110 km beyond a square that has a part in the zone. */
     const double beyond = 3.5 + 220e3 / (111e3 * fmax(cos(lat * acos(-1.0) / 180), 0.05));
     const double from = fmod(-180 + 6.0 * (zone - 1) - beyond - west + 1080, 360);
     return wide + 6 + 2 * beyond >= 360 || from <= wide || from + 6 + 2 * beyond >= 360;
@@ -145,7 +146,7 @@ static int find_mgrs(const struct pb_warp_op *warp, const struct pb_footprint *f
 {
     double extent[4];
     int rc = 0;
-    if (width_of(f) >= 180) /* a zone's coordinates do not tell where such a scene lies in it */
+    if (width_of(f) >= 180) /* ambiguous in a zone's coordinates */
         return pb_fail(
             err, PB_E_PIPELINE_TILES,
             "the scene reaches around half of the Earth or more; %d tiles may be made of "
@@ -162,7 +163,7 @@ static int find_mgrs(const struct pb_warp_op *warp, const struct pb_footprint *f
 
 /* --- Web Mercator ----------------------------------------------------------------------------- */
 
-/* The row of tiles at a latitude, of n. */
+/* Row of tiles at a latitude, out of n. */
 static double row_of(double lat, double n)
 {
     const double pi = acos(-1.0), s = asinh(tan(fmin(fmax(lat, -89.9), 89.9) * pi / 180));

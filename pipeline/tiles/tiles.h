@@ -2,13 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TILES_H
 #define PB_TILES_H
-/* Which tiles of a grid a scene may touch, by the outline of its image: more than it does touch,
- * never fewer. No state. Thread: that of the plan. */
+/* Tiles of a grid that a scene may touch, from the outline of its image: possibly too many,
+ * never too few. No state. Thread: that of the plan. */
 #include "config/base/err.h"
 #include "kernels/ops/geometry/warp.h"
 #include "pipeline/raster/raster.h"
 
-/* So many are looked at; of them PB_TILES_MAX may be made. */
+/* Limit of candidate tiles; PB_TILES_MAX of them may be made. */
 #define PB_TILES_LOOKED_AT_MAX 256
 
 struct pb_tile_list {
@@ -17,8 +17,8 @@ struct pb_tile_list {
 };
 
 /* The tiles that the step names, else those around the scene's footprint, from the north to the
- * south and from the west to the east in each system; none when the scene is not on the Earth.
- * pipeline.tiles: more than are looked at. */
+ * south and from the west to the east in each system; n 0 if the scene is not on the Earth.
+ * pipeline.tiles: more than PB_TILES_LOOKED_AT_MAX. */
 int pb_tiles_find(const struct pb_warp_op *warp, struct pb_raster *raster, struct pb_err *err,
                   struct pb_tile_list *out);
 #endif
