@@ -43,7 +43,7 @@ static int by_path(const void *a, const void *b)
                   (*(struct pb_archive_member *const *)b)->path);
 }
 
-/* Folders may be there twice: nothing is made of them. */
+/* Folders may be repeated, because they are not unpacked. */
 static int check_twice(struct pb_archive_reader *r)
 {
     const struct pb_archive *archive = r->archive;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Archives that hold no more than this are taken whatever they are compressed to. */
+/* Archives with at most this many bytes are accepted at any compression ratio. */
 #define RATIO_FLOOR (UINT64_C(1) << 30)
 
 /* --- the file, as libarchive reads it ---------------------------------------------------------*/
@@ -43,7 +43,7 @@ static la_int64_t skip_some(struct archive *a, void *user, la_int64_t wanted)
     uint64_t left = r->archive->file.bytes > r->at ? r->archive->file.bytes - r->at : 0;
     (void)a;
     if (wanted < 0 || (uint64_t)wanted > left)
-        wanted = (la_int64_t)left; /* the next read finds the end */
+        wanted = (la_int64_t)left; /* the next read detects the end */
     r->at += (uint64_t)wanted;
     return wanted;
 }
@@ -81,7 +81,7 @@ static int not_recognized(struct pb_archive_reader *r)
     return PB_ARCHIVE_FAIL(r, PB_E_INPUT_NOT_ARCHIVE, "it is neither a ZIP nor a TAR file");
 }
 
-/* What libarchive could not do. */
+/* Reports the last error of libarchive. */
 int pb_archive_reader_fail(struct pb_archive_reader *r, const char *what)
 {
     const char *text = archive_error_string(r->a);
@@ -198,7 +198,7 @@ bool pb_archive_reader_stays(const struct pb_archive_reader *r, struct archive_e
     return format != NULL && strstr(format, "(uncompressed)") != NULL;
 }
 
-/* Against what the header, and what was unpacked to find it, declare. */
+/* Checks the declared size of a header and the bytes unpacked to find it against the limits. */
 int pb_archive_reader_allow(struct pb_archive_reader *r, uint64_t bytes)
 {
     const struct pb_limits *limits = r->archive->limits;
@@ -217,7 +217,7 @@ int pb_archive_reader_allow(struct pb_archive_reader *r, uint64_t bytes)
     return 0;
 }
 
-/* The next member's header. 1, 0 at the end, or the error. */
+/* Reads the next member's header. Returns 1, 0 at the end, or the error. */
 int pb_archive_reader_next(struct pb_archive_reader *r, struct archive_entry **out)
 {
     const char *why = NULL, *name;

@@ -24,9 +24,9 @@ struct taking {
     struct pb_archive_reader *reader;
     int room;
     const char *room_name;
-    uint64_t room_end; /* where the next member goes */
+    uint64_t room_end; /* offset of the next member */
     uint64_t least_free, still_wanted;
-    bool has_space; /* it was looked for */
+    bool has_space; /* the disk space was checked */
     char what[200];
 };
 
@@ -86,7 +86,7 @@ static int too_long(struct taking *t, uint64_t bytes)
                            (unsigned long long)bytes);
 }
 
-/* All of a member's data; begins: where they would begin in the archive. */
+/* Copies all of a member's data; begins: their offset in the archive if stored there. */
 static int take_data(struct taking *t, struct pb_archive_wish *wish, struct archive_entry *entry,
                      uint64_t begins)
 {
@@ -142,7 +142,7 @@ static int take_member(struct taking *t, struct pb_archive_wish *wish, struct ar
     return 0;
 }
 
-/* As long as its members, whatever holes they end with. */
+/* Sets the length of the file, which may end with a hole. */
 static int finish_room(const struct taking *t)
 {
     if (t->room_end == 0 || ftruncate(t->room, (off_t)t->room_end) == 0)
@@ -151,8 +151,8 @@ static int finish_room(const struct taking *t)
                    strerror(errno));
 }
 
-/* Each member is the one that was listed, and so within the limits, also where it is passed over.
- */
+/* Checks that each member is the listed one, and therefore within the limits, even if it is
+ * skipped. */
 static int check_listed(struct pb_archive_reader *r, size_t i, struct archive_entry *entry)
 {
     const struct pb_archive *archive = r->archive;
@@ -171,7 +171,7 @@ static int by_member(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* In the order of the archive. Two wishes may be for one member. */
+/* Copies in the order of the archive. Two wishes may refer to one member. */
 static int take_all(struct taking *t, struct pb_archive_wish **sorted, size_t n)
 {
     struct archive_entry *entry;

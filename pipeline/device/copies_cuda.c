@@ -19,7 +19,7 @@ static void note(struct copies *c, cudaError_t rc)
         c->error = rc;
 }
 
-/* As many slots side by side as make a long copy, or as there are. */
+/* Count of adjacent slots for a long copy, or of all slots. */
 static uint32_t slots_of_a_copy(const struct pb_copies_side *side, uint64_t left)
 {
     uint64_t n = PB_COPIES_BYTES / side->stride + 1;
@@ -27,7 +27,7 @@ static uint32_t slots_of_a_copy(const struct pb_copies_side *side, uint64_t left
     return (uint32_t)(n < left ? n : left);
 }
 
-/* Queues the copy of `n` tiles, that begins with the first slot. */
+/* Queues the copy of `n` tiles, beginning with the first slot. */
 static cudaError_t copy(const struct pb_copies_side *side, unsigned char *device, uint32_t n,
                         cudaStream_t stream, bool to_device)
 {

@@ -8,14 +8,14 @@
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 
-/* 0 for cudaSuccess; else fills *err (memory, device.missing, device.lost or device.failed, with
- * CUDA's message and `what` was being done) and returns its negative errno. device.lost: the CUDA
- * context is unusable, nothing on a GPU works in this process any more; device.failed: this call
- * failed, the context is usable. */
+/* Returns 0 for cudaSuccess; else fills *err (memory, device.missing, device.lost or
+ * device.failed, with CUDA's message and the operation `what`) and returns its negative errno.
+ * device.lost: the CUDA context is unusable, nothing on a GPU works in this process any more;
+ * device.failed: this call failed, the context is usable. */
 int pb_cuda_err(struct pb_err *err, cudaError_t rc, const char *what);
-/* The same for a negative errno out of kernels/ or wic/. */
+/* The same for a negative errno from kernels/ or wic/. */
 int pb_cuda_rc(struct pb_err *err, int rc, const char *what);
-/* Makes a device the thread's current one; device.missing when its slots are to be managed and it
+/* Makes a device the thread's current one; device.missing if its slots have to be managed and it
  * cannot share them with a running host. */
 int pb_cuda_select(int device, bool managed, struct pb_err *err);
 #endif

@@ -16,8 +16,8 @@ static enum pb_code code_of(cudaError_t rc)
     case cudaErrorInsufficientDriver:
     case cudaErrorInitializationError:
         return PB_E_DEVICE_MISSING;
-    /* After these every further call of this process gives the same error (driver_types.h: "the
-     * process must be terminated and relaunched"). */
+    /* After these errors every further call of this process returns the same error
+     * (driver_types.h: "the process must be terminated and relaunched"). */
     case cudaErrorContained:
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:

@@ -126,8 +126,9 @@ void pb_device_cpu_name(char *out, size_t bytes)
     fclose(f);
 }
 
-/* First usable device, or the one demanded; -1 = none, with why. Later devices are not tried: that
- * would make a context on each, which takes memory and time. */
+/* Returns the first usable device, or the required one; -1 = no device, with the reason. Later
+ * devices are not tested, because that would create a context on each, which costs memory and
+ * time. */
 static int32_t pick(int32_t wanted, char why[200])
 {
     int n = pb_device_count(why);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A device works when it gives memory and runs a command on it. */
+/* Tests a device by allocating memory and running a command on it. */
 static bool works(int index, char why[200])
 {
     void *memory = NULL;
@@ -90,7 +90,7 @@ int pb_device_traits(int32_t index, struct pb_device_traits *out_traits)
     if (cudaDeviceGetAttribute(&integrated, cudaDevAttrIntegrated, index) != cudaSuccess ||
         cudaDeviceGetAttribute(&limited, cudaDevAttrKernelExecTimeout, index) != cudaSuccess)
         return -EIO;
-    /* Drivers before 12.9 do not know this one. */
+    /* Drivers before 12.9 do not support this attribute. */
     if (cudaDeviceGetAttribute(&mps, cudaDevAttrMpsEnabled, index) != cudaSuccess)
         (void)cudaGetLastError();
     *out_traits = (struct pb_device_traits){

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The estimate scales what was measured on an H200 at 1870 MHz with 528 streams (four a
- * multiprocessor): 46 GB/s of inflate, 120 to 226 GB/s of encode, depending on the pixels. How fast
- * a stream is with fewer beside it on a multiprocessor was not measured: the lower end takes it to
- * be as fast as with four, the upper end takes the multiprocessor to be as fast as with four. */
+/* The estimate scales measurements of an H200 at 1870 MHz with 528 streams (four per
+ * multiprocessor): 46 GB/s of inflate, 120 to 226 GB/s of encode, depending on the pixels. The
+ * rate of a stream with fewer streams on its multiprocessor was not measured: the lower bound
+ * assumes the rate of a stream with four, the upper bound the rate of a multiprocessor with
+ * four. */
 #include "pipeline/device/known_devices.h"
 #include "pipeline/device/device.h"
 

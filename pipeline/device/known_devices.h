@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_KNOWN_DEVICES_H
 #define PB_KNOWN_DEVICES_H
-/* Devices that are planned for without being here, by their makers' figures
- * (known_devices.def), and what such a device decodes and encodes: measured on an H200, scaled by
- * multiprocessors x clock. Arithmetic only. Thread: any. */
+/* Devices for which plans can be made in their absence, with their makers' figures
+ * (known_devices.def), and estimates of their decoding and encoding rates: measured on an H200,
+ * scaled by multiprocessors x clock. Arithmetic only. Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,27 +15,27 @@ struct pb_known_device {
     const char *name, *model, *source;
     int32_t compute; /* 87 for 8.7 */
     uint32_t multiprocessors, clock_mhz;
-    uint32_t shared_kib, shared_block_kib; /* of a multiprocessor; of a block, at most */
+    uint32_t shared_kib, shared_block_kib; /* shared memory of a multiprocessor; limit of a block */
     uint32_t memory_gb;
-    double memory_gb_s, link_gb_s; /* link: one way; 0 = it shares the CPU's memory */
-    int32_t cores;                 /* of its CPU; 0 = it is a card, and the CPU is this machine's */
+    double memory_gb_s, link_gb_s; /* link: one direction; 0 = shares the CPU's memory */
+    int32_t cores;                 /* cores of its CPU; 0 = a card, with this machine's CPU */
     bool integrated;
 };
 
-/* What it does in a second, in bytes of pixels as they are in memory. Estimates. */
+/* Estimated rates in bytes per second of pixels in memory. */
 struct pb_device_estimate {
-    uint32_t blocks_each; /* of decoding threads that fit on a multiprocessor */
-    uint32_t streams;     /* blocks of files that are decoded at a time */
+    uint32_t blocks_each; /* blocks of decoding threads that fit on a multiprocessor */
+    uint32_t streams;     /* blocks of files decoded concurrently */
     double inflate_least, inflate_most;
     double encode_least, encode_most;
-    double core_inflate; /* one core of the machine that was measured */
+    double core_inflate; /* rate of one core of the measured machine */
 };
 
-/* NULL: there is none of that name. */
+/* Finds a device by name; NULL if unknown. */
 const struct pb_known_device *pb_known_device_find(const char *name);
-/* The number'th; NULL after the last. */
+/* Returns device `number`; NULL after the last. */
 const struct pb_known_device *pb_known_device_at(size_t number);
-/* As pb_device_traits() would tell of it; nothing was tuned on it. */
+/* Gets the result that pb_device_traits() would have for it, without tuning. */
 void pb_known_device_traits(const struct pb_known_device *device,
                             struct pb_device_traits *out_traits);
 void pb_known_device_estimate(const struct pb_known_device *device,

@@ -2,21 +2,21 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_LANES_H
 #define PB_LANES_H
-/* The resident kernels of a process that serve several jobs at once (wic/device/launch.h): one for
- * each row of the table in kernels/chain/chain_lanes.cu, made when a job first needs it. Its blocks
- * fit the plan of that job; a later job whose plan needs more of a block has a kernel of its own,
- * unless no other has a lane, and then the kernel is made anew.
+/* Resident kernels of a process that serve several jobs at once (wic/device/launch.h): one for
+ * each row of the table in kernels/chain/chain_lanes.cu, made when a job first needs it. Its
+ * blocks fit the plan of that job; a later job whose plan needs larger blocks gets its own
+ * kernel, unless no other job has a lane: then the kernel is recreated.
  *
- * Of the residents of the device (residency.h) such a kernel is one, that counts for its jobs and
- * has the highest of their priorities. Thread: any. */
+ * Such a kernel is one resident of the device (residency.h), which counts for its jobs and has
+ * the highest of their priorities. Thread: any. */
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A job's part of such a kernel. */
+/* Part of a job in such a kernel. */
 struct pb_lane;
 struct pb_lanes_count {
-    int64_t launches; /* of these kernels, since the process began */
-    int64_t open;     /* lanes: jobs whose tiles flow now */
+    int64_t launches; /* launches of these kernels since the process began */
+    int64_t open;     /* lanes: jobs whose tiles are being processed */
 };
 
 struct pb_lanes_count pb_lanes_count(void);
@@ -26,18 +26,18 @@ struct pb_lanes_count pb_lanes_count(void);
 #include "wic/device/launch.h"
 #include "wic/device/transfer_plan.h"
 
-/* On the current device. *out_lane is NULL when the job needs a kernel of its own. Negative: as
+/* Joins on the current device. *out_lane is NULL if the job needs its own kernel. Negative: as
  * wic_launch_create. */
 int pb_lane_join(const struct pb_chain_resident_shape *shape, const struct wic_transfer_plan *plan,
                  const struct wic_gpu *gpu, int64_t priority, struct pb_lane **out_lane);
-/* For the link, and for the shape of the chain. */
+/* Values for the link, and for the shape of the chain. */
 struct wic_launch *pb_lane_launch(const struct pb_lane *lane);
 uint32_t pb_lane_blocks(const struct pb_lane *lane);
-/* For struct wic_device_options; the context is the lane. */
+/* Callbacks for struct wic_device_options; the context is the lane. */
 uint32_t pb_lane_enter(void *lane);
 void pb_lane_left(void *lane);
 bool pb_lane_is_unwanted(void *lane);
-/* Its tiles have come to an end. The link may be destroyed later. NULL is fine. */
+/* Ends the lane after its last tile. The link may be destroyed later. NULL is fine. */
 void pb_lane_part(struct pb_lane *lane);
 #endif
 #endif

@@ -17,26 +17,26 @@
 enum { KIB = 1024, PIECE = 16 * KIB, LINE = 128, LOOK_NS = 20000000 };
 
 struct group {
-    struct wic_launch *launch; /* NULL: not made yet */
-    uint32_t blocks;           /* of a launch, at most */
-    uint32_t spread;           /* likewise, with other kernels beside it */
+    struct wic_launch *launch; /* NULL: not yet made */
+    uint32_t blocks;           /* most blocks of a launch */
+    uint32_t spread;           /* most blocks if other kernels run */
     struct pb_resident resident;
     struct pb_lane *jobs;
     uint32_t n_jobs;
     uint32_t inside;              /* jobs between enter and left */
-    uint32_t share;               /* of the kernel that is there */
-    _Atomic uint32_t wanted, has; /* blocks: by the jobs, and of that kernel */
-    int64_t launches;             /* of launches that are gone */
+    uint32_t share;               /* share of the running kernel */
+    _Atomic uint32_t wanted, has; /* blocks: wanted by the jobs, and of the running kernel */
+    int64_t launches;             /* count of destroyed launches */
 };
 
 struct pb_lane {
     struct pb_lane *next;
     struct group *group;
     int64_t priority;
-    uint32_t blocks; /* of its plan */
+    uint32_t blocks; /* blocks of its plan */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all groups */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects all groups */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct group groups[PB_CHAIN_LANE_COUNT];
 
@@ -45,7 +45,7 @@ static uint32_t lines(uint32_t bytes)
     return (bytes + LINE - 1) / LINE * LINE;
 }
 
-/* The shared memory that a block may take, when so many are on a multiprocessor. */
+/* Largest shared memory of a block if blocks_each of them are on a multiprocessor. */
 static uint32_t most_of(const struct wic_gpu *gpu, uint32_t blocks_each)
 {
     uint32_t part = gpu->shared_bytes / blocks_each - KIB;
@@ -57,7 +57,8 @@ static uint32_t stage_of(const struct wic_transfer_plan *plan)
     return lines(plan->in_piece + (plan->results == WIC_PUSH_BULK ? plan->out_piece : 0));
 }
 
-/* Stages for pieces of a usual size, if the plan leaves room for them; the rest is for the work. */
+/* Sets stages for pieces of a usual size if the plan leaves room for them; the rest is for the
+ * work. */
 static bool shape_blocks(const struct wic_gpu *gpu, const struct wic_transfer_plan *plan,
                          const struct pb_lane_kernel *kernel, struct wic_launch_options *o)
 {
@@ -87,8 +88,8 @@ static void end_launch(void *launch)
     (void)wic_launch_destroy(launch);
 }
 
-/* Makes the launch if there is none for this plan and nobody uses another one. 0, also when the job
- * cannot be one of its lanes, which *out_fits says. *out_old: one that is to be freed. */
+/* Makes the launch if this plan has no launch and no job uses another one. Returns 0, also if
+ * the job cannot be one of its lanes (*out_fits). *out_old: a launch to free. */
 static int have_launch(struct group *g, const struct wic_transfer_plan *plan,
                        const struct wic_gpu *gpu, const struct pb_lane_kernel *kernel,
                        bool *out_fits, struct wic_launch **out_old)
@@ -116,7 +117,7 @@ static int have_launch(struct group *g, const struct wic_transfer_plan *plan,
     return 0;
 }
 
-/* What the jobs are together. */
+/* Combines the priorities and counts of the jobs. */
 static void weigh(struct group *g)
 {
     int64_t priority = INT64_MIN;
@@ -177,9 +178,10 @@ bool pb_lane_is_unwanted(void *context)
     return atomic_load(&g->wanted) > atomic_load(&g->has) || pb_residency_is_unwanted(&g->resident);
 }
 
-/* The first of them gets the kernel's share, for which it may have to wait. The device puts a
- * kernel's blocks on as many multiprocessors as it can, where another kernel's may then find no
- * room: beside others it has no more than one for each of its share. */
+/* Enters for the first job, which gets the kernel's share, and may have to wait for it. The
+ * device distributes a kernel's blocks over as many multiprocessors as it can, which may leave
+ * no room for another kernel: next to others it gets at most one block for each multiprocessor
+ * of its share. */
 static void enter_first(struct group *g)
 {
     uint32_t share = pb_residency_enter(&g->resident);
@@ -200,7 +202,7 @@ uint32_t pb_lane_enter(void *context)
     while (g->inside > 0 && (g->share == 0 || pb_lane_is_unwanted(context))) {
         struct timespec until;
         (void)clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += LOOK_NS; /* nobody says that the kernel is wanted again */
+        until.tv_nsec += LOOK_NS; /* no signal reports that the kernel is wanted again */
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         (void)pthread_cond_timedwait(&changed, &lock, &until);
@@ -221,7 +223,7 @@ void pb_lane_left(void *context)
     (void)pthread_mutex_lock(&lock);
     bool last = g->inside == 1;
     if (last)
-        g->share = 0; /* none enters until all is told */
+        g->share = 0; /* no lane enters until all are notified */
     else
         g->inside--;
     (void)pthread_mutex_unlock(&lock);

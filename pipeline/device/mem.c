@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Host pages come straight from mmap, so that a finished run gives them back to the system at once.
- */
+/* Host pages are mapped directly by mmap, so that a finished run returns them to the system at
+ * once. */
 #include "pipeline/device/mem.h"
 
 #include <errno.h>

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_MEM_H
 #define PB_MEM_H
-/* Allocates the memory of slots, of one of three kinds: plain host pages, pinned pages that the GPU
- * copies from and to at full speed, managed pages that both sides address. Thread: init (one thread
- * a block). */
+/* Allocates the memory of slots, of one of three kinds: plain host pages, pinned pages that the
+ * GPU copies from and to at full speed, managed pages that both sides address. Thread: init (one
+ * thread per block). */
 #include "config/base/err.h"
 
 #include <stddef.h>
@@ -15,12 +15,12 @@ enum pb_mem_kind { PB_MEM_HOST, PB_MEM_PINNED, PB_MEM_MANAGED };
 int pb_mem_alloc(enum pb_mem_kind kind, size_t bytes, struct pb_err *err, void **out_memory);
 void pb_mem_free(enum pb_mem_kind kind, void *memory, size_t bytes);
 
-/* Pins memory that is there already for the current device, at page boundaries; until unpin it must
- * stay mapped. device.missing without CUDA. */
+/* Pins existing memory for the current device, at page boundaries; it must stay mapped until
+ * unpin. device.missing without CUDA. */
 int pb_mem_pin(void *memory, size_t bytes, struct pb_err *err);
 void pb_mem_unpin(void *memory);
 
-/* Their implementation in a CUDA build (mem_cuda.c). */
+/* Implementation in a CUDA build (mem_cuda.c). */
 int pb_mem_cuda_alloc(enum pb_mem_kind kind, size_t bytes, struct pb_err *err, void **out_memory);
 void pb_mem_cuda_free(enum pb_mem_kind kind, void *memory);
 #endif

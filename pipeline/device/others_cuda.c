@@ -32,7 +32,7 @@ static struct {
     int (*processes)(void *device, unsigned *count, struct nvml_process *out);
 } nvml;
 
-/* A pointer to a function, which ISO C does not convert. */
+/* Finds a function; ISO C does not convert its pointer. */
 static void find(void *library, const char *name, void *out_function)
 {
     void *found = dlsym(library, name);
@@ -58,8 +58,8 @@ static bool load(void)
     return nvml.processes != NULL;
 }
 
-/* A process that is not seen here, or that is on its way out, may be gone in a moment: its context
- * outlives it a little. */
+/* Returns false for a process that is not visible here, or that is exiting: its context may
+ * disappear soon, because it outlives the process a little. */
 static bool lives(unsigned pid)
 {
     enum { EXITING = 4 }; /* PF_EXITING */
@@ -76,13 +76,13 @@ static bool lives(unsigned pid)
     return (flags & EXITING) == 0;
 }
 
-/* How many there are besides this one; *out_pid: one of them that lives, 0 = none is known to. */
+/* Counts the processes other than this one; *out_pid: a live one, 0 = none known. */
 static int look(void *device, int32_t *out_pid)
 {
     struct nvml_process process[PROCESSES_MAX];
     unsigned n = PROCESSES_MAX, own = (unsigned)getpid();
     int rc = nvml.processes(device, &n, process);
-    bool visible = false; /* this process, by the id that it knows */
+    bool visible = false; /* this process, by its own id */
     *out_pid = 0;
     if (rc == NVML_SIZE)
         return PROCESSES_MAX;

@@ -15,7 +15,7 @@
 
 #define HIGH_WEIGHT 8u
 
-/* Memory to be freed when no kernel is there. */
+/* Memory to free when no kernel runs. */
 struct later {
     struct later *next;
     void (*free_it)(void *user);
@@ -23,12 +23,13 @@ struct later {
     size_t bytes;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* residents, and changes of the rest */
+static pthread_mutex_t lock =
+    PTHREAD_MUTEX_INITIALIZER; /* protects residents, and changes of the rest */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct pb_resident *residents;
 static struct later *later, **later_end = &later;
 static size_t later_bytes;
-static atomic_int frees; /* under way or waiting */
+static atomic_int frees; /* calls in progress or waiting */
 static _Atomic uint64_t state;
 static _Atomic uint64_t quiet_ns = UINT64_MAX;
 static uint64_t linger_ns = PB_RESIDENCY_LINGER_NS;
@@ -77,7 +78,7 @@ static uint32_t share_of(const struct pb_resident *own, uint64_t now)
     return PB_RESIDENCY_WHOLE * weight / sum;
 }
 
-/* What kernels that are there have, all together. */
+/* Sum of the shares of the running kernels. */
 static uint32_t taken(void)
 {
     uint32_t sum = 0;
@@ -136,7 +137,7 @@ uint32_t pb_residency_enter(struct pb_resident *resident)
     return share;
 }
 
-/* While no kernel is there, and none comes: the caller is one of `frees`. */
+/* Frees deferred memory while no kernel runs, and none starts: the caller is counted in `frees`. */
 static void run_later(void)
 {
     for (;;) {

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* An octave of the ratio counts as much as any difference of size. */
+/* An octave of the ratio outweighs any difference of size. */
 #define RATIO_WEIGHT 100
 
 static double octaves(double a, double b)

@@ -19,7 +19,7 @@ enum { VERSION = 1, FILE_MAX = 256 * 1024, GPUS_MAX = 64 };
 
 static const char *const results_words[] = {[WIC_PUSH_BULK] = "bulk", [WIC_PUSH_STORES] = "stores"};
 
-/* --- where ---------------------------------------------------------------------------------- */
+/* --- path ----------------------------------------------------------------------------------- */
 
 void pb_tuning_path(char out[PB_TUNING_PATH_BYTES])
 {
@@ -54,7 +54,7 @@ static ssize_t read_all(int fd, char *text)
     return step < 0 ? -errno : (ssize_t)bytes;
 }
 
-/* The caller frees *out_text. -ENOENT without *err. */
+/* Reads the file; the caller frees *out_text. -ENOENT without *err. */
 static int load(const char *path, struct pb_err *err, char **out_text, size_t *out_bytes)
 {
     struct stat st;
@@ -81,7 +81,7 @@ static int load(const char *path, struct pb_err *err, char **out_text, size_t *o
     return 0;
 }
 
-/* Whether pushbroom wrote it, however it has been damaged since. */
+/* Returns true if pushbroom wrote the file, even if it was damaged since. */
 static bool is_ours(const char *text, size_t bytes)
 {
     static const char key[] = "\"pushbroom_tuning\"";
@@ -91,7 +91,7 @@ static bool is_ours(const char *text, size_t bytes)
     return bytes - at >= sizeof key - 1 && memcmp(text + at, key, sizeof key - 1) == 0;
 }
 
-/* 0, -EPROTO: of another version; -EINVAL: damaged. */
+/* Returns 0, -EPROTO: of another version; -EINVAL: damaged. */
 static int parse(const char *text, size_t bytes, struct pb_json_value **out_root)
 {
     struct pb_json_value *root = NULL;
@@ -116,7 +116,7 @@ static bool is_named(const struct pb_json_value *gpu, const char *name, const ch
     return own != NULL && of != NULL && strcmp(own, name) == 0 && strcmp(of, driver) == 0;
 }
 
-/* A number from 0 to `most`. */
+/* Reads a number from 0 to `most`. */
 static bool take(const struct pb_json_value *row, const char *key, int64_t most, uint64_t *out)
 {
     int64_t value;
@@ -253,7 +253,7 @@ static void print_gpu(struct pb_json *json, const char *name, const char *driver
     pb_json_end(json);
 }
 
-/* Of GPUs beside this one; a driver that was replaced takes its measurements along. */
+/* Writes the measurements of the other GPUs; those of a replaced driver are dropped. */
 static void print_others(struct pb_json *json, const struct pb_json_value *root, const char *gpu)
 {
     const struct pb_json_value *gpus = pb_json_get(root, "gpus", NULL);
@@ -267,7 +267,7 @@ static void print_others(struct pb_json *json, const struct pb_json_value *root,
     }
 }
 
-/* What is there and may be replaced; *out_root NULL = nothing that is to be kept. */
+/* Reads the existing file if it may be replaced; *out_root NULL = nothing to preserve. */
 static int load_old(const char *path, struct pb_err *err, struct pb_json_value **out_root)
 {
     char *text = NULL;

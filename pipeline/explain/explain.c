@@ -30,7 +30,8 @@ static void explain_grid(const struct pb_run_view *view, struct pb_json *json)
     pb_json_end(json);
 }
 
-/* The tiles of a grid; the products and the schedule are those of the first that is planned. */
+/* Explains the tiles of a grid; the products and the schedule are those of the first planned
+ * tile. */
 static void explain_tiles(const struct pb_run_view *view, struct pb_json *json)
 {
     const struct pb_run_tiles *tiles = view->tiles;
@@ -56,7 +57,7 @@ static void explain_tiles(const struct pb_run_view *view, struct pb_json *json)
     pb_json_end(json);
 }
 
-/* The lines of a plan, "key  words"; one without a key goes on with that before it. */
+/* Writes the lines of a plan, "key  words"; a line without a key continues the one before it. */
 static void explain_schedule(const struct pb_run_view *view, struct pb_json *json)
 {
     char text[4096], value[1024] = "", key[32] = "";

@@ -2,25 +2,26 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_EXPLAIN_H
 #define PB_EXPLAIN_H
-/* What a run would do, as JSON: which file each band is, what is left out, calibration, validity,
- * steps, grid, products and where they go, memory, and how it is scheduled. Reads headers and
- * metadata, which the run has open already, names in the scene's folder and manifests where the
- * products would go; no pixels, and nothing is written. One thread. */
+/* Description of a run, before it is executed, as JSON: assignment of files to bands, omitted
+ * files, calibration, validity, steps, grid, products and their place, memory, and schedule.
+ * Reads headers and metadata, which the run has already open, names in the scene's folder and
+ * manifests at the products' place; reads no pixels, and writes nothing. One thread. */
 #include "pipeline/run/run.h"
 
 struct pb_json;
 
 struct pb_explain_options {
-    const char *products;     /* the directory that output.path begins in */
-    bool is_group;            /* run_options.input stands for loose files of a folder */
-    const char *const *names; /* of the n_names files whose metadata told that; NULL: names told */
+    const char *products; /* directory at which output.path begins */
+    bool is_group;        /* run_options.input represents loose files of a folder */
+    const char *const
+        *names; /* the n_names files whose metadata define that; NULL: their names define it */
     size_t n_names;
 };
 
-/* Writes members into the open object of `json`; service/doc/report.md lists them. run was created
- * without `products`. 0; what the run would fail with although its plan is made, when the place of
- * its products is not to be had: output.exists, output.path. The members are written all the same.
- */
+/* Writes members into the open object of `json`; service/doc/report.md lists them. run was
+ * created without `products`. Returns 0; or the error that the run would report after planning
+ * if the place of its products cannot be used: output.exists, output.path. The members are
+ * written anyway. */
 int pb_explain(const struct pb_run *run, const struct pb_explain_options *options,
                struct pb_json *json, struct pb_err *err);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Which file each band of the pipeline is, and what lies in the scene's folder and is not used. */
+/* Assignment of files to the bands of the pipeline, and unused files in the scene's folder. */
 #include "config/base/base_name.h"
 #include "config/group_pattern.h"
 #include "pipeline/explain/explain_parts.h"
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The bands of file i as the pipeline calls them; a single file without names has B1, B2, ... */
+/* Bands of file i with their names in the pipeline; a single file without names has B1, B2, ... */
 struct bands {
     const struct pb_band_config *band;
     size_t n;
@@ -90,7 +90,7 @@ void pb_explain_pixel(const struct pb_raster_info *info, const double t[6], int3
         pb_json_bool(json, "pixel_varies", true);
 }
 
-/* Of a file beside the scene its path, into room. */
+/* Returns the path of a source file (in room), or of a file of the scene. */
 static const char *name_of(const struct pb_run_view *view, size_t i, char room[PATH_MAX])
 {
     const struct pb_run_options *o = view->options;
@@ -138,7 +138,7 @@ static bool is_absent(const struct pb_source_config *source)
     return source->optional && source->is_needed;
 }
 
-/* Bands whose files no product needs, or, absent, whose optional files the scene lacks. */
+/* Lists bands whose files no product needs, or, absent, whose optional files the scene lacks. */
 static void explain_not_read(const struct pb_run_view *view, bool absent, struct pb_json *json)
 {
     const struct pb_input_config *input = &view->options->pipeline->input;
@@ -164,7 +164,7 @@ static bool fits(const struct pb_run_view *view, const char *pattern, const char
            pb_scene_walk_fits(filled, path);
 }
 
-/* Of files that are counted those that were opened: more may fit than there are numbers. */
+/* Returns true for a counted file that was opened: more files may match than there are numbers. */
 static bool is_of_file(const struct pb_run_view *view, size_t i, const char *pattern, int32_t nth,
                        const char *path)
 {
@@ -199,7 +199,7 @@ static bool is_sidecar(const struct pb_run_options *o, const char *path)
     return is;
 }
 
-/* What lies in the folder, or belongs to the group, and no entry of input.files takes. */
+/* Lists the files of the folder, or of the group, that no entry of input.files uses. */
 static void explain_not_used(const struct pb_run_view *view,
                              const struct pb_explain_options *options, struct pb_json *json)
 {
@@ -246,7 +246,7 @@ static void explain_counted(const struct pb_run_view *view, size_t i, bool dated
     pb_json_end(json);
 }
 
-/* In which order files are counted, and what of each decided. */
+/* Explains the order in which files are counted, and the value that decided for each. */
 static void explain_order(const struct pb_run_view *view, struct pb_json *json)
 {
     const struct pb_input_config *input = &view->options->pipeline->input;

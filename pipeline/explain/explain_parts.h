@@ -10,8 +10,8 @@
 /* "files", "not_opened", "absent", "not_used", "metadata" */
 void pb_explain_files(const struct pb_run_view *view, const struct pb_explain_options *options,
                       struct pb_json *json);
-/* Members of a grid of w x h pixels in the CRS of info: "pixel" in its units, "pixel_metres" in the
- * middle of the grid, "pixel_varies", as far as they are known. */
+/* Writes members of a grid of w x h pixels in the CRS of info: "pixel" in its units,
+ * "pixel_metres" in the middle of the grid, "pixel_varies", if known. */
 void pb_explain_pixel(const struct pb_raster_info *info, const double transform[6], int32_t w,
                       int32_t h, struct pb_json *json);
 /* "calibration", "valid", "steps" */

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What is made, where it goes, and what lies there. */
+/* Products, their place, and its current content. */
 #include "config/output/output_path.h"
 #include "pipeline/explain/explain_parts.h"
 #include "pipeline/publish/publish_parents.h"
@@ -57,7 +57,7 @@ static struct pb_input_id identity_of(const struct pb_run_view *view)
     return id;
 }
 
-/* What lies at the place that was chosen. */
+/* Describes the content of the selected place. */
 static const char *there(int base_fd, const char *place, const struct pb_place_wanted *wanted,
                          bool depends)
 {
@@ -73,7 +73,7 @@ static const char *there(int base_fd, const char *place, const struct pb_place_w
                                           : "other pipelines";
 }
 
-/* The input's files by their names, none being read; *out NULL: the input is one file. */
+/* Lists the input's files by name, without reading them; *out NULL: the input is one file. */
 static int find_files(const struct pb_run_view *view, struct pb_err *err, struct pb_input_sum **out)
 {
     const struct pb_run_options *o = view->options;
@@ -87,7 +87,8 @@ static int find_files(const struct pb_run_view *view, struct pb_err *err, struct
     return pb_scene_inputs_sum(&inputs, err, out);
 }
 
-/* Where the products go by the rules of publish.h, the checksum of the input not being known. */
+/* Finds the place of the products by the rules of publish.h, with an unknown checksum of the
+ * input. */
 static int explain_place(const struct pb_run_view *view, const char *products, struct pb_json *json,
                          struct pb_err *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of the values: calibration, which pixels are valid, steps. */
+/* Processing of the values: calibration, validity of pixels, steps. */
 #include "config/units.h"
 #include "kernels/nodata.h"
 #include "pipeline/explain/explain_parts.h"
@@ -31,7 +31,7 @@ static void explain_calibration(const struct pb_run_view *view, struct pb_json *
     pb_json_string(json, "calibration_why", facts->boa_offset[0] ? facts->boa_offset : NULL);
 }
 
-/* "0 (input.nodata)", or the file's own; "" = there is none. */
+/* Writes "0 (input.nodata)", or the file's own value; "" = no nodata. */
 static void nodata_text(const struct pb_run_view *view, char out[80])
 {
     const struct pb_input_config *input = &view->options->pipeline->input;
@@ -39,7 +39,7 @@ static void nodata_text(const struct pb_run_view *view, char out[80])
     char number[PB_UNITS_TEXT];
     out[0] = '\0';
     if (input->has_nodata && !pb_nodata_fits(info->type, input->nodata))
-        return; /* a note says so */
+        return; /* a note reports it */
     if (input->has_nodata) {
         (void)snprintf(out, 80, "%s (input.nodata)", pb_units_number_text(input->nodata, number));
         return;
@@ -63,7 +63,7 @@ static void explain_valid(const struct pb_run_view *view, struct pb_json *json)
     pb_json_string(json, "valid", text);
 }
 
-/* Those of the file; what products make for themselves is theirs to say. */
+/* Writes the configured steps; those that products add are described by the products. */
 static void explain_steps(const struct pb_run_view *view, struct pb_json *json)
 {
     const struct pb_pipeline_config *pipeline = view->options->pipeline;
@@ -85,7 +85,7 @@ static void explain_steps(const struct pb_run_view *view, struct pb_json *json)
     pb_json_end(json);
 }
 
-/* What is known of the steps before a pixel is read. */
+/* Writes the notes on steps that are known before a pixel is read. */
 static void explain_notes(const struct pb_run_view *view, struct pb_json *json)
 {
     const struct pb_chain *chain = view->plan->chain;

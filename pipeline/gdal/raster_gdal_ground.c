@@ -48,8 +48,8 @@ static void close_way(struct way *way)
         GDALDestroyGCPTransformer(way->gcps);
 }
 
-/* Opens the transformation from srs to longitude, latitude (WGS 84). Returns false if there is
- * none. */
+/* Opens the transformation from srs to longitude, latitude (WGS 84). Returns false if PROJ has
+ * no such transformation. */
 static bool open_way(OGRSpatialReferenceH srs, struct way *way)
 {
     if (srs == NULL)

@@ -14,12 +14,11 @@ struct pb_gdal_model {
     void *image; /* GDAL's GenImgProj; to longitude, latitude if rpc or sensor is set */
     void *rpc;   /* transformer by RPCs, or NULL */
     const struct pb_ground_sensor
-        *sensor;   /* model of the sensor, or NULL; borrowed from the source */
-    double height; /* height of places for the sensor */
-    double
-        lonlat[2];   /* with rpc or sensor: a place in the scene; longitudes are in the turn around
-                        it, so that they are continuous in a scene across 180 degrees; NaN: unknown */
-    double reach[2]; /* range of the RPCs: distance from the place in degrees */
+        *sensor;      /* model of the sensor, or NULL; borrowed from the source */
+    double height;    /* height of places for the sensor */
+    double lonlat[2]; /* with rpc or sensor: a place in the scene; longitudes are in the turn around
+                         it, so that they are continuous across 180 degrees; NaN: unknown */
+    double reach[2];  /* range of the RPCs: distance from the place in degrees */
     double part[2], scale[2]; /* pixels are ((x, y) - part) * scale of the scene's */
     char by[128];             /* text for `by` of struct pb_ground */
 };

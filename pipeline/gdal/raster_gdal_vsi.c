@@ -85,7 +85,7 @@ void pb_gdal_file_add(struct pb_raster *raster)
     (void)snprintf(raster->vsi_name, sizeof raster->vsi_name, VSI_PREFIX "%llu%s%.255s",
                    (unsigned long long)raster->vsi_id, raster->has_sidecars ? "/" : "",
                    raster->has_sidecars ? pb_base_name(raster->file.path) : ".tif");
-    raster->next = vsi_list; /* from here on other threads read its name and sidecars */
+    raster->next = vsi_list; /* other threads read its name and sidecars from here on */
     vsi_list = raster;
     pthread_mutex_unlock(&vsi_lock);
 }

@@ -71,7 +71,7 @@ bool pb_vector_scene_bounds(const char *crs, struct pb_raster *scene, double out
 /* Transforms a rectangle, west, south, east, north in `crs` ("EPSG:4326", WKT, a PROJ string),
  * to the rectangle around it in the scene's system, with points along curved edges taken into
  * account, like GDAL's TransformBounds. Returns 0; vector.invalid: the CRS is unknown, or the
- * scene has none; -ERANGE without an error: no place of the rectangle has coordinates in the
+ * scene has no CRS; -ERANGE without an error: no place of the rectangle has coordinates in the
  * scene's CRS. */
 int pb_vector_bounds(const double bounds[4], const char *crs, struct pb_raster *scene,
                      struct pb_err *err, double out_bounds[4]);

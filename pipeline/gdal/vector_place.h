@@ -21,9 +21,9 @@ struct pb_vector_sample {
 struct pb_vector_way {
     OGRCoordinateTransformationH to; /* NULL: both systems are the same */
     OGRCoordinateTransformationH
-        sphere; /* from the file to longitude and latitude; NULL: the file has them */
+        sphere; /* transformation to longitude and latitude; NULL: the file has them */
     OGRCoordinateTransformationH
-        onto; /* from longitude and latitude to the scene; NULL: the scene has them */
+        onto; /* transformation of these to the scene; NULL: the scene has them */
     OGRSpatialReferenceH file, scene; /* borrowed */
     double tolerance; /* tolerance of edges, in units of the scene; 0: edges are not halved */
     double px[2];     /* width and height of a pixel, in units of the scene */
@@ -45,8 +45,8 @@ struct pb_vector_way {
 /* Returns true if a feature of that geometry, which may be NULL, is not a polygon: a point or
  * line. */
 bool pb_vector_is_left_out(OGRGeometryH geometry);
-/* Transformation from one coordinate system to another, x before y in both; NULL if PROJ has
- * none. The caller's (OCTDestroyCoordinateTransformation). srs are borrowed. */
+/* Transformation from one coordinate system to another, x before y in both; NULL if not found.
+ * The caller's (OCTDestroyCoordinateTransformation). srs are borrowed. */
 OGRCoordinateTransformationH pb_vector_to(OGRSpatialReferenceH from, OGRSpatialReferenceH to);
 /* Transforms x and y to the other system; NULL leaves them unchanged. Returns false if they have
  * no place there. */

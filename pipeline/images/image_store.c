@@ -99,7 +99,7 @@ static enum kind kind_of(const float *pixels, size_t n)
     return any ? CLASSES : NOTHING;
 }
 
-/* The bytes begin where the pixels do. */
+/* The bytes are stored at the beginning of the pixels. */
 static void pack(float *pixels, size_t n)
 {
     unsigned char *bytes = (unsigned char *)pixels;
@@ -109,7 +109,7 @@ static void pack(float *pixels, size_t n)
     }
 }
 
-/* The bytes end where the pixels do: none is overwritten before it is read. */
+/* The bytes are at the end of the pixels: none is overwritten before it is read. */
 static void unpack(float *pixels, size_t n)
 {
     const unsigned char *bytes = (const unsigned char *)(pixels + n) - n;
@@ -145,7 +145,7 @@ bool pb_image_store_has(const struct pb_image_store *store, uint32_t cell)
     return store->cell[cell].kind != NOTHING;
 }
 
-/* n pixels of a cell from the one of that number on. */
+/* Reads n pixels of a cell, beginning with pixel `from`. */
 static int read_pixels(const struct pb_image_store *store, const struct cell *cell, size_t from,
                        size_t n, float *out, struct pb_err *err)
 {
@@ -162,7 +162,7 @@ static int read_pixels(const struct pb_image_store *store, const struct cell *ce
     return rc;
 }
 
-/* What a cell has of rect; out: the pixels of rect. */
+/* Copies the intersection of a cell with rect; out: the pixels of rect. */
 static int read_cell(const struct pb_image_store *store, uint32_t number,
                      const struct pb_rect *rect, unsigned char *out, size_t row_bytes,
                      struct pb_err *err)
@@ -172,7 +172,7 @@ static int read_cell(const struct pb_image_store *store, uint32_t number,
     const int32_t right = smaller(rect->x + rect->w, own.x + own.w);
     const int32_t bottom = smaller(rect->y + rect->h, own.y + own.h);
     const bool tight = right - x == own.w && row_bytes == (size_t)own.w * sizeof(float);
-    const int32_t rows = tight ? bottom - y : 1; /* that are read at once */
+    const int32_t rows = tight ? bottom - y : 1; /* rows per read */
     int rc = 0;
     for (int32_t row = y; row < bottom && rc == 0; row += rows) {
         void *to =

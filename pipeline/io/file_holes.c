@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* SEEK_HOLE and SEEK_DATA report space that was reserved and never written as a hole, but not pages
- * that are only in the cache. FIEMAP then tells a reserved range (an extent marked as unwritten)
- * from a true hole, which is how 'cp --sparse' stores zeros. */
+/* SEEK_HOLE and SEEK_DATA report space that was reserved and never written as a hole, but not
+ * pages that are only in the cache. FIEMAP then distinguishes a reserved range (an extent marked
+ * as unwritten) from a true hole, which is how 'cp --sparse' stores zeros. */
 #include "pipeline/io/file_holes.h"
 
 #include <errno.h>
@@ -12,9 +12,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define EXTENTS 16 /* asked for at once */
+#define EXTENTS 16 /* entries of one FIEMAP call */
 
-/* lseek within the part; an end behind it is its end. Negative: errno says why. */
+/* lseek within the part, limited to its end. Negative: see errno. */
 static int64_t seek(const struct pb_file_holes *holes, uint64_t at, int what)
 {
     const struct pb_file_part *file = &holes->file;

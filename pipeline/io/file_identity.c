@@ -31,7 +31,7 @@ bool pb_file_identity_is_expected(const struct stat *st)
     if (expected[0] == '\0')
         return true;
     pb_file_identity_print(st, is);
-    /* One that was stored by an earlier version ends before the ctime. */
+    /* A text stored by an earlier version ends before the ctime. */
     size_t n = strlen(expected);
     return strncmp(is, expected, n) == 0 && (is[n] == '\0' || is[n] == ' ');
 }

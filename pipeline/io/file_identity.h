@@ -10,10 +10,10 @@
 #define PB_FILE_IDENTITY_BYTES 128
 
 void pb_file_identity_print(const struct stat *st, char out[PB_FILE_IDENTITY_BYTES]);
-/* From now on this process opens rasters only if they are this file, so that a path cannot be
- * redirected to another file after the request. NULL or "" = any file again. Thread: the one that
- * starts all others that open rasters. */
+/* Restricts this process to opening rasters that are this file, so that a path cannot be
+ * redirected to another file after the request. NULL or "" = any file again. Thread: the one
+ * that starts all others that open rasters. */
 void pb_file_identity_expect(const char *identity);
-/* Whether an opened file is the expected one; true when none is. Thread: any. */
+/* Returns true if an opened file is the expected one, or if no file is expected. Thread: any. */
 bool pb_file_identity_is_expected(const struct stat *st);
 #endif

@@ -15,7 +15,7 @@
 #define SUFFIX_BYTES_MAX 20
 #define TAG_DIGITS       12
 
-/* Whether a name may hold the character: not one that a terminal would interpret. */
+/* Returns true if a name may contain the character: not one that a terminal would interpret. */
 static bool may_hold(uint32_t code)
 {
     return !pb_text_is_control(code) && code != '/';
@@ -45,7 +45,7 @@ bool pb_file_name_is_clean(const char *name)
     return name[0] != '\0' && name[0] != '.' && strlen(name) <= NAME_MAX;
 }
 
-/* At most bytes of text, not cut in the middle of a character. */
+/* Length of the text limited to `bytes`, not cut within a character. */
 static size_t cut(const char *text, size_t length, size_t bytes)
 {
     if (length <= bytes)
@@ -55,7 +55,7 @@ static size_t cut(const char *text, size_t length, size_t bytes)
     return bytes;
 }
 
-/* Replaces what a name must not hold; whether that changed anything. */
+/* Replaces forbidden bytes; returns true if the name changed. */
 static bool replace_bytes(const char *name, char *out, size_t bytes)
 {
     size_t n = 0;
@@ -142,6 +142,6 @@ bool pb_file_name_is_place(const char *directory, const char *scene)
     pb_file_name_place(scene, (unsigned)n, place);
     if (strcmp(directory, place) == 0)
         return true;
-    pb_file_name_place(scene, 1, place); /* a scene that is called "x~2" by itself */
+    pb_file_name_place(scene, 1, place); /* a scene that is named "x~2" itself */
     return strcmp(directory, place) == 0;
 }

@@ -21,9 +21,9 @@ struct pb_file_out {
     struct pb_sum *sum;
     char *buffer; /* two halves: one is filled while the other is written and hashed */
     unsigned half;
-    size_t held; /* in the half being filled */
+    size_t held; /* bytes in the half being filled */
     uint64_t flushed;
-    struct pb_background store, check; /* only files longer than a half need them */
+    struct pb_background store, check; /* used only by files longer than a half */
 };
 
 static int store_part(void *user, const struct pb_background_part *part)
@@ -101,7 +101,7 @@ void pb_file_out_watch(struct pb_file_out *file, struct pb_file_progress *progre
     file->progress = progress;
 }
 
-/* Waits for the threads and counts the held bytes as a part. Fails when the run was aborted. */
+/* Waits for the threads and returns the buffered bytes as a part. Fails if the run was aborted. */
 static int cut_part(struct pb_file_out *file, struct pb_err *err,
                     struct pb_background_part *out_part)
 {

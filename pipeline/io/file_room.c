@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Space is reserved for files of a usual size only: a huge one would block the space of all other
- * writers while it is computed. */
+/* Space is reserved only for files of a usual size: a huge one would block the space of all
+ * other writers while it is computed. */
 #include "pipeline/io/file_room.h"
 #include "pipeline/io/io_fail.h"
 
@@ -32,7 +32,7 @@ bool pb_file_room_never(int fd, uint64_t bytes)
     return read_disk(fd, &room, &all) && bytes / 9 >= all / 10;
 }
 
-/* The nearest directory above that is there. */
+/* Opens the nearest existing directory at or above the path. */
 static int open_existing(const char *directory)
 {
     char path[PATH_MAX];
@@ -87,7 +87,7 @@ int pb_file_room(int fd, const char *path, uint64_t bytes, struct pb_err *err)
                        path, (unsigned long long)bytes, (unsigned long long)room);
     if (bytes > RESERVE_MAX_BYTES || bytes > room / 4)
         return 0;
-    /* Not posix_fallocate: on file systems without support it would write zeros. */
+    /* posix_fallocate would write zeros on file systems without support. */
     if (fallocate(fd, 0, 0, (off_t)bytes) != 0 &&
         (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
         return pb_io_fail(err, errno, "cannot reserve the space of", path);

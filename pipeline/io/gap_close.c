@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Data that are moved go from front to back, so no byte is overwritten before it was copied, and
- * what lies behind both is given back to the disk on the way: the file never takes twice its
+/* Data are moved from front to back; therefore no byte is overwritten before it was copied, and
+ * blocks after both positions are released to the disk meanwhile: the file never takes twice its
  * space. */
 #include "pipeline/io/gap_close.h"
 #include "pipeline/io/io_watch.h"
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define FREE_EACH_BYTES (UINT64_C(16) << 20)
-#define COPY_MAX_BYTES  (UINT64_C(16) << 20) /* between two looks at the stop flag */
+#define COPY_MAX_BYTES  (UINT64_C(16) << 20) /* between two checks of the stop flag */
 
 uint64_t pb_gap_before(const struct pb_gap *gaps, size_t n, uint64_t at)
 {
@@ -21,14 +21,14 @@ uint64_t pb_gap_before(const struct pb_gap *gaps, size_t n, uint64_t at)
     return before;
 }
 
-/* Errors that a file system answers with before it has changed anything. */
+/* Returns true for errors that a file system reports before it has changed anything. */
 static bool is_refusal(int error)
 {
     return error == EOPNOTSUPP || error == ENOSYS || error == EINVAL || error == ENODEV ||
            error == ETXTBSY || error == EPERM;
 }
 
-/* Removes gaps from the last one on. *n: how many are left. 0 or an errno. */
+/* Removes gaps from the last one on. *n: count of remaining ones. Returns 0 or an errno. */
 static int collapse(const struct pb_gap_close *c, size_t *n)
 {
     for (; *n > 0; --*n) {
@@ -66,7 +66,8 @@ static int copy_part(const struct pb_gap_close *c, uint64_t from, uint64_t to, s
     return 0;
 }
 
-/* Where the file system shares blocks or copies on its own (btrfs, NFS). 0: it does not. */
+/* Uses block sharing or server-side copies of the file system (btrfs, NFS). Returns 0 if not
+ * supported. */
 static uint64_t share(const struct pb_gap_close *c, uint64_t from, uint64_t to, uint64_t bytes)
 {
     off_t in = (off_t)from, out = (off_t)to;
@@ -77,7 +78,7 @@ static uint64_t share(const struct pb_gap_close *c, uint64_t from, uint64_t to, 
     return n > 0 ? (uint64_t)n : 0;
 }
 
-/* What was moved from there, and will not be written again. */
+/* Releases the source range of moved data that will not be written again. */
 static void give_back(const struct pb_gap_close *c, uint64_t *freed, uint64_t to, uint64_t from)
 {
     *freed = *freed > to ? *freed : to;
@@ -88,7 +89,7 @@ static void give_back(const struct pb_gap_close *c, uint64_t *freed, uint64_t to
     *freed = from;
 }
 
-/* Moves bytes [at, end) of the finished file down to their place. */
+/* Moves bytes [at, end) of the finished file to their final offset. */
 static int move_down(const struct pb_gap_close *c, size_t n, uint64_t at, uint64_t end)
 {
     const uint64_t shift = pb_gap_before(c->gaps, n, at) - at;
@@ -117,7 +118,8 @@ int pb_gap_close(const struct pb_gap_close *c)
     int error = c->move ? EOPNOTSUPP : collapse(c, &left);
     if (error != 0 && !is_refusal(error))
         return error;
-    for (size_t i = 0; i < left; i++) { /* those after were removed: all behind the last moves */
+    for (size_t i = 0; i < left;
+         i++) { /* later gaps were removed: all data after the last one moves */
         uint64_t end = i + 1 < left ? c->gaps[i + 1].at : c->total;
         error = move_down(c, left, c->gaps[i].at, end);
         if (error != 0)

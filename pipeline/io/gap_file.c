@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The checksum of a file with gaps is taken before they are closed, as most of the file is in the
- * page cache then: removing a range drops it from there. A thread of its own hashes what is being
- * written, or parts of a buffer while others are read. */
+/* The checksum of a file with gaps is computed before they are closed, because most of the file
+ * is in the page cache then: removing a range drops it from the cache. A separate thread hashes
+ * the data being written, or parts of a buffer while others are read. */
 #include "pipeline/io/gap_file.h"
 #include "pipeline/io/background.h"
 #include "pipeline/io/file_room.h"
@@ -25,18 +25,18 @@
 #define LET_GO_BYTES      (UINT64_C(4) << 20)
 #define PROBE_BYTES       (UINT64_C(1) << 20)
 #define WRITE_EACH_BYTES  (UINT64_C(8) << 20)
-#define HASH_BESIDE_BYTES ((size_t)1 << 20) /* shorter parts are not worth a thread */
+#define HASH_BESIDE_BYTES ((size_t)1 << 20) /* shorter parts do not justify a thread */
 
 struct pb_gap_file {
     struct pb_file_made made;
     bool move;
     struct pb_file_progress *progress;
     _Atomic uint64_t written;
-    bool collapses;     /* the file system takes a gap out, with the pages behind it */
-    char *buffer;       /* parts that are read back, or for moving; there with the sum */
+    bool collapses;     /* the file system removes a gap, and drops the cached pages after it */
+    char *buffer;       /* parts that are read back, or for moving; allocated with the sum */
     struct pb_sum *sum; /* NULL: parts are written in any order */
     enum pb_checksum checksum;
-    struct pb_background hash;             /* of a long part, while it is written */
+    struct pb_background hash;             /* hash of a long part while it is written */
     struct iovec hashed[PB_GAP_PARTS_MAX]; /* the part */
     int n_hashed;
 };
@@ -76,8 +76,8 @@ void pb_gap_file_watch(struct pb_gap_file *file, struct pb_file_progress *progre
     file->progress = progress;
 }
 
-/* A file system without holes (FAT, exFAT, some servers) takes the space of what was never written,
- * and fills it with zeros. */
+/* Returns false for a file system without holes (FAT, exFAT, some servers), which allocates
+ * ranges that were never written, and fills them with zeros. */
 static bool has_holes(int fd, uint64_t bytes)
 {
     struct stat st;
@@ -107,8 +107,8 @@ void pb_gap_file_move(struct pb_gap_file *file)
     file->move = true;
 }
 
-/* Counts, and hints at every few megabytes, wherever they went: the disk starts to write what is
- * dirty. Errors are reported by fsync. */
+/* Counts bytes, and hints every few megabytes, at any offsets: the disk starts to write dirty
+ * pages. Errors are reported by fsync. */
 static int count(struct pb_gap_file *file, uint64_t bytes, struct pb_err *err)
 {
     uint64_t before = atomic_fetch_add_explicit(&file->written, bytes, memory_order_relaxed);
@@ -149,7 +149,7 @@ static size_t bytes_of(const struct iovec *parts, int n)
     return bytes;
 }
 
-/* Until pb_background_wait. */
+/* Runs until pb_background_wait. */
 static void begin_hash(struct pb_gap_file *file, const struct iovec *parts, int n)
 {
     const struct pb_background_part part = {.data = NULL};
@@ -225,8 +225,8 @@ static int read_back(const struct pb_gap_file *file, uint64_t at, char *to, size
     return 0;
 }
 
-/* Pages from `at` on that nobody will find in the page cache: closing a gap takes them out of it,
- * and would do so while everything else waits. */
+/* Drops pages from `at` on that will not be needed from the page cache: closing a gap drops them
+ * too, but while everything else waits. */
 static void let_go(const struct pb_gap_file *file, uint64_t at, uint64_t bytes)
 {
     pb_work_begin(PB_WORK_SYNC, 0);
@@ -235,7 +235,7 @@ static void let_go(const struct pb_gap_file *file, uint64_t at, uint64_t bytes)
     pb_work_end();
 }
 
-/* Part i of what is read back. */
+/* Hashes part i of the data that is read back. */
 static int take_part(struct pb_gap_file *file, unsigned i, uint64_t at, size_t bytes, bool beside,
                      struct pb_err *err)
 {
@@ -255,7 +255,7 @@ static int take_part(struct pb_gap_file *file, unsigned i, uint64_t at, size_t b
 int pb_gap_file_take(struct pb_gap_file *file, uint64_t at, uint64_t bytes, struct pb_err *err)
 {
     const uint64_t end = at + bytes;
-    uint64_t kept = at; /* pages from there on have not been let go */
+    uint64_t kept = at; /* pages from there on are not yet dropped */
     int rc = 0;
     if (file->checksum == PB_CHECKSUM_NONE)
         return 0;
@@ -293,7 +293,7 @@ static int close_gaps(const struct pb_gap_file *file, uint64_t total, const stru
         .buffer_bytes = PB_GAP_FILE_BYTES,
         .stop = file->progress != NULL ? &file->progress->stop : NULL,
     };
-    pb_work_begin(PB_WORK_SYNC, 0); /* a file system writes what is dirty first */
+    pb_work_begin(PB_WORK_SYNC, 0); /* a file system writes dirty pages first */
     int error = file->made.regular ? pb_gap_close(&close) : 0;
     pb_work_end();
     if (error == ECANCELED)

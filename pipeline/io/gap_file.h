@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_GAP_FILE_H
 #define PB_GAP_FILE_H
-/* A file whose parts are written by several threads in any order, behind gaps where the parts
- * before them are not known yet. At the end the checksum is taken and the gaps are closed. The disk
- * begins to write while the file is made, so that the fsync at its end finds little to do. After an
- * error it can only be destroyed. */
+/* File whose parts are written by several threads in any order, with gaps after parts of yet
+ * unknown length. At the end the checksum is computed and the gaps are closed. The disk begins
+ * to write while the file is made, so that the final fsync is short. After an error it can only
+ * be destroyed. */
 #include "config/base/err.h"
 #include "pipeline/io/file_out.h"
 #include "pipeline/io/gap_close.h"
@@ -17,39 +17,39 @@
 
 struct pb_gap_file;
 
-/* Bytes that sum() takes. */
+/* Bytes of memory of sum(). */
 #define PB_GAP_FILE_BYTES (UINT64_C(1) << 20)
 
 /* Buffers of one write. */
 #define PB_GAP_PARTS_MAX 512
 
-/* Creates (or empties) the file. expected_bytes: 0, or how long it will be (pb_file_room). path is
+/* Creates (or empties) the file. expected_bytes: 0, or its final length (pb_file_room). path is
  * borrowed until destroy. Thread: init. */
 int pb_gap_file_create(const char *path, uint64_t expected_bytes, struct pb_err *err,
                        struct pb_gap_file **out_file);
-/* progress: borrowed until destroy; NULL = none. Right after create. */
+/* progress: borrowed until destroy; NULL = none. Call right after create. */
 void pb_gap_file_watch(struct pb_gap_file *file, struct pb_file_progress *progress);
-/* Whether the file may be so long while its gaps are there: a gap costs no space, and neither the
- * file system nor the process's limit of the size of a file forbids it. Before the first write; the
- * file is empty afterwards. Thread: init. */
+/* Returns true if the file may have that length while its gaps exist: a gap costs no space, and
+ * neither the file system nor the process's limit of file sizes forbids it. Call before the
+ * first write; the file is empty afterwards. Thread: init. */
 bool pb_gap_file_may_reach(struct pb_gap_file *file, uint64_t end);
-/* Gaps are closed by moving data, whatever the file system can: for tests. Right after create. */
+/* Closes gaps by moving data on any file system: for tests. Call right after create. */
 void pb_gap_file_move(struct pb_gap_file *file);
-/* From here on one thread goes through the file from its first byte to its last, with
- * pb_gap_file_write() or, where it was written before, pb_gap_file_take(). The checksum is taken
- * beside that, of long parts by a thread of its own. */
+/* From here on one thread processes the file from its first byte to its last, with
+ * pb_gap_file_write() or, for ranges written before, pb_gap_file_take(). The checksum is
+ * computed meanwhile, for long parts by a separate thread. */
 int pb_gap_file_sum(struct pb_gap_file *file, enum pb_checksum checksum, struct pb_err *err);
-/* bytes from `at` on of the file with its gaps, without a gap in them. */
+/* Reads back and hashes bytes from `at` on of the file with its gaps; the range has no gap. */
 int pb_gap_file_take(struct pb_gap_file *file, uint64_t at, uint64_t bytes, struct pb_err *err);
-/* Writes n buffers, up to PB_GAP_PARTS_MAX, one after the other at offset `at` of the file with its
+/* Writes n buffers, up to PB_GAP_PARTS_MAX, in sequence at offset `at` of the file with its
  * gaps. Allocates nothing; parts is modified. Thread: any. */
 int pb_gap_file_write(struct pb_gap_file *file, uint64_t at, struct iovec *parts, int n,
                       struct pb_err *err);
-/* Once, after sum() and the last byte: closes the gaps, cuts the file at `total`, fsyncs and closes
- * it. */
+/* Call once, after sum() and the last byte: closes the gaps, cuts the file at `total`, fsyncs
+ * and closes it. */
 int pb_gap_file_finish(struct pb_gap_file *file, uint64_t total, const struct pb_gap *gaps,
                        size_t n_gaps, struct pb_err *err,
                        char out_checksum[PB_CHECKSUM_TEXT_BYTES]);
-/* Closes; a file that was not finished is removed. NULL is fine. */
+/* Closes; an unfinished file is removed. NULL is fine. */
 void pb_gap_file_destroy(struct pb_gap_file *file);
 #endif

@@ -2,10 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_IO_FAIL_H
 #define PB_IO_FAIL_H
-/* The error of a file that could not be written. Thread: any. */
+/* Error of a file that could not be written. Thread: any. */
 #include "config/base/err.h"
 
-/* error (an errno) as output.full, output.denied, output.name, system.files, system.memory or
- * output.write; the message is "<what> '<path>': <strerror>". Returns the negative errno. */
+/* Converts error (an errno) to output.full, output.denied, output.name, system.files,
+ * system.memory or output.write; the message is "<what> '<path>': <strerror>". Returns the
+ * negative errno. */
 int pb_io_fail(struct pb_err *err, int error, const char *what, const char *path);
 #endif

@@ -51,7 +51,7 @@ static int sync_parent(const char *path)
     char parent[PATH_MAX];
     pb_path_parent(path, parent);
     int rc = pb_path_sync(parent);
-    return rc == -EACCES ? 0 : rc; /* may be written in, but not read */
+    return rc == -EACCES ? 0 : rc; /* the directory is writable, but not readable */
 }
 
 const char *pb_path_below(const char *path, const char *directory)
@@ -87,7 +87,7 @@ int pb_path_make(const char *path)
 
 #define DEPTH_MAX 64
 
-/* Number of the mount that an open directory lies on; 0 = the kernel does not say. */
+/* Number of the mount of an open directory; 0 = unknown to the kernel. */
 static uint64_t mount_of(int fd)
 {
     struct statx st;
@@ -131,9 +131,8 @@ static int remove_below(int directory, const char *name, int depth)
     }
     for (const struct dirent *e; (e = readdir(dir)) != NULL;)
         if (!pb_path_is_dots(e->d_name))
-            (void)remove_below(
-                fd, e->d_name,
-                depth - 1); /* an entry that cannot be removed does not stop the others */
+            (void)remove_below(fd, e->d_name,
+                               depth - 1); /* continues after an entry that cannot be removed */
     (void)closedir(dir);
     return unlinkat(directory, name, AT_REMOVEDIR) == 0 ? 0 : -errno;
 }

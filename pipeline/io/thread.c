@@ -15,7 +15,7 @@ struct started {
     struct pb_work_ledger *ledger;
 };
 
-/* A thread that is counted with the one that started it. */
+/* Body of a thread whose work is counted with that of its creator. */
 static void *counted(void *arg)
 {
     struct started started = *(struct started *)arg;

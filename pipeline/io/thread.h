@@ -6,10 +6,10 @@
 
 #include <pthread.h>
 
-/* Starts a thread with all signals blocked, so that the program's own threads handle them. (Signals
- * caused by faults of the thread are not blocked.) It takes part in the work (profile/work.h) that
- * the calling thread takes part in. 0 or a negative errno. Thread: any. */
+/* Starts a thread with all signals blocked, so that the program's own threads handle them.
+ * (Signals caused by faults of the thread are not blocked.) It takes part in the work
+ * (profile/work.h) of the calling thread. Returns 0 or a negative errno. Thread: any. */
 int pb_thread_start(pthread_t *out_thread, void *(*body)(void *), void *arg);
-/* What to say of one that did not start, with that negative errno. Returns what pb_fail does. */
+/* Reports a thread that did not start, with that negative errno. Returns the result of pb_fail. */
 int pb_thread_fail(struct pb_err *err, int rc);
 #endif

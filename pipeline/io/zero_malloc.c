@@ -20,7 +20,7 @@
 #endif
 #endif
 
-typedef int pb_zero_malloc; /* a file must hold something */
+typedef int pb_zero_malloc; /* ISO C forbids an empty file */
 
 #ifndef PB_FOREIGN_MALLOC
 #include <errno.h>

@@ -14,7 +14,7 @@
 
 #define PI 3.14159265358979323846
 
-/* The file's name without folders and suffix. */
+/* Copies the file's name without folders and suffix. */
 static void stem_of(const char *path, char *out, size_t bytes)
 {
     const char *base = pb_base_name(path);
@@ -22,8 +22,8 @@ static void stem_of(const char *path, char *out, size_t bytes)
     (void)snprintf(out, bytes, "%.*s", dot ? (int)(dot - base) : (int)strlen(base), base);
 }
 
-/* Whether the name has the band's as a word: B04, B4, ST_B10. Ids without a digit are no words of
- * names: N may be anything. */
+/* Returns true if the name contains the band as a word: B04, B4, ST_B10. Ids without a digit are
+ * not words: N may occur in any name. */
 static bool is_named(const char *stem, const struct pb_meta_band *band)
 {
     char word[40], id[sizeof band->id];
@@ -55,7 +55,7 @@ static const struct pb_meta_band *by_id(const struct pb_metadata *facts, const c
     return NULL;
 }
 
-/* The only band that the file's name is of; *out_n: how many there are. */
+/* Finds the only band named in the file's name; *out_n: count of such bands. */
 static const struct pb_meta_band *by_file(const struct pb_metadata *facts, const char *stem,
                                           size_t *out_n)
 {
@@ -74,7 +74,7 @@ static const struct pb_meta_band *by_file(const struct pb_metadata *facts, const
     return *out_n == 1 ? found : NULL;
 }
 
-/* By the number in a file that has as many bands as the product. */
+/* Finds the band by its number in a file with as many bands as the product. */
 static const struct pb_meta_band *by_number(const struct pb_metadata *facts,
                                             const struct pb_calibration_input *input)
 {
@@ -123,7 +123,7 @@ static int find_band(const struct pb_metadata *facts, const struct pb_calibratio
         input->name, stem, input->n_bands, input->name, list);
 }
 
-/* Reflectance by an irradiance that the user gave. */
+/* Computes reflectance from an irradiance given by the user. */
 static int by_irradiance(const struct pb_metadata *facts, const struct pb_calibration_input *input,
                          const struct pb_meta_band *band, struct pb_calibration_rule *out,
                          struct pb_err *err)

@@ -2,53 +2,56 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_METADATA_CALIBRATION_H
 #define PB_METADATA_CALIBRATION_H
-/* Which band of the product a band of a file is, and the rule by which it becomes what is asked
- * for. Nothing is guessed: a band that cannot be told is an error. Pure; any thread. */
+/* Identifies the product's band for a band of a file, and the rule that converts it to the
+ * requested quantity. Nothing is guessed: a band that cannot be identified is an error. Pure;
+ * any thread. */
 #include "kernels/calibration.h"
 #include "pipeline/metadata/metadata.h"
 
 #include <stdint.h>
 
-/* A band as a pipeline reads it. */
+/* Band that a pipeline reads. */
 struct pb_calibration_input {
-    const char *name;      /* that the pipeline calls it */
-    const char *file;      /* path or name of its file, as it was delivered */
-    int32_t number;        /* in that file, from 1 */
-    int32_t n_bands;       /* of that file */
-    double irradiance;     /* of the sun in it at 1 AU, W/(m2 um), that the user gives; 0 = none */
-    bool noise;            /* thermal noise is to be taken off; of radar */
-    int32_t width, height; /* of the image; of radar */
-    const char *as; /* what the user calls it among the product's bands; NULL = nothing is said */
+    const char *name;  /* name in the pipeline */
+    const char *file;  /* path or name of its file, as delivered */
+    int32_t number;    /* in that file, from 1 */
+    int32_t n_bands;   /* count of bands of that file */
+    double irradiance; /* irradiance of the sun in it at 1 AU, W/(m2 um), given by the user; 0 = not
+                          given */
+    bool noise;        /* thermal noise is subtracted; for radar */
+    int32_t width, height; /* size of the image; for radar */
+    const char *as;        /* user's name for it among the product's bands; NULL = not given */
 };
 
-/* How a step calibrates one entry of its bands. */
+/* Calibration of one entry of a step's bands. */
 struct pb_calibrated {
     size_t step, entry;
     struct pb_calibration_rule rule;
     enum pb_quantity to;
-    char band[64];     /* that the step makes */
-    char of[16];       /* which band of the product it is: pb_meta_band.id */
-    double irradiance; /* that the user gave; 0 = none */
+    char band[64];     /* name of the band that the step makes */
+    char of[16];       /* band of the product: pb_meta_band.id */
+    double irradiance; /* given by the user; 0 = not given */
 };
 
-/* The rule, and the band of facts->band that it is of. input.metadata_value: the metadata do not
- * say; input.metadata_conflict: they are of another product than the file; pipeline.band: which
- * band it is cannot be told. */
+/* Finds the rule, and its band of facts->band. input.metadata_value: the metadata lack a value;
+ * input.metadata_conflict: they belong to another product than the file; pipeline.band: the band
+ * cannot be identified. */
 int pb_calibration_of(const struct pb_metadata *facts, const struct pb_calibration_input *input,
                       enum pb_quantity to, struct pb_calibration_rule *out,
                       const struct pb_meta_band **out_band, struct pb_err *err);
-/* The same of backscatter, for a band that is known: the tables are there, and of this image. The
- * numbers of the rule's inputs are the caller's to say. */
+/* The same for backscatter, for an identified band: checks that the tables exist and match this
+ * image. The caller sets the numbers of the rule's inputs. */
 int pb_calibration_radar(const struct pb_metadata *facts, const struct pb_calibration_input *input,
                          const struct pb_meta_band *band, enum pb_quantity to,
                          struct pb_calibration_rule *out, struct pb_err *err);
-/* Where its numbers come from, in words: a rule of the metadata, or the user's irradiance. Returns
+/* Describes the source of its numbers: a rule of the metadata, or the user's irradiance. Returns
  * out, or a text of facts. */
 const char *pb_calibrated_source(const struct pb_calibrated *c, const struct pb_metadata *facts,
                                  char *out, size_t bytes);
-/* The band of facts->band that it is, without asking what it becomes; NULL: it cannot be told. */
+/* Finds the band of facts->band, whatever the requested quantity; NULL: it cannot be identified. */
 const struct pb_meta_band *pb_calibration_band(const struct pb_metadata *facts,
                                                const struct pb_calibration_input *input);
-/* "DN * 2e-05 - 0.1" or "1321.0789 / ln(774.8853 / (DN * 0.0003342 + 0.1) + 1)". Returns out. */
+/* Writes "DN * 2e-05 - 0.1" or "1321.0789 / ln(774.8853 / (DN * 0.0003342 + 0.1) + 1)". Returns
+ * out. */
 char *pb_calibration_text(const struct pb_calibration_rule *rule, char *out, size_t bytes);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Backscatter: whether the tables that it takes are there, and are those of the image. */
+/* Backscatter: checks that the required tables exist, and match the image. */
 #include "pipeline/metadata/calibration.h"
 #include "pipeline/sar/sar_tables.h"
 

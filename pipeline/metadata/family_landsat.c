@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a level has what, by the names of its groups. */
+/* Names of the groups of a level. */
 struct groups {
     const char *rescaling, *radiance, *reflectance, *pixels;
 };
@@ -45,8 +45,8 @@ static double of_band(struct pb_meta_reader *r, const struct pb_meta_node *group
     return pb_meta_number(r, group, name, -1e9, 1e9);
 }
 
-/* The two ways in which an MTL tells a band's scale agree: the factor, and the range of values that
- * the range of stored values stands for. */
+/* Compares the two descriptions of a band's scale in an MTL: the factor, and the range of values
+ * for the range of stored values. */
 static void compare_range(struct pb_meta_reader *r, const struct pb_meta_node *values,
                           const struct pb_meta_node *pixels, const char *what, const char *id,
                           const struct pb_meta_scale *scale)
@@ -73,7 +73,7 @@ static void compare_range(struct pb_meta_reader *r, const struct pb_meta_node *v
                          what, id, scale->gain, scale->offset, gain, low - gain * first);
 }
 
-/* Bands with WHAT_MULT_BAND_id and WHAT_ADD_BAND_id. factor: both are multiplied by it. */
+/* Reads bands with WHAT_MULT_BAND_id and WHAT_ADD_BAND_id. factor: multiplies both. */
 static void read_scales(struct pb_meta_reader *r, const struct pb_meta_node *top,
                         const struct groups *groups, const char *what, enum pb_quantity to,
                         double factor)
@@ -160,7 +160,8 @@ static void read_level2(struct pb_meta_reader *r, const struct pb_meta_node *top
                    out->level);
 }
 
-/* "LANDSAT_8" and "LC08_L2SP_001062_20201031_20201106_02_T2" speak of one satellite and day. */
+/* Checks that "LANDSAT_8" and "LC08_L2SP_001062_20201031_20201106_02_T2" have the same satellite
+ * and day. */
 static void compare_product(struct pb_meta_reader *r, const char *spacecraft, const char *day)
 {
     const char *product = r->out->product;
@@ -252,7 +253,7 @@ static void read(struct pb_meta_reader *r, const struct pb_meta_node *root)
         read_level1(r, top);
 }
 
-/* A file called like a product of Landsat belongs to the product that it is called like. */
+/* A file named like a product of Landsat belongs to the product of that name. */
 static const char *refuses(const struct pb_metadata *facts, const char *stem, enum pb_quantity to)
 {
     (void)to;

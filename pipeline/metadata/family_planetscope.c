@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* PlanetScope (and RapidEye, SkySat of the same schema): *_metadata.xml, and the *_metadata.json
- * of newer orders, which has no coefficients. The first is the same for the two kinds of rasters
- * that a delivery may hold: radiance (*_AnalyticMS.tif) and surface reflectance
- * (*_AnalyticMS_SR.tif); which one a raster is, its name says (calibration.c). */
+/* PlanetScope (and RapidEye, SkySat with the same schema): *_metadata.xml, and the
+ * *_metadata.json of newer orders, which has no coefficients. The XML is the same for the two
+ * kinds of rasters of a delivery: radiance (*_AnalyticMS.tif) and surface reflectance
+ * (*_AnalyticMS_SR.tif); the name of a raster decides its kind (calibration.c). */
 #include "pipeline/metadata/family.h"
 #include "pipeline/metadata/meta_reader.h"
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The properties of *_metadata.json: an item of Planet's catalogue. */
+/* Returns the properties of *_metadata.json: an item of Planet's catalogue. */
 static const struct pb_meta_node *item_of(const struct pb_meta_node *root)
 {
     const struct pb_meta_node *properties = pb_meta_child(root, "document/properties");
@@ -33,7 +33,8 @@ static bool is_one(const struct pb_meta_node *root)
     return is_document(root) || item_of(root) != NULL;
 }
 
-/* "20170831_172754_101c" of the item, "20170831_172754_101c_3B_AnalyticMS" of a raster of it. */
+/* Sets the product from "20170831_172754_101c" of the item, or
+ * "20170831_172754_101c_3B_AnalyticMS" of a raster of it. */
 static void set_product(struct pb_meta_reader *r, const char *id)
 {
     char *product = r->out->product;
@@ -69,8 +70,8 @@ static void read_bands(struct pb_meta_reader *r, const struct pb_meta_node *root
     }
 }
 
-/* Where the two files mean different things by one word, none contradicts the other: clouds are of
- * another mask, rowGsd is the size of a pixel. */
+/* Sets a fact unless it is known: the two files use one name for different things, without a
+ * conflict: clouds are from another mask, rowGsd is the size of a pixel. */
 static void complete(double *fact, double number)
 {
     if (isnan(*fact))
@@ -120,7 +121,7 @@ static void read_document(struct pb_meta_reader *r, const struct pb_meta_node *r
                    "DN / 10000, as all rasters of surface reflectance (*_SR)");
 }
 
-/* cloud_percent is of the usable data mask and newer than cloud_cover, a ratio. */
+/* cloud_percent is from the usable data mask and newer than cloud_cover, a ratio. */
 static void read_item(struct pb_meta_reader *r, const struct pb_meta_node *root)
 {
     const struct pb_meta_node *item = item_of(root);

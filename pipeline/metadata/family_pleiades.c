@@ -16,7 +16,7 @@ static bool is_one(const struct pb_meta_node *root)
     return root->first != NULL && strcmp(root->first->name, "Dimap_Document") == 0;
 }
 
-/* Values at the middle of the image, else the first ones. */
+/* Returns the values at the middle of the image, else the first ones. */
 static const struct pb_meta_node *middle_of(const struct pb_meta_node *root)
 {
     static const char name[] = "Located_Geometric_Values";
@@ -28,7 +28,7 @@ static const struct pb_meta_node *middle_of(const struct pb_meta_node *root)
     return pb_meta_below(root, name, NULL);
 }
 
-/* "PLEIADES", "1B" -> "pleiades-1b". */
+/* Makes "pleiades-1b" from "PLEIADES", "1B". */
 static void set_platform(struct pb_meta_reader *r, const struct pb_meta_node *root)
 {
     const char *mission = pb_meta_text_below(root, "MISSION");
@@ -104,7 +104,7 @@ static void say_rules(struct pb_metadata *out)
                    "Band_Solar_Irradiance, SUN_ELEVATION or the time is missing");
 }
 
-/* Stored values are counts of the sensor in products of basic radiometry only. */
+/* Stored values are counts of the sensor only in products of basic radiometry. */
 static void read_calibration(struct pb_meta_reader *r, const struct pb_meta_node *root)
 {
     const char *processing = pb_meta_text_below(root, "RADIOMETRIC_PROCESSING");

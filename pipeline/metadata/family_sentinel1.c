@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Sentinel-1 Level 1: for each polarisation the annotation (annotation/s1*.xml), and of
- * annotation/calibration the tables of calibration and of noise. */
+/* Sentinel-1 Level 1: for each polarisation the annotation (annotation/s1*.xml), and the tables
+ * of calibration and of noise in annotation/calibration. */
 #include "pipeline/metadata/family.h"
 #include "pipeline/metadata/meta_reader.h"
 #include "pipeline/metadata/sentinel1_geometry.h"
@@ -31,7 +31,7 @@ static void say_rules(struct pb_metadata *out)
                        tables[i]);
 }
 
-/* Of annotation/s1*.xml. */
+/* Reads annotation/s1*.xml. */
 static void read_product(struct pb_meta_reader *r, const struct pb_meta_node *root,
                          struct pb_meta_band *band, struct pb_sar_channel *channel)
 {

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Sentinel-2: MTD_MSIL1C.xml and MTD_MSIL2A.xml, the tile's MTD_TL.xml (metadata.xml in old
- * products), and the STAC item that Earth Search writes beside its copies of the bands.
+ * products), and the STAC item that Earth Search writes next to its copies of the bands.
  *
  * From processing baseline 04.00 on stored values have an offset, which the product names
- * (RADIO_ADD_OFFSET, BOA_ADD_OFFSET). Which products have it is told by the baseline and never by a
- * date: old scenes have been processed again. Copies of a catalogue may have the offset taken out:
- * earthsearch:boa_offset_applied of the item says so. Without that flag the scale and offset of the
- * item's bands say it, which have to be those of the baseline. */
+ * (RADIO_ADD_OFFSET, BOA_ADD_OFFSET). The baseline, never a date, decides which products have
+ * it: old scenes have been processed again. Copies of a catalogue may have the offset removed:
+ * earthsearch:boa_offset_applied of the item defines it. Without that flag the scale and offset
+ * of the item's bands define it, and must be those of the baseline. */
 #include "pipeline/metadata/family.h"
 #include "pipeline/metadata/meta_reader.h"
 
@@ -19,7 +19,7 @@
 
 enum { BANDS = 13, OFFSET_BASELINE = 400 };
 
-/* By bandId. */
+/* Names by bandId. */
 static const char *const names[BANDS] = {"1", "2",  "3", "4",  "5",  "6", "7",
                                          "8", "8A", "9", "10", "11", "12"};
 
@@ -38,8 +38,8 @@ static const struct pb_meta_node *tile_of(const struct pb_meta_node *root)
                                                                                              : NULL;
 }
 
-/* The processing baseline of an item: that of the Sentinel-2 extension, else the version of the
- * processor, as in the items of the Copernicus Data Space. */
+/* Returns the processing baseline of an item: that of the Sentinel-2 extension, else the version
+ * of the processor, as in the items of the Copernicus Data Space. */
 static const char *item_baseline(const struct pb_meta_node *properties)
 {
     const char *text = pb_meta_text(properties, "s2:processing_baseline");
@@ -52,7 +52,8 @@ static const char *item_type(const struct pb_meta_node *properties)
     return type != NULL ? type : pb_meta_text(properties, "product:type");
 }
 
-/* An item of one of the two levels; a product that others make of them has another type. */
+/* Returns an item of one of the two levels; derived products of other producers have another
+ * type. */
 static const struct pb_meta_node *item_of(const struct pb_meta_node *root)
 {
     const struct pb_meta_node *properties = pb_meta_child(root, "document/properties");
@@ -69,7 +70,7 @@ static bool is_one(const struct pb_meta_node *root)
     return product_of(root) != NULL || tile_of(root) != NULL || item_of(root) != NULL;
 }
 
-/* 509 of "05.09"; -1 = it is no baseline. */
+/* Returns 509 for "05.09"; -1 = not a baseline. */
 static int baseline_of(const char *text)
 {
     int value = 0;
@@ -101,8 +102,8 @@ static void set_platform(struct pb_meta_reader *r, const char *text)
     PB_META_SET(r, platform, platform, "the platform");
 }
 
-/* "T33XWJ" of an identifier "..._T33XWJ_..."; a product of before 2016 has many tiles and names
- * none. */
+/* Reads "T33XWJ" from an identifier "..._T33XWJ_..."; a product of before 2016 has many tiles
+ * and no tile in its name. */
 static void set_tile(struct pb_meta_reader *r, const char *id)
 {
     char tile[7];
@@ -133,7 +134,7 @@ static void set_level(struct pb_meta_reader *r, bool is_2a)
                    "Sentinel-2 has no thermal bands");
 }
 
-/* Sets gain and offset of all bands, and says why. */
+/* Sets gain and offset of all bands, with the reason. */
 static void set_scales(struct pb_meta_reader *r, const double offset[BANDS], double quantum,
                        const char *why)
 {
@@ -151,7 +152,7 @@ static void set_scales(struct pb_meta_reader *r, const double offset[BANDS], dou
 /* --- MTD_MSIL1C.xml, MTD_MSIL2A.xml
  * -------------------------------------------------------------*/
 
-/* The list of offsets, 0 where there is none; true: there is one. */
+/* Reads the list of offsets, 0 for missing bands; returns true if there is a list. */
 static bool read_offsets(struct pb_meta_reader *r, const struct pb_meta_node *top, bool is_2a,
                          double offset[BANDS])
 {
@@ -181,7 +182,7 @@ static void read_product_scales(struct pb_meta_reader *r, const struct pb_meta_n
     double offset[BANDS] = {0};
     const char *key = is_2a ? "BOA_QUANTIFICATION_VALUE" : "QUANTIFICATION_VALUE";
     const char *quantum = pb_meta_text_below(top, key);
-    if (quantum == NULL && is_2a) /* of the first products */
+    if (quantum == NULL && is_2a) /* key of the first products */
         quantum = pb_meta_text_below(top, "L2A_BOA_QUANTIFICATION_VALUE");
     if (quantum == NULL) {
         pb_meta_wrong(r, "it has no %s", key);
@@ -246,7 +247,7 @@ static void read_product(struct pb_meta_reader *r, const struct pb_meta_node *to
 /* --- MTD_TL.xml --------------------------------------------------------------------------------
  */
 
-/* "..._N02.09" at the end of an identifier. */
+/* Returns "02.09" from "..._N02.09" at the end of an identifier. */
 static const char *tile_baseline(const char *id)
 {
     size_t n = id != NULL ? strlen(id) : 0;
@@ -278,7 +279,7 @@ static void read_tile(struct pb_meta_reader *r, const struct pb_meta_node *top)
     const struct pb_meta_node *view = pb_meta_below(top, "Mean_Viewing_Incidence_Angle", NULL);
     for (; view != NULL; view = pb_meta_below(top, "Mean_Viewing_Incidence_Angle", view)) {
         const char *band = pb_meta_text(view, "@bandId");
-        if (band == NULL || strcmp(band, "3") != 0) /* of B04, as one for all */
+        if (band == NULL || strcmp(band, "3") != 0) /* B04 represents all bands */
             continue;
         pb_meta_set_number(r, &out->incidence, pb_meta_number(r, view, "ZENITH_ANGLE", 0, 90),
                            "the angle of incidence");
@@ -293,7 +294,7 @@ static void read_tile(struct pb_meta_reader *r, const struct pb_meta_node *top)
 #define QUANTUM         10000.0
 #define SCALE_TOLERANCE 1e-9
 
-/* The index in names of the band that an asset is a file of; -1 = none. By the end of its path,
+/* Index in names of the band of an asset's file; -1 = not a band. From the end of its path,
  * B04.tif or T32UQD_20230601T101559_B04_10m.jp2. */
 static int band_of_asset(const struct pb_meta_node *asset)
 {
@@ -315,12 +316,12 @@ static int band_of_asset(const struct pb_meta_node *asset)
 
 /* The scale and offset that an item gives for its bands. */
 struct item_scale {
-    bool any; /* the rest counts only then */
+    bool any; /* other members are valid only then */
     double scale, offset;
 };
 
-/* "raster:bands" has them by band, and version 2 of that extension in the asset or its band. An
- * asset of several bands is a picture. False: it has none. */
+/* Reads "raster:bands", which has them by band, or version 2 of that extension in the asset or
+ * its band. An asset of several bands is a picture. Returns false if absent. */
 static bool scale_of_asset(struct pb_meta_reader *r, const struct pb_meta_node *asset,
                            struct item_scale *out)
 {
@@ -343,7 +344,7 @@ static bool scale_of_asset(struct pb_meta_reader *r, const struct pb_meta_node *
     return true;
 }
 
-/* What all assets of bands say; that they differ is a conflict. */
+/* Reads the scale of all assets of bands; a difference is a conflict. */
 static struct item_scale read_asset_scales(struct pb_meta_reader *r,
                                            const struct pb_meta_node *root)
 {
@@ -364,8 +365,8 @@ static struct item_scale read_asset_scales(struct pb_meta_reader *r,
     return all;
 }
 
-/* True: stored values have the offset of the baseline. What the item gives is compared with what
- * the baseline has; where they differ, and no flag says why, nothing is guessed. */
+/* Returns true if stored values have the offset of the baseline. The item's scale is compared
+ * with the baseline's; if they differ, and no flag explains it, nothing is guessed. */
 static bool has_offset(struct pb_meta_reader *r, const struct item_scale *given)
 {
     const bool by_baseline = baseline_of(r->out->baseline) >= OFFSET_BASELINE;
@@ -390,9 +391,9 @@ static bool has_offset(struct pb_meta_reader *r, const struct item_scale *given)
     return by_baseline;
 }
 
-/* The flag is false, that is, stored values have the offset of the baseline: the bands must agree.
- * A true flag decides alone, because older items keep the offset in raster:bands after it was
- * applied (Earth Search, sentinel-2-l2a). */
+/* Called with a false flag: stored values have the offset of the baseline, and the bands must
+ * agree. A true flag decides alone, because older items keep the offset in raster:bands after it
+ * was applied (Earth Search, sentinel-2-l2a). */
 static void check_flag(struct pb_meta_reader *r, bool has, const struct item_scale *given)
 {
     if (r->rc == 0 && has && given->any && fabs(given->offset + 0.1) > SCALE_TOLERANCE)
@@ -434,7 +435,7 @@ static void read_item_scales(struct pb_meta_reader *r, const struct pb_meta_node
     set_scales(r, offset, QUANTUM, why);
 }
 
-/* The tile of an item that names none: by the name of its product. */
+/* Sets the tile of an item without a tile from the name of its product. */
 static void set_item_tile(struct pb_meta_reader *r, const struct pb_meta_node *root)
 {
     pb_meta_set_item_tile(r, item_of(root));

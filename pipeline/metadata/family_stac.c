@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A STAC item of any producer, that of a pushbroom product among them: when and how a scene was
- * taken, and how cloudy it is. What its stored values mean is left to families that know the
- * producer. */
+/* A STAC item of any producer, including pushbroom: acquisition time, angles and cloud cover of
+ * a scene. The meaning of its stored values is left to families that know the producer. */
 #include "pipeline/metadata/family.h"
 #include "pipeline/metadata/meta_reader.h"
 #include "pipeline/metadata/meta_time.h"

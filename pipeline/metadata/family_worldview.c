@@ -12,12 +12,12 @@
 
 #define PI 3.14159265358979323846
 
-/* Band-averaged solar irradiance at 1 AU by Thuillier 2003, W / (m2 um), of Maxar's
- * (DigitalGlobe's) Absolute Radiometric Calibration 2016v0, as two publications give it: eoreader
- * for all, the Charter's documentation (docs.disasterscharter.org) for WorldView-2 and -3, the
- * Polar Geospatial Center for GeoEye-1, others for QuickBird. They do not agree on WorldView-1, and
- * WorldView-4 has one: neither is here. The values of "Radiometric Use of WorldView-2 Imagery"
- * (2010) are of another solar spectrum. */
+/* Band-averaged solar irradiance at 1 AU by Thuillier 2003, W / (m2 um), from Maxar's
+ * (DigitalGlobe's) Absolute Radiometric Calibration 2016v0, as published twice: eoreader for
+ * all, the Charter's documentation (docs.disasterscharter.org) for WorldView-2 and -3, the Polar
+ * Geospatial Center for GeoEye-1, others for QuickBird. They disagree on WorldView-1, and
+ * WorldView-4 has one source: neither is here. The values of "Radiometric Use of WorldView-2
+ * Imagery" (2010) are from another solar spectrum. */
 static const struct irradiance {
     const char *satellite, *band;
     double value;

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* JSON by config/base/json_reader.h. Entries of an array become children called "item". */
+/* JSON by config/base/json_reader.h. Entries of an array become children named "item". */
 #include "pipeline/metadata/meta_tree.h"
 
 #include "config/base/json_reader.h"
@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { KEYS_MAX = 4096 }; /* of an object */
+enum { KEYS_MAX = 4096 }; /* keys of an object */
 
 static int take(struct pb_meta_tree *tree, struct pb_meta_node *parent, const char *name,
                 const struct pb_json_value *value, struct pb_err *err)

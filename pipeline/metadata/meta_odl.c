@@ -1,21 +1,21 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The keyword text of Landsat's MTL and of DigitalGlobe's IMD files: KEY = value, with GROUP = NAME
- * .. END_GROUP = NAME (BEGIN_GROUP in IMD) around. Values may be quoted, end with a semicolon, or
- * be a list in parentheses over several lines, which is kept as text. A key that a group has twice
- * is refused: which one holds is not known. */
+/* Keyword text of Landsat's MTL and of DigitalGlobe's IMD files: KEY = value, enclosed by GROUP
+ * = NAME .. END_GROUP = NAME (BEGIN_GROUP in IMD). Values may be quoted, end with a semicolon,
+ * or be a list in parentheses over several lines, which is stored as text. A repeated key in a
+ * group is refused, because the valid one is unknown. */
 #include "pipeline/metadata/meta_tree.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { LINE_MAX_BYTES = 4096, KEYS_MAX = 4096 /* of a group */ };
+enum { LINE_MAX_BYTES = 4096, KEYS_MAX = 4096 /* keys of a group */ };
 
 struct state {
     struct pb_meta_tree *tree;
     struct pb_meta_node *at;
     int depth, line;
-    bool ended;  /* by END, which some deliveries leave out */
+    bool ended;  /* END was read; some deliveries omit it */
     bool closed; /* the last line has closed the last group */
     struct pb_err *err;
 };
@@ -109,7 +109,7 @@ static int take_pair(struct state *s, struct part key, struct part value)
     return add_key(s, key, value);
 }
 
-/* Whether the text leaves a parenthesis open. */
+/* Returns true if the text has an open parenthesis. */
 static bool is_open(struct part value)
 {
     int open = 0;
@@ -151,7 +151,7 @@ static size_t line_length(const char *text, size_t bytes, int *lines)
         struct part value = trimmed(equals + 1, n - from);
         if (!is_open(value))
             return n;
-        n++; /* over the line's end */
+        n++; /* skips the end of the line */
     }
 }
 

@@ -91,7 +91,7 @@ static void note(struct pb_meta_reader *r, const void *fact)
     }
 }
 
-/* The file that told the fact, without its folders. */
+/* Returns the file that set the fact, without its folders. */
 static const char *told_by(const struct pb_meta_reader *r, const void *fact)
 {
     for (size_t i = r->n_told; i-- > 0;)

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Tiles of producers' grids, as their metadata write them. */
+/* Tiles of producers' grids in the form of their metadata. */
 #include "pipeline/metadata/meta_reader.h"
 
 #include <ctype.h>
@@ -25,13 +25,13 @@ static bool is_name(const char *text)
     return text[0] != '.';
 }
 
-/* Whether that many digits are all of the text. */
+/* Returns true if the text is exactly that many digits. */
 static bool is_number(const char *text, size_t digits)
 {
     return strlen(text) == digits && strspn(text, "0123456789") == digits;
 }
 
-/* "33XWJ", also "5QKB", is the tile "T33XWJ", "T05QKB". */
+/* Converts "33XWJ" or "5QKB" to the tile "T33XWJ", "T05QKB". */
 static void set_mgrs(struct pb_meta_reader *r, const char *square)
 {
     char tile[16];

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-/* n digits at *text, which moves on; -1 = there are not. */
+/* Reads n digits at *text and advances it; -1 = missing. */
 static int digits(const char **text, int n)
 {
     int value = 0;
@@ -43,7 +43,7 @@ static bool is_time(const struct tm *t)
            t->tm_hour < 24 && t->tm_min >= 0 && t->tm_min < 60 && t->tm_sec >= 0 && t->tm_sec <= 60;
 }
 
-/* Minutes east of UTC; false: no zone. */
+/* Reads the minutes east of UTC; returns false without a zone. */
 static bool zone(const char *text, int *out_minutes)
 {
     *out_minutes = 0;
@@ -76,7 +76,7 @@ static bool read_fields(const char **text, struct tm *t)
     return good && is_time(t);
 }
 
-/* Fields as people count them, to those of UTC by minutes. */
+/* Converts calendar fields to UTC by minutes. */
 static void shift(struct tm *t, int minutes)
 {
     struct tm zero = *t;
@@ -123,7 +123,7 @@ double pb_meta_julian_day(const char *when)
     return ((double)timegm(&t) + seconds) / 86400.0 + 2440587.5;
 }
 
-/* Whole seconds since 1970 and the rest of an ISO 8601 time. */
+/* Splits an ISO 8601 time into whole seconds since 1970 and the rest. */
 static bool split_time(const char *text, time_t *out_whole, double *out_rest)
 {
     struct tm t = {0};
@@ -161,7 +161,7 @@ struct found {
     bool has_time;
 };
 
-/* One field of a pattern. */
+/* Reads one field of a pattern. */
 static bool take_field(char field, const char **name, struct found *f)
 {
     int n = field == 'Y' ? 4 : field == 'j' ? 3 : 2, value = digits(name, n);
@@ -195,7 +195,7 @@ static bool take_field(char field, const char **name, struct found *f)
     return value >= 0;
 }
 
-/* Whether the pattern fits at name. A star takes as little as it can. */
+/* Returns true if the pattern matches at name. A star matches as little as possible. */
 static bool fits(const char *pattern, const char *name, struct found *f)
 {
     while (*pattern != '\0') {
@@ -235,7 +235,7 @@ static bool settle(struct found *f)
     return is_time(&f->t);
 }
 
-/* Stars are few: each makes the search longer by the length of the name. */
+/* Limits the count of stars: each multiplies the search time by the length of the name. */
 static bool is_pattern(const char *pattern)
 {
     bool year = false, day = false, month = false;

@@ -124,7 +124,7 @@ const struct pb_meta_node *pb_meta_child(const struct pb_meta_node *node, const 
                     slash ? slash + 1 : NULL);
 }
 
-/* The node behind this one in the order of the document, not leaving `top`. */
+/* Returns the next node in the order of the document, within `top`. */
 static const struct pb_meta_node *step(const struct pb_meta_node *top,
                                        const struct pb_meta_node *node)
 {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* XML by libxml2's pull reader: nothing is fetched, no DTD is read, no entity is expanded. A
- * document with a DOCTYPE is refused before libxml2 sees it; no product has one. Depth, number of
- * nodes and of attributes are bounded here, sizes by libxml2 (XML_PARSE_HUGE is not set) and by the
- * caller. */
+ * document with a DOCTYPE is refused before libxml2 reads it; no product has one. Depth, number
+ * of nodes and of attributes are bounded here, sizes by libxml2 (XML_PARSE_HUGE is not set) and
+ * by the caller. */
 #include "pipeline/metadata/meta_tree.h"
 
 #include "config/base/arena.h"
@@ -13,15 +13,15 @@
 #include <string.h>
 #include <strings.h>
 
-/* Of one element. Products have some 20 attributes at most. */
+/* Limits of one element. Products have some 20 attributes at most. */
 enum { ATTRIBUTES_MAX = 500, SPACES_MAX = 32 };
 
 struct state {
     struct pb_meta_tree *tree;
-    struct pb_meta_node *at; /* that is open */
+    struct pb_meta_node *at; /* the open element */
     int depth;
     struct pb_err *err;
-    char said[160]; /* libxml2's first complaint */
+    char said[160]; /* libxml2's first error message */
     int said_line;
 };
 
@@ -69,7 +69,8 @@ static int begin(struct state *s, xmlTextReaderPtr reader)
     return 0;
 }
 
-/* The first text of an element that is more than white space, without that around it. */
+/* Copies the first text of an element that is more than white space, without surrounding white
+ * space. */
 static int take_text(struct state *s, xmlTextReaderPtr reader)
 {
     const char *text = (const char *)xmlTextReaderConstValue(reader);
@@ -109,7 +110,8 @@ static int take_node(struct state *s, xmlTextReaderPtr reader)
     }
 }
 
-/* Those that libxml2 converts by itself; for others it would load modules of the C library. */
+/* Returns true for encodings that libxml2 converts itself; for others it would load modules of
+ * the C library. */
 static bool is_known_encoding(const char *text, size_t bytes)
 {
     static const char *const known[] = {"utf-8", "us-ascii", "ascii", "iso-8859-1"};
@@ -128,8 +130,8 @@ static bool is_known_encoding(const char *text, size_t bytes)
     return false;
 }
 
-/* Behind a comment, a section of plain text or an instruction that begins at `at`, which libxml2
- * skips likewise; `at` where there is none. */
+/* Returns the end of a comment, a CDATA section or an instruction that begins at `at`, which
+ * libxml2 skips too; `at` if nothing of that kind begins there. */
 static size_t skip_plain(const char *text, size_t bytes, size_t at)
 {
     static const struct {
@@ -145,8 +147,8 @@ static size_t skip_plain(const char *text, size_t bytes, size_t at)
     return at;
 }
 
-/* Counts the attributes of the tag that begins at `at`, and of them the declarations of namespaces.
- * Returns where it ends. */
+/* Counts the attributes of the tag that begins at `at`, and the declarations of namespaces among
+ * them. Returns its end. */
 static size_t count_attributes(const char *text, size_t bytes, size_t at, size_t *out_n,
                                size_t *out_spaces)
 {
@@ -164,8 +166,8 @@ static size_t count_attributes(const char *text, size_t bytes, size_t at, size_t
     return at;
 }
 
-/* libxml2 compares each attribute with all before it, and looks for a namespace in all that are
- * declared around an element. */
+/* Bounds attributes because libxml2 compares each one with all before it, and searches a
+ * namespace in all that are declared around an element. */
 static int check_attributes(const struct pb_meta_tree *tree, const char *text, size_t bytes,
                             struct pb_err *err)
 {

@@ -109,7 +109,7 @@ int pb_metadata_parse(const struct pb_metadata_text *texts, size_t n_texts, stru
     return r.rc;
 }
 
-/* All of an open file, malloc'd. */
+/* Reads a complete open file, malloc'd. */
 static int load_open(struct pb_raster_file *file, struct pb_metadata_text *out, struct pb_err *err)
 {
     if (file->bytes > PB_METADATA_BYTES_MAX)

@@ -2,28 +2,28 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_OBSERVATION_H
 #define PB_OBSERVATION_H
-/* The counted files of a scene (nth) of which metadata or a list were read: in the order that
- * follows from these (input.order: cloud, list), or from their names. Plain data. */
+/* Counted files of a scene (nth) whose metadata, or a list of them, were read: in the order
+ * derived from these (input.order: cloud, list), or from their names. Plain data. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct pb_observation {
-    const char *file;   /* its path inside the scene; borrowed */
-    const char *match;  /* the pattern of input.files that it fits; borrowed */
-    int32_t nth;        /* of those that fit, from 1; 0 = the list lacks it */
-    double cloud_cover; /* percent; NaN = nothing says it, or it does not count */
-    char datetime[40];  /* of the acquisition, RFC 3339 in UTC; "" = nothing says it */
-    bool is_used;       /* else no entry of input.files counts so far */
+    const char *file;   /* path inside the scene; borrowed */
+    const char *match;  /* pattern of input.files that it matches; borrowed */
+    int32_t nth;        /* number among the matching files, from 1; 0 = not in the list */
+    double cloud_cover; /* percent; NaN = unknown, or not relevant */
+    char datetime[40];  /* acquisition time, RFC 3339 in UTC; "" = unknown */
+    bool is_used;       /* false: no entry of input.files uses this number */
 };
 
 struct pb_observations {
-    struct pb_observation *one; /* pattern after pattern, in order; owned by who made them */
-    size_t n;                   /* 0: nothing was read of them */
+    struct pb_observation *one; /* pattern after pattern, in order; owned by the creator */
+    size_t n;                   /* 0: no metadata were read */
     int32_t order;              /* enum pb_file_order */
 };
 
-/* As the member "order" of an object; nothing when there are none, or NULL. Thread: any. */
+/* Writes them as the member "order" of an object; nothing if empty or NULL. Thread: any. */
 struct pb_json;
 void pb_observations_print(const struct pb_observations *observations, struct pb_json *json);
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What comes after relies on times that ascend and on polynomials that have an inverse: it is
- * checked here. Times are counted from the first line (productFirstLineUtcTime). */
+/* Later code relies on ascending times and on invertible polynomials: both are checked here.
+ * Times are counted from the first line (productFirstLineUtcTime). */
 #include "pipeline/metadata/sentinel1_geometry.h"
 
 #include "pipeline/metadata/meta_reader.h"
@@ -19,13 +19,14 @@
 #define VELOCITY_MOST   1e5
 #define HEIGHT_LEAST_M  (-1000)
 #define HEIGHT_MOST_M   1e4
-/* By which the numbers of two polarisations may differ: far below a pixel. */
+/* Tolerance between the numbers of two polarisations: far below a pixel. */
 #define SAME_PX 1e-3
 
 struct reading {
     struct pb_meta_reader *r;
-    const char *since; /* the time of the first line */
-    const char *why;   /* what is in order, but not known here; NULL: nothing */
+    const char *since; /* time of the first line */
+    const char
+        *why; /* valid but unsupported part of the annotation; NULL: everything is supported */
 };
 
 static double read_time(struct reading *in, const struct pb_meta_node *node, const char *name)
@@ -54,7 +55,7 @@ static void read_vector(struct reading *in, const struct pb_meta_node *node,
     }
 }
 
-/* The next child that is no attribute; NULL: there is none. */
+/* Returns the next child that is not an attribute; NULL if there are no more. */
 static const struct pb_meta_node *entry(const struct pb_meta_node *node)
 {
     while (node != NULL && node->name[0] == '@')
@@ -114,7 +115,7 @@ static void read_updates(struct reading *in, const struct pb_meta_node *list,
     }
 }
 
-/* The mean height of the tie points; NaN: there are none. */
+/* Mean height of the tie points; NaN without tie points. */
 static double read_height(struct pb_meta_reader *r, const struct pb_meta_node *list)
 {
     double sum = 0;
@@ -125,7 +126,7 @@ static double read_height(struct pb_meta_reader *r, const struct pb_meta_node *l
     return n > 0 ? sum / (double)n : NAN;
 }
 
-/* Why the annotation has no geometry of this kind; NULL: it has. */
+/* Returns the reason why the annotation has no geometry of this kind; NULL if it has one. */
 static const char *why_none(const struct pb_meta_node *root, const struct pb_sar_channel *channel)
 {
     const struct pb_meta_node *orbit = pb_meta_below(root, "orbitList", NULL);
@@ -159,7 +160,7 @@ static bool is_same(const struct pb_range_doppler *a, const struct pb_range_dopp
     return true;
 }
 
-/* Reads all of it. */
+/* Reads the complete model. */
 static void read_model(struct reading *in, const struct pb_meta_node *root,
                        const struct pb_sar_channel *channel, struct pb_range_doppler *m)
 {

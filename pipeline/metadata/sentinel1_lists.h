@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SENTINEL1_LISTS_H
 #define PB_SENTINEL1_LISTS_H
-/* Lists of numbers in Sentinel-1's annotations, and the memory of what is read of them: that of the
+/* Lists of numbers in Sentinel-1's annotations, and memory for their values, owned by the
  * reader's facts (pb_metadata.sar). One thread. */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,13 +15,13 @@ struct pb_sentinel1_list {
     size_t n;
 };
 
-/* Zeroed; NULL after any failure, which the reader has. */
+/* Allocates zeroed memory; NULL after any failure, which is in the reader. */
 void *pb_sentinel1_room(struct pb_meta_reader *r, size_t n, size_t size);
-/* The numbers of the text at `name`, at least one, within low .. high; ascend: each is more than
- * the one before. A list without numbers after a mistake, which the reader has. */
+/* Reads the numbers of the text at `name`, at least one, within low .. high; ascend: strictly
+ * ascending. Returns an empty list after an error, which is in the reader. */
 struct pb_sentinel1_list pb_sentinel1_read_list(struct pb_meta_reader *r,
                                                 const struct pb_meta_node *node, const char *name,
                                                 double low, double high, bool ascend);
-/* The reader's failure: memory is out. */
+/* Sets the reader's error: out of memory. */
 void pb_sentinel1_no_memory(struct pb_meta_reader *r);
 #endif

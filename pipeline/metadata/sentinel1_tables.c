@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A table is a list of vectors, each with its line, and lists of numbers as text. What comes after
- * relies on lines and pixels that ascend, and on numbers that are finite: it is checked here. */
+/* A table is a list of vectors, each with its line, and lists of numbers as text. Later code
+ * relies on ascending lines and pixels, and on finite numbers: both are checked here. */
 #include "pipeline/metadata/sentinel1_tables.h"
 
 #include "pipeline/metadata/meta_reader.h"
@@ -21,7 +21,7 @@ static struct pb_sar_vector vector_of(struct pb_meta_reader *r, const struct pb_
     return (struct pb_sar_vector){.n = at.n, .pixel = at.number, .value = value.number};
 }
 
-/* Vectors of one list: for each of `names` a table. */
+/* Reads vectors of one list: a table for each of `names`. */
 static void read_tables(struct pb_meta_reader *r, const struct pb_meta_node *vectors,
                         const char *const *names, size_t n_names, double low,
                         struct pb_sar_table *out)
@@ -78,7 +78,7 @@ void pb_sentinel1_calibration(struct pb_meta_reader *r, const struct pb_meta_nod
         read_tables(r, vectors, names, PB_SAR_AREAS, 1e-9, out->area);
 }
 
-/* A block without bounds is all of the image. */
+/* A block without bounds covers the whole image. */
 static void read_block(struct pb_meta_reader *r, const struct pb_meta_node *v,
                        struct pb_sar_block *out)
 {

@@ -11,7 +11,7 @@ bool pb_pixel_area_varies(const struct pb_raster_info *info)
     return info->unit.law != PB_GROUND_EVEN;
 }
 
-/* The area between the equator and a latitude over one radian of longitude, in squares of the
+/* Area between the equator and a latitude over one radian of longitude, in squares of the
  * semi-minor axis. */
 static double below(double latitude, double square)
 {

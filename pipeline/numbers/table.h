@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TABLE_H
 #define PB_TABLE_H
-/* A table of results: named columns of one kind each, and rows of cells. Errors (no memory) stick;
- * pb_table_failed reports them. One thread an object. */
+/* Table of results: named columns of one kind each, and rows of cells. Errors (out of memory)
+ * are sticky; pb_table_failed reports them. One thread per object. */
 #include "config/base/json_writer.h"
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ struct pb_cell {
 
 struct pb_column {
     char *name;
-    enum pb_cell_kind kind; /* of its cells, or NULL */
+    enum pb_cell_kind kind; /* kind of its cells, unless NULL */
 };
 
 struct pb_table;
@@ -30,8 +30,8 @@ struct pb_table *pb_table_create(void); /* NULL = out of memory, and every call 
 void pb_table_destroy(struct pb_table *table);
 /* Columns are added before the first row. name is copied. */
 void pb_table_column(struct pb_table *table, const char *name, enum pb_cell_kind kind);
-/* Begins a row; cells follow from the left, what is left out is NULL. NaN is NULL; text is copied,
- * NULL is NULL. */
+/* Begins a row; cells are added from the left, missing ones are NULL. NaN is NULL; text is
+ * copied, NULL is NULL. */
 void pb_table_row(struct pb_table *table);
 void pb_table_null(struct pb_table *table);
 void pb_table_int(struct pb_table *table, int64_t value);
@@ -46,9 +46,9 @@ const struct pb_column *pb_table_column_at(const struct pb_table *table, size_t 
 const struct pb_cell *pb_table_cell(const struct pb_table *table, size_t row, size_t column);
 
 /* RFC 4180 with line feeds: the line of names, and a line for each row; NULL is empty. malloc'd,
- * the caller's; NULL = no memory. */
+ * the caller's; NULL = out of memory. */
 char *pb_table_csv_header(const struct pb_table *table, size_t *out_bytes);
 char *pb_table_csv_rows(const struct pb_table *table, size_t *out_bytes);
-/* A row's cells as members of the open object. */
+/* Writes a row's cells as members of the open object. */
 void pb_table_json_row(const struct pb_table *table, struct pb_json *json, size_t row);
 #endif

@@ -8,14 +8,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Of a worker: what fits into a core's second cache. Of a band: 8 MiB. */
+/* Capacity of a worker: fits into a core's second cache. Capacity of a band: 8 MiB. */
 enum { WORKER_VALUES = 1 << 16, BAND_VALUES = 1 << 18 };
 
 struct pb_value_tally {
     uint32_t n_bands, n_workers, n_locks;
     struct pb_value_counts **worker;
     struct tally_band {
-        pthread_mutex_t lock; /* of counts */
+        pthread_mutex_t lock; /* protects counts */
         struct pb_value_counts *counts;
     } * band;
 };
@@ -80,7 +80,7 @@ void pb_value_tally_destroy(struct pb_value_tally *tally)
     free(tally);
 }
 
-/* One group fits at every level, so this never fails. */
+/* One group fits at every level; therefore this never fails. */
 static void hand_over(struct tally_band *band, struct pb_value_counts *part)
 {
     pthread_mutex_lock(&band->lock);
@@ -88,7 +88,7 @@ static void hand_over(struct tally_band *band, struct pb_value_counts *part)
     pthread_mutex_unlock(&band->lock);
 }
 
-/* The part has nothing yet, and the level of the band before. */
+/* The part is empty, and has the current level of the band. */
 void pb_value_tally_add(struct pb_value_tally *tally, uint32_t worker, uint32_t band,
                         const float *value, size_t n)
 {

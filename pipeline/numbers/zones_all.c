@@ -5,15 +5,15 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Of a worker: zones that a row of tiles meets, and values that fit into a core's cache. Of all:
- * counts of values take 8 MiB a band, more where there are more zones. */
+/* Capacity of a worker: zones of a row of tiles, and values that fit into a core's cache.
+ * Capacity of the whole: counts of values take 8 MiB per band, more if there are more zones. */
 enum { WORKER_ZONES = 64, WORKER_VALUES = 8192, ALL_VALUES = 1 << 18 };
 
 struct part {
-    pthread_mutex_t lock; /* of the whole: sums */
+    pthread_mutex_t lock; /* protects the sums of the whole */
     struct pb_zone_sums *sums;
     struct counted {
-        pthread_mutex_t lock; /* of the whole: counts */
+        pthread_mutex_t lock; /* protects the counts of the whole */
         struct pb_value_counts *counts;
     } * band;
 };
@@ -23,8 +23,8 @@ struct pb_zones_all {
     struct part whole, *worker;
 };
 
-/* A power of two, at least two of each zone: with fewer, counts of values may not fit at any level.
- */
+/* Returns a power of two, at least two for each zone: with fewer, counts of values may not fit
+ * at any level. */
 static uint32_t all_values(const struct pb_zones_shape *shape)
 {
     return 2 * shape->zones > ALL_VALUES ? 2 * shape->zones : ALL_VALUES;

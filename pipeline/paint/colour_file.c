@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The names of colours and their levels are those of gdaldem (GRASS's). */
+/* Names of colours and their levels, as in gdaldem (from GRASS). */
 #include "pipeline/paint/colour_file.h"
 
 #include "config/units.h"

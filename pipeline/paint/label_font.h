@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_LABEL_FONT_H
 #define PB_LABEL_FONT_H
-/* The glyphs of ' ' to '~', 6 x 10 pixels: rows from the top, the leftmost pixel is bit 7. Of the
+/* Glyphs of ' ' to '~', 6 x 10 pixels: rows from the top, the leftmost pixel is bit 7. From the
  * font misc-fixed 6x10 of X11, which is in the public domain. */
 #include <stdint.h>
 

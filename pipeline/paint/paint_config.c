@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The file's text, malloc'd; NULL after a mistake was reported. */
+/* Reads the file's text, malloc'd; NULL after a reported error. */
 static char *read_file(const char *path, const struct pb_product_check *check, size_t *out_bytes)
 {
     char *text = malloc(PB_COLOUR_FILE_BYTES_MAX + 1);

@@ -2,29 +2,30 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PAINT_CONFIG_H
 #define PB_PAINT_CONFIG_H
-/* The keys by which products say their colours, the same in each: ramp or colours, between, range
- * and stretch. A colour file is read when the configuration is loaded. */
+/* Keys for the colours of products, the same in each: ramp or colours, between, range and
+ * stretch. A colour file is read when the configuration is loaded. */
 #include "config/product_check.h"
 #include "kernels/key.h"
 #include "pipeline/paint/ramp.h"
 
 struct pb_paint_config {
-    int32_t ramp;    /* index in pb_ramp_choices; 0 = none */
+    int32_t ramp;    /* index in pb_ramp_choices; 0 = no ramp */
     char *colours;   /* a colour file; relative paths begin at the configuration's directory */
     int32_t between; /* enum pb_ramp_between */
     bool has_between;
-    double range[2]; /* the values that become the two ends; the first may be the greater */
+    double range[2]; /* values of the two ends; the first may be greater than the second */
     bool has_range;
     double stretch[2]; /* percentiles, 0 <= a < b <= 100 */
-    bool has_stretch;  /* given in the file, or a method is */
+    bool has_stretch;  /* stretch or method is given in the file */
     int32_t method;    /* enum pb_stretch_method */
     bool has_method;
     double deviations, gamma;
-    char *shade;   /* a band of brightness; NULL = none */
+    char *shade;   /* name of a band of brightness; NULL = none */
     int32_t blend; /* enum pb_paint_blend */
     bool has_blend;
-    bool is_asked;                /* the file says how values become levels */
-    const struct pb_ramp *chosen; /* of ramp or colours; NULL = none. Set by pb_paint_check */
+    bool is_asked; /* the file defines how values become levels */
+    const struct pb_ramp
+        *chosen; /* ramp from `ramp` or `colours`; NULL = no ramp. Set by pb_paint_check */
 };
 
 /* Rows for a table of keys; config: the kind's struct, member: its struct pb_paint_config. */
@@ -94,15 +95,16 @@ struct pb_paint_config {
         .doc = "The values that become the two ends of the ramp, or black and white."              \
     }
 
-/* Whether gamma changes anything. */
+/* Returns true if gamma has an effect. */
 bool pb_paint_has_gamma(const struct pb_paint_config *paint);
-/* Checks the keys against each other and reads the ramp. n_bands: that the product names, 0 =
- * none. */
+/* Checks the keys against each other and reads the ramp. n_bands: count of bands that the
+ * product names, 0 = no names. */
 void pb_paint_check(struct pb_paint_config *paint, size_t n_bands,
                     const struct pb_product_check *check);
-/* After pb_paint_check: the product needs the band of shade, too, behind those that it names. */
+/* Call after pb_paint_check: adds the band of shade to the product's bands, after those that it
+ * names. */
 void pb_paint_take_shade(const struct pb_paint_config *paint, struct pb_product_config *product,
                          const struct pb_product_check *check);
-/* The ramp by its name, or the colour file; NULL = neither. Returns out otherwise. */
+/* Describes the ramp by its name, or the colour file; NULL = neither. Returns out otherwise. */
 const char *pb_paint_ramp_text(const struct pb_paint_config *paint, char *out, size_t bytes);
 #endif

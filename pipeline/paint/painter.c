@@ -16,7 +16,7 @@ uint32_t pb_painter_channels(const struct pb_painter *painter)
     return colours_of(painter) + painter->alpha;
 }
 
-/* A valid level that is nodata becomes the next one. */
+/* Replaces a valid level that equals nodata by the next one. */
 static uint8_t apart(uint8_t level, uint8_t nodata)
 {
     if (level != nodata)
@@ -31,7 +31,7 @@ static uint8_t level_of(const struct pb_painter *painter, uint32_t plane, double
     return (uint8_t)(pb_stretch_share(&painter->curve[plane], value) * UINT8_MAX + 0.5);
 }
 
-/* False: the pixel is not to be seen. */
+/* Returns false if the pixel is not shown. */
 static bool colour(const struct pb_painter *painter, const float *const *planes, size_t pixel,
                    uint8_t rgba[4])
 {
@@ -55,7 +55,8 @@ static bool colour(const struct pb_painter *painter, const float *const *planes,
     return true;
 }
 
-/* The colours under a brightness. False: it is not known, and the pixel not to be seen. */
+/* Blends the colours with a brightness. Returns false if it is unknown, and the pixel is not
+ * shown. */
 static bool shade(const struct pb_painter *painter, const float *const *planes, size_t pixel,
                   uint8_t rgba[4])
 {

@@ -2,38 +2,37 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PAINTER_H
 #define PB_PAINTER_H
-/* From values to pixels of 8 bits, for pictures and for COGs alike: one plane becomes grey or, by a
- * ramp, red, green and blue; three planes become red, green and blue; each between the two ends of
- * its range, or by a curve. One more plane may have a brightness of 0 to 255, as `hillshade` makes
- * it, that the colours are blended with. A pixel is shown where every plane has a finite value,
- * or any.
- * Invalid pixels are transparent, or nodata. Immutable once made; any thread. */
+/* Conversion of values to pixels of 8 bits, for pictures and for COGs: one plane becomes grey
+ * or, by a ramp, red, green and blue; three planes become red, green and blue; each between the
+ * two ends of its range, or by a curve. One more plane may have a brightness of 0 to 255, as
+ * made by `hillshade`, with which the colours are blended. A pixel is shown where every plane
+ * has a finite value, or any. Invalid pixels are transparent, or nodata. Immutable after
+ * creation; any thread. */
 #include "pipeline/paint/ramp.h"
 #include "pipeline/paint/stretch.h"
 
 #define PB_PAINTER_PLANES_MAX 3
 
-/* Of a colour c and a brightness s, both as shares. MULTIPLY: c * s. OVERLAY: 2 * c * s below half,
- * 1
- * - 2 * (1 - c) * (1 - s) above: what is bright becomes brighter. */
+/* Blend of a colour c and a brightness s, both as fractions. MULTIPLY: c * s. OVERLAY: 2 * c * s
+ * below half, 1 - 2 * (1 - c) * (1 - s) above: bright pixels become brighter. */
 enum pb_paint_blend { PB_BLEND_MULTIPLY, PB_BLEND_OVERLAY };
 
 struct pb_painter {
     uint32_t n_planes;                  /* 1 or 3 */
-    const struct pb_ramp_table *ramp;   /* of one plane; NULL = grey; borrowed */
-    double low[PB_PAINTER_PLANES_MAX];  /* what becomes 0; not used with a ramp */
-    double high[PB_PAINTER_PLANES_MAX]; /* what becomes 255 */
-    bool is_curved; /* values become levels, or shares of a ramp from 0 to 1, by these: */
+    const struct pb_ramp_table *ramp;   /* for one plane; NULL = grey; borrowed */
+    double low[PB_PAINTER_PLANES_MAX];  /* value that becomes 0; not used with a ramp */
+    double high[PB_PAINTER_PLANES_MAX]; /* value that becomes 255 */
+    bool is_curved; /* values become levels, or fractions of a ramp from 0 to 1, by these curves: */
     struct pb_stretch_curve curve[PB_PAINTER_PLANES_MAX];
     bool has_shade; /* planes[n_planes] has the brightness */
     enum pb_paint_blend blend;
-    bool any; /* of several planes: a pixel is shown where one of them has a finite value, and the
-                 others have the level of `fill` there, 0 if that is NaN; else where each has one */
+    bool any; /* true: a pixel is shown where one of several planes has a finite value, and the
+                 others have the level of `fill` there, 0 if that is NaN; false: where each has one
+               */
     double fill;
-    bool alpha; /* a last channel: 255, 0 where invalid, or as the ramp has it */
-    /* Without alpha: every channel of invalid pixels is nodata, and a valid level that is nodata
-     * becomes the next one; with neither, invalid pixels are 0, as are valid ones that are black.
-     */
+    bool alpha; /* a last channel: 255, 0 where invalid, or from the ramp */
+    /* Without alpha: every channel of invalid pixels is nodata, and a valid level that equals
+     * nodata becomes the next one; with neither, invalid pixels are 0, like valid black ones. */
     bool has_nodata;
     uint8_t nodata;
 };

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Colours between two stops are gdaldem's color-relief to the level: its rounding adds 0.45, not a
- * half. Stops are found by a guess, which is right at once where they have equal distances, as all
- * named ramps have, and else by halving. */
+/* Colours between two stops equal gdaldem's color-relief to the level: its rounding adds 0.45,
+ * not a half. Stops are found by a guess, which is immediately right for equidistant stops, as
+ * in all named ramps, else by bisection. */
 #include "pipeline/paint/ramp.h"
 #include "pipeline/paint/ramp_tables.h"
 
@@ -62,7 +62,7 @@ bool pb_ramp_needs_range(const struct pb_ramp *ramp)
 
 struct entry {
     double at;
-    size_t order; /* in the file: of equal values the last one counts from there on */
+    size_t order; /* index in the file: of equal values the last one counts from there on */
     uint8_t rgba[4];
 };
 
@@ -115,7 +115,7 @@ void pb_ramp_table_destroy(struct pb_ramp_table *table)
     free(table);
 }
 
-/* The last entry whose value is not above; `value` is between the first and the last. */
+/* Finds the last entry whose value is not above; `value` is between the first and the last. */
 static size_t find(const struct pb_ramp_table *table, double value)
 {
     const struct entry *entry = table->entry;

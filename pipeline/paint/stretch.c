@@ -26,7 +26,7 @@ bool pb_stretch_is_shown(const float *const *planes, uint32_t n_planes, bool any
     return !any;
 }
 
-/* Adds the pixels of plane p that are shown. Returns how many. */
+/* Adds the pixels of plane p that are shown. Returns their count. */
 static uint64_t add_shown(const float *const *planes, uint32_t n_planes, uint32_t p, size_t n_px,
                           struct pb_percentiles *to)
 {
@@ -43,7 +43,7 @@ static uint64_t add_shown(const float *const *planes, uint32_t n_planes, uint32_
     return shown;
 }
 
-/* n percentiles of a plane, 1 .. PB_PERCENTILES_MAX. False: no pixel is shown. */
+/* Finds n percentiles of a plane, 1 .. PB_PERCENTILES_MAX. Returns false if no pixel is shown. */
 static bool find_percentiles(const float *const *planes, uint32_t n_planes, uint32_t p, size_t n_px,
                              const double *percentile, uint32_t n, struct pb_percentiles *state,
                              double *out)
@@ -56,7 +56,8 @@ static bool find_percentiles(const float *const *planes, uint32_t n_planes, uint
     return true;
 }
 
-/* Mean and deviation in two passes over the shown pixels. False: there are none. */
+/* Computes mean and deviation in two passes over the shown pixels. Returns false without such
+ * pixels. */
 static bool find_deviations(const float *const *planes, uint32_t n_planes, uint32_t p, size_t n_px,
                             double deviations, double out[2])
 {
@@ -77,7 +78,7 @@ static bool find_deviations(const float *const *planes, uint32_t n_planes, uint3
     return n > 0;
 }
 
-/* The points of plane p; false: none of its pixels is shown. */
+/* Finds the points of plane p; returns false if none of its pixels is shown. */
 static bool find_points(const float *const *planes, uint32_t n_planes, uint32_t p, size_t n_px,
                         const struct pb_stretch_how *how, struct pb_percentiles *state,
                         struct pb_stretch_curve *out)
@@ -117,7 +118,7 @@ int pb_stretch_find(const float *const *planes, uint32_t n_planes, size_t n_px,
     return 0;
 }
 
-/* Of one part from a to b; of one that has no width, its middle. */
+/* Position of value in the part from a to b; of a part without width, its middle. */
 static double share_of(double value, double a, double b)
 {
     if (a == b)

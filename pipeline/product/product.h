@@ -182,7 +182,7 @@ struct pb_stored_band {
 
 struct pb_product_result {
     const struct pb_product_kind *kind;
-    const char *name; /* from the configuration, may be NULL */
+    const char *name; /* name in the configuration, may be NULL */
     char file[300];   /* file name inside the directory */
     uint64_t bytes;
     char checksum[PB_CHECKSUM_TEXT_BYTES];

@@ -20,14 +20,14 @@ void pb_spans_add(struct pb_spans *s, uint64_t from, uint64_t to)
     uint32_t first = 0;
     while (first < s->n && s->open[first].to < from)
         first++;
-    uint32_t end = first; /* those from first to end touch the new one */
+    uint32_t end = first; /* spans from first to end touch the new one */
     while (end < s->n && s->open[end].from <= to) {
         from = s->open[end].from < from ? s->open[end].from : from;
         to = s->open[end].to > to ? s->open[end].to : to;
         end++;
     }
     if (end == first && s->n == PB_SPANS_OPEN) {
-        if (first == 0) { /* older than all: its time is over */
+        if (first == 0) { /* older than all: its time is closed */
             s->closed_ns += to - from;
             s->until = to;
             return;

@@ -2,10 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SPANS_H
 #define PB_SPANS_H
-/* How much time spans cover, those that overlap counted once. They may come in any order that is
- * nearly that of their beginnings: the oldest of more than PB_SPANS_OPEN spans that do not touch is
- * closed, and what comes later for the time before its end counts as covered. A zeroed one has
- * none. Thread: one at a time. */
+/* Total time covered by spans, with overlaps counted once. Spans may be added in nearly the
+ * order of their beginnings: the oldest of more than PB_SPANS_OPEN separate spans is closed, and
+ * later spans count as covered up to its end. A zeroed object is empty. Thread: one at a time. */
 #include <stdint.h>
 
 enum { PB_SPANS_OPEN = 64 };
@@ -15,9 +14,9 @@ struct pb_span {
 };
 
 struct pb_spans {
-    uint64_t closed_ns, until; /* covered by spans that are closed; where the last of them ends */
+    uint64_t closed_ns, until; /* time covered by closed spans; end of the last of them */
     uint32_t n;
-    struct pb_span open[PB_SPANS_OPEN]; /* apart from each other, by time */
+    struct pb_span open[PB_SPANS_OPEN]; /* disjoint, by time */
 };
 
 void pb_spans_add(struct pb_spans *spans, uint64_t from, uint64_t to);

@@ -14,9 +14,11 @@ enum { CHUNK_EVENTS = 256, THREADS_MAX = 4096 };
 #define EVENTS_MAX (PB_TRACE_BYTES / sizeof(struct pb_trace_event))
 #define CHUNKS     ((uint32_t)(EVENTS_MAX / CHUNK_EVENTS))
 
-/* Shared by the processes. What is read of it is checked: indices against the sizes above. */
+/* Memory shared by the processes. Values read from it are checked: indices against the sizes
+ * above. */
 struct memory {
-    _Atomic uint32_t round; /* of clear: what threads hold of an earlier one is void */
+    _Atomic uint32_t
+        round; /* count of clears: chunks that threads have from an earlier round are void */
     _Atomic uint32_t n_chunks, n_threads;
     _Atomic uint64_t left_out;
     _Atomic uint64_t counter[PB_TRACE_COUNTS];
@@ -25,12 +27,12 @@ struct memory {
     struct pb_trace_event event[CHUNKS * CHUNK_EVENTS];
 };
 
-static struct memory *memory; /* NULL: there is no trace */
+static struct memory *memory; /* NULL: no trace */
 static uint64_t began_ns;
 static enum pb_trace_role own_role;
 
 struct recorder {
-    uint32_t round; /* 0 = none */
+    uint32_t round; /* 0 = not yet recording */
     uint32_t thread, chunk, used;
     bool has_thread, has_chunk;
 };
@@ -107,7 +109,7 @@ static bool take_chunk(struct recorder *r)
 {
     if (r->has_chunk && r->used < CHUNK_EVENTS)
         return true;
-    /* Looked at first, so that the number does not run over. */
+    /* Checked before the increment, so that the number does not overflow. */
     if (atomic_load(&memory->n_chunks) >= CHUNKS)
         return false;
     r->chunk = atomic_fetch_add(&memory->n_chunks, 1);

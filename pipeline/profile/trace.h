@@ -2,15 +2,16 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TRACE_H
 #define PB_TRACE_H
-/* The events of a run, for `pushbroom run --profile`: parts of work (work.h), the way of each tile,
- * and counters, by thread. They lie in memory that is taken before the first process of the run is
- * forked and shared with all of them: so nothing has to come out of a process that is confined, and
- * what one recorded stays when it crashes. The memory is bounded. A thread takes a chunk of it at a
- * time, so threads do not wait for each other; when all are taken, further events are counted and
- * left out. Whoever reads the events checks them: one of the processes decodes foreign files.
+/* Events of a run, for `pushbroom run --profile`: parts of work (work.h), the stages of each
+ * tile, and counters, by thread. They are in memory that is allocated before the first process
+ * of the run is forked and shared with all of them: therefore no data has to be sent by a
+ * confined process, and events of a crashed one are preserved. The memory is bounded. A thread
+ * allocates a chunk of it at a time, therefore threads do not wait for each other; when all
+ * chunks are used, further events are counted and dropped. A reader of the events checks them:
+ * one of the processes decodes foreign files.
  *
- * Without a trace each function costs a comparison. Thread: any, but for open, clear and close,
- * which belong to one thread while nothing is recorded. */
+ * Without a trace each function costs a comparison. Thread: any, except for open, clear and
+ * close, which belong to one thread while nothing is recorded. */
 #include "pipeline/profile/work.h"
 
 #include <stdbool.h>
@@ -18,12 +19,12 @@
 #include <stdint.h>
 
 enum pb_trace_kind {
-    PB_TRACE_PART,     /* what: a pb_work, number: the work's */
-    PB_TRACE_COUNT,    /* what: a pb_trace_count, span_ns: its new value */
-    PB_TRACE_TILE,     /* number: of the tile that a reader begins with */
+    PB_TRACE_PART,     /* `what` is a pb_work, number: the work's */
+    PB_TRACE_COUNT,    /* `what` is a pb_trace_count, span_ns: its new value */
+    PB_TRACE_TILE,     /* number: tile that a reader begins */
     PB_TRACE_READY,    /* it is in an input slot */
-    PB_TRACE_MADE,     /* its result is taken out of an output slot */
-    PB_TRACE_TILE_END, /* all products have it */
+    PB_TRACE_MADE,     /* its result is removed from an output slot */
+    PB_TRACE_TILE_END, /* all products have processed it */
     PB_TRACE_KINDS
 };
 
@@ -35,41 +36,41 @@ struct pb_trace_event {
     uint64_t start_ns; /* CLOCK_MONOTONIC */
     uint64_t span_ns;
     uint32_t number;
-    uint16_t thread; /* of pb_trace_thread */
+    uint16_t thread; /* index of pb_trace_thread */
     uint8_t kind, what;
 };
 
 struct pb_trace_thread {
     int32_t process, thread; /* ids of the kernel */
     uint8_t role;
-    char name[16]; /* may not end with 0 */
+    char name[16]; /* without a terminating 0 if full */
 };
 
-/* Bytes of the events; a run's plan counts them. 0: there is no trace. */
+/* Bytes of the events; a run's plan counts them. 0: no trace. */
 #define PB_TRACE_BYTES (UINT64_C(32) << 20)
 uint64_t pb_trace_bytes(void);
 
-/* Takes the memory; processes that are forked from now on record. 0 or -ENOMEM. */
+/* Allocates the memory; processes that are forked from now on record. Returns 0 or -ENOMEM. */
 int pb_trace_open(void);
 void pb_trace_close(void);
-/* Forgets all events. */
+/* Drops all events. */
 void pb_trace_clear(void);
-/* This process is such a one; after a fork it records as itself. */
+/* Sets the role of this process; after a fork it records under its own id. */
 void pb_trace_become(enum pb_trace_role role);
 
 /* --- recording; by threads that take part in work --- */
 void pb_trace_part(enum pb_work work, uint32_t number, uint64_t start_ns, uint64_t end_ns);
-/* Of the way of a tile: not PART or COUNT. */
+/* Records a stage of a tile: not PART or COUNT. */
 void pb_trace_tile(enum pb_trace_kind kind, uint32_t tile);
 void pb_trace_set(enum pb_trace_count count, uint64_t value);
 void pb_trace_add(enum pb_trace_count count, uint64_t more);
 bool pb_trace_is_on(void);
 
 /* --- reading --- */
-/* The events in one piece, by start, longer ones first; borrowed until clear. They are what
- * processes wrote, but for `thread`, which is one of *out_threads. */
+/* All events in one array, by start, longer ones first; borrowed until clear. They are unchecked
+ * data of the processes, except `thread`, which is an index of *out_threads. */
 const struct pb_trace_event *pb_trace_events(size_t *out_n, uint64_t *out_left_out);
 const struct pb_trace_thread *pb_trace_threads(size_t *out_n);
-/* When the memory was taken. */
+/* Time at which the memory was allocated. */
 uint64_t pb_trace_began_ns(void);
 #endif

@@ -58,7 +58,7 @@ static void begin(struct pb_trace_file *file)
     file->has_events = true;
 }
 
-/* A name of a process or thread: text that may hold anything. */
+/* Writes a name of a process or thread: arbitrary text. */
 static void put_name(struct pb_trace_file *file, const char *what,
                      const struct pb_trace_thread *thread, const char *name)
 {
@@ -83,7 +83,7 @@ static bool is_first_of_process(const struct pb_trace_thread *threads, size_t i)
     return true;
 }
 
-/* A worker is there for all inputs, a process that computes for one. */
+/* A worker serves all inputs, a computing process one. */
 static void put_names(struct pb_trace_file *file, const char *input)
 {
     size_t n;
@@ -102,7 +102,7 @@ static void put_names(struct pb_trace_file *file, const char *input)
     }
 }
 
-/* Microseconds with three digits. */
+/* Writes microseconds with three digits. */
 static void put_us(FILE *out, const char *key, uint64_t ns)
 {
     (void)fprintf(out, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
@@ -126,7 +126,7 @@ static void put_count(struct pb_trace_file *file, const struct pb_trace_event *e
                   names[what][0], names[what][1], event->span_ns);
 }
 
-/* The way of a tile is a pair of nested slices with the tile's number as their id. */
+/* Writes the stages of a tile as a pair of nested slices with the tile's number as their id. */
 static void put_tile(struct pb_trace_file *file, const struct pb_trace_event *event)
 {
     bool outer = event->kind == PB_TRACE_TILE || event->kind == PB_TRACE_TILE_END;
@@ -161,7 +161,8 @@ void pb_trace_file_add(struct pb_trace_file *file, const char *input)
     const struct pb_trace_thread *threads = pb_trace_threads(&n_threads);
     put_names(file, input);
     for (size_t i = 0; i < n; i++) {
-        const struct pb_trace_event one = event[i]; /* a process that hangs may change it */
+        const struct pb_trace_event one =
+            event[i]; /* a copy, because a hanging process may change it */
         if (one.thread < n_threads)
             put(file, &one, &threads[one.thread]);
     }

@@ -11,12 +11,12 @@
 
 struct pb_trace_file;
 
-/* Creates the file and takes the trace's memory. path: borrowed until close. Before the first
- * process is forked that is to record. */
+/* Creates the file and allocates the trace's memory. path: borrowed until close. Call before the
+ * first recording process is forked. */
 int pb_trace_file_open(const char *path, struct pb_err *err, struct pb_trace_file **out_file);
-/* Writes what was recorded of the run of this input, and forgets it. No process records then. */
+/* Writes the events of the run of this input, and drops them. No process may record meanwhile. */
 void pb_trace_file_add(struct pb_trace_file *file, const char *input);
-/* Ends the file. *out_left_out: events for which there was no room. A file that could not be
- * written, or has no events, is removed. NULL is fine. */
+/* Ends the file. *out_left_out: count of dropped events. A file that could not be written, or
+ * has no events, is removed. NULL is fine. */
 int pb_trace_file_close(struct pb_trace_file *file, struct pb_err *err, uint64_t *out_left_out);
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* The state of a thread is its own memory and is added to the ledger when it leaves: no thread
- * waits for another. A change of work reads the two clocks once, for the end of the one and the
- * beginning of the other.
+ * waits for another. A change of work reads the two clocks once, for the end of the old and the
+ * beginning of the new one.
  *
- * A call that takes longer than its CPU time has slept in it, or has waited for a core. Storage is
- * said to be waited for only when the kernel counted a voluntary switch meanwhile, which a thread
- * that merely loses its core does not make. */
+ * A call that takes longer than its CPU time has slept, or has waited for a core. It counts as
+ * waiting for storage only if the kernel counted a voluntary context switch meanwhile, which
+ * does not happen if a thread is merely preempted. */
 #include "pipeline/profile/work.h"
 #include "pipeline/profile/trace.h"
 
@@ -20,15 +20,15 @@ struct part {
     enum pb_work work;
     uint32_t number;
     uint64_t start_ns, start_cpu_ns;
-    long switches; /* before a call to storage; -1 = it is none */
+    long switches; /* count before a call to storage; -1 = not such a call */
 };
 
 struct thread {
-    struct pb_work_ledger *ledger; /* NULL = takes no part */
+    struct pb_work_ledger *ledger; /* NULL = does not take part */
     uint64_t wall_ns, cpu_ns;      /* at the last change of work */
     struct pb_work_times own;
     struct part part[DEPTH_MAX];
-    unsigned depth; /* may exceed DEPTH_MAX: those parts count as the one around them */
+    unsigned depth; /* may exceed DEPTH_MAX: those parts count as the enclosing one */
 };
 
 static _Thread_local struct thread self;
@@ -69,7 +69,7 @@ static enum pb_work at_hand(const struct thread *t)
     return depth > 0 ? t->part[depth - 1].work : PB_WORK_OTHER;
 }
 
-/* The time since the last change belongs to the work at hand. */
+/* Adds the time since the last change to the current work. */
 static void count(struct thread *t)
 {
     enum pb_work work = at_hand(t);
@@ -109,7 +109,7 @@ void pb_work_forget(void)
     self.ledger = NULL;
 }
 
-/* Voluntary switches of the calling thread so far. */
+/* Count of voluntary context switches of the calling thread. */
 static long switches(void)
 {
     struct rusage usage;

@@ -40,7 +40,7 @@ struct pb_publish_options {
     const char *pipeline;
     const char *path;   /* output.path; NULL = its default */
     bool late;          /* pb_publish_locate sets the path's values from the metadata */
-    const char *sensor; /* from the scene's metadata, for the path; NULL = unknown */
+    const char *sensor; /* sensor in the scene's metadata, for the path; NULL = unknown */
     bool has_time;
     const char *collection; /* collection whose collection.json is updated in products; NULL = no
                                collection */
@@ -111,7 +111,7 @@ void pb_publish_close(struct pb_publish *publish);
 /* Handles the temporary directories below products of dead processes of this machine: adds
  * missing rows, restores products that an interrupted exchange had set aside, and removes the
  * directories. It only touches directories with our form of name, this machine's node, no lock,
- * and our manifest or no content. Those of other machines are preserved for these machines'
- * sweeps. Returns the count of removed directories. pb_publish_open calls it too. */
+ * and our manifest or no content. Directories of other machines are left to their own sweeps.
+ * Returns the count of removed directories. pb_publish_open calls it too. */
 int pb_publish_sweep(const char *products);
 #endif

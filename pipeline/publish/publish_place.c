@@ -285,7 +285,7 @@ static bool may_replace(const struct pb_manifest *found, const struct pb_place_w
     return false;
 }
 
-/* Examines the open directory of existing products; what: its description in messages. */
+/* Examines the open directory of existing products, which messages describe by `what`. */
 static int look_at_products(int fd, const char *what, const struct pb_place_wanted *wanted,
                             struct pb_place_look *look)
 {

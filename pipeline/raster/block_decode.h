@@ -41,7 +41,7 @@ struct pb_block_decoder {
     struct pb_block_buffer buffer[2]; /* the second one where n_buffers is 2 */
     unsigned n_buffers;
     uint64_t decoded_bytes, stored_bytes; /* bytes of each buffer */
-    unsigned char *row;                   /* behind the first one's decoded bytes */
+    unsigned char *row;                   /* row after the first buffer's decoded bytes */
 };
 
 /* decoder: zeroed; to be ended after a failure as well. 0; -ENOTSUP: no codec that is understood
@@ -52,9 +52,9 @@ void pb_block_decoder_fini(struct pb_block_decoder *decoder);
 uint64_t pb_block_decoder_bytes(const struct pb_block_decoder *decoder); /* at most */
 int pb_block_decoder_take_memory(struct pb_block_decoder *decoder, struct pb_err *err);
 
-/* A stored block, decoded: *out_buffer is good until the next call. next: the block that will be
- * asked for after it, NULL = unknown; it is read and decoded beside this one where that is faster.
- * What is wrong with it is told when it is asked for. */
+/* Reads and decodes a stored block: *out_buffer is valid until the next call. next: the block of
+ * the next call, NULL = unknown; it is read and decoded together with this one if that is
+ * faster. Its errors are reported by its own call. */
 int pb_block_decode(struct pb_block_decoder *decoder, const struct pb_tiff_file *file,
                     const struct pb_block *block, const struct pb_block *next,
                     struct pb_block_buffer **out_buffer);

@@ -72,7 +72,7 @@ static size_t edges_of(const struct pb_polygon_scan *scan, const struct part *pa
     return n;
 }
 
-/* Finds the bands that a part overlaps, and its left and right; returns false if there are none. */
+/* Finds the bands that a part overlaps, and its left and right; returns false without bands. */
 static bool bands_of(const struct pb_polygon_scan *scan, const struct part *part, struct group *out,
                      size_t *out_first, size_t *out_last)
 {

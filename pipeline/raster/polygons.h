@@ -51,7 +51,7 @@ struct pb_polygons {
     void *memory;           /* allocation of all of the above */
 };
 
-/* Writes a message that features of the file were omitted; "" if none was. */
+/* Writes a message that features of the file were omitted; "" if all were read. */
 void pb_polygons_left_out(const struct pb_polygons *polygons, const char *path, char *text,
                           size_t bytes);
 /* NULL is allowed. */

@@ -2,10 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RASTER_H
 #define PB_RASTER_H
-/* Reads scenes, and does everything else with rasters that needs GDAL: only raster_gdal*.c
- * behind this header include GDAL. Only GDAL's drivers for TIFF and JPEG 2000 ever open a file;
- * sidecars and directory scans are off. Declarations of a header are checked against limits
- * before anything is read. A pb_raster belongs to one thread at a time; open one per thread. */
+/* Reads scenes, and does everything else with rasters that needs GDAL: GDAL is included only by
+ * the implementation in raster_gdal*.c. Only GDAL's drivers for TIFF and JPEG 2000 ever open a
+ * file; sidecars and directory scans are off. Declarations of a header are checked against
+ * limits before anything is read. A pb_raster belongs to one thread at a time; open one per
+ * thread. */
 #include "config/config.h"
 #include "kernels/geometry.h"
 #include "pipeline/raster/complex.h"
@@ -24,7 +25,7 @@ struct pb_raster_band {
     double nodata;
     bool is_alpha;
     char description[128]; /* valid UTF-8, no control characters; "" = none */
-    double scale, offset;  /* as tagged; for information only, never applied automatically */
+    double scale, offset;  /* value of the tag; for information only, never applied automatically */
     char unit[32];         /* unit of the values: "m"; like description */
     int32_t color;         /* GDAL's colour interpretation: 0 none, 1 gray, 2 palette, 3 red, ... */
     bool is_class; /* integers with a colour table or category names, or a quality band according to
@@ -64,7 +65,7 @@ struct pb_raster_info {
     double transform[6];        /* GDAL order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow; finite,
                                    invertible */
     struct pb_ground_unit unit; /* unit of the CRS's x and y */
-    bool has_orientation;       /* from the transform, else from GCPs or RPCs */
+    bool has_orientation;       /* orientation by the transform, else by GCPs or RPCs */
     double orientation[4];      /* approximate: dx/dcol, dx/drow, dy/dcol, dy/drow */
     bool has_crs;               /* CRS of the image, else of its GCPs */
     char crs_code[64];          /* "EPSG:32622" or "" */
@@ -101,8 +102,8 @@ int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *
                          struct pb_err *err, struct pb_raster **out_raster);
 /* Makes the pixels of a raster without a file from `of`; both stay valid while the raster is
  * open. `fill` writes the pixels of rect, which is inside the raster, of band `band` (from 1);
- * several threads call it at the same time. Returns 0 or the result of pb_fail. Of the calls
- * below such a raster supports those that read pixels. */
+ * several threads call it at the same time. Returns 0 or the result of pb_fail. Such a raster
+ * supports those calls below that read pixels. */
 typedef int pb_raster_fill(const void *of, int32_t band, const struct pb_rect *rect, void *out,
                            size_t row_bytes, struct pb_err *err);
 struct pb_raster_made {

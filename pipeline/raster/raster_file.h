@@ -23,7 +23,7 @@ struct pb_raster_file {
     int64_t mtime_ns; /* time of the last change; of the archive if the file is a member */
     struct stat stat; /* state of what fd has open, at open */
     size_t
-        stem; /* of a sidecar: count of leading bytes that its name shares with its file's name */
+        stem; /* for a sidecar: count of leading bytes that its name shares with its file's name */
     bool handed;       /* the descriptor was not opened by path, see pb_raster_file_hand */
     int error;         /* errno of the first read that failed; 0 = no failure */
     uint64_t error_at; /* offset of that read */
@@ -61,7 +61,8 @@ struct pb_file_part pb_raster_file_part(const struct pb_raster_file *file);
 ssize_t pb_raster_file_read(struct pb_raster_file *file, uint64_t at, void *out, size_t bytes);
 
 /* Fails with the code for an errno of open, stat or read on an input: system.files, memory, else
- * input.io. None of them is caused by the input. what: "cannot read it". */
+ * input.io. None of them is caused by the input. `what` is the failed operation: "cannot read
+ * it". */
 int pb_raster_file_fail(struct pb_err *err, int error, const char *path, const char *what);
 
 /* Returns 0, or the error for file->error. */

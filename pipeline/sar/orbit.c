@@ -4,7 +4,7 @@
 
 enum { N = PB_ORBIT_NODES };
 
-/* The vector that is the last one not behind that time. */
+/* Index of the last vector that is not after that time. */
 static size_t before(const struct pb_orbit *orbit, double time)
 {
     size_t low = 0, high = orbit->n - 1;
@@ -18,7 +18,7 @@ static size_t before(const struct pb_orbit *orbit, double time)
     return low;
 }
 
-/* Lagrange's weights of N times. */
+/* Computes Lagrange's weights of N times. */
 static void find_weights(const double *at, double time, double weight[N])
 {
     for (int i = 0; i < N; i++) {

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Both ways are Newton's: in time for the square place of the orbit, in ground range for a slant
- * range, in the angle of the line of sight for a height. Each ends by a limit that is far below
- * what the annotation's numbers are right to. */
+/* Both directions use Newton's method: in time for the orbit position perpendicular to the
+ * place, in ground range for a slant range, in the angle of the line of sight for a height. Each
+ * ends at a limit far below the accuracy of the annotation's numbers. */
 #include "pipeline/sar/range_doppler.h"
 
 #include <math.h>
 
 #define LIGHT        299792458.0 /* m/s */
-#define SEMI_MAJOR   6378137.0   /* of WGS 84 */
+#define SEMI_MAJOR   6378137.0   /* semi-major axis of WGS 84 */
 #define FLATTENING   (1 / 298.257223563)
 #define ECCENTRICITY (FLATTENING * (2 - FLATTENING)) /* squared */
 #define RADIANS      (3.14159265358979323846 / 180)
@@ -16,7 +16,7 @@
 #define STEPS_MAX     20
 #define TIME_LIMIT_S  1e-10
 #define RANGE_LIMIT_M 1e-6
-/* Beyond the image polynomials hold for this part of its width; then their tangents. */
+/* Beyond the image polynomials are used for this fraction of its width; then their tangents. */
 #define MARGIN 0.1
 #define CHECKS 64
 
@@ -43,7 +43,7 @@ static void place_of(double lon, double lat, double height, double out[3])
     out[2] = (n * (1 - ECCENTRICITY) + height) * s;
 }
 
-/* Bowring's formula, which is exact to far less than a millimetre near the surface. */
+/* Bowring's formula, whose error is far less than a millimetre near the surface. */
 static void geodetic_of(const double at[3], double *lon, double *lat, double *height)
 {
     const double minor = SEMI_MAJOR * (1 - FLATTENING), across = hypot(at[0], at[1]);
@@ -59,7 +59,7 @@ static void geodetic_of(const double at[3], double *lon, double *lat, double *he
 
 /* --- ground range and slant range ------------------------------------------------------------- */
 
-/* The polynomial of a time: between two updates, or the first or last one. */
+/* Finds the polynomial of a time: interpolated between two updates, or the first or last one. */
 static void terms_at(const struct pb_range_doppler *m, double time, double out[PB_RANGE_TERMS_MAX])
 {
     size_t low = 0, high = m->n_updates;
@@ -109,7 +109,7 @@ static bool ground_of(const struct pb_range_doppler *m, const double term[PB_RAN
     return false;
 }
 
-/* Whether the polynomial ascends wherever it is used. */
+/* Returns true if the polynomial is ascending wherever it is used. */
 static bool ascends(const struct pb_range_doppler *m, const double term[PB_RANGE_TERMS_MAX])
 {
     const double width = m->width * m->pixel_metres;
@@ -137,7 +137,8 @@ bool pb_range_doppler_finish(struct pb_range_doppler *m)
 
 /* --- from the ground to the image ------------------------------------------------------------- */
 
-/* The time at which the place is square to the path, and the state then. */
+/* Finds the time at which the line of sight to the place is perpendicular to the path, and the
+ * state then. */
 static bool find_time(const struct pb_range_doppler *m, const double place[3], double *out_time,
                       struct pb_orbit_state *out)
 {
@@ -155,7 +156,7 @@ static bool find_time(const struct pb_range_doppler *m, const double place[3], d
             *out_time = time;
             return true;
         }
-        /* A step beyond the orbit's ends may come back, two may not. */
+        /* One step beyond the orbit's ends may be reversed by the next, two may not. */
         if ((time == first && step < 0) || (time == last && step > 0))
             return false;
         time = fmax(first, fmin(last, time + step));
@@ -176,7 +177,7 @@ bool pb_range_doppler_pixel(const struct pb_range_doppler *m, double lon, double
     cross(state.velocity, state.position, right);
     const double slant = sqrt(dot(sight, sight));
     terms_at(m, time, term);
-    /* Beyond the horizon is what lies on the other side of the tangent from the satellite. */
+    /* A place on the other side of the tangent from the satellite is beyond the horizon. */
     if (dot(sight, right) <= 0 || dot(sight, place) >= 0 || !ground_of(m, term, slant, &ground))
         return false;
     *out_x = ground / m->pixel_metres + 0.5;
@@ -186,7 +187,7 @@ bool pb_range_doppler_pixel(const struct pb_range_doppler *m, double lon, double
 
 /* --- from the image to the ground ------------------------------------------------------------- */
 
-/* The plane square to the path: unit vectors down and to the right. */
+/* Makes unit vectors, down and to the right, of the plane perpendicular to the path. */
 static void make_plane(const struct pb_orbit_state *state, double down[3], double right[3])
 {
     double side[3], below[3];
@@ -199,13 +200,14 @@ static void make_plane(const struct pb_orbit_state *state, double down[3], doubl
     }
 }
 
-/* Looks along the angle from straight down that has the height, in the slant range. */
+/* Finds the angle from straight down at which the line of sight has that height at the slant
+ * range. */
 static bool find_place(const struct pb_orbit_state *state, double slant, double height,
                        double *out_lon, double *out_lat)
 {
     double down[3], right[3], at[3];
     make_plane(state, down, right);
-    /* As on a sphere through the place below the satellite. */
+    /* Initial angle: on a sphere through the place below the satellite. */
     const double far = sqrt(dot(state->position, state->position));
     geodetic_of(state->position, out_lon, out_lat, &at[0]);
     const double radius = far - at[0] + height;
@@ -219,8 +221,8 @@ static bool find_place(const struct pb_orbit_state *state, double slant, double 
             at[axis] = state->position[axis] +
                        slant * (down[axis] * cos(angle) + right[axis] * sin(angle));
         geodetic_of(at, out_lon, out_lat, &found);
-        /* Heights rise with the angle by the part of the sight's turning that is along the normal,
-         * which is near the radius. */
+        /* Slope of the height by the angle: the component of the line of sight's rotation along
+         * the normal, which is near the radius. */
         double slope = 0;
         for (int axis = 0; axis < 3; axis++)
             slope += at[axis] * (right[axis] * cos(angle) - down[axis] * sin(angle));

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Lines are made in parts: the two vectors around a line, each along its own pixels, then what lies
- * between them. All in float64, so that a number does not depend on where a part begins. */
+/* Lines are computed in parts: first the two vectors around a line, each along its own pixels,
+ * then the interpolation between them. All in float64, so that a number does not depend on the
+ * beginning of a part. */
 #include "pipeline/sar/sar_tables.h"
 
 #include "config/base/arena.h"
@@ -48,7 +49,7 @@ struct pb_sar_channel *pb_sar_channel(struct pb_sar *sar, const char *id)
     return &sar->channel[i];
 }
 
-/* The number of the last entry that is not behind x; 0 when all are. */
+/* Index of the last entry that is not after x; 0 if all are after it. */
 static size_t before(const double *at, size_t n, double x)
 {
     size_t low = 0, high = n;
@@ -62,7 +63,8 @@ static size_t before(const double *at, size_t n, double x)
     return low;
 }
 
-/* The vector's numbers at n whole pixels from x; beyond its ends the first and last one. */
+/* Interpolates the vector at n whole pixels from x; beyond its ends it has the first and last
+ * number. */
 static void along(const struct pb_sar_vector *v, int32_t x, int32_t n, double *out)
 {
     size_t k = before(v->pixel, v->n, x);
@@ -108,7 +110,7 @@ static int32_t at_most(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-/* Multiplies with the blocks' factors. */
+/* Multiplies by the blocks' factors. */
 static void azimuth_part(const struct pb_sar_channel *c, int32_t line, int32_t x, int32_t n,
                          double *out)
 {

@@ -18,15 +18,16 @@
 
 struct content {
     struct pb_archive list;
-    struct pb_scene_walk walk; /* the files of the scene, by their paths in it */
-    size_t *member;            /* of each entry of the walk */
-    char root[256];            /* the folder that is the scene; "" = the archive */
+    struct pb_scene_walk walk; /* files of the scene, by their paths in it */
+    size_t *member;            /* index of the member for each entry of the walk */
+    char root[256];            /* folder that is the scene; "" = the archive */
     char scene[256];
 };
 
-/* --- where the scene is ------------------------------------------------------------------------*/
+/* --- the scene's folder
+ * ------------------------------------------------------------------------- */
 
-/* What macOS adds to an archive. */
+/* Returns true for files that macOS adds to an archive. */
 static bool is_litter(const char *path)
 {
     const char *base = pb_base_name(path);
@@ -34,7 +35,8 @@ static bool is_litter(const char *path)
            strcmp(base, ".DS_Store") == 0;
 }
 
-/* The first component of a path with several, or of a folder; false: a file at the top. */
+/* Copies the first component of a path with several, or of a folder; returns false for a file at
+ * the top. */
 static bool top_of(const struct pb_archive_member *member, char out[256])
 {
     size_t n = strcspn(member->path, "/");
@@ -93,8 +95,8 @@ static bool is_inside(const struct content *c, const struct pb_archive_member *m
     return inside && !member->is_folder && !is_litter(member->path);
 }
 
-/* Of a pipeline with input.group: the one scene whose files lie there. What metadata would tell is
- * the name of the archive. */
+/* Finds, for a pipeline with input.group, the one scene of the files. The name of the archive
+ * replaces a scene's name from metadata. */
 static int find_group(const struct pb_group_pattern *group, const char *name, struct content *c,
                       struct pb_err *err)
 {
@@ -136,7 +138,8 @@ static int by_path(const void *a, const void *b)
                   (*(const struct pb_archive_member *const *)b)->path);
 }
 
-/* In the order of the paths, as a folder is walked, whatever the order in the archive. */
+/* Lists files in the order of their paths, like the walk of a folder, whatever the order in the
+ * archive. */
 static int walk_list(struct content *c, struct pb_err *err)
 {
     size_t skip = c->root[0] != '\0' ? strlen(c->root) + 1 : 0, n = 0;
@@ -178,12 +181,13 @@ static int open_part(const struct pb_scene_archive *archive, const struct pb_arc
     return 0;
 }
 
-/* --- what is wanted of them -------------------------------------------------------------------*/
+/* --- required files
+ * ----------------------------------------------------------------------------- */
 
 struct wanted {
     const struct pb_scene_entry *entry;
     struct pb_raster_file *to;
-    size_t stem; /* of a sidecar */
+    size_t stem; /* for a sidecar: see struct pb_raster_file */
 };
 
 static size_t want_found(const struct pb_scene_found *found, struct pb_scene_files *out,
@@ -205,7 +209,7 @@ static size_t want_found(const struct pb_scene_found *found, struct pb_scene_fil
     return n;
 }
 
-/* Adds the sidecars of the files in which bands are. */
+/* Adds the sidecars of the files with bands. */
 static int want_sidecars(const struct pb_pipeline_config *pipeline, const struct content *c,
                          const struct pb_scene_found *found, struct pb_err *err,
                          struct pb_scene_files *out, struct wanted *wanted, size_t *n)

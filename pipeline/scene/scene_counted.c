@@ -28,7 +28,8 @@ static int by_date(const void *a, const void *b)
     return order != 0 ? order : by_name(a, b);
 }
 
-/* "*_B4.*" fits x_B4.tif and x_B4.tif.aux.xml, and means the first. */
+/* Returns true for the file x_B4.tif: "*_B4.*" also matches x_B4.tif.aux.xml, but means only the
+ * first. */
 static bool is_main(const struct counted *file, size_t n, size_t i)
 {
     bool is = true;
@@ -38,7 +39,7 @@ static bool is_main(const struct counted *file, size_t n, size_t i)
     return is;
 }
 
-/* Those that are no sidecars, in order; how many. */
+/* Sorts the files that are not sidecars; returns their count. */
 static size_t sort(const struct pb_input_config *input, struct counted *file, size_t n)
 {
     const bool dated = pb_files_by_date(input->order);

@@ -2,19 +2,19 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SCENE_COUNTED_H
 #define PB_SCENE_COUNTED_H
-/* Files that fit one pattern of input.files and are counted (nth): the observations of a place.
- * Names alone are looked at, so where their order follows from metadata (input.order: cloud) they
- * are counted by name here, and who reads the metadata counts anew. One thread. */
+/* Files that match one pattern of input.files and are counted (nth): the observations of a
+ * place. Only names are used; therefore, if their order depends on metadata (input.order:
+ * cloud), they are numbered by name here and renumbered after the metadata is read. One thread. */
 #include "config/config.h"
 #include "pipeline/scene/scene_walk.h"
 
-/* The entries that fit the pattern, sidecars of others left out, in input.order; an array of
- * *out_n, which the caller frees. folder: for messages. */
+/* Lists the entries that match the pattern, without sidecars of others, in input.order; an array
+ * of *out_n, which the caller frees. folder: for messages. */
 int pb_scene_counted_list(const struct pb_input_config *input, const struct pb_scene_walk *walk,
                           const char *folder, const char *pattern, struct pb_err *err,
                           const struct pb_scene_entry ***out_entries, size_t *out_n);
-/* Whether a file, by its path inside the scene, is the metadata of another one by a pattern that
- * begins with *: a pattern without a slash is about their base names. */
+/* Returns true if a file, by its path inside the scene, is the metadata of another one according
+ * to a pattern that begins with *: a pattern without a slash compares their base names. */
 bool pb_scene_counted_is_metadata(const char *pattern, const char *scene, const char *file,
                                   const char *path);
 #endif

@@ -37,7 +37,7 @@ void pb_scene_files_name(const char *folder, char *out, size_t bytes)
 
 /* --- opening ---------------------------------------------------------------------------------*/
 
-/* What is opened in a walked folder. */
+/* Context of opening files in a walked folder. */
 struct opening {
     const struct pb_scene_walk *walk;
     const char *folder;
@@ -105,7 +105,7 @@ static size_t all_of(const struct pb_scene_files *files)
     return rasters_of(files) + files->metadata.n + 1;
 }
 
-/* File i of all of them: rasters, those with the metadata, the list. */
+/* Returns file i of all: rasters, those with the metadata, the list. */
 static const struct pb_raster_file *file_at(const struct pb_scene_files *files, size_t i)
 {
     const size_t n = rasters_of(files), m = n + files->metadata.n;
@@ -154,10 +154,10 @@ int pb_scene_files_begin(const struct pb_pipeline_config *pipeline, const char *
                : pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder);
 }
 
-/* How the files of a scene lie. */
+/* Distribution of a scene's files over folders. */
 struct layout {
-    const struct pb_scene_loose *loose;   /* NULL: all that lies in the folder is the scene */
-    const struct pb_scene_joined *joined; /* and in other folders; NULL: in none */
+    const struct pb_scene_loose *loose;   /* NULL: all files of the folder belong to the scene */
+    const struct pb_scene_joined *joined; /* and in other folders; NULL: no other folders */
 };
 
 static int walk_files(const struct layout *how, struct pb_err *err, struct pb_scene_walk *walk,
@@ -257,13 +257,13 @@ void pb_scene_files_close(struct pb_scene_files *files)
     memset(files, 0, sizeof *files);
 }
 
-/* --- for those who read ----------------------------------------------------------------------*/
+/* --- for readers ------------------------------------------------------------------------------ */
 
 void pb_scene_files_hand(const struct pb_scene_files *files)
 {
     for (size_t i = 0; i < PB_FILES_MAX; i++) {
         const bool open = files != NULL && files->folder != NULL;
-        /* The pipeline's sources that are none of the scene's were handed before. */
+        /* The pipeline's sources outside the scene were handed before. */
         if (!open || (i < files->n && files->file[i].fd >= 0))
             pb_raster_file_hand_open(i, open ? &files->file[i] : NULL);
     }
@@ -318,7 +318,8 @@ void pb_scene_files_blame(const struct pb_scene_files *files, struct pb_err *err
         struct pb_err place = {0}, named = {0};
         if (file->path == NULL)
             continue;
-        (void)pb_fail_at(&place, err->code, file->path, 0, 0, "file"); /* as it is displayed */
+        (void)pb_fail_at(&place, err->code, file->path, 0, 0,
+                         "file"); /* same display form as in err->file */
         if (strcmp(place.file, err->file) != 0)
             continue;
         char line[16] = "";

@@ -2,18 +2,19 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SCENE_FILES_H
 #define PB_SCENE_FILES_H
-/* The files of a scene that is a folder: which one each band of input.files is, found by walking
- * the folder once, and opened at that moment. Nothing outside the folder is ever opened: no
- * symbolic link is followed, no pattern leads out. What is opened is what the outputs need; what
- * belongs to a complete scene is looked for as well. The process that opens is the one with the
- * rights to; the one that decodes gets descriptors (pb_scene_files_hand). One thread an object. */
+/* Files of a scene that is a folder: assigns a file to each band of input.files by walking the
+ * folder once, and opens it in that walk. Nothing outside the folder is ever opened: symbolic
+ * links are not followed, and patterns cannot leave the folder. Only the files that the outputs
+ * need are opened; the other files of a complete scene are only searched. The opening process
+ * has the permissions; the decoding process gets descriptors (pb_scene_files_hand). One thread
+ * per object. */
 #include "config/config.h"
 #include "pipeline/raster/raster_file.h"
 #include "pipeline/scene/metadata_files.h"
 
 #include <stdint.h>
 
-/* Of the folder: more is no scene. */
+/* Limits of the folder: a larger one is not a scene. */
 #define PB_SCENE_ENTRIES_MAX 20000
 #define PB_SCENE_DEPTH_MAX   8
 #define PB_SCENE_FILES_MAX   (2 * PB_FILES_MAX + PB_SPARE_FILES_MAX)
@@ -23,79 +24,78 @@
 struct pb_sidecars;
 
 struct pb_scene_files {
-    char *folder;    /* as given, without slashes at the end; NULL = none is open */
+    char *folder;    /* as given, without slashes at the end; NULL = not open */
     char scene[256]; /* for {scene} in patterns */
-    char **joined;   /* folders whose files are the scene's as well (scene_joined.h) */
+    char **joined;   /* folders whose files belong to the scene too (scene_joined.h) */
     size_t n_joined;
     size_t n; /* file[0] has the grid, file[i + 1] is input.sources[i] */
-    /* fd -1: not opened, as no output needs it, or it is none of the scene's. path: the folder's
-     * and the path inside it; NULL = none. */
+    /* fd -1: not opened, because no output needs it, or it is not a file of the scene. path: the
+     * folder's and the path inside it; NULL = absent. */
     struct pb_raster_file file[PB_SCENE_FILES_MAX];
-    size_t n_spare; /* behind those: that are looked at to choose (input.order) */
-    struct pb_metadata_files metadata; /* of input.metadata */
-    struct pb_raster_file list;        /* of input.list; fd -1: there is none */
-    struct pb_sidecars *sidecars;      /* of these files; NULL = not looked for */
-    size_t n_left_out;                 /* counted files that no entry of input.files reaches */
+    size_t n_spare; /* count of files after those that are read to choose (input.order) */
+    struct pb_metadata_files metadata; /* files of input.metadata */
+    struct pb_raster_file list;        /* file of input.list; fd -1: absent */
+    struct pb_sidecars *sidecars;      /* sidecars of these files; NULL = not searched */
+    size_t n_left_out;                 /* counted files that no entry of input.files uses */
     char left_out[160];                /* their names */
-    uint64_t bytes;                    /* of the opened ones together */
-    int64_t mtime_ns;                  /* of the youngest of them */
-    /* Of a scene that is an archive: members of it, how many of the opened ones had to be unpacked,
-     * and their bytes. n_members 0 = it is a folder. */
+    uint64_t bytes;                    /* sum of the opened files */
+    int64_t mtime_ns;                  /* time of the youngest opened file */
+    /* For a scene that is an archive: count of its members, count of opened ones that were
+     * unpacked, and their bytes. n_members 0 = a folder. */
     size_t n_members, n_unpacked;
     uint64_t unpacked_bytes;
 };
 
-/* The scene's name: the folder's, without a .SAFE at its end. */
+/* Name of the scene: the folder's, without a final .SAFE. */
 void pb_scene_files_name(const char *folder, char *out, size_t bytes);
 
-/* Finds and opens. scene: for {scene} in patterns. reader: see scene_walk.h. On failure *err names
- * the folder and
- *   input.incomplete  a file is missing: which band, and what was looked for
- *   input.ambiguous   two files fit one band
- *   input.link        a symbolic link lies where a file is looked for
+/* Finds and opens the files. scene: for {scene} in patterns. reader: see scene_walk.h. On
+ * failure *err names the folder and
+ *   input.incomplete  a file is missing: its band, and the pattern
+ *   input.ambiguous   two files match one band
+ *   input.link        the path of a file is a symbolic link
  *   input.limit       the folder has too many entries, or too deep ones
  *   input.missing     the folder cannot be opened
- * or what pb_raster_file_fail says. *out needs close in any case. */
+ * or an error of pb_raster_file_fail. *out needs close in any case. */
 int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *folder,
                         const char *scene, int64_t reader, struct pb_err *err,
                         struct pb_scene_files *out);
-/* The same for a scene of which other folders have files, too. input.gone: one that is wanted is in
- * none of them. */
+/* The same for a scene with files in other folders too. input.gone: a required one is in none of
+ * them. */
 struct pb_scene_joined;
 int pb_scene_files_open_joined(const struct pb_pipeline_config *pipeline, const char *folder,
                                const char *scene, const struct pb_scene_joined *joined,
                                struct pb_err *err, struct pb_scene_files *out);
-/* The same for a scene of loose files (input.group) that lie in a folder among others. path: the
- * folder, and the scene as input.by has it in place of a file's name. names: of the n files where
- * their metadata told the scene; NULL: their names tell it. */
+/* The same for a scene of loose files (input.group) in a folder with other files. path: the
+ * folder, and the scene in the form that input.by has instead of a file's name. names: of the n
+ * files if their metadata define the scene; NULL: their names define it. */
 int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const char *path,
                               const char *const *names, size_t n, struct pb_err *err,
                               struct pb_scene_files *out);
-/* Whether the walked folder has the files of a complete scene, the optional ones among them,
- * without opening one: 0, or the errors of open. */
+/* Checks that the walked folder has the files of a complete scene, including the optional ones,
+ * without opening them. Returns 0, or the errors of open. */
 struct pb_scene_walk;
 int pb_scene_files_check(const struct pb_pipeline_config *pipeline,
                          const struct pb_scene_walk *walk, const char *folder, const char *scene,
                          struct pb_err *err);
 void pb_scene_files_close(struct pb_scene_files *files); /* a zeroed one is fine */
-/* For who opens them otherwise (scene_archive.c): an object without open files, and at the end the
- * sums over those that are open. */
+/* For other ways of opening (scene_archive.c): begin makes an object without open files, the
+ * other call computes the sums over the open ones. */
 int pb_scene_files_begin(const struct pb_pipeline_config *pipeline, const char *folder,
                          struct pb_err *err, struct pb_scene_files *out);
 void pb_scene_files_count(struct pb_scene_files *files);
 
-/* pb_raster_open() takes the files by their paths from then on. Borrowed until the next call. NULL:
- * none is there any more. */
+/* Registers the files: pb_raster_open() uses them by their paths from then on. Borrowed until
+ * the next call. NULL removes all. */
 void pb_scene_files_hand(const struct pb_scene_files *files);
-/* The descriptors that are open, into out (PB_SCENE_FDS_MAX); how
- * many. */
+/* Copies the open descriptors to out (PB_SCENE_FDS_MAX); returns the count. */
 size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out);
-/* The paths of the opened files inside the folder, into out (PB_INPUT_NAMES_MAX), a file once;
- * how many. */
+/* Lists the paths of the opened files inside the folder in out (PB_INPUT_NAMES_MAX), each file
+ * once; returns the count. */
 size_t pb_scene_files_names(const struct pb_scene_files *files, const char **out);
-/* The path inside the folder. */
+/* Returns the path inside the folder. */
 const char *pb_scene_files_inner(const struct pb_scene_files *files, const char *path);
-/* Puts the path inside the folder into the message of an error about one of the files, whose place
- * becomes the folder. Another error stays as it is. err may be NULL. */
+/* Adds the path inside the folder to the message of an error about one of the files, and sets
+ * its place to the folder. Other errors are unchanged. err may be NULL. */
 void pb_scene_files_blame(const struct pb_scene_files *files, struct pb_err *err);
 #endif

@@ -14,7 +14,7 @@
 struct list {
     struct pb_input_part part[PB_INPUT_FILES_MAX];
     size_t n;
-    struct pb_raster_file source[PB_FILES_MAX]; /* own */
+    struct pb_raster_file source[PB_FILES_MAX]; /* owned */
     size_t n_sources;
 };
 
@@ -30,7 +30,7 @@ static void add(struct list *list, const struct pb_raster_file *file, const char
         list->part[list->n++] = (struct pb_input_part){file, name, role, beside};
 }
 
-/* Pixels may be masked or placed by them, so they are part of what the input is. */
+/* Sidecars may mask or place the pixels, therefore they belong to the input. */
 static void add_sidecars(struct list *list, const struct pb_sidecars *sidecars,
                          const struct pb_scene_files *files)
 {
@@ -68,7 +68,7 @@ static void add_scene(struct list *list, const struct pb_scene_inputs *in)
     qsort(list->part, list->n, sizeof *list->part, by_name);
 }
 
-/* One that cannot be opened is left out here: the run fails with the reason. */
+/* A source that cannot be opened is omitted here: the run fails with the reason. */
 static void add_sources(struct list *list, const struct pb_scene_inputs *in)
 {
     const struct pb_input_config *input = &in->pipeline->input;

@@ -35,7 +35,8 @@ static int by_path(const void *a, const void *b)
                   ((const struct pb_scene_entry *)b)->path);
 }
 
-/* --- whether a file is what came ------------------------------------------------------------- */
+/* --- comparison of files with the delivery
+ * ------------------------------------------------------ */
 
 void pb_scene_joined_facts(int64_t bytes, int64_t mtime_ns, int64_t ctime_ns,
                            char out[PB_SCENE_FACTS_BYTES])
@@ -49,8 +50,8 @@ static int64_t ns_of(const struct timespec *time)
     return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
-/* The file of that path in a folder; NULL: it did not come with it. *out_any: the folder's files
- * are known. */
+/* Finds the file of that path in a folder; NULL: not delivered with it. *out_any: the folder's
+ * files are known. */
 static const struct pb_scene_joined_file *find_came(const struct pb_scene_joined *joined,
                                                     size_t folder, const char *path, bool *out_any)
 {
@@ -65,7 +66,7 @@ static const struct pb_scene_joined_file *find_came(const struct pb_scene_joined
     return found;
 }
 
-/* Whether the open file has that checksum: 1, 0, or a negative errno. */
+/* Checks that the open file has that checksum: 1, 0, or a negative errno. */
 static int has_checksum(int fd, const char *checksum)
 {
     char text[PB_CHECKSUM_TEXT_BYTES] = "";
@@ -88,7 +89,7 @@ static int has_checksum(int fd, const char *checksum)
     return rc ? rc : strcmp(text, checksum) == 0;
 }
 
-/* Whether the open file is what came: 1, 0, or a negative errno. */
+/* Checks that the open file is the delivered one: 1, 0, or a negative errno. */
 static int is_what_came(const struct pb_scene_joined_file *came, int fd)
 {
     char facts[PB_SCENE_FACTS_BYTES];
@@ -102,7 +103,7 @@ static int is_what_came(const struct pb_scene_joined_file *came, int fd)
         return 0;
     if (came->checksum != NULL)
         return has_checksum(fd, came->checksum);
-    /* A file that was put back, or whose permissions were changed, has another ctime. */
+    /* A file that was restored, or whose permissions were changed, has another ctime. */
     size_t n = (size_t)(strrchr(facts, ' ') - facts);
     return strncmp(facts, came->facts, n + 1) == 0;
 }
@@ -127,7 +128,7 @@ static int check_entry(const struct pb_scene_joined *joined,
 
 /* --- joining --------------------------------------------------------------------------------- */
 
-/* Whether an entry of a joined folder is taken: 1, 0, or a negative errno and *err. */
+/* Decides if an entry of a joined folder is used: 1, 0, or a negative errno and *err. */
 static int is_taken(const struct pb_scene_joined *joined, size_t folder,
                     const struct pb_scene_walk *walk, const struct pb_scene_walk *from,
                     const char *path, struct pb_err *err)
@@ -137,12 +138,12 @@ static int is_taken(const struct pb_scene_joined *joined, size_t folder,
         return 0;
     const struct pb_scene_joined_file *came = find_came(joined, folder, path, &is_known);
     if (came == NULL)
-        return !is_known; /* somebody put it there since */
+        return !is_known; /* not delivered: added later */
     int rc = check_entry(joined, came, from, err);
     return rc ? rc : 1;
 }
 
-/* Moves the entries of a joined folder that are taken; the others stay there. */
+/* Moves the used entries of a joined folder to the walk; the others remain. */
 static int take_entries(const struct pb_scene_joined *joined, size_t folder,
                         struct pb_scene_walk *walk, struct pb_scene_walk *from, struct pb_err *err)
 {
@@ -182,7 +183,7 @@ static int join(const struct pb_scene_joined *joined, size_t index, struct pb_sc
     return rc ? rc : take_entries(joined, index, walk, from, err);
 }
 
-/* Nothing is made of less than before. */
+/* Checks that no file of the earlier jobs is missing. */
 static int check(const struct pb_scene_joined *joined, const char *folder,
                  const struct pb_scene_walk *walk, struct pb_err *err)
 {

@@ -2,45 +2,45 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SCENE_JOINED_H
 #define PB_SCENE_JOINED_H
-/* A scene whose files lie in several folders: those that came last in its own, those of its earlier
- * jobs where these left them. The walk of its folder gets the entries of the others. Of two entries
- * with one path that of the scene's own folder counts, then that of the folder named first: it came
- * later. One thread. */
+/* A scene spread over several folders: the new delivery in its own folder and the archived files
+ * of its earlier jobs. The walk of its folder gets the entries of the others. If two entries
+ * have one path, the one in the scene's own folder counts, then the one in the first listed
+ * folder, which is newer. One thread. */
 #include "pipeline/scene/scene_walk.h"
 
 #include <stdint.h>
 
-/* A file of a joined folder as it was when its job ended. */
+/* State of a file of a joined folder when its job ended. */
 struct pb_scene_joined_file {
     size_t folder;        /* index in pb_scene_joined.folder */
     const char *path;     /* inside the folder */
-    const char *facts;    /* as pb_scene_joined_facts prints them */
-    const char *checksum; /* as of pipeline/io/checksum.h; NULL = not known */
+    const char *facts;    /* text of pb_scene_joined_facts */
+    const char *checksum; /* text of pipeline/io/checksum.h; NULL = unknown */
 };
 
 struct pb_scene_joined {
-    const char *const *folder; /* whose files join; one that is not there has none */
+    const char *const *folder; /* folders whose files join; a missing folder has no files */
     size_t n_folders;
     const char *const *file; /* names that must be in one of them, or in the scene's own folder */
     size_t n_files;
-    const char *by; /* the job that made the scene of them, for messages */
-    /* The files that came, by folder. A folder that has any here gives no other file. */
+    const char *by; /* job that combines them, for messages */
+    /* Delivered files, by folder. Other files of a folder that is listed here are ignored. */
     const struct pb_scene_joined_file *came;
     size_t n_came;
 };
 
-/* "size mtime ctime" of a file, times in nanoseconds. */
+/* Writes "size mtime ctime" of a file, times in nanoseconds. */
 #define PB_SCENE_FACTS_BYTES 72
 void pb_scene_joined_facts(int64_t bytes, int64_t mtime_ns, int64_t ctime_ns,
                            char out[PB_SCENE_FACTS_BYTES]);
 
 /* Adds the entries to a walk of the scene's folder, in the order of their paths. input.gone: a
- * wanted file is not found, or its content was changed since its job ended; else what
- * pb_scene_walk_open fails with. A file whose times alone were changed is compared by its checksum,
- * if that is known, else by size and mtime. */
+ * required file is not found, or its content was changed since its job ended; else an error of
+ * pb_scene_walk_open. A file with changed times is compared by its checksum, if known, else by
+ * size and mtime. */
 int pb_scene_joined_add(const struct pb_scene_joined *joined, const char *folder,
                         struct pb_scene_walk *walk, struct pb_err *err);
-/* The path inside the folder, or inside a joined one, of a file that lies there. */
+/* Returns the path of a file inside the folder, or inside a joined one. */
 const char *pb_scene_joined_inner(const struct pb_scene_walk *walk, const char *folder,
                                   const char *path);
 #endif

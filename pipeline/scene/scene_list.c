@@ -12,7 +12,7 @@ static int invalid(const struct pb_raster_file *file, int line, const char *why,
     return pb_fail_at(err, PB_E_INPUT_METADATA_INVALID, file->path, line, 0, "%s", why);
 }
 
-/* All of it, with a NUL behind. */
+/* Reads the complete file and appends a NUL. */
 static int load(struct pb_raster_file *file, struct pb_err *err, struct pb_scene_list *out)
 {
     if (file->bytes > PB_SCENE_LIST_BYTES_MAX)
@@ -31,7 +31,7 @@ static int load(struct pb_raster_file *file, struct pb_err *err, struct pb_scene
                : invalid(file, 0, "it is no text, and was to list files", err);
 }
 
-/* The line without blanks around it, ended there. */
+/* Removes blanks around the line, and terminates it. */
 static char *trim(char *line)
 {
     line += strspn(line, " \t");
@@ -43,7 +43,8 @@ static char *trim(char *line)
 
 int pb_scene_list_read(struct pb_raster_file *file, struct pb_err *err, struct pb_scene_list *out)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8, as some editors begin a text */
+    static const char mark[] =
+        "\xef\xbb\xbf"; /* byte order mark of UTF-8, which some editors write */
     *out = (struct pb_scene_list){.n = 0};
     int rc = load(file, err, out), line = 0;
     char *next = rc == 0 ? out->text : NULL;
@@ -54,7 +55,7 @@ int pb_scene_list_read(struct pb_raster_file *file, struct pb_err *err, struct p
         line++;
         if (text[0] == '\0' || text[0] == '#')
             continue;
-        text += strncmp(text, "./", 2) == 0 ? 2 : 0; /* so a name may begin with # or a blank */
+        text += strncmp(text, "./", 2) == 0 ? 2 : 0; /* allows names that begin with # or a blank */
         if (text[0] == '\0')
             rc = invalid(file, line, "it lists ./, which is no file", err);
         else if (out->n == PB_SCENE_LIST_MAX)

@@ -13,7 +13,7 @@
 
 static const char SCENE[] = "{scene}";
 
-/* A file that is looked for. */
+/* Search for a file. */
 struct wish {
     const char *what, *pattern;
     int32_t nth; /* as in struct pb_file_config */
@@ -72,7 +72,7 @@ static int two_files(const struct search *s, const char *what, const struct pb_s
                       "two files fit %s: %.150s and %.150s", what, a->path, b->path);
 }
 
-/* "*_B4.*" fits x_B4.tif and x_B4.tif.aux.xml, and means the first. */
+/* Returns true for x_B4.tif.aux.xml and x_B4.tif: "*_B4.*" matches both, but means the second. */
 static bool is_sidecar_of(const struct pb_scene_entry *main, const struct pb_scene_entry *other)
 {
     return pb_sidecar_is_any_of(pb_base_name(main->path), NULL, 0, true, pb_base_name(other->path));
@@ -80,7 +80,7 @@ static bool is_sidecar_of(const struct pb_scene_entry *main, const struct pb_sce
 
 /* --- files that are counted -------------------------------------------------------------------*/
 
-/* Entry number nth, from 1, of those that fit, in input.order. */
+/* Finds entry number nth, from 1, of the matching ones, in input.order. */
 static int find_nth(struct search *s, const struct wish *wish, const char *filled,
                     const struct pb_scene_entry **out)
 {
@@ -95,12 +95,13 @@ static int find_nth(struct search *s, const struct wish *wish, const char *fille
 }
 
 struct pattern_count {
-    const char *pattern; /* as configured; NULL = none was counted before */
+    const char *pattern; /* as configured; NULL = no earlier pattern */
     char filled[PATH_MAX];
     size_t n;
 };
 
-/* One number of two patterns is one observation, so as many files fit each. */
+/* A number means the same observation in all patterns; therefore equal counts of files must
+ * match. */
 static int compare_count(struct search *s, const char *pattern, struct pattern_count *first)
 {
     const struct pb_scene_entry **entries = NULL;
@@ -125,7 +126,7 @@ static int compare_count(struct search *s, const char *pattern, struct pattern_c
     return rc;
 }
 
-/* A file that is missing would shift the numbers of those behind it. */
+/* A missing file would shift the numbers of those after it. */
 static int check_counts(struct search *s)
 {
     const struct pb_input_config *input = &s->pipeline->input;
@@ -142,7 +143,7 @@ static int check_counts(struct search *s)
 
 /* --- each file --------------------------------------------------------------------------------*/
 
-/* The one entry that fits; *out NULL: none does. */
+/* Finds the one entry that matches; *out NULL: no match. */
 static int find(struct search *s, const struct wish *wish, const struct pb_scene_entry **out)
 {
     char filled[PATH_MAX];
@@ -165,7 +166,7 @@ static int find(struct search *s, const struct wish *wish, const struct pb_scene
     return rc;
 }
 
-/* One file of the scene: looked for when it belongs to a complete one, told when needed. */
+/* Handles one file of the scene: searched if it belongs to a complete scene, returned if needed. */
 static int take(struct search *s, const struct wish *wish, const struct pb_scene_entry **out)
 {
     const struct pb_scene_entry *entry = NULL;
@@ -192,7 +193,7 @@ static bool is_found(const struct pb_scene_found *found, const struct pb_scene_e
     return is;
 }
 
-/* The files that fit the pattern of a counted one, and that nth does not reach by their names. */
+/* Adds the files that match the pattern of a counted file, but whose number no nth refers to. */
 static int take_spares(struct search *s, const char *pattern, struct pb_scene_found *found)
 {
     const struct pb_scene_entry **entries = NULL;
@@ -217,7 +218,7 @@ static int take_spares(struct search *s, const char *pattern, struct pb_scene_fo
     return rc;
 }
 
-/* The metadata of one counted file; of several files they may be the same. */
+/* Adds the metadata of one counted file; several files may have the same metadata. */
 static int take_metadata_of(struct search *s, const struct pb_scene_entry *file,
                             const char *pattern, struct pb_scene_found *found)
 {
@@ -257,7 +258,7 @@ static int take_metadata_each(struct search *s, const struct pb_scene_entry *fil
     return rc;
 }
 
-/* Whether a file before that one is the same. */
+/* Returns true if an earlier file is the same. */
 static bool is_twice(const struct pb_scene_found *found, size_t file)
 {
     bool is = false;
@@ -304,7 +305,7 @@ static int take_metadata(struct search *s, struct pb_scene_found *found)
     return rc;
 }
 
-/* Whether an entry of input.files is number nth of the files that fit the pattern. */
+/* Returns true if an entry of input.files is number nth of the files that match the pattern. */
 static bool is_counted(const struct pb_input_config *input, const char *pattern, size_t nth)
 {
     bool is = (size_t)input->file_nth == nth && strcmp(input->file, pattern) == 0;
@@ -314,7 +315,7 @@ static bool is_counted(const struct pb_input_config *input, const char *pattern,
     return is;
 }
 
-/* Files of a counted pattern that no entry of input.files reaches. */
+/* Records files of a counted pattern that no entry of input.files uses. */
 static int leave_out(struct search *s, const char *pattern, struct pb_scene_found *found)
 {
     const struct pb_scene_entry **entries = NULL;
@@ -341,7 +342,7 @@ static int leave_out(struct search *s, const char *pattern, struct pb_scene_foun
     return rc;
 }
 
-/* Each pattern once. */
+/* Handles each pattern once. */
 static int leave_all_out(struct search *s, struct pb_scene_found *found)
 {
     const struct pb_input_config *input = &s->pipeline->input;

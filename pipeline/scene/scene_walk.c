@@ -18,16 +18,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FOLDER    (O_RDONLY | O_DIRECTORY | O_CLOEXEC) /* of a scene: its path may be a link */
+#define FOLDER    (O_RDONLY | O_DIRECTORY | O_CLOEXEC) /* a scene's path may be a link */
 #define DIRECTORY (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
 
-/* One walk: the folder's name for messages, and the entries of all kinds that were met. */
+/* State of one walk: the folder's name for messages, and the count of entries of all kinds. */
 struct walker {
     struct pb_scene_walk *walk;
     const char *folder;
     struct pb_err *err;
     size_t met;
-    const struct pb_scene_loose *loose; /* NULL: everything */
+    const struct pb_scene_loose *loose; /* NULL: all files */
 };
 
 static bool is_of_scene(const struct pb_scene_loose *loose, const char *name)
@@ -65,7 +65,7 @@ static int64_t ns_of(const struct timespec *time)
     return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
-/* FNV-1a. */
+/* One step of FNV-1a. */
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
     for (; *text != '\0'; text++)
@@ -80,7 +80,7 @@ static uint64_t mix(uint64_t hash, int64_t number)
     return hash;
 }
 
-/* A sum, so that the order of the entries does not count. */
+/* Uses a sum, so that the result does not depend on the order of entries. */
 static void take_facts(struct pb_scene_walk *walk, const char *path, const struct stat *st)
 {
     const int64_t ctime_ns = ns_of(&st->st_ctim);
@@ -94,7 +94,8 @@ static void take_facts(struct pb_scene_walk *walk, const char *path, const struc
 
 static int list(struct walker *w, int directory, const char *inner, int depth);
 
-/* The folder `inner` of the scene cannot be listed. A lack of rights is the delivery's fault. */
+/* Reports that the folder `inner` of the scene cannot be listed. Missing permissions are an
+ * error of the delivery. */
 static int fail_list(const struct walker *w, int error, const char *inner)
 {
     char what[300];
@@ -138,7 +139,7 @@ static int meet(struct walker *w, int directory, const char *inner, const char *
     return list(w, fd, path, depth + 1);
 }
 
-/* Takes the descriptor. */
+/* Lists a directory; takes the descriptor. */
 static int list(struct walker *w, int directory, const char *inner, int depth)
 {
     DIR *dir = fdopendir(directory);
@@ -242,7 +243,7 @@ static bool may_read(int fd, int64_t reader)
     return (st.st_mode & bits & (own ? 0700 : 0007)) != 0;
 }
 
-/* Opens `name` in `at`, which is closed if it is not the folder's. */
+/* Opens `name` in `at`, which is closed unless it is the folder's. */
 static int step(const struct pb_scene_walk *walk, int at, const char *name, int flags,
                 int64_t reader)
 {

@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 struct place {
-    char folder[PATH_MAX]; /* of the scene's file */
+    char folder[PATH_MAX]; /* folder of the scene's file */
     char name[NAME_MAX + 1];
-    int fd; /* of the folder */
+    int fd; /* descriptor of the folder */
     int64_t reader;
 };
 
@@ -31,7 +31,8 @@ static int missing(const struct place *at, const char *pattern, struct pb_err *e
                       pattern);
 }
 
-/* The one name in the folder that fits; of several the one that is the input's by its name. */
+/* Finds the one name in the folder that matches; of several the one that belongs to the input by
+ * its name. */
 static int find(struct place *at, const char *pattern, const char *input, const char *scene,
                 const char *filled, struct pb_err *err)
 {

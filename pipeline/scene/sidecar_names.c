@@ -11,8 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Of GDAL's GTiff and JP2OpenJPEG drivers and their readers of vendors' metadata. Those that other
- * files end with as well (.xml, .txt, _metadata.txt) are not among them. */
+/* Sidecars of GDAL's GTiff and JP2OpenJPEG drivers and their readers of vendors' metadata,
+ * without endings that other files have too (.xml, .txt, _metadata.txt). */
 static const char *const known[] = {
     ".aux.xml", ".msk",  ".msk.ovr", ".ovr", ".ovr.aux.xml", ".tfw",     ".tifw", ".tiffw",
     ".j2w",     ".jp2w", ".wld",     ".tab", ".prj",         "_RPC.TXT", ".RPB",  ".IMD",
@@ -59,8 +59,8 @@ bool pb_sidecar_is_any_of(const char *main, char *const *endings, size_t n, bool
     return is;
 }
 
-/* Whether a part of the name that begins main's, and not less than a character, stands for the *.
- * It ends where a word of main's ends: a_1.json is not of a_10.tif. */
+/* Returns true if a non-empty part of the name that is a prefix of main's matches the *. It ends
+ * at the end of a word of main's: a_1.json does not belong to a_10.tif. */
 static bool shares_its_begin(const char *rest, const char *main, const char *name)
 {
     size_t common = 0;

@@ -18,7 +18,7 @@
 
 struct looking {
     const struct pb_input_config *input;
-    const struct pb_scene_walk *walk; /* of the folder that names are opened in */
+    const struct pb_scene_walk *walk; /* walk of the folder in which names are opened */
     const char *folder;
     int64_t reader;
     struct pb_err *err;
@@ -69,7 +69,7 @@ static void remember(struct pb_sidecars *out, const char *path)
 
 enum kind { OTHER, LISTED, UNUSED };
 
-/* What a name beside `main` is, both inside the folder; what is not to be read is remembered. */
+/* Classifies a name next to `main`, both inside the folder; records files that are not read. */
 static enum kind look(const struct looking *s, const char *main, const char *path)
 {
     const struct pb_input_config *input = s->input;
@@ -147,7 +147,8 @@ int pb_sidecars_open(const struct pb_pipeline_config *pipeline, const char *inpu
     return rc ? rc : check_complete(&s, pb_base_name(input));
 }
 
-/* --- of many ---------------------------------------------------------------------------------- */
+/* --- several files
+ * ----------------------------------------------------------------------------- */
 
 static bool in_one_directory(const char *a, const char *b)
 {

@@ -2,36 +2,36 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SIDECARS_H
 #define PB_SIDECARS_H
-/* The sidecars of a scene: files beside its own that input.sidecars lists are opened, for GDAL to
- * read them with the file they belong to; others with a known ending are remembered, to be told.
- * One thread an object. */
+/* Sidecars of a scene: files next to its own that input.sidecars lists are opened, and GDAL
+ * reads them with the file they belong to; others with a known ending are recorded for the
+ * report. One thread per object. */
 #include "config/config.h"
 #include "pipeline/raster/raster_file.h"
 
-#define PB_SIDECARS_TOLD_MAX 16 /* that are not read, by name */
+#define PB_SIDECARS_TOLD_MAX 16 /* names of unread ones */
 
 struct pb_sidecars {
     struct pb_raster_file file[PB_SIDECARS_MAX]; /* open */
     size_t n;
     char unused[PB_SIDECARS_TOLD_MAX][256]; /* paths inside the scene */
-    size_t n_unused, n_unused_all;          /* in unused; all that there are */
+    size_t n_unused, n_unused_all;          /* count in unused; count of all */
 };
 
-/* Those of a scene that is one file, in its directory. reader: see scene_walk.h. input.incomplete:
- * one that input.complete wants is missing; input.limit: too many; input.link, input.missing; else
- * what pb_raster_file_fail says. *out needs close in any case. */
+/* Opens those of a scene that is one file, in its directory. reader: see scene_walk.h.
+ * input.incomplete: one required by input.complete is missing; input.limit: too many;
+ * input.link, input.missing; else an error of pb_raster_file_fail. *out needs close in any case. */
 int pb_sidecars_open(const struct pb_pipeline_config *pipeline, const char *input, int64_t reader,
                      struct pb_err *err, struct pb_sidecars *out);
-/* Those of the n opened files of a walked folder, n up to PB_FILES_MAX + PB_SPARE_FILES_MAX,
- * each in that file's directory inside it. */
+/* Opens those of the n opened files of a walked folder, n up to PB_FILES_MAX +
+ * PB_SPARE_FILES_MAX, each in that file's directory inside it. */
 struct pb_scene_walk;
 struct pb_scene_entry;
 int pb_sidecars_take(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
                      const char *folder, int64_t reader, const struct pb_raster_file *file,
                      size_t n, struct pb_err *err, struct pb_sidecars *out);
-/* The same, for who opens them: the entries of the walk that are to be read, and of each how many
- * bytes of its name are its file's (struct pb_raster_file). main: paths in the walk. Remembers the
- * others in *out, which is zeroed. 0, or input.limit. */
+/* The same for callers that open them: the entries of the walk to read, and for each the count
+ * of bytes that its name shares with its file's (struct pb_raster_file). main: paths in the
+ * walk. Records the others in *out, which is zeroed. Returns 0, or input.limit. */
 struct pb_sidecars_found {
     const struct pb_scene_entry *entry[PB_SIDECARS_MAX];
     size_t stem[PB_SIDECARS_MAX], n;
@@ -39,14 +39,14 @@ struct pb_sidecars_found {
 int pb_sidecars_find(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
                      const char *folder, const char *const *main, size_t n, struct pb_err *err,
                      struct pb_sidecars *out, struct pb_sidecars_found *found);
-/* Those of n opened files that lie in a folder among others. */
+/* Opens those of n opened files in a folder with other files. */
 int pb_sidecars_take_loose(const struct pb_pipeline_config *pipeline, const char *folder,
                            int64_t reader, const struct pb_raster_file *file, size_t n,
                            struct pb_err *err, struct pb_sidecars *out);
 void pb_sidecars_close(struct pb_sidecars *sidecars); /* zero bytes are fine */
-/* As the member "sidecars" of an object: {read, unused}; nothing when there are none, or NULL. */
+/* Writes them as the member "sidecars" of an object: {read, unused}; nothing if empty or NULL. */
 struct pb_json;
 void pb_sidecars_print(const struct pb_sidecars *sidecars, struct pb_json *json);
-/* Those that are not read: "A, B and 3 more", or "". */
+/* Lists the unread ones: "A, B and 3 more", or "". */
 void pb_sidecars_text(const struct pb_sidecars *sidecars, char *text, size_t bytes);
 #endif

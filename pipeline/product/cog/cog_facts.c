@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Units, scales, colours and palettes of a COG's bands. Those of files apply to a band whose
- * values are numbers of the file: masked, cropped or resampled, or the mean of several, if all
- * files have the same properties (kernels/band_tags.h). Colour tables apply only to selected
+/* Units, scales, colours and palettes of a COG's bands. Properties of files apply to a band
+ * whose values are numbers of the file: masked, cropped or resampled, or the mean of several, if
+ * all files have the same properties (kernels/band_tags.h). Colour tables apply only to selected
  * numbers. */
 #include "pipeline/product/cog/cog.h"
 #include "pipeline/product/product.h"
