@@ -31,7 +31,7 @@ size_t pb_deflate_runs_bound(size_t bytes);
 /* Returns the size; out holds bound(bytes). bytes > 0. */
 size_t pb_deflate_runs(struct pb_deflate_runs *work, const uint8_t *in, size_t bytes, uint8_t *out);
 /* A stream in parts: start, then part for each, bytes > 0; the last one ends it. A part of
- * PB_DEFLATE_RUNS_CHUNK bytes gives what it would give in a whole stream. */
+ * PB_DEFLATE_RUNS_CHUNK bytes gives the same output as in a whole stream. */
 void pb_deflate_runs_start(struct pb_deflate_runs *work);
 size_t pb_deflate_runs_part(struct pb_deflate_runs *work, const uint8_t *in, size_t bytes,
                             bool last, uint8_t *out);

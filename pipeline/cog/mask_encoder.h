@@ -13,7 +13,8 @@
 
 struct pb_mask_encoder;
 
-/* Codec of the masks of blocks of this codec: deflate, or none for none. */
+/* Codec of the masks of blocks of this codec: deflate, or no compression if the blocks have none.
+ */
 const struct pb_codec *pb_mask_codec(const struct pb_codec *codec);
 uint64_t pb_mask_raw_bytes(int32_t block_px);
 uint64_t pb_mask_encoder_bytes(const struct pb_codec *codec, int32_t block_px);

@@ -35,7 +35,7 @@ int pb_part_exchange_next(struct pb_part_exchange *walk, bool enough, uint32_t *
 /* Walks past a tile of which `parts` parts arrived: 0; or a negative errno if that contradicts the
  * pattern. */
 int pb_part_exchange_tile(struct pb_part_exchange *walk, uint32_t parts, struct pb_err *err);
-/* Walks a fresh walk through one tile of each kind and frees it: checks if the pattern suits
+/* Runs a fresh walk through one tile of each kind and frees it: checks if the pattern suits
  * tiles of that many parts. has_gate: for some tiles the first part is enough. */
 int pb_part_exchange_check(struct pb_part_exchange *walk, bool has_gate, struct pb_err *err);
 #endif

@@ -220,7 +220,7 @@ struct pb_plan {
     /* cost of decoding and threads, compared among plans of this scene (plan_fit.c) */
     double price;
     uint32_t threads_wanted; /* largest useful number of threads for each stage */
-    /* The memory for that number of threads; 0: they are there already, or a GPU computes. */
+    /* Memory for that number of threads; 0: the plan has that many threads, or a GPU computes. */
     uint64_t wanted_bytes;
     struct pb_plan_decoding decoding;
     const struct pb_plan *next; /* for an earlier pass: the one after it */

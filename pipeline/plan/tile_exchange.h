@@ -31,6 +31,6 @@ void pb_tile_exchange_fini(struct pb_tile_exchange *walk);
  * or a negative errno, with *err filled: the pattern yields an invalid step. */
 int pb_tile_exchange_permits(struct pb_tile_exchange *walk, uint32_t unit, uint64_t back,
                              struct pb_err *err);
-/* Walks a fresh walk to its end and frees it: checks if the pattern suits such a pass. */
+/* Runs a fresh walk to its end and frees it: checks if the pattern suits such a pass. */
 int pb_tile_exchange_check(struct pb_tile_exchange *walk, struct pb_err *err);
 #endif

@@ -14,7 +14,7 @@ struct group {
     struct pb_product_result *results;
     const size_t *product; /* numbers of the products to finish; result i is for product[i] */
     size_t n;
-    _Atomic size_t next; /* into product */
+    _Atomic size_t next; /* index into product */
 
     pthread_mutex_t lock; /* protects all below */
     bool failed;

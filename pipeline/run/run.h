@@ -38,8 +38,7 @@ struct pb_run_result {
     const struct pb_sidecars *sidecars; /* NULL if absent; the caller's */
     /* Owned by the run; n 0: metadata do not order the files. */
     const struct pb_observations *observations;
-    /* n_calibrated, one for each step that calibrates */
-    const struct pb_calibrated *calibrated;
+    const struct pb_calibrated *calibrated; /* n_calibrated rules of the steps that calibrate */
     size_t n_calibrated;
     /* tiles of a grid; NULL without a grid; owned by the run */
     const struct pb_run_tiles *tiles;

@@ -49,7 +49,7 @@ int pb_run_metadata_read(struct pb_run_metadata *out, const struct pb_run_option
     pb_metadata_init(&out->facts);
     set_names(out, options);
     if (options->pipeline->input.n_metadata == 0 ||
-        options->pipeline->input.metadata_each) /* run_order.h reads each file's */
+        options->pipeline->input.metadata_each) /* run_order.h reads the metadata of each file */
         return 0;
     pb_metadata_files_init(&own);
     if (options->files == NULL && options->metadata == NULL)

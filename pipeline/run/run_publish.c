@@ -179,7 +179,8 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
         return rc;
     out_result->products = run->results;
     out_result->n_products = run->n_results;
-    out_result->chain = run->tiles.n > 1 ? NULL : run->plan->chain; /* each tile has its own */
+    out_result->chain =
+        run->tiles.n > 1 ? NULL : run->plan->chain; /* each tile has its own chain */
     out_result->tiles = run->tiles.n > 0 ? &run->tiles : NULL;
     out_result->pipeline = run->options.pipeline;
     out_result->files = run->options.files;

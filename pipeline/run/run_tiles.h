@@ -60,7 +60,7 @@ const struct pb_ground_tile *pb_run_tiles_place(const struct pb_run_tiles *tiles
 struct pb_sink pb_run_tiles_sink(struct pb_run_tiles *tiles, const struct pb_product_env *env);
 /* Adds the times of a finished tile of the grid; threads and names are those of the last. */
 void pb_run_tiles_report(struct pb_run_tiles *tiles, const struct pb_run_report *of);
-/* Tiles of pixels of the other tiles of the grid: those done, and all. */
+/* Counts the pixel tiles in the other tiles of the grid: done, and in all. */
 void pb_run_tiles_progress(const struct pb_run_tiles *tiles, uint64_t *out_done,
                            uint64_t *out_total);
 void pb_run_tiles_fini(struct pb_run_tiles *tiles);

@@ -137,8 +137,7 @@ static void measure_link(struct pb_served *s)
 {
     (void)pthread_mutex_lock(&rates.lock);
     if (!rates.known) {
-        /* the measurement frees memory, and needs an idle device */
-        (void)pb_residency_free_begin();
+        (void)pb_residency_free_begin(); /* the measurement also frees; other work distorts it */
         pb_device_link(s->pass->device_index, RATE_BYTES, &rates.to_device, &rates.from_device);
         pb_residency_free_end();
     }

@@ -74,8 +74,8 @@ static void list_blocks(const struct pb_exec_whole *e, const struct found *f, ui
         };
 }
 
-/* Takes a free slot of results. Consumers take slots in their order, therefore it settles the slots
- * in flight instead of waiting while they are unpublished. */
+/* Takes a free slot of results. Consumers take slots in their order, therefore it publishes the
+ * slots in flight, oldest first, before it waits for a free one. */
 static int take_slot(struct collector *c, struct wic_slot *out, struct pb_err *err)
 {
     int rc = c->n == UNDER_WAY ? settle(c, err) : 0;
