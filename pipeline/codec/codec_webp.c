@@ -27,7 +27,7 @@ struct room {
 
 static size_t webp_bound(size_t bytes)
 {
-    /* lossless output of noise is a little longer than its input */
+    /* Lossless output of noise is a little longer than its input. */
     return bytes + bytes / 2 + 4096;
 }
 

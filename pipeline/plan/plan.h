@@ -30,7 +30,7 @@
 struct pb_plan_resident {
     bool used;
     const char *why_not; /* reason for the user if it is not used */
-    /* used, but not by the service with this configuration, which runs other jobs as well */
+    /* Used, but not by the service with this configuration, which runs other jobs as well. */
     bool alone;
     /* true: slots hold all bands of a line side by side, and a piece is whole lines; false: bands
      * follow each other, and a piece is a part of the tile's core. */
@@ -141,7 +141,7 @@ struct pb_plan_wide {
 /* Messages for the user (plan_valid.c). */
 struct pb_plan_valid {
     char by[160]; /* source of the validity of the scene's pixels */
-    /* declared validity in files that is not used, separated by "; "; "" if absent */
+    /* Declared validity in files that is not used, separated by "; "; "" if absent. */
     char notes[800];
 };
 
@@ -191,7 +191,7 @@ struct pb_plan {
      * NULL. */
     struct pb_raster *placed;
     int32_t first_table; /* number of the chain's first input that is a table (pb_plan_tables) */
-    /* number of the first one that is a plane of polygons (pb_plan_cutlines) */
+    /* Number of the first one that is a plane of polygons (pb_plan_cutlines). */
     int32_t first_cutline;
     size_t n_default; /* count of leading outputs that a product without `bands` gets */
 
@@ -212,12 +212,12 @@ struct pb_plan {
     uint32_t readers, workers, writers;
     uint32_t in_slots, out_slots;
     uint32_t window_units; /* units of the visiting order that may be unfinished at one time */
-    /* for tiles or their parts; pattern NULL = unidirectional */
+    /* For tiles or their parts; pattern NULL = unidirectional. */
     struct pb_exchange_config exchange;
     size_t in_slot_bytes, out_slot_bytes;
     size_t scratch_bytes; /* per compute thread (CPU) or per stream (GPU, on the device) */
 
-    /* cost of decoding and threads, compared among plans of this scene (plan_fit.c) */
+    /* Cost of decoding and threads, compared among plans of this scene (plan_fit.c). */
     double price;
     uint32_t threads_wanted; /* largest useful number of threads for each stage */
     /* Memory for that number of threads; 0: the plan has that many threads, or a GPU computes. */
@@ -296,7 +296,7 @@ struct pb_plan_request {
      * no such request. */
     int32_t whole_said;
     const struct pb_plan_out *said_out; /* output side in such a request; else NULL */
-    /* for tests, as in pb_stream; unused by the plan */
+    /* For tests, as in pb_stream; unused by the plan. */
     const struct pb_whole_device *whole_device;
     bool remote; /* another process computes: both map the slots, which are never managed then */
 };

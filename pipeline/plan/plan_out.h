@@ -17,7 +17,7 @@ struct pb_plan;
 struct pb_plan_request;
 
 enum {
-    /* products of a pipeline that are considered; the host makes the others */
+    /* Products of a pipeline that are considered; the host makes the others. */
     PB_OUT_PRODUCTS = 64,
     PB_OUT_MADE = 16,   /* products that are made on a device */
     PB_OUT_BATCHES = 3, /* batches of blocks between the encoder and the host */

@@ -29,9 +29,9 @@ struct pb_run_result {
     struct pb_product_result *products; /* owned by the run */
     size_t n_products;
     struct pb_run_report report;
-    /* holds the results of its reductions; owned by the run */
+    /* Has the results of its reductions; owned by the run. */
     const struct pb_chain *chain;
-    /* with the exchanges that were used; the caller's */
+    /* Has the exchanges that were used; the caller's. */
     const struct pb_pipeline_config *pipeline;
     const struct pb_metadata *metadata; /* family NULL if absent; owned by the run */
     const struct pb_scene_files *files; /* NULL if the scene is one file; the caller's */
@@ -40,7 +40,7 @@ struct pb_run_result {
     const struct pb_observations *observations;
     const struct pb_calibrated *calibrated; /* n_calibrated rules of the steps that calibrate */
     size_t n_calibrated;
-    /* tiles of a grid; NULL without a grid; owned by the run */
+    /* Tiles of a grid; NULL without a grid; owned by the run. */
     const struct pb_run_tiles *tiles;
     const char *warning;          /* warning of a successful run, "" if absent; owned by the run */
     const struct pb_notes *notes; /* notes for the user; owned by the run */

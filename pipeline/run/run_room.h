@@ -10,7 +10,7 @@
 #include "pipeline/run/base/run_options.h"
 
 struct pb_run_room {
-    /* bytes of uncompressed files; bytes of the others before compression */
+    /* Bytes of uncompressed files; bytes of the others before compression. */
     uint64_t exact, packed;
 };
 

@@ -47,7 +47,7 @@ struct pb_run_options {
      * check; borrowed until destroy. */
     const char *room;
     void *user; /* argument of locate and inputs */
-    /* largest number of other processes that compute at the same time */
+    /* Largest number of other processes that compute at the same time. */
     int32_t jobs_beside;
     /* Reason to use no resident kernel whatever compute.sync is; NULL = as configured; borrowed
      * until destroy. */

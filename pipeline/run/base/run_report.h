@@ -40,7 +40,7 @@ struct pb_link_report {
     uint64_t to_device_bytes, from_device_bytes;
     /* bytes/s, as measured at the start of the run; 0 = not measured */
     double to_device_rate, from_device_rate;
-    /* mean time that a block of the device waited for its next tiles */
+    /* Mean time that a block of the device waited for its next tiles. */
     uint64_t starved_ns;
     uint64_t leave_ns; /* time between the last result and the end of the kernel */
     uint32_t blocks, launches;
@@ -50,9 +50,9 @@ struct pb_link_report {
 
 /* Tiles that a gate left out, over all passes. */
 struct pb_gate_report {
-    /* tiles that were checked; those of them that were left out */
+    /* Tiles that were checked; those of them that were left out. */
     uint64_t tiles, left_out;
-    /* blocks of the sources' files, one band each, that no tile needed because of that */
+    /* Blocks of the sources' files, one band each, that no tile needed because of that. */
     uint64_t blocks;
     /* Why no tile is left out although a step is a gate; "" or NULL = not the case; owned by the
      * run. */
@@ -65,9 +65,9 @@ struct pb_run_report {
     /* Why it is pinned although compute.buffers is managed; "" or NULL = as configured. Static. */
     const char *buffers_why;
     char sync[16];
-    /* why it is stream although compute.sync is wic; "" = as configured */
+    /* Why it is stream although compute.sync is wic; "" = as configured. */
     char sync_why[200];
-    /* where blocks are decoded: "device" or "host"; NULL without a GPU. Static */
+    /* "device" or "host": where blocks are decoded; NULL without a GPU. Static. */
     const char *codecs;
     /* Why the host decodes all or some blocks; NULL = it decodes none of them. Static. */
     const char *codecs_why;

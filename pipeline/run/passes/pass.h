@@ -15,7 +15,7 @@ struct pb_pass_request {
     const struct pb_limits *limits;
     const char *directory;              /* for temporary files; with plan->n_images */
     const struct pb_step_config *steps; /* steps of the pipeline */
-    /* keeps the tiles of the first round, or has them; NULL if unused */
+    /* Gets the tiles in the first round, has them later; NULL if unused. */
     struct pb_tile_store *store;
     const struct pb_sink *sinks; /* receive every tile */
     size_t n_sinks;

@@ -46,7 +46,7 @@ struct pb_stream {
     /* NULL: tile workers compute, which have their own slots */
     struct wic_channel *in, *out;
     void *own_in, *own_out; /* one slot for each worker, wic_slot_stride() apart */
-    /* computes the tiles in `session`; NULL: this process does */
+    /* Computes the tiles in `session`; NULL: this process does. */
     const struct pb_remote *remote;
     struct pb_remote_session *session;
     /* The device that decodes blocks (run/whole); NULL = a CUDA device. */
@@ -66,13 +66,13 @@ struct pb_stream {
     struct pb_block_cache *cache[PB_FILES_MAX][PB_PLAN_PARTS];
     struct pb_gate *gate;   /* NULL: no tile is left out */
     struct pb_rests *rests; /* digits of the tiles that float32 loses; NULL: not kept */
-    /* count of infinite pixels; NULL: no bands of floats */
+    /* Count of infinite pixels; NULL: no bands of floats. */
     struct pb_infinities *infinities;
     struct pb_tile_store *store; /* keeps tiles for later rounds; NULL: unused */
     _Atomic uint32_t round;      /* from 1; set before its first tile is sent down */
-    /* head of the slots in this round; NULL: slots have no head */
+    /* Head of the slots in this round; NULL: slots have no head. */
     struct pb_slot_head *head;
-    /* tiles of a lower number stay on the device after the first round */
+    /* Tiles of a lower number stay on the device after the first round. */
     uint32_t n_stored;
     struct pb_stage_counter read, compute, write;
     const struct pb_sink *sinks; /* get every finished tile */

@@ -102,7 +102,7 @@ struct pb_histogram_part;
 struct whole_reduced {
     const struct pb_chain_reduction *reduction;
     void *state; /* state of the round, on the host; the finisher's */
-    /* percentiles: the state on the device, and its table; NULL: moments */
+    /* Percentiles: the state on the device, and its table; NULL: moments. */
     void *device, *told;
     size_t bytes; /* size of each */
 };
@@ -139,7 +139,7 @@ struct pb_exec_whole {
     struct whole_reduce reduce;
     struct whole_channel copies, steps, flights, through, batches;
 
-    /* next_piece, and the order of slots; held while no slot is free */
+    /* Protects next_piece, and the order of slots; held while no slot is free. */
     pthread_mutex_t lock;
     uint32_t next_piece;
     pthread_mutex_t share_lock; /* taken after lock: the readers' next members */
@@ -157,7 +157,8 @@ struct pb_exec_whole {
     /* The dispatcher's. */
     uint32_t shared_bands;
     uint32_t decoded_groups;
-    /* for each band: its unfinished tiles, and the band that shares pixels with it */
+    /* For each band: count of its unfinished tiles, and 1 for the band that shares pixels with it.
+     */
     _Atomic uint32_t *left;
     /* The finisher's. */
     uint64_t out_bytes;

@@ -19,7 +19,7 @@ enum { PB_WHOLE_ALIGN = 256 }; /* bytes; alignment of pieces on the device and o
 
 struct pb_whole_piece {
     uint64_t block; /* number in its source */
-    /* range of the stored block; bytes 0: not stored, nothing is sent */
+    /* Range of the stored block; bytes 0: not stored, nothing is sent. */
     uint64_t from, bytes;
     uint64_t stored_at; /* offset in its band's memory for stored bytes */
     /* Offset in its band's memory for decoded blocks; 0 bytes: it is not compressed. */
@@ -70,7 +70,7 @@ struct pb_whole_map {
     struct pb_whole_group *group;
     struct pb_whole_band *band;
     uint32_t n_pieces, n_groups, n_bands;
-    /* for each tile, in visiting order: count of groups that must be decoded */
+    /* For each tile, in visiting order: count of groups that must be decoded. */
     uint32_t *need;
     uint32_t n_tiles;
     struct pb_whole_window window[PB_SOURCES_MAX];

@@ -14,7 +14,7 @@
 struct pb_whole_share {
     double core, device, link; /* bytes/s: decoded by a core, by the device; sent */
     uint64_t given;            /* decoded bytes of the device's blocks so far */
-    /* part of `given` that was decoded at the time done_ns; 0: unknown */
+    /* Part of `given` that was decoded at the time done_ns; 0: unknown. */
     uint64_t done, done_ns;
     uint64_t busy_ns;        /* decoding time of the device until then */
     uint64_t device_free_ns; /* time at which the device will have decoded all of `given` */
