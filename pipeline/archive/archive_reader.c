@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * ZIP is read by its directory at the end alone: what lies between the members that it names, or a
- * ZIP that was cut, is never searched for members. Of the filters only those that are built into
- * libarchive are used; others would start programs. */
+ * ZIP is read only by its directory at the end: data between the members that it names, or a
+ * truncated ZIP, are never searched for members. Only filters that are built into libarchive are
+ * used; others would start programs. */
 #include "pipeline/archive/archive_inside.h"
 
 #include "pipeline/archive/archive_names.h"

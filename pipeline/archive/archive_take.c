@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A member of a plain TAR, and one that a ZIP stores uncompressed, stays in the archive: its bytes
- * begin where libarchive stands behind its header, which is compared with the data that it then
- * hands out, and what differs is unpacked. So a Landsat bundle needs no disk and no time. The check
- * sum of a ZIP's member is computed either way; a TAR has none for data. */
+ * A member of a plain TAR, or one that a ZIP stores uncompressed, is used in the archive: its
+ * bytes begin at libarchive's position after the header. They are compared with the data that
+ * libarchive then returns, and a member that differs is unpacked. Therefore a Landsat bundle
+ * needs no disk space and no time. The check sum of a ZIP's member is computed in both cases; a
+ * TAR has no check sum of data. */
 #include "pipeline/archive/archive_inside.h"
 
 #include "pipeline/io/io_watch.h"

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A kernel is resident from the first of its jobs that enters until the last one that is left. When
- * it is unwanted (its share has changed, memory is to be freed, or a job wants more blocks than it
- * was launched with) its jobs leave one by one, and none enters before the last one has. */
+ * A kernel is resident from the entry of its first job until the last one leaves. If it is
+ * unwanted (its share has changed, memory has to be freed, or a job needs more blocks than it
+ * was launched with) its jobs leave one by one, and none enters before the last one has left. */
 #include "pipeline/device/lanes.h"
 
 #include "pipeline/device/residency.h"

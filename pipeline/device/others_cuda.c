@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * NVML comes with the driver, not with the toolkit, so its few functions are declared here. It
- * counts this process as well, by its id in the PID namespace of the host. */
+ * NVML is part of the driver, not of the toolkit; therefore its few functions are declared here.
+ * It counts this process too, by its id in the PID namespace of the host. */
 #include "pipeline/device/others.h"
 
 #include <cuda_runtime_api.h>

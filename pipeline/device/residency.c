@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Whoever changes something that shares depend on counts `state` up; a kernel's thread compares it
- * with what it knows, and takes the lock only when it differs. That somebody stopped counting is
- * the one change that comes by time: `quiet_ns` says when. */
+ * Each change on which shares depend increments `state`; a kernel's thread compares it with its
+ * last value, and takes the lock only if it differs. Only the end of a resident's linger period
+ * depends on time alone: `quiet_ns` is that time. */
 #include "pipeline/device/residency.h"
 
 #include "config/base/clock.h"

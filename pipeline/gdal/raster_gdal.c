@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Opens and closes scenes with GDAL. Only the files raster_gdal_*.c call GDAL; its handles do not
- * leave them. What needs no GDAL has files of its own (tiff_header.c, tiff_tags.c, outline.c,
- * raster_memory.c, text_clean.c). */
+ * Opens and closes scenes with GDAL. Only the files raster_gdal_*.c call GDAL; its handles do
+ * not leave them. Functions that do not need GDAL have their own files (tiff_header.c,
+ * tiff_tags.c, outline.c, raster_memory.c, text_clean.c). */
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_info.h"
 #include "pipeline/gdal/raster_gdal_said.h"

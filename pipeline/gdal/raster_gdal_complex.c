@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Complex pixels: what they become, and reading those that GDAL decodes. */
+ * Conversion of complex pixels, and reading of those that GDAL decodes. */
 #include "pipeline/gdal/raster_gdal_complex.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 

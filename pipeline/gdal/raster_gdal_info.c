@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What a scene is, as GDAL makes it of the header: type, layout, bands, nodata, mask, limits. */
+ * Properties of a scene, read by GDAL from the header: type, layout, bands, nodata, mask,
+ * limits. */
 #include "pipeline/gdal/raster_gdal_info.h"
 
 #include "kernels/nodata.h"

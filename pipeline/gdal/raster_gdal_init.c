@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What GDAL and PROJ need once per process, and the size of GDAL's block cache. */
+ * Initialisation of GDAL and PROJ, once per process, and the size of GDAL's block cache. */
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_place.h"
 #include "pipeline/gdal/raster_gdal_said.h"

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Rasters without a file, whose pixels a function makes. */
+ * Rasters without a file, whose pixels are made by a function. */
 #include "pipeline/gdal/raster_gdal_inside.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * RPCs and sensors are the second half of the way, behind the one from the new grid to longitude
- * and latitude. Far from the scene the fractions of RPCs make any numbers, so there a place is
- * nowhere. */
+ * RPCs and sensors are the second half of the transformation, after the one from the new grid to
+ * longitude and latitude. Far from the scene the fractions of RPCs yield arbitrary numbers;
+ * therefore places there are invalid. */
 #include "pipeline/gdal/raster_gdal_model.h"
 #include "pipeline/gdal/raster_gdal_place.h"
 #include "pipeline/gdal/raster_gdal_said.h"

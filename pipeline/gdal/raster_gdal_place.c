@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Where an image lies on the ground, as GDAL makes it of tie points, GeoKeys and RPCs. */
+ * Georeferencing of an image, derived by GDAL from tie points, GeoKeys and RPCs. */
 #include "pipeline/gdal/raster_gdal_place.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_said.h"

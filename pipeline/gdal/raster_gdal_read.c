@@ -1,15 +1,15 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Pixels of a scene.
+ * Reads pixels of a scene.
  *
- * Plain layouts are decoded by block_reader.c; what follows is about the others. A decoder may
- * return without an error and leave memory as it was: theirs is cleared (zero_malloc.c), and while
- * pixels are read a warning is an error, too.
+ * Plain layouts are decoded by block_reader.c; the rest of this comment describes the others. A
+ * decoder may return without an error and leave memory unwritten: its memory is cleared
+ * (zero_malloc.c), and while pixels are read a warning is an error, too.
  *
- * A read of a pixel-interleaved file goes block by block and, within a block, band by band: GDAL
- * keeps the last block it decoded, so each block is decoded once whatever the cache holds, and an
- * error names the block. Other layouts go band by band. */
+ * A pixel-interleaved file is read block by block and, within a block, band by band: GDAL caches
+ * the last block it decoded, therefore each block is decoded once with any cache size, and an
+ * error names the block. Other layouts are read band by band. */
 #include "pipeline/gdal/raster_gdal_complex.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_said.h"

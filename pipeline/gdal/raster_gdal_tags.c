@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The georeferencing of a product as TIFF tags: what GDAL writes into a file of one pixel. */
+ * Georeferencing of a product as TIFF tags, which GDAL writes into a file of one pixel. */
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/raster/tiff_tags.h"

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The way from a grid in one coordinate system to one in another: GDAL's transformers, which are
- * also gdalwarp's, and the extent and pixels that they suggest. */
+ * Transformation from a grid in one coordinate system to a grid in another: GDAL's transformers,
+ * which gdalwarp uses too, and the extent and pixels that they suggest. */
 #include "pipeline/gdal/raster_gdal_grid.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_model.h"

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Which of a file's own means say what is valid. GDAL asks the first that is there of a mask of the
- * data set, nodata values and an alpha band (RFC 15, GDALRasterBand::GetMaskFlags). A nodata value
- * that the type cannot hold does not count (raster_gdal_info.c).
+ * Selection of the validity source among those of a file. GDAL uses the first existing one of a
+ * mask of the data set, nodata values and an alpha band (RFC 15, GDALRasterBand::GetMaskFlags).
+ * A nodata value that the type cannot hold does not count (raster_gdal_info.c).
  *
- * A band that the configuration names is data, also where the file tags it as alpha: images of red,
+ * A band that the configuration names is data, even if the file tags it as alpha: images of red,
  * green, blue and near infrared are often tagged as RGBA, and water, whose near infrared is 0,
  * would be invalid. */
 #include "pipeline/gdal/raster_gdal_inside.h"

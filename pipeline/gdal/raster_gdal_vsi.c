@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The file, as GDAL sees it.
+ * Virtual file of a raster for GDAL.
  *
- * GDAL opens no path: it is given a name below VSI_PREFIX, and what it reads there comes through
- * the raster's own descriptor. So the bytes are of the file whose header was checked, a failed read
- * keeps its errno, and no file name has a meaning of its own to GDAL. A file with sidecars keeps
- * its base name, in a directory of its own, as GDAL finds them by that. */
+ * GDAL opens no path: it gets a name below VSI_PREFIX, and reads through the raster's own
+ * descriptor. Therefore the bytes are of the file whose header was checked, a failed read
+ * preserves its errno, and GDAL does not interpret file names. A file with sidecars has its base
+ * name, in its own directory, because GDAL finds the sidecars by that name. */
 #include "pipeline/gdal/raster_gdal_vsi.h"
 #include "config/base/base_name.h"
 #include "pipeline/gdal/raster_gdal_inside.h"

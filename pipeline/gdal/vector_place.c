@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A straight edge is a curve in another coordinate system. It is halved, in the file's coordinates,
- * until the middle of a part is nearer than the tolerance to the line between its ends, and between
- * them. An edge whose halves never come nearer meets a seam. */
+ * A straight edge is a curve in another coordinate system. It is halved, in the file's
+ * coordinates, until the middle of a part is nearer than the tolerance to the line between its
+ * ends, and between them. An edge whose halves never converge crosses a seam. */
 #include "pipeline/gdal/vector_place.h"
 #include "pipeline/gdal/raster_gdal_place.h"
 #include "pipeline/gdal/vector.h"

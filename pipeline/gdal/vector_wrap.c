@@ -2,19 +2,20 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Tracing: an edge is halved in the file's coordinates until the longitudes of its ends and its
- * middle are near to each other, so a longitude is the one of its turns that is nearest to the one
- * before. An edge through a pole is halved down to the pole, where any turn will do. Longitudes of
- * a geographic file are what they say, and edges are as long as they say.
+ * middle are near to each other; therefore the turn of a longitude is the one nearest to the
+ * previous longitude. An edge through a pole is halved down to the pole, where any turn is
+ * valid. Longitudes of a geographic file, and the lengths of its edges, are used literally.
  *
- * A ring around a pole ends a turn beyond its beginning. Its inside is the part of the map north of
- * its trace, or south of it: samples of the scene, whose side in the file's system is known, vote.
+ * A ring around a pole ends one turn beyond its beginning. Its inside is the part of the map
+ * north of its trace, or south of it: samples of the scene, whose side in the file's system is
+ * known, vote.
  *
- * A geographic scene gets copies of the rings, a turn apart. A scene with a seam gets a strip of a
- * turn: edges are cut where they meet the seam, and of the crossings, sorted by latitude, every two
- * are the ends of a piece of the seam that is inside.
+ * A geographic scene gets copies of the rings, one turn apart. A scene with a seam gets a strip
+ * of one turn: edges are cut where they cross the seam, and of the crossings, sorted by
+ * latitude, every two are the ends of a piece of the seam that is inside.
  *
- * Turns of a geographic file's part are parts by themselves, as it may be wider than a turn. Of
- * others they are one part, even-odd: no place is in it twice. */
+ * Turns of a geographic file's part are separate parts, because it may be wider than a turn.
+ * Turns of other files' parts are one part, even-odd: no place is in it twice. */
 #include "pipeline/gdal/vector_wrap.h"
 #include "pipeline/gdal/vector.h"
 

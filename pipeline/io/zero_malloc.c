@@ -1,17 +1,16 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * All heap memory of this process is zero when it is allocated. Decoders below GDAL (libtiff,
- * libjpeg, libwebp, LERC) use malloc, some leave parts of a buffer unwritten when a stream is
- * damaged, and a worker runs many jobs: such a part could hold data of another job. Clearing the
- * buffers that are handed to GDAL is not enough, as the pixels pass through buffers of the
- * libraries' own. mallopt(M_PERTURB) is not enough either: glibc's cache of small chunks passes it
- * by.
+ * All heap memory of this process is zero when allocated. Decoders below GDAL (libtiff, libjpeg,
+ * libwebp, LERC) use malloc, some leave parts of a buffer unwritten if a stream is damaged, and
+ * a worker runs many jobs: such a part could contain data of another job. Clearing the buffers
+ * passed to GDAL is not sufficient, because the pixels pass through the libraries' own buffers.
+ * mallopt(M_PERTURB) is not sufficient either: glibc's cache of small chunks bypasses it.
  *
- * So these functions replace the C library's, for all libraries of the process; they use its
- * allocator, and calloc and free are unchanged. Fresh pages are not cleared twice. In the steady
- * state of a run nothing is allocated, so it costs nothing there. A sanitizer has an allocator of
- * its own, which is used instead of the C library's. */
+ * Therefore these functions replace the C library's, for all libraries of the process; they use
+ * its allocator, and calloc and free are unchanged. Fresh pages are not cleared twice. In the
+ * steady state of a run nothing is allocated, therefore it costs nothing there. A sanitizer has
+ * its own allocator, which is used instead of the C library's. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define PB_FOREIGN_MALLOC 1
 #elif defined(__has_feature)

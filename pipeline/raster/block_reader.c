@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A compressed block is decoded into memory of this reader and copied from there, whole: its users
- * (block_cache.c, tiles of whole blocks) read a block once. Uncompressed blocks are read in runs of
- * rows, however large a block is, and only the requested columns when those are few. */
+ * A compressed block is decoded completely into memory of this reader and copied from there: its
+ * users (block_cache.c, tiles of whole blocks) read a block once. Uncompressed blocks are read
+ * in runs of rows, however large a block is, and only the requested columns if these are few. */
 #include "pipeline/raster/block_reader_inside.h"
 
 #include "pipeline/codec/predictor.h"

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * GDAL takes a complex pixel for nodata by its real part alone. In single-look images, where a real
- * part of 0 is as frequent as any other value, that would make holes; here the imaginary part has
- * to be 0, too, which is what GDAL writes as the fill. */
+ * GDAL treats a complex pixel as nodata if its real part alone is. In single-look images, where
+ * a real part of 0 is as frequent as any other value, that would make holes; here the imaginary
+ * part has to be 0, too, which is the fill that GDAL writes. */
 #include "pipeline/raster/complex.h"
 
 #include "kernels/pixel.h"

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The edge of the image is a closed curve on the sphere, which is turned so that the image is on
- * its left. Its longitudes are made continuous, and it is cut wherever it crosses the antimeridian.
- * The pieces are in the rectangle of longitudes and latitudes; where one leaves it, the outline
- * follows the rectangle's border, counter-clockwise, to the next piece that enters. This adds the
- * poles inside of the image, one or both, and no others: whether a pole counts follows from the
- * side of the curve on which the image is, not from latitudes. A curve that is closed inside the
- * rectangle and runs clockwise is a hole in the world. */
+ * The edge of the image is a closed curve on the sphere, oriented so that the image is on its
+ * left. Its longitudes are made continuous, and it is cut wherever it crosses the antimeridian.
+ * The pieces are in the rectangle of longitudes and latitudes; where a piece leaves it, the
+ * outline follows the rectangle's border, counter-clockwise, to the next piece that enters. This
+ * adds the poles inside the image, one or both, and no others: whether a pole is added follows
+ * from the side of the curve on which the image is, not from latitudes. A curve that is closed
+ * inside the rectangle and clockwise is a hole in the world. */
 #include "pipeline/raster/outline.h"
 
 #include <errno.h>

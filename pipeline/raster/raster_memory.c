@@ -1,17 +1,18 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * How much memory reading takes, for the plan: what one open raster holds by itself (our own
- * decoders one block as stored and one decoded, and no cache), and, for what GDAL decodes, how much
- * of GDAL's block cache it needs so that no block is decoded twice. The cache is a strict LRU over
- * all bands: a little less than what is needed is as bad as nothing, because windows that go along
- * a row come back to the first block just after it was thrown out (measured: 17 times slower on
- * strips of one row). That is why GDAL's own bytes per cached block are counted, too.
+ * Memory of reading, for the plan: the memory of one open raster (our own decoders: one stored
+ * and one decoded block, and no cache), and, for blocks that GDAL decodes, the size of GDAL's
+ * block cache with which no block is decoded twice. The cache is a strict LRU over all bands: a
+ * little too small is as bad as no cache, because windows that advance along a row need the
+ * first block again just after its eviction (measured: 17 times slower on strips of one row).
+ * Therefore GDAL's own bytes per cached block are counted, too.
  *
  * Fast cases: windows on the block grid of a tiled file, and windows as wide as the image of a
- * striped one, need next to no cache and run in parallel, a raster per thread. Windows narrower
- * than a strip need its whole rows cached, and a second raster on the same rows decodes them again:
- * give each thread its own rows. One band of a pixel-interleaved file costs as much as all. */
+ * striped one, need almost no cache and run in parallel, a raster per thread. Windows narrower
+ * than a strip need its complete rows cached, and a second raster on the same rows decodes them
+ * again: give each thread its own rows. One band of a pixel-interleaved file costs as much as
+ * all. */
 #include "pipeline/raster/raster.h"
 
 #define BLOCK_OVERHEAD 256 /* GDAL's bookkeeping of a cached block, rounded up */

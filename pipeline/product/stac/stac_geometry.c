@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Coordinates are given to 1e-7 degrees, a centimetre. */
+ * Coordinates have a resolution of 1e-7 degrees, a centimetre. */
 #include "pipeline/product/stac/stac_geometry.h"
 
 #include <math.h>
