@@ -51,7 +51,8 @@ enum {
 struct deflate {
     int level;
     struct libdeflate_compressor *some; /* NULL for floats by default and from LEVEL_ALONE on */
-    struct libdeflate_compressor *many; /* the level, or LEVEL_MANY; NULL if `some` has it */
+    /* for the level, or LEVEL_MANY; NULL if `some` is for it */
+    struct libdeflate_compressor *many;
     struct pb_deflate_runs *runs;       /* NULL from LEVEL_ALONE on */
     struct pb_deflate_strings *strings; /* NULL unless the level is the default of integers */
 };

@@ -13,7 +13,7 @@
 
 struct pb_mask_encoder;
 
-/* Codec of the masks of blocks of this codec: deflate, or no compression if the blocks have none.
+/* Codec of the masks of blocks of this codec: deflate, or no compression if it does not compress.
  */
 const struct pb_codec *pb_mask_codec(const struct pb_codec *codec);
 uint64_t pb_mask_raw_bytes(int32_t block_px);

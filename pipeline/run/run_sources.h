@@ -3,8 +3,8 @@
 #ifndef PB_RUN_SOURCES_H
 #define PB_RUN_SOURCES_H
 /* Open files of a run: the one that gives the grid, then those of input.sources, with the positions
- * of their grids on it. A file of a scene that no output needs is not opened: a stand-in replaces
- * it in the plan. One thread an object. */
+ * of their grids on it. A file of a scene that no output needs is not opened: placeholder facts
+ * replace it in the plan. One thread an object. */
 #include "pipeline/plan/plan.h"
 #include "pipeline/run/run.h"
 

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WHOLE_SHARE_H
 #define PB_WHOLE_SHARE_H
-/* Selects who decodes the next block, the device or the core that would read it: the side that
- * would finish it first, at the speeds measured so far. A core that reads one block after the other
+/* Selects the side that decodes the next block, the device or the core that would read it: the one
+ * that would finish it first, at the speeds measured so far. A core that reads one block after the
  * finds the device busy with its earlier blocks, and therefore takes as many blocks as keep both
  * sides busy until the end. The link counts for both: a decoded block takes longer on it.
  *
