@@ -223,7 +223,7 @@ void pb_lane_left(void *context)
     (void)pthread_mutex_lock(&lock);
     bool last = g->inside == 1;
     if (last)
-        g->share = 0; /* no lane enters until all are notified */
+        g->share = 0; /* no job enters before pb_residency_left has returned */
     else
         g->inside--;
     (void)pthread_mutex_unlock(&lock);

@@ -90,7 +90,8 @@ void pb_explain_pixel(const struct pb_raster_info *info, const double t[6], int3
         pb_json_bool(json, "pixel_varies", true);
 }
 
-/* Returns the path of a source file (in room), or of a file of the scene. */
+/* Returns the name of file i: of a source outside the scene its path (in room), of a file of the
+ * scene its path inside it. */
 static const char *name_of(const struct pb_run_view *view, size_t i, char room[PATH_MAX])
 {
     const struct pb_run_options *o = view->options;

@@ -31,8 +31,8 @@ static bool has_gcps(const struct pb_raster *raster)
     return raster->info.n_gcps >= 3 && GDALGetGCPSpatialRef(raster->dataset) != NULL;
 }
 
-/* Returns true if the source has the size of the sensor's image. A part of an image may have the
- * same size but different places. */
+/* Returns true if the source has the size of the sensor's image: in a part of that image pixels
+ * have other coordinates. */
 static bool is_sensors_image(const struct pb_ground_source *source)
 {
     const struct pb_raster_info *info = &source->raster->info;

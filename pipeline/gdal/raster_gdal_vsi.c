@@ -43,7 +43,7 @@ static const char *plain(const char *path)
 }
 
 /* Returns true if both are in one directory and the sidecar's name is the file's name plus an
- * ending; `stem` decides if names of several files match. */
+ * ending. sidecar->stem distinguishes it from sidecars of files whose names begin alike. */
 static bool belongs(const struct pb_raster_file *file, const struct pb_raster_file *sidecar)
 {
     const char *path = plain(file->path), *beside = plain(sidecar->path);

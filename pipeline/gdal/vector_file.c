@@ -119,8 +119,8 @@ static int add(struct pb_vector_file *file, const char *path, struct pb_err *err
     return 0;
 }
 
-/* Makes the path of another file of a Shapefile, in the case of the .shp; returns false if not
- * found. */
+/* Makes the path of another file of a Shapefile, in the letter case of the .shp; returns false
+ * if not found. */
 static bool part_of(const char *path, size_t i, char out[4096])
 {
     static const char *const endings[][2] = {

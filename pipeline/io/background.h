@@ -39,8 +39,8 @@ struct pb_background {
 };
 
 void pb_background_init(struct pb_background *background, pb_background_work *work, void *user);
-/* Queues a part; waits while there are PB_BACKGROUND_PARTS. The part's data must not change
- * until it is done. */
+/* Queues a part; fewer than PB_BACKGROUND_PARTS may be queued before. The part's data must not
+ * change until it is done. */
 void pb_background_give(struct pb_background *background, const struct pb_background_part *part);
 /* Waits until at most `but` parts are left; fewer than PB_BACKGROUND_PARTS. */
 void pb_background_wait_for(struct pb_background *background, unsigned but);

@@ -25,8 +25,7 @@
 struct reading {
     struct pb_meta_reader *r;
     const char *since; /* time of the first line */
-    const char
-        *why; /* valid but unsupported part of the annotation; NULL: everything is supported */
+    const char *why;   /* unsupported part of the annotation; NULL: all is supported */
 };
 
 static double read_time(struct reading *in, const struct pb_meta_node *node, const char *name)

@@ -88,7 +88,7 @@ static void hand_over(struct tally_band *band, struct pb_value_counts *part)
     pthread_mutex_unlock(&band->lock);
 }
 
-/* The part is empty, and has the current level of the band. */
+/* The worker's part is empty on entry, and gets the current level of the band. */
 void pb_value_tally_add(struct pb_value_tally *tally, uint32_t worker, uint32_t band,
                         const float *value, size_t n)
 {

@@ -271,7 +271,7 @@ struct pb_product_type {
      * NULL. */
     int (*block)(void *product, const struct pb_cog_block *block, uint32_t worker,
                  struct pb_err *err);
-    /* Keeps blocks in memory and writes them in finish. */
+    /* True if it has blocks that stay in memory until finish writes them. */
     bool keeps_blocks;
     /* Called once after the last tile: writes and fsyncs <directory>/<file>. earlier: the
      * results of all other products, for a kind that describes them and is therefore finished

@@ -76,7 +76,7 @@ void pb_input_id_set(struct pb_input_id *id, const char *path, uint64_t bytes, i
 /* Returns true if the content is equal: size and checksum, of a kind that is known of both. Name
  * and mtime are ignored. */
 bool pb_input_id_equal(const struct pb_input_id *a, const struct pb_input_id *b);
-/* Returns true if the contents may be equal according to the size alone. */
+/* Returns true if the sizes are equal, so that the contents may be. */
 bool pb_input_id_alike(const struct pb_input_id *a, const struct pb_input_id *b);
 /* Returns true if a kind of checksum is known of both, so that pb_input_id_equal is conclusive. */
 bool pb_input_id_comparable(const struct pb_input_id *a, const struct pb_input_id *b);

@@ -431,7 +431,7 @@ int pb_place_look(int base_fd, const char *place, const struct pb_place_wanted *
     return rc;
 }
 
-/* Examines a place without a caller that needs the open directory. */
+/* Examines a place and closes its directory. */
 static int only_look(int base_fd, const char *place, const struct pb_place_wanted *wanted,
                      struct pb_place_look *out)
 {

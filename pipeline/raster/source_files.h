@@ -28,9 +28,9 @@ void pb_source_files_hand(const struct pb_config *config, const struct pb_pipeli
                           const char *scene, const struct pb_source_files *files);
 /* No-op on a zeroed struct. */
 void pb_source_files_close(struct pb_source_files *files);
-/* Adds the source's name and path to the message of an error about a source's file and sets the
- * place of the error to the scene, because jobs are identified by their scene. Other errors are
- * unchanged. err may be NULL. */
+/* Replaces the place of an error about a source's file by the source's name and path in its
+ * message, because jobs are identified by their scene. Other errors are unchanged. err may be
+ * NULL. */
 void pb_source_files_blame(const struct pb_config *config,
                            const struct pb_pipeline_config *pipeline, const char *scene,
                            struct pb_err *err);
