@@ -4,8 +4,8 @@
 #define PB_WHOLE_SHARE_H
 /* Selects the side that decodes the next block, the device or the core that would read it: the one
  * that would finish it first, at the speeds measured so far. A core that reads one block after the
- * finds the device busy with its earlier blocks, and therefore takes as many blocks as keep both
- * sides busy until the end. The link counts for both: a decoded block takes longer on it.
+ * other finds the device busy with its earlier blocks, and therefore takes as many blocks as keep
+ * both sides busy until the end. The link counts for both: a decoded block takes longer on it.
  *
  * Arithmetic on times that the caller gives, in ns of one clock. Thread: one at a time. */
 #include <stdbool.h>
