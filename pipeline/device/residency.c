@@ -23,8 +23,7 @@ struct later {
     size_t bytes;
 };
 
-static pthread_mutex_t lock =
-    PTHREAD_MUTEX_INITIALIZER; /* protects residents, and changes of the rest */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* residents, and changes of the rest */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct pb_resident *residents;
 static struct later *later, **later_end = &later;

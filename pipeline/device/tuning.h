@@ -15,9 +15,8 @@ enum { PB_TUNING_ROWS_MAX = 16, PB_TUNING_DATE_BYTES = 24, PB_TUNING_WHY_BYTES =
 struct pb_tuning_row {
     uint64_t in_bytes, out_bytes;
     struct wic_transfer_row plan;
-    uint64_t rate; /* measured, bytes of input a second */
-    uint64_t
-        copies; /* the same for copies of these tiles alone, both directions; 0: not measured */
+    uint64_t rate;   /* measured, bytes of input a second */
+    uint64_t copies; /* rate of copies of these tiles alone, both directions; 0: not measured */
 };
 
 struct pb_tuning {

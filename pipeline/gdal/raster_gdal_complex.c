@@ -49,8 +49,7 @@ int pb_raster_choose_complex(struct pb_raster *raster, const struct pb_complex_c
                           pb_complex_name(how->kind));
     how->is_chosen = true;
     how->power = choice->as == PB_COMPLEX_POWER;
-    how->has_nodata =
-        choice->has_nodata || info->band[0].has_nodata; /* a TIFF has one value for all bands */
+    how->has_nodata = choice->has_nodata || info->band[0].has_nodata; /* a TIFF has one value */
     how->nodata = choice->has_nodata ? choice->nodata : info->band[0].nodata;
     for (int i = 0; i < info->n_bands; i++)
         info->band[i].has_nodata = false;

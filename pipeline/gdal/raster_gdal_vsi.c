@@ -23,8 +23,7 @@
 
 struct vsi_file { /* one handle of GDAL */
     struct pb_raster_file *file;
-    struct pb_raster_file
-        beside; /* for a sidecar, whose descriptor is borrowed: `file` points to it */
+    struct pb_raster_file beside; /* a sidecar with borrowed descriptor; `file` points to it */
     struct pb_raster_file *scene; /* gets the error of a read */
     uint64_t at;
     bool eof;

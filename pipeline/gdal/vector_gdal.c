@@ -361,8 +361,7 @@ static int add_cut(struct reading *r, OGRGeometryH part)
 
 static int add_polygon(struct reading *r, OGRGeometryH part)
 {
-    const struct pb_gdal_words words =
-        r->words; /* the search for a seam transforms places outside the projection */
+    const struct pb_gdal_words words = r->words; /* the search transforms invalid places too */
     const bool wider = is_wider(r, part);
     const bool wraps = r->way.geographic || pb_vector_wrap_is_beyond(&r->way, part);
     r->words = words;

@@ -19,12 +19,10 @@ struct pb_vector_sample {
 /* Transformation from the file's system to the scene's. Longitudes and latitudes are in the
  * scene's unit. */
 struct pb_vector_way {
-    OGRCoordinateTransformationH to; /* NULL: both systems are the same */
-    OGRCoordinateTransformationH
-        sphere; /* transformation to longitude and latitude; NULL: the file has them */
-    OGRCoordinateTransformationH
-        onto; /* transformation of these to the scene; NULL: the scene has them */
-    OGRSpatialReferenceH file, scene; /* borrowed */
+    OGRCoordinateTransformationH to;     /* NULL: both systems are the same */
+    OGRCoordinateTransformationH sphere; /* to longitude and latitude; NULL: the file has them */
+    OGRCoordinateTransformationH onto;   /* and to the scene; NULL: the scene has them */
+    OGRSpatialReferenceH file, scene;    /* borrowed */
     double tolerance; /* tolerance of edges, in units of the scene; 0: edges are not halved */
     double px[2];     /* width and height of a pixel, in units of the scene */
     bool geographic;  /* the scene has longitudes and latitudes */

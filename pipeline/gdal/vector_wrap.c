@@ -668,9 +668,8 @@ static int add_edge(const struct adding *a, struct crossings *of, double strip, 
 /* A strip of the map, or all of them on top of each other. */
 struct strip {
     bool all;
-    double number; /* unused if `all` */
-    struct crossings
-        crossing[2]; /* crossings of its western and eastern edge; if `all`, the first has both */
+    double number;                /* unused if `all` */
+    struct crossings crossing[2]; /* western and eastern edge; if `all`, the first has both */
 };
 
 /* Adds the crossing at a point between the strips of two edges. */

@@ -6,8 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PB_FILE_NAME_BYTES_MAX 200 /* bytes of a clean name; leaves room for suffixes in NAME_MAX  \
-                                    */
+#define PB_FILE_NAME_BYTES_MAX 200 /* leaves room for suffixes in NAME_MAX */
 
 bool pb_file_name_is_utf8(const char *name);
 /* Returns true for UTF-8 of at most NAME_MAX bytes, without a leading dot, a slash or a

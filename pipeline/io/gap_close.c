@@ -118,8 +118,7 @@ int pb_gap_close(const struct pb_gap_close *c)
     int error = c->move ? EOPNOTSUPP : collapse(c, &left);
     if (error != 0 && !is_refusal(error))
         return error;
-    for (size_t i = 0; i < left;
-         i++) { /* later gaps were removed: all data after the last one moves */
+    for (size_t i = 0; i < left; i++) { /* later gaps were removed */
         uint64_t end = i + 1 < left ? c->gaps[i + 1].at : c->total;
         error = move_down(c, left, c->gaps[i].at, end);
         if (error != 0)

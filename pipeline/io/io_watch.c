@@ -9,13 +9,11 @@
 #include <stdatomic.h>
 
 static _Atomic int64_t under_way;
-static _Atomic int64_t
-    moved_ms; /* time at which the first call began or the last one ended; monotonic clock */
+static _Atomic int64_t moved_ms; /* begin of the first call or end of the last; monotonic clock */
 
 void pb_io_begin(void)
 {
-    int64_t now = pb_clock_mono_ms(); /* read before the call counts: otherwise its age would begin
-                                         at the last end */
+    int64_t now = pb_clock_mono_ms(); /* read before the call counts */
     if (atomic_load(&under_way) == 0)
         atomic_store(&moved_ms, now);
     atomic_fetch_add(&under_way, 1);

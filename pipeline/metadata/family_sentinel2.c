@@ -149,8 +149,7 @@ static void set_scales(struct pb_meta_reader *r, const double offset[BANDS], dou
     (void)snprintf(out->rule[to], sizeof out->rule[to], "%s / %g, %s", sum, quantum, why);
 }
 
-/* --- MTD_MSIL1C.xml, MTD_MSIL2A.xml
- * -------------------------------------------------------------*/
+/* --- MTD_MSIL1C.xml, MTD_MSIL2A.xml ----------------------------------------------------------- */
 
 /* Reads the list of offsets, 0 for missing bands; returns true if there is a list. */
 static bool read_offsets(struct pb_meta_reader *r, const struct pb_meta_node *top, bool is_2a,
@@ -244,8 +243,7 @@ static void read_product(struct pb_meta_reader *r, const struct pb_meta_node *to
         read_product_scales(r, top, is_2a);
 }
 
-/* --- MTD_TL.xml --------------------------------------------------------------------------------
- */
+/* --- MTD_TL.xml ------------------------------------------------------------------------------- */
 
 /* Returns "02.09" from "..._N02.09" at the end of an identifier. */
 static const char *tile_baseline(const char *id)
@@ -288,8 +286,7 @@ static void read_tile(struct pb_meta_reader *r, const struct pb_meta_node *top)
     }
 }
 
-/* --- items of catalogues -----------------------------------------------------------------------
- */
+/* --- items of catalogues ---------------------------------------------------------------------- */
 
 #define QUANTUM         10000.0
 #define SCALE_TOLERANCE 1e-9

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* WorldView, GeoEye, QuickBird, IKONOS of the same vendor: the IMD file. Bands are in the order of
- * their groups. Solar irradiance is not in the file: it is a table of the vendor's, by satellite.
- */
+ * their groups. Solar irradiance is not in the file: it is in a table of the vendor's, by
+ * satellite. */
 #include "pipeline/metadata/family.h"
 #include "pipeline/metadata/meta_reader.h"
 

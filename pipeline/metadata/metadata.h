@@ -35,7 +35,7 @@ struct pb_meta_scale {
 
 struct pb_meta_band {
     bool is_word;   /* the id is a word of the names of its files, case aside: VV */
-    char id[16];    /* producer's number or name, without a leading "B": "4", "8A", "ST_B10" */
+    char id[16];    /* producer's id without a leading "B": "4", "8A", "ST_B10" */
     char file[128]; /* base name of its file without suffix; "" = unknown */
     int number;     /* in a file that has all bands, from 1; 0 = unknown */
     struct pb_meta_scale to[PB_QUANTITIES];
@@ -59,19 +59,17 @@ struct pb_metadata {
     double gsd;                                                            /* metres */
     char orbit_state[16]; /* "ascending", "descending" */
     double relative_orbit, absolute_orbit;
-    char tile[16];       /* tile of the grid of the producer: "T33XWJ", "001062" */
-    char crs[32];        /* CRS of the bands: "EPSG:32633" */
-    char boa_offset[96]; /* text: why an offset is applied or not; "" = not applicable */
-    char rule[PB_QUANTITIES]
-             [160]; /* text: rule that converts a band to the quantity; "" = impossible */
+    char tile[16];                 /* tile of the grid of the producer: "T33XWJ", "001062" */
+    char crs[32];                  /* CRS of the bands: "EPSG:32633" */
+    char boa_offset[96];           /* text: why an offset is applied or not; "" = not applicable */
+    char rule[PB_QUANTITIES][160]; /* rule of the conversion, as text; "" = impossible */
     char why_not[PB_QUANTITIES][200]; /* text: why that is impossible; "" = unknown */
     struct pb_meta_band band[PB_METADATA_BANDS_MAX];
     size_t n_bands;
     /* Members for radar; "" and NaN for other sensors. */
-    char radar_mode[8]; /* "IW" */
-    double radar_ghz, range_spacing,
-        azimuth_spacing; /* frequency of the carrier; metres of a pixel */
-    struct pb_sar *sar;  /* its tables; NULL if absent */
+    char radar_mode[8];                               /* "IW" */
+    double radar_ghz, range_spacing, azimuth_spacing; /* carrier; metres of a pixel */
+    struct pb_sar *sar;                               /* its tables; NULL if absent */
 };
 
 /* Kind of product and recognition of its metadata. */

@@ -26,9 +26,8 @@ struct pb_painter {
     struct pb_stretch_curve curve[PB_PAINTER_PLANES_MAX];
     bool has_shade; /* planes[n_planes] has the brightness */
     enum pb_paint_blend blend;
-    bool any; /* true: a pixel is shown where one of several planes has a finite value, and the
-                 others have the level of `fill` there, 0 if that is NaN; false: where each has one
-               */
+    bool any; /* true: pixels are shown where one of several planes has a finite value; others have
+                 the level of `fill` there, 0 if that is NaN; false: where each has one */
     double fill;
     bool alpha; /* a last channel: 255, 0 where invalid, or from the ramp */
     /* Without alpha: every channel of invalid pixels is nodata, and a valid level that equals

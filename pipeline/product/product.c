@@ -56,8 +56,7 @@ void pb_product_file(const struct pb_product_env *env, const struct pb_product_c
                        named ? config->name : "", suffix);
         return;
     }
-    bool shortens =
-        !named && strstr(form, "{product}") != NULL; /* the product's name contains "statistics" */
+    bool shortens = !named && strstr(form, "{product}") != NULL; /* {product} names the kind */
     (void)snprintf(out, bytes, "%s%s", name, shortens ? strrchr(suffix, '.') : suffix);
 }
 

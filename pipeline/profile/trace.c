@@ -17,8 +17,7 @@ enum { CHUNK_EVENTS = 256, THREADS_MAX = 4096 };
 /* Memory shared by the processes. Values read from it are checked: indices against the sizes
  * above. */
 struct memory {
-    _Atomic uint32_t
-        round; /* count of clears: chunks that threads have from an earlier round are void */
+    _Atomic uint32_t round; /* count of clears; chunks of earlier rounds are void */
     _Atomic uint32_t n_chunks, n_threads;
     _Atomic uint64_t left_out;
     _Atomic uint64_t counter[PB_TRACE_COUNTS];

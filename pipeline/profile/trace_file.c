@@ -161,8 +161,7 @@ void pb_trace_file_add(struct pb_trace_file *file, const char *input)
     const struct pb_trace_thread *threads = pb_trace_threads(&n_threads);
     put_names(file, input);
     for (size_t i = 0; i < n; i++) {
-        const struct pb_trace_event one =
-            event[i]; /* a copy, because a hanging process may change it */
+        const struct pb_trace_event one = event[i]; /* a hanging process may change it */
         if (one.thread < n_threads)
             put(file, &one, &threads[one.thread]);
     }

@@ -32,8 +32,7 @@ struct pb_input_id {
     char name[800]; /* file name as delivered, without its directory; UTF-8 (pb_input_id_set) */
     uint64_t bytes;
     int64_t mtime_ns;
-    char checksum[PB_CHECKSUM_KINDS]
-                 [PB_CHECKSUM_TEXT_BYTES]; /* checksums of its bytes; "" = unknown */
+    char checksum[PB_CHECKSUM_KINDS][PB_CHECKSUM_TEXT_BYTES]; /* content; "" = unknown */
 };
 
 struct pb_manifest_file {

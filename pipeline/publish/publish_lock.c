@@ -41,8 +41,7 @@ struct pb_publish_lock {
 /* State of a lock as a waiting process sees it. */
 struct sight {
     struct pb_holder holder;
-    bool has_holder, is_empty,
-        is_foreign; /* is_foreign: it contains a file that is not a holder's */
+    bool has_holder, is_empty, is_foreign; /* is_foreign: with a file that is not a holder's */
     uint64_t bytes; /* sum of its files' sizes, which grow while the holder writes */
 };
 

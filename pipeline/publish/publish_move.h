@@ -17,8 +17,7 @@ struct pb_publish_move {
     const char *leaf;  /* <from>/<leaf> becomes visible */
     const char *place; /* for move_scene: the destination is <base>/<place>/<leaf> */
     const char *name;  /* for the others: the destination is <scene>/<name> */
-    int unsynced; /* out, with 0: errno of a sync that failed when the rename could not be reverted
-                   */
+    int unsynced;      /* out, with 0: errno of a failed sync if the rename could not be reverted */
 };
 
 /* Renames PB_PUBLISH_SCENE to the scene directory. */

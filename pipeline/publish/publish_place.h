@@ -22,9 +22,8 @@ struct pb_place_wanted {
     const char *input_path;    /* see struct pb_publish_options */
     enum pb_existing existing;
     const struct pb_input_sum *files; /* files of an input of several files; NULL = one file */
-    bool is_set;  /* loose files that make a scene: products of files that it lacks are not replaced
-                   */
-    bool is_open; /* a set that files may join: products of a part of it are replaced */
+    bool is_set;         /* loose files of a scene: products of files that it lacks are preserved */
+    bool is_open;        /* a set that files may join: products of a part of it are replaced */
     const char *earlier; /* jobs that made these files' products: ids, each followed by a space;
                             NULL: no jobs */
 };

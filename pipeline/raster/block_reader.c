@@ -122,8 +122,7 @@ static int take_stored(struct pb_block_reader *reader, const struct pb_block_tar
     const struct pb_rect *p = &block->part;
     size_t px = (l->planar ? 1 : (size_t)l->bands) * (l->bits / 8);
     size_t x0 = (size_t)(p->x - (int64_t)block->col * l->block_w) * px, some = (size_t)p->w * px;
-    bool whole = some >= l->row_bytes /
-                             2; /* reads whole rows at once, with the columns that are not needed */
+    bool whole = some >= l->row_bytes / 2; /* reads whole rows */
     uint64_t first = (uint64_t)(p->y - (int64_t)block->row * l->block_h);
     uint64_t at = block->place.offset + first * l->row_bytes;
     int32_t run = whole ? (int32_t)(reader->decoder.decoded_bytes / l->row_bytes) : 1;

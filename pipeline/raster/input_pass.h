@@ -32,8 +32,7 @@ struct pb_input_pass {
     size_t next;                   /* index of the current file */
     struct pb_sum *own[PB_CHECKSUM_KINDS],
         *all[PB_CHECKSUM_KINDS]; /* sums of file[next] and of all lines */
-    char checksum[PB_CHECKSUM_KINDS]
-                 [PB_CHECKSUM_TEXT_BYTES]; /* checksums of the input; "" = not computed */
+    char checksum[PB_CHECKSUM_KINDS][PB_CHECKSUM_TEXT_BYTES]; /* input; "" = not computed */
     /* For other threads: count of bytes read so far; `stop` ends the pass with -ECANCELED. */
     _Atomic uint64_t bytes;
     atomic_bool stop;

@@ -22,9 +22,8 @@
 enum { ALIVE_MS = 500, FEW_CORES = 3 };
 
 struct pb_input_sum {
-    struct pb_input_pass
-        pass; /* owned by the thread; read after join, also by the thread that continues */
-    enum pb_checksum kind; /* kind of the input's checksum */
+    struct pb_input_pass pass; /* the thread's; read after join, also by its successor */
+    enum pb_checksum kind;     /* kind of the input's checksum */
     pthread_t thread;
     bool started, joined;
     _Atomic uint64_t leave; /* bytes that may wait for idle cores */

@@ -20,10 +20,9 @@ struct pb_raster_file {
     uint64_t base;  /* offset of the file in what fd has open: of a member of an archive; else 0 */
     uint64_t bytes; /* size of the file */
     char *path;     /* owned; as given to open */
-    int64_t mtime_ns; /* time of the last change; of the archive if the file is a member */
-    struct stat stat; /* state of what fd has open, at open */
-    size_t
-        stem; /* for a sidecar: count of leading bytes that its name shares with its file's name */
+    int64_t mtime_ns;  /* time of the last change; of the archive if the file is a member */
+    struct stat stat;  /* state of what fd has open, at open */
+    size_t stem;       /* bytes that a sidecar's name shares with its file's name */
     bool handed;       /* the descriptor was not opened by path, see pb_raster_file_hand */
     int error;         /* errno of the first read that failed; 0 = no failure */
     uint64_t error_at; /* offset of that read */

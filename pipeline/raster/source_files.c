@@ -97,8 +97,7 @@ void pb_source_files_blame(const struct pb_config *config,
         struct pb_err place = {0}, named = {0}, ignored = {0};
         if (source->of_scene || pb_source_path(config, source, scene, path, &ignored) < 0)
             continue;
-        (void)pb_fail_at(&place, err->code, path, 0, 0,
-                         "source"); /* same display form as in err->file */
+        (void)pb_fail_at(&place, err->code, path, 0, 0, "source"); /* in the form of err->file */
         if (strcmp(place.file, err->file) != 0)
             continue;
         (void)pb_fail(&named, err->code, "source %s, %s: %s", source->name, path, err->msg);

@@ -319,7 +319,7 @@ void pb_scene_files_blame(const struct pb_scene_files *files, struct pb_err *err
         if (file->path == NULL)
             continue;
         (void)pb_fail_at(&place, err->code, file->path, 0, 0,
-                         "file"); /* same display form as in err->file */
+                         "file"); /* in the form of err->file */
         if (strcmp(place.file, err->file) != 0)
             continue;
         char line[16] = "";

@@ -43,8 +43,7 @@ static char *trim(char *line)
 
 int pb_scene_list_read(struct pb_raster_file *file, struct pb_err *err, struct pb_scene_list *out)
 {
-    static const char mark[] =
-        "\xef\xbb\xbf"; /* byte order mark of UTF-8, which some editors write */
+    static const char mark[] = "\xef\xbb\xbf"; /* byte order mark of UTF-8 */
     *out = (struct pb_scene_list){.n = 0};
     int rc = load(file, err, out), line = 0;
     char *next = rc == 0 ? out->text : NULL;

@@ -21,17 +21,15 @@ struct pb_scene_entry {
 
 struct pb_scene_walk {
     int fd;       /* descriptor of the folder; -1 = closed */
-    char *folder; /* path of a folder that is opened again for each file because fd is -1; else NULL
-                   */
+    char *folder; /* path of a folder that is opened for each file if fd is -1; else NULL */
     /* Folders whose entries were added to this walk (scene_joined.h). */
     struct pb_scene_walk *joined;
     size_t n_joined;
     struct pb_scene_entry *entry;
     size_t n, room;
     /* Sums over all entries of the folder, to detect changes: */
-    uint64_t bytes; /* bytes of the plain files */
-    uint64_t
-        digest; /* hash of paths, sizes, inodes, times and links; not safe against manipulation */
+    uint64_t bytes;      /* bytes of the plain files */
+    uint64_t digest;     /* hash of paths, sizes, inodes, times and links; not secure */
     int64_t youngest_ns; /* the youngest ctime, including that of the scene's folder */
     size_t n_linked;     /* plain files with several hard links */
 };

@@ -142,9 +142,7 @@ static int make_tags(struct cog *cog, struct pb_cog_options *options, struct pb_
         .band_names = names,
         .facts = facts,
         .n_bands = pb_cog_band_names(cog->env, cog->config, cog->n_bands, names),
-        .has_nodata =
-            !options->mask &&
-            !cog->config->has_alpha, /* NaN without a configured value: see pb_cog_writer_nodata */
+        .has_nodata = !options->mask && !cog->config->has_alpha, /* default: pb_cog_writer_nodata */
         .nodata = pb_cog_writer_nodata(options),
         .type = options->type,
         .grid = &cog->env->geometry,

@@ -27,8 +27,7 @@ struct pb_stac_config {
     enum pb_stac_time time;
     const char *pattern; /* pattern for NAME */
     char *platform, *constellation, *collection;
-    int32_t
-        checksum; /* kind for the files of all products: 0 = output.checksum, else 1 + the kind */
+    int32_t checksum;   /* products' files: 0 = output.checksum, else 1 + the kind */
     char *derived_from; /* address of an input, with {file}; NULL = the address is its content */
 };
 #endif

@@ -8,8 +8,7 @@
 #include "pipeline/product/stac/stac.h"
 
 struct pb_stac_when {
-    char
-        datetime[40]; /* RFC 3339; "" = a range from start to end: a day, or several observations */
+    char datetime[40]; /* RFC 3339; "" = a range from start to end (day, observations) */
     char start[40], end[40];
     const char *source; /* "metadata", "name", "tag", "modification time", "config" */
 };
