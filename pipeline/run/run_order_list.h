@@ -5,10 +5,13 @@
 /* input.order: list. Finds the number of each counted file in the list of the scene. One thread. */
 #include "pipeline/run/run_order_parts.h"
 
-/* Sets key: the line number among the lines that name files, from 1, or NaN. Fails with the errors
- * of pb_scene_list_read and input.incomplete        it lists a file that is not there, or that no
- * pattern with nth fits input.metadata_invalid  it lists a file twice input.ambiguous         two
- * files have the name input.metadata_conflict it lists different numbers of files of two patterns
- */
+/* Sets key: the line number among the lines that name files, from 1, or NaN. Fails with
+ *
+ *  - input.incomplete: it lists a file that is absent, or that matches no pattern with nth
+ *  - input.metadata_invalid: it lists a file twice
+ *  - input.ambiguous: two files have the name
+ *  - input.metadata_conflict: it lists different numbers of files of two patterns
+ *
+ * or an error of pb_scene_list_read. */
 int pb_run_order_list(const struct pb_ordering *ordering);
 #endif

@@ -8,11 +8,11 @@
  * readers == stream.in (loads) ==> feeder == copies ==> releaser
  *                                   feeder == steps ==> dispatcher == flights ==> finisher
  *                                       flights == strips == batches ==> collector
+ *
  * The feeder sends loads and queues the decoding of groups; the releaser returns slots after they
  * are sent; the dispatcher queues tiles whose groups are decoded, and the products of their rows
  * (whole_out.h); the finisher hands results to the writers, and reports finished bands to the
- * feeder
- * (`through`); the collector brings finished blocks to the writers. */
+ * feeder (`through`); the collector brings finished blocks to the writers. */
 #include "pipeline/profile/spans.h"
 #include "pipeline/run/base/remote.h"
 #include "pipeline/run/stream/stream.h"
