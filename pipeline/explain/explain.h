@@ -13,8 +13,8 @@ struct pb_json;
 struct pb_explain_options {
     const char *products; /* directory at which output.path begins */
     bool is_group;        /* run_options.input represents loose files of a folder */
-    const char *const
-        *names; /* the n_names files whose metadata define that; NULL: their names define it */
+    /* the n_names files whose metadata define that; NULL: their names define it */
+    const char *const *names;
     size_t n_names;
 };
 

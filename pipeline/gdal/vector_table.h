@@ -10,8 +10,8 @@ enum pb_vector_format { PB_VECTOR_GEOJSON, PB_VECTOR_GPKG };
 
 struct pb_vector_rows {
     const struct pb_table *table;
-    const uint32_t
-        *feature; /* feature of each row: its index in the result of pb_vector_read, ascending */
+    /* feature of each row: its index in the result of pb_vector_read, ascending */
+    const uint32_t *feature;
     const char *name; /* name of the layer */
     enum pb_vector_format format;
 };

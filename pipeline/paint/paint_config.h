@@ -24,8 +24,8 @@ struct pb_paint_config {
     int32_t blend; /* enum pb_paint_blend */
     bool has_blend;
     bool is_asked; /* the file defines how values become levels */
-    const struct pb_ramp
-        *chosen; /* ramp from `ramp` or `colours`; NULL = no ramp. Set by pb_paint_check */
+    /* ramp from `ramp` or `colours`; NULL = no ramp. Set by pb_paint_check */
+    const struct pb_ramp *chosen;
 };
 
 /* Rows for a table of keys; config: the kind's struct, member: its struct pb_paint_config. */

@@ -72,7 +72,7 @@ struct pb_input_files;
 struct pb_paint_config;
 struct pb_stac_item;
 
-/* The environment of all products of a run; everything is borrowed and outlives them. */
+/* Environment of all products of a run; everything is borrowed and outlives them. */
 struct pb_sidecars;
 
 struct pb_product_env {
@@ -106,34 +106,34 @@ struct pb_product_env {
     struct pb_file_progress
         *progress;             /* progress of the files that finish writes; NULL = not reported */
     enum pb_checksum checksum; /* checksum of the same files */
-    const char *directory;     /* where files are written (temporary, published by one rename) */
+    const char *directory;     /* folder of the files (temporary, published by one rename) */
     const char *const *band_names; /* names of the planes of tiles */
     const int32_t *scene_bands;    /* for the same planes: 1-based band of the scene whose stored
                                       pixels they have; 0 = computed; NULL = not yet known */
-    const struct pb_band_tags *const
-        *tags; /* for the same planes: pb_chain_output_tags; NULL = not yet known */
+    /* for the same planes: pb_chain_output_tags; NULL = not yet known */
+    const struct pb_band_tags *const *tags;
     const struct pb_plane_kept
         *kept;               /* for the same planes; NULL = not yet known, or no plane is a band */
     const char *valid_notes; /* validity declared by the files that is not used, for users; NULL or
                                 "" = nothing (plan_valid.c) */
-    const bool
-        *classes; /* for the same planes: pb_chain_classes; NULL = not yet known, or no classes */
+    /* for the same planes: pb_chain_classes; NULL = not yet known, or no classes */
+    const bool *classes;
     const struct pb_digits_report *digits; /* n_digits; known when products are finished */
     size_t n_digits;
     const struct pb_notes *notes; /* known when products are finished; NULL = none */
-    const struct pb_plane_rest
-        *rest; /* for the same planes; NULL = not yet known, or no residuals */
+    /* for the same planes; NULL = not yet known, or no residuals */
+    const struct pb_plane_rest *rest;
     const struct pb_metadata *metadata; /* metadata of the scene; NULL or family NULL = absent */
-    const struct pb_observations
-        *observations; /* observations that order the scene's files; NULL or n 0 = absent */
+    /* observations that order the scene's files; NULL or n 0 = absent */
+    const struct pb_observations *observations;
     const char *const *file_names;          /* delivered names of the scene's file and of each of
                                                input.sources; NULL = unknown */
     const struct pb_calibrated *calibrated; /* n_calibrated, made by steps that calibrate */
     size_t n_calibrated;
-    const struct pb_chain
-        *chain; /* for the results of reductions of the image; NULL = not yet known */
+    /* for the results of reductions of the image; NULL = not yet known */
+    const struct pb_chain *chain;
     size_t n_bands;
-    size_t n_default;   /* a product that names no bands takes the first n_default; 0 = all */
+    size_t n_default;   /* a product that names no bands gets the first n_default; 0 = all */
     const char *device; /* "cpu", "cuda:0": for the processing record */
     /* Returns the files that were read, with their checksums; waits for these. Called after all
      * pixels were read. Borrowed like the rest. NULL = unknown. */

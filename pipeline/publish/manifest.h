@@ -60,9 +60,9 @@ struct pb_manifest {
     char version[32];                      /* version of pushbroom that wrote it; filled by read */
     struct pb_input_id input;
     bool has_files; /* filled by read: several files were read, or files of a folder */
-    struct pb_manifest_read
-        *read; /* filled by read: n_read files of the input, n_pixels files of pixels first, then
-                  metadata and sidecars; empty for an input of one file */
+    /* filled by read: n_read files of the input, n_pixels files of pixels first, then metadata and
+     * sidecars; empty for an input of one file */
+    struct pb_manifest_read *read;
     size_t n_read, n_pixels;
     const struct pb_input_files *inputs; /* borrowed, used by write only; NULL = unknown */
     struct pb_manifest_file *file;       /* n_files; pb_manifest_fini frees file and read */

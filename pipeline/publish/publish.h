@@ -55,11 +55,11 @@ struct pb_publish_options {
     bool is_folder; /* the input is a folder that is a scene: files are named relative to it */
     bool is_set;    /* the input is loose files: products of files that it lacks are not replaced */
     bool is_open;   /* and products of a part of these files are replaced, by any rule */
-    const char
-        *earlier; /* only products of these jobs: ids, each followed by a space, borrowed; NULL:
-                     products of a command, not of a job, from files with the content of these */
-    const char
-        *input_path; /* a directory that contains this file is not replaced; NULL = no file */
+    /* only products of these jobs: ids, each followed by a space, borrowed; NULL: products of a
+     * command, not of a job, from files with the content of these */
+    const char *earlier;
+    /* a directory that contains this file is not replaced; NULL = no file */
+    const char *input_path;
     enum pb_existing existing;
     unsigned mode; /* permissions of the files, and with search for readers of the directories; 0 =
                       0644 and 0755 without the umask's bits */

@@ -44,12 +44,12 @@ struct pb_block_decoder {
     unsigned char *row;                   /* row after the first buffer's decoded bytes */
 };
 
-/* decoder: zeroed; to be ended after a failure as well. 0; -ENOTSUP: no codec that is understood
- * here; memory. */
+/* decoder: zeroed; call fini after a failure too. Returns 0; -ENOTSUP: the codec is not
+ * supported here; memory. */
 int pb_block_decoder_init(struct pb_block_decoder *decoder, const struct pb_block_layout *layout,
                           struct pb_err *err);
 void pb_block_decoder_fini(struct pb_block_decoder *decoder);
-uint64_t pb_block_decoder_bytes(const struct pb_block_decoder *decoder); /* at most */
+uint64_t pb_block_decoder_bytes(const struct pb_block_decoder *decoder); /* upper bound */
 int pb_block_decoder_take_memory(struct pb_block_decoder *decoder, struct pb_err *err);
 
 /* Reads and decodes a stored block: *out_buffer is valid until the next call. next: the block of
@@ -59,7 +59,7 @@ int pb_block_decode(struct pb_block_decoder *decoder, const struct pb_tiff_file 
                     const struct pb_block *block, const struct pb_block *next,
                     struct pb_block_buffer **out_buffer);
 
-/* Fails with input.damaged: which block of which codec, and why. */
+/* Fails with input.damaged: the block, its codec, and the reason. */
 int pb_block_damaged(const struct pb_block_decoder *decoder, const struct pb_tiff_file *file,
                      const struct pb_block *block, const char *why);
 int pb_block_read_bytes(const struct pb_block_decoder *decoder, const struct pb_tiff_file *file,

@@ -134,8 +134,8 @@ static void look_inside(const struct pb_outline *o, int side, const double aim[2
 /* --- along the edge --------------------------------------------------------------------------- */
 
 struct node {
-    double
-        t; /* position along the edge; 0 .. 3 = corners, from the upper left, counter-clockwise */
+    /* position along the edge; 0 .. 3 = corners, from the upper left, counter-clockwise */
+    double t;
     double lonlat[2];
     bool is_fine; /* the line to the next node follows the edge */
 };

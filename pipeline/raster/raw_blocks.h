@@ -21,8 +21,8 @@ struct pb_raw_blocks {
     const struct pb_raster *raster; /* borrowed */
     const struct pb_block_layout *layout;
     const struct pb_block_fill *fill; /* value of blocks that are not stored; the raster's */
-    struct pb_block_place
-        *place; /* n places from pb_block_reader_places; owned. NULL if by_host: all blocks exist */
+    /* n places from pb_block_reader_places; owned. NULL if by_host: all blocks exist */
+    struct pb_block_place *place;
     uint64_t n;
     struct pb_raw_how how;
     int32_t alpha_band;               /* 1-based; for PB_RAW_MASK_ALPHA */

@@ -51,8 +51,8 @@ struct pb_sar {
     struct pb_arena *arena; /* owns everything, including this struct */
     struct pb_sar_channel channel[PB_SAR_CHANNELS_MAX];
     size_t n;
-    const struct pb_range_doppler
-        *geometry; /* geometry of all channels; NULL: see why_no_geometry */
+    /* geometry of all channels; NULL: see why_no_geometry */
+    const struct pb_range_doppler *geometry;
     char why_no_geometry[240];
 };
 

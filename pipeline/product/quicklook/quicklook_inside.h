@@ -22,8 +22,8 @@ struct quicklook {
     struct pb_grid grid;        /* for the pyramid */
     struct pb_pyramid *pyramid; /* NULL if level 0 itself is used */
     int32_t block_px;
-    float
-        *level[PB_QUICKLOOK_PLANES_MAX]; /* source_w x source_h each; tiles write disjoint parts */
+    /* source_w x source_h each; tiles write disjoint parts */
+    float *level[PB_QUICKLOOK_PLANES_MAX];
     float *target[PB_QUICKLOOK_PLANES_MAX];      /* target_w x target_h; made by finish */
     const float *shown[PB_QUICKLOOK_PLANES_MAX]; /* planes to show, of the same size */
     struct pb_quicklook_colours *colours;        /* n_pictures */
