@@ -31,7 +31,7 @@ struct pb_resident {
     int64_t priority;
     uint32_t jobs;  /* jobs that its kernel serves */
     uint32_t share; /* share of its kernel; 0 = no kernel */
-    bool waits;     /* for a free share */
+    bool waits;     /* waits for a free share */
     uint64_t left_ns;
     _Atomic uint64_t known; /* the state at the last check of its share, */
     atomic_bool differs;    /* and true if the share was different */

@@ -665,7 +665,7 @@ static int add_edge(const struct adding *a, struct crossings *of, double strip, 
     return rc;
 }
 
-/* A strip of the map, or all of them on top of each other. */
+/* A strip of the map, or all of them overlaid. */
 struct strip {
     bool all;
     double number;                /* unused if `all` */

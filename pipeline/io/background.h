@@ -35,7 +35,7 @@ struct pb_background {
     struct pb_background_part part[PB_BACKGROUND_PARTS]; /* n of them from `first` on, in a ring */
     unsigned first, n;
     bool stop;
-    int error; /* the first one */
+    int error; /* errno of the first failed part */
 };
 
 void pb_background_init(struct pb_background *background, pb_background_work *work, void *user);

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_FILE_IDENTITY_H
 #define PB_FILE_IDENTITY_H
-/* The identity of a file at some time: device, inode, size, mtime and ctime (a rewrite that
- * restores the mtime changes the ctime), as one line of text that can be stored. */
+/* Identity of a file at some time: device, inode, size, mtime and ctime (a rewrite that restores
+ * the mtime changes the ctime), as one line of text that can be stored. */
 #include <stdbool.h>
 #include <sys/stat.h>
 

@@ -41,7 +41,7 @@ static int store_part(void *user, const struct pb_background_part *part)
             return n == 0 ? ENOSPC : errno;
         }
     }
-    /* A hint: the disk writes while the rest is hashed, so fsync takes less time. fsync still
+    /* A hint: the disk writes while the rest is hashed; therefore fsync is shorter. fsync still
      * reports all errors. */
     (void)sync_file_range(file->made.fd, (off_t)part->at, (off_t)part->bytes,
                           SYNC_FILE_RANGE_WRITE);

@@ -18,7 +18,7 @@ static bool is_one(const struct pb_meta_node *root)
            pb_meta_text(item, "stac_version") != NULL && pb_meta_child(item, "properties") != NULL;
 }
 
-/* Takes over the interval of a product of several observations, which has no time. */
+/* Takes over the interval of a product of several observations, which has no single time. */
 static void read_interval(struct pb_meta_reader *r, const char *start, const char *end)
 {
     struct pb_metadata *out = r->out;

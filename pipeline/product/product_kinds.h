@@ -10,7 +10,7 @@
 #include "pipeline/product/products.def"
 #undef PB_PRODUCT
 
-/* All of them, for pb_config_load. */
+/* All kinds, for pb_config_load. */
 extern const struct pb_product_kinds pb_products;
 /* The same, but coordinate systems are looked up too: opens PROJ's database, therefore not for a
  * process that is confined or forks afterwards. */

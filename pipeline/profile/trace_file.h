@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TRACE_FILE_H
 #define PB_TRACE_FILE_H
-/* A file in Chrome's trace event format, as JSON: Perfetto and chrome://tracing open it. Format:
- * "Trace Event Format", Google, 2016 (phases X, C, b, e and M). The events of each run are in the
- * order of their starts; a line has one. A file that is there already is refused. One thread. */
+/* File in Chrome's trace event format, as JSON, for Perfetto and chrome://tracing. Format:
+ * "Trace Event Format", Google, 2016 (phases X, C, b, e and M). The events of each run are in
+ * the order of their starts, one per line. An existing file is refused. One thread. */
 #include "config/base/err.h"
 
 #include <stdint.h>

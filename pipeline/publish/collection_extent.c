@@ -136,7 +136,7 @@ static bool grow_bbox(struct pb_collection_extent *extent, const struct pb_colle
     return grow_longitudes(&box[WEST], &box[EAST], item->bbox[WEST], item->bbox[EAST]) || grew;
 }
 
-/* sign: 1 = the later one is kept, -1 = the earlier one. */
+/* sign: 1 = selects the later time, -1 = the earlier one. */
 static bool grow_time(char time[40], const char *other, int sign)
 {
     bool grows =

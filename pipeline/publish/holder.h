@@ -20,7 +20,7 @@ struct pb_holder {
     unsigned n;     /* serial number in the process */
 };
 
-/* Writes the node of this machine; "000000000000" if there is no memory. */
+/* Writes the node of this machine; "000000000000" if out of memory. */
 void pb_holder_node(char out[PB_HOLDER_NODE_BYTES]);
 /* Describes this process, with the next serial number. */
 void pb_holder_make(struct pb_holder *out);

@@ -99,7 +99,8 @@ static bool is_left(int fd, const struct sight *sight)
 /* Makes the directory under a unique name. -EAGAIN: a sweep removed it. */
 static int prepare(struct pb_publish_lock *lock, const char *name)
 {
-    if (mkdirat(lock->products_fd, name, 0777) != 0) /* users of one group break each other's */
+    if (mkdirat(lock->products_fd, name, 0777) !=
+        0) /* allows users of one group to break each other's locks */
         return errno == EEXIST ? -EAGAIN : -errno;
     lock->fd = openat(lock->products_fd, name, DIRECTORY_FLAGS);
     if (lock->fd >= 0)

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* A failed sync is not tried again: the kernel reports an error once, so a second fsync that
+/* A failed sync is not repeated: the kernel reports an error once; therefore a second fsync that
  * returns 0 proves nothing. */
 #include "pipeline/publish/publish_move.h"
 #include "pipeline/publish/publish_temp.h"

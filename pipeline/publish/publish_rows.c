@@ -210,7 +210,7 @@ int pb_publish_rows_record(const struct pb_publish_rows *rows, int temp_fd, int 
     return rc;
 }
 
-/* Returns NULL if there is no record, or one that was not completed: then nothing was published. */
+/* Returns NULL if the record is absent or incomplete: then nothing was published. */
 static struct pb_json_value *read_record(int temp_fd)
 {
     struct pb_json_value *value = NULL;

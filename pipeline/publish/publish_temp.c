@@ -341,8 +341,8 @@ bool pb_publish_temp_discard(int products_fd, const char *name)
 
 /* --- earlier runs of a job -------------------------------------------------------------------*/
 
-/* Renames an entry to a free name that no run uses. The file system decides between this and a
- * rename of the run: one of them finds nothing. */
+/* Renames an entry to a free name that no run uses. The file system orders this and a rename by
+ * the run: the second one finds no entry. */
 static void fence_entry(int at, const char *name)
 {
     char fenced[32];
@@ -374,9 +374,9 @@ static void fence_leaves(int temp_fd, const char *name)
         (void)close(fd);
 }
 
-/* Renames scene/ first, then the directories in it. Under its new name scene/ cannot be a published
- * directory, so published products are never touched. The run may have scene/ open, and would find
- * its <leaf> without the second step. */
+/* Renames scene/ first, then the directories in it. Under its new name scene/ cannot be a
+ * published directory; therefore published products are never touched. The run may have scene/
+ * open, and would find its <leaf> without the second step. */
 static void fence(int products_fd, const char *name)
 {
     int fd = openat(products_fd, name, DIRECTORY_FLAGS);

@@ -1,24 +1,24 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* One lock, one condition, a table short enough to be searched from end to end (some dozen to some
- * hundred cells; a search costs a microsecond, a cell milliseconds).
+/* One lock, one condition, a table short enough for a linear search (some dozen to some hundred
+ * cells; a search costs a microsecond, a cell milliseconds).
  *
  * A tile is read fragment by fragment. A fragment whose cell is in the cache is copied; if no
- * reader has the cell, this one decodes it; if another reader is decoding it, the fragment is left
- * for later, so that readers which need the same cells share the decoding instead of queueing. A
+ * reader has the cell, this one decodes it; if another reader is decoding it, the fragment is
+ * deferred, so that readers which need the same cells share the decoding instead of queueing. A
  * reader parks only when no other fragment is left.
  *
- * No reader waits for ever: a reader holds at most one cell at a time (it copies from it or decodes
- * into it) and never parks while it holds one. So a reader that holds a cell is running, and
- * releases it after a copy, or after a decode that succeeds or fails. That holds for any number of
- * cells from one up; with fewer cells than readers some readers wait for others. Failure and abort
- * wake all.
+ * No reader waits for ever: a reader holds at most one cell at a time (it copies from it or
+ * decodes into it) and never parks while it holds one. Therefore a reader that holds a cell is
+ * running, and releases it after a copy, or after a decode that succeeds or fails. This is true
+ * for any number of cells from one up; with fewer cells than readers some readers wait for
+ * others. Failure and abort wake all.
  *
- * Evicts the least recently used unpinned cell. The cells that a tile will need are marked as used
- * when it begins, so that its own decodes do not evict them.
+ * Evicts the least recently used unpinned cell. The cells that a tile will need are marked as
+ * used when it begins, so that its own decodes do not evict them.
  *
- * The pixels of a cell are written without the lock by the reader that claimed it, and read without
- * it by readers that pinned it; claim, publication and pin happen under the lock. */
+ * The pixels of a cell are written without the lock by the reader that claimed it, and read
+ * without it by readers that pinned it; claim, publication and pin happen under the lock. */
 #include "pipeline/raster/block_cache.h"
 #include "config/base/clock.h"
 #include "pipeline/device/mem.h"

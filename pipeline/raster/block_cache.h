@@ -3,8 +3,8 @@
 #ifndef PB_BLOCK_CACHE_H
 #define PB_BLOCK_CACHE_H
 /* Decoded parts of the scene, shared by all readers of a run, so that parts which several tiles
- * need (the halo around a tile, a strip that covers a row of tiles) are decoded once. Cells are the
- * parts of a regular grid over the image; a fixed number of them is in memory, all of it taken by
+ * need (the halo around a tile, a strip that covers a row of tiles) are decoded once. Cells are
+ * the parts of a regular grid over the image; a fixed number of them is in memory, allocated by
  * pb_block_cache_create. */
 #include "config/base/err.h"
 #include "kernels/view.h"
@@ -28,7 +28,7 @@ struct pb_block_cache_options {
                   const struct pb_window *to, struct pb_err *err);
 };
 
-/* Bytes of one cell, and of a whole cache without what GDAL holds. */
+/* Bytes of one cell, and of a whole cache without GDAL's memory. */
 uint64_t pb_block_cache_cell_bytes(const struct pb_block_cache_options *options);
 uint64_t pb_block_cache_bytes(const struct pb_block_cache_options *options);
 

@@ -36,9 +36,9 @@ struct pb_block_buffer {
 
 struct pb_block_decoder {
     const struct pb_block_layout *layout; /* borrowed */
-    const struct pb_decode *decode;       /* NULL: stored as it is */
+    const struct pb_decode *decode;       /* NULL: stored uncompressed */
     void *context;
-    struct pb_block_buffer buffer[2]; /* the second one where n_buffers is 2 */
+    struct pb_block_buffer buffer[2]; /* the second one is used if n_buffers is 2 */
     unsigned n_buffers;
     uint64_t decoded_bytes, stored_bytes; /* bytes of each buffer */
     unsigned char *row;                   /* row after the first buffer's decoded bytes */

@@ -8,7 +8,7 @@
 
 enum { PHOTOMETRIC_PALETTE = 3, PHOTOMETRIC_YCBCR = 6 };
 #define SAMPLE_BITS_MAX   128
-#define SAMPLES_MAX       1024 /* values of a tag that has one for each band */
+#define SAMPLES_MAX       1024 /* values of a tag with a value for each band */
 #define STORED_MAX_FACTOR 8    /* factor of the decoded size up to which a stored block is read */
 #define STORED_MAX_EXTRA  65536
 

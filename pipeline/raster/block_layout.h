@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_BLOCK_LAYOUT_H
 #define PB_BLOCK_LAYOUT_H
-/* The layout of the pixels of one TIFF image in its blocks (tiles or strips), and the blocks'
- * places in the file. A block's decoded size follows from the directory alone; a decoder must
- * produce exactly that. Thread: any. */
+/* Layout of the pixels of one TIFF image in its blocks (tiles or strips), and the blocks' places
+ * in the file. A block's decoded size follows from the directory alone; a decoder must produce
+ * exactly this size. Thread: any. */
 #include "pipeline/raster/tiff_directory.h"
 
 #include <stdbool.h>

@@ -114,7 +114,7 @@ static int take_decoded(struct pb_block_reader *reader, const struct pb_block_ta
     return 0;
 }
 
-/* Rows of a block that is stored as it is. */
+/* Copies rows of an uncompressed block. */
 static int take_stored(struct pb_block_reader *reader, const struct pb_block_target *target,
                        const struct pb_block *block)
 {

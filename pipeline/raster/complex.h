@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_COMPLEX_H
 #define PB_COMPLEX_H
-/* Complex samples (pairs of a real and an imaginary part, as single-look SAR images have them) as
- * real ones: amplitude or power, computed in double and rounded to float32. Pure; any thread. */
+/* Conversion of complex samples (pairs of a real and an imaginary part, as in single-look SAR
+ * images) to real ones: amplitude or power, computed in double and rounded to float32. Pure; any
+ * thread. */
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_RASTER_FILE_H
 #define PB_RASTER_FILE_H
-/* The file below a raster: one descriptor through which everything is read, the identity the file
- * had when it was opened, and the errno of the first read that failed. GDAL hides errno; a read
- * through this descriptor keeps it, so a failing disk is distinguished from a damaged file. A
- * pb_raster_file belongs to one thread at a time. */
+/* File of a raster: one descriptor for all reads, the identity of the file when it was opened,
+ * and the errno of the first read that failed. GDAL hides errno; a read through this descriptor
+ * stores it, so that a failing disk is distinguished from a damaged file. A pb_raster_file
+ * belongs to one thread at a time. */
 #include "config/base/err.h"
 #include "pipeline/io/file_part.h"
 

@@ -38,7 +38,7 @@ static int cursor_value(const struct pb_tiff_file *file, struct cursor *cursor, 
     return 0;
 }
 
-/* Bytes that an uncompressed single strip needs: libtiff ignores its tag as well. */
+/* Bytes that an uncompressed single strip needs: libtiff ignores its tag, too. */
 static uint64_t strip_need(const struct pb_tiff_header *header)
 {
     uint64_t samples = (uint64_t)header->width * (uint64_t)(header->planar ? 1 : header->bands);

@@ -9,10 +9,10 @@
 #include "pipeline/product/product.h"
 
 struct pb_cog_blocks {
-    bool passes;   /* the product's bands are the file's, all of them in their order, unchanged, and
-                      its blocks are of a codec that keeps them */
-    bool copied;   /* and its blocks have the product's format; if false: */
-    char why[120]; /* reason for users, after "blocks encoded anew: " */
+    bool passes; /* the product's bands are those of the file, complete, in order and unchanged, and
+                    the codec of its blocks preserves them */
+    bool copied; /* and its blocks have the product's format; if false: */
+    char why[120];              /* reason for users, after "blocks encoded anew: " */
     struct pb_same_blocks same; /* when copied; raster is not set */
 };
 

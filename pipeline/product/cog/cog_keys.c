@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The keys of a COG, and the checks of keys against each other: a type and its nodata, a codec and
+/* Keys of a COG, and the checks of keys against each other: a type and its nodata, a codec and
  * its level. */
 #include "pipeline/product/cog/cog.h"
 #include "pipeline/product/joint.h"
@@ -258,7 +258,7 @@ static void check_picture(struct pb_cog_config *cog, const struct pb_product_che
     if (cog->has_scale || cog->offset != 0 || cog->unit != NULL)
         pb_product_key_wrong(check, other,
                              "cog.%s is for values, and a picture has levels; leave it out", other);
-    if (!paint->has_range) { /* the step makes 0 to 1; alpha alone leaves levels as they are */
+    if (!paint->has_range) { /* the step makes 0 to 1; alpha alone does not change levels */
         paint->range[0] = 0;
         paint->range[1] = paint->has_stretch ? 1 : UINT8_MAX;
     }

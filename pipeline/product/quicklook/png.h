@@ -3,7 +3,7 @@
 #ifndef PB_PNG_H
 #define PB_PNG_H
 /* 8-bit PNG with alpha, row by row. Encoder and filter are fixed and there is no time stamp: the
- * same pixels give the same bytes. Memory follows the width alone. One thread per call. */
+ * same pixels give the same bytes. Memory depends only on the width. One thread per call. */
 #include "config/base/err.h"
 
 #include <stddef.h>

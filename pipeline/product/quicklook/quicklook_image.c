@@ -66,7 +66,7 @@ int pb_quicklook_write_png(const struct quicklook *q, struct pb_err *err,
     const bool sheet = pb_quicklook_is_sheet(&q->config->product);
     int32_t w, h;
     pb_quicklook_image_size(q, &w, &h);
-    /* No colon in the keys: GDAL would cut them there. */
+    /* The keys have no colon, because GDAL would cut them there. */
     const struct pb_png_text texts[] = {
         {"Title", pb_product_base(q->env)},
         {"Software", "pushbroom " PB_VERSION},
