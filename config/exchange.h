@@ -5,7 +5,9 @@
 /* Which communication pattern (wic/pattern/pattern.h) tiles, their parts or rounds follow, with
  * values for the pattern's arguments. The pattern is static or of a plugin that stays loaded. */
 #include "kernels/op.h"
-#include "wic/pattern/pattern.h"
+#include "wic/pattern/limits.h"
+
+struct wic_pattern;
 
 struct pb_exchange_config {
     char *name; /* of the pattern */

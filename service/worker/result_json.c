@@ -9,6 +9,7 @@
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/sidecars.h"
 #include "service/worker/core_use.h"
+#include "wic/pattern/pattern.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -40,6 +40,7 @@
  * rules changes WIC_PATTERN_ABI.
  *
  * Threads: a pattern may be used by several threads, one state by one at a time. */
+#include "wic/pattern/limits.h"
 #include "wic/pattern/step.h"
 
 #include <stddef.h>
@@ -49,9 +50,6 @@ extern "C" {
 #endif
 
 #define WIC_PATTERN_ABI        2u
-#define WIC_PATTERN_NAME_MAX   32  /* with the terminator; a-z, then a-z 0-9 _ */
-#define WIC_PATTERN_DOC_MAX    512 /* with the terminator */
-#define WIC_PATTERN_ARGS_MAX   16
 #define WIC_PATTERN_CHUNKS_MAX (UINT64_C(1) << 40) /* of one way */
 #define WIC_OPEN               UINT64_MAX          /* a total that is not known */
 
