@@ -4,13 +4,13 @@
  * (schema.h) -> checks across keys. Each part reports its mistakes and the next one runs all the
  * same, so that one load shows every mistake; checks that would only repeat a mistake are left out.
  * Everything lives in one arena, the configuration itself included. */
-#include "config/config.h"
-
 #include "config/base/arena.h"
 #include "config/compose.h"
+#include "config/config.h"
 #include "config/config_files.h"
 #include "config/config_parts.h"
 #include "config/group_pattern.h"
+#include "config/pipeline_config.h"
 #include "config/yaml/yaml_tree.h"
 
 #include <errno.h>

@@ -4,8 +4,10 @@
  * works on any four-band scene. config/pushbroom.yaml is this text; a test holds them equal. */
 #include "config/config.h"
 
-#include "config/config_parts.h"
 #include "config/base/text.h"
+#include "config/config_parts.h"
+#include "config/exchange.h"
+#include "config/product_config.h"
 #include "wic/pattern/schedule.h"
 
 static void add_section(struct pb_text *out, const struct pb_section *section)

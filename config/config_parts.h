@@ -5,9 +5,14 @@
 /* The readers and checks that pb_config_parse is made of, and the printers. All of them put
  * mistakes into load->report and go on; running out of memory shows in load->arena. Internal to
  * config/. */
+#include "config/notify_config.h"
 #include "config/schema.h"
 
 #include <stdint.h>
+
+struct pb_config;
+struct pb_pipeline_config;
+struct pb_service_config;
 
 #define PB_TOP_KEYS 5
 extern const char *const pb_top_keys[PB_TOP_KEYS];

@@ -1,11 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/config_parts.h"
-#include "config/input_files.h"
 
 #include "config/base/arena.h"
+#include "config/config.h"
+#include "config/input_files.h"
 #include "config/output/output_path.h"
+#include "config/pipeline_config.h"
 #include "config/yaml/yaml_tree.h"
+#include "kernels/op.h"
 #include "kernels/ops/geometry/warp.h"
 
 #include <stdio.h>

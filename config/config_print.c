@@ -2,10 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* The effective configuration. What it prints loads to the same values again. */
 #include "config/config.h"
-
-#include "config/config_parts.h"
 #include "config/base/text.h"
+#include "config/config_parts.h"
+#include "config/pipeline_config.h"
+#include "config/product_config.h"
+#include "config/product_words.h"
 #include "config/units.h"
+#include "kernels/op.h"
+#include "kernels/view.h"
 
 #include <string.h>
 

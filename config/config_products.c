@@ -5,9 +5,13 @@
 #include "config/config_parts.h"
 
 #include "config/base/arena.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "config/product_check.h"
+#include "config/product_config.h"
 #include "config/units.h"
 #include "config/yaml/yaml_tree.h"
+#include "kernels/op.h"
 
 #include <stdarg.h>
 #include <stdio.h>

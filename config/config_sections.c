@@ -3,6 +3,9 @@
 /* The sections of the configuration with their places in the file. */
 #include "config/config_parts.h"
 
+#include "config/config.h"
+#include "config/exchange.h"
+#include "config/product_config.h"
 #include "wic/pattern/schedule.h"
 
 #include <stdio.h>

@@ -5,6 +5,7 @@
  * machine. */
 #include "config/config_parts.h"
 
+#include "config/service_config.h"
 #include "config/yaml/yaml_tree.h"
 
 #include <limits.h>

@@ -3,7 +3,9 @@
 #include "config/config_parts.h"
 
 #include "config/base/arena.h"
+#include "config/pipeline_config.h"
 #include "config/yaml/yaml_tree.h"
+#include "kernels/op.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/config_parts.h"
 
+#include "config/pipeline_config.h"
 #include "config/yaml/yaml_tree.h"
+#include "kernels/op.h"
 
 #include <math.h>
 #include <stdio.h>

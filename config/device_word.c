@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/device_word.h"
+#include "config/compute_config.h"
 
 #include <errno.h>
 #include <stdlib.h>

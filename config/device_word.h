@@ -3,7 +3,8 @@
 #ifndef PB_DEVICE_WORD_H
 #define PB_DEVICE_WORD_H
 /* The words of compute.device and of --device. Thread: any. */
-#include "config/config.h"
+
+struct pb_compute_config;
 
 /* "auto", "cpu", "cuda" or "cuda:N" (N from 0 to 255) into device and device_index. 0, or -EINVAL
  * and *out_compute as it was. */

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* The keys of service.duplicates. */
 #include "config/schema.h"
+#include "config/service_config.h"
 
 #define DAY      86400000.0
 #define AT(name) offsetof(struct pb_duplicates_config, name)

@@ -7,6 +7,7 @@
 #include "config/base/arena.h"
 #include "config/config_parts.h"
 #include "config/patterns.h"
+#include "config/pipeline_config.h"
 #include "config/yaml/yaml_tree.h"
 
 #include <errno.h>

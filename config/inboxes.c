@@ -3,6 +3,7 @@
 /* The reader of service.inboxes: a list of maps with the keys of pb_section_inbox. */
 #include "config/config_parts.h"
 #include "config/schema_values.h"
+#include "config/service_config.h"
 
 #include "config/base/arena.h"
 #include "config/yaml/yaml_tree.h"

@@ -6,6 +6,7 @@
 #include "config/base/glob.h"
 #include "config/config_parts.h"
 #include "config/group_pattern.h"
+#include "config/pipeline_config.h"
 #include "config/schema_values.h"
 #include "config/yaml/yaml_tree.h"
 #include "kernels/chain/chain.h"

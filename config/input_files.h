@@ -6,6 +6,9 @@
  * is the scene's and its bands, and all others. Internal to config/. */
 #include "config/schema.h"
 
+struct pb_input_config;
+struct pb_pipeline_config;
+
 /* Checks the keys against each other and fills the members of *input that are not keys. node: the
  * section, NULL = not given. */
 void pb_input_files_resolve(struct pb_load *load, const struct pb_yaml *owner,

@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Which pipeline takes an input, by its name. */
-#include "config/config.h"
-
 #include "config/base/archive_name.h"
 #include "config/base/base_name.h"
 #include "config/base/glob.h"
+#include "config/config.h"
 #include "config/group_pattern.h"
+#include "config/match.h"
+#include "config/pipeline_config.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,12 +6,12 @@
  * operators and products (their descriptors). It reads and validates (schema_read.c and
  * schema_values.h), prints the effective values (schema_print.c) and documents (schema_doc.c).
  * Internal to config/, but for schema_doc.h. */
-#include "config/config.h"
 #include "config/yaml/report.h"
 #include "kernels/key.h"
 
 struct pb_arena;
 struct pb_config_files;
+struct pb_product_kinds;
 struct pb_text;
 struct pb_yaml;
 

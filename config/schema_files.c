@@ -6,6 +6,7 @@
 
 #include "config/base/arena.h"
 #include "config/base/glob.h"
+#include "config/input_config.h"
 #include "config/yaml/yaml_tree.h"
 
 #include <stdio.h>

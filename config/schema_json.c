@@ -6,6 +6,7 @@
 
 #include "config/base/json_writer.h"
 #include "config/config_parts.h"
+#include "config/product_config.h"
 #include "config/schema_doc.h"
 #include "kernels/op.h"
 

@@ -2,6 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* The tables. A new key is one row here and one member in config.h. */
 #include "config/schema.h"
+#include "config/compute_config.h"
+#include "config/limits_config.h"
+#include "config/pipeline_config.h"
+#include "config/service_config.h"
 
 #define N_OF(rows) (sizeof(rows) / sizeof *(rows))
 #define MIB        1048576.0

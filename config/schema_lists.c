@@ -4,6 +4,7 @@
 
 #include "config/base/arena.h"
 #include "config/base/glob.h"
+#include "config/input_config.h"
 #include "config/units.h"
 #include "config/yaml/yaml_tree.h"
 

@@ -3,6 +3,8 @@
 #include "config/schema.h"
 
 #include "config/base/text.h"
+#include "config/input_config.h"
+#include "config/service_config.h"
 #include "config/units.h"
 
 #include <math.h>

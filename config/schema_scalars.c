@@ -3,6 +3,8 @@
 /* One reader per type of scalar, chosen by a table. A reader writes its value only when it is
  * valid, so an invalid key keeps its default and later checks report nothing about it. */
 #include "config/choice_words.h"
+#include "config/compute_config.h"
+#include "config/product_config.h"
 #include "config/schema_values.h"
 
 #include "kernels/nearest.h"

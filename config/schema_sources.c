@@ -4,6 +4,7 @@
 #include "config/schema_values.h"
 
 #include "config/base/arena.h"
+#include "config/input_config.h"
 #include "config/yaml/yaml_tree.h"
 
 #include <stdio.h>

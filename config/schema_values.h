@@ -6,6 +6,11 @@
  * valid values only. Internal to config/. */
 #include "config/schema.h"
 
+struct pb_band_config;
+struct pb_file_config;
+struct pb_inbox_config;
+struct pb_source_config;
+
 /* Of the types that are scalars; fills the members of the struct at base. */
 void pb_read_scalar(struct pb_load *load, const struct pb_key *key, const struct pb_yaml *node,
                     const char *what, void *base);

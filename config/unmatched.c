@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* The keys of service.unmatched. */
 #include "config/schema.h"
+#include "config/service_config.h"
 
 #define AT(name) offsetof(struct pb_unmatched_config, name)
 

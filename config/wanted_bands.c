@@ -1,6 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/wanted_bands.h"
+#include "config/pipeline_config.h"
+#include "config/product_config.h"
+#include "kernels/key.h"
+#include "kernels/op.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,11 @@
 #define PB_WANTED_BANDS_H
 /* Which bands a pipeline has to make: the outputs of its chain, for the check of the configuration
  * and for the plan alike. Pure; any thread. */
-#include "config/config.h"
+#include "config/input_values.h"
+
+#include <stddef.h>
+
+struct pb_pipeline_config;
 
 #define PB_WANTED_BANDS_MAX 512
 

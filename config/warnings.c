@@ -1,10 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Warnings of a configuration. */
-#include "config/config.h"
 #include "config/output/output_path.h"
 
 #include "config/base/glob.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
+#include "config/product_config.h"
 
 #include <stdio.h>
 #include <string.h>

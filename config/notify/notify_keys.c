@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* The keys of the entries of notify, by their kind. */
 #include "config/config_parts.h"
+#include "config/notify_config.h"
 
 #include <assert.h>
 

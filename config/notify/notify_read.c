@@ -5,7 +5,10 @@
 
 #include "config/base/arena.h"
 #include "config/base/glob.h"
+#include "config/config.h"
 #include "config/notify/events.h"
+#include "config/notify_config.h"
+#include "config/pipeline_config.h"
 #include "config/yaml/yaml_tree.h"
 
 #include <stdio.h>

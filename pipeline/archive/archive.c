@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+#include "config/limits_config.h"
 #include "pipeline/archive/archive_inside.h"
 
 #include <stdlib.h>

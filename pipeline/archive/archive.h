@@ -7,13 +7,14 @@
  * itself if stored uncompressed, else of one file for all of them. No member is ever opened or
  * made by its name. libarchive reads the formats. Call it in the confined process that decodes a
  * job; one thread per object. */
-#include "config/config.h"
 #include "config/base/err.h"
 #include "pipeline/io/file_part.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct pb_limits;
 
 struct pb_archive_member {
     char *path; /* without "./" and trailing slashes */

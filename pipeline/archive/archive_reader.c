@@ -6,6 +6,7 @@
  * used; others would start programs. */
 #include "pipeline/archive/archive_inside.h"
 
+#include "config/limits_config.h"
 #include "pipeline/archive/archive_names.h"
 #include "pipeline/raster/raster_file.h"
 

@@ -5,7 +5,7 @@
 /* Compression of one block. A codec is a table of functions; its working memory is a context, one a
  * thread, made before the first block: encode allocates nothing, except in codecs of pictures,
  * whose libraries allocate. The output of encode depends on its input and the level only. */
-#include "config/config.h"
+#include "config/product_words.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,15 +7,16 @@
  * in a fixed order (cog_file.h); therefore its bytes depend on pixels and options only. The pyramid
  * does the same with the overviews. Or the caller encodes all blocks, also those of overviews: then
  * there is no pyramid. It does not depend on scenes and products; cog.c does. */
-#include "config/config.h"
 #include "config/base/err.h"
+#include "config/input_values.h"
+#include "config/product_words.h"
 #include "kernels/codec/pixel_join.h"
-#include "pipeline/raster/raster.h"
 #include "pipeline/codec/rest.h"
-#include "pipeline/io/checksum.h"
 #include "pipeline/cog/same_blocks.h"
 #include "pipeline/cog/tiff_writer.h"
 #include "pipeline/grid/tile.h"
+#include "pipeline/io/checksum.h"
+#include "pipeline/raster/raster.h"
 
 #include <stdint.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/device/device.h"
+#include "config/compute_config.h"
 #include "pipeline/device/others.h"
 
 #include <errno.h>

@@ -4,7 +4,6 @@
 #define PB_DEVICE_H
 /* Devices that can compute. Device 0.. are CUDA devices; the CPU is always available. Thread:
  * any, one at a time. */
-#include "config/config.h"
 #include "config/base/err.h"
 
 #include "pipeline/device/tuning.h"
@@ -13,6 +12,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct pb_compute_config;
 
 /* Properties of a CUDA device that a plan needs. */
 struct pb_device_traits {

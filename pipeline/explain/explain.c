@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/explain/explain.h"
 
+#include "config/config.h"
 #include "pipeline/explain/explain_parts.h"
 
 #include <stdio.h>

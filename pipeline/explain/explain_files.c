@@ -3,6 +3,8 @@
 /* Assignment of files to the bands of the pipeline, and unused files in the scene's folder. */
 #include "config/base/base_name.h"
 #include "config/group_pattern.h"
+#include "config/pipeline_config.h"
+#include "config/product_words.h"
 #include "pipeline/explain/explain_parts.h"
 #include "pipeline/io/path.h"
 #include "pipeline/metadata/observation.h"

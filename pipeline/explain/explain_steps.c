@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Processing of the values: calibration, validity of pixels, steps. */
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "config/units.h"
 #include "kernels/nodata.h"
 #include "pipeline/explain/explain_parts.h"

@@ -4,6 +4,7 @@
  * Opens and closes scenes with GDAL. Only the files raster_gdal_*.c call GDAL; its handles do
  * not leave them. Functions that do not need GDAL have their own files (tiff_header.c,
  * tiff_tags.c, outline.c, raster_memory.c, text_clean.c). */
+#include "config/limits_config.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_info.h"
 #include "pipeline/gdal/raster_gdal_said.h"

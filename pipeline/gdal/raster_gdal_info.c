@@ -5,6 +5,7 @@
  * limits. */
 #include "pipeline/gdal/raster_gdal_info.h"
 
+#include "config/limits_config.h"
 #include "kernels/nodata.h"
 #include "pipeline/gdal/raster_gdal_complex.h"
 #include "pipeline/gdal/raster_gdal_inside.h"

@@ -10,6 +10,7 @@
  * A pixel-interleaved file is read block by block and, within a block, band by band: GDAL caches
  * the last block it decoded, therefore each block is decoded once with any cache size, and an
  * error names the block. Other layouts are read band by band. */
+#include "config/product_words.h"
 #include "pipeline/gdal/raster_gdal_complex.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_said.h"

@@ -5,8 +5,8 @@
 /* Checks of sidecars: GDAL ignores a sidecar that it cannot use without a message, but a
  * configured sidecar that exists must be used. */
 #include "config/base/err.h"
-#include "config/config.h"
 
+struct pb_limits;
 struct pb_raster;
 
 /* Call before GDAL opens the raster: checks the declarations of sidecars against the limits;

@@ -8,6 +8,7 @@
  * A band that the configuration names is data, even if the file tags it as alpha: images of red,
  * green, blue and near infrared are often tagged as RGBA, and water, whose near infrared is 0,
  * would be invalid. */
+#include "config/input_config.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 
 static bool has_nodata(const struct pb_raster_info *info)

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/metadata/metadata.h"
 
+#include "config/input_values.h"
 #include "pipeline/metadata/family.h"
 #include "pipeline/metadata/meta_reader.h"
 #include "pipeline/raster/raster_file.h"

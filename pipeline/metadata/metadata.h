@@ -7,7 +7,6 @@
  * of entries, and only by a process that may decode foreign files. Nothing is assumed: unknown
  * facts are "" or NaN, and contradictions are errors. */
 #include "config/base/err.h"
-#include "config/config.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #include "pipeline/metadata/observation.h"
 
 #include "config/base/json_writer.h"
-#include "config/config.h"
+#include "config/input_values.h"
 
 void pb_observations_print(const struct pb_observations *observations, struct pb_json *json)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/paint/paint_config.h"
-#include "config/config.h"
+#include "config/product_config.h"
 #include "pipeline/paint/colour_file.h"
 #include "pipeline/paint/stretch.h"
 

@@ -3,6 +3,9 @@
 /* Plans usual scenes like a run whose blocks the host decodes, and prints the plan of the resident
  * kernel. */
 #include "pipeline/plan/device_plan.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
+#include "config/yaml/report.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan.h"
 

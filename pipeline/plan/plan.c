@@ -11,6 +11,8 @@
  *  - the pixels that are kept decoded for other tiles (plan_cache.c), and the fit of all memory
  * into the budget (plan_fit.c). */
 #include "pipeline/plan/plan.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/part_exchange.h"
 #include "pipeline/plan/plan_bands.h"

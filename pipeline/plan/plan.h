@@ -10,21 +10,26 @@
  *
  * A plan is a value: members that depend on a choice (the side of a tile, threads, stripes) are
  * computed in a copy, and the chosen copy becomes the plan. */
-#include "config/config.h"
 #include "config/base/err.h"
+#include "config/exchange.h"
+#include "config/input_values.h"
 #include "kernels/chain/chain.h"
 #include "kernels/chain/chain_sums.h"
 #include "kernels/tile_slot.h"
-#include "pipeline/grid/cell_shape.h"
 #include "pipeline/device/mem.h"
+#include "pipeline/grid/cell_shape.h"
+#include "pipeline/grid/tile.h"
 #include "pipeline/metadata/calibration.h"
 #include "pipeline/plan/plan_out.h"
 #include "pipeline/product/product.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/raster/raw_blocks.h"
-#include "pipeline/grid/tile.h"
 
 #include "wic/device/transfer_plan.h"
+
+struct pb_config;
+struct pb_pipeline_config;
+struct pb_source_config;
 
 /* Work of a resident kernel on the tiles (plan_resident.c). */
 struct pb_plan_resident {

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan/plan_bands.h"
+#include "config/pipeline_config.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan/plan_calibrate.h"
 #include "pipeline/plan/plan_digits.h"

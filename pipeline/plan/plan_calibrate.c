@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan/plan_calibrate.h"
 
+#include "config/pipeline_config.h"
 #include "kernels/ops/geometry/crop.h"
 #include "kernels/ops/pixel/calibrate.h"
 

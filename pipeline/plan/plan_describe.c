@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Describes a plan in text: for `run --dry-run` and check-config. */
 #include "pipeline/plan/plan.h"
+#include "config/product_words.h"
 #include "pipeline/plan/plan_digits.h"
 #include "pipeline/plan/plan_whole.h"
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan/plan_digits.h"
 
+#include "config/pipeline_config.h"
 #include "pipeline/codec/rest.h"
 
 #include <stdio.h>

@@ -14,6 +14,8 @@
  * (pyramid_bound.c): it is computed when the rest fits, and once for all candidates with the same
  * visiting order. A sum beyond 64 bits saturates. */
 #include "pipeline/plan/plan_fit.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_cache.h"
 #include "pipeline/plan/plan_digits.h"

@@ -6,6 +6,7 @@
  * taller blocks; a compressed one is decoded for each of its windows, therefore these are as tall
  * as compute.memory allows. */
 #include "pipeline/plan/plan_heights.h"
+#include "config/config.h"
 #include "kernels/chain/chain.h"
 #include "pipeline/raster/ground.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan/plan_limits.h"
+#include "config/config.h"
+#include "config/input_config.h"
 
 static uint64_t pixels_of(const struct pb_raster_info *info)
 {

@@ -13,6 +13,8 @@
  * curve). A GPU's tiles are larger than blocks, so half of its blocks would wait anyway: its order
  * does not change. */
 #include "pipeline/plan/plan_order.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "pipeline/product/product.h"
 
 enum { ROWS_W_MAX = 32768, WAITS_TILES_LEAST = 16 };

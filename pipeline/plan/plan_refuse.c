@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan/plan_refuse.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "kernels/areas/areas.h"
 
 #include <stdio.h>

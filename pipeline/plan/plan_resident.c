@@ -7,6 +7,7 @@
  * are pulled from them like from pinned ones, parts read them in place, like on a GPU that shares
  * memory with the CPU. The number of warps is that for which shared memory has registers. */
 #include "pipeline/plan/plan_resident.h"
+#include "config/config.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_sums.h"
 

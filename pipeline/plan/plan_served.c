@@ -4,6 +4,8 @@
  * Plan of a process that computes for another, from the request of that process. */
 #include "pipeline/plan/plan_served.h"
 
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "pipeline/plan/plan_bands.h"
 #include "pipeline/plan/plan_calibrate.h"
 #include "pipeline/plan/plan_fit.h"

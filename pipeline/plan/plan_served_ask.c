@@ -3,6 +3,7 @@
  *
  * Makes the request of the process that has the scene to the one that computes. */
 #include "pipeline/plan/plan_served.h"
+#include "config/config.h"
 #include "pipeline/plan/plan_served_parts.h"
 
 #include <errno.h>

@@ -3,6 +3,8 @@
  *
  * Checks the facts that another process sends about its scene: numbers in their ranges, as many
  * sources as the pipeline has, and no coordinate that overflows. */
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "pipeline/plan/plan_calibrate.h"
 #include "pipeline/plan/plan_served_parts.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan/plan_valid.h"
+#include "config/pipeline_config.h"
+#include "config/product_words.h"
 #include "pipeline/plan/plan.h"
 
 #include "config/units.h"

@@ -5,6 +5,8 @@
  * slots. A block is one sequential task on the GPU: a few blocks are all decoded at the same time,
  * but slowly, and cores that decode several at a time finish earlier. */
 #include "pipeline/plan/plan_whole.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_served.h"
 

@@ -2,6 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan/tune_scene.h"
 
+#include "config/config.h"
+#include "config/pipeline_config.h"
+#include "config/yaml/report.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/product/product_kinds.h"

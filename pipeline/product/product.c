@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Functions for all kinds of products. */
 #include "pipeline/product/product.h"
+#include "config/pipeline_config.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,18 +7,22 @@
  * finished tile to every product of the pipeline, on several threads at once and in any order,
  * and each product's bytes must not depend on that order, on the number of threads or on the
  * tile size. */
-#include "config/config.h"
 #include "config/base/err.h"
 #include "config/output/output_path.h"
-#include "pipeline/io/file_out.h"
-#include "pipeline/product/product_kinds.h"
-#include "pipeline/raster/raster.h"
-#include "pipeline/grid/tile.h"
 #include "kernels/band_tags.h"
 #include "kernels/tile_slot.h"
 #include "kernels/tiling.h"
+#include "pipeline/grid/tile.h"
+#include "pipeline/io/file_out.h"
+#include "pipeline/product/product_kinds.h"
+#include "pipeline/raster/raster.h"
 
 #include <stdint.h>
+
+struct pb_config;
+struct pb_pipeline_config;
+struct pb_product_config;
+struct pb_product_kind;
 
 /* A finished tile: planes of values, with NaN for invalid pixels, and residual planes of bands
  * that have them (struct pb_plane_rest). Tightly packed, plane_px apart; plane_px 0: no pixel is

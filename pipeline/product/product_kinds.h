@@ -4,7 +4,7 @@
 #define PB_PRODUCT_KINDS_H
 /* Kinds of products.def for the configuration: names and keys, without the code that makes
  * products. Each is in <kind>_keys.c. Static, read-only; any thread. */
-#include "config/config.h"
+#include "config/product_config.h"
 
 #define PB_PRODUCT(name) extern const struct pb_product_kind pb_kind_##name;
 #include "pipeline/product/products.def"

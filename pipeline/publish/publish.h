@@ -25,10 +25,10 @@
  *
  * One thread per object; any number of processes may publish into one directory. */
 #include "config/base/err.h"
-#include "config/config.h"
 #include "config/output/output_path.h"
-#include "pipeline/raster/input_sum.h"
+#include "config/output_config.h"
 #include "pipeline/publish/manifest.h"
+#include "pipeline/raster/input_sum.h"
 
 #include <stddef.h>
 

@@ -5,6 +5,7 @@
 /* Memory of a block reader and decoding of file blocks into it: one block at a time or, if the
  * codec supports it, two blocks at once, the requested one and the next one. Private to
  * block_reader*.c. Belongs to one thread at a time. */
+#include "kernels/view.h"
 #include "pipeline/codec/decode.h"
 #include "pipeline/raster/block_layout.h"
 

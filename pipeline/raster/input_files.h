@@ -3,7 +3,7 @@
 #ifndef PB_INPUT_FILES_READ_H
 #define PB_INPUT_FILES_READ_H
 /* Files that a run has read, with their checksums (input_sum.h computes them). Plain data. */
-#include "config/config.h"
+#include "config/input_values.h"
 #include "pipeline/io/checksum.h"
 
 #include <stdint.h>

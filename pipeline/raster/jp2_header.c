@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/raster/jp2_header.h"
 
+#include "config/limits_config.h"
 #include "pipeline/raster/raster_file.h"
 
 #include <errno.h>

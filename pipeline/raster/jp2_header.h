@@ -6,11 +6,12 @@
  * checks its declarations against the limits, and that its tile-parts follow one another up to
  * the end of the codestream, before a decoder reads it; OpenJPEG accepts a truncated codestream
  * as valid. Thread: any. */
-#include "config/config.h"
 #include "pipeline/raster/tiff_header.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct pb_limits;
 
 /* Checks if the file begins as a JP2 file or as a codestream. name: for messages. input.io: it
  * cannot be read. */

@@ -7,7 +7,7 @@
  * file; sidecars and directory scans are off. Declarations of a header are checked against
  * limits before anything is read. A pb_raster belongs to one thread at a time; open one per
  * thread. */
-#include "config/config.h"
+#include "config/input_values.h"
 #include "kernels/geometry.h"
 #include "pipeline/raster/complex.h"
 
@@ -15,6 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct pb_band_config;
+struct pb_err;
+struct pb_limits;
 struct pb_raster;
 
 struct pb_raster_band {

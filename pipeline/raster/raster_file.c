@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/raster/raster_file.h"
 
-#include "config/config.h"
-
+#include "config/input_values.h"
 #include "pipeline/io/file_identity.h"
 #include "pipeline/io/io_watch.h"
 

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/raster/source_files.h"
 
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "pipeline/raster/raster_file.h"
 
 #include <errno.h>

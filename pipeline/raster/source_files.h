@@ -3,8 +3,13 @@
 #ifndef PB_SOURCE_FILES_H
 #define PB_SOURCE_FILES_H
 /* Files that a pipeline reads in addition to the scene: input.sources. Thread: one at a time. */
-#include "config/config.h"
+#include "config/input_values.h"
 #include "pipeline/raster/raster.h"
+
+struct pb_config;
+struct pb_err;
+struct pb_pipeline_config;
+struct pb_source_config;
 
 /* Path of a source for a scene of that name; PATH_MAX bytes. Returns config.value if it is too
  * long. */

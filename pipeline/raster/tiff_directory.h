@@ -4,13 +4,14 @@
 #define PB_TIFF_DIRECTORY_H
 /* The bytes of a TIFF below tiff_header.c: magic, directories, values; every read is checked
  * against the file's size first. Private to the TIFF checks. Thread: any. */
-#include "config/config.h"
 #include "config/base/err.h"
 #include "pipeline/io/file_part.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct pb_limits;
 
 #define PB_TIFF_ENTRIES_MAX 65535 /* entries of a directory in a classic TIFF */
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/raster/tiff_header.h"
 
+#include "config/limits_config.h"
 #include "pipeline/io/file_holes.h"
 #include "config/base/text_clean.h"
 #include "pipeline/raster/tiff_directory.h"

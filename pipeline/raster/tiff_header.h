@@ -11,12 +11,13 @@
  * full-size masks, against the file's size and its holes; decoded against stored bytes. Not
  * checked: overviews (never read here), pixels. Work is bounded by the file's size and by the
  * limits; memory is a few KiB. Thread: any. */
-#include "config/config.h"
 #include "config/base/err.h"
 #include "pipeline/io/file_part.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct pb_limits;
 
 /* Images of at most this many decoded bytes are accepted at any ratio. */
 #define PB_TIFF_RATIO_FLOOR (UINT64_C(4) << 30)

@@ -10,6 +10,7 @@
  *   written if its space is reserved: copying makes holes, preallocation reserves space. */
 #include "pipeline/raster/tiff_ranges.h"
 
+#include "config/limits_config.h"
 #include "pipeline/io/file_holes.h"
 
 #define CHUNK_VALUES 512 /* values of an offset array read at once */

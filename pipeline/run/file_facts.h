@@ -6,11 +6,11 @@
  * (input.metadata), and from the file itself where the metadata lack them. The only place that
  * knows where these facts are found (input.order: cloud, {meta.*} of input.by). Only for a process
  * that may decode foreign files. One thread. */
-#include "config/config.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 
+struct pb_err;
+struct pb_limits;
 struct pb_raster_file;
 
 struct pb_file_facts {

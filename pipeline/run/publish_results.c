@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/publish_results.h"
+#include "config/pipeline_config.h"
 #include "pipeline/run/finish.h"
 #include "pipeline/scene/scene_inputs.h"
 

@@ -4,6 +4,7 @@
  * releases them in reverse. */
 #include "pipeline/run/run.h"
 #include "config/base/clock.h"
+#include "config/config.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/run/publish_results.h"
 #include "pipeline/run/run_inside.h"

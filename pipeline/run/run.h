@@ -11,7 +11,6 @@
  *   publish  finishes the products and makes them visible by one rename
  *   abort    any time, any thread: wakes all parked threads, wait returns -ECANCELED
  */
-#include "config/config.h"
 #include "config/base/err.h"
 #include "pipeline/product/product.h"
 #include "pipeline/publish/publish.h"
@@ -21,6 +20,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct pb_compute_config;
+struct pb_pipeline_config;
 struct pb_run;
 struct pb_run_tiles;
 

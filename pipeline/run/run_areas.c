@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/run_areas.h"
 
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "kernels/ops/geometry/crop.h"
 #include "pipeline/gdal/vector.h"
 #include "pipeline/raster/polygon_mask.h"

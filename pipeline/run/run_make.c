@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Makes the parts of a run once its scene is open, in this order: device, plan, place, products,
  * first pass. */
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_limits.h"
 #include "pipeline/raster/polygon_mask.h"

@@ -3,6 +3,7 @@
 #include "pipeline/run/run_metadata.h"
 
 #include "config/base/base_name.h"
+#include "config/pipeline_config.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/sidecar.h"
 

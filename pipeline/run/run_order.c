@@ -3,6 +3,8 @@
 #include "pipeline/run/run_order.h"
 
 #include "config/base/base_name.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "pipeline/metadata/meta_time.h"
 #include "pipeline/run/file_facts.h"
 #include "pipeline/run/run_order_list.h"

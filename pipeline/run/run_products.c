@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/run_products.h"
+#include "config/pipeline_config.h"
 
 #include <stdlib.h>
 #include <string.h>

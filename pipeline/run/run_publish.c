@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Finishes and publishes the products of a run, and fills its report. */
 #include "config/base/clock.h"
+#include "config/pipeline_config.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/run/finish.h"

@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/run_room.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "pipeline/io/file_room.h"
 
 #define PACKED_MOST 1000

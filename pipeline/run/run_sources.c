@@ -3,6 +3,8 @@
 #include "pipeline/run/run_sources.h"
 
 #include "config/base/base_name.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "pipeline/plan/plan_calibrate.h"
 #include "pipeline/raster/polygon_mask.h"
 #include "pipeline/raster/source_files.h"

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/run_tiles.h"
+#include "config/pipeline_config.h"
 #include "pipeline/plan/plan_images.h"
 
 #include "kernels/ops/geometry/warp.h"

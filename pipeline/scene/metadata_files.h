@@ -5,7 +5,7 @@
 /* Open files of input.metadata: those of one scene, in the order of its patterns, or those of
  * each of its observations (scene_counted.h), in the order of their names. One thread per
  * object. */
-#include "config/config.h"
+#include "config/input_values.h"
 #include "pipeline/raster/raster_file.h"
 
 struct pb_metadata_files {

@@ -4,6 +4,8 @@
 
 #include "config/base/base_name.h"
 #include "config/group_pattern.h"
+#include "config/match.h"
+#include "config/pipeline_config.h"
 #include "pipeline/archive/archive.h"
 #include "pipeline/scene/scene_search.h"
 #include "pipeline/scene/sidecars.h"

@@ -5,9 +5,11 @@
 /* Files of a scene that is a ZIP or TAR archive of a folder, treated like those of the folder:
  * assigns files to bands and opens each as a part of the archive, or of a nameless file into
  * which it was unpacked. Call it in the process that decodes the job. One thread. */
-#include "config/config.h"
 #include "pipeline/raster/raster_file.h"
 #include "pipeline/scene/scene_files.h"
+
+struct pb_limits;
+struct pb_pipeline_config;
 
 struct pb_scene_archive {
     const struct pb_raster_file *file; /* the archive, open; borrowed until the call ends */

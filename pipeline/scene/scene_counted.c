@@ -4,6 +4,7 @@
 
 #include "config/base/base_name.h"
 #include "config/group_pattern.h"
+#include "config/input_config.h"
 #include "pipeline/scene/sidecar_names.h"
 
 #include <stdlib.h>

@@ -5,8 +5,9 @@
 /* Files that match one pattern of input.files and are counted (nth): the observations of a
  * place. Only names are used; therefore, if their order depends on metadata (input.order:
  * cloud), they are numbered by name here and renumbered after the metadata is read. One thread. */
-#include "config/config.h"
 #include "pipeline/scene/scene_walk.h"
+
+struct pb_input_config;
 
 /* Lists the entries that match the pattern, without sidecars of others, in input.order; an array
  * of *out_n, which the caller frees. folder: for messages. */

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/scene/scene_files.h"
+#include "config/pipeline_config.h"
 #include "pipeline/io/path.h"
 #include "config/base/base_name.h"
 

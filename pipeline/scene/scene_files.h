@@ -8,11 +8,13 @@
  * need are opened; the other files of a complete scene are only searched. The opening process
  * has the permissions; the decoding process gets descriptors (pb_scene_files_hand). One thread
  * per object. */
-#include "config/config.h"
+#include "config/input_values.h"
 #include "pipeline/raster/raster_file.h"
 #include "pipeline/scene/metadata_files.h"
 
 #include <stdint.h>
+
+struct pb_pipeline_config;
 
 /* Limits of the folder: a larger one is not a scene. */
 #define PB_SCENE_ENTRIES_MAX 20000

@@ -3,6 +3,7 @@
 #include "pipeline/scene/scene_inputs.h"
 
 #include "config/base/base_name.h"
+#include "config/pipeline_config.h"
 #include "pipeline/raster/source_files.h"
 #include "pipeline/scene/sidecars.h"
 

@@ -5,10 +5,11 @@
 /* Files that a run reads, for their checksums: those of the scene, its metadata, and those of
  * input.sources that belong to the scene. A source whose path is the same for every scene (an
  * elevation model) is not read for a checksum. One thread. */
-#include "config/config.h"
 #include "pipeline/raster/input_sum.h"
 #include "pipeline/scene/scene_files.h"
 
+struct pb_config;
+struct pb_pipeline_config;
 struct pb_sidecars;
 
 struct pb_scene_inputs {

@@ -3,6 +3,7 @@
 #include "pipeline/scene/scene_search.h"
 
 #include "config/base/base_name.h"
+#include "config/pipeline_config.h"
 #include "pipeline/scene/scene_counted.h"
 #include "pipeline/scene/sidecar_names.h"
 

@@ -3,8 +3,10 @@
 #ifndef PB_SCENE_SEARCH_H
 #define PB_SCENE_SEARCH_H
 /* Assigns the files of a scene to the bands of input.files, by their names alone. One thread. */
-#include "config/config.h"
+#include "config/input_values.h"
 #include "pipeline/scene/scene_walk.h"
+
+struct pb_pipeline_config;
 
 /* Files to open; NULL = no output needs it, or it is not a file of the scene. Owned by the walk. */
 struct pb_scene_found {

@@ -3,6 +3,7 @@
 #include "pipeline/scene/sidecar.h"
 
 #include "config/base/base_name.h"
+#include "config/pipeline_config.h"
 #include "pipeline/io/path.h"
 #include "pipeline/scene/scene_search.h"
 #include "pipeline/scene/scene_walk.h"

@@ -5,8 +5,9 @@
 /* Files with the product's metadata for a scene that is one file: those in its directory that
  * match input.metadata; of several for one pattern, the one whose name begins like the scene's
  * (pb_metadata_is_of). One thread. */
-#include "config/config.h"
 #include "pipeline/scene/metadata_files.h"
+
+struct pb_pipeline_config;
 
 /* Finds and opens one file for each pattern. input: path of the scene's file. scene: its name,
  * for {scene}. reader: see scene_walk.h. input.metadata_missing names the pattern and the

@@ -4,6 +4,7 @@
 
 #include "config/base/base_name.h"
 #include "config/base/json_writer.h"
+#include "config/pipeline_config.h"
 #include "pipeline/io/path.h"
 #include "pipeline/scene/scene_joined.h"
 #include "pipeline/scene/scene_walk.h"

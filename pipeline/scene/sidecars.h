@@ -5,8 +5,10 @@
 /* Sidecars of a scene: files next to its own that input.sidecars lists are opened, and GDAL
  * reads them with the file they belong to; others with a known ending are recorded for the
  * report. One thread per object. */
-#include "config/config.h"
+#include "config/input_values.h"
 #include "pipeline/raster/raster_file.h"
+
+struct pb_pipeline_config;
 
 #define PB_SIDECARS_TOLD_MAX 16 /* names of unread ones */
 

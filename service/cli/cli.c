@@ -3,6 +3,8 @@
 /* The table of commands with their help, and the messages for usage errors. */
 #include "service/cli/cli.h"
 #include "config/base/json_writer.h"
+#include "config/config.h"
+#include "config/yaml/report.h"
 #include "pipeline/product/product_kinds.h"
 #include "pipeline/device/device.h"
 #include "pipeline/raster/raster.h"

@@ -4,7 +4,6 @@
 #define PB_CLI_H
 /* Shared declarations of the commands of `pushbroom`. A command gets its own argv (argv[0] is its
  * name) and returns the exit code. One thread. */
-#include "config/config.h"
 #include "config/base/err.h"
 #include "service/help/help.h"
 
@@ -12,6 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+
+struct pb_config;
+struct pb_product_kinds;
 
 enum cli_exit { CLI_DONE = 0, CLI_JOB_FAILED = 1, CLI_USAGE = 2, CLI_UNREACHABLE = 3 };
 

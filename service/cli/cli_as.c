@@ -3,6 +3,7 @@
 /* Plans for a device that is not present, by the same functions that plan for a present one.
  * Figures of speed are estimates and are printed as estimates (pipeline/device/known_devices.c). */
 #include "service/cli/cli_as.h"
+#include "config/compute_config.h"
 #include "service/cli/cli.h"
 
 #include "config/base/json_writer.h"

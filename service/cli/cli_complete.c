@@ -6,6 +6,10 @@
  * may replace it. Errors are silent, because a shell would show them in the middle of a command
  * line. */
 #include "service/cli/cli.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
+#include "config/yaml/report.h"
+#include "kernels/op.h"
 #include "service/cli/cli_service.h"
 
 #include "config/presets.h"

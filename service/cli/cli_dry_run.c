@@ -3,7 +3,10 @@
 /* `pushbroom run --dry-run`: plans in this process, with the rights of the calling user. */
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
+#include "config/config.h"
 #include "config/device_word.h"
+#include "config/match.h"
+#include "config/pipeline_config.h"
 #include "pipeline/explain/explain.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/io/io_fail.h"

@@ -3,6 +3,9 @@
 /* Commands that print information: check-config, operators. */
 #include "service/cli/cli.h"
 
+#include "config/config.h"
+#include "config/yaml/report.h"
+#include "kernels/op.h"
 #include "pipeline/product/product_kinds.h"
 #include "config/base/json_writer.h"
 #include "config/schema_doc.h"

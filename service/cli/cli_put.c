@@ -3,6 +3,7 @@
 /* `pushbroom put`: copies or moves scenes into the inbox of the service. */
 #include "config/base/base_name.h"
 #include "config/base/clock.h"
+#include "config/config.h"
 #include "kernels/nearest.h"
 #include "service/cli/cli.h"
 #include "service/cli/cli_service.h"

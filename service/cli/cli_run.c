@@ -3,6 +3,9 @@
 /* `pushbroom run`: runs each input through its pipeline, one after the other, in a worker like
  * those of the service. */
 #include "service/cli/cli_run.h"
+#include "config/config.h"
+#include "config/match.h"
+#include "config/pipeline_config.h"
 #include "kernels/nearest.h"
 
 #include "config/base/archive_name.h"

@@ -4,12 +4,14 @@
 #define PB_CLI_RUN_H
 /* Shared declarations of `pushbroom run`. One thread. */
 #include "config/base/err.h"
-#include "config/config.h"
-#include "pipeline/publish/publish.h"
 #include "pipeline/profile/trace_file.h"
+#include "pipeline/publish/publish.h"
 #include "service/cli/cli.h"
 
 #include <stdbool.h>
+
+struct pb_config;
+struct pb_pipeline_config;
 
 struct cli_run_options {
     const char *config, *pipeline, *output, *device; /* pipeline and device: NULL if not given */

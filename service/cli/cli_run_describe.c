@@ -4,6 +4,7 @@
  * (service/processes/describer.h), before the first input runs. */
 #include "config/base/base_name.h"
 #include "config/group_pattern.h"
+#include "config/pipeline_config.h"
 #include "pipeline/scene/sidecar.h"
 #include "service/base/loop.h"
 #include "service/base/files.h"

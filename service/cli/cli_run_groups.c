@@ -2,8 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* `pushbroom run`: makes one input of the loose files of one scene, and one for each scene in a
  * folder of such files. */
+#include "config/config.h"
 #include "config/group_pattern.h"
 #include "config/base/base_name.h"
+#include "config/match.h"
+#include "config/pipeline_config.h"
 #include "pipeline/scene/sidecar.h"
 #include "service/cli/cli_run.h"
 #include "service/gather/belonging.h"

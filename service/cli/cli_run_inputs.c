@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Makes jobs for the worker from the inputs of `pushbroom run`. */
 #include "config/base/json_writer.h"
+#include "config/pipeline_config.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/scene/scene_files.h"
 #include "service/base/files.h"

@@ -8,6 +8,7 @@
  * A worker that crashes or is killed costs the input one of service.max_attempts. An error that a
  * run itself reports is final: the command does not wait until a full disk has room again. */
 #include "config/base/clock.h"
+#include "config/config.h"
 #include "config/device_word.h"
 #include "service/base/loop.h"
 #include "service/cli/cli.h"

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/cli/cli_run_owner.h"
 
+#include "config/config.h"
 #include "config/device_word.h"
 #include "pipeline/device/device_nodes.h"
 #include "service/device/owner.h"

@@ -5,12 +5,11 @@
 /* Process that owns the GPU for `pushbroom run`: that of a service with the same socket, if it
  * runs and this user may connect to it, otherwise a fork of this command. One thread; create it
  * before the process has threads. */
-#include "config/config.h"
-
 #include <stdbool.h>
 #include <uv.h>
 
 struct cli_run_owner;
+struct pb_config;
 
 /* device: --device, NULL = as configured. ready: called once from the loop, when the owner is
  * ready or is known to be unavailable. Returns NULL, and ready is never called, if no GPU is

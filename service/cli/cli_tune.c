@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/cli/cli_tune.h"
+#include "config/config.h"
 #include "service/cli/cli.h"
 
 #include "config/base/json_writer.h"

@@ -4,7 +4,6 @@
  * The order matters: the change of user first (seccomp would forbid it), then Landlock and the
  * limits, seccomp last because it forbids the calls that the other steps need. */
 #include "service/confine/confine.h"
-
 #include "config/config.h"
 
 #include <errno.h>

@@ -7,6 +7,8 @@
  * that clients can follow the stop. */
 #include "service/daemon/daemon_parts.h"
 
+#include "config/config.h"
+#include "config/yaml/report.h"
 #include "pipeline/io/sha256.h"
 #include "pipeline/publish/publish.h"
 #include "pipeline/raster/raster.h"

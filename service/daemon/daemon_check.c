@@ -4,8 +4,9 @@
  * `pushbroomd --check`: finds the errors of a start without making anything. */
 #include "service/daemon/daemon.h"
 
-#include "pipeline/product/product_kinds.h"
 #include "config/config.h"
+#include "config/yaml/report.h"
+#include "pipeline/product/product_kinds.h"
 #include "pipeline/raster/raster.h"
 #include "service/inbox/dirs.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/product/product_kinds.h"
 #include "config/config.h"
+#include "config/yaml/report.h"
+#include "pipeline/product/product_kinds.h"
 #include "service/daemon/daemon.h"
 
 #include <inttypes.h>

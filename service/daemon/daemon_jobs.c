@@ -5,6 +5,7 @@
 #include "service/daemon/daemon_parts.h"
 
 #include "config/base/clock.h"
+#include "config/config.h"
 #include "service/base/log.h"
 #include "service/inbox/earlier.h"
 #include "service/jobs/service_time.h"

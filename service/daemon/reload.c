@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/daemon/reload.h"
 
+#include "config/config.h"
 #include "service/inbox/dirs_apart.h"
 #include "service/base/log.h"
 

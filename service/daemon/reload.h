@@ -4,8 +4,9 @@
 #define PB_RELOAD_H
 /* Applies a reload of the config while jobs run: all keys can change except the paths that files
  * of unfinished jobs depend on. Thread: loop. */
-#include "config/config.h"
 #include "service/inbox/dirs.h"
+
+struct pb_config;
 
 /* Logs each path that differs and needs a restart; uses a new products directory. Fails, with
  * *dirs unchanged, if that cannot be made. */

@@ -7,6 +7,8 @@
 
 #include "config/base/clock.h"
 #include "config/base/json_writer.h"
+#include "config/config.h"
+#include "config/notify_config.h"
 #include "service/base/log.h"
 
 #include <inttypes.h>

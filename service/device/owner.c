@@ -8,6 +8,7 @@
 
 #include "config/base/clock.h"
 #include "config/base/json_writer.h"
+#include "config/compute_config.h"
 #include "config/device_word.h"
 #include "pipeline/device/others.h"
 #include "pipeline/io/thread.h"

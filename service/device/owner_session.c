@@ -9,6 +9,8 @@
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "config/config.h"
+#include "config/pipeline_config.h"
+#include "config/yaml/report.h"
 #include "pipeline/product/product_kinds.h"
 #include "pipeline/run/served/served.h"
 #include "pipeline/run/served/spare_room.h"

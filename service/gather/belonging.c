@@ -6,7 +6,10 @@
 #include "service/gather/belonging.h"
 
 #include "config/base/base_name.h"
+#include "config/config.h"
 #include "config/group_pattern.h"
+#include "config/match.h"
+#include "config/pipeline_config.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/scene/scene_search.h"
 #include "pipeline/scene/sidecar.h"

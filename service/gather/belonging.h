@@ -5,12 +5,14 @@
 /* Assigns each file of an inbox, by the names in it and the known metadata: a scene of its own, a
  * file of a set (input.group), or a file that belongs to another one (sidecars, input.metadata). No
  * I/O. Thread: any. */
-#include "config/config.h"
 #include "service/worker/described.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct pb_config;
+struct pb_pipeline_config;
 
 enum pb_belongs {
     PB_BELONGS_ALONE, /* a single-file scene, or an unknown file */

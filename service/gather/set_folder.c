@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/gather/set_folder.h"
 
+#include "config/match.h"
 #include "pipeline/io/file_name.h"
 
 #include <dirent.h>

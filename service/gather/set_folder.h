@@ -3,7 +3,9 @@
 #ifndef PB_SET_FOLDER_H
 #define PB_SET_FOLDER_H
 /* Folder of a set of loose files, which contains the set from its claim on. Thread: any. */
-#include "config/config.h"
+
+struct pb_config;
+struct pb_pipeline_config;
 
 /* Finds the first pipeline whose input.group assigns a file of the folder to this scene; NULL if
  * absent, or if the folder cannot be read. */

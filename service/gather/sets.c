@@ -3,6 +3,8 @@
 #include "service/gather/sets.h"
 
 #include "config/base/base_name.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/scene_walk.h"

@@ -13,11 +13,11 @@
  * that join a processed set (input.complete.reopen) are judged with those of its earlier jobs, and
  * wait while one of its jobs is not over, so that all files that arrive meanwhile become one job.
  */
-#include "config/config.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct pb_config;
 
 struct pb_set_file {
     const char *name; /* path below the inbox; borrowed from the caller until the next begin */

@@ -3,6 +3,8 @@
  *
  * The directory name work/<id>/ is the id of the job. An entry that cannot be handled is logged
  * and left; the sweep continues with the others. */
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "service/inbox/intake.h"
 #include "config/base/base_name.h"
 #include "pipeline/io/nameless.h"

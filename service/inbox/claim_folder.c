@@ -7,6 +7,8 @@
 #include "service/inbox/intake.h"
 
 #include "config/base/clock.h"
+#include "config/match.h"
+#include "config/pipeline_config.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/scene_walk.h"
 #include "service/inbox/inbox.h"

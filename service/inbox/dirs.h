@@ -4,8 +4,8 @@
 #define PB_DIRS_H
 /* Directories of the service, absolute and checked. Inputs move between inboxes, work, archive and
  * quarantine by rename, therefore these must be on one filesystem and one mount of it. */
-#include "config/config.h"
 #include "config/base/err.h"
+#include "config/service_config.h"
 #include "service/base/dir_lock.h"
 #include "service/base/files.h"
 

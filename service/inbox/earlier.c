@@ -4,6 +4,8 @@
 
 #include "config/base/base_name.h"
 #include "config/base/json_reader.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "service/inbox/inbox.h"
 #include "service/jobs/service_time.h"
 #include "service/jobs/set_parts.h"

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/inbox/feed.h"
 
+#include "config/config.h"
 #include "service/base/log.h"
 #include "service/processes/describer.h"
 

@@ -3,6 +3,9 @@
 #include "service/inbox/gathering.h"
 
 #include "config/base/base_name.h"
+#include "config/config.h"
+#include "config/match.h"
+#include "config/pipeline_config.h"
 #include "service/base/log.h"
 #include "service/gather/belonging.h"
 #include "service/inbox/earlier.h"

@@ -7,7 +7,7 @@
  * quarantine/ with <name>.error.json; no file is ever overwritten. Submitted files are not
  * touched; their error record is still written to quarantine/. Repeating any of this after a crash
  * is harmless. Thread: pool, one call at a time for a job (runner/pending.c, inbox/adopt.c). */
-#include "config/config.h"
+#include "config/service_config.h"
 #include "service/inbox/dirs.h"
 #include "service/jobs/file_list.h"
 #include "service/jobs/job.h"

@@ -4,6 +4,9 @@
 #include "config/base/archive_name.h"
 #include "config/base/base_name.h"
 #include "config/base/glob.h"
+#include "config/config.h"
+#include "config/match.h"
+#include "config/pipeline_config.h"
 
 #include "pipeline/io/file_name.h"
 #include "pipeline/io/path.h"

@@ -6,15 +6,17 @@
  * then its job is stored: after a crash at any point the file is in work/ under the id of its job,
  * and the next start adopts it. A submitted file stays where it is. All operations that wait for
  * the disk run on libuv's pool, not on the loop. */
-#include "config/config.h"
+#include "config/service_config.h"
+#include "service/base/troubles.h"
 #include "service/inbox/companion.h"
 #include "service/inbox/dirs.h"
-#include "service/jobs/job_store.h"
 #include "service/inbox/settle.h"
-#include "service/base/troubles.h"
+#include "service/jobs/job_store.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+
+struct pb_config;
 
 #define PB_INTAKE_BATCH 64 /* files that are claimed at a time */
 

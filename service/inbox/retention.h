@@ -11,7 +11,7 @@
  * if every file in it was delivered with it and is unchanged; otherwise all of it stays, and the
  * log names one file. Names are resolved in the open directory, and no link is followed. Thread:
  * pool, one at a time. */
-#include "config/config.h"
+#include "config/service_config.h"
 #include "service/inbox/dirs.h"
 #include "service/jobs/job_store.h"
 

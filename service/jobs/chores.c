@@ -3,6 +3,7 @@
 #include "service/jobs/chores.h"
 
 #include "config/base/clock.h"
+#include "config/service_config.h"
 #include "service/jobs/contents.h"
 
 #include <string.h>

@@ -5,10 +5,11 @@
 /* Keeps the job store small, on libuv's pool and one task at a time: forgets the oldest finished
  * jobs, deletes events that no subscriber needs and contents that are too old, moves the
  * write-ahead log into the database. Reads the states of the subscribers as well. Thread: loop. */
-#include "config/config.h"
 #include "service/jobs/journal.h"
 
 #include <uv.h>
+
+struct pb_service_config;
 
 struct pb_chores {
     uv_loop_t *loop;

@@ -6,6 +6,7 @@
  * standard error is written to the log. The program is a process group of its own, which is ended
  * as a whole at the time limit and when the program is over. */
 #include "config/base/clock.h"
+#include "config/notify_config.h"
 #include "service/notify/sender.h"
 
 #include <errno.h>

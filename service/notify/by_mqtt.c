@@ -4,6 +4,7 @@
  * MQTT 3.1.1, by libmosquitto. An event is sent when the broker has confirmed it. The connection
  * stays open while events wait and is closed when no event waits. */
 #include "config/base/clock.h"
+#include "config/notify_config.h"
 #include "service/notify/secret.h"
 #include "service/notify/sender.h"
 

@@ -4,6 +4,7 @@
  * replaced if it exists. */
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
+#include "config/notify_config.h"
 #include "pipeline/product/stac/stac.h"
 #include "pipeline/product/stac/stac_asset.h"
 #include "service/notify/http.h"

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Webhooks: the event is posted, with a signature if the entry has a key. */
 #include "config/base/clock.h"
+#include "config/notify_config.h"
 #include "service/notify/http.h"
 #include "service/notify/secret.h"
 #include "service/notify/sender.h"

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/notify/http.h"
 
+#include "config/notify_config.h"
 #include "service/notify/secret.h"
 
 #include <curl/curl.h>

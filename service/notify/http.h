@@ -5,13 +5,13 @@
 /* Requests to the HTTP server of an entry of notify, by libcurl. Certificates and names of servers
  * are verified; redirections, proxies of the environment and .netrc are ignored: each request is
  * sent to the configured address. One thread for each object. */
-#include "config/config.h"
 #include "service/notify/sender.h"
 #include "service/notify/stop.h"
 
 #include <stddef.h>
 
 struct pb_http;
+struct pb_notify_config;
 
 /* All pointers are borrowed. */
 struct pb_http_request {

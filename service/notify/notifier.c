@@ -7,6 +7,8 @@
 
 #include "config/base/clock.h"
 #include "config/config.h"
+#include "config/notify_config.h"
+#include "config/yaml/report.h"
 #include "pipeline/product/product_kinds.h"
 #include "service/base/log.h"
 #include "service/confine/confine.h"

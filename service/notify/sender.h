@@ -4,13 +4,14 @@
 #define PB_SENDER_H
 /* Delivers events: a table of functions for each kind of entry under `notify`. A sender belongs to
  * one thread and waits at most for its entry's `timeout`, or until the program stops. */
-#include "config/config.h"
 #include "service/notify/stop.h"
 
 struct pb_json_value;
 
 #include <stddef.h>
 #include <stdint.h>
+
+struct pb_notify_config;
 
 #define PB_SENDER_WHY_BYTES 400
 

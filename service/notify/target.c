@@ -6,6 +6,7 @@
 
 #include "config/base/clock.h"
 #include "config/base/json_writer.h"
+#include "config/notify_config.h"
 #include "service/base/log.h"
 #include "service/notify/cloud_event.h"
 #include "service/notify/sender.h"

@@ -5,10 +5,10 @@
 /* The worker of an entry of notify: a thread with a connection of its own to the service, which
  * requests the waiting events of the entry, sends them in order and acknowledges delivered ones. It
  * keeps nothing: after a kill of either side the service has the remaining events. */
-#include "config/config.h"
 #include "service/notify/news.h"
 #include "service/notify/stop.h"
 
+struct pb_notify_config;
 struct pb_target;
 
 /* All pointers are borrowed until stop has returned. NULL if the target cannot be started. */

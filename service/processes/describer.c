@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/processes/describer.h"
 #include "config/base/json_path.h"
+#include "config/config.h"
 
 #include "config/base/json_writer.h"
 #include "service/processes/worker_proc.h"

@@ -8,14 +8,14 @@
  * service.stall is tried service.max_attempts times in all. After a fault of the machine (a
  * process that is killed or cannot run, no memory, a disk that does not respond) the query is sent
  * again until there is an answer. Thread: loop. */
-#include "config/config.h"
-#include "service/processes/worker_launch.h"
 #include "service/base/log.h"
+#include "service/processes/worker_launch.h"
 #include "service/worker/described.h"
 
 #include <stdint.h>
 #include <uv.h>
 
+struct pb_config;
 struct pb_describer;
 
 struct pb_describer_options {

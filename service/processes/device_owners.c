@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/processes/device_owners.h"
 
+#include "config/config.h"
 #include "pipeline/device/device_nodes.h"
 
 #include <stdio.h>

@@ -4,8 +4,10 @@
 #define PB_DEVICE_OWNERS_H
 /* Owners of all devices that a service computes on, one process each (device_owner.h). Selects the
  * owner of each job: the one with the least work. Thread: loop. */
-#include "config/config.h"
 #include "service/processes/device_owner.h"
+
+struct pb_compute_config;
+struct pb_config;
 
 #define PB_DEVICE_OWNERS_MAX 16
 

@@ -15,6 +15,7 @@
  * After a restart each long job may cost one more try. */
 #include "service/runner/express.h"
 
+#include "config/config.h"
 #include "service/base/log.h"
 
 #define PAUSE_DOUBLINGS 6

@@ -6,6 +6,7 @@
 #include "service/runner/faults.h"
 
 #include "config/base/clock.h"
+#include "config/config.h"
 #include "service/base/log.h"
 
 #include <stdio.h>

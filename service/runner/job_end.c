@@ -7,6 +7,7 @@
 
 #include "config/base/clock.h"
 #include "config/base/json_reader.h"
+#include "config/config.h"
 #include "service/base/log.h"
 
 #include <string.h>

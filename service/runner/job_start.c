@@ -8,6 +8,9 @@
 
 #include "config/base/archive_name.h"
 #include "config/base/clock.h"
+#include "config/config.h"
+#include "config/match.h"
+#include "config/pipeline_config.h"
 #include "pipeline/scene/sidecar.h"
 #include "service/base/log.h"
 #include "service/gather/belonging.h"

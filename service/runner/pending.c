@@ -10,6 +10,8 @@
 #include "service/runner/pending.h"
 
 #include "config/base/clock.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "service/base/log.h"
 #include "service/inbox/input_store.h"
 #include "service/jobs/kept.h"

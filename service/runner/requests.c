@@ -5,6 +5,7 @@
  * the new state. */
 #include "service/runner/requests.h"
 
+#include "config/config.h"
 #include "service/base/log.h"
 #include "service/runner/again.h"
 

@@ -11,6 +11,7 @@
 #include "service/runner/runner.h"
 
 #include "config/base/clock.h"
+#include "config/config.h"
 #include "service/runner/express.h"
 #include "service/runner/job_start.h"
 #include "service/runner/requests.h"

@@ -7,16 +7,16 @@
  * dies, hangs or is cancelled affects its own job only. The store holds every job, the runner only
  * the running ones and those whose state is on its way to the disk, which the loop does not wait
  * for. Thread: loop. */
-#include "config/config.h"
+#include "service/base/troubles.h"
 #include "service/inbox/dirs.h"
 #include "service/jobs/job_store.h"
 #include "service/runner/metrics.h"
 #include "service/runner/request_kind.h"
-#include "service/base/troubles.h"
 
 #include <pthread.h>
 #include <uv.h>
 
+struct pb_config;
 struct pb_runner;
 
 struct pb_runner_options {

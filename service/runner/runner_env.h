@@ -5,9 +5,10 @@
 /* State that all parts of the runner read: the configuration, whether it drains, the counters, and
  * the handlers of struct pb_runner_options that report jobs. Only runner.c writes the members. It
  * outlives the parts. Thread: loop. */
-#include "config/config.h"
 #include "service/jobs/job.h"
 #include "service/runner/metrics.h"
+
+struct pb_config;
 
 struct pb_runner_env {
     const struct pb_config *config; /* configuration of later jobs */

@@ -4,6 +4,7 @@
 #include "service/runner/worker_pool_table.h"
 
 #include "config/base/clock.h"
+#include "config/config.h"
 #include "pipeline/publish/publish.h"
 #include "service/base/files.h"
 #include "service/base/log.h"

@@ -3,6 +3,8 @@
 #include "service/status/methods.h"
 
 #include "config/base/clock.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "service/base/log.h"
 #include "service/inbox/writers.h"
 #include "service/jobs/journal.h"

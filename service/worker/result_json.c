@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/result_json.h"
+#include "config/pipeline_config.h"
 #include "kernels/chain/chain.h"
 #include "pipeline/metadata/calibration.h"
 #include "pipeline/metadata/observation.h"

@@ -10,8 +10,9 @@
  * When a child dies, the worker ends in the same way, so that its owner sees the cause. */
 #include "service/worker/worker.h"
 #include "config/base/json_path.h"
-
 #include "config/config.h"
+#include "config/yaml/report.h"
+
 #include "config/device_word.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"

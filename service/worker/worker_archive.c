@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/worker_archive.h"
 
+#include "config/config.h"
 #include "pipeline/scene/scene_archive.h"
 
 static bool goes_on(void *user, uint64_t read_bytes)

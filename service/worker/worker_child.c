@@ -4,6 +4,7 @@
  * Two threads: one handles the socket (poll on the socket and on a wake-up descriptor, all
  * writing), the main one runs the pipeline, because the thread-local data of GDAL and PROJ was
  * loaded there before the fork. Output of libraries on stdout is redirected to stderr. */
+#include "config/config.h"
 #include "service/worker/worker_child_parts.h"
 #include "config/base/json_path.h"
 

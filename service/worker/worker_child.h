@@ -5,10 +5,12 @@
 /* The process that computes: forked by the worker (worker.h) and confined (confine.h); the lines of
  * worker.h are sent over a socket. In addition, "run" has "directory", to which it writes: its
  * parent publishes the files there, and its "done" names that directory. It runs one job. */
-#include "config/config.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/sidecars.h"
 #include "service/confine/confine.h"
+
+struct pb_config;
+struct pb_pipeline_config;
 
 struct pb_worker_child {
     int socket;

@@ -4,6 +4,8 @@
 #include "service/worker/worker_child.h"
 
 #include "config/base/json_writer.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "pipeline/raster/raster_file.h"
 #include "pipeline/run/file_facts.h"
 #include "pipeline/scene/sidecar.h"

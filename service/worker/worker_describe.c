@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/worker_describe.h"
 #include "config/base/json_path.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
 
 #include "config/base/base_name.h"
 #include "config/group_pattern.h"

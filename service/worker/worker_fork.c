@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/worker_fork.h"
 
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "pipeline/gdal/vector.h"
 #include "pipeline/run/run_areas.h"
 #include "pipeline/device/device.h"

@@ -4,12 +4,13 @@
 #define PB_WORKER_FORK_H
 /* The worker's child process: forks it with its confinement, connects a socket to it and ends it.
  * One thread, also in the process. */
-#include "config/config.h"
 #include "service/base/line_reader.h"
 #include "service/worker/worker_publish.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
+
+struct pb_config;
 
 #define PB_WORKER_FORK_KEPT 4
 

@@ -5,10 +5,12 @@
 /* Shared by the parts of the worker process; no other file includes this. One thread. */
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
-#include "config/config.h"
+#include "config/compute_config.h"
 #include "service/base/line_reader.h"
 #include "service/worker/worker_fork.h"
 #include "service/worker/worker_publish.h"
+
+struct pb_config;
 
 struct worker {
     struct pb_line_reader in;

@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/worker_publish.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "service/worker/worker_products.h"
 #include "service/worker/checksum.h"
 #include "service/worker/duplicates.h"

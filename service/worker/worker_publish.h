@@ -6,14 +6,16 @@
  * child writes to, and the commit, for which the child has no rights. The child's files are
  * checked before: plain files, with the announced names and sizes. One thread. */
 #include "config/base/json_reader.h"
-#include "config/config.h"
 #include "pipeline/publish/publish.h"
 #include "pipeline/raster/raster_file.h"
 #include "pipeline/run/base/run_work.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/sidecars.h"
-#include "service/worker/worker_lines.h"
 #include "service/confine/worker_user.h"
+#include "service/worker/worker_lines.h"
+
+struct pb_config;
+struct pb_pipeline_config;
 
 struct pb_worker_job {
     const struct pb_json_value *command;       /* "run", borrowed until close */

@@ -5,6 +5,7 @@
 #include "service/worker/worker_parts.h"
 
 #include "config/base/clock.h"
+#include "config/pipeline_config.h"
 #include "service/worker/worker_child.h"
 #include "service/worker/worker_inputs.h"
 

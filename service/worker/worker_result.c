@@ -4,7 +4,6 @@
  * The result of a job as a worker reports it. The worker's own JSON is not kept: values that
  * pass the checks are written again, so that the store and every client get bounded and readable
  * values. */
-#include "config/config.h"
 #include "pipeline/io/checksum.h"
 #include "config/base/json_writer.h"
 #include "config/base/text_clean.h"

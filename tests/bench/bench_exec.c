@@ -6,6 +6,9 @@
  * [--rounds N] [--pulls N]
  * [--backlog KIB]: every executor of this machine, on chains without and with a halo. GB/s of
  * input; medians of rounds in turn. */
+#include "config/config.h"
+#include "config/pipeline_config.h"
+#include "config/yaml/report.h"
 #include "pipeline/device/device.h"
 #include "pipeline/product/product_kinds.h"
 #include "config/base/clock.h"

@@ -3,6 +3,9 @@
  *
  * bench_in_process CONFIG PRODUCTS INPUT...: the inputs one after the other in this one process,
  * unconfined: what tests/bench/isolation.py compares a confined process a job with. */
+#include "config/config.h"
+#include "config/match.h"
+#include "config/yaml/report.h"
 #include "pipeline/run/run.h"
 
 #include <stdio.h>

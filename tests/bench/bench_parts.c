@@ -6,6 +6,7 @@
  * and encoded one after the other, with their overviews. Beside these three, what SHA-256 takes of
  * the encoded bytes, and what the system takes to write them to OUT. Red is band 3, near infrared
  * band 4. One JSON object. */
+#include "config/limits_config.h"
 #include "pipeline/cog/block_encoder.h"
 #include "pipeline/cog/pyramid.h"
 #include "pipeline/io/sha256.h"

@@ -4,6 +4,7 @@
  * Any bytes as a ZIP or TAR: refused with a code and clean words, or a list of members whose names
  * stay inside, once each, within the limits; and members that are taken lie within the archive, or
  * within what was unpacked, and have the size that was declared. */
+#include "config/limits_config.h"
 #include "fuzz_check.h"
 #include "pipeline/archive/archive.h"
 

@@ -3,6 +3,7 @@
 /* Fuzzes the configuration from text to struct, and what loads must print and load again as the
  * same. */
 #include "config/config.h"
+#include "config/yaml/report.h"
 #include "pipeline/product/product_kinds.h"
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
  * Any bytes as a TIFF: opened, and everything but its pixels taken over into a product: geo tags,
  * GDAL_METADATA, nodata, RPCs, CRS texts, footprint. A file is refused with a code of its own and
  * clean words, or its metadata are consistent. */
+#include "config/limits_config.h"
 #include "fuzz_check.h"
 #include "pipeline/raster/raster.h"
 

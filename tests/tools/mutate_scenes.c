@@ -10,6 +10,8 @@
  * ./mutated-SEED-INDEX.tif. Exit status 0 = nothing failed. */
 #include "pipeline/raster/raster.h"
 
+#include "config/base/err.h"
+#include "config/limits_config.h"
 #include "mutate.h"
 
 #include <fcntl.h>

@@ -13,6 +13,8 @@
  * line is "file  died  exit status N" or "file  died  signal N". The exit status is 0 whatever the
  * files are like: it is the lines that tell. */
 #include "pipeline/raster/raster.h"
+#include "config/base/err.h"
+#include "config/limits_config.h"
 #include "pipeline/io/sha256.h"
 
 #include <stdio.h>

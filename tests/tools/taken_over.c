@@ -7,6 +7,7 @@
  * everything the process that decodes has. What it reaches is reported as the error "input.damaged"
  * with the message "REACHED ..."; what stops it, as "STOPPED by ...". An attack that seccomp ends
  * reports nothing: the signal does. */
+#include "config/base/err.h"
 #include "pipeline/raster/raster.h"
 
 #include <arpa/inet.h>

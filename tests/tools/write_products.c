@@ -7,6 +7,9 @@
  * random order (SEED 0: as they are numbered) by THREADS workers: what products depend on, with the
  * stream in between taken away. Prints one line a product: kind, file, bytes, checksum. */
 #include "pipeline/product/product.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
+#include "config/yaml/report.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -3,7 +3,9 @@
 #ifndef PB_TEST_CONFIG_FIXTURE_H
 #define PB_TEST_CONFIG_FIXTURE_H
 /* Configurations that load, for tests of one thread. */
+#include "config/base/err.h"
 #include "config/config.h"
+#include "config/yaml/report.h"
 #include "pipeline/product/product_kinds.h"
 
 #include <check.h>

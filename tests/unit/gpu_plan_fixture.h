@@ -3,6 +3,9 @@
 #ifndef PB_TEST_GPU_PLAN_FIXTURE_H
 #define PB_TEST_GPU_PLAN_FIXTURE_H
 /* Plans for GPUs that are not here, for tests of one thread. */
+#include "config/config.h"
+#include "config/pipeline_config.h"
+#include "config/yaml/report.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/product/product_kinds.h"

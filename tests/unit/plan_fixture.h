@@ -4,6 +4,9 @@
 #define PB_TEST_PLAN_FIXTURE_H
 /* A configuration without and one with a halo, scenes, and plans that keep what every plan
  * promises. */
+#include "config/config.h"
+#include "config/pipeline_config.h"
+#include "config/yaml/report.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan/plan_cache.h"
 

@@ -3,6 +3,8 @@
 #ifndef PB_TEST_RUN_FIXTURE_H
 #define PB_TEST_RUN_FIXTURE_H
 /* A scratch directory, small scenes written byte by byte (no GDAL), a config and a run on them. */
+#include "config/config.h"
+#include "config/yaml/report.h"
 #include "pipeline/run/run.h"
 
 #include <check.h>

@@ -4,6 +4,7 @@
  * What the sweep of work/ leaves where it is while jobs run. */
 #include "service/inbox/intake.h"
 
+#include "config/config.h"
 #include "run_suite.h"
 
 #include <check.h>

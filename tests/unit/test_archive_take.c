@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/archive/archive.h"
+#include "config/limits_config.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -2,6 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/gather/belonging.h"
 
+#include "config/config.h"
+#include "config/pipeline_config.h"
+#include "config/yaml/report.h"
 #include "pipeline/product/product_kinds.h"
 #include "pipeline/scene/sidecar_names.h"
 #include "run_suite.h"

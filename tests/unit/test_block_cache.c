@@ -6,6 +6,7 @@
  * a function of their place, decoding can be slow, fail or hang on command. */
 #include "pipeline/raster/block_cache.h"
 
+#include "config/limits_config.h"
 #include "run_suite.h"
 
 #include <check.h>

@@ -3,6 +3,7 @@
 /* ctest: threads */
 /* The product on a real scene, and its file read back by the project's own raster reader. */
 #include "pipeline/product/cog/cog.h"
+#include "config/limits_config.h"
 #include "pipeline/product/product.h"
 
 #include "run_suite.h"

@@ -2,8 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: arm64 */
 /* What configurations mean, and that they print as what they are. */
+#include "config/match.h"
+#include "config/pipeline_config.h"
+#include "config/yaml/report.h"
 #include "config_fixture.h"
 #include "config/base/arena.h"
+#include "kernels/op.h"
 #include "pipeline/product/cog/cog.h"
 #include "pipeline/product/quicklook/quicklook.h"
 #include "pipeline/product/statistics/statistics.h"

@@ -3,6 +3,9 @@
 /* What is said of configurations with mistakes, of files that cannot be read, without memory. */
 #include "bad_configs.h"
 #include "config/base/arena.h"
+#include "config/base/err.h"
+#include "config/yaml/report.h"
+#include "config/yaml/yaml_tree.h"
 #include "config_fixture.h"
 #include "run_suite.h"
 

@@ -3,6 +3,8 @@
  *
  * Mistakes in words of the configuration that only what stands behind them shows. */
 #include "config/choice_words.h"
+#include "config/config.h"
+#include "config/yaml/report.h"
 #include "kernels/op.h"
 #include "pipeline/product/product_kinds.h"
 #include "run_suite.h"

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/device_word.h"
 
+#include "config/compute_config.h"
 #include "run_suite.h"
 
 #include <check.h>

@@ -6,6 +6,8 @@
 #include "config/base/arena.h"
 #include "config/config_parts.h"
 #include "config/patterns.h"
+#include "config/pipeline_config.h"
+#include "kernels/op.h"
 #include "run_suite.h"
 
 #include <errno.h>

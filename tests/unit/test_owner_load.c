@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/device/owner_load.h"
+#include "config/config.h"
 #include "service/processes/device_owners.h"
 
 #include "run_suite.h"

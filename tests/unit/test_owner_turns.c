@@ -4,6 +4,8 @@
  *
  * A process that owns the CPU and serves one session at a time, and jobs that wait for it. */
 #include "config/config.h"
+#include "config/pipeline_config.h"
+#include "config/yaml/report.h"
 #include "pipeline/product/product_kinds.h"
 #include "service/device/owner.h"
 #include "service/device/owner_client.h"

@@ -3,6 +3,7 @@
  *
  * Which pixels are read for the range of heights. */
 #include "pipeline/plan/plan_heights.h"
+#include "config/config.h"
 #include "pipeline/raster/raster.h"
 
 #include "run_suite.h"

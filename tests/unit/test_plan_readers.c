@@ -3,6 +3,7 @@
  * ctest: threads
  *
  * What is decoded when readers really go the way of a plan. */
+#include "config/config.h"
 #include "plan_fixture.h"
 #include "run_suite.h"
 

@@ -5,6 +5,7 @@
  * By which transport tiles come to a GPU, planned for devices that are not here. */
 #include "pipeline/run/stream/stream.h"
 
+#include "config/limits_config.h"
 #include "gpu_plan_fixture.h"
 #include "run_suite.h"
 

@@ -3,7 +3,10 @@
  *
  * The configuration takes its kinds of products from whoever loads it: a kind that only this test
  * knows is read, checked, printed and documented like those of products.def. */
+#include "config/config.h"
+#include "config/pipeline_config.h"
 #include "config/product_check.h"
+#include "config/yaml/report.h"
 #include "pipeline/product/product_kinds.h"
 
 #include "run_suite.h"

@@ -7,6 +7,8 @@
  * so and is skipped. */
 #include "pipeline/raster/raster.h"
 
+#include "config/base/err.h"
+#include "config/limits_config.h"
 #include "run_suite.h"
 
 #include <check.h>

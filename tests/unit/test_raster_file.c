@@ -6,6 +6,7 @@
  * are read. pread is this program's own, so every read can be made to fail in turn. Works on real
  * files below PB_SHARED_DATA; without them it says so and is skipped. */
 #include "pipeline/raster/raster.h"
+#include "config/limits_config.h"
 #include "pipeline/raster/raster_file.h"
 
 #include "run_suite.h"

@@ -5,6 +5,8 @@
  * What a product takes over from its scene: the tags of every real scene are put into a small TIFF
  * of our own, and that must place itself on the Earth as the scene does. Footprints and CRS texts.
  * Needs PB_SHARED_DATA; without it the test says so and is skipped. */
+#include "config/base/err.h"
+#include "config/limits_config.h"
 #include "pipeline/raster/outline.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/raster/tiff_tags.h"

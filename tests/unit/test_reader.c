@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: threads */
 /* A reader alone, between a real file and a channel that the test ends in different ways. */
+#include "config/config.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/plan/plan_cache.h"
 #include "pipeline/run/stream/stream.h"

@@ -5,6 +5,7 @@
  * it: it always ends, says why, and leaves either all products or nothing. */
 #include "run_fixture.h"
 
+#include "config/config.h"
 #include "pipeline/io/file_out.h"
 
 #include "run_suite.h"

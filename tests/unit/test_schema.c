@@ -4,6 +4,11 @@
 
 #include "config/base/arena.h"
 #include "config/base/text.h"
+#include "config/compute_config.h"
+#include "config/input_config.h"
+#include "config/limits_config.h"
+#include "config/notify_config.h"
+#include "config/service_config.h"
 #include "config/yaml/yaml_tree.h"
 #include "pipeline/product/cog/cog.h"
 #include "pipeline/product/product_kinds.h"

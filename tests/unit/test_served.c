@@ -6,6 +6,7 @@
  * anything can do to the side that computes. */
 #include "run_fixture.h"
 
+#include "config/yaml/report.h"
 #include "pipeline/plan/plan_served.h"
 #include "wic/channel.h"
 

@@ -2,6 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/gather/sets.h"
 
+#include "config/config.h"
+#include "config/match.h"
+#include "config/pipeline_config.h"
+#include "config/yaml/report.h"
 #include "pipeline/product/product_kinds.h"
 #include "run_suite.h"
 

@@ -1,6 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: threads */
+#include "config/config.h"
+#include "config/pipeline_config.h"
+#include "config/yaml/report.h"
 #include "pipeline/product/quicklook/quicklook.h"
 #include "pipeline/product/stac/stac_asset.h"
 #include "pipeline/product/product.h"

@@ -6,6 +6,7 @@
  * flavours (classic or BigTIFF, both byte orders), from one plain image of 32 x 16 pixels. */
 #include "pipeline/raster/tiff_header.h"
 
+#include "config/limits_config.h"
 #include "run_suite.h"
 
 #include <check.h>

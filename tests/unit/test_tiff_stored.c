@@ -7,6 +7,7 @@
  * holes can be made. */
 #include "pipeline/raster/tiff_header.h"
 
+#include "config/limits_config.h"
 #include "run_suite.h"
 
 #include <check.h>

@@ -3,6 +3,7 @@
  *
  * Polygons of vector files, in the coordinate system of a scene. */
 #include "config/base/err.h"
+#include "config/limits_config.h"
 #include "pipeline/gdal/vector_table.h"
 #include "pipeline/raster/raster.h"
 

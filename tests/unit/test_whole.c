@@ -4,6 +4,7 @@
 /* Blocks that go to a device as files store them: with the host in place of the GPU, every file of
  * the collection that may go this way gives the pixels that the CPU's readers give; damaged ones
  * fail in the same words; what the device refuses the host decodes. */
+#include "config/config.h"
 #include "run_suite.h"
 #include "tests/tools/random_scene.h"
 #include "whole_compare.h"

@@ -3,7 +3,8 @@
 #ifndef PB_PRODUCT_COG_H
 #define PB_PRODUCT_COG_H
 /* The configuration of a COG; cog_keys.c has the keys. */
-#include "config/config.h"
+#include "config/product_config.h"
+#include "config/product_words.h"
 #include "pipeline/paint/paint_config.h"
 
 enum pb_cog_blocks_choice { PB_COG_BLOCKS_AUTO, PB_COG_BLOCKS_ENCODE };

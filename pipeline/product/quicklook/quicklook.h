@@ -3,7 +3,7 @@
 #ifndef PB_PRODUCT_QUICKLOOK_H
 #define PB_PRODUCT_QUICKLOOK_H
 /* The configuration of a quicklook; quicklook_keys.c has the keys. */
-#include "config/config.h"
+#include "config/product_config.h"
 #include "pipeline/paint/paint_config.h"
 
 /* SHEET: a picture of each band, side by side (quicklook_sheet.h). */

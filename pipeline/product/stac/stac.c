@@ -5,6 +5,7 @@
  * 2.1.0). Unknown values are omitted; an extension is listed only if one of its fields is
  * present, as the schemas require. "created" and "updated" are the only time stamps in any
  * product. */
+#include "config/pipeline_config.h"
 #include "kernels/chain/chain.h"
 #include "config/base/base_name.h"
 #include "pipeline/product/product.h"

@@ -3,7 +3,7 @@
 #ifndef PB_PRODUCT_STAC_H
 #define PB_PRODUCT_STAC_H
 /* The configuration of a STAC item; stac_keys.c has the keys. */
-#include "config/config.h"
+#include "config/product_config.h"
 #include "pipeline/io/checksum.h"
 
 /* Files in the directory of products (pipeline/publish/collection.h): the root of the tree, and the

@@ -5,6 +5,7 @@
  * it with null. */
 #include "pipeline/product/stac/stac_asset.h"
 
+#include "config/product_words.h"
 #include "pipeline/product/stac/stac_classes.h"
 #include "pipeline/product/stac/stac_facts.h"
 #include "pipeline/product/stac/stac_presets.h"

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/product/stac/stac_facts.h"
 
+#include "config/pipeline_config.h"
 #include "kernels/chain/chain.h"
 #include "pipeline/metadata/calibration.h"
 #include "pipeline/metadata/sensor_bands.h"

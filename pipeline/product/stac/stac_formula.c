@@ -1,6 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/product/stac/stac_formula.h"
+#include "config/pipeline_config.h"
+#include "kernels/key.h"
+#include "kernels/op.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,14 @@
 #define PB_STAC_FORMULA_H
 /* Text of numbers, rules and formulas in a STAC item. Pure; any thread. */
 #include "config/base/number.h"
-#include "config/config.h"
+
+#include <stdbool.h>
+
+struct pb_formula;
+struct pb_input_config;
+struct pb_item;
+struct pb_key;
+struct pb_step_config;
 
 enum { PB_STAC_FORMULA_BYTES = 2048, PB_STAC_RULE_BYTES = 160 };
 

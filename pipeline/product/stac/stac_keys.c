@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+#include "config/pipeline_config.h"
 #include "pipeline/product/product_kinds.h"
 #include "pipeline/product/stac/stac.h"
 

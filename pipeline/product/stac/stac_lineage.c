@@ -3,6 +3,7 @@
 #include "pipeline/product/stac/stac_lineage.h"
 
 #include "config/base/base_name.h"
+#include "config/pipeline_config.h"
 #include "kernels/chain/chain.h"
 #include "pipeline/metadata/calibration.h"
 #include "pipeline/metadata/observation.h"

@@ -3,7 +3,9 @@
 #include "pipeline/product/stac/stac_presets.h"
 
 #include "config/base/json_writer.h"
+#include "config/pipeline_config.h"
 #include "kernels/expr/mask_presets.h"
+#include "kernels/op.h"
 #include "kernels/resample/resample.h"
 
 #include <stdio.h>

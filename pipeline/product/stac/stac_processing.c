@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/product/stac/stac_processing.h"
+#include "config/pipeline_config.h"
 #include "pipeline/product/stac/stac_facts.h"
 #include "pipeline/product/stac/stac_formula.h"
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/product/stac/stac_time.h"
 
+#include "config/pipeline_config.h"
 #include "pipeline/metadata/meta_time.h"
 #include "pipeline/metadata/metadata.h"
 #include "pipeline/metadata/observation.h"

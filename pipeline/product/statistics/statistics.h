@@ -3,7 +3,7 @@
 #ifndef PB_PRODUCT_STATISTICS_H
 #define PB_PRODUCT_STATISTICS_H
 /* Configuration of statistics; statistics_keys.c has the keys. */
-#include "config/config.h"
+#include "config/product_config.h"
 
 struct pb_statistics_config {
     struct pb_product_config product;

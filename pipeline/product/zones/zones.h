@@ -3,7 +3,7 @@
 #ifndef PB_PRODUCT_ZONES_H
 #define PB_PRODUCT_ZONES_H
 /* Configuration of numbers by zone; zones_keys.c has the keys. */
-#include "config/config.h"
+#include "config/product_config.h"
 
 /* Order of the choices of the key format. */
 enum pb_zones_format { PB_ZONES_CSV, PB_ZONES_JSON, PB_ZONES_GEOJSON, PB_ZONES_GPKG };

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Keys of numbers by zone, and the meaning of the words of `stats`. */
+#include "config/input_values.h"
 #include "pipeline/product/product_kinds.h"
 #include "pipeline/product/zones/zones.h"
 #include "pipeline/product/zones/zones_rows.h"

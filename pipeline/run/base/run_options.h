@@ -3,14 +3,15 @@
 #ifndef PB_RUN_OPTIONS_H
 #define PB_RUN_OPTIONS_H
 /* Arguments of pb_run_create(): scene, pipeline, place of the products, computing process. */
-#include "config/config.h"
 #include "config/base/err.h"
 
 #include <stdint.h>
 
+struct pb_config;
 struct pb_input_files;
 struct pb_metadata_files;
 struct pb_output_facts;
+struct pb_pipeline_config;
 struct pb_remote;
 struct pb_scene_files;
 struct pb_sidecars;

@@ -4,7 +4,7 @@
 #define PB_RUN_REPORT_H
 /* Reports of a run: its progress, where its time was spent, the work of its device. Plain values;
  * the comment of each pointer has its owner. */
-#include "config/config.h"
+#include "config/input_values.h"
 #include "pipeline/product/notes.h"
 #include "pipeline/product/product.h"
 #include "pipeline/run/base/device_report.h"

@@ -4,6 +4,7 @@
  * destroy() releases them in reverse. */
 #include "pipeline/run/passes/pass.h"
 #include "config/base/clock.h"
+#include "config/product_words.h"
 #include "pipeline/device/device.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/plan/plan_cache.h"

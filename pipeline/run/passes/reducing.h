@@ -4,11 +4,11 @@
 #define PB_REDUCING_H
 /* Reductions of an earlier pass, as the sink of its tiles: a set of states for each writer, and
  * one set into which they are merged. */
-#include "config/config.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/run/base/sink.h"
 
 struct pb_reducing;
+struct pb_step_config;
 
 /* plan: the pass whose outputs are reduced, after the passes before it; steps: the steps of
  * the pipeline, whose exchanges the rounds of loops follow. Both are borrowed until destroy. */

@@ -3,6 +3,7 @@
 #include "pipeline/run/served/served.h"
 
 #include "config/base/clock.h"
+#include "config/config.h"
 #include "pipeline/device/device.h"
 #include "pipeline/device/residency.h"
 #include "pipeline/device/mem.h"
