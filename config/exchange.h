@@ -7,8 +7,6 @@
 #include "kernels/op.h"
 #include "wic/pattern/limits.h"
 
-struct wic_pattern;
-
 struct pb_exchange_config {
     char *name; /* of the pattern */
     const struct wic_pattern *pattern;
