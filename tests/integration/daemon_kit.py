@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """A real pushbroomd in a scratch directory, and a client of its socket, for the integration tests."""
+import atexit
 import collections
 import concurrent.futures
 import contextlib
@@ -20,7 +21,24 @@ import stac_rules
 from patience import PATIENCE_S, finish, wait_for
 
 HERE = pathlib.Path(__file__).resolve().parent
-BIN = pathlib.Path(os.environ.get("PB_BIN", HERE.parent.parent / "build" / "bin"))
+
+
+def open_to_all(folder):
+    """The folder of the programs; or a copy that every user can enter, if the folder is in a closed one such as /root."""
+    if os.geteuid() != 0 or all(place.stat().st_mode & 0o001 for place in (folder, *folder.parents)):
+        return folder
+    copy = pathlib.Path(tempfile.mkdtemp(prefix="pb-bin-"))
+    atexit.register(shutil.rmtree, copy, True)
+    copy.chmod(0o755)
+    for program in folder.iterdir():
+        if program.name in ("pushbroom", "pushbroomd", "pushbroom-notify"):
+            shutil.copy(program, copy)
+        else:
+            (copy / program.name).symlink_to(program)
+    return copy
+
+
+BIN = open_to_all(pathlib.Path(os.environ.get("PB_BIN", HERE.parent.parent / "build" / "bin")).resolve())
 FAKE_WORKER = HERE / "fake_worker.py"
 
 CONFIG = """service:

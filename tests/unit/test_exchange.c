@@ -23,7 +23,7 @@ static void setup(void)
     memset(&errors, 0, sizeof errors);
     memset(&pipeline, 0, sizeof pipeline);
     memset(steps, 0, sizeof steps);
-    load = (struct pb_load){.arena = pb_arena_create(), .report = {&errors, "f"}};
+    load = (struct pb_load){.arena = pb_arena_create(), .report = {.list = &errors, .file = "f"}};
     pipeline.steps = steps;
     steps[0].line = 10;
     steps[1].line = 20;
