@@ -161,7 +161,7 @@ static struct page *find_page(struct pages *pages, const char *month, int hash)
     if (hash < 0)
         (void)snprintf(name, sizeof name, PB_STAC_PAGE, month);
     else
-        (void)snprintf(name, sizeof name, "collection-%.7s-%02x.json", month, (unsigned)hash);
+        (void)snprintf(name, sizeof name, "collection-%.7s-%02x.json", month, (unsigned char)hash);
     for (size_t i = 0; i < pages->n; i++)
         if (strcmp(pages->page[i].name, name) == 0)
             return &pages->page[i];
