@@ -6,7 +6,7 @@
 #include "pipeline/run/whole/whole_map.h"
 
 /* Fills map->piece and map->n_pieces; plan, blocks and n_tiles are set before. leave_out: as
- * for pb_whole_map_init. memory. */
+ * for pb_whole_map_init. Errors: memory. */
 int pb_whole_pieces_make(struct pb_whole_map *map, uint64_t slot_bytes, const bool *leave_out,
                          struct pb_err *err);
 /* Orders of pieces, for qsort: by the first tile that needs them; within a group by source and
