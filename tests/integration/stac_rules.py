@@ -7,6 +7,7 @@ import hashlib
 import json
 import pathlib
 import re
+import threading
 import urllib.parse
 import warnings
 
@@ -152,6 +153,9 @@ def check_collection(path):
     apply_schemas(collection, "https://schemas.stacspec.org/v1.1.0/collection-spec/json-schema/collection.json")
 
 
+CHECKING = threading.Lock()  # a resolver of references has state, and cases run in threads
+
+
 @functools.lru_cache
 def schemas():
     """By the address that a reference resolves to. PROJJSON is not checked: nothing here writes it."""
@@ -179,7 +183,8 @@ def validator(name):
 def apply_schemas(thing, core):
     """Without python3-jsonschema only the rules above are applied."""
     for name in [core, *thing.get("stac_extensions", [])] if jsonschema is not None else []:
-        error = jsonschema.exceptions.best_match(validator(name).iter_errors(thing))
+        with CHECKING:
+            error = jsonschema.exceptions.best_match(validator(name).iter_errors(thing))
         need(error is None, f"{thing['id']} breaks {name}", error and f"{error.json_path}: {error.message}")
 
 
