@@ -68,6 +68,15 @@ void pb_clock_text(int64_t wall_ms, char out[PB_CLOCK_TEXT_BYTES])
     *to = '\0';
 }
 
+bool pb_clock_read(const char *text, int64_t *out_s)
+{
+    struct tm utc = {.tm_isdst = 0};
+    if (strptime(text, "%Y-%m-%dT%H:%M:%S", &utc) == NULL)
+        return false;
+    *out_s = (int64_t)timegm(&utc);
+    return true;
+}
+
 bool pb_clock_retry(int64_t limit_ms, bool (*again)(void *user), void *user)
 {
     const struct timespec pause = {0, 20 * 1000 * 1000};

@@ -20,4 +20,7 @@ struct timespec pb_clock_mono_after(int64_t ms);
 bool pb_clock_retry(int64_t limit_ms, bool (*again)(void *user), void *user);
 /* "2026-11-21T08:15:30.123Z"; "" for wall_ms <= 0. */
 void pb_clock_text(int64_t wall_ms, char out[PB_CLOCK_TEXT_BYTES]);
+/* Seconds since 1970 of a text that begins as those of pb_clock_text do; text after the seconds is
+ * ignored. Returns false, and leaves *out_s, if it does not begin with a time. */
+bool pb_clock_read(const char *text, int64_t *out_s);
 #endif

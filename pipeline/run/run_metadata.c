@@ -3,13 +3,13 @@
 #include "pipeline/run/run_metadata.h"
 
 #include "config/base/base_name.h"
+#include "config/base/clock.h"
 #include "config/pipeline_config.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/sidecar.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static void set_names(struct pb_run_metadata *out, const struct pb_run_options *options)
 {
@@ -69,11 +69,9 @@ void pb_run_metadata_output(const struct pb_run_metadata *metadata,
                             struct pb_output_facts *out_facts)
 {
     const struct pb_metadata *f = &metadata->facts;
-    struct tm tm = {.tm_isdst = 0};
     *out_facts = (struct pb_output_facts){.sensor = NULL};
     if (f->family == NULL)
         return;
     out_facts->sensor = f->platform[0] != '\0' ? f->platform : NULL;
-    out_facts->has_time = strptime(f->datetime, "%Y-%m-%dT%H:%M:%S", &tm) != NULL;
-    out_facts->time_s = out_facts->has_time ? (int64_t)timegm(&tm) : 0;
+    out_facts->has_time = pb_clock_read(f->datetime, &out_facts->time_s);
 }

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     BEFORE_PIPELINE = 47, /* columns, with the two after PIPELINE */
@@ -86,11 +85,11 @@ enum cli_color cli_job_color(const char *status)
 /* Age of the last change of the job: "45s", "12m", "3h", "9d"; "" if unknown. */
 static const char *ago(const struct pb_json_value *job, char out[8])
 {
-    struct tm tm = {.tm_isdst = 0};
+    int64_t updated = 0;
     out[0] = '\0';
-    if (strptime(cli_job_text(job, "updated"), "%Y-%m-%dT%H:%M:%S", &tm) == NULL)
+    if (!pb_clock_read(cli_job_text(job, "updated"), &updated))
         return out;
-    int64_t s = pb_clock_wall_ms() / 1000 - (int64_t)timegm(&tm);
+    int64_t s = pb_clock_wall_ms() / 1000 - updated;
     s = s < 0 ? 0 : s;
     if (s < 100)
         (void)snprintf(out, 8, "%ds", (int)s);
@@ -337,13 +336,12 @@ static void show_service(const struct pb_json_value *info)
 
 static void show_settling(const struct pb_json_value *info)
 {
-    int64_t n = cli_job_number(info, "inbox_settling");
-    struct tm tm = {.tm_isdst = 0};
+    int64_t n = cli_job_number(info, "inbox_settling"), settled = 0;
     if (n == 0)
         return;
     printf("settles  %lld %s", (long long)n, n == 1 ? "entry" : "entries");
-    if (strptime(cli_job_text(info, "inbox_settled"), "%Y-%m-%dT%H:%M:%S", &tm) != NULL) {
-        int64_t s = (int64_t)timegm(&tm) + 1 - pb_clock_wall_ms() / 1000;
+    if (pb_clock_read(cli_job_text(info, "inbox_settled"), &settled)) {
+        int64_t s = settled + 1 - pb_clock_wall_ms() / 1000;
         bool long_one = s >= 100;
         s = s < 0 ? 0 : s;
         printf(" (%lld %s left)", (long long)(long_one ? s / 60 : s), long_one ? "min" : "s");

@@ -5,13 +5,13 @@
  * _total for counters, labels over which a sum makes sense. */
 #include "service/runner/metrics.h"
 
+#include "config/base/clock.h"
 #include "config/base/json_reader.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { REPORT_MAX = 1 << 20 };
 
@@ -107,10 +107,8 @@ void pb_metrics_device_retry(struct pb_metrics *metrics, enum pb_device_try whic
 static int64_t acquired_ms(const struct pb_json_value *report)
 {
     const char *text = pb_json_get_text(pb_json_get(report, "metadata", NULL), "datetime");
-    struct tm tm = {.tm_isdst = 0};
-    if (text == NULL || strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) == NULL)
-        return 0;
-    return (int64_t)timegm(&tm) * 1000;
+    int64_t seconds = 0;
+    return text != NULL && pb_clock_read(text, &seconds) ? seconds * 1000 : 0;
 }
 
 /* Counts the age of the products of a job when they appeared. Jobs made again from the archive are
