@@ -20,7 +20,7 @@ const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *
 /* Whether the pipeline's input.scene fits the name. */
 bool pb_config_takes_folder(const struct pb_pipeline_config *pipeline, const char *path);
 /* The same for a loose file of a scene of many, by input.group; out_scene (256 bytes): the scene
- * that it belongs to, "" where its metadata tell it (pb_group_pattern_asks) and facts, their
+ * that it belongs to, "" if the metadata decides (pb_group_pattern_asks) and facts, its
  * content, is NULL or lacks it. Such a file is no scene of its own, whatever input.match fits. */
 struct pb_group_facts;
 const struct pb_pipeline_config *pb_config_match_group(const struct pb_config *config,

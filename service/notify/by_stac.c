@@ -17,36 +17,21 @@
 
 enum { HREF_BYTES = 3 * PATH_MAX, URL_BYTES = 4096 };
 
-struct stac {
-    const struct pb_notify_config *notify;
-    struct pb_http *http;
-};
-
 static void destroy(void *sender)
 {
-    struct stac *stac = sender;
-    pb_http_destroy(stac->http);
-    free(stac);
+    pb_http_destroy(sender);
 }
 
 static void *create(const struct pb_notify_config *notify, const struct pb_stop *stop)
 {
-    struct stac *stac = calloc(1, sizeof *stac);
-    if (stac == NULL)
-        return NULL;
-    stac->notify = notify;
-    stac->http = pb_http_create(notify, stop);
-    if (stac->http != NULL)
-        return stac;
-    free(stac);
-    return NULL;
+    return pb_http_create(notify, stop);
 }
 
 /* URL/collections/COLLECTION and what follows it: rest, and an id unless NULL. */
-static void write_url(const struct stac *stac, const char *collection, const char *rest,
+static void write_url(const struct pb_http *http, const char *collection, const char *rest,
                       const char *id, char out[URL_BYTES])
 {
-    const char *root = stac->notify->url;
+    const char *root = pb_http_notify(http)->url;
     size_t n = strlen(root);
     while (n > 0 && root[n - 1] == '/')
         n--;
@@ -140,12 +125,12 @@ static void write_links(struct pb_json *json, const struct pb_json_value *links,
     pb_json_end(json);
 }
 
-static void write_item(const struct stac *stac, struct pb_json *json,
+static void write_item(const struct pb_http *http, struct pb_json *json,
                        const struct pb_json_value *item, const char *base, const char *collection)
 {
     const char *key;
     char url[URL_BYTES];
-    write_url(stac, collection, "", NULL, url);
+    write_url(http, collection, "", NULL, url);
     pb_json_object(json, NULL);
     for (size_t i = 0; (key = pb_json_key(item, i)) != NULL; i++) {
         const struct pb_json_value *value = pb_json_get(item, key, NULL);
@@ -177,25 +162,25 @@ static bool is_permanent(int status)
     return status >= 400 && status < 500;
 }
 
-static enum pb_sent put(const struct stac *stac, const char *collection, const char *id,
+static enum pb_sent put(struct pb_http *http, const char *collection, const char *id,
                         const struct pb_json_value *product, struct pb_sent_why *why)
 {
     char base[HREF_BYTES], url[URL_BYTES];
     struct pb_http_request request = {.method = "POST", .url = url, .type = "application/geo+json"};
     struct pb_json *json = pb_json_create(false);
-    write_base(stac->notify->base_url, pb_json_get_text(product, "place"), base);
-    write_item(stac, json, pb_json_get(product, "item", NULL), base, collection);
+    write_base(pb_http_notify(http)->base_url, pb_json_get_text(product, "place"), base);
+    write_item(http, json, pb_json_get(product, "item", NULL), base, collection);
     request.body = pb_json_text(json, &request.bytes);
     int status = 0;
     if (request.body == NULL) {
         pb_sent_fail(why, "out of memory");
     } else {
-        write_url(stac, collection, "/items", NULL, url);
-        status = pb_http_send(stac->http, &request, why);
+        write_url(http, collection, "/items", NULL, url);
+        status = pb_http_send(http, &request, why);
         if (status == 409) {
             request.method = "PUT";
-            write_url(stac, collection, "/items/", id, url);
-            status = pb_http_send(stac->http, &request, why);
+            write_url(http, collection, "/items/", id, url);
+            status = pb_http_send(http, &request, why);
         }
     }
     pb_json_destroy(json);
@@ -207,13 +192,13 @@ static enum pb_sent put(const struct stac *stac, const char *collection, const c
 static enum pb_sent send_letter(void *sender, const struct pb_letter *letter,
                                 struct pb_sent_why *why)
 {
-    const struct stac *stac = sender;
+    struct pb_http *http = sender;
     const struct pb_json_value *item = pb_json_get(letter->product, "item", NULL);
     if (pb_json_get_text(letter->product, "place") == NULL)
         return PB_SENT; /* another product: its item names it */
     const char *id = pb_json_get_text(item, "id");
-    const char *collection = stac->notify->collection != NULL
-                                 ? stac->notify->collection
+    const char *collection = pb_http_notify(http)->collection != NULL
+                                 ? pb_http_notify(http)->collection
                                  : pb_json_get_text(item, "collection");
     if (id == NULL) {
         pb_sent_fail(why, "the event has no item: the file is larger than 128 KiB, or was replaced "
@@ -227,7 +212,7 @@ static enum pb_sent send_letter(void *sender, const struct pb_letter *letter,
                      id);
         return PB_SENT_REFUSED;
     }
-    return put(stac, collection, id, letter->product, why);
+    return put(http, collection, id, letter->product, why);
 }
 
 const struct pb_sender_kind pb_sender_stac = {create, send_letter, NULL, destroy};

@@ -48,6 +48,11 @@ struct pb_http *pb_http_create(const struct pb_notify_config *notify, const stru
     return NULL;
 }
 
+const struct pb_notify_config *pb_http_notify(const struct pb_http *http)
+{
+    return http->notify;
+}
+
 /* libcurl calls it about once a second. */
 static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {

@@ -27,6 +27,7 @@ struct pb_http_request {
 /* Both are borrowed until destroy. NULL = out of memory. */
 struct pb_http *pb_http_create(const struct pb_notify_config *notify, const struct pb_stop *stop);
 void pb_http_destroy(struct pb_http *http);
+const struct pb_notify_config *pb_http_notify(const struct pb_http *http);
 /* Sends a request, with the bearer token of the entry. Returns the status of the answer, with *why
  * set as for a refusal ("<url> answers 404: <text>", and the wait that the server requests); 0 =
  * no answer, or no token: *why. */
