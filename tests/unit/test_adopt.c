@@ -93,7 +93,7 @@ static void set_status(const char *id, enum pb_job_status status)
 }
 
 /* The archive did not take it when its job ended. */
-START_TEST(a_part_that_a_running_job_may_read_stays_until_that_is_over)
+START_TEST(part_read_by_a_running_job_is_kept_until_it_ends)
 {
     struct pb_adopted adopted;
 
@@ -117,7 +117,7 @@ int main(void)
     TCase *tests = tcase_create("adopt");
 
     tcase_add_checked_fixture(tests, make, end);
-    tcase_add_test(tests, a_part_that_a_running_job_may_read_stays_until_that_is_over);
+    tcase_add_test(tests, part_read_by_a_running_job_is_kept_until_it_ends);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

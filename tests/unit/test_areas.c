@@ -203,7 +203,7 @@ static bool stop_after(const void *asked)
     return left-- <= 0;
 }
 
-START_TEST(what_comes_between_the_rounds_can_be_ended_everywhere)
+START_TEST(work_between_rounds_can_be_aborted_anywhere)
 {
     enum { SIDE = 2, W = 40, H = 30, CELLS = W / SIDE * (H / SIDE), BORDERS = 19 + 14 };
     const struct pb_sieve sieve = {.size = 5, .connectivity = 8};
@@ -251,7 +251,7 @@ int main(void)
 
     tcase_add_test(tests, cells_of_any_side_give_what_the_whole_image_does);
     tcase_add_test(tests, cells_that_are_not_added_are_invalid);
-    tcase_add_test(tests, what_comes_between_the_rounds_can_be_ended_everywhere);
+    tcase_add_test(tests, work_between_rounds_can_be_aborted_anywhere);
     tcase_add_test(tests, the_table_grows_with_the_borders_of_cells);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

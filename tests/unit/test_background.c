@@ -73,7 +73,7 @@ static int threads_of_process(void)
     return n;
 }
 
-START_TEST(at_rest_it_has_no_thread_and_goes_on_with_the_next_part)
+START_TEST(idle_has_no_thread_and_restarts_with_the_next_part)
 {
     struct pb_background b;
     int threads = 0;
@@ -100,7 +100,7 @@ int main(void)
     TCase *tc = tcase_create("background");
     tcase_add_test(tc, parts_are_taken_in_their_order);
     tcase_add_test(tc, the_owner_goes_on_until_no_part_is_free);
-    tcase_add_test(tc, at_rest_it_has_no_thread_and_goes_on_with_the_next_part);
+    tcase_add_test(tc, idle_has_no_thread_and_restarts_with_the_next_part);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -118,7 +118,7 @@ START_TEST(sidecars_of_a_set_go_with_the_set)
 }
 END_TEST
 
-START_TEST(an_ending_of_a_pipeline_is_one_like_those_that_are_known)
+START_TEST(pipeline_sidecar_ending_works_like_a_built_in_one)
 {
     size_t main = add("a_MS.tif"), mask = add("a_MS.udm"), odd = add("b.udm");
     sort();
@@ -294,7 +294,7 @@ int main(void)
     tcase_add_checked_fixture(tests, make, end);
     tcase_add_test(tests, sidecars_belong_to_the_file_whose_name_they_have);
     tcase_add_test(tests, sidecars_of_a_set_go_with_the_set);
-    tcase_add_test(tests, an_ending_of_a_pipeline_is_one_like_those_that_are_known);
+    tcase_add_test(tests, pipeline_sidecar_ending_works_like_a_built_in_one);
     tcase_add_test(tests, metadata_belong_to_their_own_scene);
     tcase_add_test(tests, an_archive_of_a_scene_waits_for_nothing_beside_it);
     tcase_add_test(tests, other_files_and_folders_are_left_alone);

@@ -258,7 +258,7 @@ static void wait_for(atomic_int *what, int value)
     ck_assert_int_ge(atomic_load(what), value);
 }
 
-START_TEST(readers_of_one_cell_wait_for_the_one_that_decodes_it)
+START_TEST(readers_of_one_cell_wait_for_its_decoder)
 {
     struct pb_block_cache *cache = make(64, 64, 0, 8, true);
     struct reader group[READERS] = {0};
@@ -449,7 +449,7 @@ int main(void)
     tcase_add_test(tc, a_cell_that_is_there_is_not_decoded_again);
     tcase_add_test(tc, the_cell_not_used_for_longest_goes_first);
     tcase_add_test(tc, a_tile_between_overlapping_cells_needs_one_of_them);
-    tcase_add_test(tc, readers_of_one_cell_wait_for_the_one_that_decodes_it);
+    tcase_add_test(tc, readers_of_one_cell_wait_for_its_decoder);
     tcase_add_test(tc, readers_of_the_same_cells_share_out_the_decoding);
     tcase_add_test(tc, a_failed_decode_fails_every_tile_that_waits_for_it);
     tcase_add_test(tc, abort_wakes_readers_that_wait);

@@ -83,7 +83,7 @@ START_TEST(no_planes_are_planes_without_a_valid_pixel)
 END_TEST
 
 /* Cut anywhere, with its lower rows elsewhere; also where all of them lie in the upper part. */
-START_TEST(a_block_in_two_parts_becomes_what_it_becomes_in_one)
+START_TEST(block_in_two_parts_has_the_bytes_of_one_part)
 {
     struct pb_block_format format = format_of(NULL);
     struct pb_block_encoder *encoder = NULL;
@@ -114,7 +114,7 @@ START_TEST(a_block_in_two_parts_becomes_what_it_becomes_in_one)
 }
 END_TEST
 
-START_TEST(invalid_pixels_have_the_colour_that_a_ramp_gives_them_and_those_outside_have_none)
+START_TEST(ramp_colours_invalid_pixels_but_not_outside_ones)
 {
     const struct pb_ramp_stop stops[] = {{0, false, {0, 0, 0, 255}}, {1, false, {9, 9, 9, 255}}};
     const struct pb_ramp ramp = {.stop = stops, .n = 2, .invalid = {255, 0, 0, 255}};
@@ -157,9 +157,8 @@ int main(void)
     Suite *suite = suite_create("block_encoder");
     TCase *tc = tcase_create("block_encoder");
     tcase_add_test(tc, no_planes_are_planes_without_a_valid_pixel);
-    tcase_add_test(tc, a_block_in_two_parts_becomes_what_it_becomes_in_one);
-    tcase_add_test(
-        tc, invalid_pixels_have_the_colour_that_a_ramp_gives_them_and_those_outside_have_none);
+    tcase_add_test(tc, block_in_two_parts_has_the_bytes_of_one_part);
+    tcase_add_test(tc, ramp_colours_invalid_pixels_but_not_outside_ones);
     tcase_add_test(tc, a_mask_of_no_planes_is_zero);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

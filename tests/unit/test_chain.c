@@ -113,7 +113,7 @@ START_TEST(a_constant_output_still_has_an_input)
 }
 END_TEST
 
-START_TEST(equal_values_are_computed_once_and_constants_folded)
+START_TEST(equal_values_computed_once_and_constants_folded)
 {
     static const struct {
         const char *text;
@@ -416,7 +416,7 @@ END_TEST
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
-START_TEST(every_failing_allocation_is_reported_and_leaks_nothing)
+START_TEST(every_failing_allocation_is_reported_without_leaks)
 {
     struct focal_steps steps;
     int failures = 0;
@@ -468,7 +468,7 @@ static struct pb_chain *chain_of(const char *expression, const char *unchanged)
     return chain;
 }
 
-START_TEST(outputs_that_are_classes_are_told_from_measurements)
+START_TEST(outputs_of_classes_are_recognized)
 {
     static const struct {
         const char *expression;
@@ -495,7 +495,7 @@ START_TEST(outputs_that_are_classes_are_told_from_measurements)
 }
 END_TEST
 
-START_TEST(outputs_that_are_an_input_in_place_are_told_from_computed_ones)
+START_TEST(outputs_copied_from_an_input_are_recognized)
 {
     static const struct {
         const char *expression;
@@ -531,15 +531,15 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, only_inputs_that_outputs_need_are_used);
     tcase_add_test(tests, a_constant_output_still_has_an_input);
-    tcase_add_test(tests, equal_values_are_computed_once_and_constants_folded);
+    tcase_add_test(tests, equal_values_computed_once_and_constants_folded);
     tcase_add_test(tests, later_steps_see_what_earlier_ones_made);
     tcase_add_test(tests, errors_say_which_step_and_why);
     tcase_add_test(tests, doubling_steps_do_not_explode);
     tcase_add_test(tests, too_many_values_are_refused);
     tcase_add_test(tests, tiles_of_focal_chains_match_the_whole_image);
-    tcase_add_test(tests, outputs_that_are_classes_are_told_from_measurements);
-    tcase_add_test(tests, outputs_that_are_an_input_in_place_are_told_from_computed_ones);
-    tcase_add_test(tests, every_failing_allocation_is_reported_and_leaks_nothing);
+    tcase_add_test(tests, outputs_of_classes_are_recognized);
+    tcase_add_test(tests, outputs_copied_from_an_input_are_recognized);
+    tcase_add_test(tests, every_failing_allocation_is_reported_without_leaks);
     suite_add_tcase(suite, tests);
     return fx_main(suite);
 }

@@ -114,7 +114,7 @@ START_TEST(parts_of_a_tile_have_the_bits_of_the_whole)
 END_TEST
 
 /* One scratch for all parts, laid out for the largest: what a block on a GPU has. */
-START_TEST(parts_of_chains_of_several_grids_have_the_bits_of_the_whole)
+START_TEST(parts_of_several_grids_have_the_bits_of_the_whole)
 {
     static const uint32_t source_of[] = {0, 0, 1, 1};
     static struct grid_chain grids;
@@ -321,7 +321,7 @@ int main(void)
 
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, parts_of_a_tile_have_the_bits_of_the_whole);
-    tcase_add_test(tests, parts_of_chains_of_several_grids_have_the_bits_of_the_whole);
+    tcase_add_test(tests, parts_of_several_grids_have_the_bits_of_the_whole);
     tcase_add_test(tests, stores_leave_what_is_between_the_rows_of_an_output);
     tcase_add_test(tests, the_mask_has_a_row_length_of_its_own);
     tcase_add_test(tests, registers_and_patches_share_the_memory_of_a_block);

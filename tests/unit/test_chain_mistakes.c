@@ -21,7 +21,7 @@ static void list_mistake(void *to, const struct pb_diag *diag)
             (int)strcspn(quote + 1, "'") + 2, quote);
 }
 
-START_TEST(every_mistake_is_reported_and_none_of_its_consequences)
+START_TEST(every_mistake_is_reported_without_its_consequences)
 {
     static const struct pb_chain_input inputs[] = {
         {.name = "a", .type = PB_F32, .has_nodata = false, .nodata = 0, .scale = 1, .offset = 0},
@@ -133,7 +133,7 @@ int main(void)
     Suite *const suite = suite_create("chain_mistakes");
     TCase *const tests = tcase_create("all");
 
-    tcase_add_test(tests, every_mistake_is_reported_and_none_of_its_consequences);
+    tcase_add_test(tests, every_mistake_is_reported_without_its_consequences);
     tcase_add_test(tests, what_a_failed_step_would_have_made_is_not_missed);
     tcase_add_test(tests, mistakes_without_number_end_the_building);
     suite_add_tcase(suite, tests);

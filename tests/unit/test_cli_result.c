@@ -39,7 +39,7 @@ static void make(const char *link)
                                     "\"bytes\":1500000}]");
 }
 
-START_TEST(the_link_has_a_line_with_shares_where_rates_are_known)
+START_TEST(link_line_has_shares_where_rates_are_known)
 {
     make(LINK);
     char *text = printed();
@@ -86,7 +86,7 @@ int main(void)
 {
     Suite *suite = suite_create("cli_result");
     TCase *tests = tcase_create("cli_result");
-    tcase_add_test(tests, the_link_has_a_line_with_shares_where_rates_are_known);
+    tcase_add_test(tests, link_line_has_shares_where_rates_are_known);
     tcase_add_test(tests, a_gpu_that_decodes_has_a_line_of_its_own);
     tcase_add_test(tests, a_run_without_a_link_has_none);
     suite_add_tcase(suite, tests);

@@ -127,7 +127,7 @@ START_TEST(silence_ends_in_time)
 }
 END_TEST
 
-START_TEST(a_connection_that_closes_or_talks_rubbish_is_an_error)
+START_TEST(closed_or_garbled_connection_is_an_error)
 {
     static const char *const answers[] = {"", "rubbish\n",
                                           "{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":1}\n",
@@ -172,7 +172,7 @@ int main(void)
     tcase_add_test(tests, a_result_comes_back_and_events_in_between_are_kept);
     tcase_add_test(tests, an_error_reply_keeps_its_code_and_words);
     tcase_add_test(tests, silence_ends_in_time);
-    tcase_add_test(tests, a_connection_that_closes_or_talks_rubbish_is_an_error);
+    tcase_add_test(tests, closed_or_garbled_connection_is_an_error);
     tcase_add_test(tests, nobody_there_says_where);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -307,7 +307,7 @@ START_TEST(levels_outside_the_codec_are_refused)
 }
 END_TEST
 
-START_TEST(zstd_refuses_more_than_it_was_made_for_without_growing)
+START_TEST(zstd_refuses_blocks_over_its_size_without_growing)
 {
     void *context;
     size_t n = 1 << 22, bytes, capacity = pb_codec_zstd.bound(n);
@@ -400,7 +400,7 @@ int main(void)
     tcase_add_test(tc, every_level_works);
     tcase_add_test(tc, levels_outside_the_codec_are_refused);
     tcase_add_test(tc, pictures_come_back_nearly);
-    tcase_add_test(tc, zstd_refuses_more_than_it_was_made_for_without_growing);
+    tcase_add_test(tc, zstd_refuses_blocks_over_its_size_without_growing);
     tcase_add_test(tc, deflate_holds_no_more_than_it_says);
     tcase_add_test(tc, every_compression_of_the_config_has_its_codec);
     tcase_add_test(tc, blocks_that_other_readers_refuse_are_known);

@@ -108,7 +108,7 @@ static void finish(struct pb_cog_writer *writer, int want, struct pb_err *err)
     (void)unlink(path);
 }
 
-START_TEST(tiles_allocate_nothing_and_memory_is_what_was_declared)
+START_TEST(tiles_allocate_nothing_beyond_the_declared_memory)
 {
 #if SANITIZED
     ck_assert_int_ne(__sanitizer_install_malloc_and_free_hooks(on_malloc, on_free), 0);
@@ -324,7 +324,7 @@ int main(void)
     Suite *suite = suite_create("cog_writer");
     TCase *tc = tcase_create("cog_writer");
     tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, tiles_allocate_nothing_and_memory_is_what_was_declared);
+    tcase_add_test(tc, tiles_allocate_nothing_beyond_the_declared_memory);
     tcase_add_test(tc, a_missing_tile_is_an_error_and_leaves_no_file);
     tcase_add_test(tc, blocks_of_one_size_go_straight_into_the_file);
     tcase_add_test(tc, a_place_that_holds_the_file_is_enough);

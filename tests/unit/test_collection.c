@@ -171,7 +171,7 @@ START_TEST(sides_are_not_rounded)
 }
 END_TEST
 
-START_TEST(items_without_a_place_do_not_make_it_the_world_for_ever)
+START_TEST(items_without_a_place_do_not_widen_the_extent)
 {
     struct pb_collection_extent e = item(0, 0, 0, 0, DAY("05"), DAY("05"));
     e.has_bbox = false;
@@ -322,7 +322,7 @@ int main(void)
     tcase_add_test(all, what_grows_nothing_writes_nothing);
     tcase_add_test(all, boxes_go_round_the_antimeridian);
     tcase_add_test(all, sides_are_not_rounded);
-    tcase_add_test(all, items_without_a_place_do_not_make_it_the_world_for_ever);
+    tcase_add_test(all, items_without_a_place_do_not_widen_the_extent);
     tcase_add_test(all, what_others_wrote_into_it_stays);
     tcase_add_test(all, what_is_not_ours_is_left_alone);
     tcase_add_test(all, items_are_read_or_refused);

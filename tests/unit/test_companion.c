@@ -29,7 +29,7 @@ START_TEST(a_companion_has_the_name_of_its_input_in_its_own)
 }
 END_TEST
 
-START_TEST(an_input_is_found_by_its_companion_and_by_no_other_name)
+START_TEST(input_is_found_by_its_companion_name_only)
 {
     char out[PB_FILES_PATH_BYTES];
     ck_assert(pb_companion_input(&marker, "a/x.tif.done", out));
@@ -62,7 +62,7 @@ static const char *scan(struct pb_settle *settle, const struct pb_companion_rule
     return next != NULL ? next->name : "";
 }
 
-START_TEST(with_a_marker_a_file_is_taken_at_once_and_never_without)
+START_TEST(marked_file_is_taken_at_once_and_unmarked_never)
 {
     static const char *const both[] = {"x", "x.done", NULL}, *const bare[] = {"x", NULL};
     struct pb_settle *settle = pb_settle_create();
@@ -91,7 +91,7 @@ START_TEST(with_a_checksum_both_have_to_settle)
 }
 END_TEST
 
-START_TEST(one_that_is_alone_counts_when_it_has_settled_and_is_never_taken)
+START_TEST(settled_lone_marker_is_counted_but_never_taken)
 {
     static const char *const alone[] = {"d/x.done", "y.done", NULL};
     struct pb_settle *settle = pb_settle_create();
@@ -111,10 +111,10 @@ int main(void)
     Suite *suite = suite_create("companion");
     TCase *t = tcase_create("companion");
     tcase_add_test(t, a_companion_has_the_name_of_its_input_in_its_own);
-    tcase_add_test(t, an_input_is_found_by_its_companion_and_by_no_other_name);
-    tcase_add_test(t, with_a_marker_a_file_is_taken_at_once_and_never_without);
+    tcase_add_test(t, input_is_found_by_its_companion_name_only);
+    tcase_add_test(t, marked_file_is_taken_at_once_and_unmarked_never);
     tcase_add_test(t, with_a_checksum_both_have_to_settle);
-    tcase_add_test(t, one_that_is_alone_counts_when_it_has_settled_and_is_never_taken);
+    tcase_add_test(t, settled_lone_marker_is_counted_but_never_taken);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

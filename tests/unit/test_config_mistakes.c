@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-START_TEST(every_bad_config_is_refused_with_its_place_and_words)
+START_TEST(every_bad_config_is_refused_with_place_and_text)
 {
     const struct bad_config *bad = &bad_configs[_i];
     struct pb_config *config = NULL;
@@ -184,7 +184,7 @@ START_TEST(all_mistakes_of_a_pipeline_come_in_one_go)
 }
 END_TEST
 
-START_TEST(an_input_or_a_key_with_a_slip_hides_its_own_consequences_only)
+START_TEST(misspelt_input_or_key_hides_its_consequences_only)
 {
     static const char text[] = "compute: {threads: 1}\n"
                                "compute: {threads: 2}\n"
@@ -232,7 +232,7 @@ START_TEST(an_input_or_a_key_with_a_slip_hides_its_own_consequences_only)
 }
 END_TEST
 
-START_TEST(a_list_of_bands_leaves_out_those_that_are_wrong_themselves)
+START_TEST(band_list_in_a_message_omits_wrong_bands)
 {
     static const char text[] = "pipelines:\n"
                                "  a:\n"
@@ -375,13 +375,13 @@ int main(void)
     Suite *suite = suite_create("config_mistakes");
     TCase *tc = tcase_create("config_mistakes");
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, every_bad_config_is_refused_with_its_place_and_words, 0,
+    tcase_add_loop_test(tc, every_bad_config_is_refused_with_place_and_text, 0,
                         (int)(sizeof bad_configs / sizeof *bad_configs));
     tcase_add_test(tc, all_mistakes_are_reported_in_file_order);
     tcase_add_loop_test(tc, all_mistakes_of_a_pipeline_come_in_one_go, 0,
                         (int)(sizeof goes / sizeof *goes));
-    tcase_add_test(tc, an_input_or_a_key_with_a_slip_hides_its_own_consequences_only);
-    tcase_add_test(tc, a_list_of_bands_leaves_out_those_that_are_wrong_themselves);
+    tcase_add_test(tc, misspelt_input_or_key_hides_its_consequences_only);
+    tcase_add_test(tc, band_list_in_a_message_omits_wrong_bands);
     tcase_add_test(tc, numbered_bands_are_told_as_a_range);
     tcase_add_test(tc, steps_that_are_too_much_together_are_told_once);
     tcase_add_test(tc, at_most_twenty_are_kept_and_they_are_the_first);

@@ -81,7 +81,7 @@ START_TEST(what_a_choice_is_called_names_choices)
 }
 END_TEST
 
-START_TEST(a_band_of_classes_that_is_computed_is_found_without_a_scene)
+START_TEST(computed_class_band_is_found_without_a_scene)
 {
     static const char form[] = "pipelines:\n"
                                "  a:\n"
@@ -115,7 +115,7 @@ int main(void)
     TCase *tests = tcase_create("config_words");
     tcase_add_test(tests, a_sensor_is_answered_by_what_its_choice_is_called);
     tcase_add_test(tests, what_a_choice_is_called_names_choices);
-    tcase_add_test(tests, a_band_of_classes_that_is_computed_is_found_without_a_scene);
+    tcase_add_test(tests, computed_class_band_is_found_without_a_scene);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

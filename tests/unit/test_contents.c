@@ -80,7 +80,7 @@ static const char *like(const char *pipeline, int64_t bytes, int64_t since_ms)
     return digits;
 }
 
-START_TEST(contents_of_that_pipeline_size_and_time_are_listed_newest_first)
+START_TEST(contents_match_pipeline_size_time_newest_first)
 {
     add(content("p", 10, 'a'), "1", 100);
     add(content("p", 10, 'B'), "2", 200);
@@ -152,7 +152,7 @@ static void open_again_after(const char *sql)
     open_store();
 }
 
-START_TEST(a_store_of_version_9_gets_the_table_and_keeps_its_jobs)
+START_TEST(version_9_store_gets_the_table_and_keeps_its_jobs)
 {
     static const char back[] =
         VERSION_11 "DROP TABLE contents; ALTER TABLE jobs DROP COLUMN anyway;"
@@ -194,10 +194,10 @@ int main(void)
     Suite *suite = suite_create("contents");
     TCase *tests = tcase_create("contents");
     tcase_add_checked_fixture(tests, make, end);
-    tcase_add_test(tests, contents_of_that_pipeline_size_and_time_are_listed_newest_first);
+    tcase_add_test(tests, contents_match_pipeline_size_time_newest_first);
     tcase_add_test(tests, one_is_found_with_who_did_it_last);
     tcase_add_test(tests, what_is_forgotten_or_too_old_is_gone);
-    tcase_add_test(tests, a_store_of_version_9_gets_the_table_and_keeps_its_jobs);
+    tcase_add_test(tests, version_9_store_gets_the_table_and_keeps_its_jobs);
     tcase_add_test(tests, checksums_of_version_10_are_of_sha256);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

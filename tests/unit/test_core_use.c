@@ -56,7 +56,7 @@ START_TEST(shares_are_of_all_cores_for_the_whole_time)
 }
 END_TEST
 
-START_TEST(cores_without_work_are_named_by_the_phase_and_what_it_did)
+START_TEST(unused_cores_are_reported_by_phase_and_its_work)
 {
     pb_core_uses_find(&facts, &uses);
     ck_assert_double_eq_tol(
@@ -69,7 +69,7 @@ START_TEST(cores_without_work_are_named_by_the_phase_and_what_it_did)
 }
 END_TEST
 
-START_TEST(idle_cores_are_waiting_for_storage_as_far_as_threads_slept_in_its_calls)
+START_TEST(idle_core_time_asleep_in_storage_is_storage_wait)
 {
     struct pb_part_report *tiles = &facts.part[PB_RUN_TILES];
     pb_core_uses_find(&facts, &uses);
@@ -179,8 +179,8 @@ int main(void)
     TCase *tests = tcase_create("core_use");
     tcase_add_checked_fixture(tests, make, NULL);
     tcase_add_test(tests, shares_are_of_all_cores_for_the_whole_time);
-    tcase_add_test(tests, cores_without_work_are_named_by_the_phase_and_what_it_did);
-    tcase_add_test(tests, idle_cores_are_waiting_for_storage_as_far_as_threads_slept_in_its_calls);
+    tcase_add_test(tests, unused_cores_are_reported_by_phase_and_its_work);
+    tcase_add_test(tests, idle_core_time_asleep_in_storage_is_storage_wait);
     tcase_add_test(tests, all_core_seconds_are_told_once);
     tcase_add_test(tests, the_line_has_the_largest_and_no_small_ones);
     tcase_add_test(tests, the_line_tells_a_phase_once);

@@ -32,7 +32,7 @@ static struct pb_counts counts_of(const struct pb_samples *samples, const float 
     return counts;
 }
 
-START_TEST(samples_are_counted_one_by_one_and_matched_by_their_shares)
+START_TEST(samples_are_counted_and_matched_by_share)
 {
     const float from[] = {10, 10, 20, 30, NAN}, to[] = {1, 3, 3, 9};
     struct pb_counts a = counts_of(&bytes, from, 5), b = counts_of(&bytes, to, 4);
@@ -88,7 +88,7 @@ START_TEST(knots_of_bins_rise_and_fit)
 }
 END_TEST
 
-START_TEST(a_curve_is_exact_at_its_knots_and_straight_between_them)
+START_TEST(curve_is_exact_at_knots_and_linear_between)
 {
     const float knots[] = {1, 10, 2, 20, 4, 0};
 
@@ -124,10 +124,10 @@ int main(void)
     Suite *const suite = suite_create("counts");
     TCase *const tests = tcase_create("all");
 
-    tcase_add_test(tests, samples_are_counted_one_by_one_and_matched_by_their_shares);
+    tcase_add_test(tests, samples_are_counted_and_matched_by_share);
     tcase_add_test(tests, without_a_value_there_is_no_curve);
     tcase_add_test(tests, knots_of_bins_rise_and_fit);
-    tcase_add_test(tests, a_curve_is_exact_at_its_knots_and_straight_between_them);
+    tcase_add_test(tests, curve_is_exact_at_knots_and_linear_between);
     tcase_add_test(tests, a_search_finds_the_knots_around_any_value);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

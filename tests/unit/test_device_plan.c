@@ -13,7 +13,7 @@
 static const struct pb_device_traits h200 = {.gpu = {"NVIDIA H200", 90, 132, 233472, 232448},
                                              .memory_bytes = UINT64_C(150) << 30};
 
-START_TEST(usual_scenes_get_the_plan_of_a_run_on_a_gpu_that_was_measured)
+START_TEST(usual_scenes_on_a_known_gpu_get_the_plan_of_a_run)
 {
     static const char *const tiles[PB_DEVICE_PLANS] = {
         "1024 x 1024 px, 2 bands of uint16, index", "1024 x 1024 px, 4 bands of uint16, math",
@@ -34,7 +34,7 @@ START_TEST(usual_scenes_get_the_plan_of_a_run_on_a_gpu_that_was_measured)
 }
 END_TEST
 
-START_TEST(on_a_gpu_that_shares_memory_tiles_stay_where_they_are)
+START_TEST(tiles_stay_in_place_on_a_gpu_that_shares_memory)
 {
     struct pb_device_plan plans[PB_DEVICE_PLANS];
     struct pb_device_traits shared = h200;
@@ -74,8 +74,8 @@ int main(void)
 {
     Suite *suite = suite_create("device_plan");
     TCase *tests = tcase_create("device_plan");
-    tcase_add_test(tests, usual_scenes_get_the_plan_of_a_run_on_a_gpu_that_was_measured);
-    tcase_add_test(tests, on_a_gpu_that_shares_memory_tiles_stay_where_they_are);
+    tcase_add_test(tests, usual_scenes_on_a_known_gpu_get_the_plan_of_a_run);
+    tcase_add_test(tests, tiles_stay_in_place_on_a_gpu_that_shares_memory);
     tcase_add_test(tests, where_there_is_none_the_reason_is_said);
 #ifndef PB_HAVE_CUDA
     tcase_add_test(tests, a_build_without_cuda_has_none);

@@ -97,7 +97,7 @@ static struct pb_op_exchange data = {.pattern = "probabilistic",
                                      .n_args = 3,
                                      .arg = {{"n0", 1}, {"n1", 1}, {"by_data", 1}}};
 
-START_TEST(parts_follow_the_pattern_that_has_all_the_steps_want)
+START_TEST(parts_use_the_pattern_that_satisfies_all_steps)
 {
     struct pb_op_exchange *const orders[][2] = {{&parts, &data}, {&data, &parts}};
     pipeline.input.n_sources = 2;
@@ -179,7 +179,7 @@ START_TEST(two_steps_that_want_different_things_are_a_mistake)
 }
 END_TEST
 
-START_TEST(pattern_that_cannot_be_had_is_a_mistake_of_the_step)
+START_TEST(unavailable_pattern_is_an_error_of_its_step)
 {
     struct pb_op_exchange none = {.pattern = "not_installed"};
     struct pb_op_exchange bad = {.pattern = "multiple", .n_args = 1, .arg = {{"n0", 0}}};
@@ -219,13 +219,13 @@ int main(void)
     tcase_add_checked_fixture(chosen, setup, teardown);
     tcase_add_test(chosen, rounds_of_a_step_follow_what_its_operator_chose);
     tcase_add_test(chosen, tiles_follow_what_an_operator_chose);
-    tcase_add_test(chosen, parts_follow_the_pattern_that_has_all_the_steps_want);
+    tcase_add_test(chosen, parts_use_the_pattern_that_satisfies_all_steps);
     tcase_add_test(chosen, parts_and_tiles_do_not_go_together);
     tcase_add_test(chosen, default_that_is_written_down_is_no_other_wish);
     tcase_add_test(chosen, file_may_say_the_same_and_nothing_else);
     tcase_add_test(chosen, mistake_of_the_file_is_not_told_twice);
     tcase_add_test(chosen, two_steps_that_want_different_things_are_a_mistake);
-    tcase_add_test(chosen, pattern_that_cannot_be_had_is_a_mistake_of_the_step);
+    tcase_add_test(chosen, unavailable_pattern_is_an_error_of_its_step);
     suite_add_tcase(suite, chosen);
     TCase *listed = tcase_create("listed");
     tcase_add_test(listed, patterns_are_listed_with_the_built_in_one_first);

@@ -93,7 +93,7 @@ START_TEST(exp_is_within_one_ulp)
 }
 END_TEST
 
-START_TEST(log_and_exp_keep_what_is_no_number_and_give_it_where_there_is_none)
+START_TEST(log_and_exp_keep_nan_and_return_it_out_of_domain)
 {
     ck_assert(isnan(pb_vm_eval(PB_VM_LOG, NAN, 0.0f, 0.0f)));
     ck_assert(isnan(pb_vm_eval(PB_VM_LOG, 0.0f, 0.0f, 0.0f)));
@@ -128,7 +128,7 @@ START_TEST(clamp_is_a_minimum_of_a_maximum)
 }
 END_TEST
 
-START_TEST(arc_tangent_is_nearly_correctly_rounded_in_every_quadrant)
+START_TEST(arc_tangent_is_nearly_exact_in_every_quadrant)
 {
     uint32_t random = 7;
     double worst = 0.0;
@@ -223,9 +223,9 @@ int main(void)
     tcase_add_test(tests, power_is_nearly_correctly_rounded);
     tcase_add_test(tests, log_is_within_one_ulp);
     tcase_add_test(tests, exp_is_within_one_ulp);
-    tcase_add_test(tests, log_and_exp_keep_what_is_no_number_and_give_it_where_there_is_none);
+    tcase_add_test(tests, log_and_exp_keep_nan_and_return_it_out_of_domain);
     tcase_add_test(tests, clamp_is_a_minimum_of_a_maximum);
-    tcase_add_test(tests, arc_tangent_is_nearly_correctly_rounded_in_every_quadrant);
+    tcase_add_test(tests, arc_tangent_is_nearly_exact_in_every_quadrant);
     tcase_add_test(tests, sine_and_cosine_are_nearly_correctly_rounded);
     tcase_add_test(tests, floor_mod_and_bits_are_exact);
     tcase_add_test(tests, power_obeys_signs_and_poles);

@@ -76,7 +76,7 @@ START_TEST(another_file_of_the_same_bytes_and_time_is_another)
 }
 END_TEST
 
-START_TEST(a_link_to_another_file_in_its_place_is_not_followed_to_it)
+START_TEST(link_that_replaced_the_file_is_not_followed)
 {
     expect_it();
     ck_assert_int_eq(rename(path, other), 0);
@@ -89,7 +89,7 @@ START_TEST(a_link_to_another_file_in_its_place_is_not_followed_to_it)
 }
 END_TEST
 
-START_TEST(a_file_that_was_rewritten_with_its_mtime_restored_is_another)
+START_TEST(rewritten_file_with_restored_mtime_is_another)
 {
     struct stat st;
     expect_it();
@@ -140,8 +140,8 @@ int main(void)
     tcase_add_checked_fixture(tests, make, end);
     tcase_add_test(tests, the_expected_file_opens_and_any_file_when_none_is);
     tcase_add_test(tests, another_file_of_the_same_bytes_and_time_is_another);
-    tcase_add_test(tests, a_link_to_another_file_in_its_place_is_not_followed_to_it);
-    tcase_add_test(tests, a_file_that_was_rewritten_with_its_mtime_restored_is_another);
+    tcase_add_test(tests, link_that_replaced_the_file_is_not_followed);
+    tcase_add_test(tests, rewritten_file_with_restored_mtime_is_another);
     tcase_add_test(tests, an_identity_without_a_ctime_is_compared_without);
     tcase_add_test(tests, a_file_that_was_written_to_is_another);
     suite_add_tcase(suite, tests);

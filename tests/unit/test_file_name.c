@@ -111,7 +111,7 @@ START_TEST(names_that_differ_stay_different)
 }
 END_TEST
 
-START_TEST(a_scene_is_the_name_without_its_suffix_and_never_hidden)
+START_TEST(scene_is_the_name_without_suffix_and_never_hidden)
 {
     static const char *const cases[][2] = {{"/a/b/x.tif", "x"},
                                            {"x.y.tif", "x.y"},
@@ -164,7 +164,7 @@ int main(void)
     tcase_add_test(tc, cleaned_names_of_any_bytes_are_clean);
     tcase_add_test(tc, only_names_without_controls_are_clean);
     tcase_add_test(tc, names_that_differ_stay_different);
-    tcase_add_test(tc, a_scene_is_the_name_without_its_suffix_and_never_hidden);
+    tcase_add_test(tc, scene_is_the_name_without_suffix_and_never_hidden);
     tcase_add_test(tc, places_are_numbered_and_recognised);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

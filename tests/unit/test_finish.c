@@ -78,7 +78,7 @@ static void setup(size_t n, size_t stac)
     all = (struct pb_run_products){.product = products, .type = types, .n = n};
 }
 
-START_TEST(results_are_in_the_order_of_the_pipeline_and_items_last)
+START_TEST(results_are_in_pipeline_order_with_items_last)
 {
     for (uint32_t threads = 0; threads <= 16; threads++) {
         setup(PRODUCTS, 2);
@@ -166,7 +166,7 @@ int main(void)
     Suite *suite = suite_create("finish");
     TCase *tc = tcase_create("finish");
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, results_are_in_the_order_of_the_pipeline_and_items_last);
+    tcase_add_test(tc, results_are_in_pipeline_order_with_items_last);
     tcase_add_test(tc, products_finish_side_by_side);
     tcase_add_test(tc, the_first_failure_ends_the_others_and_is_told);
     tcase_add_test(tc, a_run_that_is_cancelled_ends_what_is_under_way);

@@ -113,7 +113,7 @@ static void check_any(const struct pb_focal *s, int32_t most, int invalid_percen
     free(got);
 }
 
-START_TEST(equals_the_reference_for_every_kind_radius_and_edge_rule)
+START_TEST(equals_reference_for_every_kind_radius_and_edge)
 {
     for (int round = 0; round < 8; round++) {
         for (int n = 0; n < PB_FOCAL_COUNT * PB_EDGE_COUNT * 7; n++) {
@@ -128,7 +128,7 @@ START_TEST(equals_the_reference_for_every_kind_radius_and_edge_rule)
 }
 END_TEST
 
-START_TEST(equals_the_reference_for_the_larger_radii_of_the_kinds_that_have_them)
+START_TEST(equals_reference_for_kinds_with_larger_radii)
 {
     for (int n = 0; n < PB_FOCAL_COUNT * PB_EDGE_COUNT * 8; n++) {
         int32_t radius = 8 + n / (PB_EDGE_COUNT * PB_FOCAL_COUNT);
@@ -176,7 +176,7 @@ START_TEST(tiles_give_the_bits_of_the_whole_image)
 END_TEST
 
 /* Rows longer than what the CPU takes at a time, and values that min and max treat apart. */
-START_TEST(medians_of_long_rows_have_the_bits_of_the_pixel_function)
+START_TEST(medians_of_long_rows_equal_the_pixel_function)
 {
     const float some[] = {-0.0f, 0.0f, 1.0f, -1.0f, 1e-44f, -1e-44f, FLT_MAX, -FLT_MAX};
     for (int n = 0; n < PB_EDGE_COUNT * 14; n++) {
@@ -237,7 +237,7 @@ START_TEST(reflection_does_not_repeat_the_edge_pixel)
 }
 END_TEST
 
-START_TEST(extrapolation_goes_on_along_the_line_and_fills_invalid_neighbours)
+START_TEST(extrapolation_is_linear_and_fills_invalid_pixels)
 {
     float px[] = {1, 2, 4, 8, NAN, 32}, got[6];
     struct picture p = {px, 6, 1};
@@ -255,7 +255,7 @@ START_TEST(extrapolation_goes_on_along_the_line_and_fills_invalid_neighbours)
 }
 END_TEST
 
-START_TEST(an_invalid_neighbour_makes_the_result_invalid_even_with_weight_zero)
+START_TEST(invalid_neighbour_of_weight_zero_invalidates)
 {
     float px[25 * 25], got[25 * 25];
     struct picture p = {px, 25, 25};
@@ -333,14 +333,14 @@ int main(void)
     Suite *suite = suite_create("focal");
     TCase *tcase = tcase_create("focal");
     tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, equals_the_reference_for_every_kind_radius_and_edge_rule);
-    tcase_add_test(tcase, equals_the_reference_for_the_larger_radii_of_the_kinds_that_have_them);
+    tcase_add_test(tcase, equals_reference_for_every_kind_radius_and_edge);
+    tcase_add_test(tcase, equals_reference_for_kinds_with_larger_radii);
     tcase_add_test(tcase, tiles_give_the_bits_of_the_whole_image);
     tcase_add_test(tcase, an_image_of_one_pixel_sees_itself_or_nothing);
     tcase_add_test(tcase, reflection_does_not_repeat_the_edge_pixel);
-    tcase_add_test(tcase, extrapolation_goes_on_along_the_line_and_fills_invalid_neighbours);
-    tcase_add_test(tcase, an_invalid_neighbour_makes_the_result_invalid_even_with_weight_zero);
-    tcase_add_test(tcase, medians_of_long_rows_have_the_bits_of_the_pixel_function);
+    tcase_add_test(tcase, extrapolation_is_linear_and_fills_invalid_pixels);
+    tcase_add_test(tcase, invalid_neighbour_of_weight_zero_invalidates);
+    tcase_add_test(tcase, medians_of_long_rows_equal_the_pixel_function);
     tcase_add_test(tcase, what_is_no_finite_number_leaves_as_the_one_nan);
     if (getenv("PB_FOCAL_SPEED") != NULL) {
         tcase_add_test(tcase, speed_on_request);

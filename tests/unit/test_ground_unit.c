@@ -95,7 +95,7 @@ static void check_series(pb_series_function *function, double reach, size_t most
     }
 }
 
-START_TEST(series_are_as_close_as_asked_and_no_longer_than_that_takes)
+START_TEST(series_reach_the_tolerance_with_the_fewest_terms)
 {
     check_series(cosine, 1e-5, 1);      /* a small scene: one number */
     check_series(cosine, 0.01, 3);      /* a degree */
@@ -112,7 +112,7 @@ int main(void)
     tcase_add_test(tests, a_degree_has_the_length_of_the_handbooks);
     tcase_add_test(tests, mercator_has_the_latitudes_of_the_guidance_note);
     tcase_add_test(tests, a_law_that_is_even_is_that_of_the_middle);
-    tcase_add_test(tests, series_are_as_close_as_asked_and_no_longer_than_that_takes);
+    tcase_add_test(tests, series_reach_the_tolerance_with_the_fewest_terms);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -64,7 +64,7 @@ START_TEST(a_fault_of_every_job_sets_none_aside)
 }
 END_TEST
 
-START_TEST(a_job_that_fails_while_others_succeed_is_set_aside_alone)
+START_TEST(job_that_fails_while_others_succeed_is_set_aside)
 {
     int64_t now = 1000, delay = PB_HOLD_FIRST_MS;
     ck_assert_int_eq(set_back(1, now), PB_HOLD_QUEUE);
@@ -88,7 +88,7 @@ START_TEST(a_job_that_fails_while_others_succeed_is_set_aside_alone)
 }
 END_TEST
 
-START_TEST(only_a_success_after_the_last_fault_speaks_against_the_job)
+START_TEST(only_a_success_after_the_last_fault_blames_the_job)
 {
     int64_t now = 1000;
     pb_hold_success(&hold, 9, now);
@@ -127,7 +127,7 @@ START_TEST(jobs_that_failed_side_by_side_count_once)
 }
 END_TEST
 
-START_TEST(a_long_probe_lets_others_start_and_the_next_fault_waits_longer)
+START_TEST(long_probe_lets_others_start_then_delay_doubles)
 {
     (void)set_back(1, 1000);
     (void)set_back(1, 5000);
@@ -143,7 +143,7 @@ START_TEST(a_long_probe_lets_others_start_and_the_next_fault_waits_longer)
 }
 END_TEST
 
-START_TEST(a_probe_that_ends_in_another_way_makes_room_for_the_next)
+START_TEST(probe_that_ends_without_success_allows_the_next)
 {
     (void)set_back(1, 1000);
     int64_t now = hold.until_ms;
@@ -154,7 +154,7 @@ START_TEST(a_probe_that_ends_in_another_way_makes_room_for_the_next)
 }
 END_TEST
 
-START_TEST(a_worker_that_cannot_start_holds_the_queue_without_a_job)
+START_TEST(unstartable_worker_holds_the_queue_without_a_job)
 {
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(set_back(0, 1000 + i * PB_HOLD_MAX_MS), PB_HOLD_QUEUE);
@@ -183,13 +183,13 @@ int main(void)
     tcase_add_checked_fixture(t, make, NULL);
     tcase_add_test(t, waits_grow_to_a_minute_and_a_success_ends_them);
     tcase_add_test(t, a_fault_of_every_job_sets_none_aside);
-    tcase_add_test(t, a_job_that_fails_while_others_succeed_is_set_aside_alone);
-    tcase_add_test(t, only_a_success_after_the_last_fault_speaks_against_the_job);
+    tcase_add_test(t, job_that_fails_while_others_succeed_is_set_aside);
+    tcase_add_test(t, only_a_success_after_the_last_fault_blames_the_job);
     tcase_add_test(t, lack_of_space_sets_no_job_aside);
     tcase_add_test(t, jobs_that_failed_side_by_side_count_once);
-    tcase_add_test(t, a_long_probe_lets_others_start_and_the_next_fault_waits_longer);
-    tcase_add_test(t, a_probe_that_ends_in_another_way_makes_room_for_the_next);
-    tcase_add_test(t, a_worker_that_cannot_start_holds_the_queue_without_a_job);
+    tcase_add_test(t, long_probe_lets_others_start_then_delay_doubles);
+    tcase_add_test(t, probe_that_ends_without_success_allows_the_next);
+    tcase_add_test(t, unstartable_worker_holds_the_queue_without_a_job);
     tcase_add_test(t, it_remembers_the_jobs_that_failed_last);
     suite_add_tcase(suite, t);
     return run_suite(suite);

@@ -88,7 +88,7 @@ static void *take_tiles(void *arg)
     return NULL;
 }
 
-START_TEST(threads_share_the_tiles_of_a_unit_and_each_is_handed_out_once)
+START_TEST(each_tile_of_a_unit_is_given_to_one_thread)
 {
     for (int order = 0; order < 2; order++) {
         atomic_int taken[70] = {0};
@@ -109,7 +109,7 @@ START_TEST(threads_share_the_tiles_of_a_unit_and_each_is_handed_out_once)
 END_TEST
 
 /* The first three tiles of a window of one unit of four: the fourth may go, the next unit waits. */
-START_TEST(a_unit_is_finished_by_others_while_the_next_one_waits)
+START_TEST(unit_is_finished_by_others_while_the_next_waits)
 {
     struct pb_in_flight *w = window_new(PB_ORDER_Z, 1, NULL, NULL);
     uint32_t unit, number;
@@ -172,7 +172,7 @@ static void nap(long ms)
     nanosleep(&(struct timespec){0, ms * 1000000}, NULL);
 }
 
-START_TEST(parks_when_the_window_is_full_and_goes_on_when_its_first_unit_ends)
+START_TEST(full_window_parks_until_its_first_unit_ends)
 {
     struct taker t = {.window = window_new(PB_ORDER_ROWS, 3, NULL, NULL)};
     pthread_t thread;
@@ -231,7 +231,7 @@ START_TEST(alternating_lets_one_unit_go_at_a_time)
 }
 END_TEST
 
-START_TEST(multiple_lets_its_portion_go_when_as_many_results_are_back)
+START_TEST(multiple_posts_a_portion_per_returned_portion)
 {
     const struct wic_pattern *multiple = pattern_of("multiple");
     const uint64_t args[] = {3, 2};
@@ -280,7 +280,7 @@ static int arrive(struct pb_arrivals *a, uint32_t unit, uint32_t number, const c
     return rc;
 }
 
-START_TEST(every_tile_may_arrive_once_in_any_order_of_the_window)
+START_TEST(each_tile_arrives_once_in_any_order_of_the_window)
 {
     for (int order = 0; order < 2; order++) {
         uint32_t size = 4, units = pb_order_units(&grid, (enum pb_order)order), tiles[64];
@@ -443,16 +443,16 @@ int main(void)
     TCase *tc = tcase_create("window");
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, hands_out_every_unit_once_and_then_ends);
-    tcase_add_test(tc, threads_share_the_tiles_of_a_unit_and_each_is_handed_out_once);
-    tcase_add_test(tc, a_unit_is_finished_by_others_while_the_next_one_waits);
+    tcase_add_test(tc, each_tile_of_a_unit_is_given_to_one_thread);
+    tcase_add_test(tc, unit_is_finished_by_others_while_the_next_waits);
     tcase_add_test(tc, a_tile_is_taken_ahead_only_where_it_may_go);
-    tcase_add_test(tc, parks_when_the_window_is_full_and_goes_on_when_its_first_unit_ends);
+    tcase_add_test(tc, full_window_parks_until_its_first_unit_ends);
     suite_add_tcase(suite, tc);
     TCase *exchange = tcase_create("exchange");
     tcase_add_checked_fixture(exchange, setup, NULL);
     tcase_add_test(exchange, alternating_lets_one_unit_go_at_a_time);
-    tcase_add_test(exchange, multiple_lets_its_portion_go_when_as_many_results_are_back);
-    tcase_add_test(exchange, every_tile_may_arrive_once_in_any_order_of_the_window);
+    tcase_add_test(exchange, multiple_posts_a_portion_per_returned_portion);
+    tcase_add_test(exchange, each_tile_arrives_once_in_any_order_of_the_window);
     tcase_add_test(exchange, what_is_not_in_the_schedule_is_noticed);
     tcase_add_test(exchange, tile_before_its_step_is_noticed);
     tcase_add_test(exchange, tile_without_all_its_parts_is_noticed);

@@ -108,7 +108,7 @@ static unsigned next(void)
     return lane;
 }
 
-START_TEST(streams_of_any_kind_and_length_decode_beside_each_other)
+START_TEST(streams_of_any_kind_and_length_decode_in_parallel)
 {
     struct mutate m = {.state = 11};
     compress_into(&stream[0], &m, 1000);
@@ -125,7 +125,7 @@ START_TEST(streams_of_any_kind_and_length_decode_beside_each_other)
 }
 END_TEST
 
-START_TEST(damaged_streams_are_judged_as_libdeflate_judges_them)
+START_TEST(damaged_streams_get_the_verdict_of_libdeflate)
 {
     struct mutate m = {.state = 5};
     unsigned good = 0;
@@ -181,7 +181,7 @@ START_TEST(what_is_wrong_is_found)
 }
 END_TEST
 
-START_TEST(a_stream_that_is_dropped_does_not_hold_up_the_other)
+START_TEST(dropped_stream_does_not_delay_the_other)
 {
     struct mutate m = {.state = 3};
     compress_kind(&stream[0], &m, 0, 90000);
@@ -207,10 +207,10 @@ int main(void)
     TCase *tc = tcase_create("pair");
     tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, streams_of_any_kind_and_length_decode_beside_each_other);
-    tcase_add_test(tc, damaged_streams_are_judged_as_libdeflate_judges_them);
+    tcase_add_test(tc, streams_of_any_kind_and_length_decode_in_parallel);
+    tcase_add_test(tc, damaged_streams_get_the_verdict_of_libdeflate);
     tcase_add_test(tc, what_is_wrong_is_found);
-    tcase_add_test(tc, a_stream_that_is_dropped_does_not_hold_up_the_other);
+    tcase_add_test(tc, dropped_stream_does_not_delay_the_other);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -150,7 +150,7 @@ START_TEST(a_repetition_after_a_crash_uses_the_same_name)
 }
 END_TEST
 
-START_TEST(restore_brings_the_input_back_and_removes_the_record)
+START_TEST(restore_returns_the_input_and_removes_the_record)
 {
     struct pb_job job;
     struct pb_err err = {0};
@@ -242,7 +242,7 @@ START_TEST(a_filesystem_whose_rename_may_replace_gets_links)
 }
 END_TEST
 
-START_TEST(a_filesystem_without_links_too_gets_a_name_that_is_taken_first)
+START_TEST(filesystem_without_links_reserves_the_name_first)
 {
     fail_calls(EINVAL, EPERM);
     moves_without_overwriting();
@@ -267,7 +267,7 @@ START_TEST(a_submitted_input_is_not_touched)
 END_TEST
 
 /* The record itself, and the directory that it lies in. */
-START_TEST(a_record_that_is_not_on_the_disk_is_an_error_that_says_so)
+START_TEST(record_missing_from_the_disk_is_a_clear_error)
 {
     struct pb_err err = {0};
     struct pb_job job;
@@ -305,12 +305,12 @@ int main(void)
     tcase_add_test(tests, success_deletes_when_told);
     tcase_add_test(tests, failure_quarantines_with_a_record_each);
     tcase_add_test(tests, a_repetition_after_a_crash_uses_the_same_name);
-    tcase_add_test(tests, restore_brings_the_input_back_and_removes_the_record);
+    tcase_add_test(tests, restore_returns_the_input_and_removes_the_record);
     tcase_add_test(tests, restore_finds_an_input_whose_move_was_not_stored);
     tcase_add_test(tests, a_filesystem_whose_rename_may_replace_gets_links);
-    tcase_add_test(tests, a_filesystem_without_links_too_gets_a_name_that_is_taken_first);
+    tcase_add_test(tests, filesystem_without_links_reserves_the_name_first);
     tcase_add_test(tests, a_submitted_input_is_not_touched);
-    tcase_add_loop_test(tests, a_record_that_is_not_on_the_disk_is_an_error_that_says_so, 1, 3);
+    tcase_add_loop_test(tests, record_missing_from_the_disk_is_a_clear_error, 1, 3);
     tcase_add_test(tests, directories_that_cannot_be_made_are_named);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-START_TEST(every_change_of_state_is_legal_or_refused_as_designed)
+START_TEST(every_change_of_state_follows_the_design)
 {
     /* rows: from; columns: accepted running successful failed dismissed */
     static const int may[5][5] = {
@@ -33,7 +33,7 @@ START_TEST(every_change_of_state_is_legal_or_refused_as_designed)
 }
 END_TEST
 
-START_TEST(a_run_sets_times_and_attempts_and_a_retry_clears_them)
+START_TEST(run_sets_times_and_attempts_and_retry_clears_them)
 {
     struct pb_job job;
     pb_job_init(&job);
@@ -59,7 +59,7 @@ START_TEST(a_run_sets_times_and_attempts_and_a_retry_clears_them)
 }
 END_TEST
 
-START_TEST(a_restart_keeps_identity_attempt_and_reason_and_nothing_of_the_run)
+START_TEST(restart_keeps_only_identity_attempt_and_reason)
 {
     struct pb_job job;
     pb_job_init(&job);
@@ -180,9 +180,9 @@ int main(void)
 {
     Suite *suite = suite_create("job");
     TCase *tests = tcase_create("job");
-    tcase_add_test(tests, every_change_of_state_is_legal_or_refused_as_designed);
-    tcase_add_test(tests, a_run_sets_times_and_attempts_and_a_retry_clears_them);
-    tcase_add_test(tests, a_restart_keeps_identity_attempt_and_reason_and_nothing_of_the_run);
+    tcase_add_test(tests, every_change_of_state_follows_the_design);
+    tcase_add_test(tests, run_sets_times_and_attempts_and_retry_clears_them);
+    tcase_add_test(tests, restart_keeps_only_identity_attempt_and_reason);
     tcase_add_test(tests, success_means_100_percent);
     tcase_add_test(tests, ids_sort_by_time_and_are_recognised);
     tcase_add_test(tests, scene_names_are_safe_directories);

@@ -239,7 +239,7 @@ START_TEST(a_change_that_fails_costs_no_other)
 }
 END_TEST
 
-START_TEST(a_locked_file_fails_all_with_words_and_nothing_is_stored)
+START_TEST(locked_file_fails_all_jobs_and_stores_nothing)
 {
     struct writer writers[2] = {{.rc = 0}, {.bulk = true}};
     sqlite3 *db = NULL;
@@ -326,7 +326,7 @@ int main(void)
     tcase_add_test(tests, a_change_is_stored_when_its_call_returns);
     tcase_add_test(tests, a_bulk_change_waits_for_others_but_not_twice);
     tcase_add_test(tests, a_change_that_fails_costs_no_other);
-    tcase_add_test(tests, a_locked_file_fails_all_with_words_and_nothing_is_stored);
+    tcase_add_test(tests, locked_file_fails_all_jobs_and_stores_nothing);
     tcase_add_test(tests, in_bulk_an_id_that_is_taken_costs_its_job_alone);
     tcase_add_test(tests, a_checkpoint_lets_the_log_begin_anew);
     suite_add_tcase(suite, tests);

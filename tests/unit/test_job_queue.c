@@ -110,7 +110,7 @@ START_TEST(gives_the_oldest_job_that_may_start)
 }
 END_TEST
 
-START_TEST(gives_a_job_of_the_least_rank_above_all_that_are_older)
+START_TEST(job_of_the_least_rank_precedes_older_jobs)
 {
     insert("a", 0);
     insert("b", 0);
@@ -120,7 +120,7 @@ START_TEST(gives_a_job_of_the_least_rank_above_all_that_are_older)
 }
 END_TEST
 
-START_TEST(gives_a_job_of_a_higher_priority_before_all_ranks_of_a_lower_one)
+START_TEST(higher_priority_precedes_all_ranks_of_a_lower_one)
 {
     insert("c", 0);
     insert_with("a", 0, 5);
@@ -164,8 +164,8 @@ int main(void)
     TCase *t = tcase_create("job_queue");
     tcase_add_checked_fixture(t, make, end);
     tcase_add_test(t, gives_the_oldest_job_that_may_start);
-    tcase_add_test(t, gives_a_job_of_the_least_rank_above_all_that_are_older);
-    tcase_add_test(t, gives_a_job_of_a_higher_priority_before_all_ranks_of_a_lower_one);
+    tcase_add_test(t, job_of_the_least_rank_precedes_older_jobs);
+    tcase_add_test(t, higher_priority_precedes_all_ranks_of_a_lower_one);
     tcase_add_test(t, gives_the_smallest_input_and_submitted_files_last);
     tcase_add_test(t, gives_none_when_none_may_start);
     suite_add_tcase(suite, t);

@@ -163,7 +163,7 @@ START_TEST(next_goes_by_priority_and_then_by_age)
 }
 END_TEST
 
-START_TEST(recover_runs_running_jobs_again_and_touches_no_other)
+START_TEST(recover_requeues_running_jobs_and_no_others)
 {
     insert("20261121-082850-aaaa", PB_JOB_RUNNING);
     insert("20261121-082850-bbbb", PB_JOB_SUCCESSFUL);
@@ -257,7 +257,7 @@ START_TEST(questions_cost_the_same_with_a_thousand_jobs)
 END_TEST
 
 /* The store is closed, changed and opened again, which is no reason to move it aside. */
-START_TEST(a_reader_sees_what_is_committed_and_changes_nothing)
+START_TEST(reader_sees_committed_rows_and_changes_nothing)
 {
     struct pb_job_store *reader = NULL;
     struct pb_job job;
@@ -300,11 +300,11 @@ int main(void)
     tcase_add_test(tests, next_is_the_oldest_accepted_job_that_may_run);
     tcase_add_test(tests, next_goes_by_priority_and_then_by_age);
     tcase_add_test(tests, next_looks_at_so_many_jobs_at_a_time);
-    tcase_add_test(tests, recover_runs_running_jobs_again_and_touches_no_other);
+    tcase_add_test(tests, recover_requeues_running_jobs_and_no_others);
     tcase_add_test(tests, list_and_counts_filter_by_status_newest_first);
     tcase_add_test(tests, a_list_goes_on_below_a_job_of_any_state);
     tcase_add_test(tests, questions_cost_the_same_with_a_thousand_jobs);
-    tcase_add_test(tests, a_reader_sees_what_is_committed_and_changes_nothing);
+    tcase_add_test(tests, reader_sees_committed_rows_and_changes_nothing);
     tcase_add_test(tests, prune_forgets_the_oldest_finished_jobs_only);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

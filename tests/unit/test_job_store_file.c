@@ -72,7 +72,7 @@ START_TEST(jobs_of_a_store_without_priorities_have_none)
 }
 END_TEST
 
-START_TEST(jobs_and_sets_of_a_store_without_inboxes_get_them_from_what_was_delivered)
+START_TEST(store_without_inboxes_gets_them_from_delivered)
 {
     static const char back[] = WITHOUT_AGAIN
         "DROP TABLE set_windows; ALTER TABLE jobs DROP COLUMN delivered_ms; DROP TRIGGER "
@@ -150,7 +150,7 @@ static void overwrite(const char *name, const char *text, size_t at)
     (void)close(fd);
 }
 
-START_TEST(a_damaged_file_is_moved_aside_and_a_fresh_one_started)
+START_TEST(damaged_file_is_moved_aside_and_replaced)
 {
     static const size_t where[] = {0, 4096}; /* the header; a page inside */
     for (size_t i = 0; i < 2; i++) {
@@ -207,7 +207,7 @@ static void put_shim_below(void)
     ck_assert_int_eq(sqlite3_vfs_register(&shim, 1), SQLITE_OK);
 }
 
-START_TEST(a_disk_that_fails_or_is_full_says_nothing_about_the_store)
+START_TEST(failing_or_full_disk_does_not_condemn_the_store)
 {
     static const int errors[] = {SQLITE_IOERR_READ, SQLITE_FULL, SQLITE_BUSY, SQLITE_NOMEM};
     insert("20261121-082850-aaaa", PB_JOB_FAILED);
@@ -306,14 +306,13 @@ int main(void)
     TCase *tests = tcase_create("job_store_file");
     tcase_add_checked_fixture(tests, make, end);
     tcase_add_test(tests, jobs_of_a_store_without_priorities_have_none);
-    tcase_add_test(tests,
-                   jobs_and_sets_of_a_store_without_inboxes_get_them_from_what_was_delivered);
+    tcase_add_test(tests, store_without_inboxes_gets_them_from_delivered);
     tcase_add_test(tests, jobs_of_a_store_without_places_get_none);
     tcase_add_test(tests, a_store_of_an_older_service_is_brought_up);
-    tcase_add_test(tests, a_disk_that_fails_or_is_full_says_nothing_about_the_store);
+    tcase_add_test(tests, failing_or_full_disk_does_not_condemn_the_store);
     tcase_add_test(tests, damage_that_is_seen_once_is_not_believed);
     tcase_add_test(tests, the_store_is_readable_by_the_service_alone);
-    tcase_add_test(tests, a_damaged_file_is_moved_aside_and_a_fresh_one_started);
+    tcase_add_test(tests, damaged_file_is_moved_aside_and_replaced);
     tcase_add_test(tests, a_store_of_a_newer_service_is_refused_and_kept);
     tcase_add_test(tests, a_directory_that_is_not_there_gives_words);
     suite_add_tcase(suite, tests);

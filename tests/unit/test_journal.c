@@ -109,7 +109,7 @@ static void run_to(enum pb_job_status status)
     move_to(status);
 }
 
-START_TEST(every_change_of_a_state_is_an_event_and_nothing_else_is)
+START_TEST(changes_of_state_are_the_only_events)
 {
     run_to(PB_JOB_SUCCESSFUL);
     ck_assert_int_eq(pb_job_set(&job.input, "/archive/a.tif"), 0);
@@ -136,7 +136,7 @@ START_TEST(an_input_in_quarantine_is_an_event_of_its_own)
 }
 END_TEST
 
-START_TEST(numbers_go_on_after_a_restart_and_above_those_of_an_older_store)
+START_TEST(numbers_continue_after_restart_and_new_store)
 {
     char command[128];
     int64_t now_ms = pb_clock_wall_ms(), first = 0, last = 0, again_first = 0, again_last = 0;
@@ -172,7 +172,7 @@ START_TEST(a_restart_is_an_event_of_each_job_that_ran)
 }
 END_TEST
 
-START_TEST(a_subscriber_gets_what_it_wants_from_its_beginning_until_it_has_it)
+START_TEST(subscriber_gets_its_events_until_acknowledged)
 {
     struct pb_err err = {0};
     ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
@@ -261,11 +261,11 @@ int main(void)
     Suite *suite = suite_create("journal");
     TCase *tests = tcase_create("journal");
     tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, every_change_of_a_state_is_an_event_and_nothing_else_is);
+    tcase_add_test(tests, changes_of_state_are_the_only_events);
     tcase_add_test(tests, an_input_in_quarantine_is_an_event_of_its_own);
-    tcase_add_test(tests, numbers_go_on_after_a_restart_and_above_those_of_an_older_store);
+    tcase_add_test(tests, numbers_continue_after_restart_and_new_store);
     tcase_add_test(tests, a_restart_is_an_event_of_each_job_that_ran);
-    tcase_add_test(tests, a_subscriber_gets_what_it_wants_from_its_beginning_until_it_has_it);
+    tcase_add_test(tests, subscriber_gets_its_events_until_acknowledged);
     tcase_add_test(tests, what_waits_is_counted_and_expires);
     tcase_add_test(tests, rows_stay_while_somebody_wants_them);
     suite_add_tcase(suite, tests);

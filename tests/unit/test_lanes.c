@@ -151,7 +151,7 @@ static void begin_enter(struct entering *e, struct pb_lane *lane)
     ck_assert_int_eq(pthread_create(&e->thread, NULL, enter, e), 0);
 }
 
-START_TEST(a_job_that_wants_more_blocks_enters_when_the_others_have_left)
+START_TEST(larger_job_enters_after_the_others_have_left)
 {
     struct pb_lane *small = join(16384, 1000, 40, 0), *beside = join(16384, 1000, 40, 0);
     struct entering e;
@@ -258,7 +258,7 @@ int main(void)
     TCase *tc = tcase_create("lanes");
     tcase_add_test(tc, jobs_share_a_launch_that_has_room_for_their_plans);
     tcase_add_test(tc, some_chains_have_kernels_of_their_own);
-    tcase_add_test(tc, a_job_that_wants_more_blocks_enters_when_the_others_have_left);
+    tcase_add_test(tc, larger_job_enters_after_the_others_have_left);
     tcase_add_test(tc, a_shared_kernel_leaves_room_to_another_one);
     tcase_add_test(tc, no_job_is_inside_while_memory_is_freed);
     suite_add_tcase(suite, tc);

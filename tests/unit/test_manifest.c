@@ -227,7 +227,7 @@ static int find(const char *job, char *directory)
     return find_job(root, "a", "p", job, directory, NULL);
 }
 
-START_TEST(finds_the_products_of_a_job_in_any_place_of_its_scene)
+START_TEST(products_of_a_job_are_found_anywhere_in_its_scene)
 {
     char directory[PATH_MAX], expected[PATH_MAX + 32];
     struct pb_manifest m;
@@ -288,7 +288,7 @@ int main(void)
     tcase_add_test(tc, what_others_wrote_is_not_taken);
     tcase_add_test(tc, names_that_are_no_utf8_stay_different);
     tcase_add_test(tc, inputs_are_equal_only_by_a_checksum_that_both_have);
-    tcase_add_test(tc, finds_the_products_of_a_job_in_any_place_of_its_scene);
+    tcase_add_test(tc, products_of_a_job_are_found_anywhere_in_its_scene);
     tcase_add_test(tc, products_that_are_not_all_there_are_not_found);
     tcase_add_test(tc, says_when_it_could_not_look);
     suite_add_tcase(suite, tc);

@@ -22,7 +22,7 @@ static void assert_same_bands(const struct pb_metadata *a, const struct pb_metad
     }
 }
 
-START_TEST(landsat_level_1_has_reflectance_by_the_sun_radiance_and_planck)
+START_TEST(landsat_level_1_has_sun_radiance_and_planck)
 {
     struct pb_metadata f = facts_of(MTL_C1);
     double height = sin(62.17310472 * RADIAN);
@@ -48,7 +48,7 @@ START_TEST(landsat_level_1_has_reflectance_by_the_sun_radiance_and_planck)
 }
 END_TEST
 
-START_TEST(landsat_level_2_has_surface_reflectance_and_temperature)
+START_TEST(landsat_level_2_has_reflectance_and_temperature)
 {
     struct pb_metadata f = facts_of(MTL_C2);
     ck_assert_str_eq(f.level, "L2SP");
@@ -106,7 +106,7 @@ START_TEST(sentinel2_offset_follows_the_baseline)
 }
 END_TEST
 
-START_TEST(sentinel2_tile_adds_the_sun_and_the_time_of_sensing)
+START_TEST(sentinel2_tile_adds_the_sun_and_sensing_time)
 {
     struct pb_metadata f;
     struct pb_err err;
@@ -255,7 +255,7 @@ START_TEST(sentinel2_item_that_contradicts_itself_is_refused)
 }
 END_TEST
 
-START_TEST(planetscope_has_radiance_and_reflectance_by_band_number)
+START_TEST(planetscope_has_radiance_and_reflectance_per_band)
 {
     struct pb_metadata f = facts_of(PLANET);
     ck_assert_str_eq(f.family->name, "planetscope");
@@ -285,7 +285,7 @@ static char *planet_item(const char *id, const char *more)
     return text;
 }
 
-START_TEST(planetscope_item_of_newer_orders_completes_the_coefficients)
+START_TEST(newer_planetscope_item_completes_coefficients)
 {
     struct pb_metadata f, swapped, xml = facts_of(PLANET);
     struct pb_err err;
@@ -317,7 +317,7 @@ END_TEST
 /* Radiometric Use of WorldView-2 Imagery: L = absCalFactor DN / effectiveBandwidth, and
  * L d^2 pi / (E cos(90 - sunEl)) with d of 2009-12-06, which its formula makes 0.98525; E by
  * Thuillier 2003, Absolute Radiometric Calibration 2016v0. */
-START_TEST(worldview_has_radiance_and_with_known_irradiance_reflectance)
+START_TEST(worldview_has_reflectance_if_irradiance_is_known)
 {
     struct pb_metadata f = facts_of(IMD);
     double radiance = 5.678345e-02 / 2.846000e-01, d = 0.98525;
@@ -378,7 +378,7 @@ START_TEST(sentinel1_has_facts_and_says_what_it_becomes)
 }
 END_TEST
 
-START_TEST(an_item_of_any_producer_tells_when_and_how_a_scene_was_taken)
+START_TEST(item_of_any_producer_has_time_and_acquisition)
 {
     struct pb_metadata f;
     struct pb_err err;
@@ -477,23 +477,23 @@ int main(void)
 {
     Suite *suite = suite_create("metadata");
     TCase *tc = tcase_create("families");
-    tcase_add_test(tc, landsat_level_1_has_reflectance_by_the_sun_radiance_and_planck);
-    tcase_add_test(tc, landsat_level_2_has_surface_reflectance_and_temperature);
+    tcase_add_test(tc, landsat_level_1_has_sun_radiance_and_planck);
+    tcase_add_test(tc, landsat_level_2_has_reflectance_and_temperature);
     tcase_add_test(tc, every_landsat_and_every_notation_is_read);
     tcase_add_test(tc, sentinel2_offset_follows_the_baseline);
-    tcase_add_test(tc, sentinel2_tile_adds_the_sun_and_the_time_of_sensing);
+    tcase_add_test(tc, sentinel2_tile_adds_the_sun_and_sensing_time);
     tcase_add_test(tc, earth_search_says_whether_the_offset_is_taken_out);
     tcase_add_test(tc, sentinel2_item_has_the_offset_of_its_bands);
     tcase_add_test(tc, sentinel2_item_of_the_data_space_is_read);
     tcase_add_test(tc, sentinel2_item_that_contradicts_itself_is_refused);
-    tcase_add_test(tc, planetscope_has_radiance_and_reflectance_by_band_number);
-    tcase_add_test(tc, worldview_has_radiance_and_with_known_irradiance_reflectance);
+    tcase_add_test(tc, planetscope_has_radiance_and_reflectance_per_band);
+    tcase_add_test(tc, worldview_has_reflectance_if_irradiance_is_known);
     tcase_add_test(tc, dimap_has_radiance_and_reflectance_of_the_middle);
-    tcase_add_test(tc, an_item_of_any_producer_tells_when_and_how_a_scene_was_taken);
+    tcase_add_test(tc, item_of_any_producer_has_time_and_acquisition);
     tcase_add_test(tc, an_item_tells_the_tile_of_its_grid);
     tcase_add_test(tc, calibrate_knows_every_family_and_quantity);
     tcase_add_test(tc, sentinel1_has_facts_and_says_what_it_becomes);
-    tcase_add_test(tc, planetscope_item_of_newer_orders_completes_the_coefficients);
+    tcase_add_test(tc, newer_planetscope_item_completes_coefficients);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

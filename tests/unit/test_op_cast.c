@@ -55,7 +55,7 @@ END_TEST
 
 /* cast and then a product of that type holds what the product alone would: numpy's rint and clip in
  * float64. 2147483647 is no float32: its neighbours are 2147483520 and 2147483648. */
-START_TEST(a_product_of_the_type_is_the_same_with_and_without_it)
+START_TEST(product_of_the_cast_type_is_the_same_without_cast)
 {
     static const float in[] = {2147483520.0f, 2147483648.0f,  3e9f,           1e30f,  4294967040.0f,
                                4294967296.0f, -2147483648.0f, -2147483904.0f, -1e30f, -1.0f,
@@ -93,7 +93,7 @@ int main(void)
     TCase *const tests = tcase_create("all");
 
     tcase_add_test(tests, values_are_rounded_to_even_and_saturate);
-    tcase_add_test(tests, a_product_of_the_type_is_the_same_with_and_without_it);
+    tcase_add_test(tests, product_of_the_cast_type_is_the_same_without_cast);
     suite_add_tcase(suite, tests);
     return fx_main(suite);
 }

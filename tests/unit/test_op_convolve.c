@@ -168,7 +168,7 @@ START_TEST(smooths_with_a_gaussian_of_the_usual_sigma)
 }
 END_TEST
 
-START_TEST(is_a_gaussian_of_size_3_over_all_bands_when_nothing_is_said)
+START_TEST(default_is_a_gaussian_of_size_3_over_all_bands)
 {
     struct step s = {0};
     double weight[9];
@@ -379,7 +379,7 @@ int main(void)
     TCase *tcase = tcase_create("op_convolve");
     tcase_add_unchecked_fixture(tcase, make_images, NULL);
     tcase_add_test(tcase, smooths_with_a_gaussian_of_the_usual_sigma);
-    tcase_add_test(tcase, is_a_gaussian_of_size_3_over_all_bands_when_nothing_is_said);
+    tcase_add_test(tcase, default_is_a_gaussian_of_size_3_over_all_bands);
     tcase_add_test(tcase, averages_with_a_box);
     tcase_add_test(tcase, finds_edges_with_sobel);
     tcase_add_test(tcase, lays_own_weights_over_the_image_as_written);

@@ -128,7 +128,7 @@ START_TEST(gives_them_the_names_of_a_map_and_takes_constants)
 }
 END_TEST
 
-START_TEST(a_new_name_does_not_change_the_bands_of_the_same_step)
+START_TEST(new_name_does_not_change_bands_of_the_same_step)
 {
     struct step s = {0};
     give(&s, "N", "NDVI"); /* from here on N is something else, but not for SR */
@@ -295,7 +295,7 @@ START_TEST(names_the_constants_that_are_missing)
 }
 END_TEST
 
-START_TEST(does_not_guess_between_a_constant_and_a_band_of_its_name)
+START_TEST(constant_named_like_a_band_is_refused)
 {
     static const char *const nrl[] = {"N", "R", "L"};
     struct step s = {0};
@@ -328,7 +328,7 @@ START_TEST(finds_the_index_that_a_typo_means)
 }
 END_TEST
 
-START_TEST(refuses_constants_that_do_not_exist_or_make_no_sense)
+START_TEST(unknown_or_senseless_constants_are_refused)
 {
     struct step s = {0}, u = {0};
     give(&s, NULL, "NDVI");
@@ -371,16 +371,16 @@ int main(void)
     TCase *tcase = tcase_create("op_index");
     tcase_add_test(tcase, makes_the_indices_listed);
     tcase_add_test(tcase, gives_them_the_names_of_a_map_and_takes_constants);
-    tcase_add_test(tcase, a_new_name_does_not_change_the_bands_of_the_same_step);
+    tcase_add_test(tcase, new_name_does_not_change_bands_of_the_same_step);
     tcase_add_test(tcase, evaluates_kernel_indices_with_the_kernel_chosen);
     tcase_add_test(tcase, expands_kernel_terms_and_renames_constants);
     tcase_add_test(tcase, names_the_bands_that_are_missing);
     tcase_add_loop_test(tcase, pb_index_can_and_the_chain_agree, 0, 280);
     tcase_add_test(tcase, does_not_guess_which_near_infrared_is_meant);
     tcase_add_test(tcase, names_the_constants_that_are_missing);
-    tcase_add_test(tcase, does_not_guess_between_a_constant_and_a_band_of_its_name);
+    tcase_add_test(tcase, constant_named_like_a_band_is_refused);
     tcase_add_test(tcase, finds_the_index_that_a_typo_means);
-    tcase_add_test(tcase, refuses_constants_that_do_not_exist_or_make_no_sense);
+    tcase_add_test(tcase, unknown_or_senseless_constants_are_refused);
     tcase_add_test(tcase, refuses_the_same_name_twice);
     tcase_add_test(tcase, refuses_more_names_than_a_step_may_have);
     suite_add_tcase(suite, tcase);

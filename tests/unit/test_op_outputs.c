@@ -75,7 +75,7 @@ static bool check_case(const struct pb_op *op, const struct pb_op_case *c)
     return true;
 }
 
-START_TEST(every_step_defines_the_bands_that_its_arguments_name)
+START_TEST(every_step_defines_the_bands_of_its_arguments)
 {
     ck_assert(op_cases_walk(check_case));
 }
@@ -172,7 +172,7 @@ int main(void)
     Suite *const suite = suite_create("op_outputs");
     TCase *const tests = tcase_create("all");
 
-    tcase_add_test(tests, every_step_defines_the_bands_that_its_arguments_name);
+    tcase_add_test(tests, every_step_defines_the_bands_of_its_arguments);
     tcase_add_test(tests, one_parameter_of_every_operator_names_its_bands);
     tcase_add_test(tests, cases_with_and_without_a_list_of_bands_are_walked);
     tcase_add_test(tests, every_field_of_the_documentation_says_something);

@@ -141,7 +141,7 @@ static void until_said(const char *words)
         ck_assert_ptr_nonnull(fgets(line, sizeof line, said));
 }
 
-START_TEST(a_job_of_a_higher_priority_goes_before_those_that_wait)
+START_TEST(job_of_a_higher_priority_precedes_waiting_jobs)
 {
     static struct job first = {.name = "first", .pipeline = "low"},
                       low = {.name = "second", .pipeline = "low"},
@@ -168,7 +168,7 @@ int main(void)
     Suite *suite = suite_create("owner_turns");
     TCase *tc = tcase_create("owner_turns");
     tcase_add_checked_fixture(tc, begin, end);
-    tcase_add_test(tc, a_job_of_a_higher_priority_goes_before_those_that_wait);
+    tcase_add_test(tc, job_of_a_higher_priority_precedes_waiting_jobs);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

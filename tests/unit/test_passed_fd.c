@@ -49,7 +49,7 @@ START_TEST(bytes_and_their_descriptor_arrive_together)
 }
 END_TEST
 
-START_TEST(of_several_descriptors_only_one_is_taken_and_none_stays_open)
+START_TEST(one_of_several_descriptors_is_taken_others_closed)
 {
     int pair[2], passed, files[2];
     char byte;
@@ -121,7 +121,7 @@ int main(void)
     Suite *suite = suite_create("passed_fd");
     TCase *tcase = tcase_create("passed_fd");
     tcase_add_test(tcase, bytes_and_their_descriptor_arrive_together);
-    tcase_add_test(tcase, of_several_descriptors_only_one_is_taken_and_none_stays_open);
+    tcase_add_test(tcase, one_of_several_descriptors_is_taken_others_closed);
     tcase_add_test(tcase, several_descriptors_arrive_in_their_order);
     tcase_add_test(tcase, errors_are_those_of_the_call);
     suite_add_tcase(suite, tcase);

@@ -66,7 +66,7 @@ static const int32_t sizes[][2] = {{1, 1},          {300, 200},    {10980, 10980
 #endif
 };
 
-START_TEST(tiled_scenes_keep_their_budget_or_name_one_that_is_kept)
+START_TEST(tiled_scenes_keep_the_budget_or_name_a_larger_one)
 {
     static const int32_t blocks[][2] = {
         {512, 512}, {16, 16}, {240, 250}, {1024, 256}, {1000, 1000}};
@@ -81,7 +81,7 @@ START_TEST(tiled_scenes_keep_their_budget_or_name_one_that_is_kept)
 }
 END_TEST
 
-START_TEST(striped_scenes_keep_their_budget_or_name_one_that_is_kept)
+START_TEST(striped_scenes_keep_budget_or_name_a_larger_one)
 {
     static const int32_t rows[] = {1, 3, 16, 512, 1100};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -95,7 +95,7 @@ START_TEST(striped_scenes_keep_their_budget_or_name_one_that_is_kept)
 }
 END_TEST
 
-START_TEST(a_hundred_gigapixels_fit_what_a_small_scene_may_use)
+START_TEST(hundred_gigapixels_fit_the_memory_of_a_small_scene)
 {
     static const int32_t sides[] = {1024, 100000, 316000};
     for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
@@ -121,7 +121,7 @@ static double planning_s(const struct pb_raster_info *info, int halo, uint64_t m
     return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
 }
 
-START_TEST(planning_a_hundred_gigapixels_takes_less_than_a_second)
+START_TEST(planning_100_gigapixels_takes_less_than_a_second)
 {
     static const int32_t blocks[] = {512, 0, 250}; /* 0 = strips */
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
@@ -158,7 +158,7 @@ END_TEST
 
 /* A product that cannot be counted says the largest number; it must not wrap round to a small one.
  */
-START_TEST(tiles_shrink_before_a_scene_is_refused_unless_their_side_was_asked_for)
+START_TEST(tiles_of_no_fixed_side_shrink_before_a_refusal)
 {
     static const char text[] = "pipelines:\n"
                                "  p:\n"
@@ -283,7 +283,7 @@ START_TEST(whole_blocks_are_read_straight_into_slots)
 END_TEST
 
 /* By whole rows, blocks come in the order of a COG's file; a row of a huge scene takes too much. */
-START_TEST(tiles_are_visited_by_whole_rows_where_the_memory_allows_it)
+START_TEST(tiles_are_visited_by_whole_rows_if_memory_allows)
 {
     static const struct {
         int32_t w;
@@ -318,7 +318,7 @@ START_TEST(a_scene_of_one_tile_needs_no_cells)
 }
 END_TEST
 
-START_TEST(less_memory_means_narrower_stripes_and_more_decoding_before_it_means_no)
+START_TEST(narrows_stripes_before_refusing)
 {
     struct pb_raster_info info = scene(60000, 60000, 0, 1);
     double before = 0;
@@ -352,7 +352,7 @@ static struct pb_config *twenty_bands(int32_t threads)
 
 /* Each amount of memory uses no fewer threads than a smaller one; what is named for idle cores
  * leaves none. */
-START_TEST(idle_cores_are_told_with_the_memory_that_keeps_them_busy)
+START_TEST(idle_cores_are_listed_with_the_memory_they_need)
 {
     struct pb_raster_info info = scene(10980, 10980, 512, 512);
     char text[2000];
@@ -436,24 +436,24 @@ int main(void)
     TCase *tc = tcase_create("memory");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, tiled_scenes_keep_their_budget_or_name_one_that_is_kept, 0, 5);
-    tcase_add_loop_test(tc, striped_scenes_keep_their_budget_or_name_one_that_is_kept, 0, 5);
-    tcase_add_test(tc, a_hundred_gigapixels_fit_what_a_small_scene_may_use);
+    tcase_add_loop_test(tc, tiled_scenes_keep_the_budget_or_name_a_larger_one, 0, 5);
+    tcase_add_loop_test(tc, striped_scenes_keep_budget_or_name_a_larger_one, 0, 5);
+    tcase_add_test(tc, hundred_gigapixels_fit_the_memory_of_a_small_scene);
     if (SANITIZED)
         printf("skipped: the time and memory that planning takes: they are the sanitizer's\n");
     else {
-        tcase_add_test(tc, planning_a_hundred_gigapixels_takes_less_than_a_second);
+        tcase_add_test(tc, planning_100_gigapixels_takes_less_than_a_second);
         tcase_add_test(tc, small_tiles_of_a_vast_scene_become_larger);
     }
-    tcase_add_test(tc, tiles_shrink_before_a_scene_is_refused_unless_their_side_was_asked_for);
+    tcase_add_test(tc, tiles_of_no_fixed_side_shrink_before_a_refusal);
     tcase_add_test(tc, a_product_of_any_size_is_refused_in_words);
     tcase_add_test(tc, all_bands_that_a_scene_lacks_are_named_at_once);
     tcase_add_test(tc, more_mistakes_than_a_message_holds_are_counted);
     tcase_add_test(tc, whole_blocks_are_read_straight_into_slots);
-    tcase_add_test(tc, tiles_are_visited_by_whole_rows_where_the_memory_allows_it);
+    tcase_add_test(tc, tiles_are_visited_by_whole_rows_if_memory_allows);
     tcase_add_test(tc, a_scene_of_one_tile_needs_no_cells);
-    tcase_add_test(tc, less_memory_means_narrower_stripes_and_more_decoding_before_it_means_no);
-    tcase_add_test(tc, idle_cores_are_told_with_the_memory_that_keeps_them_busy);
+    tcase_add_test(tc, narrows_stripes_before_refusing);
+    tcase_add_test(tc, idle_cores_are_listed_with_the_memory_they_need);
     tcase_add_test(tc, twenty_bands_keep_cores_busy_at_the_default_memory);
     tcase_add_test(tc, one_strip_is_read_by_one_reader_from_top_to_bottom);
     tcase_add_test(tc, the_description_says_how_often_blocks_are_decoded);

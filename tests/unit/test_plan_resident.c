@@ -17,7 +17,7 @@ static const struct wic_gpu t4 = {"Tesla T4", 75, 40, 65536, 65536};
 static const struct question sum_of_bands = {
     "", "      - math: {bands: {OUT: \"R + N\"}}\n", &h200, false, false, 5000, 3000, PB_U16};
 
-START_TEST(a_chain_without_halo_pulls_lines_with_all_their_bands)
+START_TEST(chain_without_halo_pulls_lines_with_all_bands)
 {
     const struct question q = {
         "",    "      - index: {names: [NDVI]}\n      - math: {bands: {OUT: \"NDVI\"}}\n",
@@ -87,7 +87,7 @@ END_TEST
 
 /* What lies on other grids is in device memory, whatever the chain's halo; parts are small where a
  * plane of them is large. */
-START_TEST(a_chain_that_changes_the_grid_takes_parts_from_device_slots)
+START_TEST(chain_that_changes_the_grid_uses_device_slots)
 {
     struct question q = sum_of_bands;
     q.steps = "      - crop: {window: [7, 9, 3001, 2000], bands: {OUT: N}}\n";
@@ -112,7 +112,7 @@ START_TEST(a_chain_that_changes_the_grid_takes_parts_from_device_slots)
 END_TEST
 
 /* Kernels number the pixels of a plane with 31 bits. */
-START_TEST(a_tile_that_no_kernel_can_count_is_cut_or_left_to_the_cpu)
+START_TEST(tile_over_31_bits_is_cut_or_left_to_the_cpu)
 {
     struct question q = sum_of_bands;
     q.w = q.h = 60000;
@@ -132,7 +132,7 @@ START_TEST(a_tile_that_no_kernel_can_count_is_cut_or_left_to_the_cpu)
 END_TEST
 
 /* The image between the two passes is in this process. */
-START_TEST(what_is_sieved_is_computed_by_a_gpu_of_this_process)
+START_TEST(sieved_image_is_computed_by_a_gpu_of_this_process)
 {
     struct question q = sum_of_bands;
     q.steps = "      - math: {bands: {OUT: \"B + G\"}}\n      - sieve: {bands: [OUT], size: 5}\n";
@@ -155,7 +155,7 @@ START_TEST(what_is_sieved_is_computed_by_a_gpu_of_this_process)
 }
 END_TEST
 
-START_TEST(an_image_with_too_many_borders_of_cells_is_not_sieved_with_any_memory)
+START_TEST(sieve_of_too_many_cell_borders_is_refused)
 {
     struct question q = sum_of_bands;
     struct pb_err err = {0};
@@ -171,7 +171,7 @@ START_TEST(an_image_with_too_many_borders_of_cells_is_not_sieved_with_any_memory
 END_TEST
 
 /* Percentiles are found in a pass before, on the scene's own grid. */
-START_TEST(no_pass_of_a_pipeline_that_warps_is_computed_by_another_process)
+START_TEST(warping_pipeline_stays_in_this_process)
 {
     static const char path[] = PB_SHARED_DATA "/real/landsat7_L7_ETMs_6band.tif";
     const struct pb_limits limits = {.max_pixels = 1 << 30,
@@ -333,7 +333,7 @@ START_TEST(a_long_line_still_fits_or_goes_by_the_copy_engine)
 }
 END_TEST
 
-START_TEST(slots_that_two_processes_map_are_pinned_and_it_is_said_why)
+START_TEST(slots_mapped_by_two_processes_are_pinned)
 {
     struct question q = sum_of_bands;
     q.compute = ", buffers: managed";
@@ -385,14 +385,14 @@ int main(void)
 {
     Suite *suite = suite_create("plan_resident");
     TCase *tests = tcase_create("transports");
-    tcase_add_test(tests, a_chain_without_halo_pulls_lines_with_all_their_bands);
+    tcase_add_test(tests, chain_without_halo_pulls_lines_with_all_bands);
     tcase_add_test(tests, lines_are_shorter_in_the_narrow_tiles_at_the_edge);
     tcase_add_test(tests, a_chain_with_a_halo_takes_parts_from_device_slots);
-    tcase_add_test(tests, a_chain_that_changes_the_grid_takes_parts_from_device_slots);
-    tcase_add_test(tests, a_tile_that_no_kernel_can_count_is_cut_or_left_to_the_cpu);
-    tcase_add_test(tests, what_is_sieved_is_computed_by_a_gpu_of_this_process);
-    tcase_add_test(tests, an_image_with_too_many_borders_of_cells_is_not_sieved_with_any_memory);
-    tcase_add_test(tests, no_pass_of_a_pipeline_that_warps_is_computed_by_another_process);
+    tcase_add_test(tests, chain_that_changes_the_grid_uses_device_slots);
+    tcase_add_test(tests, tile_over_31_bits_is_cut_or_left_to_the_cpu);
+    tcase_add_test(tests, sieved_image_is_computed_by_a_gpu_of_this_process);
+    tcase_add_test(tests, sieve_of_too_many_cell_borders_is_refused);
+    tcase_add_test(tests, warping_pipeline_stays_in_this_process);
     tcase_add_test(tests, histograms_are_matched_by_a_gpu_of_this_process);
     tcase_add_test(tests, memory_decides_the_road);
     tcase_add_test(tests, says_why_no_kernel_stays);
@@ -400,7 +400,7 @@ int main(void)
     tcase_add_test(tests, no_kernel_stays_where_other_processes_take_turns);
     tcase_add_test(tests, the_plan_says_that_the_service_goes_by_streams);
     tcase_add_test(tests, a_long_line_still_fits_or_goes_by_the_copy_engine);
-    tcase_add_test(tests, slots_that_two_processes_map_are_pinned_and_it_is_said_why);
+    tcase_add_test(tests, slots_mapped_by_two_processes_are_pinned);
     tcase_add_test(tests, managed_slots_are_bounded_whatever_the_budget);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -150,7 +150,7 @@ START_TEST(pixels_are_those_of_gdal)
 }
 END_TEST
 
-START_TEST(rectangle_takes_its_pixels_and_a_hole_takes_them_out)
+START_TEST(rectangle_adds_its_pixels_and_a_hole_removes_them)
 {
     static uint32_t out[W * H];
     clear();
@@ -386,7 +386,7 @@ int main(void)
     Suite *suite = suite_create("polygon_scan");
     TCase *tc = tcase_create("all");
     tcase_add_test(tc, pixels_are_those_of_gdal);
-    tcase_add_test(tc, rectangle_takes_its_pixels_and_a_hole_takes_them_out);
+    tcase_add_test(tc, rectangle_adds_its_pixels_and_a_hole_removes_them);
     tcase_add_test(tc, coordinates_become_pixels);
     tcase_add_test(tc, test_touched_box_on_borders_is_its_pixels);
     tcase_add_test(tc, test_touched_pixels_share_area_with_the_polygon);

@@ -223,7 +223,7 @@ static unsigned registers_of(const struct pb_chain *chain)
     return registers;
 }
 
-START_TEST(values_beyond_the_soft_limit_get_registers_of_their_own)
+START_TEST(values_beyond_the_soft_limit_get_own_registers)
 {
     enum { N = 1000 };
     static float a[N], b[N], out[2 * N];
@@ -489,7 +489,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, every_type_nodata_mask_and_scale_at_odd_sizes);
     tcase_add_test(tests, nodata_is_compared_in_the_bands_own_type);
-    tcase_add_test(tests, values_beyond_the_soft_limit_get_registers_of_their_own);
+    tcase_add_test(tests, values_beyond_the_soft_limit_get_own_registers);
     tcase_add_test(tests, too_many_values_at_once_are_refused_in_words);
     tcase_add_test(tests, many_bands_and_outputs_fit_the_firm_limit);
     tcase_add_test(tests, the_deeper_operand_comes_first);

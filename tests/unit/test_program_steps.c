@@ -200,7 +200,7 @@ START_TEST(random_programs_store_what_single_pixels_do)
 }
 END_TEST
 
-START_TEST(a_strip_along_a_curve_has_the_bits_of_single_pixels)
+START_TEST(strip_along_a_curve_has_the_bits_of_single_pixels)
 {
     enum { KNOTS = 1500, PX = 333 };
     static float knots[2 * KNOTS], x[PX], y[PX];
@@ -262,7 +262,7 @@ int main(void)
 
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, random_programs_store_what_single_pixels_do);
-    tcase_add_test(tc, a_strip_along_a_curve_has_the_bits_of_single_pixels);
+    tcase_add_test(tc, strip_along_a_curve_has_the_bits_of_single_pixels);
     tcase_add_test(tc, what_a_division_leaves_is_what_fmodf_makes);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

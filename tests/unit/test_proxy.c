@@ -20,7 +20,7 @@ static const struct {
               {2, 4, 32, 2, 3, UINT32_MAX - 300},
               {4, 4, 5, 3, 13, 11}};
 
-START_TEST(every_tile_goes_through_once_in_order_with_its_user_bytes)
+START_TEST(every_tile_passes_once_in_order_with_user_bytes)
 {
     fake.script.stalls = true;
     struct stream s = {.tiles = 1500,
@@ -149,7 +149,7 @@ static int boast(void *context, const struct wic_slot *in, const struct wic_slot
     return 0;
 }
 
-START_TEST(more_than_a_tile_or_a_slot_ends_the_run_before_the_kernel_sees_it)
+START_TEST(oversize_tile_or_slot_ends_the_run_before_kernel)
 {
     struct wic_device_tile boasts[] = {{1, 1, 0}, {TILE_BYTES + 1, 0, 0}, {UINT32_MAX, 0, 0}};
     struct stream s = {.tiles = 10, .options = {.describe = boast, .context = &boasts[_i]}};
@@ -170,7 +170,7 @@ START_TEST(units_longer_than_the_slots_end_the_run)
 END_TEST
 
 /* The Publisher stores whole units, whatever describe says of the bytes that the consumer gets. */
-START_TEST(units_whose_results_are_longer_than_a_slot_end_the_run)
+START_TEST(results_longer_than_a_slot_end_the_run)
 {
     struct wic_device_tile tile = {TILE_BYTES / 4 + 1, 0, 0};
     struct stream s = {
@@ -296,7 +296,7 @@ static bool rival_wants(void *context)
     return atomic_load(&r->unwanted) != 0;
 }
 
-START_TEST(unwanted_kernel_leaves_in_the_middle_and_comes_back)
+START_TEST(unwanted_kernel_leaves_mid_run_and_returns)
 {
     struct rival rival = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct stream s = {.tiles = 20000,
@@ -350,7 +350,7 @@ START_TEST(kernel_leaves_while_the_results_have_no_slot)
 }
 END_TEST
 
-START_TEST(kernel_that_lost_its_heartbeat_comes_back_to_what_it_left_undone)
+START_TEST(kernel_without_heartbeat_resumes_unfinished_tiles)
 {
     bool repeated = _i == 1; /* each stay does one tile, and none twice */
     /* Tiles are done out of order, and then once more, when the scheduler lets several be posted at
@@ -370,7 +370,7 @@ START_TEST(kernel_that_lost_its_heartbeat_comes_back_to_what_it_left_undone)
 END_TEST
 
 /* A tile that is done is not done again: its input is not there any more. */
-START_TEST(heartbeat_lost_while_an_input_is_on_its_way_back_does_not_repeat_the_tile)
+START_TEST(heartbeat_lost_during_return_does_not_repeat_tile)
 {
     fake.script.silent_at = 3;
     fake.script.returning = 50;
@@ -435,7 +435,7 @@ START_TEST(device_that_stays_full_ends_the_run)
 END_TEST
 
 /* Tiles are under way and nothing comes back. The kernel still hears the abort. */
-START_TEST(device_that_hangs_ends_the_run_and_is_told_apart_from_a_full_one)
+START_TEST(hung_device_ends_the_run_unlike_a_full_one)
 {
     atomic_store(&fake.script.stuck, true);
     struct stream s = {.tiles = 5, .options = {.hang_ns = 300 * MS}};
@@ -548,7 +548,7 @@ int main(void)
     Suite *suite = suite_create("proxy");
     TCase *t = tcase_create("proxy");
     tcase_add_checked_fixture(t, set_up, NULL);
-    tcase_add_loop_test(t, every_tile_goes_through_once_in_order_with_its_user_bytes, 0,
+    tcase_add_loop_test(t, every_tile_passes_once_in_order_with_user_bytes, 0,
                         sizeof(SHAPES) / sizeof(SHAPES[0]));
     tcase_add_test(t, no_tiles_is_a_good_end_without_a_kernel);
     tcase_add_test(t, describe_says_what_becomes_of_a_ticket);
@@ -557,21 +557,21 @@ int main(void)
     tcase_add_test(t, error_of_describe_ends_the_run);
     tcase_add_loop_test(t, ticket_taken_by_somebody_else_ends_the_run, 0, 2);
     tcase_add_test(t, bytes_that_are_no_whole_units_end_the_run);
-    tcase_add_loop_test(t, more_than_a_tile_or_a_slot_ends_the_run_before_the_kernel_sees_it, 0, 3);
+    tcase_add_loop_test(t, oversize_tile_or_slot_ends_the_run_before_kernel, 0, 3);
     tcase_add_test(t, units_longer_than_the_slots_end_the_run);
-    tcase_add_test(t, units_whose_results_are_longer_than_a_slot_end_the_run);
+    tcase_add_test(t, results_longer_than_a_slot_end_the_run);
     tcase_add_test(t, open_refuses_what_cannot_work);
     tcase_add_test(t, kernel_leaves_when_idle_and_comes_back);
-    tcase_add_test(t, unwanted_kernel_leaves_in_the_middle_and_comes_back);
+    tcase_add_test(t, unwanted_kernel_leaves_mid_run_and_returns);
     tcase_add_test(t, kernel_leaves_while_the_results_have_no_slot);
-    tcase_add_loop_test(t, kernel_that_lost_its_heartbeat_comes_back_to_what_it_left_undone, 1, 5);
-    tcase_add_test(t, heartbeat_lost_while_an_input_is_on_its_way_back_does_not_repeat_the_tile);
+    tcase_add_loop_test(t, kernel_without_heartbeat_resumes_unfinished_tiles, 1, 5);
+    tcase_add_test(t, heartbeat_lost_during_return_does_not_repeat_tile);
     tcase_add_test(t, kernel_that_only_times_out_is_given_up);
     tcase_add_test(t, kernel_that_fails_ends_the_run);
     tcase_add_test(t, report_that_cannot_be_had_ends_the_run);
     tcase_add_test(t, device_that_is_full_for_a_while_is_waited_for);
     tcase_add_loop_test(t, device_that_stays_full_ends_the_run, 0, 2);
-    tcase_add_test(t, device_that_hangs_ends_the_run_and_is_told_apart_from_a_full_one);
+    tcase_add_test(t, hung_device_ends_the_run_unlike_a_full_one);
     tcase_add_loop_test(t, kernel_that_does_not_leave_is_left_behind, 0, 3);
     tcase_add_test(t, abort_while_the_device_is_full_ends_the_run);
     tcase_add_test(t, heart_beats_while_a_tile_takes_long);

@@ -33,7 +33,7 @@ START_TEST(shows_nothing_before_commit_and_everything_after)
 }
 END_TEST
 
-START_TEST(the_same_input_replaces_its_older_products_as_a_whole)
+START_TEST(same_input_replaces_all_its_older_products)
 {
     struct pb_publish_options o = options_for("scene", 1);
     publish(&o, "one");
@@ -72,7 +72,7 @@ START_TEST(pipelines_of_one_input_share_its_directory)
 }
 END_TEST
 
-START_TEST(another_input_of_the_name_is_refused_or_gets_a_place_of_its_own)
+START_TEST(other_input_of_the_name_is_refused_or_placed_apart)
 {
     struct pb_publish_options first = options_for("scene", 1), second = options_for("scene", 2);
     struct pb_publish_options third = options_for("scene", 3);
@@ -142,7 +142,7 @@ START_TEST(within_a_scene_nothing_of_others_is_replaced)
 }
 END_TEST
 
-START_TEST(a_file_of_a_viewer_among_the_products_stays_and_the_new_place_is_explained)
+START_TEST(viewer_file_among_products_is_kept_and_explained)
 {
     struct pb_publish_options o = options_for("scene", 1);
     struct pb_err err = {0};
@@ -169,7 +169,7 @@ START_TEST(a_file_of_a_viewer_among_the_products_stays_and_the_new_place_is_expl
 }
 END_TEST
 
-START_TEST(the_directory_that_the_input_lies_in_is_never_replaced)
+START_TEST(directory_of_the_input_is_never_replaced)
 {
     struct pb_publish_options o = options_for("scene", 1);
     char input[PATH_MAX + 16];
@@ -184,7 +184,7 @@ START_TEST(the_directory_that_the_input_lies_in_is_never_replaced)
 }
 END_TEST
 
-START_TEST(a_delivered_folder_is_never_the_directory_of_its_products)
+START_TEST(delivered_folder_is_never_its_products_directory)
 {
     struct pb_publish_options o = options_for("scene", 1);
     char input[PATH_MAX + 16];
@@ -257,7 +257,7 @@ static void *publish_own(void *arg)
     return NULL;
 }
 
-START_TEST(inputs_of_one_name_at_the_same_time_all_get_their_place)
+START_TEST(simultaneous_inputs_of_one_name_all_get_a_place)
 {
     pthread_t thread[PUBLISHERS];
     int number[PUBLISHERS];
@@ -457,7 +457,7 @@ START_TEST(sweeps_what_earlier_versions_left_after_a_day)
 }
 END_TEST
 
-START_TEST(a_sweep_keeps_what_somebody_put_among_replaced_products)
+START_TEST(sweep_keeps_foreign_files_in_replaced_products)
 {
     /* As after a crash between the exchange and the removal of the older products. */
     struct pb_publish_options o = options_for("scene", 1);
@@ -701,16 +701,16 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, shows_nothing_before_commit_and_everything_after);
-    tcase_add_test(tc, the_same_input_replaces_its_older_products_as_a_whole);
+    tcase_add_test(tc, same_input_replaces_all_its_older_products);
     tcase_add_test(tc, pipelines_of_one_input_share_its_directory);
-    tcase_add_test(tc, a_delivered_folder_is_never_the_directory_of_its_products);
-    tcase_add_test(tc, another_input_of_the_name_is_refused_or_gets_a_place_of_its_own);
+    tcase_add_test(tc, delivered_folder_is_never_its_products_directory);
+    tcase_add_test(tc, other_input_of_the_name_is_refused_or_placed_apart);
     tcase_add_test(tc, what_pushbroom_did_not_make_is_never_replaced);
     tcase_add_test(tc, within_a_scene_nothing_of_others_is_replaced);
-    tcase_add_test(tc, a_file_of_a_viewer_among_the_products_stays_and_the_new_place_is_explained);
-    tcase_add_test(tc, the_directory_that_the_input_lies_in_is_never_replaced);
+    tcase_add_test(tc, viewer_file_among_products_is_kept_and_explained);
+    tcase_add_test(tc, directory_of_the_input_is_never_replaced);
     tcase_add_test(tc, a_place_taken_meanwhile_is_left_to_who_took_it);
-    tcase_add_test(tc, inputs_of_one_name_at_the_same_time_all_get_their_place);
+    tcase_add_test(tc, simultaneous_inputs_of_one_name_all_get_a_place);
     tcase_add_test(tc, removes_what_was_not_committed);
     tcase_add_test(tc, sweeps_leftovers_of_the_dead_and_spares_the_living);
     tcase_add_test(tc, sweeps_only_what_carries_our_mark);
@@ -718,7 +718,7 @@ int main(void)
     tcase_add_test(tc, sweep_spares_processes_that_run_without_locks);
     tcase_add_test(tc, sweeps_what_was_killed_before_its_first_manifest);
     tcase_add_test(tc, sweeps_what_earlier_versions_left_after_a_day);
-    tcase_add_test(tc, a_sweep_keeps_what_somebody_put_among_replaced_products);
+    tcase_add_test(tc, sweep_keeps_foreign_files_in_replaced_products);
     tcase_add_test(tc, changed_products_are_never_replaced);
     tcase_add_test(tc, products_changed_while_the_run_computes_stay);
     tcase_add_test(tc, touched_and_missing_products_are_replaced);

@@ -86,7 +86,7 @@ static void reset(void)
     log_text[0] = '\0';
 }
 
-START_TEST(everything_is_on_disk_before_the_rename_and_the_rename_after_it)
+START_TEST(files_are_synced_before_rename_and_folder_after)
 {
     struct pb_publish_options o = options_for("scene", 1);
     char temp[PATH_MAX], expected[1024], path[PATH_MAX];
@@ -159,7 +159,7 @@ START_TEST(a_rename_that_cannot_be_synced_is_taken_back)
 }
 END_TEST
 
-START_TEST(what_cannot_be_taken_back_is_a_success_with_a_warning)
+START_TEST(failure_to_undo_is_a_success_with_a_warning)
 {
     struct pb_publish_options o = options_for("scene", 1);
     char path[PATH_MAX];
@@ -221,7 +221,7 @@ static void publish_and_die(const struct pb_publish_options *o, int n)
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-START_TEST(a_crash_between_two_renames_brings_the_older_products_back)
+START_TEST(crash_between_renames_restores_older_products)
 {
     char directory[PATH_MAX];
     struct pb_publish_options o = options_for("scene", 1), newer = o;
@@ -280,7 +280,7 @@ START_TEST(fenced_run_without_flags_sets_nothing_aside)
 }
 END_TEST
 
-START_TEST(set_aside_products_wait_for_a_foreign_directory_to_go)
+START_TEST(set_aside_products_wait_for_a_foreign_directory)
 {
     struct pb_publish_options o = options_for("scene", 1);
     no_flags = true;
@@ -303,14 +303,14 @@ int main(void)
     TCase *tc = tcase_create("publish_faults");
     tcase_add_checked_fixture(tc, reset, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, everything_is_on_disk_before_the_rename_and_the_rename_after_it);
+    tcase_add_test(tc, files_are_synced_before_rename_and_folder_after);
     tcase_add_test(tc, a_rename_that_cannot_be_synced_is_taken_back);
-    tcase_add_test(tc, what_cannot_be_taken_back_is_a_success_with_a_warning);
+    tcase_add_test(tc, failure_to_undo_is_a_success_with_a_warning);
     tcase_add_test(tc, without_flags_everything_works_as_with_them);
-    tcase_add_test(tc, a_crash_between_two_renames_brings_the_older_products_back);
+    tcase_add_test(tc, crash_between_renames_restores_older_products);
     tcase_add_test(tc, a_crash_after_an_exchange_leaves_the_new_products);
     tcase_add_test(tc, fenced_run_without_flags_sets_nothing_aside);
-    tcase_add_test(tc, set_aside_products_wait_for_a_foreign_directory_to_go);
+    tcase_add_test(tc, set_aside_products_wait_for_a_foreign_directory);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -62,7 +62,7 @@ static void end(struct pb_publish *p, const char *text)
     pb_publish_close(p);
 }
 
-START_TEST(products_of_the_other_kind_are_replaced_as_the_inputs_own)
+START_TEST(products_with_the_other_checksum_kind_are_replaced)
 {
     static const char *const paths[] = {"{scene}/{pipeline}", "{scene}"};
     static const char *const inner[] = {"scene/p", "scene"};
@@ -86,7 +86,7 @@ START_TEST(products_of_the_other_kind_are_replaced_as_the_inputs_own)
 }
 END_TEST
 
-START_TEST(output_exists_decides_of_another_input_of_that_size)
+START_TEST(output_exists_applies_to_other_inputs_of_that_size)
 {
     for (int k = 0; k < 2; k++) {
         const enum pb_checksum first = both[k], second = both[!k];
@@ -109,7 +109,7 @@ START_TEST(output_exists_decides_of_another_input_of_that_size)
 END_TEST
 
 /* The other kind is needed at the end only: nothing was there at the beginning. */
-START_TEST(what_was_published_meanwhile_is_recognized_by_its_kind)
+START_TEST(concurrent_products_are_recognized_by_kind)
 {
     for (int k = 0; k < 2; k++) {
         struct pb_publish *a = begin_reads('1', both[k], NULL, PB_EXISTING_VERSION);
@@ -137,9 +137,9 @@ int main(void)
     Suite *suite = suite_create("publish_kinds");
     TCase *tc = tcase_create("publish_kinds");
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, products_of_the_other_kind_are_replaced_as_the_inputs_own);
-    tcase_add_test(tc, output_exists_decides_of_another_input_of_that_size);
-    tcase_add_test(tc, what_was_published_meanwhile_is_recognized_by_its_kind);
+    tcase_add_test(tc, products_with_the_other_checksum_kind_are_replaced);
+    tcase_add_test(tc, output_exists_applies_to_other_inputs_of_that_size);
+    tcase_add_test(tc, concurrent_products_are_recognized_by_kind);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -78,7 +78,7 @@ START_TEST(a_link_above_is_not_followed)
 }
 END_TEST
 
-START_TEST(files_lie_in_the_scenes_directory_when_the_path_ends_there)
+START_TEST(path_that_ends_at_the_scene_has_no_pipeline_folder)
 {
     struct pb_publish_options o = options_for("scene", 1), q = o, other = options_for("scene", 2);
     o.path = other.path = "{pipeline}/{scene}";
@@ -106,7 +106,7 @@ START_TEST(files_lie_in_the_scenes_directory_when_the_path_ends_there)
 }
 END_TEST
 
-START_TEST(replacing_takes_the_place_of_another_input_of_the_pipeline)
+START_TEST(replace_overwrites_another_input_of_the_pipeline)
 {
     struct pb_publish_options o = options_for("scene", 1), other = options_for("scene", 2);
     publish(&o, "one");
@@ -132,7 +132,7 @@ START_TEST(replacing_takes_the_place_of_another_input_of_the_pipeline)
 }
 END_TEST
 
-START_TEST(the_same_content_is_the_same_input_whatever_its_name_and_time)
+START_TEST(same_content_is_same_input_under_any_name_and_time)
 {
     struct pb_publish_options o = options_for("scene", 1), again = o;
     pb_input_id_set(&again.input, "scene.TIFF", 100, 77);
@@ -151,9 +151,9 @@ int main(void)
     tcase_add_test(tc, directories_above_appear_with_the_products);
     tcase_add_test(tc, a_jobs_products_are_found_whatever_their_date);
     tcase_add_test(tc, a_link_above_is_not_followed);
-    tcase_add_test(tc, files_lie_in_the_scenes_directory_when_the_path_ends_there);
-    tcase_add_test(tc, replacing_takes_the_place_of_another_input_of_the_pipeline);
-    tcase_add_test(tc, the_same_content_is_the_same_input_whatever_its_name_and_time);
+    tcase_add_test(tc, path_that_ends_at_the_scene_has_no_pipeline_folder);
+    tcase_add_test(tc, replace_overwrites_another_input_of_the_pipeline);
+    tcase_add_test(tc, same_content_is_same_input_under_any_name_and_time);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -238,7 +238,7 @@ static const struct shape {
 };
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
 
-START_TEST(equals_the_model_and_never_runs_out_whatever_the_order)
+START_TEST(any_order_equals_the_model_and_never_runs_out)
 {
     uint32_t nothing = 0;
     for (size_t s = 0; s < N_SHAPES; s++)
@@ -371,7 +371,7 @@ START_TEST(by_rows_it_holds_about_half_a_row_of_blocks)
 }
 END_TEST
 
-START_TEST(along_the_curve_it_holds_a_few_blocks_whatever_the_image)
+START_TEST(curve_order_holds_few_blocks_for_any_image)
 {
     uint32_t small = halves(16384, 16384, PB_ORDER_Z, 16, 1);
     ck_assert_uint_le(small, 2 * 8);
@@ -452,11 +452,11 @@ int main(void)
     Suite *suite = suite_create("pyramid");
     TCase *tc = tcase_create("pyramid");
     tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, equals_the_model_and_never_runs_out_whatever_the_order);
+    tcase_add_test(tc, any_order_equals_the_model_and_never_runs_out);
     tcase_add_loop_test(tc, test_joined_bands_average_pixels_that_both_show, 0, 4);
     tcase_add_test(tc, threads_share_parents_without_tearing_them);
     tcase_add_test(tc, by_rows_it_holds_about_half_a_row_of_blocks);
-    tcase_add_test(tc, along_the_curve_it_holds_a_few_blocks_whatever_the_image);
+    tcase_add_test(tc, curve_order_holds_few_blocks_for_any_image);
     tcase_add_test(tc, takes_no_more_memory_than_it_says);
     tcase_add_test(tc, sizes_and_levels);
     tcase_add_test(tc, errors_of_the_sink_come_back);

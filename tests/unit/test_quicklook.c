@@ -303,7 +303,7 @@ START_TEST(area_average_weighs_overlaps_and_skips_invalid)
 }
 END_TEST
 
-START_TEST(an_area_of_the_same_size_is_the_source_and_what_the_average_would_be)
+START_TEST(area_of_the_same_size_equals_source_and_average)
 {
     enum { W = 61, H = 7 };
     float source[H * W], target[H * W];
@@ -358,7 +358,7 @@ START_TEST(of_a_palette_only_its_own_indices_are_shown)
 }
 END_TEST
 
-START_TEST(a_colour_table_is_taken_unless_levels_are_asked_for)
+START_TEST(colour_table_is_used_unless_levels_are_given)
 {
     static const uint8_t table[][4] = {{1, 2, 3, 255}, {200, 100, 50, 255}, {9, 9, 9, 0}};
     struct image image = image_create(4, 1, 1);
@@ -428,12 +428,12 @@ int main(void)
     tcase_add_test(tc, nothing_valid_is_all_transparent);
     tcase_add_test(tc, north_is_up_and_east_is_right);
     tcase_add_test(tc, bands_are_one_or_three);
-    tcase_add_test(tc, a_colour_table_is_taken_unless_levels_are_asked_for);
+    tcase_add_test(tc, colour_table_is_used_unless_levels_are_given);
     tcase_add_test(tc, a_ramp_colours_the_range);
     tcase_add_test(tc, stretch_is_recorded);
     tcase_add_test(tc, planned_memory_does_not_grow_with_the_scene);
     tcase_add_test(tc, area_average_weighs_overlaps_and_skips_invalid);
-    tcase_add_test(tc, an_area_of_the_same_size_is_the_source_and_what_the_average_would_be);
+    tcase_add_test(tc, area_of_the_same_size_equals_source_and_average);
     tcase_add_test(tc, nearest_makes_no_value_that_was_not_there);
     tcase_add_test(tc, of_a_palette_only_its_own_indices_are_shown);
     tcase_add_test(tc, directory_that_is_gone_is_reported);

@@ -64,7 +64,7 @@ static struct pb_range_doppler nearest(const struct pb_range_doppler *m, double 
 
 static const char *const files[] = {IW, SM};
 
-START_TEST(places_of_tie_points_are_seen_at_their_lines_and_pixels)
+START_TEST(tie_points_map_to_their_lines_and_pixels)
 {
     struct pb_metadata facts = facts_of(files[_i]);
     const struct pb_range_doppler *m = geometry_of(&facts);
@@ -88,7 +88,7 @@ END_TEST
 
 /* The grid takes the nearest polynomial: what lies between two is off by less than half of what one
  * update changes, 16 pixels in the Alps. */
-START_TEST(polynomials_between_updates_stay_near_those_of_the_tie_points)
+START_TEST(nearest_polynomial_stays_near_the_tie_points)
 {
     static const double most[] = {1.6, 1.7}, mean[] = {0.33, 0.15};
     struct pb_metadata facts = facts_of(files[_i]);
@@ -147,7 +147,7 @@ START_TEST(ground_is_the_inverse_of_pixel)
 }
 END_TEST
 
-START_TEST(height_moves_a_place_toward_the_radar_by_the_angle_of_incidence)
+START_TEST(height_shifts_a_place_by_the_incidence_angle)
 {
     struct pb_metadata facts = facts_of(files[_i]);
     const struct pb_range_doppler *m = geometry_of(&facts);
@@ -192,7 +192,7 @@ START_TEST(what_the_radar_does_not_look_at_is_nowhere)
 END_TEST
 
 /* A circle, of which everything is known. */
-START_TEST(orbits_between_vectors_are_right_to_a_tenth_of_a_millimetre)
+START_TEST(orbit_between_vectors_is_exact_to_a_tenth_of_a_mm)
 {
     enum { N = 16 };
     const double radius = 7.07e6, turn = 1.06e-3;
@@ -311,13 +311,13 @@ int main(void)
 {
     Suite *suite = suite_create("range_doppler");
     TCase *tc = tcase_create("geometry");
-    tcase_add_loop_test(tc, places_of_tie_points_are_seen_at_their_lines_and_pixels, 0, 2);
-    tcase_add_loop_test(tc, polynomials_between_updates_stay_near_those_of_the_tie_points, 0, 2);
+    tcase_add_loop_test(tc, tie_points_map_to_their_lines_and_pixels, 0, 2);
+    tcase_add_loop_test(tc, nearest_polynomial_stays_near_the_tie_points, 0, 2);
     tcase_add_loop_test(tc, pixels_of_tie_points_show_their_places, 0, 2);
     tcase_add_loop_test(tc, ground_is_the_inverse_of_pixel, 0, 2);
-    tcase_add_loop_test(tc, height_moves_a_place_toward_the_radar_by_the_angle_of_incidence, 0, 2);
+    tcase_add_loop_test(tc, height_shifts_a_place_by_the_incidence_angle, 0, 2);
     tcase_add_test(tc, what_the_radar_does_not_look_at_is_nowhere);
-    tcase_add_test(tc, orbits_between_vectors_are_right_to_a_tenth_of_a_millimetre);
+    tcase_add_test(tc, orbit_between_vectors_is_exact_to_a_tenth_of_a_mm);
     tcase_add_test(tc, annotations_that_cannot_be_are_refused);
     tcase_add_test(tc, annotations_without_a_geometry_say_why);
     tcase_add_test(tc, polarisations_have_one_geometry);

@@ -168,7 +168,7 @@ START_TEST(refuses_each_kind_of_bad_file_with_its_code)
 }
 END_TEST
 
-START_TEST(reads_no_complex_pixel_before_it_is_said_what_it_becomes)
+START_TEST(complex_pixels_need_a_chosen_conversion)
 {
     static const struct pb_complex_choice none = {.is_given = false},
                                           power = {.is_given = true, .as = PB_COMPLEX_POWER};
@@ -333,7 +333,7 @@ static void damage_block(const struct pb_raster *raster, const char *path, uint3
     (void)close(fd);
 }
 
-START_TEST(tells_of_a_damaged_block_when_it_is_read_and_not_before)
+START_TEST(damaged_block_is_reported_when_read_and_not_before)
 {
     static uint16_t image[SIDE * SIDE];
     struct pb_err err = {0};
@@ -579,11 +579,11 @@ int main(void)
     tcase_add_test(open_case, refuses_a_place_that_is_promised_and_not_there);
     tcase_add_test(open_case, keeps_rotated_and_south_up_transforms);
     tcase_add_test(open_case, refuses_each_kind_of_bad_file_with_its_code);
-    tcase_add_test(open_case, reads_no_complex_pixel_before_it_is_said_what_it_becomes);
+    tcase_add_test(open_case, complex_pixels_need_a_chosen_conversion);
     tcase_add_test(open_case, opens_no_virtual_path_and_no_other_driver);
     tcase_add_test(read_case, reads_the_same_windows_from_every_layout);
     tcase_add_test(read_case, reads_the_same_pixels_whatever_was_expected);
-    tcase_add_test(read_case, tells_of_a_damaged_block_when_it_is_read_and_not_before);
+    tcase_add_test(read_case, damaged_block_is_reported_when_read_and_not_before);
     tcase_add_test(read_case, fills_the_mask_from_mask_bands_and_alpha);
     tcase_add_test(read_case, fails_a_read_with_codec_and_block);
     tcase_add_test(read_case, fails_a_read_whose_codec_only_complains);

@@ -123,7 +123,7 @@ static int swinging_open(void *of, const struct pb_ground_ask *ask, char *why, s
 static const struct pb_ground_finder swinging = {
     .open = swinging_open, .points = swinging_points, .close = op_ground_close};
 
-START_TEST(boxes_hold_positions_that_bend_most_between_evenly_spaced_places)
+START_TEST(boxes_contain_positions_that_bend_between_samples)
 {
     struct pb_relief relief;
     char why[300] = "";
@@ -219,7 +219,7 @@ static const struct pb_ground_finder leaning = {
     .open = op_ground_open, .points = leaning_points, .close = op_ground_close};
 
 /* The trees of other heights are far beyond the scene there. */
-START_TEST(every_place_in_the_scene_is_found_however_far_it_moves_with_the_height)
+START_TEST(every_place_is_found_however_far_height_moves_it)
 {
     static const double leans[] = {0.3, 1.2, 12};
     const struct pb_ground_ask scene = {.crs = "EPSG:1",
@@ -277,7 +277,7 @@ static int moving_open(void *of, const struct pb_ground_ask *ask, char *why, siz
 static const struct pb_ground_finder moving = {
     .open = moving_open, .points = op_ground_points, .close = op_ground_close};
 
-START_TEST(the_grid_holds_the_scene_on_the_lowest_and_the_highest_ground)
+START_TEST(grid_contains_the_scene_at_any_ground_height)
 {
     struct pb_relief relief;
     char why[300];
@@ -554,11 +554,11 @@ int main(void)
 
     tcase_add_test(tests, positions_keep_the_bound_on_ground_of_any_height);
     tcase_add_test(tests, boxes_hold_the_positions_of_every_height);
-    tcase_add_test(tests, boxes_hold_positions_that_bend_most_between_evenly_spaced_places);
+    tcase_add_test(tests, boxes_contain_positions_that_bend_between_samples);
     tcase_add_test(tests, trees_are_as_many_as_positions_need);
     tcase_add_test(tests, ground_that_no_trees_fit_is_refused);
-    tcase_add_test(tests, every_place_in_the_scene_is_found_however_far_it_moves_with_the_height);
-    tcase_add_test(tests, the_grid_holds_the_scene_on_the_lowest_and_the_highest_ground);
+    tcase_add_test(tests, every_place_is_found_however_far_height_moves_it);
+    tcase_add_test(tests, grid_contains_the_scene_at_any_ground_height);
     tcase_add_test(tests, bounds_that_were_given_stay);
     tcase_add_test(tests, an_area_without_heights_is_refused);
     tcase_add_test(tests, a_pixel_alone_has_the_bits_of_the_row);

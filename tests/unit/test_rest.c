@@ -35,7 +35,7 @@ static double joined(double v)
     return pb_rest_join((float)v, rest[0], rest[1]);
 }
 
-START_TEST(puts_doubles_that_are_normal_in_float32_together_again)
+START_TEST(doubles_normal_in_float32_are_joined_exactly)
 {
     size_t n = 0;
     ck_assert_double_eq(joined(0), 0);
@@ -128,7 +128,7 @@ int main(void)
 {
     Suite *suite = suite_create("rest");
     TCase *tc = tcase_create("rest");
-    tcase_add_test(tc, puts_doubles_that_are_normal_in_float32_together_again);
+    tcase_add_test(tc, doubles_normal_in_float32_are_joined_exactly);
     tcase_add_test(tc, needs_one_rest_for_integers);
     tcase_add_test(tc, stores_all_digits_and_moves_what_is_nodata);
     tcase_add_test(tc, moves_nothing_beside_a_mask);

@@ -56,7 +56,7 @@ static double number(const struct pb_json_value *object, const char *key)
     return atof(source(object, key));
 }
 
-START_TEST(a_stage_tells_the_share_of_its_threads_time_that_was_parked)
+START_TEST(stage_reports_the_parked_share_of_thread_time)
 {
     const struct pb_json_value *stages = pb_json_get(printed(), "stages", NULL);
     ck_assert_uint_eq(pb_json_count(stages), 2);
@@ -119,7 +119,7 @@ START_TEST(a_rate_that_was_not_measured_gives_null)
 }
 END_TEST
 
-START_TEST(a_gpu_that_decodes_tells_what_it_did_and_what_its_threads_waited_for)
+START_TEST(decoding_gpu_reports_its_work_and_waits)
 {
     struct pb_device_report *gpu = &result.report.link.device;
     const struct pb_json_value *got;
@@ -157,12 +157,12 @@ int main(void)
     Suite *suite = suite_create("result_json");
     TCase *tests = tcase_create("result_json");
     tcase_add_checked_fixture(tests, make, end);
-    tcase_add_test(tests, a_stage_tells_the_share_of_its_threads_time_that_was_parked);
+    tcase_add_test(tests, stage_reports_the_parked_share_of_thread_time);
     tcase_add_test(tests, a_share_of_no_time_is_null);
     tcase_add_test(tests, a_run_without_a_link_tells_of_none);
     tcase_add_test(tests, the_link_tells_bytes_share_and_waiting);
     tcase_add_test(tests, a_rate_that_was_not_measured_gives_null);
-    tcase_add_test(tests, a_gpu_that_decodes_tells_what_it_did_and_what_its_threads_waited_for);
+    tcase_add_test(tests, decoding_gpu_reports_its_work_and_waits);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

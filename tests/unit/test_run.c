@@ -95,7 +95,7 @@ START_TEST(destroyed_at_any_stage_it_leaves_nothing)
 }
 END_TEST
 
-START_TEST(aborted_before_start_or_before_publish_it_is_dismissed)
+START_TEST(abort_before_start_or_publish_dismisses_the_run)
 {
     struct pb_err err = {0};
     struct pb_run_result result;
@@ -122,7 +122,7 @@ static void *abort_soon(void *user)
     return NULL;
 }
 
-START_TEST(aborted_at_a_random_moment_it_ends_with_all_or_nothing)
+START_TEST(abort_at_a_random_moment_leaves_all_or_nothing)
 {
     for (int i = 0; i < 60; i++) {
         struct pb_run *run = run_create();
@@ -201,14 +201,14 @@ static void replace_by_wider_pixels(bool by_rename)
     must_fail(run, rc, &err, PB_E_INPUT_CHANGED);
 }
 
-START_TEST(an_input_replaced_by_one_with_wider_pixels_does_not_overflow_the_slots)
+START_TEST(input_replaced_by_wider_pixels_overflows_no_slot)
 {
     replace_by_wider_pixels(true);
     replace_by_wider_pixels(false);
 }
 END_TEST
 
-START_TEST(products_directories_that_cannot_be_or_vanish_are_named)
+START_TEST(impossible_or_lost_products_directory_is_named)
 {
     struct pb_run *run = NULL;
     struct pb_err err = {0};
@@ -231,7 +231,7 @@ START_TEST(products_directories_that_cannot_be_or_vanish_are_named)
 }
 END_TEST
 
-START_TEST(more_threads_than_can_be_are_refused_and_said_again_by_wait)
+START_TEST(too_many_threads_are_refused_by_start_and_wait)
 {
     char path[128];
     struct pb_run *run = NULL;
@@ -253,7 +253,7 @@ START_TEST(more_threads_than_can_be_are_refused_and_said_again_by_wait)
 END_TEST
 
 /* Stages of one thread never run at the same time. */
-START_TEST(threads_are_as_many_as_are_asked_for_over_all_stages)
+START_TEST(threads_of_all_stages_sum_to_the_requested_number)
 {
     for (int32_t n = 1; n <= 3; n++) {
         char path[128];
@@ -360,14 +360,14 @@ int main(void)
     tcase_add_test(tc, publishes_every_product_and_counts_their_bytes);
     tcase_add_test(tc, calls_out_of_order_are_refused_and_harm_nothing);
     tcase_add_test(tc, destroyed_at_any_stage_it_leaves_nothing);
-    tcase_add_test(tc, aborted_before_start_or_before_publish_it_is_dismissed);
-    tcase_add_test(tc, aborted_at_a_random_moment_it_ends_with_all_or_nothing);
+    tcase_add_test(tc, abort_before_start_or_publish_dismisses_the_run);
+    tcase_add_test(tc, abort_at_a_random_moment_leaves_all_or_nothing);
     tcase_add_test(tc, the_first_failure_wins_over_a_later_abort);
     tcase_add_test(tc, an_input_that_changes_while_it_runs_is_noticed);
-    tcase_add_test(tc, an_input_replaced_by_one_with_wider_pixels_does_not_overflow_the_slots);
-    tcase_add_test(tc, products_directories_that_cannot_be_or_vanish_are_named);
-    tcase_add_test(tc, more_threads_than_can_be_are_refused_and_said_again_by_wait);
-    tcase_add_test(tc, threads_are_as_many_as_are_asked_for_over_all_stages);
+    tcase_add_test(tc, input_replaced_by_wider_pixels_overflows_no_slot);
+    tcase_add_test(tc, impossible_or_lost_products_directory_is_named);
+    tcase_add_test(tc, too_many_threads_are_refused_by_start_and_wait);
+    tcase_add_test(tc, threads_of_all_stages_sum_to_the_requested_number);
     tcase_add_test(tc, two_runs_at_once_give_what_each_gives_alone);
     tcase_add_test(tc, neither_descriptors_nor_threads_are_left_behind);
     tcase_add_test(tc, a_file_whose_run_was_stopped_is_not_written_on);

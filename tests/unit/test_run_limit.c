@@ -87,7 +87,7 @@ START_TEST(a_phase_that_is_longer_than_the_tiles_is_the_limit)
 }
 END_TEST
 
-START_TEST(where_no_stage_is_busy_for_half_of_the_time_none_is_blamed)
+START_TEST(no_stage_is_the_limit_if_all_are_mostly_idle)
 {
     ck_assert_str_eq(limit(40, 5, 20, 30, 30, 20, 10),
                      "no stage alone: in the 0.20 s of tiles the busiest is decoding on the GPU, "
@@ -117,7 +117,7 @@ int main(void)
     tcase_add_test(tests, the_busiest_stage_limits_the_tiles);
     tcase_add_test(tests, what_the_threads_did_most_names_their_stage);
     tcase_add_test(tests, a_phase_that_is_longer_than_the_tiles_is_the_limit);
-    tcase_add_test(tests, where_no_stage_is_busy_for_half_of_the_time_none_is_blamed);
+    tcase_add_test(tests, no_stage_is_the_limit_if_all_are_mostly_idle);
     tcase_add_test(tests, without_a_gpu_or_time_nothing_is_said);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -78,7 +78,7 @@ static int run_all(struct pb_err *err)
     return rc;
 }
 
-START_TEST(every_allocation_may_fail_and_the_run_says_so_and_leaves_nothing)
+START_TEST(failed_allocation_is_reported_and_leaves_nothing)
 {
     struct pb_err err = {0};
     int fds = 0;
@@ -145,7 +145,7 @@ int main(void)
     TCase *tc = tcase_create("run memory");
     tcase_add_checked_fixture(tc, run_setup, run_teardown);
     tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, every_allocation_may_fail_and_the_run_says_so_and_leaves_nothing);
+    tcase_add_test(tc, failed_allocation_is_reported_and_leaves_nothing);
     tcase_add_test(tc, the_way_of_a_tile_allocates_nothing);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

@@ -108,7 +108,7 @@ START_TEST(aborted_in_any_pass_it_ends_with_all_or_nothing)
 }
 END_TEST
 
-START_TEST(a_file_that_is_cut_in_a_later_pass_publishes_nothing)
+START_TEST(file_truncated_in_a_later_pass_publishes_nothing)
 {
     struct pb_run_progress now;
     struct pb_err err = {0};
@@ -148,7 +148,7 @@ int main(void)
     tcase_add_test(tc, a_round_that_is_not_needed_counts_as_done);
     tcase_add_test(tc, what_no_product_needs_takes_no_pass);
     tcase_add_loop_test(tc, aborted_in_any_pass_it_ends_with_all_or_nothing, 0, 2);
-    tcase_add_test(tc, a_file_that_is_cut_in_a_later_pass_publishes_nothing);
+    tcase_add_test(tc, file_truncated_in_a_later_pass_publishes_nothing);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

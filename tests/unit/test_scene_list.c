@@ -49,7 +49,7 @@ START_TEST(names_are_lines_without_blanks_and_comments)
 }
 END_TEST
 
-START_TEST(a_name_that_begins_with_a_number_sign_is_written_with_its_folder)
+START_TEST(name_with_a_number_sign_needs_its_folder)
 {
     ck_assert_int_eq(read_text("#a.tif\n./#b.tif\n"), 0);
     ck_assert_uint_eq(list.n, 1);
@@ -57,7 +57,7 @@ START_TEST(a_name_that_begins_with_a_number_sign_is_written_with_its_folder)
 }
 END_TEST
 
-START_TEST(a_name_means_the_file_in_any_folder_and_a_path_that_one)
+START_TEST(name_matches_any_folder_and_path_one_file)
 {
     ck_assert_int_eq(read_text("a.tif\nx/a.tif\n"), 0);
     ck_assert(pb_scene_list_means(&list.one[0], "a.tif"));
@@ -98,8 +98,8 @@ int main(void)
     Suite *suite = suite_create("scene_list");
     TCase *tests = tcase_create("scene_list");
     tcase_add_test(tests, names_are_lines_without_blanks_and_comments);
-    tcase_add_test(tests, a_name_that_begins_with_a_number_sign_is_written_with_its_folder);
-    tcase_add_test(tests, a_name_means_the_file_in_any_folder_and_a_path_that_one);
+    tcase_add_test(tests, name_with_a_number_sign_needs_its_folder);
+    tcase_add_test(tests, name_matches_any_folder_and_path_one_file);
     tcase_add_test(tests, what_is_no_list_is_refused_in_words);
     suite_add_tcase(suite, tests);
     int status = run_suite(suite);

@@ -175,7 +175,7 @@ static int serve_plan(void *user, const struct pb_plan *pass,
     return pb_fail(err, PB_E_JOB_DISMISSED, "nothing is computed here");
 }
 
-START_TEST(a_file_that_no_step_reads_is_fine_where_blocks_come_as_stored)
+START_TEST(unread_file_is_accepted_where_blocks_are_as_stored)
 {
     static const struct pb_device_traits gpu = {.gpu = {"NVIDIA H200", 90, 132, 233472, 232448},
                                                 .memory_bytes = UINT64_C(150) << 30};
@@ -514,7 +514,7 @@ int main(void)
     tcase_add_test(tc, numbers_of_loops_travel);
     tcase_add_test(tc, rules_of_calibration_travel);
     tcase_add_test(tc, tiles_that_a_gate_leaves_out_are_not_sent);
-    tcase_add_test(tc, a_file_that_no_step_reads_is_fine_where_blocks_come_as_stored);
+    tcase_add_test(tc, unread_file_is_accepted_where_blocks_are_as_stored);
     tcase_add_test(tc, requests_that_make_no_sense_are_refused);
     tcase_add_test(tc, of_a_tile_number_and_unit_count_alone);
     tcase_add_test(tc, a_tile_out_of_its_turn_ends_the_session);

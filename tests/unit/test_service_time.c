@@ -29,7 +29,7 @@ static void change_store(const char *sql)
     (void)sqlite3_close(db);
 }
 
-START_TEST(time_of_one_boot_passes_while_the_service_is_stopped)
+START_TEST(time_passes_within_one_boot_while_stopped)
 {
     const struct pb_service_time saved = {"a", 1000, 50}, now = {"a", 61000, 0};
     ck_assert_int_eq(pb_service_time_at(&saved, &now), 60050);
@@ -50,7 +50,7 @@ START_TEST(time_never_goes_back)
 }
 END_TEST
 
-START_TEST(time_of_an_unknown_boot_is_that_of_the_service_alone)
+START_TEST(unknown_boot_adds_no_time_while_stopped)
 {
     const struct pb_service_time saved = {"", 5000, 70}, now = {"a", 9000, 0}, none = {"", 9000, 0};
     ck_assert_int_eq(pb_service_time_at(&saved, &now), 70);
@@ -115,10 +115,10 @@ int main(void)
     Suite *suite = suite_create("service_time");
     TCase *tests = tcase_create("service_time");
     tcase_add_checked_fixture(tests, make, end);
-    tcase_add_test(tests, time_of_one_boot_passes_while_the_service_is_stopped);
+    tcase_add_test(tests, time_passes_within_one_boot_while_stopped);
     tcase_add_test(tests, time_that_the_machine_was_off_does_not_count);
     tcase_add_test(tests, time_never_goes_back);
-    tcase_add_test(tests, time_of_an_unknown_boot_is_that_of_the_service_alone);
+    tcase_add_test(tests, unknown_boot_adds_no_time_while_stopped);
     tcase_add_test(tests, store_counts_from_its_making_and_goes_on);
     tcase_add_test(tests, store_goes_on_after_another_boot);
     tcase_add_test(tests, store_whose_time_cannot_be_read_is_not_open);

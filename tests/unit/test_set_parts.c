@@ -112,7 +112,7 @@ START_TEST(the_parts_of_a_set_are_its_successful_jobs)
 }
 END_TEST
 
-START_TEST(sets_of_other_inboxes_folders_and_pipelines_are_others)
+START_TEST(sets_of_other_inboxes_folders_pipelines_differ)
 {
     struct pb_set_last last;
     const struct pb_set_key other = {"year", "T1", "/inbox", NULL},
@@ -145,7 +145,7 @@ START_TEST(a_job_that_waits_or_runs_keeps_its_set_busy)
 }
 END_TEST
 
-START_TEST(sets_are_forgotten_by_their_newest_part_and_not_while_a_job_waits)
+START_TEST(sets_expire_by_newest_part_unless_a_job_waits)
 {
     char name[PB_JOB_NAME_BYTES];
     const int64_t later = pb_job_store_time_ms(store) + 60000;
@@ -164,7 +164,7 @@ START_TEST(sets_are_forgotten_by_their_newest_part_and_not_while_a_job_waits)
 }
 END_TEST
 
-START_TEST(sets_of_a_pipeline_that_is_not_configured_stay_as_long_as_it_said)
+START_TEST(sets_of_a_removed_pipeline_keep_its_retention)
 {
     const int64_t now = pb_job_store_time_ms(store);
     insert(FIRST, FIRST, NULL);
@@ -177,7 +177,7 @@ START_TEST(sets_of_a_pipeline_that_is_not_configured_stay_as_long_as_it_said)
 END_TEST
 
 /* The wall clock was set back: the times of day tell a wrong order, and wrong ages. */
-START_TEST(age_and_order_of_parts_do_not_follow_the_wall_clock)
+START_TEST(age_and_order_of_parts_ignore_the_wall_clock)
 {
     struct pb_set_last last;
     char sql[256], path[PB_FILES_PATH_BYTES];
@@ -268,11 +268,11 @@ int main(void)
     TCase *tests = tcase_create("set_parts");
     tcase_add_checked_fixture(tests, make, end);
     tcase_add_test(tests, the_parts_of_a_set_are_its_successful_jobs);
-    tcase_add_test(tests, sets_of_other_inboxes_folders_and_pipelines_are_others);
+    tcase_add_test(tests, sets_of_other_inboxes_folders_pipelines_differ);
     tcase_add_test(tests, a_job_that_waits_or_runs_keeps_its_set_busy);
-    tcase_add_test(tests, sets_are_forgotten_by_their_newest_part_and_not_while_a_job_waits);
-    tcase_add_test(tests, sets_of_a_pipeline_that_is_not_configured_stay_as_long_as_it_said);
-    tcase_add_test(tests, age_and_order_of_parts_do_not_follow_the_wall_clock);
+    tcase_add_test(tests, sets_expire_by_newest_part_unless_a_job_waits);
+    tcase_add_test(tests, sets_of_a_removed_pipeline_keep_its_retention);
+    tcase_add_test(tests, age_and_order_of_parts_ignore_the_wall_clock);
     tcase_add_test(tests, parts_stay_when_their_jobs_are_forgotten);
     tcase_add_test(tests, inputs_are_held_while_products_are_made_again);
     tcase_add_test(tests, parts_have_the_job_that_made_them_last);

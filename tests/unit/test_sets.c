@@ -121,7 +121,7 @@ START_TEST(a_set_waits_until_each_of_its_files_is_still)
 }
 END_TEST
 
-START_TEST(an_incomplete_set_is_due_a_while_after_its_last_file)
+START_TEST(incomplete_set_is_due_a_time_after_its_last_file)
 {
     add("a1_R.tif", 9000, true);
     add("a1_X.tif", 60000, true);
@@ -162,7 +162,7 @@ static void know(size_t i, const char *name, const char *busy)
     pb_sets_know(sets, i, &earlier);
 }
 
-START_TEST(a_file_that_joins_is_judged_with_those_of_the_jobs_before)
+START_TEST(joining_file_is_judged_with_files_of_earlier_jobs)
 {
     const struct pb_sets_now now = {WALL, true};
     add("t1_20260609.tif", 1, true);
@@ -177,7 +177,7 @@ START_TEST(a_file_that_joins_is_judged_with_those_of_the_jobs_before)
 }
 END_TEST
 
-START_TEST(a_file_that_joins_waits_for_the_end_of_a_job_without_a_limit)
+START_TEST(joining_file_waits_for_a_job_without_limit)
 {
     const struct pb_sets_now now = {WALL, true};
     add("t1_20260609.tif", 60000, true);
@@ -192,7 +192,7 @@ START_TEST(a_file_that_joins_waits_for_the_end_of_a_job_without_a_limit)
 }
 END_TEST
 
-START_TEST(an_expired_set_waits_for_files_of_its_pipeline_that_came_before)
+START_TEST(expired_set_waits_for_earlier_files_of_pipeline)
 {
     static const struct {
         size_t pipeline;
@@ -211,7 +211,7 @@ START_TEST(an_expired_set_waits_for_files_of_its_pipeline_that_came_before)
 }
 END_TEST
 
-START_TEST(a_complete_set_waits_for_files_that_came_before_its_last)
+START_TEST(complete_set_waits_for_files_before_its_last)
 {
     for (int later = 0; later < 2; later++) {
         pb_sets_begin(sets);
@@ -251,11 +251,11 @@ int main(void)
     tcase_add_test(tests, files_of_other_directories_are_other_sets);
     tcase_add_test(tests, a_set_waits_until_each_of_its_files_is_still);
     tcase_add_test(tests, a_set_waits_a_while_for_optional_files);
-    tcase_add_test(tests, an_incomplete_set_is_due_a_while_after_its_last_file);
-    tcase_add_test(tests, a_file_that_joins_is_judged_with_those_of_the_jobs_before);
-    tcase_add_test(tests, a_file_that_joins_waits_for_the_end_of_a_job_without_a_limit);
-    tcase_add_test(tests, an_expired_set_waits_for_files_of_its_pipeline_that_came_before);
-    tcase_add_test(tests, a_complete_set_waits_for_files_that_came_before_its_last);
+    tcase_add_test(tests, incomplete_set_is_due_a_time_after_its_last_file);
+    tcase_add_test(tests, joining_file_is_judged_with_files_of_earlier_jobs);
+    tcase_add_test(tests, joining_file_waits_for_a_job_without_limit);
+    tcase_add_test(tests, expired_set_waits_for_earlier_files_of_pipeline);
+    tcase_add_test(tests, complete_set_waits_for_files_before_its_last);
     tcase_add_test(tests, nothing_expires_by_a_clock_that_was_set);
     tcase_add_test(tests, a_scan_without_files_has_no_sets);
     suite_add_tcase(suite, tests);

@@ -234,7 +234,7 @@ START_TEST(a_file_that_was_renamed_in_is_complete_at_once)
 }
 END_TEST
 
-START_TEST(a_renamed_file_that_was_not_taken_has_to_hold_still)
+START_TEST(renamed_file_that_was_not_taken_has_to_settle)
 {
     ck_assert(look_renamed(5, WALL, 0));
     pb_settle_again(settle, pb_settle_at(settle, 0));
@@ -294,7 +294,7 @@ int main(void)
     tcase_add_test(tests, thousands_of_files_in_any_order_each_come_once);
     tcase_add_test(tests, a_held_file_is_still_by_two_looks_never_by_its_age);
     tcase_add_test(tests, a_file_that_was_renamed_in_is_complete_at_once);
-    tcase_add_test(tests, a_renamed_file_that_was_not_taken_has_to_hold_still);
+    tcase_add_test(tests, renamed_file_that_was_not_taken_has_to_settle);
     tcase_add_test(tests, one_of_a_set_holds_still_even_if_it_was_renamed_in);
     tcase_add_test(tests, a_note_is_kept_until_the_file_changes);
     tcase_add_test(tests, names_in_progress_are_left_alone);

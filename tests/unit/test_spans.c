@@ -28,7 +28,7 @@ START_TEST(time_that_spans_share_counts_once)
 END_TEST
 
 /* Beside a list of every unit of time. */
-START_TEST(any_order_that_is_nearly_sorted_gives_what_is_covered)
+START_TEST(nearly_sorted_spans_give_the_covered_time)
 {
     enum { UNITS = 40000, SPANS = 3000, LATE = 300 };
     static unsigned char covered[UNITS];
@@ -62,7 +62,7 @@ int main(void)
     TCase *tests = tcase_create("spans");
     tcase_add_checked_fixture(tests, make, NULL);
     tcase_add_test(tests, time_that_spans_share_counts_once);
-    tcase_add_test(tests, any_order_that_is_nearly_sorted_gives_what_is_covered);
+    tcase_add_test(tests, nearly_sorted_spans_give_the_covered_time);
     tcase_add_test(tests, spans_that_do_not_touch_may_be_many);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -19,7 +19,7 @@ static void end(void)
     pb_spare_room_drop();
 }
 
-START_TEST(who_asks_for_its_size_gets_it_also_while_it_is_made)
+START_TEST(room_of_its_size_is_taken_even_while_being_made)
 {
     for (int i = 0; i < 50; i++) {
         pb_spare_room_make(MIB, -1);
@@ -92,7 +92,7 @@ int main(void)
     Suite *suite = suite_create("spare_room");
     TCase *tests = tcase_create("spare_room");
     tcase_add_checked_fixture(tests, NULL, end);
-    tcase_add_test(tests, who_asks_for_its_size_gets_it_also_while_it_is_made);
+    tcase_add_test(tests, room_of_its_size_is_taken_even_while_being_made);
     tcase_add_test(tests, another_size_or_kind_gets_none_and_it_goes);
     tcase_add_test(tests, without_one_nothing_is_taken);
     tcase_add_test(tests, jobs_beside_each_other_get_different_rooms);

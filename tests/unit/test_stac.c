@@ -101,7 +101,7 @@ START_TEST(lineage_says_which_rule_scaled_and_every_formula)
 }
 END_TEST
 
-START_TEST(lineage_says_what_is_invalid_and_what_was_not_applied)
+START_TEST(lineage_has_invalid_values_and_unapplied_scaling)
 {
     struct pb_product_env env = env_of("plain");
     char *lineage = pb_stac_lineage(&env, NULL);
@@ -368,7 +368,7 @@ int main(void)
     TCase *tc = tcase_create("stac");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, lineage_says_which_rule_scaled_and_every_formula);
-    tcase_add_test(tc, lineage_says_what_is_invalid_and_what_was_not_applied);
+    tcase_add_test(tc, lineage_has_invalid_values_and_unapplied_scaling);
     tcase_add_test(tc, band_has_a_formula_only_when_it_says_all);
     tcase_add_test(tc, unplaced_scene_has_null_geometry_and_no_bbox);
     tcase_add_test(tc, footprint_is_a_polygon);

@@ -78,7 +78,7 @@ START_TEST(who_used_little_comes_before_who_asks_without_end)
 }
 END_TEST
 
-START_TEST(users_who_ask_without_end_share_a_part_of_a_core_equally)
+START_TEST(endless_requests_share_part_of_a_core_equally)
 {
     struct pb_fair fair;
     struct user users[4];
@@ -130,7 +130,7 @@ START_TEST(who_waits_is_told_when_its_turn_comes)
 }
 END_TEST
 
-START_TEST(accounts_without_clients_are_forgotten_when_their_share_is_whole)
+START_TEST(idle_accounts_are_forgotten_when_share_is_full)
 {
     struct pb_fair fair;
     struct user users[2];
@@ -151,10 +151,10 @@ int main(void)
     Suite *suite = suite_create("status_fair");
     TCase *tcase = tcase_create("status_fair");
     tcase_add_test(tcase, who_used_little_comes_before_who_asks_without_end);
-    tcase_add_test(tcase, users_who_ask_without_end_share_a_part_of_a_core_equally);
+    tcase_add_test(tcase, endless_requests_share_part_of_a_core_equally);
     tcase_add_test(tcase, a_user_alone_has_the_whole_share);
     tcase_add_test(tcase, who_waits_is_told_when_its_turn_comes);
-    tcase_add_test(tcase, accounts_without_clients_are_forgotten_when_their_share_is_whole);
+    tcase_add_test(tcase, idle_accounts_are_forgotten_when_share_is_full);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

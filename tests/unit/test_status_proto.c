@@ -84,7 +84,7 @@ START_TEST(faults_carry_the_codes_of_json_rpc)
 }
 END_TEST
 
-START_TEST(parameters_that_are_wrong_missing_or_unknown_are_named)
+START_TEST(wrong_missing_or_unknown_parameters_are_named)
 {
     static const char *const bad[][3] = {
         {"job.get", NULL, "'id'"},
@@ -151,7 +151,7 @@ int main(void)
     tcase_add_checked_fixture(tests, NULL, end);
     tcase_add_test(tests, every_method_is_found_with_its_parameters);
     tcase_add_test(tests, faults_carry_the_codes_of_json_rpc);
-    tcase_add_test(tests, parameters_that_are_wrong_missing_or_unknown_are_named);
+    tcase_add_test(tests, wrong_missing_or_unknown_parameters_are_named);
     tcase_add_test(tests, replies_repeat_the_id_as_it_came);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

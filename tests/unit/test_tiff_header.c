@@ -256,7 +256,7 @@ START_TEST(refuses_what_is_no_tiff)
 }
 END_TEST
 
-START_TEST(calls_every_cut_truncated_and_never_reads_past_the_end)
+START_TEST(every_cut_is_truncated_and_never_read_past_the_end)
 {
     struct page page[2] = {plain(), plain()};
     page[0].next = 1;
@@ -447,7 +447,7 @@ int main(void)
     tcase_add_test(all, knows_a_strip_that_decodes_from_the_top_only);
     tcase_add_test(all, reads_the_text_of_nodata_and_cleans_it);
     tcase_add_test(all, refuses_what_is_no_tiff);
-    tcase_add_test(all, calls_every_cut_truncated_and_never_reads_past_the_end);
+    tcase_add_test(all, every_cut_is_truncated_and_never_read_past_the_end);
     tcase_add_test(all, says_how_much_is_missing);
     tcase_add_test(all, refuses_impossible_numbers);
     tcase_add_test(all, holds_what_is_declared_against_the_limits);

@@ -212,7 +212,7 @@ START_TEST(puts_everything_where_a_cog_has_it)
 }
 END_TEST
 
-START_TEST(given_tags_go_into_the_first_directory_and_nodata_into_all)
+START_TEST(given_tags_are_in_first_directory_nodata_in_all)
 {
     struct sample sample;
     double scale[3] = {10, 20, 0};
@@ -323,7 +323,7 @@ static void check_where_they_lie(struct pb_block_store *store, struct pb_tiff_bl
 }
 
 /* Blocks of every size around the chunks of memory and around the frame, in a mixed order. */
-START_TEST(blocks_that_wait_and_blocks_that_do_not_reach_the_same_place)
+START_TEST(waiting_and_direct_blocks_reach_the_same_place)
 {
     enum { N = 60, MOST = 200000 };
     static uint8_t data[MOST], back[MOST + 8];
@@ -402,10 +402,10 @@ int main(void)
     TCase *tc = tcase_create("tiff_writer");
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, puts_everything_where_a_cog_has_it);
-    tcase_add_test(tc, given_tags_go_into_the_first_directory_and_nodata_into_all);
+    tcase_add_test(tc, given_tags_are_in_first_directory_nodata_in_all);
     tcase_add_test(tc, becomes_bigtiff_when_a_byte_over_4_gib);
     tcase_add_test(tc, placed_blocks_make_the_file_that_waiting_ones_make);
-    tcase_add_test(tc, blocks_that_wait_and_blocks_that_do_not_reach_the_same_place);
+    tcase_add_test(tc, waiting_and_direct_blocks_reach_the_same_place);
     suite_add_tcase(suite, tc);
     int status = run_suite(suite);
     (void)rmdir(directory);

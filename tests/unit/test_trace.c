@@ -45,7 +45,7 @@ static size_t events(const struct pb_trace_event **out)
     return n;
 }
 
-START_TEST(parts_of_work_are_events_with_what_is_inside_after_what_is_around)
+START_TEST(work_parts_are_events_with_inner_after_outer)
 {
     const struct pb_trace_event *event;
     pb_work_enter(&ledger);
@@ -120,7 +120,7 @@ START_TEST(a_process_that_crashes_leaves_its_events)
 }
 END_TEST
 
-START_TEST(a_full_memory_leaves_out_the_last_events_and_counts_them)
+START_TEST(full_memory_drops_and_counts_the_last_events)
 {
     const struct pb_trace_event *event;
     const uint32_t all = PB_TRACE_BYTES / sizeof *event + 5000;
@@ -239,10 +239,10 @@ int main(void)
     Suite *suite = suite_create("trace");
     TCase *tests = tcase_create("trace"), *files = tcase_create("file");
     tcase_add_checked_fixture(tests, make, end);
-    tcase_add_test(tests, parts_of_work_are_events_with_what_is_inside_after_what_is_around);
+    tcase_add_test(tests, work_parts_are_events_with_inner_after_outer);
     tcase_add_test(tests, threads_have_their_names_and_lose_no_event);
     tcase_add_test(tests, a_process_that_crashes_leaves_its_events);
-    tcase_add_test(tests, a_full_memory_leaves_out_the_last_events_and_counts_them);
+    tcase_add_test(tests, full_memory_drops_and_counts_the_last_events);
     tcase_add_test(tests, a_counter_is_told_when_it_changes);
     tcase_add_test(tests, threads_that_take_no_part_record_nothing);
     suite_add_tcase(suite, tests);

@@ -38,7 +38,7 @@ static void check_plan(const struct wic_gpu *gpu, const struct wic_tile_shape *s
                       gpu->shared_bytes);
 }
 
-START_TEST(every_shape_is_cut_into_pieces_that_cover_it_and_fit)
+START_TEST(every_shape_is_cut_into_fitting_covering_pieces)
 {
     const struct wic_gpu *gpus[] = {&h200, &t4, &unknown};
     const size_t sizes[] = {1, 16, 1000, 4096, 16384, 65537, 1 << 20, 4 << 20, 1 << 30};
@@ -72,7 +72,7 @@ START_TEST(newer_gpus_pull_by_bulk_copy_older_ones_by_loads)
 END_TEST
 
 /* At full rate, so that other kernels find room. */
-START_TEST(a_gpu_that_was_measured_keeps_three_fifths_of_its_multiprocessors_free)
+START_TEST(measured_gpu_keeps_3_of_5_multiprocessors_free)
 {
     struct wic_tile_shape shape = {1 << 20, 4, 2};
     struct wic_work all = {0, 0, 0, 1};
@@ -84,7 +84,7 @@ START_TEST(a_gpu_that_was_measured_keeps_three_fifths_of_its_multiprocessors_fre
 }
 END_TEST
 
-START_TEST(what_is_under_way_keeps_the_link_busy_whatever_the_piece)
+START_TEST(bytes_in_flight_keep_the_link_busy_for_any_piece)
 {
     const size_t sizes[] = {4096, 16384, 1 << 20};
     for (size_t i = 0; i < 3; i++) {
@@ -175,7 +175,7 @@ START_TEST(whole_tiles_are_cut_by_units_and_not_pulled)
 }
 END_TEST
 
-START_TEST(results_that_are_much_longer_than_the_input_keep_their_size)
+START_TEST(results_much_longer_than_the_input_keep_their_size)
 {
     struct wic_tile_shape shape = {1 << 20, 1, 256 * 1024};
     struct wic_transfer_plan plan;
@@ -205,15 +205,15 @@ int main(void)
 {
     Suite *suite = suite_create("transfer_plan");
     TCase *tests = tcase_create("plan");
-    tcase_add_test(tests, every_shape_is_cut_into_pieces_that_cover_it_and_fit);
+    tcase_add_test(tests, every_shape_is_cut_into_fitting_covering_pieces);
     tcase_add_test(tests, newer_gpus_pull_by_bulk_copy_older_ones_by_loads);
-    tcase_add_test(tests, what_is_under_way_keeps_the_link_busy_whatever_the_piece);
-    tcase_add_test(tests, a_gpu_that_was_measured_keeps_three_fifths_of_its_multiprocessors_free);
+    tcase_add_test(tests, bytes_in_flight_keep_the_link_busy_for_any_piece);
+    tcase_add_test(tests, measured_gpu_keeps_3_of_5_multiprocessors_free);
     tcase_add_test(tests, refuses_what_cannot_be);
     tcase_add_test(tests, work_gets_its_part_of_a_block);
     tcase_add_test(tests, a_unit_may_be_longer_than_the_piece_of_the_table);
     tcase_add_test(tests, whole_tiles_are_cut_by_units_and_not_pulled);
-    tcase_add_test(tests, results_that_are_much_longer_than_the_input_keep_their_size);
+    tcase_add_test(tests, results_much_longer_than_the_input_keep_their_size);
     tcase_add_test(tests, says_what_it_chose);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -99,7 +99,7 @@ static double best_of(const struct model *m)
 
 /* --- candidates --- */
 
-START_TEST(candidates_are_different_plans_that_fit_and_the_first_is_that_of_the_table)
+START_TEST(candidates_fit_and_differ_and_the_table_is_first)
 {
     const struct wic_gpu *gpus[] = {&h200, &t4};
     for (size_t g = 0; g < 2; g++) {
@@ -131,7 +131,7 @@ START_TEST(candidates_are_different_plans_that_fit_and_the_first_is_that_of_the_
 }
 END_TEST
 
-START_TEST(rows_that_were_good_elsewhere_are_candidates_beside_the_table)
+START_TEST(rows_good_elsewhere_are_candidates_too)
 {
     const struct wic_tile_shape small = {16 * KIB, 4096, 0};
     struct wic_transfer_row rows[3], table;
@@ -163,7 +163,7 @@ END_TEST
 
 /* --- halving --- */
 
-START_TEST(finds_what_is_within_2_percent_of_the_best_in_time_whatever_the_noise_does)
+START_TEST(finds_a_plan_within_2_percent_despite_noise)
 {
     for (uint64_t seed = 1; seed <= 300; seed++) {
         struct model m = quiet;
@@ -321,12 +321,10 @@ int main(void)
 {
     Suite *suite = suite_create("tune");
     TCase *tests = tcase_create("tune");
-    tcase_add_test(tests,
-                   candidates_are_different_plans_that_fit_and_the_first_is_that_of_the_table);
-    tcase_add_test(tests, rows_that_were_good_elsewhere_are_candidates_beside_the_table);
+    tcase_add_test(tests, candidates_fit_and_differ_and_the_table_is_first);
+    tcase_add_test(tests, rows_good_elsewhere_are_candidates_too);
     tcase_add_test(tests, what_has_no_plan_has_no_candidates);
-    tcase_add_test(tests,
-                   finds_what_is_within_2_percent_of_the_best_in_time_whatever_the_noise_does);
+    tcase_add_test(tests, finds_a_plan_within_2_percent_despite_noise);
     tcase_add_test(tests, those_that_are_left_are_measured_longer);
     tcase_add_test(tests, of_equals_the_one_that_takes_least_of_the_gpu_wins);
     tcase_add_test(tests, a_plan_that_does_not_work_is_left_out);

@@ -130,7 +130,7 @@ START_TEST(another_gpu_or_driver_was_not_measured)
 }
 END_TEST
 
-START_TEST(gpus_stay_beside_each_other_and_a_new_driver_replaces_the_old)
+START_TEST(each_gpu_is_kept_and_a_new_driver_replaces_the_old)
 {
     struct pb_tuning tuning = one_row();
     keep(gpu, driver, &tuning);
@@ -365,7 +365,7 @@ int main(void)
     tcase_add_checked_fixture(files, make_directory, remove_directory);
     tcase_add_test(files, what_is_written_is_read_again);
     tcase_add_test(files, another_gpu_or_driver_was_not_measured);
-    tcase_add_test(files, gpus_stay_beside_each_other_and_a_new_driver_replaces_the_old);
+    tcase_add_test(files, each_gpu_is_kept_and_a_new_driver_replaces_the_old);
     tcase_add_test(files, damage_is_told_and_ignored);
     tcase_add_test(files, numbers_out_of_bounds_are_damage);
     tcase_add_test(files, another_version_is_told_and_replaced);

@@ -57,7 +57,7 @@ static bool near_source(double x, double y)
     return x > -1 && y > -1 && x < SIDE + 1 && y < SIDE + 1;
 }
 
-START_TEST(positions_keep_the_bound_at_every_pixel_along_a_jump_and_an_edge)
+START_TEST(positions_keep_the_bound_along_a_jump_and_an_edge)
 {
     struct pb_warp *const warp = make(hard_points, SIDE);
     const struct pb_warp_job job = job_of(warp, PB_NEAREST);
@@ -80,7 +80,7 @@ START_TEST(positions_keep_the_bound_at_every_pixel_along_a_jump_and_an_edge)
 }
 END_TEST
 
-START_TEST(bounds_hold_every_position_and_are_at_most_what_was_promised)
+START_TEST(bounds_contain_every_position_and_keep_the_maximum)
 {
     struct pb_warp *const warp = make(hard_points, SIDE);
     const struct pb_warp_job job = job_of(warp, PB_NEAREST);
@@ -515,8 +515,8 @@ int main(void)
     Suite *const suite = suite_create("warp");
     TCase *const tests = tcase_create("all");
 
-    tcase_add_test(tests, positions_keep_the_bound_at_every_pixel_along_a_jump_and_an_edge);
-    tcase_add_test(tests, bounds_hold_every_position_and_are_at_most_what_was_promised);
+    tcase_add_test(tests, positions_keep_the_bound_along_a_jump_and_an_edge);
+    tcase_add_test(tests, bounds_contain_every_position_and_keep_the_maximum);
     tcase_add_test(tests, bounds_hold_areas_that_end_beyond_the_new_grid);
     tcase_add_test(tests, a_pixel_alone_has_the_bits_of_the_row);
     tcase_add_test(tests, mode_of_a_large_area_is_that_of_the_definition);

@@ -59,7 +59,7 @@ START_TEST(damaged_files_fail_in_the_same_words)
 END_TEST
 
 /* Of a file with one reader, which the CPU's workers take in turn. */
-START_TEST(a_reader_that_fails_is_the_cause_and_not_what_the_next_one_finds)
+START_TEST(failed_reader_is_the_cause_and_not_the_next_one)
 {
     const char *path = REAL "hostile/pillow__crash-74d2a78403a5a59db1fb0a2b8735ac068a75f6e3.tif";
     for (int i = 0; i < 60 / EACH; i++) {
@@ -106,7 +106,7 @@ START_TEST(random_scenes_have_the_pixels_that_the_cpu_reads)
 END_TEST
 
 /* 220 rows each, of tiles of 64: with little memory they are in more than two bands. */
-START_TEST(strips_that_reach_over_several_bands_are_there_in_all)
+START_TEST(strips_over_several_bands_are_present_in_all)
 {
     char path[] = "/tmp/pb-whole-XXXXXX.tif";
     struct random_scene scene;
@@ -320,7 +320,7 @@ START_TEST(the_plan_says_which_passes_read_nothing)
 END_TEST
 
 /* Two files share a window; the second one is read by the last pass alone. */
-START_TEST(of_several_files_those_are_read_that_are_not_on_the_device)
+START_TEST(only_files_not_on_the_device_are_read)
 {
     char folder[] = "/tmp/pb_kept_XXXXXX", first[60], second[60];
     struct image cpu = {.n = 0};
@@ -378,15 +378,15 @@ int main(void)
     tcase_add_test(tc, real_files_have_the_pixels_that_the_cpu_reads);
     tcase_add_test(tc, it_says_what_the_host_decodes_and_why);
     tcase_add_test(tc, damaged_files_fail_in_the_same_words);
-    tcase_add_test(tc, a_reader_that_fails_is_the_cause_and_not_what_the_next_one_finds);
+    tcase_add_test(tc, failed_reader_is_the_cause_and_not_the_next_one);
     tcase_add_test(tc, random_scenes_have_the_pixels_that_the_cpu_reads);
-    tcase_add_test(tc, strips_that_reach_over_several_bands_are_there_in_all);
+    tcase_add_test(tc, strips_over_several_bands_are_present_in_all);
     tcase_add_test(tc, files_with_blocks_of_several_heights_share_bands);
     tcase_add_test(tc, earlier_passes_find_the_numbers_that_the_cpu_finds);
     tcase_add_test(tc, later_passes_take_pixels_that_are_on_the_device);
     tcase_add_test(tc, a_device_finds_what_it_can_and_the_host_the_rest);
     tcase_add_test(tc, the_plan_says_which_passes_read_nothing);
-    tcase_add_test(tc, of_several_files_those_are_read_that_are_not_on_the_device);
+    tcase_add_test(tc, only_files_not_on_the_device_are_read);
     tcase_add_test(tc, what_the_device_refuses_the_host_decodes);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

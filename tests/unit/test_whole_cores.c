@@ -17,7 +17,7 @@ static bool plan_shares(uint32_t multiprocessors)
 }
 
 /* 4 streams of 90 MB/s on a multiprocessor; 3 cores of 250 MB/s. */
-START_TEST(cores_decode_beside_a_gpu_that_is_at_most_twice_as_fast)
+START_TEST(cores_decode_with_a_gpu_at_most_twice_as_fast)
 {
     for (int i = 0; i < 2; i++) {
         cores_too = i == 0;
@@ -50,7 +50,7 @@ START_TEST(cores_that_decode_too_make_the_same_pixels)
 END_TEST
 
 /* Whichever side gets the block: copies of a file, each with other bytes overwritten. */
-START_TEST(what_is_damaged_fails_in_the_same_words_whoever_decodes_it)
+START_TEST(damage_has_the_same_message_on_either_decoder)
 {
     static char bytes[4 << 20];
     FILE *file = fopen(REAL "real/landsat7_L7_ETMs_6band.tif", "rb");
@@ -75,7 +75,7 @@ START_TEST(what_is_damaged_fails_in_the_same_words_whoever_decodes_it)
 END_TEST
 
 /* In this process, and in the one that owns the device, whose figures come over. */
-START_TEST(it_tells_how_long_the_device_was_occupied_and_what_was_waited_for)
+START_TEST(report_has_device_occupancy_and_waits)
 {
     for (int way = 0; way < 2; way++) {
         struct image image;
@@ -110,7 +110,7 @@ START_TEST(it_tells_how_long_the_device_was_occupied_and_what_was_waited_for)
 END_TEST
 
 /* Alone, and with cores that decode, too; with small groups, as there are few slots. */
-START_TEST(a_device_that_shares_the_hosts_memory_reads_and_writes_slots)
+START_TEST(device_that_shares_host_memory_uses_slots)
 {
     traits.integrated = true;
     for (int cores = 0; cores < 2; cores++) {
@@ -141,11 +141,11 @@ int main(void)
     TCase *tc = tcase_create("all");
     pb_raster_init();
     tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, cores_decode_beside_a_gpu_that_is_at_most_twice_as_fast);
+    tcase_add_test(tc, cores_decode_with_a_gpu_at_most_twice_as_fast);
     tcase_add_test(tc, cores_that_decode_too_make_the_same_pixels);
-    tcase_add_test(tc, what_is_damaged_fails_in_the_same_words_whoever_decodes_it);
-    tcase_add_test(tc, it_tells_how_long_the_device_was_occupied_and_what_was_waited_for);
-    tcase_add_test(tc, a_device_that_shares_the_hosts_memory_reads_and_writes_slots);
+    tcase_add_test(tc, damage_has_the_same_message_on_either_decoder);
+    tcase_add_test(tc, report_has_device_occupancy_and_waits);
+    tcase_add_test(tc, device_that_shares_host_memory_uses_slots);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

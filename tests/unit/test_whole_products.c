@@ -105,7 +105,7 @@ START_TEST(products_made_on_the_device_are_the_cpus)
 }
 END_TEST
 
-START_TEST(finished_blocks_wait_in_memory_whatever_the_checksum)
+START_TEST(finished_blocks_wait_in_memory_for_any_checksum)
 {
     ck_assert_int_eq(open_with(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN,
                                "      - cog: {bands: [OUT]}\n"
@@ -156,7 +156,7 @@ int main(void)
     pb_raster_init();
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, products_made_on_the_device_are_the_cpus);
-    tcase_add_test(tc, finished_blocks_wait_in_memory_whatever_the_checksum);
+    tcase_add_test(tc, finished_blocks_wait_in_memory_for_any_checksum);
     tcase_add_test(tc, what_the_host_decodes_goes_there_for_the_products);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

@@ -162,7 +162,7 @@ START_TEST(a_fast_device_gets_nearly_all)
 }
 END_TEST
 
-START_TEST(a_link_that_is_the_limit_brings_blocks_as_they_are_stored)
+START_TEST(slow_link_carries_blocks_as_stored)
 {
     struct machine m = {16, 0.25e9, 3e9, 0.5e9};
     struct outcome got = run(&m, 1, 1);
@@ -195,7 +195,7 @@ int main(void)
     tcase_add_test(tests, both_sides_are_busy_until_the_end);
     tcase_add_test(tests, wrong_estimates_are_measured_away);
     tcase_add_test(tests, a_fast_device_gets_nearly_all);
-    tcase_add_test(tests, a_link_that_is_the_limit_brings_blocks_as_they_are_stored);
+    tcase_add_test(tests, slow_link_carries_blocks_as_stored);
     tcase_add_test(tests, notes_that_cannot_be_are_left_out);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

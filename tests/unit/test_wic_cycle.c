@@ -182,7 +182,7 @@ END_TEST
 
 /* --- probabilistic --- */
 
-START_TEST(probabilistic_is_the_same_for_a_seed_and_another_for_another)
+START_TEST(probabilistic_is_determined_by_its_seed)
 {
     const struct asked asked = {"probabilistic", .down = 60, .up = 20,
                                 .args = {{"n0", 7}, {"n1", 1}}};
@@ -222,7 +222,7 @@ START_TEST(probabilistic_by_data_does_as_the_values_say)
 }
 END_TEST
 
-START_TEST(probabilistic_by_data_moves_what_there_is_whatever_the_values_say)
+START_TEST(probabilistic_by_data_moves_all_for_any_values)
 {
     struct asked asked = {"probabilistic", .parties = 4, .down = 9,
                           .up = 5,         .n_told = 8,  .args = {{"by_data", 1}}};
@@ -252,11 +252,10 @@ int main(void)
     tcase_add_test(multiple, multiple_ends_with_the_stream);
     suite_add_tcase(suite, multiple);
     TCase *probabilistic = tcase_create("probabilistic");
-    tcase_add_test(probabilistic, probabilistic_is_the_same_for_a_seed_and_another_for_another);
+    tcase_add_test(probabilistic, probabilistic_is_determined_by_its_seed);
     tcase_add_test(probabilistic, probabilistic_by_chance_ends_with_the_stream);
     tcase_add_test(probabilistic, probabilistic_by_data_does_as_the_values_say);
-    tcase_add_test(probabilistic,
-                   probabilistic_by_data_moves_what_there_is_whatever_the_values_say);
+    tcase_add_test(probabilistic, probabilistic_by_data_moves_all_for_any_values);
     suite_add_tcase(suite, probabilistic);
     return run_suite(suite);
 }

@@ -515,7 +515,7 @@ START_TEST(parties_that_wait_are_woken_by_an_abort)
 }
 END_TEST
 
-START_TEST(what_the_pattern_refuses_is_refused_before_a_party_runs)
+START_TEST(pattern_refusal_is_raised_before_a_party_runs)
 {
     struct wic_pattern_params params = params_of(2, 2, 100, 99, NULL);
     char text[WIC_TEXT_BYTES] = "";
@@ -541,7 +541,7 @@ int main(void)
     TCase *ends = tcase_create("ends");
     tcase_add_test(ends, failure_of_one_party_ends_all);
     tcase_add_test(ends, parties_that_wait_are_woken_by_an_abort);
-    tcase_add_test(ends, what_the_pattern_refuses_is_refused_before_a_party_runs);
+    tcase_add_test(ends, pattern_refusal_is_raised_before_a_party_runs);
     suite_add_tcase(suite, ends);
     return run_suite(suite);
 }

@@ -50,7 +50,7 @@ static struct block block_of(uint32_t bytes)
     return b;
 }
 
-START_TEST(lanes_of_one_priority_get_the_same_bytes_whatever_their_pieces)
+START_TEST(lanes_of_one_priority_get_equal_bytes_for_any_size)
 {
     struct block b = block_of(4096);
     b.bytes[3] = 16384;
@@ -91,7 +91,7 @@ START_TEST(who_had_nothing_to_take_is_not_owed_it)
 }
 END_TEST
 
-START_TEST(a_higher_priority_goes_first_and_gets_eight_times_as_much)
+START_TEST(higher_priority_is_first_with_eightfold_bytes)
 {
     struct block b = block_of(4096);
     b.priority[7] = 3;
@@ -139,7 +139,7 @@ START_TEST(keys_keep_their_order_however_far_ahead_a_lane_is)
 }
 END_TEST
 
-START_TEST(credits_are_shared_as_the_blocks_are_and_each_has_one)
+START_TEST(credits_are_shared_like_blocks_with_one_for_each)
 {
     ck_assert_uint_eq(wic_lane_share(16, 1, 0, false), 16);
     ck_assert_uint_eq(wic_lane_share(16, 2, 0, false), 8);
@@ -156,14 +156,14 @@ int main(void)
 {
     Suite *suite = suite_create("lane");
     TCase *tc = tcase_create("lane");
-    tcase_add_test(tc, lanes_of_one_priority_get_the_same_bytes_whatever_their_pieces);
+    tcase_add_test(tc, lanes_of_one_priority_get_equal_bytes_for_any_size);
     tcase_add_test(tc, one_lane_alone_is_taken_each_time);
     tcase_add_test(tc, who_had_nothing_to_take_is_not_owed_it);
-    tcase_add_test(tc, a_higher_priority_goes_first_and_gets_eight_times_as_much);
+    tcase_add_test(tc, higher_priority_is_first_with_eightfold_bytes);
     tcase_add_test(tc, a_lower_priority_has_all_that_the_higher_leaves);
     tcase_add_test(tc, pieces_without_bytes_take_turns_too);
     tcase_add_test(tc, keys_keep_their_order_however_far_ahead_a_lane_is);
-    tcase_add_test(tc, credits_are_shared_as_the_blocks_are_and_each_has_one);
+    tcase_add_test(tc, credits_are_shared_like_blocks_with_one_for_each);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

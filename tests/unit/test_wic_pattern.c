@@ -57,7 +57,7 @@ START_TEST(random_takes_each_chunk_once_whatever_the_count)
 }
 END_TEST
 
-START_TEST(random_is_the_same_for_a_seed_and_another_for_another)
+START_TEST(random_is_determined_by_its_seed)
 {
     struct wic_step a = {.access = WIC_RANDOM, .count = 1000, .seed = 5};
     struct wic_step b = a;
@@ -261,7 +261,7 @@ START_TEST(check_refuses_bad_names)
 }
 END_TEST
 
-START_TEST(registered_patterns_are_found_after_the_built_in_ones)
+START_TEST(registered_patterns_are_found_after_built_in_ones)
 {
     struct wic_pattern other = SCRIPTED;
     ck_assert_ptr_null(wic_pattern_find("scripted"));
@@ -306,7 +306,7 @@ int main(void)
     tcase_add_test(orders, streaming_and_adjacent_take_chunks_as_they_come);
     tcase_add_test(orders, scatter_gather_goes_by_columns);
     tcase_add_test(orders, random_takes_each_chunk_once_whatever_the_count);
-    tcase_add_test(orders, random_is_the_same_for_a_seed_and_another_for_another);
+    tcase_add_test(orders, random_is_determined_by_its_seed);
     suite_add_tcase(suite, orders);
     TCase *built_in = tcase_create("unidirectional");
     tcase_add_test(built_in, unidirectional_moves_all_one_way_in_one_step);
@@ -320,7 +320,7 @@ int main(void)
     tcase_add_test(registry, check_refuses_bad_arguments);
     tcase_add_test(registry, arguments_are_set_by_name_within_their_range);
     tcase_add_test(registry, check_refuses_bad_names);
-    tcase_add_test(registry, registered_patterns_are_found_after_the_built_in_ones);
+    tcase_add_test(registry, registered_patterns_are_found_after_built_in_ones);
     tcase_add_test(registry, registry_has_an_end);
     suite_add_tcase(suite, registry);
     return run_suite(suite);

@@ -92,7 +92,7 @@ START_TEST(plugin_is_loaded_once_and_found_by_name)
 }
 END_TEST
 
-START_TEST(a_copy_elsewhere_is_another_pattern_of_the_same_name)
+START_TEST(copy_elsewhere_is_another_pattern_of_the_same_name)
 {
     copy_plugin("alternating", "alternating.so");
     ck_assert_int_eq(loaded(PB_PATTERNS, "alternating", NULL), 0);
@@ -211,7 +211,7 @@ START_TEST(alternating_moves_real_data_both_ways_on_the_host)
 }
 END_TEST
 
-START_TEST(probabilistic_moves_real_data_both_ways_on_the_host)
+START_TEST(probabilistic_moves_data_both_ways_on_the_host)
 {
     const struct wic_pattern *pattern;
     ck_assert_int_eq(wic_plugin_load(PB_PATTERNS, "probabilistic", &pattern, NULL, 0), 0);
@@ -412,9 +412,9 @@ int main(void)
     TCase *good = tcase_create("good");
     tcase_add_checked_fixture(good, scratch_make, scratch_remove);
     tcase_add_test(good, plugin_is_loaded_once_and_found_by_name);
-    tcase_add_test(good, a_copy_elsewhere_is_another_pattern_of_the_same_name);
+    tcase_add_test(good, copy_elsewhere_is_another_pattern_of_the_same_name);
     tcase_add_test(good, alternating_moves_real_data_both_ways_on_the_host);
-    tcase_add_test(good, probabilistic_moves_real_data_both_ways_on_the_host);
+    tcase_add_test(good, probabilistic_moves_data_both_ways_on_the_host);
     tcase_add_test(good, unidirectional_is_replayed_by_the_same_code);
     tcase_add_test(good, what_a_plugin_yields_is_checked);
     suite_add_tcase(suite, good);

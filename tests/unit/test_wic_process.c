@@ -205,7 +205,7 @@ static void expect_abort_ends_all(struct wic_channel *channel)
     ck_assert_int_eq(wic_wait(channel, WIC_FOREVER, &slot), -ECANCELED);
 }
 
-START_TEST(waits_for_a_producer_killed_with_a_slot_end_in_time)
+START_TEST(wait_for_a_killed_producer_ends_in_time)
 {
     struct shared_memory shared = shared_new(2);
     struct wic_slot slot;
@@ -220,7 +220,7 @@ START_TEST(waits_for_a_producer_killed_with_a_slot_end_in_time)
 }
 END_TEST
 
-START_TEST(waits_for_a_consumer_killed_with_a_slot_end_in_time)
+START_TEST(wait_for_a_killed_consumer_ends_in_time)
 {
     struct shared_memory shared = shared_new(2);
     struct wic_slot slot;
@@ -281,8 +281,8 @@ int main(void)
     tcase_add_test(tcase, two_processes_share_the_consumers_side);
     tcase_add_loop_test(tcase, parked_child_is_woken_by_abort_and_close, 0, 2);
     tcase_add_test(tcase, process_killed_while_parked_takes_nothing_with_it);
-    tcase_add_test(tcase, waits_for_a_producer_killed_with_a_slot_end_in_time);
-    tcase_add_test(tcase, waits_for_a_consumer_killed_with_a_slot_end_in_time);
+    tcase_add_test(tcase, wait_for_a_killed_producer_ends_in_time);
+    tcase_add_test(tcase, wait_for_a_killed_consumer_ends_in_time);
     tcase_add_test(tcase, attach_takes_only_a_shared_channel_of_this_version);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

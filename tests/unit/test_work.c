@@ -68,7 +68,7 @@ START_TEST(cpu_time_belongs_to_the_innermost_part)
 }
 END_TEST
 
-START_TEST(a_part_that_sleeps_has_wall_time_and_little_cpu_time)
+START_TEST(sleeping_part_has_wall_time_and_little_cpu_time)
 {
     pb_work_enter(&ledger);
     pb_work_begin(PB_WORK_WAIT, 0);
@@ -96,7 +96,7 @@ static bool is_asleep(pid_t pid)
 }
 
 /* A pipe stands for the storage. */
-START_TEST(calls_that_sleep_are_waits_for_storage_and_calls_that_compute_are_not)
+START_TEST(only_sleeping_calls_are_waits_for_storage)
 {
     int ends[2];
     char byte;
@@ -163,7 +163,7 @@ START_TEST(a_thread_that_takes_no_part_is_not_counted)
 }
 END_TEST
 
-START_TEST(parts_deeper_than_are_kept_count_as_the_one_around_them)
+START_TEST(parts_beyond_the_kept_depth_count_as_the_outer)
 {
     pb_work_enter(&ledger);
     pb_work_begin(PB_WORK_FILL, 0);
@@ -202,11 +202,11 @@ int main(void)
     TCase *tests = tcase_create("work");
     tcase_add_checked_fixture(tests, clear, NULL);
     tcase_add_test(tests, cpu_time_belongs_to_the_innermost_part);
-    tcase_add_test(tests, a_part_that_sleeps_has_wall_time_and_little_cpu_time);
-    tcase_add_test(tests, calls_that_sleep_are_waits_for_storage_and_calls_that_compute_are_not);
+    tcase_add_test(tests, sleeping_part_has_wall_time_and_little_cpu_time);
+    tcase_add_test(tests, only_sleeping_calls_are_waits_for_storage);
     tcase_add_test(tests, threads_are_counted_with_the_one_that_starts_them);
     tcase_add_test(tests, a_thread_that_takes_no_part_is_not_counted);
-    tcase_add_test(tests, parts_deeper_than_are_kept_count_as_the_one_around_them);
+    tcase_add_test(tests, parts_beyond_the_kept_depth_count_as_the_outer);
     tcase_add_test(tests, every_kind_has_a_word_of_its_own);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

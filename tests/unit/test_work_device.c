@@ -173,7 +173,7 @@ START_TEST(a_worker_leaves_when_it_is_told_to)
 END_TEST
 
 /* A piece that the device refuses is told; the host brings its bytes and has it opened. */
-START_TEST(a_refused_piece_is_opened_with_the_bytes_of_the_host)
+START_TEST(refused_piece_is_opened_with_bytes_from_the_host)
 {
     enum { BAD = 2 };
     struct work_scene *s = &place.scene;
@@ -219,7 +219,7 @@ int main(void)
                         (int)(sizeof cases / sizeof *cases));
     tcase_add_test(all, a_worker_leaves_when_nothing_comes);
     tcase_add_test(all, a_worker_leaves_when_it_is_told_to);
-    tcase_add_test(all, a_refused_piece_is_opened_with_the_bytes_of_the_host);
+    tcase_add_test(all, refused_piece_is_opened_with_bytes_from_the_host);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }

@@ -342,7 +342,7 @@ static void finish(void)
     ck_assert_int_eq(uv_loop_close(&loop), 0);
 }
 
-START_TEST(an_error_of_the_input_leaves_the_worker_for_the_next_job)
+START_TEST(input_error_keeps_the_worker_for_the_next_job)
 {
     start("i");
     for (int i = 0; i < 2; i++) {
@@ -378,7 +378,7 @@ START_TEST(a_job_that_was_told_ahead_is_not_told_again)
 }
 END_TEST
 
-START_TEST(what_a_forked_worker_opens_is_there_in_its_children)
+START_TEST(file_opened_by_a_forked_worker_is_in_its_children)
 {
     start("f");
     run();
@@ -489,7 +489,7 @@ START_TEST(a_program_that_cannot_run_is_said)
 }
 END_TEST
 
-START_TEST(a_worker_killed_before_its_first_line_is_not_called_a_program_that_cannot_run)
+START_TEST(worker_killed_at_its_start_has_its_signal_named)
 {
     char path[] = "/tmp/pb_test_slot_XXXXXX";
     static const char text[] = "#!/bin/sh\nkill -KILL $$\n";
@@ -522,17 +522,16 @@ int main(void)
     tcase_add_test(tests, a_process_comes_with_a_start_and_goes_with_its_end);
     tcase_add_test(tests, a_worker_is_listened_to_while_it_has_the_job);
     tcase_add_test(tests, every_state_can_be_ended);
-    tcase_add_test(tests, an_error_of_the_input_leaves_the_worker_for_the_next_job);
+    tcase_add_test(tests, input_error_keeps_the_worker_for_the_next_job);
     tcase_add_test(tests, a_job_that_was_told_ahead_is_not_told_again);
-    tcase_add_test(tests, what_a_forked_worker_opens_is_there_in_its_children);
+    tcase_add_test(tests, file_opened_by_a_forked_worker_is_in_its_children);
     tcase_add_test(tests, a_crash_and_a_kill_are_told_apart);
     tcase_add_test(tests, a_lost_device_is_tried_afresh_and_then_left);
     tcase_add_test(tests, a_worker_that_says_what_none_says_is_ended);
     tcase_add_test(tests, a_cancel_is_obeyed_or_enforced);
     tcase_add_test(tests, a_run_that_takes_too_long_is_ended);
     tcase_add_test(tests, a_program_that_cannot_run_is_said);
-    tcase_add_test(tests,
-                   a_worker_killed_before_its_first_line_is_not_called_a_program_that_cannot_run);
+    tcase_add_test(tests, worker_killed_at_its_start_has_its_signal_named);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -113,7 +113,7 @@ static char state_of(pid_t pid)
     return state;
 }
 
-START_TEST(who_computes_or_waits_for_words_is_not_kept_by_the_machine)
+START_TEST(busy_or_idle_process_is_not_blocked_by_the_machine)
 {
     pid_t busy = start(spin), idle = start(wait_for_words);
     while (state_of(idle) != 'S' || state_of(busy) != 'R')
@@ -151,7 +151,7 @@ int main(void)
 {
     Suite *suite = suite_create("worker_wait");
     TCase *tests = tcase_create("worker_wait");
-    tcase_add_test(tests, who_computes_or_waits_for_words_is_not_kept_by_the_machine);
+    tcase_add_test(tests, busy_or_idle_process_is_not_blocked_by_the_machine);
     tcase_add_test(tests, who_waits_for_a_file_is);
 #ifndef __SANITIZE_THREAD__
     tcase_add_test(tests, who_sleeps_in_the_kernel_is);

@@ -89,7 +89,7 @@ START_TEST(a_write_after_the_rename_takes_it_back)
 }
 END_TEST
 
-START_TEST(a_writer_that_closes_after_the_rename_takes_it_back)
+START_TEST(close_by_the_writer_after_the_rename_revokes_it)
 {
     int fd = written(outside);
     ck_assert_int_eq(rename(outside, inside), 0);
@@ -127,7 +127,7 @@ int main(void)
     tcase_add_test(tcase, tells_of_a_rename_once);
     tcase_add_test(tcase, tells_of_no_rename_of_what_is_copied);
     tcase_add_test(tcase, a_write_after_the_rename_takes_it_back);
-    tcase_add_test(tcase, a_writer_that_closes_after_the_rename_takes_it_back);
+    tcase_add_test(tcase, close_by_the_writer_after_the_rename_revokes_it);
     tcase_add_test(tcase, another_file_of_the_name_takes_it_back);
     tcase_add_test(tcase, what_left_again_is_forgotten);
     suite_add_tcase(suite, tcase);

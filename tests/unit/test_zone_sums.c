@@ -171,7 +171,7 @@ START_TEST(values_that_fit_are_counted_exactly)
 END_TEST
 
 /* The same level, counts and percentiles whatever the order and the parts; as wrong as is said. */
-START_TEST(values_that_do_not_fit_are_wrong_by_no_more_than_is_said)
+START_TEST(values_that_do_not_fit_keep_the_reported_error)
 {
     float value[VALUES], sorted[VALUES];
     uint32_t level = 0;
@@ -240,7 +240,7 @@ int main(void)
     tcase_add_test(tc, edges_of_float32_and_what_is_not_finite);
     tcase_add_test(tc, zones_merge_into_the_same_whatever_the_parts);
     tcase_add_test(tc, values_that_fit_are_counted_exactly);
-    tcase_add_test(tc, values_that_do_not_fit_are_wrong_by_no_more_than_is_said);
+    tcase_add_test(tc, values_that_do_not_fit_keep_the_reported_error);
     tcase_add_test(tc, more_groups_than_entries_are_an_error);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
