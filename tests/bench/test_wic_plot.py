@@ -56,14 +56,14 @@ class Plot(unittest.TestCase):
     def test_colours_tell_the_strategies_apart(self):
         self.assertEqual(len({colour for colour, _ in wic_plot.STRATEGIES.values()}), len(wic_plot.STRATEGIES))
 
-    def test_each_strategy_has_a_point_for_each_size_in_both_panels_and_a_name(self):
+    def test_strategies_have_a_name_and_a_point_per_size(self):
         self.only("results")
         picture = self.picture()
         for name in {r["strategy"] for r in self.report["results"]}:
             self.assertEqual(self.points(picture, name), [3, 3], name)
             self.assertIn(name, self.words(picture))
 
-    def test_each_size_has_a_panel_with_the_loads_that_were_kept_up_with(self):
+    def test_each_size_has_a_panel_of_its_sustained_loads(self):
         self.only("frontier")
         picture = self.picture()
         sizes = {r["chunk_bytes"] for r in self.report["frontier"]}
@@ -73,7 +73,7 @@ class Plot(unittest.TestCase):
         for size in sizes:
             self.assertTrue(any(word.startswith(wic_plot.size(size) + ": latency") for word in self.words(picture)))
 
-    def test_each_measurement_of_neighbours_has_a_bar_and_each_group_its_worst_value(self):
+    def test_neighbours_have_bars_and_a_worst_value(self):
         self.only("neighbours")
         picture = self.picture()
         bars = self.colours(picture, "rect")
@@ -142,7 +142,7 @@ class Plot(unittest.TestCase):
             if (r["chunk_bytes"], r["load"], r["strategy"]) == (chunk, load, name):
                 r.update(figures)
 
-    def test_the_table_compares_with_the_best_rival_of_each_size_and_load(self):
+    def test_table_compares_with_the_best_rival(self):
         self.change(65536, 50, "wic", p50_us=[9, 10, 11], p99_us=[19, 20, 21])
         self.change(65536, 50, "wic-channel", p50_us=[3, 4, 5])  # no rival
         self.change(65536, 50, "stream-batch", p50_us=[19, 20, 21], p99_us=[90, 99, 100])

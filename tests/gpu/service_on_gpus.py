@@ -98,7 +98,7 @@ def named(d, name):
 
 
 class ServiceOnGpus(unittest.TestCase):
-    def test_jobs_of_all_chains_side_by_side_give_what_the_cpu_gives(self):
+    def test_parallel_jobs_of_all_chains_equal_the_cpu(self):
         with service(parallel=4) as d:
             names = [f"{kind}{n}.tif" for n in range(4) for kind in KINDS]
             for name in names:

@@ -72,7 +72,7 @@ class Archives(DaemonCase):
                 return name
         self.fail("never seen while it was unpacked")
 
-    def test_archives_of_the_inbox_become_jobs_and_are_archived_as_they_came(self):
+    def test_inbox_archives_become_jobs_and_stay_unchanged(self):
         d = self.service()
         members = inside(small_folder(d.root / "made"))
         flat = files_of(small_folder(d.root / "made"))
@@ -90,7 +90,7 @@ class Archives(DaemonCase):
         cogs = [(d.root / f"products/S2X_{x}_L2A/s2/S2X_{x}_L2A.tif").read_bytes() for x in "ab"]
         self.assertEqual(cogs[0], cogs[1])
 
-    def test_a_hostile_archive_goes_to_quarantine_with_its_reason(self):
+    def test_hostile_archive_is_quarantined_with_reason(self):
         d = self.service()
         members = inside(small_folder(d.root / "made"))
         self.drop(d, make_zip(d.root / "made/S2X_a_L2A.zip", members | {"../../evil": b"x"}))
@@ -116,7 +116,7 @@ class Archives(DaemonCase):
         done = subprocess.run(submit + ["-p", "s2", other], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.assertEqual(done.returncode, 0, done.stdout)
 
-    def test_without_space_to_unpack_the_job_waits_and_says_what_it_needs(self):
+    def test_no_space_to_unpack_makes_job_wait_with_need(self):
         d = self.service("  retention: {min_free: 1000TiB}\n")
         members = inside(small_folder(d.root / "made"))
         packed = make_zip(d.root / "made/S2X_a_L2A.zip", members, zipfile.ZIP_DEFLATED)
@@ -131,7 +131,7 @@ class Archives(DaemonCase):
         self.more(d, "", reload=True)
         d.wait_job("S2X_a_L2A.zip", "successful")
 
-    def test_nothing_is_left_of_what_was_unpacked_when_all_is_killed(self):
+    def test_kill_of_all_leaves_no_unpacked_file(self):
         d = self.service()
         name = self.unpacking(d)
         workers = d.workers()
@@ -145,7 +145,7 @@ class Archives(DaemonCase):
         d.wait_job(name, "successful")
         d.wait_for(lambda: [f for f in d.files("work") if not f.startswith("done")] == [])
 
-    def test_a_start_removes_temporary_files_and_nothing_else(self):
+    def test_start_removes_temporary_files_only(self):
         d = self.service()
         d.stop(signal.SIGKILL)
         work = d.root / "work"

@@ -154,7 +154,7 @@ def test_zips_that_were_streamed_and_tars_with_holes(scratch):
         assert product(done) == expected and done["report"]["archive"]["unpacked_bytes"] >= 8 << 20, done
 
 
-def test_lineage_has_the_checksum_of_the_archive_and_the_members(scratch):
+def test_lineage_has_checksum_of_archive_and_members(scratch):
     config(scratch)
     archive = make_zip(scratch / "S2X_a_L2A.zip", inside(small_folder(scratch)))
     done = outcome(scratch, archive, code=0)
@@ -174,7 +174,7 @@ def test_only_what_is_needed_is_unpacked(scratch):
     assert done["report"]["archive"]["unpacked_bytes"] < 100000, done["report"]["archive"]
 
 
-def test_a_dry_run_says_what_would_be_unpacked_and_leaves_nothing(scratch):
+def test_dry_run_lists_unpacked_members_leaves_no_file(scratch):
     config(scratch)
     folder = inside(small_folder(scratch))
     for how, words in ((zipfile.ZIP_STORED, "read in place"), (zipfile.ZIP_DEFLATED, "of them unpacked")):
@@ -184,7 +184,7 @@ def test_a_dry_run_says_what_would_be_unpacked_and_leaves_nothing(scratch):
         assert not (scratch / "dry").exists()
 
 
-def test_the_scene_is_the_folder_that_fits_or_the_only_one_or_the_top(scratch):
+def test_scene_is_matching_or_only_or_top_folder(scratch):
     config(scratch)
     folder = small_folder(scratch)
     good, other = inside(folder), {"notes/B04.tif": b"no", "notes/SCL.tif": b"no", "readme.txt": b"text"}
@@ -199,7 +199,7 @@ def test_the_scene_is_the_folder_that_fits_or_the_only_one_or_the_top(scratch):
     refused(scratch, make_tar(scratch / "S2X_e_L2A.tar", {}), "input.archive_scene", "no files")
 
 
-def test_a_safe_is_an_archive_with_its_ending_or_without(scratch):
+def test_safe_archive_is_taken_with_or_without_ending(scratch):
     config(scratch)
     text = (scratch / "c.yaml").read_text()
     (scratch / "c.yaml").write_text(text.replace('"S2?_*_L2A/"', '"S2?_MSIL2A_*.SAFE"').replace("R: B04.tif", 'R: "GRANULE/*/B04.tif"'))
@@ -211,7 +211,7 @@ def test_a_safe_is_an_archive_with_its_ending_or_without(scratch):
         assert done["report"]["files"][0] == "GRANULE/L2A/B04.tif", done["report"]["files"]
 
 
-def test_metadata_are_a_member_and_follow_the_folder_inside(scratch):
+def test_metadata_are_a_member_and_follow_its_folder(scratch):
     data = pbtest.need_data() / "real/landsat8_c1_016037"
     scene = "LC08_L1TP_016037_20170813_20170814_01_RT"
     if not data.is_dir():
@@ -241,7 +241,7 @@ pipelines:
     assert done["report"]["metadata"]["family"] == "landsat-c2", done["report"]["metadata"]
 
 
-def test_a_bundle_of_loose_files_goes_to_the_pipeline_of_their_group(scratch):
+def test_bundle_of_loose_files_uses_its_group_pipeline(scratch):
     files = {f"S2X_a_{n}": d for n, d in files_of(small_folder(scratch, "made")).items()}
     config(scratch)
     text = (scratch / "c.yaml").read_text().replace('scene: "S2?_*_L2A/"', "group: '(?<scene>S2._\\w)_(B04|B08|SCL).tif'")
@@ -292,7 +292,7 @@ def link(name, to, kind=tarfile.SYMTYPE):
     return info
 
 
-def test_names_that_lead_out_are_refused_and_nothing_is_written_there(scratch):
+def test_names_outside_are_refused_without_a_write(scratch):
     config(scratch)
     members = inside(small_folder(scratch))
     bad = {"../evil.tif": "..", f"{SCENE}/../../evil.tif": "..", "/tmp/pb_evil.tif": "absolute", "C:/evil.tif": "absolute",
@@ -304,7 +304,7 @@ def test_names_that_lead_out_are_refused_and_nothing_is_written_there(scratch):
     assert not list(scratch.rglob("evil*")) and not os.path.exists("/tmp/pb_evil.tif")
 
 
-def test_links_devices_and_names_that_are_there_twice_are_refused(scratch):
+def test_links_devices_and_repeated_names_are_refused(scratch):
     config(scratch)
     members = inside(small_folder(scratch))
     for i, (info, word) in enumerate((

@@ -80,7 +80,7 @@ def tags_of(file, item=None, band=1):
 ONTO_OTHER_GRIDS = ('warp: {crs: "EPSG:3035", pixel: 10}', "resample: {pixel: 7}", "resample: {factor: 0.3}", 'warp: {crs: "EPSG:3035", pixel: 35}')
 
 
-def test_a_band_with_a_palette_keeps_its_classes_and_colours(scratch):
+def test_palette_band_keeps_classes_and_colours(scratch):
     scene = cover(scratch / "cover.tif")
     for step in ONTO_OTHER_GRIDS:
         report, file, item = run(scratch, scene, [step])
@@ -93,7 +93,7 @@ def test_a_band_with_a_palette_keeps_its_classes_and_colours(scratch):
         assert notes_of(report, item) == []
 
 
-def test_larger_pixels_take_the_class_that_most_of_them_have(scratch):
+def test_larger_pixels_have_the_most_frequent_class(scratch):
     scene = cover(scratch / "cover.tif")
     for step, method in (("resample: {factor: 0.4%s}", "mode"), ("resample: {factor: 0.6%s}", "nearest"), ("resample: {pixel: 8%s}", "nearest")):
         first, second = (run(scratch, scene, [step % more])[1].ReadAsArray() for more in ("", f", method: {method}"))
@@ -139,7 +139,7 @@ def test_measurements_are_interpolated_beside_classes(scratch):
     assert not np.isin(file.GetRasterBand(1).ReadAsArray(), planes[0]).all()
 
 
-def test_classes_that_a_mask_knows_are_in_the_item_of_another_grid(scratch):
+def test_mask_classes_are_in_the_item_on_another_grid(scratch):
     values = np.kron(np.random.default_rng(3).choice([4, 8], (10, 10)), np.ones((6, 6), int)).astype(np.uint8)
     scene = raster(scratch / "q.tif", values)
     for method, kept in (("", True), (", method: mode", True), (", method: cubic", False)):
@@ -175,7 +175,7 @@ def pair(scratch, first, second, **more):
 TWO = ", group: '(?<scene>a)_\\d.tif', files: {V_1: '*_1.tif', V_2: '*_2.tif'}"
 
 
-def test_several_files_keep_what_they_share_and_are_not_mixed_else(scratch):
+def test_files_keep_shared_tags_and_mix_no_others(scratch):
     steps = ("composite: {bands: [V], of: [_1, _2]}", "composite: {method: latest-clear, bands: [V], of: [_1, _2]}", "mosaic: {bands: [V], of: [_1, _2]}",
              "mosaic: {method: feather, width: 4, bands: [V], of: [_1, _2]}")
     same, other = pair(scratch, KELVIN, KELVIN), None
@@ -196,7 +196,7 @@ def test_several_files_keep_what_they_share_and_are_not_mixed_else(scratch):
     assert [tags_of(file, item, b) for b in (1, 2)] == [KELVIN, (0.01, 0, "K")]
 
 
-def test_a_mosaic_of_classes_has_the_colours_that_both_have(scratch):
+def test_class_mosaic_has_the_colours_of_both(scratch):
     for colours, kept in ((COLOURS, True), ({**COLOURS, 10: (1, 2, 3, 255)}, False)):
         raster(scratch / "in/a_1.tif", np.full((40, 50), 10, np.uint8), palette=COLOURS, nodata=0)
         two = raster(scratch / "in/a_2.tif", np.full((40, 50), 20, np.uint8), palette=colours, nodata=0)

@@ -101,7 +101,7 @@ class Command(DaemonCase):
                                *(scratch / name for name in names), code=code)
 
     @in_scratch
-    def test_the_files_beside_it_of_the_same_month_are_taken(self, scratch):
+    def test_neighbouring_files_of_the_month_are_taken(self, scratch):
         self.write(scratch, pipeline())
         for name, value, date in (("x", 2, "2026-06-01 00:00:00"), ("b", 4, "2026-06-15 10:50:31"), ("q", 9, "2026-06-30 23:59:59"),
                                   ("july", 100, "2026-07-01 00:00:00")):
@@ -156,7 +156,7 @@ pipelines:
         self.assertEqual((pathlib.Path(done["input"]).name, value_of(done["products"])), ("east_20260605", [4]))
 
     @in_scratch
-    def test_what_tells_nothing_is_an_error_of_its_own_or_left_out_aloud(self, scratch):
+    def test_file_without_date_is_an_error_or_a_warning(self, scratch):
         self.write(scratch, pipeline())
         taken(scratch / "a.tif", 3, "2026-06-05 10:00:00")
         taken(scratch / "none.tif", 5)
@@ -242,7 +242,7 @@ class Service(DaemonCase):
     def waiting(self, d):
         return [s for s in d.call("service.info").get("gathering", []) if "metadata are read first" in s["missing"]]
 
-    def test_months_are_made_of_files_without_dates_in_their_names(self):
+    def test_months_need_no_dates_in_the_names_of_files(self):
         d = self.service()
         self.deliver(d, ("x", 2, "2026-06-01 00:00:00"), ("b", 4, "2026-06-15 10:50:31"), ("q", 9, "2026-06-30 23:59:59"),
                      ("july", 100, "2026-07-01 00:00:00"))
@@ -256,7 +256,7 @@ class Service(DaemonCase):
         self.deliver(d, ("y", 4, "2026-06-02 00:00:00"))
         self.made(d, {"m_202606": [3]})
 
-    def test_files_that_tell_nothing_leave_as_failed_jobs_and_keep_no_other(self):
+    def test_files_without_date_fail_and_block_no_other(self):
         d = self.service()
         (d.root / "inbox/.cut").write_bytes(b"II*\0 no image")
         os.rename(d.root / "inbox/.cut", d.root / "inbox/cut.tif")
@@ -296,7 +296,7 @@ class Service(DaemonCase):
         self.assertEqual(error["code"], "job.crashed")
         self.assertIn("signal 11", error["message"])
 
-    def test_a_kill_while_files_are_asked_loses_and_doubles_nothing(self):
+    def test_kill_during_queries_loses_or_doubles_no_file(self):
         gate = pathlib.Path(tempfile.mkdtemp(prefix="pb-")) / "gate"
         self.addCleanup(shutil.rmtree, gate.parent, ignore_errors=True)
         gate.touch()
@@ -313,7 +313,7 @@ class Service(DaemonCase):
         self.assertEqual(d.files("inbox"), [])
         self.assertEqual({j["status"] for j in d.jobs()}, {"successful"})
 
-    def test_a_reload_while_files_are_asked_asks_for_the_new_configuration(self):
+    def test_reload_during_queries_uses_the_new_config(self):
         gate = pathlib.Path(tempfile.mkdtemp(prefix="pb-")) / "gate"
         self.addCleanup(shutil.rmtree, gate.parent, ignore_errors=True)
         gate.touch()
@@ -327,7 +327,7 @@ class Service(DaemonCase):
         self.made(d, {"y_2026": [3]})
         self.assertEqual({j["scene"] for j in d.jobs()}, {"y_2026"})
 
-    def test_a_file_waits_for_the_item_that_tells_its_month(self):
+    def test_file_waits_for_the_item_with_its_month(self):
         d = self.service(pipeline(r".*\.(tif|json)", metadata='metadata: "*.json"', expire="1h"))
         image(d.root / "made/x.tif", 7)
         os.rename(d.root / "made/x.tif", d.root / "inbox/x.tif")
@@ -344,7 +344,7 @@ class Service(DaemonCase):
             for name in names:
                 os.rename(d.root / "made" / name, d.root / "inbox" / name)
 
-    def test_metadata_that_come_first_wait_for_their_file_whatever_joins(self):
+    def test_early_metadata_wait_for_their_file(self):
         d = self.service(of_two())
         for name, value in (("x", 2), ("y", 4)):
             image(d.root / f"made/{name}.tif", value)
@@ -373,7 +373,7 @@ class Service(DaemonCase):
         self.assertEqual({j["status"] for j in d.jobs(limit=100)} - {"successful", "dismissed"}, set())
         self.assertEqual(d.files("quarantine"), [])
 
-    def test_a_date_in_the_file_counts_where_its_item_has_none(self):
+    def test_date_in_the_file_is_used_if_item_has_no_date(self):
         d = self.service(of_two())
         for name, value in (("x", 7), ("y", 9)):
             taken(d.root / f"made/{name}.tif", value, "2026-06-20 10:00:00")

@@ -121,7 +121,7 @@ def test_landsat_level_1_is_that_of_the_handbook(scratch):
     assert result["report"]["metadata"]["datetime"] == "2017-08-13T15:54:15.788464Z"
 
 
-def test_landsat_level_2_is_surface_reflectance_and_temperature(scratch):
+def test_landsat_l2_is_reflectance_and_temperature(scratch):
     # Level 2 Science Product Guide (LSDS-1619): 0.0000275 DN - 0.2 and 0.00341802 DN + 149.0.
     stored = numbers(2, high=60000)
     raster(scratch / f"scene/{LEVEL2}_SR_B4.TIF", stored[:1])
@@ -141,7 +141,7 @@ def item_of(scratch, scene="scene"):
     return json.loads((scratch / "out" / scene / "p" / f"{scene}.stac.json").read_text())
 
 
-def test_the_item_has_the_time_the_sun_and_the_bands_of_the_metadata(scratch):
+def test_item_has_time_sun_and_bands_of_the_metadata(scratch):
     folder = landsat_folder(scratch)
     config(scratch, FOLDER, ["calibrate: {to: toa, bands: [R, N]}", "index: {names: [NDVI]}"], "R, N, NDVI", "      - stac: {}")
     run(scratch, folder)
@@ -191,7 +191,7 @@ def sentinel2(scratch, change=lambda text: text, name="S2A_29RKH_20200219_0_L2A.
 
 
 @pbtest.not_about_memory
-def test_sentinel2_offset_follows_the_baseline_and_boa_offset_applied(scratch):
+def test_sentinel2_offset_follows_baseline_and_flag(scratch):
     scene = scratch / "scene"
     for name, change, offset in (
             ("S2A_29RKH_20200219_0_L2A.json", lambda t: t, 0),
@@ -231,7 +231,7 @@ def test_planetscope_goes_by_the_number_of_the_band(scratch):
     close(made(scratch, f"{PLANET}_SR")[0], stored[2] / 10000)
 
 
-def test_very_high_resolution_has_radiance_and_reflectance(scratch):
+def test_vhr_scene_has_radiance_and_reflectance(scratch):
     # Radiometric Use of WorldView-2 Imagery: L = absCalFactor DN / effectiveBandwidth; TOA = L d^2 pi / (E sin(elevation)).
     stored = numbers(1)
     raster(scratch / "pan.tif", stored)
@@ -354,7 +354,7 @@ def sample(scratch, name, scene, stem, product):
     return json.loads((scratch / "out" / stem / product / f"{stem}.stac.json").read_text())["properties"]
 
 
-def test_collection_grows_with_its_items_and_never_over_another(scratch):
+def test_collection_grows_and_overwrites_no_other(scratch):
     products = scratch / "out"
     raster(scratch / "a.tif", numbers(1))
     raster(scratch / "b.tif", numbers(1, seed=2), x=700000.0, y=4100000.0)

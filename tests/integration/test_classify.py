@@ -180,7 +180,7 @@ def test_centres_come_to_rest(scratch):
     assert sorted(told(report)["A"].values()) == list(told(report)["A"].values())
 
 
-def test_given_centres_keep_their_order_and_empty_classes_their_centres(scratch):
+def test_given_centres_keep_order_even_if_empty(scratch):
     pixels = blobs(5, bands=2, classes=2)
     scene, bands = write(scratch / "s.tif", pixels), valid(pixels)
     given = np.array([[9000, 9000], [50000, 60000], [100, 5000]], F)
@@ -224,7 +224,7 @@ def test_tiles_and_threads_change_nothing(scratch):
 
 
 @pbtest.not_about_memory
-def test_two_classifications_and_a_stretch_share_the_rounds(scratch):
+def test_classifications_and_a_stretch_share_rounds(scratch):
     pixels = blobs(3)
     scene, bands = write(scratch / "s.tif", pixels), valid(pixels)
     report = compute(scratch, scene, "ABC", ["classify: {bands: [A, B], classes: 3, as: ONE}", "classify: {bands: [C], classes: 2, init: minmax, as: TWO}",

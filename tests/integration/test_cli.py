@@ -159,7 +159,7 @@ def test_config_mistakes_all_have_place_and_remedy(scratch):
     assert run("pushbroom", "run", "-c", path, "x.tif", code=2).stderr == done.stderr
 
 
-def test_a_config_that_cannot_be_read_is_no_mistake_in_it(scratch):
+def test_unreadable_config_is_not_reported_as_invalid(scratch):
     for words in (["check-config", "/no/such.yaml"], ["run", "-c", "/no/such.yaml", "x.tif"]):
         done = run("pushbroom", *words, code=2)
         assert done.stderr == "/no/such.yaml: cannot open it: No such file or directory; check the path and its permissions\n", done
@@ -196,7 +196,7 @@ def test_patterns_are_those_of_the_installation(scratch):
     assert done.returncode == 2 and ":3:25: exchange.pattern: " in done.stderr and "no shared object" in done.stderr, done
 
 
-def test_a_pipeline_whose_jobs_would_all_fail_is_a_warning(scratch):
+def test_pipeline_whose_jobs_all_fail_is_a_warning(scratch):
     path = scratch / "c.yaml"
 
     def warnings(pipeline):
@@ -316,7 +316,7 @@ def test_json_everywhere_parses(scratch):
         assert json.loads(cli(d, "submit", "--json", d.root / "c.tif").stdout)["status"] == "accepted"
 
 
-def test_run_prints_products_and_exits_1_when_one_failed(scratch):
+def test_run_prints_products_and_exits_1_on_a_failure(scratch):
     image = scene(scratch)
     done = run("pushbroom", "run", "-c", CONFIG, "-o", scratch / "out", image)
     assert "scene.tif" in done.stdout and "\x1b" not in done.stdout + done.stderr, done.stdout
@@ -363,7 +363,7 @@ def test_ctrl_c_ends_a_run_and_leaves_nothing(scratch):
     assert not list((scratch / "out").iterdir()), list((scratch / "out").iterdir())
 
 
-def test_a_closed_terminal_ends_a_run_and_leaves_nothing_unless_nohup(scratch):
+def test_closed_terminal_ends_a_run_unless_nohup(scratch):
     image = scene(scratch, size=large())
     for ignored, code in ((False, -signal.SIGHUP), (True, 0)):
         process = subprocess.Popen([BIN / "pushbroom", "run", "-c", slow_config(scratch), "-o", scratch / "out", image],
@@ -379,7 +379,7 @@ def test_a_closed_terminal_ends_a_run_and_leaves_nothing_unless_nohup(scratch):
         assert [p.name for p in (scratch / "out").iterdir()] == (["scene"] if ignored else [])
 
 
-def test_a_product_over_the_limit_of_a_file_is_an_error_with_words(scratch):
+def test_product_over_the_file_size_limit_is_an_error(scratch):
     image, config = scene(scratch), scratch / "c.yaml"
     limit = (200 << 10, 200 << 10)  # as `ulimit -f` in a shell
     for compress in ("none", "deflate"):
@@ -474,7 +474,7 @@ def test_progress_fits_the_terminal(scratch):
             assert any("tiles/s" in row and "B/s" in row and " left" in row and "20260101.tif [" in row for row in bars), bars
 
 
-def test_colours_only_on_a_terminal_and_not_with_no_color(scratch):
+def test_colours_need_a_terminal_without_no_color(scratch):
     words = [BIN / "pushbroom", "operators", "math"]
     assert colours(Terminal(words).end()[1])
     assert not colours(Terminal(words, env={"NO_COLOR": "1"}).end()[1])
@@ -543,7 +543,7 @@ def test_submit_wait_tells_success_failure_and_refusal(scratch):
         assert "input.no_pipeline" in cli(d, "submit", d.config, code=1).stderr
 
 
-def test_one_job_that_cannot_be_cancelled_keeps_no_other(scratch):
+def test_uncancellable_job_does_not_block_the_others(scratch):
     with service() as d:
         d.drop("runs.tif", "slow 100")
         running = d.wait_job("runs.tif", "running")

@@ -76,7 +76,7 @@ def refused(scratch, path, scene, code, *words):
         assert word in error["message"], (word, error)
 
 
-def test_the_least_cloudy_come_first_and_the_cloudiest_are_not_used(scratch):
+def test_least_cloudy_is_first_and_cloudiest_unused(scratch):
     clouds = {1: 71.5, 2: 0.25, 3: 100, 4: 12, 5: 0}
     for day, cover in clouds.items():
         image(scratch / f"t_{day}.tif", day * 10, hole=(5 * day, 5 * day + 12))
@@ -95,7 +95,7 @@ def test_the_least_cloudy_come_first_and_the_cloudiest_are_not_used(scratch):
     assert "Not used, as others are less cloudy: t_1.tif, t_3.tif." in made["processing:lineage"], made
 
 
-def test_equal_ones_come_by_their_names_and_all_may_be_counted(scratch):
+def test_equal_clouds_are_ordered_by_name(scratch):
     for day, cover in ((2, 5), (1, 5), (3, 1)):
         image(scratch / f"t_{day}.tif", day)
         item(scratch / f"t_{day}.json", cover, day=day)
@@ -104,7 +104,7 @@ def test_equal_ones_come_by_their_names_and_all_may_be_counted(scratch):
     assert (pixels(done) == 3).all()
 
 
-def test_metadata_in_the_files_count_where_there_are_no_others(scratch):
+def test_metadata_in_files_count_if_no_others_exist(scratch):
     for day, cover in ((1, 40), (2, 999), (3, 3)):
         image(scratch / f"t_{day}.tif", day, hole=(0, 20) if day == 3 else None, clouds=cover)
     (scratch / "t_2.json").write_text("")  # belongs to the group, and to nothing that is read
@@ -157,7 +157,7 @@ def test_bands_of_landsat_products_go_by_their_mtl(scratch):
     assert said[f"{names[15]}_SR_B4.TIF"] == (2, 70.19), said
 
 
-def test_bands_of_different_observations_are_never_put_together(scratch):
+def test_bands_of_different_observations_are_not_mixed(scratch):
     names = [landsat(scratch, day, cover, 10 * day) for day, cover in ((15, 1), (31, 50), (22, 70))]
     (scratch / f"{names[0]}_QA_PIXEL.TIF").unlink()
     refused(scratch, two_bands(scratch), scratch / f"{names[1]}_MTL.txt", "input.incomplete", "3 files fit *_SR_B4.TIF and 2 fit *_QA_PIXEL.TIF")
@@ -182,7 +182,7 @@ def folders(scratch):
     return config(scratch, metadata='"*/MTD_MSIL2A.xml"', match="*/GRANULE/*/B04.tif", group=None)
 
 
-def test_folders_of_sentinel_2_in_one_scene_and_in_an_archive_of_it(scratch):
+def test_sentinel_2_folders_order_in_scene_and_archive(scratch):
     for number, cover in ((1, 12.5), (10, 80), (2, 99.9), (3, 0.5)):
         safe(scratch / "month", number, cover)
     done = compute(scratch, folders(scratch), scratch / "month")

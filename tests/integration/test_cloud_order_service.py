@@ -53,7 +53,7 @@ class Clouds(DaemonCase):
         made = gdal.Open(next(p["path"] for p in job["products"] if p["type"] == "cog")).ReadAsArray()
         return [(f["file"], f["cloud_cover"], f["used"]) for f in job["report"]["order"]["files"]], np.unique(made).tolist()
 
-    def test_the_scene_is_made_again_when_a_clearer_file_joins(self):
+    def test_scene_is_recomputed_when_a_clearer_file_joins(self):
         d = self.service("200ms")
         self.drop(d, 5, 50)
         self.assertEqual(self.done(d, 1), ([("T1_20260605.tif", 50, True)], [5]))

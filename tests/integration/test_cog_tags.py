@@ -64,7 +64,7 @@ def check_valid(path):
 
 
 @pbtest.not_about_memory
-def test_a_mask_says_which_pixels_are_valid_at_every_level(scratch):
+def test_mask_marks_valid_pixels_at_every_level(scratch):
     shape = (701, 533)
     pixels = holes(shape)
     scene = scene_of(scratch / "s.tif", pixels)
@@ -93,7 +93,7 @@ def test_a_mask_says_which_pixels_are_valid_at_every_level(scratch):
 
 
 @pbtest.not_about_memory
-def test_bytes_with_a_mask_do_not_depend_on_tiles_and_threads(scratch):
+def test_bytes_with_a_mask_ignore_tiles_and_threads(scratch):
     scene = scene_of(scratch / "s.tif", holes((701, 533)))
     for compress in ("deflate", "none"):
         found = {hashlib.sha256(open(compute(scratch, scene, f"{{type: uint8, mask: true, blocksize: 64, compress: {compress}}}", settings=s)[0], "rb").read()).hexdigest()
@@ -143,7 +143,7 @@ def test_scaled_integers_say_what_they_mean(scratch):
     assert (gdal.Open(path).ReadAsArray() == steps[0].astype(int) + 15000).all()
 
 
-def test_bands_that_pass_through_keep_what_the_scene_says(scratch):
+def test_unchanged_bands_keep_the_tags_of_the_scene(scratch):
     palette = pbtest.SOURCE / "tests/data/real/palette/lc_stars.tif"
     theirs = gdal.Open(str(palette))
     colors = theirs.GetRasterBand(1).GetColorTable()
@@ -227,7 +227,7 @@ def test_overviews_of_what_steps_round_have_its_values(scratch):
         assert (band.GetOverview(0).ReadAsArray() == band.ReadAsArray()[::2, ::2]).all() == nearest, steps
 
 
-def test_valid_values_that_equal_nodata_are_counted_and_told(scratch):
+def test_valid_values_equal_to_nodata_are_reported(scratch):
     values = np.random.default_rng(3).integers(0, 5, (1, 200, 300)).astype(np.int16)
     scene = write(scratch / "s.tif", values, nodata=-1)
     config = scratch / "c.yaml"

@@ -130,7 +130,7 @@ def info_of(path):
     return [(gdal.GetColorInterpretationName(b.GetColorInterpretation()), b.GetDescription(), b.GetNoDataValue()) for b in bands]
 
 
-def test_three_bands_are_stretched_between_exact_percentiles(scratch):
+def test_three_bands_stretch_between_exact_percentiles(scratch):
     scene, values = scene_of_reflectance(scratch)
     out = make(scratch, scene, ["cog: {bands: [R, G, B], stretch: [2, 98], valid: all}", "cog: {name: n, bands: [R, G, B], stretch: [2, 98], nodata: 0, valid: all}",
                                 "cog: {name: m, bands: [R, G, B], range: [0, 3000], mask: true, valid: all}", "cog: {name: g, bands: [G], stretch: [0, 100]}",
@@ -157,7 +157,7 @@ def test_three_bands_are_stretched_between_exact_percentiles(scratch):
     assert "percentile" in json.dumps(item), "the numbers of the stretch are told"
 
 
-def test_a_ramp_means_the_same_in_a_cog_and_in_a_quicklook(scratch):
+def test_ramp_is_the_same_in_a_cog_and_in_a_quicklook(scratch):
     scene, values = scene_of_reflectance(scratch)
     ramp = scratch / "ramp.txt"
     ramp.write_text("0% blue\n50% white\n100% 200 0 0 128\n")
@@ -176,7 +176,7 @@ def test_a_ramp_means_the_same_in_a_cog_and_in_a_quicklook(scratch):
     assert (made == pixels_of(out / "s.tif")).all()
 
 
-def test_overviews_are_averages_of_values_and_then_painted(scratch):
+def test_overviews_average_values_and_are_then_painted(scratch):
     numbers = np.random.default_rng(5)
     values = numbers.choice([0, 1000], (1100, 1300)).astype(np.float32)
     scene = scene_of(scratch / "v.tif", values)

@@ -78,7 +78,7 @@ def same(a, b):
     return a.dtype == b.dtype and a.shape == b.shape and ((a == b) | (np.isnan(a) & np.isnan(b))).all()
 
 
-def test_amplitude_and_power_are_what_numpy_makes_of_each_type_and_layout(scratch):
+def test_amplitude_and_power_equal_numpy_in_any_layout(scratch):
     for kind, name in KINDS.items():
         parts = samples(kind)
         for layout, options in LAYOUTS.items():
@@ -105,7 +105,7 @@ def test_nodata_is_a_sample_without_an_imaginary_part(scratch):
             assert same(found, expected(parts, "amplitude", meant)), (name, options, keys)
 
 
-def test_blocks_that_are_not_stored_are_what_the_tag_says(scratch):
+def test_absent_blocks_have_the_value_of_the_tag(scratch):
     for tag, value in ((None, 0), (-7, np.nan)):
         path = scratch / "sparse.tif"
         out = gdal.GetDriverByName("GTiff").Create(str(path), W, H, 2, gdal.GDT_CInt16, ["SPARSE_OK=TRUE", "TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=64"])
@@ -120,7 +120,7 @@ def test_blocks_that_are_not_stored_are_what_the_tag_says(scratch):
         assert same(found, wanted), (tag, found[0, :12, :12], found[1])
 
 
-def test_complex_pixels_are_refused_until_it_is_said_what_they_are_read_as(scratch):
+def test_complex_pixels_without_conversion_are_refused(scratch):
     path = write(scratch / "slc.tif", gdal.GDT_CInt16, samples(gdal.GDT_CInt16))
     error = computed(scratch, path, "", code=1)
     assert error["code"] == "input.complex" and "CInt16" in error["message"] and "input.complex" in error["message"], error

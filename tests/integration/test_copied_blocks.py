@@ -134,7 +134,7 @@ def test_the_bytes_depend_on_neither_tiles_nor_threads(scratch):
 
 
 @pbtest.not_about_memory
-def test_a_block_in_which_a_pixel_would_differ_is_encoded(scratch):
+def test_block_with_a_changed_pixel_is_encoded(scratch):
     for kind in ("uint16", "uint32", "float32"):
         made = pixels(kind)
         made[1, 70, 200] = 7  # block 3, 1: valid, and nodata of the product
@@ -150,7 +150,7 @@ def test_a_block_in_which_a_pixel_would_differ_is_encoded(scratch):
 
 
 @pbtest.not_about_memory
-def test_a_block_in_which_steps_or_a_mask_make_a_pixel_invalid_is_encoded(scratch):
+def test_block_with_a_pixel_made_invalid_is_encoded(scratch):
     mask = np.full((H, W), 255, np.uint8)
     mask[199, 329] = 0
     for kind in ("uint16", "float32"):
@@ -175,7 +175,7 @@ def test_floats_that_no_product_holds_are_encoded(scratch):
     check(scratch, path, product("float32", 0), ALL - {(0, 0), (1, 0), (0, 1)})
 
 
-def test_crops_on_the_blocks_are_copied_but_where_they_end_within_one(scratch):
+def test_crop_on_block_edges_copies_whole_blocks_only(scratch):
     path = write(scratch, pixels("uint16"))
     inner = {(x, y) for x in range(3) for y in range(2)}
     check(scratch, path, product(), inner, (1, 1), steps="crop: {window: [64, 64, 192, 128]}")
@@ -185,7 +185,7 @@ def test_crops_on_the_blocks_are_copied_but_where_they_end_within_one(scratch):
     check(scratch, path, product(), ALL, steps="convolve: {kernel: box, size: 3, bands: {S: A}}")  # read with a halo, in other tiles
 
 
-def test_blocks_that_are_not_stored_or_of_old_streams_are_encoded(scratch):
+def test_absent_blocks_and_old_streams_are_encoded(scratch):
     made = pixels("uint16")
     made[:, 64:128, 64:128] = 0
     path = write(scratch, made, SPARSE_OK="TRUE")
@@ -193,7 +193,7 @@ def test_blocks_that_are_not_stored_or_of_old_streams_are_encoded(scratch):
     check(scratch, path, product(), ALL - {(1, 1)})
 
 
-def test_a_dry_run_says_what_keeps_blocks_from_being_copied(scratch):
+def test_dry_run_has_the_reason_against_copying_blocks(scratch):
     path = write(scratch, pixels("uint16"))
     assert said(scratch, path, product()) == ("copied", None)
     assert said(scratch, path, product(bands="B, A")) == (None, None)

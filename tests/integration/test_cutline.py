@@ -129,7 +129,7 @@ def test_cutline_is_that_of_gdal(scratch):
 
 
 @pbtest.not_about_threads
-def test_cutline_of_another_system_is_within_a_pixel_of_the_edge(scratch):
+def test_cutline_of_another_crs_is_exact_to_a_pixel(scratch):
     """Edges are bent there: ours follow the curve; ogr2ogr moves the vertices alone, unless its edges are short."""
     pixels = scene(scratch / "scene.tif")
     outlines(scratch / "far.geojson", 4326)
@@ -220,7 +220,7 @@ def test_mistakes_are_found_before_a_pixel_is_read(scratch):
 
 
 @pbtest.not_about_threads
-def test_points_are_left_out_and_cut_polygons_are_marked(scratch):
+def test_points_are_omitted_and_cut_polygons_marked(scratch):
     scene(scratch / "scene.tif")
 
     def box(x, y, side, name):

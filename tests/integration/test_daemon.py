@@ -44,7 +44,7 @@ class Start(Service):
         self.assertIn("--config", run("--help").stdout)
         self.assertRegex(run("--version").stdout, r"^pushbroomd \d")
 
-    def test_an_inbox_around_or_inside_another_directory_is_refused(self):
+    def test_inbox_around_or_in_another_folder_is_refused(self):
         d = self.daemon(start=False)
         good = d.config.read_text()
         for key, path in (("products", "inbox/p"), ("quarantine", "inbox"), ("inbox", "state/in")):
@@ -85,7 +85,7 @@ class Start(Service):
             subprocess.run(["rm", "-rf", inbox])
         self.assertIn("different filesystems", d.log_text())
 
-    def test_a_worker_that_cannot_start_leaves_the_job_waiting(self):
+    def test_worker_that_cannot_start_leaves_job_waiting(self):
         d = self.daemon(start=False)
         d.fake = False
         with open(d.log, "ab") as log:
@@ -100,7 +100,7 @@ class Start(Service):
 
 
 class Systemd(Service):
-    def test_systemd_is_told_ready_alive_reloading_and_stopping(self):
+    def test_systemd_gets_ready_alive_reloading_stopping(self):
         d = self.daemon(start=False)
         path = str(d.root / "notify")
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

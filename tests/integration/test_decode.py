@@ -183,7 +183,7 @@ def test_a_check_sum_that_is_wrong_is_damage(scratch):
     assert probe(tiff(scratch / "half.tif", [bytes(half)]))[0][:2] == ("read", "input.damaged")
 
 
-def test_a_strip_as_high_as_the_image_is_checked_to_its_end(scratch):
+def test_strip_of_full_height_is_checked_to_its_end(scratch):
     """GDAL decodes it row by row and never sees its end."""
     rows = 4000
     pixels = random.Random(2).randbytes(64 * rows // 2) + bytes(i % 7 for i in range(64 * rows // 2))

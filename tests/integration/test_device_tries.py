@@ -49,7 +49,7 @@ class LostDevice(Service):
         self.assertIsNone(job["device_why"])
         self.assertEqual([str(pid) for pid in d.workers()], pids[1:], "the fresh worker stays")
 
-    def test_a_full_device_is_used_by_streams_in_a_fresh_worker(self):
+    def test_full_device_is_used_by_streams_in_new_worker(self):
         d = self.daemon()
         d.drop("x.tif", "device device.busy")
         job = d.wait_job("x.tif", "successful")
@@ -75,7 +75,7 @@ class LostDevice(Service):
             d.wait_job("y.tif", "successful")
             self.assertEqual(self.tries(d, "y"), (pids[2:], ["config"]))
 
-    def test_a_cuda_that_is_demanded_gives_way_to_the_cpu_and_that_is_said(self):
+    def test_required_cuda_falls_back_to_cpu_with_message(self):
         d = self.daemon(start=False)
         d.config.write_text("compute: {device: cuda}\n" + d.config.read_text())
         d.start()
@@ -97,14 +97,14 @@ class LostDevice(Service):
         d.wait_job("y.tif", "successful")
         self.assertIsNone(d.trouble("queue"))
 
-    def test_an_error_of_the_input_after_a_lost_device_stands(self):
+    def test_input_error_after_a_lost_device_is_final(self):
         d = self.daemon()
         d.drop("x.tif", "device device.lost fail")
         job = d.wait_job("x.tif", "failed")
         self.assertEqual(job["error"]["code"], "input.truncated")
         self.assertEqual(len(self.tries(d, "x")[0]), 2)
 
-    def test_a_device_that_is_demanded_and_not_there_is_waited_for(self):
+    def test_required_but_absent_device_is_waited_for(self):
         d = self.daemon()
         d.drop("x.tif", "device device.missing device.missing")
         self.assertEqual(wait_for(lambda: d.trouble("queue"))["code"], "device.missing")
@@ -143,7 +143,7 @@ class LostDevice(Service):
         self.assertNotIn("does not end on SIGKILL", d.log_text(), "it was waited for")
         self.assertEqual(len(self.tries(d, "x")[0]), 1)
 
-    def test_a_lost_worker_that_outlives_sigkill_is_given_up_and_the_job_goes_on(self):
+    def test_worker_that_survives_sigkill_is_replaced(self):
         d = self.daemon()
         self.lost_and_held(d)
         d.limit_stall("1s")  # that the next worker is waited for is no stall of the job
@@ -153,7 +153,7 @@ class LostDevice(Service):
         self.assertEqual(len(self.tries(d, "x")[0]), 2)
         self.assertEqual(job["attempts"], 1)
 
-    def test_a_shutdown_between_two_tries_puts_the_job_back(self):
+    def test_shutdown_between_tries_requeues_the_job(self):
         d = self.daemon(stall="300s")
         job = self.lost_and_held(d)
         status, seconds = d.stop()
@@ -171,7 +171,7 @@ class LostDevice(Service):
         self.assertEqual((again["id"], again["device_why"]), (job["id"], None))
         self.assertEqual(len(d.jobs()), 2)
 
-    def test_a_cancelled_job_leaves_no_broken_worker_behind(self):
+    def test_cancelled_job_leaves_no_broken_worker(self):
         d = self.daemon(stall="300s")
         d.drop("x.tif", "lost_on_cancel")
         job = d.wait_job("x.tif", "running")

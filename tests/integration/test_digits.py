@@ -97,7 +97,7 @@ def test_a_band_that_passes_unchanged_keeps_its_bits(scratch):
         assert (found[None][0] == made[0])[valid].all()
 
 
-def test_tiles_that_a_gate_leaves_out_and_passes_before_change_nothing(scratch):
+def test_gated_tiles_and_passes_before_keep_all_digits(scratch):
     made, mask = pixels("uint32"), np.zeros((H, W), np.uint32)
     mask[70:120, 80:140] = 1
     path = write(scratch / "a.tif", np.stack([made[0], mask]), nodata=None)
@@ -109,7 +109,7 @@ def test_tiles_that_a_gate_leaves_out_and_passes_before_change_nothing(scratch):
     assert (found[None][0] == moved).all()
 
 
-def test_a_valid_value_that_is_nodata_of_the_product_moves_by_one_step(scratch):
+def test_valid_value_equal_to_nodata_moves_by_one_step(scratch):
     made = pixels("uint32")
     made[0, 50, :5] = 4000000001
     path = write(scratch / "a.tif", made)
@@ -137,7 +137,7 @@ def test_files_of_a_scene_on_one_grid_keep_theirs_too(scratch):
     assert (band, kind, are) == ("C", "uint32", "rounded") and n >= lost.sum(), (result["report"]["digits"], lost.sum())
 
 
-def test_pixels_that_steps_and_products_of_float32_take_rounded_are_counted(scratch):
+def test_pixels_rounded_to_float32_are_counted(scratch):
     for kind in ("uint32", "int32"):
         made = pixels(kind)
         path = write(scratch / f"{kind}.tif", made)
@@ -160,7 +160,7 @@ def test_pixels_that_steps_and_products_of_float32_take_rounded_are_counted(scra
         assert said(outcome(scratch, small, ["cog: {bands: [A]}"])[0]) == []
 
 
-def test_doubles_beyond_the_range_of_float32_are_counted(scratch):
+def test_doubles_beyond_float32_range_are_counted(scratch):
     made = pixels("float64")
     path = write(scratch / "a.tif", made)
     product = ["cog: {bands: [A], type: float64, nodata: 7}"]

@@ -69,7 +69,7 @@ class Documents(unittest.TestCase):
         self.assertIn("input.truncated", made("--man", "pushbroom-errors.7"))
         self.assertEqual(run(BIN / "pushbroom", "--man", "x").returncode, 2)
 
-    def test_commands_take_the_options_that_their_help_lists(self):
+    def test_commands_accept_the_options_in_their_help(self):
         for command in re.findall(r"^  ([a-z-]+) ", made("--help"), re.M):
             options = re.findall(r"^  (?:-\w, |    )--([a-z-]+)", made(command, "--help"), re.M)
             self.assertTrue(options, command)

@@ -54,7 +54,7 @@ class Duplicates(DaemonCase):
     def error(self, d, job):
         return d.call("job.get", id=job["id"])["error"]
 
-    def test_the_same_content_under_another_name_is_skipped_and_archived(self):
+    def test_same_content_of_another_name_is_skipped(self):
         d = self.service()
         first = self.first(d)
         self.deliver(d, "again.tif")
@@ -79,7 +79,7 @@ class Duplicates(DaemonCase):
         self.assertNotIn("input.quarantined", kinds)
         self.assertIn(str(d.root / "work/done/again.tif"), kept)
 
-    def test_what_was_done_is_known_whichever_checksum_the_pipeline_has_now(self):
+    def test_done_content_is_known_by_any_checksum_kind(self):
         d = self.service()
         plain = d.config.read_text()
         assert "\n  plain:\n" in plain, plain
@@ -146,7 +146,7 @@ class Duplicates(DaemonCase):
         wait_for(lambda: [row[0] for row in db.execute("SELECT job FROM contents")] == [d.wait_job("next.tif", "successful")["id"]])
         db.close()
 
-    def test_a_file_that_is_read_with_another_is_not_compared(self):
+    def test_file_read_with_another_is_not_compared(self):
         d = self.service()
         self.assertEqual(d.stop()[0], 0)
         d.config.write_text(d.config.read_text().replace("      bands:", "      sidecars: [.msk]\n      bands:", 1))
@@ -167,7 +167,7 @@ class Duplicates(DaemonCase):
         send("c.tif", "successful", True)
         send("d.tif", "dismissed", False)
 
-    def test_a_worker_that_reports_what_was_never_done_is_not_believed(self):
+    def test_false_duplicate_of_a_worker_is_not_accepted(self):
         d = self.daemon(start=False, settle="50ms")
         d.config.write_text(d.config.read_text().replace("pipelines:", "  duplicates: {keep: 1d}\npipelines:", 1))
         d.start()
@@ -198,7 +198,7 @@ class Duplicates(DaemonCase):
         d.wait_job("again.tif", "successful")
         self.assertEqual(d.files("quarantine"), [])
 
-    def test_when_the_products_are_gone_it_is_computed_and_remembered_anew(self):
+    def test_removed_products_are_computed_and_known_again(self):
         d = self.service()
         first = self.first(d)
         shutil.rmtree(d.root / "products/first")

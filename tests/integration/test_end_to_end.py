@@ -175,7 +175,7 @@ def test_kill_9_of_a_worker_is_tried_again(scratch):
         check_products(d, job)
 
 
-def test_a_cancelled_job_leaves_its_input_and_can_be_retried(scratch):
+def test_cancelled_job_keeps_input_and_can_be_retried(scratch):
     with service() as d:
         drop(d, scene(BIG), "big.tif")
         job = wait_mid_job(d, "big.tif")
@@ -189,7 +189,7 @@ def test_a_cancelled_job_leaves_its_input_and_can_be_retried(scratch):
         assert done["id"] == job["id"] and d.files("quarantine") == [] and products(d) == ["big"]
 
 
-def test_a_broken_scene_is_quarantined_with_words_and_works_when_repaired(scratch):
+def test_broken_scene_is_quarantined_and_runs_repaired(scratch):
     with service() as d:
         whole = scene(700).read_bytes()
         (scratch / "cut.tif").write_bytes(whole[:len(whole) // 2])
@@ -230,7 +230,7 @@ def test_sigterm_puts_the_job_back_within_10_seconds(scratch):
         check_products(d, job)
 
 
-def test_the_same_file_again_replaces_its_products_in_one_step(scratch):
+def test_same_file_again_replaces_products_in_one_step(scratch):
     with service() as d:
         def deliver():
             shutil.copy2(scene(700), d.root / "inbox/.x.tif")  # name, size and mtime are those of the first
@@ -250,7 +250,7 @@ def test_the_same_file_again_replaces_its_products_in_one_step(scratch):
         assert json.loads((folder / ".pushbroom.json").read_text())["job"] == after["id"]
 
 
-def test_another_file_of_the_same_name_size_and_mtime_gets_a_place_of_its_own(scratch):
+def test_other_file_of_equal_stat_has_its_own_place(scratch):
     with service(output="{exists: version}") as d:
         run("make_scene", "--size", "300x300", "--compress", "none", scratch / "x.tif")
         other = bytearray((scratch / "x.tif").read_bytes())
@@ -270,7 +270,7 @@ def test_another_file_of_the_same_name_size_and_mtime_gets_a_place_of_its_own(sc
             assert manifest["input"]["sha256"] == hashlib.sha256((scratch / path).read_bytes()).hexdigest()
 
 
-def test_another_file_of_the_same_name_gets_a_place_of_its_own(scratch):
+def test_other_file_of_the_same_name_has_its_own_place(scratch):
     with service(output="{exists: version}") as d:
         drop(d, scene(700), "x.tif")
         before = wait(d, "x.tif", "successful")
@@ -289,7 +289,7 @@ def test_another_file_of_the_same_name_gets_a_place_of_its_own(scratch):
         assert after["products"][0]["checksum"] != before["products"][0]["checksum"]
 
 
-def test_products_go_where_the_path_says_and_another_input_is_refused(scratch):
+def test_path_places_products_and_refuses_other_input(scratch):
     with service(output='{path: "all/{pipeline}/{scene}", name: "{scene}_{product}"}') as d:
         drop(d, scene(300), "x.tif")
         job = wait(d, "x.tif", "successful")
@@ -315,7 +315,7 @@ def kept(folder):
     return {p.name: p.read_bytes() for p in folder.iterdir()}
 
 
-def test_what_the_scene_does_not_tell_fails_before_a_pixel_is_read(scratch):
+def test_unknown_path_field_fails_before_any_pixel(scratch):
     with service(output='{path: "{sensor}/{scene}"}') as d:
         drop(d, scene(300), "x.tif")
         job = wait(d, "x.tif", "failed")
@@ -323,7 +323,7 @@ def test_what_the_scene_does_not_tell_fails_before_a_pixel_is_read(scratch):
         assert job["tiles_done"] == 0 and not products(d), job
 
 
-def test_permissions_of_products_are_those_of_the_config(scratch):
+def test_products_have_the_permissions_of_the_config(scratch):
     was = os.umask(0o077)
     try:
         with service(start=False) as d:
@@ -339,7 +339,7 @@ def test_permissions_of_products_are_those_of_the_config(scratch):
         os.umask(was)
 
 
-def test_a_full_disk_is_said_and_the_job_goes_on_when_there_is_room(scratch):
+def test_full_disk_is_reported_and_job_continues_later(scratch):
     with service(start=False) as d:
         small = d.root / "products"
         small.mkdir()

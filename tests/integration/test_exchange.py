@@ -40,7 +40,7 @@ def test_products_are_the_same_whatever_the_pattern(scratch):
 
 
 @pbtest.not_about_threads
-def test_a_pattern_that_does_not_go_with_tiles_is_refused(scratch):
+def test_pattern_unsuitable_for_tiles_is_refused(scratch):
     path = scene(scratch)
     cases = {"{pattern: probabilistic}": "wants results of tiles before they are sent",
              "{pattern: multiple, n0: 1000, n1: 1}": None,  # as many as fit the window go down
@@ -58,7 +58,7 @@ def test_a_pattern_that_does_not_go_with_tiles_is_refused(scratch):
             pbtest.shutil.rmtree(folder)
 
 
-def test_operators_choose_the_exchange_of_a_tile_s_parts(scratch):
+def test_operators_choose_the_exchange_of_tile_parts(scratch):
     """A composite's and a gate's tiles follow the patterns that these operators choose, also when the file says the same; the
     report tells; another pattern is refused with its place."""
     path = scene(scratch)

@@ -76,7 +76,7 @@ class Faults(DaemonCase):
 
 
 class Hangs(Faults):
-    def test_storage_that_hangs_holds_the_queue_and_fails_no_job(self):
+    def test_hung_storage_holds_the_queue_and_fails_no_job(self):
         """The reads of an input do not return, for a worker that could be ended any time."""
         if os.environ.get("PB_SANITIZE"):
             self.skipTest("the sanitizer wants to be the first library")
@@ -113,7 +113,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 class Confinement(Faults):
-    def test_a_worker_that_cannot_confine_itself_reads_no_file_and_fails_no_job(self):
+    def test_unconfined_worker_reads_and_fails_nothing(self):
         if os.uname().machine not in ("x86_64", "aarch64"):
             self.skipTest("the numbers of the system calls are not known here")
         if os.environ.get("PB_SANITIZE"):
@@ -152,7 +152,7 @@ class Queue(Faults):
         self.all_done(d, SCENES)
         self.assertEqual({j["error"] for j in d.jobs(limit=1000)}, {None})
 
-    def test_a_job_that_provokes_the_fault_itself_is_set_aside_and_holds_nobody(self):
+    def test_job_that_causes_the_fault_is_set_aside(self):
         d = self.daemon()
         d.drop("poison.tif", "fault input.io")
         self.held(d, "input.io")

@@ -53,7 +53,7 @@ def test_morphology_is_that_of_the_definition(scratch):
         same(compute(scratch, scene, step), morphology(z, operation, footprint(shape, size, angle)), None)
 
 
-def test_morphology_of_a_mask_in_tiles_is_that_of_the_whole_image(scratch):
+def test_tiled_mask_morphology_equals_the_whole_image(scratch):
     scene = terrain(scratch / "dem.tif", 1000, 517, 0.01)
     theirs = morphology(np.where(np.isnan(read(scene)), np.nan, read(scene) > 320), "open", footprint("disc", 13))
     path = scratch / "mask.tif"
@@ -71,7 +71,7 @@ def weighted(scene, weights, edge="reflect"):
     return np.einsum("yxij,ij->yx", windows, weights)
 
 
-def test_convolution_up_to_31_pixels_is_the_sum_of_the_definition(scratch):
+def test_convolution_up_to_31_px_equals_its_definition(scratch):
     scene = terrain(scratch / "dem.tif", 203, 111, 0.0001)
     random = np.random.default_rng(7)
     for size, whole in ((31, False), (17, True), (5, True)):

@@ -166,7 +166,7 @@ def test_other_layouts_of_files(scratch):
 
 
 @pbtest.not_about_threads
-def test_a_mask_in_the_file_and_a_mask_made_of_neighbours(scratch):
+def test_gate_works_with_file_mask_and_neighbour_mask(scratch):
     scene, bands = scene_of(scratch / "s.tif", nodata=None)
     data = gdal.Open(str(scene), gdal.GA_Update)
     gdal.SetConfigOption("GDAL_TIFF_INTERNAL_MASK", "YES")
@@ -195,7 +195,7 @@ def test_all_clouds_and_none(scratch):
         assert gate["left_out"] == left_out * (gate["tiles"] // 165), gate
 
 
-def test_a_share_is_of_squares_that_depend_on_nothing_else(scratch):
+def test_share_is_of_fixed_squares_of_the_scene(scratch):
     clear = clouds(SHAPE, share=0.85)
     scene, bands = scene_of(scratch / "s.tif", clear=clear)
     expected = np.where(clear, bands[0], np.nan)

@@ -103,7 +103,7 @@ class Sets(DaemonCase):
 
 
 class Taking(Sets):
-    def test_the_files_become_one_job_and_go_to_the_archive_together(self):
+    def test_files_become_one_job_and_one_archive_folder(self):
         d = self.service()
         self.drop(d)
         job = d.wait_job("S2X_a", "successful")
@@ -180,7 +180,7 @@ class Taking(Sets):
 
 
 class Missing(Sets):
-    def test_what_stays_incomplete_goes_to_quarantine_together_and_can_be_retried(self):
+    def test_incomplete_set_is_quarantined_and_retryable(self):
         d = self.service()
         self.drop(d, parts=("B04", "B08"))
         wait_for(lambda: [one for one in self.gathering(d) if one["files"] == 2])
@@ -196,7 +196,7 @@ class Missing(Sets):
         d.wait_job("S2X_a", "successful")
         self.assertEqual(d.files("quarantine"), [])
 
-    def test_a_file_that_comes_too_late_is_no_scene_and_is_kept(self):
+    def test_late_file_makes_no_scene_and_is_kept(self):
         d = self.service()
         self.drop(d)
         d.wait_job("S2X_a", "successful")
@@ -207,7 +207,7 @@ class Missing(Sets):
         wait_for(lambda: "S2X_a/S2X_a_B04.tif" in d.files("quarantine"))
         self.assertEqual(len(self.scenes(d)), 2)
 
-    def test_a_set_that_comes_twice_replaces_its_own_products(self):
+    def test_set_delivered_twice_replaces_its_own_products(self):
         d = self.service()
         self.drop(d)
         first = d.wait_job("S2X_a", "successful")
@@ -217,7 +217,7 @@ class Missing(Sets):
         self.assertEqual(second["products"][0]["path"], first["products"][0]["path"])
         self.assertTrue({"done/S2X_a", "done/S2X_a.1"} <= set(d.files("work")))
 
-    def test_a_file_that_is_replaced_while_others_are_missing_counts_as_it_is_last(self):
+    def test_replaced_file_uses_last_version(self):
         d = self.service()
         self.drop(d, parts=("B04", "SCL"))
         (d.root / "inbox/S2X_a_B04.tif").write_bytes(b"rubbish")
@@ -253,7 +253,7 @@ class Restarts(Sets):
         d.process.send_signal(signal.SIGKILL)
         d.process.wait()
 
-    def test_a_kill_between_the_claims_of_two_files_loses_none(self):
+    def test_kill_between_claims_of_two_files_loses_none(self):
         d = self.hung("S2X_a_B08.tif")
         self.kill(d)
         staged = [f for f in d.files("work") if f.endswith(".tif")]
@@ -281,7 +281,7 @@ class Restarts(Sets):
         wait_for(lambda: "S2X_a/S2X_a_B04.tif" in d.files("quarantine"))
         self.assertEqual([f.split("/")[-1] for f in d.files("work") if f.endswith(".tif")], self.names())
 
-    def test_a_stored_set_that_a_dead_service_had_claimed_is_adopted(self):
+    def test_stored_set_claimed_by_dead_service_is_adopted(self):
         d = self.service(start=False)
         claim = d.root / "work/20261121-081530-4f2a"
         claim.mkdir(parents=True)
@@ -293,7 +293,7 @@ class Restarts(Sets):
         self.assertEqual(d.wait_job("S2X_a", "successful")["id"], claim.name)
         self.assertFalse(left.exists())
 
-    def test_a_scene_whose_name_would_be_hidden_is_none_and_loses_no_file(self):
+    def test_hidden_scene_name_is_no_scene_and_keeps_files(self):
         d = self.service(start=False)
         d.config.write_text(d.config.read_text().replace("(?<scene>S2._[a-z0-9]+)", "S2(?<scene>[^_]+_[a-z0-9]+)").replace("{scene}_", "S2{scene}_"))
         left = d.root / "work/20261121-081530-4f2a.gather"  # of a service that took it for one
@@ -304,7 +304,7 @@ class Restarts(Sets):
         self.assertEqual(d.wait_job("S2.X_a_SCL.tif", "successful")["pipeline"], "every")
         self.assertFalse(left.exists())
 
-    def test_files_of_a_dead_service_never_follow_a_link_that_a_sender_made(self):
+    def test_files_of_dead_service_follow_no_sender_link(self):
         d = self.service(start=False)
         left = d.root / "work/20261121-081530-4f2a.gather"
         (left / "S2X_a").mkdir(parents=True)
@@ -317,7 +317,7 @@ class Restarts(Sets):
         d.wait_for(lambda: "S2X_a/S2X_a_B04.tif" in d.files("quarantine"))
         self.assertEqual(d.files("elsewhere"), [])
 
-    def test_a_service_that_is_killed_again_and_again_loses_no_file(self):
+    def test_repeatedly_killed_service_loses_no_file(self):
         d = self.service()
         rng = random.Random(7)
         pending = [(f"S2X_{i}", part) for i in range(4) for part in PARTS]
@@ -431,7 +431,7 @@ class Beside(Sets):
         self.assertIn("metadata belong to (input.metadata of pipeline planetscope-toa) did not arrive", error["message"])
         d.wait_for(lambda: {f"{PLANET}.tif", f"{PLANET}_metadata.xml"} <= set(d.files("quarantine")))
 
-    def test_a_failed_one_is_quarantined_and_retried_with_its_metadata(self):
+    def test_failed_file_is_retried_with_its_metadata(self):
         d = self.planets()
         (d.root / "made/wrong").write_text(self.metadata().read_text().replace("reflectanceCoefficient", "somethingElse"))
         self.put(d, f"{PLANET}_metadata.xml", d.root / "made/wrong")
@@ -472,7 +472,7 @@ class Beside(Sets):
         self.assertEqual(d.files("inbox"), ["b_RPC.TXT"])
         d.wait_for(lambda: "a.tfw is next to the scene and is not read: see input.sidecars of pipeline every" in d.log_text())
 
-    def test_listed_sidecars_are_read_with_the_file_of_the_inbox(self):
+    def test_listed_sidecars_are_read_with_the_inbox_file(self):
         d = self.planets(sidecars=", sidecars: [.msk]")
         self.put(d, "a.tif")
         out = gdal.GetDriverByName("GTiff").Create(str(d.root / "made/a.tif.msk"), 64, 48, 1, gdal.GDT_Byte)

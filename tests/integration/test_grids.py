@@ -418,7 +418,7 @@ def test_pansharpening_is_that_of_gdal(scratch):
         assert off.max() <= most and (off > 1).mean() <= share, (kind, off.max(), (off > 1).mean(), np.argwhere(off > most)[:5])
 
 
-def test_ratio_component_substitution_is_the_band_times_pan_over_its_mean(scratch):
+def test_rcs_is_the_band_times_pan_over_its_mean(scratch):
     """Against numpy, on pixels of one grid, so that nothing is resampled; and where the bands of a coarser grid come out."""
     numbers = np.random.default_rng(9)
     pan, band = (numbers.integers(1, 900, (91, 133)).astype(np.uint16) for _ in range(2))
@@ -502,7 +502,7 @@ def edges_in(bounds, source, target):
 
 
 @pbtest.not_about_memory
-def test_bounds_of_another_system_take_the_pixels_that_they_touch(scratch):
+def test_bounds_of_another_crs_take_touched_pixels(scratch):
     rng = np.random.default_rng(5)
     pixels = rng.integers(1, 60000, (331, 457)).astype(np.uint16)
     scene = write(scratch / "s.tif", pixels)

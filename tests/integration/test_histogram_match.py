@@ -98,7 +98,7 @@ def test_masks_leave_pixels_out_of_both_histograms(scratch):
 
 
 @pbtest.not_about_threads
-def test_a_reference_may_lie_on_another_grid_and_be_another_type(scratch):
+def test_reference_may_have_another_grid_and_type(scratch):
     one, other = bands(4, np.uint8), bands(5, np.uint16, (90, 77))
     scene = write(scratch / "s.tif", one)
     write(scratch / "r.tif", other[1], (500000.0, 20.0, 0.0, 4000000.0, 0.0, -20.0))

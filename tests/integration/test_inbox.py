@@ -44,7 +44,7 @@ class Inbox(DaemonCase):
 
 
 class Ignored(Inbox):
-    def test_what_service_ignore_names_stays_and_is_counted(self):
+    def test_ignored_names_stay_and_are_counted(self):
         d = self.daemon(start=False, settle="50ms")
         d.config.write_text(d.config.read_text().replace("pipelines:", '  ignore: ["*.aux.xml", "browse*"]\npipelines:', 1))
         d.start()
@@ -58,7 +58,7 @@ class Ignored(Inbox):
 
 
 class Writers(Inbox):
-    def test_a_file_that_is_held_open_is_taken_only_when_it_is_closed(self):
+    def test_open_file_is_taken_only_when_it_is_closed(self):
         d = self.daemon(settle="100ms")
         self.needs_leases(d)
         path = d.root / "inbox/slow.tif"
@@ -95,7 +95,7 @@ class Writers(Inbox):
         memory.close()
         d.wait_job("map.tif", "successful")
 
-    def test_a_file_that_is_held_open_is_left_at_the_start_as_well(self):
+    def test_open_file_is_left_at_the_start_too(self):
         d = self.daemon(start=False, settle="100ms")
         with open(d.root / "inbox/slow.tif", "w") as file:
             file.write("ok")
@@ -107,7 +107,7 @@ class Writers(Inbox):
             self.assertEqual(self.names(d), [])
         d.wait_job("slow.tif", "successful")
 
-    def test_a_rewrite_that_restores_its_mtime_is_one_more_change(self):
+    def test_rewrite_with_restored_mtime_is_a_change(self):
         d = self.daemon(settle="3s")
         for i in range(20):
             name = "same%d.tif" % i
@@ -141,7 +141,7 @@ class Writers(Inbox):
 
 
 class Renamed(Inbox):
-    def test_what_is_renamed_in_is_taken_at_once_and_what_is_copied_settles(self):
+    def test_renamed_file_is_taken_at_once_copy_settles(self):
         d = self.daemon(settle="1h", rescan="1h")
         self.needs_leases(d)
         (d.root / "inbox/copied.tif").write_text("ok")
@@ -155,7 +155,7 @@ class Renamed(Inbox):
         self.assertEqual(sorted(self.names(d)), ["fresh.tif", "part.tif"])
         self.assertTrue((d.root / "inbox/copied.tif").exists())
 
-    def test_what_is_renamed_in_by_its_writer_waits_for_the_close_and_settles(self):
+    def test_file_renamed_by_its_writer_waits_and_settles(self):
         d = self.daemon(settle="300ms")
         self.needs_leases(d)
         outside = d.root / "writing"
@@ -196,11 +196,11 @@ class NoLeases(Inbox):
         d = self.held_open("-lease")
         self.assertIn("/proc", d.call("service.info")["inbox_writers"])
 
-    def test_a_writer_that_proc_hides_is_known_by_its_changes(self):
+    def test_writer_hidden_from_proc_is_known_by_changes(self):
         """A process with more capabilities than the service may not be looked at."""
         self.held_open("-lease,-sys_ptrace")
 
-    def test_without_the_capability_two_looks_decide_and_that_is_said(self):
+    def test_without_cap_lease_two_scans_decide_with_log(self):
         if os.geteuid() != 0 or shutil.which("setpriv") is None:
             self.skipTest("needs root and setpriv")
         d = self.daemon(start=False, settle="2s")
@@ -236,7 +236,7 @@ class Links(Inbox):
 
 
 class Directory(Inbox):
-    def test_an_inbox_that_was_replaced_between_two_looks_is_watched(self):
+    def test_inbox_replaced_between_two_scans_is_watched(self):
         d = self.daemon(rescan="2s")
         (d.root / "new").mkdir()
         exchange(d.root / "inbox", d.root / "new")  # a look between two renames would find no inbox
@@ -248,7 +248,7 @@ class Directory(Inbox):
         d.drop("x.tif", old=True)
         d.wait_job("x.tif", "successful")
 
-    def test_an_inbox_that_is_gone_is_a_trouble_until_it_is_back(self):
+    def test_missing_inbox_is_a_trouble_until_it_returns(self):
         d = self.daemon()
         self.assertEqual(d.call("service.info")["troubles"], [])
         (d.root / "inbox").rmdir()
@@ -263,7 +263,7 @@ class Directory(Inbox):
 
 
 class Machine(Inbox):
-    def test_a_work_directory_that_is_gone_is_a_trouble_and_loses_no_file(self):
+    def test_missing_work_folder_is_trouble_loses_no_file(self):
         d = self.daemon()
         (d.root / "work").rename(d.root / "away")
         d.drop("x.tif", old=True)
@@ -276,7 +276,7 @@ class Machine(Inbox):
         wait_for(lambda: d.call("service.info")["troubles"] == [])
 
 
-    def test_no_descriptors_left_is_a_trouble_and_loses_no_file(self):
+    def test_no_descriptors_is_a_trouble_and_loses_no_file(self):
         d = self.daemon(rescan="300ms")
         before = resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE, (3, before[1]))
@@ -289,7 +289,7 @@ class Machine(Inbox):
         d.wait_job("x.tif", "successful")
         wait_for(lambda: d.call("service.info")["troubles"] == [])
 
-    def test_a_disk_without_room_for_the_claim_is_a_trouble_and_loses_no_file(self):
+    def test_claim_on_full_disk_is_trouble_loses_no_file(self):
         disk = pathlib.Path(tempfile.mkdtemp(prefix="pb-disk-"))
         self.addCleanup(disk.rmdir)
         mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,nr_inodes=40,mode=0755", "none", disk],

@@ -53,7 +53,7 @@ class Several(Inboxes):
         self.assertEqual(info["inboxes"], [str(d.root / "one"), str(d.root / "two")])
         self.assertEqual(info["inbox"], info["inboxes"][0])
 
-    def test_one_that_cannot_be_read_keeps_no_other_waiting(self):
+    def test_unreadable_inbox_does_not_delay_the_others(self):
         d = self.feed(["{path: \"{root}/one\"}", "{path: \"{root}/two\"}"])
         (d.root / "one/.pushbroomd.lock").unlink(missing_ok=True)
         (d.root / "one").rmdir()
@@ -77,7 +77,7 @@ class Several(Inboxes):
                 (d.root / inbox / name).write_text("ok")
         wait_for(lambda: [d.call("service.info")[key] for key in ("inbox_waiting", "inbox_ignored")] == [2, 2])
 
-    def test_other_inboxes_need_a_restart_and_the_old_ones_stay(self):
+    def test_new_inboxes_need_a_restart_and_old_ones_stay(self):
         d = self.feed(["{path: \"{root}/one\"}"])
         self.set_inboxes(d, ["{path: \"{root}/two\"}"])
         d.process.send_signal(signal.SIGHUP)
@@ -98,7 +98,7 @@ class SubFolders(Inboxes):
     def wait_in(self, d, folder, name, status):
         return d.wait_for(lambda: (self.job_of(d, folder, name) or {}).get("status") == status and self.job_of(d, folder, name))
 
-    def test_files_keep_their_folder_and_those_of_one_name_never_meet(self):
+    def test_files_keep_folders_and_equal_names_stay_apart(self):
         d = self.recursive(start=False)
         for folder in ("a/2026", "b"):  # there before the start
             os.makedirs(d.root / "one" / folder)
@@ -142,7 +142,7 @@ class SubFolders(Inboxes):
         d.call("job.drop", id=self.job_of(d, "b", "x.tif")["id"])
         self.assertEqual([f for f in d.files("quarantine") if "x.tif" in f], [])
 
-    def test_retention_looks_into_folders_but_not_into_inputs(self):
+    def test_retention_enters_folders_but_no_inputs(self):
         d = self.recursive()
         for folder, text in (("a/b", "ok"), ("c", "fail")):
             os.makedirs(d.root / "one" / folder)
@@ -196,7 +196,7 @@ class SubFolders(Inboxes):
         self.assertEqual(d.files("one"), ["browse", "browse/a.tif", "x", "x/n.txt"])
         wait_for(lambda: d.call("service.info")["inbox_ignored"] == 2)
 
-    def test_what_a_dead_service_left_in_work_has_its_folder_and_priority(self):
+    def test_claim_of_dead_service_has_folder_and_priority(self):
         d = self.feed(["{path: \"{root}/one\", recurse: true, priority: 7}"], start=False)
         claim = d.root / "work/20261121-082850-abcd"
         empty = d.root / "work/20261121-082850-abce"
@@ -243,7 +243,7 @@ class Markers(Inboxes):
         d.release = lambda: faults.set_mode(rule, control.OFF)
         return d, lambda: wait_for(lambda: faults.counts(rule)[1])
 
-    def test_a_file_is_taken_when_its_marker_is_there_and_not_before(self):
+    def test_file_is_taken_with_its_marker_and_not_before(self):
         d = self.feed([self.MARKER], settle="1h", start=False)
         d.config.write_text(d.config.read_text().replace("pipelines:", "  ignore: [\"*.done\"]\npipelines:", 1))
         d.start()
@@ -262,7 +262,7 @@ class Markers(Inboxes):
         self.assertEqual(job["folder"], "a")
         wait_for(lambda: [p for p in os.listdir(d.root / "work") if p[0] != "."] == ["done"])
 
-    def test_a_file_that_is_written_is_not_taken_for_its_marker(self):
+    def test_file_in_writing_is_not_taken_for_its_marker(self):
         d = self.feed([self.MARKER], settle="100ms", rescan="200ms")
         if d.call("service.info")["inbox_writers"] != "seen":
             self.skipTest("this filesystem has no leases")
@@ -277,7 +277,7 @@ class Markers(Inboxes):
             file.write("k")
         d.wait_job("x.tif", "successful")
 
-    def test_a_marker_without_a_file_is_told_and_counted_until_it_comes(self):
+    def test_marker_is_a_trouble_until_its_file_arrives(self):
         d = self.feed([self.MARKER], settle="300ms")
         (d.root / "one/x.tif.done").touch()
         trouble = wait_for(lambda: d.trouble("delivery"))
@@ -290,7 +290,7 @@ class Markers(Inboxes):
         d.wait_job("x.tif", "successful")
         wait_for(lambda: not d.trouble("delivery"))
 
-    def test_quarantine_retry_and_drop_take_the_marker_along(self):
+    def test_quarantine_retry_and_drop_move_the_marker(self):
         d = self.feed([self.MARKER])
         self.put(d, "one/x.tif", "fail")
         (d.root / "one/x.tif.done").touch()
@@ -353,7 +353,7 @@ class Markers(Inboxes):
         wait_for(lambda: d.files("work/done") == ["x.tif", "x.tif.done"])
         self.assertEqual((d.files("one"), len(d.jobs())), ([], 1))
 
-    def test_a_marker_that_cannot_go_back_with_its_file_is_not_that_of_the_next(self):
+    def test_marker_of_a_returned_file_is_not_for_the_next(self):
         d, hangs = self.hung("fsync", "/work/20")
         self.put(d, "one/x.tif", "ok")
         (d.root / "one/x.tif.done").touch()
@@ -373,7 +373,7 @@ class Markers(Inboxes):
         subprocess.run([str(BIN / "make_scene"), "--size", "64x64", str(d.root / ".scene")], check=True, stdout=subprocess.DEVNULL)
         os.rename(d.root / ".scene", d.root / "one" / name)
 
-    def test_a_file_with_sidecars_waits_for_its_marker_as_well(self):
+    def test_file_with_sidecars_waits_for_its_marker(self):
         d = self.feed([self.MARKER], settle="100ms", fake=False)
         self.scene(d, "x.tif")
         self.put(d, "one/x.tif.aux.xml")
@@ -387,7 +387,7 @@ class Markers(Inboxes):
         wait_for(lambda: [f for f in d.files("work/done") if f[0] == "x"] == ["x.tif", "x.tif.done", "x.tif/x.tif", "x.tif/x.tif.aux.xml"])
         self.assertEqual((d.files("one"), d.trouble("delivery")), ([], None))
 
-    def test_a_file_with_sidecars_does_not_wait_to_settle_for_its_marker(self):
+    def test_marked_file_with_sidecars_needs_no_settling(self):
         d = self.feed([self.MARKER], settle="1h", fake=False)
         self.scene(d, "x.tif")
         self.put(d, "one/x.tif.aux.xml")
@@ -395,7 +395,7 @@ class Markers(Inboxes):
         d.wait_job("x.tif", "successful")
         wait_for(lambda: "x.tif.done" in d.files("work/done"))
 
-    def test_a_kill_between_a_file_with_sidecars_and_its_marker(self):
+    def test_kill_between_file_and_its_marker_loses_none(self):
         d, hangs = self.hung("rename", "x.tif.done", fake=False)
         self.scene(d, "x.tif")
         self.put(d, "one/x.tif.aux.xml")
@@ -437,7 +437,7 @@ class Checksums(Inboxes):
         wait_for(lambda: len(d.files("work/done")) == 2 * len(forms))
         self.assertEqual(d.files("one"), [])
 
-    def test_what_does_not_agree_goes_to_quarantine_with_its_checksum(self):
+    def test_mismatch_is_quarantined_with_its_checksum(self):
         d = self.service()
         forms = {"wrong": ("{md5}x".replace("{md5}x", "0" * 32) + "  {name}\n", "has the MD5 checksum"), "text": ("not a sum\n", "is no line with"),
                  "empty": ("\n", "has no checksum in it"), "sha1": ("{sha1}  {name}\n", "is no line with"), "kind": ("SHA3-256 ({name}) = {sha256}\n", "is no line with"),
@@ -461,7 +461,7 @@ class Checksums(Inboxes):
         d.call("job.retry", id=id)
         d.wait_job("wrong.tif", "successful")
 
-    def test_of_a_folder_each_file_that_has_a_line_is_compared(self):
+    def test_each_listed_file_of_a_folder_is_compared(self):
         d = self.service(start=False)
         text = d.config.read_text()
         d.config.write_text(text[:text.index("pipelines:")] + "pipelines:\n  s: {input: {scene: 'F_*', files: {R: a.tif}}, products: [statistics: {}]}\n")
@@ -502,7 +502,7 @@ class Checksums(Inboxes):
         wait_for(lambda: {"wrong.tif/wrong.tif.aux.xml", "wrong.tif.sum"} <= set(d.files("quarantine")))
         self.assertEqual(d.files("one"), [])
 
-    def test_a_set_that_a_dead_service_had_claimed_is_adopted_without_a_checksum(self):
+    def test_set_of_dead_service_needs_no_checksum(self):
         d = self.service(start=False)
         text = d.config.read_text()
         d.config.write_text(text[:text.index("pipelines:")] + "pipelines:\n  s: {input: {group: '(?<scene>G\\d)_[a-z]\\.tif', "
@@ -527,7 +527,7 @@ class Checksums(Inboxes):
 
 
 class Priority(Inboxes):
-    def test_jobs_of_an_inbox_of_a_higher_priority_go_first(self):
+    def test_inbox_of_a_higher_priority_has_its_jobs_first(self):
         d = self.feed(["{path: \"{root}/one\"}", "{path: \"{root}/two\", priority: 10}"])
         self.put(d, "one/first.tif", "until go")
         d.wait_job("first.tif", "running")
@@ -552,7 +552,7 @@ class Refused(Inboxes):
         for word in words:
             self.assertIn(word, said.stdout)
 
-    def test_inboxes_in_each_other_and_in_other_directories(self):
+    def test_nested_or_misplaced_inboxes_are_refused(self):
         d = self.feed(["{path: \"{root}/one\"}", "{path: \"{root}/one/deep\"}"], start=False)
         self.refused(d, "config.yaml:4:14", "inboxes (%s/one/deep) is inside" % d.root)
         self.set_inboxes(d, ["{path: \"{root}/one\"}", "{path: \"{root}/one/\"}"])

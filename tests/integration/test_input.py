@@ -57,7 +57,7 @@ def partly_valid(path, kind):
     return {"mask": ~holes, "nodata": pixels != 0}
 
 
-def test_what_says_which_pixels_are_valid_is_what_gdal_asks(scratch):
+def test_valid_pixels_are_those_of_gdal(scratch):
     for kind in ("mask", "nodata", "alpha", "mask nodata", "alpha nodata", "none"):
         path = scratch / f"{kind.replace(' ', '_')}.tif"
         says = partly_valid(path, kind)
@@ -140,7 +140,7 @@ def test_lost_georeferencing_fails_the_job(scratch):
     assert outcome(scratch, scratch / "good.tif")["status"] == "successful"
 
 
-def test_a_nodata_tag_that_is_no_number_needs_the_config(scratch):
+def test_nodata_tag_without_a_number_needs_the_config(scratch):
     data = bytearray(scene(scratch / "x.tif", np.arange(64 * 64, dtype=np.uint16).reshape(64, 64), nodata=123).read_bytes())
     at = entry_at(data, 42113)
     data[at + 8:at + 12] = b"12x\0"
@@ -234,7 +234,7 @@ def test_overviews_invent_no_class(scratch):
     assert set(np.unique(level)) == {1, 9}, np.unique(level)[:9]
 
 
-def test_an_uncompressed_product_of_a_huge_image_reserves_nothing(scratch):
+def test_huge_uncompressed_product_reserves_no_space(scratch):
     """A sparse image that limits let pass: what its product needs is checked, not taken."""
     path = scratch / "huge.tif"
     ds = gdal.GetDriverByName("GTiff").Create(str(path), 400000, 400000, 1, gdal.GDT_Byte,

@@ -59,7 +59,7 @@ class Journal(DaemonCase):
         one = self.watch(d, since=start, id=ids[1])
         self.assertEqual({e["data"]["job"]["id"] for e in self.changes(one, 3)}, {ids[1]})
 
-    def test_numbers_stay_over_a_kill_and_what_was_told_was_stored(self):
+    def test_numbers_survive_a_kill_once_they_are_sent(self):
         d = self.daemon()
         start = self.watch(d).first["seq"]
         self.life(d, "a.tif")
@@ -102,7 +102,7 @@ class Journal(DaemonCase):
         seqs = [e["seq"] for e in events]
         self.assertEqual(seqs, sorted(set(seqs)))
 
-    def test_events_wait_for_those_who_want_them_and_go_when_done_with(self):
+    def test_events_wait_for_targets_until_acknowledged(self):
         d = self.daemon(NOTIFY)
         self.life(d, "a.tif")
         self.life(d, "b.tif", "fail")

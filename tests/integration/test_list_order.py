@@ -46,7 +46,7 @@ def right(values):
     return out
 
 
-def test_files_count_as_they_are_listed_and_others_are_not_used(scratch):
+def test_files_count_in_list_order_others_are_unused(scratch):
     of_values(scratch, (1, 2, 3, 4, 5))
     path = config(scratch)
     for text, values, rest in (("t_3_A.tif\nt_1_A.tif\nt_5_A.tif\n", (3, 1, 5), (2, 4)),

@@ -49,7 +49,7 @@ def test_lost_once_runs_again_in_a_fresh_process(scratch):
     assert "a.tif: runs again in a fresh process after device.lost" in done.stderr, done.stderr
 
 
-def test_lost_twice_runs_on_the_cpu_with_the_same_products(scratch):
+def test_device_lost_twice_gives_same_products_on_cpu(scratch):
     image, = scenes(scratch, "a.tif")
     done, runs = lossy(scratch, [], "--json", image)
     plain, = results(done)
@@ -89,7 +89,7 @@ def test_lost_for_ever_is_one_failure(scratch):
     assert done.stderr.count("[device.lost]") == 1 and not done.stdout, done
 
 
-def test_other_errors_and_devices_that_never_were_stand(scratch):
+def test_other_errors_and_absent_devices_are_final(scratch):
     image, = scenes(scratch, "a.tif")
     for codes in ([MISSING], ["input.damaged"], [LOST, "input.damaged"]):
         done, runs = lossy(scratch, codes, "--json", image, code=1)
@@ -97,7 +97,7 @@ def test_other_errors_and_devices_that_never_were_stand(scratch):
         assert results(done)[0]["error"]["code"] == codes[-1]
 
 
-def test_only_the_input_whose_device_failed_goes_to_the_cpu(scratch):
+def test_only_input_of_the_failed_device_uses_the_cpu(scratch):
     images = scenes(scratch, "a.tif", "b.tif", "c.tif", "d.tif")
     done, runs = lossy(scratch, [GOOD, LOST, LOST, GOOD, GOOD, LOST, GOOD], "--json", *images)
     assert [(device, name) for _, device, name in runs] == [
@@ -109,7 +109,7 @@ def test_only_the_input_whose_device_failed_goes_to_the_cpu(scratch):
     assert len(set(pids)) == len(pids), pids
 
 
-def test_an_earlier_failure_and_all_options_survive_the_change_of_worker(scratch):
+def test_worker_change_keeps_failures_and_options(scratch):
     scenes(scratch, "-b c.tif")
     config = scratch / "c.yaml"
     config.write_text((SOURCE / "samples/vegetation.yaml").read_text())
@@ -121,7 +121,7 @@ def test_an_earlier_failure_and_all_options_survive_the_change_of_worker(scratch
     assert "interrupted" not in done.stderr
 
 
-def test_a_gpu_that_was_demanded_gives_way_and_that_is_said_even_when_quiet(scratch):
+def test_required_gpu_fallback_is_shown_even_if_quiet(scratch):
     image, = scenes(scratch, "a.tif")
     done, runs = lossy(scratch, [LOST, LOST], "--quiet", "--device", "cuda", image)
     assert devices(runs) == ["gpu", "gpu", "cpu"], runs
@@ -148,7 +148,7 @@ def test_what_was_printed_before_is_printed_once(scratch):
     assert [line.split(" -> ")[0] for line in done.stdout.splitlines() if " -> " in line] == [str(i) for i in images], done.stdout
 
 
-def test_a_config_that_cannot_be_read_again_is_used_for_all_tries(scratch):
+def test_config_readable_once_is_used_for_all_tries(scratch):
     image, = scenes(scratch, "a.tif")
     fifo = scratch / "c.yaml"
     os.mkfifo(fifo)

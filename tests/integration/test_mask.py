@@ -123,7 +123,7 @@ def test_growth_is_by_distance_and_knows_no_tiles(scratch):
 
 
 @pbtest.not_about_memory
-def test_a_quality_band_of_larger_pixels_is_that_of_the_nearest(scratch):
+def test_coarser_quality_band_uses_the_nearest_pixel(scratch):
     quality = patches((151, 139), [4, 9, 5], side=5).astype(np.uint8)
     write(scratch / "scl.tif", quality, (TRANSFORM[0], 20.0, 0.0, TRANSFORM[3], 0.0, -20.0), nodata=0)
     scene, r, n = scene_of(scratch / "s.tif", patches(SHAPE, [1, 2]))
@@ -151,7 +151,7 @@ def test_values_of_a_scaled_scene_are_those_stored(scratch):
     same(gdal.Open(report["products"][0]["path"]).ReadAsArray(), np.where(quality == 9, np.nan, expected))
 
 
-def test_a_mask_as_gate_leaves_tiles_out_and_changes_nothing(scratch):
+def test_mask_as_gate_skips_tiles_and_changes_nothing(scratch):
     quality = np.full(SHAPE, 9)
     quality[150:200, 30:90] = 4
     scene, _, _ = scene_of(scratch / "s.tif", quality)
@@ -174,7 +174,7 @@ pipelines:
     assert report["report"]["gate"]["left_out"] > 10, report["report"]["gate"]
 
 
-def test_a_mask_is_a_product_of_bytes_with_overviews_of_classes(scratch):
+def test_mask_product_has_bytes_and_class_overviews(scratch):
     quality = patches((600, 700), [4, 9], side=3)
     scene, _, _ = scene_of(scratch / "s.tif", quality)
     config = scratch / "c.yaml"

@@ -229,7 +229,7 @@ class Notify(DaemonCase):
         self.assertEqual([e["type"] for e in failed.events()], ["pushbroom.job.failed"])
         self.assertEqual(nothing.got, [])
 
-    def test_a_receiver_that_is_down_gets_all_when_it_is_up_again(self):
+    def test_receiver_that_was_down_gets_all_events_later(self):
         port = free_port()
         d = self.service([("webhook", "url: \"http://127.0.0.1:%d/\", overdue: 500ms" % port)])
         for i in range(3):
@@ -260,7 +260,7 @@ class Notify(DaemonCase):
         self.assertEqual([e["data"]["job"]["name"] for e in receiver.events()], ["a.tif", "a.tif", "b.tif"])
         self.assertIn("answers 500: text", self.log(d))
 
-    def test_an_event_that_is_refused_holds_up_the_others_for_a_while_only(self):
+    def test_refused_event_delays_others_for_limited_time(self):
         receiver = self.receiver(answer=lambda n: 422 if n <= 5 else 200)
         d = self.service([("webhook", "url: \"http://127.0.0.1:%d/\"" % receiver.port)])
         self.run_one(d, "a.tif")
@@ -297,7 +297,7 @@ class Notify(DaemonCase):
         self.assertEqual(len(receiver.got), 1)
         self.assertIn("certificate", self.log(d))
 
-    def test_secrets_that_others_can_read_or_that_are_not_there(self):
+    def test_readable_or_missing_secret_is_refused(self):
         receiver = self.receiver()
         d = self.service(lambda d: [
             ("webhook", "name: open, url: \"http://127.0.0.1:%d/\", secret_file: %s" % (
@@ -318,7 +318,7 @@ class Notify(DaemonCase):
 
     # --- kills
 
-    def test_kills_of_the_notifier_lose_nothing_and_ids_are_the_same(self):
+    def test_kills_of_notifier_lose_nothing_and_keep_ids(self):
         killed = threading.Event()
 
         def answer(n):
@@ -365,7 +365,7 @@ class Notify(DaemonCase):
         self.assertEqual(sorted(name for name, _ in dict.fromkeys(ends)), ["%d.tif" % i for i in range(4)])
         self.assertIn("the service answers", self.log(d))
 
-    def test_the_notifier_may_come_later_and_a_reload_brings_another_receiver(self):
+    def test_notifier_may_start_late_and_change_receiver(self):
         first, second = self.receiver(), self.receiver()
         d = self.service([("webhook", "url: \"http://127.0.0.1:%d/\"" % first.port)], start=False)
         self.run_one(d, "a.tif")
@@ -462,7 +462,7 @@ class Notify(DaemonCase):
         return lambda: [line.split(" ", 1) for line in lines if line.startswith("pb/")]
 
     @unittest.skipUnless(MOSQUITTO and shutil.which("mosquitto_sub"), "no mosquitto here (packages mosquitto, mosquitto-clients)")
-    def test_a_broker_gets_events_also_those_of_the_time_it_was_away(self):
+    def test_broker_gets_events_of_its_downtime_too(self):
         port = free_port()
         d = self.service([("mqtt", "host: 127.0.0.1, port: %d, tls: off, topic: \"pb/{pipeline}/{event}/{scene}\"," % port +
                            " events: [job.successful, product.published]")])

@@ -68,7 +68,7 @@ def windows_of(scene, size, edge):
     return np.lib.stride_tricks.sliding_window_view(padded, (size, size))
 
 
-def test_roughness_of_other_sizes_and_edges_is_that_of_numpy(scratch):
+def test_roughness_of_sizes_and_edges_equals_numpy(scratch):
     scene = terrain(scratch / "dem.tif", 203, 111, 0.001)
     for size, edge in ((5, "reflect"), (15, "clamp"), (7, "nodata")):
         windows = windows_of(scene, size, edge)
@@ -152,7 +152,7 @@ def weighted(windows, weights):
     return (windows * weights).sum((2, 3)) / weights.sum((2, 3))
 
 
-def test_bilateral_and_frost_weigh_by_the_windows_values(scratch):
+def test_bilateral_and_frost_weigh_by_window_values(scratch):
     scene = terrain(scratch / "dem.tif", 203, 111, 0.0005)
     for size, edge, scale, sigma in ((5, "reflect", 6, 0), (9, "clamp", 1.5, 2), (3, "nodata", 40, 1)):
         windows = windows_of(scene, size, edge).astype(np.float64)
@@ -175,7 +175,7 @@ def of_gdaldem(scene, what, **options):
 
 
 @pbtest.not_about_memory
-def test_slope_aspect_and_hillshade_are_those_of_gdaldem(scratch):
+def test_slope_aspect_and_hillshade_equal_gdaldem(scratch):
     scene = terrain(scratch / "dem.tif", 301, 277, 0.001)
     for method, alg in (("horn", "Horn"), ("zevenbergen-thorne", "ZevenbergenThorne")):
         near(compute(scratch, scene, f"slope: {{method: {method}, bands: {{OUT: DEM}}}}"), of_gdaldem(scene, "slope", alg=alg), 1e-5, 1e-4)
@@ -215,7 +215,7 @@ def test_slope_of_a_turned_scene_looks_along_its_axes(scratch):
     near(compute(scratch, scene, "aspect: {bands: {OUT: DEM}}")[inner], np.full((78, 88), np.degrees(np.arctan2(-0.3, 0.1)) + 360), 1e-3)
 
 
-def test_slope_without_a_place_asks_for_the_size_of_a_pixel(scratch):
+def test_slope_without_georeference_needs_a_pixel_size(scratch):
     scene = scratch / "nowhere.tif"
     file = gdal.GetDriverByName("GTiff").Create(str(scene), 90, 80, 1, gdal.GDT_Float32)
     file.GetRasterBand(1).WriteArray(np.mgrid[0:80, 0:90][1].astype(np.float32))

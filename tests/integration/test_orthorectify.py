@@ -100,7 +100,7 @@ def compare(report, theirs, method, edge=4, share=1e-4):
 
 
 @pbtest.not_about_memory
-def test_polynomials_of_ground_control_points_are_those_of_gdalwarp(scratch):
+def test_gcp_polynomials_equal_gdalwarp(scratch):
     for params, order, says in (("", 0, "order 2"), (", from: gcps, order: 1", 1, "order 1"), (", from: gcps, order: 2", 2, "order 2"),
                                 (", from: gcps, order: 3", 3, "order 3")):
         report = warp(scratch, RADAR, f'crs: "EPSG:32740", method: nearest{params}')
@@ -108,13 +108,13 @@ def test_polynomials_of_ground_control_points_are_those_of_gdalwarp(scratch):
         assert report["report"]["placed_by"] == f"a polynomial of {says} of 294 ground control points", report["report"]["placed_by"]
 
 
-def test_splines_of_ground_control_points_are_those_of_gdalwarp(scratch):
+def test_gcp_splines_equal_gdalwarp(scratch):
     report = warp(scratch, RADAR, 'crs: "EPSG:32740", pixel: 500, method: nearest, from: tps')
     compare(report, reference(RADAR, dstSRS="EPSG:32740", resampleAlg="near", tps=True, xRes=500, yRes=500), "nearest", share=SPLINE)
     assert report["report"]["placed_by"] == "a thin-plate spline through 294 ground control points", report["report"]
 
 
-def test_points_that_no_polynomial_fits_are_met_by_a_spline(scratch):
+def test_points_without_a_polynomial_fit_a_spline(scratch):
     scene = gcp_scene(scratch / "wild.tif", 30, wild=300.0)
     for method in ("bilinear", "cubic"):
         report = warp(scratch, scene, f'crs: "EPSG:32632", pixel: 70, from: tps, method: {method}')
@@ -156,7 +156,7 @@ def test_what_is_cropped_first_lies_where_it_lay(scratch):
         compare(report, reference(scratch / "part.tif", dstSRS=crs, resampleAlg="near", **options), "nearest", share=SPLINE if source else 1e-4)
 
 
-def test_auto_takes_points_before_rpcs_and_the_dry_run_says_so(scratch):
+def test_auto_prefers_points_to_rpcs_also_in_dry_run(scratch):
     scene = rpc_scene(scratch / "s.tif")
     both = gdal.Open(str(scene), gdal.GA_Update)
     system = osr.SpatialReference()
@@ -186,7 +186,7 @@ def test_tiles_and_threads_do_not_count(scratch):
     assert len(seen) == 1, seen
 
 
-def test_tiles_of_a_grid_are_found_without_a_geotransform(scratch):
+def test_grid_tiles_are_found_without_a_geotransform(scratch):
     report = warp(scratch, RADAR, "grid: mgrs, pixel: 610")
     tiles = {t["id"] for t in report["report"]["tiles"]}
     assert tiles and all(t.startswith(("40M", "39M")) for t in tiles), tiles
@@ -227,7 +227,7 @@ def test_points_whose_longitudes_jump_are_refused(scratch):
         pbtest.run("pushbroom", "run", "-c", config(scratch, 'crs: "EPSG:4326", from: gcps, order: 1'), "-o", scratch / "out", scene)
 
 
-def test_a_scene_across_the_antimeridian_has_a_grid_that_goes_on(scratch):
+def test_scene_across_antimeridian_has_one_grid(scratch):
     """RPCs depend on the distance of a longitude from their own: the scene is that of another place, a number of degrees to the west."""
     own = float(gdal.Open(str(RPC)).GetMetadata("RPC")["LONG_OFF"])
     plain = gdal.Open(product(warp(scratch, rpc_scene(scratch / "s.tif"), 'crs: "EPSG:4326", from: rpc')))

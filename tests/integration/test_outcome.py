@@ -29,7 +29,7 @@ class Outcome(DaemonCase):
     def is_published(self, d, name):
         wait_for(lambda: (d.root / "products" / name / "plain/x.tif").exists())
 
-    def test_a_failure_told_after_the_products_are_in_place(self):
+    def test_failure_after_published_products_is_a_success(self):
         d = self.daemon()
         d.drop("x.tif", "published fail")
         self.once(d, "x")

@@ -90,7 +90,7 @@ def test_the_last_component_may_be_the_scenes(scratch):
     assert compute(scratch, scratch / "x.tif")["directory"] == str(place)
 
 
-def test_what_the_metadata_do_not_tell_is_an_error_and_leaves_nothing(scratch):
+def test_field_missing_in_metadata_is_a_clean_error(scratch):
     config(scratch, PATH)
     path = scene(scratch, "x", 1)
     text = (scratch / "c.yaml").read_text()

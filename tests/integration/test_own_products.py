@@ -57,7 +57,7 @@ class Run(unittest.TestCase):
         manifest = json.loads((self.root / "out" / NAME / name / ".pushbroom.json").read_text())
         return sorted(f["file"] for f in manifest["input"]["files"])
 
-    def test_folder_read_with_one_more_file_replaces_its_own(self):
+    def test_folder_with_one_more_file_replaces_its_own(self):
         self.compute(pipeline())
         self.assertEqual(self.read_files(), ["B04.tif", "B08.tif"])
         self.compute(pipeline(ALL, MASKED))
@@ -81,7 +81,7 @@ class Run(unittest.TestCase):
         self.compute(pipeline(path="p/{scene}"))
         self.compute(pipeline(ALL, MASKED, path="p/{scene}"))
 
-    def test_pipelines_that_read_other_files_share_the_scene(self):
+    def test_pipelines_reading_other_files_share_the_scene(self):
         self.compute(pipeline(), pipeline(ALL, MASKED, "other"), more=("-p", "s2"))
         self.compute(pipeline(), pipeline(ALL, MASKED, "other"), more=("-p", "other"))
         self.compute(pipeline(), pipeline(ALL, MASKED, "other"), more=("-p", "s2"))
@@ -91,7 +91,7 @@ class Run(unittest.TestCase):
         self.compute(pipeline())
         self.compute(pipeline(ALL, MASKED).replace("output: {", "output: {checksum: blake3, "))
 
-    def test_other_content_is_refused_with_the_file_that_differs(self):
+    def test_other_content_is_refused_with_differing_file(self):
         self.compute(pipeline())
         path = self.folder / "B08.tif"
         array = np.full((64, 64), 7, np.uint16)
@@ -124,7 +124,7 @@ class Run(unittest.TestCase):
 
 
 class Served(DaemonCase):
-    def test_folder_read_with_one_more_file_replaces_its_own(self):
+    def test_service_folder_of_more_files_replaces_its_own(self):
         d = self.daemon(fake=False, start=False)
         head = d.config.read_text().partition("pipelines:")[0] + "pipelines:"
         d.config.write_text(head + pipeline())

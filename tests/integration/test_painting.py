@@ -97,7 +97,7 @@ def test_shade_is_blended_with_colours(scratch):
                 assert (shaded[-1] == np.where(inside, 255, 0)).all(), kind
 
 
-def test_the_item_has_the_bands_and_the_results_of_a_painted_cog(scratch):
+def test_item_has_bands_and_results_of_a_painted_cog(scratch):
     values = values_of(4)
     values[3] = np.random.default_rng(1).uniform(0, 255, values.shape[1:])
     made = make(scratch, scene_of(scratch / "s.tif", values, nodata=-9999),
@@ -112,7 +112,7 @@ def test_the_item_has_the_bands_and_the_results_of_a_painted_cog(scratch):
     assert [len(r[b]) for r in results for b in r] == [16, 16, 16], results
 
 
-def test_a_sheet_has_a_picture_of_each_band_under_its_name(scratch):
+def test_sheet_has_a_named_picture_of_each_band(scratch):
     scene = scene_of(scratch / "s.tif", values_of(5, shape=(301, 402)))
     sheet = "quicklook: {{name: sheet, layout: sheet, size: 400{}}}"
     for number, (keys, channels) in enumerate((("", 2), (", ramp: magma, stretch_method: equalize", 4))):

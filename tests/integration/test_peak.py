@@ -50,7 +50,7 @@ def check(config, scene, small, scratch):
     assert extra <= planned + ALLOWED_MIB, f"{config.stem}, {scene.name}: {extra:.0f} MiB beside the program's own, {planned} planned"
 
 
-def test_the_peak_is_of_the_command_and_not_of_who_measures_it(scratch):
+def test_peak_is_of_the_command_and_not_of_its_parent(scratch):
     held = b"\1" * (96 << 20)
     assert measure(["true"])[1] < 48, "the peak of `true` contains the memory of this process"
     assert held[-1] == 1

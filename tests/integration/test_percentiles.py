@@ -74,7 +74,7 @@ def test_floats_are_within_their_error(scratch):
 
 
 @pbtest.not_about_memory
-def test_the_same_bytes_whatever_tiles_order_and_threads(scratch):
+def test_bytes_ignore_tiles_order_and_threads(scratch):
     floats(scratch, 777, 534)
     whole = write(scratch, scratch / "f.tif", side=1024)
     for side, threads, seed in ((64, 1, 0), (64, 4, 7), (128, 3, 8)):

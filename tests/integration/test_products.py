@@ -168,7 +168,7 @@ class Products(unittest.TestCase):
                           ds.GetMetadata()["pushbroom.stretch"])
         self.assertTrue(np.allclose(np.array(said, float), limits, rtol=1e-6))
 
-    def test_same_bytes_whatever_the_tiles_order_and_threads(self):
+    def test_bytes_ignore_tiles_order_and_threads(self):
         path = self.scratch / "a.tif"
         scene(path, 577, 834)
         _, expected = self.make(path, 4096)

@@ -47,7 +47,7 @@ def work_of(report):
 
 
 @pbtest.not_about_memory
-def test_the_cpu_time_of_all_work_is_that_of_the_processes(scratch):
+def test_cpu_time_of_all_work_equals_the_processes(scratch):
     command, image = prepare(scratch)
     before = cpu_of_children()
     done, = pbtest.run_json(*command, "--json", image)
@@ -163,7 +163,7 @@ def test_a_trace_has_every_tile_through_every_stage(scratch):
 
 @pbtest.not_about_memory
 @pbtest.not_about_threads
-def test_products_are_the_same_with_a_trace_and_its_memory_is_planned(scratch):
+def test_trace_keeps_products_and_has_planned_memory(scratch):
     command, image = prepare(scratch, 1024)
     plain, = pbtest.run_json(*command, "--json", image)
     traced, = pbtest.run_json(*command, "--json", "--profile", scratch / "p.json", image)
@@ -173,7 +173,7 @@ def test_products_are_the_same_with_a_trace_and_its_memory_is_planned(scratch):
     assert more >= 32 << 20, (plain["report"], traced["report"])
 
 
-def test_inputs_have_processes_of_their_own_and_one_that_fails_is_there(scratch):
+def test_trace_has_a_process_per_input_even_if_failed(scratch):
     command, image = prepare(scratch, 1024)
     data = bytearray(image.read_bytes())
     data[len(data) // 2:len(data) // 2 + 100] = b"x" * 100

@@ -26,7 +26,7 @@ class Quarantine(DaemonCase):
             wait_for((d.root / "quarantine" / name).exists)
         return jobs
 
-    def test_the_list_is_filtered_by_state_time_and_pipeline(self):
+    def test_list_is_filtered_by_state_time_and_pipeline(self):
         d = self.daemon(settle="50ms")
         d.drop("good.tif", old=True)
         good = d.wait_job("good.tif", "successful")
@@ -51,7 +51,7 @@ class Quarantine(DaemonCase):
         self.assertIn("no such jobs", self.cli(d, "retry", "--failed", "--pipeline", "other"))
         self.cli(d, "retry", code=2)
 
-    def test_quarantine_is_listed_shown_retried_and_dropped(self):
+    def test_quarantine_can_be_listed_retried_and_dropped(self):
         d = self.daemon(settle="50ms")
         a, b, c = self.failed(d, "a.tif", "b.tif", "c.tif")
         text = self.cli(d, "quarantine", "list")

@@ -60,7 +60,7 @@ class Queue(unittest.TestCase):
         done = sorted(d.jobs(), key=lambda j: j["finished"])
         self.assertEqual([j["name"][:2] for j in done], ["fi", "u1", "u2", "s1", "s2", "l1", "l2"])
 
-    def test_the_priority_of_a_job_goes_before_that_of_its_pipeline(self):
+    def test_job_priority_overrides_pipeline_priority(self):
         d = Daemon()
         self.addCleanup(d.remove)
         urgent = '  urgent: {priority: 5, input: {match: ["u*.tif"], bands: {R: 1}}, products: [statistics: {}]}\n'
@@ -91,7 +91,7 @@ class Queue(unittest.TestCase):
             self.assertEqual(job["attempts"], 0)
         self.assertEqual(d.files("quarantine"), [])
 
-    def test_files_that_the_configuration_does_not_fit_wait_for_another_one(self):
+    def test_files_unfit_for_the_config_wait_for_another(self):
         """A mistake that only a job finds costs no file; a job of another kind goes on meanwhile."""
         d = self.daemon()
         (d.root / "wrong").touch()
@@ -126,7 +126,7 @@ class Queue(unittest.TestCase):
         d.wait_job("big.tif", "successful")
         self.assertIsNone(d.trouble("config"))
 
-    def test_a_submitted_file_that_the_configuration_does_not_fit_fails_at_once(self):
+    def test_submitted_file_unfit_for_the_config_fails(self):
         d = self.daemon()
         (d.root / "mine.tif").write_text("fault plan.memory")
         d.call("job.submit", input=str(d.root / "mine.tif"))
@@ -144,7 +144,7 @@ class Queue(unittest.TestCase):
         job = d.wait_job("long.tif", "successful")
         self.assertEqual((job["attempts"], self.started(d, "long.tif")), (1, 1), "it was never interrupted")
 
-    def test_long_jobs_behind_a_long_one_go_back_and_have_their_turn(self):
+    def test_long_jobs_after_a_long_one_rejoin_the_queue(self):
         d = self.daemon(service="  express: 1s\n")
         d.drop("a.tif", "until go-a")
         d.wait_job("a.tif", "running")

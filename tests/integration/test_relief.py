@@ -94,7 +94,7 @@ def test_pixels_are_those_of_gdalwarp(scratch):
             assert differ < 1e-3, (place[0], method, differ)
 
 
-def test_positions_are_those_of_gdal_to_a_two_hundredth_of_a_pixel(scratch):
+def test_positions_equal_gdal_to_a_200th_of_a_pixel(scratch):
     """A scene whose pixels are their columns, then their rows, is made by bilinear of where pixels lie."""
     dem = relief(scratch / "dem.tif", LONLAT, -200.0, 4200.0)
     rows, columns = np.mgrid[0:SIDE, 0:SIDE]
@@ -123,7 +123,7 @@ def test_where_heights_are_missing_there_are_no_pixels(scratch):
     compare(ours, theirs, "nearest")
 
 
-def test_an_undulation_is_added_by_the_offset_of_the_source(scratch):
+def test_undulation_is_added_by_the_source_offset(scratch):
     scene = rpc_scene(scratch / "s.tif")
     low, high = relief(scratch / "low.tif", METRES, 0, 900), relief(scratch / "high.tif", METRES, 48, 948)
     one, _ = warp(scratch, scene, low, WITHIN, source=", offset: 48")
@@ -166,7 +166,7 @@ def test_the_dry_run_says_which_heights(scratch):
     assert "the scene is placed by RPCs on ground of 0 to 1500 m, which band H has" in done.stdout, done.stdout
 
 
-def test_heights_in_large_blocks_are_read_within_the_memory(scratch):
+def test_heights_in_large_blocks_keep_the_memory_limit(scratch):
     """A block of 16 MiB, of which the scene's area is nearly all."""
     if pbtest.SANITIZED:
         raise pbtest.Skip("a sanitizer's memory is not planned")
@@ -197,7 +197,7 @@ def test_heights_in_large_blocks_are_read_within_the_memory(scratch):
     assert "compute.memory is 16 MiB, but to read the heights of the ground from a file of 4096 x 4096" in said.stdout + said.stderr, said
 
 
-def test_the_sample_orthorectifies_a_scene_with_its_rpcs_beside_it(scratch):
+def test_sample_orthorectifies_with_rpcs_in_a_sidecar(scratch):
     relief(scratch / "copernicus-glo30.tif", LONLAT, 300, 800)
     name = "09DEC06145803-P1BS-052869858050_01_P002"
     plain = gdal.Open(str(rpc_scene(scratch / "s.tif")))

@@ -27,7 +27,7 @@ class Reload(DaemonCase):
     def reload(self, d):
         d.process.send_signal(signal.SIGHUP)
 
-    def test_refused_reload_is_a_trouble_until_one_succeeds(self):
+    def test_refused_reload_is_a_trouble_until_a_success(self):
         d = self.daemon()
         good = d.config.read_text()
         d.config.write_text(good.replace("parallel_jobs: 1", "parallel_jobs: many"))

@@ -133,7 +133,7 @@ class Joining(DaemonCase):
 
 
 class Made(Joining):
-    def test_a_file_that_joins_makes_the_scene_again_from_all(self):
+    def test_joining_file_recomputes_the_scene_from_all(self):
         d = self.service()
         self.drop(d, 5, 12)
         first, = self.done(d, 1)
@@ -163,7 +163,7 @@ class Made(Joining):
         alone = json.loads((own / ".pushbroom.json").read_text())
         self.assertEqual(alone["input"]["sha256"], self.manifest(d)["input"]["sha256"])
 
-    def test_pushbroom_run_replaces_what_it_made_of_the_same_bytes_alone(self):
+    def test_run_command_replaces_same_bytes_products_only(self):
         d = self.service(start=False)
         self.drop(d, 5, 12)
         own = d.root / "own" / SCENE / "month"
@@ -222,7 +222,7 @@ class Made(Joining):
         self.assertEqual((len(jobs), jobs[2]["replaces"], len(jobs[2]["delivered"])), (3, second["id"], 3))
         self.assertEqual((self.of(d), self.mean(d)), ([5, 12, 15, 18, 20], [1400]))
 
-    def test_another_month_and_another_time_are_scenes_of_their_own(self):
+    def test_other_month_and_other_time_are_other_scenes(self):
         d = self.service()
         self.drop(d, 5)
         self.done(d, 1)
@@ -238,7 +238,7 @@ class Made(Joining):
         self.assertEqual((failed["error"]["code"], failed["replaces"]), ("output.exists", None))
         self.assertEqual(self.of(d), [5])
 
-    def test_a_scene_of_another_folder_with_the_same_names_replaces_nothing(self):
+    def test_same_names_in_another_folder_replace_nothing(self):
         d = self.folders()
         for folder, value in (("north", 500), ("south", 700)):
             (d.root / "inbox" / folder).mkdir()
@@ -250,7 +250,7 @@ class Made(Joining):
         self.assertEqual(south["error"]["code"], "output.exists")
         self.assertEqual((self.mean(d), self.manifest(d)["job"]), ([500], north["id"]))
 
-    def test_a_scene_of_another_inbox_with_the_same_names_is_another(self):
+    def test_same_names_in_another_inbox_are_another_scene(self):
         d = self.service(start=False)
         text = d.config.read_text().replace(f"  inbox: {d.root}/inbox\n", f"  inboxes: [{{path: {d.root}/inbox}}, {{path: {d.root}/other}}]\n")
         d.config.write_text(text.replace("    steps:", "    output: {exists: version}\n    steps:"))
@@ -266,7 +266,7 @@ class Made(Joining):
         other = d.root / f"products/{SCENE}~2/month/{SCENE}.tif"
         self.assertEqual(np.unique(gdal.Open(str(other)).ReadAsArray()).tolist(), [250])
 
-    def test_a_scene_that_got_another_place_is_made_again_there(self):
+    def test_scene_in_another_place_is_recomputed_there(self):
         d = self.folders("version")
         for n, (folder, day) in enumerate((("north", 5), ("south", 5), ("south", 12))):
             (d.root / "inbox" / folder).mkdir(exist_ok=True)
@@ -305,7 +305,7 @@ class Beside(Joining):
 
 
 class NotMade(Joining):
-    def test_the_same_files_again_make_nothing_until_a_retry(self):
+    def test_same_files_again_compute_nothing_until_retry(self):
         d = self.service()
         self.drop(d, 5, 12)
         first, = self.done(d, 1)
@@ -322,7 +322,7 @@ class NotMade(Joining):
         self.done(d, 2)
         self.assertEqual((self.of(d), self.manifest(d)["job"]), ([5, 12], again["id"]))
 
-    def test_a_file_with_other_content_takes_the_place_of_that_of_its_name(self):
+    def test_file_with_other_content_replaces_its_namesake(self):
         d = self.service()
         self.drop(d, 5, 12)
         self.done(d, 1)
@@ -333,7 +333,7 @@ class NotMade(Joining):
         self.done(d, 3)
         self.assertEqual(self.mean(d), [np.float32(3800 / 3)])
 
-    def test_a_file_that_does_not_decode_harms_none_of_the_others(self):
+    def test_undecodable_file_harms_none_of_the_others(self):
         d = self.service()
         self.drop(d, 5)
         self.done(d, 1)
@@ -371,7 +371,7 @@ class NotMade(Joining):
         self.assertEqual(self.done(d, 3)[2]["replaces"], failed["id"])
         self.assertEqual(self.of(d), [5, 12, 20])
 
-    def test_nothing_is_made_of_less_when_the_archive_lacks_a_file(self):
+    def test_missing_archive_file_makes_no_smaller_product(self):
         d = self.service()
         self.drop(d, 5, 12)
         first, = self.done(d, 1)
@@ -420,7 +420,7 @@ class NotMade(Joining):
         self.done(d, 2, failed=3)
         self.assertEqual((self.of(d), self.mean(d)), ([5, 12, 20], [np.float32(3700 / 3)]))
 
-    def test_file_that_was_put_into_the_archive_is_left_out(self):
+    def test_foreign_file_in_the_archive_is_left_out(self):
         d = self.service()
         self.drop(d, 5, 12)
         self.done(d, 1)
@@ -584,7 +584,7 @@ class Killed(Joining):
         self.assertIn("belonged to no job and is job", d.log_text())
         self.assertEqual((self.of(d), second["replaces"], second["delivered"]), ([5, 12], first["id"], [str(d.root / "inbox" / self.name(12))]))
 
-    def test_again_and_again_no_file_is_lost_and_no_product_is_of_less(self):
+    def test_repeated_kills_lose_no_file_shrink_no_product(self):
         d = self.service()
         self.drop(d, 2)
         self.done(d, 1)

@@ -17,7 +17,7 @@ from service_case import STOPS, Service  # noqa: E402
 
 
 class Restart(Service):
-    def test_after_kill_9_old_jobs_are_there_and_running_ones_run_again(self):
+    def test_kill_9_keeps_old_jobs_and_reruns_running_ones(self):
         d = self.daemon(parallel=2)
         d.drop("done.tif")
         done = d.wait_job("done.tif", "successful")
@@ -37,7 +37,7 @@ class Restart(Service):
         d.wait_job("b.tif", "successful")
         self.assertEqual(self.temporary(d), [])
 
-    def test_a_signal_to_the_whole_group_is_one_to_the_service(self):
+    def test_signal_to_the_group_acts_like_one_to_service(self):
         """^C in a terminal, its end, `kill -- -GROUP`."""
         for number in (signal.SIGTERM, signal.SIGINT):
             d = self.daemon(start=False, fake=False)
@@ -60,7 +60,7 @@ class Restart(Service):
         other.execute("BEGIN IMMEDIATE")  # nobody else can write now
         return other
 
-    def test_an_end_that_cannot_be_stored_is_shown_and_stored_later(self):
+    def test_unstorable_end_is_shown_and_stored_later(self):
         d = self.daemon()
         d.drop("x.tif", "until go")
         job = d.wait_job("x.tif", "running")
@@ -84,7 +84,7 @@ class Restart(Service):
         d.start()
         self.assertEqual(d.call("job.get", id=job["id"])["attempts"], 1)
 
-    def test_an_end_that_was_never_stored_leaves_the_input_for_the_next_start(self):
+    def test_end_never_stored_keeps_input_for_next_start(self):
         d = self.daemon()
         d.drop("x.tif", "until go")
         job = d.wait_job("x.tif", "running")
@@ -118,7 +118,7 @@ class Restart(Service):
             self.assertEqual(d.stop()[0], 0)
         self.assertEqual([f for f in d.files("state") if "damaged" in f], [])
 
-    def test_a_damaged_store_is_moved_aside_and_inputs_are_found_again(self):
+    def test_damaged_store_is_moved_aside_and_inputs_found(self):
         d = self.daemon()
         d.drop("x.tif", "until never")
         job = d.wait_job("x.tif", "running")
@@ -150,10 +150,10 @@ class Restart(Service):
         self.assertEqual(d.wait_job("long.tif", "running")["attempts"], 1)
         return d.log_text().count("fake worker takes " + short) == 1
 
-    def test_sigterm_puts_a_long_job_back_and_lets_a_short_one_finish(self):
+    def test_sigterm_requeues_long_job_and_ends_short_one(self):
         self.assertTrue(any(self.stop_at_work(self.daemon(parallel=2)) for _ in range(5)))
 
-    def test_sigterm_ends_within_10_s_when_a_worker_is_deaf(self):
+    def test_sigterm_ends_within_10_s_despite_deaf_worker(self):
         d = self.daemon(stall="300s")
         d.drop("deaf.tif", "deaf")
         d.wait_job("deaf.tif", "running")
@@ -179,7 +179,7 @@ class Restart(Service):
         self.assertIn("another pushbroomd (pid %d)" % d.process.pid, second.stderr)
         self.assertTrue(d.is_up())
 
-    def test_reload_takes_a_good_config_and_refuses_a_bad_one(self):
+    def test_reload_takes_good_config_and_refuses_bad_one(self):
         d = self.daemon()
         d.write_config(pipeline="other", parallel=3, settle="100ms")
         d.process.send_signal(signal.SIGHUP)
@@ -197,7 +197,7 @@ class Restart(Service):
         d.drop("x.tif")
         self.assertEqual(d.wait_job("x.tif", "successful")["pipeline"], "other")
 
-    def test_a_stale_socket_is_replaced_and_other_files_are_not(self):
+    def test_stale_socket_is_replaced_but_no_other_file(self):
         d = self.daemon()
         d.stop(signal.SIGKILL)
         self.assertTrue((d.root / "s.sock").exists())

@@ -30,7 +30,7 @@ class Inputs(DaemonCase):
 
 
 class Retention(Inputs):
-    def test_what_the_service_put_there_goes_and_what_others_put_there_stays(self):
+    def test_retention_removes_only_files_of_the_service(self):
         d = self.daemon(settle="50ms", on_success="archive")
         done, quarantine = d.root / "work/done", d.root / "quarantine"
         for name, text in (("good.tif", "ok"), ("taken.tif", "ok"), ("bad.tif", "fail"), ("touched.tif", "fail"), ("later.tif", "fail")):
@@ -66,7 +66,7 @@ class Retention(Inputs):
         d.wait_job("next.tif", "successful")
         self.assertTrue((d.root / "work/done/good.tif").exists() and (d.root / "quarantine/bad.tif").exists())
 
-    def test_intake_waits_for_free_space_says_so_and_goes_on(self):
+    def test_intake_waits_for_free_space_and_reports_it(self):
         d = self.daemon(start=False, settle="50ms")
         self.configure(d, "{min_free: 900TiB}")
         d.start()
@@ -143,7 +143,7 @@ class Folders(Inputs):
         wait_for(lambda: not self.place(d, "B_added").exists())
         self.assertEqual((said, d.log_text().count("B_deep stays")), (1, 1))
 
-    def test_folder_archived_without_retention_stays_with_later_files(self):
+    def test_folder_before_retention_keeps_later_files(self):
         d = self.service(retention="")
         self.deliver(d, "G_added", "G_same", "B_added", "B_same")
         with sqlite3.connect(f"file:{d.root}/state/jobs.db?mode=ro", uri=True) as db:
@@ -200,7 +200,7 @@ class Clock(Inputs):
         wait_for(lambda: self.inputs(d) == (True, False))  # what is due goes, so the archive was looked at
         self.assertNotIn("removed %s/work" % d.root, d.log_text())
 
-    def test_inputs_stay_when_the_clock_was_set_before_a_start(self):
+    def test_inputs_stay_if_the_clock_was_set_before_start(self):
         d = self.service(0)
         d.stop()
         self.faults.set_clock(50 * YEAR_S)

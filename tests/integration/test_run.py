@@ -99,7 +99,7 @@ SOFT = NDVI.replace("products:", "  - convolve: {kernel: gaussian, size: 9, band
 
 
 @pbtest.not_about_memory
-def test_readers_that_share_decoded_blocks_give_the_same_result_for_every_layout(scratch):
+def test_shared_blocks_give_same_result_in_any_layout(scratch):
     """Small tiles with a halo: every block is needed by several tiles and readers, as in a large scene."""
     data = need_data()
     with open(data / "TRUTH.tsv") as f:
@@ -246,7 +246,7 @@ def test_a_tile_that_does_not_decode_is_named(scratch):
 
 
 @not_about_threads
-def test_a_budget_that_cannot_be_kept_is_refused_before_reading(scratch):
+def test_impossible_budget_is_refused_before_reading(scratch):
     scene = scratch / "wide.tif"  # strips as wide as the image: a row of tiles must be held decoded
     made = gdal.GetDriverByName("GTiff").Create(str(scene), 12000, 1100, 4, gdal.GDT_UInt16, ["SPARSE_OK=TRUE", "BLOCKYSIZE=1"])
     made.GetRasterBand(1).WriteArray(np.ones((1, 12000), np.uint16))  # the others are not there
@@ -319,7 +319,7 @@ def test_the_directory_of_the_input_is_left_alone(scratch):
 
 
 @not_about_threads
-def test_what_others_made_under_the_name_of_the_scene_is_left_alone(scratch):
+def test_foreign_files_of_the_scene_name_are_kept(scratch):
     scene, out = scratch / "s.tif", scratch / "out"
     shutil.copy(need_data() / "real/landsat7_L7_ETMs_6band.tif", scene)
     out.mkdir()
@@ -335,7 +335,7 @@ def test_what_others_made_under_the_name_of_the_scene_is_left_alone(scratch):
 
 
 @not_about_threads
-def test_another_input_of_the_name_is_refused_and_the_same_one_replaced(scratch):
+def test_other_input_is_refused_and_the_same_replaced(scratch):
     out = scratch / "out"
     for name in ("a", "b"):
         (scratch / name).mkdir()

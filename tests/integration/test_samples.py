@@ -168,7 +168,7 @@ def share_valid(path, band=1):
 
 
 @pbtest.not_about_memory
-def test_samples_of_single_files_run_and_the_plan_says_what_comes(scratch):
+def test_samples_of_single_files_run_as_planned(scratch):
     for name in SINGLE:
         if name not in ("burn-severity", "cloudfree", "composite", "fields", "least-cloudy", "ndvi-month", "vhr-pansharpen"):
             (scratch / name).mkdir()
@@ -197,7 +197,7 @@ def test_numbers_of_each_field(scratch):
     assert share_valid(made[2]) == 1
 
 
-def test_a_file_that_fits_no_group_is_told_which_there_are(scratch):
+def test_file_without_a_group_gets_the_list_of_groups(scratch):
     scene = landsat7(scratch)
     done, = pbtest.run_json("pushbroom", "run", "--json", "-c", SAMPLES / "burn-severity.yaml", "-o", scratch / "out", scene, code=1)
     assert r"burn-severity takes by input.group (?<place>.+)_(?<date>\d{8})\.tiff?" in done["error"]["message"], done
@@ -253,7 +253,7 @@ def test_where_it_burned(scratch):
 
 
 @pbtest.not_about_memory
-def test_pixels_of_the_panchromatic_file_with_the_level_of_the_bands(scratch):
+def test_pansharpen_has_pan_pixels_at_level_of_bands(scratch):
     made, plan = run_sample(scratch, "vhr-pansharpen")
     sharp, coarse = gdal.Open(str(made[0])), gdal.Open(str(scratch / "09DEC06145803-M2AS-052869858050_01_P002.TIF"))
     assert (sharp.RasterXSize, sharp.RasterYSize) == (4 * coarse.RasterXSize, 4 * coarse.RasterYSize)
@@ -263,7 +263,7 @@ def test_pixels_of_the_panchromatic_file_with_the_level_of_the_bands(scratch):
         assert np.abs(np.diff(ours, axis=1)).mean() > 2 * np.abs(np.diff(np.kron(level, np.ones((4, 4))), axis=1)).mean(), "detail comes"
 
 
-def test_the_baseline_chooses_the_pipeline_of_sentinel2(scratch):
+def test_baseline_chooses_the_sentinel2_pipeline(scratch):
     for baseline, pipeline in (("400", "sentinel2"), ("510", "sentinel2"), ("301", "sentinel2-before-0400")):
         scene = bands(scratch / (S2.format(baseline) + ".tif"), 12)
         planned, = pbtest.run_json("pushbroom", "run", "--dry-run", "--json", "-c", SAMPLES / "sentinel2.yaml", scene)

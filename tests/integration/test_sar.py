@@ -66,7 +66,7 @@ def test_backscatter_is_that_of_the_tables(scratch):
     assert said["X"]["of"] == "VH" and "sigmaNought" in said["X"]["rule"], said
 
 
-def test_processors_before_2_9_have_noise_by_range_alone(scratch):
+def test_processors_before_2_9_have_range_noise_only(scratch):
     product = Product(2, version=2)
     result = run(scratch, product.write(scratch), ["calibrate: {to: sigma0, bands: [VV]}", "decibel: {bands: {D: VV}}"], "VV, D")
     out = made(result)
@@ -158,7 +158,7 @@ def refused(scratch, folder, steps, code, *words, metadata=METADATA):
             assert word in error["message"], (word, error)
 
 
-def test_tables_that_are_missing_or_of_another_image_are_refused(scratch):
+def test_missing_or_foreign_tables_are_refused(scratch):
     product = Product(4, polarisations=("vv", "vh"))
     folder = product.write(scratch)
     sigma = ["calibrate: {to: sigma0, bands: [VV]}"]

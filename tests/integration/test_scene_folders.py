@@ -60,7 +60,7 @@ class Folders(DaemonCase):
 
 
 class Taking(Folders):
-    def test_a_folder_becomes_one_job_and_goes_to_the_archive_whole(self):
+    def test_folder_becomes_one_job_and_is_archived_whole(self):
         d = self.service()
         self.drop(d)
         job = d.wait_job("S2X_a_L2A", "successful")
@@ -77,7 +77,7 @@ class Taking(Folders):
         d.wait_job("S2X_a_L2A", "successful")
         d.wait_for(lambda: not any("S2X" in f for f in d.files("work") + d.files("inbox")))
 
-    def test_a_folder_that_is_filled_slowly_is_taken_when_it_is_whole(self):
+    def test_slowly_filled_folder_is_taken_when_complete(self):
         d = self.service()
         folder = d.root / "inbox/S2X_a_L2A"
         made = small_folder(d.root / "made")
@@ -95,7 +95,7 @@ class Taking(Folders):
             file.write((made / "SCL.tif").read_bytes()[100:])
         d.wait_job("S2X_a_L2A", "successful")
 
-    def test_what_stays_incomplete_goes_to_quarantine_with_what_is_missing(self):
+    def test_incomplete_folder_is_quarantined_with_missing(self):
         d = self.service(expire="1s")
         self.drop(d, without=["SCL.tif"])
         job = d.wait_job("S2X_a_L2A", "failed")
@@ -109,7 +109,7 @@ class Taking(Folders):
         d.wait_job("S2X_a_L2A", "successful")
         self.assertFalse(any("S2X" in f for f in d.files("quarantine")))
 
-    def test_other_folders_and_folders_with_hard_links_stay(self):
+    def test_other_and_hard_linked_folders_stay(self):
         d = self.service()
         os.rename(small_folder(d.root / "made", "other"), d.root / "inbox/other")
         folder = small_folder(d.root / "made")
@@ -133,7 +133,7 @@ class Taking(Folders):
         self.assertEqual(failed["error"]["code"], "output.exists")
         d.wait_for(lambda: "S2X_a_L2A" in d.files("quarantine") and "S2X_a_L2A" in d.files("work/done"))
 
-    def test_a_folder_that_a_dead_service_had_claimed_is_adopted(self):
+    def test_folder_claimed_by_a_dead_service_is_adopted(self):
         d = self.service(start=False)
         claim = d.root / "work/20261121-081530-4f2a"
         claim.mkdir(parents=True)
@@ -152,7 +152,7 @@ class Taking(Folders):
         d.wait_for(lambda: len([j for j in self.scenes(d) if j["status"] == "successful"]) == 6)
         self.assertEqual(len(self.scenes(d)), 6)
 
-    def test_a_loose_file_of_a_group_is_no_scene_of_its_own(self):
+    def test_loose_file_of_a_group_is_not_a_scene(self):
         d = self.service(start=False)
         d.config.write_text(d.config.read_text().replace('scene: "S2?_*_L2A/"', "group: '(?<scene>S2._a)_(B04|B08|SCL).tif'").replace(
             "  plain:\n    products:\n      - statistics: {}\n", ""))
@@ -175,7 +175,7 @@ class Submitting(Folders):
         self.assertTrue((folder / "SCL.tif").exists())
         self.assertEqual([j["name"] for j in d.jobs()], ["S2X_a_L2A"])
 
-    def test_a_folder_that_is_none_for_a_pipeline_is_refused(self):
+    def test_folder_that_fits_no_pipeline_is_refused(self):
         d = self.service()
         folder = small_folder(d.root / "made", "other")
         done = subprocess.run([BIN / "pushbroom", "submit", "--socket", d.root / "s.sock", folder], stdout=subprocess.PIPE,
@@ -183,7 +183,7 @@ class Submitting(Folders):
         self.assertEqual(done.returncode, 1)
         self.assertIn("no pipeline's input.scene fits the folder other", done.stdout)
 
-    def test_a_user_gets_nothing_of_files_that_he_may_not_read(self):
+    def test_user_gets_nothing_of_unreadable_files(self):
         if os.geteuid() != 0:
             self.skipTest("needs root")
         d = self.service()
@@ -199,7 +199,7 @@ class Submitting(Folders):
         done = subprocess.run(submit, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, user=65534, group=65534, extra_groups=[])
         self.assertEqual(done.returncode, 0, done.stdout)
 
-    def test_a_user_gets_nothing_of_metadata_and_sidecars_that_he_may_not_read(self):
+    def test_user_gets_nothing_of_unreadable_sidecars(self):
         if os.geteuid() != 0:
             self.skipTest("needs root")
         d = self.service(start=False)

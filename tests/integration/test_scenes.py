@@ -100,7 +100,7 @@ def numpy_ndvi(folder):
         return np.where(scl == 5, (n - r) / (n + r), np.float32(np.nan)).astype(np.float32)
 
 
-def test_a_sentinel_2_folder_gives_what_numpy_makes_of_its_files(scratch):
+def test_sentinel_2_folder_equals_numpy_on_its_files(scratch):
     folder = folder_of(scratch)
     got, want = pixels(compute(scratch, f"{folder}/", config(scratch))), numpy_ndvi(folder)
     assert np.isfinite(want).any() and np.isnan(want).any()
@@ -108,7 +108,7 @@ def test_a_sentinel_2_folder_gives_what_numpy_makes_of_its_files(scratch):
     assert np.array_equal(np.isnan(got), np.isnan(want))
 
 
-def test_bands_on_coarser_grids_are_brought_as_gdal_brings_them(scratch):
+def test_bands_on_coarser_grids_equal_gdal(scratch):
     folder = folder_of(scratch)
     files = {"R": "B04.tif", "E": "{match: B05.tif, resample: bilinear}"}
     got = pixels(compute(scratch, folder, config(scratch, files, ['math: {bands: {X: "E"}}'], "X", scale="1")))
@@ -134,7 +134,7 @@ def test_only_files_that_products_need_are_opened(scratch):
     assert error["code"] == "input.not_tiff" and ": B02.tif: " in error["message"], error
 
 
-def test_a_source_beside_the_configuration_goes_with_a_folder(scratch):
+def test_source_next_to_config_works_with_a_folder(scratch):
     folder = small_folder(scratch)
     slopes = np.arange(64 * 64, dtype=np.uint16).reshape(64, 64)
     small(scratch / "slopes.tif", slopes)
@@ -272,7 +272,7 @@ def test_a_folder_that_is_too_large(scratch):
     refused(scratch, folder, config(scratch), "input.limit", "more than 20000 entries")
 
 
-def test_folders_and_files_go_to_pipelines_that_take_them(scratch):
+def test_folders_and_files_use_matching_pipelines(scratch):
     folder = small_folder(scratch)
     refused(scratch, folder / "B04.tif", config(scratch), "input.no_pipeline", "takes this file's name: none takes single files by their names (input.match)")
     os.rename(folder, scratch / "other")
@@ -345,7 +345,7 @@ def test_jpeg_2000_files_that_are_cut_or_damaged(scratch):
 
 
 @pbtest.not_about_threads
-def test_jpeg_2000_files_that_are_altered_anywhere_crash_nothing(scratch):
+def test_altered_jpeg_2000_files_cause_no_crash(scratch):
     folder = small_folder(scratch)
     victim = jp2(folder / "B08.tif", folder / "B08.jp2")
     path = config(scratch, {"N": "B08.jp2"}, ['math: {bands: {X: "N"}}'], "X", scale="1")
@@ -439,7 +439,7 @@ def test_landsat_deliveries_are_one_scene_each(scratch):
         assert np.isfinite(pixels(one)).mean() > 0.9
 
 
-def test_any_file_stands_for_its_group_and_groups_do_not_mix(scratch):
+def test_any_file_selects_its_group_and_no_other(scratch):
     sample = pbtest.SOURCE / "samples/landsat-c2-l2.yaml"
     other = LANDSAT.replace("001062", "001063")
     first, second = landsat(scratch)[:2], landsat(scratch, other, seed=4)[-1:]
@@ -491,7 +491,7 @@ def test_files_of_a_date_or_a_tile_are_one_scene(scratch):
     assert (made[0] == 4).all() and np.isnan(made[1]).all(), "a file that did not come is valid nowhere"
 
 
-def test_a_band_that_an_observation_lacks_is_told_and_shifts_no_other(scratch):
+def test_missing_band_is_reported_and_shifts_no_other(scratch):
     """N of the first day is missing: R and N of different days were number 1."""
     path = of_dates(scratch, "date", "date", 1, group=r"'(?<tile>[a-z]+)_(?<date>\d{8})_[RN]\.tif'")
     path.write_text(path.read_text().replace("by: date", "by: '{tile}'").replace("{A: {match: '*.tif', nth: 1}}", ", ".join(

@@ -18,7 +18,7 @@ from service_case import STOPS, Service  # noqa: E402
 
 
 class Intake(Service):
-    def test_a_file_dropped_before_and_after_the_start_becomes_products(self):
+    def test_files_before_and_after_start_become_products(self):
         d = self.daemon(start=False)
         d.drop("before.tif")
         d.start()
@@ -52,7 +52,7 @@ class Intake(Service):
         d.drop("old.tif", old=True)
         d.wait_job("old.tif", "successful")
 
-    def test_names_in_progress_and_things_that_are_no_files_stay(self):
+    def test_names_in_progress_and_non_files_stay(self):
         d = self.daemon()
         inbox = d.root / "inbox"
         for name in (".hidden.tif", "a.tif.part", "b.TMP", "c.inprogress", "d.filepart"):
@@ -70,7 +70,7 @@ class Intake(Service):
         for word in ("folder.tif stays: no pipeline's input.scene fits", "pipe.tif stays: it is a pipe", "link.tif stays: it is a symbolic link"):
             self.assertEqual(d.log_text().count(word), 1, word)
 
-    def test_a_file_that_fits_no_pipeline_is_quarantined_with_words(self):
+    def test_file_without_a_pipeline_is_quarantined(self):
         d = self.daemon()
         d.drop("notes.txt")
         job = d.wait_job("notes.txt", "failed")
@@ -88,7 +88,7 @@ class Intake(Service):
         path.write_bytes(data)
         return path
 
-    def test_the_same_name_again_is_a_new_job_and_overwrites_no_input(self):
+    def test_same_name_is_a_new_job_and_keeps_old_input(self):
         d = self.daemon()
         for i in range(3):
             d.drop("x.tif")
@@ -129,7 +129,7 @@ class Intake(Service):
 
 
 class Failure(Service):
-    def test_what_cannot_be_claimed_stays_and_is_taken_once_it_can(self):
+    def test_unclaimable_file_stays_and_is_taken_later(self):
         d = self.daemon()
         (d.root / "work").rename(d.root / "away")
         d.drop("x.tif", old=True)
@@ -140,7 +140,7 @@ class Failure(Service):
         (d.root / "away").rename(d.root / "work")
         d.wait_job("x.tif", "successful")
 
-    def test_an_inbox_that_goes_away_and_comes_back_is_watched_again(self):
+    def test_inbox_that_was_recreated_is_watched_again(self):
         d = self.daemon()
         (d.root / "inbox").rmdir()
         wait_for(lambda: "cannot read" in d.log_text())
@@ -153,7 +153,7 @@ class Failure(Service):
         d.wait_job("x.tif", "successful")
         self.assertEqual(d.log_text().count("system): inbox: cannot read"), 1)
 
-    def test_a_failed_job_leaves_input_and_reason_in_quarantine(self):
+    def test_failed_job_has_input_and_reason_in_quarantine(self):
         d = self.daemon()
         d.drop("bad.tif", "fail")
         d.drop("good.tif")
@@ -177,7 +177,7 @@ class Failure(Service):
         self.assertEqual(d.wait_job("once.tif", "successful")["attempts"], 2)
         self.assertEqual(self.temporary(d), [])
 
-    def test_a_worker_that_talks_nonsense_or_leaves_counts_as_crashed(self):
+    def test_worker_with_garbage_or_early_exit_is_crashed(self):
         d = self.daemon(stall="20s")
         names = ("garbage", "long", "quiet_exit", "elsewhere", "other_job")
         for name in names:
@@ -187,7 +187,7 @@ class Failure(Service):
         for why in ("not where this job's belong", "an event of another job"):
             self.assertIn(why, d.log_text())
 
-    def test_a_worker_that_floods_does_not_hold_up_the_service(self):
+    def test_flooding_worker_does_not_delay_the_service(self):
         d = self.daemon(stall="300s", parallel=2)
         d.drop("flood.tif", "flood")
         d.drop("next.tif")
@@ -225,7 +225,7 @@ class Failure(Service):
         self.assertIn("worker %d: does not end on SIGKILL" % worker, d.log_text())
         self.assertRegex(d.log_text(), "input.io: worker %d hangs .* and cannot be ended" % worker)
 
-    def test_a_shutdown_does_not_wait_for_a_worker_that_outlives_sigkill(self):
+    def test_shutdown_ignores_worker_that_survives_sigkill(self):
         d = self.daemon(stall="300s")
         d.drop("hung.tif", "deaf")
         job = d.wait_job("hung.tif", "running")

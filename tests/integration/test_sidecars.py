@@ -88,7 +88,7 @@ def test_an_external_mask_counts_when_it_is_listed(scratch):
     assert report["report"]["sidecars"] == {"read": ["x.tif.msk"], "unused": []}
 
 
-def test_a_path_without_a_directory_has_its_sidecars_too(scratch):
+def test_path_without_directory_has_its_sidecars_too(scratch):
     scene(scratch / "x.tif")
     valid = mask(scratch / "x.tif")
     config(scratch, "[.msk]")
@@ -97,7 +97,7 @@ def test_a_path_without_a_directory_has_its_sidecars_too(scratch):
         assert np.array_equal(np.isfinite(pixels(json.loads(done.stdout))), valid), given
 
 
-def test_a_mask_counts_beside_an_optional_file_that_is_not_there(scratch):
+def test_mask_counts_if_an_optional_file_is_missing(scratch):
     scene(scratch / "in/a_1.tif")
     valid = mask(scratch / "in/a_1.tif")
     config(scratch, "[.msk]", match="group: '(?<scene>a)_\\d\\.tif'", more="files: {X: a_1.tif, Y: {match: a_2.tif, optional: true}}")
@@ -201,7 +201,7 @@ def test_sidecars_of_loose_files(scratch):
     assert np.array_equal(np.isfinite(got), valid) and np.array_equal(got[valid], values[valid])
 
 
-def test_a_pattern_that_fits_a_file_and_its_sidecar_means_the_file(scratch):
+def test_pattern_prefers_the_file_to_its_sidecar(scratch):
     scene(scratch / "in/S/x_B04.tif")
     (scratch / "in/S/x_B04.tif.aux.xml").write_text("<PAMDataset/>")
     (scratch / "in/S/x_B04.tfw").write_text("10.0\n0\n0\n-10.0\n500005.0\n3999995.0\n")

@@ -129,7 +129,7 @@ def test_steps_before_and_after_are_computed_as_ever(scratch):
 
 
 @pbtest.not_about_threads
-def test_sieves_follow_each_other_and_stand_side_by_side(scratch):
+def test_sieves_work_in_sequence_and_in_parallel(scratch):
     one, two = classes(1, (150, 170)), classes(2, (150, 170))
     scene = write(scratch / "s.tif", np.stack([one, two]))
     a, b = valid(one), valid(two)
@@ -159,7 +159,7 @@ def test_it_shares_its_pass_with_numbers_of_the_image(scratch):
     assert set(np.unique(made[2][~np.isnan(made[2])])) == {1, 2}
 
 
-def test_pixels_that_a_mask_leaves_out_keep_their_values(scratch):
+def test_pixels_outside_the_mask_keep_their_values(scratch):
     pixels = np.stack([classes(6, (130, 150)), np.random.default_rng(6).integers(0, 3, (130, 150)).astype(np.uint8)])
     scene, a, m = write(scratch / "s.tif", pixels), valid(pixels[0]), valid(pixels[1])
     report = compute(scratch, scene, "AB", ['math: {bands: {M: "B - 1"}}', "sieve: {bands: [A], size: 10, mask: M}"], ["A"], TILES)

@@ -71,7 +71,7 @@ ONE_FILE = """    input: {match: ["*.TIF"], bands: {R: 1}, metadata: "*_MTL.txt"
 """
 
 
-def test_a_scene_of_one_file_is_derived_from_it_via_its_metadata(scratch):
+def test_one_file_scene_is_derived_via_its_metadata(scratch):
     scene, mtl = landsat("B4.TIF"), landsat("MTL.txt")
     run(scratch, ONE_FILE, scene)
     item = made(scratch)
@@ -87,7 +87,7 @@ def test_a_scene_of_one_file_is_derived_from_it_via_its_metadata(scratch):
         [("pixels", scene.name, sum_of(scene)), ("metadata", mtl.name, sum_of(mtl))]
 
 
-def test_a_scene_of_many_files_is_derived_from_those_that_were_read(scratch):
+def test_scene_of_files_is_derived_from_those_read(scratch):
     folder = folder_of(scratch)
     run(scratch, """    input:
       scene: "S2?_*_L2A/"
@@ -149,7 +149,7 @@ def checksums_of(scratch, folder, kind):
     return told, kept, {a["href"].rpartition("/")[2]: a.get("file:checksum") for a in item["assets"].values()}
 
 
-def test_checksums_of_products_are_of_the_kind_that_is_asked_for(scratch):
+def test_product_checksums_have_the_configured_kind(scratch):
     for kind, key, multihash, digest in (("sha2-256", "sha256", "1220", sum_of), ("blake3", "blake3", "1e20", b3sum)):
         told, kept, assets = checksums_of(scratch, kind, kind)
         assert len(told) == 3, told
@@ -160,7 +160,7 @@ def test_checksums_of_products_are_of_the_kind_that_is_asked_for(scratch):
             assert name.endswith(".json") or assets[name] == multihash + expected, assets
 
 
-def test_without_checksums_of_products_the_inputs_still_have_theirs(scratch):
+def test_no_product_checksums_keep_input_checksums(scratch):
     told, kept, assets = checksums_of(scratch, "none", "none")
     assert set(told.values()) == {None} and all(k == {} for k in kept.values()) and set(assets.values()) == {None}, (told, kept, assets)
     assert manifest(scratch / "none")["input"]["sha256"] == sum_of(scratch / "s.tif")
@@ -197,7 +197,7 @@ def test_inputs_have_the_checksum_of_the_pipeline(scratch):
     assert "blake3" in said["input"] and all("sha256" in f for f in said["files"])  # each as it is asked for
 
 
-def test_of_a_scene_of_many_files_the_blake3_is_that_of_b3sums_lines(scratch):
+def test_blake3_of_many_files_is_that_of_b3sum_lines(scratch):
     folder = folder_of(scratch)
     run(scratch, """    output: {checksum: blake3}
     input:
@@ -211,7 +211,7 @@ def test_of_a_scene_of_many_files_the_blake3_is_that_of_b3sums_lines(scratch):
     assert manifest(scratch)["input"]["blake3"] == b3sum(scratch / "lines")
 
 
-def test_the_same_scene_replaces_its_products_when_the_checksum_is_changed(scratch):
+def test_scene_replaces_products_of_another_checksum(scratch):
     text = "    input: {match: ['*.tif'], bands: {B: 1, G: 2, R: 3, N: 4}}\n    products: [{cog: {bands: [N]}}]\n"
     other = "    output: {checksum: blake3, exists: refuse}\n" + text
     (scratch / "other").mkdir()
@@ -228,7 +228,7 @@ def test_the_same_scene_replaces_its_products_when_the_checksum_is_changed(scrat
         assert refused["error"]["code"] == "output.exists" and "with other content" in refused["error"]["message"], refused
 
 
-def test_what_two_files_of_metadata_say_is_put_together(scratch):
+def test_two_metadata_files_are_merged(scratch):
     folder, values, tile = sentinel2(scratch)
     run(scratch, S2_PIPELINE, folder)
     item = made(scratch)
@@ -249,7 +249,7 @@ def test_what_two_files_of_metadata_say_is_put_together(scratch):
     assert "the sun's position is in GRANULE/*/MTD_TL.xml (input.metadata)" in said, said
 
 
-def test_bands_that_are_not_calibrated_are_known_by_their_files(scratch):
+def test_uncalibrated_bands_are_known_by_their_files(scratch):
     folder, _, _ = sentinel2(scratch)
     text = S2_PIPELINE.replace("calibrate: {to: surface, bands: [R, N]}", 'math: {bands: {X: "N - R", N: "N + 1"}}').replace(
         "cog: {bands: [R, N]", "cog: {bands: [R, N, X]")
@@ -259,7 +259,7 @@ def test_bands_that_are_not_calibrated_are_known_by_their_files(scratch):
     assert not any(key.startswith("eo:") for name in "NX" for key in bands[name])  # a step has changed N
 
 
-def test_metadata_that_contradict_are_refused_with_both_files(scratch):
+def test_contradictory_metadata_are_refused_with_files(scratch):
     folder, _, _ = sentinel2(scratch, change=("_T33XWJ_N04.00</TILE_ID>", "_T32XNQ_N04.00</TILE_ID>"))
     error = run(scratch, S2_PIPELINE, folder, code=1)["error"]
     assert error["code"] == "input.metadata_conflict", error
@@ -310,7 +310,7 @@ PLANET_ITEM = {"id": PLANET, "type": "Feature", "properties": {
     "gsd": 3.9, "cloud_percent": 12, "view_angle": 0.2, "strip_id": "700000"}}
 
 
-def test_planetscope_comes_as_a_stack_a_mask_and_two_files_of_metadata(scratch):
+def test_planetscope_has_stack_mask_and_two_metadata(scratch):
     folder = scratch / PLANET
     folder.mkdir()
     random = np.random.default_rng(2)
@@ -372,7 +372,7 @@ def picture(scratch, name):
     return gdal.Open(str(path)).ReadAsArray().astype(np.float64)
 
 
-def test_a_tile_server_draws_the_data_as_the_pictures_show_them(scratch):
+def test_tile_server_draws_data_like_the_pictures(scratch):
     values = np.random.default_rng(3).integers(1, 10000, (3, 40, 50)).astype(np.uint16)
     out = gdal.GetDriverByName("GTiff").Create(str(scratch / "s.tif"), 50, 40, 3, gdal.GDT_UInt16)
     out.WriteArray(values)

@@ -59,7 +59,7 @@ class Foreign(Start):
             d.wait_job("x.tif", "successful")
             self.assertEqual(d.files("inbox"), before)
 
-    def test_a_second_service_on_one_work_or_quarantine_is_refused(self):
+    def test_second_service_on_shared_folder_is_refused(self):
         d = self.daemon()
         for shared in ("work", "quarantine"):
             other = self.daemon(start=False)
@@ -82,7 +82,7 @@ class Foreign(Start):
             self.assertEqual(os.stat(d.root / "state" / name).st_mode & 0o777, 0o600, name)
         self.assertEqual(os.stat(d.root / "state").st_mode & 0o777, 0o700)
 
-    def test_an_inbox_for_several_users_that_is_not_sticky_is_told(self):
+    def test_shared_inbox_without_sticky_bit_is_reported(self):
         d = self.daemon(start=False)
         (d.root / "inbox").chmod(0o777)
         d.start()
@@ -146,7 +146,7 @@ class State(Start):
         self.assertEqual([j["name"] for j in d.jobs()], ["first.tif"])
         d.stop()
 
-    def test_a_store_that_cannot_be_opened_is_waited_out_and_kept(self):
+    def test_unopenable_store_is_waited_for_and_kept(self):
         d = self.daemon()
         d.drop("first.tif")
         d.wait_job("first.tif", "successful")
@@ -169,7 +169,7 @@ class State(Start):
 
 
 class Leftovers(Start):
-    def test_an_input_that_cannot_be_put_away_keeps_nobody_waiting(self):
+    def test_immovable_input_does_not_delay_other_jobs(self):
         disk = self.small_disk("400k")
         d = self.daemon(start=False, rescan="500ms")
         text = d.config.read_text()
@@ -204,7 +204,7 @@ class Leftovers(Start):
         self.assertEqual(d.call("job.get", id=job["id"])["input"], str(disk / "quarantine/bad.tif"))
         d.stop()
 
-    def test_retry_finds_an_input_whose_place_was_not_stored(self):
+    def test_retry_finds_an_input_of_unstored_place(self):
         d = self.daemon()
         d.drop("bad.tif", "fail")
         job = d.wait_job("bad.tif", "failed")
@@ -219,7 +219,7 @@ class Leftovers(Start):
         d.call("job.retry", id=job["id"])
         d.wait_job("bad.tif", "successful")
 
-    def test_a_file_without_a_job_that_is_still_written_waits_in_work(self):
+    def test_unfinished_file_without_a_job_waits_in_work(self):
         d = self.daemon(start=False)
         claim = d.root / "work/20261121-082850-aaaa"
         claim.mkdir(parents=True)

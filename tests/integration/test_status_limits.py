@@ -68,7 +68,7 @@ class Limits(unittest.TestCase):
     def resident(self):
         return int(self.proc("statm").read_text().split()[1]) * 4096
 
-    def test_a_user_has_32_watchers_and_they_lock_nobody_out(self):
+    def test_user_has_32_watchers_and_blocks_no_other_user(self):
         watchers = [self.client() for _ in range(USER_WATCHERS)]
         for client in watchers:
             client.call("job.watch")
@@ -101,7 +101,7 @@ class Limits(unittest.TestCase):
         self.d.drop("x.tif")
         self.assertEqual(watcher.event()["status"], "accepted")
 
-    def test_a_loop_of_connect_and_close_costs_nothing_that_stays(self):
+    def test_connect_and_close_loop_leaks_nothing(self):
         for _ in range(200):
             self.d.client().close()
         self.d.call("service.info")
@@ -114,7 +114,7 @@ class Limits(unittest.TestCase):
         wait_for(lambda: self.sockets() <= sockets)
         self.assertLess(self.resident() - resident, (400 if os.environ.get("PB_SANITIZE") else 4) << 20)
 
-    def test_connections_of_a_user_are_counted_when_they_come_not_later(self):
+    def test_connections_of_a_user_are_counted_on_arrival(self):
         before, resident = self.sockets(), self.resident()
         held = []
         for _ in range(500):
@@ -140,7 +140,7 @@ class Limits(unittest.TestCase):
         self.assertEqual(watcher.event()["status"], "accepted")
 
     @unittest.skipUnless(IS_ROOT, "needs to be other users")
-    def test_a_crowd_that_is_never_idle_locks_no_other_user_out(self):
+    def test_always_busy_crowd_blocks_no_other_user(self):
         """Four users fill all connections, and none of them is idle: half watch, half do not read their replies."""
         line = b'{"jsonrpc":"2.0","id":1,"method":"service.metrics"}\n' * 200
         crowd = [[self.client(uid) for _ in range(USER_CLIENTS)] for uid in (1001, 1002, 1003, 1004)]
@@ -160,7 +160,7 @@ class Limits(unittest.TestCase):
         self.assertEqual(clients[0].event()["status"], "accepted")
 
     @unittest.skipUnless(IS_ROOT, "needs to be other users")
-    def test_a_user_who_asks_without_end_has_a_share_and_no_more(self):
+    def test_user_with_endless_requests_gets_only_a_share(self):
         """Another user's 40 requests at a time are answered in turn with ours: while we get 50 replies, they get a
         bounded number. Counted, not timed."""
         stop, replies = threading.Event(), []
@@ -190,7 +190,7 @@ class Limits(unittest.TestCase):
         # Served first come, first served, each of ours waited for all 160 of theirs, and for what came meanwhile.
         self.assertLess(sum(replies), 50 * 160)
 
-    def test_a_line_that_does_not_end_goes_first_when_room_is_needed(self):
+    def test_unfinished_line_is_dropped_first_for_room(self):
         slow = [self.client() for _ in range(USER_CLIENTS)]
         for client in slow:
             client.send(b'{"jsonrpc"')
@@ -224,7 +224,7 @@ class Limits(unittest.TestCase):
         os.kill(checker, signal.SIGCONT)
         self.assertEqual({client.line()["error"]["data"]["code"] for client in clients}, {"input.missing"})
 
-    def test_questions_are_answered_while_a_change_waits_for_the_job_store(self):
+    def test_queries_are_answered_while_a_change_waits(self):
         """Another process holds the write lock of the job store, for which a change waits 0.5 s; questions do not."""
         self.d.drop("x.tif", "until never")
         job = self.d.wait_job("x.tif", "running")
@@ -253,7 +253,7 @@ class Limits(unittest.TestCase):
         # Those that wait with the change take 0.5 s each time, others only when this machine stands still.
         self.assertTrue(any(sum(slowest_question() < 0.4 for _ in range(4)) >= 3 for _ in range(10)))
 
-    def test_a_deleted_socket_comes_back_and_keeps_its_clients(self):
+    def test_deleted_socket_is_recreated_and_keeps_clients(self):
         client = self.client()
         client.call("job.watch")
         old = os.stat(self.path).st_ino

@@ -61,7 +61,7 @@ class Rights(unittest.TestCase):
         self.assertEqual(caught.exception.code, code, caught.exception)
         return str(caught.exception)
 
-    def test_jobs_are_changed_by_their_owner_root_and_admins_alone(self):
+    def test_only_owner_root_and_admins_change_jobs(self):
         d = self.daemon()
         alice, bob, admin, root = (self.client(d, uid) for uid in (ALICE, BOB, ADMIN, 0))
         job = alice.call("job.submit", input=self.file(d, "a.tif", ALICE, 0o644))
@@ -105,7 +105,7 @@ class Rights(unittest.TestCase):
         client.socket.sendmsg([b"\n"], rights)
         return client.line()
 
-    def test_a_service_without_privileges_needs_the_opened_file(self):
+    def test_unprivileged_service_needs_the_opened_file(self):
         d = self.daemon(user=SERVICE)
         mine = self.file(d, "mine.tif", ALICE, 0o644)
         secret = self.file(d, "secret.tif", SERVICE, 0o600)
@@ -151,7 +151,7 @@ class Rights(unittest.TestCase):
         lines = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(parent)], stdout=subprocess.PIPE, text=True).stdout
         return [int(line.split()[0]) for line in lines.splitlines() if "pb-checker" in line]
 
-    def test_the_checking_process_has_nothing_of_the_services_and_comes_back(self):
+    def test_checking_process_is_isolated_and_restarted(self):
         d = self.daemon()
         checker, = self.checkers(d.process.pid)
         spare, = wait_for(lambda: self.checkers(checker))
@@ -181,14 +181,14 @@ class Rights(unittest.TestCase):
         self.assertEqual(alice.call("job.submit", input=path)["uid"], ALICE)
         self.assertNotIn(checker, self.checkers(d.process.pid))
 
-    def test_a_stopped_checking_process_holds_up_no_shutdown(self):
+    def test_stopped_checking_process_delays_no_shutdown(self):
         d = self.daemon()
         checker, = self.checkers(d.process.pid)
         os.kill(checker, signal.SIGSTOP)
         self.assertEqual(d.stop()[0], 0)
         self.assertFalse(os.path.exists("/proc/%d" % checker))
 
-    def test_storage_that_does_not_answer_holds_up_nobody_else(self):
+    def test_unresponsive_storage_delays_no_other_user(self):
         d = self.daemon()
         where = tempfile.mkdtemp(prefix="pb-hung-")
         self.addCleanup(shutil.rmtree, where, True)
@@ -222,7 +222,7 @@ class Rights(unittest.TestCase):
             os.close(fuse)
             libc.umount2(where.encode(), 2)
 
-    def test_events_are_for_the_notifier_and_for_administrators(self):
+    def test_events_are_for_notifier_and_administrators(self):
         notifier = 1004
         d = Daemon(stall="300s")
         self.addCleanup(d.remove)

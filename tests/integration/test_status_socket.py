@@ -19,7 +19,7 @@ class Socket(unittest.TestCase):
         self.addCleanup(self.d.remove)
         self.d.start()
 
-    def test_events_tell_the_life_of_a_job_at_most_5_times_a_second(self):
+    def test_job_events_arrive_at_most_5_times_a_second(self):
         watcher = self.d.client()
         self.addCleanup(watcher.close)
         first = watcher.call("job.watch")
@@ -133,7 +133,7 @@ class Socket(unittest.TestCase):
                 self.assertEqual(caught.exception.code, "job.unknown")
                 self.assertTrue(caught.exception.hint)
 
-    def test_garbage_gets_json_rpc_errors_and_the_connection_lives(self):
+    def test_garbage_gets_errors_and_keeps_the_connection(self):
         client = self.d.client()
         self.addCleanup(client.close)
         for line, code in ((b"nonsense", -32700), (b'{"a":', -32700), (b"\xff\xfe", -32700), (b"[" * 40 + b"]" * 40, -32700),
@@ -152,7 +152,7 @@ class Socket(unittest.TestCase):
             self.assertEqual(reply["jsonrpc"], "2.0")
         self.assertEqual(client.call("job.list"), {"jobs": []})
 
-    def test_a_request_in_pieces_several_in_one_and_ids_of_all_kinds(self):
+    def test_split_and_joined_requests_and_any_ids_work(self):
         client = self.d.client()
         self.addCleanup(client.close)
         for byte in b'{"jsonrpc":"2.0","id":"text","method":"job.list"}\r\n':
@@ -163,7 +163,7 @@ class Socket(unittest.TestCase):
         client.send(b'{"jsonrpc":"2.0","method":"job.list"}\n{"jsonrpc":"2.0","id":null,"method":"job.list"}\n')
         self.assertEqual(client.line(), {"jsonrpc": "2.0", "id": None, "result": {"jobs": []}})
 
-    def test_a_line_over_the_limit_ends_the_connection_with_words(self):
+    def test_line_over_the_limit_ends_with_a_message(self):
         client = self.d.client()
         self.addCleanup(client.close)
         try:
@@ -178,7 +178,7 @@ class Socket(unittest.TestCase):
             pass
         self.assertTrue(self.d.is_up())
 
-    def test_a_client_that_does_not_read_is_dropped_and_others_are_served(self):
+    def test_deaf_client_is_dropped_and_others_are_served(self):
         slow = socket.socket(socket.AF_UNIX)
         self.addCleanup(slow.close)
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

@@ -28,7 +28,7 @@ def scene_of(scratch, kind=np.uint16, shape=(300, 400)):
 
 
 @pbtest.not_about_memory
-def test_a_band_is_read_once_more_and_other_values_twice(scratch):
+def test_band_is_read_once_more_other_values_twice(scratch):
     scene, (a, _) = scene_of(scratch)
     tile = "{memory: 64MiB, tile: 512}"
     for steps, last, passes in ((["stretch: {bands: [A], high: 255}"], "A", 1),
@@ -44,7 +44,7 @@ def test_a_band_is_read_once_more_and_other_values_twice(scratch):
 
 
 @pbtest.not_about_threads
-def test_standard_deviations_and_stretches_of_stretches(scratch):
+def test_stddev_and_stretch_of_a_stretch_equal_numpy(scratch):
     scene, (a, b) = scene_of(scratch)
     report = compute(scratch, scene, "AB", ["stretch: {bands: {X: A}, method: stddev, deviations: 1.5, beyond: keep}",
                                             "stretch: {bands: {Y: X}, percentiles: [5, 90], low: 10, high: -10}"], ["X", "Y"])

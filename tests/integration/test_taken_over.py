@@ -295,7 +295,7 @@ class TakenOverRun(unittest.TestCase):
         self.assertIn("Permission denied", self.attack("create", str(self.root / "out/new"))["message"])
         self.assertEqual((self.root / "secret").read_text(), "the user's")
 
-    def test_a_lie_is_not_believed_and_a_run_that_hangs_is_ended(self):
+    def test_false_result_is_rejected_and_hung_run_ended(self):
         self.assertEqual(self.attack("lie", "/etc")["code"], "job.crashed")
         self.stall = "5s"
         self.assertEqual(self.attack("hang")["code"], "job.stalled")

@@ -36,7 +36,7 @@ def test_position_and_ruggedness_are_those_of_gdaldem(scratch):
 
 
 @pbtest.not_about_memory
-def test_position_and_ruggedness_of_other_sizes_are_those_of_numpy(scratch):
+def test_tpi_and_tri_of_other_sizes_equal_numpy(scratch):
     scene = terrain(scratch / "dem.tif", 203, 111, 0.001)
     for size, edge in ((5, "reflect"), (15, "clamp")):
         windows = windows_of(scene, size, edge).astype(np.float64)
@@ -96,7 +96,7 @@ def zevenbergen_thorne(windows, length, height):
 
 
 @pbtest.not_about_memory
-def test_curvatures_are_those_of_zevenbergen_and_thorne(scratch):
+def test_curvatures_equal_zevenbergen_and_thorne(scratch):
     for scene in scenes(scratch):
         _, length, _, _, _, height = gdal.Open(str(scene)).GetGeoTransform()
         theirs = zevenbergen_thorne(windows_of(scene, 3, "nodata").astype(np.float64), length, -height)
@@ -105,7 +105,7 @@ def test_curvatures_are_those_of_zevenbergen_and_thorne(scratch):
     near(compute(scratch, scene, "curvature: {kind: plan, unit: per-metre, factor: 2, bands: {OUT: DEM}}"), theirs["plan"] / 50, 1e-5, 1e-7)
 
 
-def test_curvature_of_a_turned_scene_looks_along_its_axes(scratch):
+def test_curvature_of_a_turned_scene_follows_its_axes(scratch):
     """A paraboloid seen by a grid that is turned, sheared and stretched."""
     scene = scratch / "turned.tif"
     t = [600000, 20, 9, 4100000, 7, -30]
@@ -284,7 +284,7 @@ def test_a_slope_of_degrees_may_be_warped(scratch):
     assert alike.mean() > 0.9999, alike.mean()  # between two pixels either is the nearest
 
 
-def test_bands_warped_to_mercator_have_their_true_slope(scratch):
+def test_bands_warped_to_mercator_have_true_slope(scratch):
     """The same plane seen in metres of UTM and of web Mercator rises alike."""
     row, column = np.mgrid[0:300, 0:280]
     scene = relief(scratch / "utm.tif", "EPSG:32633", [500000, 100, 0, 6700000, 0, -100], 280, 300, 0.13 * 100 * column + 0.21 * 100 * row)
@@ -302,7 +302,7 @@ def test_the_globe_is_computed_but_for_its_poles(scratch):
     near(ours[1:-1, 1:-1], theirs[1:-1, 1:-1], 5e-6, 1e-5)
 
 
-def test_delivered_degrees_are_as_long_as_they_are_in_each_row(scratch):
+def test_degrees_have_their_true_length_in_each_row(scratch):
     """A delivered tile that ends 100 m from the south pole, where a degree of longitude has a metre and a half."""
     scene = delivered("copernicus_dem90_S90.tif")
     told = pbtest.run("pushbroom", "run", "--dry-run", "-c", pbtest.SOURCE / "samples/terrain.yaml", "-o", scratch / "out", scene).stdout

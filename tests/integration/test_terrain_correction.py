@@ -89,7 +89,7 @@ def layover(land):
     return land.top / np.tan(np.radians(land.geometry.incidence(lon, lat, land.base)))
 
 
-def test_at_one_height_the_plain_is_in_its_place_and_the_hill_leans_toward_the_radar(scratch):
+def test_one_height_places_plain_and_leans_the_hill(scratch):
     scene = Scene(scratch)
     land = scene.land
     report = warp(scratch, scene, on_map(land) + f", from: range-doppler, height: {land.base}")
@@ -171,7 +171,7 @@ def turn_orbit(folder, degrees):
     path.write_text(text)
 
 
-def test_a_scene_across_the_antimeridian_has_a_grid_that_goes_on(scratch):
+def test_scene_across_antimeridian_has_one_grid(scratch):
     made = []
     for name, degrees in (("plain", 0), ("far", 180 - 12.35)):
         (scratch / name).mkdir()

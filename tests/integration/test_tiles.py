@@ -138,7 +138,7 @@ def test_a_scene_around_the_earth(scratch):
         assert report["error"]["code"] == "pipeline.tiles" and "half of the Earth" in report["error"]["message"], report
 
 
-def test_each_tile_is_planned_for_the_device_of_the_first(scratch):
+def test_every_tile_uses_the_device_of_the_first(scratch):
     scene = write(scratch / "s.tif", field(300, 260), (13.0, 0.001, 0, 52.6, 0, -0.001), 4326)
     path = config(scratch, "grid: web-mercator, zoom: 11, size: 512")
     plan = pbtest.run("pushbroom", "run", "--dry-run", "--as", "h100", "-c", path, "-o", scratch / "out", scene).stdout

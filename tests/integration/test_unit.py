@@ -79,14 +79,14 @@ class Unit(unittest.TestCase):
             check = run(self.root / "usr/bin/pushbroom", "check-config", path.stem)
             self.assertEqual(check.returncode, 0, check.stdout)
 
-    def test_the_installed_config_is_short_and_the_commented_one_is_shared(self):
+    def test_short_config_is_installed_and_long_one_shared(self):
         text = (self.root / "etc/pushbroom/pushbroom.yaml").read_text()
         self.assertLess(len(text.splitlines()), 26)
         self.assertTrue((self.root / "etc/pushbroom/pipelines.d").is_dir() and (self.root / "etc/pushbroom/presets").is_dir())
         shared = self.root / "usr/share/pushbroom/pushbroom.yaml"
         self.assertEqual(shared.read_text(), (pathlib.Path(__file__).parents[2] / "config/pushbroom.yaml").read_text())
 
-    def test_the_installed_config_is_taken_by_the_installed_service(self):
+    def test_installed_config_passes_the_installed_service(self):
         check = run(self.root / "usr/bin/pushbroomd", "--check", "--config", self.root / "etc/pushbroom/pushbroom.yaml")
         self.assertEqual(check.returncode, 0, check.stdout)
 

@@ -144,7 +144,7 @@ def test_near_miss_nodata_is_invalid_as_in_gdal(scratch):
     assert not gdals(paths[2])[0][0, 0] # -3.4e38 marks the end of the range, too
 
 
-def test_valid_floats_keep_off_what_gdal_takes_for_nodata(scratch):
+def test_valid_floats_avoid_what_gdal_takes_for_nodata(scratch):
     """A valid value beside the product's nodata is stored where neither GDAL nor pushbroom takes it for nodata."""
     near = [np.float32(-9999)]
     for _ in range(9):
@@ -252,7 +252,7 @@ def test_mask_overviews_average_pixels_that_it_shows(scratch):
             assert (values[:, valid] == shown[:, valid]).all(), kind
 
 
-def test_mask_overviews_by_nearest_sample_pixel_and_mask(scratch):
+def test_nearest_overviews_sample_pixel_and_mask_alike(scratch):
     bands = holes("float32", 3, -1)
     path = write(scratch / "n.tif", bands, "float32", -1)
     product = "cog: {mask: true, overviews: nearest, blocksize: 64}"
@@ -263,7 +263,7 @@ def test_mask_overviews_by_nearest_sample_pixel_and_mask(scratch):
         assert (values[:, mask] == bands[:, ::2 ** k, ::2 ** k][:, mask]).all()
 
 
-def test_painted_alpha_overviews_average_pixels_that_all_show(scratch):
+def test_painted_overviews_average_visible_pixels(scratch):
     bands = holes("float32", 3, -1, steps=200)
     path = write(scratch / "p.tif", bands, "float32", -1)
     product = "cog: {bands: [R, G, B], range: [0, 255], valid: all, blocksize: 64, overviews: average}"

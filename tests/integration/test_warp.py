@@ -290,7 +290,7 @@ def test_what_cannot_be_is_refused_with_words(scratch):
     assert "no geotransform with a coordinate system, no three ground control points and no RPCs" in report.stderr, report.stderr
 
 
-def test_what_is_cropped_first_has_the_extent_of_the_crop(scratch):
+def test_crop_before_warp_gives_the_extent_of_the_crop(scratch):
     scene = write(scratch / "s.tif", field(301, 223, holes=False), UTM, 32632)
     gdal.Translate(str(scratch / "part.tif"), str(scene), srcWin=[40, 70, 111, 83])
     for params, options in (('crs: "EPSG:32633"', {"dstSRS": "EPSG:32633"}), ('crs: "EPSG:3857", pixel: 130', {"dstSRS": "EPSG:3857", "xRes": 130, "yRes": 130})):

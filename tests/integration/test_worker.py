@@ -91,7 +91,7 @@ class Worker(unittest.TestCase):
         d.wait_job("t.tif", "successful")
         self.assertEqual(d.workers(), first, "the worker should have stayed")
 
-    def test_a_worker_that_was_told_the_next_job_goes_on_with_it(self):
+    def test_worker_with_a_next_job_continues_with_it(self):
         root = pathlib.Path(tempfile.mkdtemp(prefix="pb-"))
         self.addCleanup(shutil.rmtree, root)
         worker = subprocess.Popen([BIN / "pushbroomd", "--worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -140,7 +140,7 @@ class Worker(unittest.TestCase):
             os.kill(worker, signal.SIGCONT)
         self.fail("no job was caught while it ran:\n" + d.log_text())
 
-    def test_a_worker_that_is_killed_is_replaced_and_the_job_runs_again(self):
+    def test_killed_worker_is_replaced_and_job_runs_again(self):
         d = self.daemon(stall="300s").start()
         job, worker = self.catch(d)
         os.kill(worker, signal.SIGKILL)
@@ -172,7 +172,7 @@ class Worker(unittest.TestCase):
         d.stop(signal.SIGKILL)
         wait_for(lambda: not any(os.path.exists("/proc/%d" % pid) for pid in workers))
 
-    def test_a_job_can_be_told_to_run_on_the_cpu_and_the_next_is_not(self):
+    def test_job_may_require_the_cpu_but_not_for_the_next(self):
         d = self.daemon()  # for its directory
         text = "compute: {device: 'cuda:99'}\n" + PIPELINES
         scene(d.root / "s.tif", 300, 200)
@@ -196,7 +196,7 @@ class Worker(unittest.TestCase):
             self.assertEqual(end()["error"]["code"], "device.missing")
 
     @unittest.skipUnless((DATA / "hostile").is_dir(), "PB_SHARED_DATA with hostile/ is not there")
-    def test_every_hostile_file_ends_in_success_or_an_error_with_words(self):
+    def test_hostile_files_end_in_success_or_a_clear_error(self):
         d = self.daemon(stall="120s", parallel=2).start()
         files = sorted(p for p in (DATA / "hostile").iterdir() if p.is_file())
         if os.environ.get("PB_SANITIZE"):

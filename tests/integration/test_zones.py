@@ -94,7 +94,7 @@ def test_classes_equal_numpy(scratch):
 
 
 @pbtest.not_about_memory
-def test_the_same_bytes_whatever_tiles_order_and_threads(scratch):
+def test_bytes_ignore_tiles_order_and_threads(scratch):
     scene(scratch / "a.tif", 577, 334)
     config = ("      - zones: {by: KIND, bands: [N, F], stats: [sum, std, median, majority]}\n"
               "      - zones: {name: areas, by: KIND, format: json}\n")
@@ -110,7 +110,7 @@ def test_the_same_bytes_whatever_tiles_order_and_threads(scratch):
 
 
 @pbtest.not_about_threads
-def test_areas_of_degrees_and_of_mercator_are_those_on_the_ellipsoid(scratch):
+def test_areas_in_degrees_and_mercator_are_ellipsoidal(scratch):
     """GDAL 3.6 has no geodesic area in Python: cells in a cylindrical equal-area projection instead, where meridians and parallels are
     straight."""
     for epsg, transform in ((4326, (10.0, 0.5, 0, 80.0, 0, -0.7)), (3857, (1e6, 3000.0, 0, 1.2e7, 0, -9000.0)),
@@ -229,7 +229,7 @@ def test_polygons_equal_gdal_and_numpy(scratch):
 
 
 @pbtest.not_about_threads
-def test_outlines_and_numbers_as_geojson_and_geopackage(scratch):
+def test_geojson_and_gpkg_have_outlines_and_numbers(scratch):
     scene(scratch / "a.tif", 333, 217)
     fields(scratch / "f.gpkg", driver="GPKG")
     config = "".join(f"      - zones: {{name: {form}, zones: f.gpkg, layer: fields, id: parcel, bands: [N], stats: [mean, majority], format: {form}}}\n" for form in ("csv", "geojson", "gpkg"))
@@ -256,7 +256,7 @@ def test_outlines_and_numbers_as_geojson_and_geopackage(scratch):
 
 
 @pbtest.not_about_threads
-def test_polygons_of_another_coordinate_system_and_of_a_run(scratch):
+def test_polygons_of_another_crs_are_those_of_the_grid(scratch):
     _, n, _ = scene(scratch / "a.tif", 333, 217)
     fields(scratch / "f.geojson", 4326)
     (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {KIND: 1, N: 2, F: 3}}\n    products:\n"
@@ -292,7 +292,7 @@ def test_zones_lie_on_the_grid_that_a_warp_makes(scratch):
 
 
 @pbtest.not_about_threads
-def test_polygons_that_take_more_than_is_planned_are_refused(scratch):
+def test_polygons_over_the_planned_memory_are_refused(scratch):
     """Small in the file, and over all of the rows of a tall grid."""
     ds = gdal.GetDriverByName("GTiff").Create(str(scratch / "tall.tif"), 4, 60000, 1, gdal.GDT_Byte)
     srs = osr.SpatialReference()
@@ -309,7 +309,7 @@ def test_polygons_that_take_more_than_is_planned_are_refused(scratch):
 
 
 @pbtest.not_about_threads
-def test_what_is_wrong_with_a_vector_file_is_said_before_a_pixel_is_read(scratch):
+def test_bad_vector_file_is_refused_before_any_pixel(scratch):
     scene(scratch / "a.tif", 64, 64)
     fields(scratch / "f.geojson")
     for keys, code, words in (("zones: no.geojson", "vector.missing", "no.geojson"), ("zones: f.geojson, id: plot", "vector.choice", "parcel"),
@@ -339,7 +339,7 @@ def is_whole(path, scenes):
 
 
 @pbtest.not_about_threads
-def test_a_series_has_the_rows_of_each_scene_once_whoever_is_killed(scratch):
+def test_series_has_rows_of_a_scene_once_despite_kills(scratch):
     scenes = ("a", "b", "c", "d")
     command, path = series(scratch, scenes), scratch / "out/series.csv"
     started = time.monotonic()
@@ -371,7 +371,7 @@ def test_a_series_has_the_time_that_the_item_has(scratch):
 
 
 @pbtest.not_about_threads
-def test_a_series_tells_scenes_apart_whose_names_have_commas(scratch):
+def test_series_distinguishes_scene_names_with_commas(scratch):
     """If a scene is delivered again without zones, its rows are removed."""
     series(scratch, ("a,1", 'a,"2', "a"))
     (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {KIND: 1, N: 2, F: 3}}\n    products:\n"
@@ -438,7 +438,7 @@ def test_a_geopackage_that_is_written_to_is_refused(scratch):
 
 
 @pbtest.not_about_threads
-def test_columns_of_one_name_are_refused_with_the_scene_s_bands(scratch):
+def test_duplicate_columns_are_refused_with_bands(scratch):
     scene(scratch / "a.tif", 64, 64)
     fields(scratch / "f.gpkg", driver="GPKG")
     ds = gdal.OpenEx(str(scratch / "f.gpkg"), gdal.OF_UPDATE)
