@@ -6,7 +6,8 @@
 RULES lists the patterns that make a sentence hard to read, each with its remedy. tests/prose_baseline.txt has the number of
 hits of each folder; more hits than that fail, and the new ones are printed. Fewer pass: --write lowers the numbers and never
 raises one. When a file moves to another folder, move its hits in the baseline by hand. Quoted text, code and identifiers are
-not checked. Also checked: subjects of commits that branch main lacks (72 characters) and names of tests (50 characters).
+not checked. Also checked, without a baseline: subjects of commits that branch main lacks (72 characters) and names of
+tests (50 characters).
 
   tests/prose_check.py                              the check, as ctest runs it
   tests/prose_check.py --write                      lower the baseline to what is found
@@ -286,12 +287,16 @@ def all_findings(under=()):
 
 
 def broken_rules():
-    """Rules that do not find their own example, or find the plain one."""
+    """Rules that do not find their own example, or find the plain one; also the limit of names."""
     for rule, (_, _, _, hard, plain) in RULES.items():
         if rule not in [found for found, _, _ in hits(Text("", "comments", [(1, hard)]))]:
             yield f"the rule '{rule}' does not find: {hard}"
         for found, _, words in hits(Text("", "comments", [(1, plain)])):
             yield f"the rule '{found}' finds '{words}' in plain words: {plain}"
+    for form in ("START_TEST({})", "    def test_{}(self):"):
+        room = TEST_NAME_MOST - len("test_" if "test_" in form else "")
+        if [len([*test_names("tests/a", form.format("a" * n))]) for n in (room, room + 1)] != [0, 1]:
+            yield f"names of tests are not limited to {TEST_NAME_MOST} characters: {form}"
 
 
 def read_baseline():
@@ -341,6 +346,10 @@ def check():
     print("\n".join(mistakes), end="\n" if mistakes else "")
     bad = len(mistakes)
     for key, rows in sorted(found.items()):
+        if key[0] == "test-names":
+            bad += len(rows)
+            printed(rows)
+            continue
         allowed = baseline.get(key, 0)
         if len(rows) > allowed:
             new = new_hits(key[0], rows, base)
