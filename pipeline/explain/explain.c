@@ -24,7 +24,7 @@ static void explain_grid(const struct pb_run_view *view, struct pb_json *json)
             pb_json_number(json, NULL, env->transform[i]);
         pb_json_end(json);
     }
-    const struct pb_ground *ground = pb_chain_ground(view->plan->chain);
+    const struct pb_ground *ground = pb_chain_ground(view->plan->work.chain);
     pb_json_string(json, "placed_by", ground != NULL ? ground->by : NULL);
     pb_json_int(json, "gcps", info->n_gcps);
     pb_json_bool(json, "rpc", info->has_rpc);

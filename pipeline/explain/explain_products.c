@@ -34,8 +34,8 @@ static void explain_product(const struct pb_run_view *view, size_t i, struct pb_
     }
     if (type->explain != NULL)
         type->explain(env, config, json);
-    if (view->plan->cuda && type->tile != NULL && i < PB_OUT_PRODUCTS) {
-        const struct pb_plan_out *out = &view->plan->out;
+    if (view->plan->engine.cuda && type->tile != NULL && i < PB_OUT_PRODUCTS) {
+        const struct pb_plan_out *out = &view->plan->engine.out;
         char why[200] = "";
         if (out->why[i] != NULL)
             pb_plan_reason(out->why[i], out->why_bytes, why, sizeof why);

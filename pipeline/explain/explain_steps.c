@@ -15,11 +15,11 @@ static void explain_calibration(const struct pb_run_view *view, struct pb_json *
 {
     const struct pb_plan *plan = view->plan;
     const struct pb_metadata *facts = &view->metadata->facts;
-    if (plan->n_calibrated == 0)
+    if (plan->work.n_calibrated == 0)
         return;
     pb_json_array(json, "calibration");
-    for (size_t i = 0; i < plan->n_calibrated; i++) {
-        const struct pb_calibrated *c = &plan->calibrated[i];
+    for (size_t i = 0; i < plan->work.n_calibrated; i++) {
+        const struct pb_calibrated *c = &plan->work.calibrated[i];
         char rule[256], source[256];
         pb_json_object(json, NULL);
         pb_json_string(json, "band", c->band);
@@ -57,7 +57,7 @@ static void nodata_text(const struct pb_run_view *view, char out[80])
 
 static void explain_valid(const struct pb_run_view *view, struct pb_json *json)
 {
-    const struct pb_plan_valid *valid = &view->plan->valid;
+    const struct pb_plan_valid *valid = &view->plan->work.valid;
     char nodata[80], text[sizeof valid->by + sizeof valid->notes + 100];
     nodata_text(view, nodata);
     (void)snprintf(text, sizeof text, "%s%s%s%s%s", valid->by, nodata[0] ? ": " : "", nodata,
@@ -90,7 +90,7 @@ static void explain_steps(const struct pb_run_view *view, struct pb_json *json)
 /* Writes the notes on steps that are known before a pixel is read. */
 static void explain_notes(const struct pb_run_view *view, struct pb_json *json)
 {
-    const struct pb_chain *chain = view->plan->chain;
+    const struct pb_chain *chain = view->plan->work.chain;
     if (pb_chain_note_count(chain) == 0)
         return;
     pb_json_array(json, "notes");

@@ -73,15 +73,15 @@ static void describe(const struct scene *scene, const struct pb_device_traits *t
     int rc = configure(scene, &config);
     if (rc == 0)
         rc = plan_scene(scene, config, traits, &plan);
-    int32_t side = rc == 0 ? plan->grid.side_px : 0;
+    int32_t side = rc == 0 ? plan->layout.grid.side_px : 0;
     (void)snprintf(out->tile, sizeof out->tile, "%d x %d px, %d band%s of uint16, %s", side, side,
                    scene->bands, scene->bands == 1 ? "" : "s", scene->chain);
-    if (rc == 0 && plan->resident.used)
-        (void)wic_transfer_plan_print(&plan->resident.chunks, out->plan, sizeof out->plan);
+    if (rc == 0 && plan->engine.resident.used)
+        (void)wic_transfer_plan_print(&plan->engine.resident.chunks, out->plan, sizeof out->plan);
     else
         (void)snprintf(out->plan, sizeof out->plan, "none: %s",
-                       rc == 0 ? plan->resident.why_not : "out of memory");
-    out->measured = rc == 0 && plan->resident.measured;
+                       rc == 0 ? plan->engine.resident.why_not : "out of memory");
+    out->measured = rc == 0 && plan->engine.resident.measured;
     pb_plan_destroy(plan);
     pb_config_destroy(config);
 }

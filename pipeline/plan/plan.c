@@ -41,9 +41,10 @@ static bool is_power_of_two(int32_t n)
 /* Format of slots, plane by plane. */
 static struct pb_slot_format slot_format(const struct pb_plan *plan)
 {
-    struct pb_slot_format format = {.image_w = plan->grid.image_w, .image_h = plan->grid.image_h};
-    for (size_t i = 0; i < plan->n_sources; i++) {
-        const struct pb_plan_source *source = &plan->source[i];
+    struct pb_slot_format format = {.image_w = plan->layout.grid.image_w,
+                                    .image_h = plan->layout.grid.image_h};
+    for (size_t i = 0; i < plan->work.n_sources; i++) {
+        const struct pb_plan_source *source = &plan->work.source[i];
         struct pb_source_format *window = &format.source[source->window];
         if (source->n_bands == 0) /* the source is not read */
             continue;
@@ -56,8 +57,8 @@ static struct pb_slot_format slot_format(const struct pb_plan *plan)
 
 static bool reads_itself(const struct pb_plan *plan, size_t source, int32_t band)
 {
-    for (size_t b = 0; b < plan->source[source].n_bands; b++)
-        if (band == 0 || plan->source[source].bands[b] == band)
+    for (size_t b = 0; b < plan->work.source[source].n_bands; b++)
+        if (band == 0 || plan->work.source[source].bands[b] == band)
             return true;
     return false;
 }
@@ -76,30 +77,31 @@ const struct pb_raster_info *pb_plan_info(const struct pb_plan *plan,
     if (source == 0)
         return request->info;
     return source <= request->n_others ? request->others[source - 1].info
-                                       : &plan->images[source - 1 - request->n_others].info;
+                                       : &plan->work.images[source - 1 - request->n_others].info;
 }
 
 struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_t unit)
 {
     struct pb_tile tile = {
-        .number = number, .unit = unit, .core = pb_grid_core(&plan->grid, number)};
-    for (uint32_t i = 0; i < plan->n_sources; i++) {
-        const uint32_t window = plan->source[i].window;
-        if (plan->source[i].n_bands == 0 || tile.read[window].w > 0)
+        .number = number, .unit = unit, .core = pb_grid_core(&plan->layout.grid, number)};
+    for (uint32_t i = 0; i < plan->work.n_sources; i++) {
+        const uint32_t window = plan->work.source[i].window;
+        if (plan->work.source[i].n_bands == 0 || tile.read[window].w > 0)
             continue;
-        tile.read[window] =
-            pb_chain_keeps_grid(plan->chain)
-                ? pb_rect_grow(&tile.core, plan->halo, plan->grid.image_w, plan->grid.image_h)
-                : pb_chain_need(plan->chain, window, &tile.core);
+        tile.read[window] = pb_chain_keeps_grid(plan->work.chain)
+                                ? pb_rect_grow(&tile.core, plan->work.halo,
+                                               plan->layout.grid.image_w, plan->layout.grid.image_h)
+                                : pb_chain_need(plan->work.chain, window, &tile.core);
     }
     return tile;
 }
 
 size_t pb_plan_out_bytes(const struct pb_plan *plan, const struct pb_tile *tile)
 {
-    if (plan->sums.chain.n > 0)
-        return (size_t)pb_plan_parts(plan, &tile->core) * plan->sums.chain.words * sizeof(int32_t);
-    return pb_tile_out_px(tile) * sizeof(float) * plan->n_outputs;
+    if (plan->layout.sums.chain.n > 0)
+        return (size_t)pb_plan_parts(plan, &tile->core) * plan->layout.sums.chain.words *
+               sizeof(int32_t);
+    return pb_tile_out_px(tile) * sizeof(float) * plan->work.outputs.n;
 }
 
 /* Largest block of the pipeline's products: tiles are a multiple of it. */
@@ -116,8 +118,8 @@ static int32_t product_block(const struct pb_pipeline_config *pipeline)
 
 static int64_t count_tiles(const struct pb_plan *plan, int32_t side)
 {
-    int64_t cols = ((int64_t)plan->geometry.w + side - 1) / side;
-    return cols * (((int64_t)plan->geometry.h + side - 1) / side);
+    int64_t cols = ((int64_t)plan->work.geometry.w + side - 1) / side;
+    return cols * (((int64_t)plan->work.geometry.h + side - 1) / side);
 }
 
 static int32_t choose_side(const struct pb_plan *plan, const struct pb_plan_request *r)
@@ -126,7 +128,7 @@ static int32_t choose_side(const struct pb_plan *plan, const struct pb_plan_requ
     int32_t side =
         pb_plan_gate_side(plan) > 0 ? pb_plan_gate_side(plan) : r->config->compute.tile_px;
     if (side == 0) {
-        side = plan->cuda ? SIDE_CUDA : SIDE_CPU;
+        side = plan->engine.cuda ? SIDE_CUDA : SIDE_CPU;
         int32_t block = r->info->block_w > r->info->block_h ? r->info->block_w : r->info->block_h;
         if (is_power_of_two(r->info->block_w) && is_power_of_two(r->info->block_h) &&
             block <= 4096 && block > side)
@@ -141,9 +143,9 @@ static int32_t choose_side(const struct pb_plan *plan, const struct pb_plan_requ
 /* True if a GPU can compute tiles of that side. */
 static bool fits_gpu(const struct pb_plan *plan, int32_t side)
 {
-    const struct pb_geometry *g = &plan->geometry;
-    return pb_chain_plane_px(plan->chain, side < g->w ? side : g->w, side < g->h ? side : g->h) <=
-           INT32_MAX;
+    const struct pb_geometry *g = &plan->work.geometry;
+    return pb_chain_plane_px(plan->work.chain, side < g->w ? side : g->w,
+                             side < g->h ? side : g->h) <= INT32_MAX;
 }
 
 /* True if the side is not configured, and no product depends on it. */
@@ -164,7 +166,7 @@ static int32_t choose_device_side(const struct pb_plan *plan, const struct pb_pl
 
 static enum pb_mem_kind choose_mem(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
-    if (!plan->cuda || r->config->compute.buffers == PB_BUFFERS_HOST)
+    if (!plan->engine.cuda || r->config->compute.buffers == PB_BUFFERS_HOST)
         return PB_MEM_HOST;
     return r->config->compute.buffers == PB_BUFFERS_MANAGED && !r->remote ? PB_MEM_MANAGED
                                                                           : PB_MEM_PINNED;
@@ -174,32 +176,32 @@ int pb_plan_with_side(const struct pb_plan *base, const struct pb_plan_request *
                       struct pb_err *err, struct pb_plan *out_plan)
 {
     struct pb_plan plan = *base;
-    if (pb_grid_init(&plan.grid, plan.geometry.w, plan.geometry.h, side) < 0)
+    if (pb_grid_init(&plan.layout.grid, plan.work.geometry.w, plan.work.geometry.h, side) < 0)
         return pb_fail(err, PB_E_INPUT_DAMAGED,
                        "the image is empty, or too large to be cut into tiles (%d x %d px)",
-                       plan.geometry.w, plan.geometry.h);
-    plan.order = pb_plan_order(&plan, r->info);
-    plan.format = slot_format(&plan);
+                       plan.work.geometry.w, plan.work.geometry.h);
+    plan.layout.order = pb_plan_order(&plan, r->info);
+    plan.layout.format = slot_format(&plan);
     pb_plan_gate_set(&plan);
-    plan.sums = pb_plan_sums(&plan);
-    plan.whole = pb_plan_whole(&plan, r);
-    if (plan.whole.keeps && pb_plan_whole_widen(&plan, r))
-        plan.format = slot_format(&plan);
-    if (plan.whole.used) {
-        plan.order = PB_ORDER_ROWS;
-        plan.whole_rows = true;
+    plan.layout.sums = pb_plan_sums(&plan);
+    plan.engine.whole = pb_plan_whole(&plan, r);
+    if (plan.engine.whole.keeps && pb_plan_whole_widen(&plan, r))
+        plan.layout.format = slot_format(&plan);
+    if (plan.engine.whole.used) {
+        plan.layout.order = PB_ORDER_ROWS;
+        plan.layout.whole_rows = true;
     }
     pb_plan_out(&plan, r);
     if (pb_plan_whole_is_vain(&plan, r)) {
         struct pb_plan host = *base;
-        host.whole.why_not = plan.whole.host_why;
+        host.engine.whole.why_not = plan.engine.whole.host_why;
         return pb_plan_with_side(&host, r, side, err, out_plan);
     }
-    plan.resident = pb_plan_resident(&plan, r);
-    plan.format.line_px = plan.resident.by_line ? plan.resident.part_w : 0;
-    if (plan.sums.chain.n > 0)
-        plan.format.head_bytes = (uint32_t)pb_slot_align(
-            sizeof(struct pb_slot_head) + plan.sums.chain.n_numbers * sizeof(float),
+    plan.engine.resident = pb_plan_resident(&plan, r);
+    plan.layout.format.line_px = plan.engine.resident.by_line ? plan.engine.resident.part_w : 0;
+    if (plan.layout.sums.chain.n > 0)
+        plan.layout.format.head_bytes = (uint32_t)pb_slot_align(
+            sizeof(struct pb_slot_head) + plan.layout.sums.chain.n_numbers * sizeof(float),
             PB_PLANE_ALIGN);
     *out_plan = plan;
     return 0;
@@ -223,10 +225,10 @@ static int fit_side(const struct pb_plan *base, const struct pb_plan_request *r,
     struct pb_err tried = {0};
     struct pb_plan sided, fitted, rows;
     int rc = pb_plan_with_side(base, r, side, &tried, &sided);
-    if (rc == 0 && sided.whole.used && pb_plan_fit(&sided, r, NULL, &fitted) < 0) {
+    if (rc == 0 && sided.engine.whole.used && pb_plan_fit(&sided, r, NULL, &fitted) < 0) {
         struct pb_plan host = *base;
-        host.whole.why_not = "compute.memory is too small for its slots";
-        host.whole.why_bytes = pb_plan_least_bytes(&sided, r);
+        host.engine.whole.why_not = "compute.memory is too small for its slots";
+        host.engine.whole.why_bytes = pb_plan_least_bytes(&sided, r);
         rc = pb_plan_with_side(&host, r, side, &tried, &sided);
     }
     rc = rc ? rc : pb_plan_fit(&sided, r, &tried, &fitted);
@@ -253,9 +255,9 @@ static int fit(const struct pb_plan *base, const struct pb_plan_request *r, int3
     struct pb_plan best = {0}, fitted;
     uint64_t least = UINT64_MAX;
     int rc = -ENOMEM;
-    while (side > 0 && (rc == -ENOMEM || best.wanted_bytes > 0)) {
+    while (side > 0 && (rc == -ENOMEM || best.memory.wanted_bytes > 0)) {
         int one = fit_side(base, r, side, &least, &why, &fitted);
-        if (one == 0 && (rc < 0 || fitted.price < best.price))
+        if (one == 0 && (rc < 0 || fitted.layout.price < best.layout.price))
             best = fitted;
         rc = rc < 0 ? one : rc;
         side = smaller_side(base, r, side);
@@ -269,40 +271,42 @@ static int fit(const struct pb_plan *base, const struct pb_plan_request *r, int3
 
 int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *request)
 {
-    plan->device_index = request->device_index;
-    plan->priority = request->pipeline->priority;
-    plan->geometry = pb_chain_geometry(plan->chain);
-    plan->halo = pb_chain_keeps_grid(plan->chain) ? pb_chain_halo(plan->chain) : 0;
-    plan->cuda = request->cuda;
-    int32_t side = plan->cuda ? choose_device_side(plan, request) : 0;
-    if (plan->cuda && side == 0) {
-        plan->cuda = false;
-        plan->cpu_why = "its tiles need planes of over 2^31 pixels, more than a GPU's kernels "
-                        "count";
+    plan->engine.device_index = request->device_index;
+    plan->work.priority = request->pipeline->priority;
+    plan->work.geometry = pb_chain_geometry(plan->work.chain);
+    plan->work.halo = pb_chain_keeps_grid(plan->work.chain) ? pb_chain_halo(plan->work.chain) : 0;
+    plan->engine.cuda = request->cuda;
+    int32_t side = plan->engine.cuda ? choose_device_side(plan, request) : 0;
+    if (plan->engine.cuda && side == 0) {
+        plan->engine.cuda = false;
+        plan->engine.cpu_why =
+            "its tiles need planes of over 2^31 pixels, more than a GPU's kernels "
+            "count";
     }
-    if (plan->cuda && request->remote && plan->has_warp) {
-        plan->cuda = false;
-        plan->cpu_why = "warp is not supported by the process that owns the GPU";
+    if (plan->engine.cuda && request->remote && plan->work.has_warp) {
+        plan->engine.cuda = false;
+        plan->engine.cpu_why = "warp is not supported by the process that owns the GPU";
         side = 0;
     }
-    if (plan->cuda && request->remote && pb_chain_has_curves(plan->chain)) {
-        plan->cuda = false;
-        plan->cpu_why = "histogram_match is not supported by the process that owns the GPU";
+    if (plan->engine.cuda && request->remote && pb_chain_has_curves(plan->work.chain)) {
+        plan->engine.cuda = false;
+        plan->engine.cpu_why = "histogram_match is not supported by the process that owns the GPU";
         side = 0;
     }
-    if (plan->cuda && request->remote && plan->n_images > 0) {
-        plan->cuda = false;
-        plan->cpu_why = "a step sieves, for which this process keeps whole images that the one "
-                        "which owns the GPU does not have";
+    if (plan->engine.cuda && request->remote && plan->work.n_images > 0) {
+        plan->engine.cuda = false;
+        plan->engine.cpu_why =
+            "a step sieves, for which this process keeps whole images that the one "
+            "which owns the GPU does not have";
         side = 0;
     }
-    if (plan->cuda && request->tile != NULL) {
-        plan->cuda = false;
-        plan->cpu_why = "products of tiles of a grid are made by the CPU";
+    if (plan->engine.cuda && request->tile != NULL) {
+        plan->engine.cuda = false;
+        plan->engine.cpu_why = "products of tiles of a grid are made by the CPU";
         side = 0;
     }
-    plan->by_workers = !plan->cuda && (!request->remote || request->cuda);
-    plan->mem = choose_mem(plan, request);
+    plan->layout.by_workers = !plan->engine.cuda && (!request->remote || request->cuda);
+    plan->engine.mem = choose_mem(plan, request);
     return side > 0 ? side : choose_side(plan, request);
 }
 
@@ -340,11 +344,12 @@ static int plan_passes(struct pb_plan *plan, const struct pb_plan_request *reque
     for (size_t i = 0; i < plan->n_earlier; i++) {
         plan->earlier[i]->next = i + 1 < plan->n_earlier ? plan->earlier[i + 1] : plan;
         uint64_t least = least_bytes(plan->earlier[i], request);
-        plan->reserve_bytes = least > plan->reserve_bytes ? least : plan->reserve_bytes;
+        plan->memory.reserve_bytes =
+            least > plan->memory.reserve_bytes ? least : plan->memory.reserve_bytes;
     }
     int rc = plan_pass(plan, request, err);
     for (size_t i = 0; i < plan->n_earlier && rc == 0; i++) {
-        plan->earlier[i]->held_bytes = plan->product_bytes;
+        plan->earlier[i]->memory.held_bytes = plan->memory.product_bytes;
         rc = plan_pass(plan->earlier[i], request, err);
     }
     return rc;
@@ -357,14 +362,14 @@ static int check_exchange(struct pb_plan *plan, const struct pb_plan_request *re
 {
     struct pb_tile_exchange tiles;
     struct pb_part_exchange parts;
-    plan->exchange = request->pipeline->exchange;
+    plan->layout.exchange = request->pipeline->exchange;
     for (size_t i = 0; i < plan->n_earlier; i++)
-        if (plan->exchange.of == PB_EXCHANGE_PARTS)
-            plan->earlier[i]->exchange = plan->exchange;
+        if (plan->layout.exchange.of == PB_EXCHANGE_PARTS)
+            plan->earlier[i]->layout.exchange = plan->layout.exchange;
     int rc = pb_plan_exchange(plan, err, &tiles);
     rc = rc ? rc : pb_tile_exchange_check(&tiles, err);
     rc = rc ? rc : pb_plan_part_exchange(plan, err, &parts);
-    return rc ? rc : pb_part_exchange_check(&parts, plan->gate.chain != NULL, err);
+    return rc ? rc : pb_part_exchange_check(&parts, plan->layout.gate.chain != NULL, err);
 }
 
 int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
@@ -391,20 +396,20 @@ void pb_plan_destroy(struct pb_plan *plan)
     for (size_t i = 0; i < plan->n_earlier; i++)
         free(plan->earlier[i]);
     free(plan->earlier);
-    pb_chain_destroy(plan->chain);
-    pb_raster_close(plan->placed);
-    free(plan->calibrated);
-    free(plan->images);
-    for (size_t i = 0; plan->output_names != NULL && i < plan->n_outputs; i++)
-        free(plan->output_names[i]);
-    free(plan->output_names);
-    free(plan->output_bands);
-    free(plan->tags);
-    free(plan->kept);
-    free(plan->wide);
-    free(plan->floats);
-    free(plan->rest);
-    free(plan->rest_of);
+    pb_chain_destroy(plan->work.chain);
+    pb_raster_close(plan->work.placed);
+    free(plan->work.calibrated);
+    free(plan->work.images);
+    for (size_t i = 0; plan->work.outputs.names != NULL && i < plan->work.outputs.n; i++)
+        free(plan->work.outputs.names[i]);
+    free(plan->work.outputs.names);
+    free(plan->work.outputs.bands);
+    free(plan->work.outputs.tags);
+    free(plan->work.outputs.kept);
+    free(plan->work.wide);
+    free(plan->work.floats);
+    free(plan->work.outputs.rest);
+    free(plan->work.outputs.rest_of);
     free(plan);
 }
 
@@ -412,51 +417,52 @@ const struct pb_plan *pb_plan_largest(const struct pb_plan *plan)
 {
     const struct pb_plan *most = plan;
     for (size_t i = 0; i < plan->n_earlier; i++)
-        if (plan->earlier[i]->total_bytes > most->total_bytes)
+        if (plan->earlier[i]->memory.total_bytes > most->memory.total_bytes)
             most = plan->earlier[i];
     return most;
 }
 
 uint64_t pb_plan_total_bytes(const struct pb_plan *plan)
 {
-    return pb_plan_largest(plan)->total_bytes;
+    return pb_plan_largest(plan)->memory.total_bytes;
 }
 
 uint64_t pb_plan_wanted_bytes(const struct pb_plan *plan)
 {
-    uint64_t most = plan->wanted_bytes;
+    uint64_t most = plan->memory.wanted_bytes;
     for (size_t i = 0; i < plan->n_earlier; i++)
-        if (plan->earlier[i]->wanted_bytes > most)
-            most = plan->earlier[i]->wanted_bytes;
+        if (plan->earlier[i]->memory.wanted_bytes > most)
+            most = plan->earlier[i]->memory.wanted_bytes;
     return most;
 }
 
 void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_request *request,
                          struct pb_product_env *out_env)
 {
-    uint64_t tiles = (uint64_t)plan->window_units * pb_order_unit_max(&plan->grid, plan->order);
-    uint32_t all = pb_grid_count(&plan->grid);
+    uint64_t tiles = (uint64_t)plan->layout.window_units *
+                     pb_order_unit_max(&plan->layout.grid, plan->layout.order);
+    uint32_t all = pb_grid_count(&plan->layout.grid);
     *out_env = (struct pb_product_env){
         .config = request->config,
         .pipeline = request->pipeline,
         .info = request->info,
-        .grid = &plan->grid,
-        .order = plan->order,
+        .grid = &plan->layout.grid,
+        .order = plan->layout.order,
         .tiles_in_flight = tiles < all ? (uint32_t)tiles : all,
         .workers = pb_plan_sink_workers(plan),
-        .by_device = plan->out.by_device,
-        .band_names = (const char *const *)plan->output_names,
-        .scene_bands = plan->output_bands,
-        .tags = plan->tags,
-        .kept = plan->kept,
-        .valid_notes = plan->valid.notes,
-        .rest = plan->n_rest > 0 ? plan->rest : NULL,
-        .classes = plan->chain != NULL ? pb_chain_classes(plan->chain) : NULL,
-        .chain = plan->chain,
-        .n_bands = plan->n_outputs,
-        .n_default = plan->n_default,
-        .placed = plan->placed,
-        .place_info = plan->placed != NULL ? pb_raster_info(plan->placed) : request->info,
+        .by_device = plan->engine.out.by_device,
+        .band_names = (const char *const *)plan->work.outputs.names,
+        .scene_bands = plan->work.outputs.bands,
+        .tags = plan->work.outputs.tags,
+        .kept = plan->work.outputs.kept,
+        .valid_notes = plan->work.valid.notes,
+        .rest = plan->work.outputs.n_rest > 0 ? plan->work.outputs.rest : NULL,
+        .classes = plan->work.chain != NULL ? pb_chain_classes(plan->work.chain) : NULL,
+        .chain = plan->work.chain,
+        .n_bands = plan->work.outputs.n,
+        .n_default = plan->work.outputs.n_default,
+        .placed = plan->work.placed,
+        .place_info = plan->work.placed != NULL ? pb_raster_info(plan->work.placed) : request->info,
     };
-    pb_product_place(out_env, &plan->geometry);
+    pb_product_place(out_env, &plan->work.geometry);
 }

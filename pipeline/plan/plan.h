@@ -157,39 +157,36 @@ struct pb_plan_image {
     uint32_t file; /* number among the sources of the plan */
 };
 
-struct pb_plan {
+/* For each output of the pass: n of them. */
+struct pb_plan_outputs {
+    int32_t *bands; /* scene band that the output copies (1-based); 0 if it copies none */
+    const struct pb_band_tags **tags; /* tags that the files declare; an entry may be NULL */
+    struct pb_plane_kept *kept;       /* declarations of the scene's file that stay valid */
+    struct pb_plane_rest *rest;       /* residual planes of each output */
+    uint32_t *rest_of;                /* with residuals: index of its band in `wide` */
+    uint32_t n_rest;                  /* count of residual planes in a tile */
+    char **names;
+    size_t n;
+    size_t n_default; /* count of leading outputs that a product without `bands` gets */
+};
+
+/* Work of a pass: it follows from the configuration and the facts of the scene. */
+struct pb_plan_work {
     struct pb_chain *chain;
-    /* Passes before this one, in order: their chains belong to this one, and their memory includes
-     * the bytes of its products. */
-    struct pb_plan **earlier;
-    size_t n_earlier;
     struct pb_geometry geometry; /* products' size, and the map from the scene's grid */
-    struct pb_grid grid;
-    enum pb_order order;
-    bool whole_rows; /* tiles are visited by rows, never by stripes (plan_order.c) */
-    int32_t halo;    /* halo of a chain that keeps the scene's grid */
+    int32_t halo;                /* halo of a chain that keeps the scene's grid */
     struct pb_plan_source source[PB_FILES_MAX]; /* the scene is first, alone in window 0 */
     size_t n_sources, n_windows;
     /* Images of the whole chain; those of an earlier pass belong to the last pass. */
     struct pb_plan_image *images;
     size_t n_images;
-    struct pb_slot_format format; /* format of input slots */
-    struct pb_plan_gate gate;
-    /* [o]: scene band that output o copies (1-based); 0 if it copies none */
-    int32_t *output_bands;
-    const struct pb_band_tags **tags; /* for each output, from the files; an entry may be NULL */
-    struct pb_plane_kept *kept;       /* for each output, from the file of the scene */
-    struct pb_plan_wide *wide;        /* n_wide */
+    struct pb_plan_wide *wide; /* n_wide */
     size_t n_wide;
     struct pb_plan_wide *floats; /* n_floats; bands of files of floats, which may be infinite */
     size_t n_floats;
-    struct pb_plane_rest *rest; /* residual planes of each output */
-    uint32_t *rest_of;          /* for each output with residuals: index of its band in `wide` */
-    uint32_t n_rest;            /* count of residual planes in a tile */
     struct pb_plan_valid valid;
     struct pb_complex complex; /* kind of the scene's complex pixels */
-    char **output_names;
-    size_t n_outputs;
+    struct pb_plan_outputs outputs;
     struct pb_calibrated *calibrated; /* for the steps that calibrate; n_calibrated */
     size_t n_calibrated;
     /* Georeference of the products if it is of another coordinate system than the scene's; else
@@ -198,48 +195,73 @@ struct pb_plan {
     int32_t first_table; /* number of the chain's first input that is a table (pb_plan_tables) */
     /* Number of the first one that is a plane of polygons (pb_plan_cutlines). */
     int32_t first_cutline;
-    size_t n_default; /* count of leading outputs that a product without `bands` gets */
-
-    bool cuda;
-    const char *cpu_why; /* why the CPU is used although there is a GPU; NULL = not the case */
-    int32_t device_index;
     int32_t priority; /* priority of its pipeline */
-    struct pb_plan_resident resident;
-    struct pb_plan_whole whole;
-    struct pb_plan_out out; /* with whole.used */
-    struct pb_plan_sums sums;
-    enum pb_mem_kind mem;
+    bool has_warp;    /* this pass or another one of the plan warps */
+};
+
+/* Tiles of a pass, their order, slots and threads. */
+struct pb_plan_layout {
+    struct pb_grid grid;
+    enum pb_order order;
+    bool whole_rows; /* tiles are visited by rows, never by stripes (plan_order.c) */
     /* true: this process computes on the CPU, and each thread processes a tile in all stages
      * (run/stream/tile_worker.h); false: each stage has its own threads. */
     bool by_workers;
+    struct pb_slot_format format; /* format of input slots */
+    struct pb_plan_gate gate;
+    struct pb_plan_sums sums;
     /* Threads of the three stages; by_workers: `workers` threads in all, of which `readers` read at
      * a time. */
     uint32_t readers, workers, writers;
+    uint32_t threads_wanted; /* largest useful number of threads for each stage */
     uint32_t in_slots, out_slots;
     uint32_t window_units; /* units of the visiting order that may be unfinished at one time */
     /* For tiles or their parts; pattern NULL = unidirectional. */
     struct pb_exchange_config exchange;
     size_t in_slot_bytes, out_slot_bytes;
     size_t scratch_bytes; /* per compute thread (CPU) or per stream (GPU, on the device) */
-
+    struct pb_plan_decoding decoding;
     /* Cost of decoding and threads, compared among plans of this scene (plan_fit.c). */
     double price;
-    uint32_t threads_wanted; /* largest useful number of threads for each stage */
-    /* Memory for that number of threads; 0: the plan has that many threads, or a GPU computes. */
-    uint64_t wanted_bytes;
-    struct pb_plan_decoding decoding;
-    const struct pb_plan *next; /* for an earlier pass: the one after it */
-    bool has_warp;              /* this pass or another one of the plan warps */
-    bool is_earlier;            /* this is a pass before the one that makes the products */
-    uint64_t held_bytes;        /* memory of the products, in an earlier pass */
-    uint64_t reduce_bytes;      /* memory of the reductions, in an earlier pass */
-    uint64_t image_bytes;       /* memory for making whole images, in an earlier pass */
+};
+
+/* Processor that computes a pass, and its way of doing it. */
+struct pb_plan_engine {
+    bool cuda;
+    const char *cpu_why; /* why the CPU is used although there is a GPU; NULL = not the case */
+    int32_t device_index;
+    enum pb_mem_kind mem; /* kind of memory for the slots */
+    struct pb_plan_resident resident;
+    struct pb_plan_whole whole;
+    struct pb_plan_out out; /* with whole.used */
+};
+
+/* Memory of a pass. */
+struct pb_plan_memory {
+    uint64_t total_bytes;  /* host memory of the pass, without that of earlier passes */
+    uint64_t held_bytes;   /* memory of the products, in an earlier pass */
+    uint64_t reduce_bytes; /* memory of the reductions, in an earlier pass */
+    uint64_t image_bytes;  /* memory for making whole images, in an earlier pass */
     /* Memory of tiles that an earlier pass keeps from its first round for later ones; 0: each round
      * reads again. */
     uint64_t kept_bytes;
     uint64_t product_bytes; /* in an earlier pass: held_bytes */
-    uint64_t total_bytes;   /* host memory of all the above, without that of earlier passes */
     uint64_t reserve_bytes; /* least memory of earlier passes in addition to the products */
+    /* Memory for layout.threads_wanted threads; 0: the plan has that many, or a GPU computes. */
+    uint64_t wanted_bytes;
+};
+
+struct pb_plan {
+    struct pb_plan_work work;
+    struct pb_plan_layout layout;
+    struct pb_plan_engine engine;
+    struct pb_plan_memory memory;
+    /* Passes before this one, in order: their chains belong to this one, and their memory includes
+     * the bytes of its products. */
+    struct pb_plan **earlier;
+    size_t n_earlier;
+    const struct pb_plan *next; /* for an earlier pass: the one after it */
+    bool is_earlier;            /* this is a pass before the one that makes the products */
 };
 
 struct pb_device_traits;

@@ -177,9 +177,9 @@ static int list_made(struct pb_plan *plan, const struct pb_plan_request *request
     const size_t first = in->n;
     int rc = place_file(request, o->info, &grid, in, err);
     if (o->made_of == PB_MADE_OF_TABLES)
-        plan->first_table = (int32_t)first;
+        plan->work.first_table = (int32_t)first;
     else
-        plan->first_cutline = (int32_t)first;
+        plan->work.first_cutline = (int32_t)first;
     rc = rc ? rc : add_bands(&tables, request->pipeline, o->info, in, err);
     for (size_t i = first; i < in->n; i++)
         in->input[i].name = "";
@@ -330,7 +330,7 @@ static bool find_area(const void *of, const void *params, struct pb_area *out)
         if (request->areas[i].step < request->pipeline->n_steps &&
             request->pipeline->steps[request->areas[i].step].params == params) {
             *out = request->areas[i].area;
-            out->cutline += facts->plan->first_cutline;
+            out->cutline += facts->plan->work.first_cutline;
             return true;
         }
     return false;
@@ -384,11 +384,11 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     spec.class_bands = class_bands;
     spec.n_class_bands = pb_class_bands(pipeline, class_bands);
     struct mistakes mistakes = {.pipeline = pipeline};
-    int rc = pb_chain_build(&spec, add_mistake, &mistakes, &plan->chain);
+    int rc = pb_chain_build(&spec, add_mistake, &mistakes, &plan->work.chain);
     free(steps);
     if (rc == -ENOMEM)
         return pb_fail(err, PB_E_MEMORY, "out of memory while compiling the steps");
-    plan->n_default = wanted->n_default;
+    plan->work.outputs.n_default = wanted->n_default;
     if (rc < 0 && heights.rc < 0) {
         if (err != NULL)
             *err = heights.err;
@@ -396,9 +396,9 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     }
     if (rc < 0)
         return fail_with(err, &mistakes);
-    const struct pb_ground *ground = pb_chain_ground(plan->chain);
-    const struct pb_geometry grid = pb_chain_geometry(plan->chain);
-    return ground != NULL ? pb_raster_placed(ground, grid.w, grid.h, err, &plan->placed) : 0;
+    const struct pb_ground *ground = pb_chain_ground(plan->work.chain);
+    const struct pb_geometry grid = pb_chain_geometry(plan->work.chain);
+    return ground != NULL ? pb_raster_placed(ground, grid.w, grid.h, err, &plan->work.placed) : 0;
 }
 
 /* Sets the bands to read from each file, in the order of the chain's inputs, in which those of a
@@ -407,24 +407,24 @@ static void set_sources(struct pb_plan *plan, const struct pb_plan_request *requ
                         const struct inputs *in)
 {
     const uint32_t *used;
-    size_t n = pb_chain_used(plan->chain, &used), planes[PB_SOURCES_MAX] = {0};
+    size_t n = pb_chain_used(plan->work.chain, &used), planes[PB_SOURCES_MAX] = {0};
     pb_plan_valid(plan, request);
-    plan->complex = request->info->complex;
-    plan->n_sources = in->n_files;
-    plan->n_windows = in->n_sources;
+    plan->work.complex = request->info->complex;
+    plan->work.n_sources = in->n_files;
+    plan->work.n_windows = in->n_sources;
     for (size_t i = 0; i < in->n_files; i++) {
         const struct pb_raster_info *info = pb_plan_info(plan, request, i);
-        plan->source[i] = (struct pb_plan_source){
+        plan->work.source[i] = (struct pb_plan_source){
             .window = in->window[i], .type = info->type, .has_mask = info->has_mask};
     }
     for (size_t i = 0; i < n; i++) {
-        struct pb_plan_source *source = &plan->source[in->file[used[i]]];
+        struct pb_plan_source *source = &plan->work.source[in->file[used[i]]];
         if (source->n_bands == 0)
             source->plane = planes[source->window];
         source->bands[source->n_bands++] = in->number[used[i]];
         planes[source->window]++;
     }
-    for (uint32_t i = 0; i < plan->n_sources; i++)
+    for (uint32_t i = 0; i < plan->work.n_sources; i++)
         pb_plan_gate_split(plan, i, pb_plan_info(plan, request, i));
 }
 
@@ -432,19 +432,19 @@ static void set_sources(struct pb_plan *plan, const struct pb_plan_request *requ
 static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *request,
                        const struct inputs *in, struct pb_err *err)
 {
-    size_t n = pb_chain_earlier_count(plan->chain);
-    plan->has_warp = pb_chain_has_warp(plan->chain);
+    size_t n = pb_chain_earlier_count(plan->work.chain);
+    plan->work.has_warp = pb_chain_has_warp(plan->work.chain);
     plan->earlier = calloc(n + 1, sizeof(struct pb_plan *));
     for (; plan->earlier != NULL && plan->n_earlier < n; plan->n_earlier++) {
         struct pb_plan *pass = calloc(1, sizeof *pass);
         if (pass == NULL)
             break;
-        pass->chain = pb_chain_earlier(plan->chain, plan->n_earlier);
+        pass->work.chain = pb_chain_earlier(plan->work.chain, plan->n_earlier);
         pass->is_earlier = true;
-        pass->images = plan->images;
-        pass->n_images = plan->n_images;
-        pass->has_warp = plan->has_warp;
-        pass->n_outputs = pb_chain_output_count(pass->chain);
+        pass->work.images = plan->work.images;
+        pass->work.n_images = plan->work.n_images;
+        pass->work.has_warp = plan->work.has_warp;
+        pass->work.outputs.n = pb_chain_output_count(pass->work.chain);
         set_sources(pass, request, in);
         plan->earlier[plan->n_earlier] = pass;
     }
@@ -457,7 +457,7 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
 static int list_images(struct pb_plan *plan, struct inputs *in, struct pb_err *err)
 {
     const struct pb_chain_image *images;
-    size_t n = pb_chain_images(plan->chain, &images);
+    size_t n = pb_chain_images(plan->work.chain, &images);
     if (in->n_files + n > PB_FILES_MAX)
         return pb_fail(err, PB_E_PIPELINE_BAND,
                        "a pipeline reads at most %d files, the bands that it sieves among them, "
@@ -493,15 +493,16 @@ static int find_digits(struct pb_plan *plan, const struct pb_plan_request *reque
 static int copy_names(struct pb_plan *plan, const struct pb_wanted_bands *wanted,
                       struct pb_err *err)
 {
-    plan->output_names = calloc(wanted->n, sizeof *plan->output_names);
-    for (size_t i = 0; plan->output_names != NULL && i < wanted->n; i++) {
-        plan->output_names[i] = strdup(wanted->name[i]);
-        if (plan->output_names[i] == NULL)
+    plan->work.outputs.names = calloc(wanted->n, sizeof *plan->work.outputs.names);
+    for (size_t i = 0; plan->work.outputs.names != NULL && i < wanted->n; i++) {
+        plan->work.outputs.names[i] = strdup(wanted->name[i]);
+        if (plan->work.outputs.names[i] == NULL)
             break;
-        plan->n_outputs = i + 1;
+        plan->work.outputs.n = i + 1;
     }
-    return plan->n_outputs == wanted->n ? 0
-                                        : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+    return plan->work.outputs.n == wanted->n
+               ? 0
+               : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
 }
 
 int pb_plan_bands(struct pb_plan *plan, const struct pb_plan_request *request, struct pb_err *err)

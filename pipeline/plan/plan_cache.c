@@ -26,19 +26,19 @@ enum { LARGE_BLOCK_BYTES = 8 << 20, BLOCK_OVERHEAD = 256 };
 
 bool pb_plan_reads_direct(const struct pb_plan *plan, const struct pb_raster_info *info)
 {
-    const struct pb_grid *g = &plan->grid;
+    const struct pb_grid *g = &plan->layout.grid;
     bool across = g->cols == 1 || g->side_px % info->block_w == 0;
     bool down = g->rows == 1 || g->side_px % info->block_h == 0;
-    return pb_grid_count(g) == 1 || (plan->halo == 0 && across && down);
+    return pb_grid_count(g) == 1 || (plan->work.halo == 0 && across && down);
 }
 
 /* Cells of `cell` pixels that the tiles first .. last of `side` pixels touch, halo included. */
 static int64_t touched(const struct pb_plan *plan, int64_t first, int64_t last, int32_t cell,
                        int32_t image)
 {
-    int64_t side = plan->grid.side_px;
-    int64_t begin = pb_cache_most(first * side - plan->halo, 0);
-    int64_t end = pb_cache_least((last + 1) * side + plan->halo, image);
+    int64_t side = plan->layout.grid.side_px;
+    int64_t begin = pb_cache_most(first * side - plan->work.halo, 0);
+    int64_t end = pb_cache_least((last + 1) * side + plan->work.halo, image);
     return (end - 1) / cell - begin / cell + 1;
 }
 
@@ -47,10 +47,10 @@ static int64_t touched(const struct pb_plan *plan, int64_t first, int64_t last, 
  * edge with their halo. */
 static int64_t touched_by_a_row(const struct pb_plan *plan, const struct pb_cell_shape *cell)
 {
-    int64_t n = 0, differ = cell->h + (int64_t)plan->halo / plan->grid.side_px + 1;
-    int32_t rows = (int32_t)pb_cache_least(plan->grid.rows, differ);
+    int64_t n = 0, differ = cell->h + (int64_t)plan->work.halo / plan->layout.grid.side_px + 1;
+    int32_t rows = (int32_t)pb_cache_least(plan->layout.grid.rows, differ);
     for (int32_t row = 0; row < rows; row++)
-        n = pb_cache_most(n, touched(plan, row, row, cell->h, plan->grid.image_h));
+        n = pb_cache_most(n, touched(plan, row, row, cell->h, plan->layout.grid.image_h));
     return n;
 }
 
@@ -59,27 +59,28 @@ static int64_t touched_by_a_row(const struct pb_plan *plan, const struct pb_cell
 static struct pb_cell_shape shape_of(const struct pb_plan *plan, const struct pb_raster_info *info,
                                      uint32_t growth)
 {
-    struct pb_cell_shape s = {.image_w = plan->grid.image_w, .image_h = plan->grid.image_h};
+    struct pb_cell_shape s = {.image_w = plan->layout.grid.image_w,
+                              .image_h = plan->layout.grid.image_h};
     if (!pb_cache_is_striped(info)) {
         s.w = pb_cache_whole_blocks(info->block_w, PB_CELL_PX);
         s.h = pb_cache_whole_blocks(info->block_h, PB_CELL_PX);
         return s;
     }
-    int64_t cols = pb_grid_stripe_cols(&plan->grid);
-    bool all = plan->order == PB_ORDER_Z || cols == plan->grid.cols;
-    s.w = all ? plan->grid.image_w : (int32_t)(cols * plan->grid.side_px);
-    s.overlap = all ? 0 : plan->halo;
-    int64_t row_px = pb_cache_least(s.w + 2 * (int64_t)s.overlap, plan->grid.image_w);
-    int64_t rows = pb_cache_strip_rows(&plan->source[0], info, row_px);
-    s.h = (int32_t)pb_cache_least(rows << growth, plan->grid.image_h);
+    int64_t cols = pb_grid_stripe_cols(&plan->layout.grid);
+    bool all = plan->layout.order == PB_ORDER_Z || cols == plan->layout.grid.cols;
+    s.w = all ? plan->layout.grid.image_w : (int32_t)(cols * plan->layout.grid.side_px);
+    s.overlap = all ? 0 : plan->work.halo;
+    int64_t row_px = pb_cache_least(s.w + 2 * (int64_t)s.overlap, plan->layout.grid.image_w);
+    int64_t rows = pb_cache_strip_rows(&plan->work.source[0], info, row_px);
+    s.h = (int32_t)pb_cache_least(rows << growth, plan->layout.grid.image_h);
     return s;
 }
 
 uint32_t pb_plan_cache_grow(const struct pb_plan *plan, const struct pb_raster_info *info)
 {
     uint32_t n = 0;
-    if (info->top_down && !info->pixel_interleaved && plan->source[0].n_bands > 1)
-        while (((int64_t)1 << n) < plan->grid.image_h)
+    if (info->top_down && !info->pixel_interleaved && plan->work.source[0].n_bands > 1)
+        while (((int64_t)1 << n) < plan->layout.grid.image_h)
             n++;
     return n;
 }
@@ -90,13 +91,13 @@ uint32_t pb_plan_cache_grow(const struct pb_plan *plan, const struct pb_raster_i
 static void count_striped(const struct pb_plan *plan, const struct pb_raster_info *info,
                           struct pb_plan_decoding *out)
 {
-    const struct pb_grid *g = &plan->grid;
+    const struct pb_grid *g = &plan->layout.grid;
     const struct pb_cell_shape *cell = &out->cells[0].shape;
     int64_t passes =
-        plan->order == PB_ORDER_Z ? 1 : pb_cache_parts(g->cols, pb_grid_stripe_cols(g));
+        plan->layout.order == PB_ORDER_Z ? 1 : pb_cache_parts(g->cols, pb_grid_stripe_cols(g));
     int64_t down = touched_by_a_row(plan, cell), all = pb_cache_parts(g->image_h, cell->h);
     /* Half of the next row's cells, for readers that work on it already. */
-    int64_t count = down + pb_cache_parts(g->side_px, cell->h) / 2 + plan->readers;
+    int64_t count = down + pb_cache_parts(g->side_px, cell->h) / 2 + plan->layout.readers;
     out->cells[0].count = (uint32_t)pb_cache_least(count, passes * all);
     out->decodes = (double)passes;
     if (pb_plan_cache_grow(plan, info) > 0)
@@ -105,7 +106,7 @@ static void count_striped(const struct pb_plan *plan, const struct pb_raster_inf
 
 static void count_tiled(const struct pb_plan *plan, struct pb_plan_decoding *out)
 {
-    const struct pb_grid *g = &plan->grid;
+    const struct pb_grid *g = &plan->layout.grid;
     const struct pb_cell_shape *cell = &out->cells[0].shape;
     int64_t across = 0, columns = 0, cols = pb_grid_stripe_cols(g);
     for (int64_t first = 0; first < g->cols; first += cols) {
@@ -115,7 +116,7 @@ static void count_tiled(const struct pb_plan *plan, struct pb_plan_decoding *out
         columns += n;
     }
     int64_t down = touched_by_a_row(plan, cell);
-    int64_t ahead = pb_cache_parts(g->side_px, cell->w) * plan->readers;
+    int64_t ahead = pb_cache_parts(g->side_px, cell->w) * plan->layout.readers;
     int64_t all = pb_cache_parts(g->image_w, cell->w) * pb_cache_parts(g->image_h, cell->h);
     out->cells[0].count = (uint32_t)pb_cache_least(down * (across + ahead), all);
     out->decodes = (double)columns / (double)pb_cache_parts(g->image_w, cell->w);
@@ -125,24 +126,24 @@ static void count_tiled(const struct pb_plan *plan, struct pb_plan_decoding *out
 static void count_z(const struct pb_plan *plan, struct pb_plan_decoding *out)
 {
     const struct pb_cell_shape *cell = &out->cells[0].shape;
-    int64_t side = 2 * (int64_t)plan->grid.side_px;
+    int64_t side = 2 * (int64_t)plan->layout.grid.side_px;
     int64_t each = pb_cache_parts(side, cell->w) * pb_cache_parts(side, cell->h);
-    int64_t all =
-        pb_cache_parts(plan->grid.image_w, cell->w) * pb_cache_parts(plan->grid.image_h, cell->h);
-    out->cells[0].count = (uint32_t)pb_cache_least(plan->readers * (each + 1), all);
+    int64_t all = pb_cache_parts(plan->layout.grid.image_w, cell->w) *
+                  pb_cache_parts(plan->layout.grid.image_h, cell->h);
+    out->cells[0].count = (uint32_t)pb_cache_least(plan->layout.readers * (each + 1), all);
 }
 
 static struct pb_block_cache_options options_of(const struct pb_plan *plan,
                                                 const struct pb_plan_cells *cells, size_t source,
                                                 enum pb_plan_part part)
 {
-    const struct pb_plan_bands bands = pb_plan_bands_of(&plan->source[source], part);
+    const struct pb_plan_bands bands = pb_plan_bands_of(&plan->work.source[source], part);
     return (struct pb_block_cache_options){
         .shape = cells->shape,
         .count = bands.n > 0 ? cells->count : 0,
         .bands = bands.bands,
         .n_bands = bands.n,
-        .type = plan->source[source].type,
+        .type = plan->work.source[source].type,
         .has_mask = bands.has_mask,
     };
 }
@@ -150,7 +151,7 @@ static struct pb_block_cache_options options_of(const struct pb_plan *plan,
 struct pb_block_cache_options pb_plan_cache_options(const struct pb_plan *plan, size_t source,
                                                     enum pb_plan_part part)
 {
-    return options_of(plan, &plan->decoding.cells[source], source, part);
+    return options_of(plan, &plan->layout.decoding.cells[source], source, part);
 }
 
 uint64_t pb_plan_cells_bytes(const struct pb_plan *plan, const struct pb_plan_cells *cells,
@@ -213,13 +214,13 @@ void pb_plan_cache_add_readers(const struct pb_raster_info *info, struct pb_rect
 struct pb_plan_decoding pb_plan_cache(const struct pb_plan *plan, const struct pb_raster_info *info,
                                       uint32_t growth)
 {
-    const struct pb_grid *g = &plan->grid;
-    struct pb_plan_decoding out = {.readers = plan->readers, .decodes = 1.0};
+    const struct pb_grid *g = &plan->layout.grid;
+    struct pb_plan_decoding out = {.readers = plan->layout.readers, .decodes = 1.0};
     struct pb_plan_cells *cells = &out.cells[0];
     struct pb_rect window = {0, 0, g->side_px, g->side_px};
     if (!pb_plan_reads_direct(plan, info)) {
         cells->shape = shape_of(plan, info, growth);
-        if (plan->order == PB_ORDER_Z)
+        if (plan->layout.order == PB_ORDER_Z)
             count_z(plan, &out);
         else if (pb_cache_is_striped(info))
             count_striped(plan, info, &out);

@@ -50,13 +50,13 @@ struct touched {
 
 static struct touched touched_by(const struct axis *a, int32_t first, int32_t last)
 {
-    const struct pb_grid *g = &a->plan->grid;
+    const struct pb_grid *g = &a->plan->layout.grid;
     int64_t begin = (int64_t)first * g->side_px, end = ((int64_t)last + 1) * g->side_px;
     end = pb_cache_least(end, a->down ? g->image_h : g->image_w);
     struct pb_rect core = {0, 0, g->image_w, g->image_h};
     *(a->down ? &core.y : &core.x) = (int32_t)begin;
     *(a->down ? &core.h : &core.w) = (int32_t)(end - begin);
-    const struct pb_rect need = pb_chain_need(a->plan->chain, a->window, &core);
+    const struct pb_rect need = pb_chain_need(a->plan->work.chain, a->window, &core);
     int64_t from = a->down ? need.y : need.x, length = a->down ? need.h : need.w;
     if (length == 0)
         return (struct touched){0, 0};
@@ -82,10 +82,10 @@ static int64_t most_touched(const struct axis *a, int32_t n, int64_t *out_sum)
 /* Upper estimate of the same for too many tiles, for groups at any position. */
 static int64_t most_anywhere(const struct axis *a, int32_t n, int64_t *out_sum)
 {
-    const struct pb_grid *g = &a->plan->grid;
+    const struct pb_grid *g = &a->plan->layout.grid;
     int64_t px = pb_cache_least((int64_t)n * g->side_px, a->down ? g->image_h : g->image_w);
     const struct pb_rect need =
-        pb_chain_need_most(a->plan->chain, a->window, (int32_t)px, (int32_t)px);
+        pb_chain_need_most(a->plan->work.chain, a->window, (int32_t)px, (int32_t)px);
     int64_t most = pb_cache_least(pb_cache_parts(a->down ? need.h : need.w, a->part) + 1,
                                   pb_cache_parts(a->image, a->part));
     *out_sum = most * pb_cache_parts(a->tiles, n);
@@ -116,9 +116,9 @@ static struct axis axis_of(const struct pb_plan *plan, size_t source, bool down,
                            int32_t image)
 {
     return (struct axis){.plan = plan,
-                         .window = plan->source[source].window,
+                         .window = plan->work.source[source].window,
                          .down = down,
-                         .tiles = down ? plan->grid.rows : plan->grid.cols,
+                         .tiles = down ? plan->layout.grid.rows : plan->layout.grid.cols,
                          .part = part,
                          .image = image};
 }
@@ -129,7 +129,7 @@ static bool reads_direct(const struct pb_plan *plan, size_t source,
 {
     const struct axis x = axis_of(plan, source, false, info->block_w, info->width);
     const struct axis y = axis_of(plan, source, true, info->block_h, info->height);
-    bool looked_at = plan->source[source].n_later < plan->source[source].n_bands;
+    bool looked_at = plan->work.source[source].n_later < plan->work.source[source].n_bands;
     return !looked_at && (info->is_made || (are_apart(&x) && are_apart(&y)));
 }
 
@@ -140,8 +140,8 @@ static double count(const struct pb_plan *plan, size_t source, struct pb_plan_ce
     const struct axis x = axis_of(plan, source, false, cell->w, cell->image_w);
     const struct axis y = axis_of(plan, source, true, cell->h, cell->image_h);
     int64_t stripes, one, rows;
-    int64_t across = touched_most(&x, pb_grid_stripe_cols(&plan->grid), &stripes);
-    int64_t ahead = touched_most(&x, 1, &one) * plan->readers;
+    int64_t across = touched_most(&x, pb_grid_stripe_cols(&plan->layout.grid), &stripes);
+    int64_t ahead = touched_most(&x, 1, &one) * plan->layout.readers;
     int64_t down = touched_most(&y, 1, &rows);
     int64_t columns = pb_cache_parts(cell->image_w, cell->w);
     cells->count = (uint32_t)pb_cache_least(down * (across + ahead),
@@ -154,19 +154,20 @@ static double count(const struct pb_plan *plan, size_t source, struct pb_plan_ce
 struct pb_plan_decoding pb_plan_cache_mapped(const struct pb_plan *plan,
                                              const struct pb_plan_request *request)
 {
-    struct pb_plan_decoding out = {.readers = plan->readers, .decodes = 1.0};
-    for (size_t i = 0; i < plan->n_sources; i++) {
+    struct pb_plan_decoding out = {.readers = plan->layout.readers, .decodes = 1.0};
+    for (size_t i = 0; i < plan->work.n_sources; i++) {
         struct pb_plan_cells *cells = &out.cells[i];
         const struct pb_raster_info *info = pb_plan_info(plan, request, i);
-        if (plan->source[i].n_bands == 0)
+        if (plan->work.source[i].n_bands == 0)
             continue;
         if (reads_direct(plan, i, info)) {
-            struct pb_rect tile = pb_chain_need_most(plan->chain, plan->source[i].window,
-                                                     plan->grid.side_px, plan->grid.side_px);
+            struct pb_rect tile =
+                pb_chain_need_most(plan->work.chain, plan->work.source[i].window,
+                                   plan->layout.grid.side_px, plan->layout.grid.side_px);
             pb_plan_cache_add_readers(info, tile, &out);
             continue;
         }
-        cells->shape = shape_of(&plan->source[i], info);
+        cells->shape = shape_of(&plan->work.source[i], info);
         double decodes = count(plan, i, cells);
         out.cells_bytes += pb_plan_cells_bytes(plan, cells, i);
         out.decodes = decodes > out.decodes ? decodes : out.decodes;

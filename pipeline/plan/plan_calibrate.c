@@ -49,8 +49,9 @@ static double irradiance_of(const struct pb_calibrate *step, const char *band)
 /* True if an earlier step has replaced the band with calibrated values. */
 static bool is_done(const struct pb_plan *plan, size_t step, const char *band)
 {
-    for (size_t i = 0; i < plan->n_calibrated; i++)
-        if (plan->calibrated[i].step < step && strcmp(plan->calibrated[i].band, band) == 0)
+    for (size_t i = 0; i < plan->work.n_calibrated; i++)
+        if (plan->work.calibrated[i].step < step &&
+            strcmp(plan->work.calibrated[i].band, band) == 0)
             return true;
     return false;
 }
@@ -61,7 +62,7 @@ static int add_entry(struct pb_plan *plan, const struct pb_plan_request *request
 {
     const struct pb_calibrate *of = calibrate_of(&request->pipeline->steps[step]);
     const struct pb_item *item = &of->bands.items[entry];
-    struct pb_calibrated *out = &plan->calibrated[plan->n_calibrated];
+    struct pb_calibrated *out = &plan->work.calibrated[plan->work.n_calibrated];
     const struct pb_meta_band *band = NULL;
     size_t i = 0;
     while (i < in->n && strcmp(in->input[i].name, item->text) != 0)
@@ -95,12 +96,12 @@ static int add_entry(struct pb_plan *plan, const struct pb_plan_request *request
     if (rc < 0)
         return rc;
     if (out->rule.has_tables) {
-        out->rule.area = plan->first_table + (*tables)++;
-        out->rule.noise = out->rule.noise < 0 ? -1 : plan->first_table + (*tables)++;
+        out->rule.area = plan->work.first_table + (*tables)++;
+        out->rule.noise = out->rule.noise < 0 ? -1 : plan->work.first_table + (*tables)++;
     }
     (void)snprintf(out->band, sizeof out->band, "%s", pb_item_band(item));
     (void)snprintf(out->of, sizeof out->of, "%s", band->id);
-    plan->n_calibrated++;
+    plan->work.n_calibrated++;
     return 0;
 }
 
@@ -141,12 +142,13 @@ int pb_plan_calibrate(struct pb_plan *plan, const struct pb_plan_request *reques
     int rc = 0;
     if (n == 0)
         return 0;
-    plan->calibrated = calloc(n, sizeof *plan->calibrated);
-    if (plan->calibrated == NULL)
+    plan->work.calibrated = calloc(n, sizeof *plan->work.calibrated);
+    if (plan->work.calibrated == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     if (request->rules != NULL) {
-        plan->n_calibrated = request->n_rules < n ? request->n_rules : n;
-        memcpy(plan->calibrated, request->rules, plan->n_calibrated * sizeof *plan->calibrated);
+        plan->work.n_calibrated = request->n_rules < n ? request->n_rules : n;
+        memcpy(plan->work.calibrated, request->rules,
+               plan->work.n_calibrated * sizeof *plan->work.calibrated);
         return 0;
     }
     if (request->metadata == NULL || request->metadata->family == NULL)
@@ -165,8 +167,8 @@ static bool find_rule(const void *of, const void *params, size_t entry,
                       struct pb_calibration_rule *out)
 {
     const struct pb_plan_rules *rules = of;
-    for (size_t i = 0; i < rules->plan->n_calibrated; i++) {
-        const struct pb_calibrated *c = &rules->plan->calibrated[i];
+    for (size_t i = 0; i < rules->plan->work.n_calibrated; i++) {
+        const struct pb_calibrated *c = &rules->plan->work.calibrated[i];
         if (c->entry == entry && c->step < rules->pipeline->n_steps &&
             rules->pipeline->steps[c->step].params == params) {
             *out = c->rule;

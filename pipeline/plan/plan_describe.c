@@ -18,9 +18,9 @@ struct decoded {
 static struct decoded decoded_of(const struct pb_plan *plan)
 {
     struct decoded d = {0, 0, NULL};
-    for (size_t i = 0; i < plan->n_sources; i++) {
-        const struct pb_plan_cells *cells = &plan->decoding.cells[i];
-        bool is_read = plan->source[i].n_bands > 0;
+    for (size_t i = 0; i < plan->work.n_sources; i++) {
+        const struct pb_plan_cells *cells = &plan->layout.decoding.cells[i];
+        bool is_read = plan->work.source[i].n_bands > 0;
         d.files += is_read;
         d.direct += is_read && cells->count == 0;
         d.cells = d.cells == NULL && is_read && cells->count > 0 ? cells : d.cells;
@@ -32,7 +32,7 @@ static int describe_cells(const struct pb_plan *plan, char *text, size_t bytes)
 {
     const struct decoded d = decoded_of(plan);
     char direct[80] = "";
-    if (plan->whole.used) /* reported in the line of codecs */
+    if (plan->engine.whole.used) /* reported in the line of codecs */
         return snprintf(text, bytes, "%s", "");
     if (d.cells == NULL)
         return snprintf(text, bytes, "decoding   every block once, straight into its tile\n");
@@ -42,9 +42,9 @@ static int describe_cells(const struct pb_plan *plan, char *text, size_t bytes)
     return snprintf(text, bytes,
                     "decoding   every block %.2f times, %s%u cells of %d x %d px shared by "
                     "readers, stripes of %d of %d tiles\n",
-                    plan->decoding.decodes, direct, d.cells->count,
+                    plan->layout.decoding.decodes, direct, d.cells->count,
                     d.cells->shape.w + 2 * d.cells->shape.overlap, d.cells->shape.h,
-                    pb_grid_stripe_cols(&plan->grid), plan->grid.cols);
+                    pb_grid_stripe_cols(&plan->layout.grid), plan->layout.grid.cols);
 }
 
 void pb_plan_reason(const char *why, uint64_t would_do, char *text, size_t bytes)
@@ -60,37 +60,38 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
 {
     char chunks[200], made[100] = "", why[200];
     text[0] = '\0';
-    if (!plan->cuda)
+    if (!plan->engine.cuda)
         return;
-    if (plan->out.n > 0)
+    if (plan->engine.out.n > 0)
         (void)snprintf(made, sizeof made,
                        "           %u product%s made there of the decoded pixels, in %llu MiB\n",
-                       plan->out.n, plan->out.n == 1 ? " is" : "s are",
-                       (unsigned long long)((plan->out.device_bytes + (1 << 20) - 1) >> 20));
-    if (plan->whole.used) {
-        (void)snprintf(text, bytes,
-                       "kernel     one a tile, by streams and events\n"
-                       "codecs     blocks are decoded on the %s, in at most %llu MiB of the GPU's "
-                       "memory%s%s%s\n%s",
-                       plan->whole.all_by_host ? "host, for the GPU" : "GPU",
-                       (unsigned long long)(plan->whole.device_bytes >> 20),
-                       plan->whole.shares ? ", and by cores where they are through earlier" : "",
-                       plan->whole.host_why == NULL ? ""
-                       : plan->whole.all_by_host    ? ": "
-                                                    : "; the host decodes a part of it: ",
-                       plan->whole.host_why != NULL ? plan->whole.host_why : "", made);
+                       plan->engine.out.n, plan->engine.out.n == 1 ? " is" : "s are",
+                       (unsigned long long)((plan->engine.out.device_bytes + (1 << 20) - 1) >> 20));
+    if (plan->engine.whole.used) {
+        (void)snprintf(
+            text, bytes,
+            "kernel     one a tile, by streams and events\n"
+            "codecs     blocks are decoded on the %s, in at most %llu MiB of the GPU's "
+            "memory%s%s%s\n%s",
+            plan->engine.whole.all_by_host ? "host, for the GPU" : "GPU",
+            (unsigned long long)(plan->engine.whole.device_bytes >> 20),
+            plan->engine.whole.shares ? ", and by cores where they are through earlier" : "",
+            plan->engine.whole.host_why == NULL ? ""
+            : plan->engine.whole.all_by_host    ? ": "
+                                                : "; the host decodes a part of it: ",
+            plan->engine.whole.host_why != NULL ? plan->engine.whole.host_why : "", made);
         return;
     }
-    pb_plan_reason(plan->whole.why_not, plan->whole.why_bytes, why, sizeof why);
-    if (plan->resident.used)
-        (void)wic_transfer_plan_print(&plan->resident.chunks, chunks, sizeof chunks);
-    (void)snprintf(text, bytes,
-                   "kernel     %s: %s\ncodecs     blocks are decoded on the host: %s\n%s",
-                   plan->resident.used ? "stays on the GPU" : "one a tile, by streams and events",
-                   plan->resident.used ? chunks : plan->resident.why_not, why,
-                   plan->resident.alone ? "           one a tile in the service, whose "
-                                          "parallel_jobs is over 1\n"
-                                        : "");
+    pb_plan_reason(plan->engine.whole.why_not, plan->engine.whole.why_bytes, why, sizeof why);
+    if (plan->engine.resident.used)
+        (void)wic_transfer_plan_print(&plan->engine.resident.chunks, chunks, sizeof chunks);
+    (void)snprintf(
+        text, bytes, "kernel     %s: %s\ncodecs     blocks are decoded on the host: %s\n%s",
+        plan->engine.resident.used ? "stays on the GPU" : "one a tile, by streams and events",
+        plan->engine.resident.used ? chunks : plan->engine.resident.why_not, why,
+        plan->engine.resident.alone ? "           one a tile in the service, whose "
+                                      "parallel_jobs is over 1\n"
+                                    : "");
 }
 
 /* Count of passes, with the rounds of each, that find their pixels on the GPU, including the last
@@ -100,7 +101,7 @@ static size_t count_held(const struct pb_plan *plan)
     size_t held = 0;
     for (size_t i = 0; i < plan->n_earlier; i++) {
         const struct pb_plan *pass = plan->earlier[i];
-        held += pass->whole.keeps ? (size_t)pb_chain_rounds(pass->chain) - 1 : 0;
+        held += pass->engine.whole.keeps ? (size_t)pb_chain_rounds(pass->work.chain) - 1 : 0;
         held += pb_plan_whole_holds(pass, pass->next);
     }
     return held;
@@ -132,14 +133,14 @@ static void describe_passes(const struct pb_plan *plan, char *text, size_t bytes
     text[0] = '\0';
     for (size_t i = 0; i < plan->n_earlier; i++) {
         const struct pb_plan *pass = plan->earlier[i];
-        size_t rounds = (size_t)pb_chain_rounds(pass->chain);
+        size_t rounds = (size_t)pb_chain_rounds(pass->work.chain);
         passes += rounds;
-        again += pass->kept_bytes > 0 ? rounds - 1 : 0;
-        const size_t own = pb_chain_reductions(pass->chain, &reductions);
+        again += pass->memory.kept_bytes > 0 ? rounds - 1 : 0;
+        const size_t own = pb_chain_reductions(pass->work.chain, &reductions);
         for (size_t k = 0; k < own; k++)
             there += pb_plan_out_reduces(pass, k);
         n += own;
-        images += pb_chain_images(pass->chain, &made);
+        images += pb_chain_images(pass->work.chain, &made);
     }
     if (again > 0)
         (void)snprintf(kept, sizeof kept, ", %zu of them from memory", again);
@@ -159,13 +160,13 @@ static void describe_passes(const struct pb_plan *plan, char *text, size_t bytes
 
 static void describe_gate(const struct pb_plan *plan, char *text, size_t bytes)
 {
-    const char *why = pb_chain_gate_why(plan->chain);
+    const char *why = pb_chain_gate_why(plan->work.chain);
     text[0] = '\0';
-    if (plan->gate.chain != NULL)
+    if (plan->layout.gate.chain != NULL)
         (void)snprintf(text, bytes,
                        "gate       looked at first, tiles without a pixel that passes (%g %%) are "
                        "not read further\n",
-                       100.0 * pb_chain_gate_minimum(plan->chain));
+                       100.0 * pb_chain_gate_minimum(plan->work.chain));
     else if (why[0] != '\0')
         (void)snprintf(text, bytes, "gate       leaves no tile out: %s\n", why);
 }
@@ -173,8 +174,9 @@ static void describe_gate(const struct pb_plan *plan, char *text, size_t bytes)
 /* Count of tiles in compute threads, streams or the resident kernel at a time. */
 static uint32_t tiles_computed(const struct pb_plan *plan)
 {
-    uint32_t least = plan->in_slots < plan->out_slots ? plan->in_slots : plan->out_slots;
-    return plan->resident.used ? least : plan->workers;
+    uint32_t least = plan->layout.in_slots < plan->layout.out_slots ? plan->layout.in_slots
+                                                                    : plan->layout.out_slots;
+    return plan->engine.resident.used ? least : plan->layout.workers;
 }
 
 /* Describes the memory of the pass that needs the most. */
@@ -183,30 +185,31 @@ static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes
     static const char *const mem[] = {"host", "pinned", "managed"};
     const double mib = 1024.0 * 1024.0;
     char reductions[60] = "", kept[60] = "", rests[40] = "", room[60] = "", areas[60] = "";
-    if (plan->image_bytes > 0)
+    if (plan->memory.image_bytes > 0)
         (void)snprintf(areas, sizeof areas, ", sieved areas %.0f (the pass before)",
-                       (double)plan->image_bytes / mib);
-    if (plan->out.room_bytes > 0)
+                       (double)plan->memory.image_bytes / mib);
+    if (plan->engine.out.room_bytes > 0)
         (void)snprintf(room, sizeof room, ", finished blocks %.0f",
-                       (double)plan->out.room_bytes / mib);
+                       (double)plan->engine.out.room_bytes / mib);
     if (pb_plan_rest_bytes(plan) > 0)
         (void)snprintf(rests, sizeof rests, ", digits %.0f",
                        (double)pb_plan_rest_bytes(plan) / mib);
-    if (plan->kept_bytes > 0)
+    if (plan->memory.kept_bytes > 0)
         (void)snprintf(kept, sizeof kept, ", tiles for its rounds %.0f",
-                       (double)plan->kept_bytes / mib);
-    if (plan->reduce_bytes > 0)
+                       (double)plan->memory.kept_bytes / mib);
+    if (plan->memory.reduce_bytes > 0)
         (void)snprintf(reductions, sizeof reductions, ", reductions %.0f (the pass before)",
-                       (double)plan->reduce_bytes / mib);
-    (void)snprintf(text, bytes,
-                   "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks "
-                   "%.0f, open files %.0f, products %.0f%s%s%s%s%s\n",
-                   (double)plan->total_bytes / mib, plan->in_slots,
-                   (double)plan->in_slot_bytes / mib, plan->out_slots,
-                   (double)plan->out_slot_bytes / mib, mem[plan->mem],
-                   (double)plan->decoding.cells_bytes / mib,
-                   (double)(plan->decoding.cache_bytes + plan->decoding.reader_bytes) / mib,
-                   (double)plan->product_bytes / mib, room, reductions, areas, kept, rests);
+                       (double)plan->memory.reduce_bytes / mib);
+    (void)snprintf(
+        text, bytes,
+        "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks "
+        "%.0f, open files %.0f, products %.0f%s%s%s%s%s\n",
+        (double)plan->memory.total_bytes / mib, plan->layout.in_slots,
+        (double)plan->layout.in_slot_bytes / mib, plan->layout.out_slots,
+        (double)plan->layout.out_slot_bytes / mib, mem[plan->engine.mem],
+        (double)plan->layout.decoding.cells_bytes / mib,
+        (double)(plan->layout.decoding.cache_bytes + plan->layout.decoding.reader_bytes) / mib,
+        (double)plan->memory.product_bytes / mib, room, reductions, areas, kept, rests);
 }
 
 /* Describes bands of more digits than float32: those that keep them, and the pixels to be counted.
@@ -215,11 +218,11 @@ static void describe_digits(const struct pb_plan *plan, char *text, size_t bytes
 {
     size_t used = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < plan->n_wide && used < bytes; i++) {
-        const struct pb_plan_wide *band = &plan->wide[i];
+    for (size_t i = 0; i < plan->work.n_wide && used < bytes; i++) {
+        const struct pb_plan_wide *band = &plan->work.wide[i];
         bool kept = false;
-        for (size_t k = 0; k < plan->n_outputs; k++)
-            kept = kept || (plan->rest[k].n > 0 && plan->rest_of[k] == i);
+        for (size_t k = 0; k < plan->work.outputs.n; k++)
+            kept = kept || (plan->work.outputs.rest[k].n > 0 && plan->work.outputs.rest_of[k] == i);
         used += (size_t)snprintf(text + used, bytes - used, "%-10s %s (%s): %s%s%s\n",
                                  i == 0 ? "digits" : "", band->name, pb_type_name(band->type),
                                  kept ? "all kept where it is stored as it is" : "",
@@ -237,36 +240,39 @@ static void describe_idle(const struct pb_plan *plan, char *text, size_t bytes)
     const uint64_t wanted = pb_plan_wanted_bytes(plan);
     const struct pb_plan *least = plan;
     for (size_t i = 0; i < plan->n_earlier; i++)
-        least = plan->earlier[i]->writers < least->writers ? plan->earlier[i] : least;
+        least = plan->earlier[i]->layout.writers < least->layout.writers ? plan->earlier[i] : least;
     text[0] = '\0';
     if (wanted > 0)
         (void)snprintf(text, bytes,
                        "idle       %u of %u cores, as compute.memory allows no more threads; with "
                        "%llu MiB none would be\n",
-                       least->threads_wanted - least->writers, least->threads_wanted,
+                       least->layout.threads_wanted - least->layout.writers,
+                       least->layout.threads_wanted,
                        (unsigned long long)((wanted + (1u << 20) - 1) >> 20));
 }
 
 static void describe_threads(const struct pb_plan *plan, char *text, size_t bytes)
 {
     char reading[60] = "";
-    if (plan->readers < plan->workers)
-        (void)snprintf(reading, sizeof reading, ", %u of them reading at a time", plan->readers);
-    if (plan->by_workers)
+    if (plan->layout.readers < plan->layout.workers)
+        (void)snprintf(reading, sizeof reading, ", %u of them reading at a time",
+                       plan->layout.readers);
+    if (plan->layout.by_workers)
         (void)snprintf(text, bytes,
                        "threads    %u, each with a tile from its file to the products%s\n",
-                       plan->workers, reading);
+                       plan->layout.workers, reading);
     else
-        (void)snprintf(text, bytes, "threads    %u reading, %u %s, %u writing\n", plan->readers,
-                       tiles_computed(plan),
-                       plan->cuda ? "tiles on the GPU at a time" : "computing", plan->writers);
+        (void)snprintf(text, bytes, "threads    %u reading, %u %s, %u writing\n",
+                       plan->layout.readers, tiles_computed(plan),
+                       plan->engine.cuda ? "tiles on the GPU at a time" : "computing",
+                       plan->layout.writers);
 }
 
 static size_t bands_in(const struct pb_plan *plan)
 {
     size_t n = 0;
-    for (size_t i = 0; i < plan->n_sources; i++)
-        n += plan->source[i].n_bands;
+    for (size_t i = 0; i < plan->work.n_sources; i++)
+        n += plan->work.source[i].n_bands;
     return n;
 }
 
@@ -274,7 +280,7 @@ int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
     char decoding[200], device[700], passes[440], memory[400], gate[240], digits[400], idle[160];
     char kind[80] = "", threads[160];
-    const struct pb_plan_valid *valid = &plan->valid;
+    const struct pb_plan_valid *valid = &plan->work.valid;
     (void)describe_cells(plan, decoding, sizeof decoding);
     describe_device(plan, device, sizeof device);
     describe_passes(plan, passes, sizeof passes);
@@ -283,22 +289,23 @@ int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
     describe_memory(pb_plan_largest(plan), memory, sizeof memory);
     describe_idle(plan, idle, sizeof idle);
     describe_threads(plan, threads, sizeof threads);
-    if (plan->complex.kind != PB_COMPLEX_NONE)
+    if (plan->work.complex.kind != PB_COMPLEX_NONE)
         (void)snprintf(kind, sizeof kind, "pixels     %s, read as %s\n",
-                       pb_complex_name(plan->complex.kind),
-                       plan->complex.power ? "power, re^2 + im^2" : "amplitude, sqrt(re^2 + im^2)");
-    return snprintf(text, bytes,
-                    "tiles      %u of %d x %d px, halo %d, visited %s\n"
-                    "%s"
-                    "%s"
-                    "valid      %s%s%s\n"
-                    "%s"
-                    "chain      %zu band%s in, %zu out, %zu instructions\n"
-                    "%s%s%s%s%s%s",
-                    pb_grid_count(&plan->grid), plan->grid.side_px, plan->grid.side_px, plan->halo,
-                    plan->order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding, kind,
-                    valid->by, valid->notes[0] != '\0' ? "; " : "", valid->notes, digits,
-                    bands_in(plan), bands_in(plan) == 1 ? "" : "s", plan->n_outputs,
-                    pb_chain_instruction_count(plan->chain), gate, passes, threads, device, memory,
-                    idle);
+                       pb_complex_name(plan->work.complex.kind),
+                       plan->work.complex.power ? "power, re^2 + im^2"
+                                                : "amplitude, sqrt(re^2 + im^2)");
+    return snprintf(
+        text, bytes,
+        "tiles      %u of %d x %d px, halo %d, visited %s\n"
+        "%s"
+        "%s"
+        "valid      %s%s%s\n"
+        "%s"
+        "chain      %zu band%s in, %zu out, %zu instructions\n"
+        "%s%s%s%s%s%s",
+        pb_grid_count(&plan->layout.grid), plan->layout.grid.side_px, plan->layout.grid.side_px,
+        plan->work.halo, plan->layout.order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding,
+        kind, valid->by, valid->notes[0] != '\0' ? "; " : "", valid->notes, digits, bands_in(plan),
+        bands_in(plan) == 1 ? "" : "s", plan->work.outputs.n,
+        pb_chain_instruction_count(plan->work.chain), gate, passes, threads, device, memory, idle);
 }

@@ -11,24 +11,24 @@
 /* Finds the outputs that are bands of the scene, and the tags of all outputs. */
 static void find_scene_bands(struct pb_plan *plan, const struct pb_plan_digits_inputs *in)
 {
-    const int32_t *origins = pb_chain_origins(plan->chain);
-    for (size_t i = 0; i < plan->n_outputs; i++)
+    const int32_t *origins = pb_chain_origins(plan->work.chain);
+    for (size_t i = 0; i < plan->work.outputs.n; i++)
         if (origins[i] >= 0 && in->file[origins[i]] == 0)
-            plan->output_bands[i] = in->number[origins[i]];
-    for (size_t i = 0; i < plan->n_outputs; i++)
-        plan->tags[i] = pb_chain_output_tags(plan->chain, i);
+            plan->work.outputs.bands[i] = in->number[origins[i]];
+    for (size_t i = 0; i < plan->work.outputs.n; i++)
+        plan->work.outputs.tags[i] = pb_chain_output_tags(plan->work.chain, i);
 }
 
 /* Finds the outputs whose pixels are at their place in a band of the scene. */
 static void find_kept(struct pb_plan *plan, const struct pb_plan_digits_inputs *in)
 {
-    const int32_t *places = pb_chain_places(plan->chain);
-    const bool *untouched = pb_chain_untouched(plan->chain);
-    for (size_t i = 0; i < plan->n_outputs; i++) {
+    const int32_t *places = pb_chain_places(plan->work.chain);
+    const bool *untouched = pb_chain_untouched(plan->work.chain);
+    for (size_t i = 0; i < plan->work.outputs.n; i++) {
         if (places[i] < 0 || in->file[places[i]] != 0)
             continue;
         const struct pb_chain_input *input = &in->input[places[i]];
-        plan->kept[i] = (struct pb_plane_kept){
+        plan->work.outputs.kept[i] = (struct pb_plane_kept){
             .band = in->number[places[i]],
             .untouched = untouched[i],
             .has_nodata = input->has_nodata,
@@ -49,9 +49,9 @@ static int find_stored(const struct pb_plan *plan, const struct pb_plan_request 
     const struct pb_pipeline_config *pipeline = request->pipeline;
     const struct pb_product_env env = {.config = request->config,
                                        .pipeline = pipeline,
-                                       .band_names = (const char *const *)plan->output_names,
-                                       .n_bands = plan->n_outputs,
-                                       .n_default = plan->n_default};
+                                       .band_names = (const char *const *)plan->work.outputs.names,
+                                       .n_bands = plan->work.outputs.n,
+                                       .n_default = plan->work.outputs.n_default};
     for (size_t i = 0; i < pipeline->n_products; i++) {
         const struct pb_product_config *config = pipeline->products[i];
         const struct pb_product_type *type = pb_product_type(config->kind);
@@ -74,8 +74,8 @@ static struct pb_plan_wide wide_of(const struct pb_plan *plan,
                                    const struct pb_plan_digits_inputs *in, uint32_t input)
 {
     const struct pb_chain_input *band = &in->input[input];
-    const struct pb_plan_source *source = &plan->source[in->file[input]];
-    const struct pb_geometry grid = pb_chain_geometry(plan->chain);
+    const struct pb_plan_source *source = &plan->work.source[in->file[input]];
+    const struct pb_geometry grid = pb_chain_geometry(plan->work.chain);
     const struct pb_map shift = pb_map_between(&grid.map, &in->source[source->window].map);
     struct pb_plan_wide wide = {.window = source->window,
                                 .plane = (uint32_t)source->plane,
@@ -97,7 +97,8 @@ static struct pb_plan_wide wide_of(const struct pb_plan *plan,
 static bool keeps(const struct pb_plan *plan, const struct pb_plan_wide *wide, size_t i,
                   uint32_t input, const struct stored *stored)
 {
-    return stored[i].whole && wide->shifts && pb_chain_places(plan->chain)[i] == (int32_t)input;
+    return stored[i].whole && wide->shifts &&
+           pb_chain_places(plan->work.chain)[i] == (int32_t)input;
 }
 
 /* Kind of pixels to count in a band: rounded integers if a step or product uses them rounded;
@@ -105,9 +106,9 @@ static bool keeps(const struct pb_plan *plan, const struct pb_plan_wide *wide, s
 static enum pb_wide_count count_of(const struct pb_plan *plan, const struct pb_plan_wide *wide,
                                    uint32_t input, const struct stored *stored)
 {
-    const int32_t *origins = pb_chain_origins(plan->chain);
-    bool kept = false, rounded = wide->type != PB_F64 && pb_chain_computed(plan->chain)[input];
-    for (size_t i = 0; i < plan->n_outputs; i++) {
+    const int32_t *origins = pb_chain_origins(plan->work.chain);
+    bool kept = false, rounded = wide->type != PB_F64 && pb_chain_computed(plan->work.chain)[input];
+    for (size_t i = 0; i < plan->work.outputs.n; i++) {
         if (origins[i] != (int32_t)input)
             continue;
         bool keep = keeps(plan, wide, i, input, stored);
@@ -123,12 +124,13 @@ static bool add_rests(struct pb_plan *plan, const struct pb_plan_wide *wide, uin
                       const struct stored *stored)
 {
     bool any = false;
-    for (size_t i = 0; i < plan->n_outputs; i++) {
+    for (size_t i = 0; i < plan->work.outputs.n; i++) {
         if (!keeps(plan, wide, i, input, stored))
             continue;
-        plan->rest[i] = (struct pb_plane_rest){plan->n_rest, pb_rest_planes(wide->type)};
-        plan->rest_of[i] = (uint32_t)plan->n_wide;
-        plan->n_rest += plan->rest[i].n;
+        plan->work.outputs.rest[i] =
+            (struct pb_plane_rest){plan->work.outputs.n_rest, pb_rest_planes(wide->type)};
+        plan->work.outputs.rest_of[i] = (uint32_t)plan->work.n_wide;
+        plan->work.outputs.n_rest += plan->work.outputs.rest[i].n;
         any = true;
     }
     return any;
@@ -138,7 +140,7 @@ static void find_wide(struct pb_plan *plan, const struct pb_plan_digits_inputs *
                       const struct stored *stored)
 {
     const uint32_t *used;
-    size_t n = pb_chain_used(plan->chain, &used);
+    size_t n = pb_chain_used(plan->work.chain, &used);
     for (size_t i = 0; i < n; i++) {
         if (pb_rest_planes(in->input[used[i]].type) == 0)
             continue;
@@ -146,7 +148,7 @@ static void find_wide(struct pb_plan *plan, const struct pb_plan_digits_inputs *
         wide.count = count_of(plan, &wide, used[i], stored);
         bool has_rests = add_rests(plan, &wide, used[i], stored);
         if (has_rests || wide.count != PB_WIDE_NOT)
-            plan->wide[plan->n_wide++] = wide;
+            plan->work.wide[plan->work.n_wide++] = wide;
     }
 }
 
@@ -154,28 +156,29 @@ static void find_wide(struct pb_plan *plan, const struct pb_plan_digits_inputs *
 static void find_floats(struct pb_plan *plan, const struct pb_plan_digits_inputs *in)
 {
     const uint32_t *used;
-    size_t n = pb_chain_used(plan->chain, &used);
+    size_t n = pb_chain_used(plan->work.chain, &used);
     for (size_t i = 0; i < n; i++) {
         const struct pb_chain_input *band = &in->input[used[i]];
         if (band->name[0] != '\0' && (band->type == PB_F32 || band->type == PB_F64))
-            plan->floats[plan->n_floats++] = wide_of(plan, in, used[i]);
+            plan->work.floats[plan->work.n_floats++] = wide_of(plan, in, used[i]);
     }
 }
 
 int pb_plan_digits(struct pb_plan *plan, const struct pb_plan_request *request,
                    const struct pb_plan_digits_inputs *in, struct pb_err *err)
 {
-    size_t n = plan->n_outputs;
+    size_t n = plan->work.outputs.n;
     struct stored *stored = calloc(n + 1, sizeof *stored);
-    plan->output_bands = calloc(n + 1, sizeof *plan->output_bands);
-    plan->tags = calloc(n + 1, sizeof *plan->tags);
-    plan->kept = calloc(n + 1, sizeof *plan->kept);
-    plan->wide = calloc(in->n + 1, sizeof *plan->wide);
-    plan->floats = calloc(in->n + 1, sizeof *plan->floats);
-    plan->rest = calloc(n + 1, sizeof *plan->rest);
-    plan->rest_of = calloc(n + 1, sizeof *plan->rest_of);
-    const bool room = stored && plan->output_bands && plan->tags && plan->kept && plan->wide &&
-                      plan->floats && plan->rest && plan->rest_of;
+    plan->work.outputs.bands = calloc(n + 1, sizeof *plan->work.outputs.bands);
+    plan->work.outputs.tags = calloc(n + 1, sizeof *plan->work.outputs.tags);
+    plan->work.outputs.kept = calloc(n + 1, sizeof *plan->work.outputs.kept);
+    plan->work.wide = calloc(in->n + 1, sizeof *plan->work.wide);
+    plan->work.floats = calloc(in->n + 1, sizeof *plan->work.floats);
+    plan->work.outputs.rest = calloc(n + 1, sizeof *plan->work.outputs.rest);
+    plan->work.outputs.rest_of = calloc(n + 1, sizeof *plan->work.outputs.rest_of);
+    const bool room = stored && plan->work.outputs.bands && plan->work.outputs.tags &&
+                      plan->work.outputs.kept && plan->work.wide && plan->work.floats &&
+                      plan->work.outputs.rest && plan->work.outputs.rest_of;
     int rc = room ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     if (rc == 0) {
         find_scene_bands(plan, in);
@@ -194,17 +197,18 @@ int pb_plan_digits(struct pb_plan *plan, const struct pb_plan_request *request,
 
 uint32_t pb_plan_rest_slots(const struct pb_plan *plan)
 {
-    const uint32_t slots = plan->by_workers ? plan->workers : plan->in_slots + plan->out_slots;
-    return plan->n_rest > 0 ? slots : 0;
+    const uint32_t slots = plan->layout.by_workers ? plan->layout.workers
+                                                   : plan->layout.in_slots + plan->layout.out_slots;
+    return plan->work.outputs.n_rest > 0 ? slots : 0;
 }
 
 size_t pb_plan_rest_px(const struct pb_plan *plan)
 {
-    const struct pb_grid *g = &plan->grid;
+    const struct pb_grid *g = &plan->layout.grid;
     int32_t w = g->side_px < g->image_w ? g->side_px : g->image_w;
     int32_t h = g->side_px < g->image_h ? g->side_px : g->image_h;
     const struct pb_tile largest = {.core = {0, 0, w, h}};
-    return plan->n_rest * pb_tile_out_px(&largest);
+    return plan->work.outputs.n_rest * pb_tile_out_px(&largest);
 }
 
 uint64_t pb_plan_rest_bytes(const struct pb_plan *plan)

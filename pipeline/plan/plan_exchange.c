@@ -7,20 +7,22 @@
 
 uint64_t pb_plan_unit_bytes(const struct pb_plan *plan)
 {
-    return pb_order_unit_max(&plan->grid, plan->order) * (uint64_t)plan->in_slot_bytes;
+    return pb_order_unit_max(&plan->layout.grid, plan->layout.order) *
+           (uint64_t)plan->layout.in_slot_bytes;
 }
 
 int pb_plan_exchange(const struct pb_plan *plan, struct pb_err *err,
                      struct pb_tile_exchange *out_walk)
 {
-    return pb_tile_exchange_init(out_walk, &plan->exchange,
-                                 pb_order_units(&plan->grid, plan->order), plan->window_units,
-                                 pb_plan_unit_bytes(plan), err);
+    return pb_tile_exchange_init(out_walk, &plan->layout.exchange,
+                                 pb_order_units(&plan->layout.grid, plan->layout.order),
+                                 plan->layout.window_units, pb_plan_unit_bytes(plan), err);
 }
 
 int pb_plan_part_exchange(const struct pb_plan *plan, struct pb_err *err,
                           struct pb_part_exchange *out_walk)
 {
-    uint32_t parts = (uint32_t)plan->n_sources + (plan->gate.chain != NULL);
-    return pb_part_exchange_init(out_walk, &plan->exchange, parts, plan->in_slot_bytes, err);
+    uint32_t parts = (uint32_t)plan->work.n_sources + (plan->layout.gate.chain != NULL);
+    return pb_part_exchange_init(out_walk, &plan->layout.exchange, parts,
+                                 plan->layout.in_slot_bytes, err);
 }

@@ -68,40 +68,42 @@ static int32_t clipped(int32_t length, int32_t end)
 
 void pb_plan_size_slots(struct pb_plan *plan)
 {
-    const struct pb_grid *g = &plan->grid;
-    int32_t reach = g->side_px + 2 * plan->halo;
+    const struct pb_grid *g = &plan->layout.grid;
+    int32_t reach = g->side_px + 2 * plan->work.halo;
     struct pb_rect read = {0, 0, clipped(reach, g->image_w), clipped(reach, g->image_h)};
     int32_t w = clipped(g->side_px, g->image_w), h = clipped(g->side_px, g->image_h);
     struct pb_tile largest = {.core = {0, 0, w, h}, .read = {read}};
-    for (uint32_t i = 0; !pb_chain_keeps_grid(plan->chain) && i < plan->n_windows; i++)
-        largest.read[i] = pb_chain_need_most(plan->chain, i, w, h);
-    plan->in_slot_bytes = pb_slot_tile_bytes(&plan->format, &largest);
-    if (plan->whole.used && plan->in_slot_bytes < plan->whole.piece_bytes)
-        plan->in_slot_bytes = (size_t)plan->whole.piece_bytes;
-    plan->out_slot_bytes =
-        plan->out.n == 0 || pb_plan_out_has_planes(plan) ? pb_plan_out_bytes(plan, &largest) : 0;
-    if (plan->out.n > 0 && plan->out_slot_bytes < plan->out.slot_bytes)
-        plan->out_slot_bytes = (size_t)plan->out.slot_bytes;
-    plan->scratch_bytes = pb_chain_scratch_bytes(plan->chain, w, h);
+    for (uint32_t i = 0; !pb_chain_keeps_grid(plan->work.chain) && i < plan->work.n_windows; i++)
+        largest.read[i] = pb_chain_need_most(plan->work.chain, i, w, h);
+    plan->layout.in_slot_bytes = pb_slot_tile_bytes(&plan->layout.format, &largest);
+    if (plan->engine.whole.used && plan->layout.in_slot_bytes < plan->engine.whole.piece_bytes)
+        plan->layout.in_slot_bytes = (size_t)plan->engine.whole.piece_bytes;
+    plan->layout.out_slot_bytes = plan->engine.out.n == 0 || pb_plan_out_has_planes(plan)
+                                      ? pb_plan_out_bytes(plan, &largest)
+                                      : 0;
+    if (plan->engine.out.n > 0 && plan->layout.out_slot_bytes < plan->engine.out.slot_bytes)
+        plan->layout.out_slot_bytes = (size_t)plan->engine.out.slot_bytes;
+    plan->layout.scratch_bytes = pb_chain_scratch_bytes(plan->work.chain, w, h);
     pb_plan_gate_size(plan, &largest);
 }
 
 /* Bytes of the tiles of a unit, for each reader and the window; and of the window's counters. */
 static uint64_t list_bytes(const struct pb_plan *plan)
 {
-    uint64_t unit = pb_order_unit_max(&plan->grid, plan->order);
-    return sizeof(uint32_t) * ((plan->readers + (uint64_t)1) * unit + plan->window_units);
+    uint64_t unit = pb_order_unit_max(&plan->layout.grid, plan->layout.order);
+    return sizeof(uint32_t) *
+           ((plan->layout.readers + (uint64_t)1) * unit + plan->layout.window_units);
 }
 
 static uint64_t slots_bytes(const struct pb_plan *plan)
 {
-    return (uint64_t)plan->in_slots * wic_slot_stride(plan->in_slot_bytes) +
-           (uint64_t)plan->out_slots * wic_slot_stride(plan->out_slot_bytes);
+    return (uint64_t)plan->layout.in_slots * wic_slot_stride(plan->layout.in_slot_bytes) +
+           (uint64_t)plan->layout.out_slots * wic_slot_stride(plan->layout.out_slot_bytes);
 }
 
 static bool is_bounded(const struct pb_plan *plan)
 {
-    return plan->mem != PB_MEM_MANAGED || slots_bytes(plan) <= MANAGED_MAX;
+    return plan->engine.mem != PB_MEM_MANAGED || slots_bytes(plan) <= MANAGED_MAX;
 }
 
 /* Plan of the candidate, without the products. */
@@ -109,24 +111,26 @@ static struct pb_plan without_products(const struct pb_plan *base, const struct 
                                        const struct candidate *c)
 {
     struct pb_plan plan = *base;
-    plan.grid.stripe_cols = c->stripe_cols;
-    plan.grid.unit_cols = 1;
+    plan.layout.grid.stripe_cols = c->stripe_cols;
+    plan.layout.grid.unit_cols = 1;
     pb_plan_set_threads(&plan, r, c->threads, c->lean);
-    plan.price = c->price;
-    if (plan.whole.used) /* the GPU keeps the pixels that tiles share */
-        plan.decoding = pb_plan_whole_decoding(&plan, r);
+    plan.layout.price = c->price;
+    if (plan.engine.whole.used) /* the GPU keeps the pixels that tiles share */
+        plan.layout.decoding = pb_plan_whole_decoding(&plan, r);
     else
-        plan.decoding = pb_chain_keeps_grid(plan.chain) ? pb_plan_cache(&plan, r->info, c->growth)
-                                                        : pb_plan_cache_mapped(&plan, r);
-    plan.readers = plan.decoding.readers;
-    plan.product_bytes = 0;
-    plan.total_bytes = plan.decoding.cells_bytes + plan.decoding.cache_bytes +
-                       plan.decoding.reader_bytes + slots_bytes(&plan) +
-                       (plan.cuda ? 0 : (uint64_t)plan.workers * plan.scratch_bytes) +
-                       pb_chain_warp_bytes(plan.chain) + pb_chain_curve_bytes(plan.chain) +
-                       pb_plan_gate_bytes(&plan, r) + list_bytes(&plan) +
-                       pb_plan_rest_bytes(&plan) + r->cutline_bytes +
-                       plan.readers * r->cutline_thread_bytes + (r->remote ? 0 : pb_trace_bytes());
+        plan.layout.decoding = pb_chain_keeps_grid(plan.work.chain)
+                                   ? pb_plan_cache(&plan, r->info, c->growth)
+                                   : pb_plan_cache_mapped(&plan, r);
+    plan.layout.readers = plan.layout.decoding.readers;
+    plan.memory.product_bytes = 0;
+    plan.memory.total_bytes =
+        plan.layout.decoding.cells_bytes + plan.layout.decoding.cache_bytes +
+        plan.layout.decoding.reader_bytes + slots_bytes(&plan) +
+        (plan.engine.cuda ? 0 : (uint64_t)plan.layout.workers * plan.layout.scratch_bytes) +
+        pb_chain_warp_bytes(plan.work.chain) + pb_chain_curve_bytes(plan.work.chain) +
+        pb_plan_gate_bytes(&plan, r) + list_bytes(&plan) + pb_plan_rest_bytes(&plan) +
+        r->cutline_bytes + plan.layout.readers * r->cutline_thread_bytes +
+        (r->remote ? 0 : pb_trace_bytes());
     return plan;
 }
 
@@ -147,15 +151,17 @@ static uint64_t product_bytes(const struct pb_plan *plan, const struct pb_plan_r
 /* Bytes of the reductions' states in an earlier pass: a set for each writer and one more. */
 static uint64_t reduce_bytes(const struct pb_plan *plan)
 {
-    return (pb_plan_sink_workers(plan) + (uint64_t)1 + (plan->out.reduced != 0)) *
-           pb_chain_reduce_bytes(plan->chain);
+    return (pb_plan_sink_workers(plan) + (uint64_t)1 + (plan->engine.out.reduced != 0)) *
+           pb_chain_reduce_bytes(plan->work.chain);
 }
 
 /* Most memory at a time, in this pass or, with the products, in an earlier one. */
 static uint64_t needed(const struct pb_plan *plan)
 {
-    uint64_t before = plan->reserve_bytes > 0 ? add(plan->product_bytes, plan->reserve_bytes) : 0;
-    return plan->total_bytes > before ? plan->total_bytes : before;
+    uint64_t before = plan->memory.reserve_bytes > 0
+                          ? add(plan->memory.product_bytes, plan->memory.reserve_bytes)
+                          : 0;
+    return plan->memory.total_bytes > before ? plan->memory.total_bytes : before;
 }
 
 /* The plan with the products of candidate i. They depend on threads and stripes, which determine
@@ -165,11 +171,12 @@ static struct pb_plan with_products(struct pb_plan plan, const struct pb_plan_re
 {
     struct candidate *c = &all->at[i];
     if (plan.is_earlier) { /* the products are in memory already */
-        plan.product_bytes = plan.held_bytes;
-        plan.reduce_bytes = reduce_bytes(&plan);
-        plan.image_bytes = pb_plan_image_bytes(&plan);
-        plan.total_bytes = add(plan.total_bytes, add(plan.product_bytes, plan.reduce_bytes));
-        plan.total_bytes = add(plan.total_bytes, plan.image_bytes);
+        plan.memory.product_bytes = plan.memory.held_bytes;
+        plan.memory.reduce_bytes = reduce_bytes(&plan);
+        plan.memory.image_bytes = pb_plan_image_bytes(&plan);
+        plan.memory.total_bytes =
+            add(plan.memory.total_bytes, add(plan.memory.product_bytes, plan.memory.reduce_bytes));
+        plan.memory.total_bytes = add(plan.memory.total_bytes, plan.memory.image_bytes);
         return plan;
     }
     for (size_t k = 0; k < all->n && c->product_bytes == 0; k++)
@@ -178,8 +185,8 @@ static struct pb_plan with_products(struct pb_plan plan, const struct pb_plan_re
             c->product_bytes = all->at[k].product_bytes;
     if (c->product_bytes == 0)
         c->product_bytes = product_bytes(&plan, r);
-    plan.product_bytes = c->product_bytes;
-    plan.total_bytes = add(plan.total_bytes, plan.product_bytes);
+    plan.memory.product_bytes = c->product_bytes;
+    plan.memory.total_bytes = add(plan.memory.total_bytes, plan.memory.product_bytes);
     return plan;
 }
 
@@ -191,8 +198,9 @@ static void add_one(struct candidates *all, const struct pb_plan *base,
     if (all->n == CANDIDATES_MAX)
         return;
     const struct pb_plan plan = without_products(base, r, &c);
-    double decodes = plan.decoding.decodes;
-    c.price = (decodes > DECODES_EVEN ? decodes : DECODES_EVEN) / plan.readers + 1.0 / c.threads;
+    double decodes = plan.layout.decoding.decodes;
+    c.price =
+        (decodes > DECODES_EVEN ? decodes : DECODES_EVEN) / plan.layout.readers + 1.0 / c.threads;
     c.price *= c.lean ? LEAN_PRICE : 1.0;
     if (decodes <= DECODES_MAX)
         all->at[all->n++] = c;
@@ -205,20 +213,21 @@ static void add_candidate(struct candidates *all, const struct pb_plan *base,
 {
     add_one(all, base, r, c);
     c.lean = true;
-    if (!base->cuda)
+    if (!base->engine.cuda)
         add_one(all, base, r, c);
 }
 
 static void add_stripes(struct candidates *all, const struct pb_plan *base,
                         const struct pb_plan_request *r, uint32_t threads)
 {
-    uint32_t growth = pb_chain_keeps_grid(base->chain) ? pb_plan_cache_grow(base, r->info) : 0;
+    uint32_t growth = pb_chain_keeps_grid(base->work.chain) ? pb_plan_cache_grow(base, r->info) : 0;
     for (uint32_t g = 0; g <= growth; g++) {
         struct candidate c = {.threads = threads, .growth = g};
         add_candidate(all, base, r, c);
         /* Powers of two: other widths would split the blocks of overviews. */
-        bool striped = base->order != PB_ORDER_Z && !base->whole_rows;
-        for (c.stripe_cols = 1; striped && c.stripe_cols < base->grid.cols; c.stripe_cols *= 2)
+        bool striped = base->layout.order != PB_ORDER_Z && !base->layout.whole_rows;
+        for (c.stripe_cols = 1; striped && c.stripe_cols < base->layout.grid.cols;
+             c.stripe_cols *= 2)
             add_candidate(all, base, r, c);
     }
 }
@@ -245,7 +254,7 @@ static uint32_t threads_wanted(const struct pb_plan *base, const struct pb_plan_
 {
     uint32_t n =
         r->config->compute.threads > 0 ? (uint32_t)r->config->compute.threads : pb_device_cores();
-    uint32_t tiles = pb_grid_count(&base->grid);
+    uint32_t tiles = pb_grid_count(&base->layout.grid);
     return n < tiles ? n : tiles;
 }
 
@@ -272,7 +281,7 @@ static struct pb_plan least_of(struct candidates *all, const struct pb_plan *bas
     struct pb_plan best = with_products(without_products(base, r, &all->at[last]), r, all, last);
     for (size_t i = last; i-- > 0;) {
         struct pb_plan plan = without_products(base, r, &all->at[i]);
-        if (plan.total_bytes >= needed(&best))
+        if (plan.memory.total_bytes >= needed(&best))
             continue;
         plan = with_products(plan, r, all, i);
         if (needed(&plan) < needed(&best))
@@ -336,9 +345,9 @@ static uint64_t wanted_bytes(struct candidates *all, const struct pb_plan *base,
  * disk. */
 static void give_room(struct pb_plan *plan, uint64_t left)
 {
-    const uint64_t most = plan->out.n > 0 ? plan->out.most_bytes : 0;
-    plan->out.room_bytes = most < left ? most : left;
-    plan->total_bytes += plan->out.room_bytes;
+    const uint64_t most = plan->engine.out.n > 0 ? plan->engine.out.most_bytes : 0;
+    plan->engine.out.room_bytes = most < left ? most : left;
+    plan->memory.total_bytes += plan->engine.out.room_bytes;
 }
 
 int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *request,
@@ -352,16 +361,16 @@ int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *reques
     int rc = -ENOMEM;
     for (size_t i = 0; i < all->n && rc < 0; i++) {
         struct pb_plan plan = without_products(&sized, request, &all->at[i]);
-        if (plan.total_bytes > budget || !is_bounded(&plan))
+        if (plan.memory.total_bytes > budget || !is_bounded(&plan))
             continue;
         plan = with_products(plan, request, all, i);
         if (needed(&plan) > budget)
             continue;
         *out_plan = plan;
-        out_plan->threads_wanted = threads_wanted(&sized, request);
+        out_plan->layout.threads_wanted = threads_wanted(&sized, request);
         give_room(out_plan, budget - needed(&plan));
-        if (!plan.cuda && plan.writers < out_plan->threads_wanted)
-            out_plan->wanted_bytes = wanted_bytes(all, &sized, request);
+        if (!plan.engine.cuda && plan.layout.writers < out_plan->layout.threads_wanted)
+            out_plan->memory.wanted_bytes = wanted_bytes(all, &sized, request);
         rc = 0;
     }
     if (rc < 0) {

@@ -16,25 +16,26 @@ struct pb_plan_bands pb_plan_bands_of(const struct pb_plan_source *source, enum 
 
 void pb_plan_gate_split(struct pb_plan *plan, uint32_t source, const struct pb_raster_info *info)
 {
-    const struct pb_chain *gate = pb_chain_gate(plan->chain);
-    struct pb_plan_source *s = &plan->source[source];
+    const struct pb_chain *gate = pb_chain_gate(plan->work.chain);
+    struct pb_plan_source *s = &plan->work.source[source];
     size_t first = gate != NULL ? pb_chain_planes_of(gate, source) : 0;
     s->n_later = first > 0 && info->pixel_interleaved ? 0 : s->n_bands - first;
 }
 
 void pb_plan_gate_set(struct pb_plan *plan)
 {
-    struct pb_plan_gate gate = {.chain = pb_chain_gate(plan->chain), .format = plan->format};
-    plan->gate = gate;
+    struct pb_plan_gate gate = {.chain = pb_chain_gate(plan->work.chain),
+                                .format = plan->layout.format};
+    plan->layout.gate = gate;
     if (gate.chain == NULL)
         return;
     /* With a gate each file has its own window. */
-    for (size_t i = 0; i < plan->n_sources; i++) {
-        const struct pb_plan_bands first = pb_plan_bands_of(&plan->source[i], PB_PLAN_FIRST);
+    for (size_t i = 0; i < plan->work.n_sources; i++) {
+        const struct pb_plan_bands first = pb_plan_bands_of(&plan->work.source[i], PB_PLAN_FIRST);
         gate.format.source[i].n_planes = (uint32_t)first.n;
         gate.format.source[i].has_mask = first.has_mask;
     }
-    plan->gate = gate;
+    plan->layout.gate = gate;
 }
 
 static int32_t larger(int32_t a, int32_t b)
@@ -60,15 +61,15 @@ static struct pb_rect united(const struct pb_rect *a, const struct pb_rect *b)
 struct pb_tile pb_plan_gate_tile(const struct pb_plan *plan, const struct pb_tile *tile)
 {
     struct pb_tile first = *tile;
-    first.core = pb_chain_gate_rect(plan->chain, &tile->core, true);
-    for (uint32_t i = 0; i < plan->n_sources; i++) {
+    first.core = pb_chain_gate_rect(plan->work.chain, &tile->core, true);
+    for (uint32_t i = 0; i < plan->work.n_sources; i++) {
         struct pb_rect need = {0, 0, 0, 0};
-        if (plan->gate.format.source[i].n_planes == 0) {
+        if (plan->layout.gate.format.source[i].n_planes == 0) {
             first.read[i] = need;
             continue;
         }
-        if (first.core.w > 0 && pb_chain_planes_of(plan->gate.chain, i) > 0)
-            need = pb_chain_need(plan->gate.chain, i, &first.core);
+        if (first.core.w > 0 && pb_chain_planes_of(plan->layout.gate.chain, i) > 0)
+            need = pb_chain_need(plan->layout.gate.chain, i, &first.core);
         first.read[i] = united(&need, &tile->read[i]);
     }
     return first;
@@ -76,19 +77,21 @@ struct pb_tile pb_plan_gate_tile(const struct pb_plan *plan, const struct pb_til
 
 void pb_plan_gate_size(struct pb_plan *plan, const struct pb_tile *largest)
 {
-    if (plan->gate.chain == NULL)
+    if (plan->layout.gate.chain == NULL)
         return;
-    struct pb_rect core = pb_chain_gate_rect_most(plan->chain, largest->core.w, largest->core.h);
+    struct pb_rect core =
+        pb_chain_gate_rect_most(plan->work.chain, largest->core.w, largest->core.h);
     struct pb_tile first = *largest;
-    for (uint32_t i = 0; i < plan->n_sources; i++) {
-        struct pb_rect need = pb_chain_need_most(plan->gate.chain, i, core.w, core.h);
+    for (uint32_t i = 0; i < plan->work.n_sources; i++) {
+        struct pb_rect need = pb_chain_need_most(plan->layout.gate.chain, i, core.w, core.h);
         /* Both grow by the same amount on every side, except for rounding. */
         first.read[i].w = larger(need.w, largest->read[i].w) + 2;
         first.read[i].h = larger(need.h, largest->read[i].h) + 2;
     }
-    plan->gate.plane_px = (size_t)core.w * (size_t)core.h;
-    plan->gate.read_bytes = pb_slot_tile_bytes(&plan->gate.format, &first);
-    plan->gate.scratch_bytes = pb_chain_scratch_bytes(plan->gate.chain, core.w, core.h);
+    plan->layout.gate.plane_px = (size_t)core.w * (size_t)core.h;
+    plan->layout.gate.read_bytes = pb_slot_tile_bytes(&plan->layout.gate.format, &first);
+    plan->layout.gate.scratch_bytes =
+        pb_chain_scratch_bytes(plan->layout.gate.chain, core.w, core.h);
 }
 
 uint64_t pb_plan_gate_blocks(const struct pb_plan_source *source, const struct pb_raster_info *info)
@@ -102,25 +105,28 @@ uint64_t pb_plan_gate_blocks(const struct pb_plan_source *source, const struct p
 
 uint64_t pb_plan_gate_bytes(const struct pb_plan *plan, const struct pb_plan_request *request)
 {
-    const struct pb_plan_gate *g = &plan->gate;
+    const struct pb_plan_gate *g = &plan->layout.gate;
     if (g->chain == NULL)
         return 0;
     uint64_t bytes = 0;
-    for (size_t i = 0; i < plan->n_sources; i++)
+    for (size_t i = 0; i < plan->work.n_sources; i++)
         bytes +=
-            2 * (pb_plan_gate_blocks(&plan->source[i], pb_plan_info(plan, request, i)) / 8 + 8);
-    return bytes + plan->readers *
+            2 *
+            (pb_plan_gate_blocks(&plan->work.source[i], pb_plan_info(plan, request, i)) / 8 + 8);
+    return bytes + plan->layout.readers *
                        ((uint64_t)g->read_bytes + g->scratch_bytes + g->plane_px * sizeof(float));
 }
 
 int32_t pb_plan_gate_side(const struct pb_plan *plan)
 {
-    return pb_chain_gate(plan->chain) != NULL && pb_chain_gate_minimum(plan->chain) > 0 ? SQUARE_PX
-                                                                                        : 0;
+    return pb_chain_gate(plan->work.chain) != NULL && pb_chain_gate_minimum(plan->work.chain) > 0
+               ? SQUARE_PX
+               : 0;
 }
 
 uint32_t pb_plan_sink_workers(const struct pb_plan *plan)
 {
     /* If readers are threads of their own, their count is at most that of writers. */
-    return plan->writers * (!plan->by_workers && plan->gate.chain != NULL ? 2 : 1);
+    return plan->layout.writers *
+           (!plan->layout.by_workers && plan->layout.gate.chain != NULL ? 2 : 1);
 }

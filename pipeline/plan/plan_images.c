@@ -8,27 +8,27 @@
 int pb_plan_images(struct pb_plan *plan, size_t first, struct pb_err *err)
 {
     const struct pb_chain_image *of;
-    size_t n = pb_chain_images(plan->chain, &of);
+    size_t n = pb_chain_images(plan->work.chain, &of);
     if (n == 0)
         return 0;
-    plan->images = calloc(n, sizeof *plan->images);
-    if (plan->images == NULL)
+    plan->work.images = calloc(n, sizeof *plan->work.images);
+    if (plan->work.images == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
-    plan->n_images = n;
+    plan->work.n_images = n;
     for (size_t i = 0; i < n; i++) {
         const struct pb_raster_made made = {
             .width = of[i].grid.w, .height = of[i].grid.h, .n_bands = 1, .type = PB_F32};
-        pb_raster_made_info(&made, &plan->images[i].info);
-        plan->images[i].file = (uint32_t)(first + i);
+        pb_raster_made_info(&made, &plan->work.images[i].info);
+        plan->work.images[i].file = (uint32_t)(first + i);
     }
     return 0;
 }
 
 uint64_t pb_plan_image_bytes(const struct pb_plan *pass)
 {
-    const struct pb_grid *g = &pass->grid;
+    const struct pb_grid *g = &pass->layout.grid;
     const struct pb_chain_image *images;
-    const uint64_t n = pass->is_earlier ? pb_chain_images(pass->chain, &images) : 0;
+    const uint64_t n = pass->is_earlier ? pb_chain_images(pass->work.chain, &images) : 0;
     const int32_t side = pb_areas_side(g->side_px);
     const uint64_t table = pb_areas_bytes(g->image_w, g->image_h, side);
     const uint64_t thread = pb_areas_scratch_bytes(g->image_w, g->image_h, side) +

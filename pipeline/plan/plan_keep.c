@@ -11,21 +11,21 @@ enum { ALIGN = 64 };
 size_t pb_plan_kept_bytes_of(const struct pb_plan *plan, uint32_t number)
 {
     const struct pb_tile tile = pb_plan_tile(plan, number, 0);
-    return pb_slot_align(pb_slot_tile_bytes(&plan->format, &tile), ALIGN);
+    return pb_slot_align(pb_slot_tile_bytes(&plan->layout.format, &tile), ALIGN);
 }
 
 void pb_plan_keep(struct pb_plan *plan, uint64_t budget)
 {
-    const uint32_t n = pb_grid_count(&plan->grid);
+    const uint32_t n = pb_grid_count(&plan->layout.grid);
     uint64_t bytes = n * (uint64_t)sizeof(size_t);
-    plan->kept_bytes = 0;
-    if (!plan->is_earlier || pb_chain_rounds(plan->chain) < 2 || plan->gate.chain != NULL ||
-        plan->whole.used)
+    plan->memory.kept_bytes = 0;
+    if (!plan->is_earlier || pb_chain_rounds(plan->work.chain) < 2 ||
+        plan->layout.gate.chain != NULL || plan->engine.whole.used)
         return;
-    for (uint32_t i = 0; i < n && plan->total_bytes + bytes <= budget; i++)
+    for (uint32_t i = 0; i < n && plan->memory.total_bytes + bytes <= budget; i++)
         bytes += pb_plan_kept_bytes_of(plan, i);
-    if (plan->total_bytes + bytes > budget)
+    if (plan->memory.total_bytes + bytes > budget)
         return;
-    plan->kept_bytes = bytes;
-    plan->total_bytes += bytes;
+    plan->memory.kept_bytes = bytes;
+    plan->memory.total_bytes += bytes;
 }

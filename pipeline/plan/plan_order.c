@@ -27,9 +27,9 @@ static bool is_power_of_two(int32_t n)
 enum pb_order pb_plan_order(const struct pb_plan *plan, const struct pb_raster_info *info)
 {
     bool aligned = is_power_of_two(info->block_w) && is_power_of_two(info->block_h) &&
-                   info->block_w <= 2 * plan->grid.side_px &&
-                   info->block_h <= 2 * plan->grid.side_px;
-    bool apart = pb_chain_keeps_grid(plan->chain) && plan->halo == 0;
+                   info->block_w <= 2 * plan->layout.grid.side_px &&
+                   info->block_h <= 2 * plan->layout.grid.side_px;
+    bool apart = pb_chain_keeps_grid(plan->work.chain) && plan->work.halo == 0;
     return aligned && apart ? PB_ORDER_Z : PB_ORDER_ROWS;
 }
 
@@ -45,11 +45,11 @@ static bool wants_rows(const struct pb_pipeline_config *pipeline)
 
 bool pb_plan_by_whole_rows(struct pb_plan *plan, const struct pb_plan_request *request)
 {
-    if (plan->is_earlier || plan->cuda || plan->grid.image_w > ROWS_W_MAX ||
-        pb_grid_count(&plan->grid) < WAITS_TILES_LEAST || !wants_rows(request->pipeline))
+    if (plan->is_earlier || plan->engine.cuda || plan->layout.grid.image_w > ROWS_W_MAX ||
+        pb_grid_count(&plan->layout.grid) < WAITS_TILES_LEAST || !wants_rows(request->pipeline))
         return false;
-    plan->order = PB_ORDER_ROWS;
-    plan->whole_rows = true;
+    plan->layout.order = PB_ORDER_ROWS;
+    plan->layout.whole_rows = true;
     return true;
 }
 
@@ -57,6 +57,6 @@ bool pb_plan_prefers_rows(const struct pb_plan *rows, const struct pb_plan *othe
                           const struct pb_plan_request *request)
 {
     uint64_t budget = request->config->compute.memory_bytes;
-    return rows->price <= other->price && rows->writers >= other->writers &&
-           rows->total_bytes <= budget / 2;
+    return rows->layout.price <= other->layout.price &&
+           rows->layout.writers >= other->layout.writers && rows->memory.total_bytes <= budget / 2;
 }

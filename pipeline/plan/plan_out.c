@@ -49,7 +49,7 @@ bool pb_plan_out_makes(const struct pb_plan_made *made, uint32_t level)
 struct pb_out_level pb_plan_out_level(const struct pb_plan *plan, const struct pb_plan_made *made,
                                       uint32_t level)
 {
-    const struct pb_grid *g = &plan->grid;
+    const struct pb_grid *g = &plan->layout.grid;
     const int32_t block_px = made->blocks.format.block_px;
     struct pb_out_level l = {.w = halved(g->image_w, level), .h = halved(g->image_h, level)};
     const int32_t rows = halved(g->side_px, level);
@@ -61,17 +61,17 @@ struct pb_out_level pb_plan_out_level(const struct pb_plan *plan, const struct p
 
 bool pb_plan_out_has_planes(const struct pb_plan *plan)
 {
-    return plan->out.host_planes != 0 || plan->is_earlier;
+    return plan->engine.out.host_planes != 0 || plan->is_earlier;
 }
 
 bool pb_plan_out_reduces(const struct pb_plan *plan, size_t i)
 {
-    return i < 64 && (plan->out.reduced >> i & 1) != 0;
+    return i < 64 && (plan->engine.out.reduced >> i & 1) != 0;
 }
 
 bool pb_plan_out_has_plane(const struct pb_plan *plan, uint32_t plane)
 {
-    return plane >= 64 || (plan->out.host_planes >> plane & 1) != 0;
+    return plane >= 64 || (plan->engine.out.host_planes >> plane & 1) != 0;
 }
 
 /* --- memory ---------------------------------------------------------------------------------- */
@@ -103,7 +103,7 @@ static void size_parts(const struct pb_plan *plan, struct pb_plan_out *out,
 {
     const uint64_t part = sizeof(struct pb_statistics_part), slot = part + PB_BLOCK_SLOT_HEAD;
     uint64_t n = batch_bytes / part;
-    made->row_blocks = (uint32_t)plan->grid.cols * made->blocks.format.n_bands;
+    made->row_blocks = (uint32_t)plan->layout.grid.cols * made->blocks.format.n_bands;
     n = n < 1 ? 1 : n < made->row_blocks ? n : made->row_blocks;
     made->batch[0] = (uint32_t)n;
     out->batch_most = n > out->batch_most ? (uint32_t)n : out->batch_most;
@@ -119,15 +119,15 @@ static uint64_t most_bytes(const struct pb_plan *plan, const struct pb_plan_made
     uint64_t n = 0;
     (void)pb_encode_measure(&made->blocks.format, 1, &needs);
     for (uint32_t k = 0; k <= made->blocks.levels; k++)
-        n += (uint64_t)blocks(halved(plan->grid.image_w, k), block_px) *
-             blocks(halved(plan->grid.image_h, k), block_px);
+        n += (uint64_t)blocks(halved(plan->layout.grid.image_w, k), block_px) *
+             blocks(halved(plan->layout.grid.image_h, k), block_px);
     return made->blocks.format.with != PB_ENCODE_RAW ? n * needs.raw_bytes : 0;
 }
 
 static void size_product(const struct pb_plan *plan, struct pb_plan_out *out,
                          struct pb_plan_made *made, uint64_t batch_bytes)
 {
-    const struct pb_grid *g = &plan->grid;
+    const struct pb_grid *g = &plan->layout.grid;
     const int32_t block_px = made->blocks.format.block_px;
     const int32_t side = g->side_px < g->image_h ? g->side_px : g->image_h;
     if (made->blocks.parts) {
@@ -150,7 +150,7 @@ static void size_product(const struct pb_plan *plan, struct pb_plan_out *out,
 static void size(const struct pb_plan *plan, struct pb_plan_out *out)
 {
     const uint32_t strips = sizes[out->size].strips;
-    const struct pb_grid *g = &plan->grid;
+    const struct pb_grid *g = &plan->layout.grid;
     const struct pb_tile tile = {.core = {0, 0, g->side_px < g->image_w ? g->side_px : g->image_w,
                                           g->side_px < g->image_h ? g->side_px : g->image_h}};
     out->strips = strips < (uint32_t)g->rows ? strips : (uint32_t)g->rows;
@@ -170,14 +170,14 @@ static void size(const struct pb_plan *plan, struct pb_plan_out *out)
 /* compute.device_memory for which the smallest size would fit, after fits() has failed. */
 static uint64_t least_of_all(const struct pb_plan *plan, const struct pb_plan_out *out)
 {
-    const uint64_t beside = plan->whole.least_bytes + out->device_bytes;
+    const uint64_t beside = plan->engine.whole.least_bytes + out->device_bytes;
     return beside > 2 * out->device_bytes ? beside : 2 * out->device_bytes;
 }
 
 /* Returns true if it fits in addition to the memory for decoding. */
 static bool fits(const struct pb_plan *plan, struct pb_plan_out *out)
 {
-    const uint64_t all = plan->whole.device_bytes, least = plan->whole.least_bytes;
+    const uint64_t all = plan->engine.whole.device_bytes, least = plan->engine.whole.least_bytes;
     const uint64_t left = all > least ? all - least : 0;
     for (out->size = 0; out->size < PB_OUT_SIZES; out->size++) {
         size(plan, out);
@@ -193,9 +193,9 @@ static bool fits(const struct pb_plan *plan, struct pb_plan_out *out)
 static const char *refuse(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     const struct pb_exchange_config *exchange = &r->pipeline->exchange;
-    if (!plan->whole.used)
+    if (!plan->engine.whole.used)
         return "the scene's blocks are decoded on the host";
-    if (plan->n_outputs > PB_BANDS_MAX)
+    if (plan->work.outputs.n > PB_BANDS_MAX)
         return "tiles have more than 64 bands";
     if (exchange->pattern != NULL && exchange->pattern != &wic_pattern_unidirectional)
         return "tiles follow an exchange pattern";
@@ -232,10 +232,10 @@ static void place_planes(struct pb_plan_made *made)
  */
 static bool is_even(const struct pb_plan *plan, int32_t block_px)
 {
-    int32_t side = plan->grid.side_px;
+    int32_t side = plan->layout.grid.side_px;
     while (side > block_px && side % 2 == 0)
         side /= 2;
-    return side == block_px || pb_grid_count(&plan->grid) == 1;
+    return side == block_px || pb_grid_count(&plan->layout.grid) == 1;
 }
 
 static const char *make_there(const struct pb_plan *plan, const struct pb_product_env *env,
@@ -285,22 +285,22 @@ static struct pb_plan_out choose(const struct pb_plan *plan, const struct pb_pla
  */
 static void take_said(struct pb_plan *plan, const struct pb_plan_out *said)
 {
-    bool good = plan->whole.used && plan->n_outputs <= PB_BANDS_MAX;
-    plan->out = *said;
+    bool good = plan->engine.whole.used && plan->work.outputs.n <= PB_BANDS_MAX;
+    plan->engine.out = *said;
     for (uint32_t i = 0; i < said->n; i++)
-        good = good && said->made[i].first_plane + said->made[i].n_planes <= plan->n_outputs &&
+        good = good && said->made[i].first_plane + said->made[i].n_planes <= plan->work.outputs.n &&
                (said->made[i].blocks.parts || is_even(plan, said->made[i].blocks.format.block_px));
     if (!good)
-        plan->out.n = 0;
-    else if (plan->out.n > 0)
-        size(plan, &plan->out);
+        plan->engine.out.n = 0;
+    else if (plan->engine.out.n > 0)
+        size(plan, &plan->engine.out);
 }
 
 /* Adds planes that the host needs for whole images. */
 static void add_image_planes(const struct pb_plan *plan, struct pb_plan_out *out)
 {
     const struct pb_chain_image *image;
-    const size_t n = pb_chain_images(plan->chain, &image);
+    const size_t n = pb_chain_images(plan->work.chain, &image);
     for (size_t i = 0; i < n; i++)
         out->host_planes |= image[i].output < 64 ? UINT64_C(1) << image[i].output : UINT64_MAX;
 }
@@ -311,10 +311,10 @@ static struct pb_plan_out of_earlier(const struct pb_plan *plan, const struct pb
 {
     struct pb_plan_out out = {.host_planes = UINT64_MAX};
     const struct pb_chain_reduction *reduction;
-    const size_t n = pb_chain_reductions(plan->chain, &reduction);
-    if (!plan->whole.used || r->remote || r->whole_said != 0)
+    const size_t n = pb_chain_reductions(plan->work.chain, &reduction);
+    if (!plan->engine.whole.used || r->remote || r->whole_said != 0)
         return out;
-    const uint64_t all = plan->whole.device_bytes, least = plan->whole.least_bytes;
+    const uint64_t all = plan->engine.whole.device_bytes, least = plan->engine.whole.least_bytes;
     const uint64_t left = all > least ? all - least : 0;
     out.host_planes = 0;
     for (size_t i = 0; i < n; i++) {
@@ -338,17 +338,18 @@ static struct pb_plan_out of_earlier(const struct pb_plan *plan, const struct pb
 void pb_plan_out(struct pb_plan *plan, const struct pb_plan_request *request)
 {
     if (plan->is_earlier && request->said_out == NULL) {
-        plan->out = of_earlier(plan, request);
+        plan->engine.out = of_earlier(plan, request);
         return;
     }
     if (request->said_out != NULL) {
         take_said(plan, request->said_out);
         return;
     }
-    plan->out = choose(plan, request, refuse(plan, request));
-    if (plan->out.n > 0 && !fits(plan, &plan->out)) {
-        const uint64_t would_do = least_of_all(plan, &plan->out);
-        plan->out = choose(plan, request, "compute.device_memory is too small for finished blocks");
-        plan->out.why_bytes = would_do;
+    plan->engine.out = choose(plan, request, refuse(plan, request));
+    if (plan->engine.out.n > 0 && !fits(plan, &plan->engine.out)) {
+        const uint64_t would_do = least_of_all(plan, &plan->engine.out);
+        plan->engine.out =
+            choose(plan, request, "compute.device_memory is too small for finished blocks");
+        plan->engine.out.why_bytes = would_do;
     }
 }

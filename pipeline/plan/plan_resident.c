@@ -63,16 +63,16 @@ static bool measure(const struct pb_plan *plan, uint32_t warps, uint32_t limit,
                     struct pb_plan_resident *r, struct wic_work *work)
 {
     struct pb_chain_block_needs needs;
-    int rc = plan->sums.chain.n > 0
+    int rc = plan->layout.sums.chain.n > 0
                  ? pb_plan_sums_measure(plan, WARP * warps, limit, &needs, &r->places)
-                 : pb_chain_block_measure(plan->chain, r->part_w, r->part_h, WARP * warps, limit,
-                                          &needs);
+                 : pb_chain_block_measure(plan->work.chain, r->part_w, r->part_h, WARP * warps,
+                                          limit, &needs);
     if (limit == 0 || rc < 0)
         return false;
     r->px = needs.px;
     r->scratch_bytes = needs.scratch_bytes;
     r->plane_px = needs.plane_px;
-    bool long_program = pb_chain_instruction_count(plan->chain) > PROGRAM_LONG;
+    bool long_program = pb_chain_instruction_count(plan->work.chain) > PROGRAM_LONG;
     *work = (struct wic_work){warps, PB_RESIDENT_OWN_BYTES + needs.shared_bytes, USER_BYTES,
                               long_program ? 1 : 0};
     return true;
@@ -81,7 +81,7 @@ static bool measure(const struct pb_plan *plan, uint32_t warps, uint32_t limit,
 /* True if a line of a tile depends only on the same line of the scene. */
 static bool stands_alone(const struct pb_plan *plan)
 {
-    return pb_chain_keeps_grid(plan->chain) && plan->halo == 0;
+    return pb_chain_keeps_grid(plan->work.chain) && plan->work.halo == 0;
 }
 
 /* Chooses the plan measured for such tiles, or that of the table. */
@@ -97,8 +97,8 @@ static int choose(const struct pb_device_traits *traits, const struct wic_tile_s
 static bool pull_lines(const struct pb_plan *plan, const struct pb_device_traits *traits,
                        struct pb_plan_resident *r)
 {
-    const struct pb_grid *g = &plan->grid;
-    struct pb_slot_format format = plan->format;
+    const struct pb_grid *g = &plan->layout.grid;
+    struct pb_slot_format format = plan->layout.format;
     r->by_line = true;
     r->part_w = least(g->side_px, g->image_w);
     r->part_h = least(g->side_px, g->image_h);
@@ -107,7 +107,7 @@ static bool pull_lines(const struct pb_plan *plan, const struct pb_device_traits
     size_t bytes = pb_slot_window_bytes(&format, 0, &full), line = bytes / (size_t)r->part_h;
     struct wic_tile_shape shape = {bytes, (uint32_t)line, 0};
     size_t piece = line > PIECE_LEAST ? line : PIECE_LEAST;
-    size_t out_bytes = (size_t)r->part_w * (size_t)r->part_h * sizeof(float) * plan->n_outputs;
+    size_t out_bytes = (size_t)r->part_w * (size_t)r->part_h * sizeof(float) * plan->work.outputs.n;
     struct wic_work work;
     for (size_t i = 0; i < sizeof line_warps / sizeof line_warps[0]; i++)
         if (measure(plan, line_warps[i], left_for_work(&traits->gpu, 2 * piece), r, &work) &&
@@ -121,10 +121,10 @@ static bool pull_lines(const struct pb_plan *plan, const struct pb_device_traits
  * has a finer grid, small enough that the scratch of all blocks is bounded. */
 static int32_t part_side(const struct pb_plan *plan)
 {
-    int32_t side = (4 * plan->halo + PART_SIDE - 1) / PART_SIDE * PART_SIDE;
+    int32_t side = (4 * plan->work.halo + PART_SIDE - 1) / PART_SIDE * PART_SIDE;
     side = side > PART_SIDE ? side : PART_SIDE;
-    while (!pb_chain_keeps_grid(plan->chain) && side > PART_SIDE_LEAST &&
-           pb_chain_plane_px(plan->chain, side, side) > PART_PLANE_PX)
+    while (!pb_chain_keeps_grid(plan->work.chain) && side > PART_SIDE_LEAST &&
+           pb_chain_plane_px(plan->work.chain, side, side) > PART_PLANE_PX)
         side /= 2;
     return side;
 }
@@ -132,7 +132,7 @@ static int32_t part_side(const struct pb_plan *plan)
 /* Lines for a chain that needs no neighbouring pixels, else squares. */
 void pb_plan_cut_parts(const struct pb_plan *plan, int32_t *out_w, int32_t *out_h)
 {
-    const struct pb_grid *g = &plan->grid;
+    const struct pb_grid *g = &plan->layout.grid;
     int32_t w = least(g->side_px, g->image_w), h = least(g->side_px, g->image_h);
     int32_t side = part_side(plan);
     bool alone = stands_alone(plan);
@@ -149,7 +149,7 @@ static uint32_t parts_of(int32_t part_w, int32_t part_h, const struct pb_rect *c
 static bool take_whole(const struct pb_plan *plan, const struct wic_gpu *gpu,
                        enum wic_transport transport, struct pb_plan_resident *r)
 {
-    const struct pb_grid *g = &plan->grid;
+    const struct pb_grid *g = &plan->layout.grid;
     pb_plan_cut_parts(plan, &r->part_w, &r->part_h);
     struct pb_rect full = {0, 0, least(g->side_px, g->image_w), least(g->side_px, g->image_h)};
     uint32_t units = parts_of(r->part_w, r->part_h, &full);
@@ -165,31 +165,32 @@ static bool take_whole(const struct pb_plan *plan, const struct wic_gpu *gpu,
 
 uint32_t pb_plan_parts(const struct pb_plan *plan, const struct pb_rect *core)
 {
-    const struct pb_plan_resident *r = &plan->resident;
-    if (plan->sums.chain.n > 0)
-        return parts_of(plan->sums.part_w, plan->sums.part_h, core);
+    const struct pb_plan_resident *r = &plan->engine.resident;
+    if (plan->layout.sums.chain.n > 0)
+        return parts_of(plan->layout.sums.part_w, plan->layout.sums.part_h, core);
     return r->by_line ? (uint32_t)core->h : parts_of(r->part_w, r->part_h, core);
 }
 
 uint32_t pb_plan_part_bytes(const struct pb_plan *plan, const struct pb_tile *tile)
 {
-    if (!plan->resident.by_line)
+    if (!plan->engine.resident.by_line)
         return 0;
-    return (uint32_t)pb_slot_line_bytes(&plan->format.source[0], (size_t)tile->read[0].w);
+    return (uint32_t)pb_slot_line_bytes(&plan->layout.format.source[0], (size_t)tile->read[0].w);
 }
 
 const char *pb_plan_stream_why(const struct pb_plan *plan, const struct pb_config *config)
 {
-    if (plan->cpu_why != NULL)
-        return plan->cpu_why;
-    bool other = plan->cuda && !plan->resident.used && config->compute.sync == PB_SYNC_WIC;
-    return other ? plan->resident.why_not : "";
+    if (plan->engine.cpu_why != NULL)
+        return plan->engine.cpu_why;
+    bool other =
+        plan->engine.cuda && !plan->engine.resident.used && config->compute.sync == PB_SYNC_WIC;
+    return other ? plan->engine.resident.why_not : "";
 }
 
 const char *pb_plan_buffers_why(const struct pb_plan *plan, const struct pb_plan_request *request)
 {
-    bool other = plan->cuda && request->config->compute.buffers == PB_BUFFERS_MANAGED &&
-                 plan->mem != PB_MEM_MANAGED;
+    bool other = plan->engine.cuda && request->config->compute.buffers == PB_BUFFERS_MANAGED &&
+                 plan->engine.mem != PB_MEM_MANAGED;
     return other ? "the process that owns the GPU computes, and memory that two processes map "
                    "cannot be managed"
                  : "";
@@ -201,13 +202,13 @@ struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
     struct pb_plan_resident r = {0};
     const struct pb_device_traits *traits = request->traits;
     const struct wic_gpu *gpu = traits != NULL ? &traits->gpu : NULL;
-    if (!plan->cuda || gpu == NULL)
+    if (!plan->engine.cuda || gpu == NULL)
         r.why_not = "there is no GPU";
     else if (gpu->compute < SM_LEAST)
         r.why_not = "the GPU is older than sm_75";
     else if (request->config->compute.sync == PB_SYNC_STREAM)
         r.why_not = "compute.sync is stream";
-    else if (plan->whole.used)
+    else if (plan->engine.whole.used)
         r.why_not = "blocks are decoded on the GPU, by launches";
     else if (request->stream_why != NULL)
         r.why_not = request->stream_why;
@@ -215,13 +216,15 @@ struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
         r.why_not = SHARED_WHY;
     else if (traits->time_limited)
         r.why_not = "the GPU drives a display and ends kernels that run for seconds";
-    else if (plan->mem == PB_MEM_HOST)
+    else if (plan->engine.mem == PB_MEM_HOST)
         r.why_not = "compute.buffers is host, which a GPU cannot read by itself";
     else if (traits->integrated)
         r.used = take_whole(plan, gpu, WIC_IN_PLACE, &r);
     else
-        r.used = (stands_alone(plan) && plan->sums.chain.n == 0 && pull_lines(plan, traits, &r)) ||
-                 take_whole(plan, gpu, plan->mem == PB_MEM_MANAGED ? WIC_IN_PLACE : WIC_COPY, &r);
+        r.used =
+            (stands_alone(plan) && plan->layout.sums.chain.n == 0 &&
+             pull_lines(plan, traits, &r)) ||
+            take_whole(plan, gpu, plan->engine.mem == PB_MEM_MANAGED ? WIC_IN_PLACE : WIC_COPY, &r);
     if (!r.used && r.why_not == NULL)
         r.why_not = "the chain needs more shared memory than a block of this GPU has";
     r.shared = r.used && request->remote;

@@ -20,8 +20,8 @@
 
 uint64_t pb_served_slots_bytes(const struct pb_plan *pass)
 {
-    return pass->in_slots * (uint64_t)wic_slot_stride(pass->in_slot_bytes) +
-           pass->out_slots * (uint64_t)wic_slot_stride(pass->out_slot_bytes);
+    return pass->layout.in_slots * (uint64_t)wic_slot_stride(pass->layout.in_slot_bytes) +
+           pass->layout.out_slots * (uint64_t)wic_slot_stride(pass->layout.out_slot_bytes);
 }
 
 /* The facts in the form in which a file header would give them. */
@@ -136,21 +136,21 @@ static int take_numbers(const struct pb_served_request *said, struct pb_plan *pl
     const struct pb_chain_reduction *r;
     uint32_t at = 0;
     for (size_t i = 0; i < plan->n_earlier; i++) {
-        size_t n = pb_chain_reductions(plan->earlier[i]->chain, &r);
+        size_t n = pb_chain_reductions(plan->earlier[i]->work.chain, &r);
         for (size_t k = 0; k < n; at += r[k].reduce.n, k++) {
             if (r[k].reduce.n > said->n_numbers - at)
                 return -EPROTO;
-            pb_chain_set_results(plan->chain, &r[k], &said->numbers[at]);
+            pb_chain_set_results(plan->work.chain, &r[k], &said->numbers[at]);
         }
     }
-    size_t n = pb_chain_reductions(pass->chain, &r);
+    size_t n = pb_chain_reductions(pass->work.chain, &r);
     for (size_t k = 0; k < n; at += r[k].reduce.n_numbers, k++) {
         float numbers[PB_REDUCE_NUMBERS_MAX];
         if (r[k].reduce.n_numbers > said->n_numbers - at)
             return -EPROTO;
         for (uint32_t i = 0; i < r[k].reduce.n_numbers; i++)
             numbers[i] = (float)said->numbers[at + i];
-        pb_chain_loop_again(pass->chain, &r[k], numbers);
+        pb_chain_loop_again(pass->work.chain, &r[k], numbers);
     }
     return at == said->n_numbers ? 0 : -EPROTO;
 }
@@ -170,27 +170,28 @@ static int size_pass(struct pb_plan *pass, const struct pb_plan_request *request
     int rc = pb_plan_with_side(&base, request, said->side_px, err, pass);
     if (rc < 0)
         return rc;
-    if (pass->whole.used != (said->whole != 0) || pass->out.n != said->out.n)
+    if (pass->engine.whole.used != (said->whole != 0) || pass->engine.out.n != said->out.n)
         return bad(err);
     pb_plan_size_slots(pass);
-    pass->in_slots = said->in_slots;
-    pass->out_slots = said->out_slots;
-    pass->workers = said->workers;
-    pass->order = (enum pb_order)said->order;
-    pass->window_units = said->window_units;
-    pass->grid.stripe_cols = said->stripe_cols;
-    pass->grid.unit_cols = said->unit_cols;
-    if (pass->whole.used &&
-        (pass->order != PB_ORDER_ROWS || said->stripe_cols != 0 || said->unit_cols != 1))
+    pass->layout.in_slots = said->in_slots;
+    pass->layout.out_slots = said->out_slots;
+    pass->layout.workers = said->workers;
+    pass->layout.order = (enum pb_order)said->order;
+    pass->layout.window_units = said->window_units;
+    pass->layout.grid.stripe_cols = said->stripe_cols;
+    pass->layout.grid.unit_cols = said->unit_cols;
+    if (pass->engine.whole.used &&
+        (pass->layout.order != PB_ORDER_ROWS || said->stripe_cols != 0 || said->unit_cols != 1))
         return bad(err);
     uint64_t most = request->config->compute.memory_bytes;
-    uint64_t in = wic_slot_stride(pass->in_slot_bytes), out = wic_slot_stride(pass->out_slot_bytes);
+    uint64_t in = wic_slot_stride(pass->layout.in_slot_bytes),
+             out = wic_slot_stride(pass->layout.out_slot_bytes);
     if (in > most || out > most || pb_served_slots_bytes(pass) > most || said->room_bytes > most)
         return bad(err);
-    const struct pb_grid *g = &pass->grid;
+    const struct pb_grid *g = &pass->layout.grid;
     int32_t w = g->side_px < g->image_w ? g->side_px : g->image_w;
     int32_t h = g->side_px < g->image_h ? g->side_px : g->image_h;
-    if (pass->cuda && pb_chain_plane_px(pass->chain, w, h) > INT32_MAX)
+    if (pass->engine.cuda && pb_chain_plane_px(pass->work.chain, w, h) > INT32_MAX)
         return bad(err);
     return 0;
 }
@@ -218,7 +219,7 @@ int pb_plan_serve(const struct pb_plan_request *base, const struct pb_served_req
     if (rc == 0) {
         pass = said->pass < plan->n_earlier ? plan->earlier[said->pass] : plan;
         rc = take_numbers(said, plan, pass) == 0 ? size_pass(pass, &request, said, err) : bad(err);
-        plan->exchange = base->pipeline->exchange;
+        plan->layout.exchange = base->pipeline->exchange;
     }
     free(facts);
     if (rc < 0) {

@@ -54,13 +54,13 @@ static int say_results(const struct pb_plan *plan, const struct pb_plan *own, st
     const struct pb_chain_reduction *r;
     int rc = 0;
     for (size_t i = 0; i < plan->n_earlier; i++) {
-        size_t n = pb_chain_reductions(plan->earlier[i]->chain, &r);
+        size_t n = pb_chain_reductions(plan->earlier[i]->work.chain, &r);
         for (size_t k = 0; k < n && rc == 0; k++)
             rc = say_numbers(r[k].results, r[k].reduce.n, err, out);
     }
-    size_t n = pb_chain_reductions(own->chain, &r);
+    size_t n = pb_chain_reductions(own->work.chain, &r);
     for (size_t k = 0; k < n && rc == 0; k++)
-        rc = say_loop(own->chain, &r[k], err, out);
+        rc = say_loop(own->work.chain, &r[k], err, out);
     return rc;
 }
 
@@ -76,7 +76,8 @@ static uint64_t room_bytes(const struct pb_plan *plan, uint64_t budget)
     }
     for (size_t i = 0; i <= plan->n_earlier; i++) {
         const struct pb_plan *pass = i < plan->n_earlier ? plan->earlier[i] : plan;
-        if (pass->resident.used || pass->total_bytes - pb_served_slots_bytes(pass) + most > budget)
+        if (pass->engine.resident.used ||
+            pass->memory.total_bytes - pb_served_slots_bytes(pass) + most > budget)
             return 0;
     }
     return most;
@@ -84,13 +85,13 @@ static uint64_t room_bytes(const struct pb_plan *plan, uint64_t budget)
 
 static int say_rules(const struct pb_plan *plan, struct pb_err *err, struct pb_served_request *out)
 {
-    if (plan->n_calibrated > PB_SERVED_RULES_MAX)
+    if (plan->work.n_calibrated > PB_SERVED_RULES_MAX)
         return pb_fail(err, PB_E_DEVICE_FAILED,
                        "the pipeline calibrates more bands than the process that owns the device "
                        "takes");
-    out->n_rules = (uint32_t)plan->n_calibrated;
+    out->n_rules = (uint32_t)plan->work.n_calibrated;
     for (uint32_t i = 0; i < out->n_rules; i++) {
-        const struct pb_calibrated *c = &plan->calibrated[i];
+        const struct pb_calibrated *c = &plan->work.calibrated[i];
         out->rule[i] = (struct pb_served_rule){.step = (uint32_t)c->step,
                                                .entry = (uint32_t)c->entry,
                                                .has_planck = c->rule.has_planck,
@@ -133,17 +134,17 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
     const struct pb_raster_info *info = request->info;
     memset(out, 0, sizeof *out);
     out->pass = pass;
-    out->side_px = own->grid.side_px;
-    out->in_slots = own->in_slots;
-    out->out_slots = own->out_slots;
-    out->workers = own->workers;
+    out->side_px = own->layout.grid.side_px;
+    out->in_slots = own->layout.in_slots;
+    out->out_slots = own->layout.out_slots;
+    out->workers = own->layout.workers;
     out->room_bytes = room_bytes(plan, request->config->compute.memory_bytes);
-    out->order = (uint32_t)own->order;
-    out->window_units = own->window_units;
-    out->stripe_cols = own->grid.stripe_cols;
-    out->unit_cols = own->grid.unit_cols;
-    out->whole = own->whole.used ? 1 + (uint32_t)own->whole.shares : 0;
-    pb_served_say_out(&own->out, &out->out);
+    out->order = (uint32_t)own->layout.order;
+    out->window_units = own->layout.window_units;
+    out->stripe_cols = own->layout.grid.stripe_cols;
+    out->unit_cols = own->layout.grid.unit_cols;
+    out->whole = own->engine.whole.used ? 1 + (uint32_t)own->engine.whole.shares : 0;
+    pb_served_say_out(&own->engine.out, &out->out);
     out->by_streams = request->stream_why != NULL;
     out->has_transform = info->has_transform;
     memcpy(out->transform, info->transform, sizeof out->transform);

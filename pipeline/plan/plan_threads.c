@@ -7,9 +7,10 @@ enum { STREAMS = 4, GROUP_MOST = 64 };
 /* True if a source decodes from its top only. */
 static bool is_top_down(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
-    bool top_down = plan->source[0].n_bands > 0 && r->info->top_down;
+    bool top_down = plan->work.source[0].n_bands > 0 && r->info->top_down;
     for (size_t i = 0; i < r->n_others; i++)
-        top_down = top_down || (plan->source[i + 1].n_bands > 0 && r->others[i].info->top_down);
+        top_down =
+            top_down || (plan->work.source[i + 1].n_bands > 0 && r->others[i].info->top_down);
     return top_down;
 }
 
@@ -19,28 +20,31 @@ static bool is_top_down(const struct pb_plan *plan, const struct pb_plan_request
  * tiles 5 to 20 %. */
 static void set_workers(struct pb_plan *plan, uint32_t n, bool lean)
 {
-    uint32_t tiles = lean ? n : 2 * n, unit = pb_order_unit_max(&plan->grid, plan->order);
-    plan->workers = plan->writers = plan->in_slots = plan->out_slots = n;
-    plan->window_units = n == 1 ? 1 : (tiles + unit - 1) / unit + 1;
+    uint32_t tiles = lean ? n : 2 * n,
+             unit = pb_order_unit_max(&plan->layout.grid, plan->layout.order);
+    plan->layout.workers = plan->layout.writers = plan->layout.in_slots = plan->layout.out_slots =
+        n;
+    plan->layout.window_units = n == 1 ? 1 : (tiles + unit - 1) / unit + 1;
 }
 
 void pb_plan_set_threads(struct pb_plan *plan, const struct pb_plan_request *r, uint32_t n,
                          bool lean)
 {
-    plan->readers = is_top_down(plan, r) ? 1 : n;
-    if (plan->by_workers) {
+    plan->layout.readers = is_top_down(plan, r) ? 1 : n;
+    if (plan->layout.by_workers) {
         set_workers(plan, n, lean);
         return;
     }
-    plan->workers = plan->cuda ? STREAMS : n;
-    plan->writers = n;
-    plan->in_slots = (lean ? n : plan->readers + plan->workers) + 1;
+    plan->layout.workers = plan->engine.cuda ? STREAMS : n;
+    plan->layout.writers = n;
+    plan->layout.in_slots = (lean ? n : plan->layout.readers + plan->layout.workers) + 1;
     /* Blocks that are read in place occupy their slots until they are decoded: those of a group,
      * and meanwhile those of the next one. */
-    if (plan->whole.used && plan->whole.in_place)
-        plan->in_slots += 2 * (plan->whole.streams < GROUP_MOST ? plan->whole.streams : GROUP_MOST);
-    plan->out_slots = (lean ? n : plan->workers + plan->writers) + 1;
-    uint32_t tiles = plan->in_slots + plan->out_slots + (lean ? 0 : 2 * n);
-    uint32_t unit = pb_order_unit_max(&plan->grid, plan->order);
-    plan->window_units = (tiles + unit - 1) / unit + n;
+    if (plan->engine.whole.used && plan->engine.whole.in_place)
+        plan->layout.in_slots +=
+            2 * (plan->engine.whole.streams < GROUP_MOST ? plan->engine.whole.streams : GROUP_MOST);
+    plan->layout.out_slots = (lean ? n : plan->layout.workers + plan->layout.writers) + 1;
+    uint32_t tiles = plan->layout.in_slots + plan->layout.out_slots + (lean ? 0 : 2 * n);
+    uint32_t unit = pb_order_unit_max(&plan->layout.grid, plan->layout.order);
+    plan->layout.window_units = (tiles + unit - 1) / unit + n;
 }

@@ -141,9 +141,9 @@ void pb_plan_valid(struct pb_plan *plan, const struct pb_plan_request *request)
                                .n_bands = input->n_bands,
                                .has_nodata = input->has_nodata,
                                .nodata = input->nodata};
-    plan->valid = (struct pb_plan_valid){.by = ""};
-    say_by(&plan->valid, &scene);
-    note_file(&plan->valid, &scene);
+    plan->work.valid = (struct pb_plan_valid){.by = ""};
+    say_by(&plan->work.valid, &scene);
+    note_file(&plan->work.valid, &scene);
     for (size_t i = 0; i < request->n_others; i++) {
         const struct pb_plan_other *other = &request->others[i];
         if (other->made_of != PB_MADE_OF_FILE || other->is_absent)
@@ -156,6 +156,6 @@ void pb_plan_valid(struct pb_plan *plan, const struct pb_plan_request *request)
                                   .n_bands = config->n_bands,
                                   .has_nodata = config->has_nodata,
                                   .nodata = config->nodata};
-        note_file(&plan->valid, &file);
+        note_file(&plan->work.valid, &file);
     }
 }

@@ -88,11 +88,11 @@ static const char *refuse_source(const struct pb_raster_info *info, const struct
 static uint64_t count_blocks(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     uint64_t n = 0;
-    for (size_t i = 0; i < plan->n_sources; i++) {
+    for (size_t i = 0; i < plan->work.n_sources; i++) {
         const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         uint64_t across = (uint64_t)(info->width + info->block_w - 1) / (uint64_t)info->block_w;
         uint64_t down = (uint64_t)(info->height + info->block_h - 1) / (uint64_t)info->block_h;
-        if (plan->source[i].n_bands > 0 && !plan->whole.how[i].by_host)
+        if (plan->work.source[i].n_bands > 0 && !plan->engine.whole.how[i].by_host)
             n += across * down * (info->pixel_interleaved ? 1 : (uint64_t)info->n_bands);
     }
     return n;
@@ -101,10 +101,10 @@ static uint64_t count_blocks(const struct pb_plan *plan, const struct pb_plan_re
 /* Why the scene's blocks are decoded on the host, although nothing else is against the GPU. */
 static const char *refuse_sources(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
-    for (size_t i = 0; i < plan->n_sources; i++) {
-        const struct pb_plan_source *source = &plan->source[i];
+    for (size_t i = 0; i < plan->work.n_sources; i++) {
+        const struct pb_plan_source *source = &plan->work.source[i];
         const char *why = source->n_bands > 0
-                              ? refuse_source(pb_plan_info(plan, r, i), &plan->whole.how[i])
+                              ? refuse_source(pb_plan_info(plan, r, i), &plan->engine.whole.how[i])
                               : NULL;
         if (why != NULL)
             return why;
@@ -116,7 +116,7 @@ static const char *refuse_sources(const struct pb_plan *plan, const struct pb_pl
 static bool has_loops(const struct pb_plan *plan)
 {
     const struct pb_chain_reduction *reduction;
-    size_t n = plan->is_earlier ? pb_chain_reductions(plan->chain, &reduction) : 0;
+    size_t n = plan->is_earlier ? pb_chain_reductions(plan->work.chain, &reduction) : 0;
     for (size_t i = 0; i < n; i++)
         if (reduction[i].reduce.n_numbers > 0)
             return true;
@@ -125,11 +125,11 @@ static bool has_loops(const struct pb_plan *plan)
 
 static const char *refuse(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
-    if (!plan->cuda || r->traits == NULL)
+    if (!plan->engine.cuda || r->traits == NULL)
         return "there is no GPU";
     if (r->config->compute.codecs == PB_CODECS_HOST)
         return "compute.codecs is host";
-    if (plan->gate.chain != NULL)
+    if (plan->layout.gate.chain != NULL)
         return "a gate decides from pixels which tiles are read";
     if (r->whole_said < 0)
         return "they are decoded by the process that runs the job";
@@ -137,9 +137,9 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
         return "the scene has more blocks than the process that owns the GPU accepts";
     if (r->remote && r->pipeline->exchange.pattern != &wic_pattern_unidirectional)
         return "tiles follow an exchange pattern, to another process";
-    if (plan->mem != PB_MEM_PINNED)
+    if (plan->engine.mem != PB_MEM_PINNED)
         return "compute.buffers is not pinned";
-    if (plan->n_wide > 0)
+    if (plan->work.n_wide > 0)
         return "a band has more digits than float32, and only the host keeps them";
     if (has_loops(plan))
         return "a step looks at the image again and again, and its tiles stay on the GPU";
@@ -153,18 +153,19 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
 static uint64_t pixel_bytes(const struct pb_plan *plan, const struct pb_plan_request *r, size_t i)
 {
     const struct pb_raster_info *info = pb_plan_info(plan, r, i);
-    const struct pb_plan_source *source = &plan->source[i];
-    return plan->whole.how[i].by_host ? pb_type_bytes(info->type) * source->n_bands
-                                      : pb_raster_sample_bytes(info) * (uint64_t)info->n_bands;
+    const struct pb_plan_source *source = &plan->work.source[i];
+    return plan->engine.whole.how[i].by_host
+               ? pb_type_bytes(info->type) * source->n_bands
+               : pb_raster_sample_bytes(info) * (uint64_t)info->n_bands;
 }
 
 /* Bytes of the sources on the device: stored, decoded, and as planes. */
 static uint64_t all_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < plan->n_sources; i++) {
+    for (size_t i = 0; i < plan->work.n_sources; i++) {
         const struct pb_raster_info *info = pb_plan_info(plan, r, i);
-        const struct pb_plan_source *source = &plan->source[i];
+        const struct pb_plan_source *source = &plan->work.source[i];
         uint64_t px = (uint64_t)info->width * (uint64_t)info->height;
         uint64_t plane =
             pb_type_bytes(source->type) * source->n_bands + (uint64_t)2 * source->has_mask;
@@ -178,12 +179,12 @@ static uint64_t all_bytes(const struct pb_plan *plan, const struct pb_plan_reque
 static uint64_t least_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < plan->n_sources; i++) {
+    for (size_t i = 0; i < plan->work.n_sources; i++) {
         const struct pb_raster_info *info = pb_plan_info(plan, r, i);
-        uint64_t rows = (uint64_t)plan->grid.side_px + 2 * (uint64_t)plan->halo;
+        uint64_t rows = (uint64_t)plan->layout.grid.side_px + 2 * (uint64_t)plan->work.halo;
         rows += is_compressed(info) ? 2 * (uint64_t)info->block_h : 0;
         rows = rows < (uint64_t)info->height ? rows : (uint64_t)info->height;
-        const struct pb_plan_source *source = &plan->source[i];
+        const struct pb_plan_source *source = &plan->work.source[i];
         uint64_t plane =
             pb_type_bytes(source->type) * source->n_bands + (uint64_t)2 * source->has_mask;
         if (source->n_bands > 0)
@@ -202,11 +203,12 @@ static double cores(const struct pb_plan_request *r)
 static bool is_small(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     double host = 0, device = 0;
-    for (size_t i = 0; i < plan->n_sources; i++) {
+    for (size_t i = 0; i < plan->work.n_sources; i++) {
         const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         double pixel = (double)pb_raster_sample_bytes(info) * info->n_bands;
         double block = (double)info->block_w * info->block_h * pixel;
-        if (plan->source[i].n_bands == 0 || !is_compressed(info) || plan->whole.how[i].by_host)
+        if (plan->work.source[i].n_bands == 0 || !is_compressed(info) ||
+            plan->engine.whole.how[i].by_host)
             continue;
         block = info->pixel_interleaved ? block : block / info->n_bands;
         host += (double)info->width * info->height * pixel / CORE_BYTES_SECOND;
@@ -219,18 +221,18 @@ static bool is_small(const struct pb_plan *plan, const struct pb_plan_request *r
 static bool is_small_of_host(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     double host = 0;
-    for (size_t i = 0; i < plan->n_sources; i++) {
+    for (size_t i = 0; i < plan->work.n_sources; i++) {
         const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         double pixel = (double)pb_raster_sample_bytes(info) * info->n_bands;
-        if (plan->source[i].n_bands > 0)
+        if (plan->work.source[i].n_bands > 0)
             host += (double)info->width * info->height * pixel / CORE_BYTES_SECOND;
     }
-    return plan->whole.all_by_host && host / cores(r) < SET_UP_SECONDS;
+    return plan->engine.whole.all_by_host && host / cores(r) < SET_UP_SECONDS;
 }
 
 bool pb_plan_whole_is_vain(const struct pb_plan *plan, const struct pb_plan_request *request)
 {
-    return plan->whole.used && plan->whole.all_by_host && plan->out.n == 0 &&
+    return plan->engine.whole.used && plan->engine.whole.all_by_host && plan->engine.out.n == 0 &&
            request->config->compute.codecs == PB_CODECS_AUTO && request->whole_said == 0;
 }
 
@@ -238,13 +240,13 @@ bool pb_plan_whole_is_vain(const struct pb_plan *plan, const struct pb_plan_requ
 static uint64_t decoded_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     uint64_t most = 0;
-    for (size_t i = 0; i < plan->n_sources; i++) {
+    for (size_t i = 0; i < plan->work.n_sources; i++) {
         const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         uint64_t bytes = pb_raster_sample_bytes(info) * (uint64_t)info->block_w *
                          (uint64_t)info->block_h *
                          (info->pixel_interleaved ? (uint64_t)info->n_bands : 1);
-        if (plan->source[i].n_bands > 0 && is_compressed(info) && !plan->whole.how[i].by_host &&
-            bytes > most)
+        if (plan->work.source[i].n_bands > 0 && is_compressed(info) &&
+            !plan->engine.whole.how[i].by_host && bytes > most)
             most = bytes;
     }
     return most;
@@ -277,17 +279,18 @@ static void set_shares(const struct pb_plan *plan, const struct pb_plan_request 
 static uint64_t piece_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     uint64_t most = 0;
-    for (size_t i = 0; i < plan->n_sources; i++) {
+    for (size_t i = 0; i < plan->work.n_sources; i++) {
         const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         uint64_t row = pb_raster_sample_bytes(info) * (uint64_t)info->n_bands *
                        (uint64_t)(info->tiled ? info->block_w : info->width);
         uint64_t bytes = is_compressed(info) ? info->stored_block_bytes : row;
         uint64_t mask = (uint64_t)info->block_w * (uint64_t)info->block_h;
-        if (plan->whole.how[i].by_host)
+        if (plan->engine.whole.how[i].by_host)
             bytes = stand_in_bytes(info);
-        else if (is_compressed(info) && plan->whole.how[i].mask == PB_RAW_MASK_HOST && bytes < mask)
+        else if (is_compressed(info) && plan->engine.whole.how[i].mask == PB_RAW_MASK_HOST &&
+                 bytes < mask)
             bytes = mask;
-        if (plan->source[i].n_bands > 0 && bytes > most)
+        if (plan->work.source[i].n_bands > 0 && bytes > most)
             most = bytes;
     }
     return (most + 4095) / 4096 * 4096;
@@ -297,21 +300,21 @@ static uint64_t piece_bytes(const struct pb_plan *plan, const struct pb_plan_req
 struct pb_plan_decoding pb_plan_whole_decoding(const struct pb_plan *plan,
                                                const struct pb_plan_request *request)
 {
-    struct pb_plan_decoding out = {.readers = plan->readers, .decodes = 1.0};
-    for (size_t i = 0; i < plan->n_sources; i++) {
+    struct pb_plan_decoding out = {.readers = plan->layout.readers, .decodes = 1.0};
+    for (size_t i = 0; i < plan->work.n_sources; i++) {
         const struct pb_raster_info *info = pb_plan_info(plan, request, i);
-        const struct pb_raw_how *how = &plan->whole.how[i];
+        const struct pb_raw_how *how = &plan->engine.whole.how[i];
         struct pb_rect cell = {.x = 0};
-        if (plan->source[i].n_bands > 0 && plan->whole.shares && is_compressed(info))
-            out.reader_bytes += plan->readers * pb_raster_reader_bytes(info);
-        if (plan->source[i].n_bands == 0 || (!how->by_host && how->mask != PB_RAW_MASK_HOST))
+        if (plan->work.source[i].n_bands > 0 && plan->engine.whole.shares && is_compressed(info))
+            out.reader_bytes += plan->layout.readers * pb_raster_reader_bytes(info);
+        if (plan->work.source[i].n_bands == 0 || (!how->by_host && how->mask != PB_RAW_MASK_HOST))
             continue;
         uint32_t w, h;
         pb_raw_blocks_stand_in(info, &w, &h);
         cell.w = (int32_t)w;
         cell.h = (int32_t)h;
-        out.cache_bytes += plan->readers * pb_raster_cache_bytes(info, &cell);
-        out.reader_bytes += plan->readers * pb_raster_reader_bytes(info);
+        out.cache_bytes += plan->layout.readers * pb_raster_cache_bytes(info, &cell);
+        out.reader_bytes += plan->layout.readers * pb_raster_reader_bytes(info);
     }
     return out;
 }
@@ -320,11 +323,11 @@ static void find_how(const struct pb_plan *plan, const struct pb_plan_request *r
                      struct pb_plan_whole *out)
 {
     out->all_by_host = true;
-    for (size_t i = 0; i < plan->n_sources; i++) {
+    for (size_t i = 0; i < plan->work.n_sources; i++) {
         const char *why = NULL;
-        if (plan->source[i].n_bands == 0)
+        if (plan->work.source[i].n_bands == 0)
             continue;
-        out->how[i] = how_of(&plan->source[i], pb_plan_info(plan, r, i), &why);
+        out->how[i] = how_of(&plan->work.source[i], pb_plan_info(plan, r, i), &why);
         out->host_why = out->host_why != NULL ? out->host_why : why;
         out->all_by_host = out->all_by_host && out->how[i].by_host;
     }
@@ -333,11 +336,11 @@ static void find_how(const struct pb_plan *plan, const struct pb_plan_request *r
 struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
                                    const struct pb_plan_request *request)
 {
-    struct pb_plan_whole whole = {.why_not = plan->whole.why_not,
-                                  .why_bytes = plan->whole.why_bytes};
+    struct pb_plan_whole whole = {.why_not = plan->engine.whole.why_not,
+                                  .why_bytes = plan->engine.whole.why_bytes};
     struct pb_plan with_how = *plan;
     find_how(plan, request, &whole);
-    with_how.whole = whole;
+    with_how.engine.whole = whole;
     plan = &with_how;
     if (whole.why_not == NULL)
         whole.why_not = refuse(plan, request);
@@ -350,9 +353,9 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
     whole.in_place = request->traits->integrated;
     set_shares(plan, request, &whole);
     whole.least_bytes = all_bytes(plan, request);
-    if (pb_chain_keeps_grid(plan->chain) && least_bytes(plan, request) < whole.least_bytes)
+    if (pb_chain_keeps_grid(plan->work.chain) && least_bytes(plan, request) < whole.least_bytes)
         whole.least_bytes = least_bytes(plan, request);
-    if (!pb_chain_keeps_grid(plan->chain) && all_bytes(plan, request) > whole.device_bytes)
+    if (!pb_chain_keeps_grid(plan->work.chain) && all_bytes(plan, request) > whole.device_bytes)
         whole.why_not = "the scene does not fit into compute.device_memory, and its grid changes";
     else if (least_bytes(plan, request) > whole.device_bytes &&
              all_bytes(plan, request) > whole.device_bytes)

@@ -44,18 +44,18 @@ void pb_tune_rig_close(struct pb_tune_rig *rig)
 static int make_chain(struct pb_tune_rig *rig, struct pb_err *err)
 {
     const struct pb_plan *plan = rig->scene.plan;
-    const struct pb_plan_resident *r = &plan->resident;
+    const struct pb_plan_resident *r = &plan->engine.resident;
     struct pb_chain_resident_shape shape = {.px = r->px,
                                             .scratch_bytes = r->scratch_bytes,
                                             .plane_px = r->plane_px,
                                             .by_line = r->by_line,
                                             .part_w = r->part_w,
                                             .part_h = r->part_h,
-                                            .format = plan->format};
+                                            .format = plan->layout.format};
     for (size_t i = 0; i < rig->n_trials; i++)
         if (rig->trials[i].plan.blocks > shape.blocks)
             shape.blocks = rig->trials[i].plan.blocks;
-    return pb_cuda_rc(err, pb_chain_resident_create(plan->chain, &shape, &rig->chain),
+    return pb_cuda_rc(err, pb_chain_resident_create(plan->work.chain, &shape, &rig->chain),
                       "uploading the chain");
 }
 

@@ -77,19 +77,19 @@ static int make_plan(const struct pb_tune_shape *shape, const struct pb_device_t
                                             .cuda = true,
                                             .traits = &fresh};
     int rc = pb_plan_create(&request, err, &s->plan);
-    if (rc == 0 && !s->plan->resident.by_line)
+    if (rc == 0 && !s->plan->engine.resident.by_line)
         rc = pb_fail(err, PB_E_DEVICE_MISSING, "nothing to tune: %s",
-                     s->plan->resident.used ? "tiles are not pulled on this GPU"
-                                            : s->plan->resident.why_not);
+                     s->plan->engine.resident.used ? "tiles are not pulled on this GPU"
+                                                   : s->plan->engine.resident.why_not);
     return rc;
 }
 
 static void describe(struct pb_tune_scene *s)
 {
     const struct pb_plan *plan = s->plan;
-    const struct wic_transfer_plan *chunks = &plan->resident.chunks;
+    const struct wic_transfer_plan *chunks = &plan->engine.resident.chunks;
     struct pb_tile tile = pb_plan_tile(plan, 0, 0);
-    size_t bytes = pb_slot_tile_bytes(&plan->format, &tile);
+    size_t bytes = pb_slot_tile_bytes(&plan->layout.format, &tile);
     memcpy(s->user, &tile, sizeof tile);
     s->shape = (struct wic_tile_shape){bytes, chunks->in_unit, chunks->out_unit};
     s->work = (struct wic_work){.warps = chunks->warps,

@@ -268,11 +268,11 @@ int pb_run_areas_find(struct pb_run_areas *areas, const struct pb_config *config
 
 int pb_run_areas_ready(struct pb_run_areas *areas, const struct pb_plan *plan, struct pb_err *err)
 {
-    uint32_t most = plan->readers;
+    uint32_t most = plan->layout.readers;
     if (areas->masks == NULL)
         return 0;
     for (size_t i = 0; i < plan->n_earlier; i++)
-        most = plan->earlier[i]->readers > most ? plan->earlier[i]->readers : most;
+        most = plan->earlier[i]->layout.readers > most ? plan->earlier[i]->layout.readers : most;
     if (pb_polygon_masks_ready(areas->masks, most) == 0)
         return 0;
     return pb_fail(err, PB_E_MEMORY, "no memory for the cutline of a tile");

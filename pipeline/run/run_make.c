@@ -73,8 +73,8 @@ static int make_env(struct pb_run *run, struct pb_err *err)
     run->env.metadata = &run->metadata.facts;
     run->env.observations = &run->order.observations;
     run->env.file_names = run->metadata.name;
-    run->env.calibrated = run->plan->calibrated;
-    run->env.n_calibrated = run->plan->n_calibrated;
+    run->env.calibrated = run->plan->work.calibrated;
+    run->env.n_calibrated = run->plan->work.n_calibrated;
     pb_run_metadata_output(&run->metadata, &run->env.facts);
     run->env.facts.scene = run->scene;
     run->env.facts.pipeline = run->options.pipeline->name;
@@ -109,7 +109,7 @@ int pb_run_make_plan(struct pb_run *run, struct pb_err *err)
         return rc;
     pb_run_sources_calibrate(&run->sources, run->plan, &run->metadata.facts);
     run->remote = run->options.remote;
-    if (request->cuda && !run->plan->cuda) {
+    if (request->cuda && !run->plan->engine.cuda) {
         (void)snprintf(run->device, sizeof run->device, "cpu");
         run->remote = NULL;
     }
@@ -153,7 +153,7 @@ static int make_place(struct pb_run *run, struct pb_err *err)
 
 bool pb_run_looks_for_valid(const struct pb_run *run)
 {
-    return run->tiles.n > 0 || (run->plan->has_warp && run->plan->out.by_device == 0);
+    return run->tiles.n > 0 || (run->plan->work.has_warp && run->plan->engine.out.by_device == 0);
 }
 
 static int make_products(struct pb_run *run, struct pb_err *err)
@@ -167,7 +167,8 @@ static int make_products(struct pb_run *run, struct pb_err *err)
         run->env.inputs = inputs_of_publish;
         run->env.inputs_user = run->publish;
     }
-    int rc = pb_run_products_create(&run->env, run->plan->out.room_bytes, err, &run->products);
+    int rc =
+        pb_run_products_create(&run->env, run->plan->engine.out.room_bytes, err, &run->products);
     if (rc == 0 && pb_run_looks_for_valid(run))
         run->products.sinks[run->products.n_sinks++] = pb_run_tiles_sink(&run->tiles, &run->env);
     return rc;

@@ -36,7 +36,7 @@ static bool is_warped_away(const struct pb_run *run)
 /* Adds the notes of the run for the products, after the last pixel. */
 static void add_notes(struct pb_run *run)
 {
-    const struct pb_chain *chain = run->plan->chain;
+    const struct pb_chain *chain = run->plan->work.chain;
     const struct pb_scene_files *files = run->options.files;
     for (size_t i = 0; i < pb_chain_note_count(chain); i++)
         pb_notes_add(&run->notes, "%s", pb_chain_note(chain, i));
@@ -58,7 +58,7 @@ int pb_run_finish_products(struct pb_run *run, struct pb_err *err)
     add_notes(run);
     const bool made = run->tiles.n == 0 || atomic_load(&run->tiles.valid);
     if (made)
-        rc = pb_finish_products(&run->products, run->plan->writers, &run->files, err,
+        rc = pb_finish_products(&run->products, run->plan->layout.writers, &run->files, err,
                                 run->results + run->n_results, &n);
     run->n_results += n;
     if (run->tiles.n > 0)
@@ -105,23 +105,23 @@ static void report(struct pb_run *run, struct pb_run_report *out)
         *out = run->tiles.report;
     }
     (void)snprintf(out->device, sizeof out->device, "%s", run->device);
-    (void)snprintf(out->buffers, sizeof out->buffers, "%s", mem[run->plan->mem]);
+    (void)snprintf(out->buffers, sizeof out->buffers, "%s", mem[run->plan->engine.mem]);
     out->buffers_why = pb_run_buffers_why(run);
     (void)snprintf(out->sync_why, sizeof out->sync_why, "%s",
                    pb_plan_stream_why(run->plan, run->options.config));
-    if (run->plan->cuda) {
-        const struct pb_plan_whole *whole = &run->plan->whole;
+    if (run->plan->engine.cuda) {
+        const struct pb_plan_whole *whole = &run->plan->engine.whole;
         out->codecs = whole->used && !whole->all_by_host ? "device" : "host";
         out->codecs_why = whole->used ? whole->host_why : whole->why_not;
-        out->out = &run->plan->out;
+        out->out = &run->plan->engine.out;
     }
-    out->gate.why = pb_chain_gate_why(run->plan->chain);
-    out->valid = run->plan->valid.by;
-    out->valid_notes = run->plan->valid.notes;
+    out->gate.why = pb_chain_gate_why(run->plan->work.chain);
+    out->valid = run->plan->work.valid.by;
+    out->valid_notes = run->plan->work.valid.notes;
     if (pb_plan_total_bytes(run->plan) > out->memory_bytes)
         out->memory_bytes = pb_plan_total_bytes(run->plan);
     out->wanted_bytes = pb_plan_wanted_bytes(run->plan);
-    out->tile_px = run->plan->grid.side_px;
+    out->tile_px = run->plan->layout.grid.side_px;
     memcpy(out->part, run->work.part, sizeof out->part);
     out->process_ns = pb_run_work_process_ns();
     out->cores = pb_device_cores();
@@ -181,15 +181,15 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     out_result->products = run->results;
     out_result->n_products = run->n_results;
     out_result->chain =
-        run->tiles.n > 1 ? NULL : run->plan->chain; /* each tile has its own chain */
+        run->tiles.n > 1 ? NULL : run->plan->work.chain; /* each tile has its own chain */
     out_result->tiles = run->tiles.n > 0 ? &run->tiles : NULL;
     out_result->pipeline = run->options.pipeline;
     out_result->files = run->options.files;
     out_result->sidecars = run->options.sidecars;
     out_result->metadata = &run->metadata.facts;
     out_result->observations = &run->order.observations;
-    out_result->calibrated = run->plan->calibrated;
-    out_result->n_calibrated = run->plan->n_calibrated;
+    out_result->calibrated = run->plan->work.calibrated;
+    out_result->n_calibrated = run->plan->work.n_calibrated;
     out_result->warning = warning_of(run);
     out_result->notes = &run->notes;
     out_result->env = &run->env;

@@ -267,8 +267,8 @@ void pb_run_sources_calibrate(struct pb_run_sources *s, const struct pb_plan *pl
 {
     if (s->tables != NULL)
         s->tables->n = 0; /* the plans of all tiles have the same tables */
-    for (size_t i = 0; s->tables != NULL && i < plan->n_calibrated; i++) {
-        const struct pb_calibrated *c = &plan->calibrated[i];
+    for (size_t i = 0; s->tables != NULL && i < plan->work.n_calibrated; i++) {
+        const struct pb_calibrated *c = &plan->work.calibrated[i];
         const struct pb_sar_channel *channel = pb_sar_find(facts->sar, c->of);
         if (!c->rule.has_tables)
             continue;

@@ -43,10 +43,10 @@ int pb_run_tiles_find(struct pb_run_tiles *tiles, const struct pb_pipeline_confi
 /* Tiles of a plan, counted like pb_run_passes_progress does. */
 static uint64_t tiles_of(const struct pb_plan *plan)
 {
-    uint64_t n = pb_grid_count(&plan->grid) + pb_plan_image_steps(plan);
+    uint64_t n = pb_grid_count(&plan->layout.grid) + pb_plan_image_steps(plan);
     for (size_t i = 0; i < plan->n_earlier; i++)
-        n += (uint64_t)pb_chain_rounds(plan->earlier[i]->chain) *
-             pb_grid_count(&plan->earlier[i]->grid);
+        n += (uint64_t)pb_chain_rounds(plan->earlier[i]->work.chain) *
+             pb_grid_count(&plan->earlier[i]->layout.grid);
     return n;
 }
 
@@ -63,8 +63,8 @@ int pb_run_tiles_planned(struct pb_run_tiles *tiles, int rc, const struct pb_pla
     }
     if (rc < 0)
         return rc;
-    tile->w = plan->geometry.w;
-    tile->h = plan->geometry.h;
+    tile->w = plan->work.geometry.w;
+    tile->h = plan->work.geometry.h;
     tile->passes = tiles_of(plan);
     return 0;
 }

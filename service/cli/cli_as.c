@@ -155,15 +155,15 @@ void cli_as_json(const struct cli_as *as, struct pb_json *json)
 
 void cli_as_json_plan(const struct cli_as *as, const struct pb_plan *plan, struct pb_json *json)
 {
-    bool on_device = plan->whole.used && !plan->whole.all_by_host;
+    bool on_device = plan->engine.whole.used && !plan->engine.whole.all_by_host;
     char text[TEXT], cores[80] = "", speed[40];
     struct pb_device_estimate e;
     pb_known_device_estimate(as->device, &e);
     say_range(e.inflate_least / 1e9, e.inflate_most / 1e9, 1, speed, sizeof speed);
     cli_as_json(as, json);
-    if (plan->whole.shares)
+    if (plan->engine.whole.shares)
         (void)snprintf(cores, sizeof cores, ", and %.1f on %u cores, from one queue",
-                       plan->readers * e.core_inflate / 1e9, plan->readers);
+                       plan->layout.readers * e.core_inflate / 1e9, plan->layout.readers);
     if (on_device)
         (void)snprintf(text, sizeof text,
                        "on the GPU, at most %u blocks at a time: of deflated ones estimated %s "
@@ -172,7 +172,7 @@ void cli_as_json_plan(const struct cli_as *as, const struct pb_plan *plan, struc
     else
         (void)snprintf(text, sizeof text,
                        "on %d cores: of deflated blocks estimated %.1f GB/s of pixels",
-                       (int)plan->readers, plan->readers * e.core_inflate / 1e9);
+                       (int)plan->layout.readers, plan->layout.readers * e.core_inflate / 1e9);
     pb_json_string(json, "decoding", text);
 }
 

@@ -151,15 +151,17 @@ static bool is_as_planned(const struct pb_plan *pass, const struct pb_json_value
     int64_t in = 0, out = 0, line = 0;
     return pb_json_get_int(ready, "in_slot_bytes", &in) == 0 &&
            pb_json_get_int(ready, "out_slot_bytes", &out) == 0 &&
-           pb_json_get_int(ready, "line_px", &line) == 0 && (size_t)in == pass->in_slot_bytes &&
-           (size_t)out == pass->out_slot_bytes && line == pass->format.line_px;
+           pb_json_get_int(ready, "line_px", &line) == 0 &&
+           (size_t)in == pass->layout.in_slot_bytes && (size_t)out == pass->layout.out_slot_bytes &&
+           line == pass->layout.format.line_px;
 }
 
 static int take_pool(struct pb_owner_client *client, const struct pb_plan *pass,
                      const struct pb_json_value *ready, struct pb_err *err, struct session *own)
 {
-    const struct pb_tile_pool_shape shape = {pass->in_slots, pass->out_slots, pass->in_slot_bytes,
-                                             pass->out_slot_bytes};
+    const struct pb_tile_pool_shape shape = {pass->layout.in_slots, pass->layout.out_slots,
+                                             pass->layout.in_slot_bytes,
+                                             pass->layout.out_slot_bytes};
     if (client->lines.n_passed != 2 || !is_as_planned(pass, ready))
         return pb_fail(err, PB_E_DEVICE_FAILED,
                        "the device's owner planned the tiles in another way than the run");

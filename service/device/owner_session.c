@@ -196,9 +196,9 @@ static bool say_ready(struct session *s, const struct pb_served *served, int wor
     const int passed[] = {words, s->room.fd};
     const struct pb_plan *pass = pb_served_plan(served);
     struct pb_json *json = event("ready");
-    pb_json_int(json, "in_slot_bytes", (int64_t)pass->in_slot_bytes);
-    pb_json_int(json, "out_slot_bytes", (int64_t)pass->out_slot_bytes);
-    pb_json_int(json, "line_px", pass->format.line_px);
+    pb_json_int(json, "in_slot_bytes", (int64_t)pass->layout.in_slot_bytes);
+    pb_json_int(json, "out_slot_bytes", (int64_t)pass->layout.out_slot_bytes);
+    pb_json_int(json, "line_px", pass->layout.format.line_px);
     pb_json_int(json, "threads", pb_served_threads(served));
     pb_json_int(json, "stored", pb_served_stored(served));
     pb_json_string(json, "sync", pb_served_sync(served));

@@ -48,12 +48,12 @@ static int create(struct pb_stream *stream, struct pb_err *err, void **out_exec)
     (void)err;
     must(b == NULL ? -1 : 0, "memory");
     b->stream = stream;
-    b->n_lanes = plan->workers < LANES_MAX ? plan->workers : LANES_MAX;
-    b->in_stride = wic_slot_stride(plan->in_slot_bytes);
-    b->out_stride = wic_slot_stride(plan->out_slot_bytes);
+    b->n_lanes = plan->layout.workers < LANES_MAX ? plan->layout.workers : LANES_MAX;
+    b->in_stride = wic_slot_stride(plan->layout.in_slot_bytes);
+    b->out_stride = wic_slot_stride(plan->layout.out_slot_bytes);
     size_t most = BATCH_BYTES / b->in_stride;
     b->most = (uint32_t)(most < 1 ? 1 : most > TILES_MAX ? TILES_MAX : most);
-    must((int)cudaSetDevice(plan->device_index), "the device");
+    must((int)cudaSetDevice(plan->engine.device_index), "the device");
     for (uint32_t i = 0; i < b->n_lanes; i++) {
         struct lane *l = &b->lane[i];
         const unsigned flags = cudaEventDisableTiming;
@@ -62,7 +62,8 @@ static int create(struct pb_stream *stream, struct pb_err *err, void **out_exec)
         must((int)cudaEventCreateWithFlags(&l->finished, flags), "an event");
         must((int)cudaMalloc((void **)&l->in, b->most * b->in_stride), "device memory");
         must((int)cudaMalloc((void **)&l->out, b->most * b->out_stride), "device memory");
-        must(pb_chain_cuda_create(plan->chain, plan->grid.side_px, plan->grid.side_px, &l->chain),
+        must(pb_chain_cuda_create(plan->work.chain, plan->layout.grid.side_px,
+                                  plan->layout.grid.side_px, &l->chain),
              "the chain");
     }
     struct wic_options options = {.slots = b->n_lanes, .slot_bytes = 64};
@@ -96,8 +97,8 @@ static void destroy(void *exec)
 static bool goes_on(const struct batcher *b, const struct lane *l)
 {
     const struct pb_plan *plan = b->stream->plan;
-    return l->tiles < b->most && l->from[l->tiles - 1].index + 1 < plan->in_slots &&
-           l->to[l->tiles - 1].index + 1 < plan->out_slots;
+    return l->tiles < b->most && l->from[l->tiles - 1].index + 1 < plan->layout.in_slots &&
+           l->to[l->tiles - 1].index + 1 < plan->layout.out_slots;
 }
 
 /* Waits for one tile and takes what else is ready. */
@@ -146,7 +147,7 @@ static void launch(const struct batcher *b, struct lane *l)
         struct pb_tile_in in;
         struct pb_tile_out out = {.data = (void *)(l->out + i * b->out_stride),
                                   .plane_px = pb_tile_out_px(tile)};
-        pb_slot_tile(&plan->format, tile, l->in + i * b->in_stride, &in);
+        pb_slot_tile(&plan->layout.format, tile, l->in + i * b->in_stride, &in);
         must(pb_chain_cuda_launch(l->chain, &in, &out, l->stream), "a kernel");
     }
     copy(l, false, b->out_stride);
@@ -183,7 +184,7 @@ static void finish(struct batcher *b)
 static void run(void *exec, uint32_t thread)
 {
     struct batcher *b = exec;
-    must((int)cudaSetDevice(b->stream->plan->device_index), "the device");
+    must((int)cudaSetDevice(b->stream->plan->engine.device_index), "the device");
     if (thread == 0)
         feed(b);
     else

@@ -86,19 +86,19 @@ static uint32_t more(uint32_t slots, uint64_t least)
  * least, and as many of results. */
 static void change_plan(struct pb_plan *plan, const struct way *way)
 {
-    if (!plan->cuda)
+    if (!plan->engine.cuda)
         return;
-    plan->in_slots = more(plan->in_slots, WINDOW_BYTES / plan->in_slot_bytes);
-    plan->out_slots = more(plan->out_slots, plan->in_slots);
-    if (opt.blocks > 0 && plan->resident.chunks.in_piece > 0)
-        plan->resident.chunks.blocks = opt.blocks;
+    plan->layout.in_slots = more(plan->layout.in_slots, WINDOW_BYTES / plan->layout.in_slot_bytes);
+    plan->layout.out_slots = more(plan->layout.out_slots, plan->layout.in_slots);
+    if (opt.blocks > 0 && plan->engine.resident.chunks.in_piece > 0)
+        plan->engine.resident.chunks.blocks = opt.blocks;
     if (way->lanes > 0)
-        plan->workers = way->lanes;
-    plan->resident.shared = plan->resident.used && way->shared;
+        plan->layout.workers = way->lanes;
+    plan->engine.resident.shared = plan->engine.resident.used && way->shared;
     if (opt.pulls > 0)
-        plan->resident.chunks.pulls = opt.pulls;
+        plan->engine.resident.chunks.pulls = opt.pulls;
     if (opt.backlog >= 0)
-        plan->resident.chunks.engine_backlog = (size_t)opt.backlog;
+        plan->engine.resident.chunks.engine_backlog = (size_t)opt.backlog;
 }
 
 static void make_plan(struct bench *b, const struct way *way, const struct chain *chain, int tile)
@@ -139,8 +139,8 @@ static struct wic_channel *make_channel(struct bench *b, int side, uint32_t slot
 {
     struct pb_err err = {0};
     struct wic_channel *channel = NULL;
-    must(pb_mem_alloc(b->plan->mem, slots * wic_slot_stride(bytes), &err, &b->slots[side]), &err,
-         "slots");
+    must(pb_mem_alloc(b->plan->engine.mem, slots * wic_slot_stride(bytes), &err, &b->slots[side]),
+         &err, "slots");
     struct wic_options options = {.slots = slots, .slot_bytes = bytes, .payload = b->slots[side]};
     b->channel[side] = aligned_alloc(64, (wic_channel_bytes(&options) + 63) / 64 * 64);
     if (b->channel[side] == NULL || wic_channel_init(b->channel[side], &options, &channel) < 0)
@@ -158,12 +158,12 @@ static void touch_pages(const struct wic_slot *slot, size_t bytes)
 static void *produce(void *arg)
 {
     struct bench *b = arg;
-    uint32_t count = pb_grid_count(&b->plan->grid);
+    uint32_t count = pb_grid_count(&b->plan->layout.grid);
     struct wic_slot slot;
     for (uint64_t i = 0; i < b->tiles && wic_acquire(b->stream.in, WIC_FOREVER, &slot) == 0; i++) {
         struct pb_tile *tile = slot.user;
         *tile = pb_plan_tile(b->plan, (uint32_t)(i % count), 0);
-        size_t bytes = pb_slot_tile_bytes(&b->plan->format, tile);
+        size_t bytes = pb_slot_tile_bytes(&b->plan->layout.format, tile);
         touch_pages(&slot, bytes);
         (void)wic_publish(b->stream.in, &slot, bytes);
     }
@@ -206,13 +206,14 @@ static double stream_tiles(struct bench *b)
 static double in_bytes(const struct bench *b)
 {
     const struct pb_plan *plan = b->plan;
-    uint32_t count = pb_grid_count(&plan->grid);
+    uint32_t count = pb_grid_count(&plan->layout.grid);
     double px = 0;
     for (uint64_t i = 0; i < b->tiles; i++) {
-        struct pb_rect core = pb_grid_core(&plan->grid, (uint32_t)(i % count));
+        struct pb_rect core = pb_grid_core(&plan->layout.grid, (uint32_t)(i % count));
         px += (double)core.w * core.h;
     }
-    return px * (double)pb_type_bytes(plan->source[0].type) * (double)plan->source[0].n_bands;
+    return px * (double)pb_type_bytes(plan->work.source[0].type) *
+           (double)plan->work.source[0].n_bands;
 }
 
 static void open_bench(struct bench *b, const struct way *way, const struct chain *chain, int tile)
@@ -221,18 +222,18 @@ static void open_bench(struct bench *b, const struct way *way, const struct chai
     const struct pb_plan *plan = b->plan;
     pthread_mutex_init(&b->stream.lock, NULL);
     b->stream.plan = plan;
-    b->stream.in = make_channel(b, 0, plan->in_slots, plan->in_slot_bytes);
-    b->stream.out = make_channel(b, 1, plan->out_slots, plan->out_slot_bytes);
-    b->tiles = (uint64_t)(opt.bytes / (double)plan->in_slot_bytes) + 1;
+    b->stream.in = make_channel(b, 0, plan->layout.in_slots, plan->layout.in_slot_bytes);
+    b->stream.out = make_channel(b, 1, plan->layout.out_slots, plan->layout.out_slot_bytes);
+    b->tiles = (uint64_t)(opt.bytes / (double)plan->layout.in_slot_bytes) + 1;
 }
 
 static void close_bench(struct bench *b)
 {
     const struct pb_plan *plan = b->plan;
     for (int i = 0; i < 2; i++) {
-        uint32_t slots = i == 0 ? plan->in_slots : plan->out_slots;
-        size_t slot = i == 0 ? plan->in_slot_bytes : plan->out_slot_bytes;
-        pb_mem_free(plan->mem, b->slots[i], slots * wic_slot_stride(slot));
+        uint32_t slots = i == 0 ? plan->layout.in_slots : plan->layout.out_slots;
+        size_t slot = i == 0 ? plan->layout.in_slot_bytes : plan->layout.out_slot_bytes;
+        pb_mem_free(plan->engine.mem, b->slots[i], slots * wic_slot_stride(slot));
         free(b->channel[i]);
     }
     pb_plan_destroy(b->plan);

@@ -90,7 +90,7 @@ static const struct pb_plan_resident *ask(const struct question *q)
 {
     struct pb_err err = {0};
     ck_assert_msg(try_plan(q, &err) == 0, "%s", err.msg);
-    return &plan->resident;
+    return &plan->engine.resident;
 }
 
 static void forget(void)

@@ -82,19 +82,20 @@ static inline int plan_of(const struct pb_raster_info *info, int halo, uint64_t 
 static inline void check_plan(const struct pb_plan *plan, const struct pb_raster_info *info,
                               uint64_t mib)
 {
-    ck_assert_uint_le(plan->total_bytes, mib << 20);
-    ck_assert(plan->decoding.decodes >= 1.0 && plan->decoding.decodes <= 4.0);
-    ck_assert_uint_ge(plan->readers, 1);
-    ck_assert_uint_ge(plan->in_slots, plan->readers);
-    ck_assert_uint_ge(plan->out_slots, plan->writers);
-    ck_assert(pb_plan_reads_direct(plan, info) == (plan->decoding.cells[0].count == 0));
+    ck_assert_uint_le(plan->memory.total_bytes, mib << 20);
+    ck_assert(plan->layout.decoding.decodes >= 1.0 && plan->layout.decoding.decodes <= 4.0);
+    ck_assert_uint_ge(plan->layout.readers, 1);
+    ck_assert_uint_ge(plan->layout.in_slots, plan->layout.readers);
+    ck_assert_uint_ge(plan->layout.out_slots, plan->layout.writers);
+    ck_assert(pb_plan_reads_direct(plan, info) == (plan->layout.decoding.cells[0].count == 0));
     struct pb_block_cache_options cells = pb_plan_cache_options(plan, 0, PB_PLAN_LATER);
-    if (plan->decoding.cells[0].count > 0)
-        ck_assert_uint_eq(plan->decoding.cells_bytes, pb_block_cache_bytes(&cells));
-    ck_assert_uint_ge(plan->total_bytes, plan->decoding.cells_bytes + plan->decoding.cache_bytes +
-                                             plan->decoding.reader_bytes + plan->product_bytes +
-                                             plan->in_slots * plan->in_slot_bytes +
-                                             plan->out_slots * plan->out_slot_bytes);
+    if (plan->layout.decoding.cells[0].count > 0)
+        ck_assert_uint_eq(plan->layout.decoding.cells_bytes, pb_block_cache_bytes(&cells));
+    ck_assert_uint_ge(plan->memory.total_bytes,
+                      plan->layout.decoding.cells_bytes + plan->layout.decoding.cache_bytes +
+                          plan->layout.decoding.reader_bytes + plan->memory.product_bytes +
+                          plan->layout.in_slots * plan->layout.in_slot_bytes +
+                          plan->layout.out_slots * plan->layout.out_slot_bytes);
 }
 
 static inline struct pb_plan *planned(const struct pb_raster_info *info, int halo, uint64_t mib)

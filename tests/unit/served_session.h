@@ -19,8 +19,8 @@ struct served_session {
 
 static inline struct pb_tile_pool_shape served_session_shape(const struct pb_plan *p)
 {
-    return (struct pb_tile_pool_shape){p->in_slots, p->out_slots, p->in_slot_bytes,
-                                       p->out_slot_bytes};
+    return (struct pb_tile_pool_shape){p->layout.in_slots, p->layout.out_slots,
+                                       p->layout.in_slot_bytes, p->layout.out_slot_bytes};
 }
 
 /* kept: the room of the side that computes; the caller's, also after an error. */
@@ -37,8 +37,8 @@ served_session_open(const struct pb_plan_request *base, const struct pb_plan *pa
         return rc;
     }
     const struct pb_plan *theirs = pb_served_plan(own->served);
-    ck_assert_uint_eq(theirs->in_slot_bytes, pass->in_slot_bytes);
-    ck_assert_uint_eq(theirs->out_slot_bytes, pass->out_slot_bytes);
+    ck_assert_uint_eq(theirs->layout.in_slot_bytes, pass->layout.in_slot_bytes);
+    ck_assert_uint_eq(theirs->layout.out_slot_bytes, pass->layout.out_slot_bytes);
     const struct pb_tile_pool_shape shape = served_session_shape(pass);
     size_t bytes = pb_tile_pool_room_bytes(&shape);
     ck_assert_int_eq(pb_tile_room_open(kept->fd, bytes, err, &own->room), 0);

@@ -102,8 +102,8 @@ START_TEST(hundred_gigapixels_fit_the_memory_of_a_small_scene)
         struct pb_raster_info info = scene(sides[i], sides[i], 512, 512);
         pb_plan_destroy(planned(&info, POINTWISE, 512));
         struct pb_plan *plan = planned(&info, HALO, 512);
-        ck_assert_msg(plan->decoding.decodes < 1.2, "%f", plan->decoding.decodes);
-        ck_assert_uint_eq(plan->readers, 2);
+        ck_assert_msg(plan->layout.decoding.decodes < 1.2, "%f", plan->layout.decoding.decodes);
+        ck_assert_uint_eq(plan->layout.readers, 2);
         pb_plan_destroy(plan);
     }
 }
@@ -144,7 +144,7 @@ START_TEST(small_tiles_of_a_vast_scene_become_larger)
     struct rusage before, after;
     getrusage(RUSAGE_SELF, &before);
     struct pb_plan *plan = planned(&info, POINTWISE, 4096);
-    ck_assert_uint_le(pb_grid_count(&plan->grid), 1 << 22);
+    ck_assert_uint_le(pb_grid_count(&plan->layout.grid), 1 << 22);
     pb_plan_destroy(plan);
     ck_assert_uint_gt(tried(&info, POINTWISE, 1), 0);
     getrusage(RUSAGE_SELF, &after);
@@ -177,10 +177,10 @@ START_TEST(tiles_of_no_fixed_side_shrink_before_a_refusal)
     ck_assert_uint_gt(least, 4);
     configs[POINTWISE]->compute.tile_px = 0;
     struct pb_plan *plan = planned(&info, POINTWISE, least - 1);
-    ck_assert_int_lt(plan->grid.side_px, 512);
+    ck_assert_int_lt(plan->layout.grid.side_px, 512);
     pb_plan_destroy(plan);
     plan = planned(&info, POINTWISE, 512);
-    ck_assert_int_eq(plan->grid.side_px, 512);
+    ck_assert_int_eq(plan->layout.grid.side_px, 512);
     pb_plan_destroy(plan);
     pb_config_destroy(configs[POINTWISE]);
     configs[POINTWISE] = whole;
@@ -273,11 +273,11 @@ START_TEST(whole_blocks_are_read_straight_into_slots)
 {
     struct pb_raster_info info = scene(10000, 9000, 256, 512);
     struct pb_plan *plan = planned(&info, POINTWISE, 512);
-    ck_assert_uint_eq(plan->decoding.cells[0].count, 0);
-    ck_assert_uint_eq(plan->decoding.cells_bytes, 0);
+    ck_assert_uint_eq(plan->layout.decoding.cells[0].count, 0);
+    ck_assert_uint_eq(plan->layout.decoding.cells_bytes, 0);
     pb_plan_destroy(plan);
     plan = planned(&info, HALO, 512);
-    ck_assert_uint_gt(plan->decoding.cells[0].count, 0);
+    ck_assert_uint_gt(plan->layout.decoding.cells[0].count, 0);
     pb_plan_destroy(plan);
 }
 END_TEST
@@ -298,12 +298,12 @@ START_TEST(tiles_are_visited_by_whole_rows_if_memory_allows)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct pb_raster_info info = scene(cases[i].w, 10000, 512, 512);
         struct pb_plan *plan = planned(&info, cases[i].config, cases[i].mib);
-        ck_assert_msg(plan->whole_rows == cases[i].whole, "case %zu: %llu MiB", i,
-                      (unsigned long long)(plan->total_bytes >> 20));
+        ck_assert_msg(plan->layout.whole_rows == cases[i].whole, "case %zu: %llu MiB", i,
+                      (unsigned long long)(plan->memory.total_bytes >> 20));
         if (cases[i].config == POINTWISE)
-            ck_assert_int_eq(plan->order, cases[i].whole ? PB_ORDER_ROWS : PB_ORDER_Z);
+            ck_assert_int_eq(plan->layout.order, cases[i].whole ? PB_ORDER_ROWS : PB_ORDER_Z);
         if (cases[i].whole)
-            ck_assert_int_eq(pb_grid_stripe_cols(&plan->grid), plan->grid.cols);
+            ck_assert_int_eq(pb_grid_stripe_cols(&plan->layout.grid), plan->layout.grid.cols);
         pb_plan_destroy(plan);
     }
 }
@@ -313,7 +313,7 @@ START_TEST(a_scene_of_one_tile_needs_no_cells)
 {
     struct pb_raster_info info = scene(500, 400, 0, 3);
     struct pb_plan *plan = planned(&info, HALO, 512);
-    ck_assert_uint_eq(plan->decoding.cells[0].count, 0);
+    ck_assert_uint_eq(plan->layout.decoding.cells[0].count, 0);
     pb_plan_destroy(plan);
 }
 END_TEST
@@ -325,7 +325,8 @@ START_TEST(narrows_stripes_before_refusing)
     uint64_t mib = 4096;
     for (; tried(&info, HALO, mib) == 0; mib = mib * 4 / 5) {
         struct pb_plan *plan = planned(&info, HALO, mib);
-        double price = plan->decoding.decodes / plan->readers + 1.0 / plan->workers;
+        double price =
+            plan->layout.decoding.decodes / plan->layout.readers + 1.0 / plan->layout.workers;
         ck_assert(price >= before);
         before = price;
         pb_plan_destroy(plan);
@@ -360,22 +361,22 @@ START_TEST(idle_cores_are_listed_with_the_memory_they_need)
     configs[POINTWISE] = twenty_bands(8);
     struct pb_plan *plan = planned(&info, POINTWISE, 640);
     uint64_t wanted = pb_plan_wanted_bytes(plan);
-    ck_assert_uint_ge(plan->writers, 2);
-    ck_assert_uint_lt(plan->writers, 8);
-    ck_assert_uint_eq(plan->threads_wanted, 8);
+    ck_assert_uint_ge(plan->layout.writers, 2);
+    ck_assert_uint_lt(plan->layout.writers, 8);
+    ck_assert_uint_eq(plan->layout.threads_wanted, 8);
     ck_assert_uint_gt(wanted, UINT64_C(640) << 20);
     pb_plan_describe(plan, text, sizeof text);
     ck_assert_ptr_nonnull(strstr(text, "idle       "));
     pb_plan_destroy(plan);
     for (uint64_t mib = 640, before = 0; mib < 4000; mib += 200) {
         plan = planned(&info, POINTWISE, mib);
-        ck_assert_uint_ge(plan->writers, before);
-        ck_assert_int_eq(plan->writers<8, pb_plan_wanted_bytes(plan)> 0);
-        before = plan->writers;
+        ck_assert_uint_ge(plan->layout.writers, before);
+        ck_assert_int_eq(plan->layout.writers<8, pb_plan_wanted_bytes(plan)> 0);
+        before = plan->layout.writers;
         pb_plan_destroy(plan);
     }
     plan = planned(&info, POINTWISE, (wanted >> 20) + 1);
-    ck_assert_uint_eq(plan->writers, 8);
+    ck_assert_uint_eq(plan->layout.writers, 8);
     pb_plan_describe(plan, text, sizeof text);
     ck_assert_ptr_null(strstr(text, "idle       "));
     pb_plan_destroy(plan);
@@ -393,10 +394,10 @@ START_TEST(twenty_bands_keep_cores_busy_at_the_default_memory)
         pb_config_destroy(configs[POINTWISE]);
         configs[POINTWISE] = twenty_bands(4);
         struct pb_plan *plan = planned(&info, POINTWISE, 512);
-        ck_assert_msg(plan->by_workers && plan->workers >= least[i], "blocks of %d: %u threads",
-                      block[i], plan->workers);
-        ck_assert_uint_eq(plan->in_slots, plan->workers);
-        ck_assert_uint_eq(plan->out_slots, plan->workers);
+        ck_assert_msg(plan->layout.by_workers && plan->layout.workers >= least[i],
+                      "blocks of %d: %u threads", block[i], plan->layout.workers);
+        ck_assert_uint_eq(plan->layout.in_slots, plan->layout.workers);
+        ck_assert_uint_eq(plan->layout.out_slots, plan->layout.workers);
         pb_plan_destroy(plan);
     }
 }
@@ -407,13 +408,13 @@ START_TEST(one_strip_is_read_by_one_reader_from_top_to_bottom)
     struct pb_raster_info info = scene(10980, 10980, 0, 1);
     info.top_down = true;
     struct pb_plan *plan = planned(&info, HALO, 512);
-    ck_assert_uint_eq(plan->readers, 1);
-    ck_assert_uint_eq(plan->workers, 2);
-    ck_assert(plan->decoding.decodes == 1.0);
+    ck_assert_uint_eq(plan->layout.readers, 1);
+    ck_assert_uint_eq(plan->layout.workers, 2);
+    ck_assert(plan->layout.decoding.decodes == 1.0);
     pb_plan_destroy(plan);
     info.pixel_interleaved = false; /* a strip a band: going to the next one starts over */
     plan = planned(&info, HALO, 4096);
-    ck_assert_int_ge(plan->decoding.cells[0].shape.h, 1024);
+    ck_assert_int_ge(plan->layout.decoding.cells[0].shape.h, 1024);
     pb_plan_destroy(plan);
 }
 END_TEST

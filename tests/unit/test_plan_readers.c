@@ -31,17 +31,17 @@ static void *read_units(void *arg)
 {
     struct trip *trip = arg;
     const struct pb_plan *plan = trip->plan;
-    const struct pb_grid *g = &plan->grid;
+    const struct pb_grid *g = &plan->layout.grid;
     uint32_t tiles[4], u = 0;
     uint64_t waited = 0;
-    char *slot = malloc(plan->in_slot_bytes);
-    ck_assert_uint_le(pb_order_unit_max(g, plan->order), 4);
+    char *slot = malloc(plan->layout.in_slot_bytes);
+    ck_assert_uint_le(pb_order_unit_max(g, plan->layout.order), 4);
     while (pb_in_flight_take(trip->window, &u, &waited) == 0) {
-        uint32_t n = pb_order_unit(g, plan->order, u, tiles);
+        uint32_t n = pb_order_unit(g, plan->layout.order, u, tiles);
         for (uint32_t i = 0; i < n; i++) {
             struct pb_tile tile = pb_plan_tile(plan, tiles[i], u);
             struct pb_tile_in in;
-            pb_slot_tile(&plan->format, &tile, slot, &in);
+            pb_slot_tile(&plan->layout.format, &tile, slot, &in);
             uint64_t parked = 0;
             in.window[0].mask = NULL;
             ck_assert_int_eq(pb_block_cache_read(trip->cache, NULL, &in.window[0], &parked, NULL),
@@ -63,16 +63,17 @@ static double travelled(const struct pb_plan *plan)
     ck_assert_int_eq(pb_block_cache_create(&options, NULL, &trip.cache), 0);
     struct pb_tile_exchange walk;
     ck_assert_int_eq(pb_plan_exchange(plan, NULL, &walk), 0);
-    trip.window = pb_in_flight_create(&plan->grid, plan->order, plan->window_units, &walk);
+    trip.window = pb_in_flight_create(&plan->layout.grid, plan->layout.order,
+                                      plan->layout.window_units, &walk);
     ck_assert_ptr_nonnull(trip.window);
-    for (uint32_t i = 0; i < plan->readers; i++)
+    for (uint32_t i = 0; i < plan->layout.readers; i++)
         pthread_create(&thread[i], NULL, read_units, &trip);
-    for (uint32_t i = 0; i < plan->readers; i++)
+    for (uint32_t i = 0; i < plan->layout.readers; i++)
         pthread_join(thread[i], NULL);
     double px = (double)pb_block_cache_decoded_px(trip.cache);
     pb_block_cache_destroy(trip.cache);
     pb_in_flight_destroy(trip.window);
-    return px / (double)plan->grid.image_w / (double)plan->grid.image_h;
+    return px / (double)plan->layout.grid.image_w / (double)plan->layout.grid.image_h;
 }
 
 START_TEST(readers_decode_as_often_as_the_plan_says)
@@ -94,10 +95,10 @@ START_TEST(readers_decode_as_often_as_the_plan_says)
         /* A reader that the scheduler holds up finds some of its cells gone: a few more decodes.
          * How many is the machine's luck, which is tried again; a plan that is wrong stays so. */
         double times = travelled(plan);
-        for (int try = 1; try < 5 && times > plan->decoding.decodes * 1.25; try++)
+        for (int try = 1; try < 5 && times > plan->layout.decoding.decodes * 1.25; try++)
             times = travelled(plan);
-        ck_assert_msg(times >= 0.999 && times <= plan->decoding.decodes * 1.25,
-                      "case %d: %f, planned %f", (int)i, times, plan->decoding.decodes);
+        ck_assert_msg(times >= 0.999 && times <= plan->layout.decoding.decodes * 1.25,
+                      "case %d: %f, planned %f", (int)i, times, plan->layout.decoding.decodes);
         pb_plan_destroy(plan);
     }
 }

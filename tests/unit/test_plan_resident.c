@@ -27,7 +27,7 @@ START_TEST(chain_without_halo_pulls_lines_with_all_bands)
     const struct pb_plan_resident *r = ask(&q);
     ck_assert(r->used && r->by_line);
     ck_assert_int_eq(r->chunks.transport, WIC_PULL_BULK);
-    int32_t side = plan->grid.side_px;
+    int32_t side = plan->layout.grid.side_px;
     /* two bands and a mask of a line */
     ck_assert_uint_eq(r->chunks.in_unit, (size_t)side * (2 + 2 + 1));
     ck_assert_uint_ge(r->chunks.user_bytes, sizeof(struct pb_tile));
@@ -42,26 +42,26 @@ START_TEST(lines_are_shorter_in_the_narrow_tiles_at_the_edge)
     const struct question q = {
         "", "      - math: {bands: {OUT: \"R + N\"}}\n", &h200, false, true, 3001, 2003, PB_U8};
     ck_assert(ask(&q)->by_line);
-    uint32_t last = pb_grid_count(&plan->grid) - 1;
+    uint32_t last = pb_grid_count(&plan->layout.grid) - 1;
     struct pb_tile first = pb_plan_tile(plan, 0, 0), corner = pb_plan_tile(plan, last, 0);
     static uint8_t slot[1]; /* where it would be */
     struct pb_tile_in at_first, at_corner;
-    pb_slot_tile(&plan->format, &first, slot, &at_first);
-    pb_slot_tile(&plan->format, &corner, slot, &at_corner);
+    pb_slot_tile(&plan->layout.format, &first, slot, &at_first);
+    pb_slot_tile(&plan->layout.format, &corner, slot, &at_corner);
     const struct pb_window *w = &at_corner.window[0];
     ck_assert_int_lt(corner.core.w, first.core.w);
-    ck_assert_uint_eq(at_first.window[0].row_bytes, plan->resident.chunks.in_unit);
-    ck_assert_uint_eq(pb_plan_part_bytes(plan, &first), plan->resident.chunks.in_unit);
+    ck_assert_uint_eq(at_first.window[0].row_bytes, plan->engine.resident.chunks.in_unit);
+    ck_assert_uint_eq(pb_plan_part_bytes(plan, &first), plan->engine.resident.chunks.in_unit);
     size_t line = ((size_t)corner.core.w + 15) / 16 * 16; /* of a band, or of the mask */
     ck_assert_uint_eq(w->row_bytes, 3 * line);
     ck_assert_uint_eq(pb_plan_part_bytes(plan, &corner), w->row_bytes);
-    ck_assert_uint_eq((plan->resident.chunks.in_unit - w->row_bytes) % 16, 0);
+    ck_assert_uint_eq((plan->engine.resident.chunks.in_unit - w->row_bytes) % 16, 0);
     ck_assert_uint_eq(w->plane_bytes % 16, 0);
     ck_assert_ptr_eq(w->data, slot);
     ck_assert_uint_eq((uintptr_t)w->mask - (uintptr_t)slot, 2 * w->plane_bytes);
-    size_t bytes = pb_slot_tile_bytes(&plan->format, &corner);
+    size_t bytes = pb_slot_tile_bytes(&plan->layout.format, &corner);
     ck_assert_uint_eq(bytes, w->row_bytes * (size_t)corner.core.h);
-    ck_assert_uint_le(bytes, plan->in_slot_bytes);
+    ck_assert_uint_le(bytes, plan->layout.in_slot_bytes);
     ck_assert_uint_eq(pb_plan_parts(plan, &corner.core), (uint32_t)corner.core.h);
     forget();
 }
@@ -77,7 +77,7 @@ START_TEST(a_chain_with_a_halo_takes_parts_from_device_slots)
     const struct pb_plan_resident *r = ask(&q);
     ck_assert(r->used && !r->by_line);
     ck_assert_int_eq(r->chunks.transport, WIC_COPY);
-    ck_assert_int_ge(r->part_w, 4 * plan->halo);
+    ck_assert_int_ge(r->part_w, 4 * plan->work.halo);
     ck_assert_uint_gt(r->scratch_bytes, 0);
     struct pb_rect odd = {0, 0, r->part_w + 1, 3 * r->part_h};
     ck_assert_uint_eq(pb_plan_parts(plan, &odd), 6);
@@ -92,7 +92,7 @@ START_TEST(chain_that_changes_the_grid_uses_device_slots)
     struct question q = sum_of_bands;
     q.steps = "      - crop: {window: [7, 9, 3001, 2000], bands: {OUT: N}}\n";
     const struct pb_plan_resident *r = ask(&q);
-    ck_assert(plan->cuda && r->used && !r->by_line);
+    ck_assert(plan->engine.cuda && r->used && !r->by_line);
     ck_assert_int_eq(r->chunks.transport, WIC_COPY);
     ck_assert_uint_eq(r->scratch_bytes, 0);
     forget();
@@ -105,7 +105,7 @@ START_TEST(chain_that_changes_the_grid_uses_device_slots)
     q.compute = ", buffers: managed";
     r = ask(&q);
     ck_assert(r->used && r->part_w < 64 && r->part_w >= 8);
-    ck_assert_uint_le(pb_chain_plane_px(plan->chain, r->part_w, r->part_h), 128 * 1024);
+    ck_assert_uint_le(pb_chain_plane_px(plan->work.chain, r->part_w, r->part_h), 128 * 1024);
     ck_assert_int_eq(r->chunks.transport, WIC_IN_PLACE);
     forget();
 }
@@ -119,13 +119,14 @@ START_TEST(tile_over_31_bits_is_cut_or_left_to_the_cpu)
     q.type = PB_U8;
     q.steps = "      - resample: {factor: 0.02, method: average, bands: {OUT: N}}\n";
     (void)ask(&q);
-    ck_assert(plan->cuda && plan->cpu_why == NULL);
-    ck_assert_uint_le(pb_chain_plane_px(plan->chain, plan->grid.side_px, plan->grid.side_px),
-                      INT32_MAX);
+    ck_assert(plan->engine.cuda && plan->engine.cpu_why == NULL);
+    ck_assert_uint_le(
+        pb_chain_plane_px(plan->work.chain, plan->layout.grid.side_px, plan->layout.grid.side_px),
+        INT32_MAX);
     forget();
     q.compute = ", tile: 1024"; /* asked for: not cut */
     (void)ask(&q);
-    ck_assert(!plan->cuda && plan->mem == PB_MEM_HOST);
+    ck_assert(!plan->engine.cuda && plan->engine.mem == PB_MEM_HOST);
     ck_assert_ptr_nonnull(strstr(pb_plan_stream_why(plan, config), "2^31 pixels"));
     forget();
 }
@@ -139,17 +140,17 @@ START_TEST(sieved_image_is_computed_by_a_gpu_of_this_process)
     (void)ask(&q);
     ck_assert_uint_eq(plan->n_earlier, 1);
     const struct pb_plan *before = plan->earlier[0];
-    ck_assert(plan->cuda && before->cuda && plan->cpu_why == NULL);
-    ck_assert(!plan->whole.used && strstr(plan->whole.why_not, "sieved") != NULL);
-    ck_assert_uint_gt(before->image_bytes, 0);
-    ck_assert_uint_eq(plan->image_bytes, 0);
-    ck_assert(before->out.host_planes & 1);
+    ck_assert(plan->engine.cuda && before->engine.cuda && plan->engine.cpu_why == NULL);
+    ck_assert(!plan->engine.whole.used && strstr(plan->engine.whole.why_not, "sieved") != NULL);
+    ck_assert_uint_gt(before->memory.image_bytes, 0);
+    ck_assert_uint_eq(plan->memory.image_bytes, 0);
+    ck_assert(before->engine.out.host_planes & 1);
     ck_assert(pb_plan_reads(before, 0, 2) && pb_plan_reads(plan, 0, 2));
-    ck_assert(!pb_plan_reads(plan, 0, 3) && pb_plan_reads(plan, plan->images[0].file, 1));
+    ck_assert(!pb_plan_reads(plan, 0, 3) && pb_plan_reads(plan, plan->work.images[0].file, 1));
     forget();
     around.remote = true;
     (void)ask(&q);
-    ck_assert(!plan->cuda && !plan->earlier[0]->cuda);
+    ck_assert(!plan->engine.cuda && !plan->earlier[0]->engine.cuda);
     ck_assert_ptr_nonnull(strstr(pb_plan_stream_why(plan, config), "keeps whole images"));
     forget();
 }
@@ -193,12 +194,12 @@ START_TEST(warping_pipeline_stays_in_this_process)
     around.raster = raster;
     (void)ask(&q);
     ck_assert_uint_eq(plan->n_earlier, 1);
-    ck_assert(plan->cuda && plan->earlier[0]->cuda);
+    ck_assert(plan->engine.cuda && plan->earlier[0]->engine.cuda);
     forget();
     around.raster = raster;
     around.remote = true;
     (void)ask(&q);
-    ck_assert(!plan->cuda && !plan->earlier[0]->cuda);
+    ck_assert(!plan->engine.cuda && !plan->earlier[0]->engine.cuda);
     ck_assert_ptr_nonnull(strstr(pb_plan_stream_why(plan, config), "warp is not supported"));
     forget();
     pb_raster_close(raster);
@@ -211,12 +212,12 @@ START_TEST(histograms_are_matched_by_a_gpu_of_this_process)
     q.steps = "      - histogram_match: {bands: {OUT: B}, reference: [G]}\n";
     (void)ask(&q);
     ck_assert_uint_eq(plan->n_earlier, 1);
-    ck_assert(plan->cuda && plan->earlier[0]->cuda && plan->resident.used);
-    ck_assert_uint_gt(pb_chain_curve_bytes(plan->chain), 0);
+    ck_assert(plan->engine.cuda && plan->earlier[0]->engine.cuda && plan->engine.resident.used);
+    ck_assert_uint_gt(pb_chain_curve_bytes(plan->work.chain), 0);
     forget();
     around.remote = true;
     (void)ask(&q);
-    ck_assert(!plan->cuda && !plan->earlier[0]->cuda);
+    ck_assert(!plan->engine.cuda && !plan->earlier[0]->engine.cuda);
     ck_assert_ptr_nonnull(
         strstr(pb_plan_stream_why(plan, config), "histogram_match is not supported"));
     forget();
@@ -270,8 +271,8 @@ START_TEST(no_kernel_stays_on_a_gpu_that_ends_long_ones)
 {
     around.time_limited = true;
     ck_assert(!ask(&sum_of_bands)->used);
-    ck_assert_ptr_nonnull(strstr(plan->resident.why_not, "display"));
-    ck_assert_str_eq(pb_plan_stream_why(plan, config), plan->resident.why_not);
+    ck_assert_ptr_nonnull(strstr(plan->engine.resident.why_not, "display"));
+    ck_assert_str_eq(pb_plan_stream_why(plan, config), plan->engine.resident.why_not);
     forget();
 }
 END_TEST
@@ -338,12 +339,12 @@ START_TEST(slots_mapped_by_two_processes_are_pinned)
     struct question q = sum_of_bands;
     q.compute = ", buffers: managed";
     (void)ask(&q);
-    ck_assert_int_eq(plan->mem, PB_MEM_MANAGED);
+    ck_assert_int_eq(plan->engine.mem, PB_MEM_MANAGED);
     ck_assert_str_eq(buffers_why, "");
     forget();
     around.remote = true;
     (void)ask(&q);
-    ck_assert_int_eq(plan->mem, PB_MEM_PINNED);
+    ck_assert_int_eq(plan->engine.mem, PB_MEM_PINNED);
     ck_assert_ptr_nonnull(strstr(buffers_why, "two processes map"));
     forget();
     around.remote = true;
@@ -360,13 +361,13 @@ START_TEST(managed_slots_are_bounded_whatever_the_budget)
                          true,           20000,
                          9000,           PB_F64};
     (void)ask(&q);
-    ck_assert_uint_eq(plan->readers, 2); /* as many as there are threads */
+    ck_assert_uint_eq(plan->layout.readers, 2); /* as many as there are threads */
     forget();
     q.compute = ", tile: 2048, buffers: managed";
     (void)ask(&q);
-    ck_assert_uint_eq(plan->readers, 1);
-    uint64_t bytes = plan->in_slots * (uint64_t)plan->in_slot_bytes +
-                     plan->out_slots * (uint64_t)plan->out_slot_bytes;
+    ck_assert_uint_eq(plan->layout.readers, 1);
+    uint64_t bytes = plan->layout.in_slots * (uint64_t)plan->layout.in_slot_bytes +
+                     plan->layout.out_slots * (uint64_t)plan->layout.out_slot_bytes;
     ck_assert_uint_le(bytes, UINT64_C(1) << 30);
     forget();
     struct pb_err err = {0};

@@ -23,21 +23,23 @@ START_TEST(rounds_of_kmeans_bring_back_sums_of_parts)
     const struct pb_plan *p = pass_of_rounds("", KMEANS);
     const struct pb_plan *first = plan->earlier[0];
     const struct pb_tile tile = pb_plan_tile(p, 0, 0);
-    ck_assert_uint_eq(p->sums.chain.n, 1);
-    ck_assert_uint_eq(p->sums.chain.n_numbers, 21);
-    ck_assert(p->resident.used && !p->resident.by_line);
-    ck_assert_int_eq(p->resident.chunks.transport, WIC_COPY);
+    ck_assert_uint_eq(p->layout.sums.chain.n, 1);
+    ck_assert_uint_eq(p->layout.sums.chain.n_numbers, 21);
+    ck_assert(p->engine.resident.used && !p->engine.resident.by_line);
+    ck_assert_int_eq(p->engine.resident.chunks.transport, WIC_COPY);
     /* in front of the pixels is room for the numbers */
-    ck_assert_uint_ge(p->format.head_bytes, sizeof(struct pb_slot_head) + 21 * sizeof(float));
-    ck_assert_uint_eq(p->format.head_bytes % PB_PLANE_ALIGN, 0);
+    ck_assert_uint_ge(p->layout.format.head_bytes,
+                      sizeof(struct pb_slot_head) + 21 * sizeof(float));
+    ck_assert_uint_eq(p->layout.format.head_bytes % PB_PLANE_ALIGN, 0);
     /* each part has 7 counts and 18 limbs of 21 centres, which is little beside its planes */
-    ck_assert_uint_ge(p->sums.chain.words, 7 + 18 * 21);
+    ck_assert_uint_ge(p->layout.sums.chain.words, 7 + 18 * 21);
     ck_assert_uint_eq(pb_plan_out_bytes(p, &tile),
-                      (size_t)pb_plan_parts(p, &tile.core) * p->sums.chain.words * 4);
-    ck_assert_uint_lt(p->out_slot_bytes, pb_tile_out_px(&tile) * sizeof(float) / 8);
+                      (size_t)pb_plan_parts(p, &tile.core) * p->layout.sums.chain.words * 4);
+    ck_assert_uint_lt(p->layout.out_slot_bytes, pb_tile_out_px(&tile) * sizeof(float) / 8);
     /* what finds the first centres is no such loop, nor is what makes the products */
-    ck_assert(first != p && first->sums.chain.n == 0 && first->format.head_bytes == 0);
-    ck_assert(plan->sums.chain.n == 0 && plan->format.head_bytes == 0);
+    ck_assert(first != p && first->layout.sums.chain.n == 0 &&
+              first->layout.format.head_bytes == 0);
+    ck_assert(plan->layout.sums.chain.n == 0 && plan->layout.format.head_bytes == 0);
     forget();
 }
 END_TEST
@@ -45,12 +47,12 @@ END_TEST
 START_TEST(slots_of_sums_are_those_of_streams_too)
 {
     const struct pb_plan *p = pass_of_rounds("", KMEANS);
-    const size_t in = p->in_slot_bytes, out = p->out_slot_bytes;
+    const size_t in = p->layout.in_slot_bytes, out = p->layout.out_slot_bytes;
     forget();
     p = pass_of_rounds(", sync: stream", KMEANS);
-    ck_assert(!p->resident.used && p->sums.chain.n == 1);
-    ck_assert_uint_eq(p->in_slot_bytes, in);
-    ck_assert_uint_eq(p->out_slot_bytes, out);
+    ck_assert(!p->engine.resident.used && p->layout.sums.chain.n == 1);
+    ck_assert_uint_eq(p->layout.in_slot_bytes, in);
+    ck_assert_uint_eq(p->layout.out_slot_bytes, out);
     forget();
 }
 END_TEST
@@ -62,7 +64,7 @@ START_TEST(a_loop_beside_another_reduction_brings_back_planes)
                            "      - classify: {method: otsu, bands: [N], as: D}\n"
                            "      - math: {bands: {OUT: \"C + D\"}}\n");
     ck_assert_uint_eq(plan->n_earlier, 1);
-    ck_assert(p->sums.chain.n == 0 && p->format.head_bytes == 0);
+    ck_assert(p->layout.sums.chain.n == 0 && p->layout.format.head_bytes == 0);
     forget();
 }
 END_TEST

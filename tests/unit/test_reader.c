@@ -18,7 +18,7 @@ static void *payload, *memory;
 static void open_stream(size_t slot_bytes)
 {
     struct pb_err err = {0};
-    size_t stride = wic_slot_stride(plan->in_slot_bytes);
+    size_t stride = wic_slot_stride(plan->layout.in_slot_bytes);
     struct wic_options options = {.slots = 2, .slot_bytes = slot_bytes};
     ck_assert_int_eq(pb_mem_alloc(PB_MEM_HOST, 2 * stride, &err, &payload), 0);
     options.payload = payload;
@@ -29,7 +29,8 @@ static void open_stream(size_t slot_bytes)
     stream.out = stream.in; /* aborted together */
     struct pb_tile_exchange walk;
     ck_assert_int_eq(pb_plan_exchange(plan, NULL, &walk), 0);
-    stream.in_flight = pb_in_flight_create(&plan->grid, plan->order, plan->window_units, &walk);
+    stream.in_flight = pb_in_flight_create(&plan->layout.grid, plan->layout.order,
+                                           plan->layout.window_units, &walk);
     struct pb_block_cache_options cells = pb_plan_cache_options(plan, 0, PB_PLAN_LATER);
     if (cells.count > 0)
         ck_assert_int_eq(pb_block_cache_create(&cells, &err, &stream.cache[0][PB_PLAN_LATER]), 0);
@@ -54,7 +55,7 @@ static void teardown(void)
     pb_block_cache_destroy(stream.cache[0][PB_PLAN_LATER]);
     wic_channel_fini(stream.in);
     free(memory);
-    pb_mem_free(PB_MEM_HOST, payload, 2 * wic_slot_stride(plan->in_slot_bytes));
+    pb_mem_free(PB_MEM_HOST, payload, 2 * wic_slot_stride(plan->layout.in_slot_bytes));
     pthread_mutex_destroy(&stream.lock);
     pb_plan_destroy(plan);
     pb_raster_close(raster);
@@ -74,7 +75,7 @@ END_TEST
 
 START_TEST(a_stream_that_was_ended_by_others_is_no_failure)
 {
-    open_stream(plan->in_slot_bytes);
+    open_stream(plan->layout.in_slot_bytes);
     pb_stream_abort(&stream);
     pb_reader_run(&stream, 0);
     ck_assert(!atomic_load(&stream.failed));
@@ -82,8 +83,8 @@ START_TEST(a_stream_that_was_ended_by_others_is_no_failure)
     pb_in_flight_destroy(stream.in_flight);
     pb_block_cache_destroy(stream.cache[0][PB_PLAN_LATER]);
     free(memory);
-    pb_mem_free(PB_MEM_HOST, payload, 2 * wic_slot_stride(plan->in_slot_bytes));
-    open_stream(plan->in_slot_bytes);
+    pb_mem_free(PB_MEM_HOST, payload, 2 * wic_slot_stride(plan->layout.in_slot_bytes));
+    open_stream(plan->layout.in_slot_bytes);
     wic_close(stream.in);
     pb_reader_run(&stream, 0);
     ck_assert(!atomic_load(&stream.failed));

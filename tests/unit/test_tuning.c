@@ -318,10 +318,10 @@ START_TEST(every_shape_can_be_measured_on_every_gpu)
             ck_assert_uint_ge(scene.slots, 4);
             ck_assert_uint_le(scene.slots * scene.in_stride, PB_TUNE_SLOTS_BYTES);
             ck_assert_uint_le(scene.slots * scene.out_stride, PB_TUNE_SLOTS_BYTES);
-            ck_assert(!scene.plan->resident.measured);
+            ck_assert(!scene.plan->engine.resident.measured);
             size_t n = wic_tune_enumerate(&traits.gpu, &scene.shape, &scene.work, trials);
             ck_assert_uint_gt(n, 5);
-            expect_same_plan(&trials[0].plan, &scene.plan->resident.chunks);
+            expect_same_plan(&trials[0].plan, &scene.plan->engine.resident.chunks);
             pb_tune_scene_close(&scene);
         }
 }

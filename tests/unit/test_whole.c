@@ -39,7 +39,7 @@ START_TEST(it_says_what_the_host_decodes_and_why)
         (void)snprintf(path, sizeof path, REAL "%s", cases[i].file);
         ck_assert_int_eq(open_scene(path, PLAIN), 0);
         ck_assert_int_eq(make_plan(true), 0);
-        const struct pb_plan_whole *whole = &plan->whole;
+        const struct pb_plan_whole *whole = &plan->engine.whole;
         ck_assert_msg(whole->used && whole->all_by_host == cases[i].all &&
                           whole->how[0].mask == cases[i].mask,
                       "%s", path);
@@ -185,8 +185,9 @@ static void compare_passes(const char *path, int rounds)
         ck_assert_int_eq(make_plan(true), 0);
         ck_assert_uint_ge(plan->n_earlier, 1);
         for (size_t i = 0; i < plan->n_earlier; i++)
-            ck_assert_msg(plan->earlier[i]->whole.used, "%s", plan->earlier[i]->whole.why_not);
-        ck_assert_int_ge(pb_chain_rounds(plan->earlier[0]->chain), rounds);
+            ck_assert_msg(plan->earlier[i]->engine.whole.used, "%s",
+                          plan->earlier[i]->engine.whole.why_not);
+        ck_assert_int_ge(pb_chain_rounds(plan->earlier[0]->work.chain), rounds);
         ck_assert_msg(run_all(&whole, &err) == 0, "%s", err.msg);
         same(path, &cpu, &whole);
         free(whole.planes);
@@ -205,9 +206,9 @@ static uint64_t count_blocks(const char *path, bool may_keep, const struct image
     struct pb_err err = {0};
     ck_assert_int_eq(make_plan(true), 0);
     for (size_t i = 0; i < plan->n_earlier; i++) {
-        ck_assert(plan->earlier[i]->whole.used);
-        may_keep = may_keep && plan->earlier[i]->whole.keeps;
-        plan->earlier[i]->whole.keeps = may_keep;
+        ck_assert(plan->earlier[i]->engine.whole.used);
+        may_keep = may_keep && plan->earlier[i]->engine.whole.keeps;
+        plan->earlier[i]->engine.whole.keeps = may_keep;
     }
     ck_assert_msg(run_all(&whole, &err) == 0, "%s", err.msg);
     same(path, cpu, &whole);
@@ -244,12 +245,12 @@ static void compare_little(const char *path)
     for (bool used = true; used; memory = used ? memory / 8 * 7 : memory / 7 * 8 + 8) {
         config->compute.device_memory_bytes = memory;
         ck_assert_int_eq(make_plan(true), 0);
-        used = plan->whole.used && plan->earlier[0]->whole.used;
+        used = plan->engine.whole.used && plan->earlier[0]->engine.whole.used;
         pb_plan_destroy(plan);
     }
     config->compute.device_memory_bytes = memory;
     ck_assert_int_eq(make_plan(true), 0);
-    ck_assert(!plan->earlier[0]->whole.keeps);
+    ck_assert(!plan->earlier[0]->engine.whole.keeps);
     pb_plan_destroy(plan);
     ck_assert_int_eq(make_plan(false), 0);
     ck_assert_msg(run_all(&cpu, &err) == 0, "%s", err.msg);
@@ -292,8 +293,8 @@ START_TEST(a_device_finds_what_it_can_and_the_host_the_rest)
     ck_assert_int_eq(open_scene(path, steps), 0);
     ck_assert_int_eq(make_plan(true), 0);
     ck_assert_uint_eq(plan->n_earlier, 1);
-    ck_assert_int_eq(__builtin_popcountll(plan->earlier[0]->out.reduced), 2);
-    ck_assert_int_eq(__builtin_popcountll(plan->earlier[0]->out.host_planes), 3);
+    ck_assert_int_eq(__builtin_popcountll(plan->earlier[0]->engine.out.reduced), 2);
+    ck_assert_int_eq(__builtin_popcountll(plan->earlier[0]->engine.out.host_planes), 3);
     pb_plan_destroy(plan);
     close_scene();
 }

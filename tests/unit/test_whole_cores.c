@@ -10,8 +10,8 @@ static bool plan_shares(uint32_t multiprocessors)
 {
     traits.gpu.multiprocessors = multiprocessors;
     ck_assert_int_eq(make_plan(true), 0);
-    bool shares = plan->whole.shares;
-    ck_assert_msg(plan->whole.used, "%s", plan->whole.why_not);
+    bool shares = plan->engine.whole.shares;
+    ck_assert_msg(plan->engine.whole.used, "%s", plan->engine.whole.why_not);
     pb_plan_destroy(plan);
     return shares;
 }

@@ -79,7 +79,7 @@ START_TEST(a_device_that_is_lost_at_any_call_ends_the_pass)
             open_with(REAL "derived/l7_deflate_p2_tiled.tif", BLUR, products ? MADE_THERE : PIXELS),
             0);
         ck_assert_int_eq(make_plan(true), 0);
-        ck_assert_int_eq(plan->out.n, 2 * products);
+        ck_assert_int_eq(plan->engine.out.n, 2 * products);
         for (int i = 0; i < (products ? N : ALWAYS); i++) {
             int n = 1;
             while (n < 40 && lose_device(stages[i], n, products))

@@ -51,8 +51,8 @@ static uint64_t find_least(uint64_t by_device)
     for (bool same_there = true; same_there; least /= same_there ? 2 : 1) {
         config->compute.device_memory_bytes = least / 2;
         ck_assert_int_eq(make_plan(true), 0);
-        same_there = plan->whole.used && plan->out.by_device == by_device;
-        ck_assert(!same_there || plan->out.device_bytes <= least / 2);
+        same_there = plan->engine.whole.used && plan->engine.out.by_device == by_device;
+        ck_assert(!same_there || plan->engine.out.device_bytes <= least / 2);
         pb_plan_destroy(plan);
     }
     ck_assert_uint_lt(least, UINT64_C(1) << 26);
@@ -76,10 +76,10 @@ static void compare_products(const char *path, const char *products, uint64_t by
         by_another = i == ANOTHER;
         config->compute.device_memory_bytes = memory[i];
         ck_assert_int_eq(make_plan(true), 0);
-        ck_assert_uint_eq(plan->out.by_device, by_device);
-        ck_assert((plan->out.room_bytes > 0) == (plan->out.most_bytes > 0));
+        ck_assert_uint_eq(plan->engine.out.by_device, by_device);
+        ck_assert((plan->engine.out.room_bytes > 0) == (plan->engine.out.most_bytes > 0));
         if (i == LITTLE) /* most blocks are written as they come */
-            plan->out.room_bytes = 30000;
+            plan->engine.out.room_bytes = 30000;
         make_products(device, &rc, &err);
         ck_assert_msg(rc == 0, "%s", err.msg);
         same_files(cpu, device);
@@ -112,9 +112,9 @@ START_TEST(finished_blocks_wait_in_memory_for_any_checksum)
                                "      - stac: {checksum: blake3, datetime: file-time}\n"),
                      0);
     ck_assert_int_eq(make_plan(true), 0);
-    ck_assert_uint_eq(plan->out.by_device, 1);
-    ck_assert_uint_gt(plan->out.room_bytes, 0);
-    ck_assert_uint_eq(plan->out.room_bytes, plan->out.most_bytes);
+    ck_assert_uint_eq(plan->engine.out.by_device, 1);
+    ck_assert_uint_gt(plan->engine.out.room_bytes, 0);
+    ck_assert_uint_eq(plan->engine.out.room_bytes, plan->engine.out.most_bytes);
     pb_plan_destroy(plan);
     close_scene();
 }
@@ -137,7 +137,7 @@ START_TEST(what_the_host_decodes_goes_there_for_the_products)
                                                .cuda = true,
                                                .traits = &traits};
             ck_assert_msg(pb_plan_create(&request, &err, &plan) == 0, "%s", err.msg);
-            const char *why = plan->whole.why_not;
+            const char *why = plan->engine.whole.why_not;
             if (side == 1024)
                 ck_assert_ptr_nonnull(why);
             else

@@ -11,19 +11,19 @@
 /* The least memory that the plan can do with: as many bands as there can be. */
 static inline void shrink_memory(void)
 {
-    uint64_t least = plan->whole.device_bytes, tried = 1 << 26;
+    uint64_t least = plan->engine.whole.device_bytes, tried = 1 << 26;
     struct image image;
-    ck_assert_msg(plan->whole.used, "%s", plan->whole.why_not);
+    ck_assert_msg(plan->engine.whole.used, "%s", plan->engine.whole.why_not);
     for (int rc = 0; rc == 0; tried /= 2) {
         struct pb_pass *pass = NULL;
         struct pb_err err = {0};
-        plan->whole.device_bytes = tried;
+        plan->engine.whole.device_bytes = tried;
         rc = make_pass(&image, &err, &pass);
         least = rc == 0 ? tried : least;
         pb_pass_destroy(pass);
         free(image.planes);
     }
-    plan->whole.device_bytes = least;
+    plan->engine.whole.device_bytes = least;
 }
 
 static inline void same(const char *path, const struct image *a, const struct image *b)
@@ -58,11 +58,11 @@ static inline int compare(const char *path, const char *steps)
         return 0;
     }
     const struct pb_raster_info *info = pb_raster_info(raster);
-    bool used = plan->whole.used;
-    if (plan->whole.all_by_host && (int64_t)info->width * info->height > 1 << 20)
+    bool used = plan->engine.whole.used;
+    if (plan->engine.whole.all_by_host && (int64_t)info->width * info->height > 1 << 20)
         used = false; /* it would take seconds */
-    by_host += used && plan->whole.all_by_host;
-    masks[plan->whole.how[0].mask] += used;
+    by_host += used && plan->engine.whole.all_by_host;
+    masks[plan->engine.whole.how[0].mask] += used;
     pb_plan_destroy(plan);
     if (used) {
         ck_assert_int_eq(make_plan(false), 0);
@@ -73,7 +73,7 @@ static inline int compare(const char *path, const char *steps)
         for (enum way way = MUCH; way < ways; way++) {
             by_another = way == ANOTHER;
             ck_assert_int_eq(make_plan(true), 0);
-            ck_assert(plan->whole.used);
+            ck_assert(plan->engine.whole.used);
             if (way == LITTLE)
                 shrink_memory();
             ck_assert_msg(run(&whole, &own) == rc, "%s: %s, %s", path, err.msg, own.msg);

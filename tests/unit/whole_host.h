@@ -61,7 +61,7 @@ static int whole_host_open(const struct pb_plan *plan, const struct pb_whole_cou
     d->marked = calloc(counts->events, sizeof *d->marked);
     d->start = pb_clock_mono_ns();
     for (uint32_t i = 0; i < counts->lanes; i++)
-        d->scratch[i] = aligned_alloc(64, (plan->scratch_bytes + 127) / 64 * 64);
+        d->scratch[i] = aligned_alloc(64, (plan->layout.scratch_bytes + 127) / 64 * 64);
     (void)err;
     whole_host.opened++;
     *out = d;
@@ -184,7 +184,7 @@ static int whole_host_tile(void *device, uint32_t lane, const struct pb_tile_in 
     struct whole_host_device *d = device;
     if (atomic_fetch_add(&whole_host.tiles, 1) + 1 == whole_host.fail_tile)
         return pb_fail(err, PB_E_DEVICE_LOST, "the device is lost, as the test wants it");
-    ck_assert_int_eq(pb_chain_run_cpu(d->plan->chain, in, out, d->scratch[lane]), 0);
+    ck_assert_int_eq(pb_chain_run_cpu(d->plan->work.chain, in, out, d->scratch[lane]), 0);
     return 0;
 }
 

@@ -121,7 +121,7 @@ static inline int make_plan(bool device)
     }
     int rc = pb_plan_create(&request, &err, &plan);
     if (rc == 0)
-        plan->mem = PB_MEM_HOST;
+        plan->engine.mem = PB_MEM_HOST;
     return rc;
 }
 
@@ -166,7 +166,8 @@ static inline struct pb_pass_request pass_request(struct image *image)
     kept = (struct pb_sink){.tile = take, .object = image};
     rasters[0] = raster;
     rasters[1] = other;
-    *image = (struct image){.w = plan->geometry.w, .h = plan->geometry.h, .n = plan->n_outputs};
+    *image = (struct image){
+        .w = plan->work.geometry.w, .h = plan->work.geometry.h, .n = plan->work.outputs.n};
     image->planes = calloc((size_t)image->w * (size_t)image->h * image->n, sizeof(float));
     return (struct pb_pass_request){.plan = plan,
                                     .raster = rasters,
@@ -211,7 +212,7 @@ static inline int run_all(struct image *image, struct pb_err *err)
     const struct pb_pass_request last = pass_request(image);
     struct pb_run_passes *passes = NULL;
     for (size_t i = 0; i < plan->n_earlier; i++)
-        plan->earlier[i]->mem = PB_MEM_HOST;
+        plan->earlier[i]->engine.mem = PB_MEM_HOST;
     int rc = pb_run_passes_create(&last, err, &passes);
     rc = rc ? rc : pb_run_passes_start(passes, err);
     rc = rc ? rc : pb_run_passes_wait(passes, -1, err);
@@ -242,7 +243,7 @@ static inline void make_products(char directory[40], int *rc, struct pb_err *err
     env.raster = raster;
     env.scene = env.input = "scene";
     env.directory = directory;
-    *rc = pb_run_products_create(&env, plan->out.room_bytes, err, &made);
+    *rc = pb_run_products_create(&env, plan->engine.out.room_bytes, err, &made);
     ck_assert_msg(*rc == 0, "%s", err->msg);
     const struct pb_pass_request asked = {.plan = plan,
                                           .raster = rasters,

@@ -36,24 +36,26 @@ static int make_channel(const struct wic_options *options, void **out_memory,
 static int make_channels(struct pb_pass *pass, struct pb_err *err)
 {
     const struct pb_plan *plan = pass->plan;
-    pass->in_bytes = plan->in_slots * wic_slot_stride(plan->in_slot_bytes);
-    pass->out_bytes = plan->out_slots * wic_slot_stride(plan->out_slot_bytes);
+    pass->in_bytes = plan->layout.in_slots * wic_slot_stride(plan->layout.in_slot_bytes);
+    pass->out_bytes = plan->layout.out_slots * wic_slot_stride(plan->layout.out_slot_bytes);
     uint64_t start = pb_clock_mono_ns();
-    int rc = pb_mem_alloc(plan->mem, pass->in_bytes, err, &pass->in_memory);
+    int rc = pb_mem_alloc(plan->engine.mem, pass->in_bytes, err, &pass->in_memory);
     if (rc == 0)
-        rc = pb_mem_alloc(plan->mem, pass->out_bytes, err, &pass->out_memory);
+        rc = pb_mem_alloc(plan->engine.mem, pass->out_bytes, err, &pass->out_memory);
     pass->pin_ns = pb_clock_mono_ns() - start;
     if (rc < 0)
         return rc;
-    if (plan->by_workers) {
+    if (plan->layout.by_workers) {
         pass->stream.own_in = pass->in_memory;
         pass->stream.own_out = pass->out_memory;
         return 0;
     }
-    struct wic_options in = {
-        .slots = plan->in_slots, .slot_bytes = plan->in_slot_bytes, .payload = pass->in_memory};
-    struct wic_options out = {
-        .slots = plan->out_slots, .slot_bytes = plan->out_slot_bytes, .payload = pass->out_memory};
+    struct wic_options in = {.slots = plan->layout.in_slots,
+                             .slot_bytes = plan->layout.in_slot_bytes,
+                             .payload = pass->in_memory};
+    struct wic_options out = {.slots = plan->layout.out_slots,
+                              .slot_bytes = plan->layout.out_slot_bytes,
+                              .payload = pass->out_memory};
     rc = make_channel(&in, &pass->in_channel, &pass->stream.in, err);
     return rc ? rc : make_channel(&out, &pass->out_channel, &pass->stream.out, err);
 }
@@ -70,7 +72,7 @@ static int open_session(struct pb_pass *pass, const struct pb_pass_request *requ
     int rc = said == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the stream") : 0;
     rc =
         rc ? rc : pb_served_request_make(request->facts, request->last, request->number, err, said);
-    if (rc == 0 && pass->plan->whole.used)
+    if (rc == 0 && pass->plan->engine.whole.used)
         rc = pb_said_blocks_make(pass->plan, request->raster, said, err, &bytes, &stored.n);
     stored.bytes = bytes;
     rc = rc ? rc : remote->open(remote->user, pass->plan, said, &stored, err, &pass->session);
@@ -112,12 +114,12 @@ static int make_arrivals(struct pb_pass *pass, struct pb_err *err)
         pb_tile_exchange_fini(&tiles);
         return rc;
     }
-    pass->stream.arrivals =
-        pb_arrivals_create(&plan->grid, plan->order, plan->window_units, &tiles, &parts);
+    pass->stream.arrivals = pb_arrivals_create(&plan->layout.grid, plan->layout.order,
+                                               plan->layout.window_units, &tiles, &parts);
     if (pass->stream.arrivals == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
     if (pass->open)
-        pb_arrivals_repeat(pass->stream.arrivals, &plan->exchange, pb_plan_unit_bytes(plan));
+        pb_arrivals_repeat(pass->stream.arrivals, &plan->layout.exchange, pb_plan_unit_bytes(plan));
     return 0;
 }
 
@@ -133,10 +135,11 @@ static int make_exchange(struct pb_pass *pass, struct pb_err *err)
     /* If another process dispatches tiles, its slots for results limit the tiles in flight; and
      * products that get no tiles hold no memory for them. */
     bool others =
-        plan->whole.used && (pass->stream.remote != NULL || !pb_plan_out_has_planes(plan));
-    uint32_t units = pb_order_units(&plan->grid, plan->order);
-    pass->stream.in_flight = pb_in_flight_create(&plan->grid, plan->order,
-                                                 others ? units : plan->window_units, &sending);
+        plan->engine.whole.used && (pass->stream.remote != NULL || !pb_plan_out_has_planes(plan));
+    uint32_t units = pb_order_units(&plan->layout.grid, plan->layout.order);
+    pass->stream.in_flight =
+        pb_in_flight_create(&plan->layout.grid, plan->layout.order,
+                            others ? units : plan->layout.window_units, &sending);
     if (pass->stream.in_flight == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
     return pass->stream.remote != NULL ? 0 : make_arrivals(pass, err);
@@ -146,7 +149,7 @@ static int make_exchange(struct pb_pass *pass, struct pb_err *err)
 static int make_head(struct pb_pass *pass, struct pb_err *err)
 {
     struct pb_stream *s = &pass->stream;
-    const size_t bytes = pass->plan->format.head_bytes;
+    const size_t bytes = pass->plan->layout.format.head_bytes;
     const uint32_t round = atomic_load(&s->round) + 1;
     if (bytes > 0 && s->head == NULL && (s->head = malloc(bytes)) == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
@@ -165,7 +168,7 @@ static int make_stream(struct pb_pass *pass, const struct pb_pass_request *reque
     if (rc < 0)
         return rc;
     s->plan = plan;
-    for (size_t i = 0; i < plan->n_sources; i++)
+    for (size_t i = 0; i < plan->work.n_sources; i++)
         s->raster[i] = request->raster[i];
     s->limits = request->limits;
     s->whole_device = request->whole_device;
@@ -176,13 +179,13 @@ static int make_stream(struct pb_pass *pass, const struct pb_pass_request *reque
     s->n_sinks = request->n_sinks;
     rc = make_exchange(pass, err);
     rc = rc ? rc : make_head(pass, err);
-    for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
+    for (size_t i = 0; i < plan->work.n_sources && rc == 0; i++)
         rc = make_caches(plan, i, s->cache[i], err);
-    if (rc == 0 && plan->n_wide > 0)
+    if (rc == 0 && plan->work.n_wide > 0)
         rc = pb_rests_create(plan, err, &s->rests);
-    if (rc == 0 && plan->n_floats > 0 && !plan->whole.used)
+    if (rc == 0 && plan->work.n_floats > 0 && !plan->engine.whole.used)
         rc = pb_infinities_create(plan, err, &s->infinities);
-    if (rc == 0 && plan->gate.chain != NULL)
+    if (rc == 0 && plan->layout.gate.chain != NULL)
         rc = pb_gate_create(plan, request->raster, err, &s->gate);
     return rc;
 }
@@ -197,16 +200,16 @@ int pb_pass_create(const struct pb_pass_request *request, struct pb_err *err,
     pass->open = request->open;
     pass->exec_type = pb_exec_of(pass->plan);
     if (request->remote != NULL)
-        pass->exec_type = pass->plan->whole.used ? &pb_exec_whole_remote : &pb_exec_remote;
+        pass->exec_type = pass->plan->engine.whole.used ? &pb_exec_whole_remote : &pb_exec_remote;
     pthread_mutex_init(&pass->stream.lock, NULL);
     pb_run_threads_init(&pass->threads);
-    pb_raster_cache_reserve((int64_t)pass->plan->decoding.cache_bytes);
+    pb_raster_cache_reserve((int64_t)pass->plan->layout.decoding.cache_bytes);
     int rc = make_stream(pass, request, err);
     if (rc == 0)
         pb_in_flight_open(pass->stream.in_flight, pass->open);
-    if (rc == 0 && pass->plan->cuda &&
+    if (rc == 0 && pass->plan->engine.cuda &&
         request->remote == NULL) /* before a kernel may be resident */
-        pb_device_link(pass->plan->device_index, RATE_BYTES, &pass->to_device_rate,
+        pb_device_link(pass->plan->engine.device_index, RATE_BYTES, &pass->to_device_rate,
                        &pass->from_device_rate);
     uint64_t start = pb_clock_mono_ns();
     if (rc == 0)
@@ -297,8 +300,8 @@ static void add_gate(const struct pb_gate *gate, struct pb_gate_report *out)
 static void add_digits(const struct pb_rests *rests, const struct pb_plan *plan,
                        struct pb_run_report *out)
 {
-    for (size_t i = 0; i < plan->n_wide && out->n_digits < PB_BANDS_MAX; i++) {
-        const struct pb_plan_wide *band = &plan->wide[i];
+    for (size_t i = 0; i < plan->work.n_wide && out->n_digits < PB_BANDS_MAX; i++) {
+        const struct pb_plan_wide *band = &plan->work.wide[i];
         struct pb_digits_report *own = &out->digits[out->n_digits];
         *own = (struct pb_digits_report){.type = pb_type_name(band->type),
                                          .kept = band->count == PB_WIDE_LOST,
@@ -314,11 +317,12 @@ void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
     const struct pb_stage_counter *counter[3] = {&s->read, &s->compute, &s->write};
     const char *const names[3] = {"read", "compute", "write"};
     bool is_remote = s->remote != NULL;
-    const bool by_workers = pass->plan->by_workers; /* each worker is a thread of all stages */
-    const uint32_t threads[3] = {by_workers ? pass->plan->workers : pass->plan->readers,
-                                 is_remote ? pass->session.threads
-                                           : pass->exec_type->threads(pass->exec),
-                                 pass->plan->writers};
+    const bool by_workers =
+        pass->plan->layout.by_workers; /* each worker is a thread of all stages */
+    const uint32_t threads[3] = {
+        by_workers ? pass->plan->layout.workers : pass->plan->layout.readers,
+        is_remote ? pass->session.threads : pass->exec_type->threads(pass->exec),
+        pass->plan->layout.writers};
     struct wic_stats in = {0}, out = {0};
     if (s->in != NULL) {
         wic_stats_get(s->in, &in);
@@ -379,10 +383,10 @@ void pb_pass_destroy(struct pb_pass *pass)
     free(pass->in_channel);
     free(pass->out_channel);
     if (!pb_device_left_behind()) {
-        pb_mem_free(pass->plan->mem, pass->in_memory, pass->in_bytes);
-        pb_mem_free(pass->plan->mem, pass->out_memory, pass->out_bytes);
+        pb_mem_free(pass->plan->engine.mem, pass->in_memory, pass->in_bytes);
+        pb_mem_free(pass->plan->engine.mem, pass->out_memory, pass->out_bytes);
     }
-    pb_raster_cache_reserve(-(int64_t)pass->plan->decoding.cache_bytes);
+    pb_raster_cache_reserve(-(int64_t)pass->plan->layout.decoding.cache_bytes);
     pthread_mutex_destroy(&s->lock);
     free(pass);
 }

@@ -73,9 +73,9 @@ int pb_reducing_create(const struct pb_plan *plan, const struct pb_step_config *
     if (r == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the reductions");
     r->plan = plan;
-    r->pass = plan->chain;
+    r->pass = plan->work.chain;
     r->n = pb_chain_reductions(r->pass, &r->reduction);
-    r->workers = pb_plan_sink_workers(plan) + (plan->out.reduced != 0);
+    r->workers = pb_plan_sink_workers(plan) + (plan->engine.out.reduced != 0);
     r->set_bytes = pb_chain_reduce_bytes(r->pass);
     int rc = allocate(r, err);
     if (rc == 0)
@@ -117,7 +117,7 @@ static int add_sums(void *object, const struct pb_tile *tile, const struct pb_ti
                     uint32_t worker, struct pb_err *err)
 {
     struct pb_reducing *r = object;
-    const struct pb_chain_sums *layout = &r->plan->sums.chain;
+    const struct pb_chain_sums *layout = &r->plan->layout.sums.chain;
     const size_t parts = pb_plan_parts(r->plan, &tile->core);
     (void)err;
     for (size_t i = 0; i < r->n && sums->plane_px > 0; i++)
@@ -130,7 +130,7 @@ static int add_sums(void *object, const struct pb_tile *tile, const struct pb_ti
 
 struct pb_sink pb_reducing_sink(struct pb_reducing *reducing)
 {
-    bool summed = reducing->plan->sums.chain.n > 0;
+    bool summed = reducing->plan->layout.sums.chain.n > 0;
     return (struct pb_sink){.tile = summed ? add_sums : add_tile, .object = reducing};
 }
 

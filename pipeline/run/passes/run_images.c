@@ -46,7 +46,7 @@ static const struct pb_plan *pass_of(const struct pb_plan *plan, size_t k, uint3
 {
     for (size_t i = 0; i < plan->n_earlier; i++) {
         const struct pb_chain_image *made;
-        size_t n = pb_chain_images(plan->earlier[i]->chain, &made);
+        size_t n = pb_chain_images(plan->earlier[i]->work.chain, &made);
         for (size_t m = 0; m < n; m++)
             if (made[m].number == k) {
                 *out_output = made[m].output;
@@ -60,11 +60,11 @@ static int make_image(struct pb_run_images *s, size_t k, struct pb_err *err)
 {
     struct image *image = &s->image[k];
     const struct pb_plan *pass = pass_of(s->plan, k, &image->output);
-    const struct pb_raster_info *info = &s->plan->images[k].info;
-    image->file = s->plan->images[k].file;
+    const struct pb_raster_info *info = &s->plan->work.images[k].info;
+    image->file = s->plan->work.images[k].file;
     if (pass == NULL)
         return 0; /* no step depends on it */
-    const int32_t side = pb_areas_side(pass->grid.side_px);
+    const int32_t side = pb_areas_side(pass->layout.grid.side_px);
     int rc =
         pb_image_store_create(s->directory, info->width, info->height, side, err, &image->store);
     if (rc < 0)
@@ -89,8 +89,9 @@ int pb_run_images_create(const struct pb_plan *plan, const struct pb_raster *con
         return pb_fail(err, PB_E_MEMORY, "out of memory for the images of a step that sieves");
     s->plan = plan;
     s->directory = directory;
-    s->n = plan->n_images;
-    memcpy(s->raster, raster, (plan->n_sources - plan->n_images) * sizeof(struct pb_raster *));
+    s->n = plan->work.n_images;
+    memcpy(s->raster, raster,
+           (plan->work.n_sources - plan->work.n_images) * sizeof(struct pb_raster *));
     s->image = calloc(s->n, sizeof *s->image);
     int rc = s->image != NULL
                  ? 0
@@ -141,7 +142,7 @@ void pb_run_images_destroy(struct pb_run_images *s)
 
 static int make_scratch(struct pb_run_images *s, const struct pb_plan *pass, struct pb_err *err)
 {
-    const struct pb_grid *g = &pass->grid;
+    const struct pb_grid *g = &pass->layout.grid;
     const int32_t side = pb_areas_side(g->side_px);
     bool all = true;
     s->workers = pb_plan_sink_workers(pass);
@@ -156,9 +157,9 @@ static int make_scratch(struct pb_run_images *s, const struct pb_plan *pass, str
 
 int pb_run_images_begin(struct pb_run_images *s, const struct pb_plan *pass, struct pb_err *err)
 {
-    const struct pb_grid *g = &pass->grid;
+    const struct pb_grid *g = &pass->layout.grid;
     const struct pb_chain_image *made;
-    size_t n = pb_chain_images(pass->chain, &made);
+    size_t n = pb_chain_images(pass->work.chain, &made);
     int rc = 0;
     if (!pass->is_earlier || n == 0 || s->ended == pass) /* its later rounds make no image */
         return 0;
@@ -196,7 +197,7 @@ static int take_tile(void *object, const struct pb_tile *tile, const struct pb_t
     struct pb_run_images *s = object;
     if (s->pass == NULL || pixels->plane_px == 0)
         return 0;
-    const struct pb_grid *g = &s->pass->grid;
+    const struct pb_grid *g = &s->pass->layout.grid;
     const int32_t side = pb_areas_side(g->side_px), cols = (g->image_w + side - 1) / side;
     const struct pb_rect *core = &tile->core;
     int rc = 0;

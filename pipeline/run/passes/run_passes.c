@@ -48,21 +48,21 @@ static bool is_last(const struct pb_run_passes *p)
 static bool may_go_on(const struct pb_plan *plan, bool is_copied)
 {
     const struct pb_chain_reduction *reduction;
-    size_t n = pb_chain_reductions(plan->chain, &reduction);
+    size_t n = pb_chain_reductions(plan->work.chain, &reduction);
     bool loops = false;
     for (size_t i = 0; i < n; i++)
         loops = loops || reduction[i].reduce.n_numbers > 0;
-    bool numbers_arrive = !loops || !is_copied || plan->sums.chain.n > 0;
+    bool numbers_arrive = !loops || !is_copied || plan->layout.sums.chain.n > 0;
     /* With plan->whole its readers end after all blocks are sent down. */
-    return pb_chain_rounds(plan->chain) > 1 && numbers_arrive && !plan->whole.used;
+    return pb_chain_rounds(plan->work.chain) > 1 && numbers_arrive && !plan->engine.whole.used;
 }
 
 /* Keeps tiles for the rounds after this first one, except those that the device keeps. */
 static int keep_tiles(struct pb_run_passes *p, struct pb_pass *pass, struct pb_err *err)
 {
     const struct pb_plan *plan = pass->plan;
-    if (p->store != NULL || plan->kept_bytes == 0 ||
-        pass->stream.n_stored >= pb_grid_count(&plan->grid))
+    if (p->store != NULL || plan->memory.kept_bytes == 0 ||
+        pass->stream.n_stored >= pb_grid_count(&plan->layout.grid))
         return 0;
     int rc = pb_tile_store_create(plan, err, &p->store);
     pass->stream.store = p->store;
@@ -79,7 +79,7 @@ static int make_pass(struct pb_run_passes *p, struct pb_err *err)
     request.last = p->last.plan;
     request.number = (uint32_t)p->number;
     request.kept = p->kept;
-    if (!request.plan->whole.used)
+    if (!request.plan->engine.whole.used)
         pb_whole_kept_drop(p->kept);
     if (!is_last(p)) {
         if (p->reducing == NULL)
@@ -88,7 +88,7 @@ static int make_pass(struct pb_run_passes *p, struct pb_err *err)
             return rc;
         request.store = p->store;
         request.reducing = p->reducing;
-        request.open = may_go_on(request.plan, request.plan->cuda || request.remote != NULL);
+        request.open = may_go_on(request.plan, request.plan->engine.cuda || request.remote != NULL);
         p->sink[0] = pb_reducing_sink(p->reducing);
         request.sinks = p->sink;
         request.n_sinks = 1;
@@ -119,7 +119,7 @@ int pb_run_passes_create(const struct pb_pass_request *request, struct pb_err *e
     if (request->plan->n_earlier > 0 && request->remote == NULL &&
         (p->kept = pb_whole_kept_create()) == NULL)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the run");
-    if (rc == 0 && request->plan->n_images > 0)
+    if (rc == 0 && request->plan->work.n_images > 0)
         rc = pb_run_images_create(request->plan, request->raster, request->directory, err,
                                   &p->images);
     if (p->images != NULL)
@@ -143,7 +143,7 @@ int pb_run_passes_start(struct pb_run_passes *p, struct pb_err *err)
 static int check_complete(const struct pb_run_passes *p, struct pb_err *err)
 {
     uint64_t done = atomic_load(&p->pass->stream.write.tiles) - p->tiles_counted;
-    uint32_t total = pb_grid_count(&p->pass->plan->grid);
+    uint32_t total = pb_grid_count(&p->pass->plan->layout.grid);
     if (done != total)
         return pb_fail(err, PB_E_SYSTEM,
                        "only %llu of %u tiles were finished; please report the input",
@@ -164,8 +164,8 @@ static void end_pass(struct pb_run_passes *p, bool next)
     p->bytes_before += atomic_load(&ended->stream.read.bytes);
     /* Rounds that are not needed, because there was no valid pixel, count as done: the total stays.
      */
-    for (p->round++; next && p->round < pb_chain_rounds(ended->plan->chain); p->round++)
-        p->tiles_before += pb_grid_count(&ended->plan->grid);
+    for (p->round++; next && p->round < pb_chain_rounds(ended->plan->work.chain); p->round++)
+        p->tiles_before += pb_grid_count(&ended->plan->layout.grid);
     p->round = next ? 0 : p->round;
     p->number += next;
     pthread_mutex_unlock(&p->lock);
@@ -198,7 +198,7 @@ static int make_next(struct pb_run_passes *p, struct pb_err *err)
 {
     bool next = false;
     int rc = p->images != NULL ? pb_run_images_end(p->images, &p->stopped, err) : 0;
-    rc = rc ? rc : pb_reducing_end(p->reducing, p->last.plan->chain, &next, err);
+    rc = rc ? rc : pb_reducing_end(p->reducing, p->last.plan->work.chain, &next, err);
     if (rc == 0 && p->store != NULL)
         pb_tile_store_close(p->store);
     if (rc == 0 && p->pass->open && !next)
@@ -266,11 +266,11 @@ void pb_run_passes_abort(struct pb_run_passes *p, const struct pb_err *why)
 static uint64_t tiles_to_come(const struct pb_run_passes *p)
 {
     const struct pb_plan *last = p->last.plan;
-    uint64_t tiles = pb_grid_count(&last->grid);
+    uint64_t tiles = pb_grid_count(&last->layout.grid);
     for (size_t i = p->number; i < last->n_earlier; i++) {
-        int rounds = pb_chain_rounds(last->earlier[i]->chain);
+        int rounds = pb_chain_rounds(last->earlier[i]->work.chain);
         rounds -= i == p->number ? p->round : 0;
-        tiles += (uint64_t)rounds * pb_grid_count(&last->earlier[i]->grid);
+        tiles += (uint64_t)rounds * pb_grid_count(&last->earlier[i]->layout.grid);
     }
     return tiles;
 }

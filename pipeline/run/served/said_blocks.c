@@ -70,10 +70,10 @@ int pb_said_blocks_make(const struct pb_plan *plan, const struct pb_raster *cons
 {
     uint32_t *stored = NULL, n = 0;
     int rc = 0;
-    for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
-        if (plan->source[i].n_bands > 0)
-            rc = say_source(raster[i], &plan->whole.how[i], &request->source[i].layout, &stored, &n,
-                            err);
+    for (size_t i = 0; i < plan->work.n_sources && rc == 0; i++)
+        if (plan->work.source[i].n_bands > 0)
+            rc = say_source(raster[i], &plan->engine.whole.how[i], &request->source[i].layout,
+                            &stored, &n, err);
         else
             request->source[i].layout = unread;
     if (rc < 0) {
@@ -150,9 +150,9 @@ int pb_said_blocks_take(const struct pb_plan *plan, const struct pb_served_reque
     struct pb_said_blocks *said = calloc(1, sizeof *said);
     uint32_t at = 0;
     int rc = said == NULL ? -ENOMEM : 0;
-    for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
-        if (plan->source[i].n_bands > 0)
-            rc = take_source(said, i, &plan->whole.how[i], &request->source[i], stored, &at);
+    for (size_t i = 0; i < plan->work.n_sources && rc == 0; i++)
+        if (plan->work.source[i].n_bands > 0)
+            rc = take_source(said, i, &plan->engine.whole.how[i], &request->source[i], stored, &at);
     if (rc == 0 && at != stored->n)
         rc = -EPROTO;
     if (rc == 0) {

@@ -48,18 +48,19 @@ static int take_tile(void *context, struct wic_slot *slot)
     const struct pb_plan *pass = s->pass;
     const volatile struct pb_tile *said = slot->user;
     uint32_t number = said->number, unit = said->unit;
-    if (number >= pb_grid_count(&pass->grid))
+    if (number >= pb_grid_count(&pass->layout.grid))
         return -EPROTO;
     struct pb_tile *own = (struct pb_tile *)s->users[slot->index].bytes;
     *own = pb_plan_tile(pass, number, unit);
-    size_t bytes = pb_slot_tile_bytes(&pass->format, own);
-    if (bytes > pass->in_slot_bytes || pb_plan_out_bytes(pass, own) > pass->out_slot_bytes)
+    size_t bytes = pb_slot_tile_bytes(&pass->layout.format, own);
+    if (bytes > pass->layout.in_slot_bytes ||
+        pb_plan_out_bytes(pass, own) > pass->layout.out_slot_bytes)
         return -EPROTO;
-    bool is_head = number < s->stream.n_stored && slot->bytes == pass->format.head_bytes;
+    bool is_head = number < s->stream.n_stored && slot->bytes == pass->layout.format.head_bytes;
     /* In memory that the other process cannot write: with a head only, the device's slot still has
      * its earlier content, which may be of another job. */
     own->is_stored = is_head;
-    slot->bytes = is_head ? pass->format.head_bytes : bytes;
+    slot->bytes = is_head ? pass->layout.format.head_bytes : bytes;
     slot->user = own;
     return 0;
 }
@@ -71,7 +72,7 @@ static int take_load(void *context, struct wic_slot *slot)
     unsigned char *own = s->users[slot->index].bytes;
     memcpy(own, slot->user, WIC_USER_BYTES);
     slot->user = own;
-    slot->bytes = s->pass->in_slot_bytes;
+    slot->bytes = s->pass->layout.in_slot_bytes;
     return 0;
 }
 
@@ -80,7 +81,7 @@ static int make_room(const struct pb_served *s, size_t needed, uint64_t wanted, 
                      struct pb_tile_room *room)
 {
     size_t bytes = wanted > needed ? (size_t)wanted : needed;
-    bool pin = s->pass->mem == PB_MEM_PINNED && s->on_gpu;
+    bool pin = s->pass->engine.mem == PB_MEM_PINNED && s->on_gpu;
     if (room->slots != NULL && room->bytes >= needed && room->bytes <= bytes && room->pinned == pin)
         return 0;
     pb_tile_room_close(room);
@@ -93,16 +94,16 @@ static int make_pool(struct pb_served *s, uint64_t room_bytes, struct pb_err *er
                      struct pb_tile_room *room, int *out_fd)
 {
     const struct pb_plan *p = s->pass;
-    const struct pb_tile_pool_shape shape = {p->in_slots, p->out_slots, p->in_slot_bytes,
-                                             p->out_slot_bytes};
-    s->users = aligned_alloc(64, p->in_slots * sizeof *s->users);
+    const struct pb_tile_pool_shape shape = {p->layout.in_slots, p->layout.out_slots,
+                                             p->layout.in_slot_bytes, p->layout.out_slot_bytes};
+    s->users = aligned_alloc(64, p->layout.in_slots * sizeof *s->users);
     if (s->users == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
-    memset(s->users, 0, p->in_slots * sizeof *s->users);
+    memset(s->users, 0, p->layout.in_slots * sizeof *s->users);
     int rc = make_room(s, pb_tile_pool_room_bytes(&shape), room_bytes, err, room);
     rc = rc ? rc
-            : pb_tile_pool_create(&shape, room, p->whole.used ? take_load : take_tile, s, err,
-                                  &s->pool, out_fd);
+            : pb_tile_pool_create(&shape, room, p->engine.whole.used ? take_load : take_tile, s,
+                                  err, &s->pool, out_fd);
     s->stream.in = s->pool.in;
     s->stream.out = s->pool.out;
     return rc;
@@ -114,16 +115,17 @@ static int make_arrivals(struct pb_served *s, struct pb_err *err)
 {
     const struct pb_plan *p = s->pass;
     struct pb_tile_exchange walk;
-    if (p->gate.chain != NULL)
+    if (p->layout.gate.chain != NULL)
         return 0;
     int rc = pb_plan_exchange(p, err, &walk);
     if (rc < 0)
         return rc;
-    s->stream.arrivals = pb_arrivals_create(&p->grid, p->order, p->window_units, &walk, NULL);
+    s->stream.arrivals =
+        pb_arrivals_create(&p->layout.grid, p->layout.order, p->layout.window_units, &walk, NULL);
     if (s->stream.arrivals == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
-    if (pb_chain_rounds(p->chain) > 1)
-        pb_arrivals_repeat(s->stream.arrivals, &p->exchange, pb_plan_unit_bytes(p));
+    if (pb_chain_rounds(p->work.chain) > 1)
+        pb_arrivals_repeat(s->stream.arrivals, &p->layout.exchange, pb_plan_unit_bytes(p));
     return 0;
 }
 
@@ -139,7 +141,8 @@ static void measure_link(struct pb_served *s)
     (void)pthread_mutex_lock(&rates.lock);
     if (!rates.known) {
         (void)pb_residency_free_begin(); /* the measurement also frees; other work distorts it */
-        pb_device_link(s->pass->device_index, RATE_BYTES, &rates.to_device, &rates.from_device);
+        pb_device_link(s->pass->engine.device_index, RATE_BYTES, &rates.to_device,
+                       &rates.from_device);
         pb_residency_free_end();
     }
     rates.known = true;
@@ -153,7 +156,7 @@ static int set_up(struct pb_served *s, uint64_t room_bytes, struct pb_err *err,
                   struct pb_tile_room *room, int *out_fd)
 {
     uint64_t start = pb_clock_mono_ns();
-    int rc = s->on_gpu ? pb_device_use(s->pass->device_index, err) : 0;
+    int rc = s->on_gpu ? pb_device_use(s->pass->engine.device_index, err) : 0;
     rc = rc ? rc : make_pool(s, room_bytes, err, room, out_fd);
     s->pin_ns = pb_clock_mono_ns() - start;
     if (rc == 0 && s->on_gpu)
@@ -178,11 +181,11 @@ int pb_served_create(const struct pb_plan_request *base, const struct pb_served_
     int rc = pb_plan_serve(base, said, err, &s->plan, &s->pass);
     if (rc == 0) {
         s->stream.plan = s->pass;
-        s->on_gpu = s->pass->cuda && base->whole_device == NULL;
+        s->on_gpu = s->pass->engine.cuda && base->whole_device == NULL;
         s->exec_type = pb_exec_of(s->pass);
         s->stream.limits = &base->config->limits;
         s->stream.whole_device = base->whole_device;
-        if (s->pass->whole.used)
+        if (s->pass->engine.whole.used)
             rc = pb_said_blocks_take(s->pass, said, stored, err, &s->said);
         s->stream.whole_blocks = s->said != NULL ? s->said->blocks : NULL;
         rc = rc ? rc : make_arrivals(s, err);
@@ -290,8 +293,8 @@ static void take_down(void *served)
 static size_t device_bytes(const struct pb_served *s)
 {
     const struct pb_plan *pass = s->pass;
-    return pass->in_slots * wic_slot_stride(pass->in_slot_bytes) +
-           pass->out_slots * wic_slot_stride(pass->out_slot_bytes) +
+    return pass->layout.in_slots * wic_slot_stride(pass->layout.in_slot_bytes) +
+           pass->layout.out_slots * wic_slot_stride(pass->layout.out_slot_bytes) +
            (s->exec_type->held != NULL ? (size_t)s->exec_type->held(s->exec) : 0);
 }
 

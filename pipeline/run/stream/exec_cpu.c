@@ -32,8 +32,8 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
     if (e == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     e->stream = stream;
-    e->threads = stream->plan->workers;
-    e->scratch_bytes = (stream->plan->scratch_bytes + 4095) / 4096 * 4096;
+    e->threads = stream->plan->layout.workers;
+    e->scratch_bytes = (stream->plan->layout.scratch_bytes + 4095) / 4096 * 4096;
     void *scratch = NULL;
     int rc = pb_mem_alloc(PB_MEM_HOST, e->scratch_bytes * e->threads, err, &scratch);
     if (rc < 0) {
@@ -57,11 +57,11 @@ int pb_exec_cpu_tile(void *exec, uint32_t thread, const struct pb_tile *tile, vo
     struct pb_stream *s = e->stream;
     struct pb_tile_in source;
     struct pb_tile_out target = {.data = out, .plane_px = pb_tile_out_px(tile)};
-    pb_slot_tile(&s->plan->format, tile, in, &source);
+    pb_slot_tile(&s->plan->layout.format, tile, in, &source);
     uint64_t start = pb_clock_mono_ns();
     pb_work_begin(PB_WORK_COMPUTE, tile->number);
-    int rc =
-        pb_chain_run_cpu(s->plan->chain, &source, &target, e->scratch + e->scratch_bytes * thread);
+    int rc = pb_chain_run_cpu(s->plan->work.chain, &source, &target,
+                              e->scratch + e->scratch_bytes * thread);
     pb_work_end();
     atomic_fetch_add(&s->compute.busy_ns, pb_clock_mono_ns() - start);
     atomic_fetch_add(&s->compute.tiles, 1);

@@ -56,7 +56,7 @@ _Static_assert(PB_RESIDENCY_WHOLE == WIC_SHARE_WHOLE, "shares are counted alike"
  * (lanes_cuda.c). */
 static uint32_t enter_alone(struct exec_cuda *e)
 {
-    const struct pb_plan_resident *r = &e->stream->plan->resident;
+    const struct pb_plan_resident *r = &e->stream->plan->engine.resident;
     uint32_t share = pb_residency_enter(&e->resident), most = r->gpu.multiprocessors;
     bool spreads = share < PB_RESIDENCY_WHOLE && r->chunks.blocks > most;
     return spreads ? share * most / r->chunks.blocks : share;
@@ -102,7 +102,7 @@ static void exec_destroy(void *exec)
     if (e == NULL)
         return;
     part(e);
-    (void)cudaSetDevice(e->stream->plan->device_index);
+    (void)cudaSetDevice(e->stream->plan->engine.device_index);
     bool none = pb_residency_free_begin();
     if (!none || (e->device != NULL && wic_device_close(e->device, NULL) == -ETIMEDOUT))
         pb_device_leave_behind();
@@ -116,28 +116,29 @@ static void exec_destroy(void *exec)
  */
 static int no_memory(const struct pb_plan *plan, struct pb_err *err)
 {
-    const struct pb_plan_resident *r = &plan->resident;
+    const struct pb_plan_resident *r = &plan->engine.resident;
     uint64_t scratch = (uint64_t)r->scratch_bytes * r->chunks.blocks;
     bool copied = r->chunks.transport == WIC_COPY;
-    uint64_t slots = plan->in_slots * (uint64_t)wic_slot_stride(plan->in_slot_bytes) +
-                     plan->out_slots * (uint64_t)wic_slot_stride(plan->out_slot_bytes);
+    uint64_t slots =
+        plan->layout.in_slots * (uint64_t)wic_slot_stride(plan->layout.in_slot_bytes) +
+        plan->layout.out_slots * (uint64_t)wic_slot_stride(plan->layout.out_slot_bytes);
     return pb_fail(err, PB_E_MEMORY,
                    "CUDA device %d has not enough free memory: the resident kernel takes %llu "
                    "MiB for scratch and %llu MiB for %u slots; lower compute.threads or "
                    "compute.tile, or set compute.sync to stream",
-                   plan->device_index, (unsigned long long)(scratch >> 20),
+                   plan->engine.device_index, (unsigned long long)(scratch >> 20),
                    (unsigned long long)(copied ? slots >> 20 : 0),
-                   copied ? plan->in_slots + plan->out_slots : 0);
+                   copied ? plan->layout.in_slots + plan->layout.out_slots : 0);
 }
 
 /* Finds a lane, if the chain may have one. */
 static int find_lane(struct exec_cuda *e, struct pb_chain_resident_shape *shape, struct pb_err *err)
 {
     const struct pb_plan *plan = e->stream->plan;
-    const struct wic_transfer_plan *chunks = &plan->resident.chunks;
-    if (!plan->resident.shared)
+    const struct wic_transfer_plan *chunks = &plan->engine.resident.chunks;
+    if (!plan->engine.resident.shared)
         return 0;
-    int rc = pb_lane_join(shape, chunks, &plan->resident.gpu, plan->priority, &e->lane);
+    int rc = pb_lane_join(shape, chunks, &plan->engine.resident.gpu, plan->work.priority, &e->lane);
     if (rc < 0)
         return rc == -ENOMEM ? no_memory(plan, err)
                              : pb_cuda_rc(err, rc, "making the kernel that jobs share");
@@ -149,7 +150,7 @@ static int find_lane(struct exec_cuda *e, struct pb_chain_resident_shape *shape,
 static int make_chain(struct exec_cuda *e, struct pb_err *err)
 {
     const struct pb_plan *plan = e->stream->plan;
-    const struct pb_plan_resident *r = &plan->resident;
+    const struct pb_plan_resident *r = &plan->engine.resident;
     struct pb_chain_resident_shape shape = {
         .px = r->px,
         .scratch_bytes = r->scratch_bytes,
@@ -158,16 +159,16 @@ static int make_chain(struct exec_cuda *e, struct pb_err *err)
         .by_line = r->by_line,
         .part_w = r->part_w,
         .part_h = r->part_h,
-        .format = plan->format,
-        .sums = plan->sums.chain,
+        .format = plan->layout.format,
+        .sums = plan->layout.sums.chain,
         .places = r->places,
         .tile_bytes = pb_plan_sums_tile_bytes(plan),
-        .n_tiles = pb_grid_count(&plan->grid),
+        .n_tiles = pb_grid_count(&plan->layout.grid),
     };
     int rc = find_lane(e, &shape, err);
     if (rc < 0)
         return rc;
-    rc = pb_chain_resident_create(plan->chain, &shape, &e->chain);
+    rc = pb_chain_resident_create(plan->work.chain, &shape, &e->chain);
     if (rc == -ENOMEM)
         return no_memory(plan, err);
     return pb_cuda_rc(err, rc, "uploading the chain");
@@ -178,7 +179,7 @@ static void use_lane(struct exec_cuda *e, struct wic_device_options *options)
 {
     options->launch = pb_lane_launch(e->lane);
     options->argument_bytes = pb_chain_resident_argument_bytes();
-    options->priority = e->stream->plan->priority;
+    options->priority = e->stream->plan->work.priority;
 }
 
 static int open_device(struct exec_cuda *e, const struct wic_device_options *options)
@@ -197,7 +198,7 @@ static int make_device(struct exec_cuda *e, struct pb_err *err)
     struct wic_device_options options = {
         .in = s->in,
         .out = s->out,
-        .plan = s->plan->resident.chunks,
+        .plan = s->plan->engine.resident.chunks,
         .kernel = pb_chain_resident_kernel(e->chain),
         .argument = pb_chain_resident_argument(e->chain),
         .describe = describe,
@@ -211,7 +212,7 @@ static int make_device(struct exec_cuda *e, struct pb_err *err)
         use_lane(e, &options);
     int rc = open_device(e, &options);
     if (rc == 0 && e->lane == NULL)
-        pb_residency_join(&e->resident, s->plan->priority);
+        pb_residency_join(&e->resident, s->plan->work.priority);
     e->is_resident = rc == 0 && e->lane == NULL;
     if (rc == -ENOMEM)
         return no_memory(s->plan, err);
@@ -219,7 +220,7 @@ static int make_device(struct exec_cuda *e, struct pb_err *err)
         return pb_fail(err, PB_E_DEVICE_FAILED,
                        "the kernel needs all its %u blocks on the GPU together, and they do not "
                        "fit; set compute.sync to stream",
-                       s->plan->resident.chunks.blocks);
+                       s->plan->engine.resident.chunks.blocks);
     if (rc == -EOPNOTSUPP)
         return pb_fail(err, PB_E_DEVICE_FAILED,
                        "the NVIDIA driver cannot post from a stream, or CUDA_LAUNCH_BLOCKING is "
@@ -233,7 +234,8 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
     if (e == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     e->stream = stream;
-    int rc = pb_cuda_select(stream->plan->device_index, stream->plan->mem == PB_MEM_MANAGED, err);
+    int rc = pb_cuda_select(stream->plan->engine.device_index,
+                            stream->plan->engine.mem == PB_MEM_MANAGED, err);
     if (rc == 0)
         rc = make_chain(e, err);
     if (rc == 0)
@@ -270,7 +272,7 @@ static void lost(const struct exec_cuda *e, struct pb_err *err)
     cudaError_t last = cudaGetLastError();
     (void)pb_fail(err, PB_E_DEVICE_LOST,
                   "the kernel that computes tiles on CUDA device %d ended before its time: %s",
-                  e->stream->plan->device_index,
+                  e->stream->plan->engine.device_index,
                   last != cudaSuccess ? cudaGetErrorString(last) : "CUDA reported no error");
 }
 
@@ -278,12 +280,13 @@ static void lost(const struct exec_cuda *e, struct pb_err *err)
 static void explain(const struct exec_cuda *e, int rc, struct pb_err *err)
 {
     const struct pb_plan *plan = e->stream->plan;
-    int32_t device = plan->device_index;
+    int32_t device = plan->engine.device_index;
     if (rc == -EBUSY)
         (void)pb_fail(err, PB_E_DEVICE_BUSY,
                       "other programs fill CUDA device %d: the kernel's %u blocks did not get onto "
                       "it within %d ms",
-                      device, plan->resident.chunks.blocks, (int)(WIC_LINK_START_NS / 1000000));
+                      device, plan->engine.resident.chunks.blocks,
+                      (int)(WIC_LINK_START_NS / 1000000));
     else if (rc == -ETIMEDOUT)
         (void)pb_fail(err, PB_E_DEVICE_LOST,
                       "CUDA device %d hangs: a tile was not done within %d s, or the kernel that "
@@ -326,7 +329,8 @@ static void exec_link(const void *exec, struct pb_link_report *out)
         .blocks = e->stats.blocks,
         .launches = e->stats.launches,
     };
-    (void)wic_transfer_plan_print(&e->stream->plan->resident.chunks, out->plan, sizeof out->plan);
+    (void)wic_transfer_plan_print(&e->stream->plan->engine.resident.chunks, out->plan,
+                                  sizeof out->plan);
 }
 
 static uint32_t exec_stored(const void *exec)

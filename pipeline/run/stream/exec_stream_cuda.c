@@ -115,13 +115,14 @@ static int lane_init(struct lane *lane, const struct pb_plan *plan, bool managed
     CHECK(err, cudaEventCreateWithFlags(&lane->copied, flags), "creating an event");
     CHECK(err, cudaEventCreateWithFlags(&lane->finished, flags), "creating an event");
     if (!managed) {
-        CHECK(err, cudaMalloc(&lane->in, plan->in_slot_bytes), "allocating device buffers");
-        CHECK(err, cudaMalloc(&lane->out, plan->out_slot_bytes), "allocating device buffers");
+        CHECK(err, cudaMalloc(&lane->in, plan->layout.in_slot_bytes), "allocating device buffers");
+        CHECK(err, cudaMalloc(&lane->out, plan->layout.out_slot_bytes),
+              "allocating device buffers");
     }
-    if (plan->sums.chain.n > 0)
+    if (plan->layout.sums.chain.n > 0)
         return 0;
-    int rc =
-        pb_chain_cuda_create(plan->chain, plan->grid.side_px, plan->grid.side_px, &lane->chain);
+    int rc = pb_chain_cuda_create(plan->work.chain, plan->layout.grid.side_px,
+                                  plan->layout.grid.side_px, &lane->chain);
     return pb_cuda_rc(err, rc, "uploading the chain");
 }
 
@@ -158,18 +159,18 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
 {
     struct exec_stream *e = calloc(1, sizeof *e);
     const struct pb_plan *plan = stream->plan;
-    if (e == NULL || (e->lanes = calloc(plan->workers, sizeof *e->lanes)) == NULL) {
+    if (e == NULL || (e->lanes = calloc(plan->layout.workers, sizeof *e->lanes)) == NULL) {
         free(e);
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     }
     e->stream = stream;
-    e->device = plan->device_index;
-    e->managed = plan->mem == PB_MEM_MANAGED;
-    e->n_lanes = plan->workers;
+    e->device = plan->engine.device_index;
+    e->managed = plan->engine.mem == PB_MEM_MANAGED;
+    e->n_lanes = plan->layout.workers;
     int rc = pb_cuda_select(e->device, e->managed, err);
     for (uint32_t i = 0; i < e->n_lanes && rc == 0; i++)
         rc = lane_init(&e->lanes[i], plan, e->managed, err);
-    if (rc == 0 && plan->sums.chain.n > 0)
+    if (rc == 0 && plan->layout.sums.chain.n > 0)
         rc = pb_stream_sums_create(plan, e->n_lanes, err, &e->sums);
     if (rc == 0)
         rc = init_flights(e, err);
@@ -218,7 +219,7 @@ static int compute(struct exec_stream *e, struct lane *lane, const struct pb_str
         return pb_stream_sums_launch(e->sums, (uint32_t)(lane - e->lanes), t, lane->stream, err);
     struct pb_tile_in source;
     struct pb_tile_out target = {.data = t->out, .plane_px = pb_tile_out_px(t->tile)};
-    pb_slot_tile(&e->stream->plan->format, t->tile, slot, &source);
+    pb_slot_tile(&e->stream->plan->layout.format, t->tile, slot, &source);
     return pb_cuda_rc(err, pb_chain_cuda_launch(lane->chain, &source, &target, lane->stream),
                       "starting the kernels of a tile");
 }

@@ -44,9 +44,9 @@ int pb_gate_create(const struct pb_plan *plan, const struct pb_raster *const *ra
     int rc = gate != NULL ? 0 : -ENOMEM;
     if (rc == 0)
         gate->plan = plan;
-    for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
+    for (size_t i = 0; i < plan->work.n_sources && rc == 0; i++)
         if (raster[i] != NULL)
-            rc = make_blocks(&gate->blocks[i], &plan->source[i], pb_raster_info(raster[i]));
+            rc = make_blocks(&gate->blocks[i], &plan->work.source[i], pb_raster_info(raster[i]));
     if (rc < 0) {
         pb_gate_destroy(gate);
         return pb_fail(err, PB_E_MEMORY, "out of memory for the gate");
@@ -81,7 +81,7 @@ static void count(struct pb_gate *gate, const struct pb_tile *tile, bool passes)
 {
     atomic_fetch_add(&gate->tiles, 1);
     atomic_fetch_add(&gate->left_out, !passes);
-    for (size_t i = 0; i < gate->plan->n_sources; i++) {
+    for (size_t i = 0; i < gate->plan->work.n_sources; i++) {
         const struct blocks *b = &gate->blocks[i];
         if (b->passed != NULL)
             mark(b, passes ? b->passed : b->left_out, &tile->read[i]);
@@ -92,13 +92,13 @@ void pb_gate_count(const struct pb_gate *gate, struct pb_gate_report *out)
 {
     *out = (struct pb_gate_report){.tiles = atomic_load(&gate->tiles),
                                    .left_out = atomic_load(&gate->left_out)};
-    for (size_t i = 0; i < gate->plan->n_sources; i++) {
+    for (size_t i = 0; i < gate->plan->work.n_sources; i++) {
         const struct blocks *b = &gate->blocks[i];
         uint64_t n = 0;
         for (size_t k = 0; b->passed != NULL && k < b->words; k++)
             n += (uint64_t)__builtin_popcountll(atomic_load(&b->left_out[k]) &
                                                 ~atomic_load(&b->passed[k]));
-        out->blocks += n * gate->plan->source[i].n_later;
+        out->blocks += n * gate->plan->work.source[i].n_later;
     }
 }
 
@@ -111,7 +111,7 @@ static size_t aligned(size_t bytes)
 
 int pb_gate_reader_init(struct pb_gate_reader *reader, struct pb_gate *gate, struct pb_err *err)
 {
-    const struct pb_plan_gate *g = &gate->plan->gate;
+    const struct pb_plan_gate *g = &gate->plan->layout.gate;
     *reader = (struct pb_gate_reader){.gate = gate};
     reader->memory = aligned_alloc(PB_PLANE_ALIGN, aligned(g->read_bytes) +
                                                        aligned(g->plane_px * sizeof(float)) +
@@ -128,20 +128,20 @@ void pb_gate_begin(struct pb_gate_reader *reader, const struct pb_tile *tile)
 {
     const struct pb_plan *plan = reader->gate->plan;
     reader->first = pb_plan_gate_tile(plan, tile);
-    pb_slot_tile(&plan->gate.format, &reader->first, reader->memory, &reader->in);
+    pb_slot_tile(&plan->layout.gate.format, &reader->first, reader->memory, &reader->in);
 }
 
 /* The windows in the layout of the gate's chain: its planes are the last ones. */
 static struct pb_tile_in gate_view(const struct pb_gate_reader *reader)
 {
     const struct pb_plan *plan = reader->gate->plan;
-    const struct pb_geometry grid = pb_chain_geometry(plan->gate.chain);
+    const struct pb_geometry grid = pb_chain_geometry(plan->layout.gate.chain);
     struct pb_tile_in in = reader->in;
     in.image_w = grid.w;
     in.image_h = grid.h;
-    for (uint32_t i = 0; i < plan->n_sources; i++) {
-        size_t planes = plan->gate.format.source[i].n_planes;
-        size_t before = planes - pb_chain_planes_of(plan->gate.chain, i);
+    for (uint32_t i = 0; i < plan->work.n_sources; i++) {
+        size_t planes = plan->layout.gate.format.source[i].n_planes;
+        size_t before = planes - pb_chain_planes_of(plan->layout.gate.chain, i);
         if (in.window[i].data != NULL)
             in.window[i].data = (char *)in.window[i].data + before * in.window[i].plane_bytes;
     }
@@ -165,12 +165,12 @@ static uint64_t passing(const float *plane, const struct pb_rect *all, const str
 int pb_gate_passes(struct pb_gate_reader *reader, const struct pb_tile *tile, bool *out_passes)
 {
     const struct pb_plan *plan = reader->gate->plan;
-    const struct pb_plan_gate *g = &plan->gate;
+    const struct pb_plan_gate *g = &plan->layout.gate;
     float *plane = (float *)((char *)reader->memory + aligned(g->read_bytes));
     void *scratch = (char *)plane + aligned(g->plane_px * sizeof(float));
     const struct pb_rect *all = &reader->first.core;
-    double minimum = pb_chain_gate_minimum(plan->chain);
-    struct pb_rect part = pb_chain_gate_rect(plan->chain, &tile->core, minimum == 0);
+    double minimum = pb_chain_gate_minimum(plan->work.chain);
+    struct pb_rect part = pb_chain_gate_rect(plan->work.chain, &tile->core, minimum == 0);
     uint64_t enough = 1;
     *out_passes = false;
     if (part.w > 0) {
@@ -189,7 +189,7 @@ int pb_gate_passes(struct pb_gate_reader *reader, const struct pb_tile *tile, bo
 
 void pb_gate_copy(const struct pb_gate_reader *reader, size_t source, const struct pb_window *slot)
 {
-    const struct pb_plan_source *s = &reader->gate->plan->source[source];
+    const struct pb_plan_source *s = &reader->gate->plan->work.source[source];
     const struct pb_plan_bands bands = pb_plan_bands_of(s, PB_PLAN_FIRST);
     const struct pb_window *from = &reader->in.window[source];
     size_t px = pb_type_bytes(s->type), n = (size_t)slot->rect.w;

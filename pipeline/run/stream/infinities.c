@@ -15,7 +15,7 @@ int pb_infinities_create(const struct pb_plan *plan, struct pb_err *err, struct 
 {
     struct pb_infinities *f = calloc(1, sizeof *f);
     if (f != NULL)
-        f->counted = calloc(plan->n_floats + 1, sizeof *f->counted);
+        f->counted = calloc(plan->work.n_floats + 1, sizeof *f->counted);
     if (f == NULL || f->counted == NULL) {
         free(f);
         return pb_fail(err, PB_E_MEMORY, "out of memory for counts of pixels");
@@ -105,8 +105,8 @@ static uint64_t count_band(const struct pb_plan_wide *band, const struct pb_tile
 void pb_infinities_count(struct pb_infinities *f, const struct pb_tile *tile,
                          const struct pb_tile_in *in)
 {
-    for (size_t i = 0; i < f->plan->n_floats; i++) {
-        const struct pb_plan_wide *band = &f->plan->floats[i];
+    for (size_t i = 0; i < f->plan->work.n_floats; i++) {
+        const struct pb_plan_wide *band = &f->plan->work.floats[i];
         const struct pb_window *from = &in->window[band->window];
         uint64_t found = from->rect.w > 0 ? count_band(band, tile, from) : 0;
         if (found > 0)
@@ -116,8 +116,8 @@ void pb_infinities_count(struct pb_infinities *f, const struct pb_tile *tile,
 
 void pb_infinities_note(const struct pb_infinities *f, struct pb_notes *notes)
 {
-    for (size_t i = 0; i < f->plan->n_floats; i++) {
-        const struct pb_plan_wide *band = &f->plan->floats[i];
+    for (size_t i = 0; i < f->plan->work.n_floats; i++) {
+        const struct pb_plan_wide *band = &f->plan->work.floats[i];
         unsigned long long n = atomic_load(&f->counted[i]);
         if (n > 0 && band->shifts)
             pb_notes_add(notes, "band %s: %llu pixel%s of the input %s infinite, which is invalid",

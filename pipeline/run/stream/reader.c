@@ -21,7 +21,7 @@ static int read_part(struct pb_reader *r, size_t source, enum pb_plan_part part,
                      const struct pb_window *window, struct pb_err *err)
 {
     struct pb_stream *s = r->stream;
-    const struct pb_plan_source *from = &s->plan->source[source];
+    const struct pb_plan_source *from = &s->plan->work.source[source];
     const struct pb_plan_bands bands = pb_plan_bands_of(from, part);
     struct pb_window to = *window;
     if (window->rect.w == 0 || bands.n == 0)
@@ -42,8 +42,8 @@ static int look(struct pb_reader *r, const struct pb_tile *tile, bool *out_passe
     int rc = 0;
     pb_work_begin(PB_WORK_GATE, tile->number);
     pb_gate_begin(&r->gate, tile);
-    for (size_t i = 0; i < plan->n_sources && rc == 0; i++)
-        rc = read_part(r, i, PB_PLAN_FIRST, &r->gate.in.window[plan->source[i].window], err);
+    for (size_t i = 0; i < plan->work.n_sources && rc == 0; i++)
+        rc = read_part(r, i, PB_PLAN_FIRST, &r->gate.in.window[plan->work.source[i].window], err);
     rc = rc ? rc : pb_gate_passes(&r->gate, tile, out_passes);
     pb_work_end();
     if (rc == -EINVAL && err->code == PB_OK)
@@ -67,7 +67,7 @@ static bool is_stored(const struct pb_stream *s, const struct pb_tile *tile)
 static void put_head(const struct pb_stream *s, void *slot)
 {
     if (s->head != NULL)
-        memcpy(slot, s->head, s->plan->format.head_bytes);
+        memcpy(slot, s->head, s->plan->layout.format.head_bytes);
 }
 
 /* Acquires a slot and fills in the known pixels of the tile: the gate's bands, or the pixels that
@@ -86,8 +86,8 @@ static int take_slot(struct pb_reader *r, struct pb_tile_read *d)
     uint64_t start = pb_clock_mono_ns();
     if (has_tiles(s) && !is_stored(s, &d->tile))
         pb_tile_store_get(s->store, &d->tile, d->slot.data);
-    pb_slot_tile(&s->plan->format, &d->tile, d->slot.data, &d->in);
-    for (size_t i = 0; i < s->plan->n_sources && s->gate != NULL; i++)
+    pb_slot_tile(&s->plan->layout.format, &d->tile, d->slot.data, &d->in);
+    for (size_t i = 0; i < s->plan->work.n_sources && s->gate != NULL; i++)
         pb_gate_copy(&r->gate, i, &d->in.window[i]);
     atomic_fetch_add(&s->read.busy_ns, pb_clock_mono_ns() - start);
     return 0;
@@ -104,8 +104,8 @@ static int send_part(struct pb_reader *r, struct pb_tile_read *d, uint32_t part,
     if (is_look)
         rc = look(r, &d->tile, &d->passes, err);
     else if (rc == 0 && !has_tiles(s) && !is_stored(s, &d->tile))
-        rc =
-            read_part(r, source, PB_PLAN_LATER, &d->in.window[s->plan->source[source].window], err);
+        rc = read_part(r, source, PB_PLAN_LATER, &d->in.window[s->plan->work.source[source].window],
+                       err);
     atomic_fetch_add(&s->read.busy_ns, pb_clock_mono_ns() - start - (r->parked - parked));
     d->tile.parts++;
     return rc;
@@ -116,8 +116,8 @@ static void complete(struct pb_reader *r, struct pb_tile_read *d)
 {
     struct pb_stream *s = r->stream;
     d->tile.is_stored = is_stored(s, &d->tile);
-    d->slot.bytes = d->tile.is_stored ? s->plan->format.head_bytes
-                                      : pb_slot_tile_bytes(&s->plan->format, &d->tile);
+    d->slot.bytes = d->tile.is_stored ? s->plan->layout.format.head_bytes
+                                      : pb_slot_tile_bytes(&s->plan->layout.format, &d->tile);
     if (s->store != NULL && !has_tiles(s))
         pb_tile_store_put(s->store, &d->tile, d->slot.data);
     if (s->rests != NULL)
@@ -172,7 +172,7 @@ static bool is_direct(const struct pb_reader *r, size_t source)
 
 bool pb_reader_is_ahead(const struct pb_reader *r)
 {
-    for (size_t i = 0; i < r->stream->plan->n_sources; i++)
+    for (size_t i = 0; i < r->stream->plan->work.n_sources; i++)
         if (is_direct(r, i) && pb_raster_is_ahead(r->source[i]))
             return true;
     return false;
@@ -184,9 +184,9 @@ void pb_reader_expect(struct pb_reader *r)
     struct pb_tile tile = {0};
     if (r->has_next)
         tile = pb_plan_tile(plan, r->next, r->next_unit);
-    for (size_t i = 0; i < plan->n_sources; i++)
+    for (size_t i = 0; i < plan->work.n_sources; i++)
         if (is_direct(r, i))
-            pb_raster_expect(r->source[i], &tile.read[plan->source[i].window]);
+            pb_raster_expect(r->source[i], &tile.read[plan->work.source[i].window]);
 }
 
 int pb_reader_open(struct pb_reader *r, struct pb_stream *s, struct pb_err *err)
@@ -194,8 +194,8 @@ int pb_reader_open(struct pb_reader *r, struct pb_stream *s, struct pb_err *err)
     r->stream = s;
     int rc = s->gate != NULL ? pb_gate_reader_init(&r->gate, s->gate, err) : 0;
     rc = rc ? rc : pb_plan_part_exchange(s->plan, err, &r->parts);
-    for (size_t i = 0; i < s->plan->n_sources && rc == 0; i++)
-        if (!has_tiles(s) && s->raster[i] != NULL && s->plan->source[i].n_bands > 0)
+    for (size_t i = 0; i < s->plan->work.n_sources && rc == 0; i++)
+        if (!has_tiles(s) && s->raster[i] != NULL && s->plan->work.source[i].n_bands > 0)
             rc = pb_raster_open_again(s->raster[i], s->limits, err, &r->source[i]);
     return rc;
 }
@@ -233,7 +233,7 @@ static int send_tile(struct pb_reader *r, uint32_t number, const struct pb_tile_
 {
     struct pb_stream *s = r->stream;
     if (!d->passes)
-        return pb_reader_leave_out(s, &d->tile, s->plan->writers + number, err);
+        return pb_reader_leave_out(s, &d->tile, s->plan->layout.writers + number, err);
     int rc = wic_publish(s->in, &d->slot, d->slot.bytes);
     pb_stream_trace_slots(s);
     return rc;
@@ -242,14 +242,15 @@ static int send_tile(struct pb_reader *r, uint32_t number, const struct pb_tile_
 static int read_units(struct pb_reader *r, uint32_t number, struct pb_err *err)
 {
     struct pb_stream *s = r->stream;
-    uint32_t *tiles = calloc(pb_order_unit_max(&s->plan->grid, s->plan->order), sizeof *tiles);
+    uint32_t *tiles =
+        calloc(pb_order_unit_max(&s->plan->layout.grid, s->plan->layout.order), sizeof *tiles);
     if (tiles == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for a reader");
     uint32_t unit = 0;
     struct pb_tile_read d;
     int rc;
     while ((rc = pb_in_flight_take(s->in_flight, &unit, &r->parked)) == 0) {
-        uint32_t n = pb_order_unit(&s->plan->grid, s->plan->order, unit, tiles);
+        uint32_t n = pb_order_unit(&s->plan->layout.grid, s->plan->layout.order, unit, tiles);
         for (uint32_t i = 0; i < n && rc == 0; i++) {
             rc = pb_reader_tile(r, unit, tiles[i], err, &d);
             rc = rc ? rc : send_tile(r, number, &d, err);

@@ -41,7 +41,7 @@ int pb_rests_create(const struct pb_plan *plan, struct pb_err *err, struct pb_re
     r->each_px = pb_plan_rest_px(plan);
     r->bytes = pb_plan_rest_bytes(plan);
     r->place = calloc(r->n + 1, sizeof *r->place);
-    r->counted = calloc(plan->n_wide + 1, sizeof *r->counted);
+    r->counted = calloc(plan->work.n_wide + 1, sizeof *r->counted);
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->freed, NULL);
     int rc = r->place == NULL || r->counted == NULL
@@ -175,7 +175,7 @@ static struct pb_rect core_on(const struct pb_plan_wide *band, const struct pb_t
 static void count_band(struct pb_rests *r, size_t i, const struct pb_tile *tile,
                        const struct pb_window *from)
 {
-    const struct pb_plan_wide *band = &r->plan->wide[i];
+    const struct pb_plan_wide *band = &r->plan->work.wide[i];
     const struct pb_rect part = core_on(band, tile, &from->rect);
     uint64_t lost = 0;
     for (int32_t y = part.y; y < part.y + part.h; y++) {
@@ -209,14 +209,14 @@ void pb_rests_fill(struct pb_rests *r, const struct pb_tile *tile, const struct 
     const struct pb_plan *plan = r->plan;
     size_t plane_px = pb_tile_out_px(tile);
     float *to = r->n > 0 ? find(r, tile) : NULL;
-    for (size_t i = 0; i < plan->n_wide; i++) {
-        const struct pb_window *from = &in->window[plan->wide[i].window];
-        if (plan->wide[i].count != PB_WIDE_NOT && from->rect.w > 0)
+    for (size_t i = 0; i < plan->work.n_wide; i++) {
+        const struct pb_window *from = &in->window[plan->work.wide[i].window];
+        if (plan->work.wide[i].count != PB_WIDE_NOT && from->rect.w > 0)
             count_band(r, i, tile, from);
     }
-    for (size_t i = 0; to != NULL && i < plan->n_outputs; i++) {
-        const struct pb_plane_rest *rest = &plan->rest[i];
-        const struct pb_plan_wide *band = &plan->wide[plan->rest_of[i]];
+    for (size_t i = 0; to != NULL && i < plan->work.outputs.n; i++) {
+        const struct pb_plane_rest *rest = &plan->work.outputs.rest[i];
+        const struct pb_plan_wide *band = &plan->work.wide[plan->work.outputs.rest_of[i]];
         const struct pb_window *from = &in->window[band->window];
         if (rest->n > 0 && from->rect.w > 0)
             split_band(band, tile, from, rest->n, plane_px, to + rest->first * plane_px);
@@ -229,10 +229,10 @@ const float *pb_rests_find(struct pb_rests *r, const struct pb_tile *tile, const
     const struct pb_plan *plan = r->plan;
     size_t px = (size_t)tile->core.w * (size_t)tile->core.h;
     float *rests = r->n > 0 ? find(r, tile) : NULL;
-    for (size_t i = 0; rests != NULL && i < plan->n_outputs; i++)
-        for (uint32_t k = 0; k < plan->rest[i].n; k++) {
+    for (size_t i = 0; rests != NULL && i < plan->work.outputs.n; i++)
+        for (uint32_t k = 0; k < plan->work.outputs.rest[i].n; k++) {
             const float *value = values + i * plane_px;
-            float *rest = rests + (plan->rest[i].first + k) * plane_px;
+            float *rest = rests + (plan->work.outputs.rest[i].first + k) * plane_px;
             for (size_t p = 0; p < px; p++)
                 rest[p] = value[p] == value[p] ? rest[p] : value[p];
         }

@@ -93,8 +93,8 @@ static int start_all(struct pb_run_threads *t, enum pb_role role, uint32_t count
 /* Starts the threads of each stage. */
 static int start_stages(struct pb_run_threads *t, struct pb_err *err)
 {
-    const uint32_t count[] = {t->stream->plan->readers, t->exec_type->threads(t->exec),
-                              t->stream->plan->writers};
+    const uint32_t count[] = {t->stream->plan->layout.readers, t->exec_type->threads(t->exec),
+                              t->stream->plan->layout.writers};
     atomic_store(&t->readers_left, count[PB_ROLE_READ]);
     atomic_store(&t->workers_left, count[PB_ROLE_COMPUTE]);
     int rc = 0;

@@ -54,7 +54,7 @@ void pb_stream_thread_ended(struct pb_stream *stream, int rc, struct pb_err *err
 
 const struct pb_exec_type *pb_exec_of(const struct pb_plan *plan)
 {
-    if (plan->whole.used)
+    if (plan->engine.whole.used)
         return &pb_exec_whole;
 #ifdef PB_HAVE_CUDA
     if (plan->cuda)

@@ -26,11 +26,11 @@ struct pb_stream_sums {
 static int shape(struct pb_stream_sums *q, struct pb_err *err)
 {
     struct pb_chain_sums_launch *l = &q->launch;
-    struct pb_rect full = {0, 0, q->plan->grid.side_px, q->plan->grid.side_px};
+    struct pb_rect full = {0, 0, q->plan->layout.grid.side_px, q->plan->layout.grid.side_px};
     uint32_t parts = pb_plan_parts(q->plan, &full);
     int rc = -E2BIG;
-    l->part_w = q->plan->sums.part_w;
-    l->part_h = q->plan->sums.part_h;
+    l->part_w = q->plan->layout.sums.part_w;
+    l->part_h = q->plan->layout.sums.part_h;
     l->blocks = parts < BLOCKS_MAX ? parts : BLOCKS_MAX;
     for (l->threads = THREADS_MAX; l->threads >= WARP && rc < 0; l->threads /= 2)
         rc =
@@ -50,17 +50,17 @@ int pb_stream_sums_create(const struct pb_plan *plan, uint32_t lanes, struct pb_
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     q->plan = plan;
     int rc = shape(q, err);
-    rc =
-        rc ? rc
-           : pb_cuda_rc(err, pb_chain_device_create(plan->chain, &q->chain), "uploading the chain");
+    rc = rc ? rc
+            : pb_cuda_rc(err, pb_chain_device_create(plan->work.chain, &q->chain),
+                         "uploading the chain");
     rc = rc ? rc
             : pb_cuda_err(err, cudaMalloc((void **)&q->scratch, lanes * q->lane_bytes),
                           "allocating device buffers");
     rc = rc ? rc
             : pb_cuda_rc(err,
-                         pb_chain_sums_device_create(plan->chain, &plan->sums.chain,
+                         pb_chain_sums_device_create(plan->work.chain, &plan->layout.sums.chain,
                                                      pb_plan_sums_tile_bytes(plan),
-                                                     pb_grid_count(&plan->grid), &q->sums),
+                                                     pb_grid_count(&plan->layout.grid), &q->sums),
                          "allocating memory for tiles");
     if (rc < 0) {
         pb_stream_sums_destroy(q);
@@ -85,7 +85,7 @@ static int copy(void *to, const void *from, size_t bytes, void *stream, struct p
 int pb_stream_sums_send(struct pb_stream_sums *q, struct pb_stream_sums_tile *t, void *stream,
                         struct pb_err *err)
 {
-    const size_t head_bytes = q->plan->format.head_bytes;
+    const size_t head_bytes = q->plan->layout.format.head_bytes;
     const unsigned char *from = (const unsigned char *)t->slot + head_bytes;
     bool stays = t->tile->number < q->sums.n_stored, is_there = stays && t->tile->is_stored != 0;
     int rc = 0;
@@ -110,8 +110,8 @@ int pb_stream_sums_launch(struct pb_stream_sums *q, uint32_t lane,
     l.scratch = q->scratch + lane * q->lane_bytes;
     l.head = t->lane_slot != NULL ? t->lane_slot : t->slot;
     l.out = t->out;
-    pb_slot_pixels(&q->plan->format, t->tile, t->pixels, &l.in);
-    return pb_cuda_rc(err, pb_chain_sums_cuda(q->plan->chain, &l, stream),
+    pb_slot_pixels(&q->plan->layout.format, t->tile, t->pixels, &l.in);
+    return pb_cuda_rc(err, pb_chain_sums_cuda(q->plan->work.chain, &l, stream),
                       "starting the kernels of a tile");
 }
 

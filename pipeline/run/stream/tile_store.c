@@ -18,7 +18,7 @@ int pb_tile_store_create(const struct pb_plan *plan, struct pb_err *err,
                          struct pb_tile_store **out_store)
 {
     struct pb_tile_store *store = calloc(1, sizeof *store);
-    const uint32_t n = pb_grid_count(&plan->grid);
+    const uint32_t n = pb_grid_count(&plan->layout.grid);
     void *memory = NULL;
     size_t at = 0;
     if (store == NULL)
@@ -26,7 +26,7 @@ int pb_tile_store_create(const struct pb_plan *plan, struct pb_err *err,
     store->plan = plan;
     store->at = calloc(n, sizeof *store->at);
     int rc = store->at == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the tiles of rounds")
-                               : pb_mem_alloc(PB_MEM_HOST, plan->kept_bytes, err, &memory);
+                               : pb_mem_alloc(PB_MEM_HOST, plan->memory.kept_bytes, err, &memory);
     store->memory = memory;
     if (rc < 0 || store->at == NULL) {
         pb_tile_store_destroy(store);
@@ -43,13 +43,13 @@ int pb_tile_store_create(const struct pb_plan *plan, struct pb_err *err,
 void pb_tile_store_put(struct pb_tile_store *store, const struct pb_tile *tile, const void *slot)
 {
     memcpy(store->memory + store->at[tile->number], slot,
-           pb_slot_tile_bytes(&store->plan->format, tile));
+           pb_slot_tile_bytes(&store->plan->layout.format, tile));
 }
 
 void pb_tile_store_get(const struct pb_tile_store *store, const struct pb_tile *tile, void *slot)
 {
     memcpy(slot, store->memory + store->at[tile->number],
-           pb_slot_tile_bytes(&store->plan->format, tile));
+           pb_slot_tile_bytes(&store->plan->layout.format, tile));
 }
 
 void pb_tile_store_close(struct pb_tile_store *store)
@@ -67,7 +67,7 @@ void pb_tile_store_destroy(struct pb_tile_store *store)
     if (store == NULL)
         return;
     if (store->memory != NULL)
-        pb_mem_free(PB_MEM_HOST, store->memory, store->plan->kept_bytes);
+        pb_mem_free(PB_MEM_HOST, store->memory, store->plan->memory.kept_bytes);
     free(store->at);
     free(store);
 }

@@ -29,7 +29,7 @@ struct pb_tile_workers {
 int pb_tile_workers_create(struct pb_stream *stream, void *exec, struct pb_err *err,
                            struct pb_tile_workers **out_workers)
 {
-    const uint32_t n = stream->plan->readers;
+    const uint32_t n = stream->plan->layout.readers;
     struct pb_tile_workers *w = calloc(1, sizeof *w + n * sizeof w->reader[0]);
     if (w == NULL || (w->free = calloc(n, sizeof(struct pb_reader *))) == NULL) {
         free(w);
@@ -49,7 +49,7 @@ void pb_tile_workers_destroy(struct pb_tile_workers *w)
 {
     if (w == NULL)
         return;
-    for (uint32_t i = 0; i < w->stream->plan->readers; i++)
+    for (uint32_t i = 0; i < w->stream->plan->layout.readers; i++)
         pb_reader_close(&w->reader[i]);
     pthread_cond_destroy(&w->given_back);
     pthread_mutex_destroy(&w->lock);
@@ -155,9 +155,9 @@ void pb_tile_worker_run(struct pb_tile_workers *w, uint32_t number)
     struct pb_err err = {0};
     struct pb_tile in_slot;
     struct pb_tile_read read = {
-        .slot = {.data = (char *)s->own_in + number * wic_slot_stride(plan->in_slot_bytes),
+        .slot = {.data = (char *)s->own_in + number * wic_slot_stride(plan->layout.in_slot_bytes),
                  .user = &in_slot}};
-    void *out = (char *)s->own_out + number * wic_slot_stride(plan->out_slot_bytes);
+    void *out = (char *)s->own_out + number * wic_slot_stride(plan->layout.out_slot_bytes);
     int rc;
     while ((rc = read_next(w, &err, &read)) == 0 &&
            (rc = finish_tile(w, &read, out, number, &err)) == 0)

@@ -95,9 +95,9 @@ static int write_blocks(struct pb_stream *s, const struct wic_slot *slot, uint32
     const struct pb_block_entry *entry = slot->data;
     uint64_t start = pb_clock_mono_ns();
     int rc = 0;
-    const uint32_t tiles = pb_grid_count(&s->plan->grid);
+    const uint32_t tiles = pb_grid_count(&s->plan->layout.grid);
     if (head.n > PB_BLOCK_SLOT_MOST || slot->bytes < PB_BLOCK_SLOT_HEAD ||
-        slot->bytes > s->plan->out_slot_bytes || head.first_tile > tiles ||
+        slot->bytes > s->plan->layout.out_slot_bytes || head.first_tile > tiles ||
         head.n_tiles > tiles - head.first_tile)
         return pb_fail(err, PB_E_SYSTEM,
                        "a slot has more blocks than it can hold, or of other tiles");

@@ -31,7 +31,7 @@ uint32_t whole_event_slot(const struct pb_exec_whole *e, uint32_t slot)
 
 uint32_t whole_event_begun(const struct pb_exec_whole *e, uint32_t flight)
 {
-    return whole_event_slot(e, e->map.plan->in_slots) + flight;
+    return whole_event_slot(e, e->map.plan->layout.in_slots) + flight;
 }
 
 uint32_t whole_event_flight(const struct pb_exec_whole *e, uint32_t flight)
@@ -51,7 +51,7 @@ uint32_t whole_event_strip(const struct pb_exec_whole *e, uint32_t strip)
 
 uint32_t whole_event_encoding(const struct pb_exec_whole *e, uint32_t batch)
 {
-    return whole_event_strip(e, e->map.plan->out.strips) + batch;
+    return whole_event_strip(e, e->map.plan->engine.out.strips) + batch;
 }
 
 uint32_t whole_event_batch(const struct pb_exec_whole *e, uint32_t batch)
@@ -153,7 +153,7 @@ static void close_channel(struct whole_channel *channel)
 
 static int open_channels(struct pb_exec_whole *e, struct pb_err *err)
 {
-    int rc = open_channel(&e->copies, e->map.plan->in_slots, err);
+    int rc = open_channel(&e->copies, e->map.plan->layout.in_slots, err);
     rc = rc ? rc : open_channel(&e->steps, STEPS, err);
     rc = rc ? rc : open_channel(&e->flights, e->n_flights, err);
     rc = rc ? rc : open_channel(&e->batches, PB_OUT_BATCHES, err);
@@ -164,24 +164,24 @@ static int make_map(struct pb_exec_whole *e, struct pb_err *err)
 {
     const struct pb_plan *plan = e->stream->plan;
     struct pb_raw_blocks blocks[PB_FILES_MAX] = {{.n = 0}};
-    const uint64_t all = plan->whole.device_bytes, out = plan->out.device_bytes;
+    const uint64_t all = plan->engine.whole.device_bytes, out = plan->engine.out.device_bytes;
     int rc = 0;
-    for (size_t i = 0; i < plan->n_sources && rc == 0; i++) {
+    for (size_t i = 0; i < plan->work.n_sources && rc == 0; i++) {
         if (e->stream->whole_blocks != NULL)
             e->source[i].blocks = e->stream->whole_blocks[i];
-        else if (plan->source[i].n_bands > 0)
-            rc = pb_raw_blocks_open(&e->source[i].blocks, e->stream->raster[i], &plan->whole.how[i],
-                                    err);
+        else if (plan->work.source[i].n_bands > 0)
+            rc = pb_raw_blocks_open(&e->source[i].blocks, e->stream->raster[i],
+                                    &plan->engine.whole.how[i], err);
         blocks[i] = e->source[i].blocks;
     }
     rc = rc ? rc : pb_whole_kept_map(e, blocks, all > out ? all - out : 0, err);
     e->map.blocks = NULL; /* the sources have copies */
     if (rc == 0 && ((e->left = calloc(e->map.n_bands, sizeof *e->left)) == NULL ||
                     (e->given = calloc(e->map.n_groups + 1, sizeof *e->given)) == NULL ||
-                    (e->held = calloc(plan->in_slots, sizeof *e->held)) == NULL))
+                    (e->held = calloc(plan->layout.in_slots, sizeof *e->held)) == NULL))
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
-    pb_whole_share_init(&e->share, plan->whole.core_rate, plan->whole.device_rate,
-                        plan->whole.link_rate);
+    pb_whole_share_init(&e->share, plan->engine.whole.core_rate, plan->engine.whole.device_rate,
+                        plan->engine.whole.link_rate);
     for (uint32_t b = 0; b < e->map.n_bands && rc == 0; b++)
         atomic_init(&e->left[b], e->map.band[b].end - e->map.band[b].first + 1);
     return rc;
@@ -201,7 +201,7 @@ static int open_device(struct pb_exec_whole *e, struct pb_err *err)
 static int take_memory(struct pb_exec_whole *e, struct pb_err *err)
 {
     const struct pb_whole_map *map = &e->map;
-    bool in_place = map->plan->whole.in_place && pb_plan_out_has_planes(map->plan);
+    bool in_place = map->plan->engine.whole.in_place && pb_plan_out_has_planes(map->plan);
     int rc = 0;
     for (uint32_t i = 0; i < pb_whole_map_rooms(map) && rc == 0; i++) {
         void *memory[3] = {NULL};
@@ -215,9 +215,10 @@ static int take_memory(struct pb_exec_whole *e, struct pb_err *err)
     e->lane_out = calloc(e->n_lanes, sizeof *e->lane_out);
     if (e->lane_out == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
-    for (uint32_t i = 0; i < e->n_lanes && rc == 0 && map->plan->out.n == 0; i++) {
+    for (uint32_t i = 0; i < e->n_lanes && rc == 0 && map->plan->engine.out.n == 0; i++) {
         void *memory = NULL;
-        rc = e->ops->memory(e->device, in_place ? 0 : e->map.plan->out_slot_bytes, err, &memory);
+        rc = e->ops->memory(e->device, in_place ? 0 : e->map.plan->layout.out_slot_bytes, err,
+                            &memory);
         e->lane_out[i] = memory;
     }
     return rc;
@@ -263,8 +264,8 @@ int whole_open(struct pb_stream *stream, struct pb_err *err, struct pb_exec_whol
     pthread_mutex_init(&e->clock_lock, NULL);
     pthread_mutex_init(&e->share_lock, NULL);
     e->stream = stream;
-    e->n_lanes = stream->plan->workers;
-    e->n_flights = stream->plan->out.n > 0 ? e->n_lanes * FLIGHTS_A_LANE : e->n_lanes;
+    e->n_lanes = stream->plan->layout.workers;
+    e->n_flights = stream->plan->engine.out.n > 0 ? e->n_lanes * FLIGHTS_A_LANE : e->n_lanes;
     int rc = make_map(e, err);
     if (rc < 0) {
         whole_close(e);
@@ -372,13 +373,13 @@ static uint64_t exec_held(const void *exec)
 {
     const struct pb_exec_whole *e = exec;
     const uint64_t kept = e->stream->kept != NULL ? e->stream->kept->bytes : 0;
-    return pb_whole_map_bytes(&e->map) + e->map.plan->out.device_bytes + kept;
+    return pb_whole_map_bytes(&e->map) + e->map.plan->engine.out.device_bytes + kept;
 }
 
 static void exec_keep(void *exec)
 {
     struct pb_exec_whole *e = exec;
-    if (e->stream->kept != NULL && e->map.plan->whole.keeps)
+    if (e->stream->kept != NULL && e->map.plan->engine.whole.keeps)
         pb_whole_kept_put(e->stream->kept, e);
 }
 

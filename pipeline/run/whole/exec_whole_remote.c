@@ -12,7 +12,7 @@ static int take_units(struct pb_stream *s, struct pb_err *err)
 {
     uint64_t parked = 0;
     uint32_t unit;
-    for (uint32_t n = pb_order_units(&s->plan->grid, s->plan->order); n > 0; n--)
+    for (uint32_t n = pb_order_units(&s->plan->layout.grid, s->plan->layout.order); n > 0; n--)
         if (pb_in_flight_take(s->in_flight, &unit, &parked) != 0)
             return pb_fail(err, PB_E_SYSTEM, "the scene's tiles cannot all be queued together");
     return 0;
@@ -44,7 +44,7 @@ static void find_words(struct pb_exec_whole *e, struct pb_err *err)
     struct pb_err own = {0};
     const void *data;
     if (err->code != PB_E_INPUT_DAMAGED || sscanf(err->msg, WHOLE_REFUSED, &source, &block) != 2 ||
-        source >= s->plan->n_sources || block >= e->source[source].blocks.n)
+        source >= s->plan->work.n_sources || block >= e->source[source].blocks.n)
         return;
     int rc = pb_raster_open_again(s->raster[source], s->limits, &own, &raster);
     rc = rc ? rc : pb_raster_decode_block(raster, block, &own, &data);

@@ -123,7 +123,7 @@ static int bring(struct collector *c, const struct found *f, uint32_t begin, uin
 /* End of the blocks from `begin` on that fit in a slot. */
 static uint32_t end_of(const struct pb_exec_whole *e, const struct found *f, uint32_t begin)
 {
-    const uint64_t room = e->map.plan->out_slot_bytes - PB_BLOCK_SLOT_HEAD;
+    const uint64_t room = e->map.plan->layout.out_slot_bytes - PB_BLOCK_SLOT_HEAD;
     uint32_t end = begin;
     while (end < f->note->n && end - begin < PB_BLOCK_SLOT_MOST &&
            is_raw(f, end) == is_raw(f, begin) &&

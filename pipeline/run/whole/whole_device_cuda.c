@@ -32,7 +32,7 @@ struct cuda {
 static int use(void *device, struct pb_err *err)
 {
     const struct cuda *c = device;
-    return pb_cuda_err(err, cudaSetDevice(c->plan->device_index), "selecting the device");
+    return pb_cuda_err(err, cudaSetDevice(c->plan->engine.device_index), "selecting the device");
 }
 
 /* Waits at most a second until the work of the queue is done; true if it is. A lost context has no
@@ -72,7 +72,7 @@ static void close_device(void *device)
     struct cuda *c = device;
     if (c == NULL)
         return;
-    (void)cudaSetDevice(c->plan->device_index);
+    (void)cudaSetDevice(c->plan->engine.device_index);
     for (uint32_t i = 0; c->queue != NULL && i < c->counts.queues; i++)
         if (c->queue[i] != NULL && !pb_device_left_behind() && !is_idle(c->queue[i]))
             pb_device_leave_behind();
@@ -105,8 +105,8 @@ static int make_queues(struct cuda *c, struct pb_err *err)
     rc = rc ? rc : pb_cuda_err(err, cudaEventRecord(c->start, c->queue[0]), "recording an event");
     for (uint32_t i = 0; i < c->counts.lanes && rc == 0; i++)
         rc = pb_cuda_rc(err,
-                        pb_chain_cuda_create(c->plan->chain, c->plan->grid.side_px,
-                                             c->plan->grid.side_px, &c->chain[i]),
+                        pb_chain_cuda_create(c->plan->work.chain, c->plan->layout.grid.side_px,
+                                             c->plan->layout.grid.side_px, &c->chain[i]),
                         "uploading the chain");
     return rc;
 }
@@ -125,7 +125,7 @@ static int open_device(const struct pb_plan *plan, const struct pb_whole_counts 
     int rc = 0;
     if (c->queue == NULL || c->event == NULL || c->chain == NULL)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
-    rc = rc ? rc : pb_cuda_select(plan->device_index, false, err);
+    rc = rc ? rc : pb_cuda_select(plan->engine.device_index, false, err);
     rc = rc ? rc : make_queues(c, err);
     if (rc < 0) {
         close_device(c);

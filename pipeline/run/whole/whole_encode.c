@@ -12,7 +12,7 @@
 
 static const struct pb_grid *grid_of(const struct pb_exec_whole *e)
 {
-    return &e->map.plan->grid;
+    return &e->map.plan->layout.grid;
 }
 
 static int32_t least(int32_t a, int32_t b)
@@ -29,7 +29,7 @@ static uint32_t count(int32_t px, int32_t side)
 
 static int open_made(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
 {
-    const struct pb_plan_made *plan = &e->map.plan->out.made[i];
+    const struct pb_plan_made *plan = &e->map.plan->engine.out.made[i];
     struct whole_made *made = &e->out.made[i];
     int rc = 0;
     made->plan = plan;
@@ -46,7 +46,7 @@ static int open_made(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
 
 static int open_batch(struct pb_exec_whole *e, struct whole_batch *batch, struct pb_err *err)
 {
-    const struct pb_plan_out *plan = &e->map.plan->out;
+    const struct pb_plan_out *plan = &e->map.plan->engine.out;
     const size_t found = whole_found_bytes(plan->batch_most);
     void *memory[5] = {NULL};
     int rc = e->ops->memory(e->device, plan->workspace_bytes, err, &memory[0]);
@@ -71,7 +71,7 @@ static int open_batch(struct pb_exec_whole *e, struct whole_batch *batch, struct
  */
 static void count_lists(const struct pb_exec_whole *e, uint32_t *out_parts, uint32_t *out_blocks)
 {
-    const struct pb_plan_out *plan = &e->map.plan->out;
+    const struct pb_plan_out *plan = &e->map.plan->engine.out;
     *out_parts = *out_blocks = 0;
     for (uint32_t i = 0; i < plan->n; i++) {
         const struct pb_plan_made *made = &plan->made[i];
@@ -84,7 +84,7 @@ static void count_lists(const struct pb_exec_whole *e, uint32_t *out_parts, uint
 
 int whole_encode_open(struct pb_exec_whole *e, struct pb_err *err)
 {
-    const struct pb_plan_out *plan = &e->map.plan->out;
+    const struct pb_plan_out *plan = &e->map.plan->engine.out;
     struct whole_out *out = &e->out;
     uint32_t n_blocks = 0;
     void *memory = NULL;
@@ -295,7 +295,7 @@ static int find_parts(struct pb_exec_whole *e, const struct whole_batch *b, uint
 
 static int queue_batch(struct pb_exec_whole *e, const struct wic_slot *slot, struct pb_err *err)
 {
-    const struct pb_plan_out *plan = &e->map.plan->out;
+    const struct pb_plan_out *plan = &e->map.plan->engine.out;
     const struct whole_batch_note *note = slot->user;
     const struct whole_batch *b = &e->out.batch[slot->index];
     const struct pb_encode_batch batch = {
@@ -358,10 +358,11 @@ static int encode_ready(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
             const uint32_t left = n - at, most = made->batch[layer];
             const struct whole_batch_note note = {
                 .made = i, .layer = layer, .n = left < most ? left : most};
-            const bool is_last = left <= most && layer + 1 == layers && i + 1 == e->map.plan->out.n;
+            const bool is_last =
+                left <= most && layer + 1 == layers && i + 1 == e->map.plan->engine.out.n;
             rc = send_batch(e, note, at, is_last, err);
         }
-    if (n == 0 && i + 1 == e->map.plan->out.n && !pb_plan_out_has_planes(e->map.plan))
+    if (n == 0 && i + 1 == e->map.plan->engine.out.n && !pb_plan_out_has_planes(e->map.plan))
         rc = send_batch(e, (struct whole_batch_note){.made = i}, 0, true, err);
     return rc;
 }
@@ -379,9 +380,9 @@ int whole_encode_row(struct pb_exec_whole *e, struct pb_err *err)
 {
     struct whole_out *out = &e->out;
     int rc = 0;
-    out->row_parts = out->parts + out->row % e->map.plan->out.strips * out->parts_each;
+    out->row_parts = out->parts + out->row % e->map.plan->engine.out.strips * out->parts_each;
     out->n_parts = 0;
-    for (uint32_t i = 0; i < e->map.plan->out.n && rc == 0; i++) {
+    for (uint32_t i = 0; i < e->map.plan->engine.out.n && rc == 0; i++) {
         row_blocks(e, &out->made[i]);
         rc = make_overviews(e, &out->made[i], err);
         rc = rc ? rc : encode_ready(e, i, err);

@@ -115,16 +115,16 @@ static int send_load(struct pb_exec_whole *e, const struct wic_slot *slot, struc
     const struct pb_plan *plan = e->map.plan;
     struct pb_whole_load load;
     memcpy(&load, slot->user, sizeof load);
-    if (!pb_whole_load_is_next(&e->map, e->sent_pieces, &load, plan->in_slot_bytes))
+    if (!pb_whole_load_is_next(&e->map, e->sent_pieces, &load, plan->layout.in_slot_bytes))
         return pb_fail(err, PB_E_SYSTEM, "blocks arrived that are not the next ones of the scene");
     uint32_t band = e->map.group[e->map.piece[load.first].group].band;
     int rc = 0;
     while (rc == 0 && e->entered <= band)
         rc = enter_band(e);
     e->by_core[load.first] = load.is_decoded;
-    rc = rc                     ? rc
-         : plan->whole.in_place ? hold_load(e, slot, &load, err)
-                                : copy_load(e, slot, &load, err);
+    rc = rc                            ? rc
+         : plan->engine.whole.in_place ? hold_load(e, slot, &load, err)
+                                       : copy_load(e, slot, &load, err);
     e->sent_pieces = load.end;
     return rc;
 }

@@ -29,7 +29,7 @@ static struct pb_rect around(const struct pb_rect *a, const struct pb_rect *b)
 static struct pb_rect read_of(const struct pb_plan *plan, uint32_t window)
 {
     struct pb_rect all = {.x = 0};
-    const uint32_t n = pb_grid_count(&plan->grid);
+    const uint32_t n = pb_grid_count(&plan->layout.grid);
     for (uint32_t t = 0; t < n; t++) {
         const struct pb_tile tile = pb_plan_tile(plan, t, t);
         const struct pb_rect *read = &tile.read[window];
@@ -68,7 +68,7 @@ static int32_t plane_of(const struct pb_whole_kept_source *kept, int32_t band)
 
 static bool has_source(const struct pb_whole_kept *kept, const struct pb_plan *plan, size_t i)
 {
-    const struct pb_plan_source *want = &plan->source[i];
+    const struct pb_plan_source *want = &plan->work.source[i];
     const struct pb_whole_kept_source *have = &kept->source[i];
     const struct pb_rect read = read_of(plan, want->window);
     bool all = is_within(&read, &have->rect) &&
@@ -82,7 +82,7 @@ static bool has_source(const struct pb_whole_kept *kept, const struct pb_plan *p
  * each other in the pass's order; else -1. */
 static int32_t base_of(const struct pb_whole_kept *kept, const struct pb_plan *plan, size_t i)
 {
-    const struct pb_plan_source *want = &plan->source[i];
+    const struct pb_plan_source *want = &plan->work.source[i];
     const int32_t first = plane_of(&kept->source[i], want->bands[0]);
     for (size_t k = 1; k < want->n_bands; k++)
         if (plane_of(&kept->source[i], want->bands[k]) != first + (int32_t)k)
@@ -95,13 +95,13 @@ static bool is_in_place(const struct pb_whole_kept *kept, const struct pb_plan *
 {
     int32_t base[PB_SOURCES_MAX];
     bool known[PB_SOURCES_MAX] = {false}, good = true;
-    for (size_t i = 0; i < plan->n_sources && good; i++) {
-        const uint32_t w = plan->source[i].window;
-        if (plan->source[i].n_bands == 0)
+    for (size_t i = 0; i < plan->work.n_sources && good; i++) {
+        const uint32_t w = plan->work.source[i].window;
+        if (plan->work.source[i].n_bands == 0)
             continue;
         const int32_t own = base_of(kept, plan, i);
         good = own >= 0 && (!known[w] || base[w] == own) &&
-               (plan->source[i].has_mask == (kept->window[w].mask_row_bytes > 0));
+               (plan->work.source[i].has_mask == (kept->window[w].mask_row_bytes > 0));
         known[w] = true;
         base[w] = own;
     }
@@ -120,8 +120,8 @@ static struct pb_whole_held find(const struct pb_whole_kept *kept, const struct 
     bool all = true;
     if (kept == NULL || kept->pixels == NULL)
         return held;
-    for (size_t i = 0; i < plan->n_sources; i++) {
-        const struct pb_plan_source *source = &plan->source[i];
+    for (size_t i = 0; i < plan->work.n_sources; i++) {
+        const struct pb_plan_source *source = &plan->work.source[i];
         if (source->n_bands == 0)
             continue;
         held.source[i] = has_source(kept, plan, i);
@@ -137,9 +137,9 @@ static struct pb_whole_held find(const struct pb_whole_kept *kept, const struct 
 static void use(const struct pb_whole_kept *kept, struct pb_whole_map *map)
 {
     const struct pb_plan *plan = map->plan;
-    for (size_t i = 0; i < plan->n_sources; i++) {
-        const uint32_t w = plan->source[i].window;
-        if (plan->source[i].n_bands == 0)
+    for (size_t i = 0; i < plan->work.n_sources; i++) {
+        const uint32_t w = plan->work.source[i].window;
+        if (plan->work.source[i].n_bands == 0)
             continue;
         map->window[w] = kept->window[w];
         map->window[w].at += (uint64_t)base_of(kept, plan, i) * kept->window[w].plane_bytes;
@@ -158,7 +158,7 @@ int pb_whole_kept_map(struct pb_exec_whole *e, const struct pb_raw_blocks *block
     int rc = -ENOENT;
     e->taken = find(kept, plan);
     if (e->taken.bytes > 0 && kept_bytes <= budget)
-        rc = pb_whole_map_init(&e->map, plan, blocks, plan->in_slot_bytes,
+        rc = pb_whole_map_init(&e->map, plan, blocks, plan->layout.in_slot_bytes,
                                e->taken.in_place ? budget : budget - kept_bytes, e->taken.source,
                                &own);
     if (rc == 0 && e->map.n_bands == 1) {
@@ -169,7 +169,7 @@ int pb_whole_kept_map(struct pb_exec_whole *e, const struct pb_raw_blocks *block
     e->taken = (struct pb_whole_held){.bytes = 0};
     pb_whole_map_fini(&e->map);
     pb_whole_kept_drop(kept);
-    return pb_whole_map_init(&e->map, plan, blocks, plan->in_slot_bytes, budget, NULL, err);
+    return pb_whole_map_init(&e->map, plan, blocks, plan->layout.in_slot_bytes, budget, NULL, err);
 }
 
 /* --- copies ----------------------------------------------------------------------------------- */
@@ -194,7 +194,7 @@ static int copy_rows(struct pb_exec_whole *e, uint32_t w, unsigned char *to,
 static int copy_source(struct pb_exec_whole *e, size_t i, struct pb_err *err)
 {
     const struct pb_whole_kept *kept = e->stream->kept;
-    const struct pb_plan_source *source = &e->map.plan->source[i];
+    const struct pb_plan_source *source = &e->map.plan->work.source[i];
     const uint32_t w = source->window;
     const struct pb_whole_window *to = &e->map.window[w], *from = &kept->window[w];
     int rc = 0;
@@ -213,7 +213,7 @@ static int copy_source(struct pb_exec_whole *e, size_t i, struct pb_err *err)
 int pb_whole_kept_copy(struct pb_exec_whole *e, struct pb_err *err)
 {
     int rc = 0;
-    for (size_t i = 0; i < e->map.plan->n_sources && rc == 0; i++)
+    for (size_t i = 0; i < e->map.plan->work.n_sources && rc == 0; i++)
         if (e->taken.source[i] && !e->taken.in_place)
             rc = copy_source(e, i, err);
     return rc;
@@ -237,7 +237,7 @@ static struct pb_rect rows_of_band(const struct pb_exec_whole *e, uint32_t w, st
 static void note_source(struct pb_whole_kept_source *to, const struct pb_exec_whole *e, uint32_t i,
                         const struct pb_whole_kept *before)
 {
-    const struct pb_plan_source *source = &e->map.plan->source[i];
+    const struct pb_plan_source *source = &e->map.plan->work.source[i];
     const bool planar = e->source[i].blocks.layout->planar;
     bool apart = false;
     memcpy(to->bands, source->bands, sizeof to->bands);
@@ -258,15 +258,15 @@ static void note_source(struct pb_whole_kept_source *to, const struct pb_exec_wh
 void pb_whole_kept_put(struct pb_whole_kept *kept, struct pb_exec_whole *e)
 {
     struct pb_whole_kept now = {.ops = e->ops,
-                                .device_index = e->map.plan->device_index,
+                                .device_index = e->map.plan->engine.device_index,
                                 .pixels = e->room[0].pixels,
                                 .bytes = e->map.pixel_bytes};
     if (e->taken.in_place || e->map.n_bands != 1 || now.pixels == NULL)
         return;
     memcpy(now.window, e->map.window, sizeof now.window);
     memcpy(now.y, e->map.band[0].y, sizeof now.y);
-    for (uint32_t i = 0; i < e->map.plan->n_sources; i++)
-        if (e->map.plan->source[i].n_bands > 0)
+    for (uint32_t i = 0; i < e->map.plan->work.n_sources; i++)
+        if (e->map.plan->work.source[i].n_bands > 0)
             note_source(&now.source[i], e, i, kept);
     e->ops->keep(e->device, now.pixels);
     pb_whole_kept_drop(kept);

@@ -25,12 +25,12 @@ static uint64_t aligned(uint64_t n)
 /* Count of pieces in a group, out of n: at most twice as many as the device decodes at once. */
 static uint32_t group_size(const struct pb_whole_map *map, uint32_t n)
 {
-    uint32_t size = (n + GROUPS - 1) / GROUPS, most = 2 * map->plan->whole.streams;
+    uint32_t size = (n + GROUPS - 1) / GROUPS, most = 2 * map->plan->engine.whole.streams;
     size = most == 0 || size < most ? size : most;
     size = size > GROUP_LEAST ? size : GROUP_LEAST;
-    most = map->plan->in_slots / 2; /* in the worst case each piece has a slot of its own */
+    most = map->plan->layout.in_slots / 2; /* in the worst case each piece has a slot of its own */
     most = most > 0 ? most : 1;
-    return map->plan->whole.in_place && size > most ? most : size;
+    return map->plan->engine.whole.in_place && size > most ? most : size;
 }
 
 /* Sets the offsets of the group's pieces, which are sorted, in their band's rooms. */
@@ -88,7 +88,7 @@ static void find_end_rows(const struct pb_whole_map *map, struct pb_whole_band *
     for (uint32_t i = 0; i < map->n_pieces; i++)
         if (map->piece[i].is_mask)
             has_mask[map->piece[i].source] = true;
-    for (size_t s = 0; s < map->plan->n_sources; s++) {
+    for (size_t s = 0; s < map->plan->work.n_sources; s++) {
         band->end_row[s] = band > map->band ? band[-1].end_row[s] : 0;
         band->mask_end_row[s] = band > map->band ? band[-1].mask_end_row[s] : 0;
     }
@@ -126,7 +126,7 @@ static void find_rows(struct pb_whole_map *map, struct pb_whole_band *band, uint
     }
     for (uint32_t i = first; i < end; i++) {
         const struct pb_rect *rect = &map->piece[i].rect;
-        uint32_t w = plan->source[map->piece[i].source].window;
+        uint32_t w = plan->work.source[map->piece[i].source].window;
         bottom[w] = rect->y + rect->h > bottom[w] ? rect->y + rect->h : bottom[w];
     }
     for (uint32_t w = 0; w < PB_SOURCES_MAX; w++)
@@ -135,7 +135,7 @@ static void find_rows(struct pb_whole_map *map, struct pb_whole_band *band, uint
 
 static void place_windows(struct pb_whole_map *map)
 {
-    const struct pb_slot_format *format = &map->plan->format;
+    const struct pb_slot_format *format = &map->plan->layout.format;
     for (uint32_t w = 0; w < PB_SOURCES_MAX; w++) {
         struct pb_whole_window *window = &map->window[w];
         int32_t most = 0;
@@ -157,7 +157,7 @@ static void place_windows(struct pb_whole_map *map)
         map->decoded_bytes =
             band->decoded_bytes > map->decoded_bytes ? band->decoded_bytes : map->decoded_bytes;
     }
-    if (map->plan->whole.in_place) /* stored bytes are used in the slots */
+    if (map->plan->engine.whole.in_place) /* stored bytes are used in the slots */
         map->stored_bytes = 0;
 }
 
@@ -174,7 +174,7 @@ static void forget_bands(struct pb_whole_map *map)
 /* Makes bands of `rows` rows of tiles. */
 static int make_bands(struct pb_whole_map *map, uint32_t rows, struct pb_err *err)
 {
-    const struct pb_grid *grid = &map->plan->grid;
+    const struct pb_grid *grid = &map->plan->layout.grid;
     uint32_t tiles = rows * (uint32_t)grid->cols, piece = 0;
     forget_bands(map);
     map->n_bands = ((uint32_t)grid->rows + rows - 1) / rows;
@@ -211,8 +211,8 @@ uint64_t pb_whole_map_bytes(const struct pb_whole_map *map)
 
 static int find_bands(struct pb_whole_map *map, uint64_t budget, struct pb_err *err)
 {
-    uint32_t rows = (uint32_t)map->plan->grid.rows;
-    bool may_cut = pb_chain_keeps_grid(map->plan->chain);
+    uint32_t rows = (uint32_t)map->plan->layout.grid.rows;
+    bool may_cut = pb_chain_keeps_grid(map->plan->work.chain);
     for (;; rows = (rows + 1) / 2) {
         int rc = make_bands(map, rows, err);
         if (rc < 0 || pb_whole_map_bytes(map) <= budget)
@@ -231,10 +231,10 @@ int pb_whole_map_init(struct pb_whole_map *map, const struct pb_plan *plan,
                       const bool *leave_out, struct pb_err *err)
 {
     *map = (struct pb_whole_map){
-        .plan = plan, .blocks = blocks, .n_tiles = pb_grid_count(&plan->grid)};
-    for (uint32_t i = 0; i < plan->n_sources; i++) {
-        struct pb_whole_window *window = &map->window[plan->source[i].window];
-        if (plan->source[i].n_bands == 0)
+        .plan = plan, .blocks = blocks, .n_tiles = pb_grid_count(&plan->layout.grid)};
+    for (uint32_t i = 0; i < plan->work.n_sources; i++) {
+        struct pb_whole_window *window = &map->window[plan->work.source[i].window];
+        if (plan->work.source[i].n_bands == 0)
             continue;
         window->image_w = blocks[i].layout->width;
         window->image_h = blocks[i].layout->height;

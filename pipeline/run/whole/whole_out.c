@@ -23,7 +23,7 @@ enum { CONSUMERS = sizeof consumers / sizeof consumers[0] };
 
 static const struct pb_plan_out *plan_of(const struct pb_exec_whole *e)
 {
-    return &e->map.plan->out;
+    return &e->map.plan->engine.out;
 }
 
 static uint32_t strip_of(const struct pb_exec_whole *e, uint32_t row)
@@ -34,7 +34,7 @@ static uint32_t strip_of(const struct pb_exec_whole *e, uint32_t row)
 int whole_out_open(struct pb_exec_whole *e, struct pb_err *err)
 {
     const struct pb_plan_out *plan = plan_of(e);
-    const uint64_t tiles = (uint64_t)plan->strips * (uint64_t)e->map.plan->grid.cols;
+    const uint64_t tiles = (uint64_t)plan->strips * (uint64_t)e->map.plan->layout.grid.cols;
     void *memory = NULL;
     if (plan->n == 0)
         return 0;
@@ -57,7 +57,7 @@ void whole_out_close(struct pb_exec_whole *e)
 
 float *whole_out_place(const struct pb_exec_whole *e, uint32_t tile)
 {
-    const uint32_t cols = (uint32_t)e->map.plan->grid.cols;
+    const uint32_t cols = (uint32_t)e->map.plan->layout.grid.cols;
     if (plan_of(e)->n == 0)
         return NULL;
     const uint64_t place = (uint64_t)strip_of(e, tile / cols) * cols + tile % cols;
@@ -66,7 +66,7 @@ float *whole_out_place(const struct pb_exec_whole *e, uint32_t tile)
 
 int whole_out_before(struct pb_exec_whole *e, uint32_t lane, uint32_t tile, struct pb_err *err)
 {
-    const uint32_t row = tile / (uint32_t)e->map.plan->grid.cols;
+    const uint32_t row = tile / (uint32_t)e->map.plan->layout.grid.cols;
     if (plan_of(e)->n == 0 || e->out.lane_row[lane] == row + 1)
         return 0;
     e->out.lane_row[lane] = row + 1;
@@ -88,7 +88,7 @@ static int join_lanes(struct pb_exec_whole *e, struct pb_err *err)
 
 int whole_out_after(struct pb_exec_whole *e, uint32_t tile, struct pb_err *err)
 {
-    const uint32_t cols = (uint32_t)e->map.plan->grid.cols, row = tile / cols;
+    const uint32_t cols = (uint32_t)e->map.plan->layout.grid.cols, row = tile / cols;
     if (plan_of(e)->n == 0 || tile % cols != cols - 1)
         return 0;
     const uint32_t event = whole_event_strip(e, strip_of(e, row));

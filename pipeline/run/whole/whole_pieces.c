@@ -104,7 +104,7 @@ static bool has_mask_pieces(const struct pb_raw_blocks *blocks)
 static struct pb_whole_piece host_piece(const struct pb_whole_map *map, uint32_t source,
                                         const struct cells *cells, uint64_t cell, uint32_t p)
 {
-    const struct pb_plan_source *from = &map->plan->source[source];
+    const struct pb_plan_source *from = &map->plan->work.source[source];
     const struct pb_raw_blocks *blocks = &map->blocks[source];
     const struct pb_block_layout *l = cells->layout;
     uint32_t planes = planes_of(from, blocks);
@@ -138,7 +138,7 @@ static struct pb_whole_piece stored_piece(const struct pb_raw_blocks *blocks,
 static struct pb_whole_piece piece_of(const struct pb_whole_map *map, uint32_t source,
                                       const struct cells *cells, uint64_t cell, uint32_t p)
 {
-    const struct pb_plan_source *from = &map->plan->source[source];
+    const struct pb_plan_source *from = &map->plan->work.source[source];
     const struct pb_raw_blocks *blocks = &map->blocks[source];
     bool is_mask = p == planes_of(from, blocks);
     if (blocks->how.by_host || (is_mask && blocks->how.mask == PB_RAW_MASK_HOST))
@@ -158,7 +158,8 @@ static uint64_t list_pieces(const struct pb_whole_map *map, uint32_t source,
     for (uint64_t i = 0; i < cells->n; i++) {
         if (cells->first[i] == NEVER)
             continue;
-        uint32_t pieces = planes_of(&map->plan->source[source], blocks) + has_mask_pieces(blocks);
+        uint32_t pieces =
+            planes_of(&map->plan->work.source[source], blocks) + has_mask_pieces(blocks);
         for (uint32_t p = 0; p < pieces; p++, n++)
             if (at != NULL) {
                 at[n] = piece_of(map, source, cells, i, p);
@@ -203,16 +204,16 @@ static int make_pieces(struct pb_whole_map *map, struct cells *cells, struct pb_
     uint64_t n = 0;
     for (uint32_t t = 0; t < map->n_tiles; t++) {
         struct pb_tile tile = pb_plan_tile(plan, t, t);
-        for (uint32_t i = 0; i < plan->n_sources; i++)
+        for (uint32_t i = 0; i < plan->work.n_sources; i++)
             if (cells[i].n > 0)
-                note_tile(&cells[i], &tile.read[plan->source[i].window], t);
+                note_tile(&cells[i], &tile.read[plan->work.source[i].window], t);
     }
-    for (uint32_t i = 0; i < plan->n_sources; i++)
+    for (uint32_t i = 0; i < plan->work.n_sources; i++)
         n += list_pieces(map, i, &cells[i], NULL);
     map->piece = n < NEVER ? calloc(n + 1, sizeof *map->piece) : NULL;
     if (map->piece == NULL)
         return pb_whole_no_memory(err);
-    for (uint32_t i = 0; i < plan->n_sources; i++)
+    for (uint32_t i = 0; i < plan->work.n_sources; i++)
         map->n_pieces += (uint32_t)list_pieces(map, i, &cells[i], map->piece + map->n_pieces);
     qsort(map->piece, map->n_pieces, sizeof *map->piece, pb_whole_by_first);
     return 0;
@@ -224,13 +225,13 @@ int pb_whole_pieces_make(struct pb_whole_map *map, uint64_t slot_bytes, const bo
     const struct pb_plan *plan = map->plan;
     struct cells cells[PB_FILES_MAX] = {{.n = 0}};
     int rc = 0;
-    for (uint32_t i = 0; i < plan->n_sources && rc == 0; i++)
-        if (plan->source[i].n_bands > 0 && (leave_out == NULL || !leave_out[i]))
+    for (uint32_t i = 0; i < plan->work.n_sources && rc == 0; i++)
+        if (plan->work.source[i].n_bands > 0 && (leave_out == NULL || !leave_out[i]))
             rc = cells_init(&cells[i], &map->blocks[i], slot_bytes);
     if (rc < 0)
         rc = pb_whole_no_memory(err);
     rc = rc ? rc : make_pieces(map, cells, err);
-    for (uint32_t i = 0; i < plan->n_sources; i++)
+    for (uint32_t i = 0; i < plan->work.n_sources; i++)
         free(cells[i].first);
     return rc;
 }

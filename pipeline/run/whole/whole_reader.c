@@ -32,7 +32,7 @@ static void take_progress(struct pb_exec_whole *e, const struct wic_slot *slot, 
 {
     struct whole_progress note;
     uint64_t waiting = 0;
-    if (slot->ticket < e->map.plan->in_slots) /* first use of the slot: no progress in it */
+    if (slot->ticket < e->map.plan->layout.in_slots) /* first use of the slot: no progress in it */
         return;
     memcpy(&note, slot->data, sizeof note);
     if (note.groups > now || note.at_ns > pb_clock_mono_ns())
@@ -61,7 +61,7 @@ static void choose(struct pb_exec_whole *e, const struct wic_slot *slot, struct 
 {
     const struct pb_whole_piece *piece = &e->map.piece[load->first];
     take_progress(e, slot, piece->group);
-    if (e->map.plan->whole.shares && piece->decoded_bytes > 0 &&
+    if (e->map.plan->engine.whole.shares && piece->decoded_bytes > 0 &&
         piece->decoded_bytes <= slot->bytes &&
         pb_whole_share_is_cores(&e->share, pb_clock_mono_ns(), piece->bytes,
                                 piece->decoded_bytes)) {
@@ -75,7 +75,7 @@ static void choose(struct pb_exec_whole *e, const struct wic_slot *slot, struct 
 /* Takes the next load and a slot for it. -EPIPE: no more loads. */
 static int take_load(struct pb_exec_whole *e, struct wic_slot *slot, struct pb_whole_load *out)
 {
-    uint64_t bytes = e->map.plan->in_slot_bytes;
+    uint64_t bytes = e->map.plan->layout.in_slot_bytes;
     pthread_mutex_lock(&e->lock);
     int rc = pb_whole_map_load(&e->map, e->next_piece, bytes, out) ? 0 : -EPIPE;
     rc = rc ? rc : wic_acquire(e->stream->in, WIC_FOREVER, slot);

@@ -40,7 +40,7 @@ static int list_reductions(struct pb_exec_whole *e, struct pb_err *err)
 {
     const struct pb_plan *plan = e->map.plan;
     const struct pb_chain_reduction *reduction;
-    const size_t n = pb_chain_reductions(plan->chain, &reduction);
+    const size_t n = pb_chain_reductions(plan->work.chain, &reduction);
     e->reduce.of = calloc(n + 1, sizeof *e->reduce.of);
     if (e->reduce.of == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
@@ -93,7 +93,7 @@ static int open_parts(struct pb_exec_whole *e, struct pb_err *err)
 int whole_reduce_open(struct pb_exec_whole *e, struct pb_err *err)
 {
     const uint32_t event = whole_event_flight(e, 0); /* unused before the first flight */
-    if (e->map.plan->out.reduced == 0 || e->stream->reducing == NULL)
+    if (e->map.plan->engine.out.reduced == 0 || e->stream->reducing == NULL)
         return 0;
     int rc = list_reductions(e, err);
     for (uint32_t i = 0; i < e->reduce.n && rc == 0; i++)

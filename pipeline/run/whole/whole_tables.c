@@ -166,14 +166,14 @@ int whole_tables_make(struct pb_exec_whole *e, struct pb_err *err)
 {
     const struct pb_plan *plan = e->map.plan;
     bool has_alpha = false;
-    for (uint32_t i = 0; i < plan->n_sources; i++)
-        if (plan->source[i].n_bands > 0) {
+    for (uint32_t i = 0; i < plan->work.n_sources; i++)
+        if (plan->work.source[i].n_bands > 0) {
             whole_forms(e, i);
             has_alpha = has_alpha || e->source[i].alpha_form.n_planes > 0;
         }
     int rc = make_lists(e, has_alpha, err);
-    for (uint32_t i = 0; i < plan->n_sources && rc == 0; i++)
-        if (plan->source[i].n_bands > 0)
+    for (uint32_t i = 0; i < plan->work.n_sources && rc == 0; i++)
+        if (plan->work.source[i].n_bands > 0)
             rc = make_fill(e, i, err);
     for (uint32_t i = 0; i < e->map.n_pieces && rc == 0; i++) {
         fill_piece(e, i);

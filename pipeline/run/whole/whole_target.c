@@ -63,7 +63,7 @@ void whole_forms(struct pb_exec_whole *e, uint32_t i)
         .n_samples = l->planar ? 1 : (uint32_t)l->bands,
         .block_w = l->block_w,
     };
-    list_samples(&source->form, &e->map.plan->source[i], l);
+    list_samples(&source->form, &e->map.plan->work.source[i], l);
     source->fill_form = as_fill(source->form);
     make_mask_forms(source);
 }
@@ -75,7 +75,7 @@ static struct pb_unpredict_block place(const struct pb_exec_whole *e,
                                        const struct pb_whole_piece *piece, uint64_t at,
                                        uint64_t row_bytes, uint64_t sample_bytes)
 {
-    uint32_t w = e->map.plan->source[piece->source].window;
+    uint32_t w = e->map.plan->work.source[piece->source].window;
     uint32_t number = e->map.group[piece->group].band;
     int32_t first = e->map.band[number].y[w], above = first - piece->rect.y;
     above = above > 0 ? above : 0;
@@ -94,14 +94,14 @@ struct pb_unpredict_block whole_alpha_target(const struct pb_exec_whole *e,
                                              const struct pb_whole_piece *piece)
 {
     const struct pb_whole_window *window =
-        &e->map.window[e->map.plan->source[piece->source].window];
+        &e->map.window[e->map.plan->work.source[piece->source].window];
     return place(e, piece, window->mask_at, window->mask_row_bytes, 1);
 }
 
 struct pb_unpredict_block whole_target(const struct pb_exec_whole *e,
                                        const struct pb_whole_piece *piece)
 {
-    const struct pb_plan_source *from = &e->map.plan->source[piece->source];
+    const struct pb_plan_source *from = &e->map.plan->work.source[piece->source];
     const struct pb_block_layout *l = e->source[piece->source].blocks.layout;
     const struct pb_whole_window *window = &e->map.window[from->window];
     uint64_t plane = from->plane;

@@ -48,7 +48,7 @@ static int share_rows(struct pb_exec_whole *e, uint32_t band, uint32_t w, uint64
  * may be in progress already. */
 static int share_source(struct pb_exec_whole *e, uint32_t band, size_t i, struct pb_err *err)
 {
-    const struct pb_plan_source *source = &e->map.plan->source[i];
+    const struct pb_plan_source *source = &e->map.plan->work.source[i];
     const struct pb_whole_band *to = &e->map.band[band], *from = to - 1;
     const uint32_t w = source->window;
     const struct pb_whole_window *window = &e->map.window[w];
@@ -67,7 +67,7 @@ static int share_source(struct pb_exec_whole *e, uint32_t band, size_t i, struct
 static int share(struct pb_exec_whole *e, uint32_t band, struct pb_err *err)
 {
     int rc = 0;
-    for (size_t i = 0; i < e->map.plan->n_sources && band > 0 && rc == 0; i++)
+    for (size_t i = 0; i < e->map.plan->work.n_sources && band > 0 && rc == 0; i++)
         rc = share_source(e, band, i, err);
     if (band == 0)
         rc = pb_whole_kept_copy(e, err);
@@ -118,7 +118,7 @@ static uint32_t band_of(const struct pb_exec_whole *e, uint32_t tile)
 static void view(const struct pb_exec_whole *e, const struct pb_tile *tile, uint32_t band,
                  struct pb_tile_in *out)
 {
-    const struct pb_slot_format *format = &e->map.plan->format;
+    const struct pb_slot_format *format = &e->map.plan->layout.format;
     *out = (struct pb_tile_in){
         .core = tile->core, .image_w = format->image_w, .image_h = format->image_h};
     for (uint32_t w = 0; w < PB_SOURCES_MAX; w++) {
@@ -147,7 +147,7 @@ static int bring_planes(struct pb_exec_whole *e, uint32_t lane, const struct pb_
 {
     const struct pb_plan *plan = e->map.plan;
     const size_t plane = from->plane_px;
-    uint32_t n = (uint32_t)plan->n_outputs, first = 0;
+    uint32_t n = (uint32_t)plan->work.outputs.n, first = 0;
     int rc = 0;
     while (first < n && rc == 0) {
         uint32_t end = first;
@@ -171,7 +171,7 @@ static int queue_tile(struct pb_exec_whole *e, uint32_t number, const struct pb_
     struct pb_tile_out out = {.data = whole_out_place(e, tile->number),
                               .plane_px = pb_tile_out_px(tile)};
     const bool has_planes = pb_plan_out_has_planes(e->map.plan),
-               in_place = out.data == NULL && has_planes && e->map.plan->whole.in_place;
+               in_place = out.data == NULL && has_planes && e->map.plan->engine.whole.in_place;
     if (out.data == NULL)
         out.data = e->lane_out[lane];
     view(e, tile, flight->band, &in);
@@ -197,7 +197,7 @@ static int dispatch_tile(struct pb_exec_whole *e, struct pb_tile *tile, struct p
     while (rc == 0 &&
            (e->shared_bands <= flight.band || e->decoded_groups < e->map.need[tile->number]))
         rc = take_step(e, err);
-    tile->parts = (uint32_t)e->map.plan->n_sources;
+    tile->parts = (uint32_t)e->map.plan->work.n_sources;
     rc = rc ? rc : pb_arrivals_note(s->arrivals, tile, err);
     uint64_t since = pb_clock_mono_ns();
     if (rc == 0 && pb_plan_out_has_planes(e->map.plan))
@@ -225,7 +225,9 @@ static int take_unit(struct pb_exec_whole *e, uint32_t *next, uint32_t *out_unit
     if (s->in_flight != NULL)
         return pb_in_flight_take(s->in_flight, out_unit, parked);
     *out_unit = (*next)++;
-    return *out_unit < pb_order_units(&e->map.plan->grid, e->map.plan->order) ? 0 : -EPIPE;
+    return *out_unit < pb_order_units(&e->map.plan->layout.grid, e->map.plan->layout.order)
+               ? 0
+               : -EPIPE;
 }
 
 static int dispatch_units(struct pb_exec_whole *e, uint32_t *tiles, struct pb_err *err)
@@ -236,7 +238,7 @@ static int dispatch_units(struct pb_exec_whole *e, uint32_t *tiles, struct pb_er
     uint32_t unit = 0, next = 0;
     int rc = 0;
     while (rc == 0 && (rc = take_unit(e, &next, &unit, &parked)) == 0) {
-        uint32_t n = pb_order_unit(&plan->grid, plan->order, unit, tiles);
+        uint32_t n = pb_order_unit(&plan->layout.grid, plan->layout.order, unit, tiles);
         for (uint32_t i = 0; i < n && rc == 0; i++) {
             struct pb_tile tile = pb_plan_tile(plan, tiles[i], unit);
             pb_trace_tile(PB_TRACE_TILE, tile.number);
@@ -251,7 +253,8 @@ static int dispatch_units(struct pb_exec_whole *e, uint32_t *tiles, struct pb_er
 int whole_dispatch(struct pb_exec_whole *e, struct pb_err *err)
 {
     const struct pb_plan *plan = e->map.plan;
-    uint32_t *tiles = calloc(pb_order_unit_max(&plan->grid, plan->order), sizeof *tiles);
+    uint32_t *tiles =
+        calloc(pb_order_unit_max(&plan->layout.grid, plan->layout.order), sizeof *tiles);
     if (tiles == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     int rc = dispatch_units(e, tiles, err);
